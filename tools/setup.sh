@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Gets this machine ready, installing only what it lacks; with nothing to do it is silent.
+#   tools/setup.sh               what `npm start` and the build need: Debian packages, node_modules, Emscripten
+#   tools/setup.sh test          also what `npm test` needs: Chromium
+#   tools/setup.sh apt NAME...   install these Debian packages (used by toolchain.sh)
+# Packages are installed as root or through a sudo that asks for no password; otherwise it prints the one command to run.
+# All missing packages go into one apt call. No package's install script is run: esbuild's program comes as a package.
+# On another system it says what is missing and leaves the installing to its owner.
+set -euo pipefail
+
+readonly min_node=20
+tools=$(cd "$(dirname "$0")" && pwd)
+readonly tools
+cd "$tools/.."
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+present() { command -v "$1" >/dev/null; }
+
+# missing MODE: lines of "command Debian-package" for the programs that are not here
+missing() {
+    present make || echo 'make make'
+    present cc || echo 'cc gcc'                 # brings the sanitizers' libraries too
+    [ "$1" != test ] || present chromium || echo 'chromium chromium'
+}
+
+# quietly COMMAND...: its output is shown only when it fails.
+quietly() {
+    local log
+    log=$(mktemp)
+    if "$@" >"$log" 2>&1 </dev/null; then rm -f "$log"; return; fi
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    return 1
+}
+
+apt_lists_present() { [ -n "$(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' 2>/dev/null | head -n 1)" ]; }
+
+apt_install() {
+    [ $# -gt 0 ] || return 0
+    local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
+    if [ "$(id -u)" != 0 ]; then
+        sudo -n true 2>/dev/null ||
+            die "some Debian packages are missing; run as root: apt-get update && apt-get install -y --no-install-recommends $*"
+        apt=(sudo -n "${apt[@]}")
+    fi
+    apt_lists_present || quietly "${apt[@]}" update || die 'apt-get update failed'
+    say "installing the Debian packages $*"
+    if quietly "${apt[@]}" install -y --no-install-recommends "$@" 2>/dev/null; then return; fi
+    say 'trying again with fresh package lists'
+    quietly "${apt[@]}" update || die 'apt-get update failed'
+    quietly "${apt[@]}" install -y --no-install-recommends "$@" || die "apt-get could not install $*"
+}
+
+check_node() {
+    local major
+    major=$(node -p 'parseInt(process.versions.node)' 2>/dev/null) || major=0
+    if [ "$major" -lt "$min_node" ] || ! present npm; then
+        die "Node.js $min_node or newer with npm is needed (https://nodejs.org)"
+    fi
+}
+
+debian_packages() {
+    missing "$1" | cut -d ' ' -f 2
+    [ -e /usr/include/stdio.h ] || echo libc6-dev
+    "$tools/toolchain.sh" packages
+}
+
+system_packages() {
+    if [ -e /etc/debian_version ] && present apt-get; then
+        # shellcheck disable=SC2046
+        apt_install $(debian_packages "$1")
+        return
+    fi
+    local lacking
+    lacking=$(missing "$1" | cut -d ' ' -f 1 | tr '\n' ' ')
+    [ -z "$lacking" ] || die "install make, a C compiler (cc), chromium and emcc >= 3.1.69 with this system's own tools; missing: $lacking"
+}
+
+# npm leaves node_modules/.package-lock.json as the last thing of a complete installation.
+node_modules() {
+    if [ node_modules/.package-lock.json -nt package-lock.json ]; then return; fi
+    say 'installing the npm packages of package-lock.json'
+    quietly npm ci --ignore-scripts --no-audit --no-fund || die 'npm ci failed'
+}
+
+mode=${1-build}
+case $mode in
+    build | test) check_node; system_packages "$mode"; node_modules; "$tools/toolchain.sh" ;;
+    apt) shift; apt_install "$@" ;;
+    *) die "unknown argument '$mode': none, or 'test'" ;;
+esac
