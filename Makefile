@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+# Builds the engine natively and as WebAssembly. `make` alone says what there is to make.
+# Each config has its own folder, so switching never needs a clean: make config=sanitize test-c
+
+config ?= release
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+BUILD = build/$(config)
+NODE ?= node
+
+# The arithmetic allows no fused multiply-add and no reordering, in any build.
+COMMON = -std=gnu11 -Isrc -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
+# Files that read untrusted bytes: nothing narrows silently.
+LOADERS = base arena reader checkpoint formats/gguf dtype tokenizer vocab bpe split unicode table json
+STRICT = -Wsign-conversion -Werror
+
+FLAGS_release  = -O2
+FLAGS_debug    = -O0 -g
+FLAGS_sanitize = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+FLAGS_thread   = -O1 -g -fsanitize=thread -fno-sanitize-recover=all
+# wasm32's address space on a 64-bit machine: what would wrap there is refused here.
+FLAGS_narrow   = $(FLAGS_sanitize) -DADDR_MAX=0xFFFFFFFFull
+FLAGS_fuzz     = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+ifeq ($(config),fuzz)
+CC = clang-19
+endif
+FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
+
+SOURCES = $(filter-out src/cli.c src/wasm.c,$(wildcard src/*.c src/*/*.c))
+OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
+C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
+FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+.PHONY: help native wasm dist site serve test test-c test-js test-web test-thread check bench format lint stats fuzz clean
+.SECONDARY:
+
+help:
+	@echo 'make native    the command line, build/$$config/quern (config=$(config); also debug sanitize thread narrow fuzz)'
+	@echo 'make wasm      both WebAssembly variants, build/wasm/'
+	@echo 'make dist      the npm package, dist/'
+	@echo 'make site      the chat page as a static folder, build/site/'
+	@echo 'make serve     serves it'
+	@echo 'make test      every test (npm test also installs what it needs)'
+	@echo 'make bench     quern beside wllama in the same Chromium'
+	@echo 'make fuzz      the fuzz targets (clang-19)'
+	@echo 'make format    clang-format on the C sources'
+	@echo 'make lint      the layering, style and size checks'
+	@echo 'make stats     sizes of files and functions against their limits'
+	@echo 'make clean     removes build/ and dist/'
+
+# --- native ---
+
+native: $(BUILD)/quern
+
+$(BUILD)/quern: $(BUILD)/obj/cli.o $(OBJECTS)
+	$(CC) $(FLAGS) $^ -o $@ -lm
+
+$(addprefix $(BUILD)/obj/,$(addsuffix .o,$(LOADERS))): FLAGS += $(STRICT)
+
+$(BUILD)/obj/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -c $< -o $@
+
+$(BUILD)/tests/%: tests/c/%.c $(OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -Wno-conversion $^ -o $@ -lm
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -Wno-conversion -fsanitize=fuzzer $^ -o $@ -lm
+
+fuzz: $(FUZZERS)
+
+# --- WebAssembly: one source, two variants, two pieces of glue each (page, Node) over the same .wasm ---
+
+EMCC = $(shell tools/toolchain.sh path)
+WASM_simd = -msimd128
+WASM_relaxed = -msimd128 -mrelaxed-simd
+WASM_COMPILE = $(COMMON)
+# Kernels and packing for speed, the rest for size.
+HOT = cpu/cpu cpu/attention cpu/kernels_scalar cpu/kernels_simd pack dtype sampler bpe
+WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
+	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' \
+	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,locateFile,nThreads]' -sEXPORTED_RUNTIME_METHODS=wasmMemory -sTEXTDECODER=2 \
+	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth
+
+wasm_object = build/wasm/$(1)/$(2).o
+WASM_NAMES = $(SOURCES:src/%.c=%) wasm
+
+define WASM_VARIANT
+$(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
+build/wasm/$(1)/%.o: WASM_OPT = -Os
+build/wasm/$(1)/%.o: src/%.c
+	@mkdir -p $$(@D)
+	$$(EMCC) $$(WASM_COMPILE) $$(WASM_OPT) $$(WASM_$(1)) -c $$< -o $$@
+
+build/wasm/quern-$(1).mjs: $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(WASM_NAMES)))
+	@mkdir -p build/wasm/node
+	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=node $$^ -o build/wasm/node/quern-$(1).mjs
+	cp build/wasm/node/quern-$(1).mjs build/wasm/quern-$(1).node.mjs
+	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=web,worker $$^ -o $$@
+	cmp build/wasm/quern-$(1).wasm build/wasm/node/quern-$(1).wasm
+endef
+$(eval $(call WASM_VARIANT,simd))
+$(eval $(call WASM_VARIANT,relaxed))
+
+wasm: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs
+
+# --- package and page ---
+
+dist: dist/.stamp
+dist/.stamp: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs $(wildcard js/*) tools/build.mjs package.json
+	$(NODE) tools/build.mjs
+	@touch $@
+
+site: build/site/.stamp
+build/site/.stamp: dist/.stamp $(shell find web -type f) tools/site.mjs
+	$(NODE) tools/site.mjs
+	@touch $@
+
+serve: site
+	$(NODE) tools/serve.mjs
+
+# --- tests ---
+
+test: lint test-c test-thread test-js test-web
+
+# Under ASan and UBSan, and again with wasm32's addresses.
+test-c:
+	$(MAKE) --no-print-directory config=sanitize native run-c
+	$(MAKE) --no-print-directory config=narrow run-c TESTS='test_gguf'
+
+TESTS ?= $(notdir $(C_TESTS))
+run-c: $(addprefix $(BUILD)/tests/,$(TESTS))
+	@set -e; for t in $^; do echo "== $$t"; $$t tests/fixtures; done
+
+# The pool under ThreadSanitizer.
+test-thread:
+	$(MAKE) --no-print-directory config=thread run-c TESTS='test_pool test_engine'
+
+test-js: dist
+	$(NODE) --test --test-concurrency=1 tests/js/
+
+test-web: site
+	$(NODE) --test --test-concurrency=1 tests/web/
+
+bench: site
+	$(NODE) tests/bench/bench.mjs
+
+lint:
+	$(NODE) tools/lint.mjs
+
+stats:
+	$(NODE) tools/lint.mjs --stats
+
+format:
+	clang-format-19 -i $(shell find src tests -name '*.[ch]')
+
+clean:
+	rm -rf build dist
+
+-include $(shell find build -name '*.d' 2>/dev/null)

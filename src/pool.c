@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pool's barrier: one word that counts jobs, one that counts workers still busy.
+ *
+ * A job is published by adding 1 to `job`; workers spin on it, then wait in the kernel. The last worker to finish wakes
+ * the caller. In wasm the words are waited on with memory.atomic.wait32 (Atomics.wait), elsewhere with a futex or, where there is
+ * none, by yielding.
+ */
+#include "pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#ifdef __EMSCRIPTEN__
+#include <emscripten/threading.h>
+#elif defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#else
+#include <sched.h>
+#endif
+
+/* About 20 to 50 microseconds: longer than the gap between two operations of a step, shorter than a sampler's turn. */
+enum { SPINS = 4000 };
+
+struct worker {
+    struct pool *pool;
+    pthread_t thread;
+    int index;
+};
+
+struct pool {
+    struct mem *mem;
+    int n_threads;                 /* the caller included */
+    pool_fn *fn;
+    void *arg;
+    bool quit;
+    _Alignas(MEM_ALIGN) _Atomic uint32_t job;   /* counts up with every job */
+    _Alignas(MEM_ALIGN) _Atomic uint32_t busy;  /* workers that have not finished the job */
+    _Alignas(MEM_ALIGN) struct worker workers[POOL_MAX_THREADS - 1];
+};
+
+/* May return early; callers look again. */
+static void word_wait(_Atomic uint32_t *word, uint32_t value)
+{
+#ifdef __EMSCRIPTEN__
+    emscripten_futex_wait((volatile void *)word, value, 1000.0);
+#elif defined(__linux__)
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+#else
+    (void)word, (void)value;
+    sched_yield();
+#endif
+}
+
+static void word_wake(_Atomic uint32_t *word, int count)
+{
+#ifdef __EMSCRIPTEN__
+    emscripten_futex_wake((volatile void *)word, count);
+#elif defined(__linux__)
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+#else
+    (void)word, (void)count;
+#endif
+}
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) && !defined(__EMSCRIPTEN__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Returns the word's value once it is no longer `value`. */
+static uint32_t await_change(_Atomic uint32_t *word, uint32_t value)
+{
+    for (int i = 0; i < SPINS; i++) {
+        uint32_t now = atomic_load_explicit(word, memory_order_acquire);
+        if (now != value) return now;
+        relax();
+    }
+    uint32_t now;
+    while ((now = atomic_load_explicit(word, memory_order_acquire)) == value) word_wait(word, value);
+    return now;
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct pool *p = w->pool;
+    uint32_t job = 0;
+    for (;;) {
+        job = await_change(&p->job, job);
+        if (p->quit) return NULL;
+        p->fn(p->arg, w->index, p->n_threads);
+        if (atomic_fetch_sub_explicit(&p->busy, 1, memory_order_acq_rel) == 1) word_wake(&p->busy, 1);
+    }
+}
+
+static void publish(struct pool *p)
+{
+    atomic_fetch_add_explicit(&p->job, 1, memory_order_acq_rel);
+    word_wake(&p->job, p->n_threads - 1);
+}
+
+struct pool *pool_new(struct mem *m, int threads)
+{
+    struct pool *p = mem_alloc(m, sizeof *p);
+    if (!p) return NULL;
+    p->mem = m;
+    p->n_threads = 1;
+    threads = threads < 1 ? 1 : min_int(threads, POOL_MAX_THREADS);
+    for (int i = 0; i < threads - 1; i++) {
+        struct worker *w = &p->workers[i];
+        *w = (struct worker){.pool = p, .index = i + 1};
+        if (pthread_create(&w->thread, NULL, work, w)) break;
+        p->n_threads++;
+    }
+    return p;
+}
+
+void pool_free(struct pool *p)
+{
+    if (!p) return;
+    p->quit = true;
+    publish(p);
+    for (int i = 0; i < p->n_threads - 1; i++) pthread_join(p->workers[i].thread, NULL);
+    mem_free(p->mem, p);
+}
+
+int pool_threads(const struct pool *p) { return p->n_threads; }
+
+void pool_run(struct pool *p, pool_fn *fn, void *arg)
+{
+    if (p->n_threads == 1) {
+        fn(arg, 0, 1);
+        return;
+    }
+    p->fn = fn;
+    p->arg = arg;
+    atomic_store_explicit(&p->busy, (uint32_t)(p->n_threads - 1), memory_order_relaxed);
+    publish(p);
+    fn(arg, 0, p->n_threads);
+    for (uint32_t left; (left = atomic_load_explicit(&p->busy, memory_order_acquire)) != 0;) await_change(&p->busy, left);
+}
+
+void pool_share(int total, int thread, int n_threads, int *begin, int *end)
+{
+    int64_t n = total;
+    *begin = (int)(n * thread / n_threads);
+    *end = (int)(n * (thread + 1) / n_threads);
+}

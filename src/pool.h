@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thread pool: n - 1 threads that live as long as the pool, and the caller, which works too.
+ *
+ * pool_run() is a barrier: every thread calls fn once with its own index, and the call returns when all
+ * have. Work is split statically by index, so which thread computes what never depends on timing. Waiting
+ * threads spin for a short while, then sleep in the kernel (Atomics.wait in wasm).
+ */
+#ifndef QUERN_POOL_H
+#define QUERN_POOL_H
+
+#include "arena.h"
+
+struct pool;
+
+enum { POOL_MAX_THREADS = 64 };
+
+/* arg is shared by all; thread is 0 (the caller) .. n_threads - 1. */
+typedef void pool_fn(void *arg, int thread, int n_threads);
+
+/* Starts threads - 1 workers. Where the system refuses some (a page without SharedArrayBuffer), the pool
+ * has fewer: see pool_threads(). NULL when memory is short. */
+struct pool *pool_new(struct mem *m, int threads);
+void pool_free(struct pool *p); /* joins the workers; accepts NULL */
+int pool_threads(const struct pool *p);
+void pool_run(struct pool *p, pool_fn *fn, void *arg);
+
+/* The static split: thread t of n takes [*begin, *end) of `total` items, sizes differing by at most one. */
+void pool_share(int total, int thread, int n_threads, int *begin, int *end);
+
+#endif
