@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sniffing, typed metadata access, tensor lookup with shape checks, and the flow of tensor bytes.
+ */
+#include "checkpoint.h"
+
+#include "reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER_MAX = 64 << 20, SNIFF = 24, GROUP = 8 };
+
+static const struct format *const formats[] = {&format_gguf};
+
+void ck_init(struct checkpoint *ck, struct mem *m, uint64_t known_size)
+{
+    *ck = (struct checkpoint){.mem = m, .known_size = known_size};
+}
+
+void ck_close(struct checkpoint *ck)
+{
+    for (size_t i = 0; i < ck->n_tensors; i++) mem_free(ck->mem, ck->tensors[i].context);
+    void *parts[] = {ck->header, ck->metas, ck->tensors, ck->parser, ck->stage};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(ck->mem, parts[i]);
+    *ck = (struct checkpoint){.mem = ck->mem};
+}
+
+int ck_keep(struct checkpoint *ck, const uint8_t *bytes, size_t n, struct error *err)
+{
+    if (n > HEADER_MAX - ck->header_size)
+        return fail(err, ERR_FORMAT, "header-size", ck->header_size, "The file's header is longer than 64 MiB; this is not a model file.");
+    if (ck->header_size + n > ck->header_room) {
+        size_t room = ck->header_room ? ck->header_room * 2 : 65536;
+        while (room < ck->header_size + n) room *= 2;
+        uint8_t *grown = mem_resize(ck->mem, ck->header, room);
+        if (!grown) return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header (%zu bytes).", room);
+        ck->header = grown;
+        ck->header_room = room;
+    }
+    memcpy(ck->header + ck->header_size, bytes, n);
+    ck->header_size += n;
+    return OK;
+}
+
+/* --- sniffing ----------------------------------------------------------------------------------------- */
+
+static bool begins(const uint8_t *bytes, size_t n, const char *text)
+{
+    size_t m = strlen(text);
+    return n >= m && memcmp(bytes, text, m) == 0;
+}
+
+/* What a file that is no model seems to be. */
+static const char *guess(const uint8_t *b, size_t n)
+{
+    while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
+    if (begins(b, n, "<!") || begins(b, n, "<h") || begins(b, n, "<H") || begins(b, n, "<?xml")) return "this looks like a web page";
+    if (begins(b, n, "version https://git-lfs")) return "this is a Git-LFS pointer, not the file it points to";
+    if (begins(b, n, "PK\3\4")) return "this is a zip archive (perhaps a PyTorch checkpoint)";
+    if (begins(b, n, "{")) return "this looks like JSON, perhaps an error message of the server";
+    if (begins(b, n, "ggjt") || begins(b, n, "tjgg") || begins(b, n, "GGML") || begins(b, n, "lmgg")) return "this is an older GGML file; convert it to GGUF";
+    if (begins(b, n, "FUGG")) return "this GGUF file is byte-swapped";
+    return "the first bytes are no known model format";
+}
+
+static int sniff(struct checkpoint *ck, const uint8_t *b, size_t n, struct error *err)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (formats[i]->sniff(b, n)) {
+            ck->format = formats[i]->name;
+            return OK;
+        }
+    return fail(err, ERR_FORMAT, "magic", 0, "This file is not a GGUF model: %s.", guess(b, n));
+}
+
+static const struct format *format_of(const struct checkpoint *ck)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (ck->format && strcmp(formats[i]->name, ck->format) == 0) return formats[i];
+    return NULL;
+}
+
+int ck_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
+{
+    *used = n;
+    if (ck->format) return format_of(ck)->header(ck, bytes, n, used, err);
+    /* The first bytes are collected before the format is named, so that a guess never depends on chunks. */
+    size_t first = SNIFF - ck->header_size < n ? SNIFF - ck->header_size : n;
+    int status = ck_keep(ck, bytes, first, err);
+    if (status || ck->header_size < SNIFF) return status ? status : NEED_MORE;
+    status = sniff(ck, ck->header, ck->header_size, err);
+    if (status) return status;
+    status = format_of(ck)->header(ck, bytes + first, n - first, used, err);
+    *used += first;
+    return status;
+}
+
+int ck_header_ended(struct checkpoint *ck, struct error *err)
+{
+    if (ck->format) return format_of(ck)->ended(ck, err);
+    if (ck->header_size >= 4) {
+        int status = sniff(ck, ck->header, ck->header_size, err);
+        if (status) return status;
+    }
+    return fail(err, ERR_FORMAT, "too-short", ck->header_size, "The file has only %zu bytes; that is too short for a model.", ck->header_size);
+}
+
+/* --- the finished header ------------------------------------------------------------------------------ */
+
+struct bytes ck_view(const struct checkpoint *ck, struct span s) { return (struct bytes){ck->header + s.at, s.size}; }
+
+static int compare_bytes(struct bytes a, struct bytes b)
+{
+    int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
+    return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+/* qsort has no context argument in C11, so items carry their view while they are sorted. */
+struct keyed {
+    struct bytes key;
+    size_t index;
+};
+
+static int compare_keyed(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    int order = compare_bytes(x->key, y->key);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Sorts `keys` and reports the second of two equal ones; SIZE_MAX when all differ. */
+static size_t find_duplicate(struct keyed *keys, size_t n)
+{
+    qsort(keys, n, sizeof *keys, compare_keyed);
+    for (size_t i = 1; i < n; i++)
+        if (compare_bytes(keys[i - 1].key, keys[i].key) == 0) return keys[i].index;
+    return SIZE_MAX;
+}
+
+static int sort_metas(struct checkpoint *ck, struct error *err)
+{
+    struct keyed *keys = mem_array(ck->mem, ck->n_metas + 1, sizeof *keys);
+    struct meta *sorted = mem_array(ck->mem, ck->n_metas + 1, sizeof *sorted);
+    int status = keys && sorted ? OK : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's metadata.");
+    for (size_t i = 0; !status && i < ck->n_metas; i++) keys[i] = (struct keyed){ck_view(ck, ck->metas[i].key), i};
+    size_t twice = status ? SIZE_MAX : find_duplicate(keys, ck->n_metas);
+    if (twice != SIZE_MAX) {
+        char name[QUOTED];
+        struct span key = ck->metas[twice].key;
+        status = fail(err, ERR_FORMAT, "key-duplicate", key.at, "The metadata key \"%s\" appears twice.", quoted(ck_view(ck, key), name));
+    }
+    for (size_t i = 0; !status && i < ck->n_metas; i++) sorted[i] = ck->metas[keys[i].index];
+    mem_free(ck->mem, keys);
+    if (status) {
+        mem_free(ck->mem, sorted);
+        return status;
+    }
+    mem_free(ck->mem, ck->metas);
+    ck->metas = sorted;
+    return OK;
+}
+
+static int check_tensor_names(struct checkpoint *ck, struct error *err)
+{
+    struct keyed *keys = mem_array(ck->mem, ck->n_tensors + 1, sizeof *keys);
+    if (!keys) return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the list of tensors.");
+    for (size_t i = 0; i < ck->n_tensors; i++) keys[i] = (struct keyed){ck_view(ck, ck->tensors[i].name), i};
+    size_t twice = find_duplicate(keys, ck->n_tensors);
+    mem_free(ck->mem, keys);
+    if (twice == SIZE_MAX) return OK;
+    char name[QUOTED];
+    struct span span = ck->tensors[twice].name;
+    return fail(err, ERR_FORMAT, "tensor-duplicate", span.at, "The tensor \"%s\" appears twice.", quoted(ck_view(ck, span), name));
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    const struct tensor *x = a, *y = b;
+    return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+int ck_complete(struct checkpoint *ck, struct error *err)
+{
+    int status = sort_metas(ck, err);
+    if (!status) status = check_tensor_names(ck, err);
+    if (status) return status;
+    if (ck->n_tensors) qsort(ck->tensors, ck->n_tensors, sizeof *ck->tensors, compare_offsets);
+    for (size_t i = 1; i < ck->n_tensors; i++) {
+        const struct tensor *a = &ck->tensors[i - 1], *b = &ck->tensors[i];
+        char one[QUOTED], two[QUOTED];
+        if (a->offset + a->bytes > b->offset)
+            return fail(err, ERR_FORMAT, "tensor-overlap", b->offset, "The tensors \"%.64s\" and \"%.64s\" overlap.",
+                        quoted(ck_view(ck, a->name), one), quoted(ck_view(ck, b->name), two));
+    }
+    return OK;
+}
+
+/* --- metadata ------------------------------------------------------------------------------------------ */
+
+const struct meta *meta_find(const struct checkpoint *ck, const char *key)
+{
+    struct bytes wanted = {(const uint8_t *)key, strlen(key)};
+    size_t low = 0, high = ck->n_metas;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = compare_bytes(ck_view(ck, ck->metas[mid].key), wanted);
+        if (order == 0) return &ck->metas[mid];
+        if (order < 0) low = mid + 1;
+        else high = mid;
+    }
+    return NULL;
+}
+
+static int fail_missing(struct error *err, const char *key)
+{
+    return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s is missing.", key);
+}
+
+static int fail_type(struct error *err, const struct meta *m, const char *key)
+{
+    return fail(err, ERR_FORMAT, "kv-type", m->key.at, "The metadata key %s has a type that does not fit (GGUF type %d).", key, (int)m->type);
+}
+
+/* false when the value is no integer; an unsigned one above INT64_MAX becomes that. */
+static bool integer_of(const struct checkpoint *ck, const struct meta *m, int64_t *out)
+{
+    const uint8_t *v = ck_view(ck, m->value).data;
+    switch (m->type) {
+    case META_U8: *out = *v; return true;
+    case META_I8: *out = (int8_t)*v; return true;
+    case META_U16: *out = load_u16(v); return true;
+    case META_I16: *out = (int16_t)load_u16(v); return true;
+    case META_U32: *out = load_u32(v); return true;
+    case META_I32: *out = (int32_t)load_u32(v); return true;
+    case META_U64: *out = load_u64(v) > INT64_MAX ? INT64_MAX : (int64_t)load_u64(v); return true;
+    case META_I64: *out = (int64_t)load_u64(v); return true;
+    default: return false;
+    }
+}
+
+int meta_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int64_t *out, struct error *err)
+{
+    const struct meta *m = meta_find(ck, key);
+    if (!m && !missing) return fail_missing(err, key);
+    if (!m) return *out = *missing, OK;
+    if (!integer_of(ck, m, out)) return fail_type(err, m, key);
+    if (*out >= lo && *out <= hi) return OK;
+    return fail(err, ERR_INCONSISTENT, "value", m->value.at, "The metadata key %s is %lld; it must be from %lld to %lld.", key, (long long)*out,
+                (long long)lo, (long long)hi);
+}
+
+int meta_float(const struct checkpoint *ck, const char *key, double lo, double hi, const double *missing, double *out, struct error *err)
+{
+    const struct meta *m = meta_find(ck, key);
+    int64_t whole;
+    if (!m && !missing) return fail_missing(err, key);
+    if (!m) return *out = *missing, OK;
+    if (m->type == META_F32) *out = (double)load_f32(ck_view(ck, m->value).data);
+    else if (m->type == META_F64) memcpy(out, ck_view(ck, m->value).data, sizeof *out);
+    else if (integer_of(ck, m, &whole)) *out = (double)whole;
+    else return fail_type(err, m, key);
+    if (*out >= lo && *out <= hi) return OK; /* NaN fails both */
+    return fail(err, ERR_INCONSISTENT, "value", m->value.at, "The metadata key %s is %g; it must be from %g to %g.", key, *out, lo, hi);
+}
+
+int meta_bool(const struct checkpoint *ck, const char *key, bool missing, bool *out, struct error *err)
+{
+    const struct meta *m = meta_find(ck, key);
+    *out = missing;
+    if (!m) return OK;
+    if (m->type != META_BOOL) return fail_type(err, m, key);
+    *out = *ck_view(ck, m->value).data != 0;
+    return OK;
+}
+
+int meta_text(const struct checkpoint *ck, const char *key, bool required, struct bytes *out, struct error *err)
+{
+    const struct meta *m = meta_find(ck, key);
+    *out = (struct bytes){NULL, 0};
+    if (!m) return required ? fail_missing(err, key) : OK;
+    if (m->type != META_STRING) return fail_type(err, m, key);
+    *out = ck_view(ck, m->value);
+    return OK;
+}
+
+int meta_array(const struct checkpoint *ck, const char *key, enum meta_type element, bool required, struct bytes *data, uint64_t *count, struct error *err)
+{
+    const struct meta *m = meta_find(ck, key);
+    *data = (struct bytes){NULL, 0};
+    *count = 0;
+    if (!m) return required ? fail_missing(err, key) : OK;
+    if (m->type != META_ARRAY || m->element != element) return fail_type(err, m, key);
+    *data = ck_view(ck, m->value);
+    *count = m->count;
+    return OK;
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------- */
+
+struct tensor *ck_find(const struct checkpoint *ck, const char *name)
+{
+    for (size_t i = 0; i < ck->n_tensors; i++)
+        if (bytes_equal(ck_view(ck, ck->tensors[i].name), name)) return &ck->tensors[i];
+    return NULL;
+}
+
+int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, struct tensor **out, struct error *err)
+{
+    struct tensor *t = ck_find(ck, name);
+    if (!t) return fail(err, ERR_FORMAT, "missing", 0, "The tensor %s is missing.", name);
+    if (t->cols != cols || t->rows != (rows ? rows : 1) || t->n_dims > 2)
+        return fail(err, ERR_INCONSISTENT, "shape", t->name.at, "The tensor %s is %llu x %llu (%d dimensions); the metadata asks for %llu x %llu.", name,
+                    (unsigned long long)t->cols, (unsigned long long)t->rows, t->n_dims, (unsigned long long)cols,
+                    (unsigned long long)(rows ? rows : 1));
+    if (t->type->layout == LAYOUT_NONE || (!rows && t->type->block != 1))
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at, "The tensor %s has the weight type %s, which this version does not run.", name, t->type->name);
+    *out = t;
+    return OK;
+}
+
+/* --- data ---------------------------------------------------------------------------------------------- */
+
+static size_t row_bytes(const struct tensor *t) { return (size_t)(t->bytes / t->rows); }
+
+int ck_data_begin(struct checkpoint *ck, struct error *err)
+{
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        const struct tensor *t = &ck->tensors[i];
+        size_t group = t->put ? row_bytes(t) * (t->rows < GROUP ? (size_t)t->rows : GROUP) : 0;
+        if (group > ck->stage_room) ck->stage_room = group;
+    }
+    ck->stage = mem_alloc_raw(ck->mem, ck->stage_room);
+    if (!ck->stage) return fail(err, ERR_MEM_LOAD, "stage", 0, "Not enough memory to load the file (%zu bytes).", ck->stage_room);
+    ck->pos = ck->header_size;
+    return OK;
+}
+
+/* Bytes of row groups of tensor t: whole groups go on at once, the rest waits in the stage. Returns how many were taken. */
+static size_t put_rows(struct checkpoint *ck, const struct tensor *t, const uint8_t *bytes, size_t n)
+{
+    size_t row = row_bytes(t), left = (size_t)t->rows - (size_t)ck->next_row;
+    size_t group = (left < GROUP ? left : GROUP) * row;
+    if (ck->staged == 0 && n >= group) {
+        size_t rows = n / row < left ? n / row / GROUP * GROUP : left;
+        t->put(t->context, ck->next_row, (int)rows, bytes);
+        ck->next_row += (int)rows;
+        return rows * row;
+    }
+    size_t take = group - ck->staged < n ? group - ck->staged : n;
+    memcpy(ck->stage + ck->staged, bytes, take);
+    ck->staged += take;
+    if (ck->staged == group) {
+        t->put(t->context, ck->next_row, (int)(group / row), ck->stage);
+        ck->next_row += (int)(group / row);
+        ck->staged = 0;
+    }
+    return take;
+}
+
+/* Bytes of this chunk that nobody wants before the next bound tensor, or of its own rows. */
+static size_t take_data(struct checkpoint *ck, const struct tensor *t, const uint8_t *bytes, size_t n)
+{
+    uint64_t end = t->offset + t->bytes;
+    if (ck->pos < t->offset || !t->put) {
+        uint64_t skip = (ck->pos < t->offset ? t->offset : end) - ck->pos;
+        return skip < n ? (size_t)skip : n;
+    }
+    return put_rows(ck, t, bytes, end - ck->pos < n ? (size_t)(end - ck->pos) : n);
+}
+
+void ck_data(struct checkpoint *ck, const uint8_t *bytes, size_t n)
+{
+    while (n && ck->current < ck->n_tensors) {
+        const struct tensor *t = &ck->tensors[ck->current];
+        size_t taken = take_data(ck, t, bytes, n);
+        ck->pos += taken;
+        bytes += taken;
+        n -= taken;
+        if (ck->pos == t->offset + t->bytes) ck->current++, ck->next_row = 0;
+    }
+    ck->pos += n;
+}
+
+int ck_data_ended(const struct checkpoint *ck, struct error *err)
+{
+    for (size_t i = ck->current; i < ck->n_tensors; i++) {
+        char name[QUOTED];
+        if (!ck->tensors[i].put) continue;
+        return fail(err, ERR_FORMAT, "truncated", ck->pos, "The file ends at byte %llu, inside or before the tensor \"%.64s\"; it should have %llu bytes.",
+                    (unsigned long long)ck->pos, quoted(ck_view(ck, ck->tensors[i].name), name), (unsigned long long)ck->file_size);
+    }
+    return OK;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Weight types of files: one table row each. Nothing else in the engine switches on a type.
+ *
+ * A quantised type says how one of its blocks decodes into a `struct unit`: plain codes and scales, in column
+ * order. pack.c turns units into panels, so a file's own bit order is known here and nowhere else.
+ * Block formats are those of GGUF (the published description of ggml's quantised blocks).
+ */
+#ifndef QUERN_DTYPE_H
+#define QUERN_DTYPE_H
+
+#include "base.h"
+
+/* Panel layouts: see pack.h. */
+enum layout {
+    LAYOUT_NONE, /* known by name, not supported */
+    LAYOUT_F32, LAYOUT_F16, LAYOUT_BF16,
+    LAYOUT_Q8, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K,
+    LAYOUT_COUNT
+};
+
+/* One row's block, decoded. value = d * scale * (code - offset) - dmin * min; which fields count, the layout says. */
+struct unit {
+    uint8_t code[256];   /* [block]; of Q8_0 int8 */
+    uint8_t scale[16];   /* K types: per 32 columns (Q4_K, 0..63) or per 16 (Q6_K, int8) */
+    uint8_t min[8];      /* Q4_K: per 32 columns, 0..63 */
+    uint16_t d, dmin;    /* f16 */
+};
+
+struct dtype {
+    const char *name;    /* as people write it: "Q4_K" */
+    uint32_t gguf_id;    /* ggml's number */
+    uint32_t block;      /* columns per block */
+    uint32_t bytes;      /* bytes per block */
+    enum layout layout;
+    void (*unpack)(const uint8_t *block, struct unit *out); /* NULL for float types */
+};
+
+/* NULL for an id that no type has (removed ids too). */
+const struct dtype *dtype_by_gguf(uint32_t id);
+
+#endif
