@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tensor operations a model is made of, as a table, so that a model does not know where they run.
+ *
+ * Weights enter row group by row group (weight_put), in the file's own type, and live in the backend's layout; the KV
+ * cache's pages live there too. Everything that can fail, fails in weight_new and reserve; the operations return void. Rows never
+ * influence each other: [n, ...] is n independent rows. All floats are float32. MODEL.md states every formula.
+ */
+#ifndef QUERN_BACKEND_H
+#define QUERN_BACKEND_H
+
+#include "dtype.h"
+#include "pool.h"
+
+struct weight; /* a matrix [rows, cols] in the backend's own layout */
+
+enum { KV_PAGE = 32 }; /* positions per page: one block of the online softmax */
+
+/* Geometry of the KV cache and of attention. */
+struct kv_shape {
+    int n_layers, n_heads, n_kv_heads, head_dim; /* n_heads a multiple of n_kv_heads; head_dim even */
+    int n_pages;
+    bool f32; /* keys and values as f32; else f16 */
+};
+
+/* Where one row of a batch stands: its sequence's pages and its index in them. */
+struct kv_row {
+    const int32_t *pages; /* page of positions 0..31, 32..63, ... */
+    int32_t index;        /* this row's position in the cache; it sees 0 .. index */
+};
+
+/* y [n, w.rows] = x [n, w.cols] * w^T */
+struct product {
+    float *y;
+    const struct weight *w;
+};
+
+struct backend {
+    const struct backend_ops *ops;
+};
+
+struct backend_ops {
+    const char *(*name)(const struct backend *b); /* "scalar", "simd" or "relaxed" */
+    void (*free)(struct backend *b);
+
+    /* --- opening --- */
+    /* type->layout is supported and cols a multiple of type->block. NULL when memory is short. */
+    struct weight *(*weight_new)(struct backend *b, const struct dtype *type, int rows, int cols);
+    void (*weight_free)(struct backend *b, struct weight *w);
+    /* Rows row .. row + n - 1 as in the file; row a multiple of 8, n too unless they are the last. */
+    void (*weight_put)(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
+    /* Scratch and pages for batches of at most max_rows. ERR_MEM_LOAD or ERR_MEM_KV. */
+    int (*reserve)(struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols);
+
+    /* --- pages --- */
+    void (*kv_copy)(struct backend *b, int to, int from, int n); /* the first n positions of a page, all layers */
+    void (*kv_poison)(struct backend *b, int page);              /* fills it with NaN; for tests */
+
+    /* --- operations --- */
+    void (*embed)(struct backend *b, float *y, const struct weight *w, const int32_t *ids, int n); /* y [n, w.cols] = rows of w */
+    void (*rmsnorm)(struct backend *b, float *y, const float *x, const float *w, int n, int dim, float eps); /* x, y [n, dim], w [dim] */
+    /* All products share x [n, cols]; one dispatch for all of them. */
+    void (*matmul)(struct backend *b, const struct product *p, int n_products, const float *x, int n);
+    /* x [n, heads, head_dim]; cosine, sine [n, head_dim / 2] */
+    void (*rope)(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim);
+    void (*kv_append)(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n); /* k, v [n, n_kv_heads * head_dim] */
+    /* o, q [n, n_heads * head_dim]; reads the pages only, so append first */
+    void (*attention)(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n);
+    void (*swiglu)(struct backend *b, float *gate, const float *up, int n, int dim); /* gate = silu(gate) * up, [n, dim] */
+    void (*add)(struct backend *b, float *x, const float *y, int n, int dim);        /* x += y, [n, dim] */
+};
+
+/* The CPU backend. `scalar` asks for the reference kernels. NULL when memory is short. */
+struct backend *backend_cpu(struct mem *m, struct pool *pool, bool scalar);
+
+#endif

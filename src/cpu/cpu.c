@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CPU backend: weights as panels, the operations spread over the pool.
+ *
+ * A product is split by panels, everything else by rows, always statically, and one output element is always computed by one
+ * thread: the number of threads changes nothing but time. Small operations of one row stay on the calling thread, since a
+ * barrier costs more than they do.
+ */
+#include "cpu.h"
+
+#include <string.h>
+
+static struct cpu *cpu_of(struct backend *b) { return (struct cpu *)b; }
+
+void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg)
+{
+    if (parallel) pool_run(c->pool, fn, arg);
+    else fn(arg, 0, 1);
+}
+
+static const char *cpu_name(const struct backend *b) { return ((const struct cpu *)b)->k.name; }
+
+/* --- weights ------------------------------------------------------------------------------------------ */
+
+static int panel_count(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }
+
+static struct weight *cpu_weight_new(struct backend *b, const struct dtype *type, int rows, int cols)
+{
+    struct cpu *c = cpu_of(b);
+    struct weight *w = mem_alloc(c->mem, sizeof *w);
+    if (!w) return NULL;
+    *w = (struct weight){.type = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
+    w->panels = mem_alloc_raw(c->mem, (uint64_t)panel_count(rows) * w->panel);
+    if (w->panels) return w;
+    mem_free(c->mem, w);
+    return NULL;
+}
+
+static void cpu_weight_free(struct backend *b, struct weight *w)
+{
+    if (!w) return;
+    mem_free(cpu_of(b)->mem, w->panels);
+    mem_free(cpu_of(b)->mem, w);
+}
+
+struct put {
+    struct weight *w;
+    int row, n;
+    const uint8_t *rows;
+    size_t row_bytes;
+    bool wide[POOL_MAX_THREADS];
+};
+
+static void put_panels(void *arg, int thread, int n_threads)
+{
+    struct put *p = arg;
+    int begin, end;
+    pool_share(panel_count(p->n), thread, n_threads, &begin, &end);
+    for (int i = begin; i < end; i++) {
+        uint8_t *panel = p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel;
+        int n = min_int(PANEL_ROWS, p->n - i * PANEL_ROWS);
+        const uint8_t *rows = p->rows + (size_t)i * PANEL_ROWS * p->row_bytes;
+        p->wide[thread] |= pack_panel(p->w->type, rows, p->row_bytes, n, p->w->cols, panel);
+    }
+}
+
+static void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows)
+{
+    size_t row_bytes = (size_t)w->cols / w->type->block * w->type->bytes;
+    struct put put = {.w = w, .row = row, .n = n, .rows = rows, .row_bytes = row_bytes};
+    cpu_run(cpu_of(b), (size_t)n * row_bytes > 65536, put_panels, &put);
+    for (int t = 0; t < POOL_MAX_THREADS; t++) w->wide |= put.wide[t];
+}
+
+/* --- products ----------------------------------------------------------------------------------------- */
+
+struct matmul {
+    struct cpu *c;
+    const struct product *p;
+    int n_products, n;
+    const float *x;
+};
+
+static void quantize_rows(void *arg, int thread, int n_threads)
+{
+    struct matmul *m = arg;
+    struct cpu *c = m->c;
+    size_t cols = (size_t)c->act.cols;
+    int begin, end;
+    pool_share(m->n, thread, n_threads, &begin, &end);
+    for (size_t t = (size_t)begin; t < (size_t)end; t++)
+        c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * (cols / BLOCK), c->sum + t * (cols / 16));
+}
+
+/* All rows against panel i of one product. */
+static void panel_product(const struct matmul *m, const struct product *p, int i)
+{
+    const struct weight *w = p->w;
+    const struct kernels *k = &m->c->k;
+    gemm_fn *gemm = w->wide ? k->gemm_q8_wide : k->gemm[w->type->layout];
+    size_t width = (size_t)min_int(PANEL_ROWS, w->rows - i * PANEL_ROWS);
+    float out[TILE * PANEL_ROWS];
+    for (int t = 0; t < m->n; t += TILE) {
+        int n = min_int(TILE, m->n - t);
+        gemm(w->panels + (size_t)i * w->panel, &m->c->act, t, n, out);
+        for (int j = 0; j < n; j++)
+            memcpy(p->y + (size_t)(t + j) * (size_t)w->rows + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
+    }
+}
+
+/* Panels of all products count through, so that threads share them evenly. */
+static void multiply(void *arg, int thread, int n_threads)
+{
+    const struct matmul *m = arg;
+    int total = 0, begin, end, first = 0;
+    for (int j = 0; j < m->n_products; j++) total += panel_count(m->p[j].w->rows);
+    pool_share(total, thread, n_threads, &begin, &end);
+    for (int j = 0; j < m->n_products; j++) {
+        int count = panel_count(m->p[j].w->rows);
+        for (int i = max_int(begin - first, 0); i < min_int(end - first, count); i++) panel_product(m, &m->p[j], i);
+        first += count;
+    }
+}
+
+static bool any_quantised(const struct product *p, int n)
+{
+    for (int j = 0; j < n; j++)
+        if (layouts[p[j].w->type->layout].quantised) return true;
+    return false;
+}
+
+static void cpu_matmul(struct backend *b, const struct product *p, int n_products, const float *x, int n)
+{
+    struct cpu *c = cpu_of(b);
+    struct matmul m = {.c = c, .p = p, .n_products = n_products, .n = n, .x = x};
+    c->act = (struct act){.x = x, .code = c->code, .scale = c->scale, .sum = c->sum, .cols = p->w->cols};
+    if (any_quantised(p, n_products)) cpu_run(c, n >= 8, quantize_rows, &m);
+    cpu_run(c, true, multiply, &m);
+}
+
+/* --- operations by row --------------------------------------------------------------------------------- */
+
+struct rows_op {
+    struct cpu *c;
+    float *y;
+    const float *x, *w;
+    const float *cosine, *sine;
+    const int32_t *ids;
+    const struct weight *table;
+    int n, dim, heads;
+    float eps;
+};
+
+/* Runs fn with the calling row range of each thread; parallel from about 16 K elements on. */
+static void run_rows(struct rows_op *op, pool_fn *fn)
+{
+    cpu_run(op->c, op->n > 1 && op->n * op->dim > 16384, fn, op);
+}
+
+#define EACH_ROW(op, t)                                          \
+    int begin_, end_;                                            \
+    pool_share((op)->n, thread, n_threads, &begin_, &end_);      \
+    for (size_t t = (size_t)begin_; t < (size_t)end_; t++)
+
+static void embed_rows(void *arg, int thread, int n_threads)
+{
+    struct rows_op *op = arg;
+    const struct weight *w = op->table;
+    EACH_ROW(op, t) {
+        size_t id = (size_t)op->ids[t];
+        unpack_panel_row(w->type->layout, w->panels + id / PANEL_ROWS * w->panel, (int)(id % PANEL_ROWS), w->cols, op->y + t * (size_t)w->cols);
+    }
+}
+
+static void cpu_embed(struct backend *b, float *y, const struct weight *w, const int32_t *ids, int n)
+{
+    run_rows(&(struct rows_op){.c = cpu_of(b), .y = y, .table = w, .ids = ids, .n = n, .dim = w->cols}, embed_rows);
+}
+
+static void rmsnorm_rows(void *arg, int thread, int n_threads)
+{
+    struct rows_op *op = arg;
+    size_t dim = (size_t)op->dim;
+    EACH_ROW(op, t) op->c->k.rmsnorm(op->y + t * dim, op->x + t * dim, op->w, op->dim, op->eps);
+}
+
+static void cpu_rmsnorm(struct backend *b, float *y, const float *x, const float *w, int n, int dim, float eps)
+{
+    run_rows(&(struct rows_op){.c = cpu_of(b), .y = y, .x = x, .w = w, .n = n, .dim = dim, .eps = eps}, rmsnorm_rows);
+}
+
+static void rope_rows(void *arg, int thread, int n_threads)
+{
+    struct rows_op *op = arg;
+    size_t half = (size_t)op->dim / 2, heads = (size_t)op->heads;
+    EACH_ROW(op, t)
+        for (size_t h = 0; h < heads; h++)
+            op->c->k.rope(op->y + (t * heads + h) * half * 2, op->cosine + t * half, op->sine + t * half, (int)half);
+}
+
+static void cpu_rope(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim)
+{
+    run_rows(&(struct rows_op){.c = cpu_of(b), .y = x, .cosine = cosine, .sine = sine, .n = n, .heads = heads, .dim = head_dim}, rope_rows);
+}
+
+static void swiglu_rows(void *arg, int thread, int n_threads)
+{
+    struct rows_op *op = arg;
+    size_t dim = (size_t)op->dim;
+    EACH_ROW(op, t) op->c->k.swiglu(op->y + t * dim, op->x + t * dim, op->dim);
+}
+
+static void cpu_swiglu(struct backend *b, float *gate, const float *up, int n, int dim)
+{
+    run_rows(&(struct rows_op){.c = cpu_of(b), .y = gate, .x = up, .n = n, .dim = dim}, swiglu_rows);
+}
+
+static void add_rows(void *arg, int thread, int n_threads)
+{
+    struct rows_op *op = arg;
+    size_t dim = (size_t)op->dim;
+    EACH_ROW(op, t) op->c->k.add(op->y + t * dim, op->x + t * dim, op->dim);
+}
+
+static void cpu_add(struct backend *b, float *x, const float *y, int n, int dim)
+{
+    run_rows(&(struct rows_op){.c = cpu_of(b), .y = x, .x = y, .n = n, .dim = dim}, add_rows);
+}
+
+/* --- life ---------------------------------------------------------------------------------------------- */
+
+static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols)
+{
+    struct cpu *c = cpu_of(b);
+    uint64_t cells = (uint64_t)max_rows * (uint64_t)((max_cols + BLOCK - 1) / BLOCK * BLOCK);
+    c->kv = *shape;
+    c->attn_floats = cpu_attention_floats(shape);
+    c->code = mem_alloc(c->mem, cells);
+    c->scale = mem_array(c->mem, cells / BLOCK, sizeof(float));
+    c->sum = mem_array(c->mem, cells / 16, sizeof(int16_t));
+    c->attn = mem_array(c->mem, (uint64_t)pool_threads(c->pool) * c->attn_floats, sizeof(float));
+    if (!c->code || !c->scale || !c->sum || !c->attn) return ERR_MEM_LOAD;
+    /* Not zeroed: pages that no conversation has reached cost no memory on systems that commit on first touch. */
+    c->pages = mem_alloc_raw(c->mem, (uint64_t)shape->n_pages * cpu_page_bytes(shape));
+    return c->pages ? OK : ERR_MEM_KV;
+}
+
+static void cpu_free(struct backend *b)
+{
+    struct cpu *c = cpu_of(b);
+    void *parts[] = {c->pages, c->code, c->scale, c->sum, c->attn, c};
+    struct mem *m = c->mem;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(m, parts[i]);
+}
+
+static const struct backend_ops cpu_ops = {
+    .name = cpu_name,
+    .free = cpu_free,
+    .weight_new = cpu_weight_new,
+    .weight_free = cpu_weight_free,
+    .weight_put = cpu_weight_put,
+    .reserve = cpu_reserve,
+    .kv_copy = cpu_kv_copy,
+    .kv_poison = cpu_kv_poison,
+    .embed = cpu_embed,
+    .rmsnorm = cpu_rmsnorm,
+    .matmul = cpu_matmul,
+    .rope = cpu_rope,
+    .kv_append = cpu_kv_append,
+    .attention = cpu_attention,
+    .swiglu = cpu_swiglu,
+    .add = cpu_add,
+};
+
+struct backend *backend_cpu(struct mem *m, struct pool *pool, bool scalar)
+{
+    struct cpu *c = mem_alloc(m, sizeof *c);
+    if (!c) return NULL;
+    c->base.ops = &cpu_ops;
+    c->mem = m;
+    c->pool = pool;
+    c->k = scalar ? kernels_scalar : kernels_simd();
+    return &c->base;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the CPU backend share: the backend itself and its scratch.
+ */
+#ifndef QUERN_CPU_H
+#define QUERN_CPU_H
+
+#include "../backend.h"
+#include "kernels.h"
+
+struct weight {
+    const struct dtype *type;
+    int rows, cols;
+    bool wide;       /* holds a code of -128 */
+    size_t panel;    /* bytes of one panel of 8 rows */
+    uint8_t *panels; /* [ceil(rows / 8)] panels */
+};
+
+struct cpu {
+    struct backend base;
+    struct kernels k;
+    struct mem *mem;
+    struct pool *pool;
+    struct kv_shape kv;
+    uint8_t *pages;      /* [n_pages][n_layers][n_kv_heads][2][KV_PAGE][head_dim] */
+    struct act act;      /* views of the three arrays below */
+    int8_t *code;        /* [max_rows, max_cols] */
+    float *scale;        /* [max_rows, max_cols / 32] */
+    int16_t *sum;        /* [max_rows, max_cols / 16] */
+    float *attn;         /* per thread: see attention.c */
+    size_t attn_floats;  /* of one thread */
+};
+
+/* Calls fn over the pool when there is enough to share, else only here. */
+void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg);
+
+/* Attention (attention.c). */
+size_t cpu_attention_floats(const struct kv_shape *shape); /* scratch of one thread */
+size_t cpu_page_bytes(const struct kv_shape *shape);
+void cpu_kv_copy(struct backend *b, int to, int from, int n);
+void cpu_kv_poison(struct backend *b, int page);
+void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n);
+void cpu_attention(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n);
+
+#endif

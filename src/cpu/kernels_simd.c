@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The SIMD kernels: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors.
+ *
+ * Each gemm is one inline body over a constant number of rows, instantiated for 1 to TILE, so that sums stay in
+ * registers and a panel is read once per tile. Built twice for the web, plain and relaxed; the difference is in vec.h alone.
+ * Kernels are short calls (one panel, one tile): a browser replaces only functions that return by their optimised code.
+ */
+#include "kernels.h"
+
+#include "../num.h"
+#include "vec.h"
+
+#include <math.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* gemm_NAME from tile_NAME(panel, a, row, out, T) */
+#define DEFINE_GEMM(name)                                                                          \
+    static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) \
+    {                                                                                              \
+        switch (n_rows) {                                                                          \
+        case 1: tile_##name(panel, a, row, out, 1); break;                                         \
+        case 2: tile_##name(panel, a, row, out, 2); break;                                         \
+        case 3: tile_##name(panel, a, row, out, 3); break;                                         \
+        default: tile_##name(panel, a, row, out, TILE); break;                                     \
+        }                                                                                          \
+    }
+
+INLINE void store_tile(float *out, vec acc[TILE][2], const int T)
+{
+    for (int t = 0; t < T; t++) {
+        vec_store(out + 8 * t, acc[t][0]);
+        vec_store(out + 8 * t + 4, acc[t][1]);
+    }
+}
+
+INLINE void zero_tile(vec acc[TILE][2], const int T)
+{
+    for (int t = 0; t < T; t++) acc[t][0] = acc[t][1] = i32_splat(0);
+}
+
+/* --- float weights ------------------------------------------------------------------------------------ */
+
+INLINE void axpy_column(vec acc[TILE][2], vec low, vec high, const float *x, int cols, const int T)
+{
+    for (int t = 0; t < T; t++) {
+        vec v = vec_spread4(x + (size_t)t * (size_t)cols);
+        acc[t][0] = f32_add(acc[t][0], f32_mul(low, v));
+        acc[t][1] = f32_add(acc[t][1], f32_mul(high, v));
+    }
+}
+
+INLINE void tile_f32(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
+{
+    const float *x = a->x + (size_t)row * (size_t)a->cols;
+    vec acc[TILE][2];
+    zero_tile(acc, T);
+    for (int c = 0; c < a->cols; c++, panel += 32)
+        axpy_column(acc, vec_load(panel), vec_load(panel + 16), x + c, a->cols, T);
+    store_tile(out, acc, T);
+}
+
+INLINE void tile_f16(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
+{
+    const float *x = a->x + (size_t)row * (size_t)a->cols;
+    vec acc[TILE][2];
+    zero_tile(acc, T);
+    for (int c = 0; c < a->cols; c++, panel += 16) {
+        vec w = vec_load(panel);
+        axpy_column(acc, f32_from_f16_low(w), f32_from_f16_high(w), x + c, a->cols, T);
+    }
+    store_tile(out, acc, T);
+}
+
+INLINE void tile_bf16(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
+{
+    const float *x = a->x + (size_t)row * (size_t)a->cols;
+    vec acc[TILE][2];
+    zero_tile(acc, T);
+    for (int c = 0; c < a->cols; c++, panel += 16) {
+        vec w = vec_load(panel);
+        axpy_column(acc, i32_shl(i32_from_u16_low(w), 16), i32_shl(i32_from_u16_high(w), 16), x + c, a->cols, T);
+    }
+    store_tile(out, acc, T);
+}
+
+DEFINE_GEMM(f32)
+DEFINE_GEMM(f16)
+DEFINE_GEMM(bf16)
+
+/* --- quantised weights: integer sums of a block, then one float step per block ------------------------ */
+
+/* Where row `row` keeps block b. */
+struct tile_act {
+    const int8_t *code;
+    const float *scale;
+    const int16_t *sum;
+    size_t cols, blocks; /* distance of rows */
+};
+
+INLINE struct tile_act tile_rows(const struct act *a, int row)
+{
+    size_t cols = (size_t)a->cols, blocks = cols / BLOCK, r = (size_t)row;
+    return (struct tile_act){a->code + r * cols, a->scale + r * blocks, a->sum + r * blocks * 2, cols, blocks};
+}
+
+INLINE int32_t block_sum(const struct tile_act *x, size_t b, int t)
+{
+    const int16_t *sum = x->sum + ((size_t)t * x->blocks + b) * 2;
+    return sum[0] + sum[1];
+}
+
+/* acc += (float)sum * (d * xs), for both halves of 8 rows */
+INLINE void add_block(vec acc[2], const vec sum[2], const vec d[2], float xs)
+{
+    vec s = f32_splat(xs);
+    acc[0] = f32_add(acc[0], f32_mul(f32_from_i32(sum[0]), f32_mul(d[0], s)));
+    acc[1] = f32_add(acc[1], f32_mul(f32_from_i32(sum[1]), f32_mul(d[1], s)));
+}
+
+INLINE void load_halves(vec d[2], const uint8_t *halves)
+{
+    vec h = vec_load(halves);
+    d[0] = f32_from_f16_low(h);
+    d[1] = f32_from_f16_high(h);
+}
+
+/* 8-bit codes. `wide` takes the dot that allows -128. */
+INLINE void dots_q8(vec sum[TILE][2], const uint8_t *codes, const struct tile_act *x, size_t b, const bool wide, const int T)
+{
+    zero_tile(sum, T);
+    for (size_t g = 0; g < 8; g++) {
+        vec low = vec_load(codes + 32 * g), high = vec_load(codes + 32 * g + 16);
+        for (int t = 0; t < T; t++) {
+            vec v = vec_spread4(x->code + (size_t)t * x->cols + b * BLOCK + 4 * g);
+            sum[t][0] = wide ? dot4_wide(sum[t][0], low, v) : dot4_signed(sum[t][0], low, v);
+            sum[t][1] = wide ? dot4_wide(sum[t][1], high, v) : dot4_signed(sum[t][1], high, v);
+        }
+    }
+}
+
+INLINE void tile_q8_any(const uint8_t *panel, const struct act *a, int row, float *out, const bool wide, const int T)
+{
+    struct tile_act x = tile_rows(a, row);
+    vec acc[TILE][2], sum[TILE][2], d[2];
+    zero_tile(acc, T);
+    for (size_t b = 0; b < x.blocks; b++, panel += 272) {
+        dots_q8(sum, panel + 16, &x, b, wide, T);
+        load_halves(d, panel);
+        for (int t = 0; t < T; t++) add_block(acc[t], sum[t], d, x.scale[(size_t)t * x.blocks + b]);
+    }
+    store_tile(out, acc, T);
+}
+
+INLINE void tile_q8(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
+{
+    tile_q8_any(panel, a, row, out, false, T);
+}
+
+INLINE void tile_q8_wide(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
+{
+    tile_q8_any(panel, a, row, out, true, T);
+}
+
+/* 4-bit codes, unsigned: the offset is taken off by the caller with the sums of the activations. */
+INLINE void dots_q4(vec sum[TILE][2], const uint8_t *codes, const struct tile_act *x, size_t b, const int T)
+{
+    zero_tile(sum, T);
+    for (size_t g = 0; g < 8; g++) {
+        vec both = vec_load(codes + 16 * g);
+        vec low = vec_and(both, i32_splat(0x0F0F0F0F)), high = u8_shr(both, 4);
+        for (int t = 0; t < T; t++) {
+            vec v = vec_spread4(x->code + (size_t)t * x->cols + b * BLOCK + 4 * g);
+            sum[t][0] = dot4(sum[t][0], v, low);
+            sum[t][1] = dot4(sum[t][1], v, high);
+        }
+    }
+}
+
+INLINE void tile_q4(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
+{
+    struct tile_act x = tile_rows(a, row);
+    vec acc[TILE][2], sum[TILE][2], d[2];
+    zero_tile(acc, T);
+    for (size_t b = 0; b < x.blocks; b++, panel += 144) {
+        dots_q4(sum, panel + 16, &x, b, T);
+        load_halves(d, panel);
+        for (int t = 0; t < T; t++) {
+            vec offset = i32_splat(8 * block_sum(&x, b, t));
+            sum[t][0] = i32_sub(sum[t][0], offset);
+            sum[t][1] = i32_sub(sum[t][1], offset);
+            add_block(acc[t], sum[t], d, x.scale[(size_t)t * x.blocks + b]);
+        }
+    }
+    store_tile(out, acc, T);
+}
+
+INLINE void tile_q4k(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
+{
+    struct tile_act x = tile_rows(a, row);
+    vec acc[TILE][2], mins[TILE][2], sum[TILE][2], d[2], dmin[2];
+    zero_tile(acc, T);
+    zero_tile(mins, T);
+    for (size_t b = 0; b < x.blocks; b++) {
+        const uint8_t *unit = panel + b / 8 * 1184, *block = unit + 32 + 144 * (b % 8);
+        load_halves(d, unit);
+        load_halves(dmin, unit + 16);
+        dots_q4(sum, block + 16, &x, b, T);
+        vec scale = i16_from_u8_low(vec_load8(block)), min = i16_from_u8_low(vec_load8(block + 8));
+        for (int t = 0; t < T; t++) {
+            float xs = x.scale[(size_t)t * x.blocks + b];
+            vec total = i32_splat(block_sum(&x, b, t));
+            vec scaled[2] = {i32_mul(sum[t][0], i32_from_i16_low(scale)), i32_mul(sum[t][1], i32_from_i16_high(scale))};
+            vec lowered[2] = {i32_mul(total, i32_from_i16_low(min)), i32_mul(total, i32_from_i16_high(min))};
+            add_block(acc[t], scaled, d, xs);
+            add_block(mins[t], lowered, dmin, xs);
+        }
+    }
+    for (int t = 0; t < T; t++)
+        for (int h = 0; h < 2; h++) acc[t][h] = f32_sub(acc[t][h], mins[t][h]);
+    store_tile(out, acc, T);
+}
+
+/* 6-bit codes of columns 16 * half .. + 15: nibbles joined with bit pairs. */
+INLINE void dots_q6(vec sum[TILE][2], const uint8_t *block, const struct tile_act *x, size_t b, size_t half, const int T)
+{
+    const vec mask = i32_splat(0x30303030);
+    zero_tile(sum, T);
+    for (size_t k = 2 * half; k < 2 * half + 2; k++) {
+        vec pairs = vec_load(block + 144 + 16 * k);
+        for (size_t g = 2 * k; g < 2 * k + 2; g++) {
+            vec both = vec_load(block + 16 + 16 * g);
+            vec high2 = g % 2 ? pairs : i32_shl(pairs, 4); /* bits 4-5: rows 0..3 */
+            vec high6 = g % 2 ? u32_shr(pairs, 2) : i32_shl(pairs, 2);
+            vec low = vec_or(vec_and(both, i32_splat(0x0F0F0F0F)), vec_and(high2, mask));
+            vec high = vec_or(u8_shr(both, 4), vec_and(high6, mask));
+            for (int t = 0; t < T; t++) {
+                vec v = vec_spread4(x->code + (size_t)t * x->cols + b * BLOCK + 4 * g);
+                sum[t][0] = dot4(sum[t][0], v, low);
+                sum[t][1] = dot4(sum[t][1], v, high);
+            }
+        }
+    }
+}
+
+/* sum = (sum - 32 * sum of the activations) * scale, for 16 columns */
+INLINE void scale_half(vec sum[2], const struct tile_act *x, size_t b, size_t half, int t, vec scale)
+{
+    vec offset = i32_splat(32 * x->sum[((size_t)t * x->blocks + b) * 2 + half]);
+    sum[0] = i32_mul(i32_sub(sum[0], offset), i32_from_i16_low(scale));
+    sum[1] = i32_mul(i32_sub(sum[1], offset), i32_from_i16_high(scale));
+}
+
+INLINE void tile_q6k(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
+{
+    struct tile_act x = tile_rows(a, row);
+    vec acc[TILE][2], left[TILE][2], right[TILE][2], d[2];
+    zero_tile(acc, T);
+    for (size_t b = 0; b < x.blocks; b++) {
+        const uint8_t *unit = panel + b / 8 * 1680, *block = unit + 16 + 208 * (b % 8);
+        load_halves(d, unit);
+        dots_q6(left, block, &x, b, 0, T);
+        dots_q6(right, block, &x, b, 1, T);
+        vec scale0 = i16_from_i8_low(vec_load8(block)), scale1 = i16_from_i8_low(vec_load8(block + 8));
+        for (int t = 0; t < T; t++) {
+            scale_half(left[t], &x, b, 0, t, scale0);
+            scale_half(right[t], &x, b, 1, t, scale1);
+            vec sum[2] = {i32_add(left[t][0], right[t][0]), i32_add(left[t][1], right[t][1])};
+            add_block(acc[t], sum, d, x.scale[(size_t)t * x.blocks + b]);
+        }
+    }
+    store_tile(out, acc, T);
+}
+
+DEFINE_GEMM(q8)
+DEFINE_GEMM(q8_wide)
+DEFINE_GEMM(q4)
+DEFINE_GEMM(q4k)
+DEFINE_GEMM(q6k)
+
+/* --- rows ------------------------------------------------------------------------------------------- */
+
+INLINE vec f32_abs_bits(vec x) { return vec_and(x, i32_splat(0x7FFFFFFF)); }
+
+static int32_t block_top(const float *x)
+{
+    vec top = i32_splat(0);
+    for (int c = 0; c < BLOCK; c += 4) top = i32_max(top, f32_abs_bits(vec_load(x + c)));
+    int32_t lane[4];
+    vec_store(lane, top);
+    return max_int(max_int(lane[0], lane[1]), max_int(lane[2], lane[3]));
+}
+
+/* x / s clamped to +-127 and rounded, as int32 */
+INLINE vec to_codes(const float *x, vec s)
+{
+    const vec limit = f32_splat(127.0f), floor = f32_splat(-127.0f), magic = f32_splat(EXP_MAGIC);
+    vec v = f32_div(vec_load(x), s);
+    v = vec_select(f32_lt(limit, v), limit, v);
+    v = vec_select(f32_lt(v, floor), floor, v);
+    return i32_sub(f32_add(v, magic), magic); /* the integer stands in the low bits */
+}
+
+INLINE int16_t lane_sum(vec v)
+{
+    int32_t lane[4];
+    vec_store(lane, v);
+    return (int16_t)(lane[0] + lane[1] + lane[2] + lane[3]);
+}
+
+static void quantize(const float *x, int cols, int8_t *code, float *scale, int16_t *sum)
+{
+    for (int b = 0; b < cols / BLOCK; b++, x += BLOCK, code += BLOCK, sum += 2) {
+        int32_t top = block_top(x);
+        float s = top >= 0x7F800000 ? f32_from_bits(0x7FC00000) : f32_from_bits((uint32_t)top) / 127.0f;
+        scale[b] = s;
+        if (!(s > 0)) {
+            vec_store(code, i32_splat(0));
+            vec_store(code + 16, i32_splat(0));
+            sum[0] = sum[1] = 0;
+            continue;
+        }
+        for (int h = 0; h < 2; h++) {
+            vec v[4];
+            for (int i = 0; i < 4; i++) v[i] = to_codes(x + 16 * h + 4 * i, f32_splat(s));
+            vec_store(code + 16 * h, i8_narrow(v[0], v[1], v[2], v[3]));
+            sum[h] = lane_sum(i32_add(i32_add(v[0], v[1]), i32_add(v[2], v[3])));
+        }
+    }
+}
+
+/* Finishes 8 partial sums: the rest of the columns, then the tree. */
+INLINE float reduce8(vec low, vec high, const float *x, const float *y, int from, int n)
+{
+    float p[8];
+    vec_store(p, low);
+    vec_store(p + 4, high);
+    for (int i = from; i < n; i++) p[i % 8] += x[i] * y[i];
+    return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+}
+
+INLINE float dot(const float *x, const float *y, int n)
+{
+    vec low = f32_splat(0), high = low;
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+        low = f32_add(low, f32_mul(vec_load(x + i), vec_load(y + i)));
+        high = f32_add(high, f32_mul(vec_load(x + i + 4), vec_load(y + i + 4)));
+    }
+    return reduce8(low, high, x, y, i, n);
+}
+
+static void rmsnorm(float *y, const float *x, const float *w, int n, float eps)
+{
+    float scale = 1.0f / sqrtf(dot(x, x, n) / (float)n + eps);
+    vec s = f32_splat(scale);
+    int i = 0;
+    for (; i + 4 <= n; i += 4) vec_store(y + i, f32_mul(f32_mul(vec_load(x + i), s), vec_load(w + i)));
+    for (; i < n; i++) y[i] = x[i] * scale * w[i];
+}
+
+static void rope(float *x, const float *cosine, const float *sine, int half)
+{
+    int i = 0;
+    for (; i + 4 <= half; i += 4) {
+        vec a = vec_load(x + i), b = vec_load(x + i + half), c = vec_load(cosine + i), s = vec_load(sine + i);
+        vec_store(x + i, f32_sub(f32_mul(a, c), f32_mul(b, s)));
+        vec_store(x + i + half, f32_add(f32_mul(b, c), f32_mul(a, s)));
+    }
+    for (; i < half; i++) {
+        float a = x[i], b = x[i + half];
+        x[i] = a * cosine[i] - b * sine[i];
+        x[i + half] = b * cosine[i] + a * sine[i];
+    }
+}
+
+/* num_exp in 4 lanes, step for step. */
+INLINE vec exp4(vec x)
+{
+    const vec magic = f32_splat(EXP_MAGIC);
+    vec shifted = f32_add(f32_mul(x, f32_splat(EXP_LOG2E)), magic);
+    vec n = f32_sub(shifted, magic);
+    vec r = f32_sub(x, f32_mul(n, f32_splat(EXP_LN2_HI)));
+    r = f32_sub(r, f32_mul(n, f32_splat(EXP_LN2_LO)));
+    vec p = f32_add(f32_mul(f32_splat(EXP_C5), r), f32_splat(EXP_C4));
+    p = f32_add(f32_mul(p, r), f32_splat(EXP_C3));
+    p = f32_add(f32_mul(p, r), f32_splat(EXP_C2));
+    p = f32_add(f32_mul(p, r), f32_splat(EXP_C1));
+    p = f32_add(f32_mul(p, r), f32_splat(EXP_C0));
+    p = f32_add(f32_mul(p, f32_mul(r, r)), r);
+    p = f32_add(p, f32_splat(1.0f));
+    vec power = i32_shl(i32_add(i32_sub(shifted, magic), i32_splat(127)), 23);
+    vec y = f32_mul(p, power);
+    y = vec_select(f32_lt(f32_splat(EXP_MAX), x), i32_splat(0x7F800000), y);
+    return vec_select(f32_lt(x, f32_splat(EXP_MIN)), i32_splat(0), y);
+}
+
+static void swiglu(float *gate, const float *up, int n)
+{
+    const vec one = f32_splat(1.0f);
+    int i = 0;
+    for (; i + 4 <= n; i += 4) {
+        vec g = vec_load(gate + i);
+        vec e = exp4(vec_xor(g, i32_splat(INT32_MIN)));
+        vec_store(gate + i, f32_mul(f32_div(g, f32_add(one, e)), vec_load(up + i)));
+    }
+    for (; i < n; i++) gate[i] = num_silu(gate[i]) * up[i];
+}
+
+static void add(float *x, const float *y, int n)
+{
+    int i = 0;
+    for (; i + 4 <= n; i += 4) vec_store(x + i, f32_add(vec_load(x + i), vec_load(y + i)));
+    for (; i < n; i++) x[i] += y[i];
+}
+
+static void widen(float *out, const uint16_t *in, int n)
+{
+    int i = 0;
+    for (; i + 8 <= n; i += 8) {
+        vec h = vec_load(in + i);
+        vec_store(out + i, f32_from_f16_low(h));
+        vec_store(out + i + 4, f32_from_f16_high(h));
+    }
+    for (; i < n; i++) out[i] = f32_from_f16(in[i]);
+}
+
+/* f16_from_f32 in 4 lanes: all three ranges computed, the right one chosen. */
+INLINE vec f16_lanes(vec x)
+{
+    vec abs = f32_abs_bits(x), sign = vec_and(u32_shr(x, 16), i32_splat(0x8000));
+    vec odd = vec_and(u32_shr(abs, 13), i32_splat(1));
+    vec normal = u32_shr(i32_add(i32_add(abs, i32_splat(0xFFF - 0x38000000)), odd), 13);
+    vec small = i32_sub(f32_add(abs, f32_splat(0.5f)), i32_splat(0x3F000000));
+    vec h = vec_select(i32_gt(i32_splat(0x38800000), abs), small, normal);
+    h = vec_select(i32_gt(abs, i32_splat(0x477FEFFF)), i32_splat(0x7C00), h);
+    h = vec_select(i32_gt(abs, i32_splat(0x7F800000)), i32_splat(0x7E00), h);
+    return vec_or(h, sign);
+}
+
+static void narrow(uint16_t *out, const float *in, int n)
+{
+    int i = 0;
+    for (; i + 8 <= n; i += 8) vec_store(out + i, u16_narrow(f16_lanes(vec_load(in + i)), f16_lanes(vec_load(in + i + 4))));
+    for (; i < n; i++) out[i] = f16_from_f32(in[i]);
+}
+
+/* --- attention -------------------------------------------------------------------------------------- */
+
+static void scale_row(float *x, float factor, int n)
+{
+    int i = 0;
+    for (; i + 4 <= n; i += 4) vec_store(x + i, f32_mul(vec_load(x + i), f32_splat(factor)));
+    for (; i < n; i++) x[i] *= factor;
+}
+
+/* acc [head_dim] += p [n] * v [n, head_dim], positions in order; 16 columns at a time stay in registers */
+static void add_values(float *acc, const float *p, const float *v, int n, int head_dim)
+{
+    size_t step = (size_t)head_dim;
+    int d = 0;
+    for (; d + 16 <= head_dim; d += 16) {
+        vec s[4];
+        for (int j = 0; j < 4; j++) s[j] = vec_load(acc + d + 4 * j);
+        const float *value = v + d;
+        for (int i = 0; i < n; i++, value += step) {
+            vec w = f32_splat(p[i]);
+            for (int j = 0; j < 4; j++) s[j] = f32_add(s[j], f32_mul(w, vec_load(value + 4 * j)));
+        }
+        for (int j = 0; j < 4; j++) vec_store(acc + d + 4 * j, s[j]);
+    }
+    for (; d < head_dim; d++)
+        for (int i = 0; i < n; i++) acc[d] += p[i] * v[(size_t)i * step + (size_t)d];
+}
+
+static void attend(struct softmax *s, const float *q, const float *k, const float *v, int n, int head_dim, float scale)
+{
+    float p[BLOCK] = {0}, max = s->max;
+    for (int i = 0; i < n; i++) {
+        p[i] = dot(q, k + (size_t)i * (size_t)head_dim, head_dim) * scale;
+        if (p[i] > max) max = p[i];
+    }
+    if (max > s->max) {
+        float shrink = num_exp(s->max - max);
+        s->sum *= shrink;
+        scale_row(s->acc, shrink, head_dim);
+        s->max = max;
+    }
+    for (int i = 0; i < n; i += 4) vec_store(p + i, exp4(f32_sub(vec_load(p + i), f32_splat(max))));
+    for (int i = 0; i < n; i++) s->sum += p[i];
+    add_values(s->acc, p, v, n, head_dim);
+}
+
+struct kernels kernels_simd(void)
+{
+    struct kernels k = kernels_scalar;
+    k.name = VEC_NAME;
+    k.gemm[LAYOUT_F32] = gemm_f32;
+    k.gemm[LAYOUT_F16] = gemm_f16;
+    k.gemm[LAYOUT_BF16] = gemm_bf16;
+    k.gemm[LAYOUT_Q8] = gemm_q8;
+    k.gemm[LAYOUT_Q4] = gemm_q4;
+    k.gemm[LAYOUT_Q4K] = gemm_q4k;
+    k.gemm[LAYOUT_Q6K] = gemm_q6k;
+    k.gemm_q8_wide = gemm_q8_wide;
+    k.quantize = quantize;
+    k.rmsnorm = rmsnorm;
+    k.rope = rope;
+    k.swiglu = swiglu;
+    k.add = add;
+    k.widen = widen;
+    k.narrow = narrow;
+    k.attend = attend;
+    return k;
+}
