@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The native command line: the same commands as the npm package's, for development, tests and sanitizers.
+ *
+ * It reads a file in chunks, exactly as a page does. `chat` renders ChatML itself, since the file's template needs a
+ * template engine, which lives in JavaScript. Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
+ */
+#include "quern.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+struct args {
+    const char *command, *model, *prompt, *tokens, *out;
+    struct quern_options engine;
+    struct sampler_params sampling;
+    int max_tokens, bench_prompt, bench_generate;
+    size_t feed;           /* bytes per quern_feed */
+    bool json, ids, nul;
+    double load_ms;
+};
+
+static int complain(const char *code, const char *sentence)
+{
+    fprintf(stderr, "quern: %s: %s\n", code, sentence);
+    return 1;
+}
+
+static int complain_engine(const struct quern_engine *e)
+{
+    const struct error *err = quern_error(e);
+    return complain(status_name(err->code), err->message);
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* --- arguments --------------------------------------------------------------------------------------------- */
+
+static const char usage[] =
+    "quern COMMAND MODEL [options]\n"
+    "  chat MODEL                           a conversation, a line a turn\n"
+    "  run MODEL PROMPT [--json]            continues the prompt\n"
+    "  tokenize MODEL [--ids] [--nul]       stdin to tokens\n"
+    "  logits MODEL --tokens \"1 2\" --out F  float32 [n, vocab], little-endian\n"
+    "  bench MODEL [--prompt N --generate N --json]\n"
+    "  info MODEL [--json]\n"
+    "options: --threads N --variant scalar|simd --kv f16|f32 --context N --chunk N --max-tokens N\n"
+    "         --temperature T --top-k N --top-p P --min-p P --seed S --feed BYTES";
+
+static bool read_kv(const char *value, struct args *a)
+{
+    a->engine.kv = strcmp(value, "f32") == 0 ? QUERN_KV_F32 : QUERN_KV_F16;
+    return strcmp(value, "f32") == 0 || strcmp(value, "f16") == 0;
+}
+
+static bool read_variant(const char *value, struct args *a)
+{
+    a->engine.scalar = strcmp(value, "scalar") == 0;
+    return a->engine.scalar || strcmp(value, "simd") == 0;
+}
+
+/* A whole number of 0 .. 2^31 - 1. */
+static bool read_int(const char *value, int *out)
+{
+    char *end;
+    long v = strtol(value, &end, 10);
+    *out = (int)v;
+    return *value && !*end && v >= 0 && v <= INT32_MAX;
+}
+
+static bool read_float(const char *value, float *out)
+{
+    char *end;
+    *out = strtof(value, &end);
+    return *value && !*end;
+}
+
+static bool read_size(const char *value, size_t *out)
+{
+    int v;
+    bool ok = read_int(value, &v) && v > 0;
+    *out = (size_t)v;
+    return ok;
+}
+
+static bool read_seed(const char *value, uint64_t *out)
+{
+    char *end;
+    *out = strtoull(value, &end, 10);
+    return *value && !*end;
+}
+
+/* One option with a value; false when it is unknown or its value bad. */
+static bool read_option(const char *name, const char *value, struct args *a)
+{
+    if (!strcmp(name, "--threads")) return read_int(value, &a->engine.threads);
+    if (!strcmp(name, "--context")) return read_int(value, &a->engine.context_size);
+    if (!strcmp(name, "--chunk")) return read_int(value, &a->engine.chunk);
+    if (!strcmp(name, "--kv")) return read_kv(value, a);
+    if (!strcmp(name, "--variant")) return read_variant(value, a);
+    if (!strcmp(name, "--max-tokens")) return read_int(value, &a->max_tokens);
+    if (!strcmp(name, "--prompt")) return read_int(value, &a->bench_prompt);
+    if (!strcmp(name, "--generate")) return read_int(value, &a->bench_generate);
+    if (!strcmp(name, "--temperature")) return read_float(value, &a->sampling.temperature);
+    if (!strcmp(name, "--top-k")) return read_int(value, &a->sampling.top_k);
+    if (!strcmp(name, "--top-p")) return read_float(value, &a->sampling.top_p);
+    if (!strcmp(name, "--min-p")) return read_float(value, &a->sampling.min_p);
+    if (!strcmp(name, "--seed")) return read_seed(value, &a->sampling.seed);
+    if (!strcmp(name, "--feed")) return read_size(value, &a->feed);
+    if (!strcmp(name, "--tokens")) return (a->tokens = value) != NULL;
+    if (!strcmp(name, "--out")) return (a->out = value) != NULL;
+    return false;
+}
+
+static bool read_flag(const char *name, struct args *a)
+{
+    bool *flag = !strcmp(name, "--json") ? &a->json : !strcmp(name, "--ids") ? &a->ids : !strcmp(name, "--nul") ? &a->nul : NULL;
+    if (flag) *flag = true;
+    return flag != NULL;
+}
+
+static bool read_args(int argc, char **argv, struct args *a)
+{
+    const char **words[] = {&a->command, &a->model, &a->prompt};
+    int n = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) != 0) {
+            if (n == 3) return false;
+            *words[n++] = argv[i];
+        } else if (!read_flag(argv[i], a)) {
+            if (i + 1 >= argc || !read_option(argv[i], argv[i + 1], a)) return false;
+            i++;
+        }
+    }
+    return n >= 2;
+}
+
+/* --- loading ------------------------------------------------------------------------------------------------- */
+
+static int feed_file(struct quern_engine *e, FILE *f, size_t chunk)
+{
+    uint8_t *buffer = malloc(chunk);
+    if (!buffer) return complain("mem/load", "Not enough memory to read the file.");
+    int status = OK;
+    for (size_t n; !status && (n = fread(buffer, 1, chunk, f)) > 0;) status = quern_feed(e, buffer, n);
+    free(buffer);
+    if (!status) status = quern_finish(e);
+    return status ? complain_engine(e) : 0;
+}
+
+/* NULL after the complaint. */
+static struct quern_engine *load(struct args *a)
+{
+    struct stat info;
+    FILE *f = fopen(a->model, "rb");
+    if (!f || fstat(fileno(f), &info) || !S_ISREG(info.st_mode)) {
+        if (f) fclose(f);
+        complain("use/param", "The model is not a readable file.");
+        return NULL;
+    }
+    a->engine.file_size = (uint64_t)info.st_size;
+    struct quern_engine *e = quern_new(&a->engine);
+    if (!e) complain("mem/load", "Not enough memory to start.");
+    else if (feed_file(e, f, a->feed)) {
+        quern_free(e);
+        e = NULL;
+    }
+    fclose(f);
+    return e;
+}
+
+/* --- text ------------------------------------------------------------------------------------------------------ */
+
+/* Owned by the caller; NULL when memory is short. */
+static int32_t *tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, int *n)
+{
+    int64_t count = quern_tokenize(e, text, mode, 0, NULL, 0);
+    int32_t *ids = count >= 0 && count < INT32_MAX ? malloc((size_t)(count + 1) * sizeof *ids) : NULL;
+    if (ids) quern_tokenize(e, text, mode, 0, ids, count);
+    *n = (int)count;
+    return ids;
+}
+
+static char *read_all(FILE *f, size_t *size)
+{
+    size_t room = 1 << 16;
+    char *text = malloc(room);
+    *size = 0;
+    while (text) {
+        size_t n = fread(text + *size, 1, room - *size, f);
+        *size += n;
+        if (n == 0) return text;
+        if (*size < room) continue;
+        char *grown = realloc(text, room *= 2);
+        if (!grown) free(text);
+        text = grown;
+    }
+    return NULL;
+}
+
+/* Computes everything that is pending. */
+static int drain(struct quern_engine *e, struct quern_sequence *s)
+{
+    int status = OK;
+    while (!status && quern_sequence_pending(s) > 0) status = quern_step(e, 0);
+    return status;
+}
+
+/* --- generation ---------------------------------------------------------------------------------------------- */
+
+/* A reply in the making: text goes out as it comes, unless it is kept for --json. */
+struct reply {
+    FILE *live;        /* NULL: keep only */
+    char *text;        /* kept; grows */
+    size_t size, room;
+    int tokens;
+    bool ended;        /* by an end token */
+};
+
+static void reply_add(struct reply *r, struct bytes text)
+{
+    if (r->live) fwrite(text.data, 1, text.size, r->live), fflush(r->live);
+    if (r->size + text.size + 1 > r->room) {
+        char *grown = realloc(r->text, r->room = (r->size + text.size + 1) * 2);
+        if (!grown) return;
+        r->text = grown;
+    }
+    if (text.size) memcpy(r->text + r->size, text.data, text.size);
+    r->size += text.size;
+    r->text[r->size] = 0;
+}
+
+/* From the sequence's tokens on. OK, or a status of the engine. */
+static int generate(struct quern_engine *e, struct quern_sequence *s, const struct args *a, struct reply *r)
+{
+    int status = quern_sample_begin(s, &a->sampling);
+    while (!status && r->tokens < a->max_tokens) {
+        if ((status = drain(e, s))) break;
+        int id = quern_sample(s);
+        if (id < 0) return id;
+        if ((r->ended = quern_is_end(e, id))) break;
+        r->tokens++;
+        reply_add(r, quern_stream(s, id));
+        if (quern_sequence_push(s, id)) break; /* the context is full */
+    }
+    reply_add(r, quern_stream(s, -1));
+    return status;
+}
+
+static void print_json_text(const char *text, size_t size)
+{
+    putchar('"');
+    for (size_t i = 0; i < size; i++) {
+        uint8_t c = (uint8_t)text[i];
+        if (c == '"' || c == '\\') printf("\\%c", c);
+        else if (c < 0x20) printf("\\u%04x", c);
+        else putchar(c);
+    }
+    putchar('"');
+}
+
+/* --- commands ------------------------------------------------------------------------------------------------ */
+
+typedef int command_fn(struct quern_engine *e, struct args *a);
+
+static int run_info(struct quern_engine *e, struct args *a)
+{
+    (void)a;
+    puts(quern_info(e));
+    return 0;
+}
+
+/* The tokens of a prompt, set in a new sequence. NULL after the complaint. */
+static struct quern_sequence *prompt_sequence(struct quern_engine *e, const char *text, enum quern_text mode)
+{
+    int n;
+    int32_t *ids = tokenize(e, (struct bytes){(const uint8_t *)text, strlen(text)}, mode, &n);
+    struct quern_sequence *s = ids ? quern_sequence_new(e) : NULL;
+    if (!s) complain("mem/load", "Not enough memory for the prompt.");
+    else if (quern_sequence_set(s, ids, n, QUERN_LAST) < 0) {
+        complain_engine(e);
+        quern_sequence_free(s);
+        s = NULL;
+    }
+    free(ids);
+    return s;
+}
+
+static int run_run(struct quern_engine *e, struct args *a)
+{
+    struct reply r = {.live = a->json ? NULL : stdout};
+    struct quern_sequence *s = a->prompt ? prompt_sequence(e, a->prompt, QUERN_TEXT) : NULL;
+    if (!s) return a->prompt ? 1 : complain("use/param", usage);
+    int prompt_tokens = quern_sequence_pending(s), status = generate(e, s, a, &r);
+    if (status) complain_engine(e);
+    else if (a->json) {
+        printf("{\"text\":");
+        print_json_text(r.text, r.size);
+        printf(",\"finishReason\":\"%s\",\"promptTokens\":%d,\"completionTokens\":%d}\n", r.ended ? "stop" : "length", prompt_tokens, r.tokens);
+    } else {
+        putchar('\n');
+    }
+    free(r.text);
+    return status != 0;
+}
+
+/* One turn of ChatML, appended to the conversation so far, which goes in whole each time: the cache knows its prefix. */
+static bool chat_append(char **talk, size_t *size, const char *text, size_t n)
+{
+    char *grown = realloc(*talk, *size + n + 1);
+    if (!grown) return false;
+    memcpy(grown + *size, text, n);
+    grown[*size += n] = 0;
+    *talk = grown;
+    return true;
+}
+
+static bool chat_turn(struct quern_engine *e, struct args *a, char **talk, size_t *size, const char *line)
+{
+    static const char begin[] = "<|im_start|>user\n", middle[] = "<|im_end|>\n<|im_start|>assistant\n", end[] = "<|im_end|>\n";
+    struct reply r = {.live = stdout};
+    bool ok = chat_append(talk, size, begin, sizeof begin - 1) && chat_append(talk, size, line, strlen(line)) &&
+              chat_append(talk, size, middle, sizeof middle - 1);
+    struct quern_sequence *s = ok ? prompt_sequence(e, *talk, QUERN_CHAT) : NULL;
+    ok = s && generate(e, s, a, &r) == OK;
+    quern_sequence_free(s);
+    putchar('\n');
+    ok = ok && chat_append(talk, size, r.text, r.size) && chat_append(talk, size, end, sizeof end - 1);
+    free(r.text);
+    return ok;
+}
+
+static int run_chat(struct quern_engine *e, struct args *a)
+{
+    char line[65536], *talk = NULL;
+    size_t size = 0;
+    bool ok = true;
+    while (ok && fputs("> ", stdout) >= 0 && fflush(stdout) == 0 && fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = 0;
+        ok = chat_turn(e, a, &talk, &size, line);
+    }
+    free(talk);
+    return ok ? 0 : 1;
+}
+
+static void print_tokens(struct quern_engine *e, const int32_t *ids, int n, bool only_ids)
+{
+    for (int i = 0; i < n; i++) {
+        struct bytes text = quern_token(e, ids[i]);
+        printf(i && only_ids ? " %d" : "%d", ids[i]);
+        if (only_ids) continue;
+        putchar(' ');
+        print_json_text((const char *)text.data, text.size);
+        putchar('\n');
+    }
+    if (only_ids) putchar('\n');
+}
+
+static int run_tokenize(struct quern_engine *e, struct args *a)
+{
+    size_t size;
+    char *text = read_all(stdin, &size);
+    if (!text) return complain("mem/load", "Not enough memory for the text.");
+    for (size_t at = 0, end; at <= size; at = end + 1) {
+        const char *nul = a->nul ? memchr(text + at, 0, size - at) : NULL;
+        end = nul ? (size_t)(nul - text) : size;
+        if (a->nul && at == size) break; /* after the last NUL */
+        int n;
+        int32_t *ids = tokenize(e, (struct bytes){(const uint8_t *)text + at, end - at}, QUERN_TEXT, &n);
+        if (ids) print_tokens(e, ids, n, a->ids);
+        free(ids);
+    }
+    free(text);
+    return 0;
+}
+
+/* Numbers separated by spaces or commas. Owned by the caller. */
+static int32_t *read_ids(const char *text, int *n)
+{
+    int32_t *ids = malloc((strlen(text) / 2 + 1) * sizeof *ids);
+    *n = 0;
+    for (char *end; ids; text = end) {
+        text += strspn(text, " ,");
+        long id = strtol(text, &end, 10);
+        if (end == text) break;
+        ids[(*n)++] = (int32_t)id;
+    }
+    return ids;
+}
+
+/* Rows of logits as they come, a few per step. */
+static int write_logits(struct quern_engine *e, struct quern_sequence *s, FILE *f)
+{
+    while (quern_sequence_pending(s) > 0) {
+        int first, rows, status = quern_step(e, 0);
+        if (status) return status;
+        const float *logits = quern_logits(s, &first, &rows);
+        size_t vocab = (size_t)quern_vocab_size(e);
+        fwrite(logits, sizeof *logits, (size_t)rows * vocab, f);
+    }
+    return OK;
+}
+
+static int run_logits(struct quern_engine *e, struct args *a)
+{
+    int n;
+    if (!a->tokens || !a->out) return complain("use/param", usage);
+    int32_t *ids = read_ids(a->tokens, &n);
+    struct quern_sequence *s = quern_sequence_new(e);
+    FILE *f = ids && s ? fopen(a->out, "wb") : NULL;
+    int status = f ? quern_sequence_set(s, ids, n, QUERN_ALL) : 0;
+    free(ids);
+    if (!f) return complain("use/param", "The output file cannot be written.");
+    if (status >= 0) status = write_logits(e, s, f);
+    if (status < 0) complain_engine(e);
+    return fclose(f) || status < 0;
+}
+
+/* --- bench ------------------------------------------------------------------------------------------------------ */
+
+/* Milliseconds to compute n tokens at once, then `more` one by one. */
+static int time_tokens(struct quern_engine *e, int n, int more, double *prefill, double *decode)
+{
+    struct quern_sequence *s = quern_sequence_new(e);
+    int32_t *ids = calloc((size_t)n + 1, sizeof *ids);
+    int status = s && ids ? OK : ERR_MEM_LOAD;
+    for (int i = 0; ids && i < n; i++) ids[i] = (i * 31 + 7) % quern_vocab_size(e);
+    if (!status) status = min_int(quern_sequence_set(s, ids, n, QUERN_LAST), OK);
+    double start = now_ms();
+    if (!status) status = drain(e, s);
+    *prefill = now_ms() - start;
+    start = now_ms();
+    for (int i = 0; !status && i < more; i++) {
+        status = quern_sequence_push(s, (i * 17 + 3) % quern_vocab_size(e));
+        if (!status) status = drain(e, s);
+    }
+    *decode = now_ms() - start;
+    quern_sequence_free(s);
+    free(ids);
+    return status;
+}
+
+static int run_bench(struct quern_engine *e, struct args *a)
+{
+    double prefill, decode;
+    uint64_t used, peak;
+    time_tokens(e, 8, 4, &prefill, &decode); /* warm up */
+    if (time_tokens(e, a->bench_prompt, a->bench_generate, &prefill, &decode)) return complain_engine(e);
+    quern_memory(e, &used, &peak);
+    const char *form = a->json ? "{\"prefill_tps\":%.2f,\"decode_tps\":%.2f,\"load_ms\":%.1f,\"peak_bytes\":%llu,\"variant\":\"%s\",\"threads\":%d}\n"
+                               : "prefill %.2f tokens/s, decode %.2f tokens/s, load %.1f ms, peak %llu bytes, %s, %d threads\n";
+    printf(form, a->bench_prompt * 1e3 / prefill, a->bench_generate * 1e3 / decode, a->load_ms, (unsigned long long)peak,
+           a->engine.scalar ? "scalar" : "simd", max_int(a->engine.threads, 1));
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        command_fn *run;
+    } commands[] = {{"chat", run_chat}, {"run", run_run}, {"tokenize", run_tokenize}, {"logits", run_logits}, {"bench", run_bench}, {"info", run_info}};
+    struct args a = {.max_tokens = 256, .bench_prompt = 128, .bench_generate = 32, .feed = 1 << 20};
+    if (!read_args(argc, argv, &a)) return complain("use/param", usage);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (strcmp(commands[i].name, a.command) != 0) continue;
+        double start = now_ms();
+        struct quern_engine *e = load(&a);
+        a.load_ms = now_ms() - start;
+        int status = e ? commands[i].run(e, &a) : 1;
+        quern_free(e);
+        return status;
+    }
+    return complain("use/param", usage);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The engine: owns everything, and loads a model from a stream of bytes.
+ *
+ * Loading is a small state machine: header, data, ready; or failed, for good. All memory the engine will ever need is
+ * taken when the header is complete, so that a model that cannot run is refused before its weights are downloaded.
+ */
+#include "engine.h"
+
+#include "json.h"
+#include "reader.h"
+
+#include <string.h>
+
+enum {
+    CONTEXT_DEFAULT = 4096,
+    CHUNK_DEFAULT = 64,        /* rows: products are near their best speed, and a layer takes well under 100 ms */
+    LOGIT_BYTES = 4 << 20,     /* room for rows of logits, at least one chunk's last rows */
+    LOGIT_ROWS_MIN = 8,
+    TEMPLATE_MAX = 1 << 20,    /* bytes */
+};
+
+struct quern_engine *quern_new(const struct quern_options *options)
+{
+    struct mem mem = {.limit = options->memory_limit};
+    struct quern_engine *e = mem_alloc(&mem, sizeof *e);
+    if (!e) return NULL;
+    e->mem = mem;
+    e->options = *options;
+    e->pool = pool_new(&e->mem, max_int(options->threads, 1));
+    e->be = e->pool ? backend_cpu(&e->mem, e->pool, options->scalar) : NULL;
+    ck_init(&e->ck, &e->mem, options->file_size);
+    if (e->be) return e;
+    quern_free(e);
+    return NULL;
+}
+
+void quern_free(struct quern_engine *e)
+{
+    if (!e) return;
+    while (e->sequences) quern_sequence_free(e->sequences);
+    ck_close(&e->ck);
+    kv_free(e->kv);
+    tok_free(e->tok);
+    model_free(e->model);
+    if (e->be) e->be->ops->free(e->be);
+    pool_free(e->pool);
+    void *parts[] = {(void *)e->template.data, e->info, e->step.batch.tokens, e->step.batch.kv, e->step.batch.pos, e->step.batch.out};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&e->mem, parts[i]);
+    struct mem mem = e->mem;
+    mem_free(&mem, e);
+}
+
+/* --- opening: what the header decides -------------------------------------------------------------------- */
+
+static int check_split(const struct checkpoint *ck, struct error *err)
+{
+    const int64_t one = 1;
+    int64_t count;
+    int status = meta_int(ck, "split.count", 0, INT64_MAX, &one, &count, err);
+    if (status || count <= 1) return status;
+    return fail(err, ERR_UNSUPPORTED, "split", 0, "This is one part of a model split into %lld files; this version reads single files.", (long long)count);
+}
+
+static int check_tokenizer_kind(const struct checkpoint *ck, struct error *err)
+{
+    struct bytes kind, pre;
+    char text[QUOTED];
+    int status = meta_text(ck, "tokenizer.ggml.model", true, &kind, err);
+    if (!status) status = meta_text(ck, "tokenizer.ggml.pre", true, &pre, err);
+    if (status) return status;
+    if (!bytes_equal(kind, "gpt2"))
+        return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The tokenizer \"%.64s\" is not supported; Qwen3's is byte-level BPE (gpt2).", quoted(kind, text));
+    if (!bytes_equal(pre, "qwen2"))
+        return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The pre-tokenizer \"%.64s\" is not supported; Qwen3's is qwen2.", quoted(pre, text));
+    return OK;
+}
+
+static int open_tokenizer(struct quern_engine *e, struct error *err)
+{
+    struct tok_source s = {0};
+    uint64_t n_types;
+    int vocab_size = e->model->config.vocab_size;
+    int status = check_tokenizer_kind(&e->ck, err);
+    if (!status) status = meta_array(&e->ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
+    if (!status) status = meta_array(&e->ck, "tokenizer.ggml.token_type", META_I32, false, &s.types, &n_types, err);
+    if (!status) status = meta_array(&e->ck, "tokenizer.ggml.merges", META_STRING, true, &s.merges, &s.n_merges, err);
+    if (!status && s.n_tokens > (uint64_t)vocab_size)
+        status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The vocabulary has %llu tokens, the embedding only %d rows.", (unsigned long long)s.n_tokens, vocab_size);
+    if (!status) status = tok_new(&e->mem, &s, &e->tok, err);
+    if (status) return status;
+    e->n_sampled = tok_count(e->tok);
+    while (e->n_sampled > 1 && tok_type(e->tok, e->n_sampled - 1) == 5) e->n_sampled--;
+    return OK;
+}
+
+static void add_end(struct quern_engine *e, int64_t id)
+{
+    for (int i = 0; i < e->n_ends; i++)
+        if (e->ends[i] == id) return;
+    if (id >= 0 && e->n_ends < (int)(sizeof e->ends / sizeof *e->ends)) e->ends[e->n_ends++] = (int32_t)id;
+}
+
+static int special(const struct quern_engine *e, const char *text)
+{
+    return tok_find_special(e->tok, (struct bytes){(const uint8_t *)text, strlen(text)});
+}
+
+/* The file's end tokens, and Qwen's own two where they exist: published files name only one of them. */
+static int read_ends(struct quern_engine *e, struct error *err)
+{
+    const int64_t none = -1, top = tok_count(e->tok) - 1;
+    int64_t eos, eot, bos, pad;
+    bool add_bos;
+    int status = meta_int(&e->ck, "tokenizer.ggml.eos_token_id", 0, top, &none, &eos, err);
+    if (!status) status = meta_int(&e->ck, "tokenizer.ggml.eot_token_id", 0, top, &none, &eot, err);
+    if (!status) status = meta_int(&e->ck, "tokenizer.ggml.bos_token_id", 0, top, &none, &bos, err);
+    if (!status) status = meta_int(&e->ck, "tokenizer.ggml.padding_token_id", 0, e->model->config.vocab_size - 1, &none, &pad, err);
+    if (!status) status = meta_bool(&e->ck, "tokenizer.ggml.add_bos_token", false, &add_bos, err);
+    if (!status && add_bos && bos < 0)
+        status = fail(err, ERR_INCONSISTENT, "value", 0, "tokenizer.ggml.add_bos_token is set, but there is no tokenizer.ggml.bos_token_id.");
+    if (status) return status;
+    add_end(e, eos);
+    add_end(e, eot);
+    add_end(e, special(e, "<|im_end|>"));
+    add_end(e, special(e, "<|endoftext|>"));
+    return OK;
+}
+
+static int copy_template(struct quern_engine *e, struct error *err)
+{
+    struct bytes text;
+    int status = meta_text(&e->ck, "tokenizer.chat_template", false, &text, err);
+    if (status || !text.data) return status;
+    if (text.size > TEMPLATE_MAX) return fail(err, ERR_FORMAT, "template", 0, "The chat template has %zu bytes; at most 1 MiB is allowed.", text.size);
+    uint8_t *copy = mem_alloc(&e->mem, text.size);
+    if (!copy) return fail(err, ERR_MEM_LOAD, "template", 0, "Not enough memory for the chat template.");
+    memcpy(copy, text.data, text.size);
+    e->template = (struct bytes){copy, text.size};
+    return OK;
+}
+
+/* --- opening: memory ----------------------------------------------------------------------------------------- */
+
+static void copy_page(void *context, int to, int from, int n)
+{
+    struct backend *be = context;
+    be->ops->kv_copy(be, to, from, n);
+}
+
+static int reserve_step(struct quern_engine *e)
+{
+    struct step *s = &e->step;
+    int vocab = e->model->config.vocab_size, rows = LOGIT_BYTES / 4 / vocab;
+    s->max_rows = e->options.chunk > 0 ? min_int(e->options.chunk, 1024) : CHUNK_DEFAULT;
+    s->max_out = min_int(s->max_rows, max_int(rows, LOGIT_ROWS_MIN));
+    s->batch.tokens = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.tokens);
+    s->batch.kv = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.kv);
+    s->batch.pos = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.pos);
+    s->batch.out = mem_array(&e->mem, (uint64_t)s->max_out, sizeof *s->batch.out);
+    if (!s->batch.tokens || !s->batch.kv || !s->batch.pos || !s->batch.out) return ERR_MEM_LOAD;
+    return model_reserve(e->model, s->max_rows, s->max_out);
+}
+
+static int reserve(struct quern_engine *e, struct error *err)
+{
+    const struct model_config *c = &e->model->config;
+    int64_t wanted = e->options.context_size > 0 ? e->options.context_size : CONTEXT_DEFAULT;
+    e->context_size = (int)(wanted < c->context_length ? wanted : c->context_length);
+    struct kv_shape shape = {.n_layers = c->n_layers, .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
+                             .n_pages = e->context_size / KV_PAGE + 2, .f32 = e->options.kv == QUERN_KV_F32};
+    int status = reserve_step(e);
+    if (!status) status = e->be->ops->reserve(e->be, &shape, e->step.max_rows, model_max_cols(e->model));
+    if (!status) e->kv = kv_new(&e->mem, shape.n_pages, copy_page, e->be);
+    if (!status && !e->kv) status = ERR_MEM_LOAD;
+    if (status == ERR_MEM_KV)
+        return fail(err, status, "context", 0, "Not enough memory for a context of %d tokens; ask for a smaller contextSize.", e->context_size);
+    if (status) return fail(err, status, "scratch", 0, "Not enough memory to run this model.");
+    return OK;
+}
+
+/* --- info ------------------------------------------------------------------------------------------------------ */
+
+/* Number and bytes of the bound tensors of each type, as they stand in the file. */
+static void info_types(struct json *j, const struct checkpoint *ck)
+{
+    json_object(j, "types");
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        const struct dtype *type = ck->tensors[i].type;
+        uint64_t count = 0, bytes = 0;
+        bool seen = false;
+        for (size_t k = 0; k < ck->n_tensors; k++) {
+            if (!ck->tensors[k].put || ck->tensors[k].type != type) continue;
+            seen |= k < i;
+            count++;
+            bytes += ck->tensors[k].bytes;
+        }
+        if (seen || !ck->tensors[i].put) continue;
+        json_object(j, type->name);
+        json_number(j, "tensors", (double)count);
+        json_number(j, "bytes", (double)bytes);
+        json_end(j, '}');
+    }
+    json_end(j, '}');
+}
+
+static void info_dimensions(struct json *j, const struct model_config *c)
+{
+    json_number(j, "layers", c->n_layers);
+    json_number(j, "dim", c->dim);
+    json_number(j, "ffnDim", c->ffn_dim);
+    json_number(j, "heads", c->n_heads);
+    json_number(j, "kvHeads", c->n_kv_heads);
+    json_number(j, "headDim", c->head_dim);
+    json_number(j, "vocabSize", c->vocab_size);
+    json_bool(j, "tied", c->tied);
+    json_number(j, "ropeTheta", c->rope_theta);
+    json_number(j, "contextLength", (double)c->context_length);
+}
+
+static void info_file(struct json *j, const struct quern_engine *e)
+{
+    static const char *const texts[][2] = {{"name", "general.name"}, {"license", "general.license"}};
+    uint64_t parameters = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct bytes text;
+        if (!meta_text(&e->ck, texts[i][1], false, &text, NULL) && text.data) json_text(j, texts[i][0], text);
+    }
+    for (size_t i = 0; i < e->ck.n_tensors; i++)
+        if (e->ck.tensors[i].put) parameters += e->ck.tensors[i].cols * e->ck.tensors[i].rows;
+    json_string(j, "format", e->ck.format);
+    json_string(j, "architecture", e->model->ops->architecture);
+    json_number(j, "parameters", (double)parameters);
+    json_number(j, "fileBytes", (double)e->ck.file_size);
+    info_types(j, &e->ck);
+}
+
+/* One object: the file, the model's dimensions, and how it runs here. */
+static int write_info(struct quern_engine *e, struct error *err)
+{
+    struct json j = {.mem = &e->mem};
+    json_object(&j, NULL);
+    info_file(&j, e);
+    info_dimensions(&j, &e->model->config);
+    json_number(&j, "tokens", tok_count(e->tok));
+    json_bool(&j, "chatTemplate", e->template.data != NULL);
+    json_number(&j, "contextSize", e->context_size);
+    json_string(&j, "kv", e->options.kv == QUERN_KV_F32 ? "f32" : "f16");
+    json_number(&j, "chunk", e->step.max_rows);
+    json_number(&j, "threads", pool_threads(e->pool));
+    json_string(&j, "variant", e->be->ops->name(e->be));
+    json_number(&j, "memoryBytes", (double)e->mem.used);
+    json_end(&j, '}');
+    e->info = j.text;
+    return j.failed ? fail(err, ERR_MEM_LOAD, "info", 0, "Not enough memory to describe the model.") : OK;
+}
+
+/* --- the stream ------------------------------------------------------------------------------------------------- */
+
+static int open_model(struct quern_engine *e, struct error *err)
+{
+    int status = check_split(&e->ck, err);
+    if (!status) status = model_open(&e->mem, e->be, &e->ck, &e->model, err);
+    if (!status) status = open_tokenizer(e, err);
+    if (!status) status = read_ends(e, err);
+    if (!status) status = copy_template(e, err);
+    if (!status) status = reserve(e, err);
+    if (!status) status = ck_data_begin(&e->ck, err);
+    return status ? status : write_info(e, err);
+}
+
+static int failed(struct quern_engine *e, int status)
+{
+    if (status < 0) e->state = STATE_FAILED;
+    return status;
+}
+
+int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
+{
+    const uint8_t *data = bytes;
+    size_t used = 0;
+    if (e->state == STATE_FAILED) return e->error.code;
+    if (e->state == STATE_READY) return fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
+    if (e->state == STATE_HEADER) {
+        int status = ck_header(&e->ck, data, n, &used, &e->error);
+        if (status == NEED_MORE) return OK;
+        if (!status) status = open_model(e, &e->error);
+        if (status) return failed(e, status);
+        e->file_size = e->ck.file_size;
+        e->state = STATE_DATA;
+    }
+    ck_data(&e->ck, data + used, n - used);
+    return OK;
+}
+
+int quern_finish(struct quern_engine *e)
+{
+    if (e->state == STATE_FAILED) return e->error.code;
+    if (e->state == STATE_READY) return OK;
+    int status = e->state == STATE_HEADER ? ck_header_ended(&e->ck, &e->error) : ck_data_ended(&e->ck, &e->error);
+    if (status) return failed(e, status);
+    ck_close(&e->ck);
+    e->state = STATE_READY;
+    return OK;
+}
+
+const struct error *quern_error(const struct quern_engine *e) { return &e->error; }
+const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; }
+struct bytes quern_chat_template(const struct quern_engine *e) { return e->template; }
+struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
+uint64_t quern_file_size(const struct quern_engine *e) { return e->state == STATE_HEADER ? 0 : e->file_size; }
+
+int quern_vocab_size(const struct quern_engine *e) { return e->model ? e->model->config.vocab_size : 0; }
+
+void quern_memory(const struct quern_engine *e, uint64_t *used, uint64_t *peak)
+{
+    *used = e->mem.used;
+    *peak = e->mem.peak;
+}
+
+/* --- text ----------------------------------------------------------------------------------------------------------- */
+
+int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids, int64_t cap)
+{
+    if (!e->tok) return fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
+    return tok_encode(e->tok, text, (enum tok_mode)mode, sentinel, ids, cap);
+}
+
+struct bytes quern_token(const struct quern_engine *e, int32_t id) { return e->tok ? tok_bytes(e->tok, id) : (struct bytes){NULL, 0}; }
+
+bool quern_is_end(const struct quern_engine *e, int32_t id)
+{
+    for (int i = 0; i < e->n_ends; i++)
+        if (e->ends[i] == id) return true;
+    return false;
+}

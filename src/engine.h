@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What engine.c (loading) and sequence.c (running) share. Nobody else includes this; the public face is quern.h.
+ */
+#ifndef QUERN_ENGINE_H
+#define QUERN_ENGINE_H
+
+#include "kvcache.h"
+#include "model.h"
+#include "quern.h"
+#include "tokenizer.h"
+
+enum state { STATE_HEADER, STATE_DATA, STATE_READY, STATE_FAILED };
+
+/* A step that may be stopped at a layer and go on later. */
+struct step {
+    bool running;
+    int layer;             /* next one */
+    struct batch batch;    /* arrays of max_rows and max_out */
+    int max_rows, max_out;
+};
+
+struct quern_engine {
+    struct quern_options options;
+    enum state state;
+    struct error error;
+    struct mem mem;
+    struct pool *pool;
+    struct backend *be;
+    struct checkpoint ck;
+    struct model *model;
+    struct tokenizer *tok;
+    struct kv_cache *kv;
+    uint64_t file_size;       /* what the header promises */
+    int context_size;
+    int n_sampled;            /* ids from here on are padding */
+    int32_t ends[4];          /* tokens that end a reply */
+    int n_ends;
+    struct bytes template;    /* a copy; data NULL when the file has none */
+    char *info;
+    struct step step;
+    struct quern_sequence *sequences; /* linked */
+    struct quern_control control;
+};
+
+struct quern_sequence {
+    struct quern_engine *e;
+    struct quern_sequence *next;
+    struct kv_seq kv;
+    uint64_t *ids;            /* [context_size]; n of them set, kv.length computed */
+    int n;
+    enum quern_outputs outputs;
+    int taken;                /* rows in the running step */
+    const float *logits;      /* of the last finished step: [logit_rows, vocab_size] */
+    int logit_first, logit_rows;
+    struct sampler *sampler;
+    struct tok_stream stream;
+    uint8_t *text;            /* what quern_stream returned */
+    size_t text_room;
+};
+
+/* Forgets a stopped step: nothing of it counts. */
+void step_drop(struct quern_engine *e);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * quern: run a Qwen3 language model from the file people publish.
+ *
+ * Two nouns. An engine is a loaded model: feed it the file's bytes in any chunks, then finish. A sequence is
+ * one conversation: set its tokens, step the engine until nothing is pending, sample. Nothing about tensors,
+ * kernels or threads shows here. Keep it so: what a page, a command line or a test needs is tokens in, text out.
+ *
+ * One thread calls an engine at a time. Everything that can fail, fails before quern_finish() returns OK,
+ * except what a caller asks for later (a prompt too long, a bad option).
+ */
+#ifndef QUERN_H
+#define QUERN_H
+
+#include "base.h"
+#include "sampler.h"
+
+struct quern_engine;
+struct quern_sequence;
+
+enum quern_kv { QUERN_KV_F16 = 0, QUERN_KV_F32 = 1 };
+
+/* Zero = default. */
+struct quern_options {
+    int threads;           /* default 1, the caller included */
+    int context_size;      /* positions; default min(the model's, 4096) */
+    enum quern_kv kv;      /* type of the KV cache */
+    int chunk;             /* rows per step at most; default 64 */
+    bool scalar;           /* use the scalar reference kernels */
+    uint64_t memory_limit; /* bytes; default none */
+    uint64_t file_size;    /* of the file to come, when known: a header that promises more is refused at once */
+};
+
+/* --- engine --- */
+
+/* Never fails but for memory (NULL). Errors of later calls are kept in quern_error(). */
+struct quern_engine *quern_new(const struct quern_options *options);
+void quern_free(struct quern_engine *e); /* its sequences too; accepts NULL */
+
+/* Takes the next n bytes of the file. OK or the error's code; after an error every call repeats it. */
+int quern_feed(struct quern_engine *e, const void *bytes, size_t n);
+/* The file has ended. Checks that every weight has arrived and makes the engine ready. */
+int quern_finish(struct quern_engine *e);
+/* The last error of this engine; code OK when there was none. Borrowed until the next call. */
+const struct error *quern_error(const struct quern_engine *e);
+/* What was loaded, as one JSON object (keys: see engine.c and index.d.ts). Valid once the header has arrived
+ * ("" before that); borrowed until the engine is freed. */
+const char *quern_info(struct quern_engine *e);
+/* Bytes of the file that the header promises; 0 until it has arrived. */
+uint64_t quern_file_size(const struct quern_engine *e);
+/* Width of a row of logits; 0 until the header has arrived. */
+int quern_vocab_size(const struct quern_engine *e);
+/* The file's chat template; empty when it has none. Borrowed until the engine is freed. */
+struct bytes quern_chat_template(const struct quern_engine *e);
+
+/* Two words that another thread may use while a call runs: set abort to a non-zero value to make quern_step()
+ * return ERR_ABORTED at the next layer; heartbeat changes with every layer. */
+struct quern_control {
+    int32_t abort;
+    int32_t heartbeat;
+};
+struct quern_control *quern_control(struct quern_engine *e);
+
+/* --- text --- */
+
+enum quern_text { QUERN_PLAIN = 0, QUERN_TEXT = 1, QUERN_CHAT = 2 }; /* which special tokens: enum tok_mode */
+
+/* Returns how many ids the text has and writes at most cap of them; a negative status on failure. */
+int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids, int64_t cap);
+/* The bytes a token stands for; empty for padding and ids out of range. */
+struct bytes quern_token(const struct quern_engine *e, int32_t id);
+/* Whether id ends a reply (the file's end-of-text and end-of-turn tokens). */
+bool quern_is_end(const struct quern_engine *e, int32_t id);
+
+/* --- sequences --- */
+
+struct quern_sequence *quern_sequence_new(struct quern_engine *e); /* NULL when memory is short */
+void quern_sequence_free(struct quern_sequence *s); /* accepts NULL; its pages stay known for reuse */
+
+enum quern_outputs {
+    QUERN_LAST = 0, /* logits of the last token only; the longest known prefix is not computed again */
+    QUERN_ALL = 1   /* logits of every token; nothing is reused */
+};
+
+/* Makes these n >= 1 tokens the content of the sequence. Returns how many of them need no computing (known prefix),
+ * or ERR_EMPTY, ERR_PARAM (an id out of range), ERR_CONTEXT. */
+int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum quern_outputs outputs);
+/* Appends one token, as in decoding. OK, ERR_PARAM, ERR_CONTEXT. */
+int quern_sequence_push(struct quern_sequence *s, int32_t id);
+int quern_sequence_length(const struct quern_sequence *s);  /* tokens computed */
+int quern_sequence_pending(const struct quern_sequence *s); /* tokens set or pushed, not yet computed */
+
+/* Computes pending tokens of all sequences together, at most one chunk of rows. Stops early at a layer
+ * when budget_ms > 0 has passed; the next call goes on from there.
+ * Returns OK (the chunk is done) or 1 (stopped early), ERR_ABORTED (the chunk is dropped, lengths are as before), ERR_MEM_KV. */
+int quern_step(struct quern_engine *e, int budget_ms);
+
+/* Rows of logits that the last finished step made for s: n_rows [n_rows, vocab_size] for tokens from position *first on.
+ * QUERN_LAST gives one row, when nothing is pending. Borrowed until the next step. */
+const float *quern_logits(const struct quern_sequence *s, int *first, int *n_rows);
+
+/* Starts a reply: sampling parameters; the sequence's tokens so far count as prompt. OK, ERR_PARAM. */
+int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *params);
+/* The next token by the last logits: an id, ERR_NONFINITE, or ERR_EMPTY when there are no logits. Does not push it. */
+int quern_sample(struct quern_sequence *s);
+/* Whole characters of the reply so far: appends token id's bytes to the stream, gives what is complete. id -1: the end,
+ * gives the rest. Borrowed until the next call. */
+struct bytes quern_stream(struct quern_sequence *s, int32_t id);
+
+/* Peak and current bytes of everything this engine allocated. */
+void quern_memory(const struct quern_engine *e, uint64_t *used, uint64_t *peak);
+
+#endif
