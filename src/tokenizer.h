@@ -3,9 +3,10 @@
  * Byte-level BPE with Qwen2's split: text -> token ids -> bytes.
  *
  * The vocabulary comes as packed strings, so that every container (GGUF now, tokenizer.json later) can hand
- * it over without a copy. Untrusted: tok_new() checks all of it, afterwards nothing can fail. Special tokens
- * follow two rules (DESIGN: "two special-token rules"): plain text recognises user-defined tokens only; a rendered chat recognises all of them,
- * but none that a person typed, which the caller marks by a sentinel.
+ * it over without a copy. Untrusted: tok_new() checks all of it, afterwards nothing but memory can fail. Special
+ * tokens follow two rules: plain text recognises user-defined tokens only; a rendered chat recognises all of them, but none
+ * that a person typed, because the caller has put a sentinel inside it. Where they overlap, the longest at the
+ * earliest position wins; of the same text a control token before a user-defined one, then the lowest id.
  */
 #ifndef QUERN_TOKENIZER_H
 #define QUERN_TOKENIZER_H
@@ -23,7 +24,7 @@ struct tok_source {
 
 struct tokenizer;
 
-/* Copies what it needs. ERR_FORMAT, ERR_INCONSISTENT (rules "vocab", "merges") or ERR_MEM_LOAD. */
+/* Copies what it needs; keeps m. ERR_FORMAT, ERR_INCONSISTENT (rules "vocab", "merges") or ERR_MEM_LOAD. */
 int tok_new(struct mem *m, const struct tok_source *source, struct tokenizer **out, struct error *err);
 void tok_free(struct tokenizer *t); /* accepts NULL */
 

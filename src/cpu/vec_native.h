@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The native half of vec.h: the same operations, lane by lane where the vector extensions have no better word. Made to be
+ * right under sanitizers, not to be fast; included by vec.h only, which says what each operation does.
+ */
+#ifndef QUERN_VEC_NATIVE_H
+#define QUERN_VEC_NATIVE_H
+
+#include "../base.h"
+
+#define VEC_NAME "simd"
+
+typedef int32_t vec __attribute__((vector_size(16)));
+typedef float vec_f32 __attribute__((vector_size(16)));
+typedef uint32_t vec_u32 __attribute__((vector_size(16)));
+typedef int16_t vec_i16 __attribute__((vector_size(16)));
+typedef uint16_t vec_u16 __attribute__((vector_size(16)));
+typedef int8_t vec_i8 __attribute__((vector_size(16)));
+typedef uint8_t vec_u8 __attribute__((vector_size(16)));
+
+#define VEC static inline __attribute__((always_inline)) vec
+
+VEC vec_load(const void *p) { vec v; __builtin_memcpy(&v, p, 16); return v; }
+VEC vec_load8(const void *p) { vec v = {0}; __builtin_memcpy(&v, p, 8); return v; }
+VEC vec_spread4(const void *p) { int32_t x; __builtin_memcpy(&x, p, 4); return (vec){x, x, x, x}; }
+static inline void vec_store(void *p, vec a) { __builtin_memcpy(p, &a, 16); }
+VEC vec_and(vec a, vec b) { return a & b; }
+VEC vec_or(vec a, vec b) { return a | b; }
+VEC vec_xor(vec a, vec b) { return a ^ b; }
+VEC vec_select(vec mask, vec a, vec b) { return (a & mask) | (b & ~mask); }
+
+VEC f32_splat(float x) { return (vec)(vec_f32){x, x, x, x}; }
+VEC f32_add(vec a, vec b) { return (vec)((vec_f32)a + (vec_f32)b); }
+VEC f32_sub(vec a, vec b) { return (vec)((vec_f32)a - (vec_f32)b); }
+VEC f32_mul(vec a, vec b) { return (vec)((vec_f32)a * (vec_f32)b); }
+VEC f32_div(vec a, vec b) { return (vec)((vec_f32)a / (vec_f32)b); }
+VEC f32_lt(vec a, vec b) { return (vec)((vec_f32)a < (vec_f32)b); }
+VEC f32_from_i32(vec a) { return (vec)__builtin_convertvector(a, vec_f32); }
+
+VEC i32_splat(int32_t x) { return (vec){x, x, x, x}; }
+VEC i32_add(vec a, vec b) { return (vec)((vec_u32)a + (vec_u32)b); }
+VEC i32_sub(vec a, vec b) { return (vec)((vec_u32)a - (vec_u32)b); }
+VEC i32_mul(vec a, vec b) { return a * b; }
+VEC i32_gt(vec a, vec b) { return (vec)(a > b); }
+VEC i32_max(vec a, vec b) { return vec_select(i32_gt(a, b), a, b); }
+VEC i32_min(vec a, vec b) { return vec_select(i32_gt(a, b), b, a); }
+VEC i32_shl(vec a, int n) { return (vec)((vec_u32)a << n); }
+VEC u32_shr(vec a, int n) { return (vec)((vec_u32)a >> n); }
+
+VEC i8_sub(vec a, vec b) { return (vec)((vec_u8)a - (vec_u8)b); }
+VEC i8_sign(vec a) { return (vec)((vec_i8)a < 0); }
+VEC i8_abs(vec a) { return i8_sub(vec_xor(a, i8_sign(a)), i8_sign(a)); }
+VEC u8_shr(vec a, int n) { return (vec)((vec_u8)a >> (uint8_t)n); }
+
+VEC i32_from_u16_low(vec a) { vec_u16 v = (vec_u16)a; return (vec){v[0], v[1], v[2], v[3]}; }
+VEC i32_from_u16_high(vec a) { vec_u16 v = (vec_u16)a; return (vec){v[4], v[5], v[6], v[7]}; }
+VEC i32_from_i16_low(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[0], v[1], v[2], v[3]}; }
+VEC i32_from_i16_high(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[4], v[5], v[6], v[7]}; }
+VEC i16_from_u8_low(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
+VEC i16_from_i8_low(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
+VEC u16_narrow(vec a, vec b)
+{
+    vec_u16 lo = (vec_u16)a, hi = (vec_u16)b;
+    return (vec)(vec_u16){lo[0], lo[2], lo[4], lo[6], hi[0], hi[2], hi[4], hi[6]};
+}
+VEC i8_narrow(vec a, vec b, vec c, vec d)
+{
+    vec_i8 out;
+    for (int i = 0; i < 4; i++) {
+        out[i] = (int8_t)a[i];
+        out[4 + i] = (int8_t)b[i];
+        out[8 + i] = (int8_t)c[i];
+        out[12 + i] = (int8_t)d[i];
+    }
+    return (vec)out;
+}
+
+VEC dot4_wide(vec acc, vec a, vec b)
+{
+    vec_i8 x = (vec_i8)a, y = (vec_i8)b;
+    for (int i = 0; i < 4; i++)
+        for (int j = 4 * i; j < 4 * i + 4; j++) acc[i] += x[j] * y[j];
+    return acc;
+}
+VEC dot4(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
+VEC dot4_signed(vec acc, vec a, vec b)
+{
+    vec sign = i8_sign(b);
+    return dot4(acc, i8_sub(vec_xor(a, sign), sign), i8_abs(b));
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The test harness: a table of named functions, run in order. A failed check ends its test, not the program.
+ *
+ * A test program is main() calling check_run(argc, argv, tests, count). argv[1] is the folder of fixtures
+ * (check_fixtures); any further arguments choose tests by name.
+ */
+#ifndef QUERN_CHECK_H
+#define QUERN_CHECK_H
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+struct check {
+    const char *name;
+    void (*run)(void);
+};
+
+static const char *check_fixtures = "tests/fixtures";
+static const char *check_name;
+static jmp_buf check_exit;
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) check_fail(__FILE__, __LINE__, #condition); \
+    } while (0)
+
+/* Integers of any type; both values are printed. */
+#define CHECK_EQ(actual, expected) check_equal(__FILE__, __LINE__, #actual, (long long)(actual), (long long)(expected))
+
+static inline void check_fail(const char *file, int line, const char *text)
+{
+    printf("not ok %s: %s:%d: %s\n", check_name, file, line, text);
+    longjmp(check_exit, 1);
+}
+
+static inline void check_equal(const char *file, int line, const char *text, long long actual, long long expected)
+{
+    if (actual == expected) return;
+    char message[300];
+    snprintf(message, sizeof message, "%.200s is %lld, expected %lld", text, actual, expected);
+    check_fail(file, line, message);
+}
+
+static inline int check_chosen(int argc, char **argv, const char *name)
+{
+    for (int i = 2; i < argc; i++)
+        if (!strcmp(argv[i], name)) return 1;
+    return argc <= 2;
+}
+
+/* Apart from the loop, whose variables a longjmp would leave undefined. */
+static inline int check_passes(const struct check *test)
+{
+    check_name = test->name;
+    if (setjmp(check_exit)) return 0;
+    test->run();
+    printf("ok %s\n", test->name);
+    return 1;
+}
+
+/* Returns the exit status. */
+static inline int check_run(int argc, char **argv, const struct check *tests, size_t count)
+{
+    int passed = 0, failed = 0;
+    if (argc > 1) check_fixtures = argv[1];
+    for (size_t i = 0; i < count; i++) {
+        if (!check_chosen(argc, argv, tests[i].name)) continue;
+        if (check_passes(&tests[i])) passed++;
+        else failed++;
+        fflush(stdout);
+    }
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
+
+#endif

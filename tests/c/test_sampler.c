@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The sampler: filters, penalties and bias by their effects, hostile parameters and logits, and sequences of an independent
+ * implementation for the random choices.
+ */
+#include "check.h"
+#include "num.h"
+#include "sampler.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+static struct mem mem;
+
+#define BEGIN(s, ...) sampler_begin(s, &(struct sampler_params){__VA_ARGS__}, NULL, 0, NULL)
+
+/* 16 logits 0, 1.25, 2.5, 3.75, 1 ...: all different, quarters. */
+static void spread(float logits[16])
+{
+    for (int i = 0; i < 16; i++) logits[i] = (float)(i * 37 % 16) / 4.0f;
+}
+
+static struct sampler *new_sampler(int n)
+{
+    struct sampler *s = sampler_new(&mem, n);
+    CHECK(s != NULL);
+    return s;
+}
+
+static void finish(struct sampler *s)
+{
+    sampler_free(s);
+    CHECK_EQ(mem.used, 0);
+}
+
+/* --- greedy ------------------------------------------------------------------------------------------- */
+
+static void greedy(void)
+{
+    struct sampler *s = new_sampler(50);
+    float logits[60];
+    const float temperatures[] = {0.0f, -1.0f, -0.0f, -FLT_MAX};
+    for (size_t t = 0; t < sizeof temperatures / sizeof *temperatures; t++) {
+        CHECK_EQ(BEGIN(s, .temperature = temperatures[t]), OK);
+        for (int best = 0; best < 50; best++) {
+            for (int i = 0; i < 60; i++) logits[i] = i < 50 ? (float)-i : 1e9f; /* padding must not win */
+            logits[best] = 7.0f;
+            if (best + 3 < 50) logits[best + 3] = 7.0f; /* a tie goes to the lower id */
+            CHECK_EQ(sampler_pick(s, logits), best);
+        }
+    }
+    for (int i = 0; i < 60; i++) logits[i] = i % 2 ? 0.0f : -0.0f;
+    CHECK_EQ(sampler_pick(s, logits), 0);
+    for (int i = 0; i < 60; i++) logits[i] = -FLT_MAX;
+    CHECK_EQ(sampler_pick(s, logits), 0);
+    finish(s);
+}
+
+/* A sampler that has not begun is greedy; one candidate is always that candidate. */
+static void defaults(void)
+{
+    struct sampler *s = new_sampler(1);
+    const float logit = -3.0f;
+    CHECK_EQ(sampler_pick(s, &logit), 0);
+    CHECK_EQ(BEGIN(s, .temperature = 2.0f, .top_p = 0.01f, .min_p = 1.0f, .top_k = 9), OK);
+    CHECK_EQ(sampler_pick(s, &logit), 0);
+    finish(s);
+}
+
+static void nonfinite_logits(void)
+{
+    struct sampler *s = new_sampler(16);
+    const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
+    for (int greedy_too = 0; greedy_too < 2; greedy_too++) {
+        CHECK_EQ(BEGIN(s, .temperature = greedy_too ? 0.0f : 1.0f, .top_k = 5), OK);
+        for (int i = 0; i < 16 * 4; i++) {
+            float logits[17];
+            spread(logits);
+            logits[16] = NAN; /* padding may be anything */
+            CHECK(sampler_pick(s, logits) >= 0);
+            logits[i / 4] = bad[i % 4];
+            CHECK_EQ(sampler_pick(s, logits), ERR_NONFINITE);
+        }
+    }
+    finish(s);
+}
+
+/* --- random choices ----------------------------------------------------------------------------------- */
+
+/* Sequences by an implementation of the same rules in Python (floats of 64 bits, its own exp and generator). */
+static void reference_sequences(void)
+{
+    static const struct {
+        struct sampler_params params;
+        int ids[24];
+    } cases[] = {
+        {{.temperature = 0.8f, .seed = 42}, {3, 6, 12, 11, 10, 15, 15, 2, 15, 9, 12, 6, 2, 6, 12, 5, 12, 2, 12, 12, 3, 3, 6, 9}},
+        {{.temperature = 0.8f, .top_p = 0.9f, .min_p = 0.05f, .top_k = 6, .seed = UINT64_MAX},
+         {6, 9, 6, 9, 6, 9, 6, 9, 9, 9, 3, 3, 6, 6, 3, 12, 3, 9, 6, 6, 3, 9, 9, 6}},
+        {{.temperature = 1.0f, .repeat_penalty = 1.5f, .presence_penalty = 0.5f, .frequency_penalty = 0.25f, .seed = 7},
+         {15, 6, 6, 10, 0, 14, 3, 9, 5, 12, 9, 9, 13, 5, 11, 1, 8, 6, 2, 3, 12, 2, 2, 6}},
+    };
+    float logits[16];
+    spread(logits);
+    struct sampler *s = new_sampler(16);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        CHECK_EQ(sampler_begin(s, &cases[c].params, NULL, 0, NULL), OK);
+        for (int i = 0; i < 24; i++) CHECK_EQ(sampler_pick(s, logits), cases[c].ids[i]);
+    }
+    finish(s);
+}
+
+static void same_seed(void)
+{
+    struct sampler *a = new_sampler(16), *b = new_sampler(16);
+    const struct sampler_params params = {.temperature = 1.0f, .frequency_penalty = 0.1f, .seed = 5};
+    float logits[16];
+    int first[100], differ = 0;
+    spread(logits);
+    CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK);
+    CHECK_EQ(sampler_begin(b, &params, NULL, 0, NULL), OK);
+    for (int i = 0; i < 100; i++) {
+        first[i] = sampler_pick(a, logits);
+        CHECK_EQ(sampler_pick(b, logits), first[i]);
+    }
+    CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK); /* counts and generator start again */
+    CHECK_EQ(BEGIN(b, .temperature = 1.0f, .frequency_penalty = 0.1f, .seed = 6), OK);
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQ(sampler_pick(a, logits), first[i]);
+        differ += sampler_pick(b, logits) != first[i];
+    }
+    CHECK(differ > 20);
+    sampler_free(b);
+    finish(a);
+}
+
+static void distribution(void)
+{
+    enum { DRAWS = 100000 };
+    static const float logits[4] = {0.0f, 1.0f, -1.0f, 0.5f};
+    struct sampler *s = new_sampler(4);
+    int counts[4] = {0};
+    double total = 0.0;
+    CHECK_EQ(BEGIN(s, .temperature = 0.5f, .seed = 3), OK);
+    for (int i = 0; i < DRAWS; i++) counts[sampler_pick(s, logits)]++;
+    for (int i = 0; i < 4; i++) total += num_exp64(2.0 * (double)logits[i]);
+    for (int i = 0; i < 4; i++) { /* within five standard deviations */
+        double p = num_exp64(2.0 * (double)logits[i]) / total, distance = counts[i] - p * (double)DRAWS;
+        CHECK(distance * distance < 25.0 * p * (1.0 - p) * (double)DRAWS);
+    }
+    finish(s);
+}
+
+/* Which of 16 ids 2,000 draws of one seed give, as bits. */
+static unsigned reachable(struct sampler *s, const struct sampler_params *params, const float *logits)
+{
+    unsigned seen = 0;
+    CHECK_EQ(sampler_begin(s, params, NULL, 0, NULL), OK);
+    for (int i = 0; i < 2000; i++) seen |= 1u << sampler_pick(s, logits);
+    return seen;
+}
+
+/* Probabilities 0.4, 0.3, 0.2, 0.1 for ids 3, 0, 1, 2; all others next to nothing. */
+static void filters(void)
+{
+    float logits[16];
+    for (int i = 0; i < 16; i++) logits[i] = -200.0f;
+    const double p[4] = {0.3, 0.2, 0.1, 0.4};
+    for (int i = 0; i < 4; i++) logits[i] = (float)num_log64(p[i]);
+    static const struct {
+        struct sampler_params params;
+        unsigned expected;
+    } cases[] = {
+        {{.temperature = 1.0f}, 0xF},
+        {{.temperature = 1.0f, .top_k = 1}, 0x8},
+        {{.temperature = 1.0f, .top_k = 3}, 0xB},
+        {{.temperature = 1.0f, .top_k = 99}, 0xF},
+        {{.temperature = 1.0f, .top_k = -4}, 0xF},
+        {{.temperature = 1.0f, .top_p = 0.39f}, 0x8},
+        {{.temperature = 1.0f, .top_p = 0.41f}, 0x9},
+        {{.temperature = 1.0f, .top_p = 0.71f}, 0xB},
+        {{.temperature = 1.0f, .top_p = 0.95f}, 0xF},
+        {{.temperature = 1.0f, .top_p = 1e-30f}, 0x8},
+        {{.temperature = 1.0f, .top_p = 7.0f}, 0xF},
+        {{.temperature = 1.0f, .top_k = 2, .top_p = 0.56f}, 0x8}, /* of what top-k leaves, the first has 4/7 */
+        {{.temperature = 1.0f, .top_k = 2, .top_p = 0.58f}, 0x9},
+        {{.temperature = 1.0f, .min_p = 0.24f}, 0xF},
+        {{.temperature = 1.0f, .min_p = 0.26f}, 0xB},
+        {{.temperature = 1.0f, .min_p = 1.0f}, 0x8},
+        {{.temperature = 1.0f, .min_p = 0.6f, .top_p = 0.5f}, 0x9},
+        {{.temperature = 1e-45f}, 0x8},
+        {{.temperature = 0.01f}, 0x8},
+    };
+    struct sampler *s = new_sampler(16);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) CHECK_EQ(reachable(s, &cases[i].params, logits), cases[i].expected);
+    CHECK_EQ(reachable(s, &(struct sampler_params){.temperature = 1e9f}, logits), 0xFFFF);
+    CHECK_EQ(reachable(s, &(struct sampler_params){.temperature = FLT_MAX, .top_k = 5}, logits), 0x1F); /* -200 ties: the lowest id */
+    finish(s);
+}
+
+/* --- penalties and bias ------------------------------------------------------------------------------- */
+
+static void repeat_penalty(void)
+{
+    static const float logits[4] = {4.0f, 3.0f, -1.0f, -1.5f};
+    const int32_t prompt[] = {0, 99, -1, 4}; /* unknown ids are no concern */
+    const struct sampler_params params = {.repeat_penalty = 2.0f};
+    struct sampler *s = new_sampler(4);
+    CHECK_EQ(sampler_begin(s, &params, prompt, 4, NULL), OK);
+    CHECK_EQ(sampler_pick(s, logits), 1); /* 4 / 2 < 3 */
+    CHECK_EQ(sampler_pick(s, logits), 0); /* both halved, once however often seen */
+    CHECK_EQ(sampler_pick(s, logits), 0);
+    static const float negative[4] = {-1.0f, -1.5f, -1.2f, -9.0f};
+    CHECK_EQ(sampler_pick(s, negative), 2); /* -2, -3, -1.2 */
+    finish(s);
+}
+
+/* A token leaves the window 64 tokens later. */
+static void repeat_window(void)
+{
+    int32_t prompt[SAMPLER_REPEAT_WINDOW + 1] = {0};
+    const float logits[2] = {2.0f, 1.5f};
+    const struct sampler_params params = {.repeat_penalty = 2.0f};
+    struct sampler *s = new_sampler(2);
+    for (int i = 1; i <= SAMPLER_REPEAT_WINDOW; i++) prompt[i] = 77;
+    CHECK_EQ(sampler_begin(s, &params, prompt, SAMPLER_REPEAT_WINDOW, NULL), OK);
+    CHECK_EQ(sampler_pick(s, logits), 1);
+    CHECK_EQ(sampler_begin(s, &params, prompt, SAMPLER_REPEAT_WINDOW + 1, NULL), OK);
+    CHECK_EQ(sampler_pick(s, logits), 0);
+    for (int i = 1; i < SAMPLER_REPEAT_WINDOW; i++) CHECK(sampler_pick(s, logits) >= 0);
+    finish(s);
+}
+
+static void reply_penalties(void)
+{
+    const int32_t prompt[] = {0, 0, 0};
+    const float logits[3] = {5.0f, 4.5f, 0.0f};
+    struct sampler *s = new_sampler(3);
+    CHECK_EQ(sampler_begin(s, &(struct sampler_params){.presence_penalty = 1.0f}, prompt, 3, NULL), OK);
+    const int by_presence[] = {0, 1, 0, 0, 0};
+    for (int i = 0; i < 5; i++) CHECK_EQ(sampler_pick(s, logits), by_presence[i]);
+    CHECK_EQ(sampler_begin(s, &(struct sampler_params){.frequency_penalty = 1.0f}, prompt, 3, NULL), OK);
+    const int by_frequency[] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2};
+    for (int i = 0; i < 10; i++) CHECK_EQ(sampler_pick(s, logits), by_frequency[i]);
+    finish(s);
+}
+
+static void bias(void)
+{
+    const float logits[4] = {1.0f, 0.0f, 0.5f, 3.0f};
+    const struct logit_bias forbid[] = {{3, -INFINITY}, {3, 100.0f}, {1, 0.75f}, {1, 0.5f}};
+    struct sampler *s = new_sampler(4);
+    CHECK_EQ(BEGIN(s, .bias = forbid, .n_bias = 4), OK);
+    CHECK_EQ(sampler_pick(s, logits), 1);
+    CHECK_EQ(BEGIN(s, .temperature = 1e9f, .bias = forbid, .n_bias = 4), OK);
+    for (int i = 0; i < 500; i++) CHECK(sampler_pick(s, logits) != 3);
+    const struct logit_bias all[] = {{0, -INFINITY}, {1, -INFINITY}, {2, -INFINITY}, {3, -INFINITY}, {2, 1.0f}};
+    const struct logit_bias most[] = {{0, -INFINITY}, {1, -INFINITY}, {1, -INFINITY}, {3, -INFINITY}};
+    struct error err = {0};
+    CHECK_EQ(sampler_begin(s, &(struct sampler_params){.bias = all, .n_bias = 5}, NULL, 0, &err), ERR_PARAM);
+    CHECK(strstr(err.message, "every token") != NULL);
+    CHECK_EQ(sampler_begin(s, &(struct sampler_params){.temperature = 1.0f, .bias = all, .n_bias = 4}, NULL, 0, &err), ERR_PARAM);
+    for (int top_k = 0; top_k < 3; top_k++) {
+        CHECK_EQ(BEGIN(s, .temperature = 1.0f, .top_k = top_k, .bias = most, .n_bias = 4), OK);
+        CHECK_EQ(sampler_pick(s, logits), 2);
+    }
+    finish(s);
+}
+
+/* --- hostile parameters ------------------------------------------------------------------------------- */
+
+static void refuse(const struct sampler_params *params, const char *name)
+{
+    struct sampler *s = new_sampler(4);
+    struct error err = {0};
+    const float logits[4] = {0.0f, 1.0f, 2.0f, 0.0f};
+    CHECK_EQ(sampler_begin(s, params, NULL, 0, &err), ERR_PARAM);
+    CHECK(strstr(err.message, name) != NULL);
+    CHECK_EQ(sampler_pick(s, logits), 2); /* as before */
+    finish(s);
+}
+
+static void refused_parameters(void)
+{
+    const float bad[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 3; i++) {
+        refuse(&(struct sampler_params){.temperature = bad[i]}, "temperature");
+        refuse(&(struct sampler_params){.top_p = bad[i]}, "topP");
+        refuse(&(struct sampler_params){.min_p = bad[i]}, "minP");
+        refuse(&(struct sampler_params){.repeat_penalty = bad[i]}, "repeatPenalty");
+        refuse(&(struct sampler_params){.presence_penalty = bad[i]}, "presencePenalty");
+        refuse(&(struct sampler_params){.frequency_penalty = bad[i]}, "frequencyPenalty");
+        if (bad[i] == -INFINITY) continue;
+        refuse(&(struct sampler_params){.bias = &(struct logit_bias){0, bad[i]}, .n_bias = 1}, "logitBias");
+    }
+    refuse(&(struct sampler_params){.top_p = -0.1f}, "topP");
+    refuse(&(struct sampler_params){.min_p = -0.1f}, "minP");
+    refuse(&(struct sampler_params){.min_p = 1.1f}, "minP");
+    refuse(&(struct sampler_params){.repeat_penalty = -1.0f}, "repeatPenalty");
+    refuse(&(struct sampler_params){.bias = &(struct logit_bias){4, 0.0f}, .n_bias = 1}, "logitBias");
+    refuse(&(struct sampler_params){.bias = &(struct logit_bias){-1, 0.0f}, .n_bias = 1}, "logitBias");
+    refuse(&(struct sampler_params){.n_bias = 1}, "logitBias");
+    refuse(&(struct sampler_params){.n_bias = -1}, "logitBias");
+}
+
+/* Whatever is accepted, a token comes out. */
+static void extreme_parameters(void)
+{
+    const float extremes[] = {0.0f, 1e-45f, 1e-10f, 1.0f, 1e9f, FLT_MAX, -1e9f, -FLT_MAX};
+    const float logits[6] = {FLT_MAX, -FLT_MAX, 0.0f, -1e-45f, 1.0f, 1e30f};
+    const struct logit_bias biases[] = {{0, FLT_MAX}, {1, -FLT_MAX}, {5, -INFINITY}};
+    struct sampler *s = new_sampler(6);
+    for (int i = 0; i < 8 * 8 * 8 * 2; i++) {
+        float a = extremes[i % 8], b = extremes[i / 8 % 8], c = extremes[i / 64 % 8];
+        const struct sampler_params params = {.temperature = a, .repeat_penalty = fabsf(b), .presence_penalty = b, .frequency_penalty = c,
+                                              .top_p = fabsf(c), .bias = biases, .n_bias = i / 512 * 3, .top_k = i % 5};
+        CHECK_EQ(sampler_begin(s, &params, (const int32_t[]){0, 1, 2, 3}, 4, NULL), OK);
+        for (int k = 0; k < 20; k++) {
+            int id = sampler_pick(s, logits);
+            CHECK(id >= 0 && id < (params.n_bias ? 5 : 6));
+        }
+    }
+    finish(s);
+}
+
+static void short_memory(void)
+{
+    const struct logit_bias one = {1, 5.0f};
+    const struct sampler_params params = {.temperature = 1.0f, .presence_penalty = 1.0f, .bias = &one, .n_bias = 1};
+    const float logits[4] = {0.0f, 1.0f, 2.0f, 0.0f};
+    int status = ERR_MEM_LOAD;
+    mem.fail_at = mem.n_allocs + 1;
+    CHECK(sampler_new(&mem, 4) == NULL);
+    struct sampler *s = new_sampler(4);
+    uint64_t used = mem.used;
+    for (uint64_t call = 1; status; call++) {
+        struct error err = {0};
+        mem.fail_at = mem.n_allocs + call;
+        status = sampler_begin(s, &params, NULL, 0, &err);
+        CHECK(status == OK || (status == ERR_MEM_LOAD && err.code == ERR_MEM_LOAD && mem.used == used));
+        if (status) CHECK_EQ(sampler_pick(s, logits), 2); /* as before: greedy */
+        CHECK(call < 10);
+    }
+    mem.fail_at = 0;
+    sampler_free(NULL);
+    finish(s);
+}
+
+/* Qwen3's vocabulary: the time of a choice, printed; the bound only catches what is wrong by design. */
+static void speed(void)
+{
+    enum { N = 151936, ROUNDS = 10 };
+    static const struct {
+        const char *name;
+        struct sampler_params params;
+    } cases[] = {{"greedy", {.temperature = 0.0f}},
+                 {"top-k 20, top-p 0.95", {.temperature = 0.6f, .top_p = 0.95f, .top_k = 20}},
+                 {"top-p 0.95", {.temperature = 1.0f, .top_p = 0.95f}},
+                 {"all penalties", {.temperature = 0.6f, .top_k = 20, .repeat_penalty = 1.1f, .frequency_penalty = 0.1f}}};
+    float *logits = malloc(N * sizeof *logits);
+    CHECK(logits != NULL);
+    uint32_t state = 1;
+    for (int i = 0; i < N; i++) logits[i] = (float)((state = state * 1664525 + 1013904223) >> 8) * 0x1p-22f; /* 0 .. 4 */
+    logits[1234] = 14.0f;
+    struct sampler *s = new_sampler(N);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        CHECK_EQ(sampler_begin(s, &cases[c].params, NULL, 0, NULL), OK);
+        clock_t start = clock();
+        for (int i = 0; i < ROUNDS; i++) CHECK(sampler_pick(s, logits) >= 0);
+        double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC / (double)ROUNDS;
+        printf("# %s: %.3f ms\n", cases[c].name, ms);
+        CHECK(ms < 200.0);
+    }
+    free(logits);
+    finish(s);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct check tests[] = {
+        {"greedy", greedy}, {"defaults", defaults}, {"nonfinite_logits", nonfinite_logits}, {"reference_sequences", reference_sequences},
+        {"same_seed", same_seed}, {"distribution", distribution}, {"filters", filters}, {"repeat_penalty", repeat_penalty},
+        {"repeat_window", repeat_window}, {"reply_penalties", reply_penalties}, {"bias", bias}, {"refused_parameters", refused_parameters},
+        {"extreme_parameters", extreme_parameters}, {"short_memory", short_memory}, {"speed", speed},
+    };
+    return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
+}

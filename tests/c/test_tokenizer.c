@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tokenizer with Qwen's real vocabulary: reference ids, round trips, special tokens, time, streaming.
+ */
+#include "tok_fixture.h"
+
+#include "unicode.h"
+
+#include <time.h>
+
+static struct mem mem;
+static struct tokenizer *qwen;
+
+enum { SENTINEL = 0xE000, CAP = 1 << 20 };
+#define S "\xEE\x80\x80" /* the sentinel's UTF-8 */
+static int32_t ids[CAP];
+
+static int64_t encode(const char *text, enum tok_mode mode) { return tok_encode(qwen, view(text), mode, SENTINEL, ids, CAP); }
+
+static void load_qwen(void)
+{
+    struct builder b = build_qwen();
+    struct tok_source source = source_of(&b);
+    struct error err = {0};
+    clock_t start = clock();
+    int status = tok_new(&mem, &source, &qwen, &err);
+    double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC;
+    builder_free(&b);
+    printf("# load: %.0f ms, %.2f MiB, peak %.2f MiB %s\n", ms, (double)mem.used / 0x1p20, (double)mem.peak / 0x1p20, err.message);
+    CHECK_EQ(status, OK);
+    CHECK_EQ(tok_count(qwen), QWEN_TOKENS);
+    CHECK(mem.used < 5 << 20);
+    CHECK(mem.peak < 7 << 20); /* with the 6 MiB header: inside the 16 MiB that loading may hold */
+}
+
+/* Reads the numbers of one line; returns the start of the next. */
+static const char *expect_line(const char *line, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        char *end;
+        CHECK_EQ(ids[i], strtol(line, &end, 10));
+        CHECK(end > line);
+        line = end;
+    }
+    line += strspn(line, " ");
+    CHECK_EQ(*line, '\n');
+    return line + 1;
+}
+
+static void reference_cases(void)
+{
+    static const char separator[] = "\n__ggml_vocab_test__\n";
+    struct buffer inputs = read_fixture("vocab/qwen2-cases.inp"), outputs = read_fixture("vocab/qwen2-cases.out");
+    buffer_add(&inputs, "", 1);
+    buffer_add(&outputs, "", 1);
+    char *text = (char *)inputs.data;
+    const char *line = (const char *)outputs.data;
+    int n_cases = 0;
+    for (char *end; (end = strstr(text, separator)); text = end + strlen(separator), n_cases++) {
+        *end = 0;
+        line = expect_line(line, encode(text, TOK_TEXT));
+    }
+    CHECK_EQ(n_cases, 46);
+    free(inputs.data);
+    free(outputs.data);
+}
+
+static size_t decode_hex(const char *hex, uint8_t *out)
+{
+    size_t n = 0;
+    for (unsigned byte; hex[2 * n] != ' ' && sscanf(hex + 2 * n, "%2x", &byte) == 1; n++) out[n] = (uint8_t)byte;
+    return n;
+}
+
+/* Lines "hex ids...", made by hf-cases.py. */
+static void hugging_face_cases(void)
+{
+    struct buffer file = read_fixture("vocab/hf-cases.txt");
+    buffer_add(&file, "", 1);
+    int n_cases = 0;
+    for (const char *line = (const char *)file.data; *line;) {
+        uint8_t text[1000];
+        if (*line == '#') {
+            line = strchr(line, '\n') + 1;
+            continue;
+        }
+        size_t n = decode_hex(line, text);
+        line = expect_line(line + 2 * n, tok_encode(qwen, (struct bytes){text, n}, TOK_PLAIN, 0, ids, CAP));
+        n_cases++;
+    }
+    CHECK_EQ(n_cases, 400);
+    free(file.data);
+}
+
+/* --- round trips -------------------------------------------------------------------------------------- */
+
+static void check_round_trip(struct bytes text, enum tok_mode mode)
+{
+    int64_t n = tok_encode(qwen, text, mode, 0, ids, CAP);
+    size_t pos = 0;
+    for (int64_t i = 0; i < n; i++) {
+        struct bytes token = tok_bytes(qwen, ids[i]);
+        CHECK(token.size && token.size <= text.size - pos && !memcmp(token.data, text.data + pos, token.size));
+        if (mode == TOK_PLAIN) CHECK_EQ(tok_type(qwen, ids[i]), 1);
+        pos += token.size;
+    }
+    CHECK_EQ(pos, text.size);
+}
+
+static void byte_pairs(void)
+{
+    for (int i = 0; i < 65536; i++) {
+        uint8_t pair[2] = {(uint8_t)(i >> 8), (uint8_t)i};
+        check_round_trip((struct bytes){pair, 1}, TOK_PLAIN);
+        check_round_trip((struct bytes){pair, 2}, TOK_PLAIN);
+    }
+}
+
+static void random_bytes(void)
+{
+    uint64_t state = 1;
+    uint8_t text[600];
+    for (int round = 0; round < 3000; round++) {
+        size_t n = next_random(&state) % sizeof text;
+        uint32_t kind = next_random(&state) % 3, mask = kind == 0 ? 0xFF : kind == 1 ? 0x7F : 0x3F;
+        for (size_t i = 0; i < n; i++) text[i] = (uint8_t)((next_random(&state) & mask) | (kind == 2 ? 0x80 : 0));
+        for (int mode = TOK_PLAIN; mode <= TOK_CHAT; mode++) check_round_trip((struct bytes){text, n}, (enum tok_mode)mode);
+    }
+}
+
+static void every_code_point(void)
+{
+    uint8_t text[4 * 64];
+    for (uint32_t first = 0; first < 0x110000; first += 64) {
+        size_t n = 0;
+        for (uint32_t c = first; c < first + 64; c++) n += utf8_write(c, text + n);
+        check_round_trip((struct bytes){text, n}, TOK_PLAIN);
+    }
+}
+
+static void small_inputs(void)
+{
+    CHECK_EQ(encode("", TOK_CHAT), 0);
+    CHECK_EQ(tok_encode(qwen, (struct bytes){NULL, 0}, TOK_TEXT, 0, NULL, 0), 0);
+    int64_t n = encode("Hello world, and more", TOK_PLAIN);
+    CHECK_EQ(tok_encode(qwen, view("Hello world, and more"), TOK_PLAIN, 0, NULL, 0), n);
+    int32_t two[3] = {0, 0, -7};
+    CHECK_EQ(tok_encode(qwen, view("Hello world, and more"), TOK_PLAIN, 0, two, 2), n);
+    CHECK(two[0] == ids[0] && two[1] == ids[1] && two[2] == -7);
+    CHECK_EQ(tok_encode(qwen, (struct bytes){(const uint8_t *)"a\0b", 3}, TOK_PLAIN, 0, ids, CAP), 3);
+}
+
+static void token_table(void)
+{
+    CHECK_EQ(tok_bytes(qwen, -1).size, 0);
+    CHECK_EQ(tok_bytes(qwen, QWEN_TOKENS).size, 0);
+    CHECK_EQ(tok_bytes(qwen, QWEN_TOKENS - 1).size, 0); /* padding */
+    CHECK_EQ(tok_type(qwen, -1), 0);
+    CHECK_EQ(tok_type(qwen, QWEN_TOKENS), 0);
+    CHECK_EQ(tok_type(qwen, QWEN_TOKENS - 1), 5);
+    CHECK_EQ(tok_type(qwen, 151667), 4);
+    CHECK(bytes_equal(tok_bytes(qwen, 151645), "<|im_end|>"));
+    CHECK_EQ(tok_find_special(qwen, view("<|im_end|>")), 151645);
+    CHECK_EQ(tok_find_special(qwen, view("</think>")), 151668);
+    CHECK_EQ(tok_find_special(qwen, view("<|im_end|")), -1);
+    CHECK_EQ(tok_find_special(qwen, view("<|im_end|>x")), -1);
+    CHECK_EQ(tok_find_special(qwen, view("the")), -1);
+    CHECK_EQ(tok_find_special(qwen, view("")), -1);
+}
+
+/* --- special tokens ----------------------------------------------------------------------------------- */
+
+static int count_special(int64_t n)
+{
+    int count = 0;
+    for (int64_t i = 0; i < n; i++) count += ids[i] >= QWEN_RANKS;
+    return count;
+}
+
+static void special_modes(void)
+{
+    static const char text[] = "<|im_start|>a<think>b</think><|im_end|>";
+    CHECK_EQ(count_special(encode(text, TOK_PLAIN)), 0);
+    CHECK_EQ(count_special(encode(text, TOK_TEXT)), 2);
+    int64_t n = encode(text, TOK_CHAT);
+    static const int32_t expected[] = {151644, 64, 151667, 65, 151668, 151645};
+    CHECK_EQ(n, 6);
+    CHECK(!memcmp(ids, expected, sizeof expected));
+}
+
+/* What a person types stays text, whole or split over two messages that the template joins. */
+static void typed_specials(void)
+{
+    static const char chat[] = "<|im_start|>user\n<" S "|im_end|> and <" S "/think> <" S "|im_<|im_end|>\n"
+                               "<|im_start|>user\nend|><" S "<|im_end|>\n";
+    static const char shown[] = "<|im_start|>user\n<|im_end|> and </think> <|im_<|im_end|>\n"
+                                "<|im_start|>user\nend|><<|im_end|>\n";
+    int64_t n = encode(chat, TOK_CHAT);
+    CHECK_EQ(count_special(n), 4);
+    size_t pos = 0;
+    for (int64_t i = 0; i < n; i++) {
+        struct bytes token = tok_bytes(qwen, ids[i]);
+        CHECK(!memcmp(token.data, shown + pos, token.size));
+        pos += token.size;
+    }
+    CHECK_EQ(pos, strlen(shown));
+}
+
+/* A text without sentinels is encoded as if they had never been there, and only the chat mode removes them. */
+static void sentinel_removal(void)
+{
+    static int32_t clean[100];
+    int64_t n = tok_encode(qwen, view("a <b and <c"), TOK_PLAIN, 0, clean, 100);
+    CHECK_EQ(encode("a <" S "b and <" S "c" S, TOK_CHAT), n);
+    CHECK(!memcmp(ids, clean, (size_t)n * sizeof *ids));
+    CHECK_EQ(encode(S S, TOK_CHAT), 0);
+    CHECK(encode("a <" S "b and <" S "c", TOK_TEXT) > n);
+    CHECK(tok_encode(qwen, view("a <" S "b"), TOK_CHAT, 0, ids, CAP) > 3);
+}
+
+/* --- time --------------------------------------------------------------------------------------------- */
+
+static void shape_letter(uint8_t *p, size_t n) { memset(p, 'a', n); }
+static void shape_spaces(uint8_t *p, size_t n) { memset(p, ' ', n); }
+static void shape_newlines(uint8_t *p, size_t n) { memset(p, '\n', n); }
+static void shape_underscores(uint8_t *p, size_t n) { memset(p, '_', n); }
+
+static void shape_alternating(uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) p[i] = i % 2 ? 'b' : 'a';
+}
+
+static void fill_from(uint8_t *p, size_t n, const char *set)
+{
+    uint64_t state = 5;
+    size_t size = strlen(set);
+    for (size_t i = 0; i < n; i++) p[i] = (uint8_t)set[next_random(&state) % size];
+}
+
+static void shape_random(uint8_t *p, size_t n) { fill_from(p, n, "abcdefghijklmnopqrstuvwxyz"); }
+static void shape_punctuation(uint8_t *p, size_t n) { fill_from(p, n, "!#$%&()*+,-./:;<=>?@[]^_{|}~"); }
+static void shape_base64(uint8_t *p, size_t n) { fill_from(p, n, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"); }
+
+static void shape_chinese(uint8_t *p, size_t n)
+{
+    uint64_t state = 6;
+    memset(p, 'x', n);
+    for (size_t i = 0; i + 3 <= n; i += 3) utf8_write(0x4E00 + next_random(&state) % 20000, p + i);
+}
+
+/* Seconds of processor time. */
+static double time_of(struct bytes text)
+{
+    clock_t start = clock();
+    CHECK(tok_encode(qwen, text, TOK_CHAT, SENTINEL, ids, CAP) > 0);
+    return (double)(clock() - start) / CLOCKS_PER_SEC;
+}
+
+/* n log n gives a ratio of 2.1, outgrown caches up to 2.8, quadratic work 4. A busy machine may have several tries. */
+static bool scales(struct bytes text, const char *name)
+{
+    for (int attempt = 0; attempt < 4; attempt++) {
+        double half = time_of((struct bytes){text.data, text.size / 2}), whole = time_of(text);
+        printf("# %s: 1 MiB in %.0f ms, %.2f times the half\n", name, 1e3 * whole, whole / half);
+        if (whole < 2.0 && whole < 3.2 * half) return true;
+    }
+    return false;
+}
+
+static void long_words(void)
+{
+    static const struct {
+        const char *name;
+        void (*fill)(uint8_t *, size_t);
+    } shapes[] = {{"one letter", shape_letter}, {"alternating", shape_alternating}, {"letters", shape_random}, {"chinese", shape_chinese},
+                  {"spaces", shape_spaces}, {"newlines", shape_newlines}, {"punctuation", shape_punctuation}, {"base64", shape_base64},
+                  {"underscores", shape_underscores}};
+    static uint8_t text[1 << 20];
+    uint64_t used = mem.used;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        shapes[i].fill(text, sizeof text);
+        CHECK(scales((struct bytes){text, sizeof text}, shapes[i].name));
+        check_round_trip((struct bytes){text, sizeof text}, TOK_PLAIN);
+    }
+    CHECK_EQ(mem.used, used);
+}
+
+/* --- streaming ---------------------------------------------------------------------------------------- */
+
+/* An independent check: whole characters only. */
+static bool is_utf8(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0, more; i < n; i += 1 + more) {
+        more = p[i] < 0x80 ? 0 : p[i] < 0xC0 ? 9 : p[i] < 0xE0 ? 1 : p[i] < 0xF0 ? 2 : 3;
+        if (i + more >= n) return false;
+        for (size_t k = 1; k <= more; k++)
+            if ((p[i + k] & 0xC0) != 0x80) return false;
+    }
+    return true;
+}
+
+static void stream_text(struct bytes text, bool valid, uint64_t *state)
+{
+    struct tok_stream stream = {0};
+    uint8_t out[5000], chunk[16];
+    size_t n = 0;
+    for (size_t pos = 0, step; pos < text.size; pos += step) {
+        step = next_random(state) % 6;
+        if (step > text.size - pos) step = text.size - pos;
+        size_t size = tok_stream_push(&stream, (struct bytes){text.data + pos, step}, chunk);
+        CHECK(size <= step + 3);
+        CHECK(!valid || is_utf8(chunk, size));
+        memcpy(out + n, chunk, size);
+        n += size;
+        CHECK(pos + step - n <= 3);
+    }
+    size_t rest = tok_stream_end(&stream, chunk);
+    CHECK(rest <= 3 && (!valid || rest == 0));
+    memcpy(out + n, chunk, rest);
+    CHECK_EQ(n + rest, text.size);
+    CHECK(!memcmp(out, text.data, text.size));
+    CHECK_EQ(stream.n_held, 0);
+}
+
+static void streaming(void)
+{
+    uint64_t state = 9;
+    uint8_t text[4000];
+    for (int round = 0; round < 500; round++) {
+        size_t n = 0;
+        while (n < sizeof text - 4) {
+            uint32_t c = next_random(&state) % (next_random(&state) % 2 ? 0x110000 : 0x900);
+            if (c < 0xD800 || c > 0xDFFF) n += utf8_write(c, text + n);
+        }
+        stream_text((struct bytes){text, n}, true, &state);
+        for (int i = 0; i < 100; i++) text[next_random(&state) % n] = (uint8_t)next_random(&state);
+        stream_text((struct bytes){text, n}, false, &state);
+    }
+}
+
+/* Bytes that begin no character are not held back. */
+static void streaming_invalid(void)
+{
+    static const struct {
+        const char *bytes;
+        int held;
+    } cases[] = {{"\xC3", 1}, {"\xE2\x82", 2}, {"\xF0\x9F\xA6", 3}, {"\xC0", 0}, {"\xF5", 0}, {"\xE0\x80", 0}, {"\xED\xA0", 0},
+                 {"\xF4\x90", 0}, {"\xF0\x80", 0}, {"\x80\x80", 0}, {"a\x80", 0}, {"\xE2\x82\xAC", 0}, {"\xC3\xC3", 1}, {"\xFF", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tok_stream stream = {0};
+        uint8_t out[16];
+        size_t n = tok_stream_push(&stream, view(cases[i].bytes), out);
+        CHECK_EQ(stream.n_held, cases[i].held);
+        CHECK_EQ(n, strlen(cases[i].bytes) - (size_t)cases[i].held);
+    }
+}
+
+/* --- memory ------------------------------------------------------------------------------------------- */
+
+static void short_memory(void)
+{
+    static char text[20000];
+    memset(text, 'x', sizeof text - 1);
+    memcpy(text, "<" S "|", 5);
+    uint64_t used = mem.used;
+    int failures = 0;
+    for (int64_t n = -1; n < 0; failures++) {
+        mem.fail_at = mem.n_allocs + (uint64_t)failures + 1;
+        n = encode(text, TOK_CHAT);
+        CHECK(n > 0 || n == ERR_MEM_LOAD);
+        CHECK_EQ(mem.used, used);
+    }
+    mem.fail_at = 0;
+    CHECK_EQ(failures, 3); /* the cleaned text, the scratch, then success */
+}
+
+static void unload(void)
+{
+    tok_free(qwen);
+    tok_free(NULL);
+    CHECK_EQ(mem.used, 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct check tests[] = {
+        {"load_qwen", load_qwen}, {"reference_cases", reference_cases}, {"hugging_face_cases", hugging_face_cases},
+        {"byte_pairs", byte_pairs}, {"random_bytes", random_bytes}, {"every_code_point", every_code_point},
+        {"small_inputs", small_inputs}, {"token_table", token_table}, {"special_modes", special_modes},
+        {"typed_specials", typed_specials}, {"sentinel_removal", sentinel_removal}, {"long_words", long_words},
+        {"streaming", streaming}, {"streaming_invalid", streaming_invalid}, {"short_memory", short_memory}, {"unload", unload},
+    };
+    return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
+}
