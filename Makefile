@@ -12,7 +12,7 @@ NODE ?= node
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
 COMMON = -std=gnu11 -Isrc -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
-LOADERS = base arena reader checkpoint formats/gguf dtype tokenizer vocab bpe split unicode table json
+LOADERS = base arena reader checkpoint formats/gguf dtype tokenizer vocab bpe split unicode table sampler json
 STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
@@ -98,7 +98,6 @@ build/wasm/$(1)/%.o: src/%.c
 build/wasm/quern-$(1).mjs: $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(WASM_NAMES)))
 	@mkdir -p build/wasm/node
 	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=node $$^ -o build/wasm/node/quern-$(1).mjs
-	cp build/wasm/node/quern-$(1).mjs build/wasm/quern-$(1).node.mjs
 	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=web,worker $$^ -o $$@
 	cmp build/wasm/quern-$(1).wasm build/wasm/node/quern-$(1).wasm
 endef

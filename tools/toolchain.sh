@@ -15,7 +15,6 @@ readonly min_version=3.1.69
 readonly recipe=1                # raise it when the steps below change: installed copies are then made anew
 readonly suite=trixie            # Debian 13
 readonly keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-readonly default_mirror=http://deb.debian.org/debian
 readonly debs=(emscripten binaryen node-acorn libc6 libstdc++6 libgcc-s1)
 readonly steps=(download unpack_emscripten unpack_binaryen write_programs check_compiler)
 
@@ -60,7 +59,6 @@ mirrors() {
     # shellcheck disable=SC2016
     apt-get indextargets --no-release-info --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
         awk '$1 ~ /^(bookworm|stable|oldstable)$/ && $2 == "main" && !seen[$3]++ { print $3 }'
-    echo "$default_mirror"
 }
 
 # apt_private ARGS...: apt-get with lists, cache and sources of its own, blind to what is installed and pinned here.
@@ -94,7 +92,7 @@ download() {
         (cd "$prefix/debs" && rm -f ./*.deb && apt_private download "${debs[@]}")
         return
     done
-    cat "$prefix/apt/errors" >&2
+    cat "$prefix/apt/errors" >&2 2>/dev/null || true
     die "no mirror gave a $suite index signed by a key of $keyring: is the network up, and the package debian-archive-keyring current?"
 }
 

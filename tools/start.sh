@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# `npm start`: installs what is missing, builds what has changed, serves the chat page.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tools/setup.sh
+echo 'start: building (the first time takes about a minute)'
+make --no-print-directory -s -j2 site
+exec node tools/serve.mjs "$@"

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# `npm test` and its relatives: installs what is missing, builds, runs.
+#   tools/test.sh         every test: C under sanitizers, wasm in Node, the page in Chromium
+#   tools/test.sh big     proofs at real sizes (Qwen3-0.6B), minutes; writes docs/benchmarks/big.json
+#   tools/test.sh smoke   greedy text from real weights: QUERN_MODEL=path
+#   tools/test.sh bench   quern beside wllama in the same Chromium
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tools/setup.sh test
+echo 'test: building'
+make --no-print-directory -s -j2 site
+case "${1:-}" in
+'') exec make --no-print-directory -s test ;;
+big) exec node --test --test-concurrency=1 tests/big/ ;;
+smoke) exec node --test tests/smoke/ ;;
+bench) exec node tests/bench/bench.mjs ;;
+*) echo "test: unknown suite $1" >&2; exit 2 ;;
+esac
