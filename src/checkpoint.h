@@ -98,10 +98,10 @@ int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64
 
 /* --- data --- */
 
-/* After binding: rows of at most this many bytes will be staged. ERR_MEM_LOAD. */
+/* After binding: makes the stage. ERR_MEM_LOAD. */
 int ck_data_begin(struct checkpoint *ck, struct error *err);
 void ck_data(struct checkpoint *ck, const uint8_t *bytes, size_t n);
-/* The file has ended. ERR_FORMAT "truncated" when a bound tensor is not complete. */
+/* The file has ended. ERR_FORMAT "truncated" when a tensor is not complete, bound or not. */
 int ck_data_ended(const struct checkpoint *ck, struct error *err);
 
 /* --- for the formats --- */

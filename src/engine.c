@@ -85,6 +85,8 @@ static int open_tokenizer(struct quern_engine *e, struct error *err)
     if (!status) status = meta_array(&e->ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
     if (!status) status = meta_array(&e->ck, "tokenizer.ggml.token_type", META_I32, false, &s.types, &n_types, err);
     if (!status) status = meta_array(&e->ck, "tokenizer.ggml.merges", META_STRING, true, &s.merges, &s.n_merges, err);
+    if (!status && meta_find(&e->ck, "tokenizer.ggml.token_type") && n_types != s.n_tokens)
+        status = fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %llu tokens, but %llu token types.", (unsigned long long)s.n_tokens, (unsigned long long)n_types);
     if (!status && s.n_tokens > (uint64_t)vocab_size)
         status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The vocabulary has %llu tokens, the embedding only %d rows.", (unsigned long long)s.n_tokens, vocab_size);
     if (!status) status = tok_new(&e->mem, &s, &e->tok, err);

@@ -143,6 +143,14 @@ static int check_array(enum meta_type element, uint64_t count, size_t at, struct
                 ARRAY_MAX);
 }
 
+/* Truth values are 0 or 1. */
+static int check_bools(struct bytes values, size_t at, struct error *err)
+{
+    for (size_t i = 0; i < values.size; i++)
+        if (values.data[i] > 1) return fail(err, ERR_FORMAT, "kv-bool", at + i, "A truth value at byte %zu is %d.", at + i, values.data[i]);
+    return OK;
+}
+
 /* The head of an array; elements of fixed width are taken too, strings one by one later (PHASE_ELEMENTS). */
 static int take_array(struct parser *p, struct cursor *c, struct meta *m, struct error *err)
 {
@@ -162,7 +170,7 @@ static int take_array(struct parser *p, struct cursor *c, struct meta *m, struct
     }
     if (!take_bytes(c, m->count * widths[m->element], &data)) return NEED_MORE;
     m->value = span_of(c, data);
-    return OK;
+    return m->element == META_BOOL ? check_bools(data, m->value.at, err) : OK;
 }
 
 static int take_scalar(struct cursor *c, struct meta *m, struct error *err)
@@ -170,9 +178,7 @@ static int take_scalar(struct cursor *c, struct meta *m, struct error *err)
     struct bytes value;
     if (!take_bytes(c, widths[m->type], &value)) return NEED_MORE;
     m->value = span_of(c, value);
-    if (m->type == META_BOOL && *value.data > 1)
-        return fail(err, ERR_FORMAT, "kv-bool", m->value.at, "A truth value at byte %zu is %d.", m->value.at, *value.data);
-    return OK;
+    return m->type == META_BOOL ? check_bools(value, m->value.at, err) : OK;
 }
 
 static int parse_meta(struct checkpoint *ck, struct parser *p, struct cursor *c, struct error *err)

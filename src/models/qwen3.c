@@ -41,11 +41,11 @@ struct qwen3 {
 
 /* --- configuration ------------------------------------------------------------------------------------- */
 
-/* Integer and float keys under "qwen3.", with their ranges. A missing one is an error unless a default is given. */
-static int config_int(struct checkpoint *ck, const char *key, int64_t hi, const int *missing, int *out, struct error *err)
+/* An integer key of lo .. hi; a missing one is an error unless a default is given. */
+static int config_int(struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int *out, struct error *err)
 {
-    int64_t fallback = missing ? *missing : 0, value;
-    int status = meta_int(ck, key, 1, hi, missing ? &fallback : NULL, &value, err);
+    int64_t value;
+    int status = meta_int(ck, key, lo, hi, missing, &value, err);
     if (!status) *out = (int)value;
     return status;
 }
@@ -57,7 +57,7 @@ static int check_heads(const struct model_config *c, int value_length, int rope_
     if (c->head_dim % 2) return fail(err, ERR_INCONSISTENT, "value", 0, "The head size %d is odd.", c->head_dim);
     if (value_length != c->head_dim)
         return fail(err, ERR_INCONSISTENT, "value", 0, "Keys have %d and values %d columns per head; Qwen3 has equal ones.", c->head_dim, value_length);
-    if (rope_dim != c->head_dim)
+    if (rope_dim && rope_dim != c->head_dim) /* 0: all of them */
         return fail(err, ERR_INCONSISTENT, "value", 0, "RoPE turns %d columns of heads of %d; Qwen3 turns all.", rope_dim, c->head_dim);
     return OK;
 }
@@ -74,16 +74,17 @@ static int check_rope_scaling(struct checkpoint *ck, struct error *err)
 static int read_config(struct checkpoint *ck, struct model_config *c, struct error *err)
 {
     const double theta = 1e6;
-    int value_length = 0, rope_dim = 0, n_tensors = (int)ck->n_tensors, status;
+    const int64_t n_tensors = (int64_t)ck->n_tensors, unset = 0;
+    int value_length = 0, rope_dim = 0, status;
     double eps;
-    if ((status = config_int(ck, "qwen3.block_count", n_tensors, NULL, &c->n_layers, err)) ||
-        (status = config_int(ck, "qwen3.embedding_length", 1 << 20, NULL, &c->dim, err)) ||
-        (status = config_int(ck, "qwen3.feed_forward_length", 1 << 22, NULL, &c->ffn_dim, err)) ||
-        (status = config_int(ck, "qwen3.attention.head_count", 4096, NULL, &c->n_heads, err)) ||
-        (status = config_int(ck, "qwen3.attention.head_count_kv", c->n_heads, NULL, &c->n_kv_heads, err)) ||
-        (status = config_int(ck, "qwen3.attention.key_length", 1024, NULL, &c->head_dim, err)) ||
-        (status = config_int(ck, "qwen3.attention.value_length", INT32_MAX, &c->head_dim, &value_length, err)) ||
-        (status = config_int(ck, "qwen3.rope.dimension_count", INT32_MAX, &c->head_dim, &rope_dim, err)) ||
+    if ((status = config_int(ck, "qwen3.block_count", 1, n_tensors, NULL, &c->n_layers, err)) ||
+        (status = config_int(ck, "qwen3.embedding_length", 1, 1 << 20, NULL, &c->dim, err)) ||
+        (status = config_int(ck, "qwen3.feed_forward_length", 1, 1 << 22, NULL, &c->ffn_dim, err)) ||
+        (status = config_int(ck, "qwen3.attention.head_count", 1, 4096, NULL, &c->n_heads, err)) ||
+        (status = config_int(ck, "qwen3.attention.head_count_kv", 1, c->n_heads, NULL, &c->n_kv_heads, err)) ||
+        (status = config_int(ck, "qwen3.attention.key_length", 1, 1024, NULL, &c->head_dim, err)) ||
+        (status = config_int(ck, "qwen3.attention.value_length", 1, INT32_MAX, &(const int64_t){c->head_dim}, &value_length, err)) ||
+        (status = config_int(ck, "qwen3.rope.dimension_count", 0, INT32_MAX, &unset, &rope_dim, err)) ||
         (status = meta_int(ck, "qwen3.context_length", 1, INT64_MAX, NULL, &c->context_length, err)) ||
         (status = meta_float(ck, "qwen3.rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err)) ||
         (status = meta_float(ck, "qwen3.attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err)) ||
