@@ -1,0 +1,76 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: MIT
+// The command line: finds the command, reads its options, prints a failure as one line. What the commands do is in
+// cli-commands.js.
+
+import { parseArgs } from 'node:util';
+import { commands } from './cli-commands.js';
+import { QuernError, badParam } from './errors.js';
+
+const USAGE = `usage: quern COMMAND MODEL [options]      MODEL: a path or URL of a GGUF file
+
+  quern chat MODEL
+  quern run MODEL PROMPT [--max-tokens N] [--temperature T] [--seed S] [--json]
+  quern tokenize MODEL [--ids] [--nul] < text
+  quern logits MODEL --tokens "1 2 3" --out FILE.f32
+  quern bench MODEL [--prompt N] [--generate N] [--json]
+  quern info MODEL [--json]
+
+All take --threads N --variant scalar|simd|relaxed --kv f16|f32 --context N --chunk N.
+`;
+
+const text = { type: 'string' };
+const flag = { type: 'boolean' };
+const COMMON = { threads: text, variant: text, kv: text, context: text, chunk: text };
+const SAMPLING = { 'max-tokens': text, temperature: text, seed: text };
+
+/** Options of each command, and the names of what it takes besides MODEL. */
+const SYNTAX = {
+  chat: { options: SAMPLING },
+  run: { options: { ...SAMPLING, json: flag }, also: ['PROMPT'] },
+  tokenize: { options: { ids: flag, nul: flag } },
+  logits: { options: { tokens: text, out: text } },
+  bench: { options: { prompt: text, generate: text, json: flag } },
+  info: { options: { json: flag } },
+};
+
+function number(values, name) {
+  const value = values[name];
+  if (value === undefined) return undefined;
+  if (value.trim() === '' || Number.isNaN(Number(value))) throw badParam(`--${name}`, `must be a number, not '${value.slice(0, 64)}'`);
+  return Number(value);
+}
+
+function parse(command, args) {
+  const { options, also = [] } = SYNTAX[command];
+  let parsed;
+  try {
+    parsed = parseArgs({ args, options: { ...COMMON, ...options }, allowPositionals: true });
+  } catch (error) {
+    throw new QuernError('use/param', error.message.split('. ')[0].replace(/\.?$/, '.'), { cause: error });
+  }
+  const wanted = ['MODEL', ...also];
+  const { values, positionals } = parsed;
+  if (positionals.length !== wanted.length) throw badParam(`'quern ${command}'`, `takes ${wanted.join(' and ')}, and was given ${positionals.length} of them`);
+  const load = {
+    threads: number(values, 'threads'), variant: values.variant, kv: values.kv,
+    contextSize: number(values, 'context'), chunk: number(values, 'chunk'),
+  };
+  const reply = { maxTokens: number(values, 'max-tokens'), temperature: number(values, 'temperature'), seed: number(values, 'seed') };
+  const counts = { prompt: number(values, 'prompt'), generate: number(values, 'generate') };
+  return { model: positionals[0], text: positionals[1], values, load, reply, counts };
+}
+
+async function main([command, ...args]) {
+  if (command === undefined || command === '--help' || command === 'help') return process.stdout.write(USAGE);
+  if (!Object.hasOwn(SYNTAX, command)) throw badParam(`'${command.slice(0, 64)}'`, `is not a command (${Object.keys(SYNTAX).join(', ')})`);
+  return commands[command](parse(command, args));
+}
+
+// `quern … | head` ends the reader first; that is no failure of ours.
+process.stdout.on('error', (error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+main(process.argv.slice(2)).catch((error) => {
+  process.stderr.write(`quern: ${error.code ?? 'engine/trap'}: ${String(error.message).replaceAll('\n', ' ')}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// quern.h's engine and its one sequence as a JavaScript object, the only one that calls wasm (heap.js is its part).
+// Addresses and status codes stay in here; whatever the engine refuses becomes a QuernError. Anything else that
+// is thrown (a trap) means that the engine must not be entered again, which service.js sees to.
+
+import { QuernError } from './errors.js';
+import { Heap } from './heap.js';
+
+/** Bytes of the file go to the engine through a fixed buffer of this size. */
+const STAGING = 4 << 20;
+
+const TEXT_MODES = { text: 1, chat: 2 };
+const KV_TYPES = { f16: 0, f32: 1 };
+const OUTPUTS = { last: 0, all: 1 };
+
+/** Of enum status in src/base.h. */
+const ERR_EMPTY = -10;
+const ERR_ABORTED = -12;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+export class Engine {
+  #wasm;                // exported functions
+  #heap;
+  #engine;              // addresses
+  #sequence = 0;
+  #staging = 0;
+  #out = 0;             // [2] words for second results
+  #facts = null;        // parsed info
+  #control = new Map(); // id -> whether it is a control token
+  #longestToken = 0;
+
+  /** @param {{wasm: object, memory: WebAssembly.Memory}} instance */
+  constructor({ wasm, memory }, { threads, contextSize = 0, kv = 'f16', chunk = 0, scalar = false, fileSize = 0 }) {
+    this.#wasm = wasm;
+    this.#heap = new Heap(wasm, memory);
+    this.#out = this.#heap.alloc(8);
+    this.#staging = this.#heap.alloc(STAGING);
+    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, scalar ? 1 : 0, fileSize) >>> 0;
+    if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
+  }
+
+  // --- loading ---
+
+  feed(chunk) {
+    for (let at = 0; at < chunk.length; at += STAGING) {
+      const part = chunk.subarray(at, at + STAGING);
+      this.#heap.bytes.set(part, this.#staging);
+      this.#check(this.#wasm._wasm_feed(this.#engine, this.#staging, part.length), 'load');
+    }
+  }
+
+  finish() {
+    this.#heap.release(this.#staging);
+    this.#check(this.#wasm._wasm_finish(this.#engine), 'load');
+    this.#sequence = this.#wasm._wasm_sequence_new(this.#engine) >>> 0;
+    if (!this.#sequence) throw new QuernError('mem/load', 'There is not enough memory for a conversation.', { phase: 'load' });
+    this.#facts = JSON.parse(this.#heap.cString(this.#wasm._wasm_info(this.#engine)));
+  }
+
+  /** Bytes of the file that its header promises; 0 until it has come. */
+  fileSize() {
+    return this.#wasm._wasm_file_size(this.#engine);
+  }
+
+  /** The engine's own description, as src/engine.c words it. */
+  get facts() { return this.#facts; }
+  get contextSize() { return this.#facts.contextSize; }
+
+  chatTemplate() {
+    return this.#text(this.#wasm._wasm_chat_template(this.#engine, this.#out));
+  }
+
+  /** Bytes: what the engine holds, the most it ever held, and what the browser has given. */
+  memory() {
+    const used = this.#wasm._wasm_memory_used(this.#engine);
+    return { used, peak: this.#wasm._wasm_memory_peak(this.#engine), wasm: this.#heap.buffer.byteLength };
+  }
+
+  // --- text ---
+
+  /** @param {string | Uint8Array} text @param {'text' | 'chat'} mode @returns {Int32Array} */
+  tokenize(text, mode = 'text', sentinel = 0) {
+    const bytes = typeof text === 'string' ? encoder.encode(text) : text;
+    const room = bytes.length;    // a token stands for one byte at least
+    return this.#heap.lend(4 * room + bytes.length, (ids) => {
+      const address = ids + 4 * room;
+      this.#heap.bytes.set(bytes, address);
+      const n = this.#check(this.#wasm._wasm_tokenize(this.#engine, address, bytes.length, TEXT_MODES[mode], sentinel, ids, room));
+      return this.#heap.int32(ids, n).slice();
+    });
+  }
+
+  detokenize(ids) {
+    const parts = Array.from(ids, (id) => this.#tokenBytes(id));
+    const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+    let at = 0;
+    for (const part of parts) {
+      all.set(part, at);
+      at += part.length;
+    }
+    return decoder.decode(all);
+  }
+
+  /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
+  longestToken() {
+    this.#longestToken ||= this.#findLongest();
+    return this.#longestToken;
+  }
+
+  #findLongest() {
+    let longest = 1;
+    for (let id = 0; id < this.#facts.tokens; id++) longest = Math.max(longest, this.#tokenBytes(id).length);
+    return longest;
+  }
+
+  /** Ids of the tokens that begin and end thinking; -1 where the vocabulary has none. */
+  thinkingMarks() {
+    const only = (text) => {
+      const ids = this.tokenize(text, 'chat');
+      return ids.length === 1 ? ids[0] : -1;
+    };
+    return { open: only('<think>'), close: only('</think>') };
+  }
+
+  isEnd(id) {
+    return this.#wasm._wasm_is_end(this.#engine, id) !== 0;
+  }
+
+  /** Whether a token only steers (`<|im_start|>`): chat mode finds it in its text, text mode does not. */
+  isControl(id) {
+    if (!this.#control.has(id)) {
+      const text = this.#tokenBytes(id);
+      const finds = (mode) => {
+        const ids = this.tokenize(text, mode);
+        return ids.length === 1 && ids[0] === id;
+      };
+      const bracketed = text.length > 2 && text[0] === 0x3c && text.at(-1) === 0x3e;
+      this.#control.set(id, bracketed && finds('chat') && !finds('text'));
+    }
+    return this.#control.get(id);
+  }
+
+  // --- the sequence ---
+
+  /** Makes these tokens the conversation. @returns {number} how many of them are known already */
+  set(ids, outputs = 'last') {
+    return this.#heap.lend(4 * ids.length, (address) => {
+      this.#heap.int32(address, ids.length).set(ids);
+      return this.#check(this.#wasm._wasm_sequence_set(this.#sequence, address, ids.length, OUTPUTS[outputs]));
+    });
+  }
+
+  push(id) {
+    this.#check(this.#wasm._wasm_sequence_push(this.#sequence, id));
+  }
+
+  /** Tokens computed, and tokens still to compute. */
+  get length() { return this.#wasm._wasm_sequence_length(this.#sequence); }
+  get pending() { return this.#wasm._wasm_sequence_pending(this.#sequence); }
+
+  /** Computes for about `budgetMs`. @returns {boolean} whether a chunk was finished; not when the abort word was set */
+  step(budgetMs) {
+    const status = this.#wasm._wasm_step(this.#engine, budgetMs);
+    return status !== ERR_ABORTED && this.#check(status) === 0;
+  }
+
+  /** A copy of the rows that the last finished step made. @returns {{first: number, rows: Float32Array} | null} */
+  logits() {
+    const address = this.#wasm._wasm_logits(this.#sequence, this.#out) >>> 0;
+    const [first, n] = this.#heap.int32(this.#out, 2);
+    if (!address || n <= 0) return null;
+    return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
+  }
+
+  /** Where the page may write the id of the request to stop: see protocol.js. */
+  get abortAddress() {
+    return this.#wasm._wasm_control(this.#engine) >>> 0;
+  }
+
+  get buffer() {
+    return this.#heap.buffer;
+  }
+
+  /** The abort word, which is cleared. */
+  takeAbort() {
+    return Atomics.exchange(this.#heap.int32(this.abortAddress, 1), 0, 0);
+  }
+
+  // --- sampling ---
+
+  /** @param {object} params every one of them: see generate.js */
+  sampleBegin({ temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias }) {
+    this.#heap.lend(8 * bias.length, (address) => {
+      const view = new DataView(this.#heap.buffer, address);
+      bias.forEach(([id, amount], i) => {
+        view.setInt32(8 * i, id, true);
+        view.setFloat32(8 * i + 4, amount, true);
+      });
+      this.#check(this.#wasm._wasm_sample_begin(
+        this.#sequence, temperature, Math.min(topK, this.#facts.vocabSize), topP, minP,
+        repeatPenalty, presencePenalty, frequencyPenalty, seed, address, bias.length,
+      ));
+    });
+  }
+
+  sample() {
+    return this.#check(this.#wasm._wasm_sample(this.#sequence));
+  }
+
+  /** The text that a token completes; id -1: what is left at the end. */
+  stream(id) {
+    return this.#text(this.#wasm._wasm_stream(this.#sequence, id, this.#out));
+  }
+
+  #text(address) {
+    return this.#heap.text(address, this.#heap.int32(this.#out, 1)[0]);
+  }
+
+  #tokenBytes(id) {
+    const address = this.#wasm._wasm_token(this.#engine, id, this.#out);
+    return this.#heap.copy(address, this.#heap.int32(this.#out, 1)[0]);
+  }
+
+  /** Passes a result on, or throws what the engine says about a negative status. */
+  #check(status, phase = 'call') {
+    if (status >= 0) return status;
+    const text = (address) => this.#heap.cString(address);
+    const code = text(this.#wasm._wasm_status_name(status));
+    if (this.#wasm._wasm_error_code(this.#engine) !== status) {
+      const message = status === ERR_EMPTY ? 'There is nothing to do: the text is empty.' : `The engine refused the call (${code}).`;
+      throw new QuernError(code, message, { phase });
+    }
+    const rule = text(this.#wasm._wasm_error_rule(this.#engine));
+    const offset = this.#wasm._wasm_error_offset(this.#engine);
+    const detail = { ...(rule && { rule }), ...(offset && { offset }) };
+    throw new QuernError(code, text(this.#wasm._wasm_error_message(this.#engine)), { phase, detail });
+  }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * quern runs Qwen3 language models from GGUF files on the visitor's own CPU, in a web page or in Node.
+ *
+ * ```js
+ * import { load } from 'quern';
+ * const model = await load('https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/resolve/main/Qwen3-0.6B-Q8_0.gguf');
+ * for await (const text of model.chat('Hi')) out.append(text);
+ * ```
+ *
+ * Every failure is a {@link QuernError}, or the `signal`'s reason (an `AbortError` by default) when you aborted.
+ * Every promise settles.
+ */
+
+/** Where a model comes from: a URL, a picked or dropped file, and in Node also a path or a `file:` URL. */
+export type Source = string | URL | Blob;
+
+export interface Progress {
+  /** `download`: bytes come over the network. `load`: from a local file, and the last event of every load. */
+  phase: 'download' | 'load';
+  /** Bytes so far; never decreases. */
+  loaded: number;
+  /** Bytes in all; 0 while not known. */
+  total: number;
+  /** Whether the bytes come from the browser's own store. */
+  cached: boolean;
+}
+
+/** Which compiled kernels to use. The best available one is chosen when you name none. */
+export type Variant = 'scalar' | 'simd' | 'relaxed';
+
+export interface LoadOptions {
+  /** Aborts the load at any point; nothing stays behind. */
+  signal?: AbortSignal;
+  /** Called at most about ten times a second, and once at the very end with `loaded === total`. */
+  onProgress?: (progress: Progress) => void;
+  /** Positions (tokens) a conversation may have, reply included. Default: the model's own, at most 4096. */
+  contextSize?: number;
+  /** Threads, 1 to 64. Default: the machine's, at most 8. One, where the page is not cross-origin isolated. */
+  threads?: number;
+  /** Type of the numbers kept per position. `f16` (default) halves the memory of `f32`. */
+  kv?: 'f16' | 'f32';
+  /** Request headers for the download, such as `{ Authorization: 'Bearer …' }`. */
+  headers?: Record<string, string>;
+  /** Kernels to use. One that this machine cannot run is an error (`env/simd`), never a silent fallback. */
+  variant?: Variant;
+  /** Tokens computed per step while reading a prompt, 1 to 1024. Default 64. Results do not depend on it. */
+  chunk?: number;
+  /** Address of `worker.js`, for bundlers that do not follow `new URL(…, import.meta.url)`. */
+  workerUrl?: string | URL;
+  /** Address of the wasm file, for the same reason. It must be the file of the variant in use. */
+  wasmUrl?: string | URL;
+}
+
+/**
+ * Loads a model. A failed or aborted load leaves nothing behind and may be repeated.
+ *
+ * Rejects with `model/*` (the file), `net/*` (the download), `mem/*`, `env/*` (this browser), `use/param`, or the signal's reason.
+ */
+export function load(source: Source, options?: LoadOptions): Promise<Model>;
+
+export interface Message {
+  role: 'system' | 'user' | 'assistant';
+  /** Plain text: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
+  content: string;
+  /** Of an assistant's message: its thinking, as {@link Result.thinking} gave it. */
+  thinking?: string;
+}
+
+export interface CompleteOptions {
+  /** Stops the work within 200 ms, while the prompt is read too. The reply then fails with the signal's reason. */
+  signal?: AbortSignal;
+  /** Longest reply in tokens. Default: until the context is full. 0: only read the prompt, so that a later reply starts sooner. */
+  maxTokens?: number;
+  /** Randomness, 0 to 100. 0 always takes the likeliest token. Default 0.6 when thinking, else 0.7. */
+  temperature?: number;
+  /** Keep the likeliest tokens that together have this probability, above 0 to 1 (off). Default 0.95 when thinking, else 0.8. */
+  topP?: number;
+  /** Keep this many of the likeliest tokens; 0: off. Default 20. */
+  topK?: number;
+  /** Drop tokens less likely than this share of the likeliest, 0 (off, default) to 1. */
+  minP?: number;
+  /** Divides the scores of tokens already in the text, above 0 to 10. Default 1 (off). */
+  repeatPenalty?: number;
+  /** Subtracted from the score of every token already in the reply, -2 to 2. Default 0. */
+  presencePenalty?: number;
+  /** The same per occurrence, -2 to 2. Default 0. */
+  frequencyPenalty?: number;
+  /** Added to the scores of single tokens by id, -100 to 100; `-Infinity` forbids a token. */
+  logitBias?: Record<number, number>;
+  /** 0 to 2^53-1. The same seed gives the same reply on every machine. Default: a random one. */
+  seed?: number;
+  /** Ends the reply where one of these texts would come, without it; at most 64 texts of at most 1000 characters. Thinking is not searched. */
+  stop?: string | string[];
+  /** Called while the prompt is read: `done` of `total` tokens, `cached` of which were known already. */
+  onPrefill?: (progress: { done: number; total: number; cached: number }) => void;
+}
+
+export interface ChatOptions extends CompleteOptions {
+  /** Whether the model thinks before it answers, where its chat template knows the choice. Default: as the template does. */
+  thinking?: boolean;
+}
+
+/** What a finished reply is. */
+export interface Result {
+  text: string;
+  /** What the model wrote between `<think>` and `</think>`; empty when it did not think. */
+  thinking: string;
+  /** `stop`: the model or a stop text ended it. `length`: `maxTokens` or the context did. `aborted`: `stop()` or `break`. */
+  finishReason: 'stop' | 'length' | 'aborted';
+  usage: {
+    /** Tokens of the prompt; `cachedTokens` of them were known from earlier and not computed again. */
+    promptTokens: number;
+    cachedTokens: number;
+    /** Tokens of the reply, its thinking included. */
+    completionTokens: number;
+  };
+  timings: {
+    /** Milliseconds spent reading the prompt, and then writing. */
+    prefillMs: number;
+    decodeMs: number;
+    /** Speed of writing; 0 for fewer than two tokens. */
+    tokensPerSecond: number;
+  };
+}
+
+/** A piece of a reply, in the order it is made. */
+export interface ReplyEvent {
+  type: 'text' | 'thinking';
+  text: string;
+}
+
+/**
+ * A reply being made. The work starts at once, whether or not anybody reads; pieces that wait to be read are joined.
+ * Read it one way: the reply itself (its text), `events` (thinking too), or `result`, which may be asked for in any case.
+ *
+ * Leaving a loop early (`break`, `return`, `throw`) and `stop()` end the work and keep what is there: `result` then has
+ * `finishReason: 'aborted'`. With `signal` the reply fails instead.
+ */
+export interface Reply extends AsyncIterable<string> {
+  /** Text and thinking apart. */
+  readonly events: AsyncIterable<ReplyEvent>;
+  /** Settles when the reply ends. Asking for it marks no error as unhandled. */
+  readonly result: Promise<Result>;
+  /** Ends the work within 200 ms. Does nothing once the reply has ended. */
+  stop(): void;
+}
+
+/** Facts about a loaded model: about the file, its dimensions, and how it runs here. */
+export interface Info {
+  /** Name and licence as the file has them, or ''. Text from the file: show it as text. */
+  readonly name: string;
+  readonly license: string;
+  readonly format: string;
+  readonly architecture: string;
+  readonly parameters: number;
+  readonly fileBytes: number;
+  /** Number and bytes of the weights of each type, by the type's name in the file (`q8_0`). */
+  readonly types: Readonly<Record<string, { readonly tensors: number; readonly bytes: number }>>;
+  readonly layers: number;
+  readonly dim: number;
+  readonly ffnDim: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headDim: number;
+  readonly ropeTheta: number;
+  /** Whether the embedding serves as output head too. */
+  readonly tied: boolean;
+  /** Columns of the logits. The first `tokens` of them stand for text, the rest is padding. */
+  readonly vocabSize: number;
+  readonly tokens: number;
+  /** Positions the model was made for, and positions a conversation may have here. */
+  readonly contextLength: number;
+  readonly contextSize: number;
+  /** Whether the file has a chat template of its own; else ChatML is used. */
+  readonly chatTemplate: boolean;
+  /** Whether that template knows the `thinking` option. */
+  readonly thinking: boolean;
+  /** The kernels in use. */
+  readonly variant: Variant;
+  /** Threads in use. */
+  readonly threads: number;
+  readonly kv: 'f16' | 'f32';
+  /** Tokens computed per step at most. */
+  readonly chunk: number;
+  /** Bytes the engine needs once loaded. */
+  readonly memoryBytes: number;
+  /** Bytes the engine holds, the most it ever held, and the size of its wasm memory, as of the last finished call. */
+  readonly memory: { readonly used: number; readonly peak: number; readonly wasm: number };
+}
+
+/** A loaded model. It works on one call after the other; more may be made and wait their turn. */
+export interface Model extends AsyncDisposable {
+  readonly info: Info;
+  /**
+   * Answers a message, or a whole conversation: pass all of it each time, what is known already is not computed again.
+   *
+   * The reply fails with `use/param`, `use/context` (before any work), `model/nonfinite`, `mem/kv`, `engine/*`.
+   */
+  chat(messages: string | Message[], options?: ChatOptions): Reply;
+  /** Continues a text, without any template. Token ids are taken as they are. `thinking` of the result is empty. */
+  complete(prompt: string | ArrayLike<number>, options?: CompleteOptions): Reply;
+  /** Token ids of a text. `<think>`, `<tool_call>` and their like are tokens, control tokens such as `<|im_end|>` are text. */
+  tokenize(text: string | Uint8Array, options?: CallOptions): Promise<number[]>;
+  /** The text of token ids, special ones included. `use/param` for an id that does not exist. */
+  detokenize(tokens: ArrayLike<number>, options?: CallOptions): Promise<string>;
+  /** How many tokens a text has, or a conversation with everything its template adds. */
+  countTokens(input: string | Message[], options?: CallOptions & { thinking?: boolean }): Promise<number>;
+  /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. */
+  logits(tokens: ArrayLike<number>, options?: CallOptions): Promise<Float32Array>;
+  /** Ends the engine and gives all its memory back. Always resolves; calls still pending fail with `engine/disposed`. */
+  dispose(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface CallOptions {
+  signal?: AbortSignal;
+}
+
+/** What this browser can do. */
+export interface Support {
+  /** Whether models can run here at all. */
+  ok: boolean;
+  /** Why not; or why only with one thread. Empty when all is well. */
+  reason: string;
+  webassembly: boolean;
+  simd: boolean;
+  relaxed: boolean;
+  /** Whether several threads can be used. */
+  threads: boolean;
+  /** Whether the page is cross-origin isolated (always true in Node). */
+  isolated: boolean;
+  /** The variant that `load` would choose, or null. */
+  variant: 'simd' | 'relaxed' | null;
+  /** The number of threads that `load` would choose. */
+  defaultThreads: number;
+  /** Bytes of memory a model may use here at most. */
+  maxMemory: number;
+}
+
+export function support(): Support;
+
+/**
+ * Codes of {@link QuernError}. The part before the slash says who can help: `model` another file, `net` the connection or the
+ * server, `mem` a smaller model or context, `env` another browser or server configuration, `engine` load again, `use` the calling code.
+ */
+export type ErrorCode =
+  | 'model/format' | 'model/unsupported' | 'model/inconsistent' | 'model/nonfinite'
+  | 'net/offline' | 'net/http' | 'net/unreachable' | 'net/truncated' | 'net/range'
+  | 'mem/plan' | 'mem/load' | 'mem/kv'
+  | 'env/simd' | 'env/csp' | 'env/worker' | 'env/version'
+  | 'engine/trap' | 'engine/lost' | 'engine/disposed'
+  | 'use/param' | 'use/busy' | 'use/context' | 'use/empty';
+
+export class QuernError extends Error {
+  constructor(code: ErrorCode, message: string, options?: {
+    phase?: QuernError['phase']; detail?: Record<string, unknown>; retryable?: boolean; cause?: unknown;
+  });
+  readonly name: 'QuernError';
+  /** Stable, for programs. */
+  readonly code: ErrorCode;
+  /** What to do about it, a sentence for people; may be empty. */
+  readonly hint: string;
+  /** What was going on. */
+  readonly phase: 'start' | 'load' | 'call';
+  /** Whether the same call may succeed later without any change. */
+  readonly retryable: boolean;
+  /** Numbers and names of the case: `rule` and `offset` (model/*), `status` (net/http), `limit` and `found` (use/context), `param` (use/param). */
+  readonly detail: Readonly<Record<string, unknown>>;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// A loaded model as the caller holds it, and how one comes to be. All work happens in the worker; here arguments are
+// checked, requests sent and answers shaped. `platform` is what differs between a page and Node (platform-*.js).
+
+import { QuernError, abortError, asQuernError } from './errors.js';
+import { checkMessages, checkOptions, checkText, checkTokens, sampling } from './options.js';
+import { CHAT, COMPLETE, COUNT, DETOKENIZE, LOAD, LOGITS, TOKENIZE } from './protocol.js';
+import { Reply } from './reply.js';
+import { Rpc } from './rpc.js';
+
+const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
+
+/** The seed of a reply whose caller named none: any whole number up to 2^53-1. */
+const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
+
+export class Model {
+  #rpc;
+  #info;
+
+  constructor(rpc, info) {
+    this.#rpc = rpc;
+    this.#info = Object.freeze(info);
+  }
+
+  get info() {
+    return this.#info;
+  }
+
+  chat(messages, options) {
+    return this.#reply(CHAT, 'chat', options, () => ({ messages: checkMessages(messages) }));
+  }
+
+  complete(prompt, options) {
+    return this.#reply(COMPLETE, 'complete', options, () => ({
+      prompt: typeof prompt === 'string' ? prompt : checkTokens(prompt, this.#info.tokens, 'prompt'),
+    }));
+  }
+
+  async tokenize(text, options) {
+    const { signal } = checkOptions('call', options);
+    return this.#call(TOKENIZE, { text: checkText(text) }, signal);
+  }
+
+  async detokenize(tokens, options) {
+    const { signal } = checkOptions('call', options);
+    return this.#call(DETOKENIZE, { ids: checkTokens(tokens, this.#info.tokens) }, signal);
+  }
+
+  async countTokens(input, options) {
+    const { signal, thinking } = checkOptions('count', options);
+    if (typeof input === 'string') return (await this.#call(TOKENIZE, { text: input }, signal)).length;
+    return this.#call(COUNT, { messages: checkMessages(input), thinking }, signal);
+  }
+
+  async logits(tokens, options) {
+    const { signal } = checkOptions('call', options);
+    return this.#call(LOGITS, { ids: checkTokens(tokens, this.#info.tokens) }, signal);
+  }
+
+  async dispose() {
+    await this.#rpc.close(new QuernError('engine/disposed', 'The model has been disposed of.'));
+  }
+
+  [asyncDispose]() {
+    return this.dispose();
+  }
+
+  /** Answers carry the engine's memory figures along, so that `info` can show them without a question of its own. */
+  #answer({ value, memory }) {
+    this.#info = Object.freeze({ ...this.#info, memory: Object.freeze(memory) });
+    return value;
+  }
+
+  async #call(type, payload, signal) {
+    return this.#answer(await this.#rpc.call(type, payload, { signal }).promise);
+  }
+
+  /** Bad arguments fail the reply, like everything else that can go wrong with it. */
+  #reply(type, kind, options, prepare) {
+    return new Reply((push) => {
+      let request;
+      try {
+        const checked = checkOptions(kind, options);
+        request = { checked, payload: { ...prepare(), options: { seed: randomSeed(), ...sampling(checked, this.#info.tokens) } } };
+      } catch (error) {
+        return { promise: Promise.reject(error), stop() {} };
+      }
+      const { signal, onPrefill } = request.checked;
+      const onEvent = ({ type: kindOfEvent, ...event }) => (kindOfEvent === 'prefill' ? onPrefill?.(event) : push({ type: kindOfEvent, ...event }));
+      const { promise, stop } = this.#rpc.call(type, request.payload, { signal, onEvent });
+      return { promise: promise.then((answer) => this.#answer(answer)), stop };
+    });
+  }
+}
+
+function startRpc(platform, workerUrl) {
+  try {
+    return new Rpc(platform.startWorker(workerUrl));
+  } catch (error) {
+    if (error instanceof QuernError) throw error;
+    const code = /Trusted/.test(error.message) ? 'env/csp' : 'env/worker';
+    throw new QuernError(code, `The engine's worker cannot be started (${error.message}).`, { phase: 'start', cause: error });
+  }
+}
+
+/** Loads a model into a worker of its own; whatever goes wrong, the worker is gone again before this rejects. */
+export async function openModel(platform, source, options) {
+  const { signal, onProgress, workerUrl, ...wanted } = checkOptions('load', options);
+  const { source: opened, transfer } = platform.resolveSource(source);
+  const wire = { ...wanted, ...(wanted.wasmUrl && { wasmUrl: platform.resolveUrl(wanted.wasmUrl) }) };
+  signal?.throwIfAborted();
+  const rpc = startRpc(platform, workerUrl && platform.resolveUrl(workerUrl));
+  const onAbort = () => rpc.close(signal.reason ?? abortError());
+  signal?.addEventListener('abort', onAbort, { once: true });
+  try {
+    await rpc.ready();
+    const onEvent = ({ type: _, ...progress }) => onProgress?.(progress);
+    const { info, memory, control } = await rpc.call(LOAD, { source: opened, options: wire }, { onEvent, transfer }).promise;
+    if (memory) rpc.shareAbortWord(memory, control);
+    return new Model(rpc, info);
+  } catch (error) {
+    await rpc.close(error instanceof QuernError ? error : asQuernError(error, 'load'));
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// quern in Node. The documentation of everything exported here is in index.d.ts.
+
+import { openModel } from './model.js';
+import { platform } from './platform-node.js';
+
+export { QuernError } from './errors.js';
+export { support } from './platform-node.js';
+
+export function load(source, options) {
+  return openModel(platform, source, options);
+}

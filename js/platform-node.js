@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// What Node supplies: the same as platform-web.js with worker threads and paths.
+
+import { availableParallelism } from 'node:os';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { QuernError, badParam } from './errors.js';
+import { allowRelaxed } from './node-flags.js';
+import { describeSupport } from './variant.js';
+
+function failure(error, started) {
+  return started
+    ? new QuernError('engine/trap', `The engine crashed (${error.message}).`, { cause: error })
+    : new QuernError('env/worker', `The engine's worker did not start: ${error.message}.`, { phase: 'start', cause: error });
+}
+
+/** Flags of the process are not for its workers: some make them fail (--input-type). V8's hold for all threads anyway. */
+const NO_FLAGS = { execArgv: [] };
+
+/** A process ends although a model is loaded, but not while a call is pending. */
+function startWorker(workerUrl) {
+  const worker = new Worker(workerUrl ? new URL(workerUrl) : new URL('./worker.node.js', import.meta.url), NO_FLAGS);
+  let started = false;
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    onMessage: (receive) => worker.on('message', (message) => { started = true; receive(message); }),
+    onError(fail) {
+      worker.on('error', (error) => fail(failure(error, started)));
+      worker.on('messageerror', (error) => fail(failure(error, started)));
+      worker.on('exit', (code) => fail(new QuernError('engine/lost', `The engine's worker has ended (exit code ${code}).`)));
+    },
+    keepAlive: (needed) => (needed ? worker.ref() : worker.unref()),
+    terminate: async () => { await worker.terminate(); },
+  };
+}
+
+const isWebUrl = (text) => /^(https?|blob|data):/i.test(text);
+
+function resolveUrl(url) {
+  const text = String(url);
+  return URL.canParse(text) ? text : pathToFileURL(text).href;
+}
+
+/** A Blob goes over as a stream: one that stands for a file (openAsBlob) crashes Node 20 when a worker reads it. */
+function resolveSource(source) {
+  if (source instanceof Blob) {
+    const stream = source.stream();
+    return { source: { kind: 'stream', stream, size: source.size }, transfer: [stream] };
+  }
+  if (typeof source !== 'string' && !(source instanceof URL)) {
+    throw badParam('source', 'must be a path, a URL or a Blob; split files and repositories are not available in this version');
+  }
+  const text = String(source);
+  if (text === '') throw badParam('source', 'must not be empty');
+  if (isWebUrl(text)) return { source: { kind: 'url', url: text } };
+  return { source: { kind: 'path', path: /^file:/i.test(text) ? fileURLToPath(text) : text } };
+}
+
+export const platform = { startWorker, resolveUrl, resolveSource };
+
+export function support() {
+  allowRelaxed();
+  return describeSupport({ isolated: true, threads: availableParallelism(), workers: true });
+}

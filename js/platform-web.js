@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// What a page supplies: starting the engine's worker and naming a source so that a worker can open it.
+
+import { QuernError, badParam } from './errors.js';
+import { startModuleWorker } from './start-worker.js';
+import { describeSupport } from './variant.js';
+
+/** A worker's `error` event says nothing when its script could not be fetched or was forbidden, something when it threw. */
+function startFailure(event, forbidden) {
+  const phase = { phase: 'start' };
+  if (forbidden) return new QuernError('env/csp', 'The page\'s policy forbids the engine\'s worker.', phase);
+  return new QuernError('env/worker', `The engine's worker did not start: ${event.message || 'its script could not be fetched'}.`, phase);
+}
+
+/** The worker as rpc.js wants it. */
+function port(worker) {
+  let started = false;
+  let forbidden = false;
+  const onViolation = ({ effectiveDirective }) => { forbidden ||= /^(worker|script)-src/.test(effectiveDirective); };
+  globalThis.document?.addEventListener('securitypolicyviolation', onViolation);
+  const settled = () => globalThis.document?.removeEventListener('securitypolicyviolation', onViolation);
+  return {
+    post: (message, transfer = []) => worker.postMessage(message, transfer),
+    onMessage(receive) {
+      worker.addEventListener('message', ({ data }) => { started = true; settled(); receive(data); });
+    },
+    onError(fail) {
+      worker.addEventListener('error', (event) => {
+        event.preventDefault();
+        if (started) fail(new QuernError('engine/trap', `The engine crashed (${event.message || 'no reason given'}).`));
+        else setTimeout(() => fail(startFailure(event, forbidden)));   // the report of a violation may come after the error
+      });
+      worker.addEventListener('messageerror', () => fail(new QuernError('engine/trap', 'A message of the engine could not be read.')));
+    },
+    keepAlive() {},
+    terminate() {
+      settled();
+      worker.terminate();
+    },
+  };
+}
+
+/** The literal form is the one that bundlers follow. */
+function startWorker(workerUrl) {
+  if (workerUrl) return port(startModuleWorker(workerUrl));
+  try {
+    return port(new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }));
+  } catch (error) {
+    if (error.name !== 'SecurityError') throw error;
+    const here = import.meta.url;
+    return port(startModuleWorker(new URL('./worker.js', here).href));
+  }
+}
+
+const baseUrl = () => globalThis.document?.baseURI ?? globalThis.location?.href;
+
+function resolveUrl(url) {
+  if (!URL.canParse(url, baseUrl())) throw badParam('source', `is not a URL: '${String(url).slice(0, 64)}'`);
+  return new URL(url, baseUrl()).href;
+}
+
+function resolveSource(source) {
+  if (typeof source === 'string' || source instanceof URL) return { source: { kind: 'url', url: resolveUrl(source) } };
+  if (source instanceof Blob) return { source: { kind: 'blob', blob: source } };
+  throw badParam('source', 'must be a URL, a File or a Blob; split files and repositories are not available in this version');
+}
+
+export const platform = { startWorker, resolveUrl, resolveSource };
+
+export function support() {
+  return describeSupport({
+    isolated: globalThis.crossOriginIsolated === true,
+    threads: globalThis.navigator?.hardwareConcurrency,
+    workers: typeof Worker === 'function',
+  });
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// The page's end of the line to one engine worker: requests with their promises, events of running requests, and
+// the one rule that nothing waits for ever: whatever ends the worker rejects everything that is pending.
+// It knows nothing of models; platform-*.js supplies the port (post, onMessage, onError, keepAlive, terminate).
+
+import { QuernError, fromWire } from './errors.js';
+import { DONE, ERROR, EVENT, FATAL, NOTICE, READY, STOP } from './protocol.js';
+
+/** A worker script that has not even started after this long will not. */
+const START_DEADLINE_MS = 10_000;
+
+const withResolvers = () => {
+  const deferred = {};
+  deferred.promise = new Promise((resolve, reject) => Object.assign(deferred, { resolve, reject }));
+  return deferred;
+};
+
+export class Rpc {
+  #port;
+  #pending = new Map();   // id -> {resolve, reject, onEvent, release}
+  #lastId = 0;
+  #dead = null;           // why no further call is possible
+  #ready = withResolvers();
+  #abortWord = null;      // Int32Array [1] in the engine's shared memory
+
+  constructor(port) {
+    this.#port = port;
+    port.onMessage((message) => this.#receive(message));
+    port.onError((error) => this.close(error));
+    this.#ready.promise.catch(() => {});
+  }
+
+  /** Resolves when the worker's script runs. */
+  async ready() {
+    const late = new QuernError('env/worker', `The engine's worker did not start within ${START_DEADLINE_MS / 1000} seconds.`, { phase: 'start' });
+    const timer = setTimeout(() => this.close(late), START_DEADLINE_MS);
+    try {
+      await this.#ready.promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Where the engine watches for the id of a request to stop; possible only with shared memory. */
+  shareAbortWord(buffer, address) {
+    this.#abortWord = new Int32Array(buffer, address, 1);
+  }
+
+  /**
+   * Sends a request. With `signal` the promise rejects at once when it aborts; `stop` asks the worker to end the
+   * request early and lets it answer with what it has.
+   * @returns {{promise: Promise<any>, stop: () => void}}
+   */
+  call(type, payload, { signal, onEvent, transfer } = {}) {
+    const id = ++this.#lastId;
+    const { promise, resolve, reject } = withResolvers();
+    if (signal?.aborted || this.#dead) {
+      reject(signal?.aborted ? signal.reason : this.#dead);
+      return { promise, stop() {} };
+    }
+    const onAbort = () => this.#giveUp(id, signal.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#pending.set(id, { resolve, reject, onEvent, release: () => signal?.removeEventListener('abort', onAbort) });
+    this.#port.keepAlive(true);
+    try {
+      this.#port.post({ ...payload, type, id }, transfer);
+    } catch (error) {
+      this.#settle(id, 'reject', new QuernError('use/param', `The arguments cannot be sent to the worker (${error.message}).`));
+    }
+    return { promise, stop: () => this.#stop(id) };
+  }
+
+  /** Ends the worker and everything pending. @returns {Promise<void>} when it is gone */
+  async close(reason) {
+    if (this.#dead) return;
+    this.#dead = reason;
+    this.#ready.reject(reason);
+    for (const id of [...this.#pending.keys()]) this.#settle(id, 'reject', reason);
+    await this.#port.terminate();
+  }
+
+  #receive(message) {
+    switch (message?.type) {
+      case READY: return this.#ready.resolve();
+      case DONE: return this.#settle(message.id, 'resolve', message.value);
+      case ERROR: return this.#settle(message.id, 'reject', fromWire(message.error));
+      case EVENT: return this.#event(message.id, message.event);
+      case FATAL: return this.close(fromWire(message.error));
+      case NOTICE: return Rpc.#tell(message.text);
+      default: return undefined;
+    }
+  }
+
+  /** A notice is worth one line, however many models are loaded. */
+  static #told = new Set();
+  static #tell(text) {
+    if (!Rpc.#told.has(text)) console.info(text);
+    Rpc.#told.add(text);
+  }
+
+  /** A listener of the caller's that throws ends its own request and no other. */
+  #event(id, event) {
+    try {
+      this.#pending.get(id)?.onEvent?.(event);
+    } catch (error) {
+      this.#giveUp(id, error);
+    }
+  }
+
+  #settle(id, how, value) {
+    const call = this.#pending.get(id);
+    if (!call) return;
+    this.#pending.delete(id);
+    if (this.#pending.size === 0) this.#port.keepAlive(false);
+    call.release();
+    call[how](value);
+  }
+
+  #giveUp(id, reason) {
+    this.#stop(id);
+    this.#settle(id, 'reject', reason);
+  }
+
+  #stop(id) {
+    if (!this.#pending.has(id)) return;
+    if (this.#abortWord) Atomics.store(this.#abortWord, 0, id);
+    this.#port.post({ type: STOP, target: id });
+  }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// The engine worker's work: messages in, answers out. Whatever uses the conversation waits its turn; the rest
+// (tokens of a text) is answered in between. `host` is what differs between a browser's worker and Node's.
+
+import { Chat, knowsThinking, refuseHopeless } from './chat.js';
+import { Engine } from './engine.js';
+import { QuernError, asQuernError, toWire } from './errors.js';
+import { compute, generate } from './generate.js';
+import { instantiate } from './instance.js';
+import {
+  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, READY, STOP, TOKENIZE,
+} from './protocol.js';
+import { Renderer } from './renderer.js';
+import { chooseVariant, defaultThreads } from './variant.js';
+
+const PROGRESS_INTERVAL_MS = 100;
+
+const NO_MARKS = { open: -1, close: -1 };
+
+/** Calls `report` at most ten times a second. */
+function rateLimited(report) {
+  let last = -Infinity;
+  return (...args) => {
+    const now = performance.now();
+    if (now - last < PROGRESS_INTERVAL_MS) return;
+    last = now;
+    report(...args);
+  };
+}
+
+export class Service {
+  #host;
+  #engine = null;
+  #chat = null;
+  #jobs = new Map();            // id -> job, of all that is not answered
+  #turn = Promise.resolve();    // of the conversation
+
+  constructor(host) {
+    this.#host = host;
+    host.listen((message) => this.#receive(message));
+    host.post({ type: READY });
+  }
+
+  #receive(message) {
+    if (message?.type === STOP) {
+      const job = this.#jobs.get(message.target);
+      if (job) job.stopped = true;
+    } else if (Object.hasOwn(this.#calls, message?.type ?? '')) {
+      this.#answer(message);
+    }
+  }
+
+  async #answer(message) {
+    const job = { id: message.id, stopped: false, rest: this.#host.rest };
+    const emit = (event) => this.#host.post({ type: EVENT, id: job.id, event });
+    this.#jobs.set(job.id, job);
+    try {
+      this.#done(job, await this.#calls[message.type](message, job, emit));
+    } catch (error) {
+      this.#fail(job, asQuernError(error, message.type === LOAD ? 'load' : 'call'));
+    } finally {
+      this.#jobs.delete(job.id);
+    }
+  }
+
+  /** Large arrays are handed over, not copied. */
+  #done(job, value) {
+    const wrapped = job.bare ? value : { value, memory: this.#engine.memory() };
+    this.#host.post({ type: DONE, id: job.id, value: wrapped }, value instanceof Float32Array ? [value.buffer] : []);
+  }
+
+  #fail({ id }, error) {
+    const wire = toWire(error);
+    this.#host.post(error.code.startsWith('engine/') ? { type: FATAL, error: wire } : { type: ERROR, id, error: wire });
+  }
+
+  #calls = {
+    [LOAD]: (message, job, emit) => {
+      job.bare = true;
+      return this.#load(message, emit);
+    },
+    [CHAT]: (message, job, emit) => this.#inTurn(() => this.#reply(message, job, emit)),
+    [COMPLETE]: (message, job, emit) => this.#inTurn(() => this.#continue(message, job, emit)),
+    [LOGITS]: (message, job) => this.#inTurn(() => this.#logits(message, job)),
+    [TOKENIZE]: ({ text }) => Array.from(this.#engine.tokenize(text)),
+    [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
+    [COUNT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, thinking)).ids.length,
+  };
+
+  #inTurn(work) {
+    const mine = this.#turn.then(work);
+    this.#turn = mine.catch(() => {});
+    return mine;
+  }
+
+  // --- loading ---
+
+  async #load({ source, options }, emit) {
+    const { build, scalar } = chooseVariant(options.variant);
+    const { obstacle } = this.#host;
+    const threads = obstacle ? 1 : options.threads ?? defaultThreads(this.#host.hardwareThreads);
+    const [opened, module] = await Promise.all([this.#host.openSource(source, options.headers), this.#host.compile(build, options.wasmUrl)]);
+    const instance = await instantiate(this.#host.glue, module, threads);
+    this.#engine = new Engine(instance, { ...options, threads, scalar, fileSize: opened.total });
+    await this.#read(opened, emit);
+    this.#engine.finish();
+    this.#chat = new Chat(this.#engine, this.#renderer());
+    if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
+    return { info: this.#info(), ...(!obstacle && { memory: this.#engine.buffer, control: this.#engine.abortAddress }) };
+  }
+
+  #renderer() {
+    const renderer = new Renderer(this.#host.startTemplateWorker);
+    return (template, variables) => renderer.render(template, variables);
+  }
+
+  async #read({ phase, total, chunks }, emit) {
+    const progress = rateLimited((loaded, size) => emit({ type: 'progress', phase, loaded, total: size, cached: false }));
+    let loaded = 0;
+    for await (const chunk of chunks) {
+      this.#engine.feed(chunk);
+      loaded += chunk.length;
+      progress(loaded, total || this.#engine.fileSize());
+    }
+    emit({ type: 'progress', phase: 'load', loaded, total: loaded, cached: false });
+  }
+
+  /** The engine's facts and what only this side knows. */
+  #info() {
+    return { name: '', license: '', ...this.#engine.facts, thinking: knowsThinking(this.#chat.template), memory: this.#engine.memory() };
+  }
+
+  // --- replies ---
+
+  async #reply({ messages, options: { thinking, ...options } }, job, emit) {
+    const { ids, startsThinking } = await this.#chat.prompt(messages, thinking);
+    const thinks = startsThinking || (thinking !== false && knowsThinking(this.#chat.template));
+    const marks = this.#engine.thinkingMarks();
+    return generate(this.#engine, job, { ids, startsThinking, thinks, marks }, options, emit);
+  }
+
+  async #continue({ prompt, options }, job, emit) {
+    if (typeof prompt === 'string') refuseHopeless(this.#engine, prompt.length);
+    const ids = typeof prompt === 'string' ? this.#engine.tokenize(prompt) : prompt;
+    if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
+    return generate(this.#engine, job, { ids, startsThinking: false, thinks: false, marks: NO_MARKS }, options, emit);
+  }
+
+  async #logits({ ids }, job) {
+    const width = this.#engine.facts.vocabSize;
+    const all = new Float32Array(ids.length * width);
+    if (ids.length === 0) return all;
+    this.#engine.set(ids, 'all');
+    await compute(this.#engine, job, () => {
+      const part = this.#engine.logits();
+      if (part) all.set(part.rows, part.first * width);
+    });
+    return all;
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Which build of the engine a machine can run. A module with an instruction that is not known does not
+// validate, so each detector is a tiny module with the one instruction in question.
+
+import { QuernError } from './errors.js';
+
+/** wasm32 can address 4 GiB, less the last page (Emscripten's limit). */
+const MAX_MEMORY = 2 ** 32 - 2 ** 16;
+
+/** More threads than this compete for memory bandwidth instead of sharing the work. */
+const MAX_DEFAULT_THREADS = 8;
+
+/** A module with one function `f` () -> i32 of this body. Sections: type, function, export, code. */
+const moduleOf = (...body) => Uint8Array.of(
+  0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
+  0x01, 5, 1, 0x60, 0, 1, 0x7f,
+  0x03, 2, 1, 0,
+  0x07, 5, 1, 1, 0x66, 0, 0,
+  0x0a, body.length + 4, 1, body.length + 2, 0, ...body, 0x0b,
+);
+
+/** i32.const (-64..63), i8x16.splat */
+const splat = (n) => [0x41, n & 0x7f, 0xfd, 0x0f];
+const FIRST_LANE = [0xfd, 0x1b, 0];     // i32x4.extract_lane 0
+const RELAXED_DOT = [0xfd, 0x93, 0x02]; // i32x4.relaxed_dot_i8x16_i7x16_add_s
+
+const simdModule = moduleOf(...splat(0), ...FIRST_LANE);
+const relaxedModule = (n) => moduleOf(...splat(-n), ...splat(1), ...splat(0), ...RELAXED_DOT, ...FIRST_LANE);
+
+const validates = (bytes) => typeof WebAssembly === 'object' && WebAssembly.validate(bytes);
+
+export const hasSimd = () => validates(simdModule);
+export const knowsRelaxed = () => validates(relaxedModule(1));
+
+let trial = 0;
+
+/**
+ * Whether relaxed SIMD is there and right. V8's baseline compiler of 2023 (Node 20) swaps the operands of the dot product,
+ * one of which counts as unsigned, so a negative one comes out wrong. Modules of the same bytes may share code that was
+ * compiled under other flags; hence a new number each time.
+ */
+export function hasRelaxed() {
+  if (!knowsRelaxed()) return false;
+  trial = (trial % 60) + 1;
+  try {
+    return new WebAssembly.Instance(new WebAssembly.Module(relaxedModule(trial))).exports.f() === -4 * trial;
+  } catch {
+    return false;    // the page's policy forbids WebAssembly, which loading will say better
+  }
+}
+
+export function defaultThreads(hardwareThreads) {
+  return Math.max(1, Math.min(MAX_DEFAULT_THREADS, hardwareThreads || 1));
+}
+
+/**
+ * The build for a wanted variant, or the best one. The scalar kernels are in the SIMD build.
+ * @param {'scalar' | 'simd' | 'relaxed' | undefined} wanted
+ * @returns {{build: 'simd' | 'relaxed', scalar: boolean}}
+ */
+export function chooseVariant(wanted) {
+  const refuse = (what) => { throw new QuernError('env/simd', `This ${what}.`, { phase: 'start', detail: { wanted } }); };
+  if (!hasSimd()) refuse('browser is too old: it has no WebAssembly with SIMD');
+  if (wanted === 'relaxed' && !hasRelaxed()) refuse('browser has no relaxed SIMD, which the variant \'relaxed\' needs');
+  const build = wanted === 'relaxed' || (!wanted && hasRelaxed()) ? 'relaxed' : 'simd';
+  return { build, scalar: wanted === 'scalar' };
+}
+
+/** Why only one thread can be used; '' when more can. */
+export function threadObstacle(isolated) {
+  return isolated ? '' : 'The page is not cross-origin isolated, so one thread is used: its server must send '
+    + '"Cross-Origin-Opener-Policy: same-origin" and "Cross-Origin-Embedder-Policy: require-corp".';
+}
+
+/** The object that support() returns. */
+export function describeSupport({ isolated, threads, workers }) {
+  const webassembly = typeof WebAssembly === 'object';
+  const simd = hasSimd();
+  const relaxed = hasRelaxed();
+  const ok = simd && workers;
+  const missing = workers ? 'WebAssembly with SIMD' : 'Web Workers';
+  return {
+    ok,
+    reason: ok ? threadObstacle(isolated) : `This browser is too old: it has no ${missing}.`,
+    webassembly, simd, relaxed, isolated,
+    threads: isolated,
+    variant: relaxed ? 'relaxed' : simd ? 'simd' : null,
+    defaultThreads: isolated ? defaultThreads(threads) : 1,
+    maxMemory: MAX_MEMORY,
+  };
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// What the library's tests share: where the models are, a server for them, small assertions.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { fileURLToPath } from 'node:url';
+
+export const DEMO = fileURLToPath(new URL('../../web/models/demo-q8_0.gguf', import.meta.url));
+export const NANO = fileURLToPath(new URL('../fixtures/golden/nano.Q8_0.gguf', import.meta.url));
+export const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+export const TEMPLATE = await readFile(new URL('../fixtures/vocab/qwen3.chat_template.jinja', import.meta.url), 'utf8');
+
+/** Fails unless the promise rejects with this code; returns the error. */
+export async function rejectsWith(promise, code, words = /./) {
+  const error = await promise.then(() => assert.fail(`did not fail; expected ${code}`), (reason) => reason);
+  assert.equal(error.code, code, `${error.stack}`);
+  assert.equal(error.name, 'QuernError');
+  assert.match(error.message, words);
+  return error;
+}
+
+export async function rejectsWithAbort(promise) {
+  await assert.rejects(promise, { name: 'AbortError' });
+}
+
+/** Serves with `answer(request, response)` while `use(base)` runs. */
+export async function withServer(answer, use) {
+  const server = createServer(answer);
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  try {
+    return await use(`http://127.0.0.1:${server.address().port}`);
+  } finally {
+    server.closeAllConnections();
+    await new Promise((done) => { server.close(done); });
+  }
+}
+
+/** All texts of a reply. */
+export async function collect(iterable) {
+  const parts = [];
+  for await (const part of iterable) parts.push(part);
+  return parts;
+}
+
+/** Waits until a condition holds. */
+export async function until(condition, ms = 5000) {
+  const end = performance.now() + ms;
+  while (!condition()) {
+    assert.ok(performance.now() < end, 'waited too long');
+    await new Promise((done) => { setTimeout(done, 2); });
+  }
+}
+
+/** A small generator of numbers in [0, 1), so that random tests can be repeated (mulberry32). */
+export function random(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

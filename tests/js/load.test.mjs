@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// What can go wrong on the way in: sources, servers, files, workers, aborts (N, G, W03). Every failure is typed and leaves
+// nothing behind.
+
+import assert from 'node:assert/strict';
+import { readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execFile } from 'node:child_process';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { load, support } from '../../dist/node.js';
+import { DEMO, NANO, rejectsWith, rejectsWithAbort, withServer } from './helper.mjs';
+
+let bytes;
+let folder;
+before(async () => {
+  bytes = await readFile(NANO);
+  folder = await mkdtemp(join(tmpdir(), 'quern-'));
+});
+after(() => rm(folder, { recursive: true }));
+
+const blob = (...parts) => new Blob(parts);
+
+test('sources that are none', async () => {
+  for (const source of [undefined, null, 5, {}, [], '', { repo: 'a/b', file: 'c' }]) await rejectsWith(load(source), 'use/param', /source/);
+  await rejectsWith(load('/no/such/file.gguf'), 'use/param', /no such file/);
+  await rejectsWith(load(folder), 'use/param', /cannot be read/);
+  await rejectsWith(load(NANO, { thread: 2 }), 'use/param', /options\.thread /);
+});
+
+test('files that are no models', async () => {
+  await rejectsWith(load(blob()), 'model/format');
+  await rejectsWith(load(blob('<!doctype html><title>Sign in</title>'.padEnd(500))), 'model/format', /page|HTML/i);
+  await rejectsWith(load(blob('x'.repeat(5000))), 'model/format');
+  const cut = await rejectsWith(load(blob(bytes.subarray(0, 3000))), 'model/format');
+  assert.equal(cut.detail.rule, 'truncated');
+  assert.equal(cut.phase, 'load');
+  await rejectsWith(load(blob(bytes.subarray(0, bytes.length - 100))), 'model/format');
+});
+
+test('answers of servers', async () => {
+  const answers = {
+    '/404': [404, 'not here'], '/403': [403, ''], '/503': [503, ''], '/html': [200, '<html>hello</html>'.padEnd(300)],
+  };
+  await withServer((request, response) => {
+    const [status, body] = answers[request.url] ?? [200, bytes];
+    if (request.url === '/cut') {
+      response.writeHead(200, { 'Content-Length': bytes.length });
+      response.write(bytes.subarray(0, 100_000));
+      setTimeout(() => response.destroy(), 20);
+    } else if (request.url === '/wrong-range') {
+      response.writeHead(206, { 'Content-Range': `bytes 5-99/${bytes.length}` }).end(bytes.subarray(5, 100));
+    } else if (request.url === '/range') {
+      response.writeHead(206, { 'Content-Range': `bytes 0-${bytes.length - 1}/${bytes.length}` }).end(bytes);
+    } else if (request.url === '/chunked') {
+      response.writeHead(200);
+      response.write(bytes.subarray(0, 1000));
+      response.end(bytes.subarray(1000));
+    } else if (request.url === '/private') {
+      response.writeHead(request.headers.authorization === 'Bearer t' ? 200 : 401).end(bytes);
+    } else response.writeHead(status).end(body);
+  }, async (base) => {
+    for (const [path, retryable] of [['/404', false], ['/403', false], ['/503', true]]) {
+      const error = await rejectsWith(load(base + path), 'net/http', new RegExp(path.slice(1)));
+      assert.deepEqual([error.detail.status, error.retryable], [Number(path.slice(1)), retryable]);
+    }
+    await rejectsWith(load(`${base}/html`), 'model/format');
+    const cut = await rejectsWith(load(`${base}/cut`), 'net/truncated', new RegExp(`of ${bytes.length}`));
+    assert.equal(cut.retryable, true);
+    await rejectsWith(load(`${base}/wrong-range`), 'net/range');
+    await rejectsWith(load(`${base}/private`), 'net/http');
+    for (const path of ['/range', '/chunked', '/private']) await (await load(base + path, { headers: { Authorization: 'Bearer t' } })).dispose();
+  });
+  await rejectsWith(load('http://127.0.0.1:1/x.gguf'), 'net/unreachable', /127\.0\.0\.1:1/);
+});
+
+test('an abort at any point of a load', async () => {
+  await rejectsWithAbort(load(NANO, { signal: AbortSignal.abort() }));
+  for (const ms of [0, 5, 20, 40, 60]) {
+    const abort = new AbortController();
+    const loading = load(DEMO, { signal: abort.signal });
+    setTimeout(() => abort.abort(), ms);
+    await loading.then((model) => model.dispose(), (error) => assert.equal(error.name, 'AbortError'));
+  }
+  await withServer((request, response) => { response.write(bytes.subarray(0, 5000)); }, async (base) => {
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(), 150);
+    const start = performance.now();
+    await rejectsWithAbort(load(base, { signal: abort.signal }));
+    assert.ok(performance.now() - start < 450);
+  });
+});
+
+test('a listener that throws ends the load', async () => {
+  await assert.rejects(load(NANO, { onProgress() { throw new Error('mine'); } }), /mine/);
+});
+
+test('workers and engines that do not start', async () => {
+  await rejectsWith(load(NANO, { workerUrl: new URL('missing.js', import.meta.url) }), 'env/worker');
+  const broken = join(folder, 'broken.mjs');
+  await writeFile(broken, 'this is no script');
+  await rejectsWith(load(NANO, { workerUrl: broken }), 'env/worker');
+  await rejectsWith(load(NANO, { wasmUrl: join(folder, 'missing.wasm') }), 'env/worker');
+  await writeFile(join(folder, 'other.wasm'), Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0));
+  await rejectsWith(load(NANO, { wasmUrl: join(folder, 'other.wasm') }), 'env/version');
+});
+
+test('support()', () => {
+  const able = support();
+  assert.ok(able.ok && able.simd && able.relaxed && able.threads && able.isolated);
+  assert.equal(able.reason, '');
+  assert.equal(able.variant, 'relaxed');
+});
+
+test('loads and failures can be repeated, and a process with a loaded model ends by itself', async () => {
+  const script = `
+    import { load } from ${JSON.stringify(new URL('../../dist/node.js', import.meta.url).href)};
+    for (let i = 0; i < 5; i++) {
+      await load(new Blob(['no model'.repeat(100)])).catch(() => {});
+      const model = await load(${JSON.stringify(NANO)}, { threads: 3 });
+      await model.chat('x', { maxTokens: 2 }).result;
+      if (i < 4) await model.dispose();
+    }
+    console.log('end');`;
+  const start = performance.now();
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 30_000 });
+  assert.deepEqual([stdout, stderr], ['end\n', '']);
+  assert.ok(performance.now() - start < 20_000);
+});

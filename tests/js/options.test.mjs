@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Arguments are checked before anything is sent, and an error names the argument as it was written (U07, U08, U10, W12).
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkMessages, checkOptions, checkTokens, sampling } from '../../js/options.js';
+
+
+/** Values that no option of any kind accepts, unless a table below says so. */
+const HOSTILE = [NaN, Infinity, -Infinity, -1, 1.5, 2 ** 53, '1', 'x', '', null, {}, [], 1n, Symbol('s'), true, () => {}];
+
+const fails = (act, path) => assert.throws(act, (error) => {
+  assert.equal(error.code, 'use/param', String(error));
+  assert.equal(error.detail.param, path);
+  assert.ok(error.message.startsWith(path), error.message);
+  return true;
+});
+
+const GOOD = {
+  maxTokens: [0, 1, 2 ** 53 - 1], temperature: [0, -0, 1e-45, 0.7, 100], topP: [1e-9, 0.8, 1], topK: [0, 1, 1e9], minP: [0, 0.1, 1],
+  repeatPenalty: [0.5, 1, 10], presencePenalty: [-2, 0, 2], frequencyPenalty: [-2, 0, 2], seed: [0, 2 ** 53 - 1],
+  stop: ['a', ['a', 'b'], []], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
+};
+
+const ACCEPTED_HOSTILE = {
+  temperature: [1.5], topP: [], topK: [], repeatPenalty: [1.5], presencePenalty: [-1, 1.5], frequencyPenalty: [-1, 1.5],
+  stop: ['1', 'x', []], logitBias: [{}], onPrefill: [HOSTILE.at(-1)],
+};
+
+for (const [name, good] of Object.entries(GOOD)) {
+  test(`options.${name}`, () => {
+    for (const value of good) assert.equal(checkOptions('chat', { [name]: value })[name], value);
+    const accepted = ACCEPTED_HOSTILE[name] ?? [];
+    const isAccepted = (value) => accepted.some((one) => Object.is(one, value) || (typeof one === 'object' && typeof value === 'object' && JSON.stringify(one) === JSON.stringify(value)));
+    for (const value of HOSTILE.filter((one) => !isAccepted(one))) fails(() => checkOptions('chat', { [name]: value }), `options.${name}`);
+  });
+}
+
+test('load options', () => {
+  for (const [name, bad] of Object.entries({
+    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], kv: ['q8', 'f64', 1],
+    variant: ['auto', 'SIMD', null], headers: [null, 'x', { a: 1 }], signal: [{}, null, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
+  })) {
+    for (const value of bad) fails(() => checkOptions('load', { [name]: value }), `options.${name}`);
+  }
+  const options = { threads: 2, kv: 'f32', variant: 'scalar', headers: { Authorization: 'x' }, signal: new AbortController().signal };
+  assert.deepEqual(checkOptions('load', { ...options, chunk: undefined }), options);
+});
+
+test('unknown, later and unreadable options', () => {
+  fails(() => checkOptions('chat', { maxToken: 5 }), 'options.maxToken');
+  fails(() => checkOptions('chat', { toString: 5 }), 'options.toString');
+  fails(() => checkOptions('complete', { thinking: true }), 'options.thinking');
+  assert.throws(() => checkOptions('chat', { tools: [] }), /not available in this version/);
+  assert.throws(() => checkOptions('load', { sha256: 'x' }), /not available in this version/);
+  fails(() => checkOptions('chat', Object.defineProperty({}, 'seed', { get() { throw new Error('no'); }, enumerable: true })), 'options.seed');
+  for (const bad of [null, 5, 'x', []]) fails(() => checkOptions('chat', bad), 'options');
+  assert.deepEqual(checkOptions('chat'), {});
+  fails(() => checkOptions('chat', JSON.parse('{"__proto__": 1}')), 'options.__proto__');
+});
+
+test('stop texts have limits', () => {
+  fails(() => checkOptions('chat', { stop: ['a', ''] }), 'options.stop');
+  fails(() => checkOptions('chat', { stop: Array(65).fill('a') }), 'options.stop');
+  fails(() => checkOptions('chat', { stop: 'a'.repeat(1001) }), 'options.stop');
+});
+
+test('logit bias', () => {
+  for (const bad of [{ x: 1 }, { '-1': 1 }, { 1: NaN }, { 1: Infinity }, { 1: 101 }, { 1: '1' }]) fails(() => checkOptions('chat', { logitBias: bad }), 'options.logitBias');
+  fails(() => sampling({ logitBias: { 10: 1 } }, 10), 'options.logitBias');
+  fails(() => sampling({ logitBias: { 0: -Infinity, 1: -Infinity } }, 2), 'options.logitBias');
+  assert.deepEqual(sampling({ logitBias: { 9: 1 }, stop: 'x', topK: 5, onPrefill() {} }, 10), { topK: 5, bias: [[9, 1]], stops: ['x'] });
+});
+
+test('messages', () => {
+  assert.deepEqual(checkMessages('hi'), [{ role: 'user', content: 'hi' }]);
+  assert.deepEqual(checkMessages([{ role: 'assistant', content: '', thinking: 't', id: 7 }]), [{ role: 'assistant', content: '', thinking: 't' }]);
+  const good = { role: 'user', content: 'x' };
+  const cyclic = { role: 'user' };
+  cyclic.content = cyclic;
+  for (const [bad, path] of [
+    [null, 'messages'], [{}, 'messages'], [[], 'messages'], [5, 'messages'], [[good, null], 'messages[1]'], [[good, 'x'], 'messages[1]'],
+    [[good, good, good, { role: 'boss', content: '' }], 'messages[3].role'], [[{ content: 'x' }], 'messages[0].role'],
+    [[{ role: 'user' }], 'messages[0].content'], [[{ role: 'user', content: [{ type: 'text', text: 'x' }] }], 'messages[0].content'], [[cyclic], 'messages[0].content'],
+    [[{ ...good, thinking: 5 }], 'messages[0].thinking'], [[good, , good], 'messages[1]'],
+    [[{ role: 'user', get content() { throw new Error('no'); } }], 'messages[0].content'],
+  ]) fails(() => checkMessages(bad), path);
+  assert.equal(checkMessages(Array(10_000).fill(good)).length, 10_000);
+});
+
+test('token ids', () => {
+  assert.deepEqual(checkTokens([0, 9], 10), Int32Array.of(0, 9));
+  assert.deepEqual(checkTokens(Uint8Array.of(3), 10), Int32Array.of(3));
+  for (const [bad, path] of [['12', 'tokens'], [null, 'tokens'], [5, 'tokens'], [[10], 'tokens[0]'], [[0, -1], 'tokens[1]'], [[1.5], 'tokens[0]'], [['1'], 'tokens[0]'], [[NaN], 'tokens[0]']]) {
+    fails(() => checkTokens(bad, 10), path);
+  }
+});

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// The page's end of the line with a worker that the test plays: nothing waits for ever, whatever happens to it (W03, W07, W09, U02, U04).
+
+import assert from 'node:assert/strict';
+import { mock, test } from 'node:test';
+import { QuernError } from '../../js/errors.js';
+import { Rpc } from '../../js/rpc.js';
+import { rejectsWith, rejectsWithAbort } from './helper.mjs';
+
+function fakePort() {
+  const port = { sent: [], alive: [], terminated: 0 };
+  return Object.assign(port, {
+    post: (message) => port.sent.push(message),
+    onMessage: (receive) => { port.receive = receive; },
+    onError: (fail) => { port.fail = fail; },
+    keepAlive: (needed) => port.alive.push(needed),
+    terminate: () => { port.terminated++; },
+  });
+}
+
+test('answers find their requests', async () => {
+  const port = fakePort();
+  const rpc = new Rpc(port);
+  const events = [];
+  const first = rpc.call('a', { x: 1 }, { onEvent: (event) => events.push(event) });
+  const second = rpc.call('b', {});
+  assert.deepEqual(port.sent, [{ type: 'a', id: 1, x: 1 }, { type: 'b', id: 2 }]);
+  port.receive({ type: 'done', id: 2, value: 'two' });
+  port.receive({ type: 'event', id: 1, event: 'e' });
+  port.receive({ type: 'error', id: 1, error: { code: 'use/context', message: 'm', detail: { limit: 5 } } });
+  assert.equal(await second.promise, 'two');
+  const error = await rejectsWith(first.promise, 'use/context');
+  assert.equal(error.detail.limit, 5);
+  assert.ok(error.hint.length > 0);
+  assert.deepEqual(events, ['e']);
+  assert.deepEqual(port.alive, [true, true, false]);
+});
+
+test('foreign and late messages are ignored', async () => {
+  const port = fakePort();
+  const rpc = new Rpc(port);
+  for (const message of [null, 5, 'x', {}, { type: 'done', id: 99 }, { type: 'event', id: 99 }, { type: '__proto__' }]) port.receive(message);
+  const { promise } = rpc.call('a', {});
+  port.receive({ type: 'done', id: 1, value: 1 });
+  port.receive({ type: 'done', id: 1, value: 2 });
+  assert.equal(await promise, 1);
+});
+
+test('the end of the worker rejects everything, now and later', async () => {
+  for (const end of [
+    (port) => port.fail(new QuernError('engine/lost', 'gone')),
+    (port) => port.receive({ type: 'fatal', error: { code: 'engine/trap', message: 'trap' } }),
+  ]) {
+    const port = fakePort();
+    const rpc = new Rpc(port);
+    const pending = [rpc.call('a', {}), rpc.call('b', {})];
+    end(port);
+    for (const { promise } of [...pending, rpc.call('c', {})]) await assert.rejects(promise, /^QuernError/);
+    await assert.rejects(rpc.ready(), /^QuernError/);
+    assert.equal(port.terminated, 1);
+    await rpc.close(new QuernError('engine/disposed', 'd'));
+    assert.equal(port.terminated, 1);
+  }
+});
+
+test('a worker that never starts is given up after 10 s', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  const port = fakePort();
+  const ready = new Rpc(port).ready();
+  mock.timers.tick(10_000);
+  mock.timers.reset();
+  await rejectsWith(ready, 'env/worker', /10 seconds/);
+  assert.equal(port.terminated, 1);
+});
+
+test('a signal rejects at once and tells the worker', async () => {
+  const port = fakePort();
+  const rpc = new Rpc(port);
+  const word = new Int32Array(new SharedArrayBuffer(8));
+  rpc.shareAbortWord(word.buffer, 4);
+  const abort = new AbortController();
+  const { promise } = rpc.call('a', {}, { signal: abort.signal });
+  abort.abort();
+  await rejectsWithAbort(promise);
+  assert.deepEqual(port.sent.at(-1), { type: 'stop', target: 1 });
+  assert.equal(word[1], 1);
+  port.receive({ type: 'done', id: 1, value: 'late' });
+});
+
+test('an aborted signal sends nothing; a custom reason is kept', async () => {
+  const port = fakePort();
+  const { promise } = new Rpc(port).call('a', {}, { signal: AbortSignal.abort('my reason') });
+  assert.equal(await promise.catch((reason) => reason), 'my reason');
+  assert.deepEqual(port.sent, []);
+});
+
+test('stop after the end does nothing', async () => {
+  const port = fakePort();
+  const { promise, stop } = new Rpc(port).call('a', {});
+  port.receive({ type: 'done', id: 1 });
+  await promise;
+  stop();
+  assert.equal(port.sent.length, 1);
+});
+
+test('a listener that throws ends its own request only', async () => {
+  const port = fakePort();
+  const rpc = new Rpc(port);
+  const bad = rpc.call('a', {}, { onEvent() { throw new Error('mine'); } });
+  const good = rpc.call('b', {});
+  port.receive({ type: 'event', id: 1, event: 'e' });
+  await assert.rejects(bad.promise, /mine/);
+  port.receive({ type: 'done', id: 2, value: 'fine' });
+  assert.equal(await good.promise, 'fine');
+});
+
+test('arguments that cannot be sent are the caller\'s error', async () => {
+  const port = fakePort();
+  port.post = () => { throw new DOMException('no', 'DataCloneError'); };
+  await rejectsWith(new Rpc(port).call('a', {}).promise, 'use/param');
+});

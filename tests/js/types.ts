@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What index.d.ts promises, and what it must refuse: every `@ts-expect-error` line has to be an error. Checked by types.test.mjs.
+
+import { QuernError, load, support, type ChatOptions, type Message, type Model, type Reply, type Result } from 'quern';
+
+const model: Model = await load('model.gguf');
+await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', onProgress: ({ loaded, total }) => loaded / total });
+await load(new File([], 'model.gguf'), { signal: new AbortController().signal, headers: { Authorization: 'x' } });
+
+const reply: Reply = model.chat('Hi');
+for await (const text of reply) text.toUpperCase();
+for await (const event of reply.events) event.type satisfies 'text' | 'thinking';
+const result: Result = await reply.result;
+result.finishReason satisfies 'stop' | 'length' | 'aborted';
+result.usage.cachedTokens satisfies number;
+
+const messages: Message[] = [{ role: 'system', content: 'x' }, { role: 'assistant', content: 'x', thinking: 'y' }];
+const options: ChatOptions = { maxTokens: 5, thinking: false, stop: ['a'], logitBias: { 5: -Infinity } };
+model.chat(messages, options).stop();
+model.complete([1, 2, 3], { seed: 1 });
+(await model.logits(Int32Array.of(1, 2))) satisfies Float32Array;
+(await model.tokenize('x')) satisfies number[];
+(await model.countTokens(messages, { thinking: true })) satisfies number;
+support().variant satisfies 'simd' | 'relaxed' | null;
+new QuernError('use/param', 'x').code satisfies string;
+{ await using disposed = await load('x'); disposed.info.contextSize satisfies number; }
+
+// @ts-expect-error a reply is no promise of its text
+(await model.chat('x')) satisfies string;
+// @ts-expect-error unknown option
+await load('x', { thread: 2 });
+// @ts-expect-error wrong type of an option
+model.chat('x', { temperature: '0.7' });
+// @ts-expect-error thinking belongs to chats
+model.complete('x', { thinking: true });
+// @ts-expect-error unknown role
+model.chat([{ role: 'boss', content: 'x' }]);
+// @ts-expect-error content is text
+model.chat([{ role: 'user', content: ['x'] }]);
+// @ts-expect-error not in this version
+await load({ repo: 'a', file: 'b' });
+// @ts-expect-error facts are read-only
+model.info.threads = 5;
+// @ts-expect-error no such code
+new QuernError('nope', 'x');
+// @ts-expect-error the result is not the reply
+reply.text;

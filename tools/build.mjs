@@ -1,0 +1,98 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: MIT
+// Makes dist/, the package as it is published: js/ bundled by esbuild (the template engine inlined, nothing else), the engine's
+// glue and wasm files beside it under their own names, the types. Run by `make dist` after `make wasm`.
+//
+// Both builds of the engine share one glue: theirs differ in the name of the wasm file only, which js/instance.js fetches
+// itself. That is checked here, as are the promises about what a bundler meets: no bare specifier, no node: import.
+
+import { copyFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { build, transform } from 'esbuild';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const wasmDir = join(root, 'build/wasm');
+const dist = join(root, 'dist');
+
+/** What the page loads, and what Node does. */
+const WEB = { index: 'index.js', worker: 'worker.js', template: 'template.js' };
+const NODE = { node: 'node.js', 'worker.node': 'worker-node.js', 'template.node': 'template-node.js', cli: 'cli.js' };
+
+/** The glue keeps its name, by which its threads load it; that for Node is in a folder of its own. */
+const GLUE = 'quern-simd.mjs';
+const ENGINE = ['quern-simd.wasm', 'quern-relaxed.wasm', `node/${GLUE}`];
+const JINJA = 'node_modules/@huggingface/jinja/LICENSE';
+
+function fail(message) {
+  process.stderr.write(`build: ${message}\n`);
+  process.exit(1);
+}
+
+async function readEngine(name) {
+  return readFile(join(wasmDir, name)).catch(() => fail(`build/wasm/${name} is missing: run \`make wasm\` first`));
+}
+
+/** The glue of one build must do for the other. That one wasm file serves both kinds of glue is checked where they are linked. */
+async function checkEngine() {
+  for (const folder of ['', 'node/']) {
+    const [simd, relaxed] = await Promise.all(['simd', 'relaxed'].map((name) => readEngine(`${folder}quern-${name}.mjs`)));
+    if (String(relaxed).replaceAll('quern-relaxed', 'quern-simd') !== String(simd)) fail(`the glue of the two builds differs (${folder}quern-*.mjs)`);
+  }
+}
+
+async function bundle(entries, platform) {
+  const { metafile } = await build({
+    entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
+    outdir: dist, bundle: true, minify: platform === 'browser', format: 'esm', platform, metafile: true, legalComments: 'none',
+    target: platform === 'node' ? 'node20' : 'es2022',
+    external: ['./quern-simd.mjs', './node/quern-simd.mjs'],
+    logLevel: 'warning',
+  });
+  return metafile;
+}
+
+/** How the glue starts a thread, as Emscripten writes it, and in the form that bundlers follow: with literal options. */
+const START = /var workerOptions=(\{[^{}]*\});\s*worker=new Worker\((new URL\("[^"]+",import\.meta\.url\)),workerOptions\)/;
+const LITERAL_START = /new Worker\(new URL\("quern-simd\.mjs",import\.meta\.url\),\{/;
+
+async function writeGlue() {
+  const glue = String(await readEngine(GLUE)).replace(START, 'worker=new Worker($2,$1)');
+  const { code } = await transform(glue, { minify: true, format: 'esm', target: 'es2022' });
+  if (!LITERAL_START.test(code)) fail(`the glue starts its threads in a way that bundlers do not follow (${GLUE})`);
+  await writeFile(join(dist, GLUE), code);
+}
+
+/** What a file imports at run time. */
+function checkImports(metafile, allowed) {
+  for (const [file, { imports }] of Object.entries(metafile.outputs)) {
+    const foreign = imports.map(({ path }) => path).filter((path) => !allowed.test(path));
+    if (foreign.length) fail(`${file} imports ${foreign.join(', ')}`);
+  }
+}
+
+async function printSizes() {
+  const rows = [];
+  for (const name of (await readdir(dist, { recursive: true })).sort()) {
+    if (!/\.\w+$/.test(name)) continue;
+    const bytes = await readFile(join(dist, name));
+    rows.push({ name, raw: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length, brotli: brotliCompressSync(bytes).length });
+  }
+  const page = rows.filter(({ name }) => /^(index|worker|template)\.js$|^quern-simd\.mjs$|^quern-relaxed\.wasm$/.test(name));
+  const sum = (key) => page.reduce((total, row) => total + row[key], 0);
+  rows.push({ name: 'a page loads', raw: sum('raw'), gzip: sum('gzip'), brotli: sum('brotli') });
+  const line = ({ name, raw, gzip, brotli }) => `${name.padEnd(22)}${[raw, gzip, brotli].map((n) => String(n).padStart(10)).join('')}\n`;
+  process.stdout.write(line({ name: 'dist/', raw: 'raw', gzip: 'gzip', brotli: 'brotli' }) + rows.map(line).join(''));
+}
+
+await checkEngine();
+await rm(dist, { recursive: true, force: true });
+await mkdir(join(dist, 'node'), { recursive: true });
+checkImports(await bundle(WEB, 'browser'), /^\.\/quern-simd\.mjs$/);
+checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-simd\.mjs$/);
+await writeGlue();
+for (const name of ENGINE) await copyFile(join(wasmDir, name), join(dist, name));
+await copyFile(join(root, 'js/index.d.ts'), join(dist, 'index.d.ts'));
+await copyFile(join(root, JINJA), join(dist, 'template.LICENSE'));   // of the template engine inside template*.js
+await printSizes();
