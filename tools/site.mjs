@@ -1,0 +1,85 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: MIT
+// Builds the chat page into build/site: one bundle of web/app.js, the package's worker and engine beside it (the
+// library starts them by URLs relative to its own module), styles, icons and the demo model. Every URL inside is
+// relative, so the folder can be put under any path of any static host.
+// The service worker gets the list of files and one hash over all their contents: a changed byte anywhere is a
+// new version of the whole shell, so page and engine of different builds never meet.
+import { build } from 'esbuild';
+import { createHash } from 'node:crypto';
+import { cp, mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const project = fileURLToPath(new URL('..', import.meta.url));
+
+/** Everything of `web/` that is copied as it is. */
+const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'models'];
+
+const shared = { bundle: true, minify: true, target: 'es2022', sourcemap: false, legalComments: 'eof', logLevel: 'warning' };
+
+async function bundle(web, dist, out) {
+  const alias = { quern: join(dist, 'index.js') };
+  await build({ ...shared, entryPoints: [join(web, 'app.js')], outdir: out, format: 'esm', splitting: false, alias });
+  await build({ ...shared, entryPoints: [join(web, 'boot.js')], outdir: out, format: 'iife' });
+  await build({ ...shared, entryPoints: [join(web, 'style.css')], outdir: out, legalComments: 'none' });
+}
+
+/** The files of the package a page needs at run time: its workers, the engine's glue and the engine itself. */
+async function copyEngine(dist, out) {
+  const needed = (await readdir(dist)).filter((name) => ['worker.js', 'template.js'].includes(name) || /\.(mjs|wasm|LICENSE)$/.test(name));
+  if (!needed.includes('worker.js') || !needed.some((name) => name.endsWith('.wasm'))) {
+    throw new Error(`no engine in ${dist}: build the package first`);
+  }
+  await Promise.all(needed.map((name) => cp(join(dist, name), join(out, name))));
+}
+
+async function listFiles(folder) {
+  const entries = await readdir(folder, { withFileTypes: true, recursive: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
+}
+
+/** @returns {Promise<{version: string, files: string[]}>} what the service worker keeps */
+async function fingerprint(out) {
+  const names = (await listFiles(out)).map((name) => name.replaceAll('\\', '/'));
+  const hash = createHash('sha256');
+  for (const name of names) {
+    const bytes = await readFile(join(out, name));
+    hash.update(`${name}\0${bytes.length}\0`).update(bytes);
+  }
+  // The folder itself is the page's address; index.html would be a second copy of the same text.
+  return { version: hash.digest('hex').slice(0, 16), files: names.map((name) => (name === 'index.html' ? './' : `./${name}`)) };
+}
+
+/** Build the page. @returns {Promise<{out: string, version: string, files: string[], bytes: number}>} */
+export async function buildSite({
+  web = join(project, 'web'), dist = join(project, 'dist'), out = join(project, 'build/site'),
+} = {}) {
+  await rm(out, { recursive: true, force: true });
+  await mkdir(out, { recursive: true });
+  await bundle(web, dist, out);
+  for (const name of STATIC) await cp(join(web, name), join(out, name), { recursive: true });
+  await copyEngine(dist, out);
+  const { version, files } = await fingerprint(out);
+  const define = { SHELL_VERSION: JSON.stringify(version), SHELL_FILES: JSON.stringify(files) };
+  await build({ ...shared, entryPoints: [join(web, 'sw.js')], outdir: out, format: 'iife', define });
+  const sizes = await Promise.all((await listFiles(out)).map(async (name) => (await stat(join(out, name))).size));
+  // GitHub Pages runs Jekyll over a folder unless this file is there.
+  await writeFile(join(out, '.nojekyll'), '');
+  return { out, version, files, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+async function main() {
+  const { values } = parseArgs({ options: { dist: { type: 'string' }, out: { type: 'string' } } });
+  const options = Object.fromEntries(Object.entries(values).map(([key, value]) => [key, resolve(value)]));
+  const { out, version, files, bytes } = await buildSite(options);
+  console.log(`site: ${relative(process.cwd(), out) || '.'}  ${files.length} files, ${(bytes / 1e6).toFixed(1)} MB, version ${version}`);
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  main().catch((error) => {
+    console.error(`site: ${error.message}`);
+    process.exitCode = 1;
+  });
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// The chat page: puts its parts together. It uses the library as any page would, by its public entry alone.
+// Order at the start: the Trusted Types policy (trust.js) before anything could need it, then isolation, which may
+// load the page once more, then the demo model, which comes with the page and so needs nobody's leave.
+import { QuernError, support } from 'quern';
+import { Chat } from './chat.js';
+import { Composer } from './composer.js';
+import { acceptDrops } from './drop.js';
+import { byId, button, element } from './dom.js';
+import { oneLine } from './format.js';
+import { startOffline } from './offline.js';
+import { Readout } from './readout.js';
+import { followEnd } from './scroll.js';
+import { Session } from './session.js';
+import { Settings } from './settings.js';
+import { DEMO, KNOWN, Shelf } from './shelf.js';
+import { themeSwitch } from './theme.js';
+import { Tray } from './tray.js';
+import { installPolicy } from './trust.js';
+
+/** What the demo model answers well (examples/demo-model). */
+const SUGGESTIONS = ['What is quern?', 'What is 27 + 45?', 'What is the capital of Kenya?', 'Tell me a story about an owl and a golden key.'];
+
+class App {
+  #tray = new Tray();
+  #readout = new Readout();
+  #progress = null;
+  #settings = new Settings({ onUnsaved: () => this.#unsaved() });
+  #session = new Session({
+    onProgress: (_, progress) => this.#progress?.(progress),
+    onChange: () => this.#modelChanged(),
+    beforeSwap: () => this.#chat.stop(),
+  });
+  #chat;
+  #composer;
+  #shelf = new Shelf((choice) => this.#load(choice));
+  #toEnd = followEnd();
+
+  constructor() {
+    this.#composer = new Composer({
+      onSend: (text) => this.#send(text),
+      onResend: (text) => this.#chat.resend(text),
+      onStop: () => this.#chat.stop(),
+    });
+    this.#chat = new Chat(this.#session, this.#settings, {
+      onChange: () => this.#chatChanged(),
+      onMeter: (numbers) => this.#readout.meter(numbers),
+      onStatus: (text) => this.#readout.status(text),
+      onEdit: (text) => this.#composer.edit(text),
+      onFailure: (error) => this.#remedy(error),
+      onUnsaved: () => this.#unsaved(),
+    });
+    this.#suggest();
+    this.#wire();
+    this.#chatChanged();
+    this.#modelChanged();
+    this.#followLink();
+    this.#composer.focus();
+  }
+
+  start() {
+    return this.#load(DEMO, this.#prepare());
+  }
+
+  /** What comes before the first load; never ends when the page is about to be loaded again. */
+  async #prepare() {
+    const reloading = await startOffline({
+      onWait: () => this.#readout.status('Preparing the page for its first use…'),
+      onUpdate: (reload) => this.#tray.notice('update', 'A newer version of this page is ready.', [button('Use it', reload)]),
+    });
+    if (reloading) await new Promise(() => {});
+    const able = await support();
+    if (!able.ok) throw new QuernError('env/simd', able.reason);
+  }
+
+  #send(text) {
+    this.#toEnd();
+    return this.#chat.send(text);
+  }
+
+  #suggest() {
+    byId('chips').append(...SUGGESTIONS.map((text) => element('li', {}, button(text, () => this.#send(text), 'chip'))));
+  }
+
+  #wire() {
+    const on = (id, action) => byId(id).addEventListener('click', action);
+    on('model-button', () => this.#shelf.open(this.#session.model));
+    on('get-real', () => this.#shelf.suggest(KNOWN[0]));
+    on('new-chat', async () => {
+      await this.#chat.reset();
+      this.#composer.focus();
+    });
+    on('settings', () => byId('settings-dialog').showModal());
+    on('settings-reset', () => this.#settings.reset());
+    on('settings-reload', () => {
+      byId('settings-dialog').close();
+      this.#load(this.#session.choice ?? DEMO);
+    });
+    on('skip', (event) => {
+      event.preventDefault();
+      byId('input').focus();
+    });
+    for (const dialog of document.querySelectorAll('dialog')) {
+      dialog.querySelector('[data-close]').addEventListener('click', () => dialog.close());
+      // A click on the backdrop is a click on the dialog itself.
+      dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
+    }
+    themeSwitch();
+    acceptDrops((file) => this.#shelf.chooseFile(file));
+  }
+
+  /** `?model=URL&prompt=TEXT` only fills fields: a link must not download or send anything by itself. */
+  #followLink() {
+    const query = new URLSearchParams(location.search);
+    if (query.has('prompt')) this.#composer.prefill(query.get('prompt'));
+    if (query.has('model')) this.#shelf.prefill(query.get('model'));
+  }
+
+  async #load(choice, prepared) {
+    this.#tray.remove('load');
+    this.#progress = this.#tray.progress('load', choice.label, () => this.#session.cancel());
+    try {
+      await this.#session.open(choice, this.#settings.loading, prepared);
+      this.#tray.remove('load');
+      this.#welcomeModel(choice);
+    } catch (error) {
+      if (this.#session.isLoading) return;
+      this.#tray.remove('load');
+      if (error.name !== 'AbortError') this.#tray.error('load', error, [button('Try again', () => this.#load(choice))]);
+    }
+  }
+
+  async #welcomeModel(choice) {
+    this.#chat.modelChanged();
+    byId('toy').hidden = choice.kind !== 'demo';
+    byId('thinking-switch').hidden = !this.#session.model.info.thinking;
+    if (this.#session.model.info.threads > 1) return this.#tray.remove('threads');
+    const reason = crossOriginIsolated ? 'this device or the settings allow no more.'
+      : 'its host does not isolate it (the headers COOP and COEP are missing), so replies come slower.';
+    return this.#tray.notice('threads', `Running on one thread: ${reason}`);
+  }
+
+  #modelChanged() {
+    const { model, choice, isLoading } = this.#session;
+    byId('model-name').textContent = model ? choice.label : (isLoading ? 'Loading…' : 'No model');
+    this.#readout.setLimit(model?.info.contextSize ?? 0);
+    if (!this.#chat.isRunning) this.#readout.status(isLoading ? 'Loading the model' : (model ? 'Ready' : 'No model loaded'));
+    this.#showState();
+  }
+
+  #chatChanged() {
+    byId('welcome').hidden = this.#chat ? !this.#chat.isEmpty : false;
+    document.title = this.#chat?.isEmpty === false ? `${oneLine(this.#chat.title, 50)} · quern` : 'quern';
+    this.#composer.setRunning(this.#chat?.isRunning ?? false);
+    this.#showState();
+  }
+
+  #showState() {
+    const working = this.#chat?.isRunning && 'working';
+    this.#readout.setState(working || (this.#session.isLoading && 'loading') || (this.#session.model ? 'ready' : 'none'));
+  }
+
+  /** After the engine itself has failed only a fresh one helps; after a message that is too long, another one. */
+  #remedy(error) {
+    if (error.code === 'use/context') return { label: 'Edit the message', run: () => this.#chat.edit() };
+    if (!error.code?.startsWith('engine/')) return null;
+    const choice = this.#session.choice;
+    this.#session.release().then(() => this.#modelChanged());
+    const run = async () => {
+      const loading = this.#load(choice);
+      this.#chat.regenerate();
+      await loading;
+    };
+    return { label: 'Restart the model', run };
+  }
+
+  #unsaved() {
+    this.#tray.notice('storage', 'This browser does not let the page keep the conversation; it will be gone after a reload.');
+  }
+}
+
+if (document.documentElement.dataset.framed === undefined) {
+  installPolicy();
+  new App().start();
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// The few DOM helpers everything else is written with. Text goes in as text nodes only; there is no way here to
+// turn a string into markup, and no other file creates elements by any other means.
+
+/** The element with this id; the page's markup is fixed, so a missing one is a programming error. */
+export const byId = (id) => document.getElementById(id);
+
+/**
+ * A new element. `attributes` named like a property (className, hidden, onclick ...) are set as such.
+ * @param {string} tag
+ * @param {object} [attributes]
+ * @param {...(Node | string)} children
+ */
+export function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name in node) node[name] = value;
+    else node.setAttribute(name, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** One picture of the sprite in index.html. */
+export function icon(name, className = 'icon small') {
+  const svg = document.createElementNS(SVG, 'svg');
+  svg.setAttribute('class', className);
+  svg.setAttribute('aria-hidden', 'true');
+  const use = document.createElementNS(SVG, 'use');
+  use.setAttribute('href', `#i-${name}`);
+  svg.append(use);
+  return svg;
+}
+
+/** The first element of a <template>, ready to be filled. */
+export const fromTemplate = (id) => byId(id).content.firstElementChild.cloneNode(true);
+
+/** A button with a word. */
+export const button = (text, onclick, className = 'button') => element('button', { type: 'button', className, onclick }, text);
+
+/** A quiet button with a picture and a name for those who do not see it. */
+export function iconButton(name, label, onclick) {
+  const node = element('button', { type: 'button', className: 'tool', title: label, onclick }, icon(name));
+  node.setAttribute('aria-label', label);
+  return node;
+}
+
+/** Copies text and shows for a moment whether that worked. */
+export function copyButton(getText, label = 'Copy') {
+  const node = iconButton('copy', label, async () => {
+    const worked = await navigator.clipboard.writeText(getText()).then(() => true, () => false);
+    show(worked ? 'check' : 'alert', worked ? 'Copied' : 'Copying is not allowed here');
+    setTimeout(() => show('copy', label), 1600);
+  });
+  const show = (name, text) => {
+    node.replaceChildren(icon(name));
+    node.title = text;
+    node.setAttribute('aria-label', text);
+  };
+  return node;
+}
+
+/** Says something to a screen reader and to nobody else. The pause makes a repeated sentence count as new. */
+export function announce(text) {
+  const node = byId('announcer');
+  node.textContent = '';
+  setTimeout(() => { node.textContent = text; }, 60);
+}

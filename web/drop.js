@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Files dropped anywhere on the page. Only files: dropped markup or links must neither be read nor followed.
+import { byId } from './dom.js';
+
+const hasFiles = (event) => event.dataTransfer?.types.includes('Files') ?? false;
+
+/** @param {(file: File) => void} onFile */
+export function acceptDrops(onFile) {
+  const veil = byId('drop');
+  addEventListener('dragover', (event) => {
+    const isField = event.target instanceof Element && event.target.closest('input, textarea');
+    if (!hasFiles(event) && isField) return;
+    event.preventDefault();
+    event.dataTransfer.dropEffect = hasFiles(event) ? 'copy' : 'none';
+    veil.hidden = !hasFiles(event);
+  });
+  addEventListener('dragleave', (event) => {
+    if (!event.relatedTarget) veil.hidden = true;
+  });
+  addEventListener('drop', (event) => {
+    veil.hidden = true;
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    const [file] = event.dataTransfer.files;
+    if (file) onFile(file);
+  });
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Registers the service worker (sw.js) and uses it for both of its jobs. On a host that cannot send the isolation
+// headers, the page loads itself once more as soon as the worker can add them: without them there are no threads.
+// On an isolated page it only fills the offline cache in the background.
+
+/** Set for the one reload, so that a browser where it does not help is not reloaded for ever. */
+const TRIED = 'quern:isolation-tried';
+
+/** How long the first visit waits for the worker, which fetches the whole shell; then the page starts on one thread. */
+const PATIENCE_MS = 20_000;
+
+const later = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
+/** @returns {boolean} whether the reload may be tried now; remembers that it was */
+function mayReload() {
+  try {
+    if (sessionStorage.getItem(TRIED)) return false;
+    sessionStorage.setItem(TRIED, '1');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function forgetReload() {
+  try {
+    sessionStorage.removeItem(TRIED);
+  } catch {
+    // Without session storage there was no reload either.
+  }
+}
+
+/** Calls back when a newer build lies ready beside the one in use. */
+function watchUpdates(registration, onUpdate) {
+  const offer = (worker) => {
+    if (!worker || !navigator.serviceWorker.controller) return;
+    const ready = () => worker.state === 'installed' && onUpdate(() => {
+      navigator.serviceWorker.addEventListener('controllerchange', () => location.reload(), { once: true });
+      worker.postMessage('activate');
+    });
+    ready();
+    worker.addEventListener('statechange', ready);
+  };
+  offer(registration.waiting);
+  registration.addEventListener('updatefound', () => offer(registration.installing));
+}
+
+/**
+ * @param {object} events
+ * @param {() => void} events.onWait the page is being prepared and will load itself again
+ * @param {(reload: () => void) => void} events.onUpdate
+ * @returns {Promise<boolean>} true when the page is about to be loaded again: start nothing
+ */
+export async function startOffline({ onWait, onUpdate }) {
+  if (crossOriginIsolated) forgetReload();
+  if (!navigator.serviceWorker) return false;
+  // Refused in private windows and by some blockers, which may also just answer nothing.
+  const registration = await navigator.serviceWorker.register('./sw.js').catch(() => null);
+  if (!registration) return false;
+  watchUpdates(registration, onUpdate);
+  const ready = navigator.serviceWorker.ready.then(() => { document.documentElement.dataset.offline = 'ready'; });
+  if (crossOriginIsolated || !mayReload()) return false;
+  onWait();
+  await Promise.race([ready, later(PATIENCE_MS)]);
+  if (!registration.active) return false;
+  location.reload();
+  return true;
+}

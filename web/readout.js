@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The small facts around the conversation: status line, speed, how full the context is, the lamp beside the
+// model's name, and the mark that turns like a mill stone while the model works.
+import { byId } from './dom.js';
+import { count, speed } from './format.js';
+
+/** Time between two changes of the numbers, in ms: faster cannot be read. */
+const PACE_MS = 100;
+
+export class Readout {
+  #limit = 0;
+  #used = 0;
+  #pending = null;
+
+  status(text) {
+    const node = byId('status');
+    if (node.textContent !== text) node.textContent = text;
+  }
+
+  /** @param {{used?: number, tokensPerSecond?: number}} numbers shown together at the next beat */
+  meter(numbers) {
+    if (!this.#pending) setTimeout(() => this.#show(), PACE_MS);
+    this.#pending = { ...this.#pending, ...numbers };
+  }
+
+  /** @param {number} contextSize in tokens; 0 when there is no model */
+  setLimit(contextSize) {
+    if (contextSize === this.#limit) return;
+    this.#limit = contextSize;
+    byId('context').hidden = !contextSize;
+    byId('speed').textContent = '';
+    this.meter({ used: 0 });
+  }
+
+  /** @param {'none' | 'loading' | 'ready' | 'working'} state */
+  setState(state) {
+    document.documentElement.dataset.state = state;
+  }
+
+  #show() {
+    const { used = this.#used, tokensPerSecond } = this.#pending;
+    this.#pending = null;
+    this.#used = used;
+    if (tokensPerSecond !== undefined) byId('speed').textContent = speed(tokensPerSecond);
+    const context = byId('context');
+    const share = this.#limit ? Math.min(1, used / this.#limit) : 0;
+    context.setAttribute('aria-valuemax', String(this.#limit));
+    context.setAttribute('aria-valuenow', String(used));
+    context.classList.toggle('high', share > 0.8);
+    byId('context-fill').style.width = `${share * 100}%`;
+    byId('context-text').textContent = `${count(used)} of ${count(this.#limit)} tokens`;
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// The model in use and the one being loaded. A new model replaces the old one only once it is ready, so a failed
+// or cancelled load leaves the chat as it was; where memory does not hold both, the old one goes first and the
+// load is tried once more.
+import { load } from 'quern';
+
+/** @typedef {{source: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice */
+
+/** Rejects when the signal aborts, so that waiting for something else can be given up. */
+function aborted(signal) {
+  return new Promise((_, reject) => {
+    const fail = () => reject(signal.reason);
+    if (signal.aborted) fail();
+    else signal.addEventListener('abort', fail, { once: true });
+  });
+}
+
+export class Session {
+  #model = null;
+  #choice = null;
+  #job = null;      // the load under way, a promise
+  #loading = null;  // {choice, abort} of it
+  #events;
+
+  /**
+   * @param {object} events
+   * @param {(choice: Choice, progress: object) => void} events.onProgress
+   * @param {() => void} events.onChange the model, or whether one is loading, has changed
+   * @param {() => Promise<void>} events.beforeSwap ends what still uses the old model
+   */
+  constructor(events) {
+    this.#events = events;
+  }
+
+  get model() { return this.#model; }
+  get choice() { return this.#choice; }
+  get isLoading() { return this.#loading !== null; }
+
+  /**
+   * Loads a model and makes it the current one. A load already under way is cancelled: there is one at a time.
+   * @param {Choice} choice
+   * @param {object} options of the library's `load`
+   * @param {Promise<void>} [prepared] what has to be done first
+   */
+  async open(choice, options, prepared) {
+    this.cancel();
+    const mine = { choice, abort: new AbortController() };
+    const earlier = this.#job;
+    this.#loading = mine;
+    this.#job = this.#replace(Promise.all([earlier?.catch(() => {}), prepared]), mine, options);
+    this.#events.onChange();
+    try {
+      await this.#job;
+    } finally {
+      if (this.#loading === mine) this.#loading = this.#job = null;
+      this.#events.onChange();
+    }
+  }
+
+  cancel() {
+    this.#loading?.abort.abort(new DOMException('The load was cancelled.', 'AbortError'));
+  }
+
+  /** The current model, or the one being loaded when there is none yet. */
+  async ready(signal) {
+    if (!this.#model && this.#job) await Promise.race([this.#job, aborted(signal)]);
+    signal.throwIfAborted();
+    if (!this.#model) throw new Error('No model is loaded. Choose one at the top of the page.');
+    return this.#model;
+  }
+
+  /** Lets go of the current model: after its engine has failed nothing else can be done with it. */
+  async release() {
+    const model = this.#model;
+    this.#model = null;
+    await model?.dispose().catch(() => {});
+  }
+
+  async #replace(before, { choice, abort }, options) {
+    await before;
+    abort.signal.throwIfAborted();
+    const request = {
+      ...options, signal: abort.signal,
+      onProgress: (progress) => { if (!abort.signal.aborted) this.#events.onProgress(choice, progress); },
+    };
+    const model = await load(choice.source, request).catch(async (error) => {
+      if (!this.#model || !error.code?.startsWith('mem/')) throw error;
+      await this.#events.beforeSwap();
+      await this.release();
+      return load(choice.source, request);
+    });
+    await this.#events.beforeSwap();
+    await this.release();
+    this.#model = model;
+    this.#choice = choice;
+  }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// Shows a growing markdown text, at most once per frame, in time proportional to what is new. The text is split
+// into blocks. What stands before a blank line is settled once the first line of the block after it is complete:
+// nothing later can change it then. Only the unsettled tail is split and built again. Settling looks at the text
+// alone, never at how it arrived, so a text in one piece and the same text in crumbs end as the same nodes.
+// No block may grow without bound: an overlong one is cut at a line, again by its text alone.
+import { blocks, block } from './markdown.js';
+
+/** Longest block, in characters. Code is cheap (its text node only grows), the rest is built again each frame. */
+const MAX_BLOCK = 4096;
+const MAX_CODE = 32768;
+
+/** Characters looked at in one step; must exceed the longest block. */
+const WINDOW = 2 * MAX_CODE;
+
+/** From this length on, blocks out of sight are not laid out (style-chat.css). */
+const LONG = 100_000;
+
+/** Time one frame may spend here, in ms; what is left waits for the next. */
+const BUDGET = 8;
+
+/** What a cut block starts with again, in its second part: a code block its fence line, a table its head. */
+const REOPEN = { code: /^ {0,3}(?:`{3,}|~{3,})[^\n]*\n/, table: /^[^\n]*\n[^\n]*\n/ };
+
+/** Longer beginnings are not repeated. */
+const MAX_REOPEN = 1024;
+
+/**
+ * Where to cut a block that exceeds `limit` characters: before the last unindented line of the first `limit`, else
+ * before the last line, but not in their first half (a cut must get forward); else right there.
+ */
+function cutPoint(raw, limit) {
+  const last = raw.lastIndexOf('\n', limit - 1);
+  for (let end = last; end >= limit / 2; end = raw.lastIndexOf('\n', end - 1)) {
+    if (/\S/.test(raw[end + 1])) return end + 1;
+  }
+  if (last >= limit / 2) return last + 1;
+  return /[\ud800-\udbff]/.test(raw[limit - 1]) ? limit - 1 : limit;
+}
+
+/** A hidden page gets no frames, but its text must not pile up. */
+const nextFrame = (run) => (document.hidden ? setTimeout(run, 100) : requestAnimationFrame(run));
+
+export class MarkdownStream {
+  #container;
+  #text = '';
+  #offset = 0;     // start of the unsettled tail in #text
+  #reopen = '';    // put before the tail after a cut (REOPEN)
+  #tail = [];      // [{raw, type, node}] of the unsettled blocks, in order
+  #held = '';      // a "\r" at the end, until what follows it is known
+  #waiting = false;
+  #notBefore = 0;  // a slow frame is followed by as long a rest
+  #finished = null;
+
+  /** @param {Element} container receives the block nodes */
+  constructor(container) {
+    this.#container = container;
+  }
+
+  get text() {
+    return this.#text;
+  }
+
+  append(text) {
+    const all = this.#held + text;
+    // "\r\n" may arrive in two pieces.
+    this.#held = all.endsWith('\r') ? '\r' : '';
+    this.#text += all.slice(0, all.length - this.#held.length).replace(/\r\n?/g, '\n');
+    this.#schedule();
+  }
+
+  /** Settles everything; resolves when it is all shown. */
+  finish() {
+    if (this.#held) this.#text += '\n';
+    this.#held = '';
+    return new Promise((done) => {
+      this.#finished = done;
+      this.#render();
+    });
+  }
+
+  #schedule() {
+    if (this.#waiting) return;
+    this.#waiting = true;
+    nextFrame(() => {
+      this.#waiting = false;
+      if (performance.now() < this.#notBefore) this.#schedule();
+      else this.#render();
+    });
+  }
+
+  #render() {
+    const start = performance.now();
+    let more = true;
+    while (more && performance.now() - start < BUDGET) more = this.#step();
+    const end = performance.now();
+    this.#notBefore = end - start > BUDGET ? end + (end - start) : 0;
+    if (more) this.#schedule();
+    else this.#finished?.();
+  }
+
+  /** Builds the tail's first window and settles what is settled there. @returns {boolean} whether text is left */
+  #step() {
+    const window = this.#reopen + this.#text.slice(this.#offset, this.#offset + WINDOW);
+    const last = this.#offset + WINDOW >= this.#text.length;
+    const tokens = this.#bounded(blocks(window));
+    const settled = last && this.#finished ? tokens.length : settledCount(tokens, window, last);
+    this.#show(tokens);
+    if (this.#text.length > LONG) this.#container.classList.add('long');
+    for (const token of tokens.slice(0, settled)) this.#settle(token);
+    if (tokens.cut) this.#reopen = tokens.reopen;
+    return this.#offset < this.#text.length && (!last || Boolean(tokens.cut || this.#finished));
+  }
+
+  /** The tokens up to an overlong one, which is cut: what follows the cut belongs to the next step. */
+  #bounded(tokens) {
+    const at = tokens.findIndex((token) => token.raw.length > (token.type === 'code' ? MAX_CODE : MAX_BLOCK));
+    if (at < 0) return tokens;
+    const { raw, type } = tokens[at];
+    const end = cutPoint(raw, type === 'code' ? MAX_CODE : MAX_BLOCK);
+    const head = blocks(raw.slice(0, end));
+    const kept = [...tokens.slice(0, at), ...head];
+    const start = REOPEN[type]?.exec(raw)?.[0] ?? '';
+    kept.cut = true;
+    kept.reopen = start.length <= MAX_REOPEN ? start : '';
+    return kept;
+  }
+
+  /** Makes the container's last nodes those of the tokens; unchanged blocks keep their nodes. */
+  #show(tokens) {
+    tokens.forEach(({ raw }, i) => {
+      const old = this.#tail[i];
+      const token = tokens[i];
+      if (old?.raw === raw && old.type === token.type) return;
+      if (old?.type === token.type && old.node?.update) {
+        old.node.update(token);
+        old.raw = raw;
+        return;
+      }
+      const node = block(token);
+      this.#place(node, old, i);
+      this.#tail[i] = { raw, type: token.type, node };
+    });
+    for (const extra of this.#tail.splice(tokens.length)) extra.node?.remove();
+  }
+
+  #place(node, old, index) {
+    if (old?.node && node) return old.node.replaceWith(node);
+    old?.node?.remove();
+    if (!node) return undefined;
+    const next = this.#tail.slice(index + 1).find((entry) => entry.node);
+    return this.#container.insertBefore(node, next?.node ?? null);
+  }
+
+  #settle(token) {
+    this.#offset += token.raw.length - this.#reopen.length;
+    this.#reopen = '';
+    this.#tail.shift();
+  }
+}
+
+/**
+ * How many leading tokens nothing later can change: those before the last blank line that is followed by a complete
+ * line. A full window without one is settled up to its last token, for there must be an end.
+ */
+function settledCount(tokens, text, last) {
+  if (tokens.cut) return tokens.length;
+  let start = text.length;
+  for (let i = tokens.length - 1; i > 0; i--) {
+    start -= tokens[i].raw.length;
+    if (tokens[i].type !== 'space' && text.startsWith('\n\n', start - 2) && text.indexOf('\n', start) >= 0) return i;
+  }
+  return last ? 0 : tokens.length - 1;
+}

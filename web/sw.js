@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The page's one service worker. It does two things and nothing else: it keeps the shell (page, engine, demo
+// model) so that the page works without a network, and it adds the cross-origin isolation headers that threads
+// need, for static hosts which cannot send them. One worker does both because a scope has only one.
+// A build is one version with one cache; it is replaced as a whole, never file by file.
+// Other origins (models from a URL) are not touched: the library stores those itself.
+/* global SHELL_VERSION, SHELL_FILES -- set by tools/site.mjs */
+
+// The scope is part of the name: two pages under one origin must not delete each other's files.
+const PREFIX = `quern ${self.registration.scope} `;
+const CACHE = PREFIX + SHELL_VERSION;
+const SCOPE = self.registration.scope;
+const SHELL = new Set(SHELL_FILES.map((file) => new URL(file, SCOPE).href));
+
+const ISOLATION = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+self.addEventListener('install', (event) => event.waitUntil(fillCache()));
+self.addEventListener('activate', (event) => event.waitUntil(takeOver()));
+self.addEventListener('message', (event) => {
+  if (event.data === 'activate') self.skipWaiting();
+});
+self.addEventListener('fetch', (event) => {
+  const { method, url } = event.request;
+  if (method === 'GET' && url.startsWith(SCOPE)) event.respondWith(respond(event.request));
+});
+
+/** All files or no installation; 'no-cache' asks the server again, so that no stale file joins a new version. */
+async function fillCache() {
+  const cache = await caches.open(CACHE);
+  await cache.addAll([...SHELL].map((url) => new Request(url, { cache: 'no-cache' })));
+}
+
+async function takeOver() {
+  const old = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== CACHE);
+  await Promise.all(old.map((name) => caches.delete(name)));
+  await self.clients.claim();
+}
+
+async function respond(request) {
+  const url = new URL(request.url);
+  url.search = url.hash = '';
+  if (url.href === `${SCOPE}index.html`) url.href = SCOPE;
+  const kept = SHELL.has(url.href) && await (await caches.open(CACHE)).match(url.href);
+  return kept ? answerRange(kept, request.headers.get('Range')) : isolated(await fetch(request));
+}
+
+/** A kept file, or the asked part of it: the cache itself stores whole files only. */
+async function answerRange(response, range) {
+  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(range ?? '') ?? [];
+  if (first === undefined) return isolated(response);
+  const body = await response.blob();
+  const start = Number(first);
+  const end = Math.min(last ? Number(last) + 1 : body.size, body.size);
+  const headers = new Headers(response.headers);
+  if (start >= end) {
+    headers.set('Content-Range', `bytes */${body.size}`);
+    return isolated(new Response(null, { status: 416, headers }));
+  }
+  headers.set('Content-Range', `bytes ${start}-${end - 1}/${body.size}`);
+  headers.set('Content-Length', String(end - start));
+  return isolated(new Response(body.slice(start, end), { status: 206, statusText: 'Partial Content', headers }));
+}
+
+/** The same response with the isolation headers. Opaque and error responses (status 0) cannot be rebuilt. */
+function isolated(response) {
+  if (response.status === 0 || response.type === 'opaqueredirect') return response;
+  const headers = new Headers(response.headers);
+  for (const [name, value] of Object.entries(ISOLATION)) headers.set(name, value);
+  const { status, statusText } = response;
+  return new Response([101, 204, 205, 304].includes(status) ? null : response.body, { status, statusText, headers });
+}
