@@ -32,7 +32,7 @@ OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist site serve test test-c test-js test-web test-thread check bench format lint stats fuzz clean
+.PHONY: help native wasm dist site serve test test-c test-node test-thread run-c bench format lint stats fuzz clean
 .SECONDARY:
 
 help:
@@ -123,26 +123,30 @@ serve: site
 
 # --- tests ---
 
-test: lint test-c test-thread test-js test-web
+test: lint test-c test-thread test-node
 
 # Under ASan and UBSan, and again with wasm32's addresses.
 test-c:
 	$(MAKE) --no-print-directory config=sanitize native run-c
 	$(MAKE) --no-print-directory config=narrow run-c TESTS='test_gguf'
 
+# Files that the C tests read, written by Node.
+build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)
+	$(NODE) tests/fixtures/write-c-fixtures.mjs
+	@touch $@
+
 TESTS ?= $(notdir $(C_TESTS))
-run-c: $(addprefix $(BUILD)/tests/,$(TESTS))
-	@set -e; for t in $^; do echo "== $$t"; $$t tests/fixtures; done
+run-c: $(addprefix $(BUILD)/tests/,$(TESTS)) build/fixtures/.stamp
+	@set -e; for t in $(filter $(BUILD)/tests/%,$^); do echo "== $$t"; $$t tests/fixtures; done
 
 # The pool under ThreadSanitizer.
 test-thread:
 	$(MAKE) --no-print-directory config=thread run-c TESTS='test_pool test_engine'
 
-test-js: dist
-	$(NODE) --test --test-concurrency=1 tests/js/
-
-test-web: site
-	$(NODE) --test --test-concurrency=1 tests/web/
+# The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=js
+SUITES ?= js web
+test-node: site
+	$(NODE) --test --test-concurrency=1 $(wildcard $(SUITES:%=tests/%/*.test.mjs))
 
 bench: site
 	$(NODE) tests/bench/bench.mjs

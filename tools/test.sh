@@ -12,8 +12,8 @@ echo 'test: building'
 make --no-print-directory -s -j2 site
 case "${1:-}" in
 '') exec make --no-print-directory -s test ;;
-big) exec node --test --test-concurrency=1 tests/big/ ;;
-smoke) exec node --test tests/smoke/ ;;
+big) exec node --test --test-concurrency=1 tests/big/*.test.mjs ;;
+smoke) exec node --test tests/smoke/*.test.mjs ;;
 bench) exec node tests/bench/bench.mjs ;;
 *) echo "test: unknown suite $1" >&2; exit 2 ;;
 esac

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A second reading of GGUF's weight blocks, column by column from the published description, and makers of hostile ones.
+ * It shares no code with src/: what it says and what the engine says must be the same numbers.
+ */
+#ifndef QUERN_BLOCKS_H
+#define QUERN_BLOCKS_H
+
+#include "model_file.h"
+
+#include <math.h>
+
+/* value of column c = d * scale[c / 16] * code[c] - dmin * min[c / 16]; `code` has its offset taken off already. */
+struct ref_block {
+    double d, dmin;
+    int code[256], scale[16], min[16];
+};
+
+struct ref_type {
+    const char *name;
+    uint32_t gguf_id;
+    int columns, bytes;                                          /* of a block */
+    void (*read)(const uint8_t *bytes, struct ref_block *out); /* NULL: plain floats */
+    uint8_t halves[2];                                           /* places of the f16 scales in a block; the same twice when there is one */
+};
+
+/* f16 and bf16 by their definition. */
+static inline double ref_half(const uint8_t *bytes, int exponent_bits)
+{
+    int bits = bytes[0] | bytes[1] << 8, fraction_bits = 15 - exponent_bits, top = (1 << exponent_bits) - 1;
+    int exponent = (bits & 0x7FFF) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
+    double sign = bits & 0x8000 ? -1 : 1, unit = ldexp(1, -fraction_bits);
+    if (exponent == top) return fraction ? NAN : sign * INFINITY;
+    if (exponent == 0) return sign * ldexp(fraction * unit, 2 - (1 << (exponent_bits - 1)));
+    return sign * ldexp(1 + fraction * unit, exponent + 1 - (1 << (exponent_bits - 1)));
+}
+
+static inline void ref_plain(struct ref_block *b, double d)
+{
+    *b = (struct ref_block){.d = d};
+    for (int i = 0; i < 16; i++) b->scale[i] = 1;
+}
+
+static inline void ref_q8_0(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    for (int c = 0; c < 32; c++) b->code[c] = bytes[2 + c] < 128 ? bytes[2 + c] : bytes[2 + c] - 256;
+}
+
+static inline void ref_q4_0(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    for (int c = 0; c < 32; c++) b->code[c] = (c < 16 ? bytes[2 + c] % 16 : bytes[2 + c - 16] / 16) - 8;
+}
+
+/* The j-th 6-bit scale (which = 0) or min (which = 1) of Q4_K's 12 packed bytes. */
+static inline int ref_six(const uint8_t *packed, int j, int which)
+{
+    if (j < 4) return packed[4 * which + j] % 64;
+    int low = which ? packed[4 + j] / 16 : packed[4 + j] % 16;
+    return low + packed[4 * which + j - 4] / 64 * 16;
+}
+
+static inline void ref_q4_k(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    b->dmin = ref_half(bytes + 2, 5);
+    for (int i = 0; i < 16; i++) {
+        b->scale[i] = ref_six(bytes + 4, i / 2, 0);
+        b->min[i] = ref_six(bytes + 4, i / 2, 1);
+    }
+    for (int c = 0; c < 256; c++) {
+        int byte = bytes[16 + c / 64 * 32 + c % 32];
+        b->code[c] = c % 64 < 32 ? byte % 16 : byte / 16;
+    }
+}
+
+static inline void ref_q6_k(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes + 208, 5));
+    for (int i = 0; i < 16; i++) b->scale[i] = bytes[192 + i] < 128 ? bytes[192 + i] : bytes[192 + i] - 256;
+    for (int c = 0; c < 256; c++) {
+        int half = c / 128, j = c % 128;
+        int nibbles = bytes[64 * half + j % 64], pairs = bytes[128 + 32 * half + j % 32];
+        int low = j < 64 ? nibbles % 16 : nibbles / 16, high = pairs >> j / 32 * 2 & 3;
+        b->code[c] = low + 16 * high - 32;
+    }
+}
+
+static const struct ref_type ref_types[] = {
+    {"F32", 0, 1, 4, NULL, {0, 0}},          {"F16", 1, 1, 2, NULL, {0, 0}},           {"BF16", 30, 1, 2, NULL, {0, 0}},
+    {"Q8_0", 8, 32, 34, ref_q8_0, {0, 0}},   {"Q4_0", 2, 32, 18, ref_q4_0, {0, 0}},    {"Q4_K", 12, 256, 144, ref_q4_k, {0, 2}},
+    {"Q6_K", 14, 256, 210, ref_q6_k, {208, 208}},
+};
+enum { REF_TYPES = sizeof ref_types / sizeof *ref_types };
+
+/* What the file says for a block's columns; exact in double, rounded once. */
+static inline void ref_values(const struct ref_type *t, const uint8_t *at, float *out)
+{
+    struct ref_block b;
+    if (!t->read && t->bytes == 2) *out = (float)ref_half(at, t->gguf_id == 1 ? 5 : 8);
+    if (!t->read && t->bytes == 4) memcpy(out, at, sizeof *out);
+    if (!t->read) return;
+    t->read(at, &b);
+    for (int c = 0; c < t->columns; c++) {
+        double product = b.d * b.scale[c / 16] * b.code[c];
+        out[c] = (float)(t->halves[1] == t->halves[0] ? product : product - b.dmin * b.min[c / 16]);
+    }
+}
+
+static inline void ref_row(const struct ref_type *t, const uint8_t *row, int cols, float *out)
+{
+    for (int c = 0; c < cols; c += t->columns, row += t->bytes) ref_values(t, row, out + c);
+}
+
+/* --- makers -------------------------------------------------------------------------------------------- */
+
+enum hostility {
+    BLOCKS_RANDOM,  /* any codes (of Q8_0 all but -128), scales of small weights */
+    BLOCKS_HOSTILE, /* any bytes, scales 0, subnormal, largest, infinite, NaN */
+    BLOCKS_WIDE,    /* the same with codes of -128 for Q8_0 */
+    BLOCKS_FULL,    /* scales 1, else every bit set: largest codes, scales and mins; 127 for Q8_0 */
+    BLOCKS_LOW,     /* scales 1, else every bit clear: most negative codes; -128 for Q8_0 */
+    BLOCKS_KINDS
+};
+
+static inline void put_half(uint8_t *at, int bits) { at[0] = (uint8_t)bits, at[1] = (uint8_t)(bits >> 8); }
+
+static inline int hostile_half(uint64_t *seed)
+{
+    static const int odd[] = {0, 0x8000, 1, 0x8001, 0x03FF, 0x0400, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00, 0xFD01, 0x3C00};
+    return odd[random_below(seed, sizeof odd / sizeof *odd)];
+}
+
+/* Scales near 2^-10, as weights have. */
+static inline int tame_half(uint64_t *seed) { return (random_below(seed, 0x10000) & 0x83FF) | 0x1400; }
+
+static inline bool hostile(enum hostility how) { return how == BLOCKS_HOSTILE || how == BLOCKS_WIDE; }
+
+static inline void make_float_weight(const struct ref_type *t, enum hostility how, uint64_t *seed, uint8_t *out)
+{
+    float v = random_unit(seed);
+    if (t->bytes == 4 && !hostile(how)) memcpy(out, &v, sizeof v);
+    if (t->bytes == 2) put_half(out, hostile(how) && random_below(seed, 2) ? hostile_half(seed) : tame_half(seed) + 0x2000);
+}
+
+static inline void make_block(const struct ref_type *t, enum hostility how, uint64_t *seed, uint8_t *out)
+{
+    int fill = how == BLOCKS_FULL ? 0xFF : how == BLOCKS_LOW ? 0 : -1;
+    bool q8 = t->gguf_id == 8;
+    if (q8 && fill >= 0) fill ^= 0x80;
+    for (int i = 0; i < t->bytes; i++) {
+        out[i] = fill >= 0 ? (uint8_t)fill : (uint8_t)random_below(seed, 256);
+        if (q8 && out[i] == 0x80 && how <= BLOCKS_HOSTILE) out[i] = 0x81;
+    }
+    if (!t->read) make_float_weight(t, how, seed, out);
+    for (int i = 0; t->read && i < 2; i++)
+        put_half(out + t->halves[i], how == BLOCKS_RANDOM ? tame_half(seed) : hostile(how) ? hostile_half(seed) : 0x3C00);
+}
+
+/* rows x cols of the type as in a file; the caller frees it. */
+static inline uint8_t *make_rows(const struct ref_type *t, enum hostility how, uint64_t *seed, int rows, int cols)
+{
+    size_t count = (size_t)rows * (size_t)(cols / t->columns);
+    uint8_t *out = malloc(count * (size_t)t->bytes);
+    if (!out) exit(2);
+    for (size_t i = 0; i < count; i++) make_block(t, how, seed, out + i * (size_t)t->bytes);
+    return out;
+}
+
+static inline size_t ref_row_bytes(const struct ref_type *t, int cols) { return (size_t)(cols / t->columns * t->bytes); }
+
+#endif

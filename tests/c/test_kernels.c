@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every kernel of the SIMD table against the scalar one, to the bit, in the manner of checkasm: all layouts, odd sizes, adversarial
+ * inputs, guard bytes around every output. The scalar kernels themselves are checked against the rules (MODEL.md, "Arithmetic") written
+ * once more over the file's own blocks, and against double precision.
+ *
+ *   test_kernels --bench    speed of each kernel
+ */
+#include "blocks.h"
+#include "cpu/kernels.h"
+#include "num.h"
+
+#include <float.h>
+
+static struct kernels simd;
+
+/* --- comparing ----------------------------------------------------------------------------------------- */
+
+enum { GUARD = 64, GUARD_BYTE = 0xA5 };
+
+/* Two outputs of `size` bytes with guards around them, filled alike. */
+struct pair {
+    uint8_t *a, *b;
+    size_t size;
+};
+
+static struct pair pair_new(size_t size, const void *contents)
+{
+    struct pair p = {malloc(size + 2 * GUARD), malloc(size + 2 * GUARD), size};
+    CHECK(p.a && p.b);
+    memset(p.a, GUARD_BYTE, size + 2 * GUARD);
+    p.a += GUARD;
+    if (contents) memcpy(p.a, contents, size);
+    p.b += GUARD;
+    memcpy(p.b - GUARD, p.a - GUARD, size + 2 * GUARD);
+    return p;
+}
+
+static void pair_free(struct pair *p)
+{
+    free(p->a - GUARD);
+    free(p->b - GUARD);
+}
+
+static bool guards_intact(const uint8_t *p, size_t size)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        if (p[i - GUARD] != GUARD_BYTE || p[size + i] != GUARD_BYTE) return false;
+    return true;
+}
+
+static bool same_float(float a, float b) { return (a != a && b != b) || bits_from_f32(a) == bits_from_f32(b); }
+
+/* Equal bits, NaN like NaN. */
+static void check_floats(const char *what, const struct pair *p)
+{
+    const float *a = (const float *)(void *)p->a, *b = (const float *)(void *)p->b;
+    for (size_t i = 0; i < p->size / sizeof *a; i++) {
+        if (!same_float(a[i], b[i])) printf("# %s: element %zu is %a, scalar %a\n", what, i, (double)b[i], (double)a[i]);
+        CHECK(same_float(a[i], b[i]));
+    }
+    CHECK(guards_intact(p->a, p->size) && guards_intact(p->b, p->size));
+}
+
+static void check_bytes(const struct pair *p)
+{
+    CHECK_EQ(memcmp(p->a, p->b, p->size), 0);
+    CHECK(guards_intact(p->a, p->size) && guards_intact(p->b, p->size));
+}
+
+/* --- inputs ---------------------------------------------------------------------------------------------- */
+
+enum floats {
+    FLOATS_UNIT, FLOATS_ZERO, FLOATS_MINUS_ZERO, FLOATS_EQUAL, FLOATS_ALTERNATE, FLOATS_DENORMAL, FLOATS_HUGE, FLOATS_WIDE, FLOATS_NAN,
+    FLOATS_INFINITE, FLOATS_BITS, FLOATS_KINDS
+};
+
+static float make_float(enum floats how, uint64_t *seed, int i)
+{
+    float unit = random_unit(seed);
+    switch (how) {
+    case FLOATS_ZERO: return 0;
+    case FLOATS_MINUS_ZERO: return -0.0f;
+    case FLOATS_EQUAL: return 1;
+    case FLOATS_ALTERNATE: return i % 2 ? -3.5f : 3.5f;
+    case FLOATS_DENORMAL: return unit * 1e-38f * (i % 3 ? 1 : 1e-6f);
+    case FLOATS_HUGE: return i % 5 ? unit * FLT_MAX : FLT_MAX;
+    case FLOATS_WIDE: return ldexpf(unit, random_below(seed, 60) - 40);
+    case FLOATS_NAN: return i % 37 == 36 ? NAN : unit;
+    case FLOATS_INFINITE: return i % 37 == 36 ? copysignf(INFINITY, unit) : unit;
+    case FLOATS_BITS: return f32_from_bits((uint32_t)(random_next(seed) >> 32));
+    default: return unit;
+    }
+}
+
+static float *make_floats(enum floats how, uint64_t *seed, int n)
+{
+    float *out = malloc((size_t)n * sizeof *out);
+    CHECK(out != NULL);
+    for (int i = 0; i < n; i++) out[i] = make_float(how, seed, i);
+    return out;
+}
+
+static bool finite_kind(enum floats how) { return how != FLOATS_NAN && how != FLOATS_INFINITE && how != FLOATS_BITS; }
+
+/* Rows of activations, quantised where their width allows it. */
+enum { ACT_ROWS = 6 };
+
+static struct act act_new(enum floats how, uint64_t *seed, int cols)
+{
+    size_t cells = (size_t)(ACT_ROWS * cols), blocks = cells / BLOCK;
+    float *x = make_floats(how, seed, (int)cells);
+    struct act a = {.x = x, .cols = cols};
+    if (cols % BLOCK) return a;
+    int8_t *code = malloc(cells);
+    float *scale = malloc(blocks * sizeof *scale);
+    int16_t *sum = malloc(2 * blocks * sizeof *sum);
+    CHECK(code && scale && sum);
+    kernels_scalar.quantize(x, (int)cells, code, scale, sum);
+    a.code = code, a.scale = scale, a.sum = sum;
+    return a;
+}
+
+static void act_free(struct act *a)
+{
+    free((void *)a->x);
+    free((void *)a->code);
+    free((void *)a->scale);
+    free((void *)a->sum);
+}
+
+/* --- products -------------------------------------------------------------------------------------------- */
+
+/* ARITHMETIC over the file's blocks: row `r` of the file times row t of the activations. */
+static float rule_product(const struct ref_type *t, const uint8_t *row, const struct act *a, int token)
+{
+    struct ref_block b;
+    float products = 0, mins = 0;
+    bool has_mins = t->halves[0] != t->halves[1];
+    for (int c = 0; c < a->cols; c += BLOCK) {
+        const int8_t *q = a->code + token * a->cols + c;
+        float xs = a->scale[(token * a->cols + c) / BLOCK];
+        int isum = 0, msum = 0, from = c % t->columns;
+        t->read(row + c / t->columns * t->bytes, &b);
+        for (int i = 0; i < BLOCK; i++) {
+            isum += b.scale[(from + i) / 16] * b.code[from + i] * q[i];
+            msum += b.min[(from + i) / 16] * q[i];
+        }
+        products += (float)isum * ((float)b.d * xs);
+        mins += (float)msum * ((float)b.dmin * xs);
+    }
+    return has_mins ? products - mins : products;
+}
+
+static float float_product(const struct ref_type *t, const uint8_t *row, const struct act *a, int token)
+{
+    float y = 0, w;
+    for (int c = 0; c < a->cols; c++) {
+        ref_values(t, row + c * t->bytes, &w);
+        y += w * a->x[token * a->cols + c];
+    }
+    return y;
+}
+
+/* The sum in double over what weights and activations stand for; *magnitude: of absolute values. */
+static double exact_product(const struct ref_type *t, const uint8_t *row, const struct act *a, int token, double *magnitude)
+{
+    float *w = malloc((size_t)a->cols * sizeof *w);
+    double y = 0;
+    *magnitude = 0;
+    ref_row(t, row, a->cols, w);
+    for (int c = 0; c < a->cols; c++) {
+        int at = token * a->cols + c;
+        double x = t->read ? (double)a->scale[at / BLOCK] * a->code[at] : (double)a->x[at];
+        y += (double)w[c] * x;
+        *magnitude += fabs((double)w[c] * x);
+    }
+    free(w);
+    return y;
+}
+
+struct gemm_case {
+    const struct ref_type *t;
+    enum hostility blocks;
+    enum floats floats;
+    int cols, n_rows; /* rows of the file in the panel */
+    bool wide;
+};
+
+/* Against the rules to the bit; in tame cases against double too. */
+static void check_reference(const struct gemm_case *g, const uint8_t *rows, const struct act *a, int token, int n, const float *out)
+{
+    size_t row_bytes = ref_row_bytes(g->t, g->cols);
+    for (int i = 0; i < n * g->n_rows; i++) {
+        int r = i % g->n_rows, t = token + i / g->n_rows;
+        const uint8_t *row = rows + (size_t)r * row_bytes;
+        float y = out[i / g->n_rows * PANEL_ROWS + r];
+        float rule = g->t->read ? rule_product(g->t, row, a, t) : float_product(g->t, row, a, t);
+        if (!same_float(y, rule)) printf("# %s, %d columns: %a, by the rules %a\n", g->t->name, g->cols, (double)y, (double)rule);
+        CHECK(same_float(y, rule));
+        if (hostile(g->blocks) || g->floats != FLOATS_UNIT) continue;
+        double magnitude, exact = exact_product(g->t, row, a, t, &magnitude);
+        CHECK(fabs((double)y - exact) <= 1e-6 * magnitude);
+    }
+}
+
+static void gemm_one(const struct gemm_case *g, uint64_t *seed)
+{
+    const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
+    uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols), *panel = malloc(panel_bytes(type->layout, g->cols));
+    bool wide = pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panel);
+    struct act a = act_new(g->floats, seed, g->cols);
+    CHECK(!wide || g->blocks == BLOCKS_WIDE || g->blocks == BLOCKS_LOW);
+    for (int n = 1; n <= TILE && (g->wide || !wide); n++) {
+        int token = random_below(seed, ACT_ROWS - n + 1);
+        struct pair out = pair_new((size_t)(n * PANEL_ROWS) * sizeof(float), NULL);
+        (g->wide ? kernels_scalar.gemm_q8_wide : kernels_scalar.gemm[type->layout])(panel, &a, token, n, (float *)(void *)out.a);
+        (g->wide ? simd.gemm_q8_wide : simd.gemm[type->layout])(panel, &a, token, n, (float *)(void *)out.b);
+        check_floats(g->t->name, &out);
+        check_reference(g, rows, &a, token, n, (const float *)(void *)out.a);
+        pair_free(&out);
+    }
+    act_free(&a);
+    free(rows);
+    free(panel);
+}
+
+/* Blocks of one width; 1, 2, 3, 5, 8 of them, then rows of 4,096 columns. Floats also take widths of no block. */
+static void gemm_type(const struct ref_type *t, bool wide)
+{
+    static const int blocks[] = {1, 2, 3, 5, 8}, widths[] = {1, 3, 20, 31, 257};
+    uint64_t seed = 7;
+    for (int how = 0; how < BLOCKS_KINDS; how++)
+        for (int floats = 0; floats < FLOATS_KINDS; floats++) {
+            for (int i = 0; i < 5; i++) {
+                int cols = t->read ? blocks[i] * t->columns : widths[i];
+                gemm_one(&(struct gemm_case){t, how, floats, cols, 1 + random_below(&seed, PANEL_ROWS), wide}, &seed);
+            }
+            if (floats == FLOATS_UNIT || floats == FLOATS_EQUAL) gemm_one(&(struct gemm_case){t, how, floats, 4096, PANEL_ROWS, wide}, &seed);
+        }
+}
+
+static void gemm(void)
+{
+    for (int i = 0; i < REF_TYPES; i++) gemm_type(&ref_types[i], false);
+}
+
+/* Codes of -128 come in BLOCKS_LOW and BLOCKS_WIDE. */
+static void gemm_wide(void) { gemm_type(&ref_types[3], true); }
+
+/* The largest sums a block can have stay exact: largest codes, scales and activations of one sign. */
+static void largest_sums(void)
+{
+    uint64_t seed = 3;
+    for (int i = 0; i < REF_TYPES; i++)
+        for (int how = BLOCKS_FULL; how <= BLOCKS_LOW; how++)
+            gemm_one(&(struct gemm_case){&ref_types[i], how, FLOATS_EQUAL, 512, PANEL_ROWS, ref_types[i].gguf_id == 8}, &seed);
+}
+
+/* --- quantize --------------------------------------------------------------------------------------------- */
+
+static void check_block(const float *x, const int8_t *code, float scale, const int16_t *sum)
+{
+    float amax = 0;
+    bool finite = true;
+    for (int i = 0; i < BLOCK; i++) {
+        finite &= isfinite(x[i]) != 0;
+        amax = fmaxf(amax, fabsf(x[i]));
+    }
+    CHECK(finite ? bits_from_f32(scale) == bits_from_f32(amax / 127.0f) : scale != scale);
+    int sums[2] = {0, 0};
+    for (int i = 0; i < BLOCK; i++) {
+        float v = finite && scale > 0 ? rintf(fminf(fmaxf(x[i] / scale, -127), 127)) : 0; /* rintf: half to even */
+        CHECK_EQ(code[i], (int)v);
+        sums[i / 16] += code[i];
+    }
+    CHECK(sums[0] == sum[0] && sums[1] == sum[1]);
+}
+
+static void quantize_one(const float *x, int cols)
+{
+    struct pair code = pair_new((size_t)cols, NULL), scale = pair_new((size_t)cols / BLOCK * 4, NULL), sum = pair_new((size_t)cols / 16 * 2, NULL);
+    kernels_scalar.quantize(x, cols, (int8_t *)code.a, (float *)(void *)scale.a, (int16_t *)(void *)sum.a);
+    simd.quantize(x, cols, (int8_t *)code.b, (float *)(void *)scale.b, (int16_t *)(void *)sum.b);
+    check_bytes(&code);
+    check_floats("scale", &scale);
+    check_bytes(&sum);
+    for (int b = 0; b < cols / BLOCK; b++) {
+        float s;
+        memcpy(&s, scale.a + 4 * b, 4);
+        check_block(x + b * BLOCK, (int8_t *)code.a + b * BLOCK, s, (int16_t *)(void *)sum.a + 2 * b);
+    }
+    pair_free(&code);
+    pair_free(&scale);
+    pair_free(&sum);
+}
+
+static void quantize(void)
+{
+    uint64_t seed = 11;
+    for (int how = 0; how < FLOATS_KINDS; how++)
+        for (int blocks = 1; blocks <= 128; blocks += blocks < 8 ? 1 : 24) {
+            float *x = make_floats(how, &seed, blocks * BLOCK);
+            quantize_one(x, blocks * BLOCK);
+            free(x);
+        }
+}
+
+/* With a largest value of 127 the scale is 1, and halves lie between two codes. */
+static void quantize_ties(void)
+{
+    float x[BLOCK * 8];
+    for (int i = 0; i < BLOCK * 8; i++) x[i] = i % BLOCK ? (float)(i - BLOCK * 4) * 0.5f : 127;
+    quantize_one(x, BLOCK * 8);
+}
+
+/* --- rows -------------------------------------------------------------------------------------------------- */
+
+/* 1 to 40 and a few larger: every remainder of every vector width. */
+#define EACH_SIZE(n) for (int n = 1; n <= 4096; n = n < 40 ? n + 1 : n * 5 / 2 + 1)
+
+static void rmsnorm_one(enum floats how, uint64_t *seed, int n)
+{
+    float *x = make_floats(how, seed, n), *w = make_floats(FLOATS_UNIT, seed, n);
+    struct pair y = pair_new((size_t)n * 4, NULL), own = pair_new((size_t)n * 4, x);
+    kernels_scalar.rmsnorm((float *)(void *)y.a, x, w, n, 1e-6f);
+    simd.rmsnorm((float *)(void *)y.b, x, w, n, 1e-6f);
+    check_floats("rmsnorm", &y);
+    kernels_scalar.rmsnorm((float *)(void *)own.a, (float *)(void *)own.a, w, n, 1e-6f);
+    simd.rmsnorm((float *)(void *)own.b, (float *)(void *)own.b, w, n, 1e-6f);
+    check_floats("rmsnorm in place", &own);
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
+    for (int i = 0; how == FLOATS_UNIT && i < n; i++) {
+        double exact = (double)x[i] / sqrt(sum / n + 1e-6) * (double)w[i];
+        CHECK(fabs((double)((float *)(void *)y.a)[i] - exact) <= 1e-6 * fabs(exact));
+    }
+    pair_free(&y);
+    pair_free(&own);
+    free(x);
+    free(w);
+}
+
+static void rmsnorm(void)
+{
+    uint64_t seed = 13;
+    for (int how = 0; how < FLOATS_KINDS; how++) EACH_SIZE(n) rmsnorm_one(how, &seed, n);
+}
+
+static void rope_one(enum floats how, uint64_t *seed, int half)
+{
+    float *x = make_floats(how, seed, 2 * half), *cosine = make_floats(FLOATS_UNIT, seed, half), *sine = make_floats(FLOATS_UNIT, seed, half);
+    struct pair y = pair_new((size_t)half * 8, x);
+    kernels_scalar.rope((float *)(void *)y.a, cosine, sine, half);
+    simd.rope((float *)(void *)y.b, cosine, sine, half);
+    check_floats("rope", &y);
+    for (int i = 0; finite_kind(how) && how != FLOATS_HUGE && i < half; i++) {
+        const float *out = (const float *)(void *)y.a;
+        double a = x[i], b = x[i + half], c = cosine[i], s = sine[i], room = 2e-7 * (fabs(a) + fabs(b)) + 1e-44;
+        CHECK(fabs(out[i] - (a * c - b * s)) <= room && fabs(out[i + half] - (b * c + a * s)) <= room);
+    }
+    pair_free(&y);
+    free(x);
+    free(cosine);
+    free(sine);
+}
+
+static void rope(void)
+{
+    uint64_t seed = 17;
+    for (int how = 0; how < FLOATS_KINDS; how++)
+        for (int half = 1; half <= 67; half++) rope_one(how, &seed, half);
+}
+
+/* Around both ends of exp, and anything. */
+static float gate_value(enum floats how, uint64_t *seed, int i)
+{
+    return i % 3 ? make_float(how, seed, i) : random_unit(seed) * 100;
+}
+
+static void elementwise_one(enum floats how, uint64_t *seed, int n)
+{
+    float *x = make_floats(how, seed, n), *y = make_floats((enum floats)random_below(seed, FLOATS_KINDS), seed, n);
+    struct pair sum = pair_new((size_t)n * 4, x);
+    kernels_scalar.add((float *)(void *)sum.a, y, n);
+    simd.add((float *)(void *)sum.b, y, n);
+    check_floats("add", &sum);
+    for (int i = 0; i < n; i++) CHECK(same_float(((float *)(void *)sum.a)[i], x[i] + y[i]));
+    for (int i = 0; i < n; i++) x[i] = gate_value(how, seed, i);
+    struct pair gate = pair_new((size_t)n * 4, x);
+    kernels_scalar.swiglu((float *)(void *)gate.a, y, n);
+    simd.swiglu((float *)(void *)gate.b, y, n);
+    check_floats("swiglu", &gate);
+    for (int i = 0; i < n; i++) CHECK(same_float(((float *)(void *)gate.a)[i], num_silu(x[i]) * y[i]));
+    pair_free(&sum);
+    pair_free(&gate);
+    free(x);
+    free(y);
+}
+
+static void elementwise(void)
+{
+    uint64_t seed = 19;
+    for (int how = 0; how < FLOATS_KINDS; how++) EACH_SIZE(n) elementwise_one(how, &seed, n);
+    for (int i = 0; i < 1000; i++) elementwise_one(FLOATS_BITS, &seed, 64);
+}
+
+/* --- half floats ------------------------------------------------------------------------------------------- */
+
+static void widen_one(const uint16_t *in, int n)
+{
+    struct pair out = pair_new((size_t)n * 4, NULL);
+    kernels_scalar.widen((float *)(void *)out.a, in, n);
+    simd.widen((float *)(void *)out.b, in, n);
+    check_floats("widen", &out);
+    for (int i = 0; i < n; i++) {
+        uint8_t bytes[2] = {(uint8_t)in[i], (uint8_t)(in[i] >> 8)};
+        CHECK(same_float(((float *)(void *)out.a)[i], (float)ref_half(bytes, 5)));
+    }
+    pair_free(&out);
+}
+
+static void widen(void)
+{
+    uint16_t *all = malloc(65536 * sizeof *all);
+    for (int i = 0; i < 65536; i++) all[i] = (uint16_t)i;
+    widen_one(all, 65536);
+    for (int n = 1; n <= 40; n++) widen_one(all + 65536 - n, n);
+    free(all);
+}
+
+static void narrow_one(const float *in, int n)
+{
+    struct pair out = pair_new((size_t)n * 2, NULL);
+    kernels_scalar.narrow((uint16_t *)(void *)out.a, in, n);
+    simd.narrow((uint16_t *)(void *)out.b, in, n);
+    check_bytes(&out);
+    pair_free(&out);
+}
+
+/* Every half, the floats around it and the middle to the next one; then anything. */
+static void narrow(void)
+{
+    enum { NEAR = 5 };
+    float *x = malloc(65536 * NEAR * sizeof *x);
+    uint64_t seed = 23;
+    for (uint32_t h = 0; h < 65536; h++) {
+        uint32_t bits = bits_from_f32(f32_from_f16((uint16_t)h)), middle = (h & 0x7C00 ? 0x1000 : 0) + bits;
+        const uint32_t around[NEAR] = {bits - 1, bits, bits + 1, middle, middle + 1};
+        for (int i = 0; i < NEAR; i++) x[h * NEAR + (uint32_t)i] = f32_from_bits(around[i]);
+    }
+    narrow_one(x, 65536 * NEAR);
+    for (int i = 0; i < 65536 * NEAR; i++) x[i] = f32_from_bits((uint32_t)(random_next(&seed) >> 32));
+    narrow_one(x, 65536 * NEAR);
+    for (int n = 1; n <= 40; n++) narrow_one(x + n, n);
+    free(x);
+}
+
+/* --- attention ----------------------------------------------------------------------------------------------- */
+
+enum { HEAD_MAX = 128 };
+
+struct state {
+    float max, sum, acc[HEAD_MAX];
+};
+
+static void attend_blocks(const struct kernels *k, struct state *s, const float *q, const float *kv, int n, int blocks, int dim)
+{
+    struct softmax run = {s->max, s->sum, s->acc};
+    for (int b = 0; b < blocks; b++) k->attend(&run, q, kv + 2 * b * n * dim, kv + (2 * b + 1) * n * dim, n, dim, 1.0f / sqrtf((float)dim));
+    s->max = run.max;
+    s->sum = run.sum;
+}
+
+/* softmax(q k) v in double, over all positions at once. */
+static void check_attention(const struct state *s, const float *q, const float *kv, int n, int blocks, int dim)
+{
+    double weights = 0, out[HEAD_MAX] = {0};
+    for (int i = 0; i < n * blocks; i++) {
+        const float *k = kv + (2 * (i / n) * n + i % n) * dim, *v = k + n * dim;
+        double score = 0;
+        for (int d = 0; d < dim; d++) score += (double)q[d] * (double)k[d];
+        double p = exp(score / sqrt(dim));
+        weights += p;
+        for (int d = 0; d < dim; d++) out[d] += p * (double)v[d];
+    }
+    for (int d = 0; d < dim; d++) CHECK(fabs((double)(s->acc[d] / s->sum) - out[d] / weights) <= 2e-6);
+}
+
+static void attend_one(enum floats how, uint64_t *seed, int n, int dim)
+{
+    enum { BLOCKS = 3 };
+    float *q = make_floats(how == FLOATS_NAN || how == FLOATS_INFINITE ? FLOATS_UNIT : how, seed, dim), *kv = make_floats(how, seed, 2 * BLOCKS * n * dim);
+    struct state start = {.max = -INFINITY};
+    struct pair s = pair_new(sizeof start, &start);
+    attend_blocks(&kernels_scalar, (struct state *)(void *)s.a, q, kv, n, BLOCKS, dim);
+    attend_blocks(&simd, (struct state *)(void *)s.b, q, kv, n, BLOCKS, dim);
+    check_floats("attend", &s);
+    if (how == FLOATS_UNIT) check_attention((struct state *)(void *)s.a, q, kv, n, BLOCKS, dim);
+    pair_free(&s);
+    free(q);
+    free(kv);
+}
+
+static void attend(void)
+{
+    static const int dims[] = {2, 14, 16, 20, 32, 64, 80, 128};
+    uint64_t seed = 29;
+    for (int how = 0; how < FLOATS_KINDS; how++)
+        for (int n = 1; n <= 32; n++)
+            for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) attend_one(how, &seed, n, dims[i]);
+}
+
+/* --- the tables ------------------------------------------------------------------------------------------------ */
+
+static void tables_complete(void)
+{
+    const struct kernels *tables[] = {&kernels_scalar, &simd};
+    CHECK(!strcmp(kernels_scalar.name, "scalar") && !strcmp(simd.name, "simd"));
+    for (int i = 0; i < 2; i++) {
+        const struct kernels *k = tables[i];
+        for (int layout = LAYOUT_NONE + 1; layout < LAYOUT_COUNT; layout++) CHECK(k->gemm[layout] != NULL);
+        CHECK(k->gemm_q8_wide && k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->widen && k->narrow && k->attend);
+    }
+}
+
+/* --- speed ----------------------------------------------------------------------------------------------------- */
+
+/* 10^9 products a second, one thread, panels of 4,096 columns from the cache. */
+static double speed(gemm_fn *product, const uint8_t *panel, const struct act *a)
+{
+    float out[TILE * PANEL_ROWS];
+    double begin = clock_ms(CLOCK_MONOTONIC), ms;
+    int rounds = 0;
+    do {
+        for (int i = 0; i < 16; i++, rounds++) product(panel, a, 0, TILE, out);
+    } while ((ms = clock_ms(CLOCK_MONOTONIC) - begin) < 200);
+    return (double)rounds * TILE * PANEL_ROWS * a->cols / ms / 1e6;
+}
+
+static void bench(void)
+{
+    uint64_t seed = 31;
+    struct act a = act_new(FLOATS_UNIT, &seed, 4096);
+    printf("%-8s %10s %10s   GMAC/s\n", "type", kernels_scalar.name, simd.name);
+    for (int i = 0; i < REF_TYPES; i++) {
+        const struct ref_type *t = &ref_types[i];
+        const struct dtype *type = dtype_by_gguf(t->gguf_id);
+        uint8_t *rows = make_rows(t, BLOCKS_RANDOM, &seed, PANEL_ROWS, a.cols), *panel = malloc(panel_bytes(type->layout, a.cols));
+        pack_panel(type, rows, ref_row_bytes(t, a.cols), PANEL_ROWS, a.cols, panel);
+        printf("%-8s %10.2f %10.2f\n", t->name, speed(kernels_scalar.gemm[type->layout], panel, &a), speed(simd.gemm[type->layout], panel, &a));
+        free(rows);
+        free(panel);
+    }
+    act_free(&a);
+}
+
+static const struct check tests[] = {
+    {"tables_complete", tables_complete}, {"gemm", gemm}, {"gemm_wide", gemm_wide}, {"largest_sums", largest_sums}, {"quantize", quantize},
+    {"quantize_ties", quantize_ties}, {"rmsnorm", rmsnorm}, {"rope", rope}, {"elementwise", elementwise}, {"widen", widen},
+    {"narrow", narrow}, {"attend", attend},
+};
+
+int main(int argc, char **argv)
+{
+    simd = kernels_simd();
+    if (argc > 1 && !strcmp(argv[1], "--bench")) return bench(), 0;
+    return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Packing loses nothing: every panel row decodes to the values that a second decoder reads in the file's own blocks, to the bit.
+ */
+#include "blocks.h"
+#include "pack.h"
+
+enum { GUARD = 64, GUARD_BYTE = 0xA5 };
+
+static uint32_t bits_of(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+static bool same(float a, float b) { return (a != a && b != b) || bits_of(a) == bits_of(b); }
+
+static const struct dtype *type_of(const struct ref_type *t)
+{
+    const struct dtype *type = dtype_by_gguf(t->gguf_id);
+    CHECK(type != NULL);
+    return type;
+}
+
+static bool has_minus_128(const struct ref_type *t, const uint8_t *rows, size_t bytes)
+{
+    if (t->gguf_id != 8) return false;
+    for (size_t at = 0; at < bytes; at++)
+        if (at % 34 >= 2 && rows[at] == 0x80) return true;
+    return false;
+}
+
+/* Row r of a panel against the file's row (NULL: a row past the end, all zero). */
+static void compare_row(const struct ref_type *t, const uint8_t *panel, int r, int cols, const uint8_t *row)
+{
+    float *out = malloc(2 * (size_t)cols * sizeof *out), *expected = out + cols;
+    CHECK(out != NULL);
+    unpack_panel_row(type_of(t)->layout, panel, r, cols, out);
+    if (row) ref_row(t, row, cols, expected);
+    for (int c = 0; c < cols; c++) {
+        bool right = row ? same(out[c], expected[c]) : out[c] == 0;
+        if (!right) printf("# %s row %d column %d is %.9g, expected %.9g\n", t->name, r, c, (double)out[c], row ? (double)expected[c] : 0.0);
+        CHECK(right);
+    }
+    free(out);
+}
+
+static void pack_and_compare(const struct ref_type *t, enum hostility how, uint64_t *seed, int n_rows, int cols)
+{
+    const struct dtype *type = type_of(t);
+    size_t row_bytes = ref_row_bytes(t, cols), size = panel_bytes(type->layout, cols);
+    uint8_t *rows = make_rows(t, how, seed, n_rows, cols), *memory = malloc(size + 2 * GUARD), *panel = memory + GUARD;
+    CHECK(memory != NULL);
+    memset(memory, GUARD_BYTE, size + 2 * GUARD);
+    CHECK_EQ(pack_panel(type, rows, row_bytes, n_rows, cols, panel), has_minus_128(t, rows, row_bytes * (size_t)n_rows));
+    for (int i = 0; i < GUARD; i++) CHECK(memory[i] == GUARD_BYTE && panel[size + (size_t)i] == GUARD_BYTE);
+    for (int r = 0; r < PANEL_ROWS; r++) compare_row(t, panel, r, cols, r < n_rows ? rows + (size_t)r * row_bytes : NULL);
+    free(rows);
+    free(memory);
+}
+
+/* --- tests --------------------------------------------------------------------------------------------- */
+
+static void types_agree(void)
+{
+    for (int i = 0; i < REF_TYPES; i++) {
+        const struct dtype *type = type_of(&ref_types[i]);
+        CHECK(!strcmp(type->name, ref_types[i].name));
+        CHECK_EQ(type->block, ref_types[i].columns);
+        CHECK_EQ(type->bytes, ref_types[i].bytes);
+        CHECK(type->layout != LAYOUT_NONE);
+    }
+    CHECK(dtype_by_gguf(4) == NULL && dtype_by_gguf(31) == NULL && dtype_by_gguf(255) == NULL);
+}
+
+static void panels_hold_the_file(void)
+{
+    uint64_t seed = 1;
+    for (int i = 0; i < REF_TYPES; i++) {
+        const struct ref_type *t = &ref_types[i];
+        for (int how = 0; how < BLOCKS_KINDS; how++)
+            for (int n_rows = 1; n_rows <= PANEL_ROWS; n_rows++)
+                for (int blocks = 1; blocks <= 5; blocks++) pack_and_compare(t, how, &seed, n_rows, blocks * t->columns);
+    }
+}
+
+static void long_rows(void)
+{
+    uint64_t seed = 2;
+    for (int i = 0; i < REF_TYPES; i++)
+        for (int how = 0; how < BLOCKS_KINDS; how++) pack_and_compare(&ref_types[i], how, &seed, PANEL_ROWS, 4096);
+}
+
+/* Each code at each place once with every other byte clear: no bit may come from anywhere else. */
+static void single_bits(void)
+{
+    for (int i = 0; i < REF_TYPES; i++) {
+        const struct ref_type *t = &ref_types[i];
+        const struct dtype *type = type_of(t);
+        size_t size = panel_bytes(type->layout, t->columns);
+        uint8_t *panel = malloc(size), *rows = calloc(PANEL_ROWS, (size_t)t->bytes);
+        CHECK(panel && rows);
+        for (int bit = 0; bit < PANEL_ROWS * t->bytes * 8; bit++) {
+            memset(rows, 0, (size_t)(PANEL_ROWS * t->bytes));
+            for (int r = 0; t->read && r < PANEL_ROWS; r++)
+                for (int h = 0; h < 2; h++) put_half(rows + r * t->bytes + t->halves[h], 0x3C00);
+            rows[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            pack_panel(type, rows, (size_t)t->bytes, PANEL_ROWS, t->columns, panel);
+            compare_row(t, panel, bit / 8 / t->bytes, t->columns, rows + bit / 8 / t->bytes * t->bytes);
+        }
+        free(rows);
+        free(panel);
+    }
+}
+
+/* The types that people download may grow by 7 % at most. */
+static void growth(void)
+{
+    for (int i = 0; i < REF_TYPES; i++)
+        for (int cols = 256; cols <= 4096; cols += 256) {
+            double file = PANEL_ROWS * (double)ref_row_bytes(&ref_types[i], cols);
+            CHECK((double)panel_bytes(type_of(&ref_types[i])->layout, cols) <= 1.07 * file);
+        }
+}
+
+static const struct check tests[] = {
+    {"types_agree", types_agree}, {"panels_hold_the_file", panels_hold_the_file}, {"long_rows", long_rows},
+    {"single_bits", single_bits}, {"growth", growth},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The thread pool: each thread once per job, nothing of a job left when pool_run returns, thousands of jobs of no length, and
+ * pools that come and go. Meant for ThreadSanitizer too, so what jobs share is plain memory: the pool alone must order it.
+ */
+#include "check.h"
+#include "pool.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { JOBS = 10000, MOST = 8 };
+
+static struct mem mem;
+
+static struct pool *new_pool(int threads)
+{
+    struct pool *p = pool_new(&mem, threads);
+    CHECK(p != NULL);
+    CHECK_EQ(pool_threads(p), threads);
+    return p;
+}
+
+/* --- each thread once ------------------------------------------------------------------------------------ */
+
+struct tally {
+    int job, n_threads;
+    struct {
+        int calls, last_job, n_threads;
+    } of[MOST];
+};
+
+static void count(void *arg, int thread, int n_threads)
+{
+    struct tally *t = arg;
+    t->of[thread].calls++;
+    t->of[thread].last_job = t->job; /* written by the caller just before */
+    t->of[thread].n_threads = n_threads;
+}
+
+static void once_each(void)
+{
+    for (int threads = 1; threads <= MOST; threads++) {
+        struct pool *p = new_pool(threads);
+        struct tally t = {0};
+        for (t.job = 1; t.job <= JOBS; t.job++) {
+            pool_run(p, count, &t);
+            for (int i = 0; i < MOST; i++) {
+                CHECK_EQ(t.of[i].calls, i < threads ? t.job : 0);
+                CHECK_EQ(t.of[i].last_job, i < threads ? t.job : 0);
+            }
+        }
+        CHECK_EQ(t.of[threads - 1].n_threads, threads);
+        pool_free(p);
+        CHECK_EQ(mem.used, 0);
+    }
+}
+
+/* --- results of one job are the input of the next --------------------------------------------------------- */
+
+enum { CELLS = 1000 };
+
+struct field {
+    uint32_t a[CELLS], b[CELLS];
+};
+
+/* b[i] from a's neighbours, which other threads wrote in the job before. */
+static void spread(void *arg, int thread, int n_threads)
+{
+    struct field *f = arg;
+    int begin, end;
+    pool_share(CELLS, thread, n_threads, &begin, &end);
+    for (int i = begin; i < end; i++) f->b[i] = f->a[(i + CELLS - 1) % CELLS] * 3 + f->a[(i + 1) % CELLS] + 1;
+}
+
+static void gather(void *arg, int thread, int n_threads)
+{
+    struct field *f = arg;
+    int begin, end;
+    pool_share(CELLS, thread, n_threads, &begin, &end);
+    for (int i = begin; i < end; i++) f->a[i] = f->b[CELLS - 1 - i] ^ f->b[i];
+}
+
+static void results_follow(void)
+{
+    static struct field one, many;
+    struct pool *alone = new_pool(1);
+    memset(&one, 0, sizeof one);
+    for (int i = 0; i < 500; i++) pool_run(alone, i % 2 ? gather : spread, &one);
+    pool_free(alone);
+    for (int threads = 2; threads <= MOST; threads++) {
+        struct pool *p = new_pool(threads);
+        memset(&many, 0, sizeof many);
+        for (int i = 0; i < 500; i++) pool_run(p, i % 2 ? gather : spread, &many);
+        pool_free(p);
+        CHECK_EQ(memcmp(&one, &many, sizeof one), 0);
+    }
+}
+
+/* --- waiting ------------------------------------------------------------------------------------------------ */
+
+static void pause_us(long microseconds) { nanosleep(&(struct timespec){0, microseconds * 1000}, NULL); }
+
+/* A worker, or the caller, that comes long after the others have gone to sleep. */
+static void late(void *arg, int thread, int n_threads)
+{
+    struct tally *t = arg;
+    if (t->job % n_threads == thread) pause_us(2000);
+    count(arg, thread, n_threads);
+}
+
+static void sleepers_wake(void)
+{
+    struct pool *p = new_pool(3);
+    struct tally t = {0};
+    for (t.job = 1; t.job <= 60; t.job++) {
+        if (t.job % 4 == 0) pause_us(2000); /* all workers sleep between jobs, too */
+        pool_run(p, late, &t);
+        for (int i = 0; i < 3; i++) CHECK_EQ(t.of[i].last_job, t.job);
+    }
+    pool_free(p);
+}
+
+/* Freed at once, after a while, after a job: no worker may be lost or left. */
+static void come_and_go(void)
+{
+    for (int i = 0; i < 300; i++) {
+        struct pool *p = new_pool(1 + i % MOST);
+        struct tally t = {.job = 1};
+        if (i % 3 == 1) pause_us(300);
+        if (i % 3 == 2) pool_run(p, count, &t);
+        pool_free(p);
+        CHECK_EQ(mem.used, 0);
+    }
+}
+
+/* --- the rest ------------------------------------------------------------------------------------------------ */
+
+static void shares(void)
+{
+    for (int total = 0; total < 200; total++)
+        for (int n = 1; n <= 17; n++) {
+            int next = 0, begin, end;
+            for (int t = 0; t < n; t++, next = end) {
+                pool_share(total, t, n, &begin, &end);
+                CHECK_EQ(begin, next);
+                CHECK(end - begin == total / n || end - begin == total / n + 1);
+            }
+            CHECK_EQ(next, total);
+        }
+    int begin, end;
+    pool_share(INT32_MAX, POOL_MAX_THREADS - 1, POOL_MAX_THREADS, &begin, &end);
+    CHECK_EQ(end, INT32_MAX);
+}
+
+static void odd_numbers(void)
+{
+    const int asked[] = {-5, 0, 1, 1000}, given[] = {1, 1, 1, POOL_MAX_THREADS};
+    for (int i = 0; i < 4; i++) {
+        struct pool *p = pool_new(&mem, asked[i]);
+        CHECK(p != NULL);
+        CHECK_EQ(pool_threads(p), given[i]);
+        pool_free(p);
+    }
+    pool_free(NULL);
+    struct mem none = {.fail_at = 1};
+    CHECK(pool_new(&none, 4) == NULL);
+}
+
+static const struct check tests[] = {
+    {"once_each", once_each},     {"results_follow", results_follow}, {"sleepers_wake", sleepers_wake},
+    {"come_and_go", come_and_go}, {"shares", shares},                 {"odd_numbers", odd_numbers},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
