@@ -468,7 +468,9 @@ int main(int argc, char **argv)
         const char *name;
         command_fn *run;
     } commands[] = {{"chat", run_chat}, {"run", run_run}, {"tokenize", run_tokenize}, {"logits", run_logits}, {"bench", run_bench}, {"info", run_info}};
-    struct args a = {.max_tokens = 256, .bench_prompt = 128, .bench_generate = 32, .feed = 1 << 20};
+    /* Sampling defaults of the model card without thinking, as in the npm command line. */
+    struct args a = {.max_tokens = 256, .bench_prompt = 128, .bench_generate = 32, .feed = 1 << 20,
+                     .sampling = {.temperature = 0.7f, .top_p = 0.8f, .top_k = 20, .seed = (uint64_t)(now_ms() * 1e3)}};
     if (!read_args(argc, argv, &a)) return complain("use/param", usage);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(commands[i].name, a.command) != 0) continue;

@@ -74,7 +74,7 @@ async function locate(root, urlPath) {
 }
 
 /** `Range` header -> {start, end} inclusive, null for "send everything", false for "cannot be satisfied" (RFC 9110, 14). */
-export function parseRange(header, size) {
+function parseRange(header, size) {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '');
   if (!match || (!match[1] && !match[2])) return null;
   const start = match[1] ? Number(match[1]) : Math.max(0, size - Number(match[2]));

@@ -37,7 +37,7 @@ async function copyEngine(dist, out) {
 
 async function listFiles(folder) {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
+  return entries.filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath ?? entry.path, entry.name))).sort();
 }
 
 /** @returns {Promise<{version: string, files: string[]}>} what the service worker keeps */
@@ -61,6 +61,8 @@ export async function buildSite({
   await bundle(web, dist, out);
   for (const name of STATIC) await cp(join(web, name), join(out, name), { recursive: true });
   await copyEngine(dist, out);
+  // Its licence asks to stand beside every copy; the bundle holds one.
+  await cp(join(project, 'node_modules/marked/LICENSE'), join(out, 'marked.LICENSE'));
   const { version, files } = await fingerprint(out);
   const define = { SHELL_VERSION: JSON.stringify(version), SHELL_FILES: JSON.stringify(files) };
   await build({ ...shared, entryPoints: [join(web, 'sw.js')], outdir: out, format: 'iife', define });

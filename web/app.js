@@ -7,6 +7,7 @@ import { Chat } from './chat.js';
 import { Composer } from './composer.js';
 import { acceptDrops } from './drop.js';
 import { byId, button, element } from './dom.js';
+import { codeOf, isAbort } from './failure.js';
 import { oneLine } from './format.js';
 import { startOffline } from './offline.js';
 import { Readout } from './readout.js';
@@ -126,7 +127,7 @@ class App {
     } catch (error) {
       if (this.#session.isLoading) return;
       this.#tray.remove('load');
-      if (error.name !== 'AbortError') this.#tray.error('load', error, [button('Try again', () => this.#load(choice))]);
+      if (!isAbort(error)) this.#tray.error('load', error, [button('Try again', () => this.#load(choice))]);
     }
   }
 
@@ -162,8 +163,8 @@ class App {
 
   /** After the engine itself has failed only a fresh one helps; after a message that is too long, another one. */
   #remedy(error) {
-    if (error.code === 'use/context') return { label: 'Edit the message', run: () => this.#chat.edit() };
-    if (!error.code?.startsWith('engine/')) return null;
+    if (codeOf(error) === 'use/context') return { label: 'Edit the message', run: () => this.#chat.edit() };
+    if (!codeOf(error).startsWith('engine/')) return null;
     const choice = this.#session.choice;
     this.#session.release().then(() => this.#modelChanged());
     const run = async () => {

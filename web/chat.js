@@ -3,6 +3,7 @@
 // turn hands it the whole conversation (turns.js); it finds the known beginning itself.
 import { QuernError } from 'quern';
 import { announce, byId } from './dom.js';
+import { codeOf, isAbort } from './failure.js';
 import { count } from './format.js';
 import { AssistantMessage, userMessage } from './message.js';
 import { readChat } from './store.js';
@@ -135,7 +136,7 @@ export class Chat {
     try {
       this.#conclude(view, await Promise.race([this.#generate(run, view), run.lost]));
     } catch (error) {
-      if (error.name === 'AbortError') this.#conclude(view, { finishReason: 'aborted' });
+      if (isAbort(error)) this.#conclude(view, { finishReason: 'aborted' });
       else this.#fail(view, error);
     } finally {
       this.#run = null;
@@ -152,7 +153,7 @@ export class Chat {
       try {
         return await this.#stream(model, run, view);
       } catch (error) {
-        if (error.code !== 'use/context' || !this.#turns.leaveOut()) throw error;
+        if (codeOf(error) !== 'use/context' || !this.#turns.leaveOut()) throw error;
       }
     }
   }

@@ -24,7 +24,7 @@ export function element(tag, attributes = {}, ...children) {
 const SVG = 'http://www.w3.org/2000/svg';
 
 /** One picture of the sprite in index.html. */
-export function icon(name, className = 'icon small') {
+function icon(name, className = 'icon small') {
   const svg = document.createElementNS(SVG, 'svg');
   svg.setAttribute('class', className);
   svg.setAttribute('aria-hidden', 'true');

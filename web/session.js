@@ -3,6 +3,7 @@
 // or cancelled load leaves the chat as it was; where memory does not hold both, the old one goes first and the
 // load is tried once more.
 import { load } from 'quern';
+import { codeOf } from './failure.js';
 
 /** @typedef {{source: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice */
 
@@ -84,14 +85,19 @@ export class Session {
       onProgress: (progress) => { if (!abort.signal.aborted) this.#events.onProgress(choice, progress); },
     };
     const model = await load(choice.source, request).catch(async (error) => {
-      if (!this.#model || !error.code?.startsWith('mem/')) throw error;
-      await this.#events.beforeSwap();
-      await this.release();
+      if (!this.#model || !codeOf(error).startsWith('mem/')) throw error;
+      await this.#retire();
       return load(choice.source, request);
     });
-    await this.#events.beforeSwap();
-    await this.release();
+    await this.#retire();
     this.#model = model;
     this.#choice = choice;
+  }
+
+  /** Ends the old model, if there is one; a reply that waits for the new one goes on waiting. */
+  async #retire() {
+    if (!this.#model) return;
+    await this.#events.beforeSwap();
+    await this.release();
   }
 }

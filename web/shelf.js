@@ -19,7 +19,7 @@ export const KNOWN = [
 ];
 
 /** The last part of an address, to call the model by. */
-export function labelOf(url) {
+function labelOf(url) {
   const name = new URL(url).pathname.split('/').pop();
   let readable = name;
   try {

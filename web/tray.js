@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The cards above the message field (notices, errors, progress of a load) and the error cards inside the log.
 // One card per subject: showing the same subject again replaces the card.
-import { QuernError } from 'quern';
 import { byId, button, element, fromTemplate, iconButton } from './dom.js';
+import { explain } from './failure.js';
 import { bytes, oneLine } from './format.js';
 
-/** What a failure says to a person: the library's own sentence, hint and code, or a plain one. */
-function explain(error) {
-  const known = error instanceof QuernError;
-  const message = oneLine(error?.message ?? error, 500) || 'Something went wrong.';
-  return { message, hint: known ? oneLine(error.hint, 500) : '', code: known ? oneLine(error.code, 40) : oneLine(error?.name, 40) };
-}
+/** A load shorter than this shows no progress: a card that only flashes would make the page jump. */
+const PATIENCE_MS = 300;
 
 function card(kind, picture, message, hint, actions) {
   const node = fromTemplate('t-card');
@@ -28,7 +24,7 @@ export function errorCard(error, actions = []) {
   const { message, hint, code } = explain(error);
   const node = card('error', 'alert', message, hint, actions);
   node.setAttribute('role', 'alert');
-  node.querySelector('.card-hint').append(hint ? ' ' : '', element('code', {}, code));
+  if (code) node.querySelector('.card-hint').append(hint ? ' ' : '', element('code', {}, code));
   node.dataset.code = code;
   return node;
 }
@@ -63,6 +59,9 @@ export class Tray {
     const cancel = button('Cancel', onCancel, 'button');
     cancel.dataset.testid = 'cancel-load';
     node.querySelector('.card-actions').append(cancel);
+    amount.textContent = 'Starting…';
+    node.hidden = true;
+    setTimeout(() => { node.hidden = false; }, PATIENCE_MS);
     this.#put(subject, node);
     return ({ phase, loaded, total, cached }) => {
       if (total > 0) bar.value = Math.min(1, loaded / total);
