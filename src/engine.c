@@ -283,6 +283,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
     size_t used = 0;
     if (e->state == STATE_FAILED) return e->error.code;
     if (e->state == STATE_READY) return fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
+    if (n == 0) return OK;
     if (e->state == STATE_HEADER) {
         int status = ck_header(&e->ck, data, n, &used, &e->error);
         if (status == NEED_MORE) return OK;
