@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// Nothing here is about quern itself. The headers let a page use threads; publicDir only brings the demo model.
+const headers = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
+
+export default {
+  base: './',
+  publicDir: '../../web/models',
+  server: { headers },
+  preview: { headers },
+};

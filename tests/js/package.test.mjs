@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// The package as others get it: exactly the files it should have, clean by publint's rules, importable by its name in
+// Node, free of Node's modules where a bundler for browsers looks, and small.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+import { publint } from 'publint';
+import { installInto, packList, removeFolder, temporaryFolder } from './pack.mjs';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const DEMO = join(PROJECT, 'web/models/demo-q8_0.gguf');
+
+/** What is published. A file more or less is a decision, and this list is where it is written down. */
+const FILES = [
+  'LICENSE', 'README.md', 'dist/cli.js', 'dist/index.d.ts', 'dist/index.js', 'dist/node.js', 'dist/node/quern-simd.mjs',
+  'dist/quern-relaxed.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm', 'dist/template.LICENSE', 'dist/template.js',
+  'dist/template.node.js', 'dist/worker.js', 'dist/worker.node.js', 'package.json',
+];
+
+/** What a page downloads: the entry, both workers, the glue, and the one engine that fits its browser. */
+const PAGE = ['index.js', 'worker.js', 'template.js', 'quern-simd.mjs', 'quern-relaxed.wasm'];
+
+/** Bytes, compressed by gzip as servers do. */
+const MAX_PAGE = 200_000;
+
+const folder = temporaryFolder();
+let installed;
+before(() => { installed = installInto(folder); });
+after(() => removeFolder(folder));
+
+/** Runs a module in a project that has the package installed. */
+const runInProject = (code) => {
+  writeFileSync(join(folder, 'main.js'), code);
+  return execFileSync(process.execPath, ['main.js'], { cwd: folder, encoding: 'utf8' }).trim();
+};
+
+test('holds these files and no others', () => {
+  assert.deepEqual(packList().files.map(({ path }) => path).sort(), FILES);
+});
+
+test('is clean by publint', async () => {
+  const { messages } = await publint({ pkgDir: installed, pack: false, strict: true });
+  assert.deepEqual(messages, []);
+});
+
+test('needs no other package at run time', () => {
+  const { dependencies, peerDependencies, optionalDependencies, scripts } = JSON.parse(readFileSync(join(installed, 'package.json')));
+  assert.deepEqual([dependencies, peerDependencies, optionalDependencies], [undefined, undefined, undefined]);
+  for (const name of ['preinstall', 'install', 'postinstall']) assert.equal(scripts?.[name], undefined);
+});
+
+test('is imported by its name in Node, and chats', () => {
+  const text = runInProject(`
+    import { load, support, QuernError } from 'quern';
+    if (!support().ok || typeof QuernError !== 'function') throw new Error('incomplete');
+    const model = await load(${JSON.stringify(DEMO)});
+    const { text } = await model.chat('What is the capital of Kenya?', { temperature: 0 }).result;
+    await model.dispose();
+    console.log(text);
+  `);
+  assert.match(text, /Nairobi/);
+});
+
+test('brings a command line', () => {
+  const program = join(folder, 'node_modules/.bin/quern');
+  const info = JSON.parse(execFileSync(program, ['info', DEMO, '--json'], { cwd: folder, encoding: 'utf8' }));
+  assert.equal(info.architecture, 'qwen3');
+});
+
+test('what a browser loads has no bare specifier and no module of Node\'s', async () => {
+  const entryPoints = ['index.js', 'worker.js', 'template.js', 'quern-simd.mjs'].map((name) => join(installed, 'dist', name));
+  const options = { entryPoints, bundle: true, write: false, metafile: true, platform: 'browser', format: 'esm', outdir: folder, logLevel: 'silent' };
+  const { metafile } = await build({ ...options, external: ['node:*'] });
+  const imports = Object.entries(metafile.inputs).flatMap(([file, input]) => input.imports.map(({ path, external }) => ({ file, path, external })));
+  assert.deepEqual(imports.filter(({ path, external }) => external || !/\.m?js$/.test(path)), []);
+  for (const name of PAGE.filter((file) => /js$/.test(file))) {
+    const text = readFileSync(join(installed, 'dist', name), 'utf8');
+    assert.doesNotMatch(text, /["']node:|\brequire\(|\beval\(|new Function\b/, name);
+  }
+});
+
+test('a browser\'s entry can be imported where there is no browser', () => {
+  assert.equal(runInProject(`
+    const { support } = await import(${JSON.stringify(new URL(`file://${installed}/dist/index.js`).href)});
+    console.log(typeof support().ok);
+  `), 'boolean');
+});
+
+test('every address in package.json leads to a file', () => {
+  const { exports, bin, types } = JSON.parse(readFileSync(join(installed, 'package.json')));
+  const targets = [bin.quern, types, ...Object.values(exports).flatMap((target) => (typeof target === 'string' ? target : Object.values(target)))];
+  for (const target of targets) assert.ok(readFileSync(join(installed, target)).length > 0, target);
+});
+
+test('a page downloads less than 200 kB of it', (t) => {
+  const sizes = PAGE.map((name) => [name, gzipSync(readFileSync(join(installed, 'dist', name)), { level: 9 }).length]);
+  const total = sizes.reduce((sum, [, size]) => sum + size, 0);
+  t.diagnostic(`gzip: ${sizes.map(([name, size]) => `${name} ${size}`).join(', ')}; together ${total} bytes`);
+  assert.ok(total < MAX_PAGE, `${total} bytes`);
+});
+test('the types say what the module exports', () => {
+  const declared = [...readFileSync(join(PROJECT, 'dist/index.d.ts'), 'utf8').matchAll(/^export (?:declare )?(?:function|class|const) (\w+)/gm)].map(([, name]) => name);
+  const code = "console.log(JSON.stringify([Object.keys(await import('./dist/index.js')), Object.keys(await import('./dist/node.js'))]))";
+  const actual = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', code], { cwd: PROJECT, encoding: 'utf8' }));
+  for (const names of actual) assert.deepEqual(names.sort(), declared.sort());
+});

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// What every browser test needs: Debian's Chromium through playwright-core, a server over one folder, and visits to a
+// page that fail when anything went wrong on the side: an error in the console, an uncaught exception, a violation of
+// the content security policy or of Trusted Types, a request to a foreign origin.
+import assert from 'node:assert/strict';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { after, before } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+import { serve } from '../../tools/serve.mjs';
+
+export const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+export const SITE = join(PROJECT, 'build/site');
+
+/** Longest wait for anything on a page, in ms: generous, for machines that do much else besides. */
+const PATIENCE_MS = 30_000;
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'chrome'];
+const QUIET = [
+  '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+];
+
+function isProgram(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function findChromium() {
+  if (process.env.CHROMIUM) return process.env.CHROMIUM;
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const found = NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
+  if (!found) throw new Error(`no Chromium on PATH (${NAMES.join(', ')}); install one or set CHROMIUM to its path`);
+  return found;
+}
+
+export function launchChromium() {
+  const args = process.getuid?.() === 0 ? ['--no-sandbox', ...QUIET] : QUIET;
+  return chromium.launch({ executablePath: findChromium(), args });
+}
+
+/** Runs in the page before anything else: what the browser reports as an event only. */
+function recordViolations() {
+  globalThis.violations = [];
+  addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) => {
+    globalThis.violations.push(`${violatedDirective} ${blockedURI} ${sample}`.trim());
+  });
+}
+
+/** One page in a context of its own. */
+export class Visit {
+  context;
+  page;
+  /** Text of everything that page and workers wrote to the console. */
+  console = [];
+  #problems = [];
+  #own;
+  #expected;
+
+  /**
+   * @param {import('playwright-core').Browser} browser
+   * @param {string} url
+   * @param {object} options those of a context, and
+   *   origins: other origins that may be asked; expected: a pattern of problems that belong to the test;
+   *   init: a function for the page to run first, with initArgument
+   */
+  static async open(browser, url, { origins = [], expected = /^$/, init, initArgument, ...contextOptions } = {}) {
+    const visit = new Visit();
+    visit.#own = new Set([new URL(url).origin, ...origins]);
+    visit.#expected = expected;
+    visit.context = await browser.newContext(contextOptions);
+    visit.context.setDefaultTimeout(PATIENCE_MS);
+    await visit.context.addInitScript(recordViolations);
+    if (init) await visit.context.addInitScript(init, initArgument);
+    visit.page = await visit.context.newPage();
+    visit.#watch();
+    await visit.page.goto(url);
+    return visit;
+  }
+
+  #watch() {
+    this.page.on('console', (message) => {
+      this.console.push(message.text());
+      if (['error', 'warning', 'assert'].includes(message.type())) this.#problems.push(`console: ${message.text()} (${message.location().url})`);
+    });
+    this.page.on('pageerror', (error) => this.#problems.push(`uncaught: ${error.stack ?? error}`));
+    this.page.on('dialog', (dialog) => {
+      this.#problems.push(`dialog: ${dialog.message()}`);
+      dialog.dismiss();
+    });
+    // The context's event covers workers and the service worker too.
+    this.context.on('request', (request) => {
+      const { origin, protocol } = new URL(request.url());
+      if (/^(http|ws)s?:$/.test(protocol) && !this.#own.has(origin)) this.#problems.push(`foreign request: ${request.url()}`);
+    });
+  }
+
+  /** Closes the page, and fails when anything unexpected happened on it. */
+  async close() {
+    const violations = await this.page.evaluate(() => globalThis.violations);
+    await this.context.close();
+    const problems = [...this.#problems, ...violations.map((text) => `policy: ${text}`)];
+    assert.deepEqual(problems.filter((text) => !this.#expected.test(text)), []);
+  }
+}
+
+/**
+ * A server and a browser for the tests of one file.
+ * @param {object} [options] of `serve`
+ * @returns {{url: string, server: object, browser: object, open: (path?: string, options?: object) => Promise<Visit>}} filled in before the first test
+ */
+export function station(options = {}) {
+  const here = { open: (path = '', visit = {}) => Visit.open(here.browser, here.url + path, visit) };
+  before(async () => {
+    here.server = await serve({ root: SITE, ...options });
+    here.url = here.server.url;
+    here.browser = await launchChromium();
+  });
+  after(async () => {
+    await here.browser?.close();
+    await here.server?.close();
+  });
+  return here;
+}
+
+/** Whether something becomes true within the patience; polls in Node, so it works where a page's policy forbids polling there. */
+export async function eventually(check, what, patience = PATIENCE_MS) {
+  const end = Date.now() + patience;
+  while (!await check()) {
+    if (Date.now() > end) assert.fail(`not within ${patience / 1000} s: ${what}`);
+    await new Promise((done) => { setTimeout(done, 20); });
+  }
+}

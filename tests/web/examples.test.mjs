@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// Every example is run as its README says. The Vite project gets the packed package and Vite from the npm registry: without
+// the registry these tests fail, for an example nobody has built is not known to work.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { cpSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
+import { serve } from '../../tools/serve.mjs';
+import { npm, pack, removeFolder, temporaryFolder } from '../js/pack.mjs';
+import { PROJECT, Visit, eventually, station } from './browser.mjs';
+import { talkativeModel } from './chat-page.mjs';
+
+const here = station({ root: PROJECT, csp: false });
+
+/** The browser asks for an icon of its own accord; the smallest pages have none. */
+const NO_ICON = /favicon\.ico/;
+
+/** Runs a program. @returns {Promise<{status: number, out: string, error: string}>} */
+function run(args, input) {
+  const child = spawn(process.execPath, args, { cwd: PROJECT });
+  const result = { out: '', error: '' };
+  child.stdout.on('data', (data) => { result.out += data; });
+  child.stderr.on('data', (data) => { result.error += data; });
+  child.stdin.end(input);
+  return new Promise((done) => { child.on('close', (status) => done({ status, ...result })); });
+}
+
+/** A program that serves, until it says where. @returns {Promise<{url: string, stop: () => Promise<void>}>} */
+async function start(args, cwd) {
+  const child = spawn(process.execPath, args, { cwd });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => { text += data; });
+  const ended = new Promise((done) => { child.on('close', done); });
+  const address = () => /http:\/\/localhost:\d+\//.exec(stripVTControlCharacters(text))?.[0];
+  const stop = () => {
+    child.kill();
+    return ended;
+  };
+  try {
+    await eventually(() => address() || child.exitCode !== null, `an address from ${args.join(' ')}`);
+    assert.ok(address(), text);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url: address(), stop };
+}
+
+const textOf = (page, selector) => page.locator(selector).innerText();
+
+test('minimal.html answers, and answers again', async () => {
+  const visit = await here.open('examples/minimal.html', { expected: NO_ICON });
+  await visit.page.getByRole('button', { name: 'Send' }).click();
+  await eventually(async () => /[.!?]$/.test(await textOf(visit.page, '[role=log]')), 'a whole sentence');
+  const first = await textOf(visit.page, '[role=log]');
+  await visit.page.getByRole('textbox').fill('Hello!');
+  await visit.page.keyboard.press('Enter');
+  await eventually(async () => ![first, ''].includes(await textOf(visit.page, '[role=log]')), 'another reply');
+  await visit.close();
+});
+
+test('stop.html stops a reply', async () => {
+  const visit = await here.open('examples/stop.html?model=talkative.gguf', { expected: NO_ICON });
+  await visit.page.route('**/talkative.gguf', (route) => route.fulfill({ body: talkativeModel() }));
+  await visit.page.getByRole('button', { name: 'Write' }).click();
+  await eventually(async () => (await textOf(visit.page, '#out')).length > 20, 'text');
+  await visit.page.getByRole('button', { name: 'Stop' }).click();
+  await visit.page.getByText('stopped').waitFor();
+  assert.ok((await textOf(visit.page, '#out')).length > 20, 'what was written stays');
+  await visit.close();
+});
+
+test('stop.html stops a download, and can load after it', async () => {
+  const visit = await here.open('examples/stop.html?model=slow.gguf', { expected: NO_ICON });
+  const { page } = visit;
+  let asked = 0;
+  await page.route('**/slow.gguf', (route) => (asked++ ? route.fulfill({ body: talkativeModel() }) : undefined));
+  await page.getByRole('button', { name: 'Write' }).click();
+  await eventually(() => asked === 1, 'the request');
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('stopped').waitFor();
+  await page.getByRole('button', { name: 'Write' }).click();
+  await eventually(async () => (await textOf(page, '#out')).length > 20, 'text after a second try');
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('stopped').waitFor();
+  await visit.close();
+});
+
+test('node-chat.mjs holds a conversation', async () => {
+  const { status, out, error } = await run(['examples/node-chat.mjs'], 'Hello!\nWhat is quern?\n');
+  assert.equal(status, 0, error);
+  const known = [...out.matchAll(/\[(\d+) of \d+ tokens known/g)].map(([, count]) => Number(count));
+  assert.equal(known.length, 2, out);
+  assert.equal(known[0], 0);
+  assert.ok(known[1] > 0);
+});
+
+test('node-chat.mjs says what is wrong with a file', async () => {
+  const { status, error } = await run(['examples/node-chat.mjs', 'package.json'], '');
+  assert.equal(status, 1);
+  assert.match(error, /not a GGUF/);
+});
+
+test('serve.mjs serves the examples with the headers for threads', async () => {
+  const { url, stop } = await start(['examples/serve.mjs'], PROJECT);
+  try {
+    const response = await fetch(`${url}examples/minimal.html`);
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get('Cross-Origin-Opener-Policy'), 'same-origin');
+  } finally {
+    await stop();
+  }
+});
+
+suite('the Vite project', () => {
+  const folder = temporaryFolder();
+  const project = join(folder, 'examples/vite');
+  const vite = 'node_modules/vite/bin/vite.js';
+
+  before(() => {
+    cpSync(join(PROJECT, 'examples/vite'), project, { recursive: true, filter: (path) => !/node_modules|dist$/.test(path) });
+    cpSync(join(PROJECT, 'web/models'), join(folder, 'web/models'), { recursive: true });
+    renameSync(pack(folder), join(project, 'quern.tgz'));
+    npm(['install', '--no-audit', '--no-fund'], project);
+  });
+  after(() => removeFolder(folder));
+
+  async function chat(url) {
+    const visit = await Visit.open(here.browser, url);
+    const { page } = visit;
+    await eventually(async () => /relaxed/.test(await textOf(page, '[role=status]')), 'the model');
+    const [, threads] = /(\d+) threads/.exec(await textOf(page, '[role=status]'));
+    assert.equal(Number(threads), await page.evaluate(() => Math.min(8, navigator.hardwareConcurrency)));
+    await page.getByRole('button', { name: 'Send' }).click();
+    await eventually(async () => /[.!?]$/.test(await textOf(page, '[role=log]')), 'a whole sentence');
+    await visit.close();
+  }
+
+  test('is built, and the result chats on threads', async () => {
+    npm(['run', 'build'], project);
+    const server = await serve({ root: join(project, 'dist'), csp: false });
+    try {
+      await chat(server.url);
+    } finally {
+      await server.close();
+    }
+  });
+
+  test('chats from Vite\'s development server', async () => {
+    const { url, stop } = await start([vite, '--port', '0'], project);
+    try {
+      await chat(url);
+    } finally {
+      await stop();
+    }
+  });
+});

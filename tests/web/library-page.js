@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Gives the tests the library as a page imports it, and the two things they do with it that must happen inside the
+// page: comparing logits bit by bit, and measuring how soon an abort takes effect.
+import * as quern from '../../dist/index.js';
+
+// The server demands Trusted Types; the library's only need of them is `new Worker`.
+trustedTypes.createPolicy('default', { createScriptURL: (url) => url });
+
+/** Differences between a model's logits and the expected ones, as bit patterns. */
+async function compareLogits(model, tokens, expectedBits) {
+  const logits = await model.logits(tokens);
+  const bits = new Uint32Array(logits.buffer, logits.byteOffset, logits.length);
+  const first = expectedBits.findIndex((value, i) => value !== bits[i]);
+  return { length: bits.length === expectedBits.length, first };
+}
+
+/**
+ * Loads a model once per configuration and compares.
+ * @returns {Promise<object[]>} per configuration what ran ({variant, threads, chunk, kv}) and how it differs
+ */
+export async function compare({ source, expected, tokens, configurations }) {
+  const expectedBits = new Uint32Array(await (await fetch(expected)).arrayBuffer());
+  const results = [];
+  for (const configuration of configurations) {
+    const model = await quern.load(source, configuration);
+    const { variant, threads, chunk, kv } = model.info;
+    results.push({ ran: { variant, threads, chunk, kv }, ...await compareLogits(model, tokens, expectedBits) });
+    await model.dispose();
+  }
+  return results;
+}
+
+/** Starts a reply, ends it as `how` says once `when` is reached, and measures until the engine is free again. */
+export async function interrupt(model, prompt, how, when) {
+  const controller = new AbortController();
+  let reached;
+  const moment = new Promise((done) => { reached = () => done(true); });
+  const options = {
+    signal: controller.signal, temperature: 0.7, seed: 1,
+    onPrefill: ({ done, total }) => { if (when === 'prefill' && done > 0 && done < total) reached(); },
+  };
+  const reply = model.complete(prompt, options);
+  const reading = (async () => { for await (const _ of reply) if (when === 'decode') reached(); })();
+  const inTime = await Promise.race([moment, reading.then(() => false, () => false)]);
+  const start = performance.now();
+  if (how === 'signal') controller.abort();
+  else reply.stop();
+  const end = await reading.then(() => 'ended', (error) => error.name);
+  const heard = performance.now() - start;
+  await model.logits([1]);   // waits its turn: the engine has really stopped
+  return { inTime, end, heard, free: performance.now() - start };
+}
+
+globalThis.quern = { ...quern, compare, interrupt };

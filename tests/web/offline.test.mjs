@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// The service worker's two jobs. The page works with the network cut once it was there; and on a host that cannot send
+// the isolation headers it brings threads all the same. Where it is not allowed, the page runs on one thread and says so.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { serve } from '../../tools/serve.mjs';
+import { SITE, Visit, station } from './browser.mjs';
+import { openChat } from './chat-page.mjs';
+
+const plain = station({ isolate: false });
+
+/** A browser that refuses service workers, as Chromium does where it may not store anything. */
+function forbidServiceWorkers() {
+  navigator.serviceWorker.register = () => Promise.reject(new DOMException('The user denied permission to use Service Worker.', 'SecurityError'));
+}
+
+const isIsolated = (page) => page.evaluate(() => crossOriginIsolated);
+
+test('with the network cut the page loads again and chats', async () => {
+  const server = await serve({ root: SITE });
+  const visit = { expected: /Failed to load resource: net::ERR_/ };   // of the request that must fail
+  const { page, context, chat, close } = await openChat({ open: () => Visit.open(plain.browser, server.url, visit) });
+  await page.locator('html[data-offline=ready]').waitFor();
+  await context.setOffline(true);
+  await server.close();
+  await assert.rejects(page.evaluate(() => fetch(`./not-kept?${Math.random()}`)));
+  await page.reload();
+  await chat.ready();
+  assert.equal(await isIsolated(page), true, 'with threads, too');
+  assert.ok((await chat.ask('Hello!')).length > 0);
+  await chat.ask('What is quern?');
+  assert.ok(await chat.cachedTokens() > 0);
+  await close();
+});
+
+test('on a host without COOP and COEP the page loads itself once more, isolated, with threads', async () => {
+  const answer = await fetch(plain.url);
+  assert.equal(answer.headers.get('Cross-Origin-Opener-Policy'), null);
+  const { page, chat, console, close } = await openChat(plain, { init: () => globalThis.console.debug(`isolated: ${crossOriginIsolated}`) });
+  assert.deepEqual(console.filter((text) => text.startsWith('isolated:')), ['isolated: false', 'isolated: true']);
+  assert.equal(await isIsolated(page), true);
+  const cores = await page.evaluate(() => navigator.hardwareConcurrency);
+  assert.equal(Number(await chat.fact('Threads')), Math.min(8, cores));
+  assert.ok((await chat.ask('Hello!')).length > 0);
+  await close();
+});
+
+test('without COOP, COEP and service workers: one thread, a notice, one line in the console, and it chats', async () => {
+  const { page, chat, console, close } = await openChat(plain, { init: forbidServiceWorkers });
+  assert.equal(await isIsolated(page), false);
+  assert.equal(await page.evaluate(() => typeof SharedArrayBuffer), 'undefined');
+  await chat.notice.getByText(/one thread/).waitFor();
+  assert.equal(await chat.fact('Threads'), '1');
+  assert.match(await chat.fact('Build'), /^relaxed/);
+  const lines = console.filter((text) => /Cross-Origin-Opener-Policy/.test(text));
+  assert.equal(lines.length, 1, console.join('\n'));
+  assert.ok((await chat.ask('Hello!')).length > 0);
+  await chat.ask('What is quern?');
+  assert.ok(await chat.cachedTokens() > 0);
+  await close();
+});
