@@ -77,15 +77,18 @@ export class Chat {
     return this.#template;
   }
 
-  /** @returns {Promise<{ids: Int32Array, startsThinking: boolean}>} the prompt of the next reply */
-  async prompt(messages, thinking) {
+  /**
+   * The prompt of the next reply. With `mustFit` a text that is far too long is refused before it is tokenized.
+   * @returns {Promise<{ids: Int32Array, startsThinking: boolean}>}
+   */
+  async prompt(messages, thinking, { mustFit = false } = {}) {
     const { sentinel, messages: guarded } = protect(messages, this.#template);
     const text = this.#template
       ? await this.#render(this.#template, {
         messages: guarded, add_generation_prompt: true, ...(thinking !== undefined && { enable_thinking: thinking }),
       })
       : builtInChat(guarded, thinking);
-    refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);
+    if (mustFit) refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);
     const ids = this.#engine.tokenize(text, 'chat', sentinel);
     return { ids, startsThinking: this.#opensThought(ids) };
   }

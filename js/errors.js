@@ -51,10 +51,13 @@ export function abortError() {
   return new DOMException('The work was aborted.', 'AbortError');
 }
 
-/** What becomes of an error that is none of ours: a bug or a crash, so the engine is not to be used again. */
+/** An error that is none of ours: memory the browser did not give, else a bug or a crash, after which the engine must not be entered again. */
 function foreign(error, phase) {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return new QuernError('engine/trap', `The engine crashed (${text.slice(0, 200)}).`, { phase, cause: error });
+  const text = (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(0, 200);
+  if (error instanceof RangeError && /alloc|array length|string length/i.test(text)) {
+    return new QuernError('mem/load', `The browser has not enough memory for this (${text}).`, { phase, cause: error });
+  }
+  return new QuernError('engine/trap', `The engine crashed (${text}).`, { phase, cause: error });
 }
 
 export function asQuernError(error, phase) {

@@ -156,7 +156,7 @@ export interface Info {
   readonly architecture: string;
   readonly parameters: number;
   readonly fileBytes: number;
-  /** Number and bytes of the weights of each type, by the type's name in the file (`q8_0`). */
+  /** Number and bytes of the weights of each type, by the type's name (`Q8_0`). */
   readonly types: Readonly<Record<string, { readonly tensors: number; readonly bytes: number }>>;
   readonly layers: number;
   readonly dim: number;

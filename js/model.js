@@ -32,18 +32,18 @@ export class Model {
 
   complete(prompt, options) {
     return this.#reply(COMPLETE, 'complete', options, () => ({
-      prompt: typeof prompt === 'string' ? prompt : checkTokens(prompt, this.#info.tokens, 'prompt'),
+      prompt: typeof prompt === 'string' ? prompt : checkTokens(prompt, this.#info.vocabSize, 'prompt'),
     }));
   }
 
   async tokenize(text, options) {
     const { signal } = checkOptions('call', options);
-    return this.#call(TOKENIZE, { text: checkText(text) }, signal);
+    return Array.from(await this.#call(TOKENIZE, { text: checkText(text) }, signal));
   }
 
   async detokenize(tokens, options) {
     const { signal } = checkOptions('call', options);
-    return this.#call(DETOKENIZE, { ids: checkTokens(tokens, this.#info.tokens) }, signal);
+    return this.#call(DETOKENIZE, { ids: checkTokens(tokens, this.#info.vocabSize) }, signal);
   }
 
   async countTokens(input, options) {
@@ -54,7 +54,7 @@ export class Model {
 
   async logits(tokens, options) {
     const { signal } = checkOptions('call', options);
-    return this.#call(LOGITS, { ids: checkTokens(tokens, this.#info.tokens) }, signal);
+    return this.#call(LOGITS, { ids: checkTokens(tokens, this.#info.vocabSize) }, signal);
   }
 
   async dispose() {

@@ -2,6 +2,7 @@
 // What Node supplies: the same as platform-web.js with worker threads and paths.
 
 import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { QuernError, badParam } from './errors.js';
@@ -17,10 +18,13 @@ function failure(error, started) {
 /** Flags of the process are not for its workers: some make them fail (--input-type). V8's hold for all threads anyway. */
 const NO_FLAGS = { execArgv: [] };
 
+const IMPORT_GRACE_MS = 1000;
+
 /** A process ends although a model is loaded, but not while a call is pending. */
 function startWorker(workerUrl) {
   const worker = new Worker(workerUrl ? new URL(workerUrl) : new URL('./worker.node.js', import.meta.url), NO_FLAGS);
   let started = false;
+  const up = new Promise((resolve) => { for (const event of ['message', 'error', 'exit']) worker.once(event, resolve); });
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
     onMessage: (receive) => worker.on('message', (message) => { started = true; receive(message); }),
@@ -30,7 +34,12 @@ function startWorker(workerUrl) {
       worker.on('exit', (code) => fail(new QuernError('engine/lost', `The engine's worker has ended (exit code ${code}).`)));
     },
     keepAlive: (needed) => (needed ? worker.ref() : worker.unref()),
-    terminate: async () => { await worker.terminate(); },
+    /** Node 24 crashes when a worker is ended while it imports its modules, which takes it a few milliseconds. */
+    async terminate() {
+      worker.unref();
+      await Promise.race([up, sleep(IMPORT_GRACE_MS, undefined, { ref: false })]);
+      await worker.terminate();
+    },
   };
 }
 

@@ -5,7 +5,7 @@
 //   page -> worker                                   worker -> page
 //   load       id source options                     ready
 //   chat       id messages options                   done      id value
-//   complete   id prompt options                     error     id error   (error.code 'use/aborted': stopped by request)
+//   complete   id prompt options                     error     id error
 //   tokenize   id text                               event     id event   (progress, prefill, text, thinking)
 //   detokenize id ids                                fatal     error      (the engine is dead)
 //   count      id input thinking                     notice    text       (for the console)

@@ -66,7 +66,7 @@ export class Service {
   /** Large arrays are handed over, not copied. */
   #done(job, value) {
     const wrapped = job.bare ? value : { value, memory: this.#engine.memory() };
-    this.#host.post({ type: DONE, id: job.id, value: wrapped }, value instanceof Float32Array ? [value.buffer] : []);
+    this.#host.post({ type: DONE, id: job.id, value: wrapped }, ArrayBuffer.isView(value) ? [value.buffer] : []);
   }
 
   #fail({ id }, error) {
@@ -82,7 +82,7 @@ export class Service {
     [CHAT]: (message, job, emit) => this.#inTurn(() => this.#reply(message, job, emit)),
     [COMPLETE]: (message, job, emit) => this.#inTurn(() => this.#continue(message, job, emit)),
     [LOGITS]: (message, job) => this.#inTurn(() => this.#logits(message, job)),
-    [TOKENIZE]: ({ text }) => Array.from(this.#engine.tokenize(text)),
+    [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
     [COUNT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, thinking)).ids.length,
   };
@@ -133,7 +133,7 @@ export class Service {
   // --- replies ---
 
   async #reply({ messages, options: { thinking, ...options } }, job, emit) {
-    const { ids, startsThinking } = await this.#chat.prompt(messages, thinking);
+    const { ids, startsThinking } = await this.#chat.prompt(messages, thinking, { mustFit: true });
     const thinks = startsThinking || (thinking !== false && knowsThinking(this.#chat.template));
     const marks = this.#engine.thinkingMarks();
     return generate(this.#engine, job, { ids, startsThinking, thinks, marks }, options, emit);
@@ -148,9 +148,9 @@ export class Service {
 
   async #logits({ ids }, job) {
     const width = this.#engine.facts.vocabSize;
-    const all = new Float32Array(ids.length * width);
-    if (ids.length === 0) return all;
+    if (ids.length === 0) return new Float32Array(0);
     this.#engine.set(ids, 'all');
+    const all = new Float32Array(ids.length * width);
     await compute(this.#engine, job, () => {
       const part = this.#engine.logits();
       if (part) all.set(part.rows, part.first * width);

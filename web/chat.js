@@ -99,7 +99,7 @@ export class Chat {
     this.#truncate(0);
     this.#turns.setUsed(0);
     this.#save();
-    this.#events.onMeter({ used: 0 });
+    this.#events.onMeter({ used: 0, tokensPerSecond: 0 });
   }
 
   /** Another model has read nothing yet. */

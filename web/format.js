@@ -32,8 +32,8 @@ export function duration(ms) {
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
-/** Tokens per second: one digit where it matters. */
-export const speed = (n) => `${n < 10 ? n.toFixed(1) : count(n)} tokens/s`;
+/** Tokens per second, one digit where it matters; nothing for 0, which stands for not measured. */
+export const speed = (n) => (n ? `${n < 10 ? n.toFixed(1) : count(n)} tokens/s` : '');
 
 /**
  * Text of foreign origin (file names, error details, model names) for one line of ours: control and direction

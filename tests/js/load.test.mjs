@@ -128,3 +128,25 @@ test('loads and failures can be repeated, and a process with a loaded model ends
   assert.deepEqual([stdout, stderr], ['end\n', '']);
   assert.ok(performance.now() - start < 20_000);
 });
+
+test('an engine that crashes or disappears rejects what is pending', async () => {
+  const worker = async (name, onLoad) => {
+    const file = join(folder, name);
+    await writeFile(file, `
+      import { parentPort } from 'node:worker_threads';
+      parentPort.on('message', ({ type, id }) => {
+        if (type === 'load') parentPort.postMessage({ type: 'done', id, value: { info: { tokens: 5, vocabSize: 5 } } });
+        else { ${onLoad} }
+      });
+      parentPort.postMessage({ type: 'ready' });`);
+    return load(NANO, { workerUrl: file });
+  };
+  const crashing = await worker('crash.mjs', 'throw new Error("boom");');
+  await rejectsWith(crashing.tokenize('x'), 'engine/trap', /boom/);
+  await rejectsWith(crashing.chat('x').result, 'engine/trap');
+  const ending = await worker('end.mjs', 'process.exit(3);');
+  const pending = ending.chat('x').result;
+  await rejectsWith(ending.tokenize('x'), 'engine/lost', /exit code 3/);
+  await rejectsWith(pending, 'engine/lost');
+  await ending.dispose();
+});

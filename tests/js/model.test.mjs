@@ -239,6 +239,7 @@ test('a prompt that is too long is refused before any work', async () => {
   const rest = await small.complete(ids, { temperature: 0, logitBias: { 0: 1 } }).result;
   assert.ok(rest.usage.completionTokens <= 4);
   await rejectsWith(small.complete(Array(64).fill(65)).result, 'use/context');
+  assert.ok(await small.countTokens([{ role: 'user', content: LONG }]) > 400, 'counting has no limit');
   assert.equal((await small.chat('Hi', { maxTokens: 2 }).result).usage.completionTokens, 2, 'usable afterwards');
   await small.dispose();
 });

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// The catalogue of broken model files (groups G, M, V of tests/fixtures/bad-gguf.mjs) through the whole library: each
+// gets its typed error, each odd but valid one loads; and a file's own chat template cannot hurt anything (M24).
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { load } from '../../dist/node.js';
+import { badFiles, goodFiles } from '../fixtures/bad-gguf.mjs';
+import { tinyModel } from '../fixtures/tiny.mjs';
+import { rejectsWith } from './helper.mjs';
+
+const AT_ONCE = 4;
+
+/** Runs `check` on all files, a few at a time, and returns what went wrong. */
+async function forAll(files, check) {
+  const problems = [];
+  const queue = files.values();
+  const worker = async () => {
+    for (const file of queue) await check(file).catch((error) => problems.push(`${file.id} ${file.what}: ${error.message}`));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return problems;
+}
+
+test('every broken file gets its error', { timeout: 300_000 }, async () => {
+  assert.deepEqual(await forAll(badFiles(), async ({ bytes, codes, rules }) => {
+    const model = await load(new Blob([bytes]), { threads: 1 }).catch((error) => error);
+    if (!(model instanceof Error)) {
+      await model.dispose();
+      throw new Error('was loaded');
+    }
+    assert.ok(codes.includes(model.code), `${model.code} instead of ${codes}: ${model.message}`);
+    assert.ok(rules.includes(model.detail.rule), `rule ${model.detail.rule} instead of ${rules}: ${model.message}`);
+    assert.ok(model.message.length <= 200 && !/[\x00-\x1f\x7f]/.test(model.message), JSON.stringify(model.message));
+  }), []);
+});
+
+test('every odd file loads and replies', { timeout: 120_000 }, async () => {
+  assert.deepEqual(await forAll(goodFiles(), async ({ bytes }) => {
+    const model = await load(new Blob([bytes]), { threads: 1 });
+    const use = model.info.contextSize > 2 ? model.complete('the', { maxTokens: 2 }).result : model.logits([0]);
+    await use.finally(() => model.dispose());
+  }), []);
+});
+
+const withTemplate = (template) => load(new Blob([tinyModel({ template })]), { threads: 1 });
+
+test('a template that never ends costs 2 s and no more', { timeout: 20_000 }, async () => {
+  const loop = '{% for i in range(90000) %}';
+  const model = await withTemplate(`${loop.repeat(4)}{% endfor %}{% endfor %}{% endfor %}{% endfor %}`);
+  for (let i = 0; i < 2; i++) {
+    const start = performance.now();
+    const error = await rejectsWith(model.chat('x').result, 'model/format', /template/);
+    assert.equal(error.detail.rule, 'template');
+    assert.ok(performance.now() - start < 3500);
+  }
+  assert.equal((await model.complete('the', { maxTokens: 1 }).result).usage.completionTokens, 1, 'the engine is usable');
+  await model.dispose();
+});
+
+test('a template that eats memory is ended', { timeout: 20_000 }, async () => {
+  const model = await withTemplate('{% set n = namespace(a=[1,2,3,4]) %}{% for i in range(60) %}{% set n.a = n.a + n.a %}{% endfor %}');
+  await rejectsWith(model.chat('x').result, 'model/format', /template/);
+  assert.equal((await model.complete('the', { maxTokens: 1 }).result).usage.completionTokens, 1);
+  await model.dispose();
+});
+
+test('templates that are wrong, and one that always thinks', async () => {
+  for (const template of ['{% if %}', '{{ raise_exception("no") }}', '{{ nothing() }}']) {
+    const model = await withTemplate(template);
+    await rejectsWith(model.chat('x').result, 'model/format', /template/);
+    await model.dispose();
+  }
+  const model = await withTemplate('{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n<think>\n');
+  const { text, thinking, usage } = await model.chat('x', { maxTokens: 8, seed: 1 }).result;
+  assert.deepEqual([text, thinking.length > 0 || usage.completionTokens === 0], ['', true]);
+  await model.dispose();
+});
