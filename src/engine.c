@@ -14,7 +14,8 @@
 
 enum {
     CONTEXT_DEFAULT = 4096,
-    CHUNK_DEFAULT = 64,        /* rows: products are near their best speed, and a layer takes well under 100 ms */
+    CHUNK_DEFAULT = 64,        /* rows: products are at their best speed */
+    CHUNK_FIRST = 16,          /* rows of the first step, until the machine's speed is known */
     LOGIT_BYTES = 4 << 20,     /* room for rows of logits, at least one chunk's last rows */
     LOGIT_ROWS_MIN = 8,
     TEMPLATE_MAX = 1 << 20,    /* bytes */
@@ -155,6 +156,7 @@ static int reserve_step(struct quern_engine *e)
     struct step *s = &e->step;
     int vocab = e->model->config.vocab_size, rows = LOGIT_BYTES / 4 / vocab;
     s->max_rows = e->options.chunk > 0 ? min_int(e->options.chunk, 1024) : CHUNK_DEFAULT;
+    s->rows = e->options.chunk > 0 ? s->max_rows : CHUNK_FIRST;
     s->max_out = min_int(s->max_rows, max_int(rows, LOGIT_ROWS_MIN));
     s->batch.tokens = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.tokens);
     s->batch.kv = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.kv);

@@ -18,6 +18,8 @@ struct step {
     int layer;             /* next one */
     struct batch batch;    /* arrays of max_rows and max_out */
     int max_rows, max_out;
+    int rows;              /* taken at most now: follows the machine's speed unless the caller chose a chunk */
+    double ms;             /* spent in the layers of this step so far */
 };
 
 struct quern_engine {

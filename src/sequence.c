@@ -94,7 +94,7 @@ void step_drop(struct quern_engine *e) { e->step.running = false; }
 static int rows_for(const struct step *p, const struct quern_sequence *s)
 {
     int pending = quern_sequence_pending(s), out_room = p->max_out - p->batch.n_out;
-    int n = min_int(pending, p->max_rows - p->batch.n);
+    int n = min_int(pending, p->rows - p->batch.n);
     if (s->outputs == QUERN_ALL) return min_int(n, out_room);
     return n == pending && out_room == 0 ? n - 1 : n;
 }
@@ -129,6 +129,7 @@ static int step_begin(struct quern_engine *e)
     model_begin(e->model, &p->batch);
     p->running = true;
     p->layer = 0;
+    p->ms = 0;
     return OK;
 }
 
@@ -156,6 +157,18 @@ static double now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+/* A layer cannot be interrupted, so on a slow machine, or far into a long context, steps take fewer rows. Results
+ * do not depend on it. */
+static void adapt_rows(struct quern_engine *e)
+{
+    enum { LAYER_MS = 40, ROWS_MIN = 4 };
+    struct step *p = &e->step;
+    double layer_ms = p->ms / e->model->config.n_layers;
+    if (e->options.chunk > 0 || p->batch.n < p->rows) return; /* the caller chose, or the step was not full */
+    if (layer_ms > LAYER_MS) p->rows = max_int(p->rows / 2, ROWS_MIN);
+    else if (layer_ms * 3 < LAYER_MS) p->rows = min_int(p->rows * 2, p->max_rows);
+}
+
 /* Another thread writes this word. */
 static bool aborted(struct quern_engine *e)
 {
@@ -165,17 +178,19 @@ static bool aborted(struct quern_engine *e)
 static int run_layers(struct quern_engine *e, int budget_ms)
 {
     struct step *p = &e->step;
-    double end = budget_ms > 0 ? now_ms() + budget_ms : 0;
+    double start = now_ms(), now = start;
     while (p->layer < e->model->config.n_layers) {
         if (aborted(e)) {
             step_drop(e);
             return ERR_ABORTED;
         }
+        if (budget_ms > 0 && now - start >= budget_ms) break;
         model_layer(e->model, &p->batch, p->layer++);
         __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
-        if (budget_ms > 0 && now_ms() >= end && p->layer < e->model->config.n_layers) return NEED_MORE;
+        now = now_ms();
     }
-    return OK;
+    p->ms += now - start;
+    return p->layer < e->model->config.n_layers ? NEED_MORE : OK;
 }
 
 int quern_step(struct quern_engine *e, int budget_ms)
@@ -186,7 +201,10 @@ int quern_step(struct quern_engine *e, int budget_ms)
     if (!e->step.running) return OK;
     status = run_layers(e, budget_ms);
     if (status == ERR_ABORTED) return fail(&e->error, status, "", 0, "Stopped.");
-    if (status == OK) step_end(e);
+    if (status == OK) {
+        adapt_rows(e);
+        step_end(e);
+    }
     return status;
 }
 

@@ -27,7 +27,8 @@ EXPORT void wasm_release(void *p) { free(p); }
 
 /* --- engine --- */
 
-EXPORT struct quern_engine *wasm_new(int threads, int context_size, int kv, int chunk, int scalar, double file_size) {
+EXPORT struct quern_engine *wasm_new(int threads, int context_size, int kv, int chunk, int scalar, double file_size)
+{
     struct quern_options options = {
         .threads = threads,
         .context_size = context_size,
@@ -45,19 +46,22 @@ EXPORT const char *wasm_info(struct quern_engine *e) { return quern_info(e); }
 EXPORT double wasm_file_size(struct quern_engine *e) { return (double)quern_file_size(e); }
 EXPORT struct quern_control *wasm_control(struct quern_engine *e) { return quern_control(e); }
 
-EXPORT const uint8_t *wasm_chat_template(struct quern_engine *e, uint32_t *out) {
+EXPORT const uint8_t *wasm_chat_template(struct quern_engine *e, uint32_t *out)
+{
     struct bytes text = quern_chat_template(e);
     *out = (uint32_t)text.size;
     return text.data;
 }
 
-EXPORT double wasm_memory_used(struct quern_engine *e) {
+EXPORT double wasm_memory_used(struct quern_engine *e)
+{
     uint64_t used, peak;
     quern_memory(e, &used, &peak);
     return (double)used;
 }
 
-EXPORT double wasm_memory_peak(struct quern_engine *e) {
+EXPORT double wasm_memory_peak(struct quern_engine *e)
+{
     uint64_t used, peak;
     quern_memory(e, &used, &peak);
     return (double)peak;
@@ -74,11 +78,13 @@ EXPORT double wasm_error_offset(struct quern_engine *e) { return (double)quern_e
 /* --- text --- */
 
 /* Texts here are shorter than 2 GiB, so the count fits an int. */
-EXPORT int wasm_tokenize(struct quern_engine *e, const uint8_t *text, size_t size, int mode, uint32_t sentinel, int32_t *ids, int cap) {
+EXPORT int wasm_tokenize(struct quern_engine *e, const uint8_t *text, size_t size, int mode, uint32_t sentinel, int32_t *ids, int cap)
+{
     return (int)quern_tokenize(e, (struct bytes){text, size}, (enum quern_text)mode, sentinel, ids, cap);
 }
 
-EXPORT const uint8_t *wasm_token(struct quern_engine *e, int id, uint32_t *out) {
+EXPORT const uint8_t *wasm_token(struct quern_engine *e, int id, uint32_t *out)
+{
     struct bytes text = quern_token(e, id);
     *out = (uint32_t)text.size;
     return text.data;
@@ -90,7 +96,8 @@ EXPORT int wasm_is_end(struct quern_engine *e, int id) { return quern_is_end(e, 
 
 EXPORT struct quern_sequence *wasm_sequence_new(struct quern_engine *e) { return quern_sequence_new(e); }
 
-EXPORT int wasm_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, int outputs) {
+EXPORT int wasm_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, int outputs)
+{
     return quern_sequence_set(s, ids, n, (enum quern_outputs)outputs);
 }
 
@@ -105,7 +112,8 @@ EXPORT const float *wasm_logits(struct quern_sequence *s, int *out) { return que
 
 /* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs. */
 EXPORT int wasm_sample_begin(struct quern_sequence *s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
-                             float presence_penalty, float frequency_penalty, double seed, const struct logit_bias *bias, int n_bias) {
+                             float presence_penalty, float frequency_penalty, double seed, const struct logit_bias *bias, int n_bias)
+{
     struct sampler_params params = {
         .temperature = temperature,
         .top_p = top_p,
@@ -123,7 +131,8 @@ EXPORT int wasm_sample_begin(struct quern_sequence *s, float temperature, int to
 
 EXPORT int wasm_sample(struct quern_sequence *s) { return quern_sample(s); }
 
-EXPORT const uint8_t *wasm_stream(struct quern_sequence *s, int id, uint32_t *out) {
+EXPORT const uint8_t *wasm_stream(struct quern_sequence *s, int id, uint32_t *out)
+{
     struct bytes text = quern_stream(s, id);
     *out = (uint32_t)text.size;
     return text.data;
