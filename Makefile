@@ -107,13 +107,13 @@ wasm: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs
 
 # --- package and page ---
 
-dist: build/dist.stamp
-build/dist.stamp: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs $(wildcard js/*) tools/build.mjs package.json
+dist: dist/index.js
+dist/index.js: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs $(wildcard js/*) tools/build.mjs package.json
 	$(NODE) tools/build.mjs
 	@touch $@
 
-site: build/site.stamp
-build/site.stamp: build/dist.stamp $(shell find web -type f) tools/site.mjs
+site: build/site/app.js
+build/site/app.js: dist/index.js $(shell find web -type f) tools/site.mjs
 	$(NODE) tools/site.mjs
 	@touch $@
 

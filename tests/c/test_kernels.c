@@ -71,8 +71,8 @@ static void check_bytes(const struct pair *p)
 /* --- inputs ---------------------------------------------------------------------------------------------- */
 
 enum floats {
-    FLOATS_UNIT, FLOATS_ZERO, FLOATS_MINUS_ZERO, FLOATS_EQUAL, FLOATS_ALTERNATE, FLOATS_DENORMAL, FLOATS_HUGE, FLOATS_WIDE, FLOATS_NAN,
-    FLOATS_INFINITE, FLOATS_BITS, FLOATS_KINDS
+    FLOATS_UNIT, FLOATS_ZERO, FLOATS_MINUS_ZERO, FLOATS_EQUAL, FLOATS_ALTERNATE, FLOATS_DENORMAL, FLOATS_TINY, FLOATS_HUGE, FLOATS_WIDE,
+    FLOATS_NAN, FLOATS_INFINITE, FLOATS_BITS, FLOATS_KINDS
 };
 
 static float make_float(enum floats how, uint64_t *seed, int i)
@@ -84,6 +84,7 @@ static float make_float(enum floats how, uint64_t *seed, int i)
     case FLOATS_EQUAL: return 1;
     case FLOATS_ALTERNATE: return i % 2 ? -3.5f : 3.5f;
     case FLOATS_DENORMAL: return unit * 1e-38f * (i % 3 ? 1 : 1e-6f);
+    case FLOATS_TINY: return copysignf(f32_from_bits((uint32_t)random_below(seed, 300)), unit); /* scales of a unit or two: quotients far over 127 */
     case FLOATS_HUGE: return i % 5 ? unit * FLT_MAX : FLT_MAX;
     case FLOATS_WIDE: return ldexpf(unit, random_below(seed, 60) - 40);
     case FLOATS_NAN: return i % 37 == 36 ? NAN : unit;

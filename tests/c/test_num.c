@@ -119,7 +119,7 @@ static void silu(void)
 /* --- double functions -------------------------------------------------------------------------------- */
 
 /* Twice the rounding error of one operation: what a sum of a reduced argument and a series can keep. */
-static bool close(double a, double b) { return fabs(a - b) <= 1e-15 * fabs(b); }
+static bool nearly(double a, double b) { return fabs(a - b) <= 1e-15 * fabs(b); }
 
 static void exp_double(void)
 {
@@ -127,15 +127,15 @@ static void exp_double(void)
     CHECK(num_exp64(NAN) != num_exp64(NAN));
     CHECK(num_exp64(-708.5) == 0 && num_exp64(-INFINITY) == 0);
     CHECK(num_exp64(709.5) == INFINITY && num_exp64(INFINITY) == INFINITY);
-    for (int i = -70799; i < 70899; i++) CHECK(close(num_exp64(i / 100.0), exp(i / 100.0)));
+    for (int i = -70799; i < 70899; i++) CHECK(nearly(num_exp64(i / 100.0), exp(i / 100.0)));
 }
 
 static void log_double(void)
 {
     CHECK(num_log64(1) == 0);
     for (int i = 1; i < 200000; i++) {
-        CHECK(close(num_log64(i / 1000.0), log(i / 1000.0)));
-        CHECK(close(num_log64(ldexp(1 + i / 200001.0, i % 2000 - 1000)), log(ldexp(1 + i / 200001.0, i % 2000 - 1000))));
+        CHECK(nearly(num_log64(i / 1000.0), log(i / 1000.0)));
+        CHECK(nearly(num_log64(ldexp(1 + i / 200001.0, i % 2000 - 1000)), log(ldexp(1 + i / 200001.0, i % 2000 - 1000))));
     }
 }
 

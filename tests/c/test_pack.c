@@ -106,7 +106,8 @@ static void single_bits(void)
             for (int r = 0; t->read && r < PANEL_ROWS; r++)
                 for (int h = 0; h < 2; h++) put_half(rows + r * t->bytes + t->halves[h], 0x3C00);
             rows[bit / 8] ^= (uint8_t)(1 << bit % 8);
-            pack_panel(type, rows, (size_t)t->bytes, PANEL_ROWS, t->columns, panel);
+            bool wide = pack_panel(type, rows, (size_t)t->bytes, PANEL_ROWS, t->columns, panel);
+            CHECK_EQ(wide, has_minus_128(t, rows, (size_t)(PANEL_ROWS * t->bytes)));
             compare_row(t, panel, bit / 8 / t->bytes, t->columns, rows + bit / 8 / t->bytes * t->bytes);
         }
         free(rows);
