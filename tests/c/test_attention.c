@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attention over pages, through the backend's operations: against one softmax in double, over pages in any order, for rows of several
+ * sequences in one call, on contexts of several spans, with NaN in every position that a row may not see.
+ */
+#include "backend.h"
+#include "model_file.h"
+
+#include <math.h>
+
+enum { POSITIONS = 1100, N_PAGES = 2 * (POSITIONS / KV_PAGE + 1), LAYERS = 2, HEAD_MAX = 64 };
+
+static struct mem mem;
+
+struct world {
+    struct kv_shape shape;
+    struct pool *pool;
+    struct backend *be;
+    int32_t pages[N_PAGES]; /* of both sequences, shuffled: the first half is the first's */
+    float *k, *v;           /* [2 sequences, POSITIONS, kv_dim] what was appended */
+};
+
+static size_t kv_dim(const struct world *w) { return (size_t)(w->shape.n_kv_heads * w->shape.head_dim); }
+static size_t q_dim(const struct world *w) { return (size_t)(w->shape.n_heads * w->shape.head_dim); }
+static const int32_t *pages_of(const struct world *w, int sequence) { return w->pages + sequence * (N_PAGES / 2); }
+
+/* Values that f16 holds exactly, so that both cache types must give the same. */
+static float coarse(uint64_t *seed) { return (float)(random_below(seed, 4095) - 2047) / 1024.0f; }
+
+static void world_open(struct world *w, struct kv_shape shape, int threads, bool scalar)
+{
+    uint64_t seed = 3;
+    *w = (struct world){.shape = shape, .pool = pool_new(&mem, threads)};
+    w->be = backend_cpu(&mem, w->pool, scalar);
+    CHECK_EQ(w->be->ops->reserve(w->be, &shape, 64, 64), OK);
+    for (int i = 0; i < N_PAGES; i++) w->pages[i] = i;
+    for (int i = N_PAGES - 1; i > 0; i--) {
+        int j = random_below(&seed, i + 1), page = w->pages[i];
+        w->pages[i] = w->pages[j];
+        w->pages[j] = page;
+    }
+    for (int i = 0; i < N_PAGES; i++) w->be->ops->kv_poison(w->be, i);
+    w->k = malloc(2 * POSITIONS * kv_dim(w) * sizeof(float));
+    w->v = malloc(2 * POSITIONS * kv_dim(w) * sizeof(float));
+    CHECK(w->k && w->v);
+    for (size_t i = 0; i < 2 * POSITIONS * kv_dim(w); i++) w->k[i] = coarse(&seed), w->v[i] = coarse(&seed);
+}
+
+static void world_close(struct world *w)
+{
+    free(w->k);
+    free(w->v);
+    w->be->ops->free(w->be);
+    pool_free(w->pool);
+    CHECK_EQ(mem.used, 0);
+}
+
+static void append(struct world *w, int layer, int sequence, int from, int n)
+{
+    struct kv_row rows[64] = {0};
+    size_t at = (size_t)(sequence * POSITIONS + from) * kv_dim(w);
+    for (int i = 0; i < n; i++) rows[i] = (struct kv_row){pages_of(w, sequence), from + i};
+    w->be->ops->kv_append(w->be, layer, w->k + at, w->v + at, rows, n);
+}
+
+/* Head h of one row, by the definition. */
+static void exact_head(const struct world *w, const float *q, int sequence, int index, int h, double *out)
+{
+    int dim = w->shape.head_dim, kv_head = h / (w->shape.n_heads / w->shape.n_kv_heads);
+    double weights = 0;
+    for (int d = 0; d < dim; d++) out[d] = 0;
+    for (int i = 0; i <= index; i++) {
+        size_t at = (size_t)(sequence * POSITIONS + i) * kv_dim(w) + (size_t)(kv_head * dim);
+        double score = 0;
+        for (int d = 0; d < dim; d++) score += (double)q[h * dim + d] * (double)w->k[at + (size_t)d];
+        double p = exp(score / sqrt(dim));
+        weights += p;
+        for (int d = 0; d < dim; d++) out[d] += p * (double)w->v[at + (size_t)d];
+    }
+    for (int d = 0; d < dim; d++) out[d] /= weights;
+}
+
+static void check_rows(const struct world *w, const float *o, const float *q, const struct kv_row *rows, int n)
+{
+    int dim = w->shape.head_dim;
+    double exact[HEAD_MAX];
+    for (int i = 0; i < n; i++)
+        for (int h = 0; h < w->shape.n_heads; h++) {
+            exact_head(w, q + (size_t)i * q_dim(w), rows[i].pages != w->pages, rows[i].index, h, exact);
+            for (int d = 0; d < dim; d++) CHECK(fabs((double)o[(size_t)i * q_dim(w) + (size_t)(h * dim + d)] - exact[d]) < 3e-6);
+        }
+}
+
+/* A chunk of the first sequence's rows, then a few of the second's. */
+static void attend(struct world *w, int layer, int a_from, int a_n, int b_from, int b_n, float *o)
+{
+    struct kv_row rows[64] = {0};
+    uint64_t seed = 99;
+    int n = a_n + b_n;
+    float *q = malloc((size_t)n * q_dim(w) * sizeof *q);
+    for (size_t i = 0; i < (size_t)n * q_dim(w); i++) q[i] = 2 * random_unit(&seed);
+    for (int i = 0; i < n; i++) rows[i] = i < a_n ? (struct kv_row){w->pages, a_from + i} : (struct kv_row){pages_of(w, 1), b_from + i - a_n};
+    w->be->ops->attention(w->be, layer, o, q, rows, n);
+    check_rows(w, o, q, rows, n);
+    free(q);
+}
+
+static void fill(struct world *w, int layer, int sequence, int to)
+{
+    for (int i = 0; i < to; i += 64) append(w, layer, sequence, i, to - i < 64 ? to - i : 64);
+}
+
+static const struct kv_shape shapes[] = {
+    {.n_layers = LAYERS, .n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .n_pages = N_PAGES, .f32 = true},
+    {.n_layers = LAYERS, .n_heads = 3, .n_kv_heads = 3, .head_dim = 20, .n_pages = N_PAGES},
+    {.n_layers = LAYERS, .n_heads = 6, .n_kv_heads = 1, .head_dim = 64, .n_pages = N_PAGES},
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+/* Around every page's and span's border; beyond the rows there is only NaN. */
+static void borders(void)
+{
+    static const int ends[] = {1, 2, 31, 32, 33, 64, 65, 511, 512, 513, 1023, 1024, 1025, POSITIONS};
+    for (int shape = 0; shape < SHAPES; shape++)
+        for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+            struct world w;
+            float o[40 * 6 * HEAD_MAX];
+            int rows = ends[i] < 20 ? ends[i] : 20;
+            world_open(&w, shapes[shape], 1, false);
+            fill(&w, 1, 0, ends[i]);
+            fill(&w, 1, 1, 40);
+            attend(&w, 1, ends[i] - rows, rows, 35, 5, o);
+            world_close(&w);
+        }
+}
+
+/* Scalar or not, one thread or four, in one call or row by row: the same bits. */
+static void same_bits(void)
+{
+    enum { ROWS = 30 };
+    for (int shape = 0; shape < SHAPES; shape++) {
+        float o[3][ROWS * 6 * HEAD_MAX], single[6 * HEAD_MAX];
+        for (int way = 0; way < 3; way++) {
+            struct world w;
+            world_open(&w, shapes[shape], way == 2 ? 4 : 1, way == 0);
+            fill(&w, 0, 0, POSITIONS);
+            fill(&w, 0, 1, 600);
+            attend(&w, 0, POSITIONS - 17, 17, 587, 13, o[way]);
+            size_t bytes = q_dim(&w) * sizeof(float);
+            CHECK_EQ(memcmp(o[0], o[way], ROWS * bytes), 0);
+            attend(&w, 0, POSITIONS - 17, 1, 0, 0, single);
+            CHECK_EQ(memcmp(o[0], single, bytes), 0);
+            world_close(&w);
+        }
+    }
+}
+
+/* The first n positions of a page, every head and layer. */
+static void pages_copied(void)
+{
+    for (int shape = 0; shape < SHAPES; shape++)
+        for (int n = 1; n <= KV_PAGE; n += 5) {
+            struct world w;
+            float o[6 * HEAD_MAX], copy[6 * HEAD_MAX];
+            world_open(&w, shapes[shape], 1, false);
+            fill(&w, 0, 0, KV_PAGE);
+            fill(&w, 1, 0, KV_PAGE);
+            w.be->ops->kv_copy(w.be, w.pages[5], w.pages[0], n);
+            for (int layer = 0; layer < LAYERS; layer++) {
+                attend(&w, layer, n - 1, 1, 0, 0, o);
+                int32_t page = w.pages[0];
+                w.pages[0] = w.pages[5];
+                attend(&w, layer, n - 1, 1, 0, 0, copy);
+                CHECK_EQ(memcmp(o, copy, q_dim(&w) * sizeof *o), 0);
+                w.pages[0] = page;
+            }
+            world_close(&w);
+        }
+}
+
+/* What was poisoned is NaN, and seen as such: the other tests can fail. */
+static void poison_shows(void)
+{
+    for (int shape = 0; shape < SHAPES; shape++) {
+        struct world w;
+        float o[6 * HEAD_MAX], q[6 * HEAD_MAX] = {1};
+        world_open(&w, shapes[shape], 1, false);
+        fill(&w, 0, 0, 10);
+        w.be->ops->attention(w.be, 0, o, q, &(struct kv_row){w.pages, 9}, 1);
+        CHECK(o[0] == o[0]);
+        w.be->ops->attention(w.be, 0, o, q, &(struct kv_row){w.pages, 10}, 1);
+        CHECK(o[0] != o[0]);
+        world_close(&w);
+    }
+}
+
+static const struct check tests[] = {
+    {"borders", borders}, {"same_bits", same_bits}, {"pages_copied", pages_copied}, {"poison_shows", poison_shows},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

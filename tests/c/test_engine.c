@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Models: the golden logits within their bar, and the same bits however a file is fed and its tokens are computed: scalar or SIMD,
+ * any number of threads, any chunks, alone or beside others, with pages in any order and NaN in all that nobody holds,
+ * and after an abort that another thread asks for.
+ */
+#include "session.h"
+
+#include <math.h>
+#include <pthread.h>
+
+/* ThreadSanitizer makes everything 10 times slower and looks for races, not for wrong numbers. */
+#ifdef __SANITIZE_THREAD__
+enum { FILES = 1, ROWS = 70 };
+#else
+enum { FILES = GOLDEN_FILES, ROWS = 100 };
+#endif
+
+/* --- the bar of tests/fixtures/golden/README.md ----------------------------------------------------------- */
+
+/* The number after "key": in bar.json. */
+static double bar_number(const char *key)
+{
+    struct file f = file_read(golden_folder(), "bar.json");
+    char *text = realloc(f.data, f.size + 1), quoted_key[64];
+    CHECK(text != NULL);
+    text[f.size] = 0;
+    snprintf(quoted_key, sizeof quoted_key, "\"%.50s\":", key);
+    const char *at = strstr(text, quoted_key);
+    CHECK(at != NULL);
+    double value = strtod(at + strlen(quoted_key), NULL);
+    free(text);
+    return value;
+}
+
+static void log_softmax(const float *x, double *out)
+{
+    double max = -INFINITY, sum = 0;
+    for (int i = 0; i < GOLDEN_VOCAB; i++) max = fmax(max, (double)x[i]);
+    for (int i = 0; i < GOLDEN_VOCAB; i++) sum += exp((double)x[i] - max);
+    for (int i = 0; i < GOLDEN_VOCAB; i++) out[i] = (double)x[i] - max - log(sum);
+}
+
+static double divergence(const float *exact, const float *ours)
+{
+    double p[GOLDEN_VOCAB], q[GOLDEN_VOCAB], kl = 0;
+    log_softmax(exact, p);
+    log_softmax(ours, q);
+    for (int i = 0; i < GOLDEN_VOCAB; i++) kl += exp(p[i]) * (p[i] - q[i]);
+    return kl;
+}
+
+static int top_of(const float *x)
+{
+    int best = 0;
+    for (int i = 1; i < GOLDEN_VOCAB; i++)
+        if (x[i] > x[best]) best = i;
+    return best;
+}
+
+/* The same top token, or a margin below twice the row's largest error. */
+static bool top_agrees(const float *exact, const float *ours)
+{
+    int top = top_of(exact);
+    double second = -INFINITY, error = 0;
+    if (top_of(ours) == top) return true;
+    for (int i = 0; i < GOLDEN_VOCAB; i++) {
+        if (i != top) second = fmax(second, (double)exact[i]);
+        error = fmax(error, fabs((double)exact[i] - (double)ours[i]));
+    }
+    return (double)exact[top] - second < 2 * error;
+}
+
+static void check_golden(const char *name, enum quern_kv kv, const char *floor)
+{
+    struct file model = golden_file(name, "gguf"), wanted = golden_file(name, "exact.f32");
+    CHECK_EQ(wanted.size, GOLDEN_ROWS * GOLDEN_VOCAB * sizeof(float));
+    const float *exact = (const float *)(void *)wanted.data;
+    float *ours = logits_new(GOLDEN_ROWS, GOLDEN_VOCAB);
+    int32_t ids[GOLDEN_ROWS];
+    golden_tokens(ids);
+    struct quern_engine *e = engine_load(&model, (struct quern_options){.kv = kv}, SIZE_MAX);
+    logits_all(e, sequence_new(e), ids, GOLDEN_ROWS, ours);
+    double kl = 0;
+    for (int i = 0; i < GOLDEN_ROWS * GOLDEN_VOCAB; i += GOLDEN_VOCAB) {
+        kl += divergence(exact + i, ours + i) / GOLDEN_ROWS;
+        CHECK(top_agrees(exact + i, ours + i));
+    }
+    double bar = fmax(bar_number("factor") * bar_number(name), bar_number(floor));
+    printf("# %-12s kv %s: KL %.3e, bar %.3e\n", name, floor, kl, bar);
+    CHECK(kl >= -1e-12 && kl <= bar);
+    quern_free(e);
+    free(ours);
+    file_free(&model);
+    file_free(&wanted);
+}
+
+static void golden(void)
+{
+    for (int i = 0; i < FILES; i++) {
+        check_golden(golden_names[i], QUERN_KV_F32, "f32");
+        check_golden(golden_names[i], QUERN_KV_F16, "f16");
+    }
+}
+
+/* --- the same bits ------------------------------------------------------------------------------------------ */
+
+/* A file's logits under other options or from other chunks are those of a plain engine. */
+static void check_same(const struct reference *r, struct quern_options options, size_t feed, int rows)
+{
+    struct quern_engine *e = engine_load(&r->file, options, feed);
+    float *all = logits_new(rows, GOLDEN_VOCAB);
+    CHECK(!strcmp(e->be->ops->name(e->be), options.scalar ? "scalar" : "simd"));
+    logits_all(e, sequence_new(e), r->ids, rows, all);
+    CHECK(same_bits(all, r->logits, rows * GOLDEN_VOCAB));
+    check_pages(e);
+    quern_free(e);
+    free(all);
+}
+
+static void same_bits_everywhere(void)
+{
+    const struct quern_options ways[] = {
+        {.scalar = true}, {.scalar = true, .threads = 3, .chunk = 5}, {.chunk = 1}, {.chunk = 7}, {.chunk = 1000}, {.threads = 2},
+        {.threads = 4}, {.threads = 4, .chunk = 1}, {.threads = 2, .chunk = 7}, {.context_size = ROWS},
+    };
+    for (int i = 0; i < FILES; i++) {
+        struct reference r = reference_new(golden_names[i]);
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) check_same(&r, ways[w], SIZE_MAX, ROWS);
+        reference_free(&r);
+    }
+}
+
+/* Longer than a span of 512 positions, whose softmaxes are merged. */
+static void same_bits_in_long_contexts(void)
+{
+    enum { LONG = 1100, PIECE = 25 };
+    struct file f = file_read(built_fixtures(""), "long.gguf");
+    const struct quern_options ways[] = {{.chunk = 128}, {.scalar = true, .chunk = 64}, {.threads = 3, .chunk = 100}, {.chunk = 1}};
+    int32_t ids[LONG];
+    uint64_t seed = 5;
+    float *first = NULL;
+    for (int i = 0; i < LONG; i++) ids[i] = random_below(&seed, 256);
+    for (int w = 0; w < 4; w++) {
+        struct quern_engine *e = engine_load(&f, ways[w], SIZE_MAX);
+        struct quern_sequence *s = sequence_new(e);
+        int vocab = quern_vocab_size(e);
+        if (w == 0) first = logits_new(PIECE, vocab);
+        CHECK_EQ(quern_sequence_set(s, ids, LONG - PIECE + 1, QUERN_LAST), 0);
+        for (int i = 0; i < PIECE; i++) {
+            const float *row = logits_last(e, s);
+            if (w == 0) memcpy(first + i * vocab, row, (size_t)vocab * sizeof *row);
+            CHECK(same_bits(first + i * vocab, row, vocab));
+            if (i + 1 < PIECE) CHECK_EQ(quern_sequence_push(s, ids[LONG - PIECE + 1 + i]), OK);
+        }
+        quern_free(e);
+    }
+    free(first);
+    file_free(&f);
+}
+
+static void same_bits_from_any_chunks(void)
+{
+    const size_t chunks[] = {1, 7, 4096, 65536};
+    for (int i = 0; i < FILES; i++) {
+        struct reference r = reference_new(golden_names[i]);
+        for (int c = 0; c < 4; c++)
+            if (r.file.size < 1 << 20 || chunks[c] > 4096) check_same(&r, (struct quern_options){.file_size = r.file.size}, chunks[c], 9);
+        reference_free(&r);
+    }
+}
+
+/* --- beside others -------------------------------------------------------------------------------------------- */
+
+/* One is prefilled in chunks while the other decodes: every logit of both is what it is alone. */
+static void beside_another(void)
+{
+    enum { DECODED = 12 };
+    for (int i = 0; i < FILES; i += FILES / 2 + 1) {
+        struct reference r = reference_new(golden_names[i]);
+        struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 16, .threads = 2}, SIZE_MAX);
+        struct quern_sequence *a = sequence_new(e), *b = sequence_new(e);
+        float *all = logits_new(ROWS, GOLDEN_VOCAB);
+        int kept = 0;
+        CHECK_EQ(quern_sequence_set(b, r.ids, 40, QUERN_LAST), 0);
+        check_row(&r, 39, logits_last(e, b));
+        CHECK_EQ(quern_sequence_set(a, r.ids, ROWS, QUERN_ALL), 0);
+        for (int n = 40; quern_sequence_pending(a) > 0 || n < 40 + DECODED; n++) {
+            if (n < 40 + DECODED) CHECK_EQ(quern_sequence_push(b, r.ids[n]), OK);
+            CHECK_EQ(quern_step(e, 0), OK);
+            kept += logits_keep(a, GOLDEN_VOCAB, all);
+            if (n < 40 + DECODED) check_row(&r, n, logits_last(e, b));
+            disturb_pages(e, (uint64_t)n);
+            check_pages(e);
+        }
+        CHECK_EQ(kept, ROWS);
+        CHECK(same_bits(all, r.logits, ROWS * GOLDEN_VOCAB));
+        quern_free(e);
+        free(all);
+        reference_free(&r);
+    }
+}
+
+/* Two conversations token by token, one of them another text, over pages in disorder. */
+static void interleaved(void)
+{
+    for (int i = 0; i < FILES; i += 3) {
+        struct reference r = reference_new(golden_names[i]);
+        struct quern_engine *e = engine_load(&r.file, (struct quern_options){.context_size = 128}, SIZE_MAX);
+        struct quern_sequence *a = sequence_new(e), *b = sequence_new(e);
+        float *other = logits_new(ROWS, GOLDEN_VOCAB);
+        logits_all(e, b, r.ids + 50, ROWS, other);
+        disturb_pages(e, 3);
+        CHECK_EQ(quern_sequence_set(a, r.ids, 1, QUERN_LAST), 0);
+        CHECK_EQ(quern_sequence_set(b, r.ids + 50, 1, QUERN_ALL), 0);
+        for (int n = 0;; n++) {
+            check_row(&r, n, logits_last(e, a));
+            CHECK(same_bits(other + n * GOLDEN_VOCAB, logits_last(e, b), GOLDEN_VOCAB));
+            if (n + 1 == ROWS - 30) break;
+            CHECK_EQ(quern_sequence_push(a, r.ids[n + 1]), OK);
+            CHECK_EQ(quern_sequence_push(b, r.ids[50 + n + 1]), OK);
+            disturb_pages(e, (uint64_t)n + 7);
+        }
+        quern_free(e);
+        free(other);
+        reference_free(&r);
+    }
+}
+
+/* More conversations than a chunk has rows, of all lengths, all ending at different steps. */
+static void many_at_once(void)
+{
+    enum { TALKS = 9 };
+    struct reference r = reference_new("nano.Q8_0");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 8, .context_size = 1024, .threads = 3}, SIZE_MAX);
+    struct quern_sequence *s[TALKS];
+    float *own[TALKS];
+    for (int k = 0; k < TALKS; k++) {
+        s[k] = sequence_new(e);
+        own[k] = logits_new(1 + 7 * k, GOLDEN_VOCAB);
+        CHECK_EQ(quern_sequence_set(s[k], r.ids, 1 + 7 * k, QUERN_ALL), 0);
+    }
+    for (int step = 0, left = 1; left > 0; step++) {
+        CHECK_EQ(quern_step(e, 0), OK);
+        left = 0;
+        for (int k = 0; k < TALKS; k++) left += quern_sequence_pending(s[k]), logits_keep(s[k], GOLDEN_VOCAB, own[k]);
+        disturb_pages(e, (uint64_t)step);
+        CHECK(step < 1000);
+    }
+    for (int k = 0; k < TALKS; k++) {
+        CHECK(same_bits(own[k], r.logits, (1 + 7 * k) * GOLDEN_VOCAB));
+        free(own[k]);
+    }
+    quern_free(e);
+    reference_free(&r);
+}
+
+/* Several prompts that end in one step: each gets the row of its own last token. */
+static void last_rows_of_many(void)
+{
+    enum { TALKS = 7 };
+    struct reference r = reference_new("nano.F32");
+    for (int chunk = 5; chunk <= 80; chunk += 25) {
+        struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = chunk, .context_size = 1024}, SIZE_MAX);
+        struct quern_sequence *s[TALKS];
+        int ended = 0, first, n;
+        for (int k = 0; k < TALKS; k++) {
+            s[k] = sequence_new(e);
+            CHECK_EQ(quern_sequence_set(s[k], r.ids, 3 + 5 * k, QUERN_LAST), 0);
+        }
+        for (int step = 0; ended < TALKS; step++) {
+            CHECK(step < 100);
+            CHECK_EQ(quern_step(e, 0), OK);
+            for (int k = 0; k < TALKS; k++) {
+                const float *row = quern_logits(s[k], &first, &n);
+                if (row) check_row(&r, 2 + 5 * k, row);
+                CHECK(n == 0 || (n == 1 && first == 2 + 5 * k && quern_sequence_pending(s[k]) == 0));
+                ended += n;
+            }
+        }
+        quern_free(e);
+    }
+    reference_free(&r);
+}
+
+/* --- stopping ------------------------------------------------------------------------------------------------- */
+
+struct aborter {
+    struct quern_control *control;
+    int32_t quit;
+};
+
+/* Sets the word as soon as a layer has been computed. */
+static void *abort_soon(void *arg)
+{
+    struct aborter *a = arg;
+    int32_t before = __atomic_load_n(&a->control->heartbeat, __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&a->quit, __ATOMIC_RELAXED)) {
+        if (__atomic_load_n(&a->control->heartbeat, __ATOMIC_RELAXED) == before) continue;
+        __atomic_store_n(&a->control->abort, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    return NULL;
+}
+
+static void abort_from_another_thread(void)
+{
+    struct reference r = reference_new("duo.F32");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 32, .threads = 2}, SIZE_MAX);
+    struct quern_sequence *s = sequence_new(e);
+    struct aborter a = {.control = quern_control(e)};
+    pthread_t thread;
+    int status = OK, length = 0;
+    CHECK_EQ(pthread_create(&thread, NULL, abort_soon, &a), 0);
+    double begin = clock_ms(CLOCK_MONOTONIC);
+    while (status == OK && clock_ms(CLOCK_MONOTONIC) - begin < 20000) {
+        if (quern_sequence_pending(s) == 0) CHECK_EQ(quern_sequence_set(s, r.ids, GOLDEN_ROWS, QUERN_ALL), 0); /* once more from the start */
+        length = quern_sequence_length(s);
+        status = quern_step(e, 0);
+    }
+    __atomic_store_n(&a.quit, 1, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    CHECK_EQ(status, ERR_ABORTED);
+    CHECK_EQ(quern_error(e)->code, ERR_ABORTED);
+    CHECK_EQ(quern_sequence_length(s), length);
+    CHECK_EQ(quern_step(e, 0), ERR_ABORTED); /* until the word is cleared */
+    CHECK_EQ(quern_sequence_length(s), length);
+    check_pages(e);
+    __atomic_store_n(&a.control->abort, 0, __ATOMIC_RELAXED);
+    float *all = logits_new(GOLDEN_ROWS, GOLDEN_VOCAB);
+    while (quern_sequence_pending(s) > 0) {
+        CHECK_EQ(quern_step(e, 0), OK);
+        logits_keep(s, GOLDEN_VOCAB, all);
+    }
+    CHECK(same_bits(all + length * GOLDEN_VOCAB, reference_row(&r, length), (GOLDEN_ROWS - length) * GOLDEN_VOCAB));
+    quern_free(e);
+    free(all);
+    reference_free(&r);
+}
+
+static const struct check tests[] = {
+    {"golden", golden},
+    {"same_bits_everywhere", same_bits_everywhere},
+    {"same_bits_in_long_contexts", same_bits_in_long_contexts},
+    {"same_bits_from_any_chunks", same_bits_from_any_chunks},
+    {"beside_another", beside_another},
+    {"interleaved", interleaved},
+    {"many_at_once", many_at_once},
+    {"last_rows_of_many", last_rows_of_many},
+    {"abort_from_another_thread", abort_from_another_thread},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Conversations: known prefixes, what happens to steps that are stopped or dropped, every error of the calls and the state
+ * after it, sampling. Whatever has gone before, the next logits are the reference's, to the bit.
+ */
+#include "session.h"
+
+#include <math.h>
+
+/* --- known prefixes ------------------------------------------------------------------------------------- */
+
+/* What set() must give: the longest prefix it has seen, but for the last token, which makes the logits. */
+static void prefix_reuse(void)
+{
+    struct reference r = reference_new("nano.Q8_0");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 16}, SIZE_MAX);
+    struct quern_sequence *s = sequence_new(e);
+    CHECK_EQ(quern_sequence_set(s, r.ids, 40, QUERN_LAST), 0);
+    check_row(&r, 39, logits_last(e, s));
+    for (int i = 40; i < 50; i++) { /* the reply */
+        CHECK_EQ(quern_sequence_push(s, r.ids[i]), OK);
+        check_row(&r, i, logits_last(e, s));
+    }
+    CHECK_EQ(quern_sequence_set(s, r.ids, 90, QUERN_LAST), 50); /* the second turn */
+    CHECK_EQ(quern_sequence_pending(s), 40);
+    check_row(&r, 89, logits_last(e, s));
+    CHECK_EQ(quern_sequence_set(s, r.ids, 90, QUERN_LAST), 89); /* the same again */
+    check_row(&r, 89, logits_last(e, s));
+    CHECK_EQ(quern_sequence_set(s, r.ids, 37, QUERN_LAST), 36); /* back into the middle of a page */
+    check_row(&r, 36, logits_last(e, s));
+    quern_sequence_free(s);
+    s = sequence_new(e); /* known to other conversations too */
+    CHECK_EQ(quern_sequence_set(s, r.ids, 100, QUERN_LAST), 90);
+    check_row(&r, 99, logits_last(e, s));
+    quern_free(e);
+    reference_free(&r);
+}
+
+/* Another continuation from every place of a page, and back to the first one. */
+static void regeneration(void)
+{
+    struct reference r = reference_new("nano.F32");
+    int32_t other[GOLDEN_ROWS];
+    for (int at = 30; at <= 66; at += 3) {
+        struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX), *fresh = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX);
+        struct quern_sequence *s = sequence_new(e), *t = sequence_new(fresh);
+        for (int i = 0; i < 80; i++) other[i] = i < at ? r.ids[i] : (r.ids[i] + 1) % 256;
+        CHECK_EQ(quern_sequence_set(s, r.ids, 80, QUERN_LAST), 0);
+        check_row(&r, 79, logits_last(e, s));
+        CHECK_EQ(quern_sequence_set(s, other, 80, QUERN_LAST), at);
+        CHECK_EQ(quern_sequence_set(t, other, 80, QUERN_LAST), 0);
+        CHECK(same_bits(logits_last(e, s), logits_last(fresh, t), GOLDEN_VOCAB));
+        CHECK_EQ(quern_sequence_set(s, r.ids, 80, QUERN_LAST), 79);
+        check_row(&r, 79, logits_last(e, s));
+        check_pages(e);
+        quern_free(e);
+        quern_free(fresh);
+    }
+    reference_free(&r);
+}
+
+/* Two share a beginning and write on side by side; one is freed while the other goes on. */
+static void forks(void)
+{
+    struct reference r = reference_new("nano.Q4_K_M");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX);
+    struct quern_sequence *a = sequence_new(e), *b = sequence_new(e);
+    CHECK_EQ(quern_sequence_set(a, r.ids, 45, QUERN_LAST), 0);
+    check_row(&r, 44, logits_last(e, a));
+    CHECK_EQ(quern_sequence_set(b, r.ids, 45, QUERN_LAST), 44);
+    check_row(&r, 44, logits_last(e, b));
+    for (int i = 45; i < 75; i++) {
+        CHECK_EQ(quern_sequence_push(a, r.ids[i]), OK);
+        if (b) CHECK_EQ(quern_sequence_push(b, 7), OK); /* another text in the same place */
+        check_row(&r, i, logits_last(e, a));
+        if (i == 60) quern_sequence_free(b), b = NULL;
+        disturb_pages(e, (uint64_t)i);
+    }
+    quern_free(e);
+    reference_free(&r);
+}
+
+/* --- steps that do not end ---------------------------------------------------------------------------------- */
+
+/* A budget that is over after each layer: the same logits, by more calls. Dropped by other work in between, too. */
+static void budget(void)
+{
+    struct reference r = reference_new("duo.F32");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 96, .scalar = true}, SIZE_MAX);
+    struct quern_sequence *a = sequence_new(e), *b = sequence_new(e);
+    int stopped = 0, status;
+    CHECK_EQ(quern_sequence_set(a, r.ids, GOLDEN_ROWS, QUERN_LAST), 0);
+    while (quern_sequence_pending(a) > 0) {
+        int length = quern_sequence_length(a);
+        status = quern_step(e, 1);
+        CHECK(status == OK || status == 1);
+        CHECK(status ? quern_sequence_length(a) == length : quern_sequence_length(a) > length);
+        stopped += status;
+        if (status && stopped == 1) CHECK_EQ(quern_sequence_set(b, r.ids, 5, QUERN_LAST), 0); /* drops the step */
+    }
+    CHECK(stopped >= 2);
+    check_row(&r, GOLDEN_ROWS - 1, logits_last(e, a));
+    CHECK_EQ(quern_sequence_push(b, r.ids[5]), OK);
+    check_row(&r, 5, logits_last(e, b));
+    quern_free(e);
+    reference_free(&r);
+}
+
+/* Stops a step of `ids` after its first layer. */
+static void stop_a_step(struct quern_engine *e, struct quern_sequence *s, const int32_t *ids, int n)
+{
+    kv_each_forgotten(e->kv, poison_page, e->be);
+    CHECK(quern_sequence_set(s, ids, n, QUERN_LAST) >= 0);
+    CHECK_EQ(quern_step(e, 1), 1);
+}
+
+/* A step is half done when its sequence gets another text, another one goes on, or another one ends: nothing of it remains. */
+static void dropped_steps(void)
+{
+    struct reference r = reference_new("duo.F32");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 96, .scalar = true}, SIZE_MAX);
+    struct quern_sequence *a = sequence_new(e), *b = sequence_new(e);
+    int32_t other[96];
+    for (int i = 0; i < 96; i++) other[i] = 255 - r.ids[i] % 256;
+    stop_a_step(e, a, other, 96);
+    CHECK_EQ(quern_sequence_set(a, r.ids, 90, QUERN_LAST), 0);
+    check_row(&r, 89, logits_last(e, a));
+    CHECK_EQ(quern_sequence_set(b, r.ids, 50, QUERN_LAST), 49);
+    check_row(&r, 49, logits_last(e, b));
+    stop_a_step(e, a, other, 96);
+    CHECK_EQ(quern_sequence_push(b, r.ids[50]), OK);
+    check_row(&r, 50, logits_last(e, b));
+    stop_a_step(e, a, other, 96);
+    quern_sequence_free(a);
+    CHECK_EQ(quern_sequence_push(b, r.ids[51]), OK);
+    check_row(&r, 51, logits_last(e, b));
+    check_pages(e);
+    quern_free(e);
+    reference_free(&r);
+}
+
+/* --- errors -------------------------------------------------------------------------------------------------- */
+
+/* After the error: what was there is still there, and goes on. */
+static void check_goes_on(struct quern_engine *e, struct quern_sequence *s, const struct reference *r, int code)
+{
+    CHECK_EQ(quern_error(e)->code, code);
+    CHECK(quern_error(e)->message[0] != 0);
+    int n = quern_sequence_length(s) + quern_sequence_pending(s);
+    CHECK_EQ(quern_sequence_push(s, r->ids[n]), OK);
+    check_row(r, n, logits_last(e, s));
+}
+
+static void bad_calls(void)
+{
+    struct reference r = reference_new("nano.Q8_0");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX);
+    struct quern_sequence *s = sequence_new(e);
+    const int32_t wrong[] = {-1, GOLDEN_VOCAB, INT32_MAX, INT32_MIN};
+    int first, n;
+    CHECK_EQ(quern_step(e, 0), OK); /* nothing to do is no error */
+    CHECK(quern_logits(s, &first, &n) == NULL && n == 0);
+    CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){0}), OK);
+    CHECK_EQ(quern_sample(s), ERR_EMPTY);
+    CHECK_EQ(quern_sequence_set(s, r.ids, 20, QUERN_LAST), 0);
+    check_row(&r, 19, logits_last(e, s));
+    for (int i = 0; i < 4; i++) {
+        int32_t ids[3] = {1, wrong[i], 2};
+        CHECK_EQ(quern_sequence_set(s, ids, 3, QUERN_LAST), ERR_PARAM);
+        check_goes_on(e, s, &r, ERR_PARAM);
+        CHECK_EQ(quern_sequence_push(s, wrong[i]), ERR_PARAM);
+        check_goes_on(e, s, &r, ERR_PARAM);
+        CHECK_EQ(quern_token(e, wrong[i]).size, 0);
+        CHECK(!quern_is_end(e, wrong[i]));
+    }
+    CHECK_EQ(quern_sequence_set(s, r.ids, 0, QUERN_LAST), ERR_EMPTY);
+    check_goes_on(e, s, &r, ERR_EMPTY);
+    CHECK_EQ(quern_sequence_set(s, r.ids, -1, QUERN_ALL), ERR_EMPTY);
+    check_goes_on(e, s, &r, ERR_EMPTY);
+    CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){.temperature = NAN}), ERR_PARAM);
+    check_goes_on(e, s, &r, ERR_PARAM);
+    CHECK_EQ(quern_feed(e, "more", 4), ERR_BUSY);
+    check_goes_on(e, s, &r, ERR_BUSY);
+    CHECK_EQ(quern_finish(e), OK);
+    quern_free(e);
+    reference_free(&r);
+}
+
+static void before_loading(void)
+{
+    struct quern_engine *e = quern_new(&(struct quern_options){0});
+    int32_t id;
+    CHECK(quern_sequence_new(e) == NULL);
+    CHECK_EQ(quern_step(e, 0), ERR_BUSY);
+    CHECK_EQ(quern_tokenize(e, (struct bytes){(const uint8_t *)"a", 1}, QUERN_TEXT, 0, &id, 1), ERR_BUSY);
+    CHECK_EQ(quern_vocab_size(e), 0);
+    CHECK(!strcmp(quern_info(e), "") && quern_file_size(e) == 0 && quern_token(e, 0).size == 0 && quern_chat_template(e).data == NULL);
+    CHECK_EQ(quern_feed(e, "", 0), OK);
+    CHECK_EQ(quern_finish(e), ERR_FORMAT);
+    quern_free(e);
+    quern_free(NULL);
+    quern_sequence_free(NULL);
+}
+
+/* A context of 70: the 70th token fits, the 71st does not, by whatever call. */
+static void context(void)
+{
+    struct reference r = reference_new("nano.F16");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.context_size = 70, .chunk = 32}, SIZE_MAX);
+    struct quern_sequence *s = sequence_new(e);
+    CHECK_EQ(quern_sequence_set(s, r.ids, 71, QUERN_LAST), ERR_CONTEXT);
+    CHECK(strstr(quern_error(e)->message, "71") && strstr(quern_error(e)->message, "70"));
+    CHECK_EQ(quern_sequence_pending(s), 0);
+    CHECK_EQ(quern_sequence_set(s, r.ids, 69, QUERN_LAST), 0);
+    check_row(&r, 68, logits_last(e, s));
+    CHECK_EQ(quern_sequence_push(s, r.ids[69]), OK);
+    CHECK_EQ(quern_sequence_push(s, r.ids[70]), ERR_CONTEXT);
+    check_row(&r, 69, logits_last(e, s));
+    CHECK_EQ(quern_sequence_push(s, r.ids[70]), ERR_CONTEXT);
+    CHECK_EQ(quern_sequence_length(s), 70);
+    CHECK_EQ(quern_sequence_set(s, r.ids, 70, QUERN_LAST), 69);
+    check_row(&r, 69, logits_last(e, s));
+    quern_free(e);
+    reference_free(&r);
+}
+
+/* A context of 64 has pages for two conversations of 64 positions. */
+static void pages_run_out(void)
+{
+    struct reference r = reference_new("nano.Q4_0");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.context_size = 64, .chunk = 64}, SIZE_MAX);
+    struct quern_sequence *a = sequence_new(e), *b = sequence_new(e), *c = sequence_new(e);
+    int32_t own[64];
+    for (int i = 0; i < 64; i++) own[i] = 255 - r.ids[i] % 256;
+    CHECK_EQ(quern_sequence_set(a, r.ids, 60, QUERN_LAST), 0);
+    check_row(&r, 59, logits_last(e, a));
+    CHECK_EQ(quern_sequence_set(b, own, 60, QUERN_LAST), 0);
+    logits_last(e, b);
+    CHECK_EQ(quern_sequence_set(c, r.ids + 100, 10, QUERN_LAST), 0);
+    CHECK_EQ(quern_step(e, 0), ERR_MEM_KV);
+    CHECK_EQ(quern_error(e)->code, ERR_MEM_KV);
+    CHECK_EQ(quern_sequence_length(c), 0);
+    CHECK_EQ(quern_sequence_pending(c), 10);
+    check_pages(e);
+    CHECK_EQ(quern_sequence_push(a, r.ids[60]), OK); /* who has room goes on */
+    CHECK_EQ(quern_step(e, 0), OK);
+    check_row(&r, 60, logits_last(e, a));
+    CHECK_EQ(quern_sequence_pending(c), 10);
+    quern_sequence_free(b);
+    logits_last(e, c); /* there is room now */
+    CHECK_EQ(quern_sequence_push(a, r.ids[61]), OK);
+    check_row(&r, 61, logits_last(e, a));
+    quern_free(e);
+    reference_free(&r);
+}
+
+/* --- sampling -------------------------------------------------------------------------------------------------- */
+
+/* At a temperature that makes all tokens alike: every real one comes up, no padding ever. */
+static void padding_never_sampled(void)
+{
+    enum { DRAWS = 20000 };
+    struct file f = golden_file("nano.Q8_0", "gguf");
+    struct quern_engine *e = engine_load(&f, (struct quern_options){0}, SIZE_MAX);
+    struct quern_sequence *s = sequence_new(e);
+    int seen[GOLDEN_VOCAB] = {0}, real = 0;
+    CHECK_EQ(quern_sequence_set(s, (const int32_t[]){1, 2, 3}, 3, QUERN_LAST), 0);
+    logits_last(e, s);
+    CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){.temperature = 1e6f, .seed = 5}), OK);
+    for (int i = 0; i < DRAWS; i++) {
+        int id = quern_sample(s);
+        CHECK(id >= 0 && id < GOLDEN_VOCAB);
+        seen[id]++;
+    }
+    for (int id = 0; id < GOLDEN_VOCAB; id++) {
+        bool padding = quern_token(e, id).size == 0;
+        CHECK((seen[id] > 0) == !padding);
+        real += !padding;
+    }
+    CHECK(real >= 256 + 19 && real < GOLDEN_VOCAB);
+    quern_free(e);
+    file_free(&f);
+}
+
+/* 60 tokens sampled from `prompt` on. */
+static void sample_text(struct quern_engine *e, uint64_t seed, const int32_t *prompt, int32_t *out)
+{
+    struct quern_sequence *s = sequence_new(e);
+    CHECK(quern_sequence_set(s, prompt, 10, QUERN_LAST) >= 0);
+    CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){.temperature = 0.9f, .top_k = 40, .top_p = 0.95f, .repeat_penalty = 1.1f, .seed = seed}), OK);
+    for (int i = 0; i < 60; i++) {
+        logits_last(e, s);
+        out[i] = quern_sample(s);
+        CHECK(out[i] >= 0);
+        CHECK_EQ(quern_sequence_push(s, out[i]), OK);
+    }
+    quern_sequence_free(s);
+}
+
+static void same_seed_same_text(void)
+{
+    struct reference r = reference_new("nano.Q6_K");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.threads = 2}, SIZE_MAX);
+    struct quern_engine *scalar = engine_load(&r.file, (struct quern_options){.scalar = true}, SIZE_MAX);
+    int32_t one[60], again[60], elsewhere[60], other[60];
+    sample_text(e, 42, r.ids, one);
+    sample_text(e, 42, r.ids, again);
+    sample_text(scalar, 42, r.ids, elsewhere);
+    sample_text(e, 43, r.ids, other);
+    CHECK_EQ(memcmp(one, again, sizeof one), 0);
+    CHECK_EQ(memcmp(one, elsewhere, sizeof one), 0);
+    CHECK(memcmp(one, other, sizeof one) != 0);
+    quern_free(e);
+    quern_free(scalar);
+    reference_free(&r);
+}
+
+/* --- the demo model --------------------------------------------------------------------------------------------- */
+
+enum { TOKENS_MAX = 160 };
+
+/* One line of ids; returns how many. */
+static int read_ids(char **text, int32_t *ids)
+{
+    int n = 0;
+    for (char *end = *text; **text != '\n'; *text = end) {
+        CHECK(n < TOKENS_MAX);
+        ids[n++] = (int32_t)strtol(*text, &end, 10);
+        CHECK(end != *text);
+        if (*end == ' ') end++;
+    }
+    ++*text;
+    return n;
+}
+
+static void check_reply(struct quern_engine *e, const int32_t *prompt, int n_prompt, const int32_t *reply, int n_reply)
+{
+    struct quern_sequence *s = sequence_new(e);
+    CHECK(quern_sequence_set(s, prompt, n_prompt, QUERN_LAST) >= 0);
+    CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){0}), OK);
+    for (int i = 0; i < n_reply; i++) {
+        logits_last(e, s);
+        CHECK_EQ(quern_sample(s), reply[i]);
+        CHECK_EQ(quern_is_end(e, reply[i]), i + 1 == n_reply);
+        CHECK_EQ(quern_sequence_push(s, reply[i]), OK);
+    }
+    quern_sequence_free(s);
+}
+
+/* Greedy replies of llama.cpp, whole. Its 8-bit products round differently, so only items are taken in which no token wins by less than a
+ * quarter of a logit (of the others all but three agree too). */
+static void demo_replies(void)
+{
+    static const int chosen[] = {0, 14, 26, 29, 61};
+    char folder[1100];
+    snprintf(folder, sizeof folder, "%.1000s/../../web/models", check_fixtures);
+    struct file model = file_read(folder, "demo-q8_0.gguf"), list = file_read(built_fixtures(""), "demo-replies.txt");
+    struct quern_engine *e = engine_load(&model, (struct quern_options){.context_size = 512}, SIZE_MAX);
+    char *text = (char *)list.data;
+    size_t next = 0;
+    for (int item = 0; next < sizeof chosen / sizeof *chosen; item++) {
+        int32_t prompt[TOKENS_MAX], reply[TOKENS_MAX];
+        CHECK(text < (char *)list.data + list.size);
+        int n_prompt = read_ids(&text, prompt), n_reply = read_ids(&text, reply);
+        if (item != chosen[next]) continue;
+        check_reply(e, prompt, n_prompt, reply, n_reply);
+        next++;
+    }
+    quern_free(e);
+    file_free(&model);
+    file_free(&list);
+}
+
+/* --- odd models --------------------------------------------------------------------------------------------------- */
+
+/* M20: all weights are zero and all logits equal: the lowest id. */
+static void equal_logits(void)
+{
+    struct file f = file_read(built_fixtures("/bad"), "good-M20a.gguf");
+    struct quern_engine *e = engine_load(&f, (struct quern_options){0}, SIZE_MAX);
+    struct quern_sequence *s = sequence_new(e);
+    CHECK_EQ(quern_sequence_set(s, (const int32_t[]){9, 8}, 2, QUERN_LAST), 0);
+    CHECK(logits_last(e, s)[0] == 0);
+    CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){0}), OK);
+    CHECK_EQ(quern_sample(s), 0);
+    quern_free(e);
+    file_free(&f);
+}
+
+/* V10: the file's own end token counts, and so do Qwen's two. */
+static void end_tokens(void)
+{
+    struct file f = file_read(built_fixtures("/bad"), "good-V10b.gguf");
+    struct quern_engine *e = engine_load(&f, (struct quern_options){0}, SIZE_MAX);
+    int ends = 0;
+    for (int id = 0; id < quern_vocab_size(e); id++) {
+        struct bytes text = quern_token(e, id);
+        bool qwen = bytes_equal(text, "<|im_end|>") || bytes_equal(text, "<|endoftext|>");
+        CHECK_EQ(quern_is_end(e, id), id == 32 || qwen);
+        ends += quern_is_end(e, id);
+    }
+    CHECK_EQ(ends, 3);
+    quern_free(e);
+    file_free(&f);
+}
+
+/* M18: NaN in one weight leads to a word or to a normal token, and to numbers of its own conversation only. */
+static void damaged_weights(void)
+{
+    struct reference r = reference_new("nano.F16");
+    uint64_t seed = 8;
+    int words = 0;
+    for (int i = 0; i < 40; i++) {
+        size_t at = r.file.size / 4 * 3 / 2 * 2 + 2 * (size_t)random_below(&seed, (int)(r.file.size / 8)); /* in the tensors, at an f16 */
+        uint8_t saved[2];
+        memcpy(saved, r.file.data + at, 2);
+        memcpy(r.file.data + at, "\xFF\x7F", 2);
+        struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX);
+        struct quern_sequence *s = sequence_new(e);
+        CHECK_EQ(quern_sequence_set(s, r.ids, 20, QUERN_LAST), 0);
+        logits_last(e, s);
+        CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){.temperature = 1}), OK);
+        int id = quern_sample(s);
+        CHECK((id >= 0 && id < GOLDEN_VOCAB) || (id == ERR_NONFINITE && quern_error(e)->code == ERR_NONFINITE));
+        words += id == ERR_NONFINITE;
+        quern_free(e);
+        memcpy(r.file.data + at, saved, 2);
+    }
+    CHECK(words > 0);
+    reference_free(&r);
+}
+
+static const struct check tests[] = {
+    {"prefix_reuse", prefix_reuse},
+    {"regeneration", regeneration},
+    {"forks", forks},
+    {"budget", budget},
+    {"dropped_steps", dropped_steps},
+    {"bad_calls", bad_calls},
+    {"before_loading", before_loading},
+    {"context", context},
+    {"pages_run_out", pages_run_out},
+    {"padding_never_sampled", padding_never_sampled},
+    {"same_seed_same_text", same_seed_same_text},
+    {"demo_replies", demo_replies},
+    {"equal_logits", equal_logits},
+    {"end_tokens", end_tokens},
+    {"damaged_weights", damaged_weights},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

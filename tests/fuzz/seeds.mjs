@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Writes the seed corpora of the fuzz targets: small valid inputs, from which a mutation reaches the code behind the header.
+//
+//   node tests/fuzz/seeds.mjs
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ByteSink } from '../fixtures/gguf-writer.mjs';
+import { minimalModel, tinyModel, tinySpec } from '../fixtures/tiny.mjs';
+
+const corpus = join(dirname(fileURLToPath(import.meta.url)), 'corpus');
+
+function write(target, name, bytes) {
+  mkdirSync(join(corpus, target), { recursive: true });
+  writeFileSync(join(corpus, target, name), bytes);
+}
+
+function packed(strings) {
+  const sink = new ByteSink();
+  for (const text of strings) sink.string(text);
+  return sink.take();
+}
+
+/** As fuzz_tokenizer.c reads it. */
+function tokenizerInput(tokens, types, merges, text) {
+  const parts = [packed(tokens), new Uint8Array(new Int32Array(types).buffer), packed(merges)];
+  const sink = new ByteSink();
+  for (const n of [tokens.length, merges.length, ...parts.map(({ length }) => length)]) sink.scalar('u16', n);
+  for (const part of parts) sink.bytes(part);
+  sink.bytes(new TextEncoder().encode(text));
+  return sink.take();
+}
+
+const value = new Map(tinySpec().kv.map(([key, , content]) => [key, content]));
+const vocabulary = ['tokens', 'token_type', 'merges'].map((name) => value.get(`tokenizer.ggml.${name}`));
+
+write('gguf', 'minimal', minimalModel());
+write('gguf', 'minimal-v2', minimalModel({ version: 2 }));
+write('gguf', 'cut', minimalModel().slice(0, 3000));
+write('gguf', 'q4_0', tinyModel({ type: 'Q4_0', hidden: 32, context: 16 }));
+write('tokenizer', 'chat', tokenizerInput(...vocabulary, '<|im_start|>user\nthe then <think>\n\n</think> 12\u00e9\u{1f600}<|im_end|>'));
+write('tokenizer', 'spaces', tokenizerInput(...vocabulary, "  the\t \r\n\n it's  THE 'LL \u00a0\u3000x"));
+write('tokenizer', 'untyped', tokenizerInput(vocabulary[0].slice(0, 262), [], vocabulary[2], 'the the'));
