@@ -13,14 +13,15 @@
 
 /* --- half floats ------------------------------------------------------------------------------------- */
 
-/* Exact, all 65,536 values; a NaN keeps its payload bits. */
+/* Exact, all 65,536 values; a NaN keeps its payload bits. A subnormal half gets the exponent of the smallest normal one, which
+ * is then taken off as a float: so no operand is a subnormal float, on which processors lose hundreds of cycles, and
+ * the scales of K types are subnormal halves as a rule. */
 static inline float f32_from_f16(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7FFF;
     if (rest >= 0x7C00) return f32_from_bits(sign | 0x7F800000 | (rest & 0x3FF) << 13);
-    /* A float with the half's bits in place is too small by 2^112; the product is exact, subnormals included. */
-    float scaled = f32_from_bits(rest << 13) * 0x1p112f;
-    return f32_from_bits(sign | bits_from_f32(scaled));
+    float value = rest >= 0x400 ? f32_from_bits((rest << 13) + (112u << 23)) : f32_from_bits((rest << 13) + (113u << 23)) - 0x1p-14f;
+    return f32_from_bits(sign | bits_from_f32(value));
 }
 
 /* Round to nearest even, subnormals and overflow to infinity included. NaN becomes the quiet NaN 0x7E00. */

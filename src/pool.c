@@ -21,8 +21,13 @@
 #include <sched.h>
 #endif
 
-/* About 20 to 50 microseconds: longer than the gap between two operations of a step, shorter than a sampler's turn. */
-enum { SPINS = 4000 };
+/* About 100 microseconds: longer than the gaps between the operations of a step, of which a token has some hundred, each of which
+ * would cost a wake-up of 50 microseconds. A turn of the loop takes 1 ns in wasm, which has no pause, and about 40 with one. */
+#ifdef __EMSCRIPTEN__
+enum { SPINS = 100000 };
+#else
+enum { SPINS = 2500 };
+#endif
 
 struct worker {
     struct pool *pool;

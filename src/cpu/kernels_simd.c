@@ -196,29 +196,35 @@ INLINE void tile_q4(const uint8_t *panel, const struct act *a, int row, float *o
     store_tile(out, acc, T);
 }
 
+/* One block of Q4_K: products into acc, mins into low. */
+INLINE void block_q4k(vec acc[TILE][2], vec low[TILE][2], const uint8_t *block, const vec d[2], const vec dmin[2], const struct tile_act *x, size_t b, const int T)
+{
+    vec sum[TILE][2];
+    dots_q4(sum, block + 16, x, b, T);
+    vec scale = i16_from_u8_low(vec_load8(block)), min = i16_from_u8_low(vec_load8(block + 8));
+    for (int t = 0; t < T; t++) {
+        float xs = x->scale[(size_t)t * x->blocks + b];
+        vec total = i32_splat(block_sum(x, b, t));
+        vec scaled[2] = {i32_mul(sum[t][0], i32_from_i16_low(scale)), i32_mul(sum[t][1], i32_from_i16_high(scale))};
+        vec lowered[2] = {i32_mul(total, i32_from_i16_low(min)), i32_mul(total, i32_from_i16_high(min))};
+        add_block(acc[t], scaled, d, xs);
+        add_block(low[t], lowered, dmin, xs);
+    }
+}
+
 INLINE void tile_q4k(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
 {
     struct tile_act x = tile_rows(a, row);
-    vec acc[TILE][2], mins[TILE][2], sum[TILE][2], d[2], dmin[2];
+    vec acc[TILE][2], low[TILE][2], d[2], dmin[2];
     zero_tile(acc, T);
-    zero_tile(mins, T);
-    for (size_t b = 0; b < x.blocks; b++) {
-        const uint8_t *unit = panel + b / 8 * 1184, *block = unit + 32 + 144 * (b % 8);
-        load_halves(d, unit);
-        load_halves(dmin, unit + 16);
-        dots_q4(sum, block + 16, &x, b, T);
-        vec scale = i16_from_u8_low(vec_load8(block)), min = i16_from_u8_low(vec_load8(block + 8));
-        for (int t = 0; t < T; t++) {
-            float xs = x.scale[(size_t)t * x.blocks + b];
-            vec total = i32_splat(block_sum(&x, b, t));
-            vec scaled[2] = {i32_mul(sum[t][0], i32_from_i16_low(scale)), i32_mul(sum[t][1], i32_from_i16_high(scale))};
-            vec lowered[2] = {i32_mul(total, i32_from_i16_low(min)), i32_mul(total, i32_from_i16_high(min))};
-            add_block(acc[t], scaled, d, xs);
-            add_block(mins[t], lowered, dmin, xs);
-        }
+    zero_tile(low, T);
+    for (size_t unit = 0; unit < x.blocks / 8; unit++, panel += 1184) {
+        load_halves(d, panel);
+        load_halves(dmin, panel + 16);
+        for (size_t i = 0; i < 8; i++) block_q4k(acc, low, panel + 32 + 144 * i, d, dmin, &x, 8 * unit + i, T);
     }
     for (int t = 0; t < T; t++)
-        for (int h = 0; h < 2; h++) acc[t][h] = f32_sub(acc[t][h], mins[t][h]);
+        for (int h = 0; h < 2; h++) acc[t][h] = f32_sub(acc[t][h], low[t][h]);
     store_tile(out, acc, T);
 }
 
@@ -252,23 +258,28 @@ INLINE void scale_half(vec sum[2], const struct tile_act *x, size_t b, size_t ha
     sum[1] = i32_mul(i32_sub(sum[1], offset), i32_from_i16_high(scale));
 }
 
+INLINE void block_q6k(vec acc[TILE][2], const uint8_t *block, const vec d[2], const struct tile_act *x, size_t b, const int T)
+{
+    vec left[TILE][2], right[TILE][2];
+    dots_q6(left, block, x, b, 0, T);
+    dots_q6(right, block, x, b, 1, T);
+    vec scale0 = i16_from_i8_low(vec_load8(block)), scale1 = i16_from_i8_low(vec_load8(block + 8));
+    for (int t = 0; t < T; t++) {
+        scale_half(left[t], x, b, 0, t, scale0);
+        scale_half(right[t], x, b, 1, t, scale1);
+        vec sum[2] = {i32_add(left[t][0], right[t][0]), i32_add(left[t][1], right[t][1])};
+        add_block(acc[t], sum, d, x->scale[(size_t)t * x->blocks + b]);
+    }
+}
+
 INLINE void tile_q6k(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
 {
     struct tile_act x = tile_rows(a, row);
-    vec acc[TILE][2], left[TILE][2], right[TILE][2], d[2];
+    vec acc[TILE][2], d[2];
     zero_tile(acc, T);
-    for (size_t b = 0; b < x.blocks; b++) {
-        const uint8_t *unit = panel + b / 8 * 1680, *block = unit + 16 + 208 * (b % 8);
-        load_halves(d, unit);
-        dots_q6(left, block, &x, b, 0, T);
-        dots_q6(right, block, &x, b, 1, T);
-        vec scale0 = i16_from_i8_low(vec_load8(block)), scale1 = i16_from_i8_low(vec_load8(block + 8));
-        for (int t = 0; t < T; t++) {
-            scale_half(left[t], &x, b, 0, t, scale0);
-            scale_half(right[t], &x, b, 1, t, scale1);
-            vec sum[2] = {i32_add(left[t][0], right[t][0]), i32_add(left[t][1], right[t][1])};
-            add_block(acc[t], sum, d, x.scale[(size_t)t * x.blocks + b]);
-        }
+    for (size_t unit = 0; unit < x.blocks / 8; unit++, panel += 1680) {
+        load_halves(d, panel);
+        for (size_t i = 0; i < 8; i++) block_q6k(acc, panel + 16 + 208 * i, d, &x, 8 * unit + i, T);
     }
     store_tile(out, acc, T);
 }
