@@ -5,7 +5,7 @@
 
 import { QuernError } from './errors.js';
 
-const BLOB_CHUNK = 4 << 20;
+const PIECE = 1 << 20;   // bytes read at once
 
 const netError = (code, message, detail, cause) => new QuernError(code, message, { phase: 'load', detail, cause });
 
@@ -31,23 +31,66 @@ function sizeOf(response) {
   return headers.get('Content-Encoding') ? 0 : Number(headers.get('Content-Length') ?? 0);
 }
 
+/**
+ * Reads a byte stream piece by piece. Where the stream allows it, all pieces come in one buffer, handed back and
+ * forth; otherwise each is a new one, and a large file leaves as much garbage as the collector puts up with.
+ */
+function readerOf(stream) {
+  let reader;
+  try {
+    reader = stream.getReader({ mode: 'byob' });
+  } catch {
+    return stream.getReader();
+  }
+  let buffer = new ArrayBuffer(PIECE);
+  return {
+    async read() {
+      const piece = await reader.read(new Uint8Array(buffer));
+      if (piece.value) buffer = piece.value.buffer;
+      return piece;
+    },
+    cancel: () => reader.cancel(),
+  };
+}
+
+/** The pieces of a stream, each valid until the next is asked for. */
+async function* piecesOf(stream) {
+  const reader = readerOf(stream);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
 async function* bodyOf(response, total, host) {
-  const reader = response.body.getReader();
   let received = 0;
   const truncated = (why, cause) => netError(
     'net/truncated', `The download from ${host} ended early (${why}), after ${received} of ${total || 'an unknown number of'} bytes.`,
     { host, received, total }, cause,
   );
+  const failed = (error) => { throw truncated(reasonOf(error), error); };
+  for await (const piece of reporting(piecesOf(response.body), failed)) {
+    received += piece.length;
+    yield piece;
+  }
+  if (received < total) throw truncated('the connection was closed');
+}
+
+/** The same pieces; what goes wrong in reading them, and only that, goes to `failed`. */
+async function* reporting(pieces, failed) {
   try {
     for (;;) {
-      const { done, value } = await reader.read().catch((error) => { throw truncated(reasonOf(error), error); });
-      if (done) break;
-      received += value.length;
+      const { done, value } = await pieces.next().catch(failed);
+      if (done) return;
       yield value;
     }
-    if (received < total) throw truncated('the connection was closed');
   } finally {
-    reader.cancel().catch(() => {});
+    await pieces.return();
   }
 }
 
@@ -69,14 +112,10 @@ async function openUrl(url, headers) {
   return { phase: 'download', total, chunks: bodyOf(response, total, host) };
 }
 
-async function* blobChunks(blob) {
-  for (let at = 0; at < blob.size; at += BLOB_CHUNK) {
-    try {
-      yield new Uint8Array(await blob.slice(at, at + BLOB_CHUNK).arrayBuffer());
-    } catch (error) {
-      throw new QuernError('use/param', `The file cannot be read any more (${reasonOf(error)}); choose it again.`, { phase: 'load', detail: { param: 'source' }, cause: error });
-    }
-  }
+function blobChunks(blob) {
+  return reporting(piecesOf(blob.stream()), (error) => {
+    throw new QuernError('use/param', `The file cannot be read any more (${reasonOf(error)}); choose it again.`, { phase: 'load', detail: { param: 'source' }, cause: error });
+  });
 }
 
 /**
