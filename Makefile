@@ -64,11 +64,11 @@ $(BUILD)/obj/%.o: src/%.c
 
 $(BUILD)/tests/%: tests/c/%.c $(OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -Wno-conversion $^ -o $@ -lm
+	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -Wno-conversion -fsanitize=fuzzer $^ -o $@ -lm
+	$(CC) $(FLAGS) -MT $@ -Wno-conversion -fsanitize=fuzzer $(filter %.c %.o,$^) -o $@ -lm
 
 fuzz: $(FUZZERS)
 

@@ -81,9 +81,9 @@ void mem_free(struct mem *m, void *p)
     free(header_of(p));
 }
 
-void *arena_take(struct arena *a, size_t n, size_t size)
+void *arena_take(struct arena *a, uint64_t n, uint64_t size)
 {
-    size_t begin = a->used;
-    a->used += (n * size + MEM_ALIGN - 1) & ~(size_t)(MEM_ALIGN - 1);
+    uint64_t begin = a->used;
+    a->used += (n * size + MEM_ALIGN - 1) & ~(uint64_t)(MEM_ALIGN - 1);
     return a->base ? a->base + begin : NULL;
 }

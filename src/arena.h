@@ -34,10 +34,11 @@ void mem_free(struct mem *m, void *p);
 /* Bump allocator. With base == NULL it only measures: run the same takes twice, first to learn `used`. */
 struct arena {
     uint8_t *base;
-    size_t used;
+    uint64_t used; /* 64 bits on every machine: what is measured may be more than it can address */
 };
 
-/* count * size bytes aligned to MEM_ALIGN; NULL while measuring. The caller has checked the product. */
-void *arena_take(struct arena *a, size_t count, size_t size);
+/* count * size bytes aligned to MEM_ALIGN; NULL while measuring. Sums stay far below 2^64 for any dimensions a loader lets
+ * through (each is below 2^32). */
+void *arena_take(struct arena *a, uint64_t count, uint64_t size);
 
 #endif

@@ -22,7 +22,7 @@ void ck_init(struct checkpoint *ck, struct mem *m, uint64_t known_size)
 void ck_close(struct checkpoint *ck)
 {
     for (size_t i = 0; i < ck->n_tensors; i++) mem_free(ck->mem, ck->tensors[i].context);
-    void *parts[] = {ck->header, ck->metas, ck->tensors, ck->parser, ck->stage};
+    void *parts[] = {ck->header, ck->metas, ck->tensors, ck->by_name, ck->parser, ck->stage};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(ck->mem, parts[i]);
     *ck = (struct checkpoint){.mem = ck->mem};
 }
@@ -69,37 +69,30 @@ static int sniff(struct checkpoint *ck, const uint8_t *b, size_t n, struct error
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (formats[i]->sniff(b, n)) {
-            ck->format = formats[i]->name;
+            ck->format = formats[i];
             return OK;
         }
     return fail(err, ERR_FORMAT, "magic", 0, "This file is not a GGUF model: %s.", guess(b, n));
 }
 
-static const struct format *format_of(const struct checkpoint *ck)
-{
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (ck->format && strcmp(formats[i]->name, ck->format) == 0) return formats[i];
-    return NULL;
-}
-
 int ck_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
 {
     *used = n;
-    if (ck->format) return format_of(ck)->header(ck, bytes, n, used, err);
+    if (ck->format) return ck->format->header(ck, bytes, n, used, err);
     /* The first bytes are collected before the format is named, so that a guess never depends on chunks. */
     size_t first = SNIFF - ck->header_size < n ? SNIFF - ck->header_size : n;
     int status = ck_keep(ck, bytes, first, err);
     if (status || ck->header_size < SNIFF) return status ? status : NEED_MORE;
     status = sniff(ck, ck->header, ck->header_size, err);
     if (status) return status;
-    status = format_of(ck)->header(ck, bytes + first, n - first, used, err);
+    status = ck->format->header(ck, bytes + first, n - first, used, err);
     *used += first;
     return status;
 }
 
 int ck_header_ended(struct checkpoint *ck, struct error *err)
 {
-    if (ck->format) return format_of(ck)->ended(ck, err);
+    if (ck->format) return ck->format->ended(ck, err);
     if (ck->header_size >= 4) {
         int status = sniff(ck, ck->header, ck->header_size, err);
         if (status) return status;
@@ -162,12 +155,18 @@ static int sort_metas(struct checkpoint *ck, struct error *err)
     return OK;
 }
 
-static int check_tensor_names(struct checkpoint *ck, struct error *err)
+/* Fills by_name. */
+static int sort_names(struct checkpoint *ck, struct error *err)
 {
     struct keyed *keys = mem_array(ck->mem, ck->n_tensors + 1, sizeof *keys);
-    if (!keys) return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the list of tensors.");
+    ck->by_name = mem_array(ck->mem, ck->n_tensors + 1, sizeof *ck->by_name);
+    if (!keys || !ck->by_name) {
+        mem_free(ck->mem, keys);
+        return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the list of tensors.");
+    }
     for (size_t i = 0; i < ck->n_tensors; i++) keys[i] = (struct keyed){ck_view(ck, ck->tensors[i].name), i};
     size_t twice = find_duplicate(keys, ck->n_tensors);
+    for (size_t i = 0; i < ck->n_tensors; i++) ck->by_name[i] = keys[i].index;
     mem_free(ck->mem, keys);
     if (twice == SIZE_MAX) return OK;
     char name[QUOTED];
@@ -183,10 +182,10 @@ static int compare_offsets(const void *a, const void *b)
 
 int ck_complete(struct checkpoint *ck, struct error *err)
 {
-    int status = sort_metas(ck, err);
-    if (!status) status = check_tensor_names(ck, err);
-    if (status) return status;
     if (ck->n_tensors) qsort(ck->tensors, ck->n_tensors, sizeof *ck->tensors, compare_offsets);
+    int status = sort_metas(ck, err);
+    if (!status) status = sort_names(ck, err);
+    if (status) return status;
     for (size_t i = 1; i < ck->n_tensors; i++) {
         const struct tensor *a = &ck->tensors[i - 1], *b = &ck->tensors[i];
         char one[QUOTED], two[QUOTED];
@@ -301,8 +300,16 @@ int meta_array(const struct checkpoint *ck, const char *key, enum meta_type elem
 
 struct tensor *ck_find(const struct checkpoint *ck, const char *name)
 {
-    for (size_t i = 0; i < ck->n_tensors; i++)
-        if (bytes_equal(ck_view(ck, ck->tensors[i].name), name)) return &ck->tensors[i];
+    struct bytes wanted = {(const uint8_t *)name, strlen(name)};
+    size_t low = 0, high = ck->n_tensors;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        struct tensor *t = &ck->tensors[ck->by_name[mid]];
+        int order = compare_bytes(ck_view(ck, t->name), wanted);
+        if (order == 0) return t;
+        if (order < 0) low = mid + 1;
+        else high = mid;
+    }
     return NULL;
 }
 

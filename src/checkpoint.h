@@ -45,15 +45,18 @@ struct tensor {
     void *context;          /* allocated from mem; ck_close frees it */
 };
 
+struct format;
+
 struct checkpoint {
     struct mem *mem;
-    const char *format;      /* "gguf"; NULL until it is known */
+    const struct format *format; /* NULL until it is known */
     uint8_t *header;         /* the file's first header_size bytes */
     size_t header_size, header_room;
     struct meta *metas;      /* [n_metas] sorted by key once the header is complete */
     size_t n_metas;
     struct tensor *tensors;  /* [n_tensors] sorted by offset once the header is complete */
     size_t n_tensors;
+    size_t *by_name;         /* [n_tensors] their numbers in the order of their names */
     uint64_t file_size;      /* what the header promises; 0 until it is complete */
     uint64_t known_size;     /* of the file, when the caller knows; else 0 */
     void *parser;            /* the format's own state while the header is read */

@@ -94,6 +94,8 @@ static int open_tokenizer(struct quern_engine *e, struct error *err)
     if (status) return status;
     e->n_sampled = tok_count(e->tok);
     while (e->n_sampled > 1 && tok_type(e->tok, e->n_sampled - 1) == 5) e->n_sampled--;
+    for (int id = 0; id < tok_count(e->tok); id++)
+        if (tok_bytes(e->tok, id).size > e->longest_token) e->longest_token = tok_bytes(e->tok, id).size;
     return OK;
 }
 
@@ -188,21 +190,23 @@ static int reserve(struct quern_engine *e, struct error *err)
 /* Number and bytes of the bound tensors of each type, as they stand in the file. */
 static void info_types(struct json *j, const struct checkpoint *ck)
 {
-    json_object(j, "types");
+    struct {
+        const struct dtype *type;
+        double tensors, bytes;
+    } seen[LAYOUT_COUNT] = {0}; /* every supported type has a layout of its own */
     for (size_t i = 0; i < ck->n_tensors; i++) {
-        const struct dtype *type = ck->tensors[i].type;
-        uint64_t count = 0, bytes = 0;
-        bool seen = false;
-        for (size_t k = 0; k < ck->n_tensors; k++) {
-            if (!ck->tensors[k].put || ck->tensors[k].type != type) continue;
-            seen |= k < i;
-            count++;
-            bytes += ck->tensors[k].bytes;
-        }
-        if (seen || !ck->tensors[i].put) continue;
-        json_object(j, type->name);
-        json_number(j, "tensors", (double)count);
-        json_number(j, "bytes", (double)bytes);
+        const struct tensor *t = &ck->tensors[i];
+        if (!t->put) continue;
+        seen[t->type->layout].type = t->type;
+        seen[t->type->layout].tensors++;
+        seen[t->type->layout].bytes += (double)t->bytes;
+    }
+    json_object(j, "types");
+    for (int l = 0; l < LAYOUT_COUNT; l++) {
+        if (!seen[l].type) continue;
+        json_object(j, seen[l].type->name);
+        json_number(j, "tensors", seen[l].tensors);
+        json_number(j, "bytes", seen[l].bytes);
         json_end(j, '}');
     }
     json_end(j, '}');
@@ -232,7 +236,7 @@ static void info_file(struct json *j, const struct quern_engine *e)
     }
     for (size_t i = 0; i < e->ck.n_tensors; i++)
         if (e->ck.tensors[i].put) parameters += e->ck.tensors[i].cols * e->ck.tensors[i].rows;
-    json_string(j, "format", e->ck.format);
+    json_string(j, "format", e->ck.format->name);
     json_string(j, "architecture", e->model->ops->architecture);
     json_number(j, "parameters", (double)parameters);
     json_number(j, "fileBytes", (double)e->ck.file_size);
@@ -261,9 +265,20 @@ static int write_info(struct quern_engine *e, struct error *err)
 
 /* --- the stream ------------------------------------------------------------------------------------------------- */
 
+/* Whether the weights alone can fit: in memory they take about what they take in the file. */
+static int check_plan(const struct quern_engine *e, struct error *err)
+{
+    uint64_t most = e->options.memory_limit ? e->options.memory_limit : (uint64_t)ADDR_MAX;
+    uint64_t weights = e->ck.file_size - e->ck.header_size;
+    if (weights <= most) return OK;
+    return fail(err, ERR_MEM_PLAN, "weights", 0, "The model's weights need %.1f GB, but only %.1f GB can be used here; choose a smaller model or one with fewer bits.",
+                (double)weights / 1e9, (double)most / 1e9);
+}
+
 static int open_model(struct quern_engine *e, struct error *err)
 {
     int status = check_split(&e->ck, err);
+    if (!status) status = check_plan(e, err);
     if (!status) status = model_open(&e->mem, e->be, &e->ck, &e->model, err);
     if (!status) status = open_tokenizer(e, err);
     if (!status) status = read_ends(e, err);
@@ -332,6 +347,8 @@ int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_tex
 }
 
 struct bytes quern_token(const struct quern_engine *e, int32_t id) { return e->tok ? tok_bytes(e->tok, id) : (struct bytes){NULL, 0}; }
+
+int quern_token_type(const struct quern_engine *e, int32_t id) { return e->tok ? tok_type(e->tok, id) : 0; }
 
 bool quern_is_end(const struct quern_engine *e, int32_t id)
 {

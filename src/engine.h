@@ -36,6 +36,7 @@ struct quern_engine {
     uint64_t file_size;       /* what the header promises */
     int context_size;
     int n_sampled;            /* ids from here on are padding */
+    size_t longest_token;     /* bytes */
     int32_t ends[4];          /* tokens that end a reply */
     int n_ends;
     struct bytes template;    /* a copy; data NULL when the file has none */
@@ -57,8 +58,7 @@ struct quern_sequence {
     int logit_first, logit_rows;
     struct sampler *sampler;
     struct tok_stream stream;
-    uint8_t *text;            /* what quern_stream returned */
-    size_t text_room;
+    uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */
 };
 
 /* Forgets a stopped step: nothing of it counts. */

@@ -239,6 +239,8 @@ int kv_reserve(struct kv_seq *s, int n)
     return OK;
 }
 
+void kv_trim(struct kv_seq *s) { drop_pages(s, (s->length + KV_PAGE - 1) / KV_PAGE); }
+
 void kv_commit(struct kv_seq *s, const uint64_t *ids, int n)
 {
     for (int i = 0; i < n; i++, s->length++) {

@@ -40,6 +40,8 @@ int kv_match(struct kv_seq *s, const uint64_t *ids, int n);
 void kv_clear(struct kv_seq *s);
 /* Makes room for n more positions. ERR_MEM_KV when no page is free; the sequence is then as before. */
 int kv_reserve(struct kv_seq *s, int n);
+/* Lets reserved pages behind the length go. */
+void kv_trim(struct kv_seq *s);
 /* The next n positions, reserved before, hold these ids now. */
 void kv_commit(struct kv_seq *s, const uint64_t *ids, int n);
 

@@ -82,7 +82,6 @@ int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int l
     struct tensor *t;
     int status = ck_bind(ck, tensor_name(full, name, layer), (uint64_t)cols, (uint64_t)rows, &t, err);
     if (status) return status;
-    if (t->type->block != 1 && cols % 32) return fail(err, ERR_INCONSISTENT, "shape", t->name.at, "The quantised tensor %s has %d columns.", full, cols);
     struct matrix_sink *sink = mem_alloc(m->mem, sizeof *sink);
     *out = m->be->ops->weight_new(m->be, t->type, rows, cols);
     if (!sink || !*out) {

@@ -69,6 +69,8 @@ enum quern_text { QUERN_PLAIN = 0, QUERN_TEXT = 1, QUERN_CHAT = 2 }; /* which sp
 int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids, int64_t cap);
 /* The bytes a token stands for; empty for padding and ids out of range. */
 struct bytes quern_token(const struct quern_engine *e, int32_t id);
+/* 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte; 0 out of range. */
+int quern_token_type(const struct quern_engine *e, int32_t id);
 /* Whether id ends a reply (the file's end-of-text and end-of-turn tokens). */
 bool quern_is_end(const struct quern_engine *e, int32_t id);
 

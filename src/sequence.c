@@ -19,11 +19,12 @@ struct quern_sequence *quern_sequence_new(struct quern_engine *e)
     if (!s) return NULL;
     s->e = e;
     s->ids = mem_array(&e->mem, (uint64_t)e->context_size, sizeof *s->ids);
+    s->text = mem_alloc(&e->mem, e->longest_token + sizeof s->stream.held);
     s->sampler = sampler_new(&e->mem, e->n_sampled);
     bool opened = kv_seq_open(e->kv, e->context_size, &s->kv) == OK;
     s->next = e->sequences;
     e->sequences = s;
-    if (s->ids && s->sampler && opened) return s;
+    if (s->ids && s->text && s->sampler && opened) return s;
     quern_sequence_free(s);
     return NULL;
 }
@@ -88,7 +89,11 @@ int quern_sequence_pending(const struct quern_sequence *s) { return s->n - s->kv
 
 /* --- one step ----------------------------------------------------------------------------------------------------- */
 
-void step_drop(struct quern_engine *e) { e->step.running = false; }
+void step_drop(struct quern_engine *e)
+{
+    e->step.running = false;
+    for (struct quern_sequence *s = e->sequences; s; s = s->next) kv_trim(&s->kv);
+}
 
 /* How many pending tokens of s fit into the batch. */
 static int rows_for(const struct step *p, const struct quern_sequence *s)
@@ -112,6 +117,14 @@ static void add_rows(struct step *p, struct quern_sequence *s, int n)
     s->taken = n;
 }
 
+/* Room for n more rows of s, or, when pages are short, for what its next page holds. Returns for how many. */
+static int reserve_rows(struct quern_sequence *s, int n)
+{
+    if (kv_reserve(&s->kv, n) == OK) return n;
+    n = min_int(n, KV_PAGE - s->kv.length % KV_PAGE);
+    return kv_reserve(&s->kv, n) == OK ? n : 0;
+}
+
 /* OK with an empty batch when nothing is pending. */
 static int step_begin(struct quern_engine *e)
 {
@@ -119,13 +132,13 @@ static int step_begin(struct quern_engine *e)
     int status = OK;
     p->batch.n = p->batch.n_out = 0;
     for (struct quern_sequence *s = e->sequences; s; s = s->next) {
-        s->taken = s->logit_rows = 0;
-        int n = rows_for(p, s);
-        if (n <= 0) continue;
-        if (kv_reserve(&s->kv, n)) status = ERR_MEM_KV;
-        else add_rows(p, s, n);
+        int wanted = rows_for(p, s), n = wanted > 0 ? reserve_rows(s, wanted) : 0;
+        s->taken = 0;
+        if (wanted > 0 && n == 0) status = ERR_MEM_KV;
+        add_rows(p, s, n);
     }
     if (p->batch.n == 0) return status;
+    for (struct quern_sequence *s = e->sequences; s; s = s->next) s->logit_rows = 0;
     model_begin(e->model, &p->batch);
     p->running = true;
     p->layer = 0;
@@ -161,12 +174,13 @@ static double now_ms(void)
  * do not depend on it. */
 static void adapt_rows(struct quern_engine *e)
 {
-    enum { LAYER_MS = 40, ROWS_MIN = 4 };
+    enum { ROWS_MIN = 4 };
+    const double most_ms = 40; /* per layer */
     struct step *p = &e->step;
     double layer_ms = p->ms / e->model->config.n_layers;
     if (e->options.chunk > 0 || p->batch.n < p->rows) return; /* the caller chose, or the step was not full */
-    if (layer_ms > LAYER_MS) p->rows = max_int(p->rows / 2, ROWS_MIN);
-    else if (layer_ms * 3 < LAYER_MS) p->rows = min_int(p->rows * 2, p->max_rows);
+    if (layer_ms > most_ms) p->rows = max_int(p->rows / 2, ROWS_MIN);
+    else if (layer_ms * 3 < most_ms) p->rows = min_int(p->rows * 2, p->max_rows);
 }
 
 /* Another thread writes this word. */
@@ -237,21 +251,8 @@ int quern_sample(struct quern_sequence *s)
     return id;
 }
 
-/* Room for n bytes of text; false when memory is short. */
-static bool text_room(struct quern_sequence *s, size_t n)
-{
-    if (n <= s->text_room) return true;
-    uint8_t *grown = mem_resize(&s->e->mem, s->text, n * 2);
-    if (!grown) return false;
-    s->text = grown;
-    s->text_room = n * 2;
-    return true;
-}
-
 struct bytes quern_stream(struct quern_sequence *s, int32_t id)
 {
-    struct bytes piece = id < 0 ? (struct bytes){NULL, 0} : quern_token(s->e, id);
-    if (!text_room(s, piece.size + sizeof s->stream.held)) return (struct bytes){NULL, 0};
-    size_t n = id < 0 ? tok_stream_end(&s->stream, s->text) : tok_stream_push(&s->stream, piece, s->text);
+    size_t n = id < 0 ? tok_stream_end(&s->stream, s->text) : tok_stream_push(&s->stream, quern_token(s->e, id), s->text);
     return (struct bytes){s->text, n};
 }

@@ -22,15 +22,16 @@ static size_t element_size(const struct kv_shape *s) { return s->f32 ? sizeof(fl
 /* Elements of the keys (or values) of one head in one page. */
 static size_t head_elements(const struct kv_shape *s) { return (size_t)KV_PAGE * (size_t)s->head_dim; }
 
-static size_t layer_bytes(const struct kv_shape *s) { return (size_t)s->n_kv_heads * 2 * head_elements(s) * element_size(s); }
+/* 64 bits: cpu_reserve learns from these whether the pages fit at all. */
+static uint64_t layer_bytes(const struct kv_shape *s) { return (uint64_t)s->n_kv_heads * 2 * head_elements(s) * element_size(s); }
 
-size_t cpu_page_bytes(const struct kv_shape *s) { return (size_t)s->n_layers * layer_bytes(s); }
+uint64_t cpu_page_bytes(const struct kv_shape *s) { return (uint64_t)s->n_layers * layer_bytes(s); }
 
 /* The keys of a head; its values follow right behind. */
 static uint8_t *head_at(const struct cpu *c, int page, int layer, int head)
 {
-    return c->pages + (size_t)page * cpu_page_bytes(&c->kv) + (size_t)layer * layer_bytes(&c->kv) +
-           (size_t)head * 2 * head_elements(&c->kv) * element_size(&c->kv);
+    uint64_t at = (uint64_t)page * cpu_page_bytes(&c->kv) + (uint64_t)layer * layer_bytes(&c->kv);
+    return c->pages + (size_t)at + (size_t)head * 2 * head_elements(&c->kv) * element_size(&c->kv);
 }
 
 void cpu_kv_copy(struct backend *b, int to, int from, int n)
@@ -48,7 +49,7 @@ void cpu_kv_copy(struct backend *b, int to, int from, int n)
 void cpu_kv_poison(struct backend *b, int page)
 {
     struct cpu *c = (struct cpu *)b;
-    memset(head_at(c, page, 0, 0), 0xFF, cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and in f32 */
+    memset(head_at(c, page, 0, 0), 0xFF, (size_t)cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and in f32 */
 }
 
 void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n)
@@ -101,10 +102,10 @@ struct attention {
 };
 
 /* A thread's scratch: widened keys and values of a page, then two softmax states for each row and query head of a tile. */
-size_t cpu_attention_floats(const struct kv_shape *s)
+uint64_t cpu_attention_floats(const struct kv_shape *s)
 {
-    size_t group = (size_t)(s->n_heads / s->n_kv_heads);
-    return 2 * head_elements(s) + 2 * TILE_ROWS * group * ((size_t)s->head_dim + 2);
+    uint64_t group = (uint64_t)(s->n_heads / s->n_kv_heads);
+    return 2 * head_elements(s) + 2 * TILE_ROWS * group * ((uint64_t)s->head_dim + 2);
 }
 
 /* The softmax of row i, query head g: `which` 0 total, 1 span. Kept in the scratch as max, sum, acc [head_dim]. */
@@ -133,7 +134,7 @@ static void tile_page(const struct attention *a, int first, int n, int head, int
 {
     const struct cpu *c = a->c;
     int dim = c->kv.head_dim, group = c->kv.n_heads / c->kv.n_kv_heads;
-    float scale = 1.0f / sqrtf((float)dim), *states = scratch + 2 * head_elements(&c->kv);
+    float scale = (float)(1.0 / sqrt((double)dim)), *states = scratch + 2 * head_elements(&c->kv);
     bool span_begins = block % (SPAN / KV_PAGE) == 0;
     const float *k, *v;
     page_floats(a, a->rows[first].pages[block], head, scratch, &k, &v);
@@ -201,7 +202,7 @@ static void attend_tiles(void *arg, int thread, int n_threads)
 {
     const struct attention *a = arg;
     int heads = a->c->kv.n_kv_heads, n_tiles = 0, begin, end, item = 0;
-    float *scratch = a->c->attn + (size_t)thread * a->c->attn_floats;
+    float *scratch = a->c->attn + (size_t)thread * (size_t)a->c->attn_floats;
     for (int first = 0; first < a->n; first += tile_length(a, first)) n_tiles++;
     pool_share(n_tiles * heads, thread, n_threads, &begin, &end);
     for (int first = 0; first < a->n; first += tile_length(a, first))

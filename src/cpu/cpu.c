@@ -8,6 +8,8 @@
  */
 #include "cpu.h"
 
+#include "../reader.h"
+
 #include <string.h>
 
 static struct cpu *cpu_of(struct backend *b) { return (struct cpu *)b; }
@@ -154,7 +156,7 @@ struct rows_op {
 /* Runs fn with the calling row range of each thread; parallel from about 16 K elements on. */
 static void run_rows(struct rows_op *op, pool_fn *fn)
 {
-    cpu_run(op->c, op->n > 1 && op->n * op->dim > 16384, fn, op);
+    cpu_run(op->c, op->n > 1 && (int64_t)op->n * op->dim > 16384, fn, op);
 }
 
 #define EACH_ROW(op, t)                                          \
@@ -241,7 +243,8 @@ static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_
     c->attn = mem_array(c->mem, (uint64_t)pool_threads(c->pool) * c->attn_floats, sizeof(float));
     if (!c->code || !c->scale || !c->sum || !c->attn) return ERR_MEM_LOAD;
     /* Not zeroed: pages that no conversation has reached cost no memory on systems that commit on first touch. */
-    c->pages = mem_alloc_raw(c->mem, (uint64_t)shape->n_pages * cpu_page_bytes(shape));
+    uint64_t bytes;
+    c->pages = mul64((uint64_t)shape->n_pages, cpu_page_bytes(shape), &bytes) ? mem_alloc_raw(c->mem, bytes) : NULL;
     return c->pages ? OK : ERR_MEM_KV;
 }
 

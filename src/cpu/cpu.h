@@ -28,15 +28,15 @@ struct cpu {
     float *scale;        /* [max_rows, max_cols / 32] */
     int16_t *sum;        /* [max_rows, max_cols / 16] */
     float *attn;         /* per thread: see attention.c */
-    size_t attn_floats;  /* of one thread */
+    uint64_t attn_floats; /* of one thread */
 };
 
 /* Calls fn over the pool when there is enough to share, else only here. */
 void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg);
 
 /* Attention (attention.c). */
-size_t cpu_attention_floats(const struct kv_shape *shape); /* scratch of one thread */
-size_t cpu_page_bytes(const struct kv_shape *shape);
+uint64_t cpu_attention_floats(const struct kv_shape *shape); /* scratch of one thread */
+uint64_t cpu_page_bytes(const struct kv_shape *shape);
 void cpu_kv_copy(struct backend *b, int to, int from, int n);
 void cpu_kv_poison(struct backend *b, int page);
 void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n);

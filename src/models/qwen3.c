@@ -44,6 +44,8 @@ struct qwen3 {
 /* An integer key of lo .. hi; a missing one is an error unless a default is given. */
 static int config_int(struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int *out, struct error *err)
 {
+    const struct meta *m = meta_find(ck, key);
+    if (m && m->type == META_ARRAY) return fail(err, ERR_UNSUPPORTED, "value", m->key.at, "The metadata key %s differs from layer to layer; this version does not run that.", key);
     int64_t value;
     int status = meta_int(ck, key, lo, hi, missing, &value, err);
     if (!status) *out = (int)value;
@@ -116,11 +118,15 @@ static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct erro
     return status;
 }
 
+enum { VOCAB_MAX = 1 << 24 }; /* rows; Qwen3 has 151,936 */
+
 /* Embedding and output head. The vocabulary's size is the embedding's number of rows. */
 static int bind_ends(struct qwen3 *m, struct checkpoint *ck, struct error *err)
 {
     struct model_config *c = &m->base.config;
     const struct tensor *t = ck_find(ck, "token_embd.weight");
+    if (t && t->rows > VOCAB_MAX)
+        return fail(err, ERR_INCONSISTENT, "value", t->name.at, "The embedding has %llu rows; at most %d are allowed.", (unsigned long long)t->rows, VOCAB_MAX);
     c->vocab_size = t ? (int)t->rows : 1;
     c->tied = !ck_find(ck, "output.weight");
     int status = model_matrix(&m->base, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &m->embedding, err);
@@ -180,10 +186,10 @@ static int qwen3_open(struct mem *mem, struct backend *be, struct checkpoint *ck
 
 /* --- scratch -------------------------------------------------------------------------------------------- */
 
-static void lay_out(struct arena *a, const struct model_config *c, size_t rows, size_t out, struct scratch *s)
+static void lay_out(struct arena *a, const struct model_config *c, uint64_t rows, uint64_t out, struct scratch *s)
 {
-    size_t dim = (size_t)c->dim, ffn = (size_t)c->ffn_dim, head = (size_t)c->head_dim, f = sizeof(float);
-    size_t q_dim = (size_t)c->n_heads * head, kv_dim = (size_t)c->n_kv_heads * head;
+    uint64_t dim = (uint64_t)c->dim, ffn = (uint64_t)c->ffn_dim, head = (uint64_t)c->head_dim, f = sizeof(float);
+    uint64_t q_dim = (uint64_t)c->n_heads * head, kv_dim = (uint64_t)c->n_kv_heads * head;
     s->x = arena_take(a, rows * dim, f);
     s->h = arena_take(a, rows * dim, f);
     s->q = arena_take(a, rows * q_dim, f);
@@ -195,18 +201,18 @@ static void lay_out(struct arena *a, const struct model_config *c, size_t rows, 
     s->cosine = arena_take(a, rows * head / 2, f);
     s->sine = arena_take(a, rows * head / 2, f);
     s->last = arena_take(a, out * dim, f);
-    s->logits = arena_take(a, out * (size_t)c->vocab_size, f);
+    s->logits = arena_take(a, out * (uint64_t)c->vocab_size, f);
 }
 
 static int qwen3_reserve(struct model *base, int max_rows, int max_out)
 {
     struct qwen3 *m = (struct qwen3 *)base;
     struct arena a = {0};
-    lay_out(&a, &base->config, (size_t)max_rows, (size_t)max_out, &m->s);
+    lay_out(&a, &base->config, (uint64_t)max_rows, (uint64_t)max_out, &m->s);
     m->arena = mem_alloc(base->mem, a.used);
     if (!m->arena) return ERR_MEM_LOAD;
     a = (struct arena){.base = m->arena};
-    lay_out(&a, &base->config, (size_t)max_rows, (size_t)max_out, &m->s);
+    lay_out(&a, &base->config, (uint64_t)max_rows, (uint64_t)max_out, &m->s);
     return OK;
 }
 

@@ -240,12 +240,28 @@ static void checked_arithmetic(void)
     if (ADDR_MAX < UINT64_MAX) CHECK(!to_size((uint64_t)ADDR_MAX + 1, &size) && size == ADDR_MAX);
 }
 
+/* Models whose sizes wrap when they are multiplied in 32 bits (wide.mjs), in an address space of 4 GiB. */
+static void wide_sizes(void)
+{
+    const char *const names[] = {"wide-scratch.gguf", "wide-logits.gguf", "wide-pages.gguf"};
+    const int expected[] = {ERR_MEM_LOAD, ERR_INCONSISTENT, ERR_MEM_KV};
+    for (int i = 0; i < 3; i++) {
+        struct file f = file_read(built_fixtures(""), names[i]);
+        struct quern_engine *e = quern_new(&(struct quern_options){.memory_limit = UINT32_MAX});
+        CHECK(e != NULL);
+        CHECK_EQ(quern_feed(e, f.data, f.size), expected[i]);
+        quern_free(e);
+        file_free(&f);
+    }
+}
+
 static const struct check tests[] = {
     {"checked_arithmetic", checked_arithmetic},
     {"catalogue", catalogue},
     {"truncated", truncated},
     {"bits_turned", bits_turned},
     {"fields_replaced", fields_replaced},
+    {"wide_sizes", wide_sizes},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

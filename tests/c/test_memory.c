@@ -137,8 +137,11 @@ static void refused_early(void)
         struct quern_engine *e = quern_new(&(struct quern_options){.memory_limit = limit << 20, .file_size = f.size});
         size_t fed = 0;
         while (fed < f.size && quern_feed(e, f.data + fed, 65536) == OK) fed += 65536;
+        uint64_t used, peak;
+        quern_memory(e, &used, &peak);
         CHECK(about_memory(quern_error(e)->code));
         CHECK(fed <= DECIDED_MB << 20);
+        CHECK(peak <= limit << 20);
         quern_free(e);
     }
     file_free(&f);

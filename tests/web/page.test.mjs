@@ -40,7 +40,7 @@ test('the demo model loads by itself, on two threads or more, with relaxed SIMD'
   assert.equal(await page.evaluate(() => crossOriginIsolated), true);
   assert.match(chat.builtIn, /^Demo model/);
   assert.equal(await page.getByTestId('progress').count(), 0);
-  assert.match(await chat.fact('Build'), /^relaxed/);
+  assert.match(await chat.fact('Kernels'), /^relaxed/);
   const cores = await page.evaluate(() => navigator.hardwareConcurrency);
   assert.equal(Number(await chat.fact('Threads')), Math.min(8, cores));
   assert.equal(await chat.notice.count(), cores > 1 ? 0 : 1);
