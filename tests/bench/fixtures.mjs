@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Models of real size for measurements and heavy proofs: random weights in Qwen3-0.6B's exact dimensions with the real
+// vocabulary. They are made once, into build/fixtures/, under another name until complete.
+import { existsSync, mkdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeModel } from '../fixtures/make-model.mjs';
+import { baseVocab } from '../fixtures/qwen-vocab.mjs';
+
+export const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** @param {'q8_0' | 'q4_k_m'} type @returns {string} the file's path inside the project */
+export function bigModel(type) {
+  const path = `build/fixtures/qwen3-0.6b-${type}.gguf`;
+  const file = join(PROJECT, path);
+  if (!existsSync(file)) {
+    console.error(`making ${path}`);
+    mkdirSync(join(PROJECT, 'build/fixtures'), { recursive: true });
+    makeModel({ preset: 'qwen3-0.6b', type, seed: 1, out: `${file}.part` });
+    renameSync(`${file}.part`, file);
+  }
+  return path;
+}
+
+/** Common English words with the space before them, each one token: what an ordinary prompt is made of, in an exact length. */
+function words() {
+  return baseVocab().tokens.slice(0, 20_000).filter((token) => /^Ġ[a-z]{4,7}$/.test(token)).map((token) => token.replace('Ġ', ' '));
+}
+
+let vocabulary;
+
+/** A text of `n` tokens that differs with the seed from its first word on, so that no engine has it in a cache (Lehmer's generator). */
+export function randomPrompt(n, seed) {
+  vocabulary ??= words();
+  let state = 48271 * (seed + 1);
+  return Array.from({ length: n }, () => {
+    state = (state * 48271) % 0x7fffffff;
+    return vocabulary[state % vocabulary.length];
+  }).join('');
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// What the heavy proofs measured, kept as docs/benchmarks/big.json and big.md. Each test file adds its part, so that one
+// of them can be run alone.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PROJECT } from '../bench/fixtures.mjs';
+import { describeMachine, loadAverage, machineLine } from '../bench/machine.mjs';
+
+const FOLDER = join(PROJECT, 'docs/benchmarks');
+const FILE = join(FOLDER, 'big.json');
+
+const row = (cells) => `| ${cells.join(' | ')} |\n`;
+
+function table(columns, entries) {
+  const alignment = columns.map(([, , words]) => (words ? '---' : '--:'));
+  return row(columns.map(([title]) => title)) + row(alignment) + entries.map((entry) => row(columns.map(([, cell]) => cell(entry)))).join('');
+}
+
+const mb = (bytes) => (bytes / 1e6).toFixed(1);
+const type = ['file', (entry) => entry.type.toUpperCase(), true];
+
+/** Title, cell and whether it is words, per column. */
+const LOAD = [
+  type,
+  ['threads', ({ threads }) => threads],
+  ['load, s', ({ loadMs }) => (loadMs / 1000).toFixed(2)],
+  ['engine, MB', ({ memory }) => mb(memory.used)],
+  ['most beside it while loading, MB', ({ extraBytes }) => mb(extraBytes)],
+  ['tab once loaded, MB', ({ tabBytes }) => mb(tabBytes)],
+  ['tab\'s peak beyond that, MB', ({ tabExtraBytes }) => mb(tabExtraBytes)],
+  ['main thread\'s longest task, ms', ({ longestTaskMs }) => longestTaskMs.toFixed(1)],
+  ['of which it ran, ms', ({ longestBusyMs }) => longestBusyMs.toFixed(1)],
+  ['longest gap of a 4-ms timer, ms', ({ longestGapMs }) => longestGapMs.toFixed(1)],
+];
+
+const STOP = [
+  type,
+  ['page', ({ isolated }) => (isolated ? 'cross-origin isolated' : 'without SharedArrayBuffer'), true],
+  ['stops', ({ stops }) => stops.length],
+  ['after tokens', ({ stops }) => `${stops[0].at} to ${stops.at(-1).at}`],
+  ['median, ms', ({ medianMs }) => medianMs.toFixed(0)],
+  ['longest, ms', ({ longestMs }) => longestMs.toFixed(0)],
+];
+
+const PARTS = {
+  text: ['The same greedy text', (entries) => entries.map((entry) => `- ${entry.type.toUpperCase()}: ${entry.runs.join(', ')}\n`).join('')],
+  load: ['Loading over HTTP in Chromium', (entries) => table(LOAD, entries)],
+  stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
+};
+
+function markdown({ machine, ...parts }) {
+  const sections = Object.entries(PARTS).filter(([name]) => parts[name]?.length).map(([name, [title, show]]) => `## ${title}\n\n${show(parts[name])}`);
+  return `# Proofs at real size
+
+Made by \`npm run test:big\`; every figure is in big.json. ${machineLine(machine)}; the machine's load was ${machine.load}.
+
+Model: Qwen3-0.6B's dimensions and vocabulary, random weights.
+
+${sections.join('\n')}`;
+}
+
+function previous() {
+  try {
+    return JSON.parse(readFileSync(FILE, 'utf8'));
+  } catch {
+    return {};
+  }
+}
+
+/** Adds one part's figures. @param {keyof typeof PARTS} name @param {string} browser name and version */
+export function record(name, figures, browser) {
+  const { machine: _, ...parts } = previous();
+  const report = { machine: { ...describeMachine(browser), load: loadAverage() }, ...parts, [name]: figures };
+  mkdirSync(FOLDER, { recursive: true });
+  writeFileSync(FILE, `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(join(FOLDER, 'big.md'), markdown(report));
+}
