@@ -17,6 +17,9 @@ const OUTPUTS = { last: 0, all: 1 };
 const ERR_EMPTY = -10;
 const ERR_ABORTED = -12;
 
+/** Of tokenizer.ggml.token_type. */
+const CONTROL_TOKEN = 3;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
@@ -28,7 +31,6 @@ export class Engine {
   #staging = 0;
   #out = 0;             // [2] words for second results
   #facts = null;        // parsed info
-  #control = new Map(); // id -> whether it is a control token
   #longestToken = 0;
 
   /** @param {{wasm: object, memory: WebAssembly.Memory}} instance */
@@ -128,18 +130,9 @@ export class Engine {
     return this.#wasm._wasm_is_end(this.#engine, id) !== 0;
   }
 
-  /** Whether a token only steers (`<|im_start|>`): chat mode finds it in its text, text mode does not. */
+  /** Whether a token only steers, like `<|im_start|>`. */
   isControl(id) {
-    if (!this.#control.has(id)) {
-      const text = this.#tokenBytes(id);
-      const finds = (mode) => {
-        const ids = this.tokenize(text, mode);
-        return ids.length === 1 && ids[0] === id;
-      };
-      const bracketed = text.length > 2 && text[0] === 0x3c && text.at(-1) === 0x3e;
-      this.#control.set(id, bracketed && finds('chat') && !finds('text'));
-    }
-    return this.#control.get(id);
+    return this.#wasm._wasm_token_type(this.#engine, id) === CONTROL_TOKEN;
   }
 
   // --- the sequence ---

@@ -38,7 +38,8 @@ export class Heap {
 
   /** @returns {number} its address; above 2^31 too, where wasm says a negative number */
   alloc(size) {
-    const address = this.#wasm._wasm_alloc(size) >>> 0;
+    // A larger size would wrap on its way into 32 bits.
+    const address = size < 2 ** 32 ? this.#wasm._wasm_alloc(size) >>> 0 : 0;
     if (!address) throw new QuernError('mem/load', `There is not enough memory for ${size} more bytes.`);
     return address;
   }

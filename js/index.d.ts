@@ -10,7 +10,8 @@
  * ```
  *
  * Every failure is a {@link QuernError}, or the `signal`'s reason (an `AbortError` by default) when you aborted.
- * Every promise settles.
+ * Every promise settles, except that a server which goes silent in the middle of a download keeps `load`
+ * waiting until you abort it: there is no time limit in this version.
  */
 
 /** Where a model comes from: a URL, a picked or dropped file, and in Node also a path or a `file:` URL. */
@@ -37,7 +38,7 @@ export interface LoadOptions {
   onProgress?: (progress: Progress) => void;
   /** Positions (tokens) a conversation may have, reply included. Default: the model's own, at most 4096. */
   contextSize?: number;
-  /** Threads, 1 to 64. Default: the machine's, at most 8. One, where the page is not cross-origin isolated. */
+  /** Threads, 1 to 64. Default: the machine's, at most 8. One, where the page is not cross-origin isolated or threads do not start. */
   threads?: number;
   /** Type of the numbers kept per position. `f16` (default) halves the memory of `f32`. */
   kv?: 'f16' | 'f32';
@@ -143,7 +144,7 @@ export interface Reply extends AsyncIterable<string> {
   readonly events: AsyncIterable<ReplyEvent>;
   /** Settles when the reply ends. Asking for it marks no error as unhandled. */
   readonly result: Promise<Result>;
-  /** Ends the work within 200 ms. Does nothing once the reply has ended. */
+  /** Ends the work within 200 ms, while the prompt is read and while text is written. Does nothing once the reply has ended. */
   stop(): void;
 }
 
@@ -218,7 +219,7 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** What this browser can do. */
+/** What this browser can do. Needed are WebAssembly with SIMD and module workers: Chrome 93, Firefox 114, Safari 16.4. */
 export interface Support {
   /** Whether models can run here at all. */
   ok: boolean;

@@ -7,7 +7,7 @@
 import { QuernError } from './errors.js';
 
 /** The version of src/wasm.c's interface, which stands in a custom section of the file. */
-const VERSION = '1';
+const VERSION = '2';
 
 /** Must equal the link's -sINITIAL_MEMORY: 32 MiB in pages of 64 KiB. */
 const INITIAL_PAGES = 512;
@@ -47,6 +47,27 @@ export function wasmFailure(error) {
 }
 
 /**
+ * Rejects when the threads are late, or as soon as one fails: in browsers the glue throws a thread's error once more, which
+ * would reach the page as a crash of the engine. After a failure this goes on, since the other threads fail one by one.
+ */
+function watchThreads() {
+  let stop;
+  const failure = new Promise((_, reject) => {
+    const fail = (event) => {
+      event?.preventDefault();
+      reject(startError('env/worker', 'The engine\'s threads did not start.'));
+    };
+    const timer = setTimeout(fail, THREADS_DEADLINE_MS);
+    globalThis.addEventListener?.('error', fail);
+    stop = () => {
+      clearTimeout(timer);
+      globalThis.removeEventListener?.('error', fail);
+    };
+  });
+  return { failure, stop };
+}
+
+/**
  * @param {Function} glue the factory that Emscripten made
  * @param {WebAssembly.Module} module
  * @param {number} threads the calling one included
@@ -55,10 +76,7 @@ export function wasmFailure(error) {
 export async function instantiate(glue, module, threads) {
   checkVersion(module);
   const memory = newMemory();
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(startError('env/worker', 'The engine\'s threads did not start.')), THREADS_DEADLINE_MS);
-  });
+  const watch = watchThreads();
   const started = new Promise((resolve, reject) => {
     glue({
       nThreads: threads - 1,
@@ -70,10 +88,10 @@ export async function instantiate(glue, module, threads) {
     }).then(resolve, reject);
   });
   try {
-    return { wasm: await Promise.race([started, late]), memory };
+    const wasm = await Promise.race([started, watch.failure]);
+    watch.stop();
+    return { wasm, memory };
   } catch (error) {
     throw wasmFailure(error);
-  } finally {
-    clearTimeout(timer);
   }
 }

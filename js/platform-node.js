@@ -36,7 +36,7 @@ function startWorker(workerUrl) {
     keepAlive: (needed) => (needed ? worker.ref() : worker.unref()),
     /** Node 24 crashes when a worker is ended while it imports its modules, which takes it a few milliseconds. */
     async terminate() {
-      worker.unref();
+      worker.ref();   // whoever waits for the end must see it
       await Promise.race([up, sleep(IMPORT_GRACE_MS, undefined, { ref: false })]);
       await worker.terminate();
     },

@@ -54,9 +54,13 @@ function startWorker(workerUrl) {
 
 const baseUrl = () => globalThis.document?.baseURI ?? globalThis.location?.href;
 
+/** URL.canParse would ask for browsers of 2023. */
 function resolveUrl(url) {
-  if (!URL.canParse(url, baseUrl())) throw badParam('source', `is not a URL: '${String(url).slice(0, 64)}'`);
-  return new URL(url, baseUrl()).href;
+  try {
+    return new URL(url, baseUrl()).href;
+  } catch {
+    throw badParam('source', `is not a URL: '${String(url).slice(0, 64)}'`);
+  }
 }
 
 function resolveSource(source) {

@@ -20,6 +20,7 @@ export class Rpc {
   #pending = new Map();   // id -> {resolve, reject, onEvent, release}
   #lastId = 0;
   #dead = null;           // why no further call is possible
+  #closing = null;        // promise of the worker's end
   #ready = withResolvers();
   #abortWord = null;      // Int32Array [1] in the engine's shared memory
 
@@ -71,8 +72,12 @@ export class Rpc {
   }
 
   /** Ends the worker and everything pending. @returns {Promise<void>} when it is gone */
-  async close(reason) {
-    if (this.#dead) return;
+  close(reason) {
+    this.#closing ??= this.#end(reason);
+    return this.#closing;
+  }
+
+  async #end(reason) {
     this.#dead = reason;
     this.#ready.reject(reason);
     for (const id of [...this.#pending.keys()]) this.#settle(id, 'reject', reason);

@@ -100,13 +100,24 @@ export class Service {
     const { obstacle } = this.#host;
     const threads = obstacle ? 1 : options.threads ?? defaultThreads(this.#host.hardwareThreads);
     const [opened, module] = await Promise.all([this.#host.openSource(source, options.headers), this.#host.compile(build, options.wasmUrl)]);
-    const instance = await instantiate(this.#host.glue, module, threads);
-    this.#engine = new Engine(instance, { ...options, threads, scalar, fileSize: opened.total });
+    const instance = await this.#start(module, threads);
+    this.#engine = new Engine(instance, { ...options, threads: instance.threads, scalar, fileSize: opened.total });
     await this.#read(opened, emit);
     this.#engine.finish();
     this.#chat = new Chat(this.#engine, this.#renderer());
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return { info: this.#info(), ...(!obstacle && { memory: this.#engine.buffer, control: this.#engine.abortAddress }) };
+  }
+
+  /** Threads that do not start (a blocked script, a busy phone) cost speed, not the model. */
+  async #start(module, threads) {
+    try {
+      return { ...await instantiate(this.#host.glue, module, threads), threads };
+    } catch (error) {
+      if (error.code !== 'env/worker' || threads === 1) throw error;
+      this.#host.post({ type: NOTICE, text: 'quern: the engine\'s threads did not start, so one thread is used.' });
+      return { ...await instantiate(this.#host.glue, module, 1), threads: 1 };
+    }
   }
 
   #renderer() {

@@ -15,7 +15,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"1\"\n"
+        ".ascii \"2\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -90,6 +90,7 @@ EXPORT const uint8_t *wasm_token(struct quern_engine *e, int id, uint32_t *out)
     return text.data;
 }
 
+EXPORT int wasm_token_type(struct quern_engine *e, int id) { return quern_token_type(e, id); }
 EXPORT int wasm_is_end(struct quern_engine *e, int id) { return quern_is_end(e, id); }
 
 /* --- sequences --- */

@@ -7,7 +7,7 @@ import { readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFile } from 'node:child_process';
-import { after, before, test } from 'node:test';
+import { after, before, mock, test } from 'node:test';
 import { promisify } from 'node:util';
 import { load, support } from '../../dist/node.js';
 import { DEMO, NANO, rejectsWith, rejectsWithAbort, withServer } from './helper.mjs';
@@ -104,6 +104,25 @@ test('workers and engines that do not start', async () => {
   await rejectsWith(load(NANO, { wasmUrl: join(folder, 'missing.wasm') }), 'env/worker');
   await writeFile(join(folder, 'other.wasm'), Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0));
   await rejectsWith(load(NANO, { wasmUrl: join(folder, 'other.wasm') }), 'env/version');
+});
+
+test('threads that do not start cost speed only', async () => {
+  const file = join(folder, 'silent.mjs');
+  await writeFile(file, `
+    import { createRequire } from 'node:module';
+    import { EventEmitter } from 'node:events';
+    const threads = createRequire(import.meta.url)('node:worker_threads');
+    threads.Worker = class extends EventEmitter { postMessage() {} ref() {} unref() {} terminate() {} };
+    const later = setTimeout;
+    globalThis.setTimeout = (work, ms) => later(work, ms / 50);
+    await import(${JSON.stringify(new URL('../../dist/worker.node.js', import.meta.url).href)});`);
+  const notices = mock.method(console, 'info', () => {});
+  const model = await load(NANO, { workerUrl: file, threads: 3 });
+  notices.mock.restore();
+  assert.equal(model.info.threads, 1);
+  assert.match(notices.mock.calls[0].arguments[0], /threads did not start/);
+  assert.equal((await model.complete('the', { maxTokens: 2 }).result).usage.completionTokens, 2);
+  await model.dispose();
 });
 
 test('support()', () => {

@@ -63,6 +63,20 @@ test('the end of the worker rejects everything, now and later', async () => {
   }
 });
 
+test('every close waits until the worker is gone', async () => {
+  const port = fakePort();
+  let gone;
+  port.terminate = () => new Promise((resolve) => { gone = resolve; });
+  const rpc = new Rpc(port);
+  port.receive({ type: 'fatal', error: { code: 'engine/trap', message: 'trap' } });
+  let closed = 0;
+  const closing = [1, 2].map(() => rpc.close(new QuernError('engine/disposed', 'd')).then(() => { closed++; }));
+  await new Promise(setImmediate);
+  assert.equal(closed, 0);
+  gone();
+  await Promise.all(closing);
+});
+
 test('a worker that never starts is given up after 10 s', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   const port = fakePort();

@@ -22,8 +22,23 @@ const START_MS = 50;
 /** How long the model talks, in ms. */
 const TALK_MS = 2000;
 
-/** A neighbour on the same core lengthens processor time as well; the best of so many attempts counts. */
-const ATTEMPTS = 3;
+/** A neighbour on the same core lengthens processor time as well, through its caches; the best of so many attempts counts. */
+const ATTEMPTS = 6;
+const PAUSE_MS = 500;
+
+/** A machine is overloaded when a busy loop of so many ms gets less than two thirds of them; tasks may take twice as long then. */
+const PROBE_MS = 200;
+const OVERLOAD = 1.5;
+const OVERLOAD_ALLOWANCE = 2;
+
+/** Time on the clock per processor time, of a loop that does nothing but run. */
+function probeLoad() {
+  const start = performance.now();
+  const before = process.cpuUsage();
+  while (performance.now() - start < PROBE_MS);
+  const { user, system } = process.cpuUsage(before);
+  return PROBE_MS / ((user + system) / 1000);
+}
 
 /** In the page: tasks and pauses as the clock sees them. */
 function watchClock() {
@@ -85,13 +100,17 @@ test('no task of the main thread is longer than a frame while a model loads and 
   writeFileSync(file, talkativeModel());
   const failures = [];
   for (let attempt = 0; attempt < ATTEMPTS && failures.length === attempt; attempt++) {
+    if (attempt > 0) await sleep(PAUSE_MS);
     const { tasks, begin, clock } = await traced(file);
+    const load = probeLoad();
+    const allowed = load > OVERLOAD ? OVERLOAD_ALLOWANCE : 1;
     const start = longest(tasks.filter((task) => task.start < begin));
     const work = longest(tasks.filter((task) => task.start >= begin));
     t.diagnostic(`longest task at the start: ${describe(start)}; later: ${describe(work)}`);
+    t.diagnostic(`a busy loop takes ${load.toFixed(2)} times its processor time; allowed are ${START_MS * allowed} ms at the start, ${FRAME_MS * allowed} ms later`);
     t.diagnostic(`by the clock: tasks over 50 ms [${clock.longTasks.join(' ')}], longest pause ${clock.longestPause.toFixed(0)} ms`);
     assert.ok(tasks.length > 20, `only ${tasks.length} tasks in the trace`);
-    if (start.cpu >= START_MS || work.cpu >= FRAME_MS) failures.push(`start: ${describe(start)}; later: ${describe(work)}`);
+    if (start.cpu >= START_MS * allowed || work.cpu >= FRAME_MS * allowed) failures.push(`start: ${describe(start)}; later: ${describe(work)}`);
   }
   assert.ok(failures.length < ATTEMPTS, failures.join('\n'));
 });
