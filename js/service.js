@@ -17,15 +17,31 @@ const PROGRESS_INTERVAL_MS = 100;
 
 const NO_MARKS = { open: -1, close: -1 };
 
-/** Calls `report` at most ten times a second. */
-function rateLimited(report) {
-  let last = -Infinity;
-  return (...args) => {
-    const now = performance.now();
-    if (now - last < PROGRESS_INTERVAL_MS) return;
-    last = now;
-    report(...args);
-  };
+/** Passes reports on at most ten times a second; the latest one is never lost, so that a stalled download shows how far it came. */
+class RateLimited {
+  #report;
+  #last = -Infinity;
+  #latest;
+  #timer;
+
+  constructor(report) {
+    this.#report = report;
+  }
+
+  report(...args) {
+    this.#latest = args;
+    this.#timer ??= setTimeout(() => this.#send(), Math.max(0, this.#last + PROGRESS_INTERVAL_MS - performance.now()));
+  }
+
+  #send() {
+    this.#timer = undefined;
+    this.#last = performance.now();
+    this.#report(...this.#latest);
+  }
+
+  end() {
+    clearTimeout(this.#timer);
+  }
 }
 
 export class Service {
@@ -126,12 +142,16 @@ export class Service {
   }
 
   async #read({ phase, total, chunks }, emit) {
-    const progress = rateLimited((loaded, size) => emit({ type: 'progress', phase, loaded, total: size, cached: false }));
+    const progress = new RateLimited((loaded, size) => emit({ type: 'progress', phase, loaded, total: size, cached: false }));
     let loaded = 0;
-    for await (const chunk of chunks) {
-      this.#engine.feed(chunk);
-      loaded += chunk.length;
-      progress(loaded, total || this.#engine.fileSize());
+    try {
+      for await (const chunk of chunks) {
+        this.#engine.feed(chunk);
+        loaded += chunk.length;
+        progress.report(loaded, total || this.#engine.fileSize());
+      }
+    } finally {
+      progress.end();
     }
     emit({ type: 'progress', phase: 'load', loaded, total: loaded, cached: false });
   }

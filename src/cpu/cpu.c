@@ -110,6 +110,24 @@ static void panel_product(const struct matmul *m, const struct product *p, int i
     }
 }
 
+/* One row against panels i and i + 1. */
+static void pair_product(const struct matmul *m, const struct product *p, int i)
+{
+    const struct weight *w = p->w;
+    size_t width = (size_t)min_int(2 * PANEL_ROWS, w->rows - i * PANEL_ROWS);
+    float out[2 * PANEL_ROWS];
+    m->c->k.gemv[w->type->layout](w->panels + (size_t)i * w->panel, w->panel, &m->c->act, 0, out);
+    memcpy(p->y + (size_t)i * PANEL_ROWS, out, width * sizeof *out);
+}
+
+/* Panels i .. end - 1 of one product. */
+static void panel_range(const struct matmul *m, const struct product *p, int i, int end)
+{
+    if (m->n == 1 && !p->w->wide && m->c->k.gemv[p->w->type->layout])
+        for (; i + 1 < end; i += 2) pair_product(m, p, i);
+    for (; i < end; i++) panel_product(m, p, i);
+}
+
 /* Panels of all products count through, so that threads share them evenly. */
 static void multiply(void *arg, int thread, int n_threads)
 {
@@ -119,7 +137,7 @@ static void multiply(void *arg, int thread, int n_threads)
     pool_share(total, thread, n_threads, &begin, &end);
     for (int j = 0; j < m->n_products; j++) {
         int count = panel_count(m->p[j].w->rows);
-        for (int i = max_int(begin - first, 0); i < min_int(end - first, count); i++) panel_product(m, &m->p[j], i);
+        panel_range(m, &m->p[j], max_int(begin - first, 0), min_int(end - first, count));
         first += count;
     }
 }

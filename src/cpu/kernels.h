@@ -25,6 +25,10 @@ struct act {
 /* out [n_rows, 8] = rows row .. row + n_rows - 1 (1..TILE of them) times one panel [8, cols]. */
 typedef void gemm_fn(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out);
 
+/* out [2 * 8] = row `row` times two neighbouring panels, panel_bytes apart: for one row, memory is the limit, and two streams of it
+ * wait less than one, since processors fetch ahead within a page only. */
+typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, const struct act *a, int row, float *out);
+
 /* One query head's running softmax over positions. */
 struct softmax {
     float max, sum; /* -INFINITY and 0 at the start */
@@ -35,6 +39,7 @@ struct kernels {
     const char *name;
     gemm_fn *gemm[LAYOUT_COUNT];
     gemm_fn *gemm_q8_wide; /* Q8 with a code of -128 */
+    gemv_fn *gemv[LAYOUT_COUNT]; /* NULL where gemm is as good */
     /* x [cols] -> code [cols], scale [cols / 32], sum [cols / 16]; cols a multiple of 32 */
     void (*quantize)(const float *x, int cols, int8_t *code, float *scale, int16_t *sum);
     /* y = x / sqrt(mean(x^2) + eps) * w, all [n]; y may be x */

@@ -163,6 +163,29 @@ INLINE void tile_q8_wide(const uint8_t *panel, const struct act *a, int row, flo
     tile_q8_any(panel, a, row, out, true, T);
 }
 
+/* The same of one row, two panels side by side. */
+static void gemv_q8(const uint8_t *panels, size_t panel_bytes, const struct act *a, int row, float *out)
+{
+    struct tile_act x = tile_rows(a, row);
+    vec acc[2][2], sum[2][2], d[2];
+    for (int p = 0; p < 2; p++) acc[p][0] = acc[p][1] = i32_splat(0);
+    for (size_t b = 0; b < x.blocks; b++) {
+        const uint8_t *block[2] = {panels + 272 * b, panels + panel_bytes + 272 * b};
+        for (int p = 0; p < 2; p++) sum[p][0] = sum[p][1] = i32_splat(0);
+        for (size_t g = 0; g < 8; g++) {
+            vec v = vec_spread4(x.code + b * BLOCK + 4 * g);
+            for (int p = 0; p < 2; p++)
+                for (int h = 0; h < 2; h++) sum[p][h] = dot4_signed(sum[p][h], vec_load(block[p] + 16 + 32 * g + 16 * h), v);
+        }
+        for (int p = 0; p < 2; p++) {
+            load_halves(d, block[p]);
+            add_block(acc[p], sum[p], d, x.scale[b]);
+        }
+    }
+    for (int p = 0; p < 2; p++)
+        for (int h = 0; h < 2; h++) vec_store(out + PANEL_ROWS * p + 4 * h, acc[p][h]);
+}
+
 /* 4-bit codes, unsigned: the offset is taken off by the caller with the sums of the activations. */
 INLINE void dots_q4(vec sum[TILE][2], const uint8_t *codes, const struct tile_act *x, size_t b, const int T)
 {
@@ -515,6 +538,7 @@ struct kernels kernels_simd(void)
     k.gemm[LAYOUT_Q4K] = gemm_q4k;
     k.gemm[LAYOUT_Q6K] = gemm_q6k;
     k.gemm_q8_wide = gemm_q8_wide;
+    k.gemv[LAYOUT_Q8] = gemv_q8;
     k.quantize = quantize;
     k.rmsnorm = rmsnorm;
     k.rope = rope;

@@ -226,6 +226,31 @@ static void gemm_one(const struct gemm_case *g, uint64_t *seed)
     free(panel);
 }
 
+/* Two panels at once give what each gives alone. */
+static void gemv_one(const struct gemm_case *g, uint64_t *seed)
+{
+    const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
+    size_t bytes = panel_bytes(type->layout, g->cols);
+    uint8_t *panels = malloc(2 * bytes);
+    bool wide = false;
+    if (!simd.gemv[type->layout]) return free(panels);
+    for (int i = 0; i < 2; i++) {
+        uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols);
+        wide |= pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panels + (size_t)i * bytes);
+        free(rows);
+    }
+    struct act a = act_new(g->floats, seed, g->cols);
+    struct pair out = pair_new(2 * PANEL_ROWS * sizeof(float), NULL);
+    if (!wide) {
+        for (size_t i = 0; i < 2; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, 1, 1, (float *)(void *)out.a + i * PANEL_ROWS);
+        simd.gemv[type->layout](panels, bytes, &a, 1, (float *)(void *)out.b);
+        check_floats(g->t->name, &out);
+    }
+    pair_free(&out);
+    act_free(&a);
+    free(panels);
+}
+
 /* Blocks of one width; 1, 2, 3, 5, 8 of them, then rows of 4,096 columns. Floats also take widths of no block. */
 static void gemm_type(const struct ref_type *t, bool wide)
 {
@@ -235,7 +260,9 @@ static void gemm_type(const struct ref_type *t, bool wide)
         for (int floats = 0; floats < FLOATS_KINDS; floats++) {
             for (int i = 0; i < 5; i++) {
                 int cols = t->read ? blocks[i] * t->columns : widths[i];
-                gemm_one(&(struct gemm_case){t, how, floats, cols, 1 + random_below(&seed, PANEL_ROWS), wide}, &seed);
+                struct gemm_case g = {t, how, floats, cols, 1 + random_below(&seed, PANEL_ROWS), wide};
+                gemm_one(&g, &seed);
+                gemv_one(&g, &seed);
             }
             if (floats == FLOATS_UNIT || floats == FLOATS_EQUAL) gemm_one(&(struct gemm_case){t, how, floats, 4096, PANEL_ROWS, wide}, &seed);
         }
