@@ -6,11 +6,11 @@ import assert from 'node:assert/strict';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { after, before } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import { serve } from '../../tools/serve.mjs';
+import { PROJECT } from '../fixtures/golden.mjs';
 
-export const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+export { PROJECT };
 export const SITE = join(PROJECT, 'build/site');
 
 /** Longest wait for anything on a page, in ms: generous, for machines that do much else besides. */

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// One arithmetic, in Node: for every golden file the logits are the very bits of the native build's scalar kernels, with
+// every build of the engine, with 1, 2 and 4 threads, read whole and in chunks. tests/web has the same for Chromium.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, test } from 'node:test';
+import { load } from '../../dist/node.js';
+import { CONFIGURATIONS, GOLDEN, PROJECT, buildNative, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
+
+before(buildNative);
+
+async function logitsOf(name, configuration) {
+  const model = await load(join(PROJECT, GOLDEN, `${name}.gguf`), configuration);
+  try {
+    const { variant, threads, chunk, kv } = model.info;
+    assert.deepEqual({ variant, threads, chunk, kv }, configuration);
+    const logits = await model.logits(tokens);
+    return Buffer.from(logits.buffer, logits.byteOffset, logits.byteLength);
+  } finally {
+    await model.dispose();
+  }
+}
+
+for (const name of names) {
+  test(`${name}: the native bits in ${CONFIGURATIONS.length} configurations`, async () => {
+    const expected = readFileSync(join(PROJECT, nativeLogits(name, 'f16')));
+    for (const configuration of CONFIGURATIONS) {
+      assert.ok(expected.equals(await logitsOf(name, configuration)), JSON.stringify(configuration));
+    }
+  });
+}
