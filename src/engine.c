@@ -269,7 +269,9 @@ static int write_info(struct quern_engine *e, struct error *err)
 static int check_plan(const struct quern_engine *e, struct error *err)
 {
     uint64_t most = e->options.memory_limit ? e->options.memory_limit : (uint64_t)ADDR_MAX;
-    uint64_t weights = e->ck.file_size - e->ck.header_size;
+    uint64_t weights = 0;
+    for (size_t i = 0; i < e->ck.n_tensors; i++)
+        if (!add64(weights, e->ck.tensors[i].bytes, &weights)) weights = UINT64_MAX;
     if (weights <= most) return OK;
     return fail(err, ERR_MEM_PLAN, "weights", 0, "The model's weights need %.1f GB, but only %.1f GB can be used here; choose a smaller model or one with fewer bits.",
                 (double)weights / 1e9, (double)most / 1e9);
