@@ -131,9 +131,11 @@ function table(record) {
   return Object.entries(record).map(([name, value]) => `${name.padEnd(width)}  ${show(value)}\n`).join('');
 }
 
+const describeTypes = (types) => Object.entries(types).map(([name, { tensors, bytes }]) => `${name} (${tensors} tensors, ${bytes} bytes)`).join(', ');
+
 function info(model, { values }) {
   const { memory, ...facts } = model.info;
-  out(values.json ? `${JSON.stringify(model.info)}\n` : table({ ...facts, memory: memory.used, peakMemory: memory.peak }));
+  out(values.json ? `${JSON.stringify(model.info)}\n` : table({ ...facts, types: describeTypes(facts.types), memory: memory.used, peakMemory: memory.peak }));
 }
 
 export const commands = {

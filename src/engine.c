@@ -207,9 +207,9 @@ static void info_types(struct json *j, const struct checkpoint *ck)
         json_object(j, seen[l].type->name);
         json_number(j, "tensors", seen[l].tensors);
         json_number(j, "bytes", seen[l].bytes);
-        json_end(j, '}');
+        json_end(j);
     }
-    json_end(j, '}');
+    json_end(j);
 }
 
 static void info_dimensions(struct json *j, const struct model_config *c)
@@ -258,7 +258,7 @@ static int write_info(struct quern_engine *e, struct error *err)
     json_number(&j, "threads", pool_threads(e->pool));
     json_string(&j, "variant", e->be->ops->name(e->be));
     json_number(&j, "memoryBytes", (double)e->mem.used);
-    json_end(&j, '}');
+    json_end(&j);
     e->info = j.text;
     return j.failed ? fail(err, ERR_MEM_LOAD, "info", 0, "Not enough memory to describe the model.") : OK;
 }

@@ -46,16 +46,9 @@ void json_object(struct json *j, const char *key)
     j->comma = false;
 }
 
-void json_array(struct json *j, const char *key)
+void json_end(struct json *j)
 {
-    begin(j, key);
-    puts_json(j, "[");
-    j->comma = false;
-}
-
-void json_end(struct json *j, char bracket)
-{
-    put(j, &bracket, 1);
+    puts_json(j, "}");
     j->comma = true;
 }
 

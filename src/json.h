@@ -18,10 +18,9 @@ struct json {
     bool failed;
 };
 
-/* key NULL: inside an array, or the outermost value. */
+/* key NULL: the outermost value. */
 void json_object(struct json *j, const char *key);
-void json_array(struct json *j, const char *key);
-void json_end(struct json *j, char bracket); /* '}' or ']' */
+void json_end(struct json *j);
 void json_number(struct json *j, const char *key, double value); /* up to 17 digits */
 void json_bool(struct json *j, const char *key, bool value);
 void json_text(struct json *j, const char *key, struct bytes value);

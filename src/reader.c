@@ -43,14 +43,6 @@ bool take_bytes(struct cursor *c, uint64_t n, struct bytes *out)
     return true;
 }
 
-bool take_u8(struct cursor *c, uint8_t *out)
-{
-    struct bytes b;
-    if (!take_bytes(c, 1, &b)) return false;
-    *out = *b.data;
-    return true;
-}
-
 bool take_u32(struct cursor *c, uint32_t *out)
 {
     struct bytes b;

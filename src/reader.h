@@ -28,7 +28,6 @@ struct cursor {
 };
 
 /* Each moves on and returns true, or leaves the cursor where it is and returns false. */
-bool take_u8(struct cursor *c, uint8_t *out);
 bool take_u32(struct cursor *c, uint32_t *out);
 bool take_u64(struct cursor *c, uint64_t *out);
 bool take_bytes(struct cursor *c, uint64_t n, struct bytes *out); /* a view into data */

@@ -46,7 +46,6 @@ VEC i32_add(vec a, vec b) { return wasm_i32x4_add(a, b); }
 VEC i32_sub(vec a, vec b) { return wasm_i32x4_sub(a, b); }
 VEC i32_mul(vec a, vec b) { return wasm_i32x4_mul(a, b); }
 VEC i32_max(vec a, vec b) { return wasm_i32x4_max(a, b); }
-VEC i32_min(vec a, vec b) { return wasm_i32x4_min(a, b); }
 VEC i32_gt(vec a, vec b) { return wasm_i32x4_gt(a, b); }
 VEC i32_shl(vec a, int n) { return wasm_i32x4_shl(a, (uint32_t)n); }
 VEC u32_shr(vec a, int n) { return wasm_u32x4_shr(a, (uint32_t)n); }

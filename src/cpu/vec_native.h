@@ -43,7 +43,6 @@ VEC i32_sub(vec a, vec b) { return (vec)((vec_u32)a - (vec_u32)b); }
 VEC i32_mul(vec a, vec b) { return a * b; }
 VEC i32_gt(vec a, vec b) { return (vec)(a > b); }
 VEC i32_max(vec a, vec b) { return vec_select(i32_gt(a, b), a, b); }
-VEC i32_min(vec a, vec b) { return vec_select(i32_gt(a, b), b, a); }
 VEC i32_shl(vec a, int n) { return (vec)((vec_u32)a << n); }
 VEC u32_shr(vec a, int n) { return (vec)((vec_u32)a >> n); }
 
