@@ -103,25 +103,15 @@ static scatter_fn *const scatters[LAYOUT_COUNT] = {
 
 /* --- packing ------------------------------------------------------------------------------------------ */
 
-static bool has_minus_128(const struct unit *u)
-{
-    return memchr(u->code, 0x80, BLOCK) != NULL;
-}
-
-static bool pack_quantised(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
     struct unit units[PANEL_ROWS];
     memset(units, 0, sizeof units);
-    bool wide = false;
     size_t unit_bytes = (size_t)layouts[type->layout].bytes;
     for (size_t b = 0; b < (size_t)cols / type->block; b++) {
-        for (int r = 0; r < n_rows; r++) {
-            type->unpack(rows + (size_t)r * row_bytes + b * type->bytes, &units[r]);
-            if (type->layout == LAYOUT_Q8) wide |= has_minus_128(&units[r]);
-        }
+        for (int r = 0; r < n_rows; r++) type->unpack(rows + (size_t)r * row_bytes + b * type->bytes, &units[r]);
         scatters[type->layout](units, panel + b * unit_bytes);
     }
-    return wide;
 }
 
 static void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
@@ -134,12 +124,11 @@ static void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int
         }
 }
 
-bool pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
-    if (layouts[type->layout].quantised) return pack_quantised(type, rows, row_bytes, n_rows, cols, panel);
-    if (type->bytes == 4) pack_floats(4, rows, row_bytes, n_rows, cols, panel);
+    if (layouts[type->layout].quantised) pack_quantised(type, rows, row_bytes, n_rows, cols, panel);
+    else if (type->bytes == 4) pack_floats(4, rows, row_bytes, n_rows, cols, panel);
     else pack_floats(2, rows, row_bytes, n_rows, cols, panel);
-    return false;
 }
 
 /* --- one panel row back to floats -------------------------------------------------------------------- */

@@ -33,9 +33,8 @@ extern const struct layout_info layouts[LAYOUT_COUNT];
 /* Bytes of one panel of `cols` columns (a multiple of the type's block). */
 size_t panel_bytes(enum layout layout, int cols);
 
-/* Packs n_rows (1..8) rows of a file, row_bytes apart, into one panel. Returns whether a code was -128, which only
- * the widening kernel may multiply. */
-bool pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel);
+/* Packs n_rows (1..8) rows of a file, row_bytes apart, into one panel. */
+void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel);
 
 /* Decodes row r (0..7) of a panel to the very values the file encodes: out [cols]. */
 void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols, float *out);

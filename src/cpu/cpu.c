@@ -50,7 +50,6 @@ struct put {
     int row, n;
     const uint8_t *rows;
     size_t row_bytes;
-    bool wide[POOL_MAX_THREADS];
 };
 
 static void put_panels(void *arg, int thread, int n_threads)
@@ -62,7 +61,7 @@ static void put_panels(void *arg, int thread, int n_threads)
         uint8_t *panel = p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel;
         int n = min_int(PANEL_ROWS, p->n - i * PANEL_ROWS);
         const uint8_t *rows = p->rows + (size_t)i * PANEL_ROWS * p->row_bytes;
-        p->wide[thread] |= pack_panel(p->w->type, rows, p->row_bytes, n, p->w->cols, panel);
+        pack_panel(p->w->type, rows, p->row_bytes, n, p->w->cols, panel);
     }
 }
 
@@ -71,7 +70,6 @@ static void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, 
     size_t row_bytes = (size_t)w->cols / w->type->block * w->type->bytes;
     struct put put = {.w = w, .row = row, .n = n, .rows = rows, .row_bytes = row_bytes};
     cpu_run(cpu_of(b), (size_t)n * row_bytes > 65536, put_panels, &put);
-    for (int t = 0; t < POOL_MAX_THREADS; t++) w->wide |= put.wide[t];
 }
 
 /* --- products ----------------------------------------------------------------------------------------- */
@@ -83,29 +81,42 @@ struct matmul {
     const float *x;
 };
 
+/* Calls body for tiles t .. t + height - 1 of n rows. */
+#define EACH_TILE(k, n, t, height) for (int t = 0, height; t < (n) && (height = tile_rows((k), (n) - t)) > 0; t += height)
+
+/* Codes of tiles of rows, arranged as gemm takes them. Threads take whole tiles. */
 static void quantize_rows(void *arg, int thread, int n_threads)
 {
     struct matmul *m = arg;
     struct cpu *c = m->c;
-    size_t cols = (size_t)c->act.cols;
+    size_t cols = (size_t)c->act.cols, blocks = cols / BLOCK;
     int begin, end;
     pool_share(m->n, thread, n_threads, &begin, &end);
-    for (size_t t = (size_t)begin; t < (size_t)end; t++)
-        c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * (cols / BLOCK), c->sum + t * (cols / 16));
+    EACH_TILE(&c->k, m->n, first, height) {
+        if (first < begin || first >= end) continue;
+        for (size_t t = (size_t)first; t < (size_t)(first + height); t++)
+            c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * blocks, c->sum + t * blocks * 2);
+        if (c->k.arrange) c->k.arrange(&c->act, first, height, c->tiles + (size_t)first * blocks * c->k.arranged);
+    }
 }
 
 /* All rows against panel i of one product. */
-static void panel_product(const struct matmul *m, const struct product *p, int i)
+static void panel_product(const struct matmul *m, const struct product *p, int i, int thread)
 {
     const struct weight *w = p->w;
-    const struct kernels *k = &m->c->k;
-    gemm_fn *gemm = w->wide ? k->gemm_q8_wide : k->gemm[w->type->layout];
+    struct cpu *c = m->c;
+    enum layout layout = w->type->layout;
+    const uint8_t *panel = w->panels + (size_t)i * w->panel;
     size_t width = (size_t)min_int(PANEL_ROWS, w->rows - i * PANEL_ROWS);
     float out[TILE * PANEL_ROWS];
-    for (int t = 0; t < m->n; t += TILE) {
-        int n = min_int(TILE, m->n - t);
-        gemm(w->panels + (size_t)i * w->panel, &m->c->act, t, n, out);
-        for (int j = 0; j < n; j++)
+    if (c->k.expand[layout]) {
+        uint8_t *expanded = c->expanded + (size_t)thread * c->expanded_size;
+        c->k.expand[layout](panel, w->cols, expanded);
+        panel = expanded;
+    }
+    EACH_TILE(&c->k, m->n, t, height) {
+        c->k.gemm[layout](panel, &c->act, t, height, out);
+        for (int j = 0; j < height; j++)
             memcpy(p->y + (size_t)(t + j) * (size_t)w->rows + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
     }
 }
@@ -116,16 +127,16 @@ static void pair_product(const struct matmul *m, const struct product *p, int i)
     const struct weight *w = p->w;
     size_t width = (size_t)min_int(2 * PANEL_ROWS, w->rows - i * PANEL_ROWS);
     float out[2 * PANEL_ROWS];
-    m->c->k.gemv[w->type->layout](w->panels + (size_t)i * w->panel, w->panel, &m->c->act, 0, out);
+    m->c->k.gemv[w->type->layout](w->panels + (size_t)i * w->panel, w->panel, &m->c->act, out);
     memcpy(p->y + (size_t)i * PANEL_ROWS, out, width * sizeof *out);
 }
 
 /* Panels i .. end - 1 of one product. */
-static void panel_range(const struct matmul *m, const struct product *p, int i, int end)
+static void panel_range(const struct matmul *m, const struct product *p, int i, int end, int thread)
 {
-    if (m->n == 1 && !p->w->wide && m->c->k.gemv[p->w->type->layout])
+    if (m->n == 1 && m->c->k.gemv[p->w->type->layout])
         for (; i + 1 < end; i += 2) pair_product(m, p, i);
-    for (; i < end; i++) panel_product(m, p, i);
+    for (; i < end; i++) panel_product(m, p, i, thread);
 }
 
 /* Panels of all products count through, so that threads share them evenly. */
@@ -137,7 +148,7 @@ static void multiply(void *arg, int thread, int n_threads)
     pool_share(total, thread, n_threads, &begin, &end);
     for (int j = 0; j < m->n_products; j++) {
         int count = panel_count(m->p[j].w->rows);
-        panel_range(m, &m->p[j], max_int(begin - first, 0), min_int(end - first, count));
+        panel_range(m, &m->p[j], max_int(begin - first, 0), min_int(end - first, count), thread);
         first += count;
     }
 }
@@ -153,7 +164,7 @@ static void cpu_matmul(struct backend *b, const struct product *p, int n_product
 {
     struct cpu *c = cpu_of(b);
     struct matmul m = {.c = c, .p = p, .n_products = n_products, .n = n, .x = x};
-    c->act = (struct act){.x = x, .code = c->code, .scale = c->scale, .sum = c->sum, .cols = p->w->cols};
+    c->act = (struct act){.x = x, .code = c->code, .scale = c->scale, .sum = c->sum, .tiles = c->tiles, .cols = p->w->cols};
     if (any_quantised(p, n_products)) cpu_run(c, n >= 8, quantize_rows, &m);
     cpu_run(c, true, multiply, &m);
 }
@@ -259,7 +270,10 @@ static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_
     c->scale = mem_array(c->mem, cells / BLOCK, sizeof(float));
     c->sum = mem_array(c->mem, cells / 16, sizeof(int16_t));
     c->attn = mem_array(c->mem, (uint64_t)pool_threads(c->pool) * c->attn_floats, sizeof(float));
-    if (!c->code || !c->scale || !c->sum || !c->attn) return ERR_MEM_LOAD;
+    c->tiles = mem_alloc_raw(c->mem, cells / BLOCK * c->k.arranged);
+    c->expanded_size = (size_t)(cells / BLOCK / (uint64_t)max_rows) * c->k.expanded;
+    c->expanded = mem_alloc_raw(c->mem, (uint64_t)pool_threads(c->pool) * c->expanded_size);
+    if (!c->code || !c->scale || !c->sum || !c->attn || !c->tiles || !c->expanded) return ERR_MEM_LOAD;
     /* Not zeroed: pages that no conversation has reached cost no memory on systems that commit on first touch. */
     uint64_t bytes;
     c->pages = mul64((uint64_t)shape->n_pages, cpu_page_bytes(shape), &bytes) ? mem_alloc_raw(c->mem, bytes) : NULL;
@@ -269,7 +283,7 @@ static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_
 static void cpu_free(struct backend *b)
 {
     struct cpu *c = cpu_of(b);
-    void *parts[] = {c->pages, c->code, c->scale, c->sum, c->attn, c};
+    void *parts[] = {c->pages, c->code, c->scale, c->sum, c->tiles, c->expanded, c->attn, c};
     struct mem *m = c->mem;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(m, parts[i]);
 }
@@ -300,6 +314,6 @@ struct backend *backend_cpu(struct mem *m, struct pool *pool, bool scalar)
     c->base.ops = &cpu_ops;
     c->mem = m;
     c->pool = pool;
-    c->k = scalar ? kernels_scalar : kernels_simd();
+    c->k = scalar ? kernels_scalar : kernels_simd(dots_choose());
     return &c->base;
 }

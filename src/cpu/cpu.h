@@ -11,7 +11,6 @@
 struct weight {
     const struct dtype *type;
     int rows, cols;
-    bool wide;       /* holds a code of -128 */
     size_t panel;    /* bytes of one panel of 8 rows */
     uint8_t *panels; /* [ceil(rows / 8)] panels */
 };
@@ -23,10 +22,13 @@ struct cpu {
     struct pool *pool;
     struct kv_shape kv;
     uint8_t *pages;      /* [n_pages][n_layers][n_kv_heads][2][KV_PAGE][head_dim] */
-    struct act act;      /* views of the three arrays below */
+    struct act act;      /* views of the four arrays below */
     int8_t *code;        /* [max_rows, max_cols] */
     float *scale;        /* [max_rows, max_cols / 32] */
     int16_t *sum;        /* [max_rows, max_cols / 16] */
+    uint8_t *tiles;      /* [max_rows, max_cols / 32 * arranged]; NULL when the kernels want none */
+    uint8_t *expanded;   /* [threads][max_cols / 32 * expanded]: a panel */
+    size_t expanded_size; /* of one thread */
     float *attn;         /* per thread: see attention.c */
     uint64_t attn_floats; /* of one thread */
 };

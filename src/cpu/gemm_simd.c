@@ -2,319 +2,500 @@
  *
  * The products: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors.
  *
- * Each gemm is one inline body over a constant number of rows, instantiated for 1 to TILE, so that sums stay in
- * registers and a panel is read once per tile. Built twice for the web, plain and relaxed; the difference is in vec.h alone.
+ * One body, block_add(), adds a block of 32 columns for a tile of rows; what a layout, a dot instruction or a tile's height changes is a
+ * constant of it (struct how), so that each kernel is compiled for its own and its sums stay in registers. gemv reads panels as
+ * they are packed. gemm reads them expanded, codes as bytes and scales as floats, which all tiles of a chunk share.
  * Kernels are short calls (one panel, one tile): a browser replaces only functions that return by their optimised code.
  */
 #include "simd.h"
 
-/* gemm_NAME from tile_NAME(panel, a, row, out, T) */
-#define DEFINE_GEMM(name)                                                                          \
-    static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) \
-    {                                                                                              \
-        switch (n_rows) {                                                                          \
-        case 1: tile_##name(panel, a, row, out, 1); break;                                         \
-        case 2: tile_##name(panel, a, row, out, 2); break;                                         \
-        case 3: tile_##name(panel, a, row, out, 3); break;                                         \
-        default: tile_##name(panel, a, row, out, TILE); break;                                     \
-        }                                                                                          \
-    }
+#include <string.h>
 
-INLINE void store_tile(float *out, vec acc[TILE][2], const int T)
-{
-    for (int t = 0; t < T; t++) {
-        vec_store(out + 8 * t, acc[t][0]);
-        vec_store(out + 8 * t + 4, acc[t][1]);
-    }
-}
-
-INLINE void zero_tile(vec acc[TILE][2], const int T)
-{
-    for (int t = 0; t < T; t++) acc[t][0] = acc[t][1] = i32_splat(0);
-}
-
-/* --- float weights ------------------------------------------------------------------------------------ */
-
-INLINE void axpy_column(vec acc[TILE][2], vec low, vec high, const float *x, int cols, const int T)
-{
-    for (int t = 0; t < T; t++) {
-        vec v = vec_spread4(x + (size_t)t * (size_t)cols);
-        acc[t][0] = f32_add(acc[t][0], f32_mul(low, v));
-        acc[t][1] = f32_add(acc[t][1], f32_mul(high, v));
-    }
-}
-
-INLINE void tile_f32(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
-{
-    const float *x = a->x + (size_t)row * (size_t)a->cols;
-    vec acc[TILE][2];
-    zero_tile(acc, T);
-    for (int c = 0; c < a->cols; c++, panel += 32)
-        axpy_column(acc, vec_load(panel), vec_load(panel + 16), x + c, a->cols, T);
-    store_tile(out, acc, T);
-}
-
-INLINE void tile_f16(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
-{
-    const float *x = a->x + (size_t)row * (size_t)a->cols;
-    vec acc[TILE][2];
-    zero_tile(acc, T);
-    for (int c = 0; c < a->cols; c++, panel += 16) {
-        vec w = vec_load(panel);
-        axpy_column(acc, f32_from_f16_low(w), f32_from_f16_high(w), x + c, a->cols, T);
-    }
-    store_tile(out, acc, T);
-}
-
-INLINE void tile_bf16(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
-{
-    const float *x = a->x + (size_t)row * (size_t)a->cols;
-    vec acc[TILE][2];
-    zero_tile(acc, T);
-    for (int c = 0; c < a->cols; c++, panel += 16) {
-        vec w = vec_load(panel);
-        axpy_column(acc, i32_shl(i32_from_u16_low(w), 16), i32_shl(i32_from_u16_high(w), 16), x + c, a->cols, T);
-    }
-    store_tile(out, acc, T);
-}
-
-DEFINE_GEMM(f32)
-DEFINE_GEMM(f16)
-DEFINE_GEMM(bf16)
-
-/* --- quantised weights: integer sums of a block, then one float step per block ------------------------ */
-
-/* Where row `row` keeps block b. */
-struct tile_act {
-    const int8_t *code;
-    const float *scale;
-    const int16_t *sum;
-    size_t cols, blocks; /* distance of rows */
+enum kind {
+    KIND_PLAIN,  /* a scale for each block */
+    KIND_MINS,   /* d, dmin, and a whole scale and min for each block (Q4K) */
+    KIND_HALVES, /* d, and a whole scale for each 16 columns (Q6K) */
 };
 
-INLINE struct tile_act tile_rows(const struct act *a, int row)
+/* Constants of a kernel. */
+struct how {
+    enum kind kind;
+    enum dots dots;
+    int bits;  /* of a code */
+    int shift; /* codes are 2^shift too large; -1: they are not */
+    int rows;  /* T, of a tile */
+    bool packed;
+};
+
+/* --- blocks -------------------------------------------------------------------------------------------- */
+
+/* An expanded block: f32 d[8] (KIND_MINS: dmin[8], scale[8], min[8]; KIND_HALVES: scale[2][8]), then 8 groups of codes: bytes [8 rows][4
+ * columns], with DOTS_I16 two times int16 [8 rows][2 columns]. */
+INLINE size_t head_bytes(enum kind kind) { return kind == KIND_PLAIN ? 32 : kind == KIND_MINS ? 128 : 96; }
+INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; }
+
+/* A block of a tile of T rows: f32 scale[T], int32 sum[T], sum of the first half [T], of the second [T], then codes: 8 groups of int8 [T][4],
+ * with DOTS_I16 16 of int16 [T][2]. */
+INLINE size_t act_bytes(enum dots dots) { return dots == DOTS_I16 ? 80 : 48; }
+
+/* Codes of group g, as they are packed: bytes of rows 0..3 and of rows 4..7. */
+INLINE void group_bytes(vec w[2], const uint8_t *codes, size_t g)
 {
-    size_t cols = (size_t)a->cols, blocks = cols / BLOCK, r = (size_t)row;
-    return (struct tile_act){a->code + r * cols, a->scale + r * blocks, a->sum + r * blocks * 2, cols, blocks};
+    w[0] = vec_load(codes + 32 * g);
+    w[1] = vec_load(codes + 32 * g + 16);
 }
 
-INLINE int32_t block_sum(const struct tile_act *x, size_t b, int t)
+INLINE void group_nibbles(vec w[2], const uint8_t *codes, size_t g)
 {
-    const int16_t *sum = x->sum + ((size_t)t * x->blocks + b) * 2;
-    return sum[0] + sum[1];
+    vec both = vec_load(codes + 16 * g);
+    w[0] = vec_and(both, i32_splat(0x0F0F0F0F));
+    w[1] = vec_and(u32_shr(both, 4), i32_splat(0x0F0F0F0F));
 }
 
-/* acc += (float)sum * (d * xs), for both halves of 8 rows */
-INLINE void add_block(vec acc[2], const vec sum[2], const vec d[2], float xs)
-{
-    vec s = f32_splat(xs);
-    acc[0] = f32_add(acc[0], f32_mul(f32_from_i32(sum[0]), f32_mul(d[0], s)));
-    acc[1] = f32_add(acc[1], f32_mul(f32_from_i32(sum[1]), f32_mul(d[1], s)));
-}
-
-INLINE void load_halves(vec d[2], const uint8_t *halves)
-{
-    vec h = vec_load(halves);
-    d[0] = f32_from_f16_low(h);
-    d[1] = f32_from_f16_high(h);
-}
-
-/* 8-bit codes. `wide` takes the dot that allows -128. */
-INLINE void dots_q8(vec sum[TILE][2], const uint8_t *codes, const struct tile_act *x, size_t b, const bool wide, const int T)
-{
-    zero_tile(sum, T);
-    for (size_t g = 0; g < 8; g++) {
-        vec low = vec_load(codes + 32 * g), high = vec_load(codes + 32 * g + 16);
-        for (int t = 0; t < T; t++) {
-            vec v = vec_spread4(x->code + (size_t)t * x->cols + b * BLOCK + 4 * g);
-            sum[t][0] = wide ? dot4_wide(sum[t][0], low, v) : dot4_signed(sum[t][0], low, v);
-            sum[t][1] = wide ? dot4_wide(sum[t][1], high, v) : dot4_signed(sum[t][1], high, v);
-        }
-    }
-}
-
-INLINE void tile_q8_any(const uint8_t *panel, const struct act *a, int row, float *out, const bool wide, const int T)
-{
-    struct tile_act x = tile_rows(a, row);
-    vec acc[TILE][2], sum[TILE][2], d[2];
-    zero_tile(acc, T);
-    for (size_t b = 0; b < x.blocks; b++, panel += 272) {
-        dots_q8(sum, panel + 16, &x, b, wide, T);
-        load_halves(d, panel);
-        for (int t = 0; t < T; t++) add_block(acc[t], sum[t], d, x.scale[(size_t)t * x.blocks + b]);
-    }
-    store_tile(out, acc, T);
-}
-
-INLINE void tile_q8(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
-{
-    tile_q8_any(panel, a, row, out, false, T);
-}
-
-INLINE void tile_q8_wide(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
-{
-    tile_q8_any(panel, a, row, out, true, T);
-}
-
-/* The same of one row, two panels side by side. */
-static void gemv_q8(const uint8_t *panels, size_t panel_bytes, const struct act *a, int row, float *out)
-{
-    struct tile_act x = tile_rows(a, row);
-    vec acc[2][2], sum[2][2], d[2];
-    for (int p = 0; p < 2; p++) acc[p][0] = acc[p][1] = i32_splat(0);
-    for (size_t b = 0; b < x.blocks; b++) {
-        const uint8_t *block[2] = {panels + 272 * b, panels + panel_bytes + 272 * b};
-        for (int p = 0; p < 2; p++) sum[p][0] = sum[p][1] = i32_splat(0);
-        for (size_t g = 0; g < 8; g++) {
-            vec v = vec_spread4(x.code + b * BLOCK + 4 * g);
-            for (int p = 0; p < 2; p++)
-                for (int h = 0; h < 2; h++) sum[p][h] = dot4_signed(sum[p][h], vec_load(block[p] + 16 + 32 * g + 16 * h), v);
-        }
-        for (int p = 0; p < 2; p++) {
-            load_halves(d, block[p]);
-            add_block(acc[p], sum[p], d, x.scale[b]);
-        }
-    }
-    for (int p = 0; p < 2; p++)
-        for (int h = 0; h < 2; h++) vec_store(out + PANEL_ROWS * p + 4 * h, acc[p][h]);
-}
-
-/* 4-bit codes, unsigned: the offset is taken off by the caller with the sums of the activations. */
-INLINE void dots_q4(vec sum[TILE][2], const uint8_t *codes, const struct tile_act *x, size_t b, const int T)
-{
-    zero_tile(sum, T);
-    for (size_t g = 0; g < 8; g++) {
-        vec both = vec_load(codes + 16 * g);
-        vec low = vec_and(both, i32_splat(0x0F0F0F0F)), high = u8_shr(both, 4);
-        for (int t = 0; t < T; t++) {
-            vec v = vec_spread4(x->code + (size_t)t * x->cols + b * BLOCK + 4 * g);
-            sum[t][0] = dot4(sum[t][0], v, low);
-            sum[t][1] = dot4(sum[t][1], v, high);
-        }
-    }
-}
-
-INLINE void tile_q4(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
-{
-    struct tile_act x = tile_rows(a, row);
-    vec acc[TILE][2], sum[TILE][2], d[2];
-    zero_tile(acc, T);
-    for (size_t b = 0; b < x.blocks; b++, panel += 144) {
-        dots_q4(sum, panel + 16, &x, b, T);
-        load_halves(d, panel);
-        for (int t = 0; t < T; t++) {
-            vec offset = i32_splat(8 * block_sum(&x, b, t));
-            sum[t][0] = i32_sub(sum[t][0], offset);
-            sum[t][1] = i32_sub(sum[t][1], offset);
-            add_block(acc[t], sum[t], d, x.scale[(size_t)t * x.blocks + b]);
-        }
-    }
-    store_tile(out, acc, T);
-}
-
-/* One block of Q4_K: products into acc, mins into low. */
-INLINE void block_q4k(vec acc[TILE][2], vec low[TILE][2], const uint8_t *block, const vec d[2], const vec dmin[2], const struct tile_act *x, size_t b, const int T)
-{
-    vec sum[TILE][2];
-    dots_q4(sum, block + 16, x, b, T);
-    vec scale = i16_from_u8_low(vec_load8(block)), min = i16_from_u8_low(vec_load8(block + 8));
-    for (int t = 0; t < T; t++) {
-        float xs = x->scale[(size_t)t * x->blocks + b];
-        vec total = i32_splat(block_sum(x, b, t));
-        vec scaled[2] = {i32_mul(sum[t][0], i32_from_i16_low(scale)), i32_mul(sum[t][1], i32_from_i16_high(scale))};
-        vec lowered[2] = {i32_mul(total, i32_from_i16_low(min)), i32_mul(total, i32_from_i16_high(min))};
-        add_block(acc[t], scaled, d, xs);
-        add_block(low[t], lowered, dmin, xs);
-    }
-}
-
-INLINE void tile_q4k(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
-{
-    struct tile_act x = tile_rows(a, row);
-    vec acc[TILE][2], low[TILE][2], d[2], dmin[2];
-    zero_tile(acc, T);
-    zero_tile(low, T);
-    for (size_t unit = 0; unit < x.blocks / 8; unit++, panel += 1184) {
-        load_halves(d, panel);
-        load_halves(dmin, panel + 16);
-        for (size_t i = 0; i < 8; i++) block_q4k(acc, low, panel + 32 + 144 * i, d, dmin, &x, 8 * unit + i, T);
-    }
-    for (int t = 0; t < T; t++)
-        for (int h = 0; h < 2; h++) acc[t][h] = f32_sub(acc[t][h], low[t][h]);
-    store_tile(out, acc, T);
-}
-
-/* 6-bit codes of columns 16 * half .. + 15: nibbles joined with bit pairs. */
-INLINE void dots_q6(vec sum[TILE][2], const uint8_t *block, const struct tile_act *x, size_t b, size_t half, const int T)
+/* Nibbles joined with bit pairs. */
+INLINE void group_six(vec w[2], const uint8_t *codes, size_t g)
 {
     const vec mask = i32_splat(0x30303030);
-    zero_tile(sum, T);
-    for (size_t k = 2 * half; k < 2 * half + 2; k++) {
-        vec pairs = vec_load(block + 144 + 16 * k);
-        for (size_t g = 2 * k; g < 2 * k + 2; g++) {
-            vec both = vec_load(block + 16 + 16 * g);
-            vec high2 = g % 2 ? pairs : i32_shl(pairs, 4); /* bits 4-5: rows 0..3 */
-            vec high6 = g % 2 ? u32_shr(pairs, 2) : i32_shl(pairs, 2);
-            vec low = vec_or(vec_and(both, i32_splat(0x0F0F0F0F)), vec_and(high2, mask));
-            vec high = vec_or(u8_shr(both, 4), vec_and(high6, mask));
-            for (int t = 0; t < T; t++) {
-                vec v = vec_spread4(x->code + (size_t)t * x->cols + b * BLOCK + 4 * g);
-                sum[t][0] = dot4(sum[t][0], v, low);
-                sum[t][1] = dot4(sum[t][1], v, high);
-            }
+    vec pairs = vec_load(codes + 128 + 16 * (g / 2));
+    group_nibbles(w, codes, g);
+    w[0] = vec_or(w[0], vec_and(g % 2 ? pairs : i32_shl(pairs, 4), mask));
+    w[1] = vec_or(w[1], vec_and(g % 2 ? u32_shr(pairs, 2) : i32_shl(pairs, 2), mask));
+}
+
+/* Signed codes made unsigned where the dot wants that. */
+INLINE void group_load(vec w[2], const uint8_t *codes, size_t g, const struct how h)
+{
+    if (!h.packed || h.bits == 8) group_bytes(w, codes, g);
+    else if (h.bits == 4) group_nibbles(w, codes, g);
+    else group_six(w, codes, g);
+    if (h.packed && h.bits == 8 && h.shift == 7)
+        for (int i = 0; i < 2; i++) w[i] = vec_xor(w[i], i32_splat((int32_t)0x80808080u));
+}
+
+/* --- sums of codes --------------------------------------------------------------------------------------- */
+
+/* For each dot: sum [T][2] += codes of groups first .. first + n - 1 times the tile's; n is 4 or 8. */
+
+INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct how h)
+{
+    for (size_t g = first; g < first + n; g++) {
+        vec w[2];
+        group_load(w, codes, g, h);
+        for (int t = 0; t < h.rows; t++) {
+            vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t));
+            for (int i = 0; i < 2; i++) sum[t][i] = h.dots == DOTS_S8 ? dot4_s8(sum[t][i], v, w[i]) : dot4_u8(sum[t][i], v, w[i]);
         }
     }
 }
 
-/* sum = (sum - 32 * sum of the activations) * scale, for 16 columns */
-INLINE void scale_half(vec sum[2], const struct tile_act *x, size_t b, size_t half, int t, vec scale)
+/* Sums of two products stay in 16 bits: 8 times with 4-bit codes (8 * 2 * 15 * 127 = 30,480), twice with 6-bit ones. */
+INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct how h)
 {
-    vec offset = i32_splat(32 * x->sum[((size_t)t * x->blocks + b) * 2 + half]);
-    sum[0] = i32_mul(i32_sub(sum[0], offset), i32_from_i16_low(scale));
-    sum[1] = i32_mul(i32_sub(sum[1], offset), i32_from_i16_high(scale));
-}
-
-INLINE void block_q6k(vec acc[TILE][2], const uint8_t *block, const vec d[2], const struct tile_act *x, size_t b, const int T)
-{
-    vec left[TILE][2], right[TILE][2];
-    dots_q6(left, block, x, b, 0, T);
-    dots_q6(right, block, x, b, 1, T);
-    vec scale0 = i16_from_i8_low(vec_load8(block)), scale1 = i16_from_i8_low(vec_load8(block + 8));
-    for (int t = 0; t < T; t++) {
-        scale_half(left[t], x, b, 0, t, scale0);
-        scale_half(right[t], x, b, 1, t, scale1);
-        vec sum[2] = {i32_add(left[t][0], right[t][0]), i32_add(left[t][1], right[t][1])};
-        add_block(acc[t], sum, d, x->scale[(size_t)t * x->blocks + b]);
+    size_t run = h.bits == 4 ? n : 2;
+    for (size_t from = first; from < first + n; from += run) {
+        vec part[TILE][2] = {{i32_splat(0)}};
+        for (size_t g = from; g < from + run; g++) {
+            vec w[2];
+            group_load(w, codes, g, h);
+            for (int t = 0; t < h.rows; t++) {
+                vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t));
+                for (int i = 0; i < 2; i++) part[t][i] = g == from ? dot2_u7(v, w[i]) : i16_add(part[t][i], dot2_u7(v, w[i]));
+            }
+        }
+        for (int t = 0; t < h.rows; t++)
+            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], i16_pairs(part[t][i]));
     }
 }
 
-INLINE void tile_q6k(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
+/* 8-bit codes as two nibbles, which the 7-bit dot takes. */
+INLINE void dots_split(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, const struct how h)
 {
-    struct tile_act x = tile_rows(a, row);
-    vec acc[TILE][2], d[2];
-    zero_tile(acc, T);
-    for (size_t unit = 0; unit < x.blocks / 8; unit++, panel += 1680) {
-        load_halves(d, panel);
-        for (size_t i = 0; i < 8; i++) block_q6k(acc, panel + 16 + 208 * i, d, &x, 8 * unit + i, T);
+    for (int shift = 0; shift <= 4; shift += 4) {
+        vec part[TILE][2] = {{i32_splat(0)}};
+        for (size_t g = 0; g < 8; g++) {
+            vec w[2];
+            group_load(w, codes, g, h);
+            for (int i = 0; i < 2; i++) w[i] = vec_and(u32_shr(w[i], shift), i32_splat(0x0F0F0F0F));
+            for (int t = 0; t < h.rows; t++) {
+                vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t));
+                for (int i = 0; i < 2; i++) part[t][i] = g ? i16_add(part[t][i], dot2_u7(v, w[i])) : dot2_u7(v, w[i]);
+            }
+        }
+        for (int t = 0; t < h.rows; t++)
+            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], i32_shl(i16_pairs(part[t][i]), shift));
     }
-    store_tile(out, acc, T);
 }
 
-DEFINE_GEMM(q8)
-DEFINE_GEMM(q8_wide)
-DEFINE_GEMM(q4)
-DEFINE_GEMM(q4k)
-DEFINE_GEMM(q6k)
-
-void gemm_simd(struct kernels *k)
+/* Expanded: 16-bit codes, two columns at a time. */
+INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct how h)
 {
+    for (size_t g = 2 * first; g < 2 * (first + n); g++) {
+        vec w[2];
+        group_bytes(w, codes, g);
+        for (int t = 0; t < h.rows; t++) {
+            vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t));
+            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], dot2_i16(v, w[i]));
+        }
+    }
+}
+
+/* Packed, one row: bytes widened on the way; lanes are (row, column pair) until the end. */
+INLINE void dots_widened(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct how h)
+{
+    vec part[4] = {i32_splat(0), i32_splat(0), i32_splat(0), i32_splat(0)};
+    for (size_t g = first; g < first + n; g++) {
+        vec w[2], v = vec_spread8(x + 8 * g);
+        group_load(w, codes, g, h);
+        for (int i = 0; i < 4; i++)
+            part[i] = i32_add(part[i], dot2_i16(v, i % 2 ? i16_from_i8_high(w[i / 2]) : i16_from_i8_low(w[i / 2])));
+    }
+    for (int i = 0; i < 2; i++) sum[0][i] = i32_add(sum[0][i], i32_add_pairs(part[2 * i], part[2 * i + 1]));
+}
+
+/* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. */
+INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const struct how h)
+{
+    size_t first = half > 0 ? 4 : 0, n = half < 0 ? 8 : 4;
+    const uint8_t *sums = x + 4 * (size_t)(h.rows * (2 + half)), *act = x + 16 * (size_t)h.rows;
+    for (int t = 0; t < h.rows; t++)
+        sum[t][0] = sum[t][1] = h.shift < 0 ? i32_splat(0) : i32_sub(i32_splat(0), i32_shl(vec_spread4(sums + 4 * t), h.shift));
+    if (h.dots == DOTS_I16 && h.packed) dots_widened(sum, codes, act, first, n, h);
+    else if (h.dots == DOTS_I16) dots_words(sum, codes, act, first, n, h);
+    else if (h.dots == DOTS_U7 && h.bits == 8) dots_split(sum, codes, act, h);
+    else if (h.dots == DOTS_U7) dots_pairs(sum, codes, act, first, n, h);
+    else dots_bytes(sum, codes, act, first, n, h);
+}
+
+/* --- a block --------------------------------------------------------------------------------------------- */
+
+struct sums {
+    vec acc[TILE][2], mins[TILE][2];
+};
+
+/* Scales of a block as floats; which ones count, the kind says. */
+struct scales {
+    vec d[2], dmin[2], scale[2][2], min[2];
+};
+
+INLINE void load_two(vec out[2], const uint8_t *floats)
+{
+    out[0] = vec_load(floats);
+    out[1] = vec_load(floats + 16);
+}
+
+INLINE void scales_load(struct scales *s, const uint8_t *head, const enum kind kind)
+{
+    load_two(s->d, head);
+    if (kind == KIND_MINS) load_two(s->dmin, head + 32);
+    if (kind != KIND_PLAIN) load_two(s->scale[0], head + (kind == KIND_MINS ? 64 : 32));
+    if (kind == KIND_HALVES) load_two(s->scale[1], head + 64);
+    if (kind == KIND_MINS) load_two(s->min, head + 96);
+}
+
+/* acc += (float)isum * (d * xs). Whole numbers below 2^24 multiply and add exactly as floats too. */
+INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *codes, const uint8_t *x, const struct how h)
+{
+    vec sum[TILE][2], other[TILE][2];
+    block_dots(sum, codes, x, h.kind == KIND_HALVES ? 0 : -1, h);
+    if (h.kind == KIND_HALVES) block_dots(other, codes, x, 1, h);
+    for (int t = 0; t < h.rows; t++) {
+        vec xs = vec_spread4(x + 4 * t), b = f32_from_i32(vec_spread4(x + 4 * (h.rows + t)));
+        for (int i = 0; i < 2; i++) {
+            vec whole = f32_from_i32(sum[t][i]);
+            if (h.kind != KIND_PLAIN) whole = f32_mul(whole, s->scale[0][i]);
+            if (h.kind == KIND_HALVES) whole = f32_add(whole, f32_mul(f32_from_i32(other[t][i]), s->scale[1][i]));
+            a->acc[t][i] = f32_add(a->acc[t][i], f32_mul(whole, f32_mul(s->d[i], xs)));
+            if (h.kind == KIND_MINS) a->mins[t][i] = f32_add(a->mins[t][i], f32_mul(f32_mul(s->min[i], b), f32_mul(s->dmin[i], xs)));
+        }
+    }
+}
+
+INLINE void sums_clear(struct sums *a, const struct how h)
+{
+    for (int t = 0; t < h.rows; t++)
+        for (int i = 0; i < 2; i++) a->acc[t][i] = a->mins[t][i] = i32_splat(0);
+}
+
+INLINE void sums_store(const struct sums *a, float *out, const struct how h)
+{
+    for (int t = 0; t < h.rows; t++)
+        for (int i = 0; i < 2; i++)
+            vec_store(out + 8 * t + 4 * i, h.kind == KIND_MINS ? f32_sub(a->acc[t][i], a->mins[t][i]) : a->acc[t][i]);
+}
+
+/* --- gemm: an expanded panel, a tile ------------------------------------------------------------------------ */
+
+INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out, const struct how h)
+{
+    size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h.kind) + code_bytes(h.dots), tile = act_bytes(h.dots) * (size_t)h.rows;
+    const uint8_t *x = a->tiles + (size_t)row * blocks * act_bytes(h.dots);
+    struct sums sums;
+    sums_clear(&sums, h);
+    for (size_t b = 0; b < blocks; b++, panel += block, x += tile) {
+        struct scales s;
+        scales_load(&s, panel, h.kind);
+        block_add(&sums, &s, panel + head_bytes(h.kind), x, h);
+    }
+    sums_store(&sums, out, h);
+}
+
+/* --- gemv: two packed panels, one row ------------------------------------------------------------------------- */
+
+/* Scales of 8 rows, f16. */
+INLINE void load_halves(vec out[2], const uint8_t *halves)
+{
+    vec h = vec_load(halves);
+    if (__builtin_expect(f16_all_normal(h), 1)) {
+        out[0] = f32_from_normal_f16_low(h);
+        out[1] = f32_from_normal_f16_high(h);
+    } else {
+        out[0] = f32_from_f16_low(h);
+        out[1] = f32_from_f16_high(h);
+    }
+}
+
+INLINE void load_whole(vec out[2], const uint8_t *bytes, const bool is_signed)
+{
+    vec v = is_signed ? i16_from_i8_low(vec_load8(bytes)) : i16_from_u8_low(vec_load8(bytes));
+    out[0] = f32_from_i32(i32_from_i16_low(v));
+    out[1] = f32_from_i32(i32_from_i16_high(v));
+}
+
+/* Scales of a unit, then of a block; *codes: where its codes begin. */
+INLINE void unit_scales(struct scales *s, const uint8_t *unit, const enum kind kind)
+{
+    load_halves(s->d, unit);
+    if (kind == KIND_MINS) load_halves(s->dmin, unit + 16);
+}
+
+INLINE const uint8_t *block_scales(struct scales *s, const uint8_t *unit, size_t i, const enum kind kind)
+{
+    if (kind == KIND_PLAIN) return unit + 16;
+    const uint8_t *block = kind == KIND_MINS ? unit + 32 + 144 * i : unit + 16 + 208 * i;
+    load_whole(s->scale[0], block, kind == KIND_HALVES);
+    if (kind == KIND_MINS) load_whole(s->min, block + 8, false);
+    else load_whole(s->scale[1], block + 8, true);
+    return block + 16;
+}
+
+INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const enum layout layout, const struct how h)
+{
+    size_t unit = (size_t)layouts[layout].bytes, per_unit = h.kind == KIND_PLAIN ? 1 : 8, units = (size_t)(a->cols / BLOCK) / per_unit;
+    const uint8_t *x = a->tiles;
+    struct sums sums[2];
+    struct scales s[2];
+    for (int p = 0; p < 2; p++) sums_clear(&sums[p], h);
+    for (size_t u = 0; u < units; u++, panels += unit) {
+        for (size_t p = 0; p < 2; p++) unit_scales(&s[p], panels + p * panel_bytes, h.kind);
+        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots))
+            for (size_t p = 0; p < 2; p++)
+                block_add(&sums[p], &s[p], block_scales(&s[p], panels + p * panel_bytes, i, h.kind), x, h);
+    }
+    for (int p = 0; p < 2; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
+}
+
+/* --- expanding ------------------------------------------------------------------------------------------------ */
+
+INLINE void store_two(uint8_t *floats, const vec v[2])
+{
+    vec_store(floats, v[0]);
+    vec_store(floats + 16, v[1]);
+}
+
+/* One group's codes, as the dot wants them. */
+INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const struct how h)
+{
+    vec w[2];
+    group_load(w, codes, g, h);
+    if (h.dots != DOTS_I16) {
+        store_two(out + 32 * g, w);
+        return;
+    }
+    for (size_t i = 0; i < 2; i++) { /* rows (0, 1), (2, 3) of 4 columns -> 4 rows of 2 columns, twice */
+        vec low = i16_from_i8_low(w[i]), high = i16_from_i8_high(w[i]);
+        vec_store(out + 64 * g + 16 * i, i32_even(low, high));
+        vec_store(out + 64 * g + 32 + 16 * i, i32_odd(low, high));
+    }
+}
+
+INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const enum layout layout, const struct how h)
+{
+    size_t per_unit = h.kind == KIND_PLAIN ? 1 : 8, head = head_bytes(h.kind);
+    for (size_t u = 0; u < (size_t)(cols / BLOCK) / per_unit; u++, panel += layouts[layout].bytes) {
+        struct scales s;
+        unit_scales(&s, panel, h.kind);
+        for (size_t i = 0; i < per_unit; i++, out += head + code_bytes(h.dots)) {
+            const uint8_t *codes = block_scales(&s, panel, i, h.kind);
+            store_two(out, s.d);
+            if (h.kind == KIND_MINS) store_two(out + 32, s.dmin), store_two(out + 64, s.scale[0]), store_two(out + 96, s.min);
+            if (h.kind == KIND_HALVES) store_two(out + 32, s.scale[0]), store_two(out + 64, s.scale[1]);
+            for (size_t g = 0; g < 8; g++) expand_group(out + head, codes, g, h);
+        }
+    }
+}
+
+/* --- activations ---------------------------------------------------------------------------------------------- */
+
+/* 4 columns of a row, as bytes or as two pairs of int16, into a tile's codes. */
+INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t, size_t T, const bool words)
+{
+    if (!words) {
+        memcpy(codes + 4 * (g * T + t), from, 4);
+        return;
+    }
+    for (size_t i = 0; i < 2; i++) memcpy(codes + 4 * ((2 * g + i) * T + t), (int16_t[]){from[2 * i], from[2 * i + 1]}, 4);
+}
+
+INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, const bool words)
+{
+    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * (words ? 80 : 48);
+    for (size_t t = 0; t < T; t++) {
+        size_t at = ((size_t)row + t) * blocks;
+        for (size_t b = 0; b < blocks; b++, at++) {
+            uint8_t *block = tile + b * bytes;
+            const int16_t *half = a->sum + 2 * at;
+            memcpy(block + 4 * t, a->scale + at, 4);
+            memcpy(block + 4 * (T + t), &(int32_t){half[0] + half[1]}, 4);
+            memcpy(block + 4 * (2 * T + t), &(int32_t){half[0]}, 4);
+            memcpy(block + 4 * (3 * T + t), &(int32_t){half[1]}, 4);
+            for (size_t g = 0; g < 8; g++) arrange_group(block + 16 * T, a->code + at * BLOCK + 4 * g, g, t, T, words);
+        }
+    }
+}
+
+static void arrange_bytes(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, false); }
+static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, true); }
+
+/* --- float weights ------------------------------------------------------------------------------------------- */
+
+/* Column c of a panel as floats. */
+INLINE void column_load(vec w[2], const uint8_t *panel, size_t c, const enum layout layout)
+{
+    if (layout == LAYOUT_F32) return load_two(w, panel + 32 * c);
+    vec v = vec_load(panel + 16 * c);
+    w[0] = layout == LAYOUT_F16 ? f32_from_f16_low(v) : i32_shl(i32_from_u16_low(v), 16);
+    w[1] = layout == LAYOUT_F16 ? f32_from_f16_high(v) : i32_shl(i32_from_u16_high(v), 16);
+}
+
+INLINE void gemm_floats(const uint8_t *panel, const struct act *a, int row, float *out, const enum layout layout, const int T)
+{
+    size_t cols = (size_t)a->cols;
+    const float *x = a->x + (size_t)row * cols;
+    vec acc[TILE][2], w[2];
+    for (int t = 0; t < T; t++) acc[t][0] = acc[t][1] = i32_splat(0);
+    for (size_t c = 0; c < cols; c++) {
+        column_load(w, panel, c, layout);
+        for (int t = 0; t < T; t++) {
+            vec v = vec_spread4(x + (size_t)t * cols + c);
+            for (int i = 0; i < 2; i++) acc[t][i] = f32_add(acc[t][i], f32_mul(w[i], v));
+        }
+    }
+    for (int t = 0; t < T; t++)
+        for (int i = 0; i < 2; i++) vec_store(out + 8 * t + 4 * i, acc[t][i]);
+}
+
+/* --- the kernels --------------------------------------------------------------------------------------------- */
+
+/* One body for each height of a tile. */
+#define BY_HEIGHT(BODY)      \
+    switch (n_rows) {        \
+    case 1: BODY(1); break;  \
+    case 2: BODY(2); break;  \
+    case 4: BODY(4); break;  \
+    default: BODY(TILE); break; \
+    }
+
+#define F32(T) gemm_floats(panel, a, row, out, LAYOUT_F32, T)
+#define F16(T) gemm_floats(panel, a, row, out, LAYOUT_F16, T)
+#define BF16(T) gemm_floats(panel, a, row, out, LAYOUT_BF16, T)
+static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { BY_HEIGHT(F32) }
+static void gemm_f16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { BY_HEIGHT(F16) }
+static void gemm_bf16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { BY_HEIGHT(BF16) }
+
+/* gemm_NAME, gemv_NAME and expand_NAME from the constants of a kernel */
+#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, false})
+#define DEFINE(name, layout, ...)                                                                           \
+    static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
+    {                                                                                                       \
+        const struct how how = {__VA_ARGS__, 0, 0};                                                             \
+        BY_HEIGHT(HOW)                                                                                      \
+    }                                                                                                       \
+    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)     \
+    {                                                                                                       \
+        gemv(panels, panel_bytes, a, out, layout, (struct how){__VA_ARGS__, 1, true});    \
+    }                                                                                                       \
+    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out)                                 \
+    {                                                                                                       \
+        expand(panel, cols, out, layout, (struct how){__VA_ARGS__, 1, true});             \
+    }
+
+/*     name     layout      kind         dots      bits shift */
+DEFINE(q8_i16,  LAYOUT_Q8,  KIND_PLAIN,  DOTS_I16, 8, -1)
+DEFINE(q4_i16,  LAYOUT_Q4,  KIND_PLAIN,  DOTS_I16, 4, 3)
+DEFINE(q4k_i16, LAYOUT_Q4K, KIND_MINS,   DOTS_I16, 4, -1)
+DEFINE(q6k_i16, LAYOUT_Q6K, KIND_HALVES, DOTS_I16, 6, 5)
+DEFINE(q8_u7,   LAYOUT_Q8,  KIND_PLAIN,  DOTS_U7,  8, 7)
+DEFINE(q4_u7,   LAYOUT_Q4,  KIND_PLAIN,  DOTS_U7,  4, 3)
+DEFINE(q4k_u7,  LAYOUT_Q4K, KIND_MINS,   DOTS_U7,  4, -1)
+DEFINE(q6k_u7,  LAYOUT_Q6K, KIND_HALVES, DOTS_U7,  6, 5)
+DEFINE(q8_u8,   LAYOUT_Q8,  KIND_PLAIN,  DOTS_U8,  8, 7)
+DEFINE(q8_s8,   LAYOUT_Q8,  KIND_PLAIN,  DOTS_S8,  8, -1)
+DEFINE(q4_u8,   LAYOUT_Q4,  KIND_PLAIN,  DOTS_U8,  4, 3) /* DOTS_S8 too, from here on: these codes are the same signed and unsigned */
+DEFINE(q4k_u8,  LAYOUT_Q4K, KIND_MINS,   DOTS_U8,  4, -1)
+DEFINE(q6k_u8,  LAYOUT_Q6K, KIND_HALVES, DOTS_U8,  6, 5)
+
+#define SET(layout, name) (k->gemm[layout] = gemm_##name, k->gemv[layout] = gemv_##name, k->expand[layout] = expand_##name)
+
+static void set_i16(struct kernels *k)
+{
+    SET(LAYOUT_Q8, q8_i16), SET(LAYOUT_Q4, q4_i16), SET(LAYOUT_Q4K, q4k_i16), SET(LAYOUT_Q6K, q6k_i16);
+}
+
+static void set_bytes(struct kernels *k)
+{
+    if (k->dots == DOTS_U7) {
+        SET(LAYOUT_Q8, q8_u7), SET(LAYOUT_Q4, q4_u7), SET(LAYOUT_Q4K, q4k_u7), SET(LAYOUT_Q6K, q6k_u7);
+        return;
+    }
+    if (k->dots == DOTS_U8) SET(LAYOUT_Q8, q8_u8);
+    else SET(LAYOUT_Q8, q8_s8);
+    SET(LAYOUT_Q4, q4_u8), SET(LAYOUT_Q4K, q4k_u8), SET(LAYOUT_Q6K, q6k_u8);
+}
+
+void gemm_simd(struct kernels *k, enum dots dots)
+{
+    k->dots = dots;
+    k->tile = dots == DOTS_U8 || dots == DOTS_S8 ? TILE : 4; /* what the registers hold: 12 sums, or 8 and products on their way */
     k->gemm[LAYOUT_F32] = gemm_f32;
     k->gemm[LAYOUT_F16] = gemm_f16;
     k->gemm[LAYOUT_BF16] = gemm_bf16;
-    k->gemm[LAYOUT_Q8] = gemm_q8;
-    k->gemm[LAYOUT_Q4] = gemm_q4;
-    k->gemm[LAYOUT_Q4K] = gemm_q4k;
-    k->gemm[LAYOUT_Q6K] = gemm_q6k;
-    k->gemm_q8_wide = gemm_q8_wide;
-    k->gemv[LAYOUT_Q8] = gemv_q8;
+    k->expanded = head_bytes(KIND_MINS) + code_bytes(dots);
+    k->arranged = act_bytes(dots);
+    k->arrange = dots == DOTS_I16 ? arrange_words : arrange_bytes;
+    if (dots == DOTS_I16 || !VEC_BYTE_DOTS) set_i16(k);
+    else set_bytes(k);
 }
+
+/* --- the probe ------------------------------------------------------------------------------------------------ */
+
+/* volatile, so that no compiler answers in the processor's place */
+static bool dot_is(volatile const int8_t *a, volatile const int8_t *b, int32_t expected)
+{
+    int8_t x[16], y[16];
+    int32_t lanes[4];
+    for (int i = 0; i < 16; i++) x[i] = a[i % 4], y[i] = b[i % 4];
+    vec_store(lanes, dot4_probe(i32_splat(0), vec_load(x), vec_load(y)));
+    return lanes[0] == expected && lanes[3] == expected;
+}
+
+enum dots dots_probe(void)
+{
+    /* Products that differ when the second factor is signed, and sums of two that leave 16 bits when it is not. */
+    static volatile const int8_t a[2][4] = {{127, 127, 127, 127}, {-127, -127, 1, 127}}, b[2][4] = {{-1, -1, -1, -1}, {-128, -128, 127, -2}};
+    if (!VEC_BYTE_DOTS) return DOTS_I16;
+    if (dot_is(a[0], b[0], 4 * 127 * 255) && dot_is(a[1], b[1], -2 * 127 * 128 + 127 + 127 * 254)) return DOTS_U8;
+    if (dot_is(a[0], b[0], -4 * 127) && dot_is(a[1], b[1], 2 * 127 * 128 + 127 - 2 * 127)) return DOTS_S8;
+    return DOTS_U7;
+}
+
+enum dots dots_choose(void) { return VEC_MODEL ? DOTS_I16 : dots_probe(); }

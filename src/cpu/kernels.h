@@ -11,7 +11,18 @@
 
 #include "../pack.h"
 
-enum { TILE = 4 }; /* rows (tokens) a gemm kernel takes at once, at most */
+enum { TILE = 6 }; /* rows (tokens) a gemm kernel takes at once, at most */
+
+/* How a SIMD build multiplies codes: which products of bytes its one dot instruction gives exactly. The instruction differs from
+ * processor to processor (and is absent without relaxed SIMD), so it is asked when the engine starts. */
+enum dots {
+    DOTS_I16, /* no dot of bytes: codes are widened to 16 bits */
+    DOTS_U7,  /* signed by 0..127, sums of two in 16 bits: what every processor can */
+    DOTS_U8,  /* signed by 0..255 (x86 with VNNI) */
+    DOTS_S8,  /* signed by signed (ARM, x86 with VNNI-INT8) */
+    DOTS_COUNT
+};
+extern const char *const dots_names[DOTS_COUNT];
 
 /* Activations of n rows, as the products take them. Blocks of 32 columns; cols is a multiple of 32 where codes are used. */
 struct act {
@@ -19,15 +30,17 @@ struct act {
     const int8_t *code;   /* [n, cols] -127..127, for quantised weights */
     const float *scale;   /* [n, cols / 32] */
     const int16_t *sum;   /* [n, cols / 16] sums of 16 codes */
+    const uint8_t *tiles; /* the same arranged for gemm, tile after tile; NULL where the table has no arrange */
     int cols;
 };
 
-/* out [n_rows, 8] = rows row .. row + n_rows - 1 (1..TILE of them) times one panel [8, cols]. */
+/* out [n_rows, 8] = rows row .. row + n_rows - 1 times one panel [8, cols], expanded where the table says so.
+ * n_rows as tile_rows() gives it: 1, 2, 4 or 6. */
 typedef void gemm_fn(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out);
 
-/* out [2 * 8] = row `row` times two neighbouring panels, panel_bytes apart: for one row, memory is the limit, and two streams of it
+/* out [2 * 8] = row 0 times two neighbouring panels, panel_bytes apart: for one row, memory is the limit, and two streams of it
  * wait less than one, since processors fetch ahead within a page only. */
-typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, const struct act *a, int row, float *out);
+typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out);
 
 /* One query head's running softmax over positions. */
 struct softmax {
@@ -37,9 +50,16 @@ struct softmax {
 
 struct kernels {
     const char *name;
+    enum dots dots;
+    int tile;                    /* rows of a full tile: 1, 4 or TILE */
     gemm_fn *gemm[LAYOUT_COUNT];
-    gemm_fn *gemm_q8_wide; /* Q8 with a code of -128 */
     gemv_fn *gemv[LAYOUT_COUNT]; /* NULL where gemm is as good */
+    /* panel -> out [cols / 32 * expanded], its codes and scales ready for gemm: done once for all tiles of a chunk. NULL: gemm takes
+     * the panel as it is. */
+    void (*expand[LAYOUT_COUNT])(const uint8_t *panel, int cols, uint8_t *out);
+    /* Rows row .. row + n_rows - 1 of code, scale and sum -> their tile of [n_rows, cols / 32 * arranged] bytes. NULL: not needed. */
+    void (*arrange)(const struct act *a, int row, int n_rows, uint8_t *tile);
+    size_t expanded, arranged; /* bytes of a block of 8 rows, at most; of a block of one row */
     /* x [cols] -> code [cols], scale [cols / 32], sum [cols / 16]; cols a multiple of 32 */
     void (*quantize)(const float *x, int cols, int8_t *code, float *scale, int16_t *sum);
     /* y = x / sqrt(mean(x^2) + eps) * w, all [n]; y may be x */
@@ -55,6 +75,17 @@ struct kernels {
 };
 
 extern const struct kernels kernels_scalar;
-struct kernels kernels_simd(void);
+/* The table for a kind of dot that this build has (native builds have all). */
+struct kernels kernels_simd(enum dots dots);
+/* What this processor's dot gives exactly, by trying. */
+enum dots dots_probe(void);
+/* The fastest kind for this build on this processor. */
+enum dots dots_choose(void);
+
+/* Rows of the next tile when n are left: full ones first, then the largest that fits. */
+static inline int tile_rows(const struct kernels *k, int n)
+{
+    return n >= k->tile ? k->tile : n >= 4 && k->tile > 4 ? 4 : n >= 2 && k->tile > 2 ? 2 : 1;
+}
 
 #endif

@@ -233,7 +233,7 @@ const struct kernels kernels_scalar = {
     .name = "scalar",
     .gemm = {[LAYOUT_F32] = gemm_f32, [LAYOUT_F16] = gemm_f16, [LAYOUT_BF16] = gemm_bf16, [LAYOUT_Q8] = gemm_q8,
              [LAYOUT_Q4] = gemm_q4, [LAYOUT_Q4K] = gemm_q4k, [LAYOUT_Q6K] = gemm_q6k},
-    .gemm_q8_wide = gemm_q8,
+    .tile = TILE,
     .quantize = quantize,
     .rmsnorm = rmsnorm,
     .rope = rope,

@@ -129,11 +129,13 @@ static void narrow(uint16_t *out, const float *in, int n)
     for (; i < n; i++) out[i] = f16_from_f32(in[i]);
 }
 
-struct kernels kernels_simd(void)
+const char *const dots_names[DOTS_COUNT] = {"i16", "u7", "u8", "s8"};
+
+struct kernels kernels_simd(enum dots dots)
 {
     struct kernels k = kernels_scalar;
     k.name = VEC_NAME;
-    gemm_simd(&k);
+    gemm_simd(&k, dots);
     attend_simd(&k);
     k.quantize = quantize;
     k.rmsnorm = rmsnorm;

@@ -56,7 +56,7 @@ INLINE vec exp4(vec x)
     return vec_select(f32_lt(x, f32_splat(EXP_MIN)), i32_splat(0), y);
 }
 
-void gemm_simd(struct kernels *k);   /* sets the products */
-void attend_simd(struct kernels *k); /* sets attention */
+void gemm_simd(struct kernels *k, enum dots dots); /* sets the products */
+void attend_simd(struct kernels *k);               /* sets attention */
 
 #endif

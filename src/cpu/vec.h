@@ -3,7 +3,8 @@
  * 128-bit vectors: the few operations the SIMD kernels use, for WebAssembly and for native compilers.
  *
  * This is the only file that knows about relaxed SIMD. vec_native.h has the same operations in GCC's and clang's vector
- * extensions, so that the same kernels run under sanitizers and are compared with the scalar reference on any machine. Every operation has one exact result; dot4() is the only relaxed one, used where its result is exact.
+ * extensions, so that the same kernels run under sanitizers and are compared with the scalar reference on any machine. Every operation has
+ * one exact result but the dots of bytes, which are relaxed and used where their result is exact.
  */
 #ifndef QUERN_VEC_H
 #define QUERN_VEC_H
@@ -18,8 +19,10 @@ typedef v128_t vec;
 
 #ifdef __wasm_relaxed_simd__
 #define VEC_NAME "relaxed"
+enum { VEC_BYTE_DOTS = 1, VEC_MODEL = 0 }; /* whether there is an instruction for dots of bytes; whether it is only a model of one */
 #else
 #define VEC_NAME "simd"
+enum { VEC_BYTE_DOTS = 0, VEC_MODEL = 0 };
 #endif
 
 #define VEC static inline __attribute__((always_inline)) vec
@@ -27,6 +30,7 @@ typedef v128_t vec;
 VEC vec_load(const void *p) { return wasm_v128_load(p); }
 VEC vec_load8(const void *p) { return wasm_v128_load64_zero(p); } /* 8 bytes, then zeros */
 VEC vec_spread4(const void *p) { return wasm_v128_load32_splat(p); } /* 4 bytes, four times */
+VEC vec_spread8(const void *p) { return wasm_v128_load64_splat(p); } /* 8 bytes, twice */
 static inline void vec_store(void *p, vec a) { wasm_v128_store(p, a); }
 VEC vec_and(vec a, vec b) { return wasm_v128_and(a, b); }
 VEC vec_or(vec a, vec b) { return wasm_v128_or(a, b); }
@@ -50,10 +54,6 @@ VEC i32_gt(vec a, vec b) { return wasm_i32x4_gt(a, b); }
 VEC i32_shl(vec a, int n) { return wasm_i32x4_shl(a, (uint32_t)n); }
 VEC u32_shr(vec a, int n) { return wasm_u32x4_shr(a, (uint32_t)n); }
 
-VEC i8_sub(vec a, vec b) { return wasm_i8x16_sub(a, b); }
-VEC i8_abs(vec a) { return wasm_i8x16_abs(a); }
-VEC i8_sign(vec a) { return wasm_i8x16_lt(a, wasm_i8x16_splat(0)); } /* -1 or 0; a shift would be three instructions on x86 */
-VEC u8_shr(vec a, int n) { return wasm_u8x16_shr(a, (uint32_t)n); }
 
 VEC i32_from_u16_low(vec a) { return wasm_u32x4_extend_low_u16x8(a); }
 VEC i32_from_u16_high(vec a) { return wasm_u32x4_extend_high_u16x8(a); }
@@ -69,27 +69,31 @@ VEC i8_narrow(vec a, vec b, vec c, vec d)
     return wasm_i8x16_narrow_i16x8(wasm_i16x8_narrow_i32x4(a, b), wasm_i16x8_narrow_i32x4(c, d));
 }
 
-/* acc + for each of 4 lanes the sum of 4 products of signed bytes: exact for all inputs. */
-VEC dot4_wide(vec acc, vec a, vec b)
-{
-    vec low = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extmul_low_i8x16(a, b));
-    vec high = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extmul_high_i8x16(a, b));
-    vec even = wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), odd = wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
-    return i32_add(acc, i32_add(even, odd));
-}
+VEC i16_from_i8_high(vec a) { return wasm_i16x8_extend_high_i8x16(a); }
+VEC i16_from_u8_high(vec a) { return wasm_u16x8_extend_high_u8x16(a); }
+VEC i16_sub(vec a, vec b) { return wasm_i16x8_sub(a, b); }
+VEC i16_add(vec a, vec b) { return wasm_i16x8_add(a, b); }
+VEC i16_pairs(vec a) { return wasm_i32x4_extadd_pairwise_i16x8(a); } /* sums of neighbours, int32 */
+VEC i32_even(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 0, 2, 4, 6); } /* a0 a2 b0 b2 */
+VEC i32_odd(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 1, 3, 5, 7); }
+VEC u16_interleave_low(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }   /* a0 b0 a1 b1 .. */
+VEC u16_interleave_high(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
+VEC i32_shr(vec a, int n) { return wasm_i32x4_shr(a, (uint32_t)n); }
+/* Whether all of 8 int16 are below b, unsigned. */
+static inline bool u16_all_below(vec a, uint16_t b) { return !wasm_v128_any_true(wasm_u16x8_ge(a, wasm_u16x8_splat(b))); }
+
+/* For each of 4 lanes the sum of 2 products of int16. */
+VEC dot2_i16(vec a, vec b) { return wasm_i32x4_dot_i16x8(a, b); }
+VEC i16_narrow(vec a, vec b) { return wasm_i16x8_narrow_i32x4(a, b); } /* 4 int32 of a, then of b, saturated */
 
 #ifdef __wasm_relaxed_simd__
-/* b in 0..127 makes the relaxed dot exact under each of its semantics; a may be any signed byte. */
-VEC dot4(vec acc, vec a, vec b) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }
-/* Both signed, a > -128: the sign of b moves over to a. */
-VEC dot4_signed(vec acc, vec a, vec b)
-{
-    vec sign = i8_sign(b);
-    return dot4(acc, i8_sub(vec_xor(a, sign), sign), i8_abs(b));
-}
-#else
-VEC dot4(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
-VEC dot4_signed(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
+/* One instruction, named for what it is asked: exact where dots_probe() says so. a is signed.
+ * acc + for each of 4 lanes the sum of 4 products, b unsigned or signed. */
+VEC dot4_u8(vec acc, vec a, vec b) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }
+VEC dot4_s8(vec acc, vec a, vec b) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }
+VEC dot4_probe(vec acc, vec a, vec b) { return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(a, b, acc); }
+/* For each of 8 lanes the sum of 2 products, int16; b in 0..127, exact everywhere. */
+VEC dot2_u7(vec a, vec b) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(a, b); }
 #endif
 
 #else
@@ -97,6 +101,31 @@ VEC dot4_signed(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
 #endif
 
 /* --- for both -------------------------------------------------------------------------------- */
+
+VEC i32_add_pairs(vec a, vec b) { return i32_add(i32_even(a, b), i32_odd(a, b)); }
+
+/* acc + for each of 4 lanes the sum of 4 products of signed bytes, by way of 16 bits: exact everywhere. */
+VEC dot4_wide(vec acc, vec a, vec b)
+{
+    vec low = dot2_i16(i16_from_i8_low(a), i16_from_i8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_i8_high(b));
+    return i32_add(acc, i32_add_pairs(low, high));
+}
+
+#ifndef __wasm_relaxed_simd__
+/* What the dot of bytes gives on each kind of processor, for tests without one; where b is out of range, something wrong. */
+VEC dot4_s8(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
+VEC dot4_u8(vec acc, vec a, vec b)
+{
+    vec low = dot2_i16(i16_from_i8_low(a), i16_from_u8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_u8_high(b));
+    return i32_add(acc, i32_add_pairs(low, high));
+}
+VEC dot2_u7(vec a, vec b)
+{
+    vec low = dot2_i16(i16_from_i8_low(a), i16_from_i8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_i8_high(b));
+    return vec_xor(i16_narrow(low, high), vec_and(b, i32_splat((int32_t)0x80808080u)));
+}
+VEC dot4_probe(vec acc, vec a, vec b) { return dot4_u8(acc, a, b); }
+#endif
 
 /* 4 f16 in the low halves of 4 int32 -> f32, step for step as num.h's f32_from_f16. */
 VEC f32_from_f16_lanes(vec h)
@@ -110,5 +139,14 @@ VEC f32_from_f16_lanes(vec h)
 }
 VEC f32_from_f16_low(vec h) { return f32_from_f16_lanes(i32_from_u16_low(h)); }
 VEC f32_from_f16_high(vec h) { return f32_from_f16_lanes(i32_from_u16_high(h)); }
+
+/* The same for halves none of which is zero, subnormal, infinite or NaN, as a model's scales are: a third of the work. */
+static inline bool f16_all_normal(vec h)
+{
+    return u16_all_below(i16_sub(vec_and(h, i32_splat(0x7FFF7FFF)), i32_splat(0x04000400)), 0x7800);
+}
+VEC f32_from_normal_f16(vec upper) { return i32_add(vec_and(i32_shr(upper, 3), i32_splat((int32_t)0x8FFFFFFFu)), i32_splat(112 << 23)); }
+VEC f32_from_normal_f16_low(vec h) { return f32_from_normal_f16(u16_interleave_low(i32_splat(0), h)); }
+VEC f32_from_normal_f16_high(vec h) { return f32_from_normal_f16(u16_interleave_high(i32_splat(0), h)); }
 
 #endif

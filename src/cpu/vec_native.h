@@ -9,10 +9,12 @@
 #include "../base.h"
 
 #define VEC_NAME "simd"
+enum { VEC_BYTE_DOTS = 1, VEC_MODEL = 1 };
 
 typedef int32_t vec __attribute__((vector_size(16)));
 typedef float vec_f32 __attribute__((vector_size(16)));
 typedef uint32_t vec_u32 __attribute__((vector_size(16)));
+typedef int64_t vec_i64 __attribute__((vector_size(16)));
 typedef int16_t vec_i16 __attribute__((vector_size(16)));
 typedef uint16_t vec_u16 __attribute__((vector_size(16)));
 typedef int8_t vec_i8 __attribute__((vector_size(16)));
@@ -23,6 +25,7 @@ typedef uint8_t vec_u8 __attribute__((vector_size(16)));
 VEC vec_load(const void *p) { vec v; __builtin_memcpy(&v, p, 16); return v; }
 VEC vec_load8(const void *p) { vec v = {0}; __builtin_memcpy(&v, p, 8); return v; }
 VEC vec_spread4(const void *p) { int32_t x; __builtin_memcpy(&x, p, 4); return (vec){x, x, x, x}; }
+VEC vec_spread8(const void *p) { int64_t x; __builtin_memcpy(&x, p, 8); return (vec)(vec_i64){x, x}; }
 static inline void vec_store(void *p, vec a) { __builtin_memcpy(p, &a, 16); }
 VEC vec_and(vec a, vec b) { return a & b; }
 VEC vec_or(vec a, vec b) { return a | b; }
@@ -46,10 +49,6 @@ VEC i32_max(vec a, vec b) { return vec_select(i32_gt(a, b), a, b); }
 VEC i32_shl(vec a, int n) { return (vec)((vec_u32)a << n); }
 VEC u32_shr(vec a, int n) { return (vec)((vec_u32)a >> n); }
 
-VEC i8_sub(vec a, vec b) { return (vec)((vec_u8)a - (vec_u8)b); }
-VEC i8_sign(vec a) { return (vec)((vec_i8)a < 0); }
-VEC i8_abs(vec a) { return i8_sub(vec_xor(a, i8_sign(a)), i8_sign(a)); }
-VEC u8_shr(vec a, int n) { return (vec)((vec_u8)a >> (uint8_t)n); }
 
 VEC i32_from_u16_low(vec a) { vec_u16 v = (vec_u16)a; return (vec){v[0], v[1], v[2], v[3]}; }
 VEC i32_from_u16_high(vec a) { vec_u16 v = (vec_u16)a; return (vec){v[4], v[5], v[6], v[7]}; }
@@ -74,18 +73,48 @@ VEC i8_narrow(vec a, vec b, vec c, vec d)
     return (vec)out;
 }
 
-VEC dot4_wide(vec acc, vec a, vec b)
+VEC i16_from_i8_high(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]}; }
+VEC i16_from_u8_high(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]}; }
+VEC i16_add(vec a, vec b) { return (vec)((vec_u16)a + (vec_u16)b); }
+VEC i16_sub(vec a, vec b) { return (vec)((vec_u16)a - (vec_u16)b); }
+VEC i32_shr(vec a, int n) { return a >> n; }
+VEC i32_even(vec a, vec b) { return (vec){a[0], a[2], b[0], b[2]}; }
+VEC i32_odd(vec a, vec b) { return (vec){a[1], a[3], b[1], b[3]}; }
+VEC u16_interleave_low(vec a, vec b)
 {
-    vec_i8 x = (vec_i8)a, y = (vec_i8)b;
-    for (int i = 0; i < 4; i++)
-        for (int j = 4 * i; j < 4 * i + 4; j++) acc[i] += x[j] * y[j];
-    return acc;
+    vec_u16 x = (vec_u16)a, y = (vec_u16)b;
+    return (vec)(vec_u16){x[0], y[0], x[1], y[1], x[2], y[2], x[3], y[3]};
 }
-VEC dot4(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
-VEC dot4_signed(vec acc, vec a, vec b)
+VEC u16_interleave_high(vec a, vec b)
 {
-    vec sign = i8_sign(b);
-    return dot4(acc, i8_sub(vec_xor(a, sign), sign), i8_abs(b));
+    vec_u16 x = (vec_u16)a, y = (vec_u16)b;
+    return (vec)(vec_u16){x[4], y[4], x[5], y[5], x[6], y[6], x[7], y[7]};
 }
+static inline bool u16_all_below(vec a, uint16_t b)
+{
+    vec_i64 over = (vec_i64)((vec_u16)a >= b);
+    return (over[0] | over[1]) == 0;
+}
+VEC i16_narrow(vec a, vec b)
+{
+    vec_i16 out = {0};
+    for (int i = 0; i < 4; i++) {
+        out[i] = (int16_t)(a[i] < INT16_MIN ? INT16_MIN : a[i] > INT16_MAX ? INT16_MAX : a[i]);
+        out[4 + i] = (int16_t)(b[i] < INT16_MIN ? INT16_MIN : b[i] > INT16_MAX ? INT16_MAX : b[i]);
+    }
+    return (vec)out;
+}
+#ifdef __SSE2__
+VEC dot2_i16(vec a, vec b) { return (vec)__builtin_ia32_pmaddwd128((vec_i16)a, (vec_i16)b); }
+#else
+VEC dot2_i16(vec a, vec b)
+{
+    vec_i16 x = (vec_i16)a, y = (vec_i16)b;
+    vec out;
+    for (int i = 0; i < 4; i++) out[i] = x[2 * i] * y[2 * i] + x[2 * i + 1] * y[2 * i + 1];
+    return out;
+}
+#endif
+VEC i16_pairs(vec a) { return dot2_i16(a, i32_splat(0x00010001)); }
 
 #endif

@@ -3,8 +3,6 @@
  * Every kernel of the SIMD table against the scalar one, to the bit, in the manner of checkasm: all layouts, odd sizes, adversarial
  * inputs, guard bytes around every output. The scalar kernels themselves are checked against the rules (MODEL.md, "Arithmetic") written
  * once more over the file's own blocks, and against double precision.
- *
- *   test_kernels --bench    speed of each kernel
  */
 #include "blocks.h"
 #include "cpu/kernels.h"
@@ -185,7 +183,6 @@ struct gemm_case {
     enum hostility blocks;
     enum floats floats;
     int cols, n_rows; /* rows of the file in the panel */
-    bool wide;
 };
 
 /* Against the rules to the bit; in tame cases against double too. */
@@ -205,18 +202,34 @@ static void check_reference(const struct gemm_case *g, const uint8_t *rows, cons
     }
 }
 
+/* The product as the backend makes it: panel expanded, activations arranged. */
+static void simd_gemm(enum layout layout, const uint8_t *panel, struct act *a, int token, int n, float *out)
+{
+    size_t blocks = (size_t)a->cols / BLOCK;
+    uint8_t *tiles = malloc(ACT_ROWS * blocks * simd.arranged + 1), *expanded = malloc(blocks * simd.expanded + 1);
+    a->tiles = tiles;
+    if (simd.expand[layout]) {
+        simd.arrange(a, token, n, tiles + (size_t)token * blocks * simd.arranged);
+        simd.expand[layout](panel, a->cols, expanded);
+    }
+    simd.gemm[layout](simd.expand[layout] ? expanded : panel, a, token, n, out);
+    a->tiles = NULL;
+    free(tiles);
+    free(expanded);
+}
+
 static void gemm_one(const struct gemm_case *g, uint64_t *seed)
 {
+    static const int heights[] = {1, 2, 4, TILE};
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
     uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols), *panel = malloc(panel_bytes(type->layout, g->cols));
-    bool wide = pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panel);
+    pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panel);
     struct act a = act_new(g->floats, seed, g->cols);
-    CHECK(!wide || g->blocks == BLOCKS_WIDE || g->blocks == BLOCKS_LOW);
-    for (int n = 1; n <= TILE && (g->wide || !wide); n++) {
-        int token = random_below(seed, ACT_ROWS - n + 1);
+    for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
+        int n = heights[i], token = random_below(seed, ACT_ROWS - n + 1);
         struct pair out = pair_new((size_t)(n * PANEL_ROWS) * sizeof(float), NULL);
-        (g->wide ? kernels_scalar.gemm_q8_wide : kernels_scalar.gemm[type->layout])(panel, &a, token, n, (float *)(void *)out.a);
-        (g->wide ? simd.gemm_q8_wide : simd.gemm[type->layout])(panel, &a, token, n, (float *)(void *)out.b);
+        kernels_scalar.gemm[type->layout](panel, &a, token, n, (float *)(void *)out.a);
+        simd_gemm(type->layout, panel, &a, token, n, (float *)(void *)out.b);
         check_floats(g->t->name, &out);
         check_reference(g, rows, &a, token, n, (const float *)(void *)out.a);
         pair_free(&out);
@@ -231,28 +244,29 @@ static void gemv_one(const struct gemm_case *g, uint64_t *seed)
 {
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
     size_t bytes = panel_bytes(type->layout, g->cols);
-    uint8_t *panels = malloc(2 * bytes);
-    bool wide = false;
-    if (!simd.gemv[type->layout]) return free(panels);
+    if (!simd.gemv[type->layout]) return;
+    uint8_t *panels = malloc(2 * bytes), *tile = malloc((size_t)g->cols / BLOCK * simd.arranged);
     for (int i = 0; i < 2; i++) {
         uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols);
-        wide |= pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panels + (size_t)i * bytes);
+        pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panels + (size_t)i * bytes);
         free(rows);
     }
     struct act a = act_new(g->floats, seed, g->cols);
     struct pair out = pair_new(2 * PANEL_ROWS * sizeof(float), NULL);
-    if (!wide) {
-        for (size_t i = 0; i < 2; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, 1, 1, (float *)(void *)out.a + i * PANEL_ROWS);
-        simd.gemv[type->layout](panels, bytes, &a, 1, (float *)(void *)out.b);
-        check_floats(g->t->name, &out);
-    }
+    for (size_t i = 0; i < 2; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, 0, 1, (float *)(void *)out.a + i * PANEL_ROWS);
+    simd.arrange(&a, 0, 1, tile);
+    a.tiles = tile;
+    simd.gemv[type->layout](panels, bytes, &a, (float *)(void *)out.b);
+    a.tiles = NULL;
+    check_floats(g->t->name, &out);
     pair_free(&out);
     act_free(&a);
     free(panels);
+    free(tile);
 }
 
 /* Blocks of one width; 1, 2, 3, 5, 8 of them, then rows of 4,096 columns. Floats also take widths of no block. */
-static void gemm_type(const struct ref_type *t, bool wide)
+static void gemm_type(const struct ref_type *t)
 {
     static const int blocks[] = {1, 2, 3, 5, 8}, widths[] = {1, 3, 20, 31, 257};
     uint64_t seed = 7;
@@ -260,30 +274,55 @@ static void gemm_type(const struct ref_type *t, bool wide)
         for (int floats = 0; floats < FLOATS_KINDS; floats++) {
             for (int i = 0; i < 5; i++) {
                 int cols = t->read ? blocks[i] * t->columns : widths[i];
-                struct gemm_case g = {t, how, floats, cols, 1 + random_below(&seed, PANEL_ROWS), wide};
+                struct gemm_case g = {t, how, floats, cols, 1 + random_below(&seed, PANEL_ROWS)};
                 gemm_one(&g, &seed);
                 gemv_one(&g, &seed);
             }
-            if (floats == FLOATS_UNIT || floats == FLOATS_EQUAL) gemm_one(&(struct gemm_case){t, how, floats, 4096, PANEL_ROWS, wide}, &seed);
+            if (floats == FLOATS_UNIT || floats == FLOATS_EQUAL) gemm_one(&(struct gemm_case){t, how, floats, 4096, PANEL_ROWS}, &seed);
         }
 }
 
+/* Whatever the processor's dot of bytes gives exactly. */
 static void gemm(void)
 {
-    for (int i = 0; i < REF_TYPES; i++) gemm_type(&ref_types[i], false);
+    for (int dots = 0; dots < DOTS_COUNT; dots++) {
+        simd = kernels_simd((enum dots)dots);
+        CHECK_EQ(simd.dots, dots);
+        for (int i = 0; i < REF_TYPES; i++) gemm_type(&ref_types[i]);
+    }
 }
 
-/* Codes of -128 come in BLOCKS_LOW and BLOCKS_WIDE. */
-static void gemm_wide(void) { gemm_type(&ref_types[3], true); }
-
-/* The largest sums a block can have stay exact: largest codes, scales and activations of one sign. */
+/* The largest sums a block can have stay exact: largest codes (of Q8_0 -128 too), scales and activations of one sign. */
 static void largest_sums(void)
 {
     uint64_t seed = 3;
-    for (int i = 0; i < REF_TYPES; i++)
-        for (int how = BLOCKS_FULL; how <= BLOCKS_LOW; how++)
-            gemm_one(&(struct gemm_case){&ref_types[i], how, FLOATS_EQUAL, 512, PANEL_ROWS, ref_types[i].gguf_id == 8}, &seed);
+    for (int dots = 0; dots < DOTS_COUNT; dots++) {
+        simd = kernels_simd((enum dots)dots);
+        for (int i = 0; i < REF_TYPES; i++)
+            for (int how = BLOCKS_FULL; how <= BLOCKS_LOW; how++)
+                gemm_one(&(struct gemm_case){&ref_types[i], how, FLOATS_EQUAL, 512, PANEL_ROWS}, &seed);
+    }
 }
+
+/* A full tile is taken while there are rows for one, then the largest that fits; none is left over. */
+static void tile_heights(void)
+{
+    for (int dots = 0; dots < DOTS_COUNT; dots++) {
+        struct kernels k = kernels_simd((enum dots)dots);
+        for (int n = 1; n < 100; n++) {
+            int left = n;
+            for (int height; left > 0; left -= height) {
+                height = tile_rows(&k, left);
+                CHECK(height == 1 || height == 2 || height == 4 || height == TILE);
+                CHECK(height <= left && height <= k.tile && (left < k.tile || height == k.tile));
+            }
+            CHECK_EQ(left, 0);
+        }
+    }
+}
+
+/* The model of the dot of bytes in native builds is VNNI's; the probe has to see it. */
+static void probe(void) { CHECK_EQ(dots_probe(), DOTS_U8); }
 
 /* --- quantize --------------------------------------------------------------------------------------------- */
 
@@ -548,50 +587,18 @@ static void tables_complete(void)
     for (int i = 0; i < 2; i++) {
         const struct kernels *k = tables[i];
         for (int layout = LAYOUT_NONE + 1; layout < LAYOUT_COUNT; layout++) CHECK(k->gemm[layout] != NULL);
-        CHECK(k->gemm_q8_wide && k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->widen && k->narrow && k->attend);
+        CHECK(k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->widen && k->narrow && k->attend);
     }
-}
-
-/* --- speed ----------------------------------------------------------------------------------------------------- */
-
-/* 10^9 products a second, one thread, panels of 4,096 columns from the cache. */
-static double speed(gemm_fn *product, const uint8_t *panel, const struct act *a)
-{
-    float out[TILE * PANEL_ROWS];
-    double begin = clock_ms(CLOCK_MONOTONIC), ms;
-    int rounds = 0;
-    do {
-        for (int i = 0; i < 16; i++, rounds++) product(panel, a, 0, TILE, out);
-    } while ((ms = clock_ms(CLOCK_MONOTONIC) - begin) < 200);
-    return (double)rounds * TILE * PANEL_ROWS * a->cols / ms / 1e6;
-}
-
-static void bench(void)
-{
-    uint64_t seed = 31;
-    struct act a = act_new(FLOATS_UNIT, &seed, 4096);
-    printf("%-8s %10s %10s   GMAC/s\n", "type", kernels_scalar.name, simd.name);
-    for (int i = 0; i < REF_TYPES; i++) {
-        const struct ref_type *t = &ref_types[i];
-        const struct dtype *type = dtype_by_gguf(t->gguf_id);
-        uint8_t *rows = make_rows(t, BLOCKS_RANDOM, &seed, PANEL_ROWS, a.cols), *panel = malloc(panel_bytes(type->layout, a.cols));
-        pack_panel(type, rows, ref_row_bytes(t, a.cols), PANEL_ROWS, a.cols, panel);
-        printf("%-8s %10.2f %10.2f\n", t->name, speed(kernels_scalar.gemm[type->layout], panel, &a), speed(simd.gemm[type->layout], panel, &a));
-        free(rows);
-        free(panel);
-    }
-    act_free(&a);
 }
 
 static const struct check tests[] = {
-    {"tables_complete", tables_complete}, {"gemm", gemm}, {"gemm_wide", gemm_wide}, {"largest_sums", largest_sums}, {"quantize", quantize},
+    {"tables_complete", tables_complete}, {"gemm", gemm}, {"largest_sums", largest_sums}, {"tile_heights", tile_heights}, {"probe", probe}, {"quantize", quantize},
     {"quantize_ties", quantize_ties}, {"rmsnorm", rmsnorm}, {"rope", rope}, {"elementwise", elementwise}, {"widen", widen},
     {"narrow", narrow}, {"attend", attend},
 };
 
 int main(int argc, char **argv)
 {
-    simd = kernels_simd();
-    if (argc > 1 && !strcmp(argv[1], "--bench")) return bench(), 0;
+    simd = kernels_simd(dots_probe());
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

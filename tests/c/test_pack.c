@@ -23,14 +23,6 @@ static const struct dtype *type_of(const struct ref_type *t)
     return type;
 }
 
-static bool has_minus_128(const struct ref_type *t, const uint8_t *rows, size_t bytes)
-{
-    if (t->gguf_id != 8) return false;
-    for (size_t at = 0; at < bytes; at++)
-        if (at % 34 >= 2 && rows[at] == 0x80) return true;
-    return false;
-}
-
 /* Row r of a panel against the file's row (NULL: a row past the end, all zero). */
 static void compare_row(const struct ref_type *t, const uint8_t *panel, int r, int cols, const uint8_t *row)
 {
@@ -53,7 +45,7 @@ static void pack_and_compare(const struct ref_type *t, enum hostility how, uint6
     uint8_t *rows = make_rows(t, how, seed, n_rows, cols), *memory = malloc(size + 2 * GUARD), *panel = memory + GUARD;
     CHECK(memory != NULL);
     memset(memory, GUARD_BYTE, size + 2 * GUARD);
-    CHECK_EQ(pack_panel(type, rows, row_bytes, n_rows, cols, panel), has_minus_128(t, rows, row_bytes * (size_t)n_rows));
+    pack_panel(type, rows, row_bytes, n_rows, cols, panel);
     for (int i = 0; i < GUARD; i++) CHECK(memory[i] == GUARD_BYTE && panel[size + (size_t)i] == GUARD_BYTE);
     for (int r = 0; r < PANEL_ROWS; r++) compare_row(t, panel, r, cols, r < n_rows ? rows + (size_t)r * row_bytes : NULL);
     free(rows);
@@ -106,8 +98,7 @@ static void single_bits(void)
             for (int r = 0; t->read && r < PANEL_ROWS; r++)
                 for (int h = 0; h < 2; h++) put_half(rows + r * t->bytes + t->halves[h], 0x3C00);
             rows[bit / 8] ^= (uint8_t)(1 << bit % 8);
-            bool wide = pack_panel(type, rows, (size_t)t->bytes, PANEL_ROWS, t->columns, panel);
-            CHECK_EQ(wide, has_minus_128(t, rows, (size_t)(PANEL_ROWS * t->bytes)));
+            pack_panel(type, rows, (size_t)t->bytes, PANEL_ROWS, t->columns, panel);
             compare_row(t, panel, bit / 8 / t->bytes, t->columns, rows + bit / 8 / t->bytes * t->bytes);
         }
         free(rows);
