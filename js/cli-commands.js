@@ -4,6 +4,7 @@
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { badParam } from './errors.js';
+import { profileTables } from './cli-profile.js';
 import { load } from './node.js';
 
 const out = (line) => process.stdout.write(line);
@@ -118,7 +119,9 @@ async function bench({ model: source, load: options, counts: { prompt = 128, gen
       prefill_tps: (1000 * prompt) / timings.prefillMs, decode_tps: timings.tokensPerSecond,
       load_ms: loadMs, peak_bytes: memory.peak, variant, threads,
     };
-    out(values.json ? `${JSON.stringify(figures)}\n` : table(figures));
+    const profile = await model.profile();
+    out(values.json ? `${JSON.stringify({ ...figures, ...(profile && { profile }) })}\n` : table(figures));
+    if (profile && !values.json) out(profileTables(profile, timings));
   } finally {
     await model.dispose();
   }

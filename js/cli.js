@@ -13,7 +13,7 @@ const USAGE = `usage: quern COMMAND MODEL [options]      MODEL: a path or URL of
   quern run MODEL PROMPT [--max-tokens N] [--temperature T] [--seed S] [--json]
   quern tokenize MODEL [--ids] [--nul] < text
   quern logits MODEL --tokens "1 2 3" --out FILE.f32
-  quern bench MODEL [--prompt N] [--generate N] [--json]
+  quern bench MODEL [--prompt N] [--generate N] [--profile] [--json]
   quern info MODEL [--json]
 
 All take --threads N --variant scalar|simd|relaxed --kv f16|f32 --context N --chunk N.
@@ -30,7 +30,7 @@ const SYNTAX = {
   run: { options: { ...SAMPLING, json: flag }, also: ['PROMPT'] },
   tokenize: { options: { ids: flag, nul: flag } },
   logits: { options: { tokens: text, out: text } },
-  bench: { options: { prompt: text, generate: text, json: flag } },
+  bench: { options: { prompt: text, generate: text, profile: flag, json: flag } },
   info: { options: { json: flag } },
 };
 
@@ -54,7 +54,7 @@ function parse(command, args) {
   if (positionals.length !== wanted.length) throw badParam(`'quern ${command}'`, `takes ${wanted.join(' and ')}, and was given ${positionals.length} of them`);
   const load = {
     threads: number(values, 'threads'), variant: values.variant, kv: values.kv,
-    contextSize: number(values, 'context'), chunk: number(values, 'chunk'),
+    contextSize: number(values, 'context'), chunk: number(values, 'chunk'), profile: values.profile,
   };
   const reply = { maxTokens: number(values, 'max-tokens'), temperature: number(values, 'temperature'), seed: number(values, 'seed') };
   const counts = { prompt: number(values, 'prompt'), generate: number(values, 'generate') };

@@ -34,12 +34,12 @@ export class Engine {
   #longestToken = 0;
 
   /** @param {{wasm: object, memory: WebAssembly.Memory}} instance */
-  constructor({ wasm, memory }, { threads, contextSize = 0, kv = 'f16', chunk = 0, scalar = false, fileSize = 0 }) {
+  constructor({ wasm, memory }, { threads, contextSize = 0, kv = 'f16', chunk = 0, scalar = false, profile = false, fileSize = 0 }) {
     this.#wasm = wasm;
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(8);
     this.#staging = this.#heap.alloc(STAGING);
-    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, scalar ? 1 : 0, fileSize) >>> 0;
+    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, scalar ? 1 : 0, profile ? 1 : 0, fileSize) >>> 0;
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
   }
 
@@ -78,6 +78,12 @@ export class Engine {
   memory() {
     const used = this.#wasm._wasm_memory_used(this.#engine);
     return { used, peak: this.#wasm._wasm_memory_peak(this.#engine), wasm: this.#heap.buffer.byteLength };
+  }
+
+  /** What the steps have cost since the last call, as src/profile.c words it; null where no profile is kept. */
+  profile() {
+    const address = this.#wasm._wasm_profile(this.#engine) >>> 0;
+    return address ? JSON.parse(this.#heap.cString(address)) : null;
   }
 
   // --- text ---

@@ -48,6 +48,8 @@ export interface LoadOptions {
   variant?: Variant;
   /** Tokens computed per step while reading a prompt, 1 to 1024. Default 64. Results do not depend on it. */
   chunk?: number;
+  /** Whether to measure what each operation costs, for {@link Model.profile}. Costs nothing when off, a percent or so when on. Default false. */
+  profile?: boolean;
   /** Address of `worker.js`, for bundlers that do not follow `new URL(…, import.meta.url)`. */
   workerUrl?: string | URL;
   /** Address of the wasm file, for the same reason. It must be the file of the variant in use. */
@@ -191,6 +193,37 @@ export interface Info {
   readonly memory: { readonly used: number; readonly peak: number; readonly wasm: number };
 }
 
+/** Sums over calls of the engine's operations. */
+export interface Cost {
+  readonly calls: number;
+  readonly ms: number;
+  /** Multiply-accumulates of products and attention. */
+  readonly macs: number;
+  /** Bytes of weights, keys and values, each counted once per call. */
+  readonly bytes: number;
+  /** How often all threads waited for each other; 0 with one thread. */
+  readonly barriers: number;
+}
+
+export interface PhaseCost extends Cost {
+  readonly tokens: number;
+  /** In the order of their first calls. `name` says on what: `matmul Q8_0 [4096, 1024]` are the products of one input with 4096 rows. */
+  readonly operations: ReadonlyArray<Cost & {
+    readonly name: string;
+    /** Milliseconds in each layer, and outside of them. */
+    readonly layerMs: readonly number[];
+    readonly outsideMs: number;
+  }>;
+}
+
+/** Where the time goes. Steps of a single token count as decoding. */
+export interface Profile {
+  readonly prefill: PhaseCost;
+  readonly decode: PhaseCost;
+  /** Microseconds of an empty barrier, measured at the call; 0 with one thread. */
+  readonly barrierUs: number;
+}
+
 /** A loaded model. It works on one call after the other; more may be made and wait their turn. */
 export interface Model extends AsyncDisposable {
   readonly info: Info;
@@ -210,6 +243,8 @@ export interface Model extends AsyncDisposable {
   countTokens(input: string | Message[], options?: CallOptions & { thinking?: boolean }): Promise<number>;
   /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. */
   logits(tokens: ArrayLike<number>, options?: CallOptions): Promise<Float32Array>;
+  /** What the work since the load, or since the last call of this, has cost. Null unless loaded with `profile: true`. */
+  profile(options?: CallOptions): Promise<Profile | null>;
   /** Ends the engine and gives all its memory back. Always resolves; calls still pending fail with `engine/disposed`. */
   dispose(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

@@ -4,7 +4,7 @@
 
 import { QuernError, abortError, asQuernError } from './errors.js';
 import { checkMessages, checkOptions, checkText, checkTokens, sampling } from './options.js';
-import { CHAT, COMPLETE, COUNT, DETOKENIZE, LOAD, LOGITS, TOKENIZE } from './protocol.js';
+import { CHAT, COMPLETE, COUNT, DETOKENIZE, LOAD, LOGITS, PROFILE, TOKENIZE } from './protocol.js';
 import { Reply } from './reply.js';
 import { Rpc } from './rpc.js';
 
@@ -55,6 +55,11 @@ export class Model {
   async logits(tokens, options) {
     const { signal } = checkOptions('call', options);
     return this.#call(LOGITS, { ids: checkTokens(tokens, this.#info.vocabSize) }, signal);
+  }
+
+  async profile(options) {
+    const { signal } = checkOptions('call', options);
+    return this.#call(PROFILE, {}, signal);
   }
 
   async dispose() {

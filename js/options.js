@@ -56,6 +56,7 @@ const LOAD = {
   contextSize: integer(1, 2 ** 24),
   threads: integer(1, 64),
   chunk: integer(1, 1024),
+  profile: boolean,
   kv: oneOf('f16', 'f32'),
   variant: oneOf('scalar', 'simd', 'relaxed'),
 };

@@ -10,6 +10,7 @@
 //   detokenize id ids                                fatal     error      (the engine is dead)
 //   count      id input thinking                     notice    text       (for the console)
 //   logits     id ids
+//   profile    id
 //   stop       target
 //
 // The abort word: where memory is shared, the page also writes the id of the request to stop into the word at
@@ -24,6 +25,7 @@ export const TOKENIZE = 'tokenize';
 export const DETOKENIZE = 'detokenize';
 export const COUNT = 'count';
 export const LOGITS = 'logits';
+export const PROFILE = 'profile';
 export const STOP = 'stop';
 
 export const DONE = 'done';

@@ -8,7 +8,7 @@ import { QuernError, asQuernError, toWire } from './errors.js';
 import { compute, generate } from './generate.js';
 import { instantiate } from './instance.js';
 import {
-  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, READY, STOP, TOKENIZE,
+  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PROFILE, READY, STOP, TOKENIZE,
 } from './protocol.js';
 import { Renderer } from './renderer.js';
 import { chooseVariant, defaultThreads } from './variant.js';
@@ -98,6 +98,7 @@ export class Service {
     [CHAT]: (message, job, emit) => this.#inTurn(() => this.#reply(message, job, emit)),
     [COMPLETE]: (message, job, emit) => this.#inTurn(() => this.#continue(message, job, emit)),
     [LOGITS]: (message, job) => this.#inTurn(() => this.#logits(message, job)),
+    [PROFILE]: () => this.#inTurn(() => this.#engine.profile()),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
     [COUNT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, thinking)).ids.length,

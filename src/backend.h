@@ -14,6 +14,12 @@
 
 struct weight; /* a matrix [rows, cols] in the backend's own layout */
 
+struct weight_facts {
+    const struct dtype *type;
+    int rows, cols;
+    uint64_t bytes; /* that a product reads */
+};
+
 enum { KV_PAGE = 32 }; /* positions per page: one block of the online softmax */
 
 /* Geometry of the KV cache and of attention. */
@@ -49,6 +55,7 @@ struct backend_ops {
     void (*weight_free)(struct backend *b, struct weight *w);
     /* Rows row .. row + n - 1 as in the file; row a multiple of 8, n too unless they are the last. */
     void (*weight_put)(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
+    struct weight_facts (*weight_facts)(const struct backend *b, const struct weight *w);
     /* Scratch and pages for batches of at most max_rows. ERR_MEM_LOAD or ERR_MEM_KV. */
     int (*reserve)(struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols);
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static const char *const names[] = {
     [-OK] = "ok",
@@ -79,4 +80,11 @@ const char *quoted(struct bytes text, char out[QUOTED])
     if (shown < text.size) *p++ = '.', *p++ = '.', *p++ = '.';
     *p = 0;
     return out;
+}
+
+double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }

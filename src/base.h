@@ -59,6 +59,9 @@ bool bytes_equal(struct bytes a, const char *text);
 enum { QUOTED = 64 * 4 + 4 };
 const char *quoted(struct bytes text, char out[QUOTED]);
 
+/* Milliseconds of a clock that only goes forward. */
+double now_ms(void);
+
 /* Unaligned little-endian loads; every supported machine is little-endian. */
 static inline uint16_t load_u16(const void *p) { uint16_t v; __builtin_memcpy(&v, p, sizeof v); return v; }
 static inline uint32_t load_u32(const void *p) { uint32_t v; __builtin_memcpy(&v, p, sizeof v); return v; }

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 struct args {
     const char *command, *model, *prompt, *tokens, *out;
@@ -35,13 +34,6 @@ static int complain_engine(const struct quern_engine *e)
     return complain(status_name(err->code), err->message);
 }
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 /* --- arguments --------------------------------------------------------------------------------------------- */
 
 static const char usage[] =
@@ -50,7 +42,7 @@ static const char usage[] =
     "  run MODEL PROMPT [--json]            continues the prompt\n"
     "  tokenize MODEL [--ids] [--nul]       stdin to tokens\n"
     "  logits MODEL --tokens \"1 2\" --out F  float32 [n, vocab], little-endian\n"
-    "  bench MODEL [--prompt N --generate N --json]\n"
+    "  bench MODEL [--prompt N --generate N --json --profile]\n"
     "  info MODEL [--json]\n"
     "options: --threads N --variant scalar|simd --kv f16|f32 --context N --chunk N --max-tokens N\n"
     "         --temperature T --top-k N --top-p P --min-p P --seed S --feed BYTES";
@@ -122,7 +114,8 @@ static bool read_option(const char *name, const char *value, struct args *a)
 
 static bool read_flag(const char *name, struct args *a)
 {
-    bool *flag = !strcmp(name, "--json") ? &a->json : !strcmp(name, "--ids") ? &a->ids : !strcmp(name, "--nul") ? &a->nul : NULL;
+    bool *flag = !strcmp(name, "--json") ? &a->json : !strcmp(name, "--ids") ? &a->ids : !strcmp(name, "--nul") ? &a->nul
+                 : !strcmp(name, "--profile") ? &a->engine.profile : NULL;
     if (flag) *flag = true;
     return flag != NULL;
 }
@@ -432,7 +425,7 @@ static int time_tokens(struct quern_engine *e, int n, int more, double *prefill,
     struct quern_sequence *s = quern_sequence_new(e);
     int32_t *ids = calloc((size_t)n + 1, sizeof *ids);
     int status = s && ids ? OK : ERR_MEM_LOAD;
-    for (int i = 0; ids && i < n; i++) ids[i] = (i * 31 + 7) % quern_vocab_size(e);
+    for (int i = 0; ids && i < n; i++) ids[i] = (i * 31 + n) % quern_vocab_size(e); /* n: no prefix of another length's is known */
     if (!status) status = min_int(quern_sequence_set(s, ids, n, QUERN_LAST), OK);
     double start = now_ms();
     if (!status) status = drain(e, s);
@@ -448,17 +441,58 @@ static int time_tokens(struct quern_engine *e, int n, int more, double *prefill,
     return status;
 }
 
+static void print_operations(const struct profile *p, enum profile_phase phase, const struct profile_cost *all)
+{
+    printf("%-36s %8s %10s %6s %8s %8s %9s\n", "operation", "calls", "ms", "%", "GMAC/s", "GB/s", "barriers");
+    for (int i = 0; profile_operation(p, i); i++) {
+        struct profile_cost c = profile_cost(p, phase, i, PROFILE_ALL);
+        if (c.calls == 0) continue;
+        printf("%-36s %8.0f %10.2f %6.1f %8.1f %8.1f %9.0f\n", profile_operation(p, i), c.calls, c.ms, 100 * c.ms / all->ms, c.macs / c.ms / 1e6,
+               c.bytes / c.ms / 1e6, c.barriers);
+    }
+}
+
+static void print_layers(const struct profile *p, enum profile_phase phase)
+{
+    printf("ms per layer:");
+    for (int l = 0;; l++) {
+        struct profile_cost c = profile_cost(p, phase, PROFILE_ALL, l);
+        if (c.calls == 0) break;
+        printf(" %.2f", c.ms);
+    }
+    printf("; outside: %.2f\n", profile_cost(p, phase, PROFILE_ALL, PROFILE_OUTSIDE).ms);
+}
+
+/* One phase; `ms` is what it took by the clock. */
+static void print_phase(const struct profile *p, const char *name, enum profile_phase phase, double ms)
+{
+    struct profile_cost all = profile_cost(p, phase, PROFILE_ALL, PROFILE_ALL);
+    double tokens = profile_tokens(p, phase);
+    if (all.calls == 0) return;
+    printf("\n%s of %.0f tokens: %.2f of %.2f ms in operations, %.1f barriers per token, %.2f us each when empty\n", name, tokens, all.ms, ms, all.barriers / tokens,
+           profile_barrier_us(p));
+    print_operations(p, phase, &all);
+    print_layers(p, phase);
+}
+
 static int run_bench(struct quern_engine *e, struct args *a)
 {
     double prefill, decode;
     uint64_t used, peak;
+    struct profile *p = quern_profile(e);
     time_tokens(e, 8, 4, &prefill, &decode); /* warm up */
+    if (p) profile_reset(p);
     if (time_tokens(e, a->bench_prompt, a->bench_generate, &prefill, &decode)) return complain_engine(e);
     quern_memory(e, &used, &peak);
-    const char *form = a->json ? "{\"prefill_tps\":%.2f,\"decode_tps\":%.2f,\"load_ms\":%.1f,\"peak_bytes\":%llu,\"variant\":\"%s\",\"threads\":%d}\n"
+    const char *form = a->json ? "{\"prefill_tps\":%.2f,\"decode_tps\":%.2f,\"load_ms\":%.1f,\"peak_bytes\":%llu,\"variant\":\"%s\",\"threads\":%d"
                                : "prefill %.2f tokens/s, decode %.2f tokens/s, load %.1f ms, peak %llu bytes, %s, %d threads\n";
     printf(form, a->bench_prompt * 1e3 / prefill, a->bench_generate * 1e3 / decode, a->load_ms, (unsigned long long)peak,
            a->engine.scalar ? "scalar" : "simd", max_int(a->engine.threads, 1));
+    if (p && a->json) printf(",\"profile\":%s", profile_json(p));
+    if (a->json) puts("}");
+    if (!p || a->json) return 0;
+    print_phase(p, "prefill", PROFILE_PREFILL, prefill);
+    print_phase(p, "decode", PROFILE_DECODE, decode);
     return 0;
 }
 

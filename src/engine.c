@@ -30,8 +30,10 @@ struct quern_engine *quern_new(const struct quern_options *options)
     e->options = *options;
     e->pool = pool_new(&e->mem, max_int(options->threads, 1));
     e->be = e->pool ? backend_cpu(&e->mem, e->pool, options->scalar) : NULL;
+    if (e->be && options->profile) e->profile = profile_new(&e->mem, e->be, e->pool);
+    if (e->profile) e->be = profile_backend(e->profile);
     ck_init(&e->ck, &e->mem, options->file_size);
-    if (e->be) return e;
+    if (e->be && (e->profile || !options->profile)) return e;
     quern_free(e);
     return NULL;
 }
@@ -331,6 +333,8 @@ const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; 
 struct bytes quern_chat_template(const struct quern_engine *e) { return e->template; }
 struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
 uint64_t quern_file_size(const struct quern_engine *e) { return e->state == STATE_HEADER ? 0 : e->file_size; }
+
+struct profile *quern_profile(struct quern_engine *e) { return e->profile; }
 
 int quern_vocab_size(const struct quern_engine *e) { return e->model ? e->model->config.vocab_size : 0; }
 

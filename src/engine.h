@@ -29,6 +29,7 @@ struct quern_engine {
     struct mem mem;
     struct pool *pool;
     struct backend *be;
+    struct profile *profile;  /* NULL: none wanted */
     struct checkpoint ck;
     struct model *model;
     struct tokenizer *tok;

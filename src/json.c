@@ -52,6 +52,19 @@ void json_end(struct json *j)
     j->comma = true;
 }
 
+void json_array(struct json *j, const char *key)
+{
+    begin(j, key);
+    puts_json(j, "[");
+    j->comma = false;
+}
+
+void json_array_end(struct json *j)
+{
+    puts_json(j, "]");
+    j->comma = true;
+}
+
 void json_number(struct json *j, const char *key, double value)
 {
     char text[40];

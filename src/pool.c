@@ -135,6 +135,7 @@ void pool_free(struct pool *p)
 }
 
 int pool_threads(const struct pool *p) { return p->n_threads; }
+uint32_t pool_jobs(const struct pool *p) { return atomic_load_explicit(&p->job, memory_order_relaxed); }
 
 void pool_run(struct pool *p, pool_fn *fn, void *arg)
 {

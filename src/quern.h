@@ -13,6 +13,7 @@
 #define QUERN_H
 
 #include "base.h"
+#include "profile.h"
 #include "sampler.h"
 
 struct quern_engine;
@@ -28,6 +29,7 @@ struct quern_options {
     int chunk;             /* rows per step at most; default 64 */
     bool scalar;           /* use the scalar reference kernels */
     uint64_t memory_limit; /* bytes; default none */
+    bool profile;          /* measure what each operation costs: quern_profile() */
     uint64_t file_size;    /* of the file to come, when known: a header that promises more is refused at once */
 };
 
@@ -108,6 +110,9 @@ int quern_sample(struct quern_sequence *s);
 /* Whole characters of the reply so far: appends token id's bytes to the stream, gives what is complete. id -1: the end,
  * gives the rest. Borrowed until the next call. */
 struct bytes quern_stream(struct quern_sequence *s, int32_t id);
+
+/* What the steps so far have cost, by operation and layer: see profile.h. NULL unless options.profile. */
+struct profile *quern_profile(struct quern_engine *e);
 
 /* Peak and current bytes of everything this engine allocated. */
 void quern_memory(const struct quern_engine *e, uint64_t *used, uint64_t *peak);

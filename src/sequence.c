@@ -8,7 +8,6 @@
 #include "engine.h"
 
 #include <string.h>
-#include <time.h>
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
@@ -129,16 +128,18 @@ static int reserve_rows(struct quern_sequence *s, int n)
 static int step_begin(struct quern_engine *e)
 {
     struct step *p = &e->step;
-    int status = OK;
+    int status = OK, most = 0;
     p->batch.n = p->batch.n_out = 0;
     for (struct quern_sequence *s = e->sequences; s; s = s->next) {
         int wanted = rows_for(p, s), n = wanted > 0 ? reserve_rows(s, wanted) : 0;
         s->taken = 0;
         if (wanted > 0 && n == 0) status = ERR_MEM_KV;
         add_rows(p, s, n);
+        most = max_int(most, n);
     }
     if (p->batch.n == 0) return status;
     for (struct quern_sequence *s = e->sequences; s; s = s->next) s->logit_rows = 0;
+    profile_step(e->profile, most == 1 ? PROFILE_DECODE : PROFILE_PREFILL, p->batch.n);
     model_begin(e->model, &p->batch);
     p->running = true;
     p->layer = 0;
@@ -149,6 +150,7 @@ static int step_begin(struct quern_engine *e)
 static void step_end(struct quern_engine *e)
 {
     struct step *p = &e->step;
+    profile_layer(e->profile, PROFILE_OUTSIDE);
     const float *logits = model_end(e->model, &p->batch);
     for (struct quern_sequence *s = e->sequences; s; s = s->next) {
         if (s->taken == 0) continue;
@@ -161,13 +163,6 @@ static void step_end(struct quern_engine *e)
         logits += (size_t)s->logit_rows * (size_t)e->model->config.vocab_size;
     }
     p->running = false;
-}
-
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
 /* A layer cannot be interrupted, so on a slow machine, or far into a long context, steps take fewer rows. Results
@@ -199,6 +194,7 @@ static int run_layers(struct quern_engine *e, int budget_ms)
             return ERR_ABORTED;
         }
         if (budget_ms > 0 && now - start >= budget_ms) break;
+        profile_layer(e->profile, p->layer);
         model_layer(e->model, &p->batch, p->layer++);
         __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
         now = now_ms();

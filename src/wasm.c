@@ -15,7 +15,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"2\"\n"
+        ".ascii \"3\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -27,7 +27,7 @@ EXPORT void wasm_release(void *p) { free(p); }
 
 /* --- engine --- */
 
-EXPORT struct quern_engine *wasm_new(int threads, int context_size, int kv, int chunk, int scalar, double file_size)
+EXPORT struct quern_engine *wasm_new(int threads, int context_size, int kv, int chunk, int scalar, int profile, double file_size)
 {
     struct quern_options options = {
         .threads = threads,
@@ -35,6 +35,7 @@ EXPORT struct quern_engine *wasm_new(int threads, int context_size, int kv, int 
         .kv = (enum quern_kv)kv,
         .chunk = chunk,
         .scalar = scalar != 0,
+        .profile = profile != 0,
         .file_size = (uint64_t)file_size,
     };
     return quern_new(&options);
@@ -65,6 +66,15 @@ EXPORT double wasm_memory_peak(struct quern_engine *e)
     uint64_t used, peak;
     quern_memory(e, &used, &peak);
     return (double)peak;
+}
+
+/* NULL when none is kept; reading it begins a new one. */
+EXPORT const char *wasm_profile(struct quern_engine *e)
+{
+    struct profile *p = quern_profile(e);
+    const char *json = p ? profile_json(p) : NULL;
+    if (json) profile_reset(p);
+    return json;
 }
 
 /* --- the last error --- */

@@ -31,7 +31,7 @@ const MODULES = {
   tokenizer: [2, 'tokenizer'], bpe: [2, 'tokenizer'], split: [2, 'tokenizer'], vocab: [2, 'tokenizer'], table: [2, 'tokenizer'],
   unicode: [2, 'tokenizer'], unicode_data: [2, 'tokenizer'],
   sampler: [2, 'sampler'],
-  batch: [3, 'batch'], kvcache: [3, 'kvcache'],
+  batch: [3, 'batch'], profile: [3, 'profile'], kvcache: [3, 'kvcache'],
   model: [4, 'model'], models: [4, 'model'],
   quern: [5, 'engine'], engine: [5, 'engine'], sequence: [5, 'engine'],
   wasm: [6, 'wasm'], cli: [6, 'cli'],

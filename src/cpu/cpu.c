@@ -72,6 +72,12 @@ static void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, 
     cpu_run(cpu_of(b), (size_t)n * row_bytes > 65536, put_panels, &put);
 }
 
+static struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w)
+{
+    (void)b;
+    return (struct weight_facts){w->type, w->rows, w->cols, (uint64_t)panel_count(w->rows) * w->panel};
+}
+
 /* --- products ----------------------------------------------------------------------------------------- */
 
 struct matmul {
@@ -294,6 +300,7 @@ static const struct backend_ops cpu_ops = {
     .weight_new = cpu_weight_new,
     .weight_free = cpu_weight_free,
     .weight_put = cpu_weight_put,
+    .weight_facts = cpu_weight_facts,
     .reserve = cpu_reserve,
     .kv_copy = cpu_kv_copy,
     .kv_poison = cpu_kv_poison,
