@@ -32,7 +32,7 @@ OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist site serve test test-c test-node test-thread run-c bench format lint stats fuzz clean
+.PHONY: help native wasm dist site serve test test-c test-node test-thread run-c bench bench-kernels format lint stats fuzz clean
 .SECONDARY:
 
 help:
@@ -43,6 +43,7 @@ help:
 	@echo 'make serve     serves it'
 	@echo 'make test      every test (npm test also installs what it needs)'
 	@echo 'make bench     quern beside wllama in the same Chromium'
+	@echo 'make bench-kernels  the product kernels natively, in Node and in Chromium'
 	@echo 'make fuzz      the fuzz targets (clang-19)'
 	@echo 'make format    clang-format on the C sources'
 	@echo 'make lint      the layering, style and size checks'
@@ -104,6 +105,22 @@ $(eval $(call WASM_VARIANT,simd))
 $(eval $(call WASM_VARIANT,relaxed))
 
 wasm: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs
+
+# --- kernel benchmark: the engine's own objects behind a few exports ---
+
+KERNELS = arena base dtype num reader pack pool cpu/attend_simd cpu/gemm_simd cpu/kernels_scalar cpu/kernels_simd
+
+build/release/kernels: tests/bench/kernels.c $(KERNELS:%=build/release/obj/%.o)
+	$(CC) $(COMMON) -O2 -MT $@ $^ -o $@ -lm
+
+build/bench/kernels-%.mjs: tests/bench/kernels.c $(foreach v,simd relaxed,$(KERNELS:%=build/wasm/$(v)/%.o))
+	@mkdir -p $(@D)
+	$(EMCC) -O3 -pthread $(WASM_COMPILE) $(WASM_$*) -Wno-conversion $< $(KERNELS:%=build/wasm/$*/%.o) -o $@ --no-entry -sMODULARIZE -sEXPORT_ES6 \
+		-sINITIAL_MEMORY=512MB -sENVIRONMENT=web,worker,node '-sPTHREAD_POOL_SIZE=Module.nThreads||0' '-sINCOMING_MODULE_JS_API=[nThreads]' \
+		'-sEXPORTED_FUNCTIONS=_kernels_open,_kernels_begin,_kernels_run,_kernels_name,_kernels_variant,_kernels_macs,_kernels_bytes' '-sEXPORTED_RUNTIME_METHODS=UTF8ToString'
+
+bench-kernels: build/release/kernels build/bench/kernels-simd.mjs build/bench/kernels-relaxed.mjs
+	$(NODE) tests/bench/kernels.mjs $(ARGS)
 
 # --- package and page ---
 

@@ -182,6 +182,12 @@ export interface Info {
   readonly thinking: boolean;
   /** The kernels in use. */
   readonly variant: Variant;
+  /**
+   * How the kernels multiply codes, as a probe at the start found out: 'u8' (x86 with VNNI) and 's8' (ARM and newer x86) by one instruction that is
+   * exact for whole bytes, 'u7' by one that is exact for 7 bits, 'i16' by way of 16 bits (no relaxed SIMD), 'none' one by one
+   * (scalar). The numbers are the same with each.
+   */
+  readonly dots: 'u8' | 's8' | 'u7' | 'i16' | 'none';
   /** Threads in use. */
   readonly threads: number;
   readonly kv: 'f16' | 'f32';

@@ -47,6 +47,7 @@ struct backend {
 
 struct backend_ops {
     const char *(*name)(const struct backend *b); /* "scalar", "simd" or "relaxed" */
+    const char *(*dots)(const struct backend *b); /* how codes are multiplied here; the CPU: a name of cpu/kernels.h's enum dots, or "none" */
     void (*free)(struct backend *b);
 
     /* --- opening --- */

@@ -259,6 +259,7 @@ static int write_info(struct quern_engine *e, struct error *err)
     json_number(&j, "chunk", e->step.max_rows);
     json_number(&j, "threads", pool_threads(e->pool));
     json_string(&j, "variant", e->be->ops->name(e->be));
+    json_string(&j, "dots", e->be->ops->dots(e->be));
     json_number(&j, "memoryBytes", (double)e->mem.used);
     json_end(&j);
     e->info = j.text;

@@ -179,6 +179,12 @@ static const char *profile_name(const struct backend *b)
     return inner->ops->name(inner);
 }
 
+static const char *profile_dots(const struct backend *b)
+{
+    const struct backend *inner = ((const struct profile *)b)->inner;
+    return inner->ops->dots(inner);
+}
+
 static struct weight *profile_weight_new(struct backend *b, const struct dtype *type, int rows, int cols)
 {
     struct backend *inner = profile_of(b)->inner;
@@ -239,6 +245,7 @@ static void profile_free(struct backend *b)
 
 static const struct backend_ops profile_ops = {
     .name = profile_name,
+    .dots = profile_dots,
     .free = profile_free,
     .weight_new = profile_weight_new,
     .weight_free = profile_weight_free,

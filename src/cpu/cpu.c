@@ -22,6 +22,12 @@ void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg)
 
 static const char *cpu_name(const struct backend *b) { return ((const struct cpu *)b)->k.name; }
 
+static const char *cpu_dots(const struct backend *b)
+{
+    const struct kernels *k = &((const struct cpu *)b)->k;
+    return k->arrange ? dots_names[k->dots] : "none";
+}
+
 /* --- weights ------------------------------------------------------------------------------------------ */
 
 static int panel_count(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }
@@ -296,6 +302,7 @@ static void cpu_free(struct backend *b)
 
 static const struct backend_ops cpu_ops = {
     .name = cpu_name,
+    .dots = cpu_dots,
     .free = cpu_free,
     .weight_new = cpu_weight_new,
     .weight_free = cpu_weight_free,

@@ -34,9 +34,23 @@ struct how {
 INLINE size_t head_bytes(enum kind kind) { return kind == KIND_PLAIN ? 32 : kind == KIND_MINS ? 128 : 96; }
 INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; }
 
-/* A block of a tile of T rows: f32 scale[T], int32 sum[T], sum of the first half [T], of the second [T], then codes: 8 groups of int8 [T][4],
- * with DOTS_I16 16 of int16 [T][2]. */
-INLINE size_t act_bytes(enum dots dots) { return dots == DOTS_I16 ? 80 : 48; }
+/* A block of a tile of T rows: f32 scale[T], f32 sum of its codes [T], then what sums of products with codes too large begin at: int32 -8 sum [T],
+ * -128 sum [T], -32 sum of the first half [T], of the second [T]; then codes: 8 groups of int8 [T][4], with DOTS_I16 16 of int16 [T][2]. */
+enum { ACT_HEAD = 24 };
+INLINE size_t act_bytes(enum dots dots) { return ACT_HEAD + (dots == DOTS_I16 ? 64 : 32); }
+
+/* Constants of unpacking, in registers. */
+struct masks {
+    vec nibble, pair, sign;
+    vec exponent, lowest, span, upper, bias; /* of f16 */
+};
+
+INLINE struct masks masks_new(void)
+{
+    static const int32_t bits[8] = {0x0F0F0F0F, 0x30303030, (int32_t)0x80808080u, 0x7C007C00, 0x04000400, 0x77FF77FF, (int32_t)0x8FFFFFFFu, 112 << 23};
+    return (struct masks){vec_constant(bits),     vec_constant(bits + 1), vec_constant(bits + 2), vec_constant(bits + 3),
+                          vec_constant(bits + 4), vec_constant(bits + 5), vec_constant(bits + 6), vec_constant(bits + 7)};
+}
 
 /* Codes of group g, as they are packed: bytes of rows 0..3 and of rows 4..7. */
 INLINE void group_bytes(vec w[2], const uint8_t *codes, size_t g)
@@ -45,58 +59,59 @@ INLINE void group_bytes(vec w[2], const uint8_t *codes, size_t g)
     w[1] = vec_load(codes + 32 * g + 16);
 }
 
-INLINE void group_nibbles(vec w[2], const uint8_t *codes, size_t g)
+INLINE void group_nibbles(vec w[2], const uint8_t *codes, size_t g, const struct masks *m)
 {
     vec both = vec_load(codes + 16 * g);
-    w[0] = vec_and(both, i32_splat(0x0F0F0F0F));
-    w[1] = vec_and(u32_shr(both, 4), i32_splat(0x0F0F0F0F));
+    w[0] = vec_and(both, m->nibble);
+    w[1] = vec_and(u32_shr(both, 4), m->nibble);
 }
 
 /* Nibbles joined with bit pairs. */
-INLINE void group_six(vec w[2], const uint8_t *codes, size_t g)
+INLINE void group_six(vec w[2], const uint8_t *codes, size_t g, const struct masks *m)
 {
-    const vec mask = i32_splat(0x30303030);
     vec pairs = vec_load(codes + 128 + 16 * (g / 2));
-    group_nibbles(w, codes, g);
-    w[0] = vec_or(w[0], vec_and(g % 2 ? pairs : i32_shl(pairs, 4), mask));
-    w[1] = vec_or(w[1], vec_and(g % 2 ? u32_shr(pairs, 2) : i32_shl(pairs, 2), mask));
+    group_nibbles(w, codes, g, m);
+    w[0] = vec_or(w[0], vec_and(g % 2 ? pairs : i32_shl(pairs, 4), m->pair));
+    w[1] = vec_or(w[1], vec_and(g % 2 ? u32_shr(pairs, 2) : i32_shl(pairs, 2), m->pair));
 }
 
 /* Signed codes made unsigned where the dot wants that. */
-INLINE void group_load(vec w[2], const uint8_t *codes, size_t g, const struct how h)
+INLINE void group_load(vec w[2], const uint8_t *codes, size_t g, const struct masks *m, const struct how h)
 {
     if (!h.packed || h.bits == 8) group_bytes(w, codes, g);
-    else if (h.bits == 4) group_nibbles(w, codes, g);
-    else group_six(w, codes, g);
+    else if (h.bits == 4) group_nibbles(w, codes, g, m);
+    else group_six(w, codes, g, m);
     if (h.packed && h.bits == 8 && h.shift == 7)
-        for (int i = 0; i < 2; i++) w[i] = vec_xor(w[i], i32_splat((int32_t)0x80808080u));
+        for (int i = 0; i < 2; i++) w[i] = vec_xor(w[i], m->sign);
 }
 
 /* --- sums of codes --------------------------------------------------------------------------------------- */
 
 /* For each dot: sum [T][2] += codes of groups first .. first + n - 1 times the tile's; n is 4 or 8. */
 
-INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct how h)
+INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
+    vec odd[2] = {i32_splat(0), i32_splat(0)}; /* one row alone would wait for each dot before the next */
     for (size_t g = first; g < first + n; g++) {
         vec w[2];
-        group_load(w, codes, g, h);
+        group_load(w, codes, g, m, h);
         for (int t = 0; t < h.rows; t++) {
-            vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t));
-            for (int i = 0; i < 2; i++) sum[t][i] = h.dots == DOTS_S8 ? dot4_s8(sum[t][i], v, w[i]) : dot4_u8(sum[t][i], v, w[i]);
+            vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t)), *to = h.rows == 1 && g % 2 ? odd : sum[t];
+            for (int i = 0; i < 2; i++) to[i] = h.dots == DOTS_S8 ? dot4_s8(to[i], v, w[i]) : dot4_u8(to[i], v, w[i]);
         }
     }
+    for (int i = 0; i < 2 && h.rows == 1; i++) sum[0][i] = i32_add(sum[0][i], odd[i]);
 }
 
 /* Sums of two products stay in 16 bits: 8 times with 4-bit codes (8 * 2 * 15 * 127 = 30,480), twice with 6-bit ones. */
-INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct how h)
+INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
     size_t run = h.bits == 4 ? n : 2;
     for (size_t from = first; from < first + n; from += run) {
         vec part[TILE][2] = {{i32_splat(0)}};
         for (size_t g = from; g < from + run; g++) {
             vec w[2];
-            group_load(w, codes, g, h);
+            group_load(w, codes, g, m, h);
             for (int t = 0; t < h.rows; t++) {
                 vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t));
                 for (int i = 0; i < 2; i++) part[t][i] = g == from ? dot2_u7(v, w[i]) : i16_add(part[t][i], dot2_u7(v, w[i]));
@@ -108,14 +123,14 @@ INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 }
 
 /* 8-bit codes as two nibbles, which the 7-bit dot takes. */
-INLINE void dots_split(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, const struct how h)
+INLINE void dots_split(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
 {
     for (int shift = 0; shift <= 4; shift += 4) {
         vec part[TILE][2] = {{i32_splat(0)}};
         for (size_t g = 0; g < 8; g++) {
             vec w[2];
-            group_load(w, codes, g, h);
-            for (int i = 0; i < 2; i++) w[i] = vec_and(u32_shr(w[i], shift), i32_splat(0x0F0F0F0F));
+            group_load(w, codes, g, m, h);
+            for (int i = 0; i < 2; i++) w[i] = vec_and(u32_shr(w[i], shift), m->nibble);
             for (int t = 0; t < h.rows; t++) {
                 vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t));
                 for (int i = 0; i < 2; i++) part[t][i] = g ? i16_add(part[t][i], dot2_u7(v, w[i])) : dot2_u7(v, w[i]);
@@ -140,12 +155,12 @@ INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 }
 
 /* Packed, one row: bytes widened on the way; lanes are (row, column pair) until the end. */
-INLINE void dots_widened(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct how h)
+INLINE void dots_widened(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
     vec part[4] = {i32_splat(0), i32_splat(0), i32_splat(0), i32_splat(0)};
     for (size_t g = first; g < first + n; g++) {
         vec w[2], v = vec_spread8(x + 8 * g);
-        group_load(w, codes, g, h);
+        group_load(w, codes, g, m, h);
         for (int i = 0; i < 4; i++)
             part[i] = i32_add(part[i], dot2_i16(v, i % 2 ? i16_from_i8_high(w[i / 2]) : i16_from_i8_low(w[i / 2])));
     }
@@ -153,17 +168,16 @@ INLINE void dots_widened(vec sum[TILE][2], const uint8_t *codes, const uint8_t *
 }
 
 /* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. */
-INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const struct how h)
+INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const struct masks *m, const struct how h)
 {
     size_t first = half > 0 ? 4 : 0, n = half < 0 ? 8 : 4;
-    const uint8_t *sums = x + 4 * (size_t)(h.rows * (2 + half)), *act = x + 16 * (size_t)h.rows;
-    for (int t = 0; t < h.rows; t++)
-        sum[t][0] = sum[t][1] = h.shift < 0 ? i32_splat(0) : i32_sub(i32_splat(0), i32_shl(vec_spread4(sums + 4 * t), h.shift));
-    if (h.dots == DOTS_I16 && h.packed) dots_widened(sum, codes, act, first, n, h);
+    const uint8_t *begin = x + 4 * h.rows * (h.shift == 3 ? 2 : h.shift == 7 ? 3 : 4 + half), *act = x + ACT_HEAD * h.rows;
+    for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = h.shift < 0 ? i32_splat(0) : vec_spread4(begin + 4 * t);
+    if (h.dots == DOTS_I16 && h.packed) dots_widened(sum, codes, act, first, n, m, h);
     else if (h.dots == DOTS_I16) dots_words(sum, codes, act, first, n, h);
-    else if (h.dots == DOTS_U7 && h.bits == 8) dots_split(sum, codes, act, h);
-    else if (h.dots == DOTS_U7) dots_pairs(sum, codes, act, first, n, h);
-    else dots_bytes(sum, codes, act, first, n, h);
+    else if (h.dots == DOTS_U7 && h.bits == 8) dots_split(sum, codes, act, m, h);
+    else if (h.dots == DOTS_U7) dots_pairs(sum, codes, act, first, n, m, h);
+    else dots_bytes(sum, codes, act, first, n, m, h);
 }
 
 /* --- a block --------------------------------------------------------------------------------------------- */
@@ -193,13 +207,13 @@ INLINE void scales_load(struct scales *s, const uint8_t *head, const enum kind k
 }
 
 /* acc += (float)isum * (d * xs). Whole numbers below 2^24 multiply and add exactly as floats too. */
-INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *codes, const uint8_t *x, const struct how h)
+INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
 {
     vec sum[TILE][2], other[TILE][2];
-    block_dots(sum, codes, x, h.kind == KIND_HALVES ? 0 : -1, h);
-    if (h.kind == KIND_HALVES) block_dots(other, codes, x, 1, h);
+    block_dots(sum, codes, x, h.kind == KIND_HALVES ? 0 : -1, m, h);
+    if (h.kind == KIND_HALVES) block_dots(other, codes, x, 1, m, h);
     for (int t = 0; t < h.rows; t++) {
-        vec xs = vec_spread4(x + 4 * t), b = f32_from_i32(vec_spread4(x + 4 * (h.rows + t)));
+        vec xs = vec_spread4(x + 4 * t), b = vec_spread4(x + 4 * (h.rows + t));
         for (int i = 0; i < 2; i++) {
             vec whole = f32_from_i32(sum[t][i]);
             if (h.kind != KIND_PLAIN) whole = f32_mul(whole, s->scale[0][i]);
@@ -229,29 +243,30 @@ INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out,
 {
     size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h.kind) + code_bytes(h.dots), tile = act_bytes(h.dots) * (size_t)h.rows;
     const uint8_t *x = a->tiles + (size_t)row * blocks * act_bytes(h.dots);
+    struct masks m = masks_new();
     struct sums sums;
     sums_clear(&sums, h);
     for (size_t b = 0; b < blocks; b++, panel += block, x += tile) {
         struct scales s;
         scales_load(&s, panel, h.kind);
-        block_add(&sums, &s, panel + head_bytes(h.kind), x, h);
+        block_add(&sums, &s, panel + head_bytes(h.kind), x, &m, h);
     }
     sums_store(&sums, out, h);
 }
 
 /* --- gemv: two packed panels, one row ------------------------------------------------------------------------- */
 
-/* Scales of 8 rows, f16. */
-INLINE void load_halves(vec out[2], const uint8_t *halves)
+/* Scales of 8 rows, f16. None is zero, subnormal, infinite or NaN, as a rule, and then a third of the work is enough. */
+INLINE void load_halves(vec out[2], const uint8_t *halves, const struct masks *m)
 {
-    vec h = vec_load(halves);
-    if (__builtin_expect(f16_all_normal(h), 1)) {
-        out[0] = f32_from_normal_f16_low(h);
-        out[1] = f32_from_normal_f16_high(h);
-    } else {
+    vec h = vec_load(halves), exponent = vec_and(h, m->exponent), none = i32_splat(0);
+    if (__builtin_expect(u16_any_above(i16_sub(exponent, m->lowest), m->span), 0)) {
         out[0] = f32_from_f16_low(h);
         out[1] = f32_from_f16_high(h);
+        return;
     }
+    out[0] = i32_add(vec_and(i32_shr(u16_interleave_low(none, h), 3), m->upper), m->bias);
+    out[1] = i32_add(vec_and(i32_shr(u16_interleave_high(none, h), 3), m->upper), m->bias);
 }
 
 INLINE void load_whole(vec out[2], const uint8_t *bytes, const bool is_signed)
@@ -262,10 +277,10 @@ INLINE void load_whole(vec out[2], const uint8_t *bytes, const bool is_signed)
 }
 
 /* Scales of a unit, then of a block; *codes: where its codes begin. */
-INLINE void unit_scales(struct scales *s, const uint8_t *unit, const enum kind kind)
+INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const enum kind kind)
 {
-    load_halves(s->d, unit);
-    if (kind == KIND_MINS) load_halves(s->dmin, unit + 16);
+    load_halves(s->d, unit, m);
+    if (kind == KIND_MINS) load_halves(s->dmin, unit + 16, m);
 }
 
 INLINE const uint8_t *block_scales(struct scales *s, const uint8_t *unit, size_t i, const enum kind kind)
@@ -282,14 +297,16 @@ INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a,
 {
     size_t unit = (size_t)layouts[layout].bytes, per_unit = h.kind == KIND_PLAIN ? 1 : 8, units = (size_t)(a->cols / BLOCK) / per_unit;
     const uint8_t *x = a->tiles;
+    struct masks m = masks_new();
     struct sums sums[2];
     struct scales s[2];
     for (int p = 0; p < 2; p++) sums_clear(&sums[p], h);
     for (size_t u = 0; u < units; u++, panels += unit) {
-        for (size_t p = 0; p < 2; p++) unit_scales(&s[p], panels + p * panel_bytes, h.kind);
-        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots))
-            for (size_t p = 0; p < 2; p++)
-                block_add(&sums[p], &s[p], block_scales(&s[p], panels + p * panel_bytes, i, h.kind), x, h);
+        for (size_t p = 0; p < 2; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h.kind);
+        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots)) { /* no loop, which compilers would keep */
+            block_add(&sums[0], &s[0], block_scales(&s[0], panels, i, h.kind), x, &m, h);
+            block_add(&sums[1], &s[1], block_scales(&s[1], panels + panel_bytes, i, h.kind), x, &m, h);
+        }
     }
     for (int p = 0; p < 2; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
 }
@@ -303,10 +320,10 @@ INLINE void store_two(uint8_t *floats, const vec v[2])
 }
 
 /* One group's codes, as the dot wants them. */
-INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const struct how h)
+INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const struct masks *m, const struct how h)
 {
     vec w[2];
-    group_load(w, codes, g, h);
+    group_load(w, codes, g, m, h);
     if (h.dots != DOTS_I16) {
         store_two(out + 32 * g, w);
         return;
@@ -321,15 +338,16 @@ INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const str
 INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const enum layout layout, const struct how h)
 {
     size_t per_unit = h.kind == KIND_PLAIN ? 1 : 8, head = head_bytes(h.kind);
+    struct masks m = masks_new();
     for (size_t u = 0; u < (size_t)(cols / BLOCK) / per_unit; u++, panel += layouts[layout].bytes) {
         struct scales s;
-        unit_scales(&s, panel, h.kind);
+        unit_scales(&s, panel, &m, h.kind);
         for (size_t i = 0; i < per_unit; i++, out += head + code_bytes(h.dots)) {
             const uint8_t *codes = block_scales(&s, panel, i, h.kind);
             store_two(out, s.d);
             if (h.kind == KIND_MINS) store_two(out + 32, s.dmin), store_two(out + 64, s.scale[0]), store_two(out + 96, s.min);
             if (h.kind == KIND_HALVES) store_two(out + 32, s.scale[0]), store_two(out + 64, s.scale[1]);
-            for (size_t g = 0; g < 8; g++) expand_group(out + head, codes, g, h);
+            for (size_t g = 0; g < 8; g++) expand_group(out + head, codes, g, &m, h);
         }
     }
 }
@@ -348,17 +366,17 @@ INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t
 
 INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, const bool words)
 {
-    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * (words ? 80 : 48);
+    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * act_bytes(words ? DOTS_I16 : DOTS_U7);
     for (size_t t = 0; t < T; t++) {
         size_t at = ((size_t)row + t) * blocks;
         for (size_t b = 0; b < blocks; b++, at++) {
             uint8_t *block = tile + b * bytes;
-            const int16_t *half = a->sum + 2 * at;
+            int32_t half[2] = {a->sum[2 * at], a->sum[2 * at + 1]}, sum = half[0] + half[1];
+            const int32_t begin[4] = {-8 * sum, -128 * sum, -32 * half[0], -32 * half[1]};
             memcpy(block + 4 * t, a->scale + at, 4);
-            memcpy(block + 4 * (T + t), &(int32_t){half[0] + half[1]}, 4);
-            memcpy(block + 4 * (2 * T + t), &(int32_t){half[0]}, 4);
-            memcpy(block + 4 * (3 * T + t), &(int32_t){half[1]}, 4);
-            for (size_t g = 0; g < 8; g++) arrange_group(block + 16 * T, a->code + at * BLOCK + 4 * g, g, t, T, words);
+            memcpy(block + 4 * (T + t), &(float){(float)sum}, 4);
+            for (size_t i = 0; i < 4; i++) memcpy(block + 4 * ((2 + i) * T + t), begin + i, 4);
+            for (size_t g = 0; g < 8; g++) arrange_group(block + ACT_HEAD * T, a->code + at * BLOCK + 4 * g, g, t, T, words);
         }
     }
 }
@@ -368,23 +386,38 @@ static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *til
 
 /* --- float weights ------------------------------------------------------------------------------------------- */
 
-/* Column c of a panel as floats. */
-INLINE void column_load(vec w[2], const uint8_t *panel, size_t c, const enum layout layout)
+/* 8 rows' weights of a column as floats. */
+INLINE void column_load(vec w[2], const uint8_t *column, const struct masks *m, const enum layout layout)
 {
-    if (layout == LAYOUT_F32) return load_two(w, panel + 32 * c);
-    vec v = vec_load(panel + 16 * c);
-    w[0] = layout == LAYOUT_F16 ? f32_from_f16_low(v) : i32_shl(i32_from_u16_low(v), 16);
-    w[1] = layout == LAYOUT_F16 ? f32_from_f16_high(v) : i32_shl(i32_from_u16_high(v), 16);
+    if (layout == LAYOUT_F32) load_two(w, column);
+    else if (layout == LAYOUT_F16) load_halves(w, column, m);
+    else w[0] = u16_interleave_low(i32_splat(0), vec_load(column)), w[1] = u16_interleave_high(i32_splat(0), vec_load(column));
 }
 
-INLINE void gemm_floats(const uint8_t *panel, const struct act *a, int row, float *out, const enum layout layout, const int T)
+INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const enum layout layout)
+{
+    size_t column = (size_t)layouts[layout].bytes;
+    struct masks m = masks_new();
+    vec acc[2][2], w[2][2];
+    for (int p = 0; p < 2; p++) acc[p][0] = acc[p][1] = i32_splat(0);
+    for (int c = 0; c < a->cols; c++, panels += column) {
+        vec v = vec_spread4(a->x + c);
+        column_load(w[0], panels, &m, layout);
+        column_load(w[1], panels + panel_bytes, &m, layout);
+        for (int i = 0; i < 4; i++) acc[i / 2][i % 2] = f32_add(acc[i / 2][i % 2], f32_mul(w[i / 2][i % 2], v));
+    }
+    for (int i = 0; i < 4; i++) vec_store(out + 4 * i, acc[i / 2][i % 2]);
+}
+
+/* F32 panels; halves are expanded to them. */
+INLINE void gemm_floats(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
 {
     size_t cols = (size_t)a->cols;
     const float *x = a->x + (size_t)row * cols;
     vec acc[TILE][2], w[2];
     for (int t = 0; t < T; t++) acc[t][0] = acc[t][1] = i32_splat(0);
     for (size_t c = 0; c < cols; c++) {
-        column_load(w, panel, c, layout);
+        load_two(w, panel + 32 * c);
         for (int t = 0; t < T; t++) {
             vec v = vec_spread4(x + (size_t)t * cols + c);
             for (int i = 0; i < 2; i++) acc[t][i] = f32_add(acc[t][i], f32_mul(w[i], v));
@@ -392,6 +425,16 @@ INLINE void gemm_floats(const uint8_t *panel, const struct act *a, int row, floa
     }
     for (int t = 0; t < T; t++)
         for (int i = 0; i < 2; i++) vec_store(out + 8 * t + 4 * i, acc[t][i]);
+}
+
+INLINE void expand_floats(const uint8_t *panel, int cols, uint8_t *out, const enum layout layout)
+{
+    struct masks m = masks_new();
+    for (int c = 0; c < cols; c++) {
+        vec w[2];
+        column_load(w, panel + 16 * c, &m, layout);
+        store_two(out + 32 * c, w);
+    }
 }
 
 /* --- the kernels --------------------------------------------------------------------------------------------- */
@@ -405,12 +448,19 @@ INLINE void gemm_floats(const uint8_t *panel, const struct act *a, int row, floa
     default: BODY(TILE); break; \
     }
 
-#define F32(T) gemm_floats(panel, a, row, out, LAYOUT_F32, T)
-#define F16(T) gemm_floats(panel, a, row, out, LAYOUT_F16, T)
-#define BF16(T) gemm_floats(panel, a, row, out, LAYOUT_BF16, T)
-static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { BY_HEIGHT(F32) }
-static void gemm_f16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { BY_HEIGHT(F16) }
-static void gemm_bf16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { BY_HEIGHT(BF16) }
+#define FLOATS(T) gemm_floats(panel, a, row, out, T)
+static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { BY_HEIGHT(FLOATS) }
+
+#define DEFINE_FLOATS(name, layout)                                                                      \
+    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out) \
+    {                                                                                                    \
+        gemv_floats(panels, panel_bytes, a, out, layout);                                                \
+    }
+DEFINE_FLOATS(f32, LAYOUT_F32)
+DEFINE_FLOATS(f16, LAYOUT_F16)
+DEFINE_FLOATS(bf16, LAYOUT_BF16)
+static void expand_f16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_F16); }
+static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_BF16); }
 
 /* gemm_NAME, gemv_NAME and expand_NAME from the constants of a kernel */
 #define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, false})
@@ -466,10 +516,10 @@ void gemm_simd(struct kernels *k, enum dots dots)
 {
     k->dots = dots;
     k->tile = dots == DOTS_U8 || dots == DOTS_S8 ? TILE : 4; /* what the registers hold: 12 sums, or 8 and products on their way */
-    k->gemm[LAYOUT_F32] = gemm_f32;
-    k->gemm[LAYOUT_F16] = gemm_f16;
-    k->gemm[LAYOUT_BF16] = gemm_bf16;
-    k->expanded = head_bytes(KIND_MINS) + code_bytes(dots);
+    k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = gemm_f32;
+    k->gemv[LAYOUT_F32] = gemv_f32, k->gemv[LAYOUT_F16] = gemv_f16, k->gemv[LAYOUT_BF16] = gemv_bf16;
+    k->expand[LAYOUT_F16] = expand_f16, k->expand[LAYOUT_BF16] = expand_bf16;
+    k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* of F16; codes with their scales take less */
     k->arranged = act_bytes(dots);
     k->arrange = dots == DOTS_I16 ? arrange_words : arrange_bytes;
     if (dots == DOTS_I16 || !VEC_BYTE_DOTS) set_i16(k);

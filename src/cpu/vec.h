@@ -2,9 +2,9 @@
  *
  * 128-bit vectors: the few operations the SIMD kernels use, for WebAssembly and for native compilers.
  *
- * This is the only file that knows about relaxed SIMD. vec_native.h has the same operations in GCC's and clang's vector
- * extensions, so that the same kernels run under sanitizers and are compared with the scalar reference on any machine. Every operation has
- * one exact result but the dots of bytes, which are relaxed and used where their result is exact.
+ * This is the only file that knows about relaxed SIMD. vec_native.h has the same operations in GCC's and clang's vector extensions, so that
+ * the same kernels run under sanitizers and are compared with the scalar reference on any machine. Every operation has one exact result
+ * but the dots of bytes, which are relaxed and used where their result is exact.
  */
 #ifndef QUERN_VEC_H
 #define QUERN_VEC_H
@@ -31,6 +31,8 @@ VEC vec_load(const void *p) { return wasm_v128_load(p); }
 VEC vec_load8(const void *p) { return wasm_v128_load64_zero(p); } /* 8 bytes, then zeros */
 VEC vec_spread4(const void *p) { return wasm_v128_load32_splat(p); } /* 4 bytes, four times */
 VEC vec_spread8(const void *p) { return wasm_v128_load64_splat(p); } /* 8 bytes, twice */
+/* The same of a constant, hidden from compilers: V8 makes a vector constant anew wherever it is used, with three instructions. */
+VEC vec_constant(const int32_t *p) { __asm__("" : "+r"(p)); return vec_spread4(p); }
 static inline void vec_store(void *p, vec a) { wasm_v128_store(p, a); }
 VEC vec_and(vec a, vec b) { return wasm_v128_and(a, b); }
 VEC vec_or(vec a, vec b) { return wasm_v128_or(a, b); }
@@ -79,8 +81,8 @@ VEC i32_odd(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 1, 3, 5, 7); }
 VEC u16_interleave_low(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }   /* a0 b0 a1 b1 .. */
 VEC u16_interleave_high(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
 VEC i32_shr(vec a, int n) { return wasm_i32x4_shr(a, (uint32_t)n); }
-/* Whether all of 8 int16 are below b, unsigned. */
-static inline bool u16_all_below(vec a, uint16_t b) { return !wasm_v128_any_true(wasm_u16x8_ge(a, wasm_u16x8_splat(b))); }
+/* Whether any of 8 int16 of a is above b's, unsigned. */
+static inline bool u16_any_above(vec a, vec b) { return wasm_v128_any_true(wasm_u16x8_gt(a, b)); }
 
 /* For each of 4 lanes the sum of 2 products of int16. */
 VEC dot2_i16(vec a, vec b) { return wasm_i32x4_dot_i16x8(a, b); }
@@ -110,7 +112,6 @@ VEC dot4_wide(vec acc, vec a, vec b)
     vec low = dot2_i16(i16_from_i8_low(a), i16_from_i8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_i8_high(b));
     return i32_add(acc, i32_add_pairs(low, high));
 }
-
 #ifndef __wasm_relaxed_simd__
 /* What the dot of bytes gives on each kind of processor, for tests without one; where b is out of range, something wrong. */
 VEC dot4_s8(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
@@ -126,7 +127,6 @@ VEC dot2_u7(vec a, vec b)
 }
 VEC dot4_probe(vec acc, vec a, vec b) { return dot4_u8(acc, a, b); }
 #endif
-
 /* 4 f16 in the low halves of 4 int32 -> f32, step for step as num.h's f32_from_f16. */
 VEC f32_from_f16_lanes(vec h)
 {
@@ -140,13 +140,5 @@ VEC f32_from_f16_lanes(vec h)
 VEC f32_from_f16_low(vec h) { return f32_from_f16_lanes(i32_from_u16_low(h)); }
 VEC f32_from_f16_high(vec h) { return f32_from_f16_lanes(i32_from_u16_high(h)); }
 
-/* The same for halves none of which is zero, subnormal, infinite or NaN, as a model's scales are: a third of the work. */
-static inline bool f16_all_normal(vec h)
-{
-    return u16_all_below(i16_sub(vec_and(h, i32_splat(0x7FFF7FFF)), i32_splat(0x04000400)), 0x7800);
-}
-VEC f32_from_normal_f16(vec upper) { return i32_add(vec_and(i32_shr(upper, 3), i32_splat((int32_t)0x8FFFFFFFu)), i32_splat(112 << 23)); }
-VEC f32_from_normal_f16_low(vec h) { return f32_from_normal_f16(u16_interleave_low(i32_splat(0), h)); }
-VEC f32_from_normal_f16_high(vec h) { return f32_from_normal_f16(u16_interleave_high(i32_splat(0), h)); }
 
 #endif

@@ -26,6 +26,7 @@ VEC vec_load(const void *p) { vec v; __builtin_memcpy(&v, p, 16); return v; }
 VEC vec_load8(const void *p) { vec v = {0}; __builtin_memcpy(&v, p, 8); return v; }
 VEC vec_spread4(const void *p) { int32_t x; __builtin_memcpy(&x, p, 4); return (vec){x, x, x, x}; }
 VEC vec_spread8(const void *p) { int64_t x; __builtin_memcpy(&x, p, 8); return (vec)(vec_i64){x, x}; }
+VEC vec_constant(const int32_t *p) { return vec_spread4(p); }
 static inline void vec_store(void *p, vec a) { __builtin_memcpy(p, &a, 16); }
 VEC vec_and(vec a, vec b) { return a & b; }
 VEC vec_or(vec a, vec b) { return a | b; }
@@ -90,10 +91,10 @@ VEC u16_interleave_high(vec a, vec b)
     vec_u16 x = (vec_u16)a, y = (vec_u16)b;
     return (vec)(vec_u16){x[4], y[4], x[5], y[5], x[6], y[6], x[7], y[7]};
 }
-static inline bool u16_all_below(vec a, uint16_t b)
+static inline bool u16_any_above(vec a, vec b)
 {
-    vec_i64 over = (vec_i64)((vec_u16)a >= b);
-    return (over[0] | over[1]) == 0;
+    vec_i64 above = (vec_i64)((vec_u16)a > (vec_u16)b);
+    return (above[0] | above[1]) != 0;
 }
 VEC i16_narrow(vec a, vec b)
 {

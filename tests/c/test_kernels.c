@@ -205,13 +205,11 @@ static void check_reference(const struct gemm_case *g, const uint8_t *rows, cons
 /* The product as the backend makes it: panel expanded, activations arranged. */
 static void simd_gemm(enum layout layout, const uint8_t *panel, struct act *a, int token, int n, float *out)
 {
-    size_t blocks = (size_t)a->cols / BLOCK;
-    uint8_t *tiles = malloc(ACT_ROWS * blocks * simd.arranged + 1), *expanded = malloc(blocks * simd.expanded + 1);
+    size_t blocks = ((size_t)a->cols + BLOCK - 1) / BLOCK;
+    uint8_t *tiles = malloc(ACT_ROWS * blocks * simd.arranged), *expanded = malloc(blocks * simd.expanded);
     a->tiles = tiles;
-    if (simd.expand[layout]) {
-        simd.arrange(a, token, n, tiles + (size_t)token * blocks * simd.arranged);
-        simd.expand[layout](panel, a->cols, expanded);
-    }
+    if (layouts[layout].quantised) simd.arrange(a, token, n, tiles + (size_t)token * blocks * simd.arranged);
+    if (simd.expand[layout]) simd.expand[layout](panel, a->cols, expanded);
     simd.gemm[layout](simd.expand[layout] ? expanded : panel, a, token, n, out);
     a->tiles = NULL;
     free(tiles);
@@ -245,7 +243,7 @@ static void gemv_one(const struct gemm_case *g, uint64_t *seed)
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
     size_t bytes = panel_bytes(type->layout, g->cols);
     if (!simd.gemv[type->layout]) return;
-    uint8_t *panels = malloc(2 * bytes), *tile = malloc((size_t)g->cols / BLOCK * simd.arranged);
+    uint8_t *panels = malloc(2 * bytes), *tile = malloc(((size_t)g->cols + BLOCK) / BLOCK * simd.arranged);
     for (int i = 0; i < 2; i++) {
         uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols);
         pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panels + (size_t)i * bytes);
@@ -254,7 +252,7 @@ static void gemv_one(const struct gemm_case *g, uint64_t *seed)
     struct act a = act_new(g->floats, seed, g->cols);
     struct pair out = pair_new(2 * PANEL_ROWS * sizeof(float), NULL);
     for (size_t i = 0; i < 2; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, 0, 1, (float *)(void *)out.a + i * PANEL_ROWS);
-    simd.arrange(&a, 0, 1, tile);
+    if (layouts[type->layout].quantised) simd.arrange(&a, 0, 1, tile);
     a.tiles = tile;
     simd.gemv[type->layout](panels, bytes, &a, (float *)(void *)out.b);
     a.tiles = NULL;

@@ -24,6 +24,7 @@ test('info says what runs', () => {
   const { variant } = support();
   assert.equal(model.info.variant, variant);
   assert.deepEqual([model.info.architecture, model.info.layers, model.info.vocabSize, model.info.threads], ['qwen3', 4, 1536, 2]);
+  assert.ok((variant === 'relaxed' ? ['u8', 's8', 'u7'] : ['i16']).includes(model.info.dots), model.info.dots);
   assert.ok(model.info.chatTemplate && model.info.thinking);
   assert.ok(model.info.memory.peak >= model.info.memory.used && model.info.memory.wasm >= model.info.memory.used);
   assert.ok(Object.isFrozen(model.info));

@@ -38,8 +38,9 @@ function findChromium() {
   return found;
 }
 
-export function launchChromium() {
-  const args = process.getuid?.() === 0 ? ['--no-sandbox', ...QUIET] : QUIET;
+/** @param {string[]} [flags] of V8 */
+export function launchChromium(flags = []) {
+  const args = [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...(flags.length ? [`--js-flags=${flags.join(',')}`] : []), ...QUIET];
   return chromium.launch({ executablePath: findChromium(), args });
 }
 
@@ -110,15 +111,15 @@ export class Visit {
 
 /**
  * A server and a browser for the tests of one file.
- * @param {object} [options] of `serve`
+ * @param {object} [options] of `serve`, and `flags` of V8
  * @returns {{url: string, server: object, browser: object, open: (path?: string, options?: object) => Promise<Visit>}} filled in before the first test
  */
-export function station(options = {}) {
+export function station({ flags, ...options } = {}) {
   const here = { open: (path = '', visit = {}) => Visit.open(here.browser, here.url + path, visit) };
   before(async () => {
     here.server = await serve({ root: SITE, ...options });
     here.url = here.server.url;
-    here.browser = await launchChromium();
+    here.browser = await launchChromium(flags);
   });
   after(async () => {
     await here.browser?.close();

@@ -30,6 +30,17 @@ export async function compare({ source, expected, tokens, configurations }) {
   return results;
 }
 
+/** How each variant multiplies codes here. @returns {Promise<Record<string, string>>} */
+export async function dots(source) {
+  const kinds = {};
+  for (const variant of ['scalar', 'simd', 'relaxed']) {
+    const model = await quern.load(source, { variant });
+    kinds[variant] = model.info.dots;
+    await model.dispose();
+  }
+  return kinds;
+}
+
 /** Starts a reply, ends it as `how` says once `when` is reached, and measures until the engine is free again. */
 export async function interrupt(model, prompt, how, when) {
   const controller = new AbortController();
@@ -51,4 +62,4 @@ export async function interrupt(model, prompt, how, when) {
   return { inTime, end, heard, free: performance.now() - start };
 }
 
-globalThis.quern = { ...quern, compare, interrupt };
+globalThis.quern = { ...quern, compare, dots, interrupt };

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The product kernels one by one, beside a plain read of memory in the same run.
+ *
+ * "gemv" is one row times 64 Mi weights, so that memory counts, "gemm" 64 rows times 1 Mi weights, expanding included, so that
+ * arithmetic counts. One thread; "read 2" is the read by two at once. Built natively, where main() prints, and as WebAssembly, where
+ * kernels.mjs keeps time. Run it with: make bench-kernels
+ */
+#include "arena.h"
+#include "cpu/kernels.h"
+#include "pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLS = 1024, GEMV_PANELS = 8192, GEMM_PANELS = 128, ROWS = 64 };
+
+static const struct {
+    const char *type;
+    uint32_t gguf_id;
+} types[] = {{"Q8_0", 8}, {"Q4_0", 2}, {"Q4_K", 12}, {"Q6_K", 14}, {"F16", 1}, {"F32", 0}};
+
+enum { TYPES = sizeof types / sizeof *types, READS = 2, CASES = READS + 2 * TYPES };
+
+static struct {
+    struct mem mem;
+    struct pool *pool;
+    struct kernels k;
+    struct act act;
+    uint8_t *panels;   /* the weights of any case: the same panel again and again */
+    uint8_t *tiles, *expanded;
+    size_t capacity;
+    uint64_t sink[2][8]; /* keeps the reads alive */
+} bench;
+
+/* --- data ---------------------------------------------------------------------------------------------- */
+
+static uint32_t next(uint32_t *state) { return *state = *state * 1664525u + 1013904223u; }
+
+static void fill_activations(struct act *a)
+{
+    size_t cells = (size_t)ROWS * COLS;
+    float *x = malloc(cells * sizeof *x);
+    int8_t *code = malloc(cells);
+    float *scale = malloc(cells / BLOCK * sizeof *scale);
+    int16_t *sum = malloc(cells / 16 * sizeof *sum);
+    uint32_t state = 1;
+    for (size_t i = 0; i < cells; i++) x[i] = (float)(int32_t)next(&state) / 2147483648.0f;
+    for (size_t t = 0; t < ROWS; t++)
+        kernels_scalar.quantize(x + t * COLS, COLS, code + t * COLS, scale + t * COLS / BLOCK, sum + t * COLS / 16);
+    *a = (struct act){.x = x, .code = code, .scale = scale, .sum = sum, .cols = COLS};
+}
+
+/* Random blocks, but with ordinary numbers where halves and floats stand. */
+static void fill_rows(const struct dtype *type, uint8_t *rows, size_t size)
+{
+    uint32_t state = 2;
+    for (size_t i = 0; i < size; i++) rows[i] = (uint8_t)(next(&state) >> 24);
+    for (size_t at = 0; at < size; at += type->bytes) {
+        uint16_t half = (uint16_t)(0x2C00 | rows[at]);
+        if (type->gguf_id == 0) memcpy(rows + at, &(float){(float)rows[at] / 256}, 4);
+        else memcpy(rows + at + (type->gguf_id == 14 ? 208 : 0), &half, 2);
+        if (type->gguf_id == 12) memcpy(rows + at + 2, &half, 2);
+    }
+}
+
+static void fill_panels(const struct dtype *type, int n)
+{
+    size_t row = (size_t)COLS / type->block * type->bytes, panel = panel_bytes(type->layout, COLS);
+    uint8_t *rows = malloc(PANEL_ROWS * row);
+    fill_rows(type, rows, PANEL_ROWS * row);
+    pack_panel(type, rows, row, PANEL_ROWS, COLS, bench.panels);
+    for (int i = 1; i < n; i++) memcpy(bench.panels + (size_t)i * panel, bench.panels, panel);
+    free(rows);
+}
+
+/* --- cases --------------------------------------------------------------------------------------------- */
+
+static void read_part(void *arg, int thread, int n_threads)
+{
+    (void)arg;
+    typedef uint64_t wide __attribute__((vector_size(64)));
+    size_t step = bench.capacity / 64 / (size_t)n_threads * 64;
+    const uint8_t *from = bench.panels + (size_t)thread * step;
+    wide sum = {0};
+    for (size_t i = 0; i < step; i += 64) {
+        wide v;
+        memcpy(&v, from + i, 64);
+        sum += v;
+    }
+    memcpy(bench.sink[thread], &sum, sizeof bench.sink[thread]);
+}
+
+static void run_gemv(enum layout layout)
+{
+    size_t panel = panel_bytes(layout, COLS);
+    float out[2 * PANEL_ROWS];
+    for (size_t i = 0; i + 1 < GEMV_PANELS; i += 2)
+        if (bench.k.gemv[layout]) bench.k.gemv[layout](bench.panels + i * panel, panel, &bench.act, out);
+        else for (size_t j = 0; j < 2; j++) bench.k.gemm[layout](bench.panels + (i + j) * panel, &bench.act, 0, 1, out);
+}
+
+static void run_gemm(enum layout layout)
+{
+    float out[TILE * PANEL_ROWS];
+    for (size_t i = 0; i < GEMM_PANELS; i++) {
+        const uint8_t *panel = bench.panels + i * panel_bytes(layout, COLS);
+        if (bench.k.expand[layout]) bench.k.expand[layout](panel, COLS, bench.expanded), panel = bench.expanded;
+        for (int t = 0, n; t < ROWS; t += n) bench.k.gemm[layout](panel, &bench.act, t, n = tile_rows(&bench.k, ROWS - t), out);
+    }
+}
+
+static enum layout layout_of(int i) { return dtype_by_gguf(types[(i - READS) % TYPES].gguf_id)->layout; }
+static bool is_gemv(int i) { return i < READS + TYPES; }
+
+/* Arranges the rows of a gemm, or the one of a gemv. */
+static void arrange_rows(int rows)
+{
+    size_t row = COLS / BLOCK * bench.k.arranged;
+    for (int t = 0, n; t < rows; t += n) {
+        n = rows == 1 ? 1 : tile_rows(&bench.k, rows - t);
+        bench.k.arrange(&bench.act, t, n, bench.tiles + (size_t)t * row);
+    }
+    bench.act.tiles = bench.tiles;
+}
+
+/* --- what the clock's keeper calls: begin once for each case, then run again and again ------------------------ */
+
+int kernels_open(int threads)
+{
+    bench.k = kernels_simd(dots_choose());
+    bench.pool = pool_new(&bench.mem, threads);
+    bench.capacity = (size_t)GEMV_PANELS * panel_bytes(LAYOUT_F32, COLS) / 2;
+    bench.panels = malloc(bench.capacity);
+    bench.tiles = malloc((size_t)ROWS * COLS / BLOCK * bench.k.arranged);
+    bench.expanded = malloc(COLS / BLOCK * bench.k.expanded);
+    fill_activations(&bench.act);
+    if (bench.panels) memset(bench.panels, 1, bench.capacity);
+    return bench.pool && bench.panels && bench.tiles && bench.expanded ? CASES : 0;
+}
+
+const char *kernels_variant(void)
+{
+    static char text[32];
+    snprintf(text, sizeof text, "%s, %s", bench.k.name, dots_names[bench.k.dots]);
+    return text;
+}
+
+const char *kernels_name(int i)
+{
+    static char text[32];
+    if (i < READS) snprintf(text, sizeof text, "read %d", i + 1);
+    else snprintf(text, sizeof text, "%s %s", is_gemv(i) ? "gemv" : "gemm", types[(i - READS) % TYPES].type);
+    return text;
+}
+
+/* Whether there is such a case here: the second read needs a second thread, F32 half the panels. */
+int kernels_begin(int i)
+{
+    if (i < READS) return i < pool_threads(bench.pool);
+    const struct dtype *type = dtype_by_gguf(types[(i - READS) % TYPES].gguf_id);
+    if (is_gemv(i) && type->layout == LAYOUT_F32) return 0;
+    fill_panels(type, is_gemv(i) ? GEMV_PANELS : GEMM_PANELS);
+    arrange_rows(is_gemv(i) ? 1 : ROWS);
+    return 1;
+}
+
+double kernels_macs(int i)
+{
+    return i < READS ? 0 : (double)PANEL_ROWS * COLS * (is_gemv(i) ? GEMV_PANELS : (double)GEMM_PANELS * ROWS);
+}
+
+double kernels_bytes(int i)
+{
+    return i < READS ? (double)bench.capacity : (double)panel_bytes(layout_of(i), COLS) * (is_gemv(i) ? GEMV_PANELS : GEMM_PANELS);
+}
+
+void kernels_run(int i)
+{
+    if (i == 0) read_part(NULL, 0, 1);
+    else if (i == 1) pool_run(bench.pool, read_part, NULL);
+    else if (is_gemv(i)) run_gemv(layout_of(i));
+    else run_gemm(layout_of(i));
+}
+
+#ifndef __EMSCRIPTEN__
+
+#include <time.h>
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* One line of JSON for each case, as kernels.mjs makes them: the best of some runs. */
+int main(void)
+{
+    if (!kernels_open(2)) return 1;
+    for (int i = 0; i < CASES; i++) {
+        double best = 1e9;
+        if (!kernels_begin(i)) continue;
+        for (double start = seconds(), before; seconds() - start < 0.5; best = seconds() - before < best ? seconds() - before : best) {
+            before = seconds();
+            kernels_run(i);
+        }
+        printf("{\"name\":\"%s\",\"gmacs\":%.2f,\"gbs\":%.2f}\n", kernels_name(i), kernels_macs(i) / best / 1e9, kernels_bytes(i) / best / 1e9);
+    }
+    printf("{\"variant\":\"%s\"}\n", kernels_variant());
+    return 0;
+}
+
+#endif
