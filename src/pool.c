@@ -3,7 +3,7 @@
  * The pool's barrier: one word that counts jobs, one that counts workers still busy.
  *
  * A job is published by adding 1 to `job`; workers spin on it, then wait in the kernel. The last worker to finish wakes
- * the caller. In wasm the words are waited on with memory.atomic.wait32 (Atomics.wait), elsewhere with a futex or, where there is
+ * the caller. Nobody is woken while nobody sleeps: a wake-up that finds no one still is a call of the system (or, in a browser, of its runtime). In wasm the words are waited on with memory.atomic.wait32 (Atomics.wait), elsewhere with a futex or, where there is
  * none, by yielding.
  */
 #include "pool.h"
@@ -43,6 +43,7 @@ struct pool {
     bool quit;
     _Alignas(MEM_ALIGN) _Atomic uint32_t job;   /* counts up with every job */
     _Alignas(MEM_ALIGN) _Atomic uint32_t busy;  /* workers that have not finished the job */
+    _Alignas(MEM_ALIGN) _Atomic uint32_t sleepers; /* threads that wait in the kernel, or are about to */
     _Alignas(MEM_ALIGN) struct worker workers[POOL_MAX_THREADS - 1];
 };
 
@@ -77,8 +78,14 @@ static inline void relax(void)
 #endif
 }
 
+/* After a word has changed: either the sleeper has seen that, or it has counted itself before. */
+static void wake(struct pool *p, _Atomic uint32_t *word, int count)
+{
+    if (atomic_load(&p->sleepers)) word_wake(word, count);
+}
+
 /* Returns the word's value once it is no longer `value`. */
-static uint32_t await_change(_Atomic uint32_t *word, uint32_t value)
+static uint32_t await_change(struct pool *p, _Atomic uint32_t *word, uint32_t value)
 {
     for (int i = 0; i < SPINS; i++) {
         uint32_t now = atomic_load_explicit(word, memory_order_acquire);
@@ -86,7 +93,9 @@ static uint32_t await_change(_Atomic uint32_t *word, uint32_t value)
         relax();
     }
     uint32_t now;
-    while ((now = atomic_load_explicit(word, memory_order_acquire)) == value) word_wait(word, value);
+    atomic_fetch_add(&p->sleepers, 1);
+    while ((now = atomic_load(word)) == value) word_wait(word, value);
+    atomic_fetch_sub(&p->sleepers, 1);
     return now;
 }
 
@@ -96,17 +105,17 @@ static void *work(void *arg)
     struct pool *p = w->pool;
     uint32_t job = 0;
     for (;;) {
-        job = await_change(&p->job, job);
+        job = await_change(p, &p->job, job);
         if (p->quit) return NULL;
         p->fn(p->arg, w->index, p->n_threads);
-        if (atomic_fetch_sub_explicit(&p->busy, 1, memory_order_acq_rel) == 1) word_wake(&p->busy, 1);
+        if (atomic_fetch_sub(&p->busy, 1) == 1) wake(p, &p->busy, 1);
     }
 }
 
 static void publish(struct pool *p)
 {
-    atomic_fetch_add_explicit(&p->job, 1, memory_order_acq_rel);
-    word_wake(&p->job, p->n_threads - 1);
+    atomic_fetch_add(&p->job, 1);
+    wake(p, &p->job, p->n_threads - 1);
 }
 
 struct pool *pool_new(struct mem *m, int threads)
@@ -148,7 +157,7 @@ void pool_run(struct pool *p, pool_fn *fn, void *arg)
     atomic_store_explicit(&p->busy, (uint32_t)(p->n_threads - 1), memory_order_relaxed);
     publish(p);
     fn(arg, 0, p->n_threads);
-    for (uint32_t left; (left = atomic_load_explicit(&p->busy, memory_order_acquire)) != 0;) await_change(&p->busy, left);
+    for (uint32_t left; (left = atomic_load_explicit(&p->busy, memory_order_acquire)) != 0;) await_change(p, &p->busy, left);
 }
 
 void pool_share(int total, int thread, int n_threads, int *begin, int *end)
