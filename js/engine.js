@@ -53,6 +53,11 @@ export class Engine {
     }
   }
 
+  /** A millisecond of running the kernels, so that the browser compiles them well. @returns {boolean} whether there is more to do */
+  warm() {
+    return this.#wasm._wasm_warm(this.#engine) !== 0;
+  }
+
   finish() {
     this.#heap.release(this.#staging);
     this.#check(this.#wasm._wasm_finish(this.#engine), 'load');

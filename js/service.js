@@ -44,6 +44,23 @@ class RateLimited {
   }
 }
 
+/** The same chunks; while one is awaited, `work` is done, a little each time, until it says that nothing is left. */
+async function* whileAwaiting(chunks, work) {
+  const iterator = chunks[Symbol.asyncIterator]();
+  let more = true;
+  try {
+    for (;;) {
+      const next = iterator.next();
+      more &&= work();
+      const { done, value } = await next;
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await iterator.return();
+  }
+}
+
 export class Service {
   #host;
   #engine = null;
@@ -146,7 +163,7 @@ export class Service {
     const progress = new RateLimited((loaded, size) => emit({ type: 'progress', phase, loaded, total: size, cached: false }));
     let loaded = 0;
     try {
-      for await (const chunk of chunks) {
+      for await (const chunk of whileAwaiting(chunks, () => this.#engine.warm())) {
         this.#engine.feed(chunk);
         loaded += chunk.length;
         progress.report(loaded, total || this.#engine.fileSize());

@@ -59,6 +59,9 @@ struct backend_ops {
     struct weight_facts (*weight_facts)(const struct backend *b, const struct weight *w);
     /* Scratch and pages for batches of at most max_rows. ERR_MEM_LOAD or ERR_MEM_KV. */
     int (*reserve)(struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols);
+    /* After reserve, while weights are awaited: about a millisecond of every operation on made-up data, for machines that compile code
+     * better once it has run for a while. Overwrites scratch and page 0 only. Returns whether more is to be done. */
+    bool (*warm)(struct backend *b);
 
     /* --- pages --- */
     void (*kv_copy)(struct backend *b, int to, int from, int n); /* the first n positions of a page, all layers */

@@ -318,6 +318,12 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
     return OK;
 }
 
+/* Only while loading: later the pages belong to conversations. */
+bool quern_warm(struct quern_engine *e)
+{
+    return e->state == STATE_DATA ? e->be->ops->warm(e->be) : e->state == STATE_HEADER;
+}
+
 int quern_finish(struct quern_engine *e)
 {
     if (e->state == STATE_FAILED) return e->error.code;

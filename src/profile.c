@@ -209,6 +209,12 @@ static struct weight_facts profile_weight_facts(const struct backend *b, const s
     return inner->ops->weight_facts(inner, w);
 }
 
+static bool profile_warm(struct backend *b)
+{
+    struct backend *inner = profile_of(b)->inner;
+    return inner->ops->warm(inner);
+}
+
 static void profile_kv_copy(struct backend *b, int to, int from, int n)
 {
     struct backend *inner = profile_of(b)->inner;
@@ -252,6 +258,7 @@ static const struct backend_ops profile_ops = {
     .weight_put = profile_weight_put,
     .weight_facts = profile_weight_facts,
     .reserve = profile_reserve,
+    .warm = profile_warm,
     .kv_copy = profile_kv_copy,
     .kv_poison = profile_kv_poison,
     .embed = profile_embed,

@@ -41,6 +41,9 @@ void quern_free(struct quern_engine *e); /* its sequences too; accepts NULL */
 
 /* Takes the next n bytes of the file. OK or the error's code; after an error every call repeats it. */
 int quern_feed(struct quern_engine *e, const void *bytes, size_t n);
+/* Between two feeds, while bytes are awaited, where code is compiled while it runs: about a millisecond of work that makes the first
+ * token as fast as the hundredth. Returns whether another call has something to do. */
+bool quern_warm(struct quern_engine *e);
 /* The file has ended. Checks that every weight has arrived and makes the engine ready. */
 int quern_finish(struct quern_engine *e);
 /* The last error of this engine; code OK when there was none. Borrowed until the next call. */

@@ -15,7 +15,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"3\"\n"
+        ".ascii \"4\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -42,6 +42,7 @@ EXPORT struct quern_engine *wasm_new(int threads, int context_size, int kv, int 
 }
 
 EXPORT int wasm_feed(struct quern_engine *e, const void *bytes, size_t n) { return quern_feed(e, bytes, n); }
+EXPORT int wasm_warm(struct quern_engine *e) { return quern_warm(e); }
 EXPORT int wasm_finish(struct quern_engine *e) { return quern_finish(e); }
 EXPORT const char *wasm_info(struct quern_engine *e) { return quern_info(e); }
 EXPORT double wasm_file_size(struct quern_engine *e) { return (double)quern_file_size(e); }

@@ -39,6 +39,7 @@ static struct weight *cpu_weight_new(struct backend *b, const struct dtype *type
     if (!w) return NULL;
     *w = (struct weight){.type = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
     w->panels = mem_alloc_raw(c->mem, (uint64_t)panel_count(rows) * w->panel);
+    c->like[type->layout] = *w;
     if (w->panels) return w;
     mem_free(c->mem, w);
     return NULL;
@@ -277,6 +278,7 @@ static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_
     struct cpu *c = cpu_of(b);
     uint64_t cells = (uint64_t)max_rows * (uint64_t)((max_cols + BLOCK - 1) / BLOCK * BLOCK);
     c->kv = *shape;
+    c->max_rows = max_rows;
     c->attn_floats = cpu_attention_floats(shape);
     c->code = mem_alloc(c->mem, cells);
     c->scale = mem_array(c->mem, cells / BLOCK, sizeof(float));
@@ -295,7 +297,7 @@ static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_
 static void cpu_free(struct backend *b)
 {
     struct cpu *c = cpu_of(b);
-    void *parts[] = {c->pages, c->code, c->scale, c->sum, c->tiles, c->expanded, c->attn, c};
+    void *parts[] = {c->pages, c->code, c->scale, c->sum, c->tiles, c->expanded, c->attn, c->warm, c};
     struct mem *m = c->mem;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(m, parts[i]);
 }
@@ -309,6 +311,7 @@ static const struct backend_ops cpu_ops = {
     .weight_put = cpu_weight_put,
     .weight_facts = cpu_weight_facts,
     .reserve = cpu_reserve,
+    .warm = cpu_warm,
     .kv_copy = cpu_kv_copy,
     .kv_poison = cpu_kv_poison,
     .embed = cpu_embed,

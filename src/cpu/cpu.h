@@ -31,10 +31,17 @@ struct cpu {
     size_t expanded_size; /* of one thread */
     float *attn;         /* per thread: see attention.c */
     uint64_t attn_floats; /* of one thread */
+    int max_rows;
+    struct weight like[LAYOUT_COUNT]; /* a weight of each layout in use; type NULL where there is none */
+    struct warm *warm;   /* the warm-up while it lasts: see warm.c */
+    bool warmed;
 };
 
 /* Calls fn over the pool when there is enough to share, else only here. */
 void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg);
+
+/* The warm-up (warm.c). */
+bool cpu_warm(struct backend *b);
 
 /* Attention (attention.c). */
 uint64_t cpu_attention_floats(const struct kv_shape *shape); /* scratch of one thread */

@@ -338,6 +338,56 @@ static void abort_from_another_thread(void)
     reference_free(&r);
 }
 
+/* --- the warm-up ---------------------------------------------------------------------------------------- */
+
+enum warmth { COLD, BEGUN, WHOLE, STARVED, WARMTHS };
+
+/* A loaded engine: not warmed, warmed for one slice, wholly, or with no memory to do it. */
+static struct quern_engine *load_warming(const struct file *f, struct quern_options options, enum warmth warmth)
+{
+    struct quern_engine *e = quern_new(&options);
+    size_t most = f->size - 1;
+    int slices = 0;
+    CHECK(e != NULL);
+    CHECK(quern_warm(e)); /* there will be something to do, but nothing is known yet */
+    CHECK_EQ(quern_feed(e, f->data, most), OK);
+    if (warmth == STARVED) e->mem.fail_at = e->mem.n_allocs + 1;
+    if (warmth == BEGUN) CHECK(quern_warm(e));
+    else if (warmth != COLD)
+        while (quern_warm(e)) slices++;
+    CHECK((slices > 0) == (warmth == WHOLE));
+    CHECK_EQ(quern_feed(e, f->data + most, f->size - most), OK);
+    CHECK_EQ(quern_finish(e), OK);
+    CHECK(!quern_warm(e)); /* pages may belong to a conversation by now */
+    return e;
+}
+
+/* It changes no bit, and what it takes it gives back. */
+static void check_warmed(const struct reference *r, struct quern_options options)
+{
+    uint64_t used[WARMTHS], peak;
+    float *all = logits_new(ROWS, GOLDEN_VOCAB);
+    for (int warmth = 0; warmth < WARMTHS; warmth++) {
+        struct quern_engine *e = load_warming(&r->file, options, (enum warmth)warmth);
+        quern_memory(e, &used[warmth], &peak);
+        logits_all(e, sequence_new(e), r->ids, ROWS, all);
+        CHECK(same_bits(all, r->logits, ROWS * GOLDEN_VOCAB));
+        quern_free(e);
+    }
+    CHECK(used[WHOLE] == used[COLD] && used[STARVED] == used[COLD]);
+    free(all);
+}
+
+static void warmed_up(void)
+{
+    const struct quern_options ways[] = {{.threads = 1}, {.threads = 3, .chunk = 1}, {.scalar = true}};
+    for (int i = 0; i < FILES; i++) {
+        struct reference r = reference_new(golden_names[i]);
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) check_warmed(&r, ways[w]);
+        reference_free(&r);
+    }
+}
+
 static const struct check tests[] = {
     {"golden", golden},
     {"same_bits_everywhere", same_bits_everywhere},
@@ -348,6 +398,7 @@ static const struct check tests[] = {
     {"many_at_once", many_at_once},
     {"last_rows_of_many", last_rows_of_many},
     {"abort_from_another_thread", abort_from_another_thread},
+    {"warmed_up", warmed_up},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
