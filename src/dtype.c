@@ -13,14 +13,20 @@ static void unpack_q8_0(const uint8_t *b, struct unit *u)
     memcpy(u->code, b + 2, 32);
 }
 
+/* n bytes: low nibbles to out [0, n), high ones to out [n, 2 n). */
+static inline __attribute__((always_inline)) void split_nibbles(const uint8_t *restrict in, int n, uint8_t *restrict out)
+{
+    for (int i = 0; i < n; i++) {
+        out[i] = in[i] & 15;
+        out[n + i] = in[i] >> 4;
+    }
+}
+
 /* f16 d, 16 bytes: low nibbles are columns 0..15, high ones 16..31 */
 static void unpack_q4_0(const uint8_t *b, struct unit *u)
 {
     u->d = load_u16(b);
-    for (int i = 0; i < 16; i++) {
-        u->code[i] = b[2 + i] & 15;
-        u->code[i + 16] = b[2 + i] >> 4;
-    }
+    split_nibbles(b + 2, 16, u->code);
 }
 
 /* f16 d, f16 dmin, 12 bytes of 6-bit scales and mins, 128 bytes of nibbles: each 32 bytes hold 64 columns,
@@ -37,11 +43,7 @@ static void unpack_q4_k(const uint8_t *b, struct unit *u)
         u->scale[i + 4] = (uint8_t)((packed[i + 8] & 15) | (packed[i] >> 6) << 4);
         u->min[i + 4] = (uint8_t)(packed[i + 8] >> 4 | (packed[i + 4] >> 6) << 4);
     }
-    for (int i = 0; i < 128; i++) {
-        int column = i / 32 * 64 + i % 32;
-        u->code[column] = nibbles[i] & 15;
-        u->code[column + 32] = nibbles[i] >> 4;
-    }
+    for (int i = 0; i < 4; i++) split_nibbles(nibbles + 32 * i, 32, u->code + 64 * i);
 }
 
 /* 128 bytes of low nibbles, 64 bytes of high bit pairs, int8 scale[16], f16 d. Each half of 128 columns has 64
@@ -49,12 +51,15 @@ static void unpack_q4_k(const uint8_t *b, struct unit *u)
  * and bit pair g of the pair bytes. */
 static void unpack_q6_k(const uint8_t *b, struct unit *u)
 {
-    for (int i = 0; i < 256; i++) {
-        int half = i / 128, group = i % 128 / 32, j = i % 32;
-        int low = b[half * 64 + group % 2 * 32 + j] >> (group / 2 * 4) & 15;
-        int high = b[128 + half * 32 + j] >> (group * 2) & 3;
-        u->code[i] = (uint8_t)(low | high << 4);
-    }
+    for (int half = 0; half < 2; half++)
+        for (int j = 0; j < 32; j++) {
+            const uint8_t *low = b + half * 64 + j;
+            uint8_t *code = u->code + half * 128 + j, high = b[128 + half * 32 + j];
+            code[0] = (uint8_t)((low[0] & 15) | (high & 3) << 4);
+            code[32] = (uint8_t)((low[32] & 15) | (high >> 2 & 3) << 4);
+            code[64] = (uint8_t)(low[0] >> 4 | (high >> 4 & 3) << 4);
+            code[96] = (uint8_t)(low[32] >> 4 | (high >> 6) << 4);
+        }
     memcpy(u->scale, b + 192, 16);
     u->d = load_u16(b + 208);
 }

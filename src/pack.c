@@ -31,6 +31,10 @@ size_t panel_bytes(enum layout layout, int cols)
 typedef void scatter_fn(const struct unit u[PANEL_ROWS], uint8_t *out);
 
 static void put_u16(uint8_t *out, uint16_t v) { memcpy(out, &v, sizeof v); }
+static void put_u32(uint8_t *out, uint32_t v) { memcpy(out, &v, sizeof v); }
+
+/* Each byte of a word masked, its bits moved up by n. */
+static uint32_t bits_up(uint32_t codes, uint32_t mask, int n) { return (codes & mask * 0x01010101u) << n; }
 
 static void scatter_q8(const struct unit u[PANEL_ROWS], uint8_t *out)
 {
@@ -40,13 +44,13 @@ static void scatter_q8(const struct unit u[PANEL_ROWS], uint8_t *out)
     }
 }
 
-/* 8 groups of 4 columns from column `from` on: 128 bytes of low nibbles. */
+/* 8 groups of 4 columns from column `from` on: 128 bytes of low nibbles. Four columns at a time. */
 static void scatter_nibbles(const struct unit u[PANEL_ROWS], int from, uint8_t *out)
 {
     for (int g = 0; g < 8; g++)
-        for (int i = 0; i < 16; i++) {
-            int r = i / 4, c = from + 4 * g + i % 4;
-            out[16 * g + i] = (uint8_t)((u[r].code[c] & 15) | (u[r + 4].code[c] & 15) << 4);
+        for (int r = 0; r < 4; r++) {
+            int c = from + 4 * g;
+            put_u32(out + 16 * g + 4 * r, bits_up(load_u32(u[r].code + c), 15, 0) | bits_up(load_u32(u[r + 4].code + c), 15, 4));
         }
 }
 
@@ -72,14 +76,16 @@ static void scatter_q4k(const struct unit u[PANEL_ROWS], uint8_t *out)
     }
 }
 
+/* The two high bits of four codes of 6. */
+static uint32_t high_pairs(const uint8_t *codes) { return load_u32(codes) >> 4 & 0x03030303u; }
+
 /* 4 times 16 bytes of bit pairs from column `from` on. */
 static void scatter_pairs(const struct unit u[PANEL_ROWS], int from, uint8_t *out)
 {
     for (int k = 0; k < 4; k++)
-        for (int i = 0; i < 16; i++) {
-            int r = i / 4, c = from + 8 * k + i % 4;
-            out[16 * k + i] = (uint8_t)(u[r].code[c] >> 4 | u[r + 4].code[c] >> 4 << 2 |
-                                        u[r].code[c + 4] >> 4 << 4 | u[r + 4].code[c + 4] >> 4 << 6);
+        for (int r = 0; r < 4; r++) {
+            const uint8_t *low = u[r].code + from + 8 * k, *high = u[r + 4].code + from + 8 * k;
+            put_u32(out + 16 * k + 4 * r, high_pairs(low) | high_pairs(high) << 2 | high_pairs(low + 4) << 4 | high_pairs(high + 4) << 6);
         }
 }
 
@@ -114,14 +120,12 @@ static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t
     }
 }
 
-static void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+/* Each width has code of its own: moves of a known size are one instruction. */
+static inline __attribute__((always_inline)) void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
-    for (int r = 0; r < PANEL_ROWS; r++)
-        for (size_t c = 0; c < (size_t)cols; c++) {
-            uint8_t *out = panel + (c * PANEL_ROWS + (size_t)r) * width;
-            if (r < n_rows) memcpy(out, rows + (size_t)r * row_bytes + c * width, width);
-            else memset(out, 0, width);
-        }
+    if (n_rows < PANEL_ROWS) memset(panel, 0, (size_t)cols * PANEL_ROWS * width);
+    for (size_t c = 0; c < (size_t)cols; c++)
+        for (size_t r = 0; r < (size_t)n_rows; r++) memcpy(panel + (c * PANEL_ROWS + r) * width, rows + r * row_bytes + c * width, width);
 }
 
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
