@@ -81,7 +81,7 @@ WASM_relaxed = -msimd128 -mrelaxed-simd
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size.
 HOT = cpu/cpu cpu/attention cpu/kernels_scalar cpu/kernels_simd cpu/gemm_simd cpu/attend_simd pack dtype sampler bpe
-WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
+WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads]' -sTEXTDECODER=2 \
 	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth
