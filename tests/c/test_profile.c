@@ -69,10 +69,11 @@ static void check_phase(const struct quern_engine *e, enum profile_phase phase, 
 
 static void exact_counts(void)
 {
-    struct file f = golden_file("nano.F32", "gguf");
+    struct file f = golden_file("duo.F32", "gguf");
     int32_t ids[GOLDEN_ROWS];
     golden_tokens(ids);
     struct quern_engine *e = open_profiled(&f, 1);
+    CHECK(e->model->config.n_layers > 1);
     run(e, sequence_new(e), ids);
     check_phase(e, PROFILE_PREFILL, PROMPT, STEPS, 1, pairs(0, PROMPT), 16 + 32 + 40);
     check_phase(e, PROFILE_DECODE, REPLY, REPLY, REPLY, pairs(PROMPT, PROMPT + REPLY), pairs(PROMPT, PROMPT + REPLY));

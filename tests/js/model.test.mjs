@@ -165,8 +165,8 @@ test('logits do not depend on steps', async () => {
 });
 
 test('profile() tells what the work since the last call has cost', async () => {
-  const profiled = await load(NANO, { profile: true, threads: 1 });
-  const plain = await load(NANO, { threads: 1 });
+  const profiled = await load(DEMO, { profile: true, threads: 1 });
+  const plain = await load(DEMO, { threads: 1 });
   const ids = [1, 2, 3, 4, 5];
   assert.deepEqual(await profiled.logits(ids), await plain.logits(ids));
   assert.equal(await plain.profile(), null);
