@@ -32,7 +32,7 @@ OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist site serve test test-c test-node test-thread run-c bench format lint stats fuzz clean
+.PHONY: help native wasm dist site serve test test-c test-node test-thread run-c bench bench-ops format lint stats fuzz clean
 .SECONDARY:
 
 help:
@@ -43,6 +43,7 @@ help:
 	@echo 'make serve     serves it'
 	@echo 'make test      every test (npm test also installs what it needs)'
 	@echo 'make bench     quern beside wllama in the same Chromium'
+	@echo 'make bench-ops each operation alone, over lengths: build/bench/ops.html (OPS=--quick)'
 	@echo 'make fuzz      the fuzz targets (clang-19)'
 	@echo 'make format    clang-format on the C sources'
 	@echo 'make lint      the layering, style and size checks'
@@ -104,6 +105,26 @@ $(eval $(call WASM_VARIANT,simd))
 $(eval $(call WASM_VARIANT,relaxed))
 
 wasm: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs
+
+# --- the operations alone, for tests/bench/ops.mjs: the engine's own objects ---
+
+OPS_NATIVE = $(BUILD)/bench/ops
+$(OPS_NATIVE): tests/bench/ops.c $(OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -MT $@ -Wno-conversion -Itests/c $(filter %.c %.o,$^) -o $@ -lm
+
+define OPS_VARIANT
+build/wasm/bench/ops-$(1).mjs: tests/bench/ops.c $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(SOURCES:src/%.c=%)))
+	@mkdir -p build/wasm/bench/node
+	$$(EMCC) $$(filter-out -MMD -MP,$$(WASM_COMPILE)) -O3 $$(WASM_$(1)) -Wno-conversion -Itests/c -c $$< -o build/wasm/bench/ops-$(1).o
+	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=node build/wasm/bench/ops-$(1).o $$(filter %.o,$$^) -o build/wasm/bench/node/ops-$(1).mjs
+	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=web,worker build/wasm/bench/ops-$(1).o $$(filter %.o,$$^) -o $$@
+endef
+$(eval $(call OPS_VARIANT,simd))
+$(eval $(call OPS_VARIANT,relaxed))
+
+bench-ops: $(OPS_NATIVE) build/wasm/bench/ops-simd.mjs build/wasm/bench/ops-relaxed.mjs
+	$(NODE) tests/bench/ops.mjs $(OPS)
 
 # --- package and page ---
 
