@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where the operations of ops.c can run: natively, as wasm in Node, as wasm in Chromium. Each target, once open, has
-// `facts {variant, threads}`, `cell(series, length, budgetMs)` and `close()`.
+// `facts {variant, threads, browser}`, `cell(series, length, budgetMs)` and `close()`.
 import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { serve } from '../../tools/serve.mjs';
 import { PROJECT } from './fixtures.mjs';
@@ -31,7 +30,7 @@ async function openTab(variant, threads) {
   const server = await serve({ root: PROJECT, csp: false });
   const tab = await Tab.open(server.url, 'tests/bench/page/ops.js');
   return {
-    facts: await tab.call('open', { variant, threads }),
+    facts: { ...await tab.call('open', { variant, threads }), browser: tab.version },
     cell: (...values) => tab.call('cell', values),
     async close() {
       await tab.close();
@@ -44,10 +43,10 @@ const NODE = `Node ${process.versions.node}`;
 
 const inNode = (variant, threads) => ({
   name: `${variant}, ${threads === 1 ? '1 thread' : `${threads} threads`}, ${NODE.split('.')[0]}`,
-  open: () => openProcess(process.execPath, [join('tests/bench/ops-node.mjs'), variant, String(threads)]),
+  open: () => openProcess(process.execPath, ['tests/bench/ops-node.mjs', variant, String(threads)]),
 });
 
-/** A native call is the wasm's code on emulated vectors, for comparison of the parts; so it may take less time in all. */
+/** The native build has wasm's vectors emulated, which is slow: it stands here to tell the engine from the browser. */
 export const TARGETS = {
   relaxed: inNode('relaxed', 1),
   relaxed2: inNode('relaxed', 2),

@@ -290,12 +290,15 @@ static int compare(const void *a, const void *b)
  * budget is made twice, and both count: shorter lengths have warmed it up. */
 static int take_samples(struct bench *b, const struct series *s, int length, double budget_ms, double samples[SAMPLES_MAX])
 {
-    double once = time_calls(b, s, length, 1), warmed = once;
-    while (warmed < budget_ms / 10) { /* engines compile anew what runs often */
-        once = time_calls(b, s, length, 1);
-        warmed += once + 1e-4;
-    }
-    int calls = once < 1 ? (int)(1 / (once + 1e-4)) + 1 : 1;
+    double begin = now_ms(), warmed;
+    int calls = 0;
+    do { /* engines compile anew what runs often */
+        s->call(b, length);
+        warmed = now_ms() - begin;
+        calls++;
+    } while (warmed < budget_ms / 10);
+    double once = warmed / calls; /* of many: a browser's clock is coarse */
+    calls = (int)(1 / once) + 1;
     int n = max_int(2, min_int(SAMPLES_MAX, (int)(budget_ms / (once * calls))));
     samples[0] = once;
     for (int i = once > budget_ms; i < n; i++) samples[i] = time_calls(b, s, length, calls);

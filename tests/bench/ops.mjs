@@ -3,7 +3,7 @@
 // `npm run bench:ops`: every operation of the backend alone, over lengths of 1 to 4,096, at Qwen3-0.6B's dimensions. Writes ops.json
 // and ops.html (plots, and the comparison with the run before) into build/bench/. What a cell is: ops.c.
 //
-//   node tests/bench/ops.mjs [--quick] [--targets relaxed,relaxed2,simd,native,chromium] [--only TEXT] [--against FILE] [--baseline]
+//   node tests/bench/ops.mjs [--quick] [--targets chromium,relaxed,relaxed2,simd,native] [--only TEXT] [--against FILE] [--baseline]
 //
 // --quick      fewer lengths, less time a cell          --only      series with this text in their name
 // --against    another run to compare with              --baseline  keep this run as docs/benchmarks/ops.json
@@ -34,7 +34,7 @@ function options() {
   const text = { type: 'string' };
   const flag = { type: 'boolean' };
   const { values } = parseArgs({ options: { targets: text, only: text, against: text, quick: flag, baseline: flag } });
-  const targets = (values.targets ?? 'relaxed,relaxed2,simd,native').split(',');
+  const targets = (values.targets ?? 'chromium,relaxed,relaxed2,simd,native').split(',');
   const unknown = targets.find((name) => !Object.hasOwn(TARGETS, name));
   if (unknown) throw new Error(`no target '${unknown}' (${Object.keys(TARGETS).join(', ')})`);
   return { ...values, targets, settings: values.quick ? QUICK : FULL };
@@ -83,7 +83,7 @@ async function main() {
   const load = loadAverage();
   const targets = [];
   for (const key of chosen.targets) targets.push(await measureTarget(key, chosen));
-  const run = { machine: describeMachine('no browser'), machineLoad: load, settings: chosen.settings, targets };
+  const run = { machine: describeMachine(targets.find(({ browser }) => browser)?.browser ?? 'no browser'), machineLoad: load, settings: chosen.settings, targets };
   const comparison = previous && compare(previous, run);
   mkdirSync(join(PROJECT, 'build/bench'), { recursive: true });
   writeFileSync(BUILT, toJson(run));
