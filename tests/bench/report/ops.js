@@ -33,7 +33,7 @@ const digits = (value) => (value == null ? '–' : value >= 100 ? Math.round(val
 const plots = [];    // () => void: draw anew, in the colours of the moment
 
 const axis = (label, values) => ({
-  label, labelSize: 18, labelGap: -4, labelFont: '12px system-ui', font: '11px system-ui', stroke: style('--dim'), values,
+  label, labelSize: 18, labelFont: '12px system-ui', font: '11px system-ui', stroke: style('--dim'), values,
   grid: { stroke: style('--grid'), width: 1 }, ticks: { stroke: style('--grid'), width: 1 },
 });
 
@@ -45,7 +45,7 @@ function optionsOf({ lines, measure, xLabel, log }, width) {
     width, height: 230, padding: [8, 22, 0, 0],
     cursor: { sync: { key: 'length' }, points: { size: 7 }, drag: { x: false, y: false } },
     scales: { x: { time: false, distr: 3, log: 2 }, y: log ? { distr: 3 } : { range: (_, __, max) => [0, max * 1.08 || 1] } },
-    axes: [axis(xLabel, powers), { ...axis(measure.unit, (_, splits) => splits.map((value) => (value == null ? '' : String(+value.toPrecision(3))))), size: 54 }],
+    axes: [{ ...axis(xLabel, powers), size: 30 }, { ...axis(measure.unit, (_, splits) => splits.map((value) => (value == null ? '' : String(+value.toPrecision(3))))), size: 54 }],
     series: [
       { label: xLabel, value: (_, value) => (value == null ? '–' : value.toLocaleString('en')) },
       ...lines.map(({ label, colour }) => ({
