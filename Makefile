@@ -43,7 +43,7 @@ help:
 	@echo 'make serve     serves it'
 	@echo 'make test      every test (npm test also installs what it needs)'
 	@echo 'make bench     quern beside wllama in the same Chromium'
-	@echo 'make bench-ops each operation alone, over lengths: build/bench/ops.html (OPS=--quick)'
+	@echo 'make bench-ops each operation alone, over lengths: build/bench/ops.html (ARGS=--quick)'
 	@echo 'make fuzz      the fuzz targets (clang-19)'
 	@echo 'make format    clang-format on the C sources'
 	@echo 'make lint      the layering, style and size checks'
@@ -124,7 +124,7 @@ $(eval $(call OPS_VARIANT,simd))
 $(eval $(call OPS_VARIANT,relaxed))
 
 bench-ops: $(OPS_NATIVE) build/wasm/bench/ops-simd.mjs build/wasm/bench/ops-relaxed.mjs
-	$(NODE) tests/bench/ops.mjs $(OPS)
+	$(NODE) tests/bench/ops.mjs $(ARGS)
 
 # --- package and page ---
 

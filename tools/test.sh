@@ -16,6 +16,6 @@ case "${1:-}" in
 big) exec node --test --test-concurrency=1 tests/big/*.test.mjs ;;
 smoke) exec node --test tests/smoke/*.test.mjs ;;
 bench) exec node tests/bench/bench.mjs ;;
-ops) shift; exec make --no-print-directory -s bench-ops OPS="$*" ;;
+ops) shift; exec make --no-print-directory -s bench-ops ARGS="$*" ;;
 *) echo "test: unknown suite $1" >&2; exit 2 ;;
 esac

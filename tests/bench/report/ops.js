@@ -78,7 +78,7 @@ const ofTarget = (target, names) => names.map((name, colour) => ({ label: name.r
 
 function section(title, text, ...cards) {
   const inside = cards.flat(Infinity);
-  if (inside.length) main.append(element('h2', {}, title), element('p', {}, text), element('div', { className: 'grid' }, ...inside));
+  if (inside.length) main.append(element('h2', {}, title), element('p', {}, text), element('div', { className: inside.length === 4 ? 'grid four' : 'grid' }, ...inside));
 }
 
 function plotAll() {
