@@ -5,6 +5,7 @@
 #   tools/test.sh big     proofs at real sizes (Qwen3-0.6B), minutes; writes docs/benchmarks/big.json
 #   tools/test.sh smoke   greedy text from real weights: QUERN_MODEL=path
 #   tools/test.sh bench   quern beside wllama in the same Chromium
+#   tools/test.sh ops     each operation alone, over lengths; writes build/bench/ops.html
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/setup.sh test
@@ -15,5 +16,6 @@ case "${1:-}" in
 big) exec node --test --test-concurrency=1 tests/big/*.test.mjs ;;
 smoke) exec node --test tests/smoke/*.test.mjs ;;
 bench) exec node tests/bench/bench.mjs ;;
+ops) shift; exec make --no-print-directory -s bench-ops ARGS="$*" ;;
 *) echo "test: unknown suite $1" >&2; exit 2 ;;
 esac
