@@ -20,8 +20,8 @@ static int32_t block_top(const float *x)
 /* x / s clamped to +-127 and rounded, as int32 */
 INLINE vec to_codes(const float *x, vec s)
 {
-    const vec limit = f32_splat(127.0f), floor = f32_splat(-127.0f), magic = f32_splat(EXP_MAGIC);
-    vec v = f32_div(vec_load(x), s);
+    static const float k[] = {127.0f, -127.0f, EXP_MAGIC};
+    vec limit = vec_constant(k), floor = vec_constant(k + 1), magic = vec_constant(k + 2), v = f32_div(vec_load(x), s);
     v = vec_select(f32_lt(limit, v), limit, v);
     v = vec_select(f32_lt(v, floor), floor, v);
     return i32_sub(f32_add(v, magic), magic); /* the integer stands in the low bits */

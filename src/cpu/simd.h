@@ -12,6 +12,8 @@
 #include "../num.h"
 #include "vec.h"
 
+#include <math.h>
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* Finishes 8 partial sums: the rest of the columns, then the tree. */
@@ -38,22 +40,19 @@ INLINE float dot(const float *x, const float *y, int n)
 /* num_exp in 4 lanes, step for step. */
 INLINE vec exp4(vec x)
 {
-    const vec magic = f32_splat(EXP_MAGIC);
-    vec shifted = f32_add(f32_mul(x, f32_splat(EXP_LOG2E)), magic);
+    static const float k[] = {EXP_MAGIC, EXP_LOG2E, EXP_LN2_HI, EXP_LN2_LO, EXP_C0, EXP_C1, EXP_C2, EXP_C3, EXP_C4, EXP_C5, EXP_MAX, EXP_MIN, 1.0f, INFINITY};
+    vec magic = vec_constant(k), one = vec_constant(k + 12);
+    vec shifted = f32_add(f32_mul(x, vec_constant(k + 1)), magic);
     vec n = f32_sub(shifted, magic);
-    vec r = f32_sub(x, f32_mul(n, f32_splat(EXP_LN2_HI)));
-    r = f32_sub(r, f32_mul(n, f32_splat(EXP_LN2_LO)));
-    vec p = f32_add(f32_mul(f32_splat(EXP_C5), r), f32_splat(EXP_C4));
-    p = f32_add(f32_mul(p, r), f32_splat(EXP_C3));
-    p = f32_add(f32_mul(p, r), f32_splat(EXP_C2));
-    p = f32_add(f32_mul(p, r), f32_splat(EXP_C1));
-    p = f32_add(f32_mul(p, r), f32_splat(EXP_C0));
-    p = f32_add(f32_mul(p, f32_mul(r, r)), r);
-    p = f32_add(p, f32_splat(1.0f));
-    vec power = i32_shl(i32_add(i32_sub(shifted, magic), i32_splat(127)), 23);
+    vec r = f32_sub(x, f32_mul(n, vec_constant(k + 2)));
+    r = f32_sub(r, f32_mul(n, vec_constant(k + 3)));
+    vec p = vec_constant(k + 9);
+    for (int i = 8; i >= 4; i--) p = f32_add(f32_mul(p, r), vec_constant(k + i)); /* C4 .. C0 */
+    p = f32_add(f32_add(f32_mul(p, f32_mul(r, r)), r), one);
+    vec power = i32_add(i32_shl(i32_sub(shifted, magic), 23), one); /* (n + 127) << 23 */
     vec y = f32_mul(p, power);
-    y = vec_select(f32_lt(f32_splat(EXP_MAX), x), i32_splat(0x7F800000), y);
-    return vec_select(f32_lt(x, f32_splat(EXP_MIN)), i32_splat(0), y);
+    y = vec_select(f32_lt(vec_constant(k + 10), x), vec_constant(k + 13), y);
+    return vec_select(f32_lt(x, vec_constant(k + 11)), i32_splat(0), y);
 }
 
 void gemm_simd(struct kernels *k, enum dots dots); /* sets the products */

@@ -32,7 +32,7 @@ VEC vec_load8(const void *p) { return wasm_v128_load64_zero(p); } /* 8 bytes, th
 VEC vec_spread4(const void *p) { return wasm_v128_load32_splat(p); } /* 4 bytes, four times */
 VEC vec_spread8(const void *p) { return wasm_v128_load64_splat(p); } /* 8 bytes, twice */
 /* The same of a constant, hidden from compilers: V8 makes a vector constant anew wherever it is used, with three instructions. */
-VEC vec_constant(const int32_t *p) { __asm__("" : "+r"(p)); return vec_spread4(p); }
+VEC vec_constant(const void *p) { __asm__("" : "+r"(p)); return vec_spread4(p); }
 static inline void vec_store(void *p, vec a) { wasm_v128_store(p, a); }
 VEC vec_and(vec a, vec b) { return wasm_v128_and(a, b); }
 VEC vec_or(vec a, vec b) { return wasm_v128_or(a, b); }
