@@ -254,12 +254,10 @@ static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_
     struct cpu *c = cpu_of(b);
     uint64_t cells = (uint64_t)max_rows * (uint64_t)((max_cols + BLOCK - 1) / BLOCK * BLOCK);
     c->kv = *shape;
-    c->attn_floats = cpu_attention_floats(shape);
     c->code = mem_alloc(c->mem, cells);
     c->scale = mem_array(c->mem, cells / BLOCK, sizeof(float));
     c->sum = mem_array(c->mem, cells / 16, sizeof(int16_t));
-    c->attn = mem_array(c->mem, (uint64_t)pool_threads(c->pool) * c->attn_floats, sizeof(float));
-    if (!c->code || !c->scale || !c->sum || !c->attn) return ERR_MEM_LOAD;
+    if (!c->code || !c->scale || !c->sum || cpu_attention_reserve(c, max_rows)) return ERR_MEM_LOAD;
     /* Not zeroed: pages that no conversation has reached cost no memory on systems that commit on first touch. */
     uint64_t bytes;
     c->pages = mul64((uint64_t)shape->n_pages, cpu_page_bytes(shape), &bytes) ? mem_alloc_raw(c->mem, bytes) : NULL;
@@ -269,7 +267,7 @@ static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_
 static void cpu_free(struct backend *b)
 {
     struct cpu *c = cpu_of(b);
-    void *parts[] = {c->pages, c->code, c->scale, c->sum, c->attn, c};
+    void *parts[] = {c->pages, c->code, c->scale, c->sum, c->attention, c};
     struct mem *m = c->mem;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(m, parts[i]);
 }

@@ -32,6 +32,10 @@ VEC vec_and(vec a, vec b) { return wasm_v128_and(a, b); }
 VEC vec_or(vec a, vec b) { return wasm_v128_or(a, b); }
 VEC vec_xor(vec a, vec b) { return wasm_v128_xor(a, b); }
 VEC vec_select(vec mask, vec a, vec b) { return wasm_v128_bitselect(a, b, mask); } /* mask ? a : b */
+VEC vec_low_pairs(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 0, 1, 4, 5); }  /* lanes 0 and 1 of a, of b */
+VEC vec_high_pairs(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 2, 3, 6, 7); } /* lanes 2 and 3 */
+VEC vec_even(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 0, 2, 4, 6); }       /* lanes 0 and 2 */
+VEC vec_odd(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 1, 3, 5, 7); }        /* lanes 1 and 3 */
 
 VEC f32_splat(float x) { return wasm_f32x4_splat(x); }
 VEC f32_add(vec a, vec b) { return wasm_f32x4_add(a, b); }
@@ -39,6 +43,7 @@ VEC f32_sub(vec a, vec b) { return wasm_f32x4_sub(a, b); }
 VEC f32_mul(vec a, vec b) { return wasm_f32x4_mul(a, b); }
 VEC f32_div(vec a, vec b) { return wasm_f32x4_div(a, b); }
 VEC f32_lt(vec a, vec b) { return wasm_f32x4_lt(a, b); }
+VEC f32_eq(vec a, vec b) { return wasm_f32x4_eq(a, b); }
 VEC f32_from_i32(vec a) { return wasm_f32x4_convert_i32x4(a); }
 
 VEC i32_splat(int32_t x) { return wasm_i32x4_splat(x); }
@@ -59,6 +64,7 @@ VEC i32_from_u16_low(vec a) { return wasm_u32x4_extend_low_u16x8(a); }
 VEC i32_from_u16_high(vec a) { return wasm_u32x4_extend_high_u16x8(a); }
 VEC i32_from_i16_low(vec a) { return wasm_i32x4_extend_low_i16x8(a); }
 VEC i32_from_i16_high(vec a) { return wasm_i32x4_extend_high_i16x8(a); }
+VEC i32_load_i16(const void *p) { return wasm_i32x4_load16x4(p); } /* 4 int16 */
 VEC i16_from_u8_low(vec a) { return wasm_u16x8_extend_low_u8x16(a); }
 VEC i16_from_i8_low(vec a) { return wasm_i16x8_extend_low_i8x16(a); }
 /* The low halves of 4 int32 (each in 0..65535) of a, then of b. */
@@ -97,6 +103,11 @@ VEC dot4_signed(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
 #endif
 
 /* --- for both -------------------------------------------------------------------------------- */
+
+/* A constant for use in loops. V8 makes a constant vector anew wherever it is used, in three instructions; what comes from memory
+ * stays in its register. */
+VEC i32_kept(int32_t x) { volatile int32_t kept = x; return i32_splat(kept); }
+VEC f32_kept(float x) { volatile float kept = x; return f32_splat(kept); }
 
 /* 4 f16 in the low halves of 4 int32 -> f32, step for step as num.h's f32_from_f16. */
 VEC f32_from_f16_lanes(vec h)
