@@ -21,19 +21,17 @@ import { shippedSizes } from './sizes.mjs';
 const PROGRESS = 'build/bench/bench.json';
 
 /**
- * In how many repetitions a cell is measured: what takes longest in fewer, so that a run takes an hour and not three. wllama
- * needs minutes for 2,048 tokens.
+ * In how many repetitions a cell is measured: the slow ones in fewer, so that a run takes an hour and not four. wllama needs
+ * minutes to read 2,048 tokens. `--all` measures every cell in every repetition.
  */
 const OFTEN = {
-  most: { short: Infinity, middle: Infinity, long: 2 },
-  fewer: { short: 2, middle: 2, long: 1 },
-  wllama: { most: { short: 2, middle: 1, long: 1 }, fewer: { short: 1, middle: 1, long: 0 } },
+  others: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: { short: 2, middle: 2, long: 0 } },
+  wllama: { most: { short: 1, middle: 1, long: 1 }, fewer: { short: 1, middle: 0, long: 0 } },
 };
 
 /** The cells of one engine in one repetition, counted from 1. */
 function plan(engine, isMost, repetition, { quick, all }) {
-  const kind = isMost ? 'most' : 'fewer';
-  const often = OFTEN[engine]?.[kind] ?? OFTEN[kind];
+  const often = (OFTEN[engine] ?? OFTEN.others)[isMost ? 'most' : 'fewer'];
   if (quick) return ['short', 'middle'].filter((cell) => engine !== 'wllama' || cell === 'short');
   return Object.keys(CELLS).filter((cell) => all || repetition <= often[cell]);
 }

@@ -9,7 +9,7 @@ const PANELS = { prefill512: 'Prefill, 512 tokens', decode128: 'Decode, at 128 t
 const BARS = { wllama: ['#b0b7c0', '#6e7681'], firefox: ['#f2a65a', '#d9822b'], quern: ['#0f7b6c', '#2bb3a0'], native: ['#5b7fd1', '#6d93ea'] };
 
 const WIDTH = 860;
-const PANEL = { height: 190, gap: 56, left: 16, top: 64 };
+const PANEL = { height: 180, gap: 70, left: 16, top: 78 };
 const BAR = { width: 34, gap: 4 };
 
 export const escapeText = (text) => String(text).replace(/[<>&"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
@@ -39,7 +39,7 @@ function panel(cases, figure, y) {
   const bottom = y + PANEL.height;
   const group = (WIDTH - 2 * PANEL.left) / cases.length;
   const width = shown.length * (BAR.width + BAR.gap);
-  const parts = [text(PANEL.left, y - 18, `${PANELS[figure]}: tokens per second`, { kind: 'title' })];
+  const parts = [text(PANEL.left, y - 12, `${PANELS[figure]}: tokens per second`, { kind: 'title' })];
   for (const [i, { type }] of cases.entries()) {
     const left = PANEL.left + i * group + (group - width) / 2;
     for (const [j, name] of shown.entries()) {
@@ -65,7 +65,7 @@ export function chart({ machine, summary }) {
   const threads = Math.max(...summary.cases.map((one) => one.threads));
   const cases = summary.cases.filter((one) => one.threads === threads);
   const figures = Object.keys(PANELS);
-  const height = PANEL.top + figures.length * (PANEL.height + PANEL.gap) + 12;
+  const height = PANEL.top + figures.length * (PANEL.height + PANEL.gap) - 8;
   const panels = figures.map((figure, i) => panel(cases, figure, PANEL.top + i * (PANEL.height + PANEL.gap)));
   const note = text(PANEL.left, height - 10, `${machine.cpu}, ${threads} threads; Qwen3-0.6B's dimensions; more is better; ${machine.date}`, { kind: 'value' });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="Speeds of the engines">

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One engine in one tab of a Firefox of its own; what tab.mjs is for Chromium. Debian's Firefox is driven by WebDriver BiDi.
-import { accessSync } from 'node:fs';
+import { accessSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import puppeteer from 'puppeteer-core';
 import { processFamily, processMemory } from './machine.mjs';
@@ -23,6 +23,9 @@ function findFirefox() {
   return found;
 }
 
+/** Whether a process shows pages: its last argument says so. */
+const showsPages = (pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').filter(Boolean).at(-1) === 'tab';
+
 export class FirefoxTab {
   #browser;
   #page;
@@ -41,8 +44,8 @@ export class FirefoxTab {
     tab.#page.on('requestfinished', (request) => tab.#ended.set(request.url(), request.timing()?.responseEnd));
     await tab.#page.goto(`${base}tests/bench/page/page.html`);
     await tab.#page.evaluate(async (url) => { globalThis.engine = await import(url); }, base + module);
-    const family = processFamily(tab.#browser.process().pid);
-    tab.#empty = new Map(family.map((id) => [id, processMemory(id).now]));
+    const pages = processFamily(tab.#browser.process().pid).filter(showsPages);
+    tab.#empty = new Map(pages.map((id) => [id, processMemory(id).now]));
     return tab;
   }
 
@@ -60,7 +63,7 @@ export class FirefoxTab {
     throw new Error(`the browser has no record of ${url}`);
   }
 
-  /** Bytes by which the processes that showed the empty tab grew at their peaks. */
+  /** Bytes by which the processes that show pages grew at their peaks. Not of the main process: it holds much of a download that comes this fast. */
   async peak() {
     const alive = new Set(processFamily(this.#browser.process().pid));
     const grown = [...this.#empty].filter(([id]) => alive.has(id)).map(([id, empty]) => Math.max(0, processMemory(id).peak - empty));

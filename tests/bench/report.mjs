@@ -23,6 +23,8 @@ function groups(runs, key) {
   return values.map((value) => [value, runs.filter((run) => run[key] === value)]);
 }
 
+const byThreads = (one, other) => one.threads - other.threads;
+
 function engineFigures(runs) {
   const { version, host, weightBytes, kvBytes } = runs[0];
   return { version, host, weightBytes, kvBytes, ...Object.fromEntries(FIGURES.map((name) => [name, spread(runs.map((run) => run[name]))])) };
@@ -39,7 +41,7 @@ function firstFigures(runs) {
 
 /** @param {object[]} runs @returns {{bandwidth: object, cases: object[], first: object}} */
 export function summarise(runs) {
-  const of = (kind) => runs.filter((run) => run.kind === kind);
+  const of = (kind) => runs.filter((run) => run.kind === kind).sort(byThreads);
   const cases = groups(of('speed'), 'type').flatMap(([type, ofType]) => groups(ofType, 'threads').map(([threads, mine]) => (
     { type, threads, engines: Object.fromEntries(groups(mine, 'engine').map(([engine, own]) => [engine, engineFigures(own)])) })));
   return {
@@ -153,7 +155,7 @@ The machine's load was ${Math.min(...load)} to ${Math.max(...load)} before the m
 
 ![Bars: the speeds of the engines by file type](bench.svg)
 
-Models: Qwen3-0.6B's dimensions and vocabulary, random weights. Medians of up to ${settings.repeat} interleaved repetitions (long cells have fewer: bench.json
+Models: Qwen3-0.6B's dimensions and vocabulary, random weights. Medians of up to ${settings.repeat} interleaved repetitions (slow cells have fewer: bench.json
 says how many), each in a fresh browser or process, after a warm-up of 64 tokens. Speeds are the engines' own timings, in tokens per second: of a prompt of 128
 and of 512 tokens, and of a reply of 32 tokens after a prompt of 128 and of 2,048. Context ${settings.contextSize}, keys and values in f16, the likeliest token each time.
 
@@ -161,7 +163,8 @@ and of 512 tokens, and of a reply of 32 tokens after a prompt of 128 and of 2,04
   CPU without AVX-512 and VNNI gets. Flash attention on and off, cell by cell the faster. Its timings leave sampling out; quern's and wllama's do not.
 - wllama: \`n_gpu_layers: 0\`, its multi-threaded build, the same Chromium.
 - Load: from the call to the finished model, over HTTP from the same machine in browsers, from the file elsewhere. Memory: growth over the empty tab or process at the
-  peak; in Chromium of the renderer and browser processes, in Firefox of all; llama.cpp maps the file, whose pages count.
+  peak; in Chromium of the renderer and browser processes; in Firefox of those that show pages (its main process, which holds much of a download that comes
+  this fast, is left out); llama.cpp maps the file, whose pages count.
 
 ## Speeds
 
