@@ -101,20 +101,39 @@ function json({ runs, ...rest }) {
   return `${head},\n  "runs": [\n${runs.map((run) => `    ${JSON.stringify(run, round)}`).join(',\n')}\n  ]\n}\n`;
 }
 
-/** @param {object} report in which `runs` grows; `save` is called after each measurement */
+/** A measurement; one more try when it fails, as browsers do now and then. */
+async function attempt(server, job, runs) {
+  try {
+    return await WORK[job.kind](server, job, runs);
+  } catch (error) {
+    console.error(`again: ${error.message}`);
+    return WORK[job.kind](server, job, runs);
+  }
+}
+
+/**
+ * @param {object} report in which `runs` grows; `save` is called after each measurement
+ * @returns {Promise<number>} how many measurements failed; `--resume` tries only those again
+ */
 async function measureAll(server, chosen, { runs }, save) {
   const list = jobs(chosen);
   const began = Date.now();
+  let failed = 0;
   for (const [i, job] of list.entries()) {
     if (runs.some(isSame(job))) continue;
     const { cells, ...key } = job;
-    const run = { ...key, machineLoad: loadAverage(), ...await WORK[job.kind](server, job, runs) };
-    runs.push(run);
+    const machineLoad = loadAverage();
+    const lead = `${job.repetition}/${chosen.repeat} ${[job.type, `${job.threads} threads`, job.engine ?? job.kind].filter(Boolean).join(' ')}`;
+    const figures = await attempt(server, job, runs).catch((error) => { console.error(`${lead} failed: ${error.stack}`); });
+    if (!figures) {
+      failed++;
+      continue;
+    }
+    runs.push({ ...key, machineLoad, ...figures });
     save();
-    const minutes = ((Date.now() - began) / 60_000).toFixed(1);
-    const what = [job.type, `${job.threads} threads`, job.engine ?? job.kind].filter(Boolean).join(' ');
-    console.error(`[${minutes} min, ${i + 1}/${list.length}, load ${run.machineLoad}] ${job.repetition}/${chosen.repeat} ${what}: ${describe(run)}`);
+    console.error(`[${((Date.now() - began) / 60_000).toFixed(1)} min, ${i + 1}/${list.length}, load ${machineLoad}] ${lead}: ${describe({ ...job, ...figures })}`);
   }
+  return failed;
 }
 
 /** An interrupted run goes on only with the same code on the same machine. */
@@ -139,7 +158,11 @@ async function main() {
   const save = () => write('build/bench', 'bench.json', json(report));
   const server = await serve({ root: PROJECT, csp: false });    // wllama starts its workers from blobs
   try {
-    await measureAll(server, chosen, report, save);
+    const failed = await measureAll(server, chosen, report, save);
+    if (failed) {
+      console.error(`bench: ${failed} measurements failed; --resume tries them again`);
+      process.exitCode = 1;
+    }
   } finally {
     await server.close();
   }

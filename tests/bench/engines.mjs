@@ -38,14 +38,20 @@ const native = (peer) => ({
   settings: () => [true, false].map((flash) => ({ peer: peer(), flash })),
 });
 
-/** In the order of a repetition. */
+/** Its default is flash attention on. It would take too long both ways: off serves the long context, as in the native program. */
+const wllama = {
+  settings: () => [{}, { flash_attn: false }],
+  known: { prefill128: 0, decode128: 0, prefill512: 0, decode2048: 1 },
+};
+
+/** In the order of a repetition. `known`: with which setting an engine is best, figure by figure; else that is found out. */
 export const ENGINES = {
   quern: { ...quern, name: 'quern, Chromium', open: (base) => Tab.open(base, 'tests/bench/page/quern.js') },
   native: { ...native(peerBest), name: 'llama.cpp native, best build' },
   firefox: { ...quern, name: 'quern, Firefox', open: (base) => FirefoxTab.open(base, 'tests/bench/page/quern.js') },
   avx2: { ...native(peerAvx2), name: 'llama.cpp native, AVX2 build' },
   node: { ...quern, name: 'quern, Node', open: () => Child.open('tests/bench/node/quern.mjs') },
-  wllama: { name: 'wllama, Chromium', settings: () => [{}], open: (base) => Tab.open(base, 'tests/bench/page/wllama.js') },
+  wllama: { ...wllama, name: 'wllama, Chromium', open: (base) => Tab.open(base, 'tests/bench/page/wllama.js') },
 };
 
 /** One prompt and its reply. @returns {Promise<{prefill: number, decode: number}>} tokens per second */
@@ -92,13 +98,13 @@ async function loadFigures(session, url, loaded) {
  * @returns {Promise<object>} the figures, speeds in tokens per second
  */
 export async function measure(base, engine, { type, threads, seed, cells, best }) {
-  const { open, settings } = ENGINES[engine];
+  const { open, settings, known = {} } = ENGINES[engine];
   const file = bigModel(type);
   const session = await open(base);
   const run = { best: {} };
   try {
     for (const [setting, options] of settings().entries()) {
-      const mine = cellsFor(cells, best, setting);
+      const mine = cellsFor(cells, { ...best, ...known }, setting);
       if (!mine.length) continue;
       const loaded = await session.call('load', { url: session instanceof Child ? undefined : base + file, path: join(PROJECT, file), threads, contextSize: CONTEXT, ...options });
       if (loaded.threads !== threads) throw new Error(`uses ${loaded.threads} threads instead of ${threads}`);

@@ -161,7 +161,7 @@ and of 512 tokens, and of a reply of 32 tokens after a prompt of 128 and of 2,04
 
 - llama.cpp native: node-llama-cpp's prebuilt library, CPU only, a process of its own, batches of 512; *best build* is the one it takes for this CPU, *AVX2 build* the one that a
   CPU without AVX-512 and VNNI gets. Flash attention on and off, cell by cell the faster. Its timings leave sampling out; quern's and wllama's do not.
-- wllama: \`n_gpu_layers: 0\`, its multi-threaded build, the same Chromium.
+- wllama: \`n_gpu_layers: 0\`, its multi-threaded build, the same Chromium; flash attention as it comes (on), off at 2,048.
 - Load: from the call to the finished model, over HTTP from the same machine in browsers, from the file elsewhere. Memory: growth over the empty tab or process at the
   peak; in Chromium of the renderer and browser processes; in Firefox of those that show pages (its main process, which holds much of a download that comes
   this fast, is left out); llama.cpp maps the file, whose pages count.
