@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // llama.cpp as node-llama-cpp ships it, on the CPU alone. The timings are llama.cpp's own: they leave sampling out.
 import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
 let log = [];
@@ -34,6 +35,7 @@ export async function load({ peer, path, threads, contextSize, flash }) {
 async function timings() {
   log = [];
   await context.printTimings();
+  while (!log.some((line) => line.includes('total time'))) await sleep(1);    // log lines come a little later
   const text = log.join('\n');
   const read = (name) => new RegExp(`: +${name} time = +([\\d.]+) ms / +(\\d+)`).exec(text).slice(1).map(Number);
   return { prompt: read('prompt eval'), single: read('eval') };
