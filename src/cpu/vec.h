@@ -105,8 +105,23 @@ VEC dot2_u7(vec a, vec b) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(a, b); }
 
 #else
 #include "vec_native.h"
+#ifdef __SSE2__
+VEC dot2_i16(vec a, vec b) { return (vec)__builtin_ia32_pmaddwd128((vec_i16)a, (vec_i16)b); }
+#else
+VEC dot2_i16(vec a, vec b)
+{
+    vec_i16 x = (vec_i16)a, y = (vec_i16)b;
+    vec out;
+    for (int i = 0; i < 4; i++) out[i] = x[2 * i] * y[2 * i] + x[2 * i + 1] * y[2 * i + 1];
+    return out;
+}
+#endif
+VEC i16_pairs(vec a) { return dot2_i16(a, i32_splat(0x00010001)); }
 #endif
 
 #include "vec_common.h"
+#ifndef __wasm_relaxed_simd__
+#include "vec_model.h"
+#endif
 
 #endif

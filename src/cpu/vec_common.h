@@ -20,22 +20,6 @@ VEC dot4_wide(vec acc, vec a, vec b)
     return i32_add(acc, i32_add_pairs(low, high));
 }
 
-#ifndef __wasm_relaxed_simd__
-/* What the dot of bytes gives on each kind of processor, for tests without one; where b is out of range, something wrong. */
-VEC dot4_s8(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
-VEC dot4_u8(vec acc, vec a, vec b)
-{
-    vec low = dot2_i16(i16_from_i8_low(a), i16_from_u8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_u8_high(b));
-    return i32_add(acc, i32_add_pairs(low, high));
-}
-VEC dot2_u7(vec a, vec b)
-{
-    vec low = dot2_i16(i16_from_i8_low(a), i16_from_i8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_i8_high(b));
-    return vec_xor(i16_narrow(low, high), vec_and(b, i32_splat((int32_t)0x80808080u)));
-}
-VEC dot4_probe(vec acc, vec a, vec b) { return dot4_u8(acc, a, b); }
-#endif
-
 /* A constant for use in loops. V8 makes a constant vector anew wherever it is used, in three instructions; what comes from memory
  * stays in its register. */
 VEC i32_kept(int32_t x) { volatile int32_t kept = x; return i32_splat(kept); }

@@ -110,17 +110,5 @@ VEC i16_narrow(vec a, vec b)
     }
     return (vec)out;
 }
-#ifdef __SSE2__
-VEC dot2_i16(vec a, vec b) { return (vec)__builtin_ia32_pmaddwd128((vec_i16)a, (vec_i16)b); }
-#else
-VEC dot2_i16(vec a, vec b)
-{
-    vec_i16 x = (vec_i16)a, y = (vec_i16)b;
-    vec out;
-    for (int i = 0; i < 4; i++) out[i] = x[2 * i] * y[2 * i] + x[2 * i + 1] * y[2 * i + 1];
-    return out;
-}
-#endif
-VEC i16_pairs(vec a) { return dot2_i16(a, i32_splat(0x00010001)); }
 
 #endif
