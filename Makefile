@@ -32,7 +32,7 @@ OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist site serve test test-c test-node test-thread run-c bench bench-kernels format lint stats fuzz clean
+.PHONY: help native wasm dist site serve test test-c test-node test-thread run-c bench bench-kernels bench-ops format lint stats fuzz clean
 .SECONDARY:
 
 help:
@@ -42,8 +42,9 @@ help:
 	@echo 'make site      the chat page as a static folder, build/site/'
 	@echo 'make serve     serves it'
 	@echo 'make test      every test (npm test also installs what it needs)'
-	@echo 'make bench     quern beside wllama in the same Chromium'
+	@echo 'make bench     quern in Chromium, Firefox and Node beside wllama and native llama.cpp'
 	@echo 'make bench-kernels  the product kernels natively, in Node and in Chromium'
+	@echo 'make bench-ops each operation alone, over lengths: build/bench/ops.html (ARGS=--quick)'
 	@echo 'make fuzz      the fuzz targets (clang-19)'
 	@echo 'make format    clang-format on the C sources'
 	@echo 'make lint      the layering, style and size checks'
@@ -121,6 +122,26 @@ build/bench/kernels-%.mjs: tests/bench/kernels.c $(foreach v,simd relaxed,$(KERN
 
 bench-kernels: build/release/kernels build/bench/kernels-simd.mjs build/bench/kernels-relaxed.mjs
 	$(NODE) tests/bench/kernels.mjs $(ARGS)
+
+# --- the operations alone, for tests/bench/ops.mjs: the engine's own objects ---
+
+OPS_NATIVE = $(BUILD)/bench/ops
+$(OPS_NATIVE): tests/bench/ops.c $(OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -MT $@ -Wno-conversion -Itests/c $(filter %.c %.o,$^) -o $@ -lm
+
+define OPS_VARIANT
+build/wasm/bench/ops-$(1).mjs: tests/bench/ops.c $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(SOURCES:src/%.c=%)))
+	@mkdir -p build/wasm/bench/node
+	$$(EMCC) $$(filter-out -MMD -MP,$$(WASM_COMPILE)) -O3 $$(WASM_$(1)) -Wno-conversion -Itests/c -c $$< -o build/wasm/bench/ops-$(1).o
+	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=node build/wasm/bench/ops-$(1).o $$(filter %.o,$$^) -o build/wasm/bench/node/ops-$(1).mjs
+	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=web,worker build/wasm/bench/ops-$(1).o $$(filter %.o,$$^) -o $$@
+endef
+$(eval $(call OPS_VARIANT,simd))
+$(eval $(call OPS_VARIANT,relaxed))
+
+bench-ops: $(OPS_NATIVE) build/wasm/bench/ops-simd.mjs build/wasm/bench/ops-relaxed.mjs
+	$(NODE) tests/bench/ops.mjs $(ARGS)
 
 # --- package and page ---
 

@@ -48,7 +48,7 @@ export interface LoadOptions {
   variant?: Variant;
   /** Tokens computed per step while reading a prompt, 1 to 1024. Default 64. Results do not depend on it. */
   chunk?: number;
-  /** Whether to measure what each operation costs, for {@link Model.profile}. Costs nothing when off, a percent or so when on. Default false. */
+  /** Whether to measure what each operation costs, for {@link Model.profile}. Default false, which costs nothing. */
   profile?: boolean;
   /** Address of `worker.js`, for bundlers that do not follow `new URL(…, import.meta.url)`. */
   workerUrl?: string | URL;

@@ -22,11 +22,14 @@ struct weight_facts {
 
 enum { KV_PAGE = 32 }; /* positions per page: one block of the online softmax */
 
+/* Type of keys and values: floats, or codes with a scale for each 32 columns. */
+enum kv_type { KV_F16, KV_F32, KV_Q8 };
+
 /* Geometry of the KV cache and of attention. */
 struct kv_shape {
     int n_layers, n_heads, n_kv_heads, head_dim; /* n_heads a multiple of n_kv_heads; head_dim even */
     int n_pages;
-    bool f32; /* keys and values as f32; else f16 */
+    enum kv_type type; /* KV_Q8: head_dim a multiple of 32 */
 };
 
 /* Where one row of a batch stands: its sequence's pages and its index in them. */

@@ -176,7 +176,7 @@ static int reserve(struct quern_engine *e, struct error *err)
     int64_t wanted = e->options.context_size > 0 ? e->options.context_size : CONTEXT_DEFAULT;
     e->context_size = (int)(wanted < c->context_length ? wanted : c->context_length);
     struct kv_shape shape = {.n_layers = c->n_layers, .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
-                             .n_pages = e->context_size / KV_PAGE + 2, .f32 = e->options.kv == QUERN_KV_F32};
+                             .n_pages = e->context_size / KV_PAGE + 2, .type = (enum kv_type)e->options.kv};
     int status = reserve_step(e);
     if (!status) status = e->be->ops->reserve(e->be, &shape, e->step.max_rows, model_max_cols(e->model));
     if (!status) e->kv = kv_new(&e->mem, shape.n_pages, copy_page, e->be);

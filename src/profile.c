@@ -132,7 +132,11 @@ static void profile_rope(struct backend *b, float *x, const float *cosine, const
 }
 
 /* Bytes of one position's keys and values in one layer. */
-static double kv_bytes(const struct profile *p) { return 2.0 * p->kv.n_kv_heads * p->kv.head_dim * (p->kv.f32 ? 4 : 2); }
+static double kv_bytes(const struct profile *p)
+{
+    static const double element[] = {[KV_F16] = 2, [KV_F32] = 4, [KV_Q8] = 1.125};
+    return 2.0 * p->kv.n_kv_heads * p->kv.head_dim * element[p->kv.type];
+}
 
 static void profile_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n)
 {

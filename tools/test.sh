@@ -4,16 +4,19 @@
 #   tools/test.sh         every test: C under sanitizers, wasm in Node, the page in Chromium
 #   tools/test.sh big     proofs at real sizes (Qwen3-0.6B), minutes; writes docs/benchmarks/big.json
 #   tools/test.sh smoke   greedy text from real weights: QUERN_MODEL=path
-#   tools/test.sh bench   quern beside wllama in the same Chromium
+#   tools/test.sh bench   quern in Chromium, Firefox and Node beside wllama and native llama.cpp; writes docs/benchmarks/bench.*
+#                         options as tests/bench/bench.mjs takes them: npm run bench -- --quick
+#   tools/test.sh ops     each operation alone, over lengths; writes build/bench/ops.html
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tools/setup.sh test
+if [ "${1:-}" = bench ]; then tools/setup.sh bench; else tools/setup.sh test; fi
 echo 'test: building'
 make --no-print-directory -s -j2 site
 case "${1:-}" in
 '') exec make --no-print-directory -s test ;;
 big) exec node --test --test-concurrency=1 tests/big/*.test.mjs ;;
 smoke) exec node --test tests/smoke/*.test.mjs ;;
-bench) exec node tests/bench/bench.mjs ;;
+bench) shift; exec node tests/bench/bench.mjs "$@" ;;
+ops) shift; exec make --no-print-directory -s bench-ops ARGS="$*" ;;
 *) echo "test: unknown suite $1" >&2; exit 2 ;;
 esac

@@ -2,9 +2,10 @@
  *
  * The paged KV cache and attention over it.
  *
- * Work is cut into (tile of rows, kv head) items. A tile is up to 16 rows of one sequence; for each page the keys and values of a head are
- * widened to f32 once and serve all rows of the tile and all query heads of the group. Every row sees the pages in order, so
- * neither the tile nor the thread changes a result. Each span of 512 positions has a softmax of its own, merged in order.
+ * A tile is up to 16 rows of one sequence; work is cut into (tile, kv head, span of 512 positions), so that threads are busy with one row
+ * of few heads too. Keys and values of a page serve all rows of the tile and all query heads of the group. Every span leaves a softmax of
+ * its own for each query; these are merged in order afterwards, so neither the tile nor the thread changes a result.
+ * Tiles whose softmaxes do not fit into the scratch at once are taken in several turns.
  */
 #include "cpu.h"
 
@@ -13,85 +14,161 @@
 #include <math.h>
 #include <string.h>
 
-enum { SPAN = 512, TILE_ROWS = 16 };
+enum {
+    SPAN = 512,
+    SPAN_PAGES = SPAN / KV_PAGE,
+    TILE_ROWS = 16,
+    FEW = 4, /* queries for which halves are widened in registers, not beforehand */
+    MERGE_ALONE = 128, /* softmaxes that one thread merges sooner than others wake up */
+};
 
-/* --- pages -------------------------------------------------------------------------------------------- */
+/* --- pages: for each layer and kv head the parts below, each KV_PAGE positions ------------------------------ */
 
-static size_t element_size(const struct kv_shape *s) { return s->f32 ? sizeof(float) : sizeof(uint16_t); }
+/* Notes: for q8 the scales of the codes, float [head_dim / 32]; for f16 one byte, not 0 where something is infinite or NaN. */
+enum part { KEYS, VALUES, KEY_NOTES, VALUE_NOTES, PARTS };
 
-/* Elements of the keys (or values) of one head in one page. */
-static size_t head_elements(const struct kv_shape *s) { return (size_t)KV_PAGE * (size_t)s->head_dim; }
+/* Bytes of one position in a part. */
+static size_t part_bytes(const struct kv_shape *s, enum part part)
+{
+    size_t dim = (size_t)s->head_dim;
+    bool notes = part >= KEY_NOTES;
+    if (s->type == KV_F32) return notes ? 0 : dim * sizeof(float);
+    if (s->type == KV_F16) return notes ? 1 : dim * sizeof(uint16_t);
+    return notes ? dim / BLOCK * sizeof(float) : dim;
+}
+
+static size_t head_bytes(const struct kv_shape *s)
+{
+    size_t bytes = 0;
+    for (enum part part = KEYS; part < PARTS; part++) bytes += KV_PAGE * part_bytes(s, part);
+    return bytes;
+}
 
 /* 64 bits: cpu_reserve learns from these whether the pages fit at all. */
-static uint64_t layer_bytes(const struct kv_shape *s) { return (uint64_t)s->n_kv_heads * 2 * head_elements(s) * element_size(s); }
+static uint64_t layer_bytes(const struct kv_shape *s) { return (uint64_t)s->n_kv_heads * head_bytes(s); }
 
 uint64_t cpu_page_bytes(const struct kv_shape *s) { return (uint64_t)s->n_layers * layer_bytes(s); }
 
-/* The keys of a head; its values follow right behind. */
-static uint8_t *head_at(const struct cpu *c, int page, int layer, int head)
+struct page {
+    uint8_t *part[PARTS]; /* of one head */
+};
+
+static struct page page_at(const struct cpu *c, int page, int layer, int head)
 {
+    struct page p;
     uint64_t at = (uint64_t)page * cpu_page_bytes(&c->kv) + (uint64_t)layer * layer_bytes(&c->kv);
-    return c->pages + (size_t)at + (size_t)head * 2 * head_elements(&c->kv) * element_size(&c->kv);
+    uint8_t *bytes = c->pages + (size_t)at + (size_t)head * head_bytes(&c->kv);
+    for (enum part part = KEYS; part < PARTS; bytes += KV_PAGE * part_bytes(&c->kv, part), part++) p.part[part] = bytes;
+    return p;
 }
 
 void cpu_kv_copy(struct backend *b, int to, int from, int n)
 {
     struct cpu *c = (struct cpu *)b;
-    size_t half = head_elements(&c->kv) * element_size(&c->kv), used = half / KV_PAGE * (size_t)n;
     for (int l = 0; l < c->kv.n_layers; l++)
         for (int h = 0; h < c->kv.n_kv_heads; h++) {
-            uint8_t *target = head_at(c, to, l, h), *source = head_at(c, from, l, h);
-            memcpy(target, source, used);
-            memcpy(target + half, source + half, used);
+            struct page target = page_at(c, to, l, h), source = page_at(c, from, l, h);
+            for (enum part part = KEYS; part < PARTS; part++) memcpy(target.part[part], source.part[part], (size_t)n * part_bytes(&c->kv, part));
         }
 }
 
 void cpu_kv_poison(struct backend *b, int page)
 {
     struct cpu *c = (struct cpu *)b;
-    memset(head_at(c, page, 0, 0), 0xFF, (size_t)cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and in f32 */
+    memset(page_at(c, page, 0, 0).part[KEYS], 0xFF, (size_t)cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and f32, scales too */
+}
+
+static bool any_special(const uint16_t *halves, int n)
+{
+    unsigned carry = 0;
+    for (int i = 0; i < n; i++) carry |= (halves[i] & 0x7FFFu) + 0x400; /* an exponent of all ones overflows */
+    return carry & 0x8000;
+}
+
+/* x [head_dim] becomes the key or value of a position. */
+static void store(const struct cpu *c, const struct page *page, enum part part, int position, const float *x)
+{
+    int dim = c->kv.head_dim;
+    uint8_t *to = page->part[part] + (size_t)position * part_bytes(&c->kv, part);
+    uint8_t *notes = page->part[part + KEY_NOTES] + (size_t)position * part_bytes(&c->kv, part + KEY_NOTES);
+    switch (c->kv.type) {
+    case KV_F32: memcpy(to, x, (size_t)dim * sizeof *x); break;
+    case KV_F16:
+        c->k.narrow((uint16_t *)(void *)to, x, dim);
+        *notes = any_special((uint16_t *)(void *)to, dim);
+        break;
+    case KV_Q8: c->k.quantize(x, dim, (int8_t *)to, (float *)(void *)notes, c->sum); break;
+    }
 }
 
 void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n)
 {
     struct cpu *c = (struct cpu *)b;
-    size_t dim = (size_t)c->kv.head_dim, heads = (size_t)c->kv.n_kv_heads, size = element_size(&c->kv);
+    size_t dim = (size_t)c->kv.head_dim, heads = (size_t)c->kv.n_kv_heads;
     for (size_t t = 0; t < (size_t)n; t++)
         for (size_t h = 0; h < heads; h++) {
             int32_t index = rows[t].index;
-            uint8_t *key = head_at(c, rows[t].pages[index / KV_PAGE], layer, (int)h) + (size_t)(index % KV_PAGE) * dim * size;
-            uint8_t *value = key + head_elements(&c->kv) * size;
-            const float *from_k = k + (t * heads + h) * dim, *from_v = v + (t * heads + h) * dim;
-            if (c->kv.f32) {
-                memcpy(key, from_k, dim * size);
-                memcpy(value, from_v, dim * size);
-            } else {
-                c->k.narrow((uint16_t *)(void *)key, from_k, (int)dim);
-                c->k.narrow((uint16_t *)(void *)value, from_v, (int)dim);
-            }
+            struct page page = page_at(c, rows[t].pages[index / KV_PAGE], layer, (int)h);
+            store(c, &page, KEYS, index % KV_PAGE, k + (t * heads + h) * dim);
+            store(c, &page, VALUES, index % KV_PAGE, v + (t * heads + h) * dim);
         }
 }
 
-/* --- softmax states ------------------------------------------------------------------------------------ */
+/* --- scratch ----------------------------------------------------------------------------------------------- */
 
-static void softmax_clear(struct softmax *s, int head_dim)
+/* Rows first .. first + n - 1, of one sequence. */
+struct tile {
+    int first, n, spans;
+    size_t at; /* its first softmax: [kv head][span][row][query head of the group] */
+};
+
+/* One thread's. */
+struct scratch {
+    float *floats; /* [KV_PAGE, head_dim] keys or values of a page, widened */
+    float *p;      /* [TILE_ROWS * group, KV_PAGE] scores, then weights */
+    float *scaled; /* [FEW, head_dim] queries times F16_SCALE */
+    int8_t *code;  /* [TILE_ROWS * group, head_dim] queries quantised, for q8 */
+    float *scale;  /* [TILE_ROWS * group, head_dim / 32] */
+    int16_t *sum;  /* [head_dim / 16] which quantising makes, and nobody needs here */
+};
+
+static void take_scratch(struct arena *a, const struct kv_shape *s, struct scratch *out)
 {
-    s->max = -INFINITY;
-    s->sum = 0;
-    memset(s->acc, 0, (size_t)head_dim * sizeof(float));
+    uint64_t dim = (uint64_t)s->head_dim, queries = TILE_ROWS * (uint64_t)(s->n_heads / s->n_kv_heads);
+    uint64_t codes = s->type == KV_Q8 ? queries * dim : 0;
+    out->floats = arena_take(a, KV_PAGE * dim, sizeof(float));
+    out->p = arena_take(a, queries * KV_PAGE, sizeof(float));
+    out->scaled = arena_take(a, FEW * dim, sizeof(float));
+    out->code = arena_take(a, codes, 1);
+    out->scale = arena_take(a, codes / BLOCK, sizeof(float));
+    out->sum = arena_take(a, dim / 16, sizeof(int16_t));
 }
 
-/* a = the softmax over a's positions, then b's. */
-static void softmax_merge(struct softmax *a, const struct softmax *b, int head_dim)
+/* Everything attention needs; measures while a->base is NULL. */
+static void take_all(struct arena *a, struct cpu *c, int max_rows)
 {
-    float max = a->max > b->max ? a->max : b->max;
-    float shrink_a = num_exp(a->max - max), shrink_b = num_exp(b->max - max);
-    a->sum = a->sum * shrink_a + b->sum * shrink_b;
-    for (int d = 0; d < head_dim; d++) a->acc[d] = a->acc[d] * shrink_a + b->acc[d] * shrink_b;
-    a->max = max;
+    uint64_t spans = ((uint64_t)c->kv.n_pages + SPAN_PAGES - 1) / SPAN_PAGES;
+    uint64_t rows = (uint64_t)max_rows > TILE_ROWS * spans ? (uint64_t)max_rows : TILE_ROWS * spans;
+    struct scratch measured;
+    c->max_queries = rows * (uint64_t)c->kv.n_heads;
+    c->queries = arena_take(a, c->max_queries, sizeof *c->queries);
+    c->acc = arena_take(a, c->max_queries * (uint64_t)c->kv.head_dim, sizeof *c->acc);
+    c->tiles = arena_take(a, (uint64_t)max_rows, sizeof *c->tiles);
+    c->scratch = arena_take(a, (uint64_t)pool_threads(c->pool), sizeof *c->scratch);
+    for (int t = 0; t < pool_threads(c->pool); t++) take_scratch(a, &c->kv, c->scratch ? &c->scratch[t] : &measured);
 }
 
-/* --- one item: a tile of rows, one kv head ---------------------------------------------------------------- */
+int cpu_attention_reserve(struct cpu *c, int max_rows)
+{
+    struct arena a = {0};
+    take_all(&a, c, max_rows);
+    a = (struct arena){.base = c->attention = mem_alloc(c->mem, a.used)};
+    if (!a.base) return ERR_MEM_LOAD;
+    take_all(&a, c, max_rows);
+    return OK;
+}
+
+/* --- a span of one tile and kv head ------------------------------------------------------------------------- */
 
 struct attention {
     struct cpu *c;
@@ -99,119 +176,226 @@ struct attention {
     float *o;
     const float *q;
     const struct kv_row *rows;
+    const struct tile *tiles; /* of this turn */
+    int n_tiles;
 };
 
-/* A thread's scratch: widened keys and values of a page, then two softmax states for each row and query head of a tile. */
-uint64_t cpu_attention_floats(const struct kv_shape *s)
+struct span {
+    const struct attention *a;
+    const struct tile *tile;
+    const struct scratch *s;
+    int head, group, n;    /* n: queries, tile->n * group */
+    int first_page;
+    bool in_registers;     /* finite halves are widened there: no reason to do it for many queries */
+    struct query *queries; /* [tile->n, group] */
+};
+
+static struct query *span_queries(const struct cpu *c, const struct tile *tile, int head, int span)
 {
-    uint64_t group = (uint64_t)(s->n_heads / s->n_kv_heads);
-    return 2 * head_elements(s) + 2 * TILE_ROWS * group * ((uint64_t)s->head_dim + 2);
+    size_t group = (size_t)(c->kv.n_heads / c->kv.n_kv_heads);
+    return c->queries + tile->at + (size_t)(head * tile->spans + span) * (size_t)tile->n * group;
 }
 
-/* The softmax of row i, query head g: `which` 0 total, 1 span. Kept in the scratch as max, sum, acc [head_dim]. */
-static float *state_at(const struct cpu *c, float *states, int group, int which, int i, int g)
+/* Scaling is exact unless it overflows. */
+static bool scale_query(float *out, const float *q, int dim)
 {
-    size_t stride = (size_t)c->kv.head_dim + 2;
-    return states + ((size_t)(which * TILE_ROWS + i) * (size_t)group + (size_t)g) * stride;
+    float top = 0;
+    for (int d = 0; d < dim; d++) {
+        out[d] = q[d] * F16_SCALE;
+        if (fabsf(q[d]) > top) top = fabsf(q[d]);
+    }
+    return top < 0x1p15f;
 }
 
-static struct softmax state_load(float *s) { return (struct softmax){s[0], s[1], s + 2}; }
-static void state_store(float *at, const struct softmax *s) { at[0] = s->max, at[1] = s->sum; }
-
-/* Keys and values of a page's head as floats: in place when they are, else widened into scratch. */
-static void page_floats(const struct attention *a, int page, int head, float *scratch, const float **k, const float **v)
+static void quantize_query(const struct span *s, int i)
 {
-    const struct cpu *c = a->c;
-    uint8_t *at = head_at(c, page, a->layer, head);
-    size_t count = head_elements(&c->kv);
-    *k = scratch, *v = scratch + count;
-    if (c->kv.f32) *k = (const float *)(const void *)at, *v = *k + count;
-    else c->k.widen(scratch, (const uint16_t *)(const void *)at, (int)(2 * count));
+    const struct cpu *c = s->a->c;
+    size_t dim = (size_t)c->kv.head_dim;
+    int8_t *code = s->s->code + (size_t)i * dim;
+    float *scale = s->s->scale + (size_t)i * (dim / BLOCK);
+    c->k.quantize(s->queries[i].q, (int)dim, code, scale, s->s->sum);
+    s->queries[i].code = code;
+    s->queries[i].scale = scale;
 }
 
-/* Positions of page `block` for every row of the tile that sees some. */
-static void tile_page(const struct attention *a, int first, int n, int head, int block, float *scratch)
+static void span_begin(struct span *s)
 {
-    const struct cpu *c = a->c;
-    int dim = c->kv.head_dim, group = c->kv.n_heads / c->kv.n_kv_heads;
-    float scale = (float)(1.0 / sqrt((double)dim)), *states = scratch + 2 * head_elements(&c->kv);
-    bool span_begins = block % (SPAN / KV_PAGE) == 0;
-    const float *k, *v;
-    page_floats(a, a->rows[first].pages[block], head, scratch, &k, &v);
-    for (int i = 0; i < n; i++) {
-        int seen = min_int(KV_PAGE, a->rows[first + i].index + 1 - block * KV_PAGE);
-        if (seen <= 0) continue;
-        for (int g = 0; g < group; g++) {
-            float *total_at = state_at(c, states, group, 0, i, g), *span_at = state_at(c, states, group, 1, i, g);
-            struct softmax total = state_load(total_at), span = state_load(span_at);
-            if (span_begins && block) softmax_merge(&total, &span, dim), state_store(total_at, &total);
-            if (span_begins) softmax_clear(&span, dim);
-            size_t row = (size_t)(first + i), q_head = (size_t)(head * group + g);
-            const float *q = a->q + (row * (size_t)c->kv.n_heads + q_head) * (size_t)dim;
-            c->k.attend(&span, q, k, v, seen, dim, scale);
-            state_store(span_at, &span);
-        }
+    const struct cpu *c = s->a->c;
+    size_t dim = (size_t)c->kv.head_dim, heads = (size_t)c->kv.n_heads;
+    s->in_registers = c->kv.type == KV_F16 && s->n <= FEW && dim % 16 == 0 && c->k.scores_f16;
+    for (int i = 0; i < s->n; i++) {
+        size_t row = (size_t)(s->tile->first + i / s->group), head = (size_t)(s->head * s->group + i % s->group);
+        struct query *query = &s->queries[i];
+        *query = (struct query){.q = s->a->q + (row * heads + head) * dim, .acc = c->acc + (size_t)(query - c->queries) * dim, .max = -INFINITY};
+        memset(query->acc, 0, dim * sizeof *query->acc);
+        if (c->kv.type == KV_Q8) quantize_query(s, i);
+        if (!s->in_registers) continue;
+        query->scaled = s->s->scaled + (size_t)i * dim;
+        s->in_registers = scale_query(s->s->scaled + (size_t)i * dim, query->q, (int)dim);
     }
 }
 
-static void tile_begin(const struct cpu *c, int n, int group, float *states)
+/* What each query sees of a page; returns the most. */
+static int set_seen(const struct span *s, int page)
 {
-    for (int i = 0; i < n; i++)
-        for (int g = 0; g < group; g++) {
-            float *at = state_at(c, states, group, 0, i, g);
-            struct softmax s = state_load(at);
-            softmax_clear(&s, c->kv.head_dim);
-            state_store(at, &s);
+    int most = 0;
+    for (int i = 0; i < s->n; i++) {
+        int left = s->a->rows[s->tile->first + i / s->group].index + 1 - page * KV_PAGE;
+        s->queries[i].seen = max_int(0, min_int(left, KV_PAGE));
+        most = max_int(most, s->queries[i].seen);
+    }
+    return most;
+}
+
+static bool all_finite(const uint8_t *notes, int n)
+{
+    unsigned special = 0;
+    for (int i = 0; i < n; i++) special |= notes[i];
+    return special == 0;
+}
+
+static void span_scores(const struct span *s, const struct page *page, int most, float scale)
+{
+    const struct cpu *c = s->a->c;
+    const void *keys = page->part[KEYS], *notes = page->part[KEY_NOTES];
+    const float *floats = keys;
+    int dim = c->kv.head_dim;
+    if (c->kv.type == KV_Q8) {
+        c->k.scores_q8(s->s->p, s->queries, s->n, keys, notes, dim, scale);
+        return;
+    }
+    if (c->kv.type == KV_F16) {
+        if (s->in_registers && all_finite(notes, most)) {
+            c->k.scores_f16(s->s->p, s->queries, s->n, keys, dim, scale);
+            return;
         }
+        c->k.widen(s->s->floats, keys, most * dim);
+        floats = s->s->floats;
+    }
+    c->k.scores(s->s->p, s->queries, s->n, floats, dim, scale);
 }
 
-static void tile_end(const struct attention *a, int first, int n, int head, float *states)
+static void span_values(const struct span *s, const struct page *page, int most)
 {
-    const struct cpu *c = a->c;
-    int dim = c->kv.head_dim, group = c->kv.n_heads / c->kv.n_kv_heads;
-    for (int i = 0; i < n; i++)
-        for (int g = 0; g < group; g++) {
-            struct softmax total = state_load(state_at(c, states, group, 0, i, g));
-            struct softmax span = state_load(state_at(c, states, group, 1, i, g));
-            softmax_merge(&total, &span, dim);
-            float *o = a->o + ((size_t)(first + i) * (size_t)c->kv.n_heads + (size_t)(head * group + g)) * (size_t)dim;
-            for (int d = 0; d < dim; d++) o[d] = total.acc[d] / total.sum;
-        }
+    const struct cpu *c = s->a->c;
+    const void *from = page->part[VALUES], *notes = page->part[VALUE_NOTES];
+    const float *floats = from;
+    int dim = c->kv.head_dim;
+    if (s->in_registers && all_finite(notes, most)) {
+        c->k.values_f16(s->s->p, s->queries, s->n, from, dim);
+        return;
+    }
+    if (c->kv.type == KV_F16) c->k.widen(s->s->floats, from, most * dim);
+    if (c->kv.type == KV_Q8) c->k.dequantize(s->s->floats, from, notes, most * dim);
+    if (c->kv.type != KV_F32) floats = s->s->floats;
+    c->k.values(s->s->p, s->queries, s->n, floats, dim);
 }
 
-static void tile_attend(const struct attention *a, int first, int n, int head, float *scratch)
+static void span_attend(struct span *s)
 {
-    const struct cpu *c = a->c;
-    int group = c->kv.n_heads / c->kv.n_kv_heads, last = 0;
-    float *states = scratch + 2 * head_elements(&c->kv);
-    for (int i = 0; i < n; i++) last = max_int(last, a->rows[first + i].index);
-    tile_begin(c, n, group, states);
-    for (int block = 0; block <= last / KV_PAGE; block++) tile_page(a, first, n, head, block, scratch);
-    tile_end(a, first, n, head, states);
+    const struct cpu *c = s->a->c;
+    float scale = (float)(1.0 / sqrt((double)c->kv.head_dim));
+    span_begin(s);
+    for (int i = s->first_page; i < s->first_page + SPAN_PAGES; i++) {
+        int most = set_seen(s, i);
+        if (most == 0) break;
+        struct page page = page_at(c, s->a->rows[s->tile->first].pages[i], s->a->layer, s->head);
+        span_scores(s, &page, most, scale);
+        c->k.soften(s->s->p, s->queries, s->n, c->kv.head_dim);
+        span_values(s, &page, most);
+    }
 }
 
-/* Length of the tile that begins at row `first`: rows of the same sequence. */
-static int tile_length(const struct attention *a, int first)
-{
-    int n = 1;
-    while (n < TILE_ROWS && first + n < a->n && a->rows[first + n].pages == a->rows[first].pages) n++;
-    return n;
-}
-
-static void attend_tiles(void *arg, int thread, int n_threads)
+static void attend_spans(void *arg, int thread, int n_threads)
 {
     const struct attention *a = arg;
-    int heads = a->c->kv.n_kv_heads, n_tiles = 0, begin, end, item = 0;
-    float *scratch = a->c->attn + (size_t)thread * (size_t)a->c->attn_floats;
-    for (int first = 0; first < a->n; first += tile_length(a, first)) n_tiles++;
-    pool_share(n_tiles * heads, thread, n_threads, &begin, &end);
-    for (int first = 0; first < a->n; first += tile_length(a, first))
-        for (int h = 0; h < heads; h++, item++)
-            if (item >= begin && item < end) tile_attend(a, first, tile_length(a, first), h, scratch);
+    int heads = a->c->kv.n_kv_heads, group = a->c->kv.n_heads / heads, total = 0, begin, end, item = 0;
+    for (int t = 0; t < a->n_tiles; t++) total += a->tiles[t].spans * heads;
+    pool_share(total, thread, n_threads, &begin, &end);
+    for (const struct tile *tile = a->tiles; item < end; tile++)
+        for (int i = 0; i < tile->spans * heads; i++, item++) {
+            if (item < begin || item >= end) continue;
+            int head = i / tile->spans, span = i % tile->spans;
+            span_attend(&(struct span){.a = a, .tile = tile, .s = &a->c->scratch[thread], .head = head, .group = group, .n = tile->n * group,
+                                       .first_page = span * SPAN_PAGES, .queries = span_queries(a->c, tile, head, span)});
+        }
+}
+
+/* --- merging ------------------------------------------------------------------------------------------------ */
+
+/* a = the softmax over a's positions, then b's. */
+static void softmax_merge(struct query *a, const struct query *b, int dim)
+{
+    float max = a->max > b->max ? a->max : b->max;
+    float shrink_a = num_exp(a->max - max), shrink_b = num_exp(b->max - max);
+    a->sum = a->sum * shrink_a + b->sum * shrink_b;
+    for (int d = 0; d < dim; d++) a->acc[d] = a->acc[d] * shrink_a + b->acc[d] * shrink_b;
+    a->max = max;
+}
+
+/* The output of one query of a tile: the spans that its row has reached, in order. */
+static void merge_query(const struct attention *a, const struct tile *tile, int row, int query_head)
+{
+    const struct cpu *c = a->c;
+    int dim = c->kv.head_dim, group = c->kv.n_heads / c->kv.n_kv_heads, head = query_head / group;
+    float *o = a->o + ((size_t)(tile->first + row) * (size_t)c->kv.n_heads + (size_t)query_head) * (size_t)dim;
+    struct query total = {.acc = o, .max = -INFINITY};
+    memset(o, 0, (size_t)dim * sizeof *o);
+    for (int span = 0; span <= a->rows[tile->first + row].index / SPAN; span++)
+        softmax_merge(&total, span_queries(c, tile, head, span) + row * group + query_head % group, dim);
+    for (int d = 0; d < dim; d++) o[d] /= total.sum;
+}
+
+static void merge_spans(void *arg, int thread, int n_threads)
+{
+    const struct attention *a = arg;
+    int heads = a->c->kv.n_heads, first = a->tiles->first, begin, end;
+    const struct tile *tile = a->tiles;
+    pool_share(tile[a->n_tiles - 1].first + tile[a->n_tiles - 1].n - first, thread, n_threads, &begin, &end);
+    for (int row = first + begin; row < first + end; row++) {
+        while (row >= tile->first + tile->n) tile++;
+        for (int h = 0; h < heads; h++) merge_query(a, tile, row - tile->first, h);
+    }
+}
+
+/* --- all rows ------------------------------------------------------------------------------------------------ */
+
+/* The tile that begins at row `first`: rows of the same sequence. */
+static struct tile tile_from(const struct attention *a, int first)
+{
+    struct tile tile = {.first = first};
+    int last = 0;
+    for (int i = first; i < a->n && tile.n < TILE_ROWS && a->rows[i].pages == a->rows[first].pages; i++, tile.n++)
+        last = max_int(last, a->rows[i].index);
+    tile.spans = last / SPAN + 1;
+    return tile;
+}
+
+/* As many tiles from row `first` on as there is scratch for, one at least. Returns their softmaxes. */
+static uint64_t begin_turn(struct attention *a, int first)
+{
+    struct cpu *c = a->c;
+    uint64_t used = 0;
+    a->tiles = c->tiles;
+    for (a->n_tiles = 0; first < a->n; a->n_tiles++) {
+        struct tile tile = tile_from(a, first);
+        uint64_t more = (uint64_t)tile.n * (uint64_t)tile.spans * (uint64_t)c->kv.n_heads;
+        if (used + more > c->max_queries) break;
+        tile.at = (size_t)used;
+        c->tiles[a->n_tiles] = tile;
+        used += more;
+        first += tile.n;
+    }
+    return used;
 }
 
 void cpu_attention(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n)
 {
     struct attention a = {.c = (struct cpu *)b, .layer = layer, .n = n, .o = o, .q = q, .rows = rows};
-    cpu_run(a.c, true, attend_tiles, &a);
+    for (int row = 0; row < n;) {
+        uint64_t softmaxes = begin_turn(&a, row);
+        cpu_run(a.c, true, attend_spans, &a);
+        cpu_run(a.c, softmaxes > MERGE_ALONE, merge_spans, &a);
+        row = a.tiles[a.n_tiles - 1].first + a.tiles[a.n_tiles - 1].n;
+    }
 }

@@ -109,7 +109,7 @@ static void quantize_rows(void *arg, int thread, int n_threads)
         if (first < begin || first >= end) continue;
         for (size_t t = (size_t)first; t < (size_t)(first + height); t++)
             c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * blocks, c->sum + t * blocks * 2);
-        if (c->k.arrange) c->k.arrange(&c->act, first, height, c->tiles + (size_t)first * blocks * c->k.arranged);
+        if (c->k.arrange) c->k.arrange(&c->act, first, height, c->arranged + (size_t)first * blocks * c->k.arranged);
     }
 }
 
@@ -177,7 +177,7 @@ static void cpu_matmul(struct backend *b, const struct product *p, int n_product
 {
     struct cpu *c = cpu_of(b);
     struct matmul m = {.c = c, .p = p, .n_products = n_products, .n = n, .x = x};
-    c->act = (struct act){.x = x, .code = c->code, .scale = c->scale, .sum = c->sum, .tiles = c->tiles, .cols = p->w->cols};
+    c->act = (struct act){.x = x, .code = c->code, .scale = c->scale, .sum = c->sum, .tiles = c->arranged, .cols = p->w->cols};
     if (any_quantised(p, n_products)) cpu_run(c, n >= 8, quantize_rows, &m);
     cpu_run(c, true, multiply, &m);
 }
@@ -279,15 +279,13 @@ static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_
     uint64_t cells = (uint64_t)max_rows * (uint64_t)((max_cols + BLOCK - 1) / BLOCK * BLOCK);
     c->kv = *shape;
     c->max_rows = max_rows;
-    c->attn_floats = cpu_attention_floats(shape);
     c->code = mem_alloc(c->mem, cells);
     c->scale = mem_array(c->mem, cells / BLOCK, sizeof(float));
     c->sum = mem_array(c->mem, cells / 16, sizeof(int16_t));
-    c->attn = mem_array(c->mem, (uint64_t)pool_threads(c->pool) * c->attn_floats, sizeof(float));
-    c->tiles = mem_alloc_raw(c->mem, cells / BLOCK * c->k.arranged);
+    c->arranged = mem_alloc_raw(c->mem, cells / BLOCK * c->k.arranged);
     c->expanded_size = (size_t)(cells / BLOCK / (uint64_t)max_rows) * c->k.expanded;
     c->expanded = mem_alloc_raw(c->mem, (uint64_t)pool_threads(c->pool) * c->expanded_size);
-    if (!c->code || !c->scale || !c->sum || !c->attn || !c->tiles || !c->expanded) return ERR_MEM_LOAD;
+    if (!c->code || !c->scale || !c->sum || !c->arranged || !c->expanded || cpu_attention_reserve(c, max_rows)) return ERR_MEM_LOAD;
     /* Not zeroed: pages that no conversation has reached cost no memory on systems that commit on first touch. */
     uint64_t bytes;
     c->pages = mul64((uint64_t)shape->n_pages, cpu_page_bytes(shape), &bytes) ? mem_alloc_raw(c->mem, bytes) : NULL;
@@ -297,7 +295,7 @@ static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_
 static void cpu_free(struct backend *b)
 {
     struct cpu *c = cpu_of(b);
-    void *parts[] = {c->pages, c->code, c->scale, c->sum, c->tiles, c->expanded, c->attn, c->warm, c};
+    void *parts[] = {c->pages, c->code, c->scale, c->sum, c->arranged, c->expanded, c->attention, c->warm, c};
     struct mem *m = c->mem;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(m, parts[i]);
 }

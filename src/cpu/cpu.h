@@ -15,25 +15,33 @@ struct weight {
     uint8_t *panels; /* [ceil(rows / 8)] panels */
 };
 
+struct tile;
+struct scratch;
+
 struct cpu {
     struct backend base;
     struct kernels k;
     struct mem *mem;
     struct pool *pool;
     struct kv_shape kv;
-    uint8_t *pages;      /* [n_pages][n_layers][n_kv_heads][2][KV_PAGE][head_dim] */
+    uint8_t *pages;      /* [n_pages][n_layers][n_kv_heads]: see attention.c */
     struct act act;      /* views of the four arrays below */
     int8_t *code;        /* [max_rows, max_cols] */
     float *scale;        /* [max_rows, max_cols / 32] */
     int16_t *sum;        /* [max_rows, max_cols / 16] */
-    uint8_t *tiles;      /* [max_rows, max_cols / 32 * arranged]; NULL when the kernels want none */
-    uint8_t *expanded;   /* [threads][max_cols / 32 * expanded]: a panel */
+    uint8_t *arranged;   /* [max_rows, max_cols / 32 * k.arranged] */
+    uint8_t *expanded;   /* [threads][max_cols / 32 * k.expanded]: a panel */
     size_t expanded_size; /* of one thread */
-    float *attn;         /* per thread: see attention.c */
-    uint64_t attn_floats; /* of one thread */
+    /* Attention's scratch, in one block. */
+    void *attention;
+    struct query *queries;   /* [max_queries] softmaxes of queries over spans */
+    float *acc;              /* [max_queries, head_dim] theirs */
+    uint64_t max_queries;
+    struct tile *tiles;      /* [max_rows] */
+    struct scratch *scratch; /* [threads] */
     int max_rows;
     struct weight like[LAYOUT_COUNT]; /* a weight of each layout in use; type NULL where there is none */
-    struct warm *warm;   /* the warm-up while it lasts: see warm.c */
+    struct warm *warm;       /* the warm-up while it lasts: see warm.c */
     bool warmed;
 };
 
@@ -44,7 +52,7 @@ void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg);
 bool cpu_warm(struct backend *b);
 
 /* Attention (attention.c). */
-uint64_t cpu_attention_floats(const struct kv_shape *shape); /* scratch of one thread */
+int cpu_attention_reserve(struct cpu *c, int max_rows); /* for c->kv; OK or ERR_MEM_LOAD */
 uint64_t cpu_page_bytes(const struct kv_shape *shape);
 void cpu_kv_copy(struct backend *b, int to, int from, int n);
 void cpu_kv_poison(struct backend *b, int page);

@@ -47,9 +47,8 @@ struct masks {
 
 INLINE struct masks masks_new(void)
 {
-    static const int32_t bits[8] = {0x0F0F0F0F, 0x30303030, (int32_t)0x80808080u, 0x7C007C00, 0x04000400, 0x77FF77FF, (int32_t)0x8FFFFFFFu, 112 << 23};
-    return (struct masks){vec_constant(bits),     vec_constant(bits + 1), vec_constant(bits + 2), vec_constant(bits + 3),
-                          vec_constant(bits + 4), vec_constant(bits + 5), vec_constant(bits + 6), vec_constant(bits + 7)};
+    return (struct masks){i32_kept(0x0F0F0F0F), i32_kept(0x30303030), i32_kept((int32_t)0x80808080u), i32_kept(0x7C007C00),
+                          i32_kept(0x04000400), i32_kept(0x77FF77FF), i32_kept((int32_t)0x8FFFFFFFu), i32_kept(112 << 23)};
 }
 
 /* Codes of group g, as they are packed: bytes of rows 0..3 and of rows 4..7. */
@@ -330,8 +329,8 @@ INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const str
     }
     for (size_t i = 0; i < 2; i++) { /* rows (0, 1), (2, 3) of 4 columns -> 4 rows of 2 columns, twice */
         vec low = i16_from_i8_low(w[i]), high = i16_from_i8_high(w[i]);
-        vec_store(out + 64 * g + 16 * i, i32_even(low, high));
-        vec_store(out + 64 * g + 32 + 16 * i, i32_odd(low, high));
+        vec_store(out + 64 * g + 16 * i, vec_even(low, high));
+        vec_store(out + 64 * g + 32 + 16 * i, vec_odd(low, high));
     }
 }
 

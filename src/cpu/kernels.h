@@ -42,10 +42,18 @@ typedef void gemm_fn(const uint8_t *panel, const struct act *a, int row, int n_r
  * wait less than one, since processors fetch ahead within a page only. */
 typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out);
 
-/* One query head's running softmax over positions. */
-struct softmax {
-    float max, sum; /* -INFINITY and 0 at the start */
-    float *acc;     /* [head_dim], 0 at the start */
+/* A half whose bits are moved into place as a float lacks this factor, the difference of the exponents' biases. */
+#define F16_SCALE 0x1p112f
+
+/* One query head of one row, and its running softmax over the positions that it has seen. */
+struct query {
+    const float *q;      /* [head_dim] */
+    const float *scaled; /* [head_dim] q * F16_SCALE, for keys that are widened in registers */
+    const int8_t *code;  /* [head_dim] and */
+    const float *scale;  /* [head_dim / 32]: q quantised, where the keys are */
+    float *acc;          /* [head_dim], 0 at the start */
+    float max, sum;      /* -INFINITY and 0 at the start */
+    int seen;            /* positions of the page at hand: its first ones, 0..BLOCK */
 };
 
 struct kernels {
@@ -70,8 +78,18 @@ struct kernels {
     void (*add)(float *x, const float *y, int n);        /* x += y */
     void (*widen)(float *out, const uint16_t *in, int n);  /* f16 -> f32 */
     void (*narrow)(uint16_t *out, const float *in, int n); /* f32 -> f16 */
-    /* n (1..32) more positions for one head: q [head_dim], k and v [n, head_dim] */
-    void (*attend)(struct softmax *s, const float *q, const float *k, const float *v, int n, int head_dim, float scale);
+    void (*dequantize)(float *out, const int8_t *code, const float *scale, int n); /* code * scale; n a multiple of 32 */
+
+    /* Attention of n queries over one page of one kv head, in three steps. Keys and values are [BLOCK, dim]; p [n, BLOCK] has a
+     * row for each query, which holds something in its first `seen` places only. */
+    void (*scores)(float *p, const struct query *q, int n, const float *k, int dim, float scale); /* p = q.k * scale */
+    void (*scores_q8)(float *p, const struct query *q, int n, const int8_t *code, const float *d, int dim, float scale);
+    void (*soften)(float *p, struct query *q, int n, int dim); /* p = exp(p - max), with max, sum and acc brought up to date */
+    void (*values)(float *p, const struct query *q, int n, const float *v, int dim); /* acc += p * v, positions in order */
+    /* The same for finite f16 and dims that 16 divides, for few queries: the halves are widened in registers, and the other factor
+     * is scaled beforehand, exactly. NULL where widening first is as good. values_f16 leaves nothing of use in p. */
+    void (*scores_f16)(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale);
+    void (*values_f16)(float *p, const struct query *q, int n, const uint16_t *v, int dim);
 };
 
 extern const struct kernels kernels_scalar;

@@ -209,24 +209,64 @@ static void narrow(uint16_t *out, const float *in, int n)
     for (int i = 0; i < n; i++) out[i] = f16_from_f32(in[i]);
 }
 
-static void attend(struct softmax *s, const float *q, const float *k, const float *v, int n, int head_dim, float scale)
+static void dequantize(float *out, const int8_t *code, const float *scale, int n)
 {
-    float score[BLOCK], max = s->max;
-    for (int i = 0; i < n; i++) {
-        score[i] = dot(q, k + (size_t)i * (size_t)head_dim, head_dim) * scale;
-        if (score[i] > max) max = score[i];
+    for (int i = 0; i < n; i++) out[i] = (float)code[i] * scale[i / BLOCK];
+}
+
+/* --- attention ----------------------------------------------------------------------------------------- */
+
+static void scores(float *p, const struct query *q, int n, const float *k, int dim, float scale)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < q[t].seen; i++) p[t * BLOCK + i] = dot(q[t].q, k + (size_t)i * (size_t)dim, dim) * scale;
+}
+
+/* The integer rule: sums of 32 products are exact, their floats are added in block order. */
+static float dot_q8(const struct query *q, const int8_t *code, const float *d, int dim)
+{
+    float y = 0;
+    for (int b = 0; b < dim / BLOCK; b++) {
+        int32_t sum = 0;
+        for (int c = b * BLOCK; c < (b + 1) * BLOCK; c++) sum += code[c] * q->code[c];
+        y += (float)sum * (d[b] * q->scale[b]);
     }
-    if (max > s->max) {
-        float shrink = num_exp(s->max - max);
-        s->sum *= shrink;
-        for (int d = 0; d < head_dim; d++) s->acc[d] *= shrink;
-        s->max = max;
+    return y;
+}
+
+static void scores_q8(float *p, const struct query *q, int n, const int8_t *code, const float *d, int dim, float scale)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < q[t].seen; i++) p[t * BLOCK + i] = dot_q8(&q[t], code + i * dim, d + i * (dim / BLOCK), dim) * scale;
+}
+
+static void soften_one(float *p, struct query *q, int dim)
+{
+    float max = q->max;
+    for (int i = 0; i < q->seen; i++)
+        if (p[i] > max) max = p[i];
+    if (max > q->max) {
+        float shrink = num_exp(q->max - max);
+        q->sum *= shrink;
+        for (int d = 0; d < dim; d++) q->acc[d] *= shrink;
+        q->max = max;
     }
-    for (int i = 0; i < n; i++) {
-        float p = num_exp(score[i] - max);
-        s->sum += p;
-        for (int d = 0; d < head_dim; d++) s->acc[d] += p * v[(size_t)i * (size_t)head_dim + (size_t)d];
+    for (int i = 0; i < q->seen; i++) {
+        p[i] = num_exp(p[i] - max);
+        q->sum += p[i];
     }
+}
+
+static void soften(float *p, struct query *q, int n, int dim)
+{
+    for (int t = 0; t < n; t++) soften_one(p + t * BLOCK, &q[t], dim);
+}
+
+static void values(float *p, const struct query *q, int n, const float *v, int dim)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < q[t].seen; i++)
+            for (int d = 0; d < dim; d++) q[t].acc[d] += p[t * BLOCK + i] * v[i * dim + d];
 }
 
 const struct kernels kernels_scalar = {
@@ -241,5 +281,9 @@ const struct kernels kernels_scalar = {
     .add = add,
     .widen = widen,
     .narrow = narrow,
-    .attend = attend,
+    .dequantize = dequantize,
+    .scores = scores,
+    .scores_q8 = scores_q8,
+    .soften = soften,
+    .values = values,
 };

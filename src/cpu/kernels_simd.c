@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-INLINE vec f32_abs_bits(vec x) { return vec_and(x, i32_splat(0x7FFFFFFF)); }
-
 static int32_t block_top(const float *x)
 {
     vec top = i32_splat(0);
@@ -17,14 +15,15 @@ static int32_t block_top(const float *x)
     return max_int(max_int(lane[0], lane[1]), max_int(lane[2], lane[3]));
 }
 
+struct clamp {
+    vec high, low, magic;
+};
+
 /* x / s clamped to +-127 and rounded, as int32 */
-INLINE vec to_codes(const float *x, vec s)
+INLINE vec to_codes(const struct clamp *k, const float *x, vec s)
 {
-    const vec limit = f32_splat(127.0f), floor = f32_splat(-127.0f), magic = f32_splat(EXP_MAGIC);
-    vec v = f32_div(vec_load(x), s);
-    v = vec_select(f32_lt(limit, v), limit, v);
-    v = vec_select(f32_lt(v, floor), floor, v);
-    return i32_sub(f32_add(v, magic), magic); /* the integer stands in the low bits */
+    vec v = f32_pmax(f32_pmin(f32_div(vec_load(x), s), k->high), k->low);
+    return i32_sub(f32_add(v, k->magic), k->magic); /* the integer stands in the low bits */
 }
 
 INLINE int16_t lane_sum(vec v)
@@ -36,6 +35,7 @@ INLINE int16_t lane_sum(vec v)
 
 static void quantize(const float *x, int cols, int8_t *code, float *scale, int16_t *sum)
 {
+    const struct clamp k = {f32_kept(127.0f), f32_kept(-127.0f), f32_kept(EXP_MAGIC)};
     for (int b = 0; b < cols / BLOCK; b++, x += BLOCK, code += BLOCK, sum += 2) {
         int32_t top = block_top(x);
         float s = top >= 0x7F800000 ? f32_from_bits(0x7FC00000) : f32_from_bits((uint32_t)top) / 127.0f;
@@ -48,7 +48,7 @@ static void quantize(const float *x, int cols, int8_t *code, float *scale, int16
         }
         for (int h = 0; h < 2; h++) {
             vec v[4];
-            for (int i = 0; i < 4; i++) v[i] = to_codes(x + 16 * h + 4 * i, f32_splat(s));
+            for (int i = 0; i < 4; i++) v[i] = to_codes(&k, x + 16 * h + 4 * i, f32_splat(s));
             vec_store(code + 16 * h, i8_narrow(v[0], v[1], v[2], v[3]));
             sum[h] = lane_sum(i32_add(i32_add(v[0], v[1]), i32_add(v[2], v[3])));
         }
@@ -81,12 +81,12 @@ static void rope(float *x, const float *cosine, const float *sine, int half)
 
 static void swiglu(float *gate, const float *up, int n)
 {
-    const vec one = f32_splat(1.0f);
+    const struct exp4 k = exp4_constants();
     int i = 0;
     for (; i + 4 <= n; i += 4) {
         vec g = vec_load(gate + i);
-        vec e = exp4(vec_xor(g, i32_splat(INT32_MIN)));
-        vec_store(gate + i, f32_mul(f32_div(g, f32_add(one, e)), vec_load(up + i)));
+        vec e = exp4(&k, vec_xor(g, i32_splat(INT32_MIN)));
+        vec_store(gate + i, f32_mul(f32_div(g, f32_add(k.one, e)), vec_load(up + i)));
     }
     for (; i < n; i++) gate[i] = num_silu(gate[i]) * up[i];
 }
@@ -98,35 +98,59 @@ static void add(float *x, const float *y, int n)
     for (; i < n; i++) x[i] += y[i];
 }
 
+/* Infinity and NaN have become values from 2^16 on. */
+INLINE vec f16_lanes4(const uint16_t *h, vec mask, vec scale, vec largest, vec infinity)
+{
+    vec x = f32_mul(f16_scaled(h, mask), scale);
+    return vec_or(x, vec_and(f32_lt(largest, f32_abs_bits(x)), infinity));
+}
+
 static void widen(float *out, const uint16_t *in, int n)
 {
+    const vec mask = i32_kept(F16_MASK), scale = f32_kept(F16_SCALE), largest = f32_kept(65504.0f), infinity = i32_kept(0x7F800000);
     int i = 0;
     for (; i + 8 <= n; i += 8) {
-        vec h = vec_load(in + i);
-        vec_store(out + i, f32_from_f16_low(h));
-        vec_store(out + i + 4, f32_from_f16_high(h));
+        vec_store(out + i, f16_lanes4(in + i, mask, scale, largest, infinity));
+        vec_store(out + i + 4, f16_lanes4(in + i + 4, mask, scale, largest, infinity));
     }
     for (; i < n; i++) out[i] = f32_from_f16(in[i]);
 }
 
-/* f16_from_f32 in 4 lanes: all three ranges computed, the right one chosen. */
-INLINE vec f16_lanes(vec x)
+struct f16_constants {
+    vec sign, odd, normal, half, small, least, most, infinity, nan;
+};
+
+/* f16_from_f32 in 4 lanes: all three ranges computed, the right one chosen. Comparisons of floats, since none is a NaN but x. */
+INLINE vec f16_lanes(const struct f16_constants *k, vec x)
 {
-    vec abs = f32_abs_bits(x), sign = vec_and(u32_shr(x, 16), i32_splat(0x8000));
-    vec odd = vec_and(u32_shr(abs, 13), i32_splat(1));
-    vec normal = u32_shr(i32_add(i32_add(abs, i32_splat(0xFFF - 0x38000000)), odd), 13);
-    vec small = i32_sub(f32_add(abs, f32_splat(0.5f)), i32_splat(0x3F000000));
-    vec h = vec_select(i32_gt(i32_splat(0x38800000), abs), small, normal);
-    h = vec_select(i32_gt(abs, i32_splat(0x477FEFFF)), i32_splat(0x7C00), h);
-    h = vec_select(i32_gt(abs, i32_splat(0x7F800000)), i32_splat(0x7E00), h);
+    vec abs = f32_abs_bits(x), sign = vec_and(u32_shr(x, 16), k->sign);
+    vec odd = vec_and(u32_shr(abs, 13), k->odd);
+    vec normal = u32_shr(i32_add(i32_add(abs, k->normal), odd), 13);
+    vec small = i32_sub(f32_add(abs, k->half), k->small);
+    vec h = vec_select(f32_lt(abs, k->least), small, normal);
+    h = vec_select(f32_lt(abs, k->most), h, k->infinity);
+    h = vec_select(f32_eq(abs, abs), h, k->nan);
     return vec_or(h, sign);
 }
 
 static void narrow(uint16_t *out, const float *in, int n)
 {
+    const struct f16_constants k = {
+        .sign = i32_kept(0x8000), .odd = i32_kept(1), .normal = i32_kept(0xFFF - 0x38000000), .half = f32_kept(0.5f), .small = i32_kept(0x3F000000),
+        .least = f32_kept(0x1p-14f), .most = f32_kept(65520.0f), .infinity = i32_kept(0x7C00), .nan = i32_kept(0x7E00),
+    };
     int i = 0;
-    for (; i + 8 <= n; i += 8) vec_store(out + i, u16_narrow(f16_lanes(vec_load(in + i)), f16_lanes(vec_load(in + i + 4))));
+    for (; i + 8 <= n; i += 8) vec_store(out + i, u16_narrow(f16_lanes(&k, vec_load(in + i)), f16_lanes(&k, vec_load(in + i + 4))));
     for (; i < n; i++) out[i] = f16_from_f32(in[i]);
+}
+
+static void dequantize(float *out, const int8_t *code, const float *scale, int n)
+{
+    for (int i = 0; i < n; i += 8) {
+        vec h = i16_from_i8_low(vec_load8(code + i)), d = f32_splat(scale[i / BLOCK]);
+        vec_store(out + i, f32_mul(f32_from_i32(i32_from_i16_low(h)), d));
+        vec_store(out + i + 4, f32_mul(f32_from_i32(i32_from_i16_high(h)), d));
+    }
 }
 
 const char *const dots_names[DOTS_COUNT] = {"i16", "u7", "u8", "s8"};
@@ -144,5 +168,6 @@ struct kernels kernels_simd(enum dots dots)
     k.add = add;
     k.widen = widen;
     k.narrow = narrow;
+    k.dequantize = dequantize;
     return k;
 }

@@ -12,6 +12,8 @@
 #include "../num.h"
 #include "vec.h"
 
+#include <math.h>
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* Finishes 8 partial sums: the rest of the columns, then the tree. */
@@ -35,25 +37,40 @@ INLINE float dot(const float *x, const float *y, int n)
     return reduce8(low, high, x, y, i, n);
 }
 
-/* num_exp in 4 lanes, step for step. */
-INLINE vec exp4(vec x)
+INLINE vec f32_abs_bits(vec x) { return vec_and(x, i32_splat(0x7FFFFFFF)); }
+
+/* 4 finite f16 -> f32, divided by F16_SCALE. A subnormal half is a subnormal float, on which some processors take long; among keys
+ * and values they are rare. */
+#define F16_MASK ((int32_t)0x8FFFFFFF)
+INLINE vec f16_scaled(const uint16_t *h, vec mask) { return vec_and(i32_shl(i32_load_i16(h), 13), mask); }
+
+struct exp4 {
+    vec log2e, magic, ln2_hi, ln2_lo, c[6], one, bias, max, min, infinity;
+};
+
+INLINE struct exp4 exp4_constants(void)
 {
-    const vec magic = f32_splat(EXP_MAGIC);
-    vec shifted = f32_add(f32_mul(x, f32_splat(EXP_LOG2E)), magic);
-    vec n = f32_sub(shifted, magic);
-    vec r = f32_sub(x, f32_mul(n, f32_splat(EXP_LN2_HI)));
-    r = f32_sub(r, f32_mul(n, f32_splat(EXP_LN2_LO)));
-    vec p = f32_add(f32_mul(f32_splat(EXP_C5), r), f32_splat(EXP_C4));
-    p = f32_add(f32_mul(p, r), f32_splat(EXP_C3));
-    p = f32_add(f32_mul(p, r), f32_splat(EXP_C2));
-    p = f32_add(f32_mul(p, r), f32_splat(EXP_C1));
-    p = f32_add(f32_mul(p, r), f32_splat(EXP_C0));
+    return (struct exp4){
+        f32_kept(EXP_LOG2E), f32_kept(EXP_MAGIC), f32_kept(EXP_LN2_HI), f32_kept(EXP_LN2_LO),
+        {f32_kept(EXP_C0), f32_kept(EXP_C1), f32_kept(EXP_C2), f32_kept(EXP_C3), f32_kept(EXP_C4), f32_kept(EXP_C5)},
+        f32_kept(1.0f), i32_kept(127 - (int32_t)bits_from_f32(EXP_MAGIC)), f32_kept(EXP_MAX), f32_kept(EXP_MIN), i32_kept(0x7F800000),
+    };
+}
+
+/* num_exp in 4 lanes, step for step. */
+INLINE vec exp4(const struct exp4 *k, vec x)
+{
+    vec shifted = f32_add(f32_mul(x, k->log2e), k->magic);
+    vec n = f32_sub(shifted, k->magic);
+    vec r = f32_sub(x, f32_mul(n, k->ln2_hi));
+    r = f32_sub(r, f32_mul(n, k->ln2_lo));
+    vec p = k->c[5];
+    for (int i = 4; i >= 0; i--) p = f32_add(f32_mul(p, r), k->c[i]);
     p = f32_add(f32_mul(p, f32_mul(r, r)), r);
-    p = f32_add(p, f32_splat(1.0f));
-    vec power = i32_shl(i32_add(i32_sub(shifted, magic), i32_splat(127)), 23);
-    vec y = f32_mul(p, power);
-    y = vec_select(f32_lt(f32_splat(EXP_MAX), x), i32_splat(0x7F800000), y);
-    return vec_select(f32_lt(x, f32_splat(EXP_MIN)), i32_splat(0), y);
+    p = f32_add(p, k->one);
+    vec y = f32_mul(p, i32_shl(i32_add(shifted, k->bias), 23));
+    y = vec_select(f32_lt(k->max, x), k->infinity, y);
+    return vec_select(f32_lt(x, k->min), i32_splat(0), y);
 }
 
 void gemm_simd(struct kernels *k, enum dots dots); /* sets the products */

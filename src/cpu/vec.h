@@ -31,20 +31,26 @@ VEC vec_load(const void *p) { return wasm_v128_load(p); }
 VEC vec_load8(const void *p) { return wasm_v128_load64_zero(p); } /* 8 bytes, then zeros */
 VEC vec_spread4(const void *p) { return wasm_v128_load32_splat(p); } /* 4 bytes, four times */
 VEC vec_spread8(const void *p) { return wasm_v128_load64_splat(p); } /* 8 bytes, twice */
-/* The same of a constant, hidden from compilers: V8 makes a vector constant anew wherever it is used, with three instructions. */
-VEC vec_constant(const int32_t *p) { __asm__("" : "+r"(p)); return vec_spread4(p); }
 static inline void vec_store(void *p, vec a) { wasm_v128_store(p, a); }
 VEC vec_and(vec a, vec b) { return wasm_v128_and(a, b); }
 VEC vec_or(vec a, vec b) { return wasm_v128_or(a, b); }
 VEC vec_xor(vec a, vec b) { return wasm_v128_xor(a, b); }
 VEC vec_select(vec mask, vec a, vec b) { return wasm_v128_bitselect(a, b, mask); } /* mask ? a : b */
+VEC vec_low_pairs(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 0, 1, 4, 5); }  /* lanes 0 and 1 of a, of b */
+VEC vec_high_pairs(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 2, 3, 6, 7); } /* lanes 2 and 3 */
+VEC vec_even(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 0, 2, 4, 6); }       /* lanes 0 and 2 */
+VEC vec_odd(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 1, 3, 5, 7); }        /* lanes 1 and 3 */
 
 VEC f32_splat(float x) { return wasm_f32x4_splat(x); }
 VEC f32_add(vec a, vec b) { return wasm_f32x4_add(a, b); }
 VEC f32_sub(vec a, vec b) { return wasm_f32x4_sub(a, b); }
 VEC f32_mul(vec a, vec b) { return wasm_f32x4_mul(a, b); }
 VEC f32_div(vec a, vec b) { return wasm_f32x4_div(a, b); }
+/* b < a ? b : a and a < b ? b : a, so that a NaN in a stays. */
+VEC f32_pmin(vec a, vec b) { return wasm_f32x4_pmin(a, b); }
+VEC f32_pmax(vec a, vec b) { return wasm_f32x4_pmax(a, b); }
 VEC f32_lt(vec a, vec b) { return wasm_f32x4_lt(a, b); }
+VEC f32_eq(vec a, vec b) { return wasm_f32x4_eq(a, b); }
 VEC f32_from_i32(vec a) { return wasm_f32x4_convert_i32x4(a); }
 
 VEC i32_splat(int32_t x) { return wasm_i32x4_splat(x); }
@@ -61,6 +67,7 @@ VEC i32_from_u16_low(vec a) { return wasm_u32x4_extend_low_u16x8(a); }
 VEC i32_from_u16_high(vec a) { return wasm_u32x4_extend_high_u16x8(a); }
 VEC i32_from_i16_low(vec a) { return wasm_i32x4_extend_low_i16x8(a); }
 VEC i32_from_i16_high(vec a) { return wasm_i32x4_extend_high_i16x8(a); }
+VEC i32_load_i16(const void *p) { return wasm_i32x4_load16x4(p); } /* 4 int16 */
 VEC i16_from_u8_low(vec a) { return wasm_u16x8_extend_low_u8x16(a); }
 VEC i16_from_i8_low(vec a) { return wasm_i16x8_extend_low_i8x16(a); }
 /* The low halves of 4 int32 (each in 0..65535) of a, then of b. */
@@ -76,8 +83,6 @@ VEC i16_from_u8_high(vec a) { return wasm_u16x8_extend_high_u8x16(a); }
 VEC i16_sub(vec a, vec b) { return wasm_i16x8_sub(a, b); }
 VEC i16_add(vec a, vec b) { return wasm_i16x8_add(a, b); }
 VEC i16_pairs(vec a) { return wasm_i32x4_extadd_pairwise_i16x8(a); } /* sums of neighbours, int32 */
-VEC i32_even(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 0, 2, 4, 6); } /* a0 a2 b0 b2 */
-VEC i32_odd(vec a, vec b) { return wasm_i32x4_shuffle(a, b, 1, 3, 5, 7); }
 VEC u16_interleave_low(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }   /* a0 b0 a1 b1 .. */
 VEC u16_interleave_high(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
 VEC i32_shr(vec a, int n) { return wasm_i32x4_shr(a, (uint32_t)n); }
@@ -100,45 +105,23 @@ VEC dot2_u7(vec a, vec b) { return wasm_i16x8_relaxed_dot_i8x16_i7x16(a, b); }
 
 #else
 #include "vec_native.h"
+#ifdef __SSE2__
+VEC dot2_i16(vec a, vec b) { return (vec)__builtin_ia32_pmaddwd128((vec_i16)a, (vec_i16)b); }
+#else
+VEC dot2_i16(vec a, vec b)
+{
+    vec_i16 x = (vec_i16)a, y = (vec_i16)b;
+    vec out;
+    for (int i = 0; i < 4; i++) out[i] = x[2 * i] * y[2 * i] + x[2 * i + 1] * y[2 * i + 1];
+    return out;
+}
+#endif
+VEC i16_pairs(vec a) { return dot2_i16(a, i32_splat(0x00010001)); }
 #endif
 
-/* --- for both -------------------------------------------------------------------------------- */
-
-VEC i32_add_pairs(vec a, vec b) { return i32_add(i32_even(a, b), i32_odd(a, b)); }
-
-/* acc + for each of 4 lanes the sum of 4 products of signed bytes, by way of 16 bits: exact everywhere. */
-VEC dot4_wide(vec acc, vec a, vec b)
-{
-    vec low = dot2_i16(i16_from_i8_low(a), i16_from_i8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_i8_high(b));
-    return i32_add(acc, i32_add_pairs(low, high));
-}
+#include "vec_common.h"
 #ifndef __wasm_relaxed_simd__
-/* What the dot of bytes gives on each kind of processor, for tests without one; where b is out of range, something wrong. */
-VEC dot4_s8(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
-VEC dot4_u8(vec acc, vec a, vec b)
-{
-    vec low = dot2_i16(i16_from_i8_low(a), i16_from_u8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_u8_high(b));
-    return i32_add(acc, i32_add_pairs(low, high));
-}
-VEC dot2_u7(vec a, vec b)
-{
-    vec low = dot2_i16(i16_from_i8_low(a), i16_from_i8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_i8_high(b));
-    return vec_xor(i16_narrow(low, high), vec_and(b, i32_splat((int32_t)0x80808080u)));
-}
-VEC dot4_probe(vec acc, vec a, vec b) { return dot4_u8(acc, a, b); }
+#include "vec_model.h"
 #endif
-/* 4 f16 in the low halves of 4 int32 -> f32, step for step as num.h's f32_from_f16. */
-VEC f32_from_f16_lanes(vec h)
-{
-    vec rest = vec_and(h, i32_splat(0x7FFF));
-    vec small = i32_gt(i32_splat(0x400), rest);
-    vec bits = i32_add(i32_add(i32_shl(rest, 13), i32_splat(112 << 23)), vec_and(small, i32_splat(1 << 23)));
-    vec value = f32_sub(bits, vec_and(small, i32_splat(113 << 23)));
-    vec special = vec_and(i32_gt(rest, i32_splat(0x7BFF)), i32_splat(0x7F800000));
-    return vec_or(vec_or(value, special), i32_shl(vec_and(h, i32_splat(0x8000)), 16));
-}
-VEC f32_from_f16_low(vec h) { return f32_from_f16_lanes(i32_from_u16_low(h)); }
-VEC f32_from_f16_high(vec h) { return f32_from_f16_lanes(i32_from_u16_high(h)); }
-
 
 #endif

@@ -26,12 +26,15 @@ VEC vec_load(const void *p) { vec v; __builtin_memcpy(&v, p, 16); return v; }
 VEC vec_load8(const void *p) { vec v = {0}; __builtin_memcpy(&v, p, 8); return v; }
 VEC vec_spread4(const void *p) { int32_t x; __builtin_memcpy(&x, p, 4); return (vec){x, x, x, x}; }
 VEC vec_spread8(const void *p) { int64_t x; __builtin_memcpy(&x, p, 8); return (vec)(vec_i64){x, x}; }
-VEC vec_constant(const int32_t *p) { return vec_spread4(p); }
 static inline void vec_store(void *p, vec a) { __builtin_memcpy(p, &a, 16); }
 VEC vec_and(vec a, vec b) { return a & b; }
 VEC vec_or(vec a, vec b) { return a | b; }
 VEC vec_xor(vec a, vec b) { return a ^ b; }
 VEC vec_select(vec mask, vec a, vec b) { return (a & mask) | (b & ~mask); }
+VEC vec_low_pairs(vec a, vec b) { return (vec){a[0], a[1], b[0], b[1]}; }
+VEC vec_high_pairs(vec a, vec b) { return (vec){a[2], a[3], b[2], b[3]}; }
+VEC vec_even(vec a, vec b) { return (vec){a[0], a[2], b[0], b[2]}; }
+VEC vec_odd(vec a, vec b) { return (vec){a[1], a[3], b[1], b[3]}; }
 
 VEC f32_splat(float x) { return (vec)(vec_f32){x, x, x, x}; }
 VEC f32_add(vec a, vec b) { return (vec)((vec_f32)a + (vec_f32)b); }
@@ -39,6 +42,9 @@ VEC f32_sub(vec a, vec b) { return (vec)((vec_f32)a - (vec_f32)b); }
 VEC f32_mul(vec a, vec b) { return (vec)((vec_f32)a * (vec_f32)b); }
 VEC f32_div(vec a, vec b) { return (vec)((vec_f32)a / (vec_f32)b); }
 VEC f32_lt(vec a, vec b) { return (vec)((vec_f32)a < (vec_f32)b); }
+VEC f32_eq(vec a, vec b) { return (vec)((vec_f32)a == (vec_f32)b); }
+VEC f32_pmin(vec a, vec b) { return vec_select(f32_lt(b, a), b, a); }
+VEC f32_pmax(vec a, vec b) { return vec_select(f32_lt(a, b), b, a); }
 VEC f32_from_i32(vec a) { return (vec)__builtin_convertvector(a, vec_f32); }
 
 VEC i32_splat(int32_t x) { return (vec){x, x, x, x}; }
@@ -55,6 +61,7 @@ VEC i32_from_u16_low(vec a) { vec_u16 v = (vec_u16)a; return (vec){v[0], v[1], v
 VEC i32_from_u16_high(vec a) { vec_u16 v = (vec_u16)a; return (vec){v[4], v[5], v[6], v[7]}; }
 VEC i32_from_i16_low(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[0], v[1], v[2], v[3]}; }
 VEC i32_from_i16_high(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[4], v[5], v[6], v[7]}; }
+VEC i32_load_i16(const void *p) { return i32_from_i16_low(vec_load8(p)); }
 VEC i16_from_u8_low(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 VEC i16_from_i8_low(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 VEC u16_narrow(vec a, vec b)
@@ -79,8 +86,6 @@ VEC i16_from_u8_high(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[8], 
 VEC i16_add(vec a, vec b) { return (vec)((vec_u16)a + (vec_u16)b); }
 VEC i16_sub(vec a, vec b) { return (vec)((vec_u16)a - (vec_u16)b); }
 VEC i32_shr(vec a, int n) { return a >> n; }
-VEC i32_even(vec a, vec b) { return (vec){a[0], a[2], b[0], b[2]}; }
-VEC i32_odd(vec a, vec b) { return (vec){a[1], a[3], b[1], b[3]}; }
 VEC u16_interleave_low(vec a, vec b)
 {
     vec_u16 x = (vec_u16)a, y = (vec_u16)b;
@@ -105,17 +110,5 @@ VEC i16_narrow(vec a, vec b)
     }
     return (vec)out;
 }
-#ifdef __SSE2__
-VEC dot2_i16(vec a, vec b) { return (vec)__builtin_ia32_pmaddwd128((vec_i16)a, (vec_i16)b); }
-#else
-VEC dot2_i16(vec a, vec b)
-{
-    vec_i16 x = (vec_i16)a, y = (vec_i16)b;
-    vec out;
-    for (int i = 0; i < 4; i++) out[i] = x[2 * i] * y[2 * i] + x[2 * i + 1] * y[2 * i + 1];
-    return out;
-}
-#endif
-VEC i16_pairs(vec a) { return dot2_i16(a, i32_splat(0x00010001)); }
 
 #endif

@@ -1,121 +1,180 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// `npm run bench`: quern beside wllama in the same Chromium, and quern in Node, on a model with Qwen3-0.6B's dimensions.
-// Every repetition starts each engine afresh, one after the other, so that what else the machine does hits all alike, and
-// memory is one engine's own. Medians of all repetitions are compared; docs/benchmarks/ gets them as JSON and Markdown.
+// `npm run bench`: quern in Chromium, Firefox and Node beside llama.cpp as wasm (wllama, same Chromium) and as a native program,
+// on models with Qwen3-0.6B's dimensions. Every repetition starts each engine afresh, one after the other, so that what else
+// the machine does hits all alike, and memory is one engine's own. Medians of all repetitions are compared.
+// Each measurement is written to build/bench/bench.json at once; `--resume` goes on there. The finished report goes to docs/benchmarks/.
 //
-//   node tests/bench/bench.mjs [--types q8_0,q4_k_m] [--threads 2] [--repeat 3] [--quick] [--out DIR]
-import { execFile } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+//   node tests/bench/bench.mjs [--types q8_0,q4_k_m] [--threads 1,2] [--engines quern,native] [--repeat 3] [--quick] [--all] [--resume] [--out DIR]
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs } from 'node:util';
 import { serve } from '../../tools/serve.mjs';
-import { PROJECT, bigModel, randomPrompt } from './fixtures.mjs';
+import { readBandwidth } from './bandwidth.mjs';
+import { chart } from './chart.mjs';
+import { CELLS, CONTEXT, ENGINES, measure, measureFirst } from './engines.mjs';
+import { PROJECT } from './fixtures.mjs';
 import { describeMachine, loadAverage } from './machine.mjs';
 import { markdown, summarise } from './report.mjs';
-import { Tab } from './tab.mjs';
+import { shippedSizes } from './sizes.mjs';
 
-const PROMPT = 128;
-const GENERATE = 32;
-const CONTEXT = 1024;    // wllama's default
-
-/** Before anything is measured: browsers compile often used functions anew, better, while they run. */
-const WARM_UP = { prompt: 32, generate: 4 };
+const PROGRESS = 'build/bench/bench.json';
 
 /**
- * " the": the token that a bias makes the only likely one. Random weights write noise, whose pieces of characters wllama
- * fails on; and an end token would end the reply. Which token is taken costs neither engine anything.
+ * In how many repetitions a cell is measured: the slow ones in fewer, so that a run takes an hour and not four. wllama needs
+ * minutes to read 2,048 tokens. `--all` measures every cell in every repetition.
  */
-const TOKEN = 279;
-
-/** What each engine is asked for: all that its interface offers for speed on a CPU. */
-const SETTINGS = { quern: { variant: 'relaxed' }, wllama: {} };
-
-const perSecond = (n, ms) => (1000 * n) / ms;
-
-/** One load, one prompt, one reply in a fresh browser. */
-async function measureTab(server, engine, { type, threads, seed }) {
-  const tab = await Tab.open(server.url, `tests/bench/page/${engine}.js`);
-  try {
-    const url = server.url + bigModel(type);
-    const loaded = await tab.call('load', { url, threads, contextSize: CONTEXT, ...SETTINGS[engine] });
-    await tab.call('complete', { prompt: randomPrompt(WARM_UP.prompt, seed + 100), generate: WARM_UP.generate, token: TOKEN });
-    const done = await tab.call('complete', { prompt: randomPrompt(PROMPT, seed), generate: GENERATE, token: TOKEN });
-    if (loaded.threads !== threads) throw new Error(`${engine} uses ${loaded.threads} threads instead of ${threads}`);
-    if (done.promptTokens !== PROMPT || done.tokens !== GENERATE) throw new Error(`${engine} read ${done.promptTokens} and wrote ${done.tokens} tokens`);
-    return {
-      browser: tab.version, version: loaded.version,
-      prefill: perSecond(PROMPT, done.prefillMs), decode: done.tokensPerSecond,
-      loadMs: loaded.ms, readyMs: loaded.readyAt - await tab.lastByteAt(url), peakBytes: (await tab.growth()).peak,
-    };
-  } finally {
-    await tab.close();
-  }
-}
-
-/** The command line in a process of its own. */
-async function measureNode({ type, threads }) {
-  const args = ['dist/cli.js', 'bench', bigModel(type), '--json', '--threads', threads, '--prompt', PROMPT, '--generate', GENERATE, '--context', CONTEXT];
-  const { stdout } = await promisify(execFile)(process.execPath, args.map(String), { cwd: PROJECT });
-  const figures = JSON.parse(stdout);
-  return { version: figures.variant, prefill: figures.prefill_tps, decode: figures.decode_tps, loadMs: figures.load_ms, engineBytes: figures.peak_bytes };
-}
-
-/** In the order of a repetition. */
-const ENGINES = {
-  quern: (server, run) => measureTab(server, 'quern', run),
-  wllama: (server, run) => measureTab(server, 'wllama', run),
-  'quern-node': (server, run) => measureNode(run),
+const OFTEN = {
+  others: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: { short: 2, middle: 2, long: 0 } },
+  wllama: { most: { short: 1, middle: 1, long: 1 }, fewer: { short: 1, middle: 0, long: 0 } },
 };
+
+/** The cells of one engine in one repetition, counted from 1. */
+function plan(engine, isMost, repetition, { quick, all }) {
+  const often = (OFTEN[engine] ?? OFTEN.others)[isMost ? 'most' : 'fewer'];
+  if (quick) return ['short', 'middle'].filter((cell) => engine !== 'wllama' || cell === 'short');
+  return Object.keys(CELLS).filter((cell) => all || repetition <= often[cell]);
+}
 
 function options() {
   const text = { type: 'string' };
-  const { values } = parseArgs({ options: { types: text, threads: text, repeat: text, out: text, quick: { type: 'boolean' } } });
+  const flag = { type: 'boolean', default: false };
+  const { values } = parseArgs({ options: { types: text, threads: text, engines: text, repeat: text, out: text, quick: flag, all: flag, resume: flag } });
+  const { quick, all, resume } = values;
   const list = (value) => value.split(',').filter(Boolean);
+  const engines = list(values.engines ?? Object.keys(ENGINES).join());
+  const unknown = engines.filter((name) => !ENGINES[name]);
+  if (unknown.length) throw new Error(`--engines: ${unknown} is none of ${Object.keys(ENGINES)}`);
   return {
-    types: list(values.types ?? (values.quick ? 'q8_0' : 'q8_0,q4_k_m')),
-    threads: list(values.threads ?? String(Math.min(4, availableParallelism()))).map(Number),
-    repeat: Number(values.repeat ?? (values.quick ? 1 : 3)),
-    out: values.out ?? (values.quick ? 'build/bench' : 'docs/benchmarks'),
+    quick, all, resume, engines,
+    types: list(values.types ?? (quick ? 'q4_0' : 'q8_0,q4_0,q4_k_m,q6_k')),
+    threads: list(values.threads ?? (quick ? '2' : '1,2')).map(Number),
+    repeat: Number(values.repeat ?? (quick ? 1 : 3)),
+    out: values.out ?? (quick ? 'build/bench' : 'docs/benchmarks'),
   };
 }
 
-async function measureAll(server, { types, threads, repeat }) {
-  const runs = [];
-  for (let seed = 1; seed <= repeat; seed++) {
+/** Everything that is to be measured, in order. */
+function jobs({ types, threads, engines, repeat, ...how }) {
+  const most = Math.max(...threads);
+  const list = [];
+  for (let repetition = 1; repetition <= repeat; repetition++) {
+    for (const n of threads) list.push({ repetition, kind: 'bandwidth', threads: n });
     for (const type of types) {
       for (const n of threads) {
-        for (const [engine, measure] of Object.entries(ENGINES)) {
-          const load = loadAverage();
-          const figures = await measure(server, { type, threads: n, seed });
-          runs.push({ engine, type, threads: n, repetition: seed, machineLoad: load, ...figures });
-          console.error(`${seed}/${repeat} ${type} ${n} threads ${engine}: prefill ${figures.prefill.toFixed(1)}, decode ${figures.decode.toFixed(1)} tokens/s, `
-            + `ready in ${(figures.loadMs / 1000).toFixed(1)} s (machine load ${load})`);
+        for (const engine of engines) {
+          const cells = plan(engine, n === most, repetition, how);
+          if (cells.length) list.push({ repetition, kind: 'speed', type, threads: n, engine, cells });
         }
       }
+      if (engines.includes('quern')) list.push({ repetition, kind: 'first', type, threads: most });
     }
   }
-  return runs;
+  return list;
+}
+
+const isSame = (job) => (run) => ['repetition', 'kind', 'type', 'threads', 'engine'].every((key) => job[key] === run[key]);
+
+/** With which setting an engine with several got each figure in the repetitions before. */
+function bestSettings(runs, { type, threads, engine }) {
+  return Object.assign({}, ...runs.filter((run) => run.engine === engine && run.type === type && run.threads === threads).map(({ best }) => best));
+}
+
+const WORK = {
+  bandwidth: (server, { threads }) => ({ bytesPerSecond: readBandwidth(threads) }),
+  first: (server, { type, threads, repetition }) => measureFirst(server.url, { type, threads, seed: repetition }),
+  speed: (server, job, runs) => measure(server.url, job.engine, { ...job, seed: job.repetition, best: bestSettings(runs, job) }),
+};
+
+/** What a line of progress says about a measurement. */
+function describe({ kind, bytesPerSecond, prefillFirst, gaps, loadMs, ...run }) {
+  if (kind === 'bandwidth') return `${(bytesPerSecond / 1e9).toFixed(1)} GB/s`;
+  if (kind === 'first') return `first prompt ${prefillFirst.toFixed(1)} tokens/s, first step ${gaps[0].toFixed(1)} ms, hundredth ${gaps[99].toFixed(1)} ms`;
+  const speeds = Object.values(CELLS).flatMap(({ figures }) => Object.keys(figures)).filter((name) => run[name]);
+  return `${speeds.map((name) => `${name} ${run[name].toFixed(1)}`).join(', ')} tokens/s, loaded in ${(loadMs / 1000).toFixed(1)} s`;
+}
+
+/** JSON with a line per run, fractions to six digits. */
+function json({ runs, ...rest }) {
+  const round = (key, value) => (typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value);
+  const head = JSON.stringify(rest, round, 2).slice(0, -2);
+  return `${head},\n  "runs": [\n${runs.map((run) => `    ${JSON.stringify(run, round)}`).join(',\n')}\n  ]\n}\n`;
+}
+
+/** A measurement; one more try when it fails, as browsers do now and then. */
+async function attempt(server, job, runs) {
+  try {
+    return await WORK[job.kind](server, job, runs);
+  } catch (error) {
+    console.error(`again: ${error.message}`);
+    return WORK[job.kind](server, job, runs);
+  }
+}
+
+/**
+ * @param {object} report in which `runs` grows; `save` is called after each measurement
+ * @returns {Promise<number>} how many measurements failed; `--resume` tries only those again
+ */
+async function measureAll(server, chosen, { runs }, save) {
+  const list = jobs(chosen);
+  const began = Date.now();
+  let failed = 0;
+  for (const [i, job] of list.entries()) {
+    if (runs.some(isSame(job))) continue;
+    const { cells, ...key } = job;
+    const machineLoad = loadAverage();
+    const lead = `${job.repetition}/${chosen.repeat} ${[job.type, `${job.threads} threads`, job.engine ?? job.kind].filter(Boolean).join(' ')}`;
+    const figures = await attempt(server, job, runs).catch((error) => { console.error(`${lead} failed: ${error.stack}`); });
+    if (!figures) {
+      failed++;
+      continue;
+    }
+    runs.push({ ...key, machineLoad, ...figures });
+    save();
+    console.error(`[${((Date.now() - began) / 60_000).toFixed(1)} min, ${i + 1}/${list.length}, load ${machineLoad}] ${lead}: ${describe({ ...job, ...figures })}`);
+  }
+  return failed;
+}
+
+/** An interrupted run goes on only with the same code on the same machine. */
+function begin({ resume }) {
+  const machine = describeMachine();
+  const path = join(PROJECT, PROGRESS);
+  if (!resume) return { machine, runs: [] };
+  const earlier = JSON.parse(readFileSync(path, 'utf8'));
+  for (const key of ['cpu', 'node', 'commit']) {
+    if (earlier.machine[key] !== machine[key]) throw new Error(`--resume: ${PROGRESS} is of another ${key}: ${earlier.machine[key]}`);
+  }
+  return earlier;
 }
 
 async function main() {
   const chosen = options();
+  const report = { ...begin(chosen), settings: { cells: CELLS, contextSize: CONTEXT, repeat: chosen.repeat }, sizes: shippedSizes() };
+  const write = (folder, name, text) => {
+    mkdirSync(join(PROJECT, folder), { recursive: true });
+    writeFileSync(join(PROJECT, folder, name), text);
+  };
+  const save = () => write('build/bench', 'bench.json', json(report));
   const server = await serve({ root: PROJECT, csp: false });    // wllama starts its workers from blobs
   try {
-    const runs = await measureAll(server, chosen);
-    const machine = describeMachine(runs.find(({ browser }) => browser).browser);
-    const settings = { prompt: PROMPT, generate: GENERATE, contextSize: CONTEXT, repeat: chosen.repeat, ...SETTINGS };
-    const report = { machine, settings, summary: summarise(runs), runs };
-    const text = markdown(report);
-    const out = join(PROJECT, chosen.out);
-    mkdirSync(out, { recursive: true });
-    writeFileSync(join(out, 'bench.json'), `${JSON.stringify(report, null, 2)}\n`);
-    writeFileSync(join(out, 'bench.md'), text);
-    console.log(text);
+    const failed = await measureAll(server, chosen, report, save);
+    if (failed) {
+      console.error(`bench: ${failed} measurements failed; --resume tries them again`);
+      process.exitCode = 1;
+    }
   } finally {
     await server.close();
   }
+  const hosts = report.runs.map(({ host }) => host).filter(Boolean);
+  report.machine.browser = [...new Set(hosts)].filter((host) => !host.startsWith('Node')).join(', ');
+  const { runs, ...rest } = report;
+  const finished = { ...rest, summary: summarise(runs), runs };
+  const text = markdown(finished);
+  write(chosen.out, 'bench.json', json(finished));
+  write(chosen.out, 'bench.md', text);
+  write(chosen.out, 'bench.svg', chart(finished));
+  console.log(text);
 }
 
 await main();

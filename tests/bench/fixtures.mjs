@@ -9,7 +9,7 @@ import { baseVocab } from '../fixtures/qwen-vocab.mjs';
 
 export const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** @param {'q8_0' | 'q4_k_m'} type @returns {string} the file's path inside the project */
+/** @param {string} type 'q8_0', 'q4_0', 'q4_k_m', 'q6_k' ... @returns {string} the file's path inside the project */
 export function bigModel(type) {
   const path = `build/fixtures/qwen3-0.6b-${type}.gguf`;
   const file = join(PROJECT, path);

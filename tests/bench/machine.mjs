@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a measurement has to say about the machine it ran on, and memory as the kernel counts it.
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 
 /** Instruction sets that decide what a browser makes of wasm's vector instructions. */
@@ -46,4 +46,18 @@ export function processMemory(pid) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const bytes = (name) => 1024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0);
   return { now: bytes('VmRSS'), peak: bytes('VmHWM') };
+}
+
+/** A process and all that it has started, by their ids. @returns {number[]} */
+export function processFamily(pid) {
+  const parents = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((name) => {
+    try {
+      return [[Number(name), Number(/^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${name}/stat`, 'utf8'))[1])]];
+    } catch {
+      return [];    // it has ended meanwhile
+    }
+  });
+  const family = [pid];
+  for (const member of family) family.push(...parents.filter(([, parent]) => parent === member).map(([child]) => child));
+  return family;
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// From single runs to medians, ratios and a table.
+// From single runs to medians, ratios and tables.
+import { CELLS, ENGINES } from './engines.mjs';
 import { machineLine } from './machine.mjs';
 
-const FIGURES = ['prefill', 'decode', 'loadMs', 'readyMs', 'peakBytes', 'engineBytes'];
-
-/** Where more is better; of the others less is. */
-const SPEEDS = new Set(['prefill', 'decode']);
+const FIGURES = ['prefill128', 'prefill512', 'decode128', 'decode2048', 'loadMs', 'readyMs', 'peakBytes'];
 
 export function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
@@ -13,79 +11,181 @@ export function median(values) {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Median, least and most of each figure that the runs have. */
-function spread(runs) {
-  const entries = FIGURES.filter((name) => runs.every((run) => Number.isFinite(run[name]))).map((name) => {
-    const values = runs.map((run) => run[name]);
-    return [name, { median: median(values), min: Math.min(...values), max: Math.max(...values) }];
-  });
-  return Object.fromEntries(entries);
+/** Median, least, most and number of what there is of a figure; undefined when there is nothing. */
+export function spread(values) {
+  const known = values.filter(Number.isFinite);
+  return known.length ? { median: median(known), min: Math.min(...known), max: Math.max(...known), n: known.length } : undefined;
 }
 
-/** How many times better quern is than wllama. */
-function ratios(quern, wllama) {
-  const shared = FIGURES.filter((name) => quern[name] && wllama[name]);
-  return Object.fromEntries(shared.map((name) => {
-    const ratio = quern[name].median / wllama[name].median;
-    return [name, SPEEDS.has(name) ? ratio : 1 / ratio];
-  }));
+/** Runs by the value of a key, in the order in which values first occur. @returns {[string | number, object[]][]} */
+function groups(runs, key) {
+  const values = [...new Set(runs.map((run) => run[key]))];
+  return values.map((value) => [value, runs.filter((run) => run[key] === value)]);
 }
 
-/** @param {object[]} runs @returns {object[]} one entry per file type and number of threads */
+const byThreads = (one, other) => one.threads - other.threads;
+
+function engineFigures(runs) {
+  const { version, host, weightBytes, kvBytes } = runs[0];
+  return { version, host, weightBytes, kvBytes, ...Object.fromEntries(FIGURES.map((name) => [name, spread(runs.map((run) => run[name]))])) };
+}
+
+/** How a page's first steps compare with later ones. */
+function firstFigures(runs) {
+  const step = (from, to) => spread(runs.map(({ gaps }) => median(gaps.slice(from, to)))).median;
+  return {
+    prefillFirst: spread(runs.map((run) => run.prefillFirst)), prefillThird: spread(runs.map((run) => run.prefillThird)),
+    stepMs: { first: step(0, 1), second: step(1, 2), hundredth: step(99, 100), lastTen: step(90, 100) },
+  };
+}
+
+/** @param {object[]} runs @returns {{bandwidth: object, cases: object[], first: object}} */
 export function summarise(runs) {
-  const cases = new Map();
-  for (const run of runs) {
-    const key = `${run.type} ${run.threads}`;
-    if (!cases.has(key)) cases.set(key, { type: run.type, threads: run.threads, runs: [] });
-    cases.get(key).runs.push(run);
-  }
-  return [...cases.values()].map(({ type, threads, runs: own }) => {
-    const engines = Object.fromEntries([...new Set(own.map(({ engine }) => engine))].map((engine) => {
-      const mine = own.filter((run) => run.engine === engine);
-      return [engine, { version: mine[0].version, ...spread(mine) }];
-    }));
-    return { type, threads, engines, ratio: ratios(engines.quern, engines.wllama) };
-  });
+  const of = (kind) => runs.filter((run) => run.kind === kind).sort(byThreads);
+  const cases = groups(of('speed'), 'type').flatMap(([type, ofType]) => groups(ofType, 'threads').map(([threads, mine]) => (
+    { type, threads, engines: Object.fromEntries(groups(mine, 'engine').map(([engine, own]) => [engine, engineFigures(own)])) })));
+  return {
+    bandwidth: Object.fromEntries(groups(of('bandwidth'), 'threads').map(([n, own]) => [n, spread(own.map((run) => run.bytesPerSecond))])),
+    cases,
+    first: Object.fromEntries(groups(of('first'), 'type').map(([type, own]) => [type, firstFigures(own)])),
+  };
 }
 
-const SHOWN = {
-  prefill: (n) => n.toFixed(1), decode: (n) => n.toFixed(1),
-  loadMs: (n) => (n / 1000).toFixed(2), readyMs: (n) => (n / 1000).toFixed(3), peakBytes: (n) => (n / 1e6).toFixed(0),
+/** How many times faster one is than another in a figure; for times and bytes it is the other way round. */
+export function ratio(name, one, other) {
+  if (!one?.[name] || !other?.[name]) return undefined;
+  const quotient = one[name].median / other[name].median;
+  return /^(?:prefill|decode)/.test(name) ? quotient : 1 / quotient;
+}
+
+// --- Markdown ---
+
+const cell = (text) => String(text).replace(/[\\|]/g, '\\$&').replace(/\n/g, ' ');
+
+/** @param {string[]} head names; those after the first `left` columns are numbers @param {string[][]} rows */
+export function table(head, rows, left = 1) {
+  const line = (cells) => `| ${cells.map(cell).join(' | ')} |\n`;
+  return line(head) + line(head.map((_, i) => (i < left ? '---' : '--:'))) + rows.map(line).join('');
+}
+
+const HEADS = {
+  prefill128: 'prefill 128', prefill512: 'prefill 512', decode128: 'decode @128', decode2048: 'decode @2,048',
+  loadMs: 'load, s', readyMs: 'ready after the last byte, s', peakBytes: 'peak memory, MB',
 };
+const SPEEDS = FIGURES.slice(0, 4);
 
-const NAMES = { quern: 'quern, Chromium', wllama: 'wllama, Chromium', 'quern-node': 'quern, Node' };
-
-const row = (cells) => `| ${cells.join(' | ')} |\n`;
-
-function table(summary) {
-  let text = row(['file', 'threads', 'engine', 'prefill, tokens/s', 'decode, tokens/s', 'load, s', 'ready after the last byte, s', 'peak memory, MB'])
-    + row(['---', '--:', '---', '--:', '--:', '--:', '--:', '--:']);
-  for (const { type, threads, engines, ratio } of summary) {
-    const lead = [type.toUpperCase(), threads];
-    for (const [name, figures] of Object.entries(engines)) {
-      const cells = Object.entries(SHOWN).map(([key, show]) => (figures[key] ? show(figures[key].median) : ''));
-      if (figures.engineBytes) cells[cells.length - 1] = `${SHOWN.peakBytes(figures.engineBytes.median)} (engine)`;
-      text += row([...lead, `${NAMES[name]} (${figures.version})`, ...cells]);
-    }
-    text += row([...lead, '**quern : wllama, times better**', ...Object.keys(SHOWN).map((key) => `**${ratio[key].toFixed(1)}**`)]);
-  }
-  return text;
+function show(name, figure) {
+  if (!figure) return '';
+  if (name === 'loadMs') return (figure.median / 1e3).toFixed(2);
+  if (name === 'readyMs') return (figure.median / 1e3).toFixed(3);
+  return name === 'peakBytes' ? (figure.median / 1e6).toFixed(0) : figure.median.toFixed(1);
 }
 
-/** @param {{machine: object, settings: object, summary: object[], runs: object[]}} report */
-export function markdown({ machine, settings, summary, runs }) {
-  const { prompt, generate, contextSize, repeat } = settings;
+const times = (value, digits = 2) => (value === undefined ? '' : value.toFixed(digits));
+
+function speedTables({ cases }) {
+  return groups(cases, 'type').map(([type, own]) => {
+    const rows = own.flatMap(({ threads, engines }) => Object.entries(engines).map(([engine, figures]) => (
+      [`${ENGINES[engine].name} (${figures.version})`, threads, ...FIGURES.map((name) => show(name, figures[name]))])));
+    return `### ${type.toUpperCase()}\n\n${table(['engine', 'threads', ...FIGURES.map((name) => HEADS[name])], rows)}`;
+  }).join('\n');
+}
+
+/** What is compared with what, and in which figures. */
+const PAIRS = [
+  ['quern', 'native', SPEEDS], ['quern', 'avx2', SPEEDS], ['quern', 'wllama', FIGURES], ['firefox', 'quern', FIGURES], ['node', 'quern', SPEEDS],
+];
+
+function ratioTable({ cases }) {
+  const rows = PAIRS.flatMap(([one, other, figures]) => cases.filter(({ engines }) => engines[one] && engines[other]).map(({ type, threads, engines }) => (
+    [`${ENGINES[one].name} : ${ENGINES[other].name}`, type.toUpperCase(), threads,
+      ...FIGURES.map((name) => (figures.includes(name) ? times(ratio(name, engines[one], engines[other])) : ''))])));
+  return table(['', 'file', 'threads', ...FIGURES.map((name) => HEADS[name].replace(/, (?:s|MB)$/, ''))], rows, 2);
+}
+
+/** Most threads over one, for each engine. */
+function threadTable({ cases }) {
+  const rows = groups(cases, 'type').flatMap(([type, own]) => {
+    const [one, most] = [own.find(({ threads }) => threads === 1), own.at(-1)];
+    if (!one || one === most) return [];
+    return Object.keys(most.engines).filter((name) => one.engines[name]).map((name) => (
+      [ENGINES[name].name, type.toUpperCase(), `${most.threads} : 1`, ...SPEEDS.map((figure) => times(ratio(figure, most.engines[name], one.engines[name])))]));
+  });
+  return rows.length ? table(['engine', 'file', 'threads', ...SPEEDS.map((name) => HEADS[name])], rows, 3) : '';
+}
+
+/** Bytes that one token reads in the middle of a reply: all weights (the embedding serves as output head) and what is in the context. */
+const bytesPerToken = ({ weightBytes, kvBytes }, { prompt, generate }) => weightBytes + kvBytes * (prompt + generate / 2);
+
+function memoryTable({ cases, bandwidth }) {
+  const rows = cases.filter(({ engines }) => engines.quern).flatMap(({ type, threads, engines }) => Object.entries(engines).map(([name, figures]) => {
+    const [short, long] = [CELLS.short, CELLS.long].map((where) => bytesPerToken(engines.quern, where));
+    const rate = figures.decode128 && figures.decode128.median * short;
+    const time = figures.decode128 && figures.decode2048 && figures.decode128.median / figures.decode2048.median;
+    return [ENGINES[name].name, type.toUpperCase(), threads, rate ? (rate / 1e9).toFixed(1) : '',
+      rate && bandwidth[threads] ? `${((100 * rate) / bandwidth[threads].median).toFixed(0)} %` : '',
+      time ? time.toFixed(2) : '', (long / short).toFixed(2)];
+  }));
+  return table(['engine', 'file', 'threads', 'decode @128, GB/s', 'of the read bandwidth', 'time @2,048 : @128', 'bytes read @2,048 : @128'], rows, 2);
+}
+
+function firstTable({ first }) {
+  const rows = Object.entries(first).map(([type, { prefillFirst, prefillThird, stepMs }]) => [
+    type.toUpperCase(), times(prefillFirst.median, 1), times(prefillThird.median, 1),
+    ...['first', 'second', 'hundredth', 'lastTen'].map((which) => times(stepMs[which], 1)),
+  ]);
+  return table(['file', 'first prompt, tokens/s', 'third prompt, tokens/s', 'first step, ms', 'second, ms', 'hundredth, ms', 'median of the last ten, ms'], rows);
+}
+
+function sizeTable(sizes) {
+  const kb = (bytes) => (bytes / 1000).toFixed(0);
+  const rows = Object.entries(sizes).map(([name, { wasm, js }]) => [name, ...['raw', 'gzip', 'brotli'].flatMap((how) => [kb(wasm[how]), kb(js[how])]), kb(wasm.brotli + js.brotli)]);
+  return table(['', 'wasm', 'JS', 'wasm, gzip', 'JS, gzip', 'wasm, brotli', 'JS, brotli', 'all, brotli'], rows);
+}
+
+const bandwidthLine = (bandwidth) => Object.entries(bandwidth).map(([n, { median: rate }]) => `${(rate / 1e9).toFixed(1)} GB/s with ${n} thread${n === '1' ? '' : 's'}`).join(', ');
+
+/** @param {{machine: object, settings: object, sizes: object, summary: object, runs: object[]}} report */
+export function markdown({ machine, settings, sizes, summary, runs }) {
   const load = runs.map(({ machineLoad }) => machineLoad);
-  return `# quern beside wllama 3.8.1
+  return `# Benchmark
 
 Made by \`npm run bench\`; every run is in bench.json. ${machineLine(machine)}.
-The machine's load was ${Math.min(...load)} to ${Math.max(...load)} before the runs: what exceeds 1 or so makes all figures worse, and touches ratios least.
+The machine's load was ${Math.min(...load)} to ${Math.max(...load)} before the measurements: what exceeds 1 or so makes all figures worse, and touches ratios least.
 
-Model: Qwen3-0.6B's dimensions and vocabulary, random weights. Medians of ${repeat} interleaved repetitions, each in a fresh browser
-or process, after a short warm-up in the browser. Speeds are the engines' own timings of a prompt of ${prompt} tokens and a reply of ${generate}
-tokens, the likeliest each time, context ${contextSize}; wllama with \`n_gpu_layers: 0\` and its multi-threaded build. Load: from the call to the
-finished model, over HTTP from the same machine. Memory: growth of Chromium's renderer and browser processes over an empty tab at their peaks; in Node
-what the engine itself has taken.
+![Bars: the speeds of the engines by file type](bench.svg)
 
-${table(summary)}`;
+Models: Qwen3-0.6B's dimensions and vocabulary, random weights. Medians of up to ${settings.repeat} interleaved repetitions (slow cells have fewer: bench.json
+says how many), each in a fresh browser or process, after a warm-up of 64 tokens. Speeds are the engines' own timings, in tokens per second: of a prompt of 128
+and of 512 tokens, and of a reply of 32 tokens after a prompt of 128 and of 2,048. Context ${settings.contextSize}, keys and values in f16, the likeliest token each time.
+
+- llama.cpp native: node-llama-cpp's prebuilt library, CPU only, a process of its own, batches of 512; *best build* is the one it takes for this CPU, *AVX2 build* the one that a
+  CPU without AVX-512 and VNNI gets. Flash attention on and off, cell by cell the faster. Its timings leave sampling out; quern's and wllama's do not.
+- wllama: \`n_gpu_layers: 0\`, its multi-threaded build, the same Chromium; flash attention as it comes (on), off at 2,048.
+- Load: from the call to the finished model, over HTTP from the same machine in browsers, from the file elsewhere. Memory: growth over the empty tab or process at the
+  peak; in Chromium of the renderer and browser processes; in Firefox of those that show pages (its main process, which holds much of a download that comes
+  this fast, is left out); llama.cpp maps the file, whose pages count.
+
+## Speeds
+
+${speedTables(summary)}
+## Ratios
+
+How many times better the first is than the second; for times and memory too, more is better.
+
+${ratioTable(summary)}
+${threadTable(summary)}
+## Memory bandwidth and long contexts
+
+A plain C loop reads ${bandwidthLine(summary.bandwidth)} in the same run. Decoding reads all weights and the context for each token.
+
+${memoryTable(summary)}
+## First token
+
+A fresh tab without any warm-up but the engine's own, ${Math.max(...summary.cases.map(({ threads }) => threads))} threads, prompts of 128 tokens, steps as the page sees them.
+
+${firstTable(summary)}
+## Sizes, kB
+
+${sizeTable(sizes)}`;
 }

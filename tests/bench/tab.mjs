@@ -5,7 +5,7 @@ import { launchChromium } from '../web/browser.mjs';
 import { processMemory } from './machine.mjs';
 
 /** Waiting for a slow engine on a slow machine is no fault. */
-const PATIENCE_MS = 600_000;
+export const PATIENCE_MS = 1_200_000;
 
 /** Chromium's processes that hold a tab's data: Blobs are in the browser's own. */
 const DATA_PROCESSES = ['renderer', 'browser'];
@@ -82,6 +82,11 @@ export class Tab {
       sum.now += Math.max(0, now - empty);
     }
     return sum;
+  }
+
+  /** Most memory that loading and computing took. */
+  async peak() {
+    return (await this.growth()).peak;
   }
 
   close() {

@@ -24,6 +24,18 @@ static size_t kv_dim(const struct world *w) { return (size_t)(w->shape.n_kv_head
 static size_t q_dim(const struct world *w) { return (size_t)(w->shape.n_heads * w->shape.head_dim); }
 static const int32_t *pages_of(const struct world *w, int sequence) { return w->pages + sequence * (N_PAGES / 2); }
 
+/* What an 8-bit cache keeps of each 32 columns; of itself it keeps nearly all. */
+static void coarsen_codes(float *x, size_t n)
+{
+    for (; n > 0; n -= 32, x += 32) {
+        float top = 0;
+        for (int i = 0; i < 32; i++) top = fmaxf(top, fabsf(x[i]));
+        for (int i = 0; i < 32; i++) x[i] = rintf(x[i] * 127 / top) * top / 127;
+    }
+}
+
+static bool same_float(float a, float b) { return (a != a && b != b) || bits_from_f32(a) == bits_from_f32(b); }
+
 /* Values that f16 holds exactly, so that both cache types must give the same. */
 static float coarse(uint64_t *seed) { return (float)(random_below(seed, 4095) - 2047) / 1024.0f; }
 
@@ -44,6 +56,7 @@ static void world_open(struct world *w, struct kv_shape shape, int threads, bool
     w->v = malloc(2 * POSITIONS * kv_dim(w) * sizeof(float));
     CHECK(w->k && w->v);
     for (size_t i = 0; i < 2 * POSITIONS * kv_dim(w); i++) w->k[i] = coarse(&seed), w->v[i] = coarse(&seed);
+    if (shape.type == KV_Q8) coarsen_codes(w->k, 2 * POSITIONS * kv_dim(w)), coarsen_codes(w->v, 2 * POSITIONS * kv_dim(w));
 }
 
 static void world_close(struct world *w)
@@ -99,6 +112,7 @@ static void attend(struct world *w, int layer, int a_from, int a_n, int b_from, 
     int n = a_n + b_n;
     float *q = malloc((size_t)n * q_dim(w) * sizeof *q);
     for (size_t i = 0; i < (size_t)n * q_dim(w); i++) q[i] = 2 * random_unit(&seed);
+    if (w->shape.type == KV_Q8) coarsen_codes(q, (size_t)n * q_dim(w));
     for (int i = 0; i < n; i++) rows[i] = i < a_n ? (struct kv_row){w->pages, a_from + i} : (struct kv_row){pages_of(w, 1), b_from + i - a_n};
     w->be->ops->attention(w->be, layer, o, q, rows, n);
     check_rows(w, o, q, rows, n);
@@ -111,9 +125,11 @@ static void fill(struct world *w, int layer, int sequence, int to)
 }
 
 static const struct kv_shape shapes[] = {
-    {.n_layers = LAYERS, .n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .n_pages = N_PAGES, .f32 = true},
+    {.n_layers = LAYERS, .n_heads = 4, .n_kv_heads = 2, .head_dim = 16, .n_pages = N_PAGES, .type = KV_F32},
     {.n_layers = LAYERS, .n_heads = 3, .n_kv_heads = 3, .head_dim = 20, .n_pages = N_PAGES},
     {.n_layers = LAYERS, .n_heads = 6, .n_kv_heads = 1, .head_dim = 64, .n_pages = N_PAGES},
+    {.n_layers = LAYERS, .n_heads = 4, .n_kv_heads = 2, .head_dim = 32, .n_pages = N_PAGES},
+    {.n_layers = LAYERS, .n_heads = 4, .n_kv_heads = 2, .head_dim = 64, .n_pages = N_PAGES, .type = KV_Q8},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -134,25 +150,50 @@ static void borders(void)
         }
 }
 
-/* Scalar or not, one thread or four, in one call or row by row: the same bits. */
+/* Scalar or not, any number of threads, in one call (of more rows than the scratch takes at once) or row by row: the same bits. */
 static void same_bits(void)
 {
-    enum { ROWS = 30 };
+    enum { ROWS = 43, WAYS = 6 };
+    static const int threads[WAYS] = {1, 1, 2, 3, 4, 8};
+    static float o[WAYS][ROWS * 6 * HEAD_MAX];
     for (int shape = 0; shape < SHAPES; shape++) {
-        float o[3][ROWS * 6 * HEAD_MAX], single[6 * HEAD_MAX];
-        for (int way = 0; way < 3; way++) {
+        float single[6 * HEAD_MAX];
+        for (int way = 0; way < WAYS; way++) {
             struct world w;
-            world_open(&w, shapes[shape], way == 2 ? 4 : 1, way == 0);
+            world_open(&w, shapes[shape], threads[way], way == 0);
             fill(&w, 0, 0, POSITIONS);
             fill(&w, 0, 1, 600);
-            attend(&w, 0, POSITIONS - 17, 17, 587, 13, o[way]);
+            attend(&w, 0, POSITIONS - 30, 30, 587, 13, o[way]);
             size_t bytes = q_dim(&w) * sizeof(float);
             CHECK_EQ(memcmp(o[0], o[way], ROWS * bytes), 0);
-            attend(&w, 0, POSITIONS - 17, 1, 0, 0, single);
+            attend(&w, 0, POSITIONS - 30, 1, 0, 0, single);
             CHECK_EQ(memcmp(o[0], single, bytes), 0);
             world_close(&w);
         }
     }
+}
+
+/* Keys, values and queries that are large, infinite, NaN or subnormal in places: the reference's bits, NaN for NaN. */
+static void odd_numbers(void)
+{
+    static const float odd[] = {1e9f, INFINITY, -INFINITY, NAN, 65504, 65520, 1e-7f, -3e-5f, 40000, 0};
+    enum { ODD = sizeof odd / sizeof *odd, AT = 600 };
+    for (int shape = 0; shape < SHAPES; shape++)
+        for (int i = 0; i < 3 * ODD; i++) {
+            float o[2][6 * HEAD_MAX], q[6 * HEAD_MAX];
+            for (int way = 0; way < 2; way++) {
+                struct world w;
+                uint64_t seed = 7;
+                world_open(&w, shapes[shape], 1, way == 0);
+                for (size_t j = 0; j < q_dim(&w); j++) q[j] = random_unit(&seed);
+                float *const to[] = {w.k + 550 * kv_dim(&w) + 3, w.v + 10 * kv_dim(&w) + 9, q + 5};
+                *to[i / ODD] = odd[i % ODD];
+                fill(&w, 0, 0, AT + 1);
+                w.be->ops->attention(w.be, 0, o[way], q, &(struct kv_row){w.pages, AT}, 1);
+                for (size_t j = 0; j < q_dim(&w); j++) CHECK(same_float(o[0][j], o[way][j]));
+                world_close(&w);
+            }
+        }
 }
 
 /* The first n positions of a page, every head and layer. */
@@ -195,7 +236,7 @@ static void poison_shows(void)
 }
 
 static const struct check tests[] = {
-    {"borders", borders}, {"same_bits", same_bits}, {"pages_copied", pages_copied}, {"poison_shows", poison_shows},
+    {"borders", borders}, {"same_bits", same_bits}, {"odd_numbers", odd_numbers}, {"pages_copied", pages_copied}, {"poison_shows", poison_shows},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

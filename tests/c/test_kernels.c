@@ -525,46 +525,128 @@ static void narrow(void)
 
 enum { HEAD_MAX = 128 };
 
-struct state {
-    float max, sum, acc[HEAD_MAX];
+/* Queries and pages of one kv head, in every form that the kernels take. */
+struct heads {
+    int n, dim, pages;
+    int seen[3];     /* of the last page, for each query; 32 of the others */
+    float *q;        /* [n, dim] */
+    float *scaled;   /* q * F16_SCALE */
+    int8_t *code;    /* q quantised */
+    float *scale;
+    float *kv;       /* [pages, keys and values, 32, dim] */
+    uint16_t *half;  /* kv narrowed */
+    int8_t *kv_code; /* kv quantised */
+    float *kv_scale;
 };
 
-static void attend_blocks(const struct kernels *k, struct state *s, const float *q, const float *kv, int n, int blocks, int dim)
+struct state {
+    float max[3], sum[3], acc[3][HEAD_MAX], p[3 * BLOCK];
+};
+
+static struct heads heads_new(enum floats how, uint64_t *seed, int n, int dim, int pages)
 {
-    struct softmax run = {s->max, s->sum, s->acc};
-    for (int b = 0; b < blocks; b++) k->attend(&run, q, kv + 2 * b * n * dim, kv + (2 * b + 1) * n * dim, n, dim, 1.0f / sqrtf((float)dim));
-    s->max = run.max;
-    s->sum = run.sum;
+    enum floats tame = how == FLOATS_NAN || how == FLOATS_INFINITE ? FLOATS_UNIT : how;
+    size_t count = (size_t)(2 * pages * BLOCK * dim);
+    struct heads h = {.n = n, .dim = dim, .pages = pages, .q = make_floats(tame, seed, n * dim), .kv = make_floats(how, seed, (int)count)};
+    int16_t *sum = malloc(count / 8);
+    h.scaled = malloc((size_t)(n * dim) * sizeof(float));
+    h.half = malloc(count * 2);
+    h.code = malloc((size_t)(n * dim));
+    h.scale = malloc((size_t)(n * dim) / 8 + 4);
+    h.kv_code = malloc(count);
+    h.kv_scale = malloc(count / 8);
+    for (int t = 0; t < n; t++) h.seen[t] = t == 1 ? random_below(seed, BLOCK + 1) : 1 + random_below(seed, BLOCK);
+    if (random_below(seed, 2)) h.seen[1] = h.seen[0];
+    for (int i = 0; i < n * dim; i++) h.scaled[i] = h.q[i] * F16_SCALE;
+    kernels_scalar.narrow(h.half, h.kv, (int)count);
+    if (dim % BLOCK == 0) kernels_scalar.quantize(h.q, n * dim, h.code, h.scale, sum);
+    if (dim % BLOCK == 0) kernels_scalar.quantize(h.kv, (int)count, h.kv_code, h.kv_scale, sum);
+    free(sum);
+    return h;
 }
 
-/* softmax(q k) v in double, over all positions at once. */
-static void check_attention(const struct state *s, const float *q, const float *kv, int n, int blocks, int dim)
+static void heads_free(struct heads *h)
 {
+    void *parts[] = {h->q, h->scaled, h->code, h->scale, h->kv, h->half, h->kv_code, h->kv_scale};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
+}
+
+enum form { FORM_F32, FORM_F16, FORM_F16_IN_REGISTERS, FORM_Q8, FORMS };
+
+/* The scores of page b, then p * v: each of a form's kernels once. */
+static void attend_page(const struct kernels *k, enum form form, const struct heads *h, struct query *q, int b, float *p)
+{
+    size_t page = (size_t)(BLOCK * h->dim), keys = 2 * (size_t)b * page, values = keys + page;
+    float scale = 1.0f / sqrtf((float)h->dim), *floats = malloc(page * sizeof *floats);
+    const float *k32 = form == FORM_F16 ? floats : h->kv + keys, *v32 = form == FORM_F32 ? h->kv + values : floats;
+    if (form == FORM_F16) k->widen(floats, h->half + keys, (int)page);
+    if (form == FORM_F16_IN_REGISTERS) k->scores_f16(p, q, h->n, h->half + keys, h->dim, scale);
+    else if (form == FORM_Q8) k->scores_q8(p, q, h->n, h->kv_code + keys, h->kv_scale + keys / BLOCK, h->dim, scale);
+    else k->scores(p, q, h->n, k32, h->dim, scale);
+    k->soften(p, q, h->n, h->dim);
+    if (form == FORM_F16) k->widen(floats, h->half + values, (int)page);
+    if (form == FORM_Q8) k->dequantize(floats, h->kv_code + values, h->kv_scale + values / BLOCK, (int)page);
+    if (form == FORM_F16_IN_REGISTERS) k->values_f16(p, q, h->n, h->half + values, h->dim);
+    else k->values(p, q, h->n, v32, h->dim);
+    free(floats);
+}
+
+static void attend_pages(const struct kernels *k, enum form form, const struct heads *h, struct state *s)
+{
+    struct query q[3];
+    for (int t = 0; t < h->n; t++)
+        q[t] = (struct query){.q = h->q + t * h->dim, .scaled = h->scaled + t * h->dim, .code = h->code + t * h->dim, .scale = h->scale + t * (h->dim / BLOCK),
+                              .acc = s->acc[t], .max = -INFINITY};
+    for (int b = 0; b < h->pages; b++) {
+        for (int t = 0; t < h->n; t++) q[t].seen = b + 1 < h->pages ? BLOCK : h->seen[t];
+        attend_page(k, form, h, q, b, s->p);
+    }
+    for (int t = 0; t < h->n; t++) s->max[t] = q[t].max, s->sum[t] = q[t].sum;
+    memset(s->p, 0, sizeof s->p); /* scratch: what is left there is of no account */
+}
+
+/* softmax(q k) v in double, over all positions at once, for query t. */
+static void check_attention(const struct state *s, const struct heads *h, int t)
+{
+    int dim = h->dim;
     double weights = 0, out[HEAD_MAX] = {0};
-    for (int i = 0; i < n * blocks; i++) {
-        const float *k = kv + (2 * (i / n) * n + i % n) * dim, *v = k + n * dim;
+    for (int i = 0; i < (h->pages - 1) * BLOCK + h->seen[t]; i++) {
+        const float *k = h->kv + (2 * (i / BLOCK) * BLOCK + i % BLOCK) * dim, *v = k + BLOCK * dim;
         double score = 0;
-        for (int d = 0; d < dim; d++) score += (double)q[d] * (double)k[d];
+        for (int d = 0; d < dim; d++) score += (double)h->q[t * dim + d] * (double)k[d];
         double p = exp(score / sqrt(dim));
         weights += p;
         for (int d = 0; d < dim; d++) out[d] += p * (double)v[d];
     }
-    for (int d = 0; d < dim; d++) CHECK(fabs((double)(s->acc[d] / s->sum) - out[d] / weights) <= 2e-6);
+    for (int d = 0; d < dim; d++) CHECK(fabs((double)(s->acc[t][d] / s->sum[t]) - out[d] / weights) <= 2e-6);
+}
+
+/* Halves that are widened in registers are finite, and queries not too large for their factor. */
+static bool form_takes(enum form form, const struct heads *h)
+{
+    if (form == FORM_Q8) return h->dim % BLOCK == 0;
+    if (form != FORM_F16_IN_REGISTERS) return true;
+    for (int i = 0; i < h->n * h->dim; i++)
+        if (!(fabsf(h->scaled[i]) < INFINITY)) return false;
+    for (int i = 0; i < 2 * h->pages * BLOCK * h->dim; i++)
+        if ((h->half[i] & 0x7C00) == 0x7C00) return false;
+    return h->dim % 16 == 0;
 }
 
 static void attend_one(enum floats how, uint64_t *seed, int n, int dim)
 {
-    enum { BLOCKS = 3 };
-    float *q = make_floats(how == FLOATS_NAN || how == FLOATS_INFINITE ? FLOATS_UNIT : how, seed, dim), *kv = make_floats(how, seed, 2 * BLOCKS * n * dim);
-    struct state start = {.max = -INFINITY};
-    struct pair s = pair_new(sizeof start, &start);
-    attend_blocks(&kernels_scalar, (struct state *)(void *)s.a, q, kv, n, BLOCKS, dim);
-    attend_blocks(&simd, (struct state *)(void *)s.b, q, kv, n, BLOCKS, dim);
-    check_floats("attend", &s);
-    if (how == FLOATS_UNIT) check_attention((struct state *)(void *)s.a, q, kv, n, BLOCKS, dim);
-    pair_free(&s);
-    free(q);
-    free(kv);
+    struct heads h = heads_new(how, seed, n, dim, 3);
+    const struct state start = {.p = {0}};
+    for (int form = 0; form < FORMS; form++) {
+        if (!form_takes(form, &h)) continue;
+        struct pair s = pair_new(sizeof start, &start);
+        attend_pages(&kernels_scalar, form == FORM_F16_IN_REGISTERS ? FORM_F16 : form, &h, (struct state *)(void *)s.a);
+        attend_pages(&simd, form, &h, (struct state *)(void *)s.b);
+        check_floats("attend", &s);
+        for (int t = 0; t < n && how == FLOATS_UNIT && form == FORM_F32; t++) check_attention((struct state *)(void *)s.a, &h, t);
+        pair_free(&s);
+    }
+    heads_free(&h);
 }
 
 static void attend(void)
@@ -572,8 +654,8 @@ static void attend(void)
     static const int dims[] = {2, 14, 16, 20, 32, 64, 80, 128};
     uint64_t seed = 29;
     for (int how = 0; how < FLOATS_KINDS; how++)
-        for (int n = 1; n <= 32; n++)
-            for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) attend_one(how, &seed, n, dims[i]);
+        for (int round = 0; round < 12; round++)
+            for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) attend_one(how, &seed, 1 + round % 3, dims[i]);
 }
 
 /* --- the tables ------------------------------------------------------------------------------------------------ */
@@ -585,7 +667,8 @@ static void tables_complete(void)
     for (int i = 0; i < 2; i++) {
         const struct kernels *k = tables[i];
         for (int layout = LAYOUT_NONE + 1; layout < LAYOUT_COUNT; layout++) CHECK(k->gemm[layout] != NULL);
-        CHECK(k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->widen && k->narrow && k->attend);
+        CHECK(k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->widen && k->narrow && k->dequantize);
+        CHECK(k->scores && k->scores_q8 && k->soften && k->values && !k->scores_f16 == !k->values_f16);
     }
 }
 

@@ -65,6 +65,27 @@ test('bench and info', async () => {
   assert.match((await quern(['info', NANO])).out, /^architecture +qwen3$/m);
 });
 
+test('bench --profile', async () => {
+  const args = ['bench', NANO, '--prompt', '20', '--generate', '4', '--threads', '2', '--profile'];
+  const { out, code } = await quern(args);
+  assert.equal(code, 0);
+  assert.match(out, /^prefill of 20 tokens: [\d.]+ of [\d.]+ ms in operations, [\d.]+ barriers per token, [\d.]+ us each when empty$/m);
+  assert.match(out, /^decode of 3 tokens: /m);
+  assert.match(out, /^matmul Q8_0 \[\d+, \d+\] +\d+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +\d+$/m);
+  assert.equal(out.match(/^ms per layer: [\d. ]+; outside: [\d.]+$/gm).length, 2);
+  const { profile, prefill_tps: tps } = JSON.parse((await quern([...args, '--json'])).out);
+  const sum = (values) => values.reduce((total, value) => total + value, 0);
+  for (const [phase, tokens] of [['prefill', 20], ['decode', 3]]) {
+    const { operations, ...all } = profile[phase];
+    assert.equal(all.tokens, tokens);
+    for (const key of ['calls', 'macs', 'bytes', 'barriers']) assert.equal(all[key], sum(operations.map((operation) => operation[key])));
+    for (const { ms, layerMs, outsideMs } of operations) assert.ok(Math.abs(ms - sum(layerMs) - outsideMs) < 1e-6);
+    assert.equal(operations.find(({ name }) => name === 'attention').calls % operations[0].calls, 0);
+  }
+  assert.ok(profile.prefill.ms < 20_000 / tps);
+  assert.ok(profile.barrierUs > 0);
+});
+
 test('failures are one line on stderr', async () => {
   for (const [args, line] of [
     [['sing', NANO], /^quern: use\/param: 'sing' is not a command .*\n$/],

@@ -165,6 +165,20 @@ test('logits do not depend on steps', async () => {
   await Promise.all([other.dispose(), whole.dispose()]);
 });
 
+test('profile() tells what the work since the last call has cost', async () => {
+  const profiled = await load(DEMO, { profile: true, threads: 1 });
+  const plain = await load(DEMO, { threads: 1 });
+  const ids = [1, 2, 3, 4, 5];
+  assert.deepEqual(await profiled.logits(ids), await plain.logits(ids));
+  assert.equal(await plain.profile(), null);
+  const { prefill, decode, barrierUs } = await profiled.profile();
+  assert.deepEqual([prefill.tokens, decode.tokens, decode.calls, barrierUs], [5, 0, 0, 0]);
+  assert.equal(prefill.operations.find(({ name }) => name === 'attention').calls, profiled.info.layers);
+  assert.ok(prefill.operations.every(({ layerMs }) => layerMs.length === profiled.info.layers));
+  assert.equal((await profiled.profile()).prefill.calls, 0);
+  await Promise.all([profiled.dispose(), plain.dispose()]);
+});
+
 test('several replies at once keep apart and wait their turn', async () => {
   const questions = ['What is the capital of France?', 'Hi there, how are you today?', 'What is the opposite of big?'];
   const alone = [];

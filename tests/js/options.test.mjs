@@ -39,7 +39,7 @@ for (const [name, good] of Object.entries(GOOD)) {
 test('load options', () => {
   for (const [name, bad] of Object.entries({
     threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], kv: ['q8', 'f64', 1],
-    variant: ['auto', 'SIMD', null], headers: [null, 'x', { a: 1 }], signal: [{}, null, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
+    variant: ['auto', 'SIMD', null], profile: [1, 'yes', null], headers: [null, 'x', { a: 1 }], signal: [{}, null, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
   })) {
     for (const value of bad) fails(() => checkOptions('load', { [name]: value }), `options.${name}`);
   }

@@ -21,6 +21,7 @@ model.complete([1, 2, 3], { seed: 1 });
 (await model.logits(Int32Array.of(1, 2))) satisfies Float32Array;
 (await model.tokenize('x')) satisfies number[];
 (await model.countTokens(messages, { thinking: true })) satisfies number;
+(await model.profile())?.decode.operations[0].layerMs satisfies readonly number[] | undefined;
 support().variant satisfies 'simd' | 'relaxed' | null;
 new QuernError('use/param', 'x').code satisfies string;
 { await using disposed = await load('x'); disposed.info.contextSize satisfies number; }

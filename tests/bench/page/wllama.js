@@ -7,9 +7,10 @@ const quiet = { ...LoggerWithoutDebug, log() {}, warn() {} };
 
 let wllama;
 
-/** wllama takes a Blob: the file is fetched as a whole first, which is what its own download does too. */
+/** A second load replaces the first. wllama takes a Blob: the file is fetched as a whole first, which is what its own download does too. */
 export async function load({ url, threads, contextSize, ...more }) {
   const start = performance.now();
+  await wllama?.exit();
   const blob = await (await fetch(url)).blob();
   wllama = new Wllama({ default: WASM }, { logger: quiet, suppressNativeLog: true });
   await wllama.loadModel([blob], { n_ctx: contextSize, n_threads: threads, n_gpu_layers: 0, ...more });

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Times the operations of src/backend.h at Qwen3-0.6B's dimensions, one cell (operation, length) at a time.
+ *
+ * The length is rows for what works by row and positions for attention and blocks: a prefill cell is the chunk of up to 64 rows that
+ * ends at the length, a decode cell the one row that does. Weights and pages go round several copies, so that they come from memory as
+ * they do in a model. Built natively it is a program that is asked for cells line by line (main); as wasm its functions are called.
+ */
+#include "backend.h"
+#include "blocks.h"
+
+#include <stdlib.h>
+
+#ifdef __EMSCRIPTEN__
+#include <emscripten/emscripten.h>
+#define EXPORT EMSCRIPTEN_KEEPALIVE
+#else
+#define EXPORT
+#endif
+
+enum {
+    DIM = 1024, FFN = 3072, HEADS = 16, KV_HEADS = 8, HEAD = 128, Q_DIM = HEADS * HEAD, KV_DIM = KV_HEADS * HEAD,
+    LENGTH_MAX = 4096, CHUNK = 64,
+    LAYERS = 4,               /* of pages and of a block's weights */
+    MATRIX_BYTES = 64 << 20,  /* of the copies of one matrix together */
+    COPIES_MAX = 64, SAMPLES_MAX = 25,
+};
+
+struct layer {
+    struct weight *q, *k, *v, *o, *gate, *up, *down;
+};
+
+struct bench {
+    struct mem mem;
+    struct pool *pool;
+    struct backend *be;
+    float *x, *y, *gate, *up, *q, *k, *v, *o, *cosine, *sine, *norm; /* [LENGTH_MAX, widest use] */
+    int32_t pages[LENGTH_MAX / KV_PAGE];
+    struct kv_row rows[LENGTH_MAX];
+    const char *type;                   /* of the weights there are now */
+    struct weight *matrices[COPIES_MAX]; /* [FFN, DIM] each */
+    int n_matrices;
+    struct layer layers[LAYERS];
+    bool blocks;                        /* layers are there, not matrices */
+    unsigned turn;                      /* which copy is next */
+    char line[400];
+};
+
+/* Multiply-accumulates of one call, and bytes that it reads and writes at least. */
+struct work {
+    double macs, bytes;
+};
+
+typedef void call_fn(struct bench *b, int length);
+typedef struct work work_fn(const struct bench *b, int length);
+
+/* --- operations by row ------------------------------------------------------------------------------------ */
+
+static void call_rmsnorm(struct bench *b, int n) { b->be->ops->rmsnorm(b->be, b->y, b->x, b->norm, n, DIM, 1e-6f); }
+static struct work work_rmsnorm(const struct bench *b, int n) { return (void)b, (struct work){0, 8.0 * n * DIM}; }
+
+static void call_rope(struct bench *b, int n) { b->be->ops->rope(b->be, b->q, b->cosine, b->sine, n, HEADS, HEAD); }
+static struct work work_rope(const struct bench *b, int n) { return (void)b, (struct work){0, 8.0 * n * Q_DIM + 4.0 * n * HEAD}; }
+
+static void call_swiglu(struct bench *b, int n) { b->be->ops->swiglu(b->be, b->gate, b->up, n, FFN); }
+static struct work work_swiglu(const struct bench *b, int n) { return (void)b, (struct work){0, 12.0 * n * FFN}; }
+
+static void call_matmul(struct bench *b, int n)
+{
+    const struct product p = {b->y, b->matrices[b->turn++ % (unsigned)b->n_matrices]};
+    b->be->ops->matmul(b->be, &p, 1, b->x, n);
+}
+
+static struct work work_matmul(const struct bench *b, int n)
+{
+    return (struct work){(double)n * FFN * DIM, (double)b->be->ops->weight_facts(b->be, b->matrices[0]).bytes + 4.0 * n * (FFN + DIM)};
+}
+
+/* --- attention ------------------------------------------------------------------------------------------------ */
+
+static int layer_turn(struct bench *b) { return (int)(b->turn++ % LAYERS); }
+
+static void call_kv_append(struct bench *b, int n) { b->be->ops->kv_append(b->be, layer_turn(b), b->k, b->v, b->rows, n); }
+static struct work work_kv_append(const struct bench *b, int n) { return (void)b, (struct work){0, 12.0 * n * KV_DIM}; }
+
+static void attend(struct bench *b, int length, int n) { b->be->ops->attention(b->be, layer_turn(b), b->o, b->q, b->rows + length - n, n); }
+
+static struct work attend_work(int length, int n)
+{
+    double pairs = 0;
+    for (int i = length - n; i < length; i++) pairs += i + 1;
+    return (struct work){pairs * 2 * Q_DIM, 4.0 * length * KV_DIM};
+}
+
+static int chunk_of(int length) { return min_int(length, CHUNK); }
+static int one_of(int length) { return (void)length, 1; }
+
+static void call_attention_prefill(struct bench *b, int length) { attend(b, length, chunk_of(length)); }
+static struct work work_attention_prefill(const struct bench *b, int length) { return (void)b, attend_work(length, chunk_of(length)); }
+static void call_attention_decode(struct bench *b, int length) { attend(b, length, 1); }
+static struct work work_attention_decode(const struct bench *b, int length) { return (void)b, attend_work(length, 1); }
+
+/* --- a transformer block: src/models/qwen3.c's layer ---------------------------------------------------------- */
+
+static void run_block(struct bench *b, int length, int n)
+{
+    struct backend *be = b->be;
+    const struct backend_ops *op = be->ops;
+    int l = layer_turn(b);
+    const struct layer *w = &b->layers[l];
+    const struct kv_row *rows = b->rows + length - n;
+    op->rmsnorm(be, b->y, b->x, b->norm, n, DIM, 1e-6f);
+    op->matmul(be, (struct product[]){{b->q, w->q}, {b->k, w->k}, {b->v, w->v}}, 3, b->y, n);
+    op->rmsnorm(be, b->q, b->q, b->norm, n * HEADS, HEAD, 1e-6f);
+    op->rmsnorm(be, b->k, b->k, b->norm, n * KV_HEADS, HEAD, 1e-6f);
+    op->rope(be, b->q, b->cosine, b->sine, n, HEADS, HEAD);
+    op->rope(be, b->k, b->cosine, b->sine, n, KV_HEADS, HEAD);
+    op->kv_append(be, l, b->k, b->v, rows, n);
+    op->attention(be, l, b->o, b->q, rows, n);
+    op->matmul(be, (struct product[]){{b->y, w->o}}, 1, b->o, n);
+    op->add(be, b->x, b->y, n, DIM);
+    op->rmsnorm(be, b->y, b->x, b->norm, n, DIM, 1e-6f);
+    op->matmul(be, (struct product[]){{b->gate, w->gate}, {b->up, w->up}}, 2, b->y, n);
+    op->swiglu(be, b->gate, b->up, n, FFN);
+    op->matmul(be, (struct product[]){{b->y, w->down}}, 1, b->gate, n);
+    op->add(be, b->x, b->y, n, DIM);
+}
+
+static struct work block_work(const struct bench *b, int length, int n)
+{
+    const struct layer *w = &b->layers[0];
+    const struct weight *all[] = {w->q, w->k, w->v, w->o, w->gate, w->up, w->down};
+    struct work sum = attend_work(length, n);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct weight_facts facts = b->be->ops->weight_facts(b->be, all[i]);
+        sum.macs += (double)n * facts.rows * facts.cols;
+        sum.bytes += (double)facts.bytes;
+    }
+    return sum;
+}
+
+static void call_block_prefill(struct bench *b, int length) { run_block(b, length, chunk_of(length)); }
+static struct work work_block_prefill(const struct bench *b, int length) { return block_work(b, length, chunk_of(length)); }
+static void call_block_decode(struct bench *b, int length) { run_block(b, length, 1); }
+static struct work work_block_decode(const struct bench *b, int length) { return block_work(b, length, 1); }
+
+/* --- the series -------------------------------------------------------------------------------------------------- */
+
+static int all_of(int length) { return length; }
+
+static const struct series {
+    const char *name, *type;   /* type: of the weights; NULL: none */
+    call_fn *call;
+    work_fn *work;
+    int (*rows)(int length);   /* rows that one call computes */
+    bool block;
+} all_series[] = {
+    {"rmsnorm", NULL, call_rmsnorm, work_rmsnorm, all_of, false},
+    {"rope", NULL, call_rope, work_rope, all_of, false},
+    {"swiglu", NULL, call_swiglu, work_swiglu, all_of, false},
+    {"kv_append", NULL, call_kv_append, work_kv_append, all_of, false},
+    {"attention, prefill", NULL, call_attention_prefill, work_attention_prefill, chunk_of, false},
+    {"attention, decode", NULL, call_attention_decode, work_attention_decode, one_of, false},
+    {"matmul F32", "F32", call_matmul, work_matmul, all_of, false},
+    {"matmul F16", "F16", call_matmul, work_matmul, all_of, false},
+    {"matmul BF16", "BF16", call_matmul, work_matmul, all_of, false},
+    {"matmul Q8_0", "Q8_0", call_matmul, work_matmul, all_of, false},
+    {"matmul Q4_0", "Q4_0", call_matmul, work_matmul, all_of, false},
+    {"matmul Q4_K", "Q4_K", call_matmul, work_matmul, all_of, false},
+    {"matmul Q6_K", "Q6_K", call_matmul, work_matmul, all_of, false},
+    {"block Q8_0, prefill", "Q8_0", call_block_prefill, work_block_prefill, chunk_of, true},
+    {"block Q8_0, decode", "Q8_0", call_block_decode, work_block_decode, one_of, true},
+    {"block Q4_K, prefill", "Q4_K", call_block_prefill, work_block_prefill, chunk_of, true},
+    {"block Q4_K, decode", "Q4_K", call_block_decode, work_block_decode, one_of, true},
+};
+enum { SERIES = sizeof all_series / sizeof *all_series };
+
+/* --- weights ------------------------------------------------------------------------------------------------------ */
+
+static const struct ref_type *type_of(const char *name)
+{
+    const struct ref_type *t = ref_types;
+    while (strcmp(t->name, name) != 0) t++;
+    return t;
+}
+
+/* A matrix whose rows, `codes`, are as in a file. */
+static struct weight *matrix(struct bench *b, const struct ref_type *t, const uint8_t *codes, int rows, int cols)
+{
+    struct weight *w = b->be->ops->weight_new(b->be, dtype_by_gguf(t->gguf_id), rows, cols);
+    if (!w) exit(2);
+    b->be->ops->weight_put(b->be, w, 0, rows, codes);
+    return w;
+}
+
+static void free_weights(struct bench *b)
+{
+    for (int i = 0; i < b->n_matrices; i++) b->be->ops->weight_free(b->be, b->matrices[i]);
+    b->n_matrices = 0;
+    for (int l = 0; b->blocks && l < LAYERS; l++) {
+        struct layer *w = &b->layers[l];
+        struct weight *all[] = {w->q, w->k, w->v, w->o, w->gate, w->up, w->down};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->be->ops->weight_free(b->be, all[i]);
+    }
+    b->blocks = false;
+    b->type = NULL;
+}
+
+/* Makes the weights that a series needs, unless they are there. All copies have the same numbers. */
+static void make_weights(struct bench *b, const struct series *s)
+{
+    if (!s->type || (b->type && strcmp(b->type, s->type) == 0 && b->blocks == s->block)) return;
+    free_weights(b);
+    const struct ref_type *t = type_of(s->type);
+    uint64_t seed = 5;
+    uint8_t *codes = make_rows(t, BLOCKS_RANDOM, &seed, FFN, DIM); /* as many as the widest matrix has */
+    int copies = min_int((int)(MATRIX_BYTES / (FFN * ref_row_bytes(t, DIM))) + 1, COPIES_MAX);
+    for (int l = 0; s->block && l < LAYERS; l++)
+        b->layers[l] = (struct layer){.q = matrix(b, t, codes, Q_DIM, DIM), .k = matrix(b, t, codes, KV_DIM, DIM), .v = matrix(b, t, codes, KV_DIM, DIM),
+                                      .o = matrix(b, t, codes, DIM, Q_DIM), .gate = matrix(b, t, codes, FFN, DIM), .up = matrix(b, t, codes, FFN, DIM),
+                                      .down = matrix(b, t, codes, DIM, FFN)};
+    while (!s->block && b->n_matrices < copies) b->matrices[b->n_matrices++] = matrix(b, t, codes, FFN, DIM);
+    free(codes);
+    b->type = s->type;
+    b->blocks = s->block;
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+static float *floats(struct bench *b, int width, float scale)
+{
+    uint64_t seed = 9;
+    float *out = mem_array(&b->mem, (uint64_t)LENGTH_MAX * (uint64_t)width, sizeof *out);
+    if (!out) exit(2);
+    for (int i = 0; i < LENGTH_MAX * width; i++) out[i] = scale * random_unit(&seed);
+    return out;
+}
+
+static void make_inputs(struct bench *b)
+{
+    b->x = floats(b, DIM, 1), b->y = floats(b, FFN, 1), b->gate = floats(b, FFN, 1), b->up = floats(b, FFN, 1);
+    b->q = floats(b, Q_DIM, 1), b->k = floats(b, KV_DIM, 1), b->v = floats(b, KV_DIM, 1), b->o = floats(b, Q_DIM, 1);
+    b->cosine = floats(b, HEAD / 2, 0), b->sine = floats(b, HEAD / 2, 0), b->norm = floats(b, 1, 1);
+    for (int i = 0; i < LENGTH_MAX * HEAD / 2; i++) b->cosine[i] = 0.8f, b->sine[i] = 0.6f; /* a turn: nothing grows */
+    for (int i = 0; i < LENGTH_MAX * FFN; i++) { /* a stable fixed point of gate = silu(gate) * up, which is done over and over */
+        b->gate[i] = -1 - 0.8f * b->gate[i];
+        b->up[i] = 1 + expf(-b->gate[i]);
+    }
+    for (int i = 0; i < LENGTH_MAX / KV_PAGE; i++) b->pages[i] = i;
+    for (int i = 0; i < LENGTH_MAX; i++) b->rows[i] = (struct kv_row){b->pages, i};
+}
+
+/* NULL when memory is short. */
+EXPORT struct bench *ops_open(int threads)
+{
+    const struct kv_shape shape = {.n_layers = LAYERS, .n_heads = HEADS, .n_kv_heads = KV_HEADS, .head_dim = HEAD, .n_pages = LENGTH_MAX / KV_PAGE};
+    struct bench *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    b->pool = pool_new(&b->mem, threads);
+    b->be = b->pool ? backend_cpu(&b->mem, b->pool, false) : NULL;
+    if (!b->be || b->be->ops->reserve(b->be, &shape, LENGTH_MAX, FFN)) return NULL;
+    make_inputs(b);
+    for (int l = 0; l < LAYERS; l++) b->be->ops->kv_append(b->be, l, b->k, b->v, b->rows, LENGTH_MAX);
+    return b;
+}
+
+EXPORT const char *ops_name(struct bench *b) { return b->be->ops->name(b->be); }
+EXPORT int ops_threads(struct bench *b) { return pool_threads(b->pool); }
+
+/* NULL after the last. */
+EXPORT const char *ops_series(int i) { return i < SERIES ? all_series[i].name : NULL; }
+
+/* --- one cell ------------------------------------------------------------------------------------------------------- */
+
+/* Milliseconds of one call, from `calls` in a row. */
+static double time_calls(struct bench *b, const struct series *s, int length, int calls)
+{
+    double begin = now_ms();
+    for (int i = 0; i < calls; i++) s->call(b, length);
+    return (now_ms() - begin) / calls;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Measures for about budget_ms and sorts the samples: how many. A sample is at least a millisecond of calls. A call longer than the
+ * budget is made twice, and both count: shorter lengths have warmed it up. */
+static int take_samples(struct bench *b, const struct series *s, int length, double budget_ms, double samples[SAMPLES_MAX])
+{
+    double begin = now_ms(), warmed;
+    int calls = 0;
+    do { /* engines compile anew what runs often */
+        s->call(b, length);
+        warmed = now_ms() - begin;
+        calls++;
+    } while (warmed < budget_ms / 10);
+    double once = warmed / calls; /* of many: a browser's clock is coarse */
+    calls = (int)(1 / once) + 1;
+    int n = max_int(2, min_int(SAMPLES_MAX, (int)(budget_ms / (once * calls))));
+    samples[0] = once;
+    for (int i = once > budget_ms; i < n; i++) samples[i] = time_calls(b, s, length, calls);
+    qsort(samples, (size_t)n, sizeof *samples, compare);
+    return n;
+}
+
+/* A cell as a JSON object, borrowed until the next call. */
+EXPORT const char *ops_cell(struct bench *b, int series, int length, double budget_ms)
+{
+    const struct series *s = &all_series[series];
+    double samples[SAMPLES_MAX];
+    make_weights(b, s);
+    int n = take_samples(b, s, length, budget_ms, samples);
+    struct work w = s->work(b, length);
+    double median = (samples[(n - 1) / 2] + samples[n / 2]) / 2;
+    snprintf(b->line, sizeof b->line, "{\"series\":\"%s\",\"length\":%d,\"rows\":%d,\"min\":%.6g,\"median\":%.6g,\"samples\":%d,\"macs\":%.0f,\"bytes\":%.0f}", s->name, length,
+             s->rows(length), samples[0], median, n, w.macs, w.bytes);
+    return b->line;
+}
+
+#ifndef __EMSCRIPTEN__
+/* ops THREADS: first how it runs, then a line "series length budget_ms" in, a cell out. */
+int main(int argc, char **argv)
+{
+    struct bench *b = ops_open(argc > 1 ? atoi(argv[1]) : 1);
+    char line[100];
+    int series, length;
+    double budget;
+    if (!b) return 2;
+    printf("{\"variant\":\"%s\",\"threads\":%d}\n", ops_name(b), ops_threads(b));
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin) && sscanf(line, "%d %d %lf", &series, &length, &budget) == 3) {
+        if (!ops_series(series) || length < 1 || length > LENGTH_MAX) return 2;
+        puts(ops_cell(b, series, length, budget));
+        fflush(stdout);
+    }
+    return 0;
+}
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The benchmark's own arithmetic: medians, ratios, tables and the chart.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chart, escapeText } from '../bench/chart.mjs';
+import { processFamily } from '../bench/machine.mjs';
+import { markdown, median, ratio, spread, summarise, table } from '../bench/report.mjs';
+
+const speed = (engine, repetition, figures, threads = 2) => ({
+  kind: 'speed', engine, type: 'q8_0', threads, repetition, machineLoad: 0.5, version: `v ${engine}`, host: 'Browser 1', best: {},
+  weightBytes: 600e6, kvBytes: 100_000, loadMs: 1000, readyMs: 20, peakBytes: 7e8, ...figures,
+});
+
+const RUNS = [
+  { kind: 'bandwidth', threads: 2, repetition: 1, bytesPerSecond: 20e9, machineLoad: 0.5 },
+  speed('quern', 1, { prefill128: 10, prefill512: 20, decode128: 30, decode2048: 20 }),
+  speed('quern', 2, { prefill128: 30, prefill512: 40, decode128: 10 }),
+  speed('quern', 3, { prefill128: 20, prefill512: 30, decode128: 20 }),
+  speed('native', 1, { prefill128: 10, prefill512: 15, decode128: 25, decode2048: 10, loadMs: 500 }),
+  speed('quern', 1, { prefill128: 10, prefill512: 15, decode128: 16 }, 1),
+  { kind: 'first', type: 'q8_0', threads: 2, repetition: 1, machineLoad: 1.5, prefillFirst: 100, prefillThird: 120, gaps: Array.from({ length: 100 }, (_, i) => 1 + i) },
+];
+
+const machine = { cpu: 'A <CPU> & more', cores: 2, flags: ['avx2'], memoryGiB: 8, browser: 'Browser 1', node: 'v1', commit: 'abc', date: '2026-01-01' };
+const size = { raw: 3000, gzip: 2000, brotli: 1000 };
+const report = { machine, settings: { contextSize: 4096, repeat: 3 }, sizes: { quern: { wasm: size, js: size } }, summary: summarise(RUNS), runs: RUNS };
+
+test('medians of odd and even numbers of values, in any order', () => {
+  assert.equal(median([10, 9, 100]), 10);
+  assert.equal(median([4, 1, 3, 2]), 2.5);
+  assert.deepEqual(spread([3, undefined, 1]), { median: 2, min: 1, max: 3, n: 2 });
+  assert.equal(spread([undefined]), undefined);
+});
+
+test('runs become medians by file, threads and engine', () => {
+  const [one, two] = report.summary.cases;
+  assert.deepEqual([one.threads, two.threads], [1, 2]);
+  assert.deepEqual(two.engines.quern.prefill128, { median: 20, min: 10, max: 30, n: 3 });
+  assert.deepEqual(two.engines.quern.decode2048, { median: 20, min: 20, max: 20, n: 1 });
+  assert.equal(one.engines.quern.decode2048, undefined);
+  assert.deepEqual(report.summary.first.q8_0.stepMs, { first: 1, second: 2, hundredth: 100, lastTen: 95.5 });
+});
+
+test('a ratio above one means better, for speeds and for times', () => {
+  const [one, { engines: { quern, native } }] = report.summary.cases;
+  assert.equal(ratio('prefill512', quern, native), 2);
+  assert.equal(ratio('loadMs', quern, native), 0.5);
+  assert.equal(ratio('decode2048', one.engines.quern, native), undefined);
+});
+
+test('the report holds the figures, the ratios and the share of the bandwidth', () => {
+  const text = markdown(report);
+  assert.match(text, /\| quern, Chromium \(v quern\) \| 2 \| 20\.0 \| 30\.0 \| 20\.0 \| 20\.0 \| 1\.00 \| 0\.020 \| 700 \|/);
+  assert.match(text, /\| quern, Chromium : llama\.cpp native, best build \| Q8_0 \| 2 \| 2\.00 \| 2\.00 \| 0\.80 \| 2\.00 \|/);
+  assert.match(text, /\| quern, Chromium \| Q8_0 \| 2 : 1 \| 2\.00 \| 2\.00 \| 1\.25 \|  \|/);
+  assert.match(text, /\| quern, Chromium \| Q8_0 \| 2 \| 12\.3 \| 61 % \| 1\.00 \| 1\.31 \|/);     // 20 x (600e6 + 144e5) bytes of 20e9
+  assert.doesNotMatch(text, /undefined|NaN/);
+});
+
+test('a table keeps its columns whatever is in them', () => {
+  assert.equal(table(['a', 'b'], [['x|y', 1]]), '| a | b |\n| --- | --: |\n| x\\|y | 1 |\n');
+});
+
+test('the chart is text that no name breaks, with a bar per figure', () => {
+  assert.equal(escapeText('<a & "b">'), '&#60;a &#38; &#34;b&#34;&#62;');
+  const svg = chart(report);
+  assert.match(svg, /A &#60;CPU&#62; &#38; more, 2 threads/);
+  const bars = [...svg.matchAll(/<rect class="(\w+)" x="[\d.]+" y="[\d.]+" width="34" height="([\d.]+)"/g)].map(([, name, height]) => [name, Number(height)]);
+  assert.deepEqual(bars, [['quern', 164], ['native', 82], ['quern', 131.2], ['native', 164]]);
+});
+
+test('a process family begins with the process and holds its children only', () => {
+  const family = processFamily(process.pid);
+  assert.equal(family[0], process.pid);
+  assert.ok(!family.includes(process.ppid));
+});
