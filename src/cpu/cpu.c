@@ -134,12 +134,12 @@ static void panel_product(const struct matmul *m, const struct product *p, int i
     }
 }
 
-/* One row against panels i and i + 1. */
-static void pair_product(const struct matmul *m, const struct product *p, int i)
+/* One row against panels i .. i + STREAMS - 1. */
+static void streams_product(const struct matmul *m, const struct product *p, int i)
 {
     const struct weight *w = p->w;
-    size_t width = (size_t)min_int(2 * PANEL_ROWS, w->rows - i * PANEL_ROWS);
-    float out[2 * PANEL_ROWS];
+    size_t width = (size_t)min_int(STREAMS * PANEL_ROWS, w->rows - i * PANEL_ROWS);
+    float out[STREAMS * PANEL_ROWS];
     m->c->k.gemv[w->type->layout](w->panels + (size_t)i * w->panel, w->panel, &m->c->act, out);
     memcpy(p->y + (size_t)i * PANEL_ROWS, out, width * sizeof *out);
 }
@@ -148,20 +148,23 @@ static void pair_product(const struct matmul *m, const struct product *p, int i)
 static void panel_range(const struct matmul *m, const struct product *p, int i, int end, int thread)
 {
     if (m->n == 1 && m->c->k.gemv[p->w->type->layout])
-        for (; i + 1 < end; i += 2) pair_product(m, p, i);
+        for (; i + STREAMS <= end; i += STREAMS) streams_product(m, p, i);
     for (; i < end; i++) panel_product(m, p, i, thread);
 }
 
-/* Panels of all products count through, so that threads share them evenly. */
+/* Groups of panels that gemv takes at once; the last one of a product may be smaller. */
+static int group_count(const struct product *p) { return (panel_count(p->w->rows) + STREAMS - 1) / STREAMS; }
+
+/* Groups of all products count through, so that threads share them evenly. */
 static void multiply(void *arg, int thread, int n_threads)
 {
     const struct matmul *m = arg;
     int total = 0, begin, end, first = 0;
-    for (int j = 0; j < m->n_products; j++) total += panel_count(m->p[j].w->rows);
+    for (int j = 0; j < m->n_products; j++) total += group_count(&m->p[j]);
     pool_share(total, thread, n_threads, &begin, &end);
     for (int j = 0; j < m->n_products; j++) {
-        int count = panel_count(m->p[j].w->rows);
-        panel_range(m, &m->p[j], max_int(begin - first, 0), min_int(end - first, count), thread);
+        int count = group_count(&m->p[j]), panels = panel_count(m->p[j].w->rows);
+        panel_range(m, &m->p[j], STREAMS * max_int(begin - first, 0), min_int(STREAMS * min_int(end - first, count), panels), thread);
         first += count;
     }
 }

@@ -253,7 +253,7 @@ INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out,
     sums_store(&sums, out, h);
 }
 
-/* --- gemv: two packed panels, one row ------------------------------------------------------------------------- */
+/* --- gemv: packed panels, one row ----------------------------------------------------------------------------- */
 
 /* Scales of 8 rows, f16. None is zero, subnormal, infinite or NaN, as a rule, and then a third of the work is enough. */
 INLINE void load_halves(vec out[2], const uint8_t *halves, const struct masks *m)
@@ -297,17 +297,20 @@ INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a,
     size_t unit = (size_t)layouts[layout].bytes, per_unit = h.kind == KIND_PLAIN ? 1 : 8, units = (size_t)(a->cols / BLOCK) / per_unit;
     const uint8_t *x = a->tiles;
     struct masks m = masks_new();
-    struct sums sums[2];
-    struct scales s[2];
-    for (int p = 0; p < 2; p++) sums_clear(&sums[p], h);
+    struct sums sums[STREAMS];
+    struct scales s[STREAMS];
+#pragma GCC unroll 8
+    for (size_t p = 0; p < STREAMS; p++) sums_clear(&sums[p], h);
     for (size_t u = 0; u < units; u++, panels += unit) {
-        for (size_t p = 0; p < 2; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h.kind);
-        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots)) { /* no loop, which compilers would keep */
-            block_add(&sums[0], &s[0], block_scales(&s[0], panels, i, h.kind), x, &m, h);
-            block_add(&sums[1], &s[1], block_scales(&s[1], panels + panel_bytes, i, h.kind), x, &m, h);
-        }
+#pragma GCC unroll 8
+        for (size_t p = 0; p < STREAMS; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h.kind);
+        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots))
+#pragma GCC unroll 8
+            for (size_t p = 0; p < STREAMS; p++)
+                block_add(&sums[p], &s[p], block_scales(&s[p], panels + p * panel_bytes, i, h.kind), x, &m, h);
     }
-    for (int p = 0; p < 2; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
+#pragma GCC unroll 8
+    for (size_t p = 0; p < STREAMS; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
 }
 
 /* --- expanding ------------------------------------------------------------------------------------------------ */
@@ -393,7 +396,8 @@ INLINE void column_load(vec w[2], const uint8_t *column, const struct masks *m, 
     else w[0] = u16_interleave_low(i32_splat(0), vec_load(column)), w[1] = u16_interleave_high(i32_splat(0), vec_load(column));
 }
 
-INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const enum layout layout)
+/* Two panels, packed. */
+INLINE void pair_floats(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const enum layout layout)
 {
     size_t column = (size_t)layouts[layout].bytes;
     struct masks m = masks_new();
@@ -406,6 +410,11 @@ INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, const struct 
         for (int i = 0; i < 4; i++) acc[i / 2][i % 2] = f32_add(acc[i / 2][i % 2], f32_mul(w[i / 2][i % 2], v));
     }
     for (int i = 0; i < 4; i++) vec_store(out + 4 * i, acc[i / 2][i % 2]);
+}
+
+INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const enum layout layout)
+{
+    for (size_t p = 0; p < STREAMS; p += 2) pair_floats(panels + p * panel_bytes, panel_bytes, a, out + p * PANEL_ROWS, layout);
 }
 
 /* F32 panels; halves are expanded to them. */

@@ -11,7 +11,10 @@
 
 #include "../pack.h"
 
-enum { TILE = 6 }; /* rows (tokens) a gemm kernel takes at once, at most */
+enum {
+    TILE = 6,   /* rows (tokens) a gemm kernel takes at once, at most */
+    STREAMS = 8 /* panels a gemv kernel takes at once */
+};
 
 /* How a SIMD build multiplies codes: which products of bytes its one dot instruction gives exactly. The instruction differs from
  * processor to processor (and is absent without relaxed SIMD), so it is asked when the engine starts. */
@@ -38,8 +41,8 @@ struct act {
  * n_rows as tile_rows() gives it: 1, 2, 4 or 6. */
 typedef void gemm_fn(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out);
 
-/* out [2 * 8] = row 0 times two neighbouring panels, panel_bytes apart: for one row, memory is the limit, and two streams of it
- * wait less than one, since processors fetch ahead within a page only. */
+/* out [8 * 8] = row 0 times STREAMS neighbouring panels, panel_bytes apart: for one row memory is the limit, and a processor that works on
+ * eight streams of it waits least, since it fetches ahead within a page only and looks ahead of its work by some hundred instructions. */
 typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out);
 
 /* A half whose bits are moved into place as a float lacks this factor, the difference of the exponents' biases. */

@@ -95,10 +95,8 @@ static void read_part(void *arg, int thread, int n_threads)
 static void run_gemv(enum layout layout)
 {
     size_t panel = panel_bytes(layout, COLS);
-    float out[2 * PANEL_ROWS];
-    for (size_t i = 0; i + 1 < GEMV_PANELS; i += 2)
-        if (bench.k.gemv[layout]) bench.k.gemv[layout](bench.panels + i * panel, panel, &bench.act, out);
-        else for (size_t j = 0; j < 2; j++) bench.k.gemm[layout](bench.panels + (i + j) * panel, &bench.act, 0, 1, out);
+    float out[STREAMS * PANEL_ROWS];
+    for (size_t i = 0; i < GEMV_PANELS; i += STREAMS) bench.k.gemv[layout](bench.panels + i * panel, panel, &bench.act, out);
 }
 
 static void run_gemm(enum layout layout)

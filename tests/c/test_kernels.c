@@ -237,21 +237,21 @@ static void gemm_one(const struct gemm_case *g, uint64_t *seed)
     free(panel);
 }
 
-/* Two panels at once give what each gives alone. */
+/* Panels at once give what each gives alone. */
 static void gemv_one(const struct gemm_case *g, uint64_t *seed)
 {
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
     size_t bytes = panel_bytes(type->layout, g->cols);
     if (!simd.gemv[type->layout]) return;
-    uint8_t *panels = malloc(2 * bytes), *tile = malloc(((size_t)g->cols + BLOCK) / BLOCK * simd.arranged);
-    for (int i = 0; i < 2; i++) {
+    uint8_t *panels = malloc(STREAMS * bytes), *tile = malloc(((size_t)g->cols + BLOCK) / BLOCK * simd.arranged);
+    for (int i = 0; i < STREAMS; i++) {
         uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols);
         pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panels + (size_t)i * bytes);
         free(rows);
     }
     struct act a = act_new(g->floats, seed, g->cols);
-    struct pair out = pair_new(2 * PANEL_ROWS * sizeof(float), NULL);
-    for (size_t i = 0; i < 2; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, 0, 1, (float *)(void *)out.a + i * PANEL_ROWS);
+    struct pair out = pair_new(STREAMS * PANEL_ROWS * sizeof(float), NULL);
+    for (size_t i = 0; i < STREAMS; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, 0, 1, (float *)(void *)out.a + i * PANEL_ROWS);
     if (layouts[type->layout].quantised) simd.arrange(&a, 0, 1, tile);
     a.tiles = tile;
     simd.gemv[type->layout](panels, bytes, &a, (float *)(void *)out.b);
