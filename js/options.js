@@ -56,7 +56,7 @@ const LOAD = {
   contextSize: integer(1, 2 ** 24),
   threads: integer(1, 64),
   chunk: integer(1, 1024),
-  kv: oneOf('f16', 'f32'),
+  kv: oneOf('f16', 'q8', 'f32'),
   variant: oneOf('scalar', 'simd', 'relaxed'),
 };
 
