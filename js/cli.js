@@ -16,7 +16,7 @@ const USAGE = `usage: quern COMMAND MODEL [options]      MODEL: a path or URL of
   quern bench MODEL [--prompt N] [--generate N] [--profile] [--json]
   quern info MODEL [--json]
 
-All take --threads N --variant scalar|simd|relaxed --kv f16|f32 --context N --chunk N.
+All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --context N --chunk N.
 `;
 
 const text = { type: 'string' };

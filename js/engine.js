@@ -10,7 +10,7 @@ import { Heap } from './heap.js';
 const STAGING = 4 << 20;
 
 const TEXT_MODES = { text: 1, chat: 2 };
-const KV_TYPES = { f16: 0, f32: 1 };
+const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
 const OUTPUTS = { last: 0, all: 1 };
 
 /** Of enum status in src/base.h. */

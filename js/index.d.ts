@@ -40,8 +40,11 @@ export interface LoadOptions {
   contextSize?: number;
   /** Threads, 1 to 64. Default: the machine's, at most 8. One, where the page is not cross-origin isolated or threads do not start. */
   threads?: number;
-  /** Type of the numbers kept per position. `f16` (default) halves the memory of `f32`. */
-  kv?: 'f16' | 'f32';
+  /**
+   * Type of the numbers kept per position. `f16` (default) takes half the memory of `f32`, and `q8` (8 bits and a scale for each 32
+   * numbers) 9/16 of `f16`'s; its replies differ slightly. `q8` needs heads of a multiple of 32 columns (`use/param` otherwise).
+   */
+  kv?: 'f16' | 'q8' | 'f32';
   /** Request headers for the download, such as `{ Authorization: 'Bearer …' }`. */
   headers?: Record<string, string>;
   /** Kernels to use. One that this machine cannot run is an error (`env/simd`), never a silent fallback. */
@@ -190,7 +193,7 @@ export interface Info {
   readonly dots: 'u8' | 's8' | 'u7' | 'i16' | 'none';
   /** Threads in use. */
   readonly threads: number;
-  readonly kv: 'f16' | 'f32';
+  readonly kv: 'f16' | 'q8' | 'f32';
   /** Tokens computed per step at most. */
   readonly chunk: number;
   /** Bytes the engine needs once loaded. */

@@ -57,7 +57,7 @@ const LOAD = {
   threads: integer(1, 64),
   chunk: integer(1, 1024),
   profile: boolean,
-  kv: oneOf('f16', 'f32'),
+  kv: oneOf('f16', 'q8', 'f32'),
   variant: oneOf('scalar', 'simd', 'relaxed'),
 };
 

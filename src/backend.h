@@ -23,7 +23,7 @@ struct weight_facts {
 enum { KV_PAGE = 32 }; /* positions per page: one block of the online softmax */
 
 /* Type of keys and values: floats, or codes with a scale for each 32 columns. */
-enum kv_type { KV_F16, KV_F32, KV_Q8 };
+enum kv_type { KV_F16 = 0, KV_F32 = 1, KV_Q8 = 2 };
 
 /* Geometry of the KV cache and of attention. */
 struct kv_shape {

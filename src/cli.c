@@ -44,13 +44,17 @@ static const char usage[] =
     "  logits MODEL --tokens \"1 2\" --out F  float32 [n, vocab], little-endian\n"
     "  bench MODEL [--prompt N --generate N --json --profile]\n"
     "  info MODEL [--json]\n"
-    "options: --threads N --variant scalar|simd --kv f16|f32 --context N --chunk N --max-tokens N\n"
+    "options: --threads N --variant scalar|simd --kv f16|q8|f32 --context N --chunk N --max-tokens N\n"
     "         --temperature T --top-k N --top-p P --min-p P --seed S --feed BYTES";
 
 static bool read_kv(const char *value, struct args *a)
 {
-    a->engine.kv = strcmp(value, "f32") == 0 ? QUERN_KV_F32 : QUERN_KV_F16;
-    return strcmp(value, "f32") == 0 || strcmp(value, "f16") == 0;
+    static const char *const names[] = {[QUERN_KV_F16] = "f16", [QUERN_KV_F32] = "f32", [QUERN_KV_Q8] = "q8"};
+    for (int i = 0; i < 3; i++) {
+        a->engine.kv = (enum quern_kv)i;
+        if (!strcmp(value, names[i])) return true;
+    }
+    return false;
 }
 
 static bool read_variant(const char *value, struct args *a)

@@ -147,6 +147,9 @@ static int copy_template(struct quern_engine *e, struct error *err)
     return OK;
 }
 
+/* Names of enum quern_kv. */
+static const char *const kv_names[] = {"f16", "f32", "q8"};
+
 /* --- opening: memory ----------------------------------------------------------------------------------------- */
 
 static void copy_page(void *context, int to, int from, int n)
@@ -173,6 +176,8 @@ static int reserve_step(struct quern_engine *e)
 static int reserve(struct quern_engine *e, struct error *err)
 {
     const struct model_config *c = &e->model->config;
+    if (e->options.kv == QUERN_KV_Q8 && c->head_dim % 32)
+        return fail(err, ERR_PARAM, "kv", 0, "An 8-bit cache needs heads of a multiple of 32 columns, this model's have %d; use kv f16.", c->head_dim);
     int64_t wanted = e->options.context_size > 0 ? e->options.context_size : CONTEXT_DEFAULT;
     e->context_size = (int)(wanted < c->context_length ? wanted : c->context_length);
     struct kv_shape shape = {.n_layers = c->n_layers, .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
@@ -255,7 +260,7 @@ static int write_info(struct quern_engine *e, struct error *err)
     json_number(&j, "tokens", tok_count(e->tok));
     json_bool(&j, "chatTemplate", e->template.data != NULL);
     json_number(&j, "contextSize", e->context_size);
-    json_string(&j, "kv", e->options.kv == QUERN_KV_F32 ? "f32" : "f16");
+    json_string(&j, "kv", kv_names[e->options.kv]);
     json_number(&j, "chunk", e->step.max_rows);
     json_number(&j, "threads", pool_threads(e->pool));
     json_string(&j, "variant", e->be->ops->name(e->be));

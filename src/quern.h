@@ -19,7 +19,7 @@
 struct quern_engine;
 struct quern_sequence;
 
-enum quern_kv { QUERN_KV_F16 = 0, QUERN_KV_F32 = 1 };
+enum quern_kv { QUERN_KV_F16 = 0, QUERN_KV_F32 = 1, QUERN_KV_Q8 = 2 }; /* Q8: heads of a multiple of 32 columns only */
 
 /* Zero = default. */
 struct quern_options {

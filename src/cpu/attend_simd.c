@@ -11,10 +11,17 @@
 
 enum source { FLOATS, HALVES };
 
-/* 4 columns of keys or values; halves come out divided by F16_SCALE. */
-INLINE vec load4(enum source source, const uint8_t *x, vec mask)
+/* 8 columns of keys or values; halves come out divided by F16_SCALE. */
+INLINE void load8(enum source source, const uint8_t *x, vec mask, vec out[2])
 {
-    return source == FLOATS ? vec_load(x) : f16_scaled((const uint16_t *)(const void *)x, mask);
+    if (source == HALVES) f16_scaled(x, mask, out);
+    else out[0] = vec_load(x), out[1] = vec_load(x + 16);
+}
+
+/* Brings bytes into the cache. */
+INLINE void touch(const uint8_t *p, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64) (void)*(volatile const uint8_t *)(p + i);
 }
 
 /* --- scores -------------------------------------------------------------------------------------------- */
@@ -52,13 +59,13 @@ INLINE vec dot4_keys(enum source source, int queries, const float *a, const floa
     for (; i + 8 <= dim; i += 8)
 #pragma GCC unroll 4
         for (int j = 0; j < keys; j++) {
-            const uint8_t *key = k + (size_t)j * step + (size_t)i * size;
-            vec x = load4(source, key, mask), y = load4(source, key + 4 * size, mask);
-            low[j] = f32_add(low[j], f32_mul(vec_load(a + i), x));
-            high[j] = f32_add(high[j], f32_mul(vec_load(a + i + 4), y));
+            vec x[2];
+            load8(source, k + (size_t)j * step + (size_t)i * size, mask, x);
+            low[j] = f32_add(low[j], f32_mul(vec_load(a + i), x[0]));
+            high[j] = f32_add(high[j], f32_mul(vec_load(a + i + 4), x[1]));
             if (queries == 1) continue;
-            low[j + 2] = f32_add(low[j + 2], f32_mul(vec_load(b + i), x));
-            high[j + 2] = f32_add(high[j + 2], f32_mul(vec_load(b + i + 4), y));
+            low[j + 2] = f32_add(low[j + 2], f32_mul(vec_load(b + i), x[0]));
+            high[j + 2] = f32_add(high[j + 2], f32_mul(vec_load(b + i + 4), x[1]));
         }
     if (source == FLOATS && i < dim)
         for (int j = 0; j < 4; j++) add_rest(&low[j], &high[j], j < keys ? a : b, (const float *)(const void *)(k + (size_t)(j % keys) * step), i, dim);
@@ -67,29 +74,33 @@ INLINE vec dot4_keys(enum source source, int queries, const float *a, const floa
 
 INLINE const float *factor(enum source source, const struct query *q) { return source == FLOATS ? q->q : q->scaled; }
 
-/* Keys after the last one seen, up to a multiple of 4, are computed too: they are in the page, and no one looks at the result. */
-INLINE void score_keys(enum source source, float *p, const struct query *q, int n, const uint8_t *k, size_t step, int dim, float scale)
+/* Keys after the last one seen, up to a multiple of 4, are computed too: they are in the page, and no one looks at the result.
+ * `ahead` may be NULL; else it is as long as k. */
+INLINE void score_keys(enum source source, float *p, const struct query *q, int n, const uint8_t *k, size_t step, int dim, float scale, const uint8_t *ahead)
 {
     for (; n >= 2; n -= 2, q += 2, p += 2 * BLOCK)
         for (int i = 0; i < max_int(q[0].seen, q[1].seen); i += 2) {
             float s[4];
+            if (ahead) touch(ahead + (size_t)i * step, 2 * step);
             vec_store(s, f32_mul(dot4_keys(source, 2, factor(source, q), factor(source, q + 1), k + (size_t)i * step, step, dim), f32_splat(scale)));
             p[i] = s[0], p[i + 1] = s[1];
             p[BLOCK + i] = s[2], p[BLOCK + i + 1] = s[3];
         }
     if (n == 0) return;
-    for (int i = 0; i < q->seen; i += 4)
+    for (int i = 0; i < q->seen; i += 4) {
+        if (ahead) touch(ahead + (size_t)i * step, 4 * step);
         vec_store(p + i, f32_mul(dot4_keys(source, 1, factor(source, q), NULL, k + (size_t)i * step, step, dim), f32_splat(scale)));
+    }
 }
 
 static void scores(float *p, const struct query *q, int n, const float *k, int dim, float scale)
 {
-    score_keys(FLOATS, p, q, n, (const uint8_t *)k, (size_t)dim * sizeof *k, dim, scale);
+    score_keys(FLOATS, p, q, n, (const uint8_t *)k, (size_t)dim * sizeof *k, dim, scale, NULL);
 }
 
-static void scores_f16(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale)
+static void scores_f16(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale, const uint16_t *v)
 {
-    score_keys(HALVES, p, q, n, (const uint8_t *)k, (size_t)dim * sizeof *k, dim, scale);
+    score_keys(HALVES, p, q, n, (const uint8_t *)k, (size_t)dim * sizeof *k, dim, scale, (const uint8_t *)v);
 }
 
 /* Sums of 32 products of codes: lanes are 4 keys. */
@@ -172,10 +183,14 @@ INLINE void add_columns(enum source source, int queries, float *const acc[2], co
     for (int t = 0; t < queries; t++)
         for (int j = 0; j < 4; j++) s[t][j] = vec_load(acc[t] + 4 * j);
     for (int i = 0; i < n; i++, v += step)
-#pragma GCC unroll 4
-        for (size_t j = 0; j < 4; j++) {
-            vec x = load4(source, v + 4 * j * size, mask);
-            for (int t = 0; t < queries; t++) s[t][j] = f32_add(s[t][j], f32_mul(vec_spread4(p[t] + i), x));
+#pragma GCC unroll 2
+        for (size_t j = 0; j < 2; j++) {
+            vec x[2];
+            load8(source, v + 8 * j * size, mask, x);
+            for (int t = 0; t < queries; t++) {
+                s[t][2 * j] = f32_add(s[t][2 * j], f32_mul(vec_spread4(p[t] + i), x[0]));
+                s[t][2 * j + 1] = f32_add(s[t][2 * j + 1], f32_mul(vec_spread4(p[t] + i), x[1]));
+            }
         }
     for (int t = 0; t < queries; t++)
         for (int j = 0; j < 4; j++) vec_store(acc[t] + 4 * j, s[t][j]);

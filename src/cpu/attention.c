@@ -25,13 +25,13 @@ enum {
 /* --- pages: for each layer and kv head the parts below, each KV_PAGE positions ------------------------------ */
 
 /* Notes: for q8 the scales of the codes, float [head_dim / 32]; for f16 one byte, not 0 where something is infinite or NaN. */
-enum part { KEYS, VALUES, KEY_NOTES, VALUE_NOTES, PARTS };
+enum part { KEY_NOTES, VALUE_NOTES, KEYS, VALUES, PARTS }; /* notes are read first: what follows is then on its way */
 
 /* Bytes of one position in a part. */
 static size_t part_bytes(const struct kv_shape *s, enum part part)
 {
     size_t dim = (size_t)s->head_dim;
-    bool notes = part >= KEY_NOTES;
+    bool notes = part < KEYS;
     if (s->type == KV_F32) return notes ? 0 : dim * sizeof(float);
     if (s->type == KV_F16) return notes ? 1 : dim * sizeof(uint16_t);
     return notes ? dim / BLOCK * sizeof(float) : dim;
@@ -40,7 +40,7 @@ static size_t part_bytes(const struct kv_shape *s, enum part part)
 static size_t head_bytes(const struct kv_shape *s)
 {
     size_t bytes = 0;
-    for (enum part part = KEYS; part < PARTS; part++) bytes += KV_PAGE * part_bytes(s, part);
+    for (enum part part = KEY_NOTES; part < PARTS; part++) bytes += KV_PAGE * part_bytes(s, part);
     return bytes;
 }
 
@@ -58,7 +58,7 @@ static struct page page_at(const struct cpu *c, int page, int layer, int head)
     struct page p;
     uint64_t at = (uint64_t)page * cpu_page_bytes(&c->kv) + (uint64_t)layer * layer_bytes(&c->kv);
     uint8_t *bytes = c->pages + (size_t)at + (size_t)head * head_bytes(&c->kv);
-    for (enum part part = KEYS; part < PARTS; bytes += KV_PAGE * part_bytes(&c->kv, part), part++) p.part[part] = bytes;
+    for (enum part part = KEY_NOTES; part < PARTS; bytes += KV_PAGE * part_bytes(&c->kv, part), part++) p.part[part] = bytes;
     return p;
 }
 
@@ -68,14 +68,14 @@ void cpu_kv_copy(struct backend *b, int to, int from, int n)
     for (int l = 0; l < c->kv.n_layers; l++)
         for (int h = 0; h < c->kv.n_kv_heads; h++) {
             struct page target = page_at(c, to, l, h), source = page_at(c, from, l, h);
-            for (enum part part = KEYS; part < PARTS; part++) memcpy(target.part[part], source.part[part], (size_t)n * part_bytes(&c->kv, part));
+            for (enum part part = KEY_NOTES; part < PARTS; part++) memcpy(target.part[part], source.part[part], (size_t)n * part_bytes(&c->kv, part));
         }
 }
 
 void cpu_kv_poison(struct backend *b, int page)
 {
     struct cpu *c = (struct cpu *)b;
-    memset(page_at(c, page, 0, 0).part[KEYS], 0xFF, (size_t)cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and f32, scales too */
+    memset(page_at(c, page, 0, 0).part[0], 0xFF, (size_t)cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and f32, scales too */
 }
 
 static bool any_special(const uint16_t *halves, int n)
@@ -89,8 +89,9 @@ static bool any_special(const uint16_t *halves, int n)
 static void store(const struct cpu *c, const struct page *page, enum part part, int position, const float *x)
 {
     int dim = c->kv.head_dim;
+    enum part notes_part = part == KEYS ? KEY_NOTES : VALUE_NOTES;
     uint8_t *to = page->part[part] + (size_t)position * part_bytes(&c->kv, part);
-    uint8_t *notes = page->part[part + KEY_NOTES] + (size_t)position * part_bytes(&c->kv, part + KEY_NOTES);
+    uint8_t *notes = page->part[notes_part] + (size_t)position * part_bytes(&c->kv, notes_part);
     switch (c->kv.type) {
     case KV_F32: memcpy(to, x, (size_t)dim * sizeof *x); break;
     case KV_F16:
@@ -118,7 +119,8 @@ void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v,
 
 /* Rows first .. first + n - 1, of one sequence. */
 struct tile {
-    int first, n, spans;
+    int first, n;
+    int last, spans; /* position, and the spans up to it */
     size_t at; /* its first softmax: [kv head][span][row][query head of the group] */
 };
 
@@ -266,7 +268,7 @@ static void span_scores(const struct span *s, const struct page *page, int most,
     }
     if (c->kv.type == KV_F16) {
         if (s->in_registers && all_finite(notes, most)) {
-            c->k.scores_f16(s->s->p, s->queries, s->n, keys, dim, scale);
+            c->k.scores_f16(s->s->p, s->queries, s->n, keys, dim, scale, (const uint16_t *)(const void *)page->part[VALUES]);
             return;
         }
         c->k.widen(s->s->floats, keys, most * dim);
@@ -296,10 +298,11 @@ static void span_attend(struct span *s)
     const struct cpu *c = s->a->c;
     float scale = (float)(1.0 / sqrt((double)c->kv.head_dim));
     span_begin(s);
-    for (int i = s->first_page; i < s->first_page + SPAN_PAGES; i++) {
+    const int32_t *pages = s->a->rows[s->tile->first].pages;
+    int last = min_int(s->tile->last / KV_PAGE, s->first_page + SPAN_PAGES - 1);
+    for (int i = s->first_page; i <= last; i++) {
+        struct page page = page_at(c, pages[i], s->a->layer, s->head);
         int most = set_seen(s, i);
-        if (most == 0) break;
-        struct page page = page_at(c, s->a->rows[s->tile->first].pages[i], s->a->layer, s->head);
         span_scores(s, &page, most, scale);
         c->k.soften(s->s->p, s->queries, s->n, c->kv.head_dim);
         span_values(s, &page, most);
@@ -364,10 +367,9 @@ static void merge_spans(void *arg, int thread, int n_threads)
 static struct tile tile_from(const struct attention *a, int first)
 {
     struct tile tile = {.first = first};
-    int last = 0;
     for (int i = first; i < a->n && tile.n < TILE_ROWS && a->rows[i].pages == a->rows[first].pages; i++, tile.n++)
-        last = max_int(last, a->rows[i].index);
-    tile.spans = last / SPAN + 1;
+        tile.last = max_int(tile.last, a->rows[i].index);
+    tile.spans = tile.last / SPAN + 1;
     return tile;
 }
 

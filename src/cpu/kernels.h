@@ -90,8 +90,9 @@ struct kernels {
     void (*soften)(float *p, struct query *q, int n, int dim); /* p = exp(p - max), with max, sum and acc brought up to date */
     void (*values)(float *p, const struct query *q, int n, const float *v, int dim); /* acc += p * v, positions in order */
     /* The same for finite f16 and dims that 16 divides, for few queries: the halves are widened in registers, and the other factor
-     * is scaled beforehand, exactly. NULL where widening first is as good. values_f16 leaves nothing of use in p. */
-    void (*scores_f16)(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale);
+     * is scaled beforehand, exactly. NULL where widening first is as good. values_f16 leaves nothing of use in p. scores_f16
+     * reads v on the way, which brings it near: processors fetch ahead by themselves within 4 KB only. */
+    void (*scores_f16)(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale, const uint16_t *v);
     void (*values_f16)(float *p, const struct query *q, int n, const uint16_t *v, int dim);
 };
 

@@ -99,9 +99,9 @@ static void add(float *x, const float *y, int n)
 }
 
 /* Infinity and NaN have become values from 2^16 on. */
-INLINE vec f16_lanes4(const uint16_t *h, vec mask, vec scale, vec largest, vec infinity)
+INLINE vec f16_full(vec scaled, vec scale, vec largest, vec infinity)
 {
-    vec x = f32_mul(f16_scaled(h, mask), scale);
+    vec x = f32_mul(scaled, scale);
     return vec_or(x, vec_and(f32_lt(largest, f32_abs_bits(x)), infinity));
 }
 
@@ -110,8 +110,10 @@ static void widen(float *out, const uint16_t *in, int n)
     const vec mask = i32_kept(F16_MASK), scale = f32_kept(F16_SCALE), largest = f32_kept(65504.0f), infinity = i32_kept(0x7F800000);
     int i = 0;
     for (; i + 8 <= n; i += 8) {
-        vec_store(out + i, f16_lanes4(in + i, mask, scale, largest, infinity));
-        vec_store(out + i + 4, f16_lanes4(in + i + 4, mask, scale, largest, infinity));
+        vec x[2];
+        f16_scaled(in + i, mask, x);
+        vec_store(out + i, f16_full(x[0], scale, largest, infinity));
+        vec_store(out + i + 4, f16_full(x[1], scale, largest, infinity));
     }
     for (; i < n; i++) out[i] = f32_from_f16(in[i]);
 }

@@ -39,10 +39,15 @@ INLINE float dot(const float *x, const float *y, int n)
 
 INLINE vec f32_abs_bits(vec x) { return vec_and(x, i32_splat(0x7FFFFFFF)); }
 
-/* 4 finite f16 -> f32, divided by F16_SCALE. A subnormal half is a subnormal float, on which some processors take long; among keys
+/* 8 finite f16 -> f32, divided by F16_SCALE: the bits in place, the exponent's as they are. A subnormal half is a subnormal float, on which some processors take long; among keys
  * and values they are rare. */
-#define F16_MASK ((int32_t)0x8FFFFFFF)
-INLINE vec f16_scaled(const uint16_t *h, vec mask) { return vec_and(i32_shl(i32_load_i16(h), 13), mask); }
+#define F16_MASK ((int32_t)0x8FFF8FFF)
+INLINE void f16_scaled(const void *halves, vec mask, vec out[2])
+{
+    vec h = vec_load(halves), high = vec_and(i16_shr(h, 3), mask), low = i16_shl(h, 13);
+    out[0] = i32_join_low(low, high);
+    out[1] = i32_join_high(low, high);
+}
 
 struct exp4 {
     vec log2e, magic, ln2_hi, ln2_lo, c[6], one, bias, max, min, infinity;

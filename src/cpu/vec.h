@@ -67,7 +67,10 @@ VEC i32_from_u16_low(vec a) { return wasm_u32x4_extend_low_u16x8(a); }
 VEC i32_from_u16_high(vec a) { return wasm_u32x4_extend_high_u16x8(a); }
 VEC i32_from_i16_low(vec a) { return wasm_i32x4_extend_low_i16x8(a); }
 VEC i32_from_i16_high(vec a) { return wasm_i32x4_extend_high_i16x8(a); }
-VEC i32_load_i16(const void *p) { return wasm_i32x4_load16x4(p); } /* 4 int16 */
+VEC i16_shl(vec a, int n) { return wasm_i16x8_shl(a, (uint32_t)n); }
+VEC i16_shr(vec a, int n) { return wasm_i16x8_shr(a, (uint32_t)n); }
+VEC i32_join_low(vec low, vec high) { return wasm_i16x8_shuffle(low, high, 0, 8, 1, 9, 2, 10, 3, 11); } /* int32 of halves 0..3 */
+VEC i32_join_high(vec low, vec high) { return wasm_i16x8_shuffle(low, high, 4, 12, 5, 13, 6, 14, 7, 15); } /* of 4..7 */
 VEC i16_from_u8_low(vec a) { return wasm_u16x8_extend_low_u8x16(a); }
 VEC i16_from_i8_low(vec a) { return wasm_i16x8_extend_low_i8x16(a); }
 /* The low halves of 4 int32 (each in 0..65535) of a, then of b. */

@@ -61,7 +61,10 @@ VEC i32_from_u16_low(vec a) { vec_u16 v = (vec_u16)a; return (vec){v[0], v[1], v
 VEC i32_from_u16_high(vec a) { vec_u16 v = (vec_u16)a; return (vec){v[4], v[5], v[6], v[7]}; }
 VEC i32_from_i16_low(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[0], v[1], v[2], v[3]}; }
 VEC i32_from_i16_high(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[4], v[5], v[6], v[7]}; }
-VEC i32_load_i16(const void *p) { return i32_from_i16_low(vec_load8(p)); }
+VEC i16_shl(vec a, int n) { return (vec)((vec_u16)a << (uint16_t)n); }
+VEC i16_shr(vec a, int n) { return (vec)((vec_i16)a >> (int16_t)n); }
+VEC i32_join_low(vec low, vec high) { return vec_or(i32_from_u16_low(low), i32_shl(i32_from_u16_low(high), 16)); }
+VEC i32_join_high(vec low, vec high) { return vec_or(i32_from_u16_high(low), i32_shl(i32_from_u16_high(high), 16)); }
 VEC i16_from_u8_low(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 VEC i16_from_i8_low(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 VEC u16_narrow(vec a, vec b)

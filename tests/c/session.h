@@ -98,16 +98,18 @@ struct reference {
     float *logits; /* [GOLDEN_ROWS, GOLDEN_VOCAB] */
 };
 
-static inline struct reference reference_new(const char *name)
+static inline struct reference reference_with(const char *name, enum quern_kv kv)
 {
     struct reference r = {.file = golden_file(name, "gguf"), .logits = logits_new(GOLDEN_ROWS, GOLDEN_VOCAB)};
     golden_tokens(r.ids);
-    struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX);
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.kv = kv}, SIZE_MAX);
     CHECK_EQ(quern_vocab_size(e), GOLDEN_VOCAB);
     logits_all(e, sequence_new(e), r.ids, GOLDEN_ROWS, r.logits);
     quern_free(e);
     return r;
 }
+
+static inline struct reference reference_new(const char *name) { return reference_with(name, QUERN_KV_F16); }
 
 static inline void reference_free(struct reference *r)
 {

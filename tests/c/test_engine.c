@@ -71,8 +71,16 @@ static bool top_agrees(const float *exact, const float *ours)
     return (double)exact[top] - second < 2 * error;
 }
 
-static void check_golden(const char *name, enum quern_kv kv, const char *floor)
+/* Where the mean divergence from exact logits must end. */
+static double bar_of(const char *name, enum quern_kv kv)
 {
+    double bar = fmax(bar_number("factor") * bar_number(name), bar_number(kv == QUERN_KV_F32 ? "f32" : "f16"));
+    return kv == QUERN_KV_Q8 ? bar + bar_number("q8") : bar;
+}
+
+static void check_golden(const char *name, enum quern_kv kv)
+{
+    static const char *const kv_names[] = {[QUERN_KV_F16] = "f16", [QUERN_KV_F32] = "f32", [QUERN_KV_Q8] = "q8"};
     struct file model = golden_file(name, "gguf"), wanted = golden_file(name, "exact.f32");
     CHECK_EQ(wanted.size, GOLDEN_ROWS * GOLDEN_VOCAB * sizeof(float));
     const float *exact = (const float *)(void *)wanted.data;
@@ -86,8 +94,8 @@ static void check_golden(const char *name, enum quern_kv kv, const char *floor)
         kl += divergence(exact + i, ours + i) / GOLDEN_ROWS;
         CHECK(top_agrees(exact + i, ours + i));
     }
-    double bar = fmax(bar_number("factor") * bar_number(name), bar_number(floor));
-    printf("# %-12s kv %s: KL %.3e, bar %.3e\n", name, floor, kl, bar);
+    double bar = bar_of(name, kv);
+    printf("# %-12s kv %s: KL %.3e, bar %.3e\n", name, kv_names[kv], kl, bar);
     CHECK(kl >= -1e-12 && kl <= bar);
     quern_free(e);
     free(ours);
@@ -98,8 +106,9 @@ static void check_golden(const char *name, enum quern_kv kv, const char *floor)
 static void golden(void)
 {
     for (int i = 0; i < FILES; i++) {
-        check_golden(golden_names[i], QUERN_KV_F32, "f32");
-        check_golden(golden_names[i], QUERN_KV_F16, "f16");
+        check_golden(golden_names[i], QUERN_KV_F32);
+        check_golden(golden_names[i], QUERN_KV_F16);
+        check_golden(golden_names[i], QUERN_KV_Q8);
     }
 }
 
@@ -131,12 +140,29 @@ static void same_bits_everywhere(void)
     }
 }
 
+/* The same for the other types of keys and values. */
+static void same_bits_of_every_cache(void)
+{
+    const enum quern_kv types[] = {QUERN_KV_F32, QUERN_KV_Q8};
+    const char *const names[] = {"nano.Q4_K_M", "duo.F32"};
+    for (int i = 0; i < 4; i++) {
+        enum quern_kv kv = types[i % 2];
+        struct reference r = reference_with(names[i / 2], kv);
+        check_same(&r, (struct quern_options){.kv = kv, .scalar = true, .chunk = 5}, SIZE_MAX, ROWS);
+        for (int threads = 2; threads <= 8; threads = threads == 4 ? 8 : threads + 1)
+            check_same(&r, (struct quern_options){.kv = kv, .threads = threads, .chunk = 2 * threads - 3}, SIZE_MAX, ROWS);
+        reference_free(&r);
+    }
+}
+
 /* Longer than a span of 512 positions, whose softmaxes are merged. */
-static void same_bits_in_long_contexts(void)
+static void check_long_context(enum quern_kv kv)
 {
     enum { LONG = 1100, PIECE = 25 };
     struct file f = file_read(built_fixtures(""), "long.gguf");
-    const struct quern_options ways[] = {{.chunk = 128}, {.scalar = true, .chunk = 64}, {.threads = 3, .chunk = 100}, {.chunk = 1}};
+    const struct quern_options ways[] = {
+        {.kv = kv, .chunk = 128}, {.kv = kv, .scalar = true, .chunk = 64}, {.kv = kv, .threads = 3, .chunk = 100}, {.kv = kv, .chunk = 1},
+    };
     int32_t ids[LONG];
     uint64_t seed = 5;
     float *first = NULL;
@@ -156,6 +182,23 @@ static void same_bits_in_long_contexts(void)
         quern_free(e);
     }
     free(first);
+    file_free(&f);
+}
+
+static void same_bits_in_long_contexts(void)
+{
+    check_long_context(QUERN_KV_F16);
+    check_long_context(QUERN_KV_F32);
+}
+
+/* Heads of 16 columns have no block of 32. */
+static void q8_needs_whole_blocks(void)
+{
+    struct file f = file_read(built_fixtures(""), "long.gguf");
+    struct quern_engine *e = quern_new(&(struct quern_options){.kv = QUERN_KV_Q8});
+    CHECK_EQ(quern_feed(e, f.data, f.size), ERR_PARAM);
+    CHECK(!strcmp(quern_error(e)->rule, "kv"));
+    quern_free(e);
     file_free(&f);
 }
 
@@ -391,6 +434,8 @@ static void warmed_up(void)
 static const struct check tests[] = {
     {"golden", golden},
     {"same_bits_everywhere", same_bits_everywhere},
+    {"same_bits_of_every_cache", same_bits_of_every_cache},
+    {"q8_needs_whole_blocks", q8_needs_whole_blocks},
     {"same_bits_in_long_contexts", same_bits_in_long_contexts},
     {"same_bits_from_any_chunks", same_bits_from_any_chunks},
     {"beside_another", beside_another},

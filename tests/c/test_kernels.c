@@ -580,7 +580,7 @@ static void attend_page(const struct kernels *k, enum form form, const struct he
     float scale = 1.0f / sqrtf((float)h->dim), *floats = malloc(page * sizeof *floats);
     const float *k32 = form == FORM_F16 ? floats : h->kv + keys, *v32 = form == FORM_F32 ? h->kv + values : floats;
     if (form == FORM_F16) k->widen(floats, h->half + keys, (int)page);
-    if (form == FORM_F16_IN_REGISTERS) k->scores_f16(p, q, h->n, h->half + keys, h->dim, scale);
+    if (form == FORM_F16_IN_REGISTERS) k->scores_f16(p, q, h->n, h->half + keys, h->dim, scale, h->half + values);
     else if (form == FORM_Q8) k->scores_q8(p, q, h->n, h->kv_code + keys, h->kv_scale + keys / BLOCK, h->dim, scale);
     else k->scores(p, q, h->n, k32, h->dim, scale);
     k->soften(p, q, h->n, h->dim);

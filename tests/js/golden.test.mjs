@@ -23,11 +23,20 @@ async function logitsOf(name, configuration) {
   }
 }
 
+async function check(name, kv, configurations) {
+  const expected = readFileSync(join(PROJECT, nativeLogits(name, kv)));
+  for (const configuration of configurations) {
+    assert.ok(expected.equals(await logitsOf(name, { ...configuration, kv })), JSON.stringify(configuration));
+  }
+}
+
 for (const name of names) {
-  test(`${name}: the native bits in ${CONFIGURATIONS.length} configurations`, async () => {
-    const expected = readFileSync(join(PROJECT, nativeLogits(name, 'f16')));
-    for (const configuration of CONFIGURATIONS) {
-      assert.ok(expected.equals(await logitsOf(name, configuration)), JSON.stringify(configuration));
-    }
+  test(`${name}: the native bits in ${CONFIGURATIONS.length} configurations`, () => check(name, 'f16', CONFIGURATIONS));
+}
+
+for (const kv of ['f32', 'q8']) {
+  test(`keys and values in ${kv}: the native bits`, async () => {
+    const configurations = [['scalar', 1, 64], ['simd', 3, 20], ['relaxed', 1, 1], ['relaxed', 4, 7]];
+    for (const name of ['nano.Q4_K_M', 'duo.F32']) await check(name, kv, configurations.map(([variant, threads, chunk]) => ({ variant, threads, chunk })));
   });
 }
