@@ -32,7 +32,7 @@ OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist site serve test test-c test-node test-thread run-c bench bench-kernels bench-ops format lint stats fuzz clean
+.PHONY: help native wasm dist site serve test test-c test-node test-thread run-c bench bench-kernels bench-ops format lint stats size fuzz clean
 .SECONDARY:
 
 help:
@@ -49,6 +49,7 @@ help:
 	@echo 'make format    clang-format on the C sources'
 	@echo 'make lint      the layering, style and size checks'
 	@echo 'make stats     sizes of files and functions against their limits'
+	@echo 'make size      bytes of what is shipped, plain and compressed'
 	@echo 'make clean     removes build/ and dist/'
 
 # --- native ---
@@ -146,7 +147,7 @@ bench-ops: $(OPS_NATIVE) build/wasm/bench/ops-simd.mjs build/wasm/bench/ops-rela
 # --- package and page ---
 
 dist: dist/index.js
-dist/index.js: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs $(wildcard js/*) tools/build.mjs package.json
+dist/index.js: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs $(wildcard js/*) tools/build.mjs tools/sizes.mjs package.json
 	$(NODE) tools/build.mjs
 	@touch $@
 
@@ -193,6 +194,9 @@ lint:
 
 stats:
 	$(NODE) tools/lint.mjs --stats
+
+size: dist
+	$(NODE) tools/sizes.mjs
 
 format:
 	clang-format-19 -i $(shell find src tests -name '*.[ch]')

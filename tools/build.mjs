@@ -6,11 +6,11 @@
 // Both builds of the engine share one glue: theirs differ in the name of the wasm file only, which js/instance.js fetches
 // itself. That is checked here, as are the promises about what a bundler meets: no bare specifier, no node: import.
 
-import { copyFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build, transform } from 'esbuild';
+import { printSizes } from './sizes.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const wasmDir = join(root, 'build/wasm');
@@ -70,20 +70,6 @@ function checkImports(metafile, allowed) {
     const foreign = imports.map(({ path }) => path).filter((path) => !allowed.test(path));
     if (foreign.length) fail(`${file} imports ${foreign.join(', ')}`);
   }
-}
-
-async function printSizes() {
-  const rows = [];
-  for (const name of (await readdir(dist, { recursive: true })).sort()) {
-    if (!/\.\w+$/.test(name)) continue;
-    const bytes = await readFile(join(dist, name));
-    rows.push({ name, raw: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length, brotli: brotliCompressSync(bytes).length });
-  }
-  const page = rows.filter(({ name }) => /^(index|worker|template)\.js$|^quern-simd\.mjs$|^quern-relaxed\.wasm$/.test(name));
-  const sum = (key) => page.reduce((total, row) => total + row[key], 0);
-  rows.push({ name: 'a page loads', raw: sum('raw'), gzip: sum('gzip'), brotli: sum('brotli') });
-  const line = ({ name, raw, gzip, brotli }) => `${name.padEnd(22)}${[raw, gzip, brotli].map((n) => String(n).padStart(10)).join('')}\n`;
-  process.stdout.write(line({ name: 'dist/', raw: 'raw', gzip: 'gzip', brotli: 'brotli' }) + rows.map(line).join(''));
 }
 
 await checkEngine();

@@ -10,7 +10,7 @@ import { Tab } from '../bench/tab.mjs';
 import { record } from './results.mjs';
 import { traced } from './trace.mjs';
 
-const TYPES = ['q8_0', 'q4_k_m'];
+const TYPES = ['q8_0', 'q4_0', 'q4_k_m', 'q6_k'];
 const THREADS = [1, 2];
 
 /** <|endoftext|> and <|im_end|>: random weights would end the reply anywhere. */
@@ -19,6 +19,18 @@ const REQUEST = { prompt: 'A quern is a hand mill: two stones, one of which turn
 
 /** What may be held beside the loaded model at any moment of the load. */
 const MAX_EXTRA_BYTES = 16 << 20;
+
+/** What the wasm memory may hold beside weights and KV cache, ever: it never shrinks. */
+const MAX_BESIDE_BYTES = 64e6;
+
+/** From the last byte of the download to the finished model. */
+const MAX_READY_MS = 300;
+
+/** Panels over file, bytes (MODEL.md). */
+const GROWTH = { Q4_K: 148 / 144 };
+
+/** Positions of a page of the KV cache; it has two pages more than the context needs. */
+const PAGE = 32;
 
 /** A frame of 60 per second; no task of the page's main thread may take longer. */
 const MAX_TASK_MS = 16;
@@ -41,10 +53,17 @@ async function inChromium(server, type, threads) {
     const url = server.url + bigModel(type);
     const { value, wallMs, busyMs } = await traced(tab.browser, tab.page, () => tab.call('load', { url, threads }));
     const growth = await tab.growth();
-    return { ...value, wallMs, busyMs, growth, browser: tab.version, ...await tab.call('greedy', REQUEST) };
+    const readyMs = value.readyAt - await tab.lastByteAt(url);
+    return { ...value, readyMs, wallMs, busyMs, growth, browser: tab.version, ...await tab.call('greedy', REQUEST) };
   } finally {
     await tab.close();
   }
+}
+
+/** Bytes of packed weights and of the KV cache (f16). */
+function modelBytes({ types, contextSize, layers, kvHeads, headDim }) {
+  const weights = Object.entries(types).reduce((sum, [name, { bytes }]) => sum + bytes * (GROWTH[name] ?? 1), 0);
+  return weights + (Math.ceil(contextSize / PAGE) + 2) * PAGE * layers * kvHeads * headDim * 2 * 2;
 }
 
 const checkMemory = ({ memory }) => assert.ok(memory.peak - memory.used <= MAX_EXTRA_BYTES, `${memory.peak - memory.used} bytes beside the loaded model`);
@@ -82,10 +101,13 @@ describe('a model of 0.6 B parameters', () => {
         check('Chromium', threads, done);
         browser = done.browser;
         loads.push({
-          type, threads, loadMs: done.loadMs, extraBytes: done.info.memory.peak - done.info.memory.used, memory: done.info.memory,
+          type, threads, loadMs: done.loadMs, readyMs: done.readyMs, modelBytes: modelBytes(done.info), extraBytes: done.info.memory.peak - done.info.memory.used, memory: done.info.memory,
           tabBytes: done.growth.now, tabExtraBytes: done.growth.peak - done.growth.now,
           longestTaskMs: done.wallMs, longestBusyMs: done.busyMs, longestGapMs: done.longestGapMs,
         });
+        const beside = done.info.memory.wasm - modelBytes(done.info);
+        assert.ok(beside < MAX_BESIDE_BYTES, `the wasm memory holds ${beside} bytes beside weights and KV cache`);
+        assert.ok(done.readyMs < MAX_READY_MS, `ready ${done.readyMs} ms after the last byte`);
         assert.ok(done.busyMs < MAX_TASK_MS, `the page's main thread was busy for ${done.busyMs} ms at a stretch`);
       }
       texts.push(entry);

@@ -27,7 +27,8 @@ export async function load({ url, ...options }) {
   const start = performance.now();
   const { value, longestGapMs } = await withHeartbeat(() => loadModel(url, options));
   model = value;
-  return { loadMs: performance.now() - start, longestGapMs, info: model.info, isolated: globalThis.crossOriginIsolated };
+  const end = performance.now();
+  return { loadMs: end - start, readyAt: performance.timeOrigin + end, longestGapMs, info: model.info, isolated: globalThis.crossOriginIsolated };
 }
 
 /** The text of a reply at temperature 0. */

@@ -4,6 +4,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT } from '../bench/fixtures.mjs';
+import { median } from '../bench/report.mjs';
 import { describeMachine, loadAverage, machineLine } from '../bench/machine.mjs';
 
 const FOLDER = join(PROJECT, 'docs/benchmarks');
@@ -17,6 +18,7 @@ function table(columns, entries) {
 }
 
 const mb = (bytes) => (bytes / 1e6).toFixed(1);
+const medianOf = (pages, pick) => median(pages.map(pick)).toFixed(1);
 const type = ['file', (entry) => entry.type.toUpperCase(), true];
 
 /** Title, cell and whether it is words, per column. */
@@ -24,7 +26,9 @@ const LOAD = [
   type,
   ['threads', ({ threads }) => threads],
   ['load, s', ({ loadMs }) => (loadMs / 1000).toFixed(2)],
-  ['engine, MB', ({ memory }) => mb(memory.used)],
+  ['ready after the last byte, ms', ({ readyMs }) => readyMs.toFixed(0)],
+  ['weights and KV cache, MB', ({ modelBytes }) => mb(modelBytes)],
+  ['wasm memory beyond them, MB', ({ memory, modelBytes }) => mb(memory.wasm - modelBytes)],
   ['most beside it while loading, MB', ({ extraBytes }) => mb(extraBytes)],
   ['tab once loaded, MB', ({ tabBytes }) => mb(tabBytes)],
   ['tab\'s peak beyond that, MB', ({ tabExtraBytes }) => mb(tabExtraBytes)],
@@ -42,9 +46,22 @@ const STOP = [
   ['longest, ms', ({ longestMs }) => longestMs.toFixed(0)],
 ];
 
+const FIRST = [
+  type,
+  ['threads', ({ threads }) => threads],
+  ['first prompt, ms', ({ pages }) => medianOf(pages, ({ prefillMs }) => prefillMs.first)],
+  ['later ones, ms', ({ pages }) => medianOf(pages, ({ prefillMs }) => prefillMs.later)],
+  ['ratio', ({ prefillRatio }) => prefillRatio.toFixed(2)],
+  ['first step, ms', ({ pages }) => medianOf(pages, ({ stepMs }) => stepMs.first)],
+  ['median step, ms', ({ pages }) => medianOf(pages, ({ stepMs }) => stepMs.median)],
+  ['hundredth, ms', ({ pages }) => medianOf(pages, ({ stepMs }) => stepMs.last)],
+  ['ratio', ({ stepRatio }) => stepRatio.toFixed(2)],
+];
+
 const PARTS = {
   text: ['The same greedy text', (entries) => entries.map((entry) => `- ${entry.type.toUpperCase()}: ${entry.runs.join(', ')}\n`).join('')],
   load: ['Loading over HTTP in Chromium', (entries) => table(LOAD, entries)],
+  first: ['The first prompt of 16 tokens and the first token of a fresh page, medians', (entries) => table(FIRST, entries)],
   stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
 };
 

@@ -1,0 +1,47 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: MIT
+// Sizes of what is shipped: each file of dist/, plain and compressed, and what a page downloads of them, with its limit.
+// Printed by every build and by `make size`; kept by tests/js/package.test.mjs.
+
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+
+const DIST = fileURLToPath(new URL('../dist', import.meta.url));
+
+/** Bytes of a page's download, compressed by gzip as servers do. */
+export const PAGE_LIMIT = 200_000;
+
+/** What a page downloads: the entry, both workers, the glue, and the one engine that fits its browser. */
+export const PAGES = Object.fromEntries(['relaxed', 'simd'].map((variant) => [
+  variant, ['index.js', 'worker.js', 'template.js', 'quern-simd.mjs', `quern-${variant}.wasm`],
+]));
+
+const KEYS = ['raw', 'gzip', 'brotli'];
+
+async function measure(dist, name) {
+  const bytes = await readFile(join(dist, name));
+  return { name, raw: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length, brotli: brotliCompressSync(bytes).length };
+}
+
+/** @returns {Promise<{files: object[], pages: object[]}>} rows of name, raw, gzip and brotli */
+export async function sizes(dist = DIST) {
+  const names = (await readdir(dist, { recursive: true })).filter((name) => /\.\w+$/.test(name)).sort();
+  const files = await Promise.all(names.map((name) => measure(dist, name)));
+  const pages = Object.entries(PAGES).map(([variant, wanted]) => {
+    const own = files.filter(({ name }) => wanted.includes(name));
+    const sum = (key) => own.reduce((total, row) => total + row[key], 0);
+    return { name: `a page, ${variant}`, ...Object.fromEntries(KEYS.map((key) => [key, sum(key)])) };
+  });
+  return { files, pages };
+}
+
+export async function printSizes() {
+  const { files, pages } = await sizes();
+  const line = (name, cells) => `${name.padEnd(22)}${cells.map((cell) => String(cell).padStart(10)).join('')}\n`;
+  const rows = [...files, ...pages].map((row) => line(row.name, KEYS.map((key) => row[key])));
+  process.stdout.write(`${line('dist/', KEYS)}${rows.join('')}${line('limit of a page', ['', PAGE_LIMIT, ''])}`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await printSizes();
