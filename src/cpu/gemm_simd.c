@@ -86,84 +86,109 @@ INLINE void group_load(vec w[2], const uint8_t *codes, size_t g, const struct ma
 
 /* --- sums of codes --------------------------------------------------------------------------------------- */
 
-/* For each dot: sum [T][2] += codes of groups first .. first + n - 1 times the tile's; n is 4 or 8. */
+/* sum [T][2] += codes of n groups times the tile's; n is 4 or 8. The loops over groups stay loops, of two steps: without them compilers line up all
+ * dots of a sum, each waiting for the last, instead of those of the tile's sums in turn. Expanded groups are 32 bytes. */
 
-INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
+INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
 {
-    vec odd[2] = {i32_splat(0), i32_splat(0)}; /* one row alone would wait for each dot before the next */
-    for (size_t g = first; g < first + n; g++) {
+#pragma GCC unroll 2
+    for (size_t g = 0; g < n; g++, codes += 32, x += 4 * h.rows) {
         vec w[2];
-        group_load(w, codes, g, m, h);
+        group_bytes(w, codes, 0);
         for (int t = 0; t < h.rows; t++) {
-            vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t)), *to = h.rows == 1 && g % 2 ? odd : sum[t];
-            for (int i = 0; i < 2; i++) to[i] = h.dots == DOTS_S8 ? dot4_s8(to[i], v, w[i]) : dot4_u8(to[i], v, w[i]);
+            vec v = vec_spread4(x + 4 * t);
+            for (int i = 0; i < 2; i++) sum[t][i] = h.dots == DOTS_S8 ? dot4_s8(sum[t][i], v, w[i]) : dot4_u8(sum[t][i], v, w[i]);
         }
     }
-    for (int i = 0; i < 2 && h.rows == 1; i++) sum[0][i] = i32_add(sum[0][i], odd[i]);
 }
 
-/* Sums of two products stay in 16 bits: 8 times with 4-bit codes (8 * 2 * 15 * 127 = 30,480), twice with 6-bit ones. */
-INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
+INLINE void clear(vec sum[TILE][2], const int T)
 {
-    size_t run = h.bits == 4 ? n : 2;
-    for (size_t from = first; from < first + n; from += run) {
-        vec part[TILE][2] = {{i32_splat(0)}};
-        for (size_t g = from; g < from + run; g++) {
+    for (int t = 0; t < T; t++) sum[t][0] = sum[t][1] = i32_splat(0);
+}
+
+/* Sums of two products stay in 16 bits: 8 times with 4-bit codes (8 * 2 * 15 * 127 = 30,480), twice with 6-bit ones. Whole bytes go as two nibbles, the one
+ * `nibble` bits up now; -1: these codes are small enough. */
+INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, int nibble, const struct masks *m, const struct how h)
+{
+    size_t run = h.bits == 6 ? 2 : n;
+    for (size_t from = 0; from < n; from += run) {
+        vec part[TILE][2];
+        clear(part, h.rows);
+#pragma GCC unroll 2
+        for (size_t g = 0; g < run; g++, codes += 32, x += 4 * h.rows) {
             vec w[2];
-            group_load(w, codes, g, m, h);
+            group_bytes(w, codes, 0);
+            for (int i = 0; i < 2 && nibble >= 0; i++) w[i] = vec_and(u32_shr(w[i], nibble), m->nibble);
             for (int t = 0; t < h.rows; t++) {
-                vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t));
-                for (int i = 0; i < 2; i++) part[t][i] = g == from ? dot2_u7(v, w[i]) : i16_add(part[t][i], dot2_u7(v, w[i]));
+                vec v = vec_spread4(x + 4 * t);
+                for (int i = 0; i < 2; i++) part[t][i] = i16_add(part[t][i], dot2_u7(v, w[i]));
             }
         }
         for (int t = 0; t < h.rows; t++)
-            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], i16_pairs(part[t][i]));
+            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], i32_shl(i16_pairs(part[t][i]), max_int(nibble, 0)));
     }
 }
 
-/* 8-bit codes as two nibbles, which the 7-bit dot takes. */
-INLINE void dots_split(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
+/* 16-bit codes, two columns at a time. */
+INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
 {
-    for (int shift = 0; shift <= 4; shift += 4) {
-        vec part[TILE][2] = {{i32_splat(0)}};
-        for (size_t g = 0; g < 8; g++) {
-            vec w[2];
-            group_load(w, codes, g, m, h);
-            for (int i = 0; i < 2; i++) w[i] = vec_and(u32_shr(w[i], shift), m->nibble);
-            for (int t = 0; t < h.rows; t++) {
-                vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t));
-                for (int i = 0; i < 2; i++) part[t][i] = g ? i16_add(part[t][i], dot2_u7(v, w[i])) : dot2_u7(v, w[i]);
-            }
-        }
-        for (int t = 0; t < h.rows; t++)
-            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], i32_shl(i16_pairs(part[t][i]), shift));
-    }
-}
-
-/* Expanded: 16-bit codes, two columns at a time. */
-INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct how h)
-{
-    for (size_t g = 2 * first; g < 2 * (first + n); g++) {
+#pragma GCC unroll 2
+    for (size_t g = 0; g < 2 * n; g++, codes += 32, x += 4 * h.rows) {
         vec w[2];
-        group_bytes(w, codes, g);
+        group_bytes(w, codes, 0);
         for (int t = 0; t < h.rows; t++) {
-            vec v = vec_spread4(x + 4 * (g * (size_t)h.rows + (size_t)t));
+            vec v = vec_spread4(x + 4 * t);
             for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], dot2_i16(v, w[i]));
         }
     }
 }
 
-/* Packed, one row: bytes widened on the way; lanes are (row, column pair) until the end. */
-INLINE void dots_widened(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
+/* --- the same of packed codes and one row: all groups at once, two sums in turn ------------------------------ */
+
+INLINE void row_bytes(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
+{
+    vec odd[2] = {i32_splat(0), i32_splat(0)};
+#pragma GCC unroll 8
+    for (size_t g = first; g < first + n; g++) {
+        vec w[2], v = vec_spread4(x + 4 * g), *to = g % 2 ? odd : sum;
+        group_load(w, codes, g, m, h);
+        for (int i = 0; i < 2; i++) to[i] = h.dots == DOTS_S8 ? dot4_s8(to[i], v, w[i]) : dot4_u8(to[i], v, w[i]);
+    }
+    for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], odd[i]);
+}
+
+INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, int nibble, const struct masks *m, const struct how h)
+{
+    size_t run = h.bits == 6 ? 2 : n;
+#pragma GCC unroll 8
+    for (size_t from = first; from < first + n; from += run) {
+        vec part[2] = {i32_splat(0), i32_splat(0)};
+#pragma GCC unroll 8
+        for (size_t g = from; g < from + run; g++) {
+            vec w[2], v = vec_spread4(x + 4 * g);
+            group_load(w, codes, g, m, h);
+            for (int i = 0; i < 2; i++) {
+                if (nibble >= 0) w[i] = vec_and(u32_shr(w[i], nibble), m->nibble);
+                part[i] = i16_add(part[i], dot2_u7(v, w[i]));
+            }
+        }
+        for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i32_shl(i16_pairs(part[i]), max_int(nibble, 0)));
+    }
+}
+
+/* Bytes widened on the way; lanes are (row, column pair) until the end. */
+INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
     vec part[4] = {i32_splat(0), i32_splat(0), i32_splat(0), i32_splat(0)};
+#pragma GCC unroll 8
     for (size_t g = first; g < first + n; g++) {
         vec w[2], v = vec_spread8(x + 8 * g);
         group_load(w, codes, g, m, h);
         for (int i = 0; i < 4; i++)
             part[i] = i32_add(part[i], dot2_i16(v, i % 2 ? i16_from_i8_high(w[i / 2]) : i16_from_i8_low(w[i / 2])));
     }
-    for (int i = 0; i < 2; i++) sum[0][i] = i32_add(sum[0][i], i32_add_pairs(part[2 * i], part[2 * i + 1]));
+    for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i32_add_pairs(part[2 * i], part[2 * i + 1]));
 }
 
 /* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. */
@@ -171,12 +196,19 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 {
     size_t first = half > 0 ? 4 : 0, n = half < 0 ? 8 : 4;
     const uint8_t *begin = x + 4 * h.rows * (h.shift == 3 ? 2 : h.shift == 7 ? 3 : 4 + half), *act = x + ACT_HEAD * h.rows;
+    const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (size_t)(act_bytes(h.dots) - ACT_HEAD) / 8 * first * (size_t)h.rows;
+    const int low = h.bits == 8 ? 0 : -1;
     for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = h.shift < 0 ? i32_splat(0) : vec_spread4(begin + 4 * t);
-    if (h.dots == DOTS_I16 && h.packed) dots_widened(sum, codes, act, first, n, m, h);
-    else if (h.dots == DOTS_I16) dots_words(sum, codes, act, first, n, h);
-    else if (h.dots == DOTS_U7 && h.bits == 8) dots_split(sum, codes, act, m, h);
-    else if (h.dots == DOTS_U7) dots_pairs(sum, codes, act, first, n, m, h);
-    else dots_bytes(sum, codes, act, first, n, m, h);
+    if (h.packed && h.dots == DOTS_I16) row_words(sum[0], codes, act, first, n, m, h);
+    else if (h.dots == DOTS_I16) dots_words(sum, from, to, n, h);
+    else if (h.packed && h.dots == DOTS_U7) row_pairs(sum[0], codes, act, first, n, low, m, h);
+    else if (h.dots == DOTS_U7) dots_pairs(sum, from, to, n, low, m, h);
+    else if (h.packed) row_bytes(sum[0], codes, act, first, n, m, h);
+    else dots_bytes(sum, from, to, n, h);
+    if (h.dots == DOTS_U7 && low == 0) { /* the other nibble */
+        if (h.packed) row_pairs(sum[0], codes, act, first, n, 4, m, h);
+        else dots_pairs(sum, from, to, n, 4, m, h);
+    }
 }
 
 /* --- a block --------------------------------------------------------------------------------------------- */
