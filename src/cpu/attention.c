@@ -19,12 +19,15 @@ enum {
     SPAN_PAGES = SPAN / KV_PAGE,
     TILE_ROWS = 16,
     FEW = 4, /* queries for which halves are widened in registers, not beforehand */
+    SUBNORMAL_MAX = 16, /* subnormal halves of a page's keys or values up to which that is faster */
+    ODD = 255,
     MERGE_ALONE = 128, /* softmaxes that one thread merges sooner than others wake up */
 };
 
 /* --- pages: for each layer and kv head the parts below, each KV_PAGE positions ------------------------------ */
 
-/* Notes: for q8 the scales of the codes, float [head_dim / 32]; for f16 one byte, not 0 where something is infinite or NaN. */
+/* Notes: for q8 the scales of the codes, float [head_dim / 32]; for f16 one byte that says how odd
+ * the halves of a position are: how many are subnormal, or ODD where one is infinite or NaN. */
 enum part { KEY_NOTES, VALUE_NOTES, KEYS, VALUES, PARTS }; /* notes are read first: what follows is then on its way */
 
 /* Bytes of one position in a part. */
@@ -78,11 +81,15 @@ void cpu_kv_poison(struct backend *b, int page)
     memset(page_at(c, page, 0, 0).part[0], 0xFF, (size_t)cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and f32, scales too */
 }
 
-static bool any_special(const uint16_t *halves, int n)
+static uint8_t oddity(const uint16_t *halves, int n)
 {
-    unsigned carry = 0;
-    for (int i = 0; i < n; i++) carry |= (halves[i] & 0x7FFFu) + 0x400; /* an exponent of all ones overflows */
-    return carry & 0x8000;
+    int carry = 0, subnormal = 0;
+    for (int i = 0; i < n; i++) {
+        int rest = halves[i] & 0x7FFF;
+        carry |= rest + 0x400; /* an exponent of all ones overflows */
+        subnormal += rest < 0x400 && rest > 0;
+    }
+    return (uint8_t)(carry & 0x8000 ? ODD : min_int(subnormal, ODD));
 }
 
 /* x [head_dim] becomes the key or value of a position. */
@@ -96,7 +103,7 @@ static void store(const struct cpu *c, const struct page *page, enum part part, 
     case KV_F32: memcpy(to, x, (size_t)dim * sizeof *x); break;
     case KV_F16:
         c->k.narrow((uint16_t *)(void *)to, x, dim);
-        *notes = any_special((uint16_t *)(void *)to, dim);
+        *notes = oddity((uint16_t *)(void *)to, dim);
         break;
     case KV_Q8: c->k.quantize(x, dim, (int8_t *)to, (float *)(void *)notes, c->sum); break;
     }
@@ -249,11 +256,12 @@ static int set_seen(const struct span *s, int page)
     return most;
 }
 
-static bool all_finite(const uint8_t *notes, int n)
+/* Whether the first n positions may be, and had better be, widened in registers. */
+static bool all_plain(const uint8_t *notes, int n)
 {
-    unsigned special = 0;
-    for (int i = 0; i < n; i++) special |= notes[i];
-    return special == 0;
+    int odd = 0;
+    for (int i = 0; i < n; i++) odd += notes[i];
+    return odd <= SUBNORMAL_MAX;
 }
 
 static void span_scores(const struct span *s, const struct page *page, int most, float scale)
@@ -267,7 +275,7 @@ static void span_scores(const struct span *s, const struct page *page, int most,
         return;
     }
     if (c->kv.type == KV_F16) {
-        if (s->in_registers && all_finite(notes, most)) {
+        if (s->in_registers && all_plain(notes, most)) {
             c->k.scores_f16(s->s->p, s->queries, s->n, keys, dim, scale, (const uint16_t *)(const void *)page->part[VALUES]);
             return;
         }
@@ -283,7 +291,7 @@ static void span_values(const struct span *s, const struct page *page, int most)
     const void *from = page->part[VALUES], *notes = page->part[VALUE_NOTES];
     const float *floats = from;
     int dim = c->kv.head_dim;
-    if (s->in_registers && all_finite(notes, most)) {
+    if (s->in_registers && all_plain(notes, most)) {
         c->k.values_f16(s->s->p, s->queries, s->n, from, dim);
         return;
     }

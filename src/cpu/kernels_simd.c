@@ -98,22 +98,33 @@ static void add(float *x, const float *y, int n)
     for (; i < n; i++) x[i] += y[i];
 }
 
-/* Infinity and NaN have become values from 2^16 on. */
-INLINE vec f16_full(vec scaled, vec scale, vec largest, vec infinity)
+struct f32_constants {
+    vec rest, sign, bias, one, least, finite, infinity;
+};
+
+/* Brings a scaled half to its value as num.h does, with no subnormal operand; infinity and NaN too. */
+INLINE vec f16_unscaled(const struct f32_constants *k, vec scaled)
 {
-    vec x = f32_mul(scaled, scale);
-    return vec_or(x, vec_and(f32_lt(largest, f32_abs_bits(x)), infinity));
+    vec rest = vec_and(scaled, k->rest), small = i32_gt(k->one, rest);
+    vec bits = i32_add(i32_add(rest, k->bias), vec_and(small, k->one));
+    vec value = f32_sub(bits, vec_and(small, k->least));
+    vec special = vec_and(i32_gt(rest, k->finite), k->infinity);
+    return vec_or(vec_or(value, special), vec_and(scaled, k->sign));
 }
 
 static void widen(float *out, const uint16_t *in, int n)
 {
-    const vec mask = i32_kept(F16_MASK), scale = f32_kept(F16_SCALE), largest = f32_kept(65504.0f), infinity = i32_kept(0x7F800000);
+    const vec mask = i32_kept(F16_MASK);
+    const struct f32_constants k = {
+        .rest = i32_kept(0x0FFFFFFF), .sign = i32_kept(INT32_MIN), .bias = i32_kept(112 << 23), .one = i32_kept(1 << 23), .least = f32_kept(0x1p-14f),
+        .finite = i32_kept((31 << 23) - 1), .infinity = i32_kept(0x7F800000),
+    };
     int i = 0;
     for (; i + 8 <= n; i += 8) {
         vec x[2];
         f16_scaled(in + i, mask, x);
-        vec_store(out + i, f16_full(x[0], scale, largest, infinity));
-        vec_store(out + i + 4, f16_full(x[1], scale, largest, infinity));
+        vec_store(out + i, f16_unscaled(&k, x[0]));
+        vec_store(out + i + 4, f16_unscaled(&k, x[1]));
     }
     for (; i < n; i++) out[i] = f32_from_f16(in[i]);
 }

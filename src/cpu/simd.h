@@ -39,8 +39,8 @@ INLINE float dot(const float *x, const float *y, int n)
 
 INLINE vec f32_abs_bits(vec x) { return vec_and(x, i32_splat(0x7FFFFFFF)); }
 
-/* 8 finite f16 -> f32, divided by F16_SCALE: the bits in place, the exponent's as they are. A subnormal half is a subnormal float, on which some processors take long; among keys
- * and values they are rare. */
+/* 8 finite f16 -> f32, divided by F16_SCALE: the bits in place, the exponent's as they are. A subnormal half is a
+ * subnormal float, on which processors lose a hundred cycles: attention.c sees to it that there are few. */
 #define F16_MASK ((int32_t)0x8FFF8FFF)
 INLINE void f16_scaled(const void *halves, vec mask, vec out[2])
 {
