@@ -76,7 +76,7 @@ static void stop(struct profile *p, const struct slot *key, const char *types, d
 {
     double ms = now_ms() - p->started;
     uint32_t barriers = pool_jobs(p->pool) - p->jobs;
-    struct profile_cost *c = cell(p, p->phase, p->layer, find_slot(p, key, types));
+    struct profile_cost *c = cell(p, (int)p->phase, p->layer, find_slot(p, key, types));
     c->calls++;
     c->ms += ms;
     c->macs += macs;
@@ -325,7 +325,7 @@ struct profile_cost profile_cost(const struct profile *p, enum profile_phase pha
     for (int l = 0; l <= outside; l++)
         for (int i = 0; i < p->n_slots; i++) {
             if ((layer != PROFILE_ALL && l != layer) || (operation != PROFILE_ALL && i != operation)) continue;
-            const struct profile_cost *c = cell(p, phase, l, i);
+            const struct profile_cost *c = cell(p, (int)phase, l, i);
             sum.calls += c->calls;
             sum.ms += c->ms;
             sum.macs += c->macs;
@@ -344,7 +344,7 @@ double profile_barrier_us(const struct profile *p)
     for (int i = 0; i < WARM; i++) pool_run(p->pool, do_nothing, NULL);
     double begin = now_ms();
     for (int i = 0; i < JOBS; i++) pool_run(p->pool, do_nothing, NULL);
-    return (now_ms() - begin) * 1e3 / JOBS;
+    return (now_ms() - begin) * 1e3 / (double)JOBS;
 }
 
 /* --- JSON ---------------------------------------------------------------------------------------------------------- */
