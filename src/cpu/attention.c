@@ -2,7 +2,7 @@
  *
  * The paged KV cache and attention over it.
  *
- * A tile is up to 16 rows of one sequence; work is cut into (tile, kv head, span of 512 positions), so that threads are busy with one row
+ * A tile is up to 32 rows of one sequence; work is cut into (tile, kv head, span of 512 positions), so that threads are busy with one row
  * of few heads too. Keys and values of a page serve all rows of the tile and all query heads of the group. Every span leaves a softmax of
  * its own for each query; these are merged in order afterwards, so neither the tile nor the thread changes a result.
  * Tiles whose softmaxes do not fit into the scratch at once are taken in several turns.
@@ -17,7 +17,7 @@
 enum {
     SPAN = 512,
     SPAN_PAGES = SPAN / KV_PAGE,
-    TILE_ROWS = 16,
+    TILE_ROWS = 32,
     FEW = 4, /* queries for which halves are widened in registers, not beforehand */
     SUBNORMAL_MAX = 16, /* subnormal halves of a page's keys or values up to which that is faster */
     ODD = 255,
@@ -105,21 +105,37 @@ static void store(const struct cpu *c, const struct page *page, enum part part, 
         c->k.narrow((uint16_t *)(void *)to, x, dim);
         *notes = oddity((uint16_t *)(void *)to, dim);
         break;
-    case KV_Q8: c->k.quantize(x, dim, (int8_t *)to, (float *)(void *)notes, c->sum); break;
+    case KV_Q8: c->k.quantize(x, dim, (int8_t *)to, (float *)(void *)notes, (int16_t[1024 / 16]){0}); break; /* sums nobody needs; heads have at most 1,024 columns */
     }
+}
+
+struct append {
+    struct cpu *c;
+    int layer, n;
+    const float *k, *v;
+    const struct kv_row *rows;
+};
+
+/* Each thread its heads. */
+static void append_heads(void *arg, int thread, int n_threads)
+{
+    const struct append *a = arg;
+    size_t dim = (size_t)a->c->kv.head_dim, heads = (size_t)a->c->kv.n_kv_heads;
+    int begin, end;
+    pool_share((int)heads, thread, n_threads, &begin, &end);
+    for (int h = begin; h < end; h++)
+        for (size_t t = 0; t < (size_t)a->n; t++) {
+            int32_t index = a->rows[t].index;
+            struct page page = page_at(a->c, a->rows[t].pages[index / KV_PAGE], a->layer, h);
+            store(a->c, &page, KEYS, index % KV_PAGE, a->k + (t * heads + (size_t)h) * dim);
+            store(a->c, &page, VALUES, index % KV_PAGE, a->v + (t * heads + (size_t)h) * dim);
+        }
 }
 
 void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n)
 {
-    struct cpu *c = (struct cpu *)b;
-    size_t dim = (size_t)c->kv.head_dim, heads = (size_t)c->kv.n_kv_heads;
-    for (size_t t = 0; t < (size_t)n; t++)
-        for (size_t h = 0; h < heads; h++) {
-            int32_t index = rows[t].index;
-            struct page page = page_at(c, rows[t].pages[index / KV_PAGE], layer, (int)h);
-            store(c, &page, KEYS, index % KV_PAGE, k + (t * heads + h) * dim);
-            store(c, &page, VALUES, index % KV_PAGE, v + (t * heads + h) * dim);
-        }
+    struct append a = {.c = (struct cpu *)b, .layer = layer, .n = n, .k = k, .v = v, .rows = rows};
+    cpu_run(a.c, n > 1, append_heads, &a);
 }
 
 /* --- scratch ----------------------------------------------------------------------------------------------- */
