@@ -17,7 +17,7 @@ STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
 FLAGS_debug    = -O0 -g
-FLAGS_sanitize = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+FLAGS_sanitize = -O1 -g -fno-var-tracking-assignments -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS_thread   = -O1 -g -fsanitize=thread -fno-sanitize-recover=all
 # wasm32's address space on a 64-bit machine: what would wrap there is refused here.
 FLAGS_narrow   = $(FLAGS_sanitize) -DADDR_MAX=0xFFFFFFFFull

@@ -149,7 +149,7 @@ INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 INLINE void row_bytes(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
     vec odd[2] = {i32_splat(0), i32_splat(0)};
-#pragma GCC unroll 8
+VEC_UNROLL
     for (size_t g = first; g < first + n; g++) {
         vec w[2], v = vec_spread4(x + 4 * g), *to = g % 2 ? odd : sum;
         group_load(w, codes, g, m, h);
@@ -161,10 +161,10 @@ INLINE void row_bytes(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t
 INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, int nibble, const struct masks *m, const struct how h)
 {
     size_t run = h.bits == 6 ? 2 : n;
-#pragma GCC unroll 8
+VEC_UNROLL
     for (size_t from = first; from < first + n; from += run) {
         vec part[2] = {i32_splat(0), i32_splat(0)};
-#pragma GCC unroll 8
+VEC_UNROLL
         for (size_t g = from; g < from + run; g++) {
             vec w[2], v = vec_spread4(x + 4 * g);
             group_load(w, codes, g, m, h);
@@ -181,7 +181,7 @@ INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t
 INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
     vec part[4] = {i32_splat(0), i32_splat(0), i32_splat(0), i32_splat(0)};
-#pragma GCC unroll 8
+VEC_UNROLL
     for (size_t g = first; g < first + n; g++) {
         vec w[2], v = vec_spread8(x + 8 * g);
         group_load(w, codes, g, m, h);
@@ -331,17 +331,17 @@ INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a,
     struct masks m = masks_new();
     struct sums sums[STREAMS];
     struct scales s[STREAMS];
-#pragma GCC unroll 8
+VEC_UNROLL
     for (size_t p = 0; p < STREAMS; p++) sums_clear(&sums[p], h);
     for (size_t u = 0; u < units; u++, panels += unit) {
-#pragma GCC unroll 8
+VEC_UNROLL
         for (size_t p = 0; p < STREAMS; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h.kind);
         for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots))
-#pragma GCC unroll 8
+VEC_UNROLL
             for (size_t p = 0; p < STREAMS; p++)
                 block_add(&sums[p], &s[p], block_scales(&s[p], panels + p * panel_bytes, i, h.kind), x, &m, h);
     }
-#pragma GCC unroll 8
+VEC_UNROLL
     for (size_t p = 0; p < STREAMS; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
 }
 

@@ -25,6 +25,8 @@ enum { VEC_BYTE_DOTS = 1, VEC_MODEL = 0 }; /* whether there is an instruction fo
 enum { VEC_BYTE_DOTS = 0, VEC_MODEL = 0 };
 #endif
 
+/* Before a loop whose body is to stand in a row. */
+#define VEC_UNROLL _Pragma("GCC unroll 8")
 #define VEC static inline __attribute__((always_inline)) vec
 
 VEC vec_load(const void *p) { return wasm_v128_load(p); }
