@@ -25,8 +25,10 @@ const PROGRESS = 'build/bench/bench.json';
  * minutes to read 2,048 tokens. `--all` measures every cell in every repetition.
  */
 const OFTEN = {
-  others: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: { short: 2, middle: 2, long: 0 } },
-  wllama: { most: { short: 1, middle: 1, long: 1 }, fewer: { short: 1, middle: 0, long: 0 } },
+  others: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: { short: 1, middle: 1, long: 0 } },
+  avx2: { most: { short: Infinity, middle: Infinity, long: 0 }, fewer: { short: 0, middle: 0, long: 0 } },
+  node: { most: { short: Infinity, middle: Infinity, long: 0 }, fewer: { short: 1, middle: 1, long: 0 } },
+  wllama: { most: { short: 1, middle: 1, long: 0 }, fewer: { short: 1, middle: 0, long: 0 } },
 };
 
 /** The cells of one engine in one repetition, counted from 1. */
