@@ -13,13 +13,6 @@ VEC dot16(vec a, vec b)
     return i32_add(dot2_i16(i16_from_i8_low(a), i16_from_i8_low(b)), dot2_i16(i16_from_i8_high(a), i16_from_i8_high(b)));
 }
 
-/* acc + for each of 4 lanes the sum of 4 products of signed bytes, by way of 16 bits: exact everywhere. */
-VEC dot4_wide(vec acc, vec a, vec b)
-{
-    vec low = dot2_i16(i16_from_i8_low(a), i16_from_i8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_i8_high(b));
-    return i32_add(acc, i32_add_pairs(low, high));
-}
-
 /* A constant for use in loops. V8 makes a constant vector anew wherever it is used, in three instructions; what comes from memory
  * stays in its register. */
 VEC i32_kept(int32_t x) { volatile int32_t kept = x; return i32_splat(kept); }

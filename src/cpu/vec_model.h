@@ -6,7 +6,11 @@
 #ifndef QUERN_VEC_MODEL_H
 #define QUERN_VEC_MODEL_H
 
-VEC dot4_s8(vec acc, vec a, vec b) { return dot4_wide(acc, a, b); }
+VEC dot4_s8(vec acc, vec a, vec b)
+{
+    vec low = dot2_i16(i16_from_i8_low(a), i16_from_i8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_i8_high(b));
+    return i32_add(acc, i32_add_pairs(low, high));
+}
 VEC dot4_u8(vec acc, vec a, vec b)
 {
     vec low = dot2_i16(i16_from_i8_low(a), i16_from_u8_low(b)), high = dot2_i16(i16_from_i8_high(a), i16_from_u8_high(b));

@@ -13,7 +13,7 @@ export function median(values) {
 
 /** Median, least, most and number of what there is of a figure; undefined when there is nothing. */
 export function spread(values) {
-  const known = values.filter(Number.isFinite);
+  const known = values.filter((value) => Number.isFinite(value) && value > 0);   // 0: a process that could not be watched
   return known.length ? { median: median(known), min: Math.min(...known), max: Math.max(...known), n: known.length } : undefined;
 }
 
@@ -155,7 +155,7 @@ The machine's load was ${Math.min(...load)} to ${Math.max(...load)} before the m
 
 ![Bars: the speeds of the engines by file type](bench.svg)
 
-Models: Qwen3-0.6B's dimensions and vocabulary, random weights. Medians of up to ${settings.repeat} interleaved repetitions (slow cells have fewer: bench.json
+Models: Qwen3-0.6B's dimensions and vocabulary, random weights. Medians of up to ${settings.repeat} interleaved repetition${settings.repeat > 1 ? 's' : ''} (slow cells have fewer: bench.json
 says how many), each in a fresh browser or process, after a warm-up of 64 tokens. Speeds are the engines' own timings, in tokens per second: of a prompt of 128
 and of 512 tokens, and of a reply of 32 tokens after a prompt of 128 and of 2,048. Context ${settings.contextSize}, keys and values in f16, the likeliest token each time.
 
