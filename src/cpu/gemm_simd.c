@@ -42,13 +42,13 @@ INLINE size_t act_bytes(enum dots dots) { return ACT_HEAD + (dots == DOTS_I16 ? 
 /* Constants of unpacking, in registers. */
 struct masks {
     vec nibble, pair, sign;
-    vec exponent, lowest, span, upper, bias; /* of f16 */
+    vec exponent, lowest, span, scaled, bias; /* of f16 */
 };
 
 INLINE struct masks masks_new(void)
 {
     return (struct masks){i32_kept(0x0F0F0F0F), i32_kept(0x30303030), i32_kept((int32_t)0x80808080u), i32_kept(0x7C007C00),
-                          i32_kept(0x04000400), i32_kept(0x77FF77FF), i32_kept((int32_t)0x8FFFFFFFu), i32_kept(112 << 23)};
+                          i32_kept(0x04000400), i32_kept(0x77FF77FF), i32_kept(F16_MASK), i32_kept(112 << 23)};
 }
 
 /* Codes of group g, as they are packed: bytes of rows 0..3 and of rows 4..7. */
@@ -74,13 +74,13 @@ INLINE void group_six(vec w[2], const uint8_t *codes, size_t g, const struct mas
     w[1] = vec_or(w[1], vec_and(g % 2 ? u32_shr(pairs, 2) : i32_shl(pairs, 2), m->pair));
 }
 
-/* Signed codes made unsigned where the dot wants that. */
+/* Packed codes; signed ones made unsigned where the dot wants that. */
 INLINE void group_load(vec w[2], const uint8_t *codes, size_t g, const struct masks *m, const struct how h)
 {
-    if (!h.packed || h.bits == 8) group_bytes(w, codes, g);
+    if (h.bits == 8) group_bytes(w, codes, g);
     else if (h.bits == 4) group_nibbles(w, codes, g, m);
     else group_six(w, codes, g, m);
-    if (h.packed && h.bits == 8 && h.shift == 7)
+    if (h.bits == 8 && h.shift == 7)
         for (int i = 0; i < 2; i++) w[i] = vec_xor(w[i], m->sign);
 }
 
@@ -257,8 +257,8 @@ INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *cod
 
 INLINE void sums_clear(struct sums *a, const struct how h)
 {
-    for (int t = 0; t < h.rows; t++)
-        for (int i = 0; i < 2; i++) a->acc[t][i] = a->mins[t][i] = i32_splat(0);
+    clear(a->acc, h.rows);
+    clear(a->mins, h.rows);
 }
 
 INLINE void sums_store(const struct sums *a, float *out, const struct how h)
@@ -287,17 +287,17 @@ INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out,
 
 /* --- gemv: packed panels, one row ----------------------------------------------------------------------------- */
 
-/* Scales of 8 rows, f16. None is zero, subnormal, infinite or NaN, as a rule, and then a third of the work is enough. */
+/* Scales of 8 rows, f16. None is zero, subnormal, infinite or NaN, as a rule, and then moving the exponent is enough. */
 INLINE void load_halves(vec out[2], const uint8_t *halves, const struct masks *m)
 {
-    vec h = vec_load(halves), exponent = vec_and(h, m->exponent), none = i32_splat(0);
+    vec exponent = vec_and(vec_load(halves), m->exponent);
+    f16_scaled(halves, m->scaled, out);
     if (__builtin_expect(u16_any_above(i16_sub(exponent, m->lowest), m->span), 0)) {
-        out[0] = f32_from_f16_low(h);
-        out[1] = f32_from_f16_high(h);
+        const struct f32_constants k = f32_constants();
+        for (int i = 0; i < 2; i++) out[i] = f16_unscaled(&k, out[i]);
         return;
     }
-    out[0] = i32_add(vec_and(i32_shr(u16_interleave_low(none, h), 3), m->upper), m->bias);
-    out[1] = i32_add(vec_and(i32_shr(u16_interleave_high(none, h), 3), m->upper), m->bias);
+    for (int i = 0; i < 2; i++) out[i] = i32_add(out[i], m->bias);
 }
 
 INLINE void load_whole(vec out[2], const uint8_t *bytes, const bool is_signed)

@@ -98,27 +98,10 @@ static void add(float *x, const float *y, int n)
     for (; i < n; i++) x[i] += y[i];
 }
 
-struct f32_constants {
-    vec rest, sign, bias, one, least, finite, infinity;
-};
-
-/* Brings a scaled half to its value as num.h does, with no subnormal operand; infinity and NaN too. */
-INLINE vec f16_unscaled(const struct f32_constants *k, vec scaled)
-{
-    vec rest = vec_and(scaled, k->rest), small = i32_gt(k->one, rest);
-    vec bits = i32_add(i32_add(rest, k->bias), vec_and(small, k->one));
-    vec value = f32_sub(bits, vec_and(small, k->least));
-    vec special = vec_and(i32_gt(rest, k->finite), k->infinity);
-    return vec_or(vec_or(value, special), vec_and(scaled, k->sign));
-}
-
 static void widen(float *out, const uint16_t *in, int n)
 {
     const vec mask = i32_kept(F16_MASK);
-    const struct f32_constants k = {
-        .rest = i32_kept(0x0FFFFFFF), .sign = i32_kept(INT32_MIN), .bias = i32_kept(112 << 23), .one = i32_kept(1 << 23), .least = f32_kept(0x1p-14f),
-        .finite = i32_kept((31 << 23) - 1), .infinity = i32_kept(0x7F800000),
-    };
+    const struct f32_constants k = f32_constants();
     int i = 0;
     for (; i + 8 <= n; i += 8) {
         vec x[2];

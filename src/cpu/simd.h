@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the SIMD kernel files share: the float reductions and the exponential in vectors.
+ * What the SIMD kernel files share: the float reductions, halves as floats, and the exponential in vectors.
  *
  * kernels_simd.c has the rows (norms, activations, conversions), gemm_simd.c the products, attend_simd.c attention.
  */
@@ -45,8 +45,30 @@ INLINE vec f32_abs_bits(vec x) { return vec_and(x, i32_splat(0x7FFFFFFF)); }
 INLINE void f16_scaled(const void *halves, vec mask, vec out[2])
 {
     vec h = vec_load(halves), high = vec_and(i16_shr(h, 3), mask), low = i16_shl(h, 13);
-    out[0] = i32_join_low(low, high);
-    out[1] = i32_join_high(low, high);
+    out[0] = u16_interleave_low(low, high);
+    out[1] = u16_interleave_high(low, high);
+}
+
+struct f32_constants {
+    vec rest, sign, bias, one, least, finite, infinity;
+};
+
+INLINE struct f32_constants f32_constants(void)
+{
+    return (struct f32_constants){
+        .rest = i32_kept(0x0FFFFFFF), .sign = i32_kept(INT32_MIN), .bias = i32_kept(112 << 23), .one = i32_kept(1 << 23), .least = f32_kept(0x1p-14f),
+        .finite = i32_kept((31 << 23) - 1), .infinity = i32_kept(0x7F800000),
+    };
+}
+
+/* Brings a scaled half to its value as num.h does, with no subnormal operand; infinity and NaN too. */
+INLINE vec f16_unscaled(const struct f32_constants *k, vec scaled)
+{
+    vec rest = vec_and(scaled, k->rest), small = i32_gt(k->one, rest);
+    vec bits = i32_add(i32_add(rest, k->bias), vec_and(small, k->one));
+    vec value = f32_sub(bits, vec_and(small, k->least));
+    vec special = vec_and(i32_gt(rest, k->finite), k->infinity);
+    return vec_or(vec_or(value, special), vec_and(scaled, k->sign));
 }
 
 struct exp4 {

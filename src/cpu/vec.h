@@ -58,21 +58,16 @@ VEC f32_from_i32(vec a) { return wasm_f32x4_convert_i32x4(a); }
 VEC i32_splat(int32_t x) { return wasm_i32x4_splat(x); }
 VEC i32_add(vec a, vec b) { return wasm_i32x4_add(a, b); }
 VEC i32_sub(vec a, vec b) { return wasm_i32x4_sub(a, b); }
-VEC i32_mul(vec a, vec b) { return wasm_i32x4_mul(a, b); }
 VEC i32_max(vec a, vec b) { return wasm_i32x4_max(a, b); }
 VEC i32_gt(vec a, vec b) { return wasm_i32x4_gt(a, b); }
 VEC i32_shl(vec a, int n) { return wasm_i32x4_shl(a, (uint32_t)n); }
 VEC u32_shr(vec a, int n) { return wasm_u32x4_shr(a, (uint32_t)n); }
 
 
-VEC i32_from_u16_low(vec a) { return wasm_u32x4_extend_low_u16x8(a); }
-VEC i32_from_u16_high(vec a) { return wasm_u32x4_extend_high_u16x8(a); }
 VEC i32_from_i16_low(vec a) { return wasm_i32x4_extend_low_i16x8(a); }
 VEC i32_from_i16_high(vec a) { return wasm_i32x4_extend_high_i16x8(a); }
 VEC i16_shl(vec a, int n) { return wasm_i16x8_shl(a, (uint32_t)n); }
 VEC i16_shr(vec a, int n) { return wasm_i16x8_shr(a, (uint32_t)n); }
-VEC i32_join_low(vec low, vec high) { return wasm_i16x8_shuffle(low, high, 0, 8, 1, 9, 2, 10, 3, 11); } /* int32 of halves 0..3 */
-VEC i32_join_high(vec low, vec high) { return wasm_i16x8_shuffle(low, high, 4, 12, 5, 13, 6, 14, 7, 15); } /* of 4..7 */
 VEC i16_from_u8_low(vec a) { return wasm_u16x8_extend_low_u8x16(a); }
 VEC i16_from_i8_low(vec a) { return wasm_i16x8_extend_low_i8x16(a); }
 /* The low halves of 4 int32 (each in 0..65535) of a, then of b. */
@@ -90,7 +85,6 @@ VEC i16_add(vec a, vec b) { return wasm_i16x8_add(a, b); }
 VEC i16_pairs(vec a) { return wasm_i32x4_extadd_pairwise_i16x8(a); } /* sums of neighbours, int32 */
 VEC u16_interleave_low(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }   /* a0 b0 a1 b1 .. */
 VEC u16_interleave_high(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
-VEC i32_shr(vec a, int n) { return wasm_i32x4_shr(a, (uint32_t)n); }
 /* Whether any of 8 int16 of a is above b's, unsigned. */
 static inline bool u16_any_above(vec a, vec b) { return wasm_v128_any_true(wasm_u16x8_gt(a, b)); }
 

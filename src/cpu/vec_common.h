@@ -18,17 +18,4 @@ VEC dot16(vec a, vec b)
 VEC i32_kept(int32_t x) { volatile int32_t kept = x; return i32_splat(kept); }
 VEC f32_kept(float x) { volatile float kept = x; return f32_splat(kept); }
 
-/* 4 f16 in the low halves of 4 int32 -> f32, step for step as num.h's f32_from_f16. */
-VEC f32_from_f16_lanes(vec h)
-{
-    vec rest = vec_and(h, i32_splat(0x7FFF));
-    vec small = i32_gt(i32_splat(0x400), rest);
-    vec bits = i32_add(i32_add(i32_shl(rest, 13), i32_splat(112 << 23)), vec_and(small, i32_splat(1 << 23)));
-    vec value = f32_sub(bits, vec_and(small, i32_splat(113 << 23)));
-    vec special = vec_and(i32_gt(rest, i32_splat(0x7BFF)), i32_splat(0x7F800000));
-    return vec_or(vec_or(value, special), i32_shl(vec_and(h, i32_splat(0x8000)), 16));
-}
-VEC f32_from_f16_low(vec h) { return f32_from_f16_lanes(i32_from_u16_low(h)); }
-VEC f32_from_f16_high(vec h) { return f32_from_f16_lanes(i32_from_u16_high(h)); }
-
 #endif

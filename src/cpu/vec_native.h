@@ -51,21 +51,16 @@ VEC f32_from_i32(vec a) { return (vec)__builtin_convertvector(a, vec_f32); }
 VEC i32_splat(int32_t x) { return (vec){x, x, x, x}; }
 VEC i32_add(vec a, vec b) { return (vec)((vec_u32)a + (vec_u32)b); }
 VEC i32_sub(vec a, vec b) { return (vec)((vec_u32)a - (vec_u32)b); }
-VEC i32_mul(vec a, vec b) { return a * b; }
 VEC i32_gt(vec a, vec b) { return (vec)(a > b); }
 VEC i32_max(vec a, vec b) { return vec_select(i32_gt(a, b), a, b); }
 VEC i32_shl(vec a, int n) { return (vec)((vec_u32)a << n); }
 VEC u32_shr(vec a, int n) { return (vec)((vec_u32)a >> n); }
 
 
-VEC i32_from_u16_low(vec a) { vec_u16 v = (vec_u16)a; return (vec){v[0], v[1], v[2], v[3]}; }
-VEC i32_from_u16_high(vec a) { vec_u16 v = (vec_u16)a; return (vec){v[4], v[5], v[6], v[7]}; }
 VEC i32_from_i16_low(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[0], v[1], v[2], v[3]}; }
 VEC i32_from_i16_high(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[4], v[5], v[6], v[7]}; }
 VEC i16_shl(vec a, int n) { return (vec)((vec_u16)a << (uint16_t)n); }
 VEC i16_shr(vec a, int n) { return (vec)((vec_i16)a >> (int16_t)n); }
-VEC i32_join_low(vec low, vec high) { return vec_or(i32_from_u16_low(low), i32_shl(i32_from_u16_low(high), 16)); }
-VEC i32_join_high(vec low, vec high) { return vec_or(i32_from_u16_high(low), i32_shl(i32_from_u16_high(high), 16)); }
 VEC i16_from_u8_low(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 VEC i16_from_i8_low(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 VEC u16_narrow(vec a, vec b)
@@ -89,7 +84,6 @@ VEC i16_from_i8_high(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[8], 
 VEC i16_from_u8_high(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]}; }
 VEC i16_add(vec a, vec b) { return (vec)((vec_u16)a + (vec_u16)b); }
 VEC i16_sub(vec a, vec b) { return (vec)((vec_u16)a - (vec_u16)b); }
-VEC i32_shr(vec a, int n) { return a >> n; }
 VEC u16_interleave_low(vec a, vec b)
 {
     vec_u16 x = (vec_u16)a, y = (vec_u16)b;
