@@ -20,20 +20,24 @@ export const PAGES = Object.fromEntries(['relaxed', 'simd'].map((variant) => [
 
 const KEYS = ['raw', 'gzip', 'brotli'];
 
-async function measure(dist, name) {
-  const bytes = await readFile(join(dist, name));
-  return { name, raw: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length, brotli: brotliCompressSync(bytes).length };
+/** Bytes of a file, plain and compressed. */
+export async function measure(path) {
+  const bytes = await readFile(path);
+  return { raw: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length, brotli: brotliCompressSync(bytes).length };
+}
+
+/** Their sum. */
+export function total(rows) {
+  return Object.fromEntries(KEYS.map((key) => [key, rows.reduce((sum, row) => sum + row[key], 0)]));
 }
 
 /** @returns {Promise<{files: object[], pages: object[]}>} rows of name, raw, gzip and brotli */
 export async function sizes(dist = DIST) {
   const names = (await readdir(dist, { recursive: true })).filter((name) => /\.\w+$/.test(name)).sort();
-  const files = await Promise.all(names.map((name) => measure(dist, name)));
-  const pages = Object.entries(PAGES).map(([variant, wanted]) => {
-    const own = files.filter(({ name }) => wanted.includes(name));
-    const sum = (key) => own.reduce((total, row) => total + row[key], 0);
-    return { name: `a page, ${variant}`, ...Object.fromEntries(KEYS.map((key) => [key, sum(key)])) };
-  });
+  const files = await Promise.all(names.map(async (name) => ({ name, ...await measure(join(dist, name)) })));
+  const pages = Object.entries(PAGES).map(([variant, wanted]) => (
+    { name: `a page, ${variant}`, ...total(files.filter(({ name }) => wanted.includes(name))) }
+  ));
   return { files, pages };
 }
 

@@ -152,7 +152,7 @@ function begin({ resume }) {
 
 async function main() {
   const chosen = options();
-  const report = { ...begin(chosen), settings: { cells: CELLS, contextSize: CONTEXT, repeat: chosen.repeat }, sizes: shippedSizes() };
+  const report = { ...begin(chosen), settings: { cells: CELLS, contextSize: CONTEXT, repeat: chosen.repeat }, sizes: await shippedSizes() };
   const write = (folder, name, text) => {
     mkdirSync(join(PROJECT, folder), { recursive: true });
     writeFileSync(join(PROJECT, folder, name), text);

@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { Child } from './child.mjs';
 import { FirefoxTab } from './firefox.mjs';
-import { PROJECT, bigModel, randomPrompt } from './fixtures.mjs';
+import { PROJECT, TOKEN, bigModel, randomPrompt } from './fixtures.mjs';
 import { peerAvx2, peerBest } from './peer.mjs';
 import { Tab } from './tab.mjs';
 
@@ -23,13 +23,6 @@ export const CELLS = {
 
 /** Before anything is measured: browsers compile often used functions anew, better, while they run. */
 const WARM_UP = { prompt: 64, generate: 8 };
-
-/**
- * " the": the token that a bias makes the only likely one. Random weights write noise, whose pieces of characters wllama
- * fails on; and an end token would end the reply. Which token is taken costs no engine anything. llama.cpp natively goes on after
- * an end token, and takes what is likeliest.
- */
-const TOKEN = 279;
 
 const quern = { settings: () => [{ variant: 'relaxed' }] };
 const native = (peer) => ({

@@ -38,3 +38,10 @@ export function randomPrompt(n, seed) {
     return vocabulary[state % vocabulary.length];
   }).join('');
 }
+
+/**
+ * " the": the token that a bias makes the only likely one. Random weights write noise, whose pieces of characters wllama
+ * fails on; and an end token would end the reply. Which token is taken costs no engine anything. llama.cpp natively goes on after
+ * an end token, and takes what is likeliest.
+ */
+export const TOKEN = 279;

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
-import { PROJECT, bigModel, randomPrompt } from '../bench/fixtures.mjs';
+import { PROJECT, TOKEN, bigModel, randomPrompt } from '../bench/fixtures.mjs';
 import { median } from '../bench/report.mjs';
 import { Tab } from '../bench/tab.mjs';
 import { record } from './results.mjs';
@@ -18,9 +18,6 @@ const PROMPT = 16;
 /** Prompts after the first, and steps of each reply. */
 const LATER = 4;
 const STEPS = 100;
-
-/** " the", made the only likely token. */
-const TOKEN = 279;
 
 const MAX_RATIO = 1.5;
 
