@@ -39,7 +39,7 @@ export class Engine {
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(8);
     this.#staging = this.#heap.alloc(STAGING);
-    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, scalar ? 1 : 0, profile ? 1 : 0, fileSize) >>> 0;
+    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, scalar ? 1 : 0, profile ? 1 : 0, fileSize);
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
   }
 
@@ -48,7 +48,7 @@ export class Engine {
   feed(chunk) {
     for (let at = 0; at < chunk.length; at += STAGING) {
       const part = chunk.subarray(at, at + STAGING);
-      this.#heap.bytes.set(part, this.#staging);
+      this.#heap.bytes(this.#staging, part.length).set(part);
       this.#check(this.#wasm._wasm_feed(this.#engine, this.#staging, part.length), 'load');
     }
   }
@@ -61,7 +61,7 @@ export class Engine {
   finish() {
     this.#heap.release(this.#staging);
     this.#check(this.#wasm._wasm_finish(this.#engine), 'load');
-    this.#sequence = this.#wasm._wasm_sequence_new(this.#engine) >>> 0;
+    this.#sequence = this.#wasm._wasm_sequence_new(this.#engine);
     if (!this.#sequence) throw new QuernError('mem/load', 'There is not enough memory for a conversation.', { phase: 'load' });
     this.#facts = JSON.parse(this.#heap.cString(this.#wasm._wasm_info(this.#engine)));
   }
@@ -87,7 +87,7 @@ export class Engine {
 
   /** What the steps have cost since the last call, as src/profile.c words it; null where no profile is kept. */
   profile() {
-    const address = this.#wasm._wasm_profile(this.#engine) >>> 0;
+    const address = this.#wasm._wasm_profile(this.#engine);
     return address ? JSON.parse(this.#heap.cString(address)) : null;
   }
 
@@ -99,7 +99,7 @@ export class Engine {
     const room = bytes.length;    // a token stands for one byte at least
     return this.#heap.lend(4 * room + bytes.length, (ids) => {
       const address = ids + 4 * room;
-      this.#heap.bytes.set(bytes, address);
+      this.#heap.bytes(address, bytes.length).set(bytes);
       const n = this.#check(this.#wasm._wasm_tokenize(this.#engine, address, bytes.length, TEXT_MODES[mode], sentinel, ids, room));
       return this.#heap.int32(ids, n).slice();
     });
@@ -172,7 +172,7 @@ export class Engine {
 
   /** A copy of the rows that the last finished step made. @returns {{first: number, rows: Float32Array} | null} */
   logits() {
-    const address = this.#wasm._wasm_logits(this.#sequence, this.#out) >>> 0;
+    const address = this.#wasm._wasm_logits(this.#sequence, this.#out);
     const [first, n] = this.#heap.int32(this.#out, 2);
     if (!address || n <= 0) return null;
     return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
@@ -180,7 +180,7 @@ export class Engine {
 
   /** Where the page may write the id of the request to stop: see protocol.js. */
   get abortAddress() {
-    return this.#wasm._wasm_control(this.#engine) >>> 0;
+    return this.#wasm._wasm_control(this.#engine);
   }
 
   get buffer() {
