@@ -34,6 +34,10 @@ export class Heap {
     return new Float32Array(this.#memory.buffer, address, n);
   }
 
+  float64(address, n) {
+    return new Float64Array(this.#memory.buffer, address, n);
+  }
+
   /** @returns {number} its address */
   alloc(size) {
     const address = this.#wasm._wasm_alloc(size);

@@ -9,6 +9,7 @@
  */
 #include <emscripten/emscripten.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "quern.h"
 
@@ -41,8 +42,12 @@ EXPORT void wasm_release(address p) { free(TO(void, p)); }
 
 /* --- engine --- */
 
-EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int scalar, int profile, double file_size)
+/* memory_size: bytes that the wasm memory can grow to. What lies below the break is in use already, and a little is left for
+ * the caller's arguments. */
+EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int scalar, int profile, double file_size, int files, double rest_size,
+                        double memory_size)
 {
+    const double taken = FROM(sbrk(0)) + (2 << 20);
     struct quern_options options = {
         .threads = threads,
         .context_size = context_size,
@@ -51,14 +56,27 @@ EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int sc
         .scalar = scalar != 0,
         .profile = profile != 0,
         .file_size = (uint64_t)file_size,
+        .files = files,
+        .rest_size = (uint64_t)rest_size,
+        .memory_limit = memory_size > taken ? (uint64_t)(memory_size - taken) : 1,
     };
     return FROM(quern_new(&options));
 }
 
 EXPORT int wasm_feed(address e, address bytes, int n) { return quern_feed(ENGINE(e), TO(const void, bytes), (size_t)n); }
 EXPORT int wasm_warm(address e) { return quern_warm(ENGINE(e)); }
+EXPORT int wasm_next_file(address e, double file_size) { return quern_next_file(ENGINE(e), (uint64_t)file_size); }
 EXPORT int wasm_finish(address e) { return quern_finish(ENGINE(e)); }
 EXPORT address wasm_info(address e) { return FROM(quern_info(ENGINE(e))); }
+/* out [8]: struct quern_plan in order. */
+EXPORT void wasm_plan(address e, address out)
+{
+    const struct quern_plan *p = quern_plan(ENGINE(e));
+    const double numbers[8] = {(double)p->weights, (double)p->cache, (double)p->scratch, (double)p->total,
+                               (double)p->limit,   p->context_size,  p->wanted,          p->largest};
+    for (int i = 0; i < 8; i++) TO(double, out)[i] = numbers[i];
+}
+
 EXPORT double wasm_file_size(address e) { return (double)quern_file_size(ENGINE(e)); }
 EXPORT address wasm_control(address e) { return FROM(quern_control(ENGINE(e))); }
 EXPORT address wasm_chat_template(address e, address out) { return view(quern_chat_template(ENGINE(e)), out); }
