@@ -105,7 +105,7 @@ export class Engine {
   memory() {
     const used = this.#wasm._wasm_memory_used(this.#engine);
     const peak = this.#wasm._wasm_memory_peak(this.#engine);
-    return { used, peak, planned: this.#facts.plan.total, wasm: this.#heap.buffer.byteLength };
+    return { used, peak, planned: this.plan().total, wasm: this.#heap.buffer.byteLength };
   }
 
   /** What the steps have cost since the last call, as src/profile.c words it; null where no profile is kept. */

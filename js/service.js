@@ -13,6 +13,9 @@ import { startEngine } from './start.js';
 
 const NO_MARKS = { open: -1, close: -1 };
 
+/** What was opened as one file, as the only part of itself. */
+const inParts = ({ chunks, ...opened }) => (chunks ? { ...opened, parts: [{ size: opened.total, chunks }] } : opened);
+
 export class Service {
   #host;
   #engine = null;
@@ -83,8 +86,8 @@ export class Service {
 
   async #load({ source, options }, emit) {
     const { obstacle } = this.#host;
-    const { phase, total, chunks } = await this.#host.openSource(source, options.headers);
-    this.#engine = await startEngine(this.#host, { phase, total, parts: [{ size: total, chunks }] }, options, emit);
+    const opened = await this.#host.openSource(source, options.headers);
+    this.#engine = await startEngine(this.#host, inParts(opened), options, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return { info: this.#info(), ...(!obstacle && { memory: this.#engine.buffer, control: this.#engine.abortAddress }) };

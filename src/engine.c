@@ -419,7 +419,7 @@ int quern_finish(struct quern_engine *e)
     if (e->state == STATE_READY) return OK;
     int status = file_ended(e);
     if (!status && e->split.number + 1 < e->split.files)
-        status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The last %lld files of the split model are missing.", (long long)(e->split.files - e->split.number - 1));
+        status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The last %lld of the split model's files are missing.", (long long)(e->split.files - e->split.number - 1));
     if (!status) status = write_info(e, &e->error);
     if (status) return failed(e, status);
     ck_close(&e->ck);
