@@ -37,7 +37,7 @@ FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*
 
 help:
 	@echo 'make native    the command line, build/$$config/quern (config=$(config); also debug sanitize thread narrow fuzz)'
-	@echo 'make wasm      both WebAssembly variants, build/wasm/'
+	@echo 'make wasm      the four WebAssembly variants, build/wasm/'
 	@echo 'make dist      the npm package, dist/'
 	@echo 'make site      the chat page as a static folder, build/site/'
 	@echo 'make serve     serves it'
@@ -75,38 +75,47 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(OBJECTS)
 
 fuzz: $(FUZZERS)
 
-# --- WebAssembly: one source, two variants, two pieces of glue each (page, Node) over the same .wasm ---
+# --- WebAssembly: one source, four variants, two pieces of glue each (page, Node) over the same .wasm ---
 
 EMCC = $(shell tools/toolchain.sh path)
+# Debian's cache of libraries is complete for wasm32 and takes no others: wasm64's are built, once, into a cache of our own.
+EMCC64 = EM_FROZEN_CACHE=0 EM_CACHE=$(CURDIR)/.toolchain/cache64 $(EMCC)
+VARIANTS = simd relaxed simd64 relaxed64
 WASM_simd = -msimd128
-WASM_relaxed = -msimd128 -mrelaxed-simd
+WASM_relaxed = $(WASM_simd) -mrelaxed-simd
+WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
+WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size.
 HOT = cpu/cpu cpu/attention cpu/kernels_scalar cpu/kernels_simd cpu/gemm_simd cpu/attend_simd pack dtype sampler bpe
-WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
+WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads]' -sTEXTDECODER=2 \
-	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth
+	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread
 
 WASM_NAMES = $(SOURCES:src/%.c=%) wasm
 
+# $(1): the variant, $(2): its compiler, $(3): the most memory. Before 3.1.70 the glue words memories of 64 bits in a way that browsers no longer know.
 define WASM_VARIANT
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
 build/wasm/$(1)/%.o: WASM_OPT = -Os
 build/wasm/$(1)/%.o: src/%.c
 	@mkdir -p $$(@D)
-	$$(EMCC) $$(WASM_COMPILE) $$(WASM_OPT) $$(WASM_$(1)) -c $$< -o $$@
+	$$($(2)) $$(WASM_COMPILE) $$(WASM_OPT) $$(WASM_$(1)) -c $$< -o $$@
 
 build/wasm/quern-$(1).mjs: $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(WASM_NAMES)))
 	@mkdir -p build/wasm/node
-	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=node $$^ -o build/wasm/node/quern-$(1).mjs
-	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=web,worker $$^ -o $$@
+	$$($(2)) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=$(3) -sENVIRONMENT=node $$^ -o build/wasm/node/quern-$(1).mjs
+	$$($(2)) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=$(3) -sENVIRONMENT=web,worker $$^ -o $$@
 	cmp build/wasm/quern-$(1).wasm build/wasm/node/quern-$(1).wasm
+	sed -i 's/index:"i64"/address:"i64"/g' build/wasm/quern-$(1).mjs build/wasm/node/quern-$(1).mjs
 endef
-$(eval $(call WASM_VARIANT,simd))
-$(eval $(call WASM_VARIANT,relaxed))
+$(eval $(call WASM_VARIANT,simd,EMCC,4GB))
+$(eval $(call WASM_VARIANT,relaxed,EMCC,4GB))
+$(eval $(call WASM_VARIANT,simd64,EMCC64,16GB))
+$(eval $(call WASM_VARIANT,relaxed64,EMCC64,16GB))
 
-wasm: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs
+wasm: $(VARIANTS:%=build/wasm/quern-%.mjs)
 
 # --- kernel benchmark: the engine's own objects behind a few exports ---
 
@@ -135,8 +144,8 @@ define OPS_VARIANT
 build/wasm/bench/ops-$(1).mjs: tests/bench/ops.c $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(SOURCES:src/%.c=%)))
 	@mkdir -p build/wasm/bench/node
 	$$(EMCC) $$(filter-out -MMD -MP,$$(WASM_COMPILE)) -O3 $$(WASM_$(1)) -Wno-conversion -Itests/c -c $$< -o build/wasm/bench/ops-$(1).o
-	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=node build/wasm/bench/ops-$(1).o $$(filter %.o,$$^) -o build/wasm/bench/node/ops-$(1).mjs
-	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sENVIRONMENT=web,worker build/wasm/bench/ops-$(1).o $$(filter %.o,$$^) -o $$@
+	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=node build/wasm/bench/ops-$(1).o $$(filter %.o,$$^) -o build/wasm/bench/node/ops-$(1).mjs
+	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=web,worker build/wasm/bench/ops-$(1).o $$(filter %.o,$$^) -o $$@
 endef
 $(eval $(call OPS_VARIANT,simd))
 $(eval $(call OPS_VARIANT,relaxed))
@@ -147,7 +156,7 @@ bench-ops: $(OPS_NATIVE) build/wasm/bench/ops-simd.mjs build/wasm/bench/ops-rela
 # --- package and page ---
 
 dist: dist/index.js
-dist/index.js: build/wasm/quern-simd.mjs build/wasm/quern-relaxed.mjs $(wildcard js/*) tools/build.mjs tools/sizes.mjs package.json
+dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) $(wildcard js/*) tools/build.mjs tools/sizes.mjs package.json
 	$(NODE) tools/build.mjs
 	@touch $@
 

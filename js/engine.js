@@ -3,25 +3,27 @@
 // Addresses and status codes stay in here; whatever the engine refuses becomes a QuernError. Anything else that
 // is thrown (a trap) means that the engine must not be entered again, which service.js sees to.
 
+import { engineError } from './engine-error.js';
 import { QuernError } from './errors.js';
 import { Heap } from './heap.js';
 
 /** Bytes of the file go to the engine through a fixed buffer of this size. */
 const STAGING = 4 << 20;
 
+/** Bytes for second results: eight doubles at most, the plan's. */
+const OUT = 64;
+
 const TEXT_MODES = { text: 1, chat: 2 };
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
 const OUTPUTS = { last: 0, all: 1 };
 
 /** Of enum status in src/base.h. */
-const ERR_EMPTY = -10;
 const ERR_ABORTED = -12;
 
 /** Of tokenizer.ggml.token_type. */
 const CONTROL_TOKEN = 3;
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 export class Engine {
   #wasm;                // exported functions
@@ -29,17 +31,22 @@ export class Engine {
   #engine;              // addresses
   #sequence = 0;
   #staging = 0;
-  #out = 0;             // [2] words for second results
+  #out = 0;
   #facts = null;        // parsed info
   #longestToken = 0;
 
-  /** @param {{wasm: object, memory: WebAssembly.Memory}} instance */
-  constructor({ wasm, memory }, { threads, contextSize = 0, kv = 'f16', chunk = 0, scalar = false, profile = false, fileSize = 0 }) {
+  /**
+   * @param {{wasm: object, memory: WebAssembly.Memory}} instance
+   * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others
+   */
+  constructor({ wasm, memory }, {
+    threads, contextSize = 0, kv = 'f16', chunk = 0, scalar = false, profile = false, fileSize = 0, files = 1, restSize = 0, memorySize,
+  }) {
     this.#wasm = wasm;
     this.#heap = new Heap(wasm, memory);
-    this.#out = this.#heap.alloc(8);
+    this.#out = this.#heap.alloc(OUT);
     this.#staging = this.#heap.alloc(STAGING);
-    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, scalar ? 1 : 0, profile ? 1 : 0, fileSize) >>> 0;
+    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, Number(scalar), Number(profile), fileSize, files, restSize, memorySize);
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
   }
 
@@ -48,20 +55,25 @@ export class Engine {
   feed(chunk) {
     for (let at = 0; at < chunk.length; at += STAGING) {
       const part = chunk.subarray(at, at + STAGING);
-      this.#heap.bytes.set(part, this.#staging);
+      this.#heap.bytes(this.#staging, part.length).set(part);
       this.#check(this.#wasm._wasm_feed(this.#engine, this.#staging, part.length), 'load');
     }
   }
 
-  /** A millisecond of running the kernels, so that the browser compiles them well. @returns {boolean} whether there is more to do */
+  /** A millisecond of running the kernels, so that the browser compiles them well. Whether there is more to do. */
   warm() {
     return this.#wasm._wasm_warm(this.#engine) !== 0;
+  }
+
+  /** The file has ended, and the next one of a split model begins. @param {number} size 0 where it is not known */
+  nextFile(size) {
+    this.#check(this.#wasm._wasm_next_file(this.#engine, size), 'load');
   }
 
   finish() {
     this.#heap.release(this.#staging);
     this.#check(this.#wasm._wasm_finish(this.#engine), 'load');
-    this.#sequence = this.#wasm._wasm_sequence_new(this.#engine) >>> 0;
+    this.#sequence = this.#wasm._wasm_sequence_new(this.#engine);
     if (!this.#sequence) throw new QuernError('mem/load', 'There is not enough memory for a conversation.', { phase: 'load' });
     this.#facts = JSON.parse(this.#heap.cString(this.#wasm._wasm_info(this.#engine)));
   }
@@ -71,6 +83,16 @@ export class Engine {
     return this.#wasm._wasm_file_size(this.#engine);
   }
 
+  /** What running the model takes, in bytes, and contexts (struct quern_plan); all 0 until the header has come. */
+  plan() {
+    this.#wasm._wasm_plan(this.#engine, this.#out);
+    const [weights, cache, scratch, total, limit, contextSize, wanted, largest] = this.#heap.float64(this.#out, 8);
+    return { weights, cache, scratch, total, limit, contextSize, wanted, largest };
+  }
+
+  /** Ends the threads; the memory goes with the object. */
+  close() { this.#wasm.PThread.terminateAllThreads(); }
+
   /** The engine's own description, as src/engine.c words it. */
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
@@ -79,15 +101,16 @@ export class Engine {
     return this.#text(this.#wasm._wasm_chat_template(this.#engine, this.#out));
   }
 
-  /** Bytes: what the engine holds, the most it ever held, and what the browser has given. */
+  /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given. */
   memory() {
     const used = this.#wasm._wasm_memory_used(this.#engine);
-    return { used, peak: this.#wasm._wasm_memory_peak(this.#engine), wasm: this.#heap.buffer.byteLength };
+    const peak = this.#wasm._wasm_memory_peak(this.#engine);
+    return { used, peak, planned: this.plan().total, wasm: this.#heap.buffer.byteLength };
   }
 
   /** What the steps have cost since the last call, as src/profile.c words it; null where no profile is kept. */
   profile() {
-    const address = this.#wasm._wasm_profile(this.#engine) >>> 0;
+    const address = this.#wasm._wasm_profile(this.#engine);
     return address ? JSON.parse(this.#heap.cString(address)) : null;
   }
 
@@ -99,21 +122,15 @@ export class Engine {
     const room = bytes.length;    // a token stands for one byte at least
     return this.#heap.lend(4 * room + bytes.length, (ids) => {
       const address = ids + 4 * room;
-      this.#heap.bytes.set(bytes, address);
+      this.#heap.bytes(address, bytes.length).set(bytes);
       const n = this.#check(this.#wasm._wasm_tokenize(this.#engine, address, bytes.length, TEXT_MODES[mode], sentinel, ids, room));
       return this.#heap.int32(ids, n).slice();
     });
   }
 
   detokenize(ids) {
-    const parts = Array.from(ids, (id) => this.#tokenBytes(id));
-    const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-    let at = 0;
-    for (const part of parts) {
-      all.set(part, at);
-      at += part.length;
-    }
-    return decoder.decode(all);
+    const stream = new TextDecoder('utf-8', { ignoreBOM: true });
+    return Array.from(ids, (id) => stream.decode(this.#tokenBytes(id), { stream: true })).join('') + stream.decode();
   }
 
   /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
@@ -172,7 +189,7 @@ export class Engine {
 
   /** A copy of the rows that the last finished step made. @returns {{first: number, rows: Float32Array} | null} */
   logits() {
-    const address = this.#wasm._wasm_logits(this.#sequence, this.#out) >>> 0;
+    const address = this.#wasm._wasm_logits(this.#sequence, this.#out);
     const [first, n] = this.#heap.int32(this.#out, 2);
     if (!address || n <= 0) return null;
     return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
@@ -180,12 +197,10 @@ export class Engine {
 
   /** Where the page may write the id of the request to stop: see protocol.js. */
   get abortAddress() {
-    return this.#wasm._wasm_control(this.#engine) >>> 0;
+    return this.#wasm._wasm_control(this.#engine);
   }
 
-  get buffer() {
-    return this.#heap.buffer;
-  }
+  get buffer() { return this.#heap.buffer; }
 
   /** The abort word, which is cleared. */
   takeAbort() {
@@ -230,15 +245,6 @@ export class Engine {
   /** Passes a result on, or throws what the engine says about a negative status. */
   #check(status, phase = 'call') {
     if (status >= 0) return status;
-    const text = (address) => this.#heap.cString(address);
-    const code = text(this.#wasm._wasm_status_name(status));
-    if (this.#wasm._wasm_error_code(this.#engine) !== status) {
-      const message = status === ERR_EMPTY ? 'There is nothing to do: the text is empty.' : `The engine refused the call (${code}).`;
-      throw new QuernError(code, message, { phase });
-    }
-    const rule = text(this.#wasm._wasm_error_rule(this.#engine));
-    const offset = this.#wasm._wasm_error_offset(this.#engine);
-    const detail = { ...(rule && { rule }), ...(offset && { offset }) };
-    throw new QuernError(code, text(this.#wasm._wasm_error_message(this.#engine)), { phase, detail });
+    throw engineError({ wasm: this.#wasm, heap: this.#heap, engine: this.#engine, plan: this.plan() }, status, phase);
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The wasm memory as engine.js uses it: buffers, strings, copies. Growth replaces the buffer and memory may be
-// shared, hence two rules: a view lives for one call, and what leaves is a copy (decoders refuse shared memory).
+// The wasm memory as engine.js uses it: buffers, strings, copies. An address is a plain number, whether the engine's addresses
+// have 32 bits or 64. Growth replaces the buffer and memory may be shared, hence two rules: a view lives for one call, and
+// what leaves is a copy (decoders refuse shared memory).
 
 import { QuernError } from './errors.js';
 
@@ -9,23 +10,20 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 export class Heap {
   #wasm;
   #memory;
-  #bytes;
 
   /** @param {object} wasm the exported functions @param {WebAssembly.Memory} memory */
   constructor(wasm, memory) {
     this.#wasm = wasm;
     this.#memory = memory;
-    this.#bytes = new Uint8Array(memory.buffer);
   }
 
   get buffer() {
     return this.#memory.buffer;
   }
 
-  /** All of the memory, as of now. */
-  get bytes() {
-    if (this.#bytes.buffer !== this.#memory.buffer) this.#bytes = new Uint8Array(this.#memory.buffer);
-    return this.#bytes;
+  /** Bytes from an address on: the rest of the memory, unless their number is given. */
+  bytes(address, n) {
+    return new Uint8Array(this.#memory.buffer, address, n);
   }
 
   int32(address, n) {
@@ -36,10 +34,13 @@ export class Heap {
     return new Float32Array(this.#memory.buffer, address, n);
   }
 
-  /** @returns {number} its address; above 2^31 too, where wasm says a negative number */
+  float64(address, n) {
+    return new Float64Array(this.#memory.buffer, address, n);
+  }
+
+  /** @returns {number} its address */
   alloc(size) {
-    // A larger size would wrap on its way into 32 bits.
-    const address = size < 2 ** 32 ? this.#wasm._wasm_alloc(size) >>> 0 : 0;
+    const address = this.#wasm._wasm_alloc(size);
     if (!address) throw new QuernError('mem/load', `There is not enough memory for ${size} more bytes.`);
     return address;
   }
@@ -59,8 +60,7 @@ export class Heap {
   }
 
   copy(address, size) {
-    const start = address >>> 0;
-    return this.bytes.slice(start, start + size);
+    return this.bytes(address, size).slice();
   }
 
   text(address, size) {
@@ -69,7 +69,6 @@ export class Heap {
 
   /** A string that ends with NUL. */
   cString(address) {
-    const start = address >>> 0;
-    return this.text(start, this.bytes.indexOf(0, start) - start);
+    return this.text(address, this.bytes(address).indexOf(0));
   }
 }

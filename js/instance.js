@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: MIT
 // From a wasm file to a running instance with its threads. All threads exist before the first call: one that is
 // created inside a call which then blocks would never start in Chromium.
-// The glue (quern-simd.mjs) serves both builds: their glue files differ in the wasm file's name only, and the file is
-// fetched here, so that what goes wrong has a name.
+// One glue (quern-simd.mjs, quern-simd64.mjs) serves both builds of its address size: their glue files differ in the wasm
+// file's name only, and the file is fetched here, so that what goes wrong has a name.
 
 import { QuernError } from './errors.js';
+import { newMemory } from './variant.js';
 
 /** The version of src/wasm.c's interface, which stands in a custom section of the file. */
-const VERSION = '4';
+const VERSION = '5';
 
-/** Must equal the link's -sINITIAL_MEMORY: 32 MiB in pages of 64 KiB. */
+const PAGE = 2 ** 16;
+
+/** Must equal the link's -sINITIAL_MEMORY: 32 MiB. */
 const INITIAL_PAGES = 512;
 
-/** What to ask for, in pages: wasm32's most, then less for machines that cannot even reserve that. */
-const MAXIMUM_PAGES = [65536, 32768, 16384, 8192, 4096];
+/** What to ask for, in pages: the most that can be addressed, then less for machines that cannot even reserve that. */
+const MAXIMUM_PAGES = {
+  32: [65536, 49152, 32768, 24576, 16384, 8192, 4096],
+  64: [262144, 196608, 131072, 98304, 65536, 32768],
+};
 
 const THREADS_DEADLINE_MS = 10_000;
 
@@ -25,11 +31,11 @@ function checkVersion(module) {
   if (found !== VERSION) throw startError('env/version', `The engine's wasm file has interface ${found}, but ${VERSION} is needed.`);
 }
 
-function newMemory() {
+function reserve(address) {
   let cause;
-  for (const maximum of MAXIMUM_PAGES) {
+  for (const maximum of MAXIMUM_PAGES[address]) {
     try {
-      return new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum, shared: true });
+      return { memory: newMemory(address, INITIAL_PAGES, maximum), maximum: maximum * PAGE };
     } catch (error) {
       cause = error;
     }
@@ -71,11 +77,12 @@ function watchThreads() {
  * @param {Function} glue the factory that Emscripten made
  * @param {WebAssembly.Module} module
  * @param {number} threads the calling one included
- * @returns {Promise<{wasm: object, memory: WebAssembly.Memory}>}
+ * @param {32 | 64} address bits of the module's addresses
+ * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number}>} maximum: bytes that the memory can grow to
  */
-export async function instantiate(glue, module, threads) {
+export async function instantiate(glue, module, threads, address) {
   checkVersion(module);
-  const memory = newMemory();
+  const { memory, maximum } = reserve(address);
   const watch = watchThreads();
   const started = new Promise((resolve, reject) => {
     glue({
@@ -90,7 +97,7 @@ export async function instantiate(glue, module, threads) {
   try {
     const wasm = await Promise.race([started, watch.failure]);
     watch.stop();
-    return { wasm, memory };
+    return { wasm, memory, maximum };
   } catch (error) {
     throw wasmFailure(error);
   }

@@ -15,7 +15,7 @@ const between = (min, max) => (value) => (typeof value === 'number' && value >= 
   ? null : `must be a number from ${min} to ${max}`);
 const above = (min, max) => (value) => (typeof value === 'number' && value > min && value <= max
   ? null : `must be a number above ${min} and up to ${max}`);
-const oneOf = (...names) => (value) => (names.includes(value) ? null : `must be one of ${names.map((name) => `'${name}'`).join(', ')}`);
+const oneOf = (...names) => (value) => (names.includes(value) ? null : `must be one of ${names.map((name) => (typeof name === 'string' ? `'${name}'` : name)).join(', ')}`);
 const ofType = (type, words) => (value) => (typeof value === type ? null : `must be ${words}`);
 
 const anyFunction = ofType('function', 'a function');
@@ -59,6 +59,8 @@ const LOAD = {
   profile: boolean,
   kv: oneOf('f16', 'q8', 'f32'),
   variant: oneOf('scalar', 'simd', 'relaxed'),
+  address: oneOf(32, 64),
+  memoryLimit: integer(1, Number.MAX_SAFE_INTEGER),
 };
 
 const COMPLETE = {

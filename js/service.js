@@ -3,63 +3,18 @@
 // (tokens of a text) is answered in between. `host` is what differs between a browser's worker and Node's.
 
 import { Chat, knowsThinking, refuseHopeless } from './chat.js';
-import { Engine } from './engine.js';
 import { QuernError, asQuernError, toWire } from './errors.js';
 import { compute, generate } from './generate.js';
-import { instantiate } from './instance.js';
 import {
   CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PROFILE, READY, STOP, TOKENIZE,
 } from './protocol.js';
 import { Renderer } from './renderer.js';
-import { chooseVariant, defaultThreads } from './variant.js';
-
-const PROGRESS_INTERVAL_MS = 100;
+import { startEngine } from './start.js';
 
 const NO_MARKS = { open: -1, close: -1 };
 
-/** Passes reports on at most ten times a second; the latest one is never lost, so that a stalled download shows how far it came. */
-class RateLimited {
-  #report;
-  #last = -Infinity;
-  #latest;
-  #timer;
-
-  constructor(report) {
-    this.#report = report;
-  }
-
-  report(...args) {
-    this.#latest = args;
-    this.#timer ??= setTimeout(() => this.#send(), Math.max(0, this.#last + PROGRESS_INTERVAL_MS - performance.now()));
-  }
-
-  #send() {
-    this.#timer = undefined;
-    this.#last = performance.now();
-    this.#report(...this.#latest);
-  }
-
-  end() {
-    clearTimeout(this.#timer);
-  }
-}
-
-/** The same chunks; while one is awaited, `work` is done, a little each time, until it says that nothing is left. */
-async function* whileAwaiting(chunks, work) {
-  const iterator = chunks[Symbol.asyncIterator]();
-  let more = true;
-  try {
-    for (;;) {
-      const next = iterator.next();
-      more &&= work();
-      const { done, value } = await next;
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    await iterator.return();
-  }
-}
+/** What was opened as one file, as the only part of itself. */
+const inParts = ({ chunks, ...opened }) => (chunks ? { ...opened, parts: [{ size: opened.total, chunks }] } : opened);
 
 export class Service {
   #host;
@@ -130,48 +85,17 @@ export class Service {
   // --- loading ---
 
   async #load({ source, options }, emit) {
-    const { build, scalar } = chooseVariant(options.variant);
     const { obstacle } = this.#host;
-    const threads = obstacle ? 1 : options.threads ?? defaultThreads(this.#host.hardwareThreads);
-    const [opened, module] = await Promise.all([this.#host.openSource(source, options.headers), this.#host.compile(build, options.wasmUrl)]);
-    const instance = await this.#start(module, threads);
-    this.#engine = new Engine(instance, { ...options, threads: instance.threads, scalar, fileSize: opened.total });
-    await this.#read(opened, emit);
-    this.#engine.finish();
+    const opened = await this.#host.openSource(source, options.headers);
+    this.#engine = await startEngine(this.#host, inParts(opened), options, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return { info: this.#info(), ...(!obstacle && { memory: this.#engine.buffer, control: this.#engine.abortAddress }) };
   }
 
-  /** Threads that do not start (a blocked script, a busy phone) cost speed, not the model. */
-  async #start(module, threads) {
-    try {
-      return { ...await instantiate(this.#host.glue, module, threads), threads };
-    } catch (error) {
-      if (error.code !== 'env/worker' || threads === 1) throw error;
-      this.#host.post({ type: NOTICE, text: 'quern: the engine\'s threads did not start, so one thread is used.' });
-      return { ...await instantiate(this.#host.glue, module, 1), threads: 1 };
-    }
-  }
-
   #renderer() {
     const renderer = new Renderer(this.#host.startTemplateWorker);
     return (template, variables) => renderer.render(template, variables);
-  }
-
-  async #read({ phase, total, chunks }, emit) {
-    const progress = new RateLimited((loaded, size) => emit({ type: 'progress', phase, loaded, total: size, cached: false }));
-    let loaded = 0;
-    try {
-      for await (const chunk of whileAwaiting(chunks, () => this.#engine.warm())) {
-        this.#engine.feed(chunk);
-        loaded += chunk.length;
-        progress.report(loaded, total || this.#engine.fileSize());
-      }
-    } finally {
-      progress.end();
-    }
-    emit({ type: 'progress', phase: 'load', loaded, total: loaded, cached: false });
   }
 
   /** The engine's facts and what only this side knows. */

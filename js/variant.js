@@ -4,8 +4,10 @@
 
 import { QuernError } from './errors.js';
 
-/** wasm32 can address 4 GiB, less the last page (Emscripten's limit). */
-const MAX_MEMORY = 2 ** 32 - 2 ** 16;
+const PAGE = 2 ** 16;
+
+/** Bytes that 32-bit addresses reach, less the last page (Emscripten's limit), and what browsers allow to 64-bit ones. */
+const MAX_MEMORY = { 32: 2 ** 32 - PAGE, 64: 2 ** 34 };
 
 /** More threads than this compete for memory bandwidth instead of sharing the work. */
 const MAX_DEFAULT_THREADS = 8;
@@ -32,6 +34,24 @@ const validates = (bytes) => typeof WebAssembly === 'object' && WebAssembly.vali
 export const hasSimd = () => validates(simdModule);
 export const knowsRelaxed = () => validates(relaxedModule(1));
 
+/** A shared memory that can grow; sizes in pages. @param {32 | 64} address bits of its addresses */
+export function newMemory(address, initial, maximum) {
+  if (address === 32) return new WebAssembly.Memory({ initial, maximum, shared: true });
+  return new WebAssembly.Memory({ initial: BigInt(initial), maximum: BigInt(maximum), shared: true, address: 'i64' });
+}
+
+/**
+ * Whether memories can have more than 4 GiB: the final form of 64-bit addresses, of V8 13.3 and Firefox 134. Older ones do not
+ * know the property `address`, and Node 20's and 22's, behind a flag, allow no more memory than 32-bit addresses reach.
+ */
+export function hasMemory64() {
+  try {
+    return newMemory(64, 0, 2 ** 16 + 1) !== null;
+  } catch {
+    return false;
+  }
+}
+
 let trial = 0;
 
 /**
@@ -56,11 +76,13 @@ export function defaultThreads(hardwareThreads) {
 /**
  * The build for a wanted variant, or the best one. The scalar kernels are in the SIMD build.
  * @param {'scalar' | 'simd' | 'relaxed' | undefined} wanted
+ * @param {32 | 64} [address] bits of its addresses, when that is wanted too
  * @returns {{build: 'simd' | 'relaxed', scalar: boolean}}
  */
-export function chooseVariant(wanted) {
+export function chooseVariant(wanted, address) {
   const refuse = (what) => { throw new QuernError('env/simd', `This ${what}.`, { phase: 'start', detail: { wanted } }); };
   if (!hasSimd()) refuse('browser is too old: it has no WebAssembly with SIMD');
+  if (address === 64 && !hasMemory64()) refuse('browser has no WebAssembly with 64-bit addresses, which were asked for');
   if (wanted === 'relaxed' && !hasRelaxed()) refuse('browser has no relaxed SIMD, which the variant \'relaxed\' needs');
   const build = wanted === 'relaxed' || (!wanted && hasRelaxed()) ? 'relaxed' : 'simd';
   return { build, scalar: wanted === 'scalar' };
@@ -86,6 +108,6 @@ export function describeSupport({ isolated, threads, workers }) {
     threads: isolated,
     variant: relaxed ? 'relaxed' : simd ? 'simd' : null,
     defaultThreads: isolated ? defaultThreads(threads) : 1,
-    maxMemory: MAX_MEMORY,
+    maxMemory: MAX_MEMORY[hasMemory64() ? 64 : 32],
   };
 }

@@ -2,9 +2,10 @@
 // The engine's worker in Node: the same service with files instead of fetched scripts, and paths as sources.
 
 import { open, readFile } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { Worker, parentPort } from 'node:worker_threads';
-import glue from './node/quern-simd.mjs';
+import glue32 from './node/quern-simd.mjs';
+import glue64 from './node/quern-simd64.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { allowRelaxed } from './node-flags.js';
@@ -19,6 +20,8 @@ const TEMPLATE_LIMITS = { maxOldGenerationSizeMb: 256 };
 const WASM = {
   simd: () => new URL('./quern-simd.wasm', import.meta.url),
   relaxed: () => new URL('./quern-relaxed.wasm', import.meta.url),
+  simd64: () => new URL('./quern-simd64.wasm', import.meta.url),
+  relaxed64: () => new URL('./quern-relaxed64.wasm', import.meta.url),
 };
 
 async function compile(build, wasmUrl) {
@@ -83,7 +86,9 @@ function startTemplateWorker() {
 
 allowRelaxed();
 new Service({
-  glue, compile, startTemplateWorker, openSource: openAny,
+  compile, startTemplateWorker, openSource: openAny,
+  glue: { 32: glue32, 64: glue64 },
+  deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',
   hardwareThreads: availableParallelism(),

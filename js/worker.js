@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker in a browser. The two wasm files are named here in the form that bundlers follow; the glue keeps
-// its name after the build, because the engine's threads load it by that name.
+// The engine's worker in a browser. The wasm files, of which one is fetched, are named here in the form that bundlers
+// follow; the glue keeps its name after the build, because the engine's threads load it by that name.
 
-import glue from './quern-simd.mjs';
+import glue32 from './quern-simd.mjs';
+import glue64 from './quern-simd64.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { Service } from './service.js';
@@ -13,6 +14,8 @@ import { threadObstacle } from './variant.js';
 const WASM = {
   simd: () => new URL('./quern-simd.wasm', import.meta.url),
   relaxed: () => new URL('./quern-relaxed.wasm', import.meta.url),
+  simd64: () => new URL('./quern-simd64.wasm', import.meta.url),
+  relaxed64: () => new URL('./quern-relaxed64.wasm', import.meta.url),
 };
 
 async function fetchWasm(url) {
@@ -71,9 +74,17 @@ function obstacle() {
   return threadObstacle(globalThis.crossOriginIsolated === true);
 }
 
+/** Bytes. Browsers round it and tell no more than 8 GiB, which may then be any number above. */
+function deviceMemory() {
+  const { deviceMemory: gigabytes = 8 } = navigator;
+  return gigabytes < 8 ? gigabytes * 2 ** 30 : undefined;
+}
+
 new Service({
-  glue, compile, rest, openSource, startTemplateWorker,
+  compile, rest, openSource, startTemplateWorker,
+  glue: { 32: glue32, 64: glue64 },
   obstacle: obstacle(),
+  deviceMemory: deviceMemory(),
   hardwareThreads: navigator.hardwareConcurrency,
   post: (message, transfer = []) => globalThis.postMessage(message, transfer),
   listen: (receive) => { globalThis.onmessage = ({ data }) => receive(data); },

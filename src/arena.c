@@ -30,17 +30,16 @@ static void count(struct mem *m, uint64_t added, uint64_t freed)
     m->used -= freed;
 }
 
-/* The whole size of a block for n user bytes: header and padding. */
-static bool block_size(uint64_t n, size_t *out)
+uint64_t mem_cost(uint64_t n)
 {
     uint64_t total;
-    return pad64(n ? n : 1, MEM_ALIGN, &total) && add64(total, MEM_ALIGN, &total) && to_size(total, out);
+    return pad64(n ? n : 1, MEM_ALIGN, &total) && add64(total, MEM_ALIGN, &total) ? total : UINT64_MAX;
 }
 
 static void *allocate(struct mem *m, uint64_t n)
 {
     size_t total;
-    if (!block_size(n, &total) || !may_allocate(m, total, 0)) return NULL;
+    if (mem_cost(n) == UINT64_MAX || !to_size(mem_cost(n), &total) || !may_allocate(m, total, 0)) return NULL;
     struct block *b = aligned_alloc(MEM_ALIGN, total);
     if (!b) return NULL;
     b->total = total;

@@ -28,6 +28,8 @@ void *mem_alloc_raw(struct mem *m, uint64_t n);
 void *mem_array(struct mem *m, uint64_t count, uint64_t size);
 /* Keeps the old contents; NULL leaves the old block as it is. New bytes are not zeroed. */
 void *mem_resize(struct mem *m, void *p, uint64_t n);
+/* What a block of n bytes counts for, its header and padding included. Saturates. */
+uint64_t mem_cost(uint64_t n);
 /* Accepts NULL. */
 void mem_free(struct mem *m, void *p);
 

@@ -38,6 +38,11 @@ struct kv_row {
     int32_t index;        /* this row's position in the cache; it sees 0 .. index */
 };
 
+/* Bytes. */
+struct reserve_cost {
+    uint64_t scratch, pages;
+};
+
 /* y [n, w.rows] = x [n, w.cols] * w^T */
 struct product {
     float *y;
@@ -60,7 +65,10 @@ struct backend_ops {
     /* Rows row .. row + n - 1 as in the file; row a multiple of 8, n too unless they are the last. */
     void (*weight_put)(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
     struct weight_facts (*weight_facts)(const struct backend *b, const struct weight *w);
-    /* Scratch and pages for batches of at most max_rows. ERR_MEM_LOAD or ERR_MEM_KV. */
+    /* What weight_new and reserve take, in bytes; they saturate. */
+    uint64_t (*weight_cost)(const struct backend *b, const struct dtype *type, int rows, int cols);
+    struct reserve_cost (*reserve_cost)(const struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols);
+    /* Scratch and pages for batches of at most max_rows. ERR_MEM_LOAD or ERR_MEM_KV, and then nothing has been taken. */
     int (*reserve)(struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols);
     /* After reserve, while weights are awaited: about a millisecond of every operation on made-up data, for machines that compile code
      * better once it has run for a while. Overwrites scratch and page 0 only. Returns whether more is to be done. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_MAX = 64 << 20, SNIFF = 24, GROUP = 8 };
+enum { HEADER_MAX = 64 << 20, SNIFF = 24, GROUP = 8, TENSORS_MAX = 65536 };
 
 static const struct format *const formats[] = {&format_gguf};
 
@@ -296,6 +296,24 @@ int meta_array(const struct checkpoint *ck, const char *key, enum meta_type elem
     return OK;
 }
 
+/* --- split models ---------------------------------------------------------------------------------------- */
+
+int ck_split(const struct checkpoint *ck, struct split *out, struct error *err)
+{
+    const int64_t none = 0, one = 1;
+    int status = meta_int(ck, "split.count", 0, UINT16_MAX, &one, &out->files, err);
+    if (!status) status = meta_int(ck, "split.no", 0, UINT16_MAX, &none, &out->number, err);
+    if (!status) status = meta_int(ck, "split.tensors.count", 0, TENSORS_MAX, &none, &out->tensors, err);
+    if (out->files == 0) out->files = 1;
+    return status;
+}
+
+uint64_t ck_tensors_in_all(const struct checkpoint *ck)
+{
+    struct split split;
+    return !ck_split(ck, &split, NULL) && (uint64_t)split.tensors > ck->n_tensors ? (uint64_t)split.tensors : ck->n_tensors;
+}
+
 /* --- tensors ------------------------------------------------------------------------------------------- */
 
 struct tensor *ck_find(const struct checkpoint *ck, const char *name)
@@ -331,13 +349,25 @@ int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64
 
 static size_t row_bytes(const struct tensor *t) { return (size_t)(t->bytes / t->rows); }
 
-int ck_data_begin(struct checkpoint *ck, struct error *err)
+/* The largest group of rows that is wanted. */
+static size_t largest_group(const struct checkpoint *ck)
 {
+    size_t largest = 0;
     for (size_t i = 0; i < ck->n_tensors; i++) {
         const struct tensor *t = &ck->tensors[i];
         size_t group = t->put ? row_bytes(t) * (t->rows < GROUP ? (size_t)t->rows : GROUP) : 0;
-        if (group > ck->stage_room) ck->stage_room = group;
+        if (group > largest) largest = group;
     }
+    return largest;
+}
+
+uint64_t ck_data_cost(const struct checkpoint *ck) { return mem_cost(largest_group(ck)); }
+
+uint64_t ck_held(const struct checkpoint *ck) { return ck->header_room + ck->n_tensors * (sizeof *ck->tensors + 2 * MEM_ALIGN); }
+
+int ck_data_begin(struct checkpoint *ck, struct error *err)
+{
+    ck->stage_room = largest_group(ck);
     ck->stage = mem_alloc_raw(ck->mem, ck->stage_room);
     if (!ck->stage) return fail(err, ERR_MEM_LOAD, "stage", 0, "Not enough memory to load the file (%zu bytes).", ck->stage_room);
     ck->pos = ck->header_size;

@@ -92,6 +92,18 @@ int meta_text(const struct checkpoint *ck, const char *key, bool required, struc
 /* The packed elements of an array of exactly this element type. Absent and not required: count 0. */
 int meta_array(const struct checkpoint *ck, const char *key, enum meta_type element, bool required, struct bytes *data, uint64_t *count, struct error *err);
 
+/* --- split models: the first file has the metadata, each its own tensors --- */
+
+struct split {
+    int64_t files, number; /* how many, and which one of them this is, from 0 */
+    int64_t tensors;       /* of all files; 0: not said */
+};
+
+/* {1, 0, 0} for a file that is whole. */
+int ck_split(const struct checkpoint *ck, struct split *out, struct error *err);
+/* Tensors of all files, by what this one says; its own at least. */
+uint64_t ck_tensors_in_all(const struct checkpoint *ck);
+
 /* --- tensors --- */
 
 struct tensor *ck_find(const struct checkpoint *ck, const char *name); /* NULL when absent */
@@ -101,6 +113,9 @@ int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64
 
 /* --- data --- */
 
+/* Bytes that ck_data_begin() will take, and that ck_close() will give back of what there is now (its largest parts). */
+uint64_t ck_data_cost(const struct checkpoint *ck);
+uint64_t ck_held(const struct checkpoint *ck);
 /* After binding: makes the stage. ERR_MEM_LOAD. */
 int ck_data_begin(struct checkpoint *ck, struct error *err);
 void ck_data(struct checkpoint *ck, const uint8_t *bytes, size_t n);

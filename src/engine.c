@@ -2,10 +2,11 @@
  *
  * The engine: owns everything, and loads a model from a stream of bytes.
  *
- * Loading is a small state machine: header, data, ready; or failed, for good. All memory the engine will ever need is
- * taken when the header is complete, so that a model that cannot run is refused before its weights are downloaded.
+ * Loading is a small state machine: header, data (again for each further file of a split model), ready; or failed, for good. What
+ * memory the engine will need is planned when the first header is complete and then taken (but the weights of further files),
+ * so that a model that cannot run is refused before its weights are downloaded.
  */
-#include "engine.h"
+#include "plan.h"
 
 #include "json.h"
 #include "reader.h"
@@ -13,7 +14,6 @@
 #include <string.h>
 
 enum {
-    CONTEXT_DEFAULT = 4096,
     CHUNK_DEFAULT = 64,        /* rows: products are at their best speed */
     CHUNK_FIRST = 16,          /* rows of the first step, until the machine's speed is known */
     LOGIT_BYTES = 4 << 20,     /* room for rows of logits, at least one chunk's last rows */
@@ -33,6 +33,8 @@ struct quern_engine *quern_new(const struct quern_options *options)
     if (e->be && options->profile) e->profile = profile_new(&e->mem, e->be, e->pool);
     if (e->profile) e->be = profile_backend(e->profile);
     ck_init(&e->ck, &e->mem, options->file_size);
+    ck_init(&e->part, &e->mem, 0);
+    e->file = &e->ck;
     if (e->be && (e->profile || !options->profile)) return e;
     quern_free(e);
     return NULL;
@@ -43,6 +45,7 @@ void quern_free(struct quern_engine *e)
     if (!e) return;
     while (e->sequences) quern_sequence_free(e->sequences);
     ck_close(&e->ck);
+    ck_close(&e->part);
     kv_free(e->kv);
     tok_free(e->tok);
     model_free(e->model);
@@ -56,13 +59,40 @@ void quern_free(struct quern_engine *e)
 
 /* --- opening: what the header decides -------------------------------------------------------------------- */
 
-static int check_split(const struct checkpoint *ck, struct error *err)
+/* The first file of a split model, or a whole one. */
+static int check_first(const struct quern_engine *e, const struct split *s, struct error *err)
 {
-    const int64_t one = 1;
-    int64_t count;
-    int status = meta_int(ck, "split.count", 0, INT64_MAX, &one, &count, err);
-    if (status || count <= 1) return status;
-    return fail(err, ERR_UNSUPPORTED, "split", 0, "This is one part of a model split into %lld files; this version reads single files.", (long long)count);
+    int given = max_int(e->options.files, 1);
+    if (s->number > 0)
+        return fail(err, ERR_UNSUPPORTED, "split", 0, "This is file %lld of a model that is split into %lld; begin with the first, whose name ends in -00001-of-%05lld.gguf.",
+                    (long long)s->number + 1, (long long)s->files, (long long)s->files);
+    if (s->files > 1 && given == 1)
+        return fail(err, ERR_UNSUPPORTED, "split", 0, "This is the first of the %lld files of a split model; all of them are needed.", (long long)s->files);
+    if (s->files != given)
+        return fail(err, ERR_INCONSISTENT, "split", 0, "%d files were given, but the model consists of %lld.", given, (long long)s->files);
+    return OK;
+}
+
+/* A later one. */
+static int check_later(const struct quern_engine *e, const struct split *s, struct error *err)
+{
+    const struct split *first = &e->split;
+    if (s->files == first->files && s->number == first->number && s->tensors == first->tensors) return OK;
+    return fail(err, ERR_INCONSISTENT, "split", 0, "File %lld of %lld was expected; this one says it is file %lld of %lld, or belongs to another model.",
+                (long long)first->number + 1, (long long)first->files, (long long)s->number + 1, (long long)s->files);
+}
+
+static int check_split(struct quern_engine *e, struct error *err)
+{
+    struct split s;
+    int status = ck_split(e->file, &s, err);
+    if (!status) status = e->file == &e->ck ? check_first(e, &s, err) : check_later(e, &s, err);
+    if (status) return status;
+    e->split = s;
+    e->tensors += e->file->n_tensors;
+    if (!s.tensors || s.number + 1 < s.files || e->tensors == (uint64_t)s.tensors) return OK;
+    return fail(err, ERR_INCONSISTENT, "split", 0, "The files of the split model hold %llu tensors, but there should be %lld; they do not belong together.",
+                (unsigned long long)e->tensors, (long long)s.tensors);
 }
 
 static int check_tokenizer_kind(const struct checkpoint *ck, struct error *err)
@@ -158,13 +188,18 @@ static void copy_page(void *context, int to, int from, int n)
     be->ops->kv_copy(be, to, from, n);
 }
 
-static int reserve_step(struct quern_engine *e)
+static void size_step(struct quern_engine *e)
 {
     struct step *s = &e->step;
     int vocab = e->model->config.vocab_size, rows = LOGIT_BYTES / 4 / vocab;
     s->max_rows = e->options.chunk > 0 ? min_int(e->options.chunk, 1024) : CHUNK_DEFAULT;
     s->rows = e->options.chunk > 0 ? s->max_rows : CHUNK_FIRST;
     s->max_out = min_int(s->max_rows, max_int(rows, LOGIT_ROWS_MIN));
+}
+
+static int reserve_step(struct quern_engine *e)
+{
+    struct step *s = &e->step;
     s->batch.tokens = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.tokens);
     s->batch.kv = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.kv);
     s->batch.pos = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.pos);
@@ -173,49 +208,78 @@ static int reserve_step(struct quern_engine *e)
     return model_reserve(e->model, s->max_rows, s->max_out);
 }
 
+static int check_kv(const struct quern_engine *e, struct error *err)
+{
+    int head_dim = e->model->config.head_dim;
+    if (e->options.kv != QUERN_KV_Q8 || head_dim % 32 == 0) return OK;
+    return fail(err, ERR_PARAM, "kv", 0, "An 8-bit cache needs heads of a multiple of 32 columns, this model's have %d; use kv f16.", head_dim);
+}
+
+static int reserve_context(struct quern_engine *e, int context_size)
+{
+    struct kv_shape shape = plan_shape(e, context_size);
+    return e->be->ops->reserve(e->be, &shape, e->step.max_rows, model_max_cols(e->model));
+}
+
+/* The planned context, or, where the system gives less than the plan was told, the largest of its halves, which is taken unless a
+ * context was asked for. */
+static int reserve_cache(struct quern_engine *e, struct error *err)
+{
+    int wanted = e->context_size, context = wanted;
+    int status = reserve_context(e, context);
+    while (status && context > KV_PAGE) status = reserve_context(e, context /= 2);
+    if (status) return fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
+    if (context < wanted && e->options.context_size > 0)
+        return fail(err, ERR_MEM_PLAN, "context", 0, "There is not enough memory for a context of %d tokens; a contextSize of %d would fit.", wanted, context);
+    if (context < wanted) plan_settle(e, context);
+    return OK;
+}
+
 static int reserve(struct quern_engine *e, struct error *err)
 {
-    const struct model_config *c = &e->model->config;
-    if (e->options.kv == QUERN_KV_Q8 && c->head_dim % 32)
-        return fail(err, ERR_PARAM, "kv", 0, "An 8-bit cache needs heads of a multiple of 32 columns, this model's have %d; use kv f16.", c->head_dim);
-    int64_t wanted = e->options.context_size > 0 ? e->options.context_size : CONTEXT_DEFAULT;
-    e->context_size = (int)(wanted < c->context_length ? wanted : c->context_length);
-    struct kv_shape shape = {.n_layers = c->n_layers, .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
-                             .n_pages = e->context_size / KV_PAGE + 2, .type = (enum kv_type)e->options.kv};
-    int status = reserve_step(e);
-    if (!status) status = e->be->ops->reserve(e->be, &shape, e->step.max_rows, model_max_cols(e->model));
-    if (!status) e->kv = kv_new(&e->mem, shape.n_pages, copy_page, e->be);
-    if (!status && !e->kv) status = ERR_MEM_LOAD;
-    if (status == ERR_MEM_KV)
-        return fail(err, status, "context", 0, "Not enough memory for a context of %d tokens; ask for a smaller contextSize.", e->context_size);
-    if (status) return fail(err, status, "scratch", 0, "Not enough memory to run this model.");
-    return OK;
+    if (reserve_step(e)) return fail(err, ERR_MEM_LOAD, "scratch", 0, "Not enough memory to run this model.");
+    int status = reserve_cache(e, err);
+    if (status) return status;
+    e->kv = kv_new(&e->mem, plan_shape(e, e->context_size).n_pages, copy_page, e->be);
+    return e->kv ? OK : fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
 }
 
 /* --- info ------------------------------------------------------------------------------------------------------ */
 
-/* Number and bytes of the bound tensors of each type, as they stand in the file. */
-static void info_types(struct json *j, const struct checkpoint *ck)
+static void count_types(struct quern_engine *e)
 {
-    struct {
-        const struct dtype *type;
-        double tensors, bytes;
-    } seen[LAYOUT_COUNT] = {0}; /* every supported type has a layout of its own */
-    for (size_t i = 0; i < ck->n_tensors; i++) {
-        const struct tensor *t = &ck->tensors[i];
+    for (size_t i = 0; i < e->file->n_tensors; i++) {
+        const struct tensor *t = &e->file->tensors[i];
         if (!t->put) continue;
-        seen[t->type->layout].type = t->type;
-        seen[t->type->layout].tensors++;
-        seen[t->type->layout].bytes += (double)t->bytes;
+        struct type_count *count = &e->types[t->type->layout];
+        count->type = t->type;
+        count->tensors++;
+        count->bytes += (double)t->bytes;
+        count->weights += (double)t->cols * (double)t->rows;
     }
+}
+
+static void info_types(struct json *j, const struct quern_engine *e)
+{
     json_object(j, "types");
     for (int l = 0; l < LAYOUT_COUNT; l++) {
-        if (!seen[l].type) continue;
-        json_object(j, seen[l].type->name);
-        json_number(j, "tensors", seen[l].tensors);
-        json_number(j, "bytes", seen[l].bytes);
+        const struct type_count *count = &e->types[l];
+        if (!count->type) continue;
+        json_object(j, count->type->name);
+        json_number(j, "tensors", count->tensors);
+        json_number(j, "bytes", count->bytes);
         json_end(j);
     }
+    json_end(j);
+}
+
+static void info_plan(struct json *j, const struct quern_plan *p)
+{
+    json_object(j, "plan");
+    json_number(j, "weights", (double)p->weights);
+    json_number(j, "cache", (double)p->cache);
+    json_number(j, "scratch", (double)p->scratch);
+    json_number(j, "total", (double)p->total);
     json_end(j);
 }
 
@@ -236,18 +300,18 @@ static void info_dimensions(struct json *j, const struct model_config *c)
 static void info_file(struct json *j, const struct quern_engine *e)
 {
     static const char *const texts[][2] = {{"name", "general.name"}, {"license", "general.license"}};
-    uint64_t parameters = 0;
+    double parameters = 0;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct bytes text;
         if (!meta_text(&e->ck, texts[i][1], false, &text, NULL) && text.data) json_text(j, texts[i][0], text);
     }
-    for (size_t i = 0; i < e->ck.n_tensors; i++)
-        if (e->ck.tensors[i].put) parameters += e->ck.tensors[i].cols * e->ck.tensors[i].rows;
+    for (int l = 0; l < LAYOUT_COUNT; l++) parameters += e->types[l].weights;
     json_string(j, "format", e->ck.format->name);
     json_string(j, "architecture", e->model->ops->architecture);
-    json_number(j, "parameters", (double)parameters);
-    json_number(j, "fileBytes", (double)e->ck.file_size);
-    info_types(j, &e->ck);
+    json_number(j, "parameters", parameters);
+    json_number(j, "fileBytes", (double)e->file_bytes);
+    json_number(j, "files", (double)e->split.files);
+    info_types(j, e);
 }
 
 /* One object: the file, the model's dimensions, and how it runs here. */
@@ -265,7 +329,9 @@ static int write_info(struct quern_engine *e, struct error *err)
     json_number(&j, "threads", pool_threads(e->pool));
     json_string(&j, "variant", e->be->ops->name(e->be));
     json_string(&j, "dots", e->be->ops->dots(e->be));
+    json_number(&j, "address", 8 * sizeof(void *));
     json_number(&j, "memoryBytes", (double)e->mem.used);
+    info_plan(&j, &e->plan);
     json_end(&j);
     e->info = j.text;
     return j.failed ? fail(err, ERR_MEM_LOAD, "info", 0, "Not enough memory to describe the model.") : OK;
@@ -273,29 +339,27 @@ static int write_info(struct quern_engine *e, struct error *err)
 
 /* --- the stream ------------------------------------------------------------------------------------------------- */
 
-/* Whether the weights alone can fit: in memory they take about what they take in the file. */
-static int check_plan(const struct quern_engine *e, struct error *err)
+/* What the header of a file decides. */
+static int open_file(struct quern_engine *e, struct error *err)
 {
-    uint64_t most = e->options.memory_limit ? e->options.memory_limit : (uint64_t)ADDR_MAX;
-    uint64_t weights = 0;
-    for (size_t i = 0; i < e->ck.n_tensors; i++)
-        if (!add64(weights, e->ck.tensors[i].bytes, &weights)) weights = UINT64_MAX;
-    if (weights <= most) return OK;
-    return fail(err, ERR_MEM_PLAN, "weights", 0, "The model's weights need %.1f GB, but only %.1f GB can be used here; choose a smaller model or one with fewer bits.",
-                (double)weights / 1e9, (double)most / 1e9);
-}
-
-static int open_model(struct quern_engine *e, struct error *err)
-{
-    int status = check_split(&e->ck, err);
-    if (!status) status = check_plan(e, err);
-    if (!status) status = model_open(&e->mem, e->be, &e->ck, &e->model, err);
-    if (!status) status = open_tokenizer(e, err);
-    if (!status) status = read_ends(e, err);
-    if (!status) status = copy_template(e, err);
-    if (!status) status = reserve(e, err);
-    if (!status) status = ck_data_begin(&e->ck, err);
-    return status ? status : write_info(e, err);
+    bool first = e->file == &e->ck;
+    int status = check_split(e, err);
+    if (!status && first) status = model_open(&e->mem, e->be, &e->ck, &e->model, err);
+    if (!status) status = model_bind(e->model, e->file, e->split.number + 1 < e->split.files, err);
+    if (!status && first) status = open_tokenizer(e, err);
+    if (!status && first) status = read_ends(e, err);
+    if (!status && first) status = copy_template(e, err);
+    if (!status && first) status = check_kv(e, err);
+    if (!status && first) size_step(e);
+    if (!status && first) status = plan_make(e, err);
+    if (!status) status = model_take(e->model, e->file, err);
+    if (!status && first) status = reserve(e, err);
+    if (!status) status = ck_data_begin(e->file, err);
+    if (status) return status;
+    count_types(e);
+    e->file_size = e->file->file_size;
+    e->file_bytes += e->file_size;
+    return OK;
 }
 
 static int failed(struct quern_engine *e, int status)
@@ -312,30 +376,54 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
     if (e->state == STATE_READY) return fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
     if (n == 0) return OK;
     if (e->state == STATE_HEADER) {
-        int status = ck_header(&e->ck, data, n, &used, &e->error);
+        int status = ck_header(e->file, data, n, &used, &e->error);
         if (status == NEED_MORE) return OK;
-        if (!status) status = open_model(e, &e->error);
+        if (!status) status = open_file(e, &e->error);
         if (status) return failed(e, status);
-        e->file_size = e->ck.file_size;
         e->state = STATE_DATA;
     }
-    ck_data(&e->ck, data + used, n - used);
+    ck_data(e->file, data + used, n - used);
     return OK;
 }
 
 /* Only while loading: later the pages belong to conversations. */
 bool quern_warm(struct quern_engine *e)
 {
-    return e->state == STATE_DATA ? e->be->ops->warm(e->be) : e->state == STATE_HEADER;
+    return e->kv && e->state < STATE_READY ? e->be->ops->warm(e->be) : e->state == STATE_HEADER;
+}
+
+static int file_ended(struct quern_engine *e)
+{
+    return e->state == STATE_HEADER ? ck_header_ended(e->file, &e->error) : ck_data_ended(e->file, &e->error);
+}
+
+int quern_next_file(struct quern_engine *e, uint64_t file_size)
+{
+    if (e->state == STATE_FAILED) return e->error.code;
+    if (e->state == STATE_READY) return fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
+    int status = file_ended(e);
+    if (!status && e->split.number + 1 >= e->split.files)
+        status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The model has %lld files only.", (long long)e->split.files);
+    if (status) return failed(e, status);
+    ck_close(&e->part);
+    ck_init(&e->part, &e->mem, file_size);
+    e->file = &e->part;
+    e->split.number++;
+    e->state = STATE_HEADER;
+    return OK;
 }
 
 int quern_finish(struct quern_engine *e)
 {
     if (e->state == STATE_FAILED) return e->error.code;
     if (e->state == STATE_READY) return OK;
-    int status = e->state == STATE_HEADER ? ck_header_ended(&e->ck, &e->error) : ck_data_ended(&e->ck, &e->error);
+    int status = file_ended(e);
+    if (!status && e->split.number + 1 < e->split.files)
+        status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The last %lld of the split model's files are missing.", (long long)(e->split.files - e->split.number - 1));
+    if (!status) status = write_info(e, &e->error);
     if (status) return failed(e, status);
     ck_close(&e->ck);
+    ck_close(&e->part);
     e->state = STATE_READY;
     return OK;
 }
@@ -344,6 +432,7 @@ const struct error *quern_error(const struct quern_engine *e) { return &e->error
 const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; }
 struct bytes quern_chat_template(const struct quern_engine *e) { return e->template; }
 struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
+const struct quern_plan *quern_plan(const struct quern_engine *e) { return &e->plan; }
 uint64_t quern_file_size(const struct quern_engine *e) { return e->state == STATE_HEADER ? 0 : e->file_size; }
 
 struct profile *quern_profile(struct quern_engine *e) { return e->profile; }

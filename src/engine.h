@@ -22,6 +22,12 @@ struct step {
     double ms;             /* spent in the layers of this step so far */
 };
 
+/* Bound tensors of one type, as they stand in the files. */
+struct type_count {
+    const struct dtype *type;
+    double tensors, bytes, weights;
+};
+
 struct quern_engine {
     struct quern_options options;
     enum state state;
@@ -30,11 +36,18 @@ struct quern_engine {
     struct pool *pool;
     struct backend *be;
     struct profile *profile;  /* NULL: none wanted */
-    struct checkpoint ck;
+    struct checkpoint ck;     /* of the only file, or of the first one of a split model, which has all metadata */
+    struct checkpoint part;   /* of a later one */
+    struct checkpoint *file;  /* the one that is being read */
+    struct split split;       /* which one that is, and of how many */
+    uint64_t tensors;         /* in the files so far */
     struct model *model;
     struct tokenizer *tok;
     struct kv_cache *kv;
     uint64_t file_size;       /* what the header promises */
+    uint64_t file_bytes;      /* of all files so far */
+    struct type_count types[LAYOUT_COUNT]; /* every supported type has a layout of its own */
+    struct quern_plan plan;
     int context_size;
     int n_sampled;            /* ids from here on are padding */
     size_t longest_token;     /* bytes */
@@ -61,6 +74,10 @@ struct quern_sequence {
     struct tok_stream stream;
     uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */
 };
+
+/* Bytes of a step's arrays; and of a conversation that replies. */
+uint64_t step_cost(const struct step *s);
+uint64_t sequence_cost(const struct quern_engine *e, int context_size);
 
 /* Forgets a stopped step: nothing of it counts. */
 void step_drop(struct quern_engine *e);

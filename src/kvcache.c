@@ -124,12 +124,23 @@ static int32_t chain_find(struct kv_cache *c, uint64_t parent, const uint64_t *i
 
 /* --- life -------------------------------------------------------------------------------------------------- */
 
+static uint32_t bucket_count(int n_pages)
+{
+    uint32_t n = 16;
+    while (n < (uint32_t)n_pages) n *= 2;
+    return n;
+}
+
+uint64_t kv_cost(int n_pages)
+{
+    return mem_cost(sizeof(struct kv_cache)) + mem_cost((uint64_t)n_pages * sizeof(struct page)) + mem_cost((uint64_t)bucket_count(n_pages) * sizeof(int32_t));
+}
+
 struct kv_cache *kv_new(struct mem *m, int n_pages, kv_copy_fn *copy, void *context)
 {
     struct kv_cache *c = mem_alloc(m, sizeof *c);
     if (!c) return NULL;
-    uint32_t n_buckets = 16;
-    while (n_buckets < (uint32_t)n_pages) n_buckets *= 2;
+    uint32_t n_buckets = bucket_count(n_pages);
     *c = (struct kv_cache){.mem = m, .n_pages = n_pages, .n_buckets = n_buckets, .oldest = NONE, .newest = NONE, .copy = copy, .context = context};
     c->pages = mem_array(m, (uint64_t)n_pages, sizeof *c->pages);
     c->buckets = mem_array(m, n_buckets, sizeof *c->buckets);

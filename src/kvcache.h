@@ -26,6 +26,8 @@ struct kv_seq {
 /* Copies the first n positions of a page. */
 typedef void kv_copy_fn(void *context, int to, int from, int n);
 
+/* Bytes that kv_new() takes. */
+uint64_t kv_cost(int n_pages);
 /* NULL when memory is short. context is handed to copy. */
 struct kv_cache *kv_new(struct mem *m, int n_pages, kv_copy_fn *copy, void *context);
 void kv_free(struct kv_cache *c); /* accepts NULL */

@@ -5,6 +5,7 @@
 #include "model.h"
 
 #include "num.h"
+#include "reader.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static int find_architecture(const struct checkpoint *ck, const struct model_ops
     return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs qwen3.", quoted(name, text));
 }
 
-int model_open(struct mem *mem, struct backend *be, struct checkpoint *ck, struct model **out, struct error *err)
+int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
 {
     const struct model_ops *ops = NULL;
     *out = NULL;
@@ -42,6 +43,13 @@ void model_free(struct model *m)
     if (m) m->ops->free(m);
 }
 
+int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err)
+{
+    m->more = more;
+    return m->ops->bind(m, ck, err);
+}
+
+uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out) { return m->ops->reserve_cost(m, max_rows, max_out); }
 int model_reserve(struct model *m, int max_rows, int max_out) { return m->ops->reserve(m, max_rows, max_out); }
 
 int model_max_cols(const struct model *m)
@@ -56,16 +64,30 @@ const float *model_end(struct model *m, const struct batch *b) { return m->ops->
 
 /* --- binding ---------------------------------------------------------------------------------------- */
 
-/* Where a matrix's rows go; the checkpoint owns it. */
-struct matrix_sink {
-    struct backend *be;
-    struct weight *w;
+/* Where a tensor's rows go; the checkpoint owns it. One of the two is NULL, and what the other points to is made by model_take(). */
+struct sink {
+    struct model *m;
+    const struct dtype *type;
+    int rows, cols;
+    struct weight **matrix;
+    float **vector;
 };
 
 static void put_matrix(void *context, int row, int n, const uint8_t *rows)
 {
-    struct matrix_sink *sink = context;
-    sink->be->ops->weight_put(sink->be, sink->w, row, n, rows);
+    struct sink *sink = context;
+    sink->m->be->ops->weight_put(sink->m->be, *sink->matrix, row, n, rows);
+}
+
+static void put_vector(void *context, int row, int n, const uint8_t *bytes)
+{
+    struct sink *sink = context;
+    float *out = *sink->vector;
+    (void)row, (void)n; /* one row */
+    for (int i = 0; i < sink->cols; i++, bytes += sink->type->bytes)
+        out[i] = sink->type->layout == LAYOUT_F32   ? load_f32(bytes)
+                 : sink->type->layout == LAYOUT_F16 ? f32_from_f16(load_u16(bytes))
+                                                    : f32_from_bf16(load_u16(bytes));
 }
 
 static const char *tensor_name(char out[80], const char *format, int layer)
@@ -76,54 +98,62 @@ static const char *tensor_name(char out[80], const char *format, int layer)
     return out;
 }
 
-int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err)
+/* `there`: an earlier file had it. rows = 0: a vector. */
+static int bind(struct checkpoint *ck, const char *name, bool there, struct sink sink, struct error *err)
 {
-    char full[80];
-    struct tensor *t;
-    int status = ck_bind(ck, tensor_name(full, name, layer), (uint64_t)cols, (uint64_t)rows, &t, err);
+    struct tensor *t = ck_find(ck, name);
+    if (there && t) return fail(err, ERR_INCONSISTENT, "split", t->name.at, "The tensor %s is in two files of the split model; they do not belong together.", name);
+    if (!t && (there || sink.m->more)) return OK;
+    int status = ck_bind(ck, name, (uint64_t)sink.cols, (uint64_t)sink.rows, &t, err);
     if (status) return status;
-    struct matrix_sink *sink = mem_alloc(m->mem, sizeof *sink);
-    *out = m->be->ops->weight_new(m->be, t->type, rows, cols);
-    if (!sink || !*out) {
-        mem_free(m->mem, sink);
-        return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %s (%llu bytes).", full, (unsigned long long)t->bytes);
-    }
-    *sink = (struct matrix_sink){m->be, *out};
-    t->put = put_matrix;
-    t->context = sink;
+    struct sink *kept = mem_alloc(sink.m->mem, sizeof *kept);
+    if (!kept) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of tensors.");
+    *kept = sink;
+    kept->type = t->type;
+    t->put = sink.matrix ? put_matrix : put_vector;
+    t->context = kept;
     return OK;
 }
 
-struct vector_sink {
-    float *out;
-    const struct dtype *type;
-    int n;
-};
-
-static void put_vector(void *context, int row, int n, const uint8_t *bytes)
+int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err)
 {
-    struct vector_sink *sink = context;
-    (void)row, (void)n; /* one row */
-    for (int i = 0; i < sink->n; i++, bytes += sink->type->bytes)
-        sink->out[i] = sink->type->layout == LAYOUT_F32   ? load_f32(bytes)
-                       : sink->type->layout == LAYOUT_F16 ? f32_from_f16(load_u16(bytes))
-                                                          : f32_from_bf16(load_u16(bytes));
+    char full[80];
+    return bind(ck, tensor_name(full, name, layer), *out != NULL, (struct sink){.m = m, .rows = rows, .cols = cols, .matrix = out}, err);
 }
 
 int model_vector(struct model *m, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err)
 {
     char full[80];
-    struct tensor *t;
-    int status = ck_bind(ck, tensor_name(full, name, layer), (uint64_t)n, 0, &t, err);
-    if (status) return status;
-    struct vector_sink *sink = mem_alloc(m->mem, sizeof *sink);
-    *out = mem_array(m->mem, (uint64_t)n, sizeof **out);
-    if (!sink || !*out) {
-        mem_free(m->mem, sink);
-        return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %s.", full);
+    return bind(ck, tensor_name(full, name, layer), *out != NULL, (struct sink){.m = m, .cols = n, .vector = out}, err);
+}
+
+/* --- storage ------------------------------------------------------------------------------------------ */
+
+uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck)
+{
+    const struct backend_ops *op = m->be->ops;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        const struct sink *sink = ck->tensors[i].context;
+        if (!sink) continue;
+        uint64_t cost = sink->matrix ? op->weight_cost(m->be, sink->type, sink->rows, sink->cols) : mem_cost((uint64_t)sink->cols * sizeof(float));
+        if (!add64(sum, cost, &sum)) return UINT64_MAX;
     }
-    *sink = (struct vector_sink){*out, t->type, n};
-    t->put = put_vector;
-    t->context = sink;
+    return sum;
+}
+
+int model_take(struct model *m, struct checkpoint *ck, struct error *err)
+{
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        const struct tensor *t = &ck->tensors[i];
+        const struct sink *sink = t->context;
+        char name[QUOTED];
+        if (!sink) continue;
+        if (sink->matrix) *sink->matrix = m->be->ops->weight_new(m->be, sink->type, sink->rows, sink->cols);
+        else *sink->vector = mem_array(m->mem, (uint64_t)sink->cols, sizeof(float));
+        if (sink->matrix ? !*sink->matrix : !*sink->vector)
+            return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).", quoted(ck_view(ck, t->name), name),
+                        (unsigned long long)t->bytes);
+    }
     return OK;
 }

@@ -2,8 +2,9 @@
  *
  * A model: an architecture's configuration, its weights in a backend, and the forward pass.
  *
- * model_open() reads the configuration, checks it and binds every weight with its shape; the bytes arrive afterwards. A step is
- * begin, each layer, end: the engine looks at the clock and the abort word between layers. These cannot fail and allocate nothing.
+ * model_open() reads the configuration, model_bind() finds the weights and checks their shapes, file by file of a split model,
+ * model_take() makes room for those; the bytes arrive afterwards. A step is begin, each layer, end: the engine looks at the clock
+ * and the abort word between layers. These cannot fail and allocate nothing.
  */
 #ifndef QUERN_MODEL_H
 #define QUERN_MODEL_H
@@ -23,8 +24,10 @@ struct model;
 
 struct model_ops {
     const char *architecture;
-    int (*open)(struct mem *mem, struct backend *be, struct checkpoint *ck, struct model **out, struct error *err);
+    int (*open)(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err);
+    int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
     void (*free)(struct model *m);
+    uint64_t (*reserve_cost)(const struct model *m, int max_rows, int max_out);
     int (*reserve)(struct model *m, int max_rows, int max_out);
     void (*begin)(struct model *m, const struct batch *b);
     void (*layer)(struct model *m, const struct batch *b, int layer);
@@ -36,12 +39,22 @@ struct model {
     struct model_config config;
     struct mem *mem;
     struct backend *be;
+    bool more; /* files of a split model are still to come: what is missing may be there */
 };
 
-/* Picks the architecture. ERR_UNSUPPORTED "architecture" names another one. */
-int model_open(struct mem *mem, struct backend *be, struct checkpoint *ck, struct model **out, struct error *err);
+/* Picks the architecture by the (first) file's metadata. ERR_UNSUPPORTED "architecture" names another one. */
+int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err);
 void model_free(struct model *m); /* accepts NULL */
 
+/* Binds the weights of a file; `more`: others follow. Every weight must be in one of the files, and in one only. */
+int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err);
+/* Bytes that model_take() takes for the bound tensors of this file; saturates. */
+uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck);
+/* Storage for the weights bound in this file. ERR_MEM_LOAD. */
+int model_take(struct model *m, struct checkpoint *ck, struct error *err);
+
+/* Bytes that model_reserve() takes. */
+uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out);
 /* Scratch for batches of at most max_rows rows, max_out of which want logits. ERR_MEM_LOAD. */
 int model_reserve(struct model *m, int max_rows, int max_out);
 int model_max_cols(const struct model *m); /* widest matrix, for backend reserve */
@@ -53,7 +66,8 @@ const float *model_end(struct model *m, const struct batch *b);
 
 /* --- for the architectures --- */
 
-/* Binds a matrix [rows, cols]: shape-checked, storage made, bytes routed there. `name` may hold one %d for the layer. */
+/* Binds a matrix [rows, cols]: shape-checked, its bytes routed to *out, which model_take() makes. `name` may hold one %d for the
+ * layer. Nothing happens where more files follow and this one does not have it. */
 int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err);
 /* The same for a float vector [n], as float32. */
 int model_vector(struct model *m, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err);

@@ -195,6 +195,12 @@ static struct weight *profile_weight_new(struct backend *b, const struct dtype *
     return inner->ops->weight_new(inner, type, rows, cols);
 }
 
+static uint64_t profile_weight_cost(const struct backend *b, const struct dtype *type, int rows, int cols)
+{
+    const struct backend *inner = ((const struct profile *)b)->inner;
+    return inner->ops->weight_cost(inner, type, rows, cols);
+}
+
 static void profile_weight_free(struct backend *b, struct weight *w)
 {
     struct backend *inner = profile_of(b)->inner;
@@ -233,14 +239,26 @@ static void profile_kv_poison(struct backend *b, int page)
 
 /* --- life -------------------------------------------------------------------------------------------------- */
 
-static size_t cell_count(const struct profile *p) { return (size_t)PROFILE_PHASES * (size_t)(p->kv.n_layers + 1) * SLOTS; }
+static size_t cell_count(const struct kv_shape *kv) { return (size_t)PROFILE_PHASES * (size_t)(kv->n_layers + 1) * SLOTS; }
+
+static struct reserve_cost profile_reserve_cost(const struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols)
+{
+    const struct profile *p = (const struct profile *)b;
+    struct reserve_cost cost = p->inner->ops->reserve_cost(p->inner, shape, max_rows, max_cols);
+    cost.scratch += mem_cost(cell_count(shape) * sizeof *p->cells);
+    return cost;
+}
 
 static int profile_reserve(struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols)
 {
     struct profile *p = profile_of(b);
     p->kv = *shape;
-    p->cells = mem_array(p->mem, cell_count(p), sizeof *p->cells);
-    return p->cells ? p->inner->ops->reserve(p->inner, shape, max_rows, max_cols) : ERR_MEM_LOAD;
+    p->cells = mem_array(p->mem, cell_count(shape), sizeof *p->cells);
+    int status = p->cells ? p->inner->ops->reserve(p->inner, shape, max_rows, max_cols) : ERR_MEM_LOAD;
+    if (!status) return OK;
+    mem_free(p->mem, p->cells);
+    p->cells = NULL;
+    return status;
 }
 
 static void profile_free(struct backend *b)
@@ -258,6 +276,8 @@ static const struct backend_ops profile_ops = {
     .dots = profile_dots,
     .free = profile_free,
     .weight_new = profile_weight_new,
+    .weight_cost = profile_weight_cost,
+    .reserve_cost = profile_reserve_cost,
     .weight_free = profile_weight_free,
     .weight_put = profile_weight_put,
     .weight_facts = profile_weight_facts,
@@ -309,7 +329,7 @@ void profile_reset(struct profile *p)
 {
     p->n_slots = 0;
     memset(p->tokens, 0, sizeof p->tokens);
-    if (p->cells) memset(p->cells, 0, cell_count(p) * sizeof *p->cells);
+    if (p->cells) memset(p->cells, 0, cell_count(&p->kv) * sizeof *p->cells);
 }
 
 const char *profile_operation(const struct profile *p, int i) { return i < p->n_slots ? p->slots[i].name : NULL; }

@@ -2,8 +2,8 @@
  *
  * quern: run a Qwen3 language model from the file people publish.
  *
- * Two nouns. An engine is a loaded model: feed it the file's bytes in any chunks, then finish. A sequence is
- * one conversation: set its tokens, step the engine until nothing is pending, sample. Nothing about tensors,
+ * Two nouns. An engine is a loaded model: feed it the file's bytes in any chunks (of a split model file after file, with
+ * quern_next_file() between them), then finish. A sequence is one conversation: set its tokens, step the engine until nothing is pending, sample. Nothing about tensors,
  * kernels or threads shows here. Keep it so: what a page, a command line or a test needs is tokens in, text out.
  *
  * One thread calls an engine at a time. Everything that can fail, fails before quern_finish() returns OK,
@@ -24,13 +24,29 @@ enum quern_kv { QUERN_KV_F16 = 0, QUERN_KV_F32 = 1, QUERN_KV_Q8 = 2 }; /* Q8: he
 /* Zero = default. */
 struct quern_options {
     int threads;           /* default 1, the caller included */
-    int context_size;      /* positions; default min(the model's, 4096) */
+    int context_size;      /* positions; default: see struct quern_plan */
     enum quern_kv kv;      /* type of the KV cache */
     int chunk;             /* rows per step at most; default 64 */
     bool scalar;           /* use the scalar reference kernels */
-    uint64_t memory_limit; /* bytes; default none */
+    uint64_t memory_limit; /* bytes that may be taken; default what can be addressed */
     bool profile;          /* measure what each operation costs: quern_profile() */
-    uint64_t file_size;    /* of the file to come, when known: a header that promises more is refused at once */
+    uint64_t file_size;    /* of the (first) file to come, when known: a header that promises more is refused at once */
+    int files;             /* of a split model that will come; default 1 */
+    uint64_t rest_size;    /* of all files but the first, when known: the plan counts their weights */
+};
+
+/* What running the model takes, in bytes, known once the (first) header has arrived and before anything of it is taken. What
+ * exceeds the limit is refused then (ERR_MEM_PLAN), with the largest context or the file that would fit.
+ *
+ * The default context is 4,096 positions, or the model's own if that is less; where they do not fit, as many as do, 512 at least. It
+ * is not larger where memory allows: the cache of a whole context is taken at once, so that no reply can fail for want of it
+ * later, and most models' own context (40,960 positions) takes more than their weights. Who needs it asks for it.
+ * A context that was asked for is granted or refused, never reduced (but to the model's own). */
+struct quern_plan {
+    uint64_t weights, cache, scratch; /* packed; keys and values; everything else, the header in hand included */
+    uint64_t total, limit;            /* their sum; what may be taken */
+    int context_size;                 /* what the sums are for */
+    int wanted, largest;              /* what was asked for, or the default; what fits the limit, 0: none */
 };
 
 /* --- engine --- */
@@ -44,14 +60,18 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n);
 /* Between two feeds, while bytes are awaited, where code is compiled while it runs: about a millisecond of work that makes the first
  * token as fast as the hundredth. Returns whether another call has something to do. */
 bool quern_warm(struct quern_engine *e);
-/* The file has ended. Checks that every weight has arrived and makes the engine ready. */
+/* The file has ended, and another one of the split model begins with the next feed. Its size: 0 when not known. */
+int quern_next_file(struct quern_engine *e, uint64_t file_size);
+/* The (last) file has ended. Checks that every weight has arrived and makes the engine ready. */
 int quern_finish(struct quern_engine *e);
 /* The last error of this engine; code OK when there was none. Borrowed until the next call. */
 const struct error *quern_error(const struct quern_engine *e);
-/* What was loaded, as one JSON object (keys: see engine.c and index.d.ts). Valid once the header has arrived
+/* What was loaded, as one JSON object (keys: see engine.c and index.d.ts). Valid once quern_finish() has returned OK
  * ("" before that); borrowed until the engine is freed. */
 const char *quern_info(struct quern_engine *e);
-/* Bytes of the file that the header promises; 0 until it has arrived. */
+/* All zero until the header has arrived; also after ERR_MEM_PLAN. Borrowed until the engine is freed. */
+const struct quern_plan *quern_plan(const struct quern_engine *e);
+/* Bytes of the file at hand that its header promises; 0 until it has arrived. */
 uint64_t quern_file_size(const struct quern_engine *e);
 /* Width of a row of logits; 0 until the header has arrived. */
 int quern_vocab_size(const struct quern_engine *e);

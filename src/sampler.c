@@ -60,6 +60,13 @@ static double draw(uint64_t s[4]) { return (double)(xoshiro256(s) >> 11) * 0x1p-
 
 /* --- a reply starts ----------------------------------------------------------------------------------- */
 
+uint64_t sampler_cost(int n_tokens)
+{
+    uint64_t n = (uint64_t)n_tokens;
+    const struct sampler *s = NULL;
+    return mem_cost(sizeof *s) + mem_cost(n * sizeof *s->adjusted) + mem_cost(n * sizeof *s->counts) + mem_cost(n * sizeof *s->keys);
+}
+
 struct sampler *sampler_new(struct mem *m, int n_tokens)
 {
     struct sampler *s = mem_alloc(m, sizeof *s);

@@ -36,6 +36,8 @@ enum { SAMPLER_REPEAT_WINDOW = 64 };
 
 struct sampler;
 
+/* Bytes that a sampler takes at most, whatever its parameters but for biases. */
+uint64_t sampler_cost(int n_tokens);
 /* n_tokens >= 1: ids from there on are padding and are never chosen. NULL when memory is short. */
 struct sampler *sampler_new(struct mem *m, int n_tokens);
 void sampler_free(struct sampler *s); /* accepts NULL */

@@ -9,6 +9,20 @@
 
 #include <string.h>
 
+uint64_t step_cost(const struct step *s)
+{
+    const struct batch *b = &s->batch;
+    uint64_t rows = (uint64_t)s->max_rows;
+    return mem_cost(rows * sizeof *b->tokens) + mem_cost(rows * sizeof *b->kv) + mem_cost(rows * sizeof *b->pos) + mem_cost((uint64_t)s->max_out * sizeof *b->out);
+}
+
+uint64_t sequence_cost(const struct quern_engine *e, int context_size)
+{
+    uint64_t n = (uint64_t)context_size;
+    return mem_cost(sizeof(struct quern_sequence)) + mem_cost(n * sizeof(uint64_t)) + mem_cost(n / KV_PAGE * sizeof(int32_t)) + mem_cost(n * sizeof(int32_t)) +
+           mem_cost(e->longest_token) + sampler_cost(e->n_sampled);
+}
+
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
 struct quern_sequence *quern_sequence_new(struct quern_engine *e)

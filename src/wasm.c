@@ -1,34 +1,53 @@
 /* SPDX-License-Identifier: MIT
  *
- * The exported symbols of the wasm build: quern.h in flat integers, doubles and addresses, because a
- * JavaScript caller has neither structs nor 64-bit integers. No logic here: whatever needs a decision
- * belongs to the engine (below) or to js/engine.js (above), the one caller.
+ * The exported symbols of the wasm build: quern.h in flat integers and doubles, because a JavaScript caller has
+ * neither structs nor 64-bit integers. No logic here: whatever needs a decision belongs to the engine (below) or
+ * to js/engine.js (above), the one caller.
  *
- * Sizes and offsets of files are doubles (exact up to 2^53). A function with two results writes the
- * second one to `out`.
+ * Addresses, sizes and offsets are doubles (exact up to 2^53) in both directions, so that wasm32 and wasm64 have one
+ * interface, and no address is ever negative. A function with two results writes the second one to `out`.
  */
 #include <emscripten/emscripten.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "quern.h"
 
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"4\"\n"
+        ".ascii \"5\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
 
+/* An address as JavaScript has it, and back. */
+typedef double address;
+#define FROM(p) ((address)(uintptr_t)(p))
+#define TO(type, a) ((type *)(uintptr_t)(a))
+#define ENGINE(a) TO(struct quern_engine, a)
+#define SEQUENCE(a) TO(struct quern_sequence, a)
+
+/* Gives the address and writes the size. */
+static address view(struct bytes text, address out)
+{
+    *TO(uint32_t, out) = (uint32_t)text.size;
+    return FROM(text.data);
+}
+
 /* --- memory of the caller's: the staging buffer for file bytes and arguments --- */
 
-EXPORT void *wasm_alloc(size_t size) { return malloc(size); }
-EXPORT void wasm_release(void *p) { free(p); }
+EXPORT address wasm_alloc(double size) { return size < (double)SIZE_MAX ? FROM(malloc((size_t)size)) : 0; }
+EXPORT void wasm_release(address p) { free(TO(void, p)); }
 
 /* --- engine --- */
 
-EXPORT struct quern_engine *wasm_new(int threads, int context_size, int kv, int chunk, int scalar, int profile, double file_size)
+/* memory_size: bytes that the wasm memory can grow to. What lies below the break is in use already, and a little is left for
+ * the caller's arguments. */
+EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int scalar, int profile, double file_size, int files, double rest_size,
+                        double memory_size)
 {
+    const double taken = FROM(sbrk(0)) + (2 << 20);
     struct quern_options options = {
         .threads = threads,
         .context_size = context_size,
@@ -37,94 +56,95 @@ EXPORT struct quern_engine *wasm_new(int threads, int context_size, int kv, int 
         .scalar = scalar != 0,
         .profile = profile != 0,
         .file_size = (uint64_t)file_size,
+        .files = files,
+        .rest_size = (uint64_t)rest_size,
+        .memory_limit = memory_size > taken ? (uint64_t)(memory_size - taken) : 1,
     };
-    return quern_new(&options);
+    return FROM(quern_new(&options));
 }
 
-EXPORT int wasm_feed(struct quern_engine *e, const void *bytes, size_t n) { return quern_feed(e, bytes, n); }
-EXPORT int wasm_warm(struct quern_engine *e) { return quern_warm(e); }
-EXPORT int wasm_finish(struct quern_engine *e) { return quern_finish(e); }
-EXPORT const char *wasm_info(struct quern_engine *e) { return quern_info(e); }
-EXPORT double wasm_file_size(struct quern_engine *e) { return (double)quern_file_size(e); }
-EXPORT struct quern_control *wasm_control(struct quern_engine *e) { return quern_control(e); }
-
-EXPORT const uint8_t *wasm_chat_template(struct quern_engine *e, uint32_t *out)
+EXPORT int wasm_feed(address e, address bytes, int n) { return quern_feed(ENGINE(e), TO(const void, bytes), (size_t)n); }
+EXPORT int wasm_warm(address e) { return quern_warm(ENGINE(e)); }
+EXPORT int wasm_next_file(address e, double file_size) { return quern_next_file(ENGINE(e), (uint64_t)file_size); }
+EXPORT int wasm_finish(address e) { return quern_finish(ENGINE(e)); }
+EXPORT address wasm_info(address e) { return FROM(quern_info(ENGINE(e))); }
+/* out [8]: struct quern_plan in order. */
+EXPORT void wasm_plan(address e, address out)
 {
-    struct bytes text = quern_chat_template(e);
-    *out = (uint32_t)text.size;
-    return text.data;
+    const struct quern_plan *p = quern_plan(ENGINE(e));
+    const double numbers[8] = {(double)p->weights, (double)p->cache, (double)p->scratch, (double)p->total,
+                               (double)p->limit,   p->context_size,  p->wanted,          p->largest};
+    for (int i = 0; i < 8; i++) TO(double, out)[i] = numbers[i];
 }
 
-EXPORT double wasm_memory_used(struct quern_engine *e)
+EXPORT double wasm_file_size(address e) { return (double)quern_file_size(ENGINE(e)); }
+EXPORT address wasm_control(address e) { return FROM(quern_control(ENGINE(e))); }
+EXPORT address wasm_chat_template(address e, address out) { return view(quern_chat_template(ENGINE(e)), out); }
+
+EXPORT double wasm_memory_used(address e)
 {
     uint64_t used, peak;
-    quern_memory(e, &used, &peak);
+    quern_memory(ENGINE(e), &used, &peak);
     return (double)used;
 }
 
-EXPORT double wasm_memory_peak(struct quern_engine *e)
+EXPORT double wasm_memory_peak(address e)
 {
     uint64_t used, peak;
-    quern_memory(e, &used, &peak);
+    quern_memory(ENGINE(e), &used, &peak);
     return (double)peak;
 }
 
-/* NULL when none is kept; reading it begins a new one. */
-EXPORT const char *wasm_profile(struct quern_engine *e)
+/* 0 when none is kept; reading it begins a new one. */
+EXPORT address wasm_profile(address e)
 {
-    struct profile *p = quern_profile(e);
+    struct profile *p = quern_profile(ENGINE(e));
     const char *json = p ? profile_json(p) : NULL;
     if (json) profile_reset(p);
-    return json;
+    return FROM(json);
 }
 
 /* --- the last error --- */
 
-EXPORT const char *wasm_status_name(int status) { return status_name(status); }
-EXPORT int wasm_error_code(struct quern_engine *e) { return quern_error(e)->code; }
-EXPORT const char *wasm_error_rule(struct quern_engine *e) { return quern_error(e)->rule; }
-EXPORT const char *wasm_error_message(struct quern_engine *e) { return quern_error(e)->message; }
-EXPORT double wasm_error_offset(struct quern_engine *e) { return (double)quern_error(e)->offset; }
+EXPORT address wasm_status_name(int status) { return FROM(status_name(status)); }
+EXPORT int wasm_error_code(address e) { return quern_error(ENGINE(e))->code; }
+EXPORT address wasm_error_rule(address e) { return FROM(quern_error(ENGINE(e))->rule); }
+EXPORT address wasm_error_message(address e) { return FROM(quern_error(ENGINE(e))->message); }
+EXPORT double wasm_error_offset(address e) { return (double)quern_error(ENGINE(e))->offset; }
 
 /* --- text --- */
 
-/* Texts here are shorter than 2 GiB, so the count fits an int. */
-EXPORT int wasm_tokenize(struct quern_engine *e, const uint8_t *text, size_t size, int mode, uint32_t sentinel, int32_t *ids, int cap)
+/* Texts here are shorter than 2 GiB, so sizes and counts fit an int. */
+EXPORT int wasm_tokenize(address e, address text, int size, int mode, uint32_t sentinel, address ids, int cap)
 {
-    return (int)quern_tokenize(e, (struct bytes){text, size}, (enum quern_text)mode, sentinel, ids, cap);
+    return (int)quern_tokenize(ENGINE(e), (struct bytes){TO(const uint8_t, text), (size_t)size}, (enum quern_text)mode, sentinel, TO(int32_t, ids), cap);
 }
 
-EXPORT const uint8_t *wasm_token(struct quern_engine *e, int id, uint32_t *out)
-{
-    struct bytes text = quern_token(e, id);
-    *out = (uint32_t)text.size;
-    return text.data;
-}
-
-EXPORT int wasm_token_type(struct quern_engine *e, int id) { return quern_token_type(e, id); }
-EXPORT int wasm_is_end(struct quern_engine *e, int id) { return quern_is_end(e, id); }
+EXPORT address wasm_token(address e, int id, address out) { return view(quern_token(ENGINE(e), id), out); }
+EXPORT int wasm_token_type(address e, int id) { return quern_token_type(ENGINE(e), id); }
+EXPORT int wasm_is_end(address e, int id) { return quern_is_end(ENGINE(e), id); }
 
 /* --- sequences --- */
 
-EXPORT struct quern_sequence *wasm_sequence_new(struct quern_engine *e) { return quern_sequence_new(e); }
+EXPORT address wasm_sequence_new(address e) { return FROM(quern_sequence_new(ENGINE(e))); }
 
-EXPORT int wasm_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, int outputs)
+EXPORT int wasm_sequence_set(address s, address ids, int n, int outputs)
 {
-    return quern_sequence_set(s, ids, n, (enum quern_outputs)outputs);
+    return quern_sequence_set(SEQUENCE(s), TO(const int32_t, ids), n, (enum quern_outputs)outputs);
 }
 
-EXPORT int wasm_sequence_push(struct quern_sequence *s, int id) { return quern_sequence_push(s, id); }
-EXPORT int wasm_sequence_length(struct quern_sequence *s) { return quern_sequence_length(s); }
-EXPORT int wasm_sequence_pending(struct quern_sequence *s) { return quern_sequence_pending(s); }
+EXPORT int wasm_sequence_push(address s, int id) { return quern_sequence_push(SEQUENCE(s), id); }
+EXPORT int wasm_sequence_length(address s) { return quern_sequence_length(SEQUENCE(s)); }
+EXPORT int wasm_sequence_pending(address s) { return quern_sequence_pending(SEQUENCE(s)); }
 
-EXPORT int wasm_step(struct quern_engine *e, int budget_ms) { return quern_step(e, budget_ms); }
+EXPORT int wasm_step(address e, int budget_ms) { return quern_step(ENGINE(e), budget_ms); }
 
 /* out [2]: the first position and the number of rows. */
-EXPORT const float *wasm_logits(struct quern_sequence *s, int *out) { return quern_logits(s, &out[0], &out[1]); }
+EXPORT address wasm_logits(address s, address out) { return FROM(quern_logits(SEQUENCE(s), TO(int, out), TO(int, out) + 1)); }
 
 /* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs. */
-EXPORT int wasm_sample_begin(struct quern_sequence *s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
-                             float presence_penalty, float frequency_penalty, double seed, const struct logit_bias *bias, int n_bias)
+EXPORT int wasm_sample_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
+                             float presence_penalty, float frequency_penalty, double seed, address bias, int n_bias)
 {
     struct sampler_params params = {
         .temperature = temperature,
@@ -135,17 +155,11 @@ EXPORT int wasm_sample_begin(struct quern_sequence *s, float temperature, int to
         .presence_penalty = presence_penalty,
         .frequency_penalty = frequency_penalty,
         .seed = (uint64_t)seed,
-        .bias = bias,
+        .bias = TO(const struct logit_bias, bias),
         .n_bias = n_bias,
     };
-    return quern_sample_begin(s, &params);
+    return quern_sample_begin(SEQUENCE(s), &params);
 }
 
-EXPORT int wasm_sample(struct quern_sequence *s) { return quern_sample(s); }
-
-EXPORT const uint8_t *wasm_stream(struct quern_sequence *s, int id, uint32_t *out)
-{
-    struct bytes text = quern_stream(s, id);
-    *out = (uint32_t)text.size;
-    return text.data;
-}
+EXPORT int wasm_sample(address s) { return quern_sample(SEQUENCE(s)); }
+EXPORT address wasm_stream(address s, int id, address out) { return view(quern_stream(SEQUENCE(s), id), out); }

@@ -3,7 +3,7 @@
 // Makes dist/, the package as it is published: js/ bundled by esbuild (the template engine inlined, nothing else), the engine's
 // glue and wasm files beside it under their own names, the types. Run by `make dist` after `make wasm`.
 //
-// Both builds of the engine share one glue: theirs differ in the name of the wasm file only, which js/instance.js fetches
+// The builds of one address size share one glue: theirs differ in the name of the wasm file only, which js/instance.js fetches
 // itself. That is checked here, as are the promises about what a bundler meets: no bare specifier, no node: import.
 
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -21,8 +21,8 @@ const WEB = { index: 'index.js', worker: 'worker.js', template: 'template.js' };
 const NODE = { node: 'node.js', 'worker.node': 'worker-node.js', 'template.node': 'template-node.js', cli: 'cli.js' };
 
 /** The glue keeps its name, by which its threads load it; that for Node is in a folder of its own. */
-const GLUE = 'quern-simd.mjs';
-const ENGINE = ['quern-simd.wasm', 'quern-relaxed.wasm', `node/${GLUE}`];
+const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
+const ENGINE = [...['simd', 'relaxed', 'simd64', 'relaxed64'].map((name) => `quern-${name}.wasm`), ...GLUE.map((name) => `node/${name}`)];
 const JINJA = 'node_modules/@huggingface/jinja/LICENSE';
 
 function fail(message) {
@@ -34,11 +34,11 @@ async function readEngine(name) {
   return readFile(join(wasmDir, name)).catch(() => fail(`build/wasm/${name} is missing: run \`make wasm\` first`));
 }
 
-/** The glue of one build must do for the other. That one wasm file serves both kinds of glue is checked where they are linked. */
+/** The glue of the SIMD build must do for the relaxed one. That one wasm file serves both kinds of glue is checked where they are linked. */
 async function checkEngine() {
-  for (const folder of ['', 'node/']) {
-    const [simd, relaxed] = await Promise.all(['simd', 'relaxed'].map((name) => readEngine(`${folder}quern-${name}.mjs`)));
-    if (String(relaxed).replaceAll('quern-relaxed', 'quern-simd') !== String(simd)) fail(`the glue of the two builds differs (${folder}quern-*.mjs)`);
+  for (const glue of [...GLUE, ...GLUE.map((name) => `node/${name}`)]) {
+    const [simd, relaxed] = await Promise.all([glue, glue.replace('simd', 'relaxed')].map(readEngine));
+    if (String(relaxed).replaceAll('quern-relaxed', 'quern-simd') !== String(simd)) fail(`the glue of the two builds differs (${glue})`);
   }
 }
 
@@ -47,7 +47,7 @@ async function bundle(entries, platform) {
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022',
-    external: ['./quern-simd.mjs', './node/quern-simd.mjs'],
+    external: GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]),
     logLevel: 'warning',
   });
   return metafile;
@@ -55,13 +55,13 @@ async function bundle(entries, platform) {
 
 /** How the glue starts a thread, as Emscripten writes it, and in the form that bundlers follow: with literal options. */
 const START = /var workerOptions=(\{[^{}]*\});\s*worker=new Worker\((new URL\("[^"]+",import\.meta\.url\)),workerOptions\)/;
-const LITERAL_START = /new Worker\(new URL\("quern-simd\.mjs",import\.meta\.url\),\{/;
+const LITERAL_START = /new Worker\(new URL\("quern-simd(?:64)?\.mjs",import\.meta\.url\),\{/;
 
-async function writeGlue() {
-  const glue = String(await readEngine(GLUE)).replace(START, 'worker=new Worker($2,$1)');
+async function writeGlue(name) {
+  const glue = String(await readEngine(name)).replace(START, 'worker=new Worker($2,$1)');
   const { code } = await transform(glue, { minify: true, format: 'esm', target: 'es2022' });
-  if (!LITERAL_START.test(code)) fail(`the glue starts its threads in a way that bundlers do not follow (${GLUE})`);
-  await writeFile(join(dist, GLUE), code);
+  if (!LITERAL_START.test(code)) fail(`the glue starts its threads in a way that bundlers do not follow (${name})`);
+  await writeFile(join(dist, name), code);
 }
 
 /** What a file imports at run time. */
@@ -75,9 +75,9 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-checkImports(await bundle(WEB, 'browser'), /^\.\/quern-simd\.mjs$/);
-checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-simd\.mjs$/);
-await writeGlue();
+checkImports(await bundle(WEB, 'browser'), /^\.\/quern-simd(64)?\.mjs$/);
+checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-simd(64)?\.mjs$/);
+for (const name of GLUE) await writeGlue(name);
 for (const name of ENGINE) await copyFile(join(wasmDir, name), join(dist, name));
 await copyFile(join(root, 'js/index.d.ts'), join(dist, 'index.d.ts'));
 await copyFile(join(root, JINJA), join(dist, 'template.LICENSE'));   // of the template engine inside template*.js

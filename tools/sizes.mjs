@@ -13,9 +13,9 @@ const DIST = fileURLToPath(new URL('../dist', import.meta.url));
 /** Bytes of a page's download, compressed by gzip as servers do. */
 export const PAGE_LIMIT = 200_000;
 
-/** What a page downloads: the entry, both workers, the glue, and the one engine that fits its browser. */
-export const PAGES = Object.fromEntries(['relaxed', 'simd'].map((variant) => [
-  variant, ['index.js', 'worker.js', 'template.js', 'quern-simd.mjs', `quern-${variant}.wasm`],
+/** What a page downloads: the entry, both workers, the glue, and the one engine that fits its browser and its model. */
+export const PAGES = Object.fromEntries(['relaxed', 'simd', 'relaxed64', 'simd64'].map((variant) => [
+  variant, ['index.js', 'worker.js', 'template.js', 'quern-simd.mjs', 'quern-simd64.mjs', `quern-${variant}.wasm`],
 ]));
 
 const KEYS = ['raw', 'gzip', 'brotli'];

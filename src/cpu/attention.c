@@ -169,28 +169,17 @@ static void take_scratch(struct arena *a, const struct kv_shape *s, struct scrat
     out->sum = arena_take(a, dim / 16, sizeof(int16_t));
 }
 
-/* Everything attention needs; measures while a->base is NULL. */
-static void take_all(struct arena *a, struct cpu *c, int max_rows)
+void cpu_attention_take(struct arena *a, struct cpu *c)
 {
-    uint64_t spans = ((uint64_t)c->kv.n_pages + SPAN_PAGES - 1) / SPAN_PAGES;
-    uint64_t rows = (uint64_t)max_rows > TILE_ROWS * spans ? (uint64_t)max_rows : TILE_ROWS * spans;
+    uint64_t spans = ((uint64_t)c->kv.n_pages + SPAN_PAGES - 1) / SPAN_PAGES, max_rows = (uint64_t)c->max_rows;
+    uint64_t rows = max_rows > TILE_ROWS * spans ? max_rows : TILE_ROWS * spans;
     struct scratch measured;
     c->max_queries = rows * (uint64_t)c->kv.n_heads;
     c->queries = arena_take(a, c->max_queries, sizeof *c->queries);
     c->acc = arena_take(a, c->max_queries * (uint64_t)c->kv.head_dim, sizeof *c->acc);
-    c->tiles = arena_take(a, (uint64_t)max_rows, sizeof *c->tiles);
+    c->tiles = arena_take(a, max_rows, sizeof *c->tiles);
     c->scratch = arena_take(a, (uint64_t)pool_threads(c->pool), sizeof *c->scratch);
     for (int t = 0; t < pool_threads(c->pool); t++) take_scratch(a, &c->kv, c->scratch ? &c->scratch[t] : &measured);
-}
-
-int cpu_attention_reserve(struct cpu *c, int max_rows)
-{
-    struct arena a = {0};
-    take_all(&a, c, max_rows);
-    a = (struct arena){.base = c->attention = mem_alloc(c->mem, a.used)};
-    if (!a.base) return ERR_MEM_LOAD;
-    take_all(&a, c, max_rows);
-    return OK;
 }
 
 /* --- a span of one tile and one or more kv heads --------------------------------------------------------------- */

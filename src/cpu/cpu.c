@@ -45,6 +45,14 @@ static struct weight *cpu_weight_new(struct backend *b, const struct dtype *type
     return NULL;
 }
 
+static uint64_t cpu_weight_cost(const struct backend *b, const struct dtype *type, int rows, int cols)
+{
+    (void)b;
+    uint64_t panels, total;
+    if (!mul64((uint64_t)panel_count(rows), panel_bytes(type->layout, cols), &panels)) return UINT64_MAX;
+    return add64(mem_cost(panels), mem_cost(sizeof(struct weight)), &total) ? total : UINT64_MAX;
+}
+
 static void cpu_weight_free(struct backend *b, struct weight *w)
 {
     if (!w) return;
@@ -294,31 +302,62 @@ static void cpu_add(struct backend *b, float *x, const float *y, int n, int dim)
 
 /* --- life ---------------------------------------------------------------------------------------------- */
 
+/* All scratch, for c->kv and c->max_rows; measures while a->base is NULL. */
+static void take_scratch(struct arena *a, struct cpu *c, int max_cols)
+{
+    uint64_t blocks = (uint64_t)(max_cols + BLOCK - 1) / BLOCK, cells = (uint64_t)c->max_rows * blocks;
+    c->code = arena_take(a, cells, BLOCK);
+    c->scale = arena_take(a, cells, sizeof *c->scale);
+    c->sum = arena_take(a, cells, BLOCK / 16 * sizeof *c->sum);
+    for (int f = 0; f < FORMS; f++) c->arranged[f] = arena_take(a, cells, c->k.arranged[f]);
+    c->expanded_size = (size_t)blocks * c->k.expanded;
+    c->expanded = arena_take(a, (uint64_t)pool_threads(c->pool), c->expanded_size);
+    cpu_attention_take(a, c);
+}
+
+static uint64_t scratch_bytes(const struct cpu *c, const struct kv_shape *shape, int max_rows, int max_cols)
+{
+    struct cpu measured = *c;
+    struct arena a = {0};
+    measured.kv = *shape;
+    measured.max_rows = max_rows;
+    take_scratch(&a, &measured, max_cols);
+    return a.used;
+}
+
+/* UINT64_MAX when they are more. */
+static uint64_t pages_bytes(const struct kv_shape *shape)
+{
+    uint64_t bytes;
+    return mul64((uint64_t)shape->n_pages, cpu_page_bytes(shape), &bytes) ? bytes : UINT64_MAX;
+}
+
+static struct reserve_cost cpu_reserve_cost(const struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols)
+{
+    return (struct reserve_cost){mem_cost(scratch_bytes((const struct cpu *)b, shape, max_rows, max_cols)), mem_cost(pages_bytes(shape))};
+}
+
 static int cpu_reserve(struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols)
 {
     struct cpu *c = cpu_of(b);
-    uint64_t cells = (uint64_t)max_rows * (uint64_t)((max_cols + BLOCK - 1) / BLOCK * BLOCK);
+    struct arena a = {.base = mem_alloc(c->mem, scratch_bytes(c, shape, max_rows, max_cols))};
+    if (!a.base) return ERR_MEM_LOAD;
+    c->memory = a.base;
     c->kv = *shape;
     c->max_rows = max_rows;
-    c->code = mem_alloc(c->mem, cells);
-    c->scale = mem_array(c->mem, cells / BLOCK, sizeof(float));
-    c->sum = mem_array(c->mem, cells / 16, sizeof(int16_t));
-    uint64_t bytes = cells / BLOCK * c->k.arranged[FORM_BYTES], words = cells / BLOCK * c->k.arranged[FORM_WORDS];
-    c->arranged[FORM_BYTES] = mem_alloc_raw(c->mem, bytes + words);
-    c->arranged[FORM_WORDS] = c->arranged[FORM_BYTES] + bytes;
-    c->expanded_size = (size_t)(cells / BLOCK / (uint64_t)max_rows) * c->k.expanded;
-    c->expanded = mem_alloc_raw(c->mem, (uint64_t)pool_threads(c->pool) * c->expanded_size);
-    if (!c->code || !c->scale || !c->sum || !c->arranged[FORM_BYTES] || !c->expanded || cpu_attention_reserve(c, max_rows)) return ERR_MEM_LOAD;
+    take_scratch(&a, c, max_cols);
     /* Not zeroed: pages that no conversation has reached cost no memory on systems that commit on first touch. */
-    uint64_t all;
-    c->pages = mul64((uint64_t)shape->n_pages, cpu_page_bytes(shape), &all) ? mem_alloc_raw(c->mem, all) : NULL;
-    return c->pages ? OK : ERR_MEM_KV;
+    c->pages = mem_alloc_raw(c->mem, pages_bytes(shape));
+    if (c->pages) return OK;
+    mem_free(c->mem, c->memory);
+    c->memory = NULL;
+    return ERR_MEM_KV;
 }
 
 static void cpu_free(struct backend *b)
 {
     struct cpu *c = cpu_of(b);
-    void *parts[] = {c->pages, c->code, c->scale, c->sum, c->arranged[FORM_BYTES], c->expanded, c->attention, c->warm, c};
+    void *parts[] = {c->pages, c->memory, c->warm, c};
     struct mem *m = c->mem;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(m, parts[i]);
 }
@@ -328,9 +367,11 @@ static const struct backend_ops cpu_ops = {
     .dots = cpu_dots,
     .free = cpu_free,
     .weight_new = cpu_weight_new,
+    .weight_cost = cpu_weight_cost,
     .weight_free = cpu_weight_free,
     .weight_put = cpu_weight_put,
     .weight_facts = cpu_weight_facts,
+    .reserve_cost = cpu_reserve_cost,
     .reserve = cpu_reserve,
     .warm = cpu_warm,
     .kv_copy = cpu_kv_copy,

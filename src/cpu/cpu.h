@@ -32,15 +32,15 @@ struct cpu {
     struct pool *pool;
     struct kv_shape kv;
     uint8_t *pages;      /* [n_pages][n_layers][n_kv_heads]: see attention.c */
+    void *memory;        /* of all scratch, in one block */
     struct act act;      /* views of the four arrays below */
     int8_t *code;        /* [max_rows, max_cols] */
     float *scale;        /* [max_rows, max_cols / 32] */
     int16_t *sum;        /* [max_rows, max_cols / 16] */
-    uint8_t *arranged[FORMS]; /* [max_rows, max_cols / 32 * k.arranged]: one block */
+    uint8_t *arranged[FORMS]; /* [max_rows, max_cols / 32 * k.arranged] */
     uint8_t *expanded;   /* [threads][max_cols / 32 * k.expanded]: a panel */
     size_t expanded_size; /* of one thread */
-    /* Attention's scratch, in one block. */
-    void *attention;
+    /* Attention's. */
     struct query *queries;   /* [max_queries] softmaxes of queries over spans */
     float *acc;              /* [max_queries, head_dim] theirs */
     uint64_t max_queries;
@@ -65,7 +65,7 @@ void race_add(struct race *r, double bytes, double ms);
 bool cpu_warm(struct backend *b);
 
 /* Attention (attention.c). */
-int cpu_attention_reserve(struct cpu *c, int max_rows); /* for c->kv; OK or ERR_MEM_LOAD */
+void cpu_attention_take(struct arena *a, struct cpu *c); /* its scratch, for c->kv and c->max_rows */
 uint64_t cpu_page_bytes(const struct kv_shape *shape);
 void cpu_kv_copy(struct backend *b, int to, int from, int n);
 void cpu_kv_poison(struct backend *b, int page);

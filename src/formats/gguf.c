@@ -306,11 +306,13 @@ static int finish_header(struct checkpoint *ck, struct error *err)
 {
     struct parser *p = ck->parser;
     uint64_t alignment, data;
-    if (ck->n_tensors == 0) return fail(err, ERR_FORMAT, "no-tensors", 8, "The file holds no tensors; it may be a vocabulary without a model.");
     int status = find_alignment(ck, &alignment, err);
     if (!status && !pad64(p->pos, alignment, &data)) status = fail(err, ERR_FORMAT, "alignment", 0, "The data section lies outside the file.");
     if (!status) status = place_tensors(ck, data, alignment, err);
     if (!status) status = ck_complete(ck, err);
+    if (!status && ck_tensors_in_all(ck) == 0) /* the first file of a split model may hold metadata only */
+        status = fail(err, ERR_FORMAT, "no-tensors", 8, "The file holds no tensors; it may be a vocabulary without a model.");
+    if (ck->n_tensors == 0) ck->file_size = p->pos;
     ck->header_size = p->pos;
     mem_free(ck->mem, ck->parser);
     ck->parser = NULL;

@@ -31,7 +31,7 @@ struct scratch {
 
 struct qwen3 {
     struct model base;
-    struct weight *embedding, *output; /* [vocab_size, dim]; the same when tied */
+    struct weight *embedding, *output; /* [vocab_size, dim]; output NULL when tied */
     float *output_norm;                /* [dim] */
     struct layer *layers;              /* [n_layers] */
     double *frequency;                 /* [head_dim / 2] radians per position */
@@ -39,10 +39,12 @@ struct qwen3 {
     void *arena;
 };
 
+enum { VOCAB_MAX = 1 << 24 }; /* rows; Qwen3 has 151,936 */
+
 /* --- configuration ------------------------------------------------------------------------------------- */
 
 /* An integer key of lo .. hi; a missing one is an error unless a default is given. */
-static int config_int(struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int *out, struct error *err)
+static int config_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int *out, struct error *err)
 {
     const struct meta *m = meta_find(ck, key);
     if (m && m->type == META_ARRAY) return fail(err, ERR_UNSUPPORTED, "value", m->key.at, "The metadata key %s differs from layer to layer; this version does not run that.", key);
@@ -64,7 +66,7 @@ static int check_heads(const struct model_config *c, int value_length, int rope_
     return OK;
 }
 
-static int check_rope_scaling(struct checkpoint *ck, struct error *err)
+static int check_rope_scaling(const struct checkpoint *ck, struct error *err)
 {
     struct bytes type;
     char text[QUOTED];
@@ -73,13 +75,25 @@ static int check_rope_scaling(struct checkpoint *ck, struct error *err)
     return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "The RoPE scaling type \"%.64s\" is not supported in this version.", quoted(type, text));
 }
 
-static int read_config(struct checkpoint *ck, struct model_config *c, struct error *err)
+/* The number of rows of the embedding; of tokens, where that is in a later file of a split model. */
+static int read_vocab_size(const struct checkpoint *ck, struct model_config *c, struct error *err)
+{
+    const struct tensor *t = ck_find(ck, "token_embd.weight");
+    const struct meta *tokens = meta_find(ck, "tokenizer.ggml.tokens");
+    uint64_t rows = t ? t->rows : tokens && tokens->count ? tokens->count : 1;
+    if (rows > VOCAB_MAX)
+        return fail(err, ERR_INCONSISTENT, "value", t ? t->name.at : 0, "The embedding has %llu rows; at most %d are allowed.", (unsigned long long)rows, VOCAB_MAX);
+    c->vocab_size = (int)rows;
+    return OK;
+}
+
+static int read_config(const struct checkpoint *ck, struct model_config *c, struct error *err)
 {
     const double theta = 1e6;
-    const int64_t n_tensors = (int64_t)ck->n_tensors, unset = 0;
+    const int64_t unset = 0;
     int value_length = 0, rope_dim = 0, status;
     double eps;
-    if ((status = config_int(ck, "qwen3.block_count", 1, n_tensors, NULL, &c->n_layers, err)) ||
+    if ((status = config_int(ck, "qwen3.block_count", 1, (int64_t)ck_tensors_in_all(ck), NULL, &c->n_layers, err)) ||
         (status = config_int(ck, "qwen3.embedding_length", 1, 1 << 20, NULL, &c->dim, err)) ||
         (status = config_int(ck, "qwen3.feed_forward_length", 1, 1 << 22, NULL, &c->ffn_dim, err)) ||
         (status = config_int(ck, "qwen3.attention.head_count", 1, 4096, NULL, &c->n_heads, err)) ||
@@ -93,7 +107,8 @@ static int read_config(struct checkpoint *ck, struct model_config *c, struct err
         (status = check_rope_scaling(ck, err)))
         return status;
     c->eps = (float)eps;
-    return check_heads(c, value_length, rope_dim, err);
+    status = check_heads(c, value_length, rope_dim, err);
+    return status ? status : read_vocab_size(ck, c, err);
 }
 
 /* --- weights ------------------------------------------------------------------------------------------- */
@@ -118,21 +133,15 @@ static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct erro
     return status;
 }
 
-enum { VOCAB_MAX = 1 << 24 }; /* rows; Qwen3 has 151,936 */
-
-/* Embedding and output head. The vocabulary's size is the embedding's number of rows. */
+/* Embedding and output head, which is the embedding where no file has another. */
 static int bind_ends(struct qwen3 *m, struct checkpoint *ck, struct error *err)
 {
     struct model_config *c = &m->base.config;
-    const struct tensor *t = ck_find(ck, "token_embd.weight");
-    if (t && t->rows > VOCAB_MAX)
-        return fail(err, ERR_INCONSISTENT, "value", t->name.at, "The embedding has %llu rows; at most %d are allowed.", (unsigned long long)t->rows, VOCAB_MAX);
-    c->vocab_size = t ? (int)t->rows : 1;
-    c->tied = !ck_find(ck, "output.weight");
+    bool here = ck_find(ck, "output.weight") != NULL;
     int status = model_matrix(&m->base, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &m->embedding, err);
     if (!status) status = model_vector(&m->base, ck, "output_norm.weight", 0, c->dim, &m->output_norm, err);
-    if (!status && !c->tied) status = model_matrix(&m->base, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
-    if (!status && c->tied) m->output = m->embedding;
+    if (!status && here) status = model_matrix(&m->base, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
+    c->tied = c->tied && !here;
     return status;
 }
 
@@ -143,16 +152,23 @@ static void set_frequencies(struct qwen3 *m)
     for (int i = 0; i < c->head_dim / 2; i++) m->frequency[i] = num_exp64(-2.0 * i / c->head_dim * log_theta);
 }
 
-static int bind_all(struct qwen3 *m, struct checkpoint *ck, struct error *err)
+static int qwen3_bind(struct model *base, struct checkpoint *ck, struct error *err)
 {
-    const struct model_config *c = &m->base.config;
+    struct qwen3 *m = (struct qwen3 *)base;
+    int status = bind_ends(m, ck, err);
+    for (int l = 0; !status && l < base->config.n_layers; l++) status = bind_layer(m, ck, l, err);
+    return status;
+}
+
+static int take_layers(struct qwen3 *m, struct error *err)
+{
+    struct model_config *c = &m->base.config;
+    c->tied = true;
     m->layers = mem_array(m->base.mem, (uint64_t)c->n_layers, sizeof *m->layers);
     m->frequency = mem_array(m->base.mem, (uint64_t)c->head_dim / 2, sizeof *m->frequency);
     if (!m->layers || !m->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model's %d layers.", c->n_layers);
     set_frequencies(m);
-    int status = bind_ends(m, ck, err);
-    for (int l = 0; !status && l < c->n_layers; l++) status = bind_layer(m, ck, l, err);
-    return status;
+    return OK;
 }
 
 static void qwen3_free(struct model *base)
@@ -166,19 +182,19 @@ static void qwen3_free(struct model *base)
         for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) mem_free(mem, vectors[i]);
         for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) base->be->ops->weight_free(base->be, matrices[i]);
     }
-    if (m->output != m->embedding) base->be->ops->weight_free(base->be, m->output);
+    base->be->ops->weight_free(base->be, m->output);
     base->be->ops->weight_free(base->be, m->embedding);
     void *parts[] = {m->output_norm, m->layers, m->frequency, m->arena, m};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
 }
 
-static int qwen3_open(struct mem *mem, struct backend *be, struct checkpoint *ck, struct model **out, struct error *err)
+static int qwen3_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
 {
     struct qwen3 *m = mem_alloc(mem, sizeof *m);
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
     m->base = (struct model){.ops = &model_qwen3, .mem = mem, .be = be};
     int status = read_config(ck, &m->base.config, err);
-    if (!status) status = bind_all(m, ck, err);
+    if (!status) status = take_layers(m, err);
     if (status) qwen3_free(&m->base);
     else *out = &m->base;
     return status;
@@ -204,14 +220,22 @@ static void lay_out(struct arena *a, const struct model_config *c, uint64_t rows
     s->logits = arena_take(a, out * (uint64_t)c->vocab_size, f);
 }
 
+static uint64_t scratch_bytes(const struct model *base, int max_rows, int max_out)
+{
+    struct scratch measured;
+    struct arena a = {0};
+    lay_out(&a, &base->config, (uint64_t)max_rows, (uint64_t)max_out, &measured);
+    return a.used;
+}
+
+static uint64_t qwen3_reserve_cost(const struct model *base, int max_rows, int max_out) { return mem_cost(scratch_bytes(base, max_rows, max_out)); }
+
 static int qwen3_reserve(struct model *base, int max_rows, int max_out)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    struct arena a = {0};
-    lay_out(&a, &base->config, (uint64_t)max_rows, (uint64_t)max_out, &m->s);
-    m->arena = mem_alloc(base->mem, a.used);
+    m->arena = mem_alloc(base->mem, scratch_bytes(base, max_rows, max_out));
     if (!m->arena) return ERR_MEM_LOAD;
-    a = (struct arena){.base = m->arena};
+    struct arena a = {.base = m->arena};
     lay_out(&a, &base->config, (uint64_t)max_rows, (uint64_t)max_out, &m->s);
     return OK;
 }
@@ -277,14 +301,16 @@ static const float *qwen3_end(struct model *base, const struct batch *b)
     if (b->n_out == 0) return m->s.logits;
     for (size_t i = 0; i < (size_t)b->n_out; i++) memcpy(m->s.last + i * dim, m->s.x + (size_t)b->out[i] * dim, dim * sizeof(float));
     be->ops->rmsnorm(be, m->s.last, m->s.last, m->output_norm, b->n_out, c->dim, c->eps);
-    be->ops->matmul(be, (struct product[]){{m->s.logits, m->output}}, 1, m->s.last, b->n_out);
+    be->ops->matmul(be, (struct product[]){{m->s.logits, m->output ? m->output : m->embedding}}, 1, m->s.last, b->n_out);
     return m->s.logits;
 }
 
 const struct model_ops model_qwen3 = {
     .architecture = "qwen3",
     .open = qwen3_open,
+    .bind = qwen3_bind,
     .free = qwen3_free,
+    .reserve_cost = qwen3_reserve_cost,
     .reserve = qwen3_reserve,
     .begin = qwen3_begin,
     .layer = qwen3_layer,

@@ -244,7 +244,7 @@ static void checked_arithmetic(void)
 static void wide_sizes(void)
 {
     const char *const names[] = {"wide-scratch.gguf", "wide-logits.gguf", "wide-pages.gguf"};
-    const int expected[] = {ERR_MEM_LOAD, ERR_INCONSISTENT, ERR_MEM_KV};
+    const int expected[] = {ERR_MEM_PLAN, ERR_INCONSISTENT, ERR_MEM_PLAN};
     for (int i = 0; i < 3; i++) {
         struct file f = file_read(built_fixtures(""), names[i]);
         struct quern_engine *e = quern_new(&(struct quern_options){.memory_limit = UINT32_MAX});

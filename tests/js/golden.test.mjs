@@ -6,16 +6,16 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import { load } from '../../dist/node.js';
-import { CONFIGURATIONS, GOLDEN, PROJECT, buildNative, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { load, support } from '../../dist/node.js';
+import { CONFIGURATIONS, CONFIGURATIONS_64, GOLDEN, PROJECT, buildNative, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
 
 before(buildNative);
 
 async function logitsOf(name, configuration) {
   const model = await load(join(PROJECT, GOLDEN, `${name}.gguf`), configuration);
   try {
-    const { variant, threads, chunk, kv } = model.info;
-    assert.deepEqual({ variant, threads, chunk, kv }, configuration);
+    const { variant, threads, chunk, kv, address } = model.info;
+    assert.deepEqual({ variant, threads, chunk, kv, address }, configuration);
     const logits = await model.logits(tokens);
     return Buffer.from(logits.buffer, logits.byteOffset, logits.byteLength);
   } finally {
@@ -26,13 +26,19 @@ async function logitsOf(name, configuration) {
 async function check(name, kv, configurations) {
   const expected = readFileSync(join(PROJECT, nativeLogits(name, kv)));
   for (const configuration of configurations) {
-    assert.ok(expected.equals(await logitsOf(name, { ...configuration, kv })), JSON.stringify(configuration));
+    assert.ok(expected.equals(await logitsOf(name, { address: 32, ...configuration, kv })), JSON.stringify(configuration));
   }
 }
+
+const noMemory64 = support().maxMemory < 2 ** 32 && `Node ${process.version} has no memories of 64 bits; tests/web has the same for Chromium`;
 
 for (const name of names) {
   test(`${name}: the native bits in ${CONFIGURATIONS.length} configurations`, () => check(name, 'f16', CONFIGURATIONS));
 }
+
+test('64-bit addresses: the native bits', { skip: noMemory64 }, async () => {
+  for (const name of names) await check(name, 'f16', CONFIGURATIONS_64);
+});
 
 for (const kv of ['f32', 'q8']) {
   test(`keys and values in ${kv}: the native bits`, async () => {

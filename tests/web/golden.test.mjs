@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { arch } from 'node:os';
 import { before, test } from 'node:test';
-import { CONFIGURATIONS, GOLDEN, PROJECT, buildNative, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { CONFIGURATIONS, CONFIGURATIONS_64, GOLDEN, PROJECT, buildNative, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { station } from './browser.mjs';
 
 const LIBRARY = 'tests/web/library.html';
@@ -29,21 +29,25 @@ for (const name of names) {
   test(`${name}: the native bits in ${CONFIGURATIONS.length} configurations`, () => check(isolated, name, 'f16', CONFIGURATIONS));
 }
 
+test('64-bit addresses: the native bits', async () => {
+  for (const name of names) await check(isolated, name, 'f16', CONFIGURATIONS_64);
+});
+
 test('without the dot of whole bytes: another kind of kernel, and the native bits', async () => {
   const visit = await older.open(LIBRARY);
   await visit.page.waitForFunction(() => globalThis.quern);
   const kinds = await visit.page.evaluate((source) => globalThis.quern.dots(source), `/${GOLDEN}/nano.Q8_0.gguf`);
   assert.deepEqual(kinds, { scalar: 'none', simd: 'i16', relaxed: arch() === 'x64' ? 'u7' : kinds.relaxed });
   await visit.close();
-  for (const name of names) await check(older, name, 'f16', [{ variant: 'relaxed', threads: 2, chunk: 7, kv: 'f16' }, { variant: 'relaxed', threads: 1, chunk: 64, kv: 'f16' }]);
+  for (const name of names) await check(older, name, 'f16', [{ variant: 'relaxed', threads: 2, chunk: 7, kv: 'f16', address: 32 }, { variant: 'relaxed', threads: 1, chunk: 64, kv: 'f16', address: 64 }]);
 });
 
 test('with float keys and values: the native bits', () => {
-  const configurations = [{ variant: 'scalar', threads: 1, chunk: 64, kv: 'f32' }, { variant: 'relaxed', threads: 4, chunk: 7, kv: 'f32' }];
+  const configurations = [{ variant: 'scalar', threads: 1, chunk: 64, kv: 'f32', address: 64 }, { variant: 'relaxed', threads: 4, chunk: 7, kv: 'f32', address: 32 }];
   return check(isolated, 'nano.Q4_K_M', 'f32', configurations);
 });
 
 test('without shared memory: one thread whatever is asked for, and the native bits', () => {
-  const asked = ['scalar', 'simd', 'relaxed'].map((variant) => ({ variant, threads: 4, chunk: 64, kv: 'f16' }));
+  const asked = ['scalar', 'simd', 'relaxed'].flatMap((variant) => [32, 64].map((address) => ({ variant, threads: 4, chunk: 64, kv: 'f16', address })));
   return check(plain, 'nano.Q8_0', 'f16', asked, asked.map((configuration) => ({ ...configuration, threads: 1 })));
 });

@@ -16,15 +16,15 @@ async function compareLogits(model, tokens, expectedBits) {
 
 /**
  * Loads a model once per configuration and compares.
- * @returns {Promise<object[]>} per configuration what ran ({variant, threads, chunk, kv}) and how it differs
+ * @returns {Promise<object[]>} per configuration what ran ({variant, threads, chunk, kv, address}) and how it differs
  */
 export async function compare({ source, expected, tokens, configurations }) {
   const expectedBits = new Uint32Array(await (await fetch(expected)).arrayBuffer());
   const results = [];
   for (const configuration of configurations) {
     const model = await quern.load(source, configuration);
-    const { variant, threads, chunk, kv } = model.info;
-    results.push({ ran: { variant, threads, chunk, kv }, ...await compareLogits(model, tokens, expectedBits) });
+    const { variant, threads, chunk, kv, address } = model.info;
+    results.push({ ran: { variant, threads, chunk, kv, address }, ...await compareLogits(model, tokens, expectedBits) });
     await model.dispose();
   }
   return results;

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The memory plan (Q01, Q06, R9): what it promises is what is taken, what exceeds the limit is refused with the header, and what the
+ * refusal says would fit does fit.
+ */
+#include "session.h"
+
+enum { PERCENT = 3, SMALL = 16384 }; /* SMALL: bytes; for models of a few kilobytes */
+
+/* Loads, holds a conversation that fills the context and replies with everything a sampler may need. Returns the peak. */
+static uint64_t real_peak(const struct file *f, struct quern_options options, struct quern_plan *plan)
+{
+    struct quern_engine *e = engine_load(f, options, 1 << 20);
+    struct quern_sequence *s = sequence_new(e);
+    const struct sampler_params params = {.temperature = 1, .repeat_penalty = 1.5f, .presence_penalty = 1};
+    int32_t ids[64];
+    for (int i = 0; i < 64; i++) ids[i] = 5 + i;
+    CHECK(quern_sequence_set(s, ids, min_int(64, e->context_size), QUERN_ALL) == 0);
+    while (quern_sequence_pending(s) > 0) CHECK_EQ(quern_step(e, 0), OK);
+    CHECK_EQ(quern_sample_begin(s, &params), OK);
+    CHECK(quern_sample(s) >= 0);
+    uint64_t used, peak;
+    quern_memory(e, &used, &peak);
+    *plan = *quern_plan(e);
+    CHECK_EQ(plan->total, plan->weights + plan->cache + plan->scratch);
+    CHECK_EQ(plan->context_size, e->context_size);
+    quern_free(e);
+    return peak;
+}
+
+static void check_plan(const char *name, const struct file *f, struct quern_options options)
+{
+    struct quern_plan plan;
+    uint64_t peak = real_peak(f, options, &plan);
+    double off = 100.0 * ((double)plan.total - (double)peak) / (double)peak;
+    printf("# %-14s context %4d: planned %9llu, peak %9llu (%+.2f %%)\n", name, plan.context_size, (unsigned long long)plan.total, (unsigned long long)peak, off);
+    CHECK(plan.total + peak / 100 * PERCENT + SMALL >= peak);
+    CHECK(plan.total <= peak + peak / 100 * PERCENT + SMALL);
+}
+
+static void equals_the_peak(void)
+{
+    const struct quern_options variants[] = {
+        {0}, {.scalar = true, .threads = 3}, {.kv = QUERN_KV_F32, .chunk = 1}, {.kv = QUERN_KV_Q8, .context_size = 100, .chunk = 200}, {.profile = true, .threads = 2},
+    };
+    struct file big = file_read(built_fixtures(""), "big-q8_0.gguf"), wide = file_read(built_fixtures(""), "long.gguf");
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
+        check_plan("big-q8_0", &big, variants[v]);
+        for (int i = 0; i < GOLDEN_FILES; i++) {
+            struct file f = golden_file(golden_names[i], "gguf");
+            check_plan(golden_names[i], &f, variants[v]);
+            file_free(&f);
+        }
+        if (variants[v].kv != QUERN_KV_Q8) check_plan("long", &wide, variants[v]);
+    }
+    file_free(&big);
+    file_free(&wide);
+}
+
+/* --- limits ----------------------------------------------------------------------------------------------- */
+
+/* Feeds until it is refused or the file ends. Returns the engine, whose status is in *status; *fed are the bytes it took. */
+static struct quern_engine *feed_under(const struct file *f, uint64_t limit, int context_size, int *status, size_t *fed)
+{
+    struct quern_engine *e = quern_new(&(struct quern_options){.memory_limit = limit, .context_size = context_size, .file_size = f->size});
+    CHECK(e != NULL);
+    *status = OK;
+    for (*fed = 0; !*status && *fed < f->size; *fed += 65536) *status = quern_feed(e, f->data + *fed, f->size - *fed < 65536 ? f->size - *fed : 65536);
+    if (!*status) *status = quern_finish(e);
+    return e;
+}
+
+/* The number that follows `words` in the error's message. */
+static double said(const struct quern_engine *e, const char *words)
+{
+    const char *at = strstr(quern_error(e)->message, words);
+    if (!at) printf("# %s\n", quern_error(e)->message);
+    CHECK(at != NULL);
+    return at ? atof(at + strlen(words)) : 0;
+}
+
+static void loads_under(const struct file *f, uint64_t limit, int context_size, int expected_context)
+{
+    int status;
+    size_t fed;
+    uint64_t used, peak;
+    struct quern_engine *e = feed_under(f, limit, context_size, &status, &fed);
+    if (status) printf("# %s\n", quern_error(e)->message);
+    CHECK_EQ(status, OK);
+    CHECK_EQ(e->context_size, expected_context);
+    struct quern_sequence *s = sequence_new(e);
+    CHECK(quern_sequence_set(s, (int32_t[]){1, 2, 3}, 3, QUERN_LAST) == 0);
+    CHECK_EQ(quern_step(e, 0), OK);
+    CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){.temperature = 1, .repeat_penalty = 1.5f, .presence_penalty = 1}), OK);
+    quern_memory(e, &used, &peak);
+    CHECK(peak <= limit);
+    quern_free(e);
+}
+
+/* A file of 60 MB whose own context is 2,048 positions. */
+static void q01_refused_by_the_header(void)
+{
+    struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
+    struct quern_plan all;
+    real_peak(&f, (struct quern_options){0}, &all);
+    CHECK_EQ(all.context_size, 2048);
+    CHECK_EQ(all.wanted, 2048);
+    for (uint64_t limit = all.total - (all.total >> 5); limit > 40 << 20; limit -= 1 << 20) {
+        int status;
+        size_t fed;
+        struct quern_engine *e = feed_under(&f, limit, 2048, &status, &fed);
+        const struct quern_plan plan = *quern_plan(e);
+        CHECK_EQ(status, ERR_MEM_PLAN);
+        CHECK(fed <= 8 << 20);
+        CHECK(e->mem.peak <= limit && e->mem.used < 16 << 20); /* nothing was taken for it */
+        CHECK_EQ(plan.limit, limit);
+        CHECK(plan.total > limit);
+        CHECK_EQ((int)(said(e, "needs ") * 10 + 0.5), (int)((double)plan.total / 1e5 + 0.5));
+        if (plan.largest > 0) {
+            CHECK_EQ((int)said(e, "a contextSize of "), plan.largest);
+            loads_under(&f, limit, plan.largest, plan.largest);
+        } else {
+            double file = said(e, "a file of ") * 1e6, weights = (double)plan.weights;
+            CHECK(file > 0 && file < (double)limit && file < weights);
+        }
+        quern_free(e);
+    }
+    file_free(&f);
+}
+
+/* Without a wish the context shrinks to what fits, but not below 512. */
+static void default_context(void)
+{
+    struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
+    struct quern_plan all, half, least;
+    real_peak(&f, (struct quern_options){0}, &all);
+    real_peak(&f, (struct quern_options){.context_size = 1024}, &half);
+    real_peak(&f, (struct quern_options){.context_size = 512}, &least);
+    loads_under(&f, all.total, 0, 2048);
+    loads_under(&f, half.total, 0, 1024 + KV_PAGE - 1); /* as many as its pages hold */
+    loads_under(&f, least.total, 0, 512 + KV_PAGE - 1);
+    int status;
+    size_t fed;
+    struct quern_engine *e = feed_under(&f, least.total - 65536, 0, &status, &fed);
+    CHECK_EQ(status, ERR_MEM_PLAN);
+    CHECK((int)said(e, "a contextSize of ") < 512);
+    quern_free(e);
+    file_free(&f);
+}
+
+/* A context beyond all sizes is a refusal, not a small number. */
+static void q06_no_wrap(void)
+{
+    struct file f = file_read(built_fixtures(""), "wide-pages.gguf");
+    const int contexts[] = {0, 1 << 20, INT32_MAX};
+    for (int i = 0; i < 3; i++) {
+        struct quern_engine *e = quern_new(&(struct quern_options){.context_size = contexts[i], .memory_limit = 1 << 30});
+        CHECK_EQ(quern_feed(e, f.data, f.size), ERR_MEM_PLAN);
+        CHECK(quern_plan(e)->total > 1 << 30);
+        quern_free(e);
+    }
+    file_free(&f);
+}
+
+/* The system gives less than the plan was told: the default shrinks, a wish is refused, and either says so. */
+static void q03_the_system_refuses(void)
+{
+    struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
+    struct quern_plan all;
+    real_peak(&f, (struct quern_options){0}, &all);
+    for (int wish = 0; wish <= 2048; wish += 2048) {
+        struct quern_engine *e = quern_new(&(struct quern_options){.context_size = wish});
+        e->mem.limit = all.total - all.cache / 4;
+        int status = engine_feed(e, &f, 1 << 20);
+        CHECK_EQ(status, wish ? ERR_MEM_PLAN : OK);
+        if (wish) CHECK_EQ((int)said(e, "a contextSize of "), 1024);
+        else CHECK_EQ(e->context_size, 1024);
+        quern_free(e);
+    }
+    file_free(&f);
+}
+
+static const struct check tests[] = {
+    {"equals_the_peak", equals_the_peak}, {"q01_refused_by_the_header", q01_refused_by_the_header}, {"default_context", default_context},
+    {"q06_no_wrap", q06_no_wrap},         {"q03_the_system_refuses", q03_the_system_refuses},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
