@@ -16,7 +16,7 @@ import { readerOf } from './stream.js';
 const netError = (code, message, detail, cause) => new QuernError(code, message, { phase: 'load', detail, cause });
 
 /** The reason that Node's fetch hides in `cause` (ECONNREFUSED and so on); browsers tell nothing. */
-const whyOf = (error) => String(error?.cause?.code ?? error?.message ?? error).slice(0, 100);
+const whyOf = (error) => String(error?.cause?.code ?? error?.cause?.message ?? error?.message ?? error).slice(0, 100);
 
 export const hostOf = (url) => new URL(url).host || 'The address';
 

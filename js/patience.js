@@ -12,19 +12,19 @@ const OFFLINE_MS = 5 * 60_000;
 const POLL_MS = 1000;
 const STALL_GAIN = 64 << 10;           // bytes that make up for a stall: one a minute is no progress
 
-/** How often in a row each failure is put up with. */
-const RETRIES = { 'net/range': 1, 'net/changed': 1, 'net/truncated': 3, 'net/stalled': 5, 'net/unreachable': 6, 'net/http': 4 };
+/** How often each failure is put up with before bytes come again. */
+const RETRIES = { 'net/range': 1, 'net/changed': 1, 'net/truncated': 3, 'net/stalled': 5, 'net/unreachable': 6, 'net/http': 4, final: 1 };
 
 /** Before the first answer: a wrong address does not get better. */
-const RETRIES_OPENING = { ...RETRIES, 'net/unreachable': 0 };
+const RETRIES_OPENING = { ...RETRIES, 'net/unreachable': 0, final: 0 };
 
-/** Statuses that say "later". Others are final at first; later they may mean that a signed address ran out, which the next request renews. */
-const isPassing = (status) => status >= 500 || status === 408 || status === 425 || status === 429;
+/** Statuses but those that say "later" are final, though in mid-download a signed address may have run out, which the next request renews. */
+const kindOf = ({ code, detail: { status } }) => (code === 'net/http' && status < 500 && ![408, 425, 429].includes(status) ? 'final' : code);
 
 export class Patience {
   #clock;
   #signal;
-  #failures = 0;
+  #failures = new Map();   // kind -> how often, since bytes came
   #opened;
 
   /** @param {boolean} opened whether the server has already answered well */
@@ -36,27 +36,29 @@ export class Patience {
 
   /** Something worked. */
   reset() {
-    this.#failures = 0;
+    this.#failures.clear();
   }
 
   /** Waits until the next attempt is due, or throws the error when it was one too many. @param {number} gained bytes since the last failure */
   async afterFailure(error, gained) {
     if (this.#signal.aborted || !(error instanceof QuernError)) throw error;
     if (!this.#clock.online()) return this.#untilOnline(error);
-    if (error.code === 'net/stalled' ? gained >= STALL_GAIN : gained > 0) this.#failures = 0;
-    this.#failures++;
-    if (this.#failures > this.#retries(error)) throw error;
+    if (error.code === 'net/stalled' ? gained >= STALL_GAIN : gained > 0) this.reset();
+    const kind = kindOf(error);
+    const times = (this.#failures.get(kind) ?? 0) + 1;
+    this.#failures.set(kind, times);
+    if (times > this.#retries(kind, error)) throw error;
     await sleep(this.#clock, this.#delay(error), this.#signal);
   }
 
-  #retries({ code, detail }) {
+  #retries(kind, { detail }) {
     if (detail.retryAfter > LONGEST_TOLD_MS) return 0;
-    if (code === 'net/http' && !isPassing(detail.status)) return this.#opened ? 1 : 0;
-    return (this.#opened ? RETRIES : RETRIES_OPENING)[code] ?? 0;
+    return (this.#opened ? RETRIES : RETRIES_OPENING)[kind] ?? 0;
   }
 
   #delay({ detail }) {
-    const own = Math.min(LONGEST_MS, FIRST_MS * 2 ** (this.#failures - 1)) * (0.5 + this.#clock.random() / 2);
+    const failures = [...this.#failures.values()].reduce((all, times) => all + times);
+    const own = Math.min(LONGEST_MS, FIRST_MS * 2 ** (failures - 1)) * (0.5 + this.#clock.random() / 2);
     return detail.retryAfter ?? own;
   }
 

@@ -137,9 +137,9 @@ export class Transfer {
       const error = await this.#fill(run, tally).then(() => null, (reason) => reason);
       this.#running.delete(run);
       if (run.from < run.to) this.#put(run);
-      if (error && this.#lanes > 1 && isRefusal(error)) this.#pace.settle(1);
-      else if (error) await patience.afterFailure(error, tally.gained);
-      else patience.reset();
+      if (!error || run.from >= run.to) patience.reset();   // what fails after the last byte does not matter
+      else if (this.#lanes > 1 && isRefusal(error)) this.#pace.settle(1);
+      else await patience.afterFailure(error, tally.gained);
     }
   }
 
