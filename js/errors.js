@@ -13,6 +13,8 @@ const HINTS = {
   'net/unreachable': 'Check the address and the connection. The server may also forbid other sites to read the file (CORS), '
     + 'or a content blocker or the page\'s own policy (connect-src) is in the way.',
   'net/truncated': 'Try again.',
+  'net/stalled': 'Check the connection and try again.',
+  'net/changed': 'Load the model again, from the start.',
   'net/range': 'Try again, or download the file and choose it from the disk.',
   'mem/plan': 'Use a smaller model or a smaller contextSize.',
   'mem/load': 'Use a smaller model or a smaller contextSize, or close other tabs.',
@@ -28,7 +30,7 @@ const HINTS = {
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',
 };
 
-const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'mem/load', 'engine/lost']);
+const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'net/stalled', 'net/changed', 'mem/load', 'engine/lost']);
 
 export class QuernError extends Error {
   constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause } = {}) {

@@ -2,6 +2,7 @@
 // What a page supplies: starting the engine's worker and naming a source so that a worker can open it.
 
 import { QuernError, badParam } from './errors.js';
+import { locate } from './source.js';
 import { startModuleWorker } from './start-worker.js';
 import { describeSupport } from './variant.js';
 
@@ -64,9 +65,7 @@ function resolveUrl(url) {
 }
 
 function resolveSource(source) {
-  if (typeof source === 'string' || source instanceof URL) return { source: { kind: 'url', url: resolveUrl(source) } };
-  if (source instanceof Blob) return { source: { kind: 'blob', blob: source } };
-  throw badParam('source', 'must be a URL, a File or a Blob; split files and repositories are not available in this version');
+  return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };
 }
 
 export const platform = { startWorker, resolveUrl, resolveSource };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The engine's worker in Node: the same service with files instead of fetched scripts, and paths as sources.
 
-import { open, readFile } from 'node:fs/promises';
+import { access, constants, open, readFile, stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { Worker, parentPort } from 'node:worker_threads';
 import glue from './node/quern-simd.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { allowRelaxed } from './node-flags.js';
+import { openSource, streamBytes } from './open.js';
 import { Service } from './service.js';
-import { openSource } from './source.js';
 
 const FILE_CHUNK = 4 << 20;
 
@@ -33,41 +33,34 @@ const unreadable = (path, why, cause) => new QuernError('use/param', `'${path.sl
   phase: 'load', detail: { param: 'source' }, cause,
 });
 
-async function* fileChunks(handle, path) {
-  try {
-    for (;;) {
-      const { bytesRead, buffer } = await handle.read(new Uint8Array(FILE_CHUNK), 0, FILE_CHUNK).catch((error) => { throw unreadable(path, error.code, error); });
-      if (bytesRead === 0) return;
-      yield buffer.subarray(0, bytesRead);
+const whyNot = ({ code }) => (code === 'ENOENT' ? 'there is no such file' : code);
+
+/** Looks before it opens: opening a pipe that nobody writes to never ends. */
+async function sizeOf(path) {
+  const found = await stat(path).catch((error) => { throw unreadable(path, whyNot(error), error); });
+  if (!found.isFile()) throw unreadable(path, 'it is not a file');
+  await access(path, constants.R_OK).catch((error) => { throw unreadable(path, whyNot(error), error); });
+  return found.size;
+}
+
+async function* fileBytes(paths) {
+  for (const path of paths) {
+    const failed = (error) => { throw unreadable(path, whyNot(error), error); };
+    const handle = await open(path).catch(failed);
+    try {
+      for (let read; (read = await handle.read(new Uint8Array(FILE_CHUNK), 0, FILE_CHUNK).catch(failed)).bytesRead;) yield read.buffer.subarray(0, read.bytesRead);
+    } finally {
+      await handle.close();
     }
-  } finally {
-    await handle.close();
   }
 }
 
-async function openPath(path) {
-  const handle = await open(path).catch((error) => { throw unreadable(path, error.code === 'ENOENT' ? 'there is no such file' : error.code, error); });
-  const stat = await handle.stat();
-  if (!stat.isFile()) {
-    await handle.close();
-    throw unreadable(path, 'it is not a file');
-  }
-  return { phase: 'load', total: stat.size, chunks: fileChunks(handle, path) };
-}
+const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
 
-/** The bytes of a Blob, which the other thread reads. */
-async function* streamChunks(stream) {
-  try {
-    yield* stream;
-  } catch (error) {
-    throw unreadable('The Blob', error.message, error);
-  }
-}
-
-function openAny(source, headers) {
-  if (source.kind === 'path') return openPath(source.path);
-  if (source.kind === 'stream') return { phase: 'load', total: source.size, chunks: streamChunks(source.stream) };
-  return openSource(source, headers);
+async function openAny(source, headers) {
+  if (source.kind === 'urls') return openSource(source, headers);
+  if (source.kind === 'paths') return { phase: 'load', total: sum(await Promise.all(source.paths.map(sizeOf))), chunks: fileBytes(source.paths) };
+  return { phase: 'load', total: sum(source.streams.map(({ size }) => size)), chunks: streamBytes(source.streams) };
 }
 
 function startTemplateWorker() {

@@ -5,8 +5,8 @@
 import glue from './quern-simd.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
+import { openSource } from './open.js';
 import { Service } from './service.js';
-import { openSource } from './source.js';
 import { startModuleWorker } from './start-worker.js';
 import { threadObstacle } from './variant.js';
 
