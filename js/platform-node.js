@@ -8,6 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { QuernError } from './errors.js';
 import { allowRelaxed } from './node-flags.js';
 import { locate } from './source.js';
+import { FolderStore } from './store-node.js';
 import { describeSupport } from './variant.js';
 
 function failure(error, started) {
@@ -61,7 +62,13 @@ function resolveSource(source) {
   return { source: { kind: 'streams', streams }, transfer: streams.map(({ stream }) => stream) };
 }
 
-export const platform = { startWorker, resolveUrl, resolveSource };
+/** @param {boolean | string | object} cache */
+function storeOf(cache) {
+  if (typeof cache === 'object') return cache;
+  return cache ? new FolderStore(cache === true ? undefined : cache) : null;
+}
+
+export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist() {} };
 
 export function support() {
   allowRelaxed();

@@ -4,6 +4,7 @@
 import { QuernError, badParam } from './errors.js';
 import { locate } from './source.js';
 import { startModuleWorker } from './start-worker.js';
+import { OpfsStore } from './store-opfs.js';
 import { describeSupport } from './variant.js';
 
 /** A worker's `error` event says nothing when its script could not be fetched or was forbidden, something when it threw. */
@@ -68,7 +69,16 @@ function resolveSource(source) {
   return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };
 }
 
-export const platform = { startWorker, resolveUrl, resolveSource };
+/** @param {boolean | object} cache */
+function storeOf(cache) {
+  if (typeof cache === 'object') return cache;
+  if (typeof cache === 'string') throw badParam('options.cache', 'must be true, false or a store');
+  return cache ? new OpfsStore() : null;
+}
+
+const persist = () => navigator.storage?.persist?.().catch(() => {});
+
+export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist };
 
 export function support() {
   return describeSupport({

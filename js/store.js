@@ -3,56 +3,8 @@
 // store-opfs.js, store-node.js, or a page's own) only keeps files under short names and lends locks.
 // Nothing here fails a load: whoever asks gets a typed error of the group `storage` and goes on without the store.
 
-import { QuernError } from './errors.js';
 import { CHUNK, Journal, headerLine, hex, line } from './journal.js';
-
-/** A store that has not answered after this many seconds will not. */
-const PATIENCE_S = 15;
-
-const CODES = {
-  QuotaExceededError: 'storage/quota', ENOSPC: 'storage/quota', EDQUOT: 'storage/quota',
-  NoModificationAllowedError: 'storage/busy', InvalidModificationError: 'storage/busy', EBUSY: 'storage/busy',
-};
-
-const SENTENCES = {
-  'storage/quota': 'There is no space left to keep the model',
-  'storage/busy': 'Another tab or program is using the stored model',
-  'storage/unavailable': 'Models cannot be kept here',
-};
-
-const storageError = (code, why, cause) => new QuernError(code, `${SENTENCES[code]} (${why}).`, { phase: 'load', cause });
-
-/** What a store threw, as an error of ours. */
-export function asStorageError(error) {
-  if (error instanceof QuernError) return error;
-  const code = CODES[error?.code] ?? CODES[error?.name] ?? 'storage/unavailable';
-  return storageError(code, String(error?.message ?? error).slice(0, 100), error);
-}
-
-/** Counted in ticks, so that a machine that slept is not taken for a store that hangs. */
-function deadline(seconds) {
-  let timer;
-  const passed = new Promise((_, reject) => {
-    let left = seconds;
-    timer = setInterval(() => { if (--left <= 0) reject(storageError('storage/unavailable', `no answer for ${seconds} seconds`)); }, 1000);
-  });
-  return { passed, end: () => clearInterval(timer) };
-}
-
-/** The result of a store's call, within the patience; synchronous answers cost nothing. */
-async function within(call) {
-  let limit;
-  try {
-    const answer = call();
-    if (typeof answer?.then !== 'function') return answer;
-    limit = deadline(PATIENCE_S);
-    return await Promise.race([answer, limit.passed]);
-  } catch (error) {
-    throw asStorageError(error);
-  } finally {
-    limit?.end();
-  }
-}
+import { storageError, within } from './storage-errors.js';
 
 /** A short name for an id of any length and alphabet. */
 export async function keyOf(id) {
@@ -108,6 +60,15 @@ export class Entry {
   get sha256() { return this.#journal.done?.hashes ?? []; }
 
   size(file) { return this.#journal.size(file); }
+
+  /** Whether every chunk of files of these sizes is there. */
+  holds(sizes) {
+    return sizes.every((size, file) => {
+      for (let index = 0; index * CHUNK < size; index++) if (!this.hash(file, index)) return false;
+      return true;
+    });
+  }
+
   hash(file, index) { return this.#journal.hash(file, index); }
 
   /** Reads what was written to the journal since the last look; a journal that became shorter is read anew. */
@@ -133,6 +94,14 @@ export class Entry {
     this.#journal = new Journal();
     this.#writing = true;
     await this.#append(headerLine(header));
+  }
+
+  /** Throws when there is no room for so many more bytes. */
+  async checkRoom(bytes) {
+    const { used, quota } = await within(() => this.#store.usage());
+    const free = Math.max(0, quota - used);
+    const MB = (n) => `${Math.ceil(n / 1e6)} MB`;
+    if (bytes > free) throw storageError('storage/quota', `it needs ${MB(bytes)}, and ${MB(free)} are free`);
   }
 
   /** Goes on writing what is there. */
@@ -184,7 +153,7 @@ export class Entry {
   async #file(number) {
     if (!this.#files.has(number)) {
       const file = await within(() => this.#store.open(dataName(this.#key, number), { write: this.#writing }));
-      if (!file) throw storageError('storage/corrupt', 'its file is missing');
+      if (!file) return null;
       this.#files.set(number, file);
     }
     return this.#files.get(number);
@@ -194,7 +163,7 @@ export class Entry {
   async read(file, index, target) {
     const handle = await this.#file(file);
     let n = 0;
-    while (n < target.length) {
+    while (handle && n < target.length) {
       const got = await within(() => handle.read(index * CHUNK + n, target.subarray(n)));
       if (got === 0) break;
       n += got;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker in Node: the same service with files instead of fetched scripts, and paths as sources.
+// The engine's worker in Node: the same service with files instead of fetched scripts, and paths as sources, which are
+// read in place.
 
 import { access, constants, open, readFile, stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -8,10 +9,10 @@ import glue from './node/quern-simd.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { allowRelaxed } from './node-flags.js';
-import { openSource, streamBytes } from './open.js';
+import { localParts, openParts } from './loader.js';
 import { Service } from './service.js';
-
-const FILE_CHUNK = 4 << 20;
+import { FolderStore } from './store-node.js';
+import { PortStore } from './store-port.js';
 
 /** A template that fills the memory ends its own worker and nothing else. */
 const TEMPLATE_LIMITS = { maxOldGenerationSizeMb: 256 };
@@ -43,24 +44,28 @@ async function sizeOf(path) {
   return found.size;
 }
 
-async function* fileBytes(paths) {
-  for (const path of paths) {
-    const failed = (error) => { throw unreadable(path, whyNot(error), error); };
-    const handle = await open(path).catch(failed);
-    try {
-      for (let read; (read = await handle.read(new Uint8Array(FILE_CHUNK), 0, FILE_CHUNK).catch(failed)).bytesRead;) yield read.buffer.subarray(0, read.bytesRead);
-    } finally {
-      await handle.close();
-    }
+/** A file's chunks, read straight into the engine's memory. */
+async function* fileBytes(path, hashing) {
+  const hasher = await hashing;
+  const failed = (error) => { throw unreadable(path, whyNot(error), error); };
+  const handle = await open(path).catch(failed);
+  try {
+    for (let n; (n = (await handle.read(hasher.room()).catch(failed)).bytesRead);) yield hasher.room(n);
+  } finally {
+    await handle.close();
   }
 }
 
-const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
+/** @param {boolean | string | MessagePort} cache */
+function storeOf(cache) {
+  if (cache instanceof MessagePort) return new PortStore(cache);
+  return cache ? new FolderStore(cache === true ? undefined : cache) : undefined;
+}
 
-async function openAny(source, headers) {
-  if (source.kind === 'urls') return openSource(source, headers);
-  if (source.kind === 'paths') return { phase: 'load', total: sum(await Promise.all(source.paths.map(sizeOf))), chunks: fileBytes(source.paths) };
-  return { phase: 'load', total: sum(source.streams.map(({ size }) => size)), chunks: streamBytes(source.streams) };
+async function openAny(source, { cache, ...options }) {
+  if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
+  const files = await Promise.all(source.paths.map(async (path) => ({ size: await sizeOf(path), chunks: fileBytes(path, options.hasher) })));
+  return localParts(files, options);
 }
 
 function startTemplateWorker() {
@@ -76,7 +81,7 @@ function startTemplateWorker() {
 
 allowRelaxed();
 new Service({
-  glue, compile, startTemplateWorker, openSource: openAny,
+  glue, compile, startTemplateWorker, openParts: openAny,
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',
   hardwareThreads: availableParallelism(),

@@ -5,9 +5,11 @@
 import glue from './quern-simd.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
-import { openSource } from './open.js';
+import { openParts } from './loader.js';
 import { Service } from './service.js';
 import { startModuleWorker } from './start-worker.js';
+import { OpfsStore } from './store-opfs.js';
+import { PortStore } from './store-port.js';
 import { threadObstacle } from './variant.js';
 
 const WASM = {
@@ -71,8 +73,15 @@ function obstacle() {
   return threadObstacle(globalThis.crossOriginIsolated === true);
 }
 
+/** @param {boolean | MessagePort} cache */
+function storeOf(cache) {
+  if (cache instanceof MessagePort) return new PortStore(cache);
+  return cache ? new OpfsStore() : undefined;
+}
+
 new Service({
-  glue, compile, rest, openSource, startTemplateWorker,
+  glue, compile, rest, startTemplateWorker,
+  openParts: (source, { cache, ...options }) => openParts(source, { ...options, store: storeOf(cache) }),
   obstacle: obstacle(),
   hardwareThreads: navigator.hardwareConcurrency,
   post: (message, transfer = []) => globalThis.postMessage(message, transfer),
