@@ -5,7 +5,7 @@ import { QuernError } from './errors.js';
 import { openRemote } from './download.js';
 import { piecesOf } from './stream.js';
 
-const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
+export const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
 
 async function* remoteBytes(remotes) {
   try {
@@ -15,12 +15,21 @@ async function* remoteBytes(remotes) {
   }
 }
 
+/** The same chunks, counted as they pass. */
+export async function* counting(chunks, onBytes) {
+  for await (const chunk of chunks) {
+    onBytes(chunk.length);
+    yield chunk;
+  }
+}
+
 /** All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting. */
-async function openUrls(urls, headers) {
+async function openUrls(urls, headers, onBytes) {
   const remotes = [];
   try {
     for (const url of urls) {
       remotes.push(await openRemote(url, { headers }));
+      remotes.at(-1).onBytes = onBytes;
       if (remotes.length > 1) remotes.at(-1).close();
     }
   } catch (error) {
@@ -42,10 +51,11 @@ export async function* streamBytes(streams) {
 
 /**
  * @param {{kind: 'urls', urls: string[]} | {kind: 'blobs', blobs: Blob[]}} source
- * @returns {Promise<{phase: 'download' | 'load', total: number, chunks: AsyncIterable<Uint8Array>}>}
+ * @param {(n: number) => void} onBytes called with bytes as they come
+ * @returns {Promise<{phase: 'download' | 'load', total: number, chunks: AsyncIterable<Uint8Array>}>} `total` 0: unknown
  */
-export async function openSource(source, headers) {
-  if (source.kind === 'urls') return openUrls(source.urls, headers);
-  const { blobs } = source;
-  return { phase: 'load', total: sum(blobs.map(({ size }) => size)), chunks: streamBytes(blobs.map((blob) => ({ size: blob.size, get stream() { return blob.stream(); } }))) };
+export async function openSource(source, headers, onBytes) {
+  if (source.kind === 'urls') return openUrls(source.urls, headers, onBytes);
+  const streams = source.blobs.map((blob) => ({ size: blob.size, get stream() { return blob.stream(); } }));
+  return { phase: 'load', total: sum(streams.map(({ size }) => size)), chunks: counting(streamBytes(streams), onBytes) };
 }

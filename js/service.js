@@ -133,10 +133,15 @@ export class Service {
     const { build, scalar } = chooseVariant(options.variant);
     const { obstacle } = this.#host;
     const threads = obstacle ? 1 : options.threads ?? defaultThreads(this.#host.hardwareThreads);
-    const [opened, module] = await Promise.all([this.#host.openSource(source, options.headers), this.#host.compile(build, options.wasmUrl)]);
+    const bytes = { loaded: 0, onCount() {} };
+    const count = (n) => {
+      bytes.loaded += n;
+      bytes.onCount();
+    };
+    const [opened, module] = await Promise.all([this.#host.openSource(source, options.headers, count), this.#host.compile(build, options.wasmUrl)]);
     const instance = await this.#start(module, threads);
     this.#engine = new Engine(instance, { ...options, threads: instance.threads, scalar, fileSize: opened.total });
-    await this.#read(opened, emit);
+    await this.#read(opened, bytes, emit);
     this.#engine.finish();
     this.#chat = new Chat(this.#engine, this.#renderer());
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
@@ -159,18 +164,16 @@ export class Service {
     return (template, variables) => renderer.render(template, variables);
   }
 
-  async #read({ phase, total, chunks }, emit) {
+  async #read({ phase, total, chunks }, bytes, emit) {
     const progress = new RateLimited((loaded, size) => emit({ type: 'progress', phase, loaded, total: size, cached: false }));
-    let loaded = 0;
+    bytes.onCount = () => progress.report(bytes.loaded, total || this.#engine.fileSize());
     try {
-      for await (const chunk of whileAwaiting(chunks, () => this.#engine.warm())) {
-        this.#engine.feed(chunk);
-        loaded += chunk.length;
-        progress.report(loaded, total || this.#engine.fileSize());
-      }
+      for await (const chunk of whileAwaiting(chunks, () => this.#engine.warm())) this.#engine.feed(chunk);
     } finally {
+      bytes.onCount = () => {};
       progress.end();
     }
+    const { loaded } = bytes;
     emit({ type: 'progress', phase: 'load', loaded, total: loaded, cached: false });
   }
 

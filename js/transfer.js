@@ -37,6 +37,7 @@ export class Transfer {
     this.#head = wanted[0] ?? 0;
     this.#pool = remote.size === null ? Runs.from(this.#head) : Runs.of(wanted);
     this.#pace = new Pace(remote.clock, most);
+    this.#abort.signal.addEventListener('abort', () => this.#wake());
   }
 
   /** @returns {AsyncGenerator<{index: number, bytes: Uint8Array}>} */

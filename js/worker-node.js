@@ -8,7 +8,7 @@ import glue from './node/quern-simd.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { allowRelaxed } from './node-flags.js';
-import { openSource, streamBytes } from './open.js';
+import { counting, openSource, streamBytes, sum } from './open.js';
 import { Service } from './service.js';
 
 const FILE_CHUNK = 4 << 20;
@@ -55,12 +55,11 @@ async function* fileBytes(paths) {
   }
 }
 
-const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
-
-async function openAny(source, headers) {
-  if (source.kind === 'urls') return openSource(source, headers);
-  if (source.kind === 'paths') return { phase: 'load', total: sum(await Promise.all(source.paths.map(sizeOf))), chunks: fileBytes(source.paths) };
-  return { phase: 'load', total: sum(source.streams.map(({ size }) => size)), chunks: streamBytes(source.streams) };
+async function openAny(source, headers, onBytes) {
+  if (source.kind === 'urls') return openSource(source, headers, onBytes);
+  const { paths, streams } = source;
+  const sizes = paths ? await Promise.all(paths.map(sizeOf)) : streams.map(({ size }) => size);
+  return { phase: 'load', total: sum(sizes), chunks: counting(paths ? fileBytes(paths) : streamBytes(streams), onBytes) };
 }
 
 function startTemplateWorker() {
