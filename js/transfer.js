@@ -36,7 +36,8 @@ export class Transfer {
     this.#isWanted = new Set(wanted);
     this.#head = wanted[0] ?? 0;
     this.#pool = remote.size === null ? Runs.from(this.#head) : Runs.of(wanted);
-    this.#pace = new Pace(remote.clock, most);
+    this.#pace = new Pace(remote.clock, most, remote.chunkSize / 4);
+    this.#abort.signal.addEventListener('abort', () => this.#wake());
   }
 
   /** @returns {AsyncGenerator<{index: number, bytes: Uint8Array}>} */

@@ -262,7 +262,7 @@ test('N13 silence: given up after 30 s and resumed, at last net/stalled; a slow 
   assert.deepEqual([error.requests, error.retryable, error.hint !== ''], [6, true, true]);
   assert.equal((await fails(() => ({ stallAt: 1 }), 'net/stalled')).requests, 6);   // a byte in half a minute is no progress
   const clock = new VirtualClock();
-  const fetch = lyingFetch(FILE, () => ({ chunk: 10, perByteMs: 2900 }), clock);
+  const fetch = lyingFetch(FILE, () => ({ chunk: 200, perByteMs: 145 }), clock);
   const slow = await clock.run(openRemote('http://a.example/', { clock, fetch, chunkSize: CHUNK }).then((remote) => collect(remote)));
   assert.ok(joined(slow).equals(BYTES));
   assert.deepEqual([fetch.requests.length, fetch.open, clock.pending], [1, 0, 0]);
@@ -320,9 +320,10 @@ test('N15 a machine that slept for hours has not stalled', async () => {
 test('N16 pieces of every size', async () => {
   for (const chunk of [1, 7, 999, 1000, 1001, 5000, 1 << 20]) {
     const clock = new VirtualClock();
-    const fetch = lyingFetch(FILE, () => ({ chunk }), clock);
+    const bytes = BYTES.subarray(0, Math.max(4321, Math.min(chunk * 200, BYTES.length)));
+    const fetch = lyingFetch({ bytes }, () => ({ chunk }), clock);
     const all = await clock.run(openRemote('http://a.example/', { clock, fetch, chunkSize: CHUNK }).then((remote) => collect(remote)));
-    assert.ok(joined(all).equals(BYTES), String(chunk));
+    assert.ok(joined(all).equals(bytes), String(chunk));
   }
 });
 
@@ -386,13 +387,13 @@ test('names of files', async () => {
 });
 
 /** A server that gives each connection, or all together, so many bytes in a millisecond. */
-async function lanes({ perByteMs, shared = false, script = () => ({}), size = 60 << 20 }) {
+async function lanes({ perByteMs, shared = false, script = () => ({}), size = 30 << 20 }) {
   const clock = new VirtualClock();
   const file = { bytes: new Uint8Array(size) };
   new Uint32Array(file.bytes.buffer).forEach((_, i, all) => { all[i] = i * 2654435761; });
   const fetch = lyingFetch(file, (request, n) => {
     const step = script(request, n);
-    return { chunk: 1 << 16, ...step, get perByteMs() { return perByteMs * (shared ? fetch.open : 1); } };
+    return { chunk: 1 << 17, ...step, get perByteMs() { return perByteMs * (shared ? fetch.open : 1); } };
   }, clock);
   const start = clock.now();
   const remote = await clock.run(openRemote('http://a.example/', { clock, fetch, chunkSize: 1 << 18 }));
@@ -410,13 +411,13 @@ async function lanes({ perByteMs, shared = false, script = () => ({}), size = 60
 }
 
 test('parallel ranges are used where each connection is limited, and dropped where they gain nothing or are refused', async () => {
-  const each = await lanes({ perByteMs: 1 / 1000 });   // 1 MB/s each: 63 s by one connection
-  assert.ok(each.seconds < 32 && each.most === 3, JSON.stringify(each));
+  const each = await lanes({ perByteMs: 1 / 1000 });   // 1 MB/s each: 31.5 s by one connection
+  assert.ok(each.seconds < 18 && each.most === 3, JSON.stringify(each));
   assert.ok(each.again <= 3 << 18, JSON.stringify(each));
   const all = await lanes({ perByteMs: 1 / 1000, shared: true });
-  assert.ok(all.seconds < 66 && all.requests < 12, JSON.stringify(all));
+  assert.ok(all.seconds < 33 && all.requests < 12, JSON.stringify(all));
   for (const refusal of [{ status: 429 }, { status: 503 }, { ignoreRange: true }, { dropAt: -1 }]) {
     const refused = await lanes({ perByteMs: 1 / 1000, script: (_, n) => (n === 1 ? refusal : {}) });
-    assert.ok(refused.most === 1 && refused.seconds < 65 && refused.requests <= 4, JSON.stringify({ refusal, ...refused }));
+    assert.ok(refused.most <= (refusal.ignoreRange ? 2 : 1) && refused.seconds < 33 && refused.requests <= 4, JSON.stringify({ refusal, ...refused }));
   }
 });
