@@ -4,13 +4,12 @@
 // A store that fails is given up with a notice, and everything here answers as if nothing were stored; where the store is
 // the purpose (models.download), the failure is thrown instead.
 
-import { asStorageError, storageError } from './storage-errors.js';
+import { systemClock } from './clock.js';
+import { storageError } from './guard.js';
 import { Entry } from './store.js';
 
 /** How often a load that follows looks for new chunks, in ms. */
 const LOOK_MS = 200;
-
-const sleep = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
 export class Keeper {
   #entry = null;
@@ -19,16 +18,18 @@ export class Keeper {
   #leave = new AbortController();
   #notice;
   #mustStore;
+  #clock;
 
-  constructor({ notice = () => {}, mustStore = false }) {
+  constructor({ notice = () => {}, mustStore = false, clock = systemClock }) {
     this.#notice = notice;
     this.#mustStore = mustStore;
+    this.#clock = clock;
   }
 
   /** @param {object | undefined} store undefined: nothing is kept */
   static async open(store, id, options) {
     const keeper = new Keeper(options);
-    if (store) keeper.#entry = await keeper.#try(() => Entry.open(store, id)) ?? null;
+    if (store) keeper.#entry = await keeper.#try(() => Entry.open(store, id, options)) ?? null;
     return keeper;
   }
 
@@ -48,7 +49,8 @@ export class Keeper {
     try {
       return await work(this.#entry);
     } catch (error) {
-      await this.#giveUp(asStorageError(error));
+      if (!error.code?.startsWith('storage/')) throw error;
+      await this.#giveUp(error);
       return undefined;
     }
   }
@@ -90,7 +92,10 @@ export class Keeper {
   /** Waits for news: more chunks, or the end of following. */
   async follow() {
     await this.#try(async (entry) => {
-      const release = await Promise.race([this.#turn, sleep(LOOK_MS)]);
+      let cancel;
+      const look = new Promise((done) => { cancel = this.#clock.after(LOOK_MS, done); });
+      const release = await Promise.race([this.#turn, look]);
+      cancel();
       if (release) {
         this.#release = release;
         this.#turn = null;

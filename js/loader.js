@@ -4,7 +4,6 @@
 // complete needs no request at all; a damaged chunk of it is fetched again, alone.
 
 import { createSHA256 } from 'hash-wasm';
-import { openRemote } from './download.js';
 import { QuernError } from './errors.js';
 import { CHUNK } from './journal.js';
 import { Keeper } from './keeper.js';
@@ -39,7 +38,7 @@ class Loading {
   constructor({ urls, id }, options) {
     this.#urls = urls;
     this.#id = id;
-    this.#options = { openRemote, sha256: [], onBytes() {}, ...options };
+    this.#options = { sha256: [], onBytes() {}, chunkSize: CHUNK, ...options };
     this.#hashes = urls.map(() => '');
   }
 
@@ -96,7 +95,7 @@ class Loading {
     let ended = false;
     try {
       const sha = await this.#startHash(file);
-      for (let index = 0; index * CHUNK < (this.#size(file) || Infinity); index++) {
+      for (let index = 0; index * this.#options.chunkSize < (this.#size(file) || Infinity); index++) {
         const chunk = await this.#chunk(hasher, file, index);
         if (!chunk) break;
         sha?.update(chunk.bytes);
@@ -119,7 +118,7 @@ class Loading {
       if (bytes) return { bytes };
       if (!this.#keeper.follows) return this.#fetched(hasher, file, index);
       await this.#keeper.follow();
-      if (index * CHUNK >= (this.#size(file) || Infinity)) return null;
+      if (index * this.#options.chunkSize >= (this.#size(file) || Infinity)) return null;
     }
   }
 
@@ -128,7 +127,8 @@ class Loading {
     const { header } = this.#keeper;
     const expected = this.#keeper.hash(file, index);
     if (!expected) return null;
-    const room = hasher.room(Math.min(CHUNK, (this.#size(file) || Infinity) - index * CHUNK));
+    const { chunkSize } = this.#options;
+    const room = hasher.room(Math.min(chunkSize, (this.#size(file) || Infinity) - index * chunkSize));
     const n = await this.#keeper.read(file, index, room);
     if (hasher.hash(n) !== expected) return null;
     this.#seen = header.files;
@@ -224,7 +224,7 @@ export function localParts(files, { sha256 = [], onBytes = () => {} }) {
 /**
  * @param {{kind: 'urls', urls: string[], id: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'streams', streams: {stream: ReadableStream, size: number}[]}} source
  * @param {{store?: object, hasher: Promise<object>, headers?: object, sha256?: string[], signal?: AbortSignal, notice?: Function,
- *   mustStore?: boolean, onBytes?: (n: number) => void, openRemote?: Function}} options
+ *   mustStore?: boolean, onBytes?: (n: number) => void}} options, and for tests chunkSize, clock, fetch, parallel
  * @returns {Promise<{phase: 'download' | 'load', cached: boolean, total: number, parts: {size: number, chunks: AsyncIterable<Uint8Array>}[], discard: () => Promise<void>}>}
  *   total and size 0: unknown; a chunk is valid until the next is asked for; `discard` forgets what turned out to be no model
  */
