@@ -5,6 +5,7 @@
 // the purpose (models.download), the failure is thrown instead.
 
 import { systemClock } from './clock.js';
+import { isOf } from './errors.js';
 import { storageError } from './guard.js';
 import { Entry } from './store.js';
 
@@ -49,7 +50,7 @@ export class Keeper {
     try {
       return await work(this.#entry);
     } catch (error) {
-      if (!error.code?.startsWith('storage/')) throw error;
+      if (!isOf('storage', error)) throw error;
       await this.#giveUp(error);
       return undefined;
     }
@@ -59,7 +60,7 @@ export class Keeper {
   async #giveUp(error) {
     const entry = this.#entry;
     this.#entry = null;
-    const end = error.code === 'storage/quota' && this.writes ? entry?.drop() : entry?.close();
+    const end = error.code === 'storage/quota' && this.writes && !entry?.complete ? entry?.drop() : entry?.close();
     await end?.catch(() => {});
     this.#unlock();
     if (this.#mustStore) throw error;
@@ -130,7 +131,7 @@ export class Keeper {
     await this.#try(async (entry) => {
       const isNews = !entry.complete || hashes.some((hash, file) => hash !== this.sha256(file));
       if (isNews && entry.holds(sizes)) await entry.finish(sizes, hashes);
-      await entry.touch();
+      await entry.touch().catch(() => {});
     });
   }
 

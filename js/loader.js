@@ -4,7 +4,7 @@
 // complete needs no request at all; a damaged chunk of it is fetched again, alone.
 
 import { createSHA256 } from 'hash-wasm';
-import { QuernError } from './errors.js';
+import { QuernError, isOf } from './errors.js';
 import { CHUNK } from './journal.js';
 import { Keeper } from './keeper.js';
 import { Remotes } from './remotes.js';
@@ -155,7 +155,7 @@ class Loading {
     try {
       await this.#connect();
     } catch (error) {
-      if (!damaged || !error.code?.startsWith('net/') || error.code === 'net/changed') throw error;
+      if (!damaged || !isOf('net', error) || error.code === 'net/changed') throw error;
       throw new QuernError('storage/corrupt', `The stored copy of the model is damaged, and what is damaged cannot be fetched: ${error.message}`, {
         phase: 'load', retryable: true, cause: error,
       });

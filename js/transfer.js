@@ -195,9 +195,9 @@ export class Transfer {
   async #room(index) {
     const start = this.#remote.clock.now();
     while (!this.#chunks.has(index) && index !== this.#head && this.#chunks.size >= this.#most()) {
+      if (this.#abort.signal.aborted) throw reasonOf(this.#abort.signal);
       if (this.#pool.first < index) return false;
       await this.#change();
-      if (this.#abort.signal.aborted) throw reasonOf(this.#abort.signal);
     }
     this.#pace.waited(this.#remote.clock.now() - start);
     return true;
