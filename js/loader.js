@@ -100,8 +100,11 @@ class Loading {
         if (!chunk) break;
         sha?.update(chunk.bytes);
         const kept = chunk.hash && this.#keeper.put(file, index, chunk.bytes, chunk.hash);
-        yield chunk.bytes;
-        await kept;
+        try {
+          yield chunk.bytes;
+        } finally {
+          await kept;
+        }
       }
       await this.#endHash(file, sha);
       ended = true;
