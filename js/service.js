@@ -6,15 +6,12 @@ import { Chat, knowsThinking, refuseHopeless } from './chat.js';
 import { QuernError, asQuernError, toWire } from './errors.js';
 import { compute, generate } from './generate.js';
 import {
-  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PROFILE, READY, STOP, TOKENIZE,
+  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PROFILE, READY, STOP, TOKENIZE,
 } from './protocol.js';
 import { Renderer } from './renderer.js';
-import { startEngine } from './start.js';
+import { startEngine, storeModel } from './start.js';
 
 const NO_MARKS = { open: -1, close: -1 };
-
-/** What was opened as one file, as the only part of itself. */
-const inParts = ({ chunks, ...opened }) => (chunks ? { ...opened, parts: [{ size: opened.total, chunks }] } : opened);
 
 export class Service {
   #host;
@@ -45,7 +42,7 @@ export class Service {
     try {
       this.#done(job, await this.#calls[message.type](message, job, emit));
     } catch (error) {
-      this.#fail(job, asQuernError(error, message.type === LOAD ? 'load' : 'call'));
+      this.#fail(job, asQuernError(error, [LOAD, DOWNLOAD].includes(message.type) ? 'load' : 'call'));
     } finally {
       this.#jobs.delete(job.id);
     }
@@ -67,6 +64,10 @@ export class Service {
       job.bare = true;
       return this.#load(message, emit);
     },
+    [DOWNLOAD]: (message, job, emit) => {
+      job.bare = true;
+      return storeModel(this.#host, message.source, message.options, emit);
+    },
     [CHAT]: (message, job, emit) => this.#inTurn(() => this.#reply(message, job, emit)),
     [COMPLETE]: (message, job, emit) => this.#inTurn(() => this.#continue(message, job, emit)),
     [LOGITS]: (message, job) => this.#inTurn(() => this.#logits(message, job)),
@@ -86,8 +87,7 @@ export class Service {
 
   async #load({ source, options }, emit) {
     const { obstacle } = this.#host;
-    const opened = await this.#host.openSource(source, options.headers);
-    this.#engine = await startEngine(this.#host, inParts(opened), options, emit);
+    this.#engine = await startEngine(this.#host, source, options, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return { info: this.#info(), ...(!obstacle && { memory: this.#engine.buffer, control: this.#engine.abortAddress }) };

@@ -6,9 +6,11 @@ import glue32 from './quern-simd.mjs';
 import glue64 from './quern-simd64.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
+import { openParts } from './loader.js';
 import { Service } from './service.js';
-import { openSource } from './source.js';
 import { startModuleWorker } from './start-worker.js';
+import { OpfsStore } from './store-opfs.js';
+import { PortStore } from './store-port.js';
 import { threadObstacle } from './variant.js';
 
 const WASM = {
@@ -74,6 +76,12 @@ function obstacle() {
   return threadObstacle(globalThis.crossOriginIsolated === true);
 }
 
+/** @param {boolean | MessagePort} cache */
+function storeOf(cache) {
+  if (cache instanceof MessagePort) return new PortStore(cache);
+  return cache ? new OpfsStore() : undefined;
+}
+
 /** Bytes. Browsers round it and tell no more than 8 GiB, which may then be any number above. */
 function deviceMemory() {
   const { deviceMemory: gigabytes = 8 } = navigator;
@@ -81,7 +89,8 @@ function deviceMemory() {
 }
 
 new Service({
-  compile, rest, openSource, startTemplateWorker,
+  compile, rest, startTemplateWorker,
+  openParts: (source, { cache, ...options }) => openParts(source, { ...options, store: storeOf(cache) }),
   glue: { 32: glue32, 64: glue64 },
   obstacle: obstacle(),
   deviceMemory: deviceMemory(),
