@@ -178,9 +178,9 @@ export class Engine {
     return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
   }
 
-  /** Where the page may write the id of the request to stop: see protocol.js. */
-  get abortAddress() {
-    return this.#wasm._wasm_control(this.#engine) >>> 0;
+  /** Addresses of words that the page may use: see protocol.js. */
+  get control() {
+    return { control: this.#wasm._wasm_control(this.#engine) >>> 0, lost: this.#wasm._wasm_lost() >>> 0 };
   }
 
   get buffer() {
@@ -189,7 +189,7 @@ export class Engine {
 
   /** The abort word, which is cleared. */
   takeAbort() {
-    return Atomics.exchange(this.#heap.int32(this.abortAddress, 1), 0, 0);
+    return Atomics.exchange(this.#heap.int32(this.control.control, 1), 0, 0);
   }
 
   // --- sampling ---

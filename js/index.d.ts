@@ -295,7 +295,7 @@ export type ErrorCode =
   | 'net/offline' | 'net/http' | 'net/unreachable' | 'net/truncated' | 'net/range'
   | 'mem/plan' | 'mem/load' | 'mem/kv'
   | 'env/simd' | 'env/csp' | 'env/worker' | 'env/version'
-  | 'engine/trap' | 'engine/lost' | 'engine/disposed'
+  | 'engine/trap' | 'engine/hung' | 'engine/lost' | 'engine/disposed'
   | 'use/param' | 'use/busy' | 'use/context' | 'use/empty';
 
 export class QuernError extends Error {

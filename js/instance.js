@@ -7,7 +7,7 @@
 import { QuernError } from './errors.js';
 
 /** The version of src/wasm.c's interface, which stands in a custom section of the file. */
-const VERSION = '4';
+const VERSION = '5';
 
 /** Must equal the link's -sINITIAL_MEMORY: 32 MiB in pages of 64 KiB. */
 const INITIAL_PAGES = 512;

@@ -100,7 +100,7 @@ export class Model {
 
 function startRpc(platform, workerUrl) {
   try {
-    return new Rpc(platform.startWorker(workerUrl));
+    return new Rpc(platform.startWorker(workerUrl), platform.watch);
   } catch (error) {
     if (error instanceof QuernError) throw error;
     const code = /Trusted/.test(error.message) ? 'env/csp' : 'env/worker';
@@ -120,9 +120,7 @@ export async function openModel(platform, source, options) {
   try {
     await rpc.ready();
     const onEvent = ({ type: _, ...progress }) => onProgress?.(progress);
-    const { info, memory, control } = await rpc.call(LOAD, { source: opened, options: wire }, { onEvent, transfer }).promise;
-    if (memory) rpc.shareAbortWord(memory, control);
-    return new Model(rpc, info);
+    return new Model(rpc, await rpc.call(LOAD, { source: opened, options: wire }, { onEvent, transfer }).promise);
   } catch (error) {
     await rpc.close(error instanceof QuernError ? error : asQuernError(error, 'load'));
     throw error;

@@ -8,7 +8,7 @@ import { QuernError, asQuernError, toWire } from './errors.js';
 import { compute, generate } from './generate.js';
 import { instantiate } from './instance.js';
 import {
-  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PROFILE, READY, STOP, TOKENIZE,
+  CHAT, COMPLETE, CONTROL, COUNT, DETOKENIZE, DONE, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP, TOKENIZE,
 } from './protocol.js';
 import { Renderer } from './renderer.js';
 import { chooseVariant, defaultThreads } from './variant.js';
@@ -75,7 +75,9 @@ export class Service {
   }
 
   #receive(message) {
-    if (message?.type === STOP) {
+    if (message?.type === PING) {
+      this.#host.post({ type: PONG });
+    } else if (message?.type === STOP) {
       const job = this.#jobs.get(message.target);
       if (job) job.stopped = true;
     } else if (Object.hasOwn(this.#calls, message?.type ?? '')) {
@@ -102,9 +104,11 @@ export class Service {
     this.#host.post({ type: DONE, id: job.id, value: wrapped }, ArrayBuffer.isView(value) ? [value.buffer] : []);
   }
 
+  /** After a crash the engine is not entered again: whatever still waits its turn waits until the page has ended this worker. */
   #fail({ id }, error) {
-    const wire = toWire(error);
-    this.#host.post(error.code.startsWith('engine/') ? { type: FATAL, error: wire } : { type: ERROR, id, error: wire });
+    const fatal = error.code.startsWith('engine/');
+    if (fatal) this.#turn = new Promise(() => {});
+    this.#host.post({ ...(fatal ? { type: FATAL } : { type: ERROR, id }), error: toWire(error) });
   }
 
   #calls = {
@@ -136,11 +140,12 @@ export class Service {
     const [opened, module] = await Promise.all([this.#host.openSource(source, options.headers), this.#host.compile(build, options.wasmUrl)]);
     const instance = await this.#start(module, threads);
     this.#engine = new Engine(instance, { ...options, threads: instance.threads, scalar, fileSize: opened.total });
+    if (!obstacle) this.#host.post({ type: CONTROL, memory: this.#engine.buffer, ...this.#engine.control });
     await this.#read(opened, emit);
     this.#engine.finish();
     this.#chat = new Chat(this.#engine, this.#renderer());
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
-    return { info: this.#info(), ...(!obstacle && { memory: this.#engine.buffer, control: this.#engine.abortAddress }) };
+    return this.#info();
   }
 
   /** Threads that do not start (a blocked script, a busy phone) cost speed, not the model. */

@@ -81,6 +81,7 @@ function startTemplateWorker() {
   };
 }
 
+parentPort.on('messageerror', (error) => { throw error; });
 allowRelaxed();
 new Service({
   glue, compile, startTemplateWorker, openSource: openAny,

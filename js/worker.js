@@ -5,6 +5,8 @@
 import glue from './quern-simd.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
+import { holdLifeline } from './lifeline.js';
+import { LIFELINE } from './protocol.js';
 import { Service } from './service.js';
 import { openSource } from './source.js';
 import { startModuleWorker } from './start-worker.js';
@@ -71,6 +73,11 @@ function obstacle() {
   return threadObstacle(globalThis.crossOriginIsolated === true);
 }
 
+/** What nobody handles ends the engine, instead of leaving the page to wait for it: an error in a worker is an event in the page, a rejection is not. */
+globalThis.onunhandledrejection = ({ reason }) => { throw reason; };
+globalThis.onmessageerror = () => { throw new Error('A message of the page could not be read.'); };
+
+holdLifeline((name) => globalThis.postMessage({ type: LIFELINE, name }));
 new Service({
   glue, compile, rest, openSource, startTemplateWorker,
   obstacle: obstacle(),

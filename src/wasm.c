@@ -15,7 +15,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"4\"\n"
+        ".ascii \"5\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -24,6 +24,13 @@ __asm__(".section .custom_section.quern,\"\",@\n"
 
 EXPORT void *wasm_alloc(size_t size) { return malloc(size); }
 EXPORT void wasm_release(void *p) { free(p); }
+
+/* --- threads --- */
+
+/* Not zero once a thread of the pool has ended, which none does while its engine lives. src/pthread.js sets it, the page
+ * looks at it. A variable of the instance's, because there is nothing else that both know where to find. */
+static int32_t lost;
+EXPORT int32_t *wasm_lost(void) { return &lost; }
 
 /* --- engine --- */
 
