@@ -10,7 +10,7 @@ BUILD = build/$(config)
 NODE ?= node
 
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
-COMMON = -std=gnu11 -Isrc -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
+COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
 LOADERS = base arena reader checkpoint formats/gguf dtype tokenizer vocab bpe split unicode table sampler json
 STRICT = -Wsign-conversion -Werror
@@ -28,6 +28,14 @@ endif
 FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
 SOURCES = $(filter-out src/cli.c src/wasm.c,$(wildcard src/*.c src/*/*.c))
+# xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
+XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
+build/include/xxhash.h: $(XXHASH)
+	@mkdir -p $(@D)
+	@test -n '$<' || { echo 'xxhash.h is missing: install libxxhash-dev (Debian) or xxhash, or pass XXHASH=path'; exit 1; }
+	cp $< $@
+$(BUILD)/obj/hash.o: build/include/xxhash.h
+
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -82,7 +90,7 @@ WASM_simd = -msimd128
 WASM_relaxed = -msimd128 -mrelaxed-simd
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size.
-HOT = cpu/cpu cpu/attention cpu/kernels_scalar cpu/kernels_simd cpu/gemm_simd cpu/attend_simd pack dtype sampler bpe
+HOT = hash cpu/cpu cpu/attention cpu/kernels_scalar cpu/kernels_simd cpu/gemm_simd cpu/attend_simd pack dtype sampler bpe
 WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads]' -sTEXTDECODER=2 \
@@ -93,6 +101,7 @@ WASM_NAMES = $(SOURCES:src/%.c=%) wasm
 define WASM_VARIANT
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
 build/wasm/$(1)/%.o: WASM_OPT = -Os
+build/wasm/$(1)/hash.o: build/include/xxhash.h
 build/wasm/$(1)/%.o: src/%.c
 	@mkdir -p $$(@D)
 	$$(EMCC) $$(WASM_COMPILE) $$(WASM_OPT) $$(WASM_$(1)) -c $$< -o $$@

@@ -45,7 +45,13 @@ export class Engine {
 
   // --- loading ---
 
+  /** Bytes that lie in the wasm memory already (hasher.js) are taken where they are. */
   feed(chunk) {
+    const address = this.#heap.addressOf(chunk);
+    if (address) {
+      this.#check(this.#wasm._wasm_feed(this.#engine, address, chunk.length), 'load');
+      return;
+    }
     for (let at = 0; at < chunk.length; at += STAGING) {
       const part = chunk.subarray(at, at + STAGING);
       this.#heap.bytes.set(part, this.#staging);

@@ -13,7 +13,14 @@ const HINTS = {
   'net/unreachable': 'Check the address and the connection. The server may also forbid other sites to read the file (CORS), '
     + 'or a content blocker or the page\'s own policy (connect-src) is in the way.',
   'net/truncated': 'Try again.',
+  'net/stalled': 'Check the connection and try again.',
+  'net/changed': 'Load the model again, from the start.',
   'net/range': 'Try again, or download the file and choose it from the disk.',
+  'model/integrity': 'Load the model again: what did not match was not kept. Check the hash, if you gave one.',
+  'storage/quota': 'Remove models that are not needed, or free some space; the model also runs without being kept.',
+  'storage/unavailable': 'In a private window, or where the page\'s storage is blocked, models are downloaded anew each time.',
+  'storage/busy': 'Close the other tabs of this page that use the model, or wait until they are done.',
+  'storage/corrupt': 'Connect to the network and load the model again: only what is damaged will be fetched.',
   'mem/plan': 'Use a smaller model or a smaller contextSize.',
   'mem/load': 'Use a smaller model or a smaller contextSize, or close other tabs.',
   'mem/kv': 'Use a smaller contextSize or start a new conversation.',
@@ -29,7 +36,7 @@ const HINTS = {
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',
 };
 
-const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'mem/load', 'engine/hung', 'engine/lost']);
+const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'net/stalled', 'net/changed', 'mem/load', 'engine/hung', 'engine/lost']);
 
 export class QuernError extends Error {
   constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause } = {}) {

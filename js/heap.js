@@ -48,6 +48,11 @@ export class Heap {
     this.#wasm._wasm_release(address);
   }
 
+  /** Where these bytes are in the memory; 0 when they are elsewhere. Shared memory stays valid when it grows, and nothing else is shared. */
+  addressOf(bytes) {
+    return bytes.buffer instanceof SharedArrayBuffer ? bytes.byteOffset : 0;
+  }
+
   /** Lends a buffer to `use`. */
   lend(size, use) {
     const address = this.alloc(Math.max(size, 8));

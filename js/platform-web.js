@@ -4,7 +4,9 @@
 import { QuernError, badParam } from './errors.js';
 import { followLifeline } from './lifeline.js';
 import { LIFELINE } from './protocol.js';
+import { locate } from './source.js';
 import { startModuleWorker } from './start-worker.js';
+import { OpfsStore } from './store-opfs.js';
 import { describeSupport } from './variant.js';
 
 /** A worker's `error` event says nothing when its script could not be fetched or was forbidden, something when it threw. */
@@ -79,12 +81,19 @@ function resolveUrl(url) {
 }
 
 function resolveSource(source) {
-  if (typeof source === 'string' || source instanceof URL) return { source: { kind: 'url', url: resolveUrl(source) } };
-  if (source instanceof Blob) return { source: { kind: 'blob', blob: source } };
-  throw badParam('source', 'must be a URL, a File or a Blob; split files and repositories are not available in this version');
+  return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };
 }
 
-export const platform = { startWorker, resolveUrl, resolveSource };
+/** @param {boolean | object} cache */
+function storeOf(cache) {
+  if (typeof cache === 'object') return cache;
+  if (typeof cache === 'string') throw badParam('options.cache', 'must be true, false or a store');
+  return cache ? new OpfsStore() : null;
+}
+
+const persist = () => navigator.storage?.persist?.().catch(() => {});
+
+export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist };
 
 export function support() {
   return describeSupport({

@@ -3,7 +3,7 @@
 // answer to it repeats.
 //
 //   page -> worker                                   worker -> page
-//   load       id source options                     ready
+//   load, download  id source options                ready
 //   chat       id messages options                   done      id value
 //   complete   id prompt options                     error     id error
 //   tokenize   id text                               event     id event   (progress, prefill, text, thinking)
@@ -19,6 +19,7 @@
 
 export const READY = 'ready';
 export const LOAD = 'load';
+export const DOWNLOAD = 'download';
 export const CHAT = 'chat';
 export const COMPLETE = 'complete';
 export const TOKENIZE = 'tokenize';

@@ -6,43 +6,17 @@ import { Chat, knowsThinking, refuseHopeless } from './chat.js';
 import { Engine } from './engine.js';
 import { QuernError, asQuernError, toWire } from './errors.js';
 import { compute, generate } from './generate.js';
+import { Hasher } from './hasher.js';
 import { instantiate } from './instance.js';
+import { Progress } from './progress.js';
 import {
-  CHAT, COMPLETE, CONTROL, COUNT, DETOKENIZE, DONE, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP, TOKENIZE,
+  CHAT, COMPLETE, CONTROL, COUNT, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP,
+  TOKENIZE,
 } from './protocol.js';
 import { Renderer } from './renderer.js';
 import { chooseVariant, defaultThreads } from './variant.js';
 
-const PROGRESS_INTERVAL_MS = 100;
-
 const NO_MARKS = { open: -1, close: -1 };
-
-/** Passes reports on at most ten times a second; the latest one is never lost, so that a stalled download shows how far it came. */
-class RateLimited {
-  #report;
-  #last = -Infinity;
-  #latest;
-  #timer;
-
-  constructor(report) {
-    this.#report = report;
-  }
-
-  report(...args) {
-    this.#latest = args;
-    this.#timer ??= setTimeout(() => this.#send(), Math.max(0, this.#last + PROGRESS_INTERVAL_MS - performance.now()));
-  }
-
-  #send() {
-    this.#timer = undefined;
-    this.#last = performance.now();
-    this.#report(...this.#latest);
-  }
-
-  end() {
-    clearTimeout(this.#timer);
-  }
-}
 
 /** The same chunks; while one is awaited, `work` is done, a little each time, until it says that nothing is left. */
 async function* whileAwaiting(chunks, work) {
@@ -92,7 +66,7 @@ export class Service {
     try {
       this.#done(job, await this.#calls[message.type](message, job, emit));
     } catch (error) {
-      this.#fail(job, asQuernError(error, message.type === LOAD ? 'load' : 'call'));
+      this.#fail(job, asQuernError(error, [LOAD, DOWNLOAD].includes(message.type) ? 'load' : 'call'));
     } finally {
       this.#jobs.delete(job.id);
     }
@@ -116,6 +90,10 @@ export class Service {
       job.bare = true;
       return this.#load(message, emit);
     },
+    [DOWNLOAD]: (message, job, emit) => {
+      job.bare = true;
+      return this.#download(message, emit);
+    },
     [CHAT]: (message, job, emit) => this.#inTurn(() => this.#reply(message, job, emit)),
     [COMPLETE]: (message, job, emit) => this.#inTurn(() => this.#continue(message, job, emit)),
     [LOGITS]: (message, job) => this.#inTurn(() => this.#logits(message, job)),
@@ -137,12 +115,14 @@ export class Service {
     const { build, scalar } = chooseVariant(options.variant);
     const { obstacle } = this.#host;
     const threads = obstacle ? 1 : options.threads ?? defaultThreads(this.#host.hardwareThreads);
-    const [opened, module] = await Promise.all([this.#host.openSource(source, options.headers), this.#host.compile(build, options.wasmUrl)]);
-    const instance = await this.#start(module, threads);
+    const starting = this.#host.compile(build, options.wasmUrl).then((module) => this.#start(module, threads));
+    const progress = new Progress(emit);
+    const { opened, instance, hasher } = await this.#open(source, options, starting, progress);
     this.#engine = new Engine(instance, { ...options, threads: instance.threads, scalar, fileSize: opened.total });
     if (!obstacle) this.#host.post({ type: CONTROL, memory: this.#engine.buffer, ...this.#engine.control });
-    await this.#read(opened, emit);
-    this.#engine.finish();
+    await this.#read(opened, progress);
+    hasher.close();
+    progress.end('load');
     this.#chat = new Chat(this.#engine, this.#renderer());
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return this.#info();
@@ -164,19 +144,42 @@ export class Service {
     return (template, variables) => renderer.render(template, variables);
   }
 
-  async #read({ phase, total, chunks }, emit) {
-    const progress = new RateLimited((loaded, size) => emit({ type: 'progress', phase, loaded, total: size, cached: false }));
-    let loaded = 0;
+  /** Opens a source while the engine starts. */
+  async #open(source, options, starting, progress) {
+    const hashing = starting.then((instance) => new Hasher(instance));
+    const notice = ({ code, message }) => this.#host.post({ type: NOTICE, text: `quern: ${code}: ${message}` });
+    const onBytes = (n) => progress.add(n, this.#engine?.fileSize());
+    const opening = this.#host.openParts(source, { ...options, hasher: hashing, notice, onBytes });
+    const [opened, instance, hasher] = await Promise.all([opening, starting, hashing]);
+    progress.begin(opened);
+    return { opened, instance, hasher };
+  }
+
+  /** What the engine refuses is no model, and is not kept. */
+  async #read({ parts, discard }, progress) {
     try {
-      for await (const chunk of whileAwaiting(chunks, () => this.#engine.warm())) {
-        this.#engine.feed(chunk);
-        loaded += chunk.length;
-        progress.report(loaded, total || this.#engine.fileSize());
-      }
+      for (const { chunks } of parts) for await (const chunk of whileAwaiting(chunks, () => this.#engine.warm())) this.#engine.feed(chunk);
+      this.#engine.finish();
+    } catch (error) {
+      if (error.code?.startsWith('model/')) await discard();
+      throw error;
     } finally {
-      progress.end();
+      progress.stop();
     }
-    emit({ type: 'progress', phase: 'load', loaded, total: loaded, cached: false });
+  }
+
+  /** Only stores a model. The engine lends its hash and is not used otherwise. */
+  async #download({ source, options }, emit) {
+    const { build } = chooseVariant();
+    const starting = this.#host.compile(build, options.wasmUrl).then((module) => instantiate(this.#host.glue, module, 1));
+    const progress = new Progress(emit);
+    const { opened } = await this.#open(source, { ...options, mustStore: true }, starting, progress);
+    try {
+      for (const { chunks } of opened.parts) for await (const _ of chunks) await this.#host.rest();
+    } finally {
+      progress.stop();
+    }
+    progress.end();
   }
 
   /** The engine's facts and what only this side knows. */

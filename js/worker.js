@@ -7,9 +7,11 @@ import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { holdLifeline } from './lifeline.js';
 import { LIFELINE } from './protocol.js';
+import { openParts } from './loader.js';
 import { Service } from './service.js';
-import { openSource } from './source.js';
 import { startModuleWorker } from './start-worker.js';
+import { OpfsStore } from './store-opfs.js';
+import { PortStore } from './store-port.js';
 import { threadObstacle } from './variant.js';
 
 const WASM = {
@@ -73,13 +75,20 @@ function obstacle() {
   return threadObstacle(globalThis.crossOriginIsolated === true);
 }
 
+/** @param {boolean | MessagePort} cache */
+function storeOf(cache) {
+  if (cache instanceof MessagePort) return new PortStore(cache);
+  return cache ? new OpfsStore() : undefined;
+}
+
 /** What nobody handles ends the engine, instead of leaving the page to wait for it: an error in a worker is an event in the page, a rejection is not. */
 globalThis.onunhandledrejection = ({ reason }) => { throw reason; };
 globalThis.onmessageerror = () => { throw new Error('A message of the page could not be read.'); };
 
 holdLifeline((name) => globalThis.postMessage({ type: LIFELINE, name }));
 new Service({
-  glue, compile, rest, openSource, startTemplateWorker,
+  glue, compile, rest, startTemplateWorker,
+  openParts: (source, { cache, ...options }) => openParts(source, { ...options, store: storeOf(cache) }),
   obstacle: obstacle(),
   hardwareThreads: navigator.hardwareConcurrency,
   post: (message, transfer = []) => globalThis.postMessage(message, transfer),

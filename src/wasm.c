@@ -10,6 +10,7 @@
 #include <emscripten/emscripten.h>
 #include <stdlib.h>
 
+#include "hash.h"
 #include "quern.h"
 
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
@@ -24,6 +25,9 @@ __asm__(".section .custom_section.quern,\"\",@\n"
 
 EXPORT void *wasm_alloc(size_t size) { return malloc(size); }
 EXPORT void wasm_release(void *p) { free(p); }
+
+/* out [16]: the hash of a chunk of a stored file. */
+EXPORT void wasm_hash(const void *bytes, size_t n, uint8_t *out) { hash128(bytes, n, out); }
 
 /* --- threads --- */
 

@@ -68,6 +68,7 @@ check_node() {
 debian_packages() {
     missing "$1" | cut -d ' ' -f 2
     [ -e /usr/include/stdio.h ] || echo libc6-dev
+    [ -e /usr/include/xxhash.h ] || echo libxxhash-dev
     "$tools/toolchain.sh" packages
 }
 
@@ -79,7 +80,7 @@ system_packages() {
     fi
     local lacking
     lacking=$(missing "$1" | cut -d ' ' -f 1 | tr '\n' ' ')
-    [ -z "$lacking" ] || die "install make, a C compiler (cc), chromium, for the benchmark Firefox, and emcc >= 3.1.69 with this system's own tools; missing: $lacking"
+    [ -z "$lacking" ] || die "install make, a C compiler (cc), xxHash's header (xxhash.h), chromium, for the benchmark Firefox, and emcc >= 3.1.69 with this system's own tools; missing: $lacking"
 }
 
 # npm leaves node_modules/.package-lock.json as the last thing of a complete installation.

@@ -9,7 +9,7 @@ import { acceptDrops } from './drop.js';
 import { byId, button, element } from './dom.js';
 import { codeOf, isAbort } from './failure.js';
 import { oneLine } from './format.js';
-import { canKeep, findKept } from './kept.js';
+import { findKept } from './kept.js';
 import { DEMO, KNOWN } from './known.js';
 import { startOffline } from './offline.js';
 import { Readout } from './readout.js';
@@ -141,8 +141,9 @@ class App {
     return undefined;
   }
 
-  #loadOptions({ sha256 }) {
-    return { ...this.#settings.loading, ...(sha256 && canKeep() && { sha256 }) };
+  /** The demo model comes with the page, whose service worker keeps it. */
+  #loadOptions({ kind, sha256 }) {
+    return { ...this.#settings.loading, ...(kind === 'demo' && { cache: false }), ...(sha256 && { sha256 }) };
   }
 
   async #showPaused(choice) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The models on this device, in the model dialog: what there is of each, use it or go on with its download, delete it; and
 // how much room they take and whether the browser promises to keep them. Deleting asks in the row itself.
-import * as quern from 'quern';
+import { models } from 'quern';
 import { announce, byId, button, element } from './dom.js';
 import { explain } from './failure.js';
 import { bytes, oneLine } from './format.js';
-
-const { models } = quern;
 
 const title = (name) => oneLine(name.replace(/\.gguf$/i, ''), 80) || 'Model';
 
@@ -16,20 +14,18 @@ export const quantOf = (name) => /(?:^|[-_.])((?:I?Q\d\w*?|BF16|F16|F32))(?=[-.]
 /** A name without the quantisation at its end, which stands beside it. */
 const withoutQuant = (name, quant) => (quant && name.toUpperCase().endsWith(quant) && name.slice(0, -quant.length - 1)) || name;
 
-/** The kept copy of a model, or null; also when nothing can be kept here. */
-export async function findKept(url) {
-  const entries = await models?.list().catch(() => []) ?? [];
-  return entries.find((entry) => entry.url === url) ?? null;
-}
+/** An address without its query, of which signatures and tokens are not kept. */
+const place = (url) => url.split(/[?#]/)[0];
 
-/** Whether this page can keep models at all. */
-export const canKeep = () => models !== undefined;
+const findCopy = (entries, url) => entries.find((entry) => place(entry.url) === place(url)) ?? null;
+
+/** The kept copy of a model, or null; also when nothing can be kept here. */
+export const findKept = async (url) => findCopy(await models.list().catch(() => []), url);
 
 export class Kept {
-  #section = byId('kept');
   #list = byId('kept-list');
   #choose;
-  #inUse;         // address of the model in use
+  #inUse = '';    // address of the model in use
   #entries = [];  // as they were listed last
   #left = Infinity;   // bytes that may still be kept
 
@@ -41,14 +37,12 @@ export class Kept {
 
   /** What a download would meet: the copy there is of it, and the bytes that can still be kept. */
   outlook(url) {
-    return { copy: this.#entries.find((entry) => entry.url === url), left: this.#left };
+    return { copy: findCopy(this.#entries, url), left: this.#left };
   }
 
   /** Shows what there is now. @param {string} [inUse] address of the model in use */
   async refresh(inUse = this.#inUse) {
-    this.#inUse = inUse;
-    this.#section.hidden = !canKeep();
-    if (!canKeep()) return;
+    this.#inUse = place(inUse);
     const [entries, usage] = await Promise.all([models.list(), models.usage()]).catch((error) => [null, error]);
     if (entries) this.#show(entries, usage);
     else this.#showFailure(usage);
@@ -107,12 +101,12 @@ export class Kept {
   }
 
   #tags(quant, { url }) {
-    const texts = [quant, url === this.#inUse && 'in use'].filter(Boolean);
+    const texts = [quant, place(url) === this.#inUse && 'in use'].filter(Boolean);
     return texts.flatMap((text) => [' ', element('span', { className: 'tag' }, text)]);
   }
 
   #state({ complete, loaded, size, files }) {
-    const parts = (files?.length ?? files) > 1 ? `, ${files.length ?? files} files` : '';
+    const parts = files > 1 ? `, ${files} files` : '';
     if (complete) return `${bytes(size || loaded)}${parts}, complete`;
     return `${bytes(loaded)} of ${size ? bytes(size) : 'an unknown size'}${parts}, not complete`;
   }

@@ -5,7 +5,7 @@
 import { support } from 'quern';
 import { byId, button, element } from './dom.js';
 import { bytes, count, oneLine, parameters } from './format.js';
-import { Kept, canKeep } from './kept.js';
+import { Kept } from './kept.js';
 import { DEMO, KNOWN, findKnown, verdict } from './known.js';
 
 /** The last part of an address, to call the model by. */
@@ -92,7 +92,7 @@ export class Shelf {
   #describe(url) {
     const found = findKnown(url);
     const { fits, text } = found ? verdict(found.known, found.one, this.#maxMemory) : { fits: true, text: 'Whether it fits is known after its first megabytes.' };
-    const checked = found?.one.sha256 && canKeep() ? 'Its checksum is known and will be compared.' : 'Unverified: no checksum of it is known here.';
+    const checked = found?.one.sha256 ? 'Its checksum is known and will be compared.' : 'Unverified: no checksum of it is known here.';
     this.#note.textContent = [this.#outlook(url, found?.one.size ?? 0), text, fits && checked].filter(Boolean).join(' ');
     this.#note.classList.toggle('problem', !fits);
   }
