@@ -201,16 +201,16 @@ export class Engine {
     return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
   }
 
-  /** Where the page may write the id of the request to stop: see protocol.js. */
-  get abortAddress() {
-    return this.#wasm._wasm_control(this.#engine);
+  /** Addresses of words that the page may use: see protocol.js. */
+  get control() {
+    return { control: this.#wasm._wasm_control(this.#engine), lost: this.#wasm._wasm_lost() };
   }
 
   get buffer() { return this.#heap.buffer; }
 
   /** The abort word, which is cleared. */
   takeAbort() {
-    return Atomics.exchange(this.#heap.int32(this.abortAddress, 1), 0, 0);
+    return Atomics.exchange(this.#heap.int32(this.control.control, 1), 0, 0);
   }
 
   // --- sampling ---

@@ -30,12 +30,13 @@ const HINTS = {
   'env/worker': 'Make sure that worker.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
   'env/version': 'Reload the page; serve all files of the package from one version.',
   'engine/trap': 'Load the model again. If it happens again, please report it.',
+  'engine/hung': 'Load the model again. If it happens again, please report it.',
   'engine/lost': 'Load the model again; the browser may have ended it to save memory.',
   'engine/disposed': 'Load the model again.',
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',
 };
 
-const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'net/stalled', 'net/changed', 'mem/load', 'engine/lost']);
+const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'net/stalled', 'net/changed', 'mem/load', 'engine/hung', 'engine/lost']);
 
 export class QuernError extends Error {
   constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause } = {}) {
@@ -61,9 +62,12 @@ export function abortError() {
   return new DOMException('The work was aborted.', 'AbortError');
 }
 
+/** What Emscripten throws out of a call that waits for a thread, when it notices that one has crashed. */
+const THREAD_CRASHED = 'unwind';
+
 /** An error that is none of ours: memory the browser did not give, else a bug or a crash, after which the engine must not be entered again. */
 function foreign(error, phase) {
-  const text = (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(0, 200);
+  const text = error === THREAD_CRASHED ? 'one of its threads has ended' : (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(0, 200);
   if (error instanceof RangeError && /alloc|array length|string length/i.test(text)) {
     return new QuernError('mem/load', `The browser has not enough memory for this (${text}).`, { phase, cause: error });
   }

@@ -428,7 +428,7 @@ export type ErrorCode =
   | 'storage/quota' | 'storage/unavailable' | 'storage/busy' | 'storage/corrupt'
   | 'mem/plan' | 'mem/load' | 'mem/kv'
   | 'env/simd' | 'env/csp' | 'env/worker' | 'env/version'
-  | 'engine/trap' | 'engine/lost' | 'engine/disposed'
+  | 'engine/trap' | 'engine/hung' | 'engine/lost' | 'engine/disposed'
   | 'use/param' | 'use/busy' | 'use/context' | 'use/empty';
 
 export class QuernError extends Error {

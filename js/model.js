@@ -101,7 +101,7 @@ export class Model {
 
 function startRpc(platform, workerUrl) {
   try {
-    return new Rpc(platform.startWorker(workerUrl));
+    return new Rpc(platform.startWorker(workerUrl), platform.watch);
   } catch (error) {
     if (error instanceof QuernError) throw error;
     const code = /Trusted/.test(error.message) ? 'env/csp' : 'env/worker';
@@ -153,7 +153,6 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
 
 /** Loads a model into a worker of its own. */
 export async function openModel(platform, source, options) {
-  const { rpc, answer: { info, memory, control } } = await startWith(platform, LOAD, source, checkOptions('load', options));
-  if (memory) rpc.shareAbortWord(memory, control);
-  return new Model(rpc, info);
+  const { rpc, answer } = await startWith(platform, LOAD, source, checkOptions('load', options));
+  return new Model(rpc, answer);
 }

@@ -103,12 +103,19 @@ class Starter {
 class Feeder {
   #starter;
   #hasher;
+  #share;
   #head = [];
 
-  constructor(starter, hasher, engine) {
+  constructor(starter, { instance, hasher, share }) {
     this.#starter = starter;
     this.#hasher = hasher;
-    this.engine = engine;
+    this.#share = share;
+    this.#take(instance);
+  }
+
+  #take(instance) {
+    this.engine = this.#starter.engine(instance);
+    this.#share(this.engine);
   }
 
   async feed(chunk) {
@@ -138,7 +145,7 @@ class Feeder {
   async replace() {
     this.engine.close();
     const instance = await this.#starter.larger();
-    this.engine = this.#starter.engine(instance);
+    this.#take(instance);
     this.#hasher.move(instance);
     const head = this.#head;
     this.#head = null;
@@ -165,10 +172,10 @@ async function open(host, source, options, starting, onBytes) {
 /**
  * @param {object} host see service.js
  * @param {object} source as source.js locates it
- * @param {(event: object) => void} emit
+ * @param {{emit: (event: object) => void, share: (engine: Engine) => void}} reports progress; each engine that starts
  * @returns {Promise<Engine>}
  */
-export async function startEngine(host, source, options, emit) {
+export async function startEngine(host, source, options, { emit, share }) {
   const starter = new Starter(host, options);
   const progress = new Progress(emit);
   let feeder;
@@ -177,7 +184,7 @@ export async function startEngine(host, source, options, emit) {
   progress.begin(opened);
   try {
     const isLarge = starter.measure(opened.parts);
-    feeder = new Feeder(starter, hasher, starter.engine(instance));
+    feeder = new Feeder(starter, { instance, hasher, share });
     if (isLarge) await feeder.replace();
     await readAll(feeder, opened.parts);
     feeder.engine.finish();

@@ -82,6 +82,7 @@ function startTemplateWorker() {
   };
 }
 
+parentPort.on('messageerror', (error) => { throw error; });
 allowRelaxed();
 new Service({
   compile, startTemplateWorker, openParts: openAny,

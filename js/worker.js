@@ -6,6 +6,8 @@ import glue32 from './quern-simd.mjs';
 import glue64 from './quern-simd64.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
+import { holdLifeline } from './lifeline.js';
+import { LIFELINE } from './protocol.js';
 import { openParts } from './loader.js';
 import { Service } from './service.js';
 import { startModuleWorker } from './start-worker.js';
@@ -88,6 +90,11 @@ function deviceMemory() {
   return gigabytes < 8 ? gigabytes * 2 ** 30 : undefined;
 }
 
+/** What nobody handles ends the engine, instead of leaving the page to wait for it: an error in a worker is an event in the page, a rejection is not. */
+globalThis.onunhandledrejection = ({ reason }) => { throw reason; };
+globalThis.onmessageerror = () => { throw new Error('A message of the page could not be read.'); };
+
+holdLifeline((name) => globalThis.postMessage({ type: LIFELINE, name }));
 new Service({
   compile, rest, startTemplateWorker,
   openParts: (source, { cache, ...options }) => openParts(source, { ...options, store: storeOf(cache) }),

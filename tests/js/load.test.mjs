@@ -98,7 +98,7 @@ test('a listener that throws ends the load', async () => {
   await assert.rejects(load(NANO, { onProgress() { throw new Error('mine'); } }), /mine/);
 });
 
-test('workers and engines that do not start', async () => {
+test('W03, W06: workers and engines that do not start', async () => {
   await rejectsWith(load(NANO, { workerUrl: new URL('missing.js', import.meta.url) }), 'env/worker');
   const broken = join(folder, 'broken.mjs');
   await writeFile(broken, 'this is no script');
@@ -108,7 +108,7 @@ test('workers and engines that do not start', async () => {
   await rejectsWith(load(NANO, { wasmUrl: join(folder, 'other.wasm') }), 'env/version');
 });
 
-test('threads that do not start cost speed only', async () => {
+test('W04: threads that do not start cost speed only', async () => {
   const file = join(folder, 'silent.mjs');
   await writeFile(file, `
     import { createRequire } from 'node:module';
@@ -134,7 +134,7 @@ test('support()', () => {
   assert.equal(able.variant, 'relaxed');
 });
 
-test('loads and failures can be repeated, and a process with a loaded model ends by itself', async () => {
+test('W17: loads and failures can be repeated, and a process with a loaded model ends by itself', async () => {
   const script = `
     import { load } from ${JSON.stringify(new URL('../../dist/node.js', import.meta.url).href)};
     for (let i = 0; i < 5; i++) {
@@ -150,13 +150,13 @@ test('loads and failures can be repeated, and a process with a loaded model ends
   assert.ok(performance.now() - start < 20_000);
 });
 
-test('an engine that crashes or disappears rejects what is pending', async () => {
+test('W07, W09: an engine that crashes or disappears rejects what is pending', async () => {
   const worker = async (name, onLoad) => {
     const file = join(folder, name);
     await writeFile(file, `
       import { parentPort } from 'node:worker_threads';
       parentPort.on('message', ({ type, id }) => {
-        if (type === 'load') parentPort.postMessage({ type: 'done', id, value: { info: { tokens: 5, vocabSize: 5 } } });
+        if (type === 'load') parentPort.postMessage({ type: 'done', id, value: { tokens: 5, vocabSize: 5 } });
         else { ${onLoad} }
       });
       parentPort.postMessage({ type: 'ready' });`);
