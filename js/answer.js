@@ -4,8 +4,7 @@
 //
 // Another site's server shows a page only the headers it names (Access-Control-Expose-Headers): without Content-Range the
 // Content-Length must do, without ETag the Last-Modified date and the size. Repetitions go to the original address, because
-// what it redirects to is often signed and runs out. The browser's own cache is left out: it would hold the file a second
-// time, and Chrome lets requests for one address wait for each other there.
+// what it redirects to is often signed and runs out. The browser's own cache is left out: it would hold the file a second time.
 
 import { QuernError } from './errors.js';
 import { Watch, abortable, reasonOf } from './clock.js';

@@ -10,12 +10,27 @@
  * ```
  *
  * Every failure is a {@link QuernError}, or the `signal`'s reason (an `AbortError` by default) when you aborted.
- * Every promise settles, except that a server which goes silent in the middle of a download keeps `load`
- * waiting until you abort it: there is no time limit in this version.
+ * Every promise settles. A download that breaks off or falls silent is resumed by itself; what does not come back
+ * within a minute or two ends with a `net/*` error.
  */
 
-/** Where a model comes from: a URL, a picked or dropped file, and in Node also a path or a `file:` URL. */
-export type Source = string | URL | Blob;
+/**
+ * Where a model comes from: a URL, a picked or dropped file, a file of a repository, and in Node also a path or a `file:` URL.
+ * Of a split model name the first part (`…-00001-of-00003.gguf`), or give all its files in an array, in any order.
+ */
+export type Source = string | URL | Blob | readonly Blob[] | Repository;
+
+/** A file in a repository of Hugging Face, or of a mirror that has the same addresses. */
+export interface Repository {
+  /** Such as `Qwen/Qwen3-0.6B-GGUF`. */
+  repo: string;
+  /** Its name there, with folders. */
+  file: string;
+  /** A branch, a tag or, best, a commit. Default `main`. */
+  revision?: string;
+  /** Address of the server. Default `https://huggingface.co`. */
+  endpoint?: string;
+}
 
 export interface Progress {
   /** `download`: bytes come over the network. `load`: from a local file, and the last event of every load. */
@@ -45,7 +60,7 @@ export interface LoadOptions {
    * numbers) 9/16 of `f16`'s; its replies differ slightly. `q8` needs heads of a multiple of 32 columns (`use/param` otherwise).
    */
   kv?: 'f16' | 'q8' | 'f32';
-  /** Request headers for the download, such as `{ Authorization: 'Bearer …' }`. */
+  /** Request headers for the download, such as `{ Authorization: 'Bearer …' }` for a gated or private repository. */
   headers?: Record<string, string>;
   /** Kernels to use. One that this machine cannot run is an error (`env/simd`), never a silent fallback. */
   variant?: Variant;
@@ -292,7 +307,7 @@ export function support(): Support;
  */
 export type ErrorCode =
   | 'model/format' | 'model/unsupported' | 'model/inconsistent' | 'model/nonfinite'
-  | 'net/offline' | 'net/http' | 'net/unreachable' | 'net/truncated' | 'net/range'
+  | 'net/offline' | 'net/http' | 'net/unreachable' | 'net/truncated' | 'net/range' | 'net/stalled' | 'net/changed'
   | 'mem/plan' | 'mem/load' | 'mem/kv'
   | 'env/simd' | 'env/csp' | 'env/worker' | 'env/version'
   | 'engine/trap' | 'engine/lost' | 'engine/disposed'

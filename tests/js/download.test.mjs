@@ -262,7 +262,7 @@ test('N13 silence: given up after 30 s and resumed, at last net/stalled; a slow 
   assert.deepEqual([error.requests, error.retryable, error.hint !== ''], [6, true, true]);
   assert.equal((await fails(() => ({ stallAt: 1 }), 'net/stalled')).requests, 6);   // a byte in half a minute is no progress
   const clock = new VirtualClock();
-  const fetch = lyingFetch(FILE, () => ({ chunk: 200, perByteMs: 145 }), clock);
+  const fetch = lyingFetch(FILE, () => ({ chunk: 200, perByteMs: 140 }), clock);
   const slow = await clock.run(openRemote('http://a.example/', { clock, fetch, chunkSize: CHUNK }).then((remote) => collect(remote)));
   assert.ok(joined(slow).equals(BYTES));
   assert.deepEqual([fetch.requests.length, fetch.open, clock.pending], [1, 0, 0]);

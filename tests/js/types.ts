@@ -6,6 +6,8 @@ import { QuernError, load, support, type ChatOptions, type Message, type Model, 
 const model: Model = await load('model.gguf');
 await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', onProgress: ({ loaded, total }) => loaded / total });
 await load(new File([], 'model.gguf'), { signal: new AbortController().signal, headers: { Authorization: 'x' } });
+await load({ repo: 'a/b', file: 'c.gguf', revision: 'main' });
+await load([new File([], 'm-00001-of-00001.gguf')]);
 
 const reply: Reply = model.chat('Hi');
 for await (const text of reply) text.toUpperCase();
@@ -28,6 +30,8 @@ new QuernError('use/param', 'x').code satisfies string;
 
 // @ts-expect-error a reply is no promise of its text
 (await model.chat('x')) satisfies string;
+// @ts-expect-error a repository needs its file
+await load({ repo: 'a/b' });
 // @ts-expect-error unknown option
 await load('x', { thread: 2 });
 // @ts-expect-error wrong type of an option
