@@ -263,7 +263,7 @@ test('N13 silence: given up after 30 s and resumed, at last net/stalled; a slow 
   assert.equal((await fails(() => ({ stallAt: 1 }), 'net/stalled')).requests, 6);   // a byte in half a minute is no progress
   const clock = new VirtualClock();
   const fetch = lyingFetch(FILE, () => ({ chunk: 200, perByteMs: 140 }), clock);
-  const slow = await clock.run(openRemote('http://a.example/', { clock, fetch, chunkSize: CHUNK }).then((remote) => collect(remote)));
+  const slow = await clock.run(openRemote('http://a.example/', { clock, fetch, chunkSize: CHUNK, parallel: 1 }).then((remote) => collect(remote)));
   assert.ok(joined(slow).equals(BYTES));
   assert.deepEqual([fetch.requests.length, fetch.open, clock.pending], [1, 0, 0]);
 });
@@ -301,6 +301,15 @@ test('N14 an abort at any byte ends everything at once; starting again works', a
   servers.splice(0);
   for (let i = 0; i < 100 && resources() > idle; i++) await new Promise((done) => { setTimeout(done, 20); });
   assert.ok(resources() <= idle, process.getActiveResourcesInfo().join());
+});
+
+test('what a listener throws is no fault of the network', async () => {
+  const { open, play, server, clock } = await serve();
+  const mine = new Error('mine');
+  const remote = await play(open());
+  remote.onBytes = () => { throw mine; };
+  await assert.rejects(play(collect(remote)), mine);
+  assert.deepEqual([server.requests.length, clock.pending], [1, 0]);
 });
 
 test('N15 a machine that slept for hours has not stalled', async () => {

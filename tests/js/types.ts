@@ -42,8 +42,6 @@ model.complete('x', { thinking: true });
 model.chat([{ role: 'boss', content: 'x' }]);
 // @ts-expect-error content is text
 model.chat([{ role: 'user', content: ['x'] }]);
-// @ts-expect-error not in this version
-await load({ repo: 'a', file: 'b' });
 // @ts-expect-error facts are read-only
 model.info.threads = 5;
 // @ts-expect-error no such code
