@@ -445,3 +445,28 @@ test('parallel ranges are used where each connection is limited, and dropped whe
     assert.ok(refused.most <= (refusal.ignoreRange ? 2 : 1) && refused.seconds < 33 && refused.requests <= 4, JSON.stringify({ refusal, ...refused }));
   }
 });
+
+test('N14 giving up ends every lane', async () => {
+  for (const give of ['break', 'abort', 'fail']) {
+    const clock = new VirtualClock();
+    const abort = new AbortController();
+    let final = false;
+    const fetch = lyingFetch(FILE, () => (final ? { status: 404 } : { chunk: 100, perByteMs: 5 }), clock);
+    const remote = await clock.run(openRemote('http://a.example/', { clock, fetch, chunkSize: CHUNK, signal: abort.signal }));
+    let most = 0;
+    const work = (async () => {
+      for await (const { index } of remote.chunks()) {
+        most = Math.max(most, fetch.open);
+        if (index < 9) continue;
+        if (give === 'break') break;
+        if (give === 'abort') abort.abort();
+        final = true;
+      }
+    })();
+    if (give === 'break') await clock.run(work);
+    else if (give === 'abort') await rejectsWithAbort(clock.run(work));
+    else await rejectsWith(clock.run(work), 'net/http', /404/);
+    assert.ok(most > 1, `${most} lanes`);
+    assert.deepEqual([fetch.open, clock.pending], [0, 0], give);
+  }
+});
