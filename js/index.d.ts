@@ -10,20 +10,25 @@
  * ```
  *
  * Every failure is a {@link QuernError}, or the `signal`'s reason (an `AbortError` by default) when you aborted.
- * Every promise settles, except that a server which goes silent in the middle of a download keeps `load`
- * waiting until you abort it: there is no time limit in this version.
+ * Every promise settles. A download that breaks off or falls silent is resumed by itself; what does not come back
+ * within a minute or two ends with a `net/*` error.
  */
 
-/** Where a model comes from: a URL, a picked or dropped file, all files of a split model or the URL of its first (`…-00001-of-00003.gguf`),
- * a repository's file, and in Node also a path or a `file:` URL. */
-export type Source = string | URL | Blob | Blob[] | Repository;
+/**
+ * Where a model comes from: a URL, a picked or dropped file, a file of a repository, and in Node also a path or a `file:` URL.
+ * Of a split model name the first part (`…-00001-of-00003.gguf`), or give all its files in an array, in any order.
+ */
+export type Source = string | URL | Blob | readonly Blob[] | Repository;
 
-/** A file on Hugging Face, or on a mirror of it at `endpoint`. */
+/** A file in a repository of Hugging Face, or of a mirror that has the same addresses. */
 export interface Repository {
+  /** Such as `Qwen/Qwen3-0.6B-GGUF`. */
   repo: string;
+  /** Its name there, with folders. */
   file: string;
-  /** A branch, a tag or a commit. Default `main`. */
+  /** A branch, a tag or, best, a commit. Default `main`. */
   revision?: string;
+  /** Address of the server. Default `https://huggingface.co`. */
   endpoint?: string;
 }
 
@@ -55,7 +60,7 @@ export interface LoadOptions {
    * numbers) 9/16 of `f16`'s; its replies differ slightly. `q8` needs heads of a multiple of 32 columns (`use/param` otherwise).
    */
   kv?: 'f16' | 'q8' | 'f32';
-  /** Request headers for the download, such as `{ Authorization: 'Bearer …' }`. */
+  /** Request headers for the download, such as `{ Authorization: 'Bearer …' }` for a gated or private repository. */
   headers?: Record<string, string>;
   /**
    * Where a model from the network is kept, so that it is downloaded once: every chunk is stored while it is loaded, and checked before

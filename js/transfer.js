@@ -8,7 +8,6 @@
 
 import { QuernError } from './errors.js';
 import { reasonOf } from './clock.js';
-import { netFailure } from './answer.js';
 import { Pace } from './pace.js';
 import { Patience } from './patience.js';
 import { Runs } from './runs.js';
@@ -146,9 +145,7 @@ export class Transfer {
 
   /** Reads one answer into a run's chunks, until the run is done, the answer ends, or an earlier run waits. */
   async #fill(run, tally) {
-    const { signal } = this.#abort;
-    const at = this.#position(run);
-    const answer = await this.#remote.answer(at, run.to, signal);
+    const answer = await this.#remote.answer(this.#position(run), run.to, this.#abort.signal);
     let pos = answer.start;
     try {
       for (let piece; (piece = await answer.read());) {
@@ -156,8 +153,6 @@ export class Transfer {
         pos += piece.length;
         if (!more && pos !== answer.end) return;   // else one more read sees the end, which keeps the connection
       }
-    } catch (error) {
-      throw netFailure(error, this.#remote.host, signal, pos);
     } finally {
       answer.close();
     }

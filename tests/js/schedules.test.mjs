@@ -63,7 +63,8 @@ test(`${SCHEDULES} schedules of faults, one seed each`, async () => {
 test(`${REAL} of them over sockets`, async () => {
   const resources = () => process.getActiveResourcesInfo().filter((name) => name !== 'Immediate').length;
   const idle = resources();
-  for (let seed = 1; seed <= 4 * REAL; seed++) {
+  let done = 0;
+  for (let seed = 1; done < REAL; seed++) {
     const plan = schedule(seed, { most: 8 });
     if (plan.parallel > 1 || plan.script.some(({ stallAt }) => stallAt !== undefined)) continue;
     const server = await new LyingServer(plan, (_, n) => plan.script[n] ?? plan.rest).start();
@@ -72,6 +73,7 @@ test(`${REAL} of them over sockets`, async () => {
       const code = await outcome(clock.run(read(`${server.base}/m.gguf`, plan, { clock }), () => server.quiet));
       assert.equal(code, plan.code, `seed ${seed}`);
       assert.equal(clock.pending, 0);
+      done++;
     } finally {
       await server.close();
     }

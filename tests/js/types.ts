@@ -6,6 +6,8 @@ import { QuernError, load, models, support, type Store, type ChatOptions, type M
 const model: Model = await load('model.gguf');
 await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', onProgress: ({ loaded, total }) => loaded / total });
 await load(new File([], 'model.gguf'), { signal: new AbortController().signal, headers: { Authorization: 'x' } });
+await load({ repo: 'a/b', file: 'c.gguf', revision: 'main' });
+await load([new File([], 'm-00001-of-00001.gguf')]);
 
 const reply: Reply = model.chat('Hi');
 for await (const text of reply) text.toUpperCase();
@@ -36,6 +38,8 @@ await load({ repo: 'a', file: 'b' }, { cache: store });
 await models.download('x', { cache: false });
 // @ts-expect-error a reply is no promise of its text
 (await model.chat('x')) satisfies string;
+// @ts-expect-error a repository needs its file
+await load({ repo: 'a/b' });
 // @ts-expect-error unknown option
 await load('x', { thread: 2 });
 // @ts-expect-error wrong type of an option
@@ -46,8 +50,6 @@ model.complete('x', { thinking: true });
 model.chat([{ role: 'boss', content: 'x' }]);
 // @ts-expect-error content is text
 model.chat([{ role: 'user', content: ['x'] }]);
-// @ts-expect-error a repository without its file
-await load({ repo: 'a' });
 // @ts-expect-error facts are read-only
 model.info.threads = 5;
 // @ts-expect-error no such code
