@@ -4,8 +4,7 @@
 //
 // Another site's server shows a page only the headers it names (Access-Control-Expose-Headers): without Content-Range the
 // Content-Length must do, without ETag the Last-Modified date and the size. Repetitions go to the original address, because
-// what it redirects to is often signed and runs out. The browser's own cache is left out: it would hold the file a second
-// time, and Chrome lets requests for one address wait for each other there.
+// what it redirects to is often signed and runs out. The browser's own cache is left out: it would hold the file a second time.
 
 import { QuernError } from './errors.js';
 import { Watch, abortable, reasonOf } from './clock.js';
@@ -100,12 +99,16 @@ export function checkVersion(known, found, host) {
 
 /** An answer that fits, whose bytes can be read. `read()` resolves to the next piece, or null at the end. */
 class Answer {
+  #host;
+  #pos;
   #reader;
   #watch;
   #abort;
 
-  constructor(span, response, watch, abort) {
+  constructor(span, response, { host, watch, abort }) {
     Object.assign(this, span);
+    this.#host = host;
+    this.#pos = span.start;
     this.etag = strong(response.headers.get('ETag'));
     this.lastModified = response.headers.get('Last-Modified');
     this.disposition = response.headers.get('Content-Disposition');
@@ -117,8 +120,11 @@ class Answer {
 
   async read() {
     if (!this.#reader) return null;
-    const { done, value } = await this.#watch.during(abortable(this.#reader.read(), this.#abort.signal));
-    return done ? null : value;
+    const { signal } = this.#abort;
+    const { done, value } = await this.#watch.during(abortable(this.#reader.read(), signal)).catch((error) => { throw netFailure(error, this.#host, signal, this.#pos); });
+    if (done) return null;
+    this.#pos += value.length;
+    return value;
   }
 
   /** From now on another signal ends it. */
@@ -160,9 +166,10 @@ class Follower extends AbortController {
   }
 }
 
-/** The failure of a fetch or a read as one of ours; what the caller's signal did stays as it is. */
-export function netFailure(error, host, signal, received) {
-  if (signal.aborted || error instanceof QuernError) return error;
+/** The failure of a fetch or a read as one of ours, or why it was aborted. */
+function netFailure(error, host, signal, received) {
+  if (signal.aborted) return reasonOf(signal);
+  if (error instanceof QuernError) return error;
   const why = whyOf(error);
   if (received === undefined) return netError('net/unreachable', `${host} could not be reached (${why}).`, { host }, error);
   return netError('net/truncated', `The download from ${host} broke off after ${received} bytes (${why}).`, { host, received }, error);
@@ -184,11 +191,12 @@ export async function ask({ url, headers, fetch, clock }, from, to, signal) {
     const asked = fetch(url, { headers: withRange(headers, from, to), signal: abort.signal, cache: 'no-store' });
     asked.then((late) => { if (abort.signal.aborted) late.body?.cancel().catch(() => {}); }, () => {});
     response = await watch.during(abortable(asked, abort.signal));
-    return new Answer(spanOf(response, from, to, host, clock.now()), response, watch, abort);
+    return new Answer(spanOf(response, from, to, host, clock.now()), response, { host, watch, abort });
   } catch (error) {
+    const failure = netFailure(error, host, abort.signal);
     response?.body?.cancel().catch(() => {});
     watch.end();
     abort.end();
-    throw netFailure(error, host, signal);
+    throw failure;
   }
 }

@@ -3,9 +3,10 @@
 // used too; `chunks` yields what is wanted of it, whatever the connection and the server do (answer.js says what an answer
 // must be, patience.js what is repeated, transfer.js how it is put together).
 //
-// Several ranges at a time help only where a server limits each connection: against one that gives 8 MB/s to each, three
-// lanes were 2.8 times as fast as one; against one without a limit, or one with a limit for all, they gained nothing.
-// So a download begins with one and adds another only while the last one was worth it (pace.js).
+// Several ranges at a time help only where a server limits each connection: of one that gives 8 MB/s to each, 160 MB came
+// at 7.7 MB/s with one lane, at 12.9 with two and at 15.8 with three, in Node and in Chromium, and at the same speed with
+// any number from one that limits all together (tests/bench/ranges.mjs). So a download begins with one lane and keeps
+// another only when it measured a gain (pace.js).
 
 import { badParam, QuernError } from './errors.js';
 import { ask, checkVersion, hostOf } from './answer.js';
@@ -17,6 +18,8 @@ import { Transfer } from './transfer.js';
 export const CHUNK = 4 << 20;
 
 const LANES = 3;
+
+const WHOLE = { from: 0, to: null };
 
 class Remote {
   #server;
@@ -119,11 +122,11 @@ function nameOf(url, disposition) {
 }
 
 /** The first good answer. */
-async function open(server, signal) {
+async function open(server, { from, to }, signal) {
   const patience = new Patience(server.clock, signal, false);
   for (;;) {
     try {
-      return await ask(server, 0, null, signal);
+      return await ask(server, from, to, signal);
     } catch (error) {
       await patience.afterFailure(error, 0);
     }
@@ -140,15 +143,16 @@ function checkHeaders(headers) {
 
 /**
  * @param {string} url absolute
- * @param {{headers?: object, fetch?: Function, clock?: object, signal?: AbortSignal, parallel?: number, chunkSize?: number}} options
- *   `parallel`: requests at a time at most; `chunkSize`: for tests
+ * @param {{headers?: object, fetch?: Function, clock?: object, signal?: AbortSignal, first?: {from: number, to: number | null},
+ *   parallel?: number, chunkSize?: number}} options
+ *   `first`: the bytes to ask for at first, for whoever has the others; `parallel`: requests at a time at most; `chunkSize`: for tests
  * @returns {Promise<Remote>} `size` null: unknown until the end; `sha256` null: unknown; `ranges`: whether parts can be asked for
  */
-export async function openRemote(url, { headers = {}, fetch = globalThis.fetch, clock = systemClock, signal = new AbortController().signal, parallel = LANES, chunkSize = CHUNK } = {}) {
+export async function openRemote(url, { headers = {}, fetch = globalThis.fetch, clock = systemClock, signal = new AbortController().signal, first = WHOLE, parallel = LANES, chunkSize = CHUNK } = {}) {
   const server = { url, headers: checkHeaders(headers), fetch, clock };
   const hash = hubHash(server, signal);
   try {
-    const answer = await open(server, signal);
+    const answer = await open(server, first, signal);
     const sha256 = answer.sha256 ?? await hash.of(answer.size);
     return new Remote(server, answer, { sha256, signal, chunkSize, parallel });
   } finally {

@@ -50,6 +50,9 @@ export class QuernError extends Error {
   }
 }
 
+/** Whether an error is one of ours and of this group. */
+export const isOf = (group, error) => error instanceof QuernError && error.code.startsWith(`${group}/`);
+
 /** A bad argument; `path` names it as the caller wrote it: `options.temperature`, `messages[3].role`. */
 export function badParam(path, problem) {
   return new QuernError('use/param', `${path} ${problem}.`, { detail: { param: path } });

@@ -114,11 +114,11 @@ export class Journal {
   }
 
   /** Bytes in the chunks that are there. */
-  get loaded() {
+  loaded(chunkSize) {
     let sum = 0;
     for (const key of this.#chunks.keys()) {
       const [file, index] = key.split(':').map(Number);
-      sum += Math.min(CHUNK, Math.max(0, (this.size(file) || Infinity) - index * CHUNK));
+      sum += Math.min(chunkSize, Math.max(0, (this.size(file) || Infinity) - index * chunkSize));
     }
     return sum;
   }

@@ -4,13 +4,13 @@
 // A store that fails is given up with a notice, and everything here answers as if nothing were stored; where the store is
 // the purpose (models.download), the failure is thrown instead.
 
-import { asStorageError, storageError } from './storage-errors.js';
+import { systemClock } from './clock.js';
+import { isOf } from './errors.js';
+import { storageError } from './guard.js';
 import { Entry } from './store.js';
 
 /** How often a load that follows looks for new chunks, in ms. */
 const LOOK_MS = 200;
-
-const sleep = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
 export class Keeper {
   #entry = null;
@@ -19,16 +19,18 @@ export class Keeper {
   #leave = new AbortController();
   #notice;
   #mustStore;
+  #clock;
 
-  constructor({ notice = () => {}, mustStore = false }) {
+  constructor({ notice = () => {}, mustStore = false, clock = systemClock }) {
     this.#notice = notice;
     this.#mustStore = mustStore;
+    this.#clock = clock;
   }
 
   /** @param {object | undefined} store undefined: nothing is kept */
   static async open(store, id, options) {
     const keeper = new Keeper(options);
-    if (store) keeper.#entry = await keeper.#try(() => Entry.open(store, id)) ?? null;
+    if (store) keeper.#entry = await keeper.#try(() => Entry.open(store, id, options)) ?? null;
     return keeper;
   }
 
@@ -40,6 +42,14 @@ export class Keeper {
   size(file) { return this.#entry?.size(file) ?? 0; }
   hash(file, index) { return this.#entry?.hash(file, index); }
 
+  /** [file, index] of the first chunk that is not there; null: none. */
+  firstMissing(chunkSize) {
+    for (const file of this.header?.files.keys() ?? []) {
+      for (let index = 0; index * chunkSize < this.size(file); index++) if (!this.hash(file, index)) return [file, index];
+    }
+    return null;
+  }
+
   /** The SHA-256 that a complete file was found to have; '' where it was not checked. */
   sha256(file) { return this.#entry?.sha256[file] ?? ''; }
 
@@ -48,7 +58,8 @@ export class Keeper {
     try {
       return await work(this.#entry);
     } catch (error) {
-      await this.#giveUp(asStorageError(error));
+      if (!isOf('storage', error)) throw error;
+      await this.#giveUp(error);
       return undefined;
     }
   }
@@ -57,7 +68,7 @@ export class Keeper {
   async #giveUp(error) {
     const entry = this.#entry;
     this.#entry = null;
-    const end = error.code === 'storage/quota' && this.writes ? entry?.drop() : entry?.close();
+    const end = error.code === 'storage/quota' && this.writes && !entry?.complete ? entry?.drop() : entry?.close();
     await end?.catch(() => {});
     this.#unlock();
     if (this.#mustStore) throw error;
@@ -90,7 +101,10 @@ export class Keeper {
   /** Waits for news: more chunks, or the end of following. */
   async follow() {
     await this.#try(async (entry) => {
-      const release = await Promise.race([this.#turn, sleep(LOOK_MS)]);
+      let cancel;
+      const look = new Promise((done) => { cancel = this.#clock.after(LOOK_MS, done); });
+      const release = await Promise.race([this.#turn, look]);
+      cancel();
       if (release) {
         this.#release = release;
         this.#turn = null;
@@ -125,7 +139,7 @@ export class Keeper {
     await this.#try(async (entry) => {
       const isNews = !entry.complete || hashes.some((hash, file) => hash !== this.sha256(file));
       if (isNews && entry.holds(sizes)) await entry.finish(sizes, hashes);
-      await entry.touch();
+      await entry.touch().catch(() => {});
     });
   }
 

@@ -4,8 +4,7 @@
 // complete needs no request at all; a damaged chunk of it is fetched again, alone.
 
 import { createSHA256 } from 'hash-wasm';
-import { openRemote } from './download.js';
-import { QuernError } from './errors.js';
+import { QuernError, isOf } from './errors.js';
 import { CHUNK } from './journal.js';
 import { Keeper } from './keeper.js';
 import { Remotes } from './remotes.js';
@@ -39,7 +38,7 @@ class Loading {
   constructor({ urls, id }, options) {
     this.#urls = urls;
     this.#id = id;
-    this.#options = { openRemote, sha256: [], onBytes() {}, ...options };
+    this.#options = { sha256: [], onBytes() {}, chunkSize: CHUNK, ...options };
     this.#hashes = urls.map(() => '');
   }
 
@@ -75,9 +74,17 @@ class Loading {
     return this.#keeper.size(file) || this.#remotes?.size(file) || 0;
   }
 
+  /** The bytes to ask for first: of the first chunk that is missing, and what follows; of a damaged one no more. */
+  #firstWanted(damaged) {
+    const { chunkSize } = this.#options;
+    const [file, index] = damaged ?? this.#keeper.firstMissing(chunkSize) ?? [0, 0];
+    const from = index * chunkSize;
+    return { file, from, to: damaged && this.#keeper.complete ? Math.min(from + chunkSize, this.#size(file)) : null };
+  }
+
   /** Asks the servers; what is stored of another version is dropped. */
-  async #connect() {
-    this.#remotes = await Remotes.open(this.#urls, this.#options);
+  async #connect(damaged) {
+    this.#remotes = await Remotes.open(this.#urls, this.#options, this.#firstWanted(damaged));
     const { name, versions } = this.#remotes;
     if (this.#seen && !sameVersions(this.#seen, versions)) throw await this.#changed();
     const files = versions.map((version, i) => ({ ...version, url: i === 0 ? this.#id : plainUrl(this.#urls[i]) }));
@@ -96,13 +103,16 @@ class Loading {
     let ended = false;
     try {
       const sha = await this.#startHash(file);
-      for (let index = 0; index * CHUNK < (this.#size(file) || Infinity); index++) {
+      for (let index = 0; index * this.#options.chunkSize < (this.#size(file) || Infinity); index++) {
         const chunk = await this.#chunk(hasher, file, index);
         if (!chunk) break;
         sha?.update(chunk.bytes);
         const kept = chunk.hash && this.#keeper.put(file, index, chunk.bytes, chunk.hash);
-        yield chunk.bytes;
-        await kept;
+        try {
+          yield chunk.bytes;
+        } finally {
+          await kept;
+        }
       }
       await this.#endHash(file, sha);
       ended = true;
@@ -119,7 +129,7 @@ class Loading {
       if (bytes) return { bytes };
       if (!this.#keeper.follows) return this.#fetched(hasher, file, index);
       await this.#keeper.follow();
-      if (index * CHUNK >= (this.#size(file) || Infinity)) return null;
+      if (index * this.#options.chunkSize >= (this.#size(file) || Infinity)) return null;
     }
   }
 
@@ -128,7 +138,8 @@ class Loading {
     const { header } = this.#keeper;
     const expected = this.#keeper.hash(file, index);
     if (!expected) return null;
-    const room = hasher.room(Math.min(CHUNK, (this.#size(file) || Infinity) - index * CHUNK));
+    const { chunkSize } = this.#options;
+    const room = hasher.room(Math.min(chunkSize, (this.#size(file) || Infinity) - index * chunkSize));
     const n = await this.#keeper.read(file, index, room);
     if (hasher.hash(n) !== expected) return null;
     this.#seen = header.files;
@@ -137,7 +148,7 @@ class Loading {
   }
 
   async #fetched(hasher, file, index) {
-    if (!this.#remotes) await this.#repair();
+    if (!this.#remotes) await this.#repair(file, index);
     const fetched = await this.#remotes.next(file, index, (i) => Boolean(this.#keeper.hash(file, i)));
     if (!fetched) return null;
     const bytes = hasher.take(fetched);
@@ -148,14 +159,14 @@ class Loading {
   }
 
   /** What was thought to be there is needed from the servers after all. */
-  async #repair() {
+  async #repair(file, index) {
     const damaged = this.#keeper.complete;
     this.#seen ??= this.#keeper.header?.files ?? null;
     await this.#keeper.tryLock();
     try {
-      await this.#connect();
+      await this.#connect([file, index]);
     } catch (error) {
-      if (!damaged || !error.code?.startsWith('net/') || error.code === 'net/changed') throw error;
+      if (!damaged || !isOf('net', error) || error.code === 'net/changed') throw error;
       throw new QuernError('storage/corrupt', `The stored copy of the model is damaged, and what is damaged cannot be fetched: ${error.message}`, {
         phase: 'load', retryable: true, cause: error,
       });
@@ -224,7 +235,7 @@ export function localParts(files, { sha256 = [], onBytes = () => {} }) {
 /**
  * @param {{kind: 'urls', urls: string[], id: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'streams', streams: {stream: ReadableStream, size: number}[]}} source
  * @param {{store?: object, hasher: Promise<object>, headers?: object, sha256?: string[], signal?: AbortSignal, notice?: Function,
- *   mustStore?: boolean, onBytes?: (n: number) => void, openRemote?: Function}} options
+ *   mustStore?: boolean, onBytes?: (n: number) => void}} options, and for tests chunkSize, clock, fetch, parallel
  * @returns {Promise<{phase: 'download' | 'load', cached: boolean, total: number, parts: {size: number, chunks: AsyncIterable<Uint8Array>}[], discard: () => Promise<void>}>}
  *   total and size 0: unknown; a chunk is valid until the next is asked for; `discard` forgets what turned out to be no model
  */

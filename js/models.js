@@ -3,10 +3,10 @@
 // needs a worker. Documentation: index.d.ts.
 
 import { QuernError, badParam } from './errors.js';
+import { guarded } from './guard.js';
 import { startWith } from './model.js';
 import { checkOptions } from './options.js';
 import { DOWNLOAD } from './protocol.js';
-import { within } from './storage-errors.js';
 import { Entry } from './store.js';
 
 /** How long a removal waits for a load that is ending. */
@@ -63,12 +63,10 @@ export class Models {
   }
 
   async usage(options) {
-    const store = this.#store(options);
-    return within(() => store.usage());
+    return guarded(this.#store(options)).usage();
   }
 
   async persist(options) {
-    const store = this.#store(options);
-    return Boolean(await within(() => store.persist?.()));
+    return Boolean(await guarded(this.#store(options)).persist?.());
   }
 }

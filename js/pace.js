@@ -4,22 +4,24 @@
 
 const WARM_UP_MS = 500;        // of a new connection, which starts slowly
 const MEASURE_MS = 2000;
-const MEASURE_BYTES = 1 << 20;
 const GAIN = 1.15;
 const WAITING = 0.2;           // share of the time at which the consumer is the slower one
 
 export class Pace {
   #clock;
   #most;
+  #least;
   #best = 0;
   #since;
   #bytes = 0;
   #waited = 0;
   lanes = 1;
 
-  constructor(clock, most) {
+  /** @param {number} most lanes @param {number} least bytes that a measurement takes */
+  constructor(clock, most, least) {
     this.#clock = clock;
     this.#most = most;
+    this.#least = least;
     this.#begin();
   }
 
@@ -34,7 +36,7 @@ export class Pace {
     const passed = this.#clock.now() - this.#since;
     if (passed < 0) return false;
     this.#bytes += bytes;
-    return passed >= MEASURE_MS && this.#bytes >= MEASURE_BYTES && this.#decide(this.#bytes / passed, passed);
+    return passed >= MEASURE_MS && this.#bytes >= this.#least && this.#decide(this.#bytes / passed, passed);
   }
 
   /** The number that it stays at. */

@@ -2,17 +2,34 @@
 // The files of a model on their servers, fetched by chunks: what is missing in a store comes in one run per file, and a
 // chunk between (a damaged one) by a request of its own.
 
-import { CHUNK } from './journal.js';
+import { openRemote } from './download.js';
+
+/** Opens a file where bytes are missing; as a whole, where that tells too little or the file is not as it was. */
+async function openAt(url, options, first) {
+  try {
+    const remote = first && await openRemote(url, { ...options, first });
+    if (remote && remote.size !== null) return remote;
+    if (remote) remote.close();
+  } catch (error) {
+    if (!['net/changed', 'net/range'].includes(error.code)) throw error;
+  }
+  return openRemote(url, options);
+}
 
 export class Remotes {
   #files = [];
+  #chunkSize;
   #run = null;    // {file, chunks, wanted, at}; wanted null: all that follow, of a file of unknown size
 
-  /** All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting. */
-  static async open(urls, { openRemote, headers, signal, onBytes }) {
+  /**
+   * All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting.
+   * @param {{file: number, from: number, to: number | null}} [first] the bytes that will be wanted first, where others are there
+   */
+  static async open(urls, options, first) {
     const remotes = new Remotes();
+    remotes.#chunkSize = options.chunkSize;
     try {
-      for (const url of urls) await remotes.#add(await openRemote(url, { headers, signal }), onBytes);
+      for (const [file, url] of urls.entries()) remotes.#add(await openAt(url, options, file === first?.file && first), options.onBytes);
     } catch (error) {
       await remotes.close();
       throw error;
@@ -50,7 +67,7 @@ export class Remotes {
   #start(file, index, isStored) {
     const remote = this.#files[file];
     if (remote.size === null) return { file, chunks: remote.chunks(index), wanted: null, at: 0 };
-    const later = Array.from({ length: Math.max(0, Math.ceil(remote.size / CHUNK) - index - 1) }, (_, i) => index + 1 + i);
+    const later = Array.from({ length: Math.max(0, Math.ceil(remote.size / this.#chunkSize) - index - 1) }, (_, i) => index + 1 + i);
     const wanted = [index, ...later.filter((i) => !isStored(i))];
     return { file, chunks: remote.chunks(wanted), wanted, at: 0 };
   }

@@ -4,7 +4,7 @@
 
 import { Chat, knowsThinking, refuseHopeless } from './chat.js';
 import { Engine } from './engine.js';
-import { QuernError, asQuernError, toWire } from './errors.js';
+import { QuernError, asQuernError, isOf, toWire } from './errors.js';
 import { compute, generate } from './generate.js';
 import { Hasher } from './hasher.js';
 import { instantiate } from './instance.js';
@@ -161,7 +161,7 @@ export class Service {
       for (const { chunks } of parts) for await (const chunk of whileAwaiting(chunks, () => this.#engine.warm())) this.#engine.feed(chunk);
       this.#engine.finish();
     } catch (error) {
-      if (error.code?.startsWith('model/')) await discard();
+      if (isOf('model', error)) await discard();
       throw error;
     } finally {
       progress.stop();

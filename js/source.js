@@ -61,6 +61,9 @@ function urls(url, param) {
 
 const words = (value) => typeof value === 'string' && value.trim() !== '' && !/\p{Cc}/u.test(value);
 
+/** A part of a path that is none of a name: '', '.' and '..'. */
+const isDots = (part) => /^\.{0,2}$/.test(part);
+
 const isEndpoint = (value) => {
   try {
     return typeof value === 'string' && /^https?:$/.test(new URL(value).protocol);
@@ -71,8 +74,8 @@ const isEndpoint = (value) => {
 
 /** Each field: whether a value is one, and what it must be. */
 const FIELDS = {
-  repo: [(value) => words(value) && /^[\w.-]+(?:\/[\w.-]+)?$/.test(value), 'must be a repository such as \'Qwen/Qwen3-0.6B-GGUF\''],
-  file: [(value) => words(value) && !value.split('/').some((part) => /^\.{0,2}$/.test(part)), 'must be the name of a file in the repository'],
+  repo: [(value) => words(value) && /^[\w.-]+(?:\/[\w.-]+)?$/.test(value) && !value.split('/').some(isDots), 'must be a repository such as \'Qwen/Qwen3-0.6B-GGUF\''],
+  file: [(value) => words(value) && !value.split('/').some(isDots), 'must be the name of a file in the repository'],
   revision: [words, 'must be the name of a branch or tag, or a commit'],
   endpoint: [isEndpoint, 'must be the address of a server such as \'https://huggingface.co\''],
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A model in a store: its journal, its chunks, and the rules common to all stores. A store itself (Store in index.d.ts:
 // store-opfs.js, store-node.js, or a page's own) only keeps files under short names and lends locks.
-// Nothing here fails a load: whoever asks gets a typed error of the group `storage` and goes on without the store.
+// Everything that fails here is a typed error of the group `storage`.
 
+import { guarded, storageError } from './guard.js';
 import { CHUNK, Journal, headerLine, hex, line } from './journal.js';
-import { storageError, within } from './storage-errors.js';
 
 /** A short name for an id of any length and alphabet. */
 export async function keyOf(id) {
@@ -17,7 +17,7 @@ const dataName = (key, file) => `${key}.${file}`;
 
 /** Keys of all that is stored. */
 async function keysIn(store) {
-  return [...new Set((await within(() => store.list())).map((name) => /^([0-9a-f]{32})\.(?:\d+|journal)$/.exec(name)?.[1]).filter(Boolean))];
+  return [...new Set((await guarded(store).list()).map((name) => /^([0-9a-f]{32})\.(?:\d+|journal)$/.exec(name)?.[1]).filter(Boolean))];
 }
 
 export class Entry {
@@ -27,15 +27,18 @@ export class Entry {
   #log = null;            // the journal's file, open for writing
   #files = new Map();     // number -> open file
   #writing = false;
+  #chunkSize;
 
-  constructor(store, key) {
-    this.#store = store;
+  /** @param {{chunkSize?: number, clock?: object}} options both for tests */
+  constructor(store, key, { chunkSize = CHUNK, clock } = {}) {
+    this.#store = guarded(store, clock);
     this.#key = key;
+    this.#chunkSize = chunkSize;
   }
 
   /** The stored model of this id, as far as there is one. */
-  static async open(store, id) {
-    const entry = new Entry(store, await keyOf(id));
+  static async open(store, id, options) {
+    const entry = new Entry(store, await keyOf(id), options);
     await entry.refresh();
     return entry;
   }
@@ -55,7 +58,7 @@ export class Entry {
   get header() { return this.#journal.header; }
   get complete() { return this.#journal.done !== null; }
   get total() { return this.#journal.total; }
-  get loaded() { return this.#journal.loaded; }
+  get loaded() { return this.#journal.loaded(this.#chunkSize); }
   get used() { return this.#journal.used; }
   get sha256() { return this.#journal.done?.hashes ?? []; }
 
@@ -64,7 +67,7 @@ export class Entry {
   /** Whether every chunk of files of these sizes is there. */
   holds(sizes) {
     return sizes.every((size, file) => {
-      for (let index = 0; index * CHUNK < size; index++) if (!this.hash(file, index)) return false;
+      for (let index = 0; index * this.#chunkSize < size; index++) if (!this.hash(file, index)) return false;
       return true;
     });
   }
@@ -73,15 +76,14 @@ export class Entry {
 
   /** Reads what was written to the journal since the last look; a journal that became shorter is read anew. */
   async refresh() {
-    const bytes = await within(() => this.#store.read(this.#key + JOURNAL));
+    const bytes = await this.#store.read(this.#key + JOURNAL);
     if (!bytes || bytes.length < this.#journal.bytes) this.#journal = new Journal();
     if (bytes) this.#journal.read(bytes.subarray(this.#journal.bytes));
   }
 
   /** The right to write. @returns {Promise<(() => void) | null>} gives it back; null: another has it and `wait` is false */
   lock({ wait = true, signal } = {}) {
-    const ask = () => this.#store.lock(this.#key, { wait, signal });
-    return wait ? ask() : within(ask);
+    return this.#store.lock(this.#key, { wait, signal });
   }
 
   // --- writing, under the lock ---
@@ -98,7 +100,7 @@ export class Entry {
 
   /** Throws when there is no room for so many more bytes. */
   async checkRoom(bytes) {
-    const { used, quota } = await within(() => this.#store.usage());
+    const { used, quota } = await this.#store.usage();
     const free = Math.max(0, quota - used);
     const MB = (n) => `${Math.ceil(n / 1e6)} MB`;
     if (bytes > free) throw storageError('storage/quota', `it needs ${MB(bytes)}, and ${MB(free)} are free`);
@@ -111,19 +113,19 @@ export class Entry {
   }
 
   async #dataNames() {
-    return (await within(() => this.#store.list())).filter((name) => name.startsWith(`${this.#key}.`) && !name.endsWith(JOURNAL));
+    return (await this.#store.list()).filter((name) => name.startsWith(`${this.#key}.`) && !name.endsWith(JOURNAL));
   }
 
   async #truncate(name) {
-    const file = await within(() => this.#store.open(name, { write: true }));
-    await within(() => file.truncate(0));
-    await within(() => file.close());
+    const file = await this.#store.open(name, { write: true });
+    await file.truncate(0);
+    await file.close();
   }
 
   /** Appends a line; after a torn one it begins a new line first. */
   async #append(bytes) {
-    this.#log ??= await within(() => this.#store.open(this.#key + JOURNAL, { write: true }));
-    const end = await within(() => this.#log.size());
+    this.#log ??= await this.#store.open(this.#key + JOURNAL, { write: true });
+    const end = await this.#log.size();
     const text = this.#journal.torn ? Uint8Array.of(10, ...bytes) : bytes;
     await writeAll(this.#log, end, text);
     this.#journal.bytes = end + text.length - bytes.length;
@@ -132,15 +134,15 @@ export class Entry {
 
   /** Keeps a chunk. */
   async put(file, index, bytes, hash) {
-    await writeAll(await this.#file(file), index * CHUNK, bytes);
+    await writeAll(await this.#file(file), index * this.#chunkSize, bytes);
     if (this.hash(file, index) !== hash) await this.#append(line('chunk', file, index, hash));
   }
 
   /** All chunks are there. */
   async finish(sizes, hashes) {
-    for (const file of this.#files.values()) await within(() => file.flush());
+    for (const file of this.#files.values()) await file.flush();
     await this.#append(line('done', sizes, hashes));
-    await within(() => this.#log.flush());
+    await this.#log.flush();
   }
 
   async touch() {
@@ -152,7 +154,7 @@ export class Entry {
 
   async #file(number) {
     if (!this.#files.has(number)) {
-      const file = await within(() => this.#store.open(dataName(this.#key, number), { write: this.#writing }));
+      const file = await this.#store.open(dataName(this.#key, number), { write: this.#writing });
       if (!file) return null;
       this.#files.set(number, file);
     }
@@ -164,7 +166,7 @@ export class Entry {
     const handle = await this.#file(file);
     let n = 0;
     while (handle && n < target.length) {
-      const got = await within(() => handle.read(index * CHUNK + n, target.subarray(n)));
+      const got = await handle.read(index * this.#chunkSize + n, target.subarray(n));
       if (got === 0) break;
       n += got;
     }
@@ -175,14 +177,14 @@ export class Entry {
     const open = [...this.#files.values(), ...(this.#log ? [this.#log] : [])];
     this.#files.clear();
     this.#log = null;
-    for (const file of open) await within(() => file.close());
+    for (const file of open) await file.close();
   }
 
   /** Removes all of it, for whoever has the lock. */
   async drop() {
     await this.close();
-    for (const name of await this.#dataNames()) await within(() => this.#store.remove(name));
-    await within(() => this.#store.remove(this.#key + JOURNAL));
+    for (const name of await this.#dataNames()) await this.#store.remove(name);
+    await this.#store.remove(this.#key + JOURNAL);
     this.#journal = new Journal();
   }
 
@@ -201,7 +203,7 @@ export class Entry {
 
 async function writeAll(file, at, bytes) {
   for (let done = 0; done < bytes.length;) {
-    const n = await within(() => file.write(at + done, bytes.subarray(done)));
+    const n = await file.write(at + done, bytes.subarray(done));
     if (!(n > 0)) throw storageError('storage/quota', 'nothing more was written');
     done += n;
   }

@@ -8,7 +8,6 @@
 
 import { QuernError } from './errors.js';
 import { reasonOf } from './clock.js';
-import { netFailure } from './answer.js';
 import { Pace } from './pace.js';
 import { Patience } from './patience.js';
 import { Runs } from './runs.js';
@@ -36,7 +35,8 @@ export class Transfer {
     this.#isWanted = new Set(wanted);
     this.#head = wanted[0] ?? 0;
     this.#pool = remote.size === null ? Runs.from(this.#head) : Runs.of(wanted);
-    this.#pace = new Pace(remote.clock, most);
+    this.#pace = new Pace(remote.clock, most, remote.chunkSize / 4);
+    this.#abort.signal.addEventListener('abort', () => this.#wake());
   }
 
   /** @returns {AsyncGenerator<{index: number, bytes: Uint8Array}>} */
@@ -145,9 +145,7 @@ export class Transfer {
 
   /** Reads one answer into a run's chunks, until the run is done, the answer ends, or an earlier run waits. */
   async #fill(run, tally) {
-    const { signal } = this.#abort;
-    const at = this.#position(run);
-    const answer = await this.#remote.answer(at, run.to, signal);
+    const answer = await this.#remote.answer(this.#position(run), run.to, this.#abort.signal);
     let pos = answer.start;
     try {
       for (let piece; (piece = await answer.read());) {
@@ -155,8 +153,6 @@ export class Transfer {
         pos += piece.length;
         if (!more && pos !== answer.end) return;   // else one more read sees the end, which keeps the connection
       }
-    } catch (error) {
-      throw netFailure(error, this.#remote.host, signal, pos);
     } finally {
       answer.close();
     }
@@ -194,9 +190,9 @@ export class Transfer {
   async #room(index) {
     const start = this.#remote.clock.now();
     while (!this.#chunks.has(index) && index !== this.#head && this.#chunks.size >= this.#most()) {
+      if (this.#abort.signal.aborted) throw reasonOf(this.#abort.signal);
       if (this.#pool.first < index) return false;
       await this.#change();
-      if (this.#abort.signal.aborted) throw reasonOf(this.#abort.signal);
     }
     this.#pace.waited(this.#remote.clock.now() - start);
     return true;
