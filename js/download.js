@@ -19,6 +19,8 @@ export const CHUNK = 4 << 20;
 
 const LANES = 3;
 
+const WHOLE = { from: 0, to: null };
+
 class Remote {
   #server;
   #first;              // the opening answer, until it is read or dropped
@@ -120,11 +122,11 @@ function nameOf(url, disposition) {
 }
 
 /** The first good answer. */
-async function open(server, signal) {
+async function open(server, { from, to }, signal) {
   const patience = new Patience(server.clock, signal, false);
   for (;;) {
     try {
-      return await ask(server, 0, null, signal);
+      return await ask(server, from, to, signal);
     } catch (error) {
       await patience.afterFailure(error, 0);
     }
@@ -141,15 +143,16 @@ function checkHeaders(headers) {
 
 /**
  * @param {string} url absolute
- * @param {{headers?: object, fetch?: Function, clock?: object, signal?: AbortSignal, parallel?: number, chunkSize?: number}} options
- *   `parallel`: requests at a time at most; `chunkSize`: for tests
+ * @param {{headers?: object, fetch?: Function, clock?: object, signal?: AbortSignal, first?: {from: number, to: number | null},
+ *   parallel?: number, chunkSize?: number}} options
+ *   `first`: the bytes to ask for at first, for whoever has the others; `parallel`: requests at a time at most; `chunkSize`: for tests
  * @returns {Promise<Remote>} `size` null: unknown until the end; `sha256` null: unknown; `ranges`: whether parts can be asked for
  */
-export async function openRemote(url, { headers = {}, fetch = globalThis.fetch, clock = systemClock, signal = new AbortController().signal, parallel = LANES, chunkSize = CHUNK } = {}) {
+export async function openRemote(url, { headers = {}, fetch = globalThis.fetch, clock = systemClock, signal = new AbortController().signal, first = WHOLE, parallel = LANES, chunkSize = CHUNK } = {}) {
   const server = { url, headers: checkHeaders(headers), fetch, clock };
   const hash = hubHash(server, signal);
   try {
-    const answer = await open(server, signal);
+    const answer = await open(server, first, signal);
     const sha256 = answer.sha256 ?? await hash.of(answer.size);
     return new Remote(server, answer, { sha256, signal, chunkSize, parallel });
   } finally {

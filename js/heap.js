@@ -49,9 +49,12 @@ export class Heap {
     this.#wasm._wasm_release(address);
   }
 
-  /** Where these bytes are in the memory; 0 when they are elsewhere. Shared memory stays valid when it grows, and nothing else is shared. */
+  /**
+   * Where these bytes are in the memory; 0 when they are elsewhere. Shared memory stays valid when it grows, and nothing
+   * else is shared. Pages that are not isolated have shared memory too, but no name for it.
+   */
   addressOf(bytes) {
-    return bytes.buffer instanceof SharedArrayBuffer ? bytes.byteOffset : 0;
+    return bytes.buffer.constructor === this.#memory.buffer.constructor ? bytes.byteOffset : 0;
   }
 
   /** Lends a buffer to `use`. */

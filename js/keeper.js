@@ -42,6 +42,14 @@ export class Keeper {
   size(file) { return this.#entry?.size(file) ?? 0; }
   hash(file, index) { return this.#entry?.hash(file, index); }
 
+  /** [file, index] of the first chunk that is not there; null: none. */
+  firstMissing(chunkSize) {
+    for (const file of this.header?.files.keys() ?? []) {
+      for (let index = 0; index * chunkSize < this.size(file); index++) if (!this.hash(file, index)) return [file, index];
+    }
+    return null;
+  }
+
   /** The SHA-256 that a complete file was found to have; '' where it was not checked. */
   sha256(file) { return this.#entry?.sha256[file] ?? ''; }
 

@@ -74,9 +74,17 @@ class Loading {
     return this.#keeper.size(file) || this.#remotes?.size(file) || 0;
   }
 
+  /** The bytes to ask for first: of the first chunk that is missing, and what follows; of a damaged one no more. */
+  #firstWanted(damaged) {
+    const { chunkSize } = this.#options;
+    const [file, index] = damaged ?? this.#keeper.firstMissing(chunkSize) ?? [0, 0];
+    const from = index * chunkSize;
+    return { file, from, to: damaged && this.#keeper.complete ? Math.min(from + chunkSize, this.#size(file)) : null };
+  }
+
   /** Asks the servers; what is stored of another version is dropped. */
-  async #connect() {
-    this.#remotes = await Remotes.open(this.#urls, this.#options);
+  async #connect(damaged) {
+    this.#remotes = await Remotes.open(this.#urls, this.#options, this.#firstWanted(damaged));
     const { name, versions } = this.#remotes;
     if (this.#seen && !sameVersions(this.#seen, versions)) throw await this.#changed();
     const files = versions.map((version, i) => ({ ...version, url: i === 0 ? this.#id : plainUrl(this.#urls[i]) }));
@@ -140,7 +148,7 @@ class Loading {
   }
 
   async #fetched(hasher, file, index) {
-    if (!this.#remotes) await this.#repair();
+    if (!this.#remotes) await this.#repair(file, index);
     const fetched = await this.#remotes.next(file, index, (i) => Boolean(this.#keeper.hash(file, i)));
     if (!fetched) return null;
     const bytes = hasher.take(fetched);
@@ -151,12 +159,12 @@ class Loading {
   }
 
   /** What was thought to be there is needed from the servers after all. */
-  async #repair() {
+  async #repair(file, index) {
     const damaged = this.#keeper.complete;
     this.#seen ??= this.#keeper.header?.files ?? null;
     await this.#keeper.tryLock();
     try {
-      await this.#connect();
+      await this.#connect([file, index]);
     } catch (error) {
       if (!damaged || !isOf('net', error) || error.code === 'net/changed') throw error;
       throw new QuernError('storage/corrupt', `The stored copy of the model is damaged, and what is damaged cannot be fetched: ${error.message}`, {

@@ -4,17 +4,32 @@
 
 import { openRemote } from './download.js';
 
+/** Opens a file where bytes are missing; as a whole, where that tells too little or the file is not as it was. */
+async function openAt(url, options, first) {
+  try {
+    const remote = first && await openRemote(url, { ...options, first });
+    if (remote && remote.size !== null) return remote;
+    if (remote) remote.close();
+  } catch (error) {
+    if (!['net/changed', 'net/range'].includes(error.code)) throw error;
+  }
+  return openRemote(url, options);
+}
+
 export class Remotes {
   #files = [];
   #chunkSize;
   #run = null;    // {file, chunks, wanted, at}; wanted null: all that follow, of a file of unknown size
 
-  /** All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting. */
-  static async open(urls, options) {
+  /**
+   * All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting.
+   * @param {{file: number, from: number, to: number | null}} [first] the bytes that will be wanted first, where others are there
+   */
+  static async open(urls, options, first) {
     const remotes = new Remotes();
     remotes.#chunkSize = options.chunkSize;
     try {
-      for (const url of urls) remotes.#add(await openRemote(url, options), options.onBytes);
+      for (const [file, url] of urls.entries()) remotes.#add(await openAt(url, options, file === first?.file && first), options.onBytes);
     } catch (error) {
       await remotes.close();
       throw error;

@@ -12,7 +12,8 @@ import { Journal, headerLine, line } from '../../js/journal.js';
 import { locate } from '../../js/source.js';
 import { Entry, keyOf } from '../../js/store.js';
 import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
-import { ADDRESS, CHUNK, PIECE, Site, begin, hasher, noise, session } from '../fixtures/sessions.mjs';
+import { noise } from '../fixtures/noise.mjs';
+import { ADDRESS, CHUNK, PIECE, Site, begin, hasher, session } from '../fixtures/sessions.mjs';
 
 const BYTES = noise(5 * CHUNK + 300);
 const COUNT = 6;

@@ -17,7 +17,7 @@ const plain = station({ root: PROJECT, isolate: false });
 
 /** A page with what the tests need: `open(limits, options)` as load() with limits of the watchdog's, and `codeOf(promise)`. */
 async function openPage(where, options) {
-  const visit = await where.open('tests/web/library.html', { expected: /worker sent an error|uncaught: .*(unwind|unreachable|out of bounds|boom)/, ...options });
+  const visit = await where.open('tests/web/library.html', { expected: /worker sent an error|uncaught: .*(unwind|unreachable|out of bounds|call stack|boom)/, ...options });
   const { page } = visit;
   await page.waitForFunction(() => globalThis.quern);
   await page.evaluate(async (source) => {

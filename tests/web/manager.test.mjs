@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The model manager of the chat page: what is on this device, resume and delete, storage, the verdict before a download, pause
-// and resume. The page is built with a library whose `models` and `support` the test plays; all else of it is real.
+// and resume. The page is built with a library whose `models` and `support` the test plays; the last test has the real ones.
 import assert from 'node:assert/strict';
 import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -62,6 +62,7 @@ after(async () => {
 });
 
 const here = station({ root: out });
+const real = station();
 
 const entry = (id, name, size, loaded, lastUsed, url = `https://example.com/${name}`) => ({ id, name, url, files: 1, size, loaded, complete: size === loaded, lastUsed });
 
@@ -244,4 +245,49 @@ test('on a phone and on a desktop nothing scrolls sideways, and everything to pr
     assert.deepEqual(small, []);
   }
   await close();
+});
+
+/** Answers ranges of the long model; the first answer stops after its first chunk and a bit. */
+function serveRanges(bytes) {
+  const ranges = [];
+  const server = createServer(({ headers }, response) => {
+    const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? [];
+    ranges.push(headers.range);
+    const [start, end] = [Number(first ?? 0), last ? Number(last) + 1 : bytes.length];
+    response.writeHead(206, {
+      'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Content-Range, ETag', ETag: '"1"',
+      'Content-Range': `bytes ${start}-${end - 1}/${bytes.length}`, 'Content-Length': end - start,
+    });
+    if (ranges.length > 1) response.end(bytes.subarray(start, end));
+    else response.write(bytes.subarray(start, 5_000_000));
+  });
+  return { server, ranges };
+}
+
+test('with the real store: paused, resumed from what was kept, listed, loaded without the network, deleted', async () => {
+  const { server, ranges } = serveRanges(talkativeModel());
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  const origin = `http://localhost:${server.address().port}`;
+  const { page, chat, close } = await openChat(real, { origins: [origin], expected: /Failed to load resource/ });
+  const row = page.getByTestId('kept');
+  await chat.loadUrl(`${origin}/long-Q8_0.gguf`);
+  await eventually(async () => /5\.0 MB of/.test(await page.getByTestId('progress').innerText()), 'the first 5 MB have come');
+  await page.getByTestId('pause-load').click();
+  await page.getByText('Paused. 4.2 MB of 6.4 MB are on this device').waitFor();
+  await page.getByTestId('resume-load').click();
+  await chat.modelName('long-Q8_0');
+  assert.match(ranges.at(-1), /^bytes=4194304-/);
+  await page.locator('#model-button').click();
+  await row.getByText(/^6\.4 MB, complete$/).waitFor();
+  const asked = ranges.length;
+  await row.getByRole('button', { name: 'Load long-Q8_0' }).click();
+  await chat.modelName('long-Q8_0');
+  assert.equal(ranges.length, asked, 'nothing is asked again');
+  await page.locator('#model-button').click();
+  await row.getByRole('button', { name: 'Delete long-Q8_0' }).click();
+  await row.getByRole('button', { name: 'Delete long-Q8_0 for good' }).click();
+  await page.getByText('No model yet').waitFor();
+  await close();
+  server.closeAllConnections();
+  server.close();
 });
