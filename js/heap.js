@@ -50,7 +50,7 @@ export class Heap {
 
   /** Where these bytes are in the memory; 0 when they are elsewhere. Shared memory stays valid when it grows, and nothing else is shared. */
   addressOf(bytes) {
-    return bytes.buffer instanceof SharedArrayBuffer ? bytes.byteOffset : 0;
+    return bytes.buffer instanceof ArrayBuffer ? 0 : bytes.byteOffset;   // a page that is not isolated does not know SharedArrayBuffer by name
   }
 
   /** Lends a buffer to `use`. */
