@@ -67,9 +67,7 @@ export class Engine {
   }
 
   /** A millisecond of running the kernels, so that the browser compiles them well. Whether there is more to do. */
-  warm() {
-    return this.#wasm._wasm_warm(this.#engine) !== 0;
-  }
+  warm() { return this.#wasm._wasm_warm(this.#engine) !== 0; }
 
   /** The file has ended, and the next one of a split model begins. @param {number} size 0 where it is not known */
   nextFile(size) {
@@ -85,9 +83,7 @@ export class Engine {
   }
 
   /** Bytes of the file that its header promises; 0 until it has come. */
-  fileSize() {
-    return this.#wasm._wasm_file_size(this.#engine);
-  }
+  fileSize() { return this.#wasm._wasm_file_size(this.#engine); }
 
   /** What running the model takes, in bytes, and contexts (struct quern_plan); all 0 until the header has come. */
   plan() {
@@ -103,9 +99,7 @@ export class Engine {
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
 
-  chatTemplate() {
-    return this.#text(this.#wasm._wasm_chat_template(this.#engine, this.#out));
-  }
+  chatTemplate() { return this.#text(this.#wasm._wasm_chat_template(this.#engine, this.#out)); }
 
   /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given. */
   memory() {
