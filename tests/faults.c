@@ -21,11 +21,12 @@ struct fault {
 
 static volatile int zero; /* what the compiler must not see through */
 
-static int fill_stack(int depth)
+/* Overwrites whatever lies below the stack, `zero` too; hence `stop`. */
+static int fill_stack(int depth, int stop)
 {
     volatile char room[1024];
     room[depth % 1024] = (char)depth;
-    return zero ? 0 : fill_stack(depth + 1) + room[depth % 1024];
+    return stop ? 0 : fill_stack(depth + 1, stop) + room[depth % 1024];
 }
 
 static void strike(void *arg, int thread, int n_threads)
@@ -35,7 +36,7 @@ static void strike(void *arg, int thread, int n_threads)
     if (thread != f->thread) return;
     if (!strcmp(f->kind, "trap")) __builtin_trap();
     if (!strcmp(f->kind, "bounds")) zero = *(volatile int *)(0xfffffff0u + (unsigned)zero);
-    if (!strcmp(f->kind, "stack")) fill_stack(0);
+    if (!strcmp(f->kind, "stack")) fill_stack(0, zero);
     if (!strcmp(f->kind, "exit")) pthread_exit(NULL);
     while (!strcmp(f->kind, "spin") && !zero) continue;
 }
