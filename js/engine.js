@@ -7,7 +7,7 @@ import { engineError } from './engine-error.js';
 import { QuernError } from './errors.js';
 import { Heap } from './heap.js';
 
-/** Bytes of the file go to the engine through a fixed buffer of this size. */
+/** Bytes from elsewhere go to the engine through a buffer of this size. */
 const STAGING = 4 << 20;
 
 /** Bytes for second results: eight doubles at most, the plan's. */
@@ -45,7 +45,6 @@ export class Engine {
     this.#wasm = wasm;
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(OUT);
-    this.#staging = this.#heap.alloc(STAGING);
     this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, Number(scalar), Number(profile), fileSize, files, restSize, memorySize);
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
   }
@@ -59,6 +58,7 @@ export class Engine {
       this.#check(this.#wasm._wasm_feed(this.#engine, address, chunk.length), 'load');
       return;
     }
+    this.#staging ||= this.#heap.alloc(STAGING);
     for (let at = 0; at < chunk.length; at += STAGING) {
       const part = chunk.subarray(at, at + STAGING);
       this.#heap.bytes(this.#staging, part.length).set(part);
@@ -75,7 +75,7 @@ export class Engine {
   }
 
   finish() {
-    this.#heap.release(this.#staging);
+    if (this.#staging) this.#heap.release(this.#staging);
     this.#check(this.#wasm._wasm_finish(this.#engine), 'load');
     this.#sequence = this.#wasm._wasm_sequence_new(this.#engine);
     if (!this.#sequence) throw new QuernError('mem/load', 'There is not enough memory for a conversation.', { phase: 'load' });
