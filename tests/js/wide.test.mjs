@@ -7,21 +7,38 @@ import { test } from 'node:test';
 import { load } from '../../dist/node.js';
 import { wideHeaders } from '../fixtures/wide.mjs';
 
-/** Sends a header and then nothing for ever, without a length: what is refused is refused by the header alone. */
+/** Sends a header and then zeros for ever, without a length: what is refused is refused by the header alone. */
 async function serveHeader(t, header) {
-  const server = createServer((request, response) => response.writeHead(200).write(header));
+  const site = { sent: 0 };
+  const server = createServer((request, response) => {
+    const send = (bytes) => {
+      site.sent += bytes.length;
+      return response.write(bytes);
+    };
+    const zeros = new Uint8Array(1 << 16);
+    const more = () => { while (!response.destroyed && send(zeros)); };
+    send(header);
+    response.on('drain', more);
+    more();
+  });
   await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
   t.after(() => {
     server.closeAllConnections();
     server.close();
   });
-  return `http://127.0.0.1:${server.address().port}/model.gguf`;
+  site.url = `http://127.0.0.1:${server.address().port}/model.gguf`;
+  return site;
 }
+
+/** Bytes that the sockets and the loader (chunks of 4 MiB) hold. */
+const ON_THE_WAY = 24e6;
 
 const EXPECTED = { 'wide-scratch': 'mem/plan', 'wide-logits': 'model/inconsistent', 'wide-pages': 'mem/plan' };
 
 for (const [name, header] of wideHeaders()) {
   test(`${name} is refused before any of its weights is asked for`, async (t) => {
-    await assert.rejects(load(await serveHeader(t, header), { threads: 1 }), { code: EXPECTED[name] });
+    const site = await serveHeader(t, header);
+    await assert.rejects(load(site.url, { threads: 1, cache: false }), { code: EXPECTED[name] });
+    assert.ok(site.sent < header.length + ON_THE_WAY, `${site.sent} bytes were sent`);
   });
 }
