@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { serve } from '../../tools/serve.mjs';
 import { readBandwidth } from './bandwidth.mjs';
 import { chart } from './chart.mjs';
-import { CELLS, CONTEXT, ENGINES, measure, measureFirst } from './engines.mjs';
+import { CELLS, CONTEXT, ENGINES, measure, measureFirst, measureStore } from './engines.mjs';
 import { PROJECT } from './fixtures.mjs';
 import { describeMachine, loadAverage } from './machine.mjs';
 import { markdown, summarise } from './report.mjs';
@@ -30,6 +30,9 @@ const OFTEN = {
   node: { most: { short: Infinity, middle: Infinity, long: 0 }, fewer: { short: 1, middle: 1, long: 0 } },
   wllama: { most: { short: 1, middle: 1, long: 0 }, fewer: { short: 1, middle: 0, long: 0 } },
 };
+
+/** Engines that keep a model in the browser. */
+const STORING = ['quern', 'wllama'];
 
 /** The cells of one engine in one repetition, counted from 1. */
 function plan(engine, isMost, repetition, { quick, all }) {
@@ -70,6 +73,7 @@ function jobs({ types, threads, engines, repeat, ...how }) {
         }
       }
       if (engines.includes('quern')) list.push({ repetition, kind: 'first', type, threads: most });
+      for (const engine of STORING) if (type === 'q8_0' && engines.includes(engine)) list.push({ repetition, kind: 'store', type, threads: most, engine });
     }
   }
   return list;
@@ -84,12 +88,14 @@ function bestSettings(runs, { type, threads, engine }) {
 
 const WORK = {
   bandwidth: (server, { threads }) => ({ bytesPerSecond: readBandwidth(threads) }),
+  store: (server, job) => measureStore(server.url, job.engine, job),
   first: (server, { type, threads, repetition }) => measureFirst(server.url, { type, threads, seed: repetition }),
   speed: (server, job, runs) => measure(server.url, job.engine, { ...job, seed: job.repetition, best: bestSettings(runs, job) }),
 };
 
 /** What a line of progress says about a measurement. */
 function describe({ kind, bytesPerSecond, prefillFirst, gaps, loadMs, ...run }) {
+  if (kind === 'store') return `loaded in ${(run.cold.ms / 1000).toFixed(1)} s, again in ${(run.warm.ms / 1000).toFixed(1)} s`;
   if (kind === 'bandwidth') return `${(bytesPerSecond / 1e9).toFixed(1)} GB/s`;
   if (kind === 'first') return `first prompt ${prefillFirst.toFixed(1)} tokens/s, first step ${gaps[0].toFixed(1)} ms, hundredth ${gaps[99].toFixed(1)} ms`;
   const speeds = Object.values(CELLS).flatMap(({ figures }) => Object.keys(figures)).filter((name) => run[name]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The engines, what each is asked for, and one measurement of one of them: it is started afresh, reads a file, and answers
 // prompts of several lengths, none of which begins like another.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Child } from './child.mjs';
 import { FirefoxTab } from './firefox.mjs';
@@ -24,7 +26,7 @@ export const CELLS = {
 /** Before anything is measured: browsers compile often used functions anew, better, while they run. */
 const WARM_UP = { prompt: 64, generate: 8 };
 
-const quern = { settings: () => [{ variant: 'relaxed' }] };
+const quern = { settings: () => [{ variant: 'relaxed', cache: false }] };
 const native = (peer) => ({
   open: () => Child.open('tests/bench/node/llama.mjs'),
   // Flash attention makes some cells faster and others slower: each is measured both ways, and the better one kept.
@@ -39,12 +41,12 @@ const wllama = {
 
 /** In the order of a repetition. `known`: with which setting an engine is best, figure by figure; else that is found out. */
 export const ENGINES = {
-  quern: { ...quern, name: 'quern, Chromium', open: (base) => Tab.open(base, 'tests/bench/page/quern.js') },
+  quern: { ...quern, name: 'quern, Chromium', open: (base, profile) => Tab.open(base, 'tests/bench/page/quern.js', profile) },
   native: { ...native(peerBest), name: 'llama.cpp native, best build' },
   firefox: { ...quern, name: 'quern, Firefox', open: (base) => FirefoxTab.open(base, 'tests/bench/page/quern.js') },
   avx2: { ...native(peerAvx2), name: 'llama.cpp native, AVX2 build' },
   node: { ...quern, name: 'quern, Node', open: () => Child.open('tests/bench/node/quern.mjs') },
-  wllama: { ...wllama, name: 'wllama, Chromium', open: (base) => Tab.open(base, 'tests/bench/page/wllama.js') },
+  wllama: { ...wllama, name: 'wllama, Chromium', open: (base, profile) => Tab.open(base, 'tests/bench/page/wllama.js', profile) },
 };
 
 /** One prompt and its reply. @returns {Promise<{prefill: number, decode: number}>} tokens per second */
@@ -128,5 +130,24 @@ export async function measureFirst(base, { type, threads, seed }) {
     return { prefillFirst: 128_000 / first, prefillThird: 128_000 / third, gaps };
   } finally {
     await session.close();
+  }
+}
+
+/** Loading by way of the engine's own store: the first time, and the second in a browser started anew. */
+export async function measureStore(base, engine, { type, threads }) {
+  const profile = mkdtempSync(join(tmpdir(), 'profile-'));
+  const load = async () => {
+    const session = await ENGINES[engine].open(base, profile);
+    try {
+      const { ms } = await session.call('loadKept', { url: base + bigModel(type), threads, contextSize: CONTEXT });
+      return { ms, peakBytes: await session.peak() };
+    } finally {
+      await session.close();
+    }
+  };
+  try {
+    return { cold: await load(), warm: await load() };
+  } finally {
+    rmSync(profile, { recursive: true, force: true });
   }
 }

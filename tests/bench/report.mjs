@@ -39,7 +39,12 @@ function firstFigures(runs) {
   };
 }
 
-/** @param {object[]} runs @returns {{bandwidth: object, cases: object[], first: object}} */
+function storeFigures(runs) {
+  const of = (when) => ({ ms: spread(runs.map((run) => run[when].ms)), peakBytes: spread(runs.map((run) => run[when].peakBytes)) });
+  return { cold: of('cold'), warm: of('warm') };
+}
+
+/** @param {object[]} runs @returns {{bandwidth: object, cases: object[], first: object, store: object}} */
 export function summarise(runs) {
   const of = (kind) => runs.filter((run) => run.kind === kind).sort(byThreads);
   const cases = groups(of('speed'), 'type').flatMap(([type, ofType]) => groups(ofType, 'threads').map(([threads, mine]) => (
@@ -48,6 +53,7 @@ export function summarise(runs) {
     bandwidth: Object.fromEntries(groups(of('bandwidth'), 'threads').map(([n, own]) => [n, spread(own.map((run) => run.bytesPerSecond))])),
     cases,
     first: Object.fromEntries(groups(of('first'), 'type').map(([type, own]) => [type, firstFigures(own)])),
+    store: Object.fromEntries(groups(of('store'), 'engine').map(([engine, own]) => [engine, storeFigures(own)])),
   };
 }
 
@@ -137,6 +143,12 @@ function firstTable({ first }) {
   return table(['file', 'first prompt, tokens/s', 'third prompt, tokens/s', 'first step, ms', 'second, ms', 'hundredth, ms', 'median of the last ten, ms'], rows);
 }
 
+function storeTable({ store }) {
+  const rows = Object.entries(store).map(([engine, { cold, warm }]) => (
+    [ENGINES[engine].name, ...[cold, warm].flatMap(({ ms, peakBytes }) => [(ms.median / 1e3).toFixed(2), (peakBytes.median / 1e6).toFixed(0)])]));
+  return table(['engine', 'first load, s', 'peak memory, MB', 'second load, s', 'peak memory, MB'], rows);
+}
+
 function sizeTable(sizes) {
   const kb = (bytes) => (bytes / 1000).toFixed(0);
   const rows = Object.entries(sizes).map(([name, { wasm, js }]) => [name, ...['raw', 'gzip', 'brotli'].flatMap((how) => [kb(wasm[how]), kb(js[how])]), kb(wasm.brotli + js.brotli)]);
@@ -185,6 +197,11 @@ ${memoryTable(summary)}
 A fresh tab without any warm-up but the engine's own, ${Math.max(...summary.cases.map(({ threads }) => threads))} threads, prompts of 128 tokens, steps as the page sees them.
 
 ${firstTable(summary)}
+## Loading by way of the store
+
+The Q8_0 file, 640 MB, from a server on the same machine; then again in a browser started anew, from the store that the engine keeps in it.
+
+${storeTable(summary)}
 ## Sizes, kB
 
 ${sizeTable(sizes)}`;

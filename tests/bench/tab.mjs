@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One engine in one tab of a Chromium of its own, so that memory can be told apart. The module in the page (page/*.js) exports
 // what it can be asked for.
-import { launchChromium } from '../web/browser.mjs';
+import { launchChromium, launchProfile } from '../web/browser.mjs';
 import { processMemory } from './machine.mjs';
 
 /** Waiting for a slow engine on a slow machine is no fault. */
@@ -16,12 +16,16 @@ export class Tab {
   #page;
   #empty;    // memory of the processes before anything was loaded: pid -> bytes
 
-  /** @param {string} base of a server over the project @param {string} module that drives the engine, as a path of the project */
-  static async open(base, module) {
+  /**
+   * @param {string} base of a server over the project @param {string} module that drives the engine, as a path of the project
+   * @param {string} [profile] a folder for what pages store; without it nothing outlives the tab
+   */
+  static async open(base, module, profile) {
     const tab = new Tab();
-    tab.#browser = await launchChromium();
+    const context = profile && await launchProfile(profile);
+    tab.#browser = context ? context.browser() : await launchChromium();
     tab.#cdp = await tab.#browser.newBrowserCDPSession();
-    tab.#page = await tab.#browser.newPage();
+    tab.#page = await (context ?? tab.#browser).newPage();
     tab.#page.setDefaultTimeout(PATIENCE_MS);
     await tab.#page.goto(`${base}tests/bench/page/page.html`);
     await tab.#page.evaluate(async (url) => { globalThis.engine = await import(url); }, base + module);

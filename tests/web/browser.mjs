@@ -38,10 +38,19 @@ function findChromium() {
   return found;
 }
 
+const howToStart = (flags) => ({
+  executablePath: findChromium(),
+  args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...(flags.length ? [`--js-flags=${flags.join(',')}`] : []), ...QUIET],
+});
+
 /** @param {string[]} [flags] of V8 */
 export function launchChromium(flags = []) {
-  const args = [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...(flags.length ? [`--js-flags=${flags.join(',')}`] : []), ...QUIET];
-  return chromium.launch({ executablePath: findChromium(), args });
+  return chromium.launch(howToStart(flags));
+}
+
+/** With a profile in a folder, which keeps what pages store. @returns {Promise<import('playwright-core').BrowserContext>} */
+export function launchProfile(folder) {
+  return chromium.launchPersistentContext(folder, howToStart([]));
 }
 
 /** Runs in the page before anything else: what the browser reports as an event only. */
