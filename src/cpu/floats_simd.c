@@ -2,12 +2,12 @@
  *
  * The products with float weights: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors, columns in order.
  */
-#include "simd.h"
+#include "products.h"
 
 /* 8 rows' weights of a column as floats. */
 INLINE void column_load(vec w[2], const uint8_t *column, const struct half_masks *m, const enum layout layout)
 {
-    if (layout == LAYOUT_F32) w[0] = vec_load(column), w[1] = vec_load(column + 16);
+    if (layout == LAYOUT_F32) load_two(w, column);
     else if (layout == LAYOUT_F16) load_halves(w, column, m);
     else load_bfloats(w, column);
 }
@@ -41,7 +41,7 @@ INLINE void gemm_floats(const uint8_t *panel, const struct act *a, int row, floa
     vec acc[TILE][2], w[2];
     for (int t = 0; t < T; t++) acc[t][0] = acc[t][1] = i32_splat(0);
     for (size_t c = 0; c < cols; c++) {
-        w[0] = vec_load(panel + 32 * c), w[1] = vec_load(panel + 32 * c + 16);
+        load_two(w, panel + 32 * c);
         for (int t = 0; t < T; t++) {
             vec v = vec_spread4(x + (size_t)t * cols + c);
             for (int i = 0; i < 2; i++) acc[t][i] = f32_add(acc[t][i], f32_mul(w[i], v));

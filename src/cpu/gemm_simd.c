@@ -8,9 +8,7 @@
  * that differ in packing only have a gemm in common. Kernels are short calls (one panel, one tile): a browser replaces only functions
  * that return by their optimised code.
  */
-#include "simd.h"
-
-#include <string.h>
+#include "products.h"
 
 /* Constants of a kernel. */
 struct how {
@@ -20,6 +18,7 @@ struct how {
     int shift; /* codes are 2^shift too large; -1: they are not */
     int rows;  /* T, of a tile */
     enum layout packed; /* LAYOUT_NONE: expanded */
+    size_t streams;     /* of gemv that stand in a row in its code, where there are several */
 };
 
 /* --- blocks -------------------------------------------------------------------------------------------- */
@@ -36,12 +35,6 @@ INLINE size_t head_bytes(enum kind kind)
     return 32 * (1 + (has_scale(kind) ? halves : 0) + (has_mins(kind) ? 1 + halves : 0));
 }
 INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; }
-
-/* A block of a tile of T rows: f32 scale[T], f32 sum of its codes [T], then what sums of products with codes too large begin at: int32 -8 sum [T],
- * -128 sum [T], -32 sum of the first half [T], of the second [T]; then codes: 8 groups of int8 [T][4], with DOTS_I16 16 of int16 [T][2]. */
-enum { ACT_HEAD = 24 };
-INLINE enum form form_of(enum dots dots) { return dots == DOTS_I16 ? FORM_WORDS : FORM_BYTES; }
-INLINE size_t act_bytes(enum dots dots) { return ACT_HEAD + (form_of(dots) == FORM_WORDS ? 64 : 32); }
 
 /* --- packed codes -------------------------------------------------------------------------------------- */
 
@@ -97,12 +90,6 @@ INLINE void group_load(vec w[2], const uint8_t *codes, size_t g, const struct ma
         if (l.bits == 8 && h.shift == 7) w[i] = vec_xor(w[i], m->high);
         if (l.table) w[i] = vec_lookup(m->table, w[i]);
     }
-}
-
-INLINE void load_two(vec out[2], const uint8_t *p)
-{
-    out[0] = vec_load(p);
-    out[1] = vec_load(p + 16);
 }
 
 /* --- sums of codes --------------------------------------------------------------------------------------- */
@@ -348,31 +335,31 @@ INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct m
     }
 }
 
+#define EACH_STREAM(p, n, step) \
+    for (size_t from_ = 0; from_ < n; from_ += step) \
+        VEC_UNROLL for (size_t p = from_; p < from_ + step; p++)
+
 /* n panels, a block of each in turn. */
 INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const size_t n, const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
-    const size_t per_unit = (size_t)l.columns / BLOCK, scales = (size_t)l.scales, codes = 32 * (size_t)l.bits;
+    const size_t per_unit = (size_t)l.columns / BLOCK, scales = (size_t)l.scales, codes = 32 * (size_t)l.bits, step = n < h.streams ? n : h.streams;
     size_t units = (size_t)(a->cols / l.columns);
     const uint8_t *x = a->tiles[form_of(h.dots)];
     struct masks m = masks_new(h);
     struct sums sums[STREAMS];
     struct scales s[STREAMS];
-VEC_UNROLL
-    for (size_t p = 0; p < n; p++) sums_clear(&sums[p], h);
+    EACH_STREAM(p, n, step) sums_clear(&sums[p], h);
     for (size_t u = 0; u < units; u++, panels += l.bytes) {
         const uint8_t *head = panels + l.head, *from = head + per_unit * scales;
-VEC_UNROLL
-        for (size_t p = 0; p < n; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h);
+        EACH_STREAM(p, n, step) unit_scales(&s[p], panels + p * panel_bytes, &m, h);
         for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots), head += scales, from += codes)
-VEC_UNROLL
-            for (size_t p = 0; p < n; p++) {
+            EACH_STREAM(p, n, step) {
                 block_scales(&s[p], head + p * panel_bytes, &m, h.kind);
                 block_add(&sums[p], &s[p], from + p * panel_bytes, x, &m, h);
             }
     }
-VEC_UNROLL
-    for (size_t p = 0; p < n; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
+    EACH_STREAM(p, n, step) sums_store(&sums[p], out + PANEL_ROWS * p, h);
 }
 
 /* --- expanding ------------------------------------------------------------------------------------------------ */
@@ -424,46 +411,14 @@ VEC_UNROLL
     }
 }
 
-/* --- activations ---------------------------------------------------------------------------------------------- */
-
-/* 4 columns of a row, as bytes or as two pairs of int16, into a tile's codes. */
-INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t, size_t T, const bool words)
-{
-    if (!words) {
-        memcpy(codes + 4 * (g * T + t), from, 4);
-        return;
-    }
-    for (size_t i = 0; i < 2; i++) memcpy(codes + 4 * ((2 * g + i) * T + t), (int16_t[]){from[2 * i], from[2 * i + 1]}, 4);
-}
-
-INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, const bool words)
-{
-    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * act_bytes(words ? DOTS_I16 : DOTS_U8);
-    for (size_t t = 0; t < T; t++) {
-        size_t at = ((size_t)row + t) * blocks;
-        for (size_t b = 0; b < blocks; b++, at++) {
-            uint8_t *block = tile + b * bytes;
-            int32_t half[2] = {a->sum[2 * at], a->sum[2 * at + 1]}, sum = half[0] + half[1];
-            const int32_t begin[4] = {-8 * sum, -128 * sum, -32 * half[0], -32 * half[1]};
-            memcpy(block + 4 * t, a->scale + at, 4);
-            memcpy(block + 4 * (T + t), &(float){(float)sum}, 4);
-            for (size_t i = 0; i < 4; i++) memcpy(block + 4 * ((2 + i) * T + t), begin + i, 4);
-            for (size_t g = 0; g < 8; g++) arrange_group(block + ACT_HEAD * T, a->code + at * BLOCK + 4 * g, g, t, T, words);
-        }
-    }
-}
-
-static void arrange_bytes(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, false); }
-static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, true); }
-
 /* --- the kernels --------------------------------------------------------------------------------------------- */
 
 /* gemm_NAME from the constants of a kernel */
-#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE})
+#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE, 0})
 #define GEMM(name, ...)                                                                                     \
     static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
     {                                                                                                       \
-        const struct how how = {__VA_ARGS__, 0, LAYOUT_NONE};                                                         \
+        const struct how how = {__VA_ARGS__, 0, LAYOUT_NONE, 0};                                                         \
         BY_HEIGHT(HOW)                                                                                      \
     }
 
@@ -495,8 +450,8 @@ GEMM(three_u8,     KIND_HALVES,    DOTS_U8,  3, 2)
 GEMM(two_u8,       KIND_HALF_MINS, DOTS_U8,  2, -1)
 
 /* gemv_NAME, turns_NAME and expand_NAME of a layout */
-#define PACKED(name, layout, dots, bits, shift)                                                             \
-    INLINE struct how how_##name(void) { return (struct how){layouts[layout].kind, dots, bits, shift, 1, layout}; } \
+#define PACKED(name, layout, dots, bits, shift, streams)                                                           \
+    INLINE struct how how_##name(void) { return (struct how){layouts[layout].kind, dots, bits, shift, 1, layout, streams}; } \
     static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)     \
     {                                                                                                       \
         gemv(panels, panel_bytes, a, out, STREAMS, how_##name());                                             \
@@ -508,46 +463,47 @@ GEMM(two_u8,       KIND_HALF_MINS, DOTS_U8,  2, -1)
     }                                                                                                       \
     static void expand_##name(const uint8_t *panel, int cols, uint8_t *out) { expand(panel, cols, out, how_##name()); }
 
-/*     name       layout        dots      bits shift */
-PACKED(q8_i16,    LAYOUT_Q8,    DOTS_I16, 8, -1)
-PACKED(q4_i16,    LAYOUT_Q4,    DOTS_I16, 4, 3)
-PACKED(q4_1_i16,  LAYOUT_Q4_1,  DOTS_I16, 4, -1)
-PACKED(q5_i16,    LAYOUT_Q5,    DOTS_I16, 5, 4)
-PACKED(q5_1_i16,  LAYOUT_Q5_1,  DOTS_I16, 5, -1)
-PACKED(q2k_i16,   LAYOUT_Q2K,   DOTS_I16, 2, -1)
-PACKED(q3k_i16,   LAYOUT_Q3K,   DOTS_I16, 3, 2)
-PACKED(q4k_i16,   LAYOUT_Q4K,   DOTS_I16, 4, -1)
-PACKED(q5k_i16,   LAYOUT_Q5K,   DOTS_I16, 5, -1)
-PACKED(q6k_i16,   LAYOUT_Q6K,   DOTS_I16, 6, 5)
-PACKED(iq4_i16,   LAYOUT_IQ4,   DOTS_I16, 8, -1)
-PACKED(iq4xs_i16, LAYOUT_IQ4XS, DOTS_I16, 8, -1)
-PACKED(fp4_i16,   LAYOUT_FP4,   DOTS_I16, 5, -1)
-PACKED(q4_u7,     LAYOUT_Q4,    DOTS_U7,  4, 3)
-PACKED(q4_1_u7,   LAYOUT_Q4_1,  DOTS_U7,  4, -1)
-PACKED(q5_u7,     LAYOUT_Q5,    DOTS_U7,  5, 4)
-PACKED(q5_1_u7,   LAYOUT_Q5_1,  DOTS_U7,  5, -1)
-PACKED(q2k_u7,    LAYOUT_Q2K,   DOTS_U7,  2, -1)
-PACKED(q3k_u7,    LAYOUT_Q3K,   DOTS_U7,  3, 2)
-PACKED(q4k_u7,    LAYOUT_Q4K,   DOTS_U7,  4, -1)
-PACKED(q5k_u7,    LAYOUT_Q5K,   DOTS_U7,  5, -1)
-PACKED(q6k_u7,    LAYOUT_Q6K,   DOTS_U7,  6, 5)
-PACKED(fp4_u7,    LAYOUT_FP4,   DOTS_U7,  5, 4)
-PACKED(q8_u8,     LAYOUT_Q8,    DOTS_U8,  8, 7)
-PACKED(q8_s8,     LAYOUT_Q8,    DOTS_S8,  8, -1)
-PACKED(iq4_u8,    LAYOUT_IQ4,   DOTS_U8,  8, 7)
-PACKED(iq4_s8,    LAYOUT_IQ4,   DOTS_S8,  8, -1)
-PACKED(iq4xs_u8,  LAYOUT_IQ4XS, DOTS_U8,  8, 7)
-PACKED(iq4xs_s8,  LAYOUT_IQ4XS, DOTS_S8,  8, -1)
-PACKED(q4_u8,     LAYOUT_Q4,    DOTS_U8,  4, 3) /* DOTS_S8 too, from here on */
-PACKED(q4_1_u8,   LAYOUT_Q4_1,  DOTS_U8,  4, -1)
-PACKED(q5_u8,     LAYOUT_Q5,    DOTS_U8,  5, 4)
-PACKED(q5_1_u8,   LAYOUT_Q5_1,  DOTS_U8,  5, -1)
-PACKED(q2k_u8,    LAYOUT_Q2K,   DOTS_U8,  2, -1)
-PACKED(q3k_u8,    LAYOUT_Q3K,   DOTS_U8,  3, 2)
-PACKED(q4k_u8,    LAYOUT_Q4K,   DOTS_U8,  4, -1)
-PACKED(q5k_u8,    LAYOUT_Q5K,   DOTS_U8,  5, -1)
-PACKED(q6k_u8,    LAYOUT_Q6K,   DOTS_U8,  6, 5)
-PACKED(fp4_u8,    LAYOUT_FP4,   DOTS_U8,  5, 4)
+/* Types that people download get eight streams in a row: an eighth faster there, and up to 12 KB.
+ *     name       layout        dots      bits shift streams */
+PACKED(q8_i16,    LAYOUT_Q8,    DOTS_I16, 8, -1, 8)
+PACKED(q4_i16,    LAYOUT_Q4,    DOTS_I16, 4, 3, 8)
+PACKED(q4_1_i16,  LAYOUT_Q4_1,  DOTS_I16, 4, -1, 1)
+PACKED(q5_i16,    LAYOUT_Q5,    DOTS_I16, 5, 4, 1)
+PACKED(q5_1_i16,  LAYOUT_Q5_1,  DOTS_I16, 5, -1, 1)
+PACKED(q2k_i16,   LAYOUT_Q2K,   DOTS_I16, 2, -1, 1)
+PACKED(q3k_i16,   LAYOUT_Q3K,   DOTS_I16, 3, 2, 1)
+PACKED(q4k_i16,   LAYOUT_Q4K,   DOTS_I16, 4, -1, 8)
+PACKED(q5k_i16,   LAYOUT_Q5K,   DOTS_I16, 5, -1, 8)
+PACKED(q6k_i16,   LAYOUT_Q6K,   DOTS_I16, 6, 5, 8)
+PACKED(iq4_i16,   LAYOUT_IQ4,   DOTS_I16, 8, -1, 1)
+PACKED(iq4xs_i16, LAYOUT_IQ4XS, DOTS_I16, 8, -1, 1)
+PACKED(fp4_i16,   LAYOUT_FP4,   DOTS_I16, 5, -1, 1)
+PACKED(q4_u7,     LAYOUT_Q4,    DOTS_U7,  4, 3, 8)
+PACKED(q4_1_u7,   LAYOUT_Q4_1,  DOTS_U7,  4, -1, 1)
+PACKED(q5_u7,     LAYOUT_Q5,    DOTS_U7,  5, 4, 1)
+PACKED(q5_1_u7,   LAYOUT_Q5_1,  DOTS_U7,  5, -1, 1)
+PACKED(q2k_u7,    LAYOUT_Q2K,   DOTS_U7,  2, -1, 1)
+PACKED(q3k_u7,    LAYOUT_Q3K,   DOTS_U7,  3, 2, 1)
+PACKED(q4k_u7,    LAYOUT_Q4K,   DOTS_U7,  4, -1, 8)
+PACKED(q5k_u7,    LAYOUT_Q5K,   DOTS_U7,  5, -1, 8)
+PACKED(q6k_u7,    LAYOUT_Q6K,   DOTS_U7,  6, 5, 8)
+PACKED(fp4_u7,    LAYOUT_FP4,   DOTS_U7,  5, 4, 1)
+PACKED(q8_u8,     LAYOUT_Q8,    DOTS_U8,  8, 7, 8)
+PACKED(q8_s8,     LAYOUT_Q8,    DOTS_S8,  8, -1, 8)
+PACKED(iq4_u8,    LAYOUT_IQ4,   DOTS_U8,  8, 7, 1)
+PACKED(iq4_s8,    LAYOUT_IQ4,   DOTS_S8,  8, -1, 1)
+PACKED(iq4xs_u8,  LAYOUT_IQ4XS, DOTS_U8,  8, 7, 1)
+PACKED(iq4xs_s8,  LAYOUT_IQ4XS, DOTS_S8,  8, -1, 1)
+PACKED(q4_u8,     LAYOUT_Q4,    DOTS_U8,  4, 3, 8) /* DOTS_S8 too, from here on */
+PACKED(q4_1_u8,   LAYOUT_Q4_1,  DOTS_U8,  4, -1, 1)
+PACKED(q5_u8,     LAYOUT_Q5,    DOTS_U8,  5, 4, 1)
+PACKED(q5_1_u8,   LAYOUT_Q5_1,  DOTS_U8,  5, -1, 1)
+PACKED(q2k_u8,    LAYOUT_Q2K,   DOTS_U8,  2, -1, 1)
+PACKED(q3k_u8,    LAYOUT_Q3K,   DOTS_U8,  3, 2, 1)
+PACKED(q4k_u8,    LAYOUT_Q4K,   DOTS_U8,  4, -1, 8)
+PACKED(q5k_u8,    LAYOUT_Q5K,   DOTS_U8,  5, -1, 8)
+PACKED(q6k_u8,    LAYOUT_Q6K,   DOTS_U8,  6, 5, 8)
+PACKED(fp4_u8,    LAYOUT_FP4,   DOTS_U8,  5, 4, 1)
 
 #define SET(layout, product, name, taken)                                                                                       \
     (k->gemm[layout] = gemm_##product, k->gemv[TOGETHER][layout] = gemv_##name, k->gemv[IN_TURN][layout] = turns_##name,         \
@@ -587,9 +543,8 @@ void gemm_simd(struct kernels *k, enum dots dots)
     k->dots = dots;
     k->tile = dots == DOTS_U8 || dots == DOTS_S8 ? TILE : 4; /* what the registers hold: 12 sums, or 8 and products on their way */
     k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* of F16; codes with their scales take less */
-    if (dots != DOTS_I16) k->arrange[FORM_BYTES] = arrange_bytes, k->arranged[FORM_BYTES] = act_bytes(DOTS_U8);
-    if (dots == DOTS_I16 || dots == DOTS_U7) k->arrange[FORM_WORDS] = arrange_words, k->arranged[FORM_WORDS] = act_bytes(DOTS_I16);
-    if (dots == DOTS_I16 || !VEC_BYTE_DOTS) set_words(k);
+    arrange_simd(k);
+    if (!VEC_BYTE_DOTS || (VEC_MODEL && dots == DOTS_I16)) set_words(k);
     else if (dots == DOTS_U7) set_u7(k);
     else set_bytes(k);
 }

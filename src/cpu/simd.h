@@ -2,7 +2,7 @@
  *
  * What the SIMD kernel files share: the float reductions, halves as floats, and the exponential in vectors.
  *
- * kernels_simd.c has the rows (norms, activations, conversions), gemm_simd.c and floats_simd.c the products, attend_simd.c attention.
+ * kernels_simd.c has the rows (norms, activations, conversions), attend_simd.c attention; of the products see products.h.
  */
 #ifndef QUERN_SIMD_H
 #define QUERN_SIMD_H
@@ -70,49 +70,6 @@ INLINE vec f16_unscaled(const struct f32_constants *k, vec scaled)
     vec special = vec_and(i32_gt(rest, k->finite), k->infinity);
     return vec_or(vec_or(value, special), vec_and(scaled, k->sign));
 }
-
-struct half_masks {
-    vec exponent, lowest, span, scaled, bias;
-};
-
-INLINE struct half_masks half_masks_new(void)
-{
-    return (struct half_masks){i32_kept(0x7C007C00), i32_kept(0x04000400), i32_kept(0x77FF77FF), i32_kept(F16_MASK), i32_kept(112 << 23)};
-}
-
-/* 8 halves, as a rule scales. None is zero, subnormal, infinite or NaN, as a rule, and then moving the exponent is enough. */
-INLINE void load_halves(vec out[2], const uint8_t *halves, const struct half_masks *m)
-{
-    vec exponent = vec_and(vec_load(halves), m->exponent);
-    f16_scaled(halves, m->scaled, out);
-    if (__builtin_expect(u16_any_above(i16_sub(exponent, m->lowest), m->span), 0)) {
-        const struct f32_constants k = f32_constants();
-        for (int i = 0; i < 2; i++) out[i] = f16_unscaled(&k, out[i]);
-        return;
-    }
-    for (int i = 0; i < 2; i++) out[i] = i32_add(out[i], m->bias);
-}
-
-INLINE void load_bfloats(vec out[2], const uint8_t *bfloats)
-{
-    out[0] = u16_interleave_low(i32_splat(0), vec_load(bfloats));
-    out[1] = u16_interleave_high(i32_splat(0), vec_load(bfloats));
-}
-
-INLINE void store_two(uint8_t *out, const vec v[2])
-{
-    vec_store(out, v[0]);
-    vec_store(out + 16, v[1]);
-}
-
-/* One body for each height of a tile. */
-#define BY_HEIGHT(BODY)      \
-    switch (n_rows) {        \
-    case 1: BODY(1); break;  \
-    case 2: BODY(2); break;  \
-    case 4: BODY(4); break;  \
-    default: BODY(TILE); break; \
-    }
 
 struct exp4 {
     vec log2e, magic, ln2_hi, ln2_lo, c[6], one, bias, max, min, infinity;
