@@ -140,7 +140,7 @@ static float rule_product(const struct ref_type *t, const uint8_t *row, const st
         const int8_t *q = a->code + token * a->cols + c;
         float xs = a->scale[(token * a->cols + c) / BLOCK];
         int isum = 0, msum = 0, from = c % t->columns;
-        t->read(row + c / t->columns * t->bytes, &b);
+        if (!from) t->read(row + c / t->columns * t->bytes, &b);
         for (int i = 0; i < BLOCK; i++) {
             isum += b.scale[(from + i) / 16] * b.code[from + i] * q[i];
             msum += b.min[(from + i) / 16] * q[i];
