@@ -95,7 +95,7 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size.
-HOT = cpu/cpu cpu/attention cpu/kernels_scalar cpu/kernels_simd cpu/gemm_simd cpu/attend_simd pack dtype sampler bpe
+HOT = cpu/cpu cpu/attention cpu/kernels_scalar cpu/kernels_simd cpu/gemm_simd cpu/floats_simd cpu/arrange_simd cpu/attend_simd pack dtype sampler bpe
 WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads]' -sTEXTDECODER=2 \
@@ -130,7 +130,7 @@ wasm: $(VARIANTS:%=build/wasm/quern-%.mjs)
 
 # --- kernel benchmark: the engine's own objects behind a few exports ---
 
-KERNELS = arena base dtype num reader pack pool cpu/attend_simd cpu/gemm_simd cpu/kernels_scalar cpu/kernels_simd
+KERNELS = arena base dtype num reader pack pool cpu/arrange_simd cpu/attend_simd cpu/dots cpu/floats_simd cpu/gemm_simd cpu/kernels_scalar cpu/kernels_simd
 
 build/release/kernels: tests/bench/kernels.c $(KERNELS:%=build/release/obj/%.o)
 	$(CC) $(COMMON) -O2 -MT $@ $^ -o $@ -lm

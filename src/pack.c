@@ -3,7 +3,7 @@
  * File blocks -> panels, and one panel row -> floats.
  *
  * Packing goes unit by unit: decode the block of each of 8 rows into a struct unit, then scatter the eight. That is one scalar
- * decoder per file type and one scatter per layout, whatever their number.
+ * decoder per file type and one scatter, which the table of layouts makes each layout's own.
  */
 #include "pack.h"
 
@@ -11,20 +11,15 @@
 
 #include <string.h>
 
-const struct layout_info layouts[LAYOUT_COUNT] = {
-    [LAYOUT_F32] = {1, 32, false},
-    [LAYOUT_F16] = {1, 16, false},
-    [LAYOUT_BF16] = {1, 16, false},
-    [LAYOUT_Q8] = {32, 16 + 256, true},
-    [LAYOUT_Q4] = {32, 16 + 128, true},
-    [LAYOUT_Q4K] = {256, 32 + 8 * 144, true},
-    [LAYOUT_Q6K] = {256, 16 + 8 * 208, true},
-};
+#define INLINE static inline __attribute__((always_inline))
 
 size_t panel_bytes(enum layout layout, int cols)
 {
     return (size_t)(cols / layouts[layout].columns) * (size_t)layouts[layout].bytes;
 }
+
+/* Bits of a layout's first plane. */
+INLINE int low_bits(int bits) { return bits == 8 ? 8 : bits >= 4 ? 4 : 2; }
 
 /* --- scatter: 8 decoded rows -> one unit of a panel --------------------------------------------------- */
 
@@ -33,78 +28,66 @@ typedef void scatter_fn(const struct unit u[PANEL_ROWS], uint8_t *out);
 static void put_u16(uint8_t *out, uint16_t v) { memcpy(out, &v, sizeof v); }
 static void put_u32(uint8_t *out, uint32_t v) { memcpy(out, &v, sizeof v); }
 
-/* Each byte of a word masked, its bits moved up by n. */
-static uint32_t bits_up(uint32_t codes, uint32_t mask, int n) { return (codes & mask * 0x01010101u) << n; }
-
-static void scatter_q8(const struct unit u[PANEL_ROWS], uint8_t *out)
+/* Bits from .. from + width - 1 of the codes of 32 columns as a plane. Four columns at a time. */
+INLINE void scatter_plane(const struct unit u[PANEL_ROWS], int column, int from, int width, uint8_t *out)
 {
+    const int per_byte = 8 / width;
+    const uint32_t mask = ((1u << width) - 1) * 0x01010101u;
+    for (int v = 0; v < 16 / per_byte; v++)
+        for (int r = 0; r < 4; r++) {
+            uint32_t word = 0;
+            for (int i = 0; i < per_byte; i++) {
+                int k = v * per_byte + i;
+                word |= (load_u32(u[r + k % 2 * 4].code + column + k / 2 * 4) >> from & mask) << width * i;
+            }
+            put_u32(out + 16 * v + 4 * r, word);
+        }
+}
+
+INLINE void scatter_scales(const struct unit *u, int r, int block, const enum kind kind, uint8_t *out)
+{
+    if (kind == KIND_SCALE) out[r] = u->scale[block];
+    if (kind == KIND_MINS) out[r] = u->scale[block], out[8 + r] = u->min[block];
+    for (int h = 0; h < 2; h++) {
+        if (kind == KIND_HALVES) out[8 * h + r] = u->scale[2 * block + h];
+        if (kind == KIND_HALF_MINS) out[8 * h + r] = (uint8_t)(u->scale[2 * block + h] | u->min[2 * block + h] << 4);
+    }
+}
+
+INLINE void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const enum layout layout)
+{
+    const struct layout_info l = layouts[layout];
+    const int blocks = l.columns / BLOCK, low = low_bits(l.bits);
+    uint8_t *scales = out + l.head, *codes = scales + blocks * l.scales;
     for (int r = 0; r < PANEL_ROWS; r++) {
         put_u16(out + 2 * r, u[r].d);
-        for (int g = 0; g < 8; g++) memcpy(out + 16 + 32 * g + 4 * r, u[r].code + 4 * g, 4);
+        if (l.head == 32) put_u16(out + 16 + 2 * r, u[r].dmin);
+    }
+    for (int b = 0; b < blocks; b++, codes += 32 * l.bits) {
+        for (int r = 0; r < PANEL_ROWS; r++) scatter_scales(&u[r], r, b, l.kind, scales + b * l.scales);
+        scatter_plane(u, b * BLOCK, 0, low, codes);
+        if (l.bits > low) scatter_plane(u, b * BLOCK, low, l.bits - low, codes + 32 * low);
     }
 }
 
-/* 8 groups of 4 columns from column `from` on: 128 bytes of low nibbles. Four columns at a time. */
-static void scatter_nibbles(const struct unit u[PANEL_ROWS], int from, uint8_t *out)
-{
-    for (int g = 0; g < 8; g++)
-        for (int r = 0; r < 4; r++) {
-            int c = from + 4 * g;
-            put_u32(out + 16 * g + 4 * r, bits_up(load_u32(u[r].code + c), 15, 0) | bits_up(load_u32(u[r + 4].code + c), 15, 4));
-        }
-}
-
-static void scatter_q4(const struct unit u[PANEL_ROWS], uint8_t *out)
-{
-    for (int r = 0; r < PANEL_ROWS; r++) put_u16(out + 2 * r, u[r].d);
-    scatter_nibbles(u, 0, out + 16);
-}
-
-static void scatter_q4k(const struct unit u[PANEL_ROWS], uint8_t *out)
-{
-    for (int r = 0; r < PANEL_ROWS; r++) {
-        put_u16(out + 2 * r, u[r].d);
-        put_u16(out + 16 + 2 * r, u[r].dmin);
-    }
-    for (int b = 0; b < 8; b++) {
-        uint8_t *block = out + 32 + 144 * b;
-        for (int r = 0; r < PANEL_ROWS; r++) {
-            block[r] = u[r].scale[b];
-            block[8 + r] = u[r].min[b];
-        }
-        scatter_nibbles(u, 32 * b, block + 16);
-    }
-}
-
-/* The two high bits of four codes of 6. */
-static uint32_t high_pairs(const uint8_t *codes) { return load_u32(codes) >> 4 & 0x03030303u; }
-
-/* 4 times 16 bytes of bit pairs from column `from` on. */
-static void scatter_pairs(const struct unit u[PANEL_ROWS], int from, uint8_t *out)
-{
-    for (int k = 0; k < 4; k++)
-        for (int r = 0; r < 4; r++) {
-            const uint8_t *low = u[r].code + from + 8 * k, *high = u[r + 4].code + from + 8 * k;
-            put_u32(out + 16 * k + 4 * r, high_pairs(low) | high_pairs(high) << 2 | high_pairs(low + 4) << 4 | high_pairs(high + 4) << 6);
-        }
-}
-
-static void scatter_q6k(const struct unit u[PANEL_ROWS], uint8_t *out)
-{
-    for (int r = 0; r < PANEL_ROWS; r++) put_u16(out + 2 * r, u[r].d);
-    for (int b = 0; b < 8; b++) {
-        uint8_t *block = out + 16 + 208 * b;
-        for (int r = 0; r < PANEL_ROWS; r++) {
-            block[r] = u[r].scale[2 * b];
-            block[8 + r] = u[r].scale[2 * b + 1];
-        }
-        scatter_nibbles(u, 32 * b, block + 16);
-        scatter_pairs(u, 32 * b, block + 144);
-    }
-}
+#define DEFINE(name, layout) static void scatter_##name(const struct unit u[PANEL_ROWS], uint8_t *out) { scatter(u, out, layout); }
+DEFINE(q8, LAYOUT_Q8)
+DEFINE(q4, LAYOUT_Q4)
+DEFINE(q4_1, LAYOUT_Q4_1)
+DEFINE(q5, LAYOUT_Q5)
+DEFINE(q5_1, LAYOUT_Q5_1)
+DEFINE(q2k, LAYOUT_Q2K)
+DEFINE(q3k, LAYOUT_Q3K)
+DEFINE(q4k, LAYOUT_Q4K)
+DEFINE(q5k, LAYOUT_Q5K)
+DEFINE(q6k, LAYOUT_Q6K)
+DEFINE(iq4xs, LAYOUT_IQ4XS)
 
 static scatter_fn *const scatters[LAYOUT_COUNT] = {
-    [LAYOUT_Q8] = scatter_q8, [LAYOUT_Q4] = scatter_q4, [LAYOUT_Q4K] = scatter_q4k, [LAYOUT_Q6K] = scatter_q6k,
+    [LAYOUT_Q8] = scatter_q8,   [LAYOUT_Q4] = scatter_q4,   [LAYOUT_Q4_1] = scatter_q4_1, [LAYOUT_Q5] = scatter_q5,
+    [LAYOUT_Q5_1] = scatter_q5_1, [LAYOUT_Q2K] = scatter_q2k, [LAYOUT_Q3K] = scatter_q3k, [LAYOUT_Q4K] = scatter_q4k,
+    [LAYOUT_Q5K] = scatter_q5k, [LAYOUT_Q6K] = scatter_q6k, [LAYOUT_IQ4XS] = scatter_iq4xs,
+    [LAYOUT_IQ4] = scatter_q4,  [LAYOUT_FP4] = scatter_q4, /* bytes as of Q4 */
 };
 
 /* --- packing ------------------------------------------------------------------------------------------ */
@@ -121,7 +104,7 @@ static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t
 }
 
 /* Each width has code of its own: moves of a known size are one instruction. */
-static inline __attribute__((always_inline)) void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+INLINE void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
     if (n_rows < PANEL_ROWS) memset(panel, 0, (size_t)cols * PANEL_ROWS * width);
     for (size_t c = 0; c < (size_t)cols; c++)
@@ -130,7 +113,7 @@ static inline __attribute__((always_inline)) void pack_floats(size_t width, cons
 
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
-    if (layouts[type->layout].quantised) pack_quantised(type, rows, row_bytes, n_rows, cols, panel);
+    if (layouts[type->layout].kind != KIND_FLOAT) pack_quantised(type, rows, row_bytes, n_rows, cols, panel);
     else if (type->bytes == 4) pack_floats(4, rows, row_bytes, n_rows, cols, panel);
     else pack_floats(2, rows, row_bytes, n_rows, cols, panel);
 }
@@ -138,65 +121,66 @@ void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes,
 /* --- one panel row back to floats -------------------------------------------------------------------- */
 
 static float half_at(const uint8_t *halves, int i) { return f32_from_f16(load_u16(halves + 2 * i)); }
+static float bfloat_at(const uint8_t *halves, int i) { return f32_from_bf16(load_u16(halves + 2 * i)); }
 
-/* Row r, column c (0..31) of a block's nibbles. */
-static int nibble_at(const uint8_t *nibbles, int r, int c)
+/* Adds a plane of `width` bits to 32 codes of row r, moved up by `to`. */
+static void read_plane(const uint8_t *plane, int width, int r, int to, int *code)
 {
-    return nibbles[16 * (c / 4) + 4 * (r % 4) + c % 4] >> (r < 4 ? 0 : 4) & 15;
-}
-
-static int pair_at(const uint8_t *pairs, int r, int c)
-{
-    int shift = (r < 4 ? 0 : 2) + (c / 4 % 2) * 4;
-    return pairs[16 * (c / 8) + 4 * (r % 4) + c % 4] >> shift & 3;
-}
-
-static void row_q8(const uint8_t *u, int r, float *out)
-{
-    float d = half_at(u, r);
-    for (int c = 0; c < 32; c++) out[c] = (float)(int8_t)u[16 + 32 * (c / 4) + 4 * r + c % 4] * d;
-}
-
-static void row_q4(const uint8_t *u, int r, float *out)
-{
-    float d = half_at(u, r);
-    for (int c = 0; c < 32; c++) out[c] = (float)(nibble_at(u + 16, r, c) - 8) * d;
-}
-
-static void row_q4k(const uint8_t *u, int r, float *out)
-{
-    float d = half_at(u, r), dmin = half_at(u + 16, r);
-    for (int c = 0; c < 256; c++) {
-        const uint8_t *block = u + 32 + 144 * (c / 32);
-        float scale = d * (float)block[r], min = dmin * (float)block[8 + r];
-        out[c] = scale * (float)nibble_at(block + 16, r, c % 32) - min;
+    const int per_byte = 8 / width, mask = (1 << width) - 1;
+    for (int c = 0; c < BLOCK; c++) {
+        int k = c / 4 * 2 + r / 4;
+        code[c] |= (plane[16 * (k / per_byte) + 4 * (r % 4) + c % 4] >> k % per_byte * width & mask) << to;
     }
 }
 
-static void row_q6k(const uint8_t *u, int r, float *out)
+static void read_codes(const struct layout_info *l, const uint8_t *codes, int r, int *code)
 {
-    float d = half_at(u, r);
-    for (int c = 0; c < 256; c++) {
-        const uint8_t *block = u + 16 + 208 * (c / 32);
-        float scale = d * (float)(int8_t)block[8 * (c % 32 / 16) + r];
-        int code = nibble_at(block + 16, r, c % 32) | pair_at(block + 144, r, c % 32) << 4;
-        out[c] = scale * (float)(code - 32);
+    int low = low_bits(l->bits);
+    memset(code, 0, BLOCK * sizeof *code);
+    read_plane(codes, low, r, 0, code);
+    if (l->bits > low) read_plane(codes + 32 * low, l->bits - low, r, low, code);
+    for (int c = 0; c < BLOCK; c++) code[c] = l->table ? l->table[code[c]] : l->bits == 8 ? (int8_t)code[c] : code[c] - l->offset;
+}
+
+static void read_scales(enum kind kind, const uint8_t *scales, int r, struct block *out)
+{
+    for (int h = 0; h < 2; h++) {
+        const uint8_t *half = scales + 8 * h + r;
+        out->scale[h] = 1;
+        out->min[h] = kind == KIND_MIN;
+        if (kind == KIND_SCALE) out->scale[h] = (int8_t)scales[r];
+        if (kind == KIND_HALVES) out->scale[h] = (int8_t)*half;
+        if (kind == KIND_MINS) out->scale[h] = scales[r], out->min[h] = scales[8 + r];
+        if (kind == KIND_HALF_MINS) out->scale[h] = *half & 15, out->min[h] = *half >> 4;
     }
 }
 
-static void row_f32(const uint8_t *u, int r, float *out) { *out = load_f32(u + 4 * r); }
-static void row_f16(const uint8_t *u, int r, float *out) { *out = half_at(u, r); }
-static void row_bf16(const uint8_t *u, int r, float *out) { *out = f32_from_bf16(load_u16(u + 2 * r)); }
+void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct block *out)
+{
+    const struct layout_info *l = &layouts[layout];
+    int blocks = l->columns / BLOCK;
+    const uint8_t *unit = panel + (size_t)(b / blocks) * (size_t)l->bytes, *scales = unit + l->head;
+    out->d = layout == LAYOUT_FP4 ? bfloat_at(unit, r) : half_at(unit, r);
+    out->dmin = l->head == 32 ? half_at(unit + 16, r) : 0;
+    read_scales(l->kind, scales + b % blocks * l->scales, r, out);
+    read_codes(l, scales + blocks * l->scales + b % blocks * 32 * l->bits, r, out->code);
+}
+
+/* Every product is exact; the difference is rounded once. */
+static void row_codes(enum layout layout, const uint8_t *panel, int r, int cols, float *out)
+{
+    struct block block;
+    for (int b = 0; b < cols / BLOCK; b++) {
+        unpack_block(layout, panel, b, r, &block);
+        for (int c = 0; c < BLOCK; c++)
+            *out++ = block.d * (float)block.scale[c / 16] * (float)block.code[c] - block.dmin * (float)block.min[c / 16];
+    }
+}
 
 void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols, float *out)
 {
-    static void (*const rows[LAYOUT_COUNT])(const uint8_t *, int, float *) = {
-        [LAYOUT_F32] = row_f32, [LAYOUT_F16] = row_f16, [LAYOUT_BF16] = row_bf16,
-        [LAYOUT_Q8] = row_q8, [LAYOUT_Q4] = row_q4, [LAYOUT_Q4K] = row_q4k, [LAYOUT_Q6K] = row_q6k,
-    };
-    const struct layout_info *info = &layouts[layout];
-    for (int c = 0; c < cols; c += info->columns) {
-        rows[layout](panel, r, out + c);
-        panel += info->bytes;
-    }
+    if (layouts[layout].kind != KIND_FLOAT) row_codes(layout, panel, r, cols, out);
+    else if (layout == LAYOUT_F32) for (int c = 0; c < cols; c++) out[c] = load_f32(panel + 32 * (size_t)c + 4 * r);
+    else if (layout == LAYOUT_F16) for (int c = 0; c < cols; c++) out[c] = half_at(panel + 16 * (size_t)c, r);
+    else for (int c = 0; c < cols; c++) out[c] = bfloat_at(panel + 16 * (size_t)c, r);
 }

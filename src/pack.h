@@ -3,18 +3,12 @@
  * Panels: weights as the kernels want them. 8 rows of a matrix are interleaved, so that one 16-byte load of codes
  * meets one broadcast of 4 activations and 8 row sums stay in lanes.
  *
- * A panel is a row of units, from column 0 on; matrix rows past the end are zero. In a unit, r is the row 0..7:
- *
- *   F32    1 column:    f32 [8]
- *   F16    1 column:    u16 [8]        BF16 the same
- *   Q8     32 columns:  f16 d[8]; 8 groups of 4 columns: int8 [8 rows][4 columns]
- *   Q4     32 columns:  f16 d[8]; 8 groups of 4 columns: 16 bytes, byte 4 * (r % 4) + column, low nibble r < 4, high r >= 4
- *   Q4K    256 columns: f16 d[8], f16 dmin[8]; 8 times: u8 scale[8], u8 min[8], 8 groups as in Q4
- *   Q6K    256 columns: f16 d[8]; 8 times: int8 scale[2 halves][8], 8 groups as in Q4, then 4 times 16 bytes of
- *                       high bit pairs, byte 4 * (r % 4) + column: bits 0-1 group 2i r < 4, 2-3 group 2i r >= 4,
- *                       4-5 and 6-7 the same of group 2i + 1
- *
- * Bytes against the file: the same, but Q4K + 2.8 % (its 6-bit scales become bytes).
+ * A panel is a row of units, from column 0 on; matrix rows past the end are zero. A unit of floats is one column of 8 rows: f32 [8] or
+ * u16 [8]. A unit of codes has, with r the row 0..7:
+ *   u16 d[8], then u16 dmin[8] where the layout has mins; scales of each block of 32 columns, as its kind says; codes of each block.
+ * The codes of a block are 16 half groups k = 2 * (column / 4) + r / 4 of 4 rows x 4 columns, in one or two planes of 8, 4, 2 or 1 bits, low
+ * bits first. In a plane of n bits a half group has bits n * (k % (8 / n)) of 16 bytes, those from 16 * (k / (8 / n)) on; byte
+ * 4 * (r % 4) + column % 4 is row r's. 3 bits are 2 and 1, 5 are 4 and 1, 6 are 4 and 2.
  */
 #ifndef QUERN_PACK_H
 #define QUERN_PACK_H
@@ -23,18 +17,69 @@
 
 enum { PANEL_ROWS = 8, BLOCK = 32 }; /* BLOCK: columns per activation scale (ARITHMETIC) */
 
-struct layout_info {
-    int columns;     /* per unit */
-    int bytes;       /* of a unit: 8 rows x columns */
-    bool quantised;
+/* What a block of codes has beside them. value = d * scale * (code - offset) - dmin * min, what is absent being 1 or, of mins, 0. */
+enum kind {
+    KIND_FLOAT,     /* no codes */
+    KIND_PLAIN,     /* d */
+    KIND_MIN,       /* d, dmin */
+    KIND_SCALE,     /* d; per block: int8 scale[8] */
+    KIND_HALVES,    /* d; per block: int8 scale[2 halves of 16 columns][8] */
+    KIND_MINS,      /* d, dmin; per block: u8 scale[8], u8 min[8] */
+    KIND_HALF_MINS, /* d, dmin; per block: u8 [2 halves][8], scale in the low nibble and min in the high one */
 };
-extern const struct layout_info layouts[LAYOUT_COUNT];
+
+/* A unit: 8 rows x columns. */
+struct layout_info {
+    int columns, bytes;
+    enum kind kind;
+    int head, scales;    /* bytes of d and dmin; bytes of the scales of a block */
+    int bits, offset;    /* of a code */
+    const int8_t *table; /* [16] what codes stand for, or NULL */
+};
+
+/* IQ4's numbers, and those of a 4-bit float (1 bit sign, 2 exponent, 1 fraction) times 2. */
+static const int8_t table_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+static const int8_t table_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+#define CODES(kind, columns, mins, scales, bits, offset, table) \
+    {columns, 16 * (1 + mins) + (columns) / BLOCK * (scales + 32 * (bits)), kind, 16 * (1 + mins), scales, bits, offset, table}
+
+static const struct layout_info layouts[LAYOUT_COUNT] = {
+    [LAYOUT_F32] = {.columns = 1, .bytes = 32},
+    [LAYOUT_F16] = {.columns = 1, .bytes = 16},
+    [LAYOUT_BF16] = {.columns = 1, .bytes = 16},
+    /*                     kind       columns mins scales bits offset table */
+    [LAYOUT_Q8] = CODES(KIND_PLAIN,         32, 0,  0, 8,  0, NULL),
+    [LAYOUT_Q4] = CODES(KIND_PLAIN,         32, 0,  0, 4,  8, NULL),
+    [LAYOUT_Q4_1] = CODES(KIND_MIN,         32, 1,  0, 4,  0, NULL),
+    [LAYOUT_Q5] = CODES(KIND_PLAIN,         32, 0,  0, 5, 16, NULL),
+    [LAYOUT_Q5_1] = CODES(KIND_MIN,         32, 1,  0, 5,  0, NULL),
+    [LAYOUT_Q2K] = CODES(KIND_HALF_MINS,   256, 1, 16, 2,  0, NULL),
+    [LAYOUT_Q3K] = CODES(KIND_HALVES,      256, 0, 16, 3,  4, NULL),
+    [LAYOUT_Q4K] = CODES(KIND_MINS,        256, 1, 16, 4,  0, NULL),
+    [LAYOUT_Q5K] = CODES(KIND_MINS,        256, 1, 16, 5,  0, NULL),
+    [LAYOUT_Q6K] = CODES(KIND_HALVES,      256, 0, 16, 6, 32, NULL),
+    [LAYOUT_IQ4] = CODES(KIND_PLAIN,        32, 0,  0, 4,  0, table_iq4),
+    [LAYOUT_IQ4XS] = CODES(KIND_SCALE,     256, 0,  8, 4,  0, table_iq4),
+    [LAYOUT_FP4] = CODES(KIND_PLAIN,        32, 0,  0, 4,  0, table_fp4), /* d is bf16, of all others f16 */
+};
+#undef CODES
 
 /* Bytes of one panel of `cols` columns (a multiple of the type's block). */
 size_t panel_bytes(enum layout layout, int cols);
 
 /* Packs n_rows (1..8) rows of a file, row_bytes apart, into one panel. */
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel);
+
+/* 32 columns of one row, decoded. Of a layout without mins dmin is 0, and what is not there of the scales is 1. */
+struct block {
+    float d, dmin;
+    int scale[2], min[2]; /* of the halves of 16 columns */
+    int code[BLOCK];      /* its offset taken off */
+};
+
+/* Block b of row r of a panel of codes. */
+void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct block *out);
 
 /* Decodes row r (0..7) of a panel to the very values the file encodes: out [cols]. */
 void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols, float *out);

@@ -186,7 +186,7 @@ static void prepare_rows(struct matmul *m)
     bool quantised = false;
     for (int j = 0; j < m->n_products; j++) {
         enum layout layout = m->p[j].w->type->layout;
-        if (layouts[layout].quantised) quantised = m->form[m->c->k.form[layout]] = true;
+        if (layouts[layout].kind != KIND_FLOAT) quantised = m->form[m->c->k.form[layout]] = true;
     }
     if (quantised) cpu_run(m->c, m->n >= 8, quantize_rows, m);
 }

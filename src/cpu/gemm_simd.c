@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The products: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors.
+ * The products with codes: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors.
  *
  * One body, block_add(), adds a block of 32 columns for a tile of rows; what a layout, a dot instruction or a tile's height changes is a
  * constant of it (struct how), so that each kernel is compiled for its own and its sums stay in registers. gemv reads panels as
- * they are packed. gemm reads them expanded, codes as bytes and scales as floats, which all tiles of a chunk share.
- * Kernels are short calls (one panel, one tile): a browser replaces only functions that return by their optimised code.
+ * they are packed. gemm reads them expanded, codes as bytes and scales as floats, which all tiles of a chunk share; so layouts
+ * that differ in packing only have a gemm in common. Kernels are short calls (one panel, one tile): a browser replaces only functions
+ * that return by their optimised code.
  */
-#include "simd.h"
-
-#include <string.h>
-
-enum kind {
-    KIND_PLAIN,  /* a scale for each block */
-    KIND_MINS,   /* d, dmin, and a whole scale and min for each block (Q4K) */
-    KIND_HALVES, /* d, and a whole scale for each 16 columns (Q6K) */
-};
+#include "products.h"
 
 /* Constants of a kernel. */
 struct how {
@@ -24,65 +17,79 @@ struct how {
     int bits;  /* of a code */
     int shift; /* codes are 2^shift too large; -1: they are not */
     int rows;  /* T, of a tile */
-    bool packed;
+    enum layout packed; /* LAYOUT_NONE: expanded */
+    size_t streams;     /* of gemv that stand in a row in its code, where there are several */
 };
 
 /* --- blocks -------------------------------------------------------------------------------------------- */
 
-/* An expanded block: f32 d[8] (KIND_MINS: dmin[8], scale[8], min[8]; KIND_HALVES: scale[2][8]), then 8 groups of codes: bytes [8 rows][4
- * columns], with DOTS_I16 two times int16 [8 rows][2 columns]. */
-INLINE size_t head_bytes(enum kind kind) { return kind == KIND_PLAIN ? 32 : kind == KIND_MINS ? 128 : 96; }
+INLINE bool has_halves(enum kind kind) { return kind == KIND_HALVES || kind == KIND_HALF_MINS; }
+INLINE bool has_mins(enum kind kind) { return kind == KIND_MIN || kind == KIND_MINS || kind == KIND_HALF_MINS; }
+INLINE bool has_scale(enum kind kind) { return kind != KIND_PLAIN && kind != KIND_MIN; }
+
+/* An expanded block: f32 d[8] (KIND_SCALE: scale[8]; KIND_HALVES: scale[2][8]; KIND_MINS: dmin[8], scale[8], min[8]; KIND_HALF_MINS: dmin[8],
+ * scale[2][8], min[2][8]), then 8 groups of codes: bytes [8 rows][4 columns], with DOTS_I16 two times int16 [8 rows][2 columns]. */
+INLINE size_t head_bytes(enum kind kind)
+{
+    size_t halves = has_halves(kind) ? 2 : 1;
+    return 32 * (1 + (has_scale(kind) ? halves : 0) + (has_mins(kind) ? 1 + halves : 0));
+}
 INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; }
 
-/* A block of a tile of T rows: f32 scale[T], f32 sum of its codes [T], then what sums of products with codes too large begin at: int32 -8 sum [T],
- * -128 sum [T], -32 sum of the first half [T], of the second [T]; then codes: 8 groups of int8 [T][4], with DOTS_I16 16 of int16 [T][2]. */
-enum { ACT_HEAD = 24 };
-INLINE enum form form_of(enum dots dots) { return dots == DOTS_I16 ? FORM_WORDS : FORM_BYTES; }
-INLINE size_t act_bytes(enum dots dots) { return ACT_HEAD + (form_of(dots) == FORM_WORDS ? 64 : 32); }
+/* --- packed codes -------------------------------------------------------------------------------------- */
 
 /* Constants of unpacking, in registers. */
 struct masks {
-    vec nibble, pair, sign;
-    vec exponent, lowest, span, scaled, bias; /* of f16 */
+    vec low, high, nibble, table;
+    struct half_masks halves;
 };
 
-INLINE struct masks masks_new(void)
+INLINE int low_bits(int bits) { return bits == 8 ? 8 : bits >= 4 ? 4 : 2; }
+
+/* `width` bits of each byte, from bit `to` on. */
+INLINE int32_t byte_mask(int width, int to) { return (int32_t)((((1u << width) - 1) << to) * 0x01010101u); }
+
+/* What codes stand for, made positive where the dot wants that. */
+INLINE vec table_kept(const int8_t *table, const int shift)
 {
-    return (struct masks){i32_kept(0x0F0F0F0F), i32_kept(0x30303030), i32_kept((int32_t)0x80808080u), i32_kept(0x7C007C00),
-                          i32_kept(0x04000400), i32_kept(0x77FF77FF), i32_kept(F16_MASK), i32_kept(112 << 23)};
+    vec values = vec_kept(table);
+    return shift < 0 ? values : i8_add(values, i32_splat((int32_t)((1u << shift) * 0x01010101u)));
 }
 
-/* Codes of group g, as they are packed: bytes of rows 0..3 and of rows 4..7. */
-INLINE void group_bytes(vec w[2], const uint8_t *codes, size_t g)
+INLINE struct masks masks_new(const struct how h)
 {
-    w[0] = vec_load(codes + 32 * g);
-    w[1] = vec_load(codes + 32 * g + 16);
+    const struct layout_info l = layouts[h.packed];
+    const int low = low_bits(l.bits);
+    struct masks m = {.halves = half_masks_new()};
+    if (low < 8) m.low = i32_kept(byte_mask(low, 0));
+    if (l.bits > low) m.high = i32_kept(byte_mask(l.bits - low, low));
+    if (l.bits == 8 && h.shift == 7) m.high = i32_kept(byte_mask(1, 7));
+    if (l.kind == KIND_HALF_MINS) m.nibble = i32_kept(byte_mask(4, 0));
+    if (l.table) m.table = table_kept(l.table, h.shift);
+    return m;
 }
 
-INLINE void group_nibbles(vec w[2], const uint8_t *codes, size_t g, const struct masks *m)
+INLINE vec move_bits(vec v, int from, int to) { return from > to ? u32_shr(v, from - to) : from < to ? i32_shl(v, to - from) : v; }
+
+/* Half group k of a plane of `width` bits, moved to bit `to` of each byte. */
+INLINE vec half_group(const uint8_t *plane, size_t k, const int width, int to, vec mask)
 {
-    vec both = vec_load(codes + 16 * g);
-    w[0] = vec_and(both, m->nibble);
-    w[1] = vec_and(u32_shr(both, 4), m->nibble);
+    const size_t per_byte = 8 / (size_t)width;
+    return vec_and(move_bits(vec_load(plane + 16 * (k / per_byte)), width * (int)(k % per_byte), to), mask);
 }
 
-/* Nibbles joined with bit pairs. */
-INLINE void group_six(vec w[2], const uint8_t *codes, size_t g, const struct masks *m)
-{
-    vec pairs = vec_load(codes + 128 + 16 * (g / 2));
-    group_nibbles(w, codes, g, m);
-    w[0] = vec_or(w[0], vec_and(g % 2 ? pairs : i32_shl(pairs, 4), m->pair));
-    w[1] = vec_or(w[1], vec_and(g % 2 ? u32_shr(pairs, 2) : i32_shl(pairs, 2), m->pair));
-}
-
-/* Packed codes; signed ones made unsigned where the dot wants that. */
+/* Codes of group g, rows 0..3 and 4..7; signed ones made unsigned where the dot wants that. */
 INLINE void group_load(vec w[2], const uint8_t *codes, size_t g, const struct masks *m, const struct how h)
 {
-    if (h.bits == 8) group_bytes(w, codes, g);
-    else if (h.bits == 4) group_nibbles(w, codes, g, m);
-    else group_six(w, codes, g, m);
-    if (h.bits == 8 && h.shift == 7)
-        for (int i = 0; i < 2; i++) w[i] = vec_xor(w[i], m->sign);
+    const struct layout_info l = layouts[h.packed];
+    const int low = low_bits(l.bits);
+    for (size_t i = 0; i < 2; i++) {
+        size_t k = 2 * g + i;
+        w[i] = low == 8 ? vec_load(codes + 16 * k) : half_group(codes, k, low, 0, m->low);
+        if (l.bits > low) w[i] = vec_or(w[i], half_group(codes + 32 * low, k, l.bits - low, low, m->high));
+        if (l.bits == 8 && h.shift == 7) w[i] = vec_xor(w[i], m->high);
+        if (l.table) w[i] = vec_lookup(m->table, w[i]);
+    }
 }
 
 /* --- sums of codes --------------------------------------------------------------------------------------- */
@@ -95,7 +102,7 @@ INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 #pragma GCC unroll 2
     for (size_t g = 0; g < n; g++, codes += 32, x += 4 * h.rows) {
         vec w[2];
-        group_bytes(w, codes, 0);
+        load_two(w, codes);
         for (int t = 0; t < h.rows; t++) {
             vec v = vec_spread4(x + 4 * t);
             for (int i = 0; i < 2; i++) sum[t][i] = h.dots == DOTS_S8 ? dot4_s8(sum[t][i], v, w[i]) : dot4_u8(sum[t][i], v, w[i]);
@@ -108,17 +115,19 @@ INLINE void clear(vec sum[TILE][2], const int T)
     for (int t = 0; t < T; t++) sum[t][0] = sum[t][1] = i32_splat(0);
 }
 
-/* Sums of two products stay in 16 bits: 8 times with 4-bit codes (8 * 2 * 15 * 127 = 30,480), twice with 6-bit ones. */
+/* Sums of two products stay in 16 bits: 8 times with 4-bit codes (8 * 2 * 15 * 127 = 30,480), 4 times with 5-bit ones, twice with 6-bit ones. */
+INLINE size_t pairs_run(int bits, size_t n) { return bits == 6 ? 2 : bits == 5 ? 4 : n; }
+
 INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
 {
-    size_t run = h.bits == 6 ? 2 : n;
+    size_t run = pairs_run(h.bits, n);
     for (size_t from = 0; from < n; from += run) {
         vec part[TILE][2];
         clear(part, h.rows);
 #pragma GCC unroll 2
         for (size_t g = 0; g < run; g++, codes += 32, x += 4 * h.rows) {
             vec w[2];
-            group_bytes(w, codes, 0);
+            load_two(w, codes);
             for (int t = 0; t < h.rows; t++) {
                 vec v = vec_spread4(x + 4 * t);
                 for (int i = 0; i < 2; i++) part[t][i] = i16_add(part[t][i], dot2_u7(v, w[i]));
@@ -135,7 +144,7 @@ INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 #pragma GCC unroll 2
     for (size_t g = 0; g < 2 * n; g++, codes += 32, x += 4 * h.rows) {
         vec w[2];
-        group_bytes(w, codes, 0);
+        load_two(w, codes);
         for (int t = 0; t < h.rows; t++) {
             vec v = vec_spread4(x + 4 * t);
             for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], dot2_i16(v, w[i]));
@@ -159,7 +168,7 @@ VEC_UNROLL
 
 INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
-    size_t run = h.bits == 6 ? 2 : n;
+    size_t run = pairs_run(h.bits, n);
 VEC_UNROLL
     for (size_t from = first; from < first + n; from += run) {
         vec part[2] = {i32_splat(0), i32_splat(0)};
@@ -187,13 +196,22 @@ VEC_UNROLL
     for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i32_add_pairs(part[2 * i], part[2 * i + 1]));
 }
 
+/* What sums of products begin at, to take the offset off. */
+INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
+{
+    if (h.shift < 0) return i32_splat(0);
+    const int there = half >= 0 ? 5 : h.shift == 3 ? 3 : 7, place = half >= 0 ? 4 + half : h.shift == 3 ? 2 : 3;
+    vec v = vec_spread4(x + 4 * (h.rows * place + t));
+    return there > h.shift ? i32_shr(v, there - h.shift) : v;
+}
+
 /* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. */
 INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const struct masks *m, const struct how h)
 {
     size_t first = half > 0 ? 4 : 0, n = half < 0 ? 8 : 4;
-    const uint8_t *begin = x + 4 * h.rows * (h.shift == 3 ? 2 : h.shift == 7 ? 3 : 4 + half), *act = x + ACT_HEAD * h.rows;
+    const uint8_t *act = x + ACT_HEAD * h.rows;
     const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (size_t)(act_bytes(h.dots) - ACT_HEAD) / 8 * first * (size_t)h.rows;
-    for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = h.shift < 0 ? i32_splat(0) : vec_spread4(begin + 4 * t);
+    for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = block_begin(x, t, half, h);
     if (h.packed && h.dots == DOTS_I16) row_words(sum[0], codes, act, first, n, m, h);
     else if (h.dots == DOTS_I16) dots_words(sum, from, to, n, h);
     else if (h.packed && h.dots == DOTS_U7) row_pairs(sum[0], codes, act, first, n, m, h);
@@ -210,39 +228,49 @@ struct sums {
 
 /* Scales of a block as floats; which ones count, the kind says. */
 struct scales {
-    vec d[2], dmin[2], scale[2][2], min[2];
+    vec d[2], dmin[2], scale[2][2], min[2][2];
 };
 
-INLINE void load_two(vec out[2], const uint8_t *floats)
-{
-    out[0] = vec_load(floats);
-    out[1] = vec_load(floats + 16);
-}
-
+/* The order of an expanded block's head. */
 INLINE void scales_load(struct scales *s, const uint8_t *head, const enum kind kind)
 {
-    load_two(s->d, head);
-    if (kind == KIND_MINS) load_two(s->dmin, head + 32);
-    if (kind != KIND_PLAIN) load_two(s->scale[0], head + (kind == KIND_MINS ? 64 : 32));
-    if (kind == KIND_HALVES) load_two(s->scale[1], head + 64);
-    if (kind == KIND_MINS) load_two(s->min, head + 96);
+    const int halves = has_halves(kind) ? 2 : 1;
+    load_two(s->d, head), head += 32;
+    if (has_mins(kind)) load_two(s->dmin, head), head += 32;
+    for (int i = 0; i < halves && has_scale(kind); i++, head += 32) load_two(s->scale[i], head);
+    for (int i = 0; i < halves && has_mins(kind); i++, head += 32) load_two(s->min[i], head);
+}
+
+/* mins += (float)msum * (dmin * xs) for row t. Of halves the sums are there times -32. */
+INLINE void block_mins(struct sums *a, const struct scales *s, const uint8_t *x, vec xs, int t, const struct how h)
+{
+    for (int i = 0; i < 2; i++) {
+        vec whole = vec_spread4(x + 4 * (h.rows + t));
+        if (h.kind == KIND_MINS) whole = f32_mul(s->min[0][i], whole);
+        if (h.kind == KIND_HALF_MINS) {
+            vec first = f32_from_i32(i32_shr(vec_spread4(x + 4 * (4 * h.rows + t)), 5)), second = f32_from_i32(i32_shr(vec_spread4(x + 4 * (5 * h.rows + t)), 5));
+            whole = f32_add(f32_mul(s->min[0][i], first), f32_mul(s->min[1][i], second));
+        }
+        vec added = f32_mul(whole, f32_mul(s->dmin[i], xs));
+        a->mins[t][i] = h.kind == KIND_HALF_MINS ? f32_sub(a->mins[t][i], added) : f32_add(a->mins[t][i], added);
+    }
 }
 
 /* acc += (float)isum * (d * xs). Whole numbers below 2^24 multiply and add exactly as floats too. */
 INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
 {
     vec sum[TILE][2], other[TILE][2];
-    block_dots(sum, codes, x, h.kind == KIND_HALVES ? 0 : -1, m, h);
-    if (h.kind == KIND_HALVES) block_dots(other, codes, x, 1, m, h);
+    block_dots(sum, codes, x, has_halves(h.kind) ? 0 : -1, m, h);
+    if (has_halves(h.kind)) block_dots(other, codes, x, 1, m, h);
     for (int t = 0; t < h.rows; t++) {
-        vec xs = vec_spread4(x + 4 * t), b = vec_spread4(x + 4 * (h.rows + t));
+        vec xs = vec_spread4(x + 4 * t);
         for (int i = 0; i < 2; i++) {
             vec whole = f32_from_i32(sum[t][i]);
-            if (h.kind != KIND_PLAIN) whole = f32_mul(whole, s->scale[0][i]);
-            if (h.kind == KIND_HALVES) whole = f32_add(whole, f32_mul(f32_from_i32(other[t][i]), s->scale[1][i]));
+            if (has_scale(h.kind)) whole = f32_mul(whole, s->scale[0][i]);
+            if (has_halves(h.kind)) whole = f32_add(whole, f32_mul(f32_from_i32(other[t][i]), s->scale[1][i]));
             a->acc[t][i] = f32_add(a->acc[t][i], f32_mul(whole, f32_mul(s->d[i], xs)));
-            if (h.kind == KIND_MINS) a->mins[t][i] = f32_add(a->mins[t][i], f32_mul(f32_mul(s->min[i], b), f32_mul(s->dmin[i], xs)));
         }
+        if (has_mins(h.kind)) block_mins(a, s, x, xs, t, h);
     }
 }
 
@@ -256,7 +284,7 @@ INLINE void sums_store(const struct sums *a, float *out, const struct how h)
 {
     for (int t = 0; t < h.rows; t++)
         for (int i = 0; i < 2; i++)
-            vec_store(out + 8 * t + 4 * i, h.kind == KIND_MINS ? f32_sub(a->acc[t][i], a->mins[t][i]) : a->acc[t][i]);
+            vec_store(out + 8 * t + 4 * i, has_mins(h.kind) ? f32_sub(a->acc[t][i], a->mins[t][i]) : a->acc[t][i]);
 }
 
 /* --- gemm: an expanded panel, a tile ------------------------------------------------------------------------ */
@@ -265,84 +293,87 @@ INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out,
 {
     size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h.kind) + code_bytes(h.dots), tile = act_bytes(h.dots) * (size_t)h.rows;
     const uint8_t *x = a->tiles[form_of(h.dots)] + (size_t)row * blocks * act_bytes(h.dots);
-    struct masks m = masks_new();
     struct sums sums;
     sums_clear(&sums, h);
     for (size_t b = 0; b < blocks; b++, panel += block, x += tile) {
         struct scales s;
         scales_load(&s, panel, h.kind);
-        block_add(&sums, &s, panel + head_bytes(h.kind), x, &m, h);
+        block_add(&sums, &s, panel + head_bytes(h.kind), x, NULL, h);
     }
     sums_store(&sums, out, h);
 }
 
 /* --- gemv: packed panels, one row ----------------------------------------------------------------------------- */
 
-/* Scales of 8 rows, f16. None is zero, subnormal, infinite or NaN, as a rule, and then moving the exponent is enough. */
-INLINE void load_halves(vec out[2], const uint8_t *halves, const struct masks *m)
+/* 8 whole numbers as floats. */
+INLINE void load_whole(vec out[2], vec words)
 {
-    vec exponent = vec_and(vec_load(halves), m->exponent);
-    f16_scaled(halves, m->scaled, out);
-    if (__builtin_expect(u16_any_above(i16_sub(exponent, m->lowest), m->span), 0)) {
-        const struct f32_constants k = f32_constants();
-        for (int i = 0; i < 2; i++) out[i] = f16_unscaled(&k, out[i]);
-        return;
+    out[0] = f32_from_i32(i32_from_i16_low(words));
+    out[1] = f32_from_i32(i32_from_i16_high(words));
+}
+
+/* Scales of a unit, then of a block. */
+INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const struct how h)
+{
+    if (h.packed == LAYOUT_FP4) load_bfloats(s->d, unit);
+    else load_halves(s->d, unit, &m->halves);
+    if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
+}
+
+INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct masks *m, const enum kind kind)
+{
+    if (kind == KIND_SCALE || kind == KIND_HALVES) load_whole(s->scale[0], i16_from_i8_low(vec_load8(scales)));
+    if (kind == KIND_HALVES) load_whole(s->scale[1], i16_from_i8_low(vec_load8(scales + 8)));
+    if (kind == KIND_MINS) {
+        load_whole(s->scale[0], i16_from_u8_low(vec_load8(scales)));
+        load_whole(s->min[0], i16_from_u8_low(vec_load8(scales + 8)));
     }
-    for (int i = 0; i < 2; i++) out[i] = i32_add(out[i], m->bias);
+    if (kind == KIND_HALF_MINS) {
+        vec both = vec_load(scales), scale = vec_and(both, m->nibble), min = vec_and(u32_shr(both, 4), m->nibble);
+        load_whole(s->scale[0], i16_from_u8_low(scale)), load_whole(s->scale[1], i16_from_u8_high(scale));
+        load_whole(s->min[0], i16_from_u8_low(min)), load_whole(s->min[1], i16_from_u8_high(min));
+    }
 }
 
-INLINE void load_whole(vec out[2], const uint8_t *bytes, const bool is_signed)
-{
-    vec v = is_signed ? i16_from_i8_low(vec_load8(bytes)) : i16_from_u8_low(vec_load8(bytes));
-    out[0] = f32_from_i32(i32_from_i16_low(v));
-    out[1] = f32_from_i32(i32_from_i16_high(v));
-}
-
-/* Scales of a unit, then of a block; *codes: where its codes begin. */
-INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const enum kind kind)
-{
-    load_halves(s->d, unit, m);
-    if (kind == KIND_MINS) load_halves(s->dmin, unit + 16, m);
-}
-
-INLINE const uint8_t *block_scales(struct scales *s, const uint8_t *unit, size_t i, const enum kind kind)
-{
-    if (kind == KIND_PLAIN) return unit + 16;
-    const uint8_t *block = kind == KIND_MINS ? unit + 32 + 144 * i : unit + 16 + 208 * i;
-    load_whole(s->scale[0], block, kind == KIND_HALVES);
-    if (kind == KIND_MINS) load_whole(s->min, block + 8, false);
-    else load_whole(s->scale[1], block + 8, true);
-    return block + 16;
-}
+#define EACH_STREAM(p, n, step) \
+    for (size_t from_ = 0; from_ < n; from_ += step) \
+        VEC_UNROLL for (size_t p = from_; p < from_ + step; p++)
 
 /* n panels, a block of each in turn. */
-INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const size_t n, const enum layout layout, const struct how h)
+INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const size_t n, const struct how h)
 {
-    size_t unit = (size_t)layouts[layout].bytes, per_unit = h.kind == KIND_PLAIN ? 1 : 8, units = (size_t)(a->cols / BLOCK) / per_unit;
+    const struct layout_info l = layouts[h.packed];
+    const size_t per_unit = (size_t)l.columns / BLOCK, scales = (size_t)l.scales, codes = 32 * (size_t)l.bits, step = n < h.streams ? n : h.streams;
+    size_t units = (size_t)(a->cols / l.columns);
     const uint8_t *x = a->tiles[form_of(h.dots)];
-    struct masks m = masks_new();
+    struct masks m = masks_new(h);
     struct sums sums[STREAMS];
     struct scales s[STREAMS];
-VEC_UNROLL
-    for (size_t p = 0; p < n; p++) sums_clear(&sums[p], h);
-    for (size_t u = 0; u < units; u++, panels += unit) {
-VEC_UNROLL
-        for (size_t p = 0; p < n; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h.kind);
-        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots))
-VEC_UNROLL
-            for (size_t p = 0; p < n; p++)
-                block_add(&sums[p], &s[p], block_scales(&s[p], panels + p * panel_bytes, i, h.kind), x, &m, h);
+    EACH_STREAM(p, n, step) sums_clear(&sums[p], h);
+    for (size_t u = 0; u < units; u++, panels += l.bytes) {
+        const uint8_t *head = panels + l.head, *from = head + per_unit * scales;
+        EACH_STREAM(p, n, step) unit_scales(&s[p], panels + p * panel_bytes, &m, h);
+        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots), head += scales, from += codes)
+            EACH_STREAM(p, n, step) {
+                block_scales(&s[p], head + p * panel_bytes, &m, h.kind);
+                block_add(&sums[p], &s[p], from + p * panel_bytes, x, &m, h);
+            }
     }
-VEC_UNROLL
-    for (size_t p = 0; p < n; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
+    EACH_STREAM(p, n, step) sums_store(&sums[p], out + PANEL_ROWS * p, h);
 }
 
 /* --- expanding ------------------------------------------------------------------------------------------------ */
 
-INLINE void store_two(uint8_t *floats, const vec v[2])
+/* One min for a block and one for each unit are the same to a gemm. */
+INLINE enum kind expanded_kind(enum kind kind) { return kind == KIND_MIN ? KIND_MINS : kind; }
+
+INLINE void scales_store(uint8_t *head, const struct scales *s, const enum kind kind)
 {
-    vec_store(floats, v[0]);
-    vec_store(floats + 16, v[1]);
+    const int halves = has_halves(kind) ? 2 : 1;
+    store_two(head, s->d), head += 32;
+    if (has_mins(kind)) store_two(head, s->dmin), head += 32;
+    for (int i = 0; i < halves && has_scale(kind); i++, head += 32) store_two(head, s->scale[i]);
+    for (int i = 0; i < halves && has_mins(kind); i++, head += 32) store_two(head, s->min[i]);
 }
 
 /* One group's codes, as the dot wants them. */
@@ -361,203 +392,150 @@ INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const str
     }
 }
 
-INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const enum layout layout, const struct how h)
+INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const struct how h)
 {
-    size_t per_unit = h.kind == KIND_PLAIN ? 1 : 8, head = head_bytes(h.kind);
-    struct masks m = masks_new();
-    for (size_t u = 0; u < (size_t)(cols / BLOCK) / per_unit; u++, panel += layouts[layout].bytes) {
-        struct scales s;
-        unit_scales(&s, panel, &m, h.kind);
+    const struct layout_info l = layouts[h.packed];
+    const enum kind kind = expanded_kind(h.kind);
+    const size_t per_unit = (size_t)l.columns / BLOCK, scales = (size_t)l.scales, codes = 32 * (size_t)l.bits, head = head_bytes(kind);
+    const vec one = f32_splat(1);
+    struct masks m = masks_new(h);
+    struct scales s = {.scale = {{one, one}}, .min = {{one, one}}};
+    for (size_t u = 0; u < (size_t)(cols / l.columns); u++, panel += l.bytes) {
+        unit_scales(&s, panel, &m, h);
         for (size_t i = 0; i < per_unit; i++, out += head + code_bytes(h.dots)) {
-            const uint8_t *codes = block_scales(&s, panel, i, h.kind);
-            store_two(out, s.d);
-            if (h.kind == KIND_MINS) store_two(out + 32, s.dmin), store_two(out + 64, s.scale[0]), store_two(out + 96, s.min);
-            if (h.kind == KIND_HALVES) store_two(out + 32, s.scale[0]), store_two(out + 64, s.scale[1]);
-            for (size_t g = 0; g < 8; g++) expand_group(out + head, codes, g, &m, h);
+            block_scales(&s, panel + l.head + scales * i, &m, h.kind);
+            scales_store(out, &s, kind);
+VEC_UNROLL
+            for (size_t g = 0; g < 8; g++) expand_group(out + head, panel + l.head + scales * per_unit + codes * i, g, &m, h);
         }
-    }
-}
-
-/* --- activations ---------------------------------------------------------------------------------------------- */
-
-/* 4 columns of a row, as bytes or as two pairs of int16, into a tile's codes. */
-INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t, size_t T, const bool words)
-{
-    if (!words) {
-        memcpy(codes + 4 * (g * T + t), from, 4);
-        return;
-    }
-    for (size_t i = 0; i < 2; i++) memcpy(codes + 4 * ((2 * g + i) * T + t), (int16_t[]){from[2 * i], from[2 * i + 1]}, 4);
-}
-
-INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, const bool words)
-{
-    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * act_bytes(words ? DOTS_I16 : DOTS_U8);
-    for (size_t t = 0; t < T; t++) {
-        size_t at = ((size_t)row + t) * blocks;
-        for (size_t b = 0; b < blocks; b++, at++) {
-            uint8_t *block = tile + b * bytes;
-            int32_t half[2] = {a->sum[2 * at], a->sum[2 * at + 1]}, sum = half[0] + half[1];
-            const int32_t begin[4] = {-8 * sum, -128 * sum, -32 * half[0], -32 * half[1]};
-            memcpy(block + 4 * t, a->scale + at, 4);
-            memcpy(block + 4 * (T + t), &(float){(float)sum}, 4);
-            for (size_t i = 0; i < 4; i++) memcpy(block + 4 * ((2 + i) * T + t), begin + i, 4);
-            for (size_t g = 0; g < 8; g++) arrange_group(block + ACT_HEAD * T, a->code + at * BLOCK + 4 * g, g, t, T, words);
-        }
-    }
-}
-
-static void arrange_bytes(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, false); }
-static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, true); }
-
-/* --- float weights ------------------------------------------------------------------------------------------- */
-
-/* 8 rows' weights of a column as floats. */
-INLINE void column_load(vec w[2], const uint8_t *column, const struct masks *m, const enum layout layout)
-{
-    if (layout == LAYOUT_F32) load_two(w, column);
-    else if (layout == LAYOUT_F16) load_halves(w, column, m);
-    else w[0] = u16_interleave_low(i32_splat(0), vec_load(column)), w[1] = u16_interleave_high(i32_splat(0), vec_load(column));
-}
-
-/* Two panels, packed. */
-INLINE void pair_floats(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const enum layout layout)
-{
-    size_t column = (size_t)layouts[layout].bytes;
-    struct masks m = masks_new();
-    vec acc[2][2], w[2][2];
-    for (int p = 0; p < 2; p++) acc[p][0] = acc[p][1] = i32_splat(0);
-    for (int c = 0; c < a->cols; c++, panels += column) {
-        vec v = vec_spread4(a->x + c);
-        column_load(w[0], panels, &m, layout);
-        column_load(w[1], panels + panel_bytes, &m, layout);
-        for (int i = 0; i < 4; i++) acc[i / 2][i % 2] = f32_add(acc[i / 2][i % 2], f32_mul(w[i / 2][i % 2], v));
-    }
-    for (int i = 0; i < 4; i++) vec_store(out + 4 * i, acc[i / 2][i % 2]);
-}
-
-INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const enum layout layout)
-{
-    for (size_t p = 0; p < STREAMS; p += 2) pair_floats(panels + p * panel_bytes, panel_bytes, a, out + p * PANEL_ROWS, layout);
-}
-
-/* F32 panels; halves are expanded to them. */
-INLINE void gemm_floats(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
-{
-    size_t cols = (size_t)a->cols;
-    const float *x = a->x + (size_t)row * cols;
-    vec acc[TILE][2], w[2];
-    for (int t = 0; t < T; t++) acc[t][0] = acc[t][1] = i32_splat(0);
-    for (size_t c = 0; c < cols; c++) {
-        load_two(w, panel + 32 * c);
-        for (int t = 0; t < T; t++) {
-            vec v = vec_spread4(x + (size_t)t * cols + c);
-            for (int i = 0; i < 2; i++) acc[t][i] = f32_add(acc[t][i], f32_mul(w[i], v));
-        }
-    }
-    for (int t = 0; t < T; t++)
-        for (int i = 0; i < 2; i++) vec_store(out + 8 * t + 4 * i, acc[t][i]);
-}
-
-INLINE void expand_floats(const uint8_t *panel, int cols, uint8_t *out, const enum layout layout)
-{
-    struct masks m = masks_new();
-    for (int c = 0; c < cols; c++) {
-        vec w[2];
-        column_load(w, panel + 16 * c, &m, layout);
-        store_two(out + 32 * c, w);
     }
 }
 
 /* --- the kernels --------------------------------------------------------------------------------------------- */
 
-/* One body for each height of a tile. */
-#define BY_HEIGHT(BODY)      \
-    switch (n_rows) {        \
-    case 1: BODY(1); break;  \
-    case 2: BODY(2); break;  \
-    case 4: BODY(4); break;  \
-    default: BODY(TILE); break; \
-    }
-
-#define FLOATS(T) gemm_floats(panel, a, row, out, T)
-static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { BY_HEIGHT(FLOATS) }
-
-#define DEFINE_FLOATS(name, layout)                                                                      \
-    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out) \
-    {                                                                                                    \
-        gemv_floats(panels, panel_bytes, a, out, layout);                                                \
-    }
-DEFINE_FLOATS(f32, LAYOUT_F32)
-DEFINE_FLOATS(f16, LAYOUT_F16)
-DEFINE_FLOATS(bf16, LAYOUT_BF16)
-static void expand_f16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_F16); }
-static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_BF16); }
-
-/* gemm_NAME, gemv_NAME, turns_NAME and expand_NAME from the constants of a kernel */
-#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, false})
-#define DEFINE(name, layout, ...)                                                                           \
+/* gemm_NAME from the constants of a kernel */
+#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE, 0})
+#define GEMM(name, ...)                                                                                     \
     static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
     {                                                                                                       \
-        const struct how how = {__VA_ARGS__, 0, 0};                                                             \
+        const struct how how = {__VA_ARGS__, 0, LAYOUT_NONE, 0};                                                         \
         BY_HEIGHT(HOW)                                                                                      \
-    }                                                                                                       \
+    }
+
+/*   name          kind            dots      bits shift */
+GEMM(bytes_i16,    KIND_PLAIN,     DOTS_I16, 8, -1)
+GEMM(four_i16,     KIND_PLAIN,     DOTS_I16, 4, 3)
+GEMM(five_i16,     KIND_PLAIN,     DOTS_I16, 5, 4)
+GEMM(scaled_i16,   KIND_SCALE,     DOTS_I16, 8, -1)
+GEMM(mins_i16,     KIND_MINS,      DOTS_I16, 5, -1)
+GEMM(six_i16,      KIND_HALVES,    DOTS_I16, 6, 5)
+GEMM(three_i16,    KIND_HALVES,    DOTS_I16, 3, 2)
+GEMM(two_i16,      KIND_HALF_MINS, DOTS_I16, 2, -1)
+GEMM(four_u7,      KIND_PLAIN,     DOTS_U7,  4, 3)
+GEMM(five_u7,      KIND_PLAIN,     DOTS_U7,  5, 4)
+GEMM(mins_u7,      KIND_MINS,      DOTS_U7,  4, -1)
+GEMM(mins5_u7,     KIND_MINS,      DOTS_U7,  5, -1)
+GEMM(six_u7,       KIND_HALVES,    DOTS_U7,  6, 5)
+GEMM(three_u7,     KIND_HALVES,    DOTS_U7,  3, 2)
+GEMM(two_u7,       KIND_HALF_MINS, DOTS_U7,  2, -1)
+GEMM(bytes_u8,     KIND_PLAIN,     DOTS_U8,  8, 7)
+GEMM(bytes_s8,     KIND_PLAIN,     DOTS_S8,  8, -1)
+GEMM(scaled_u8,    KIND_SCALE,     DOTS_U8,  8, 7)
+GEMM(scaled_s8,    KIND_SCALE,     DOTS_S8,  8, -1)
+GEMM(four_u8,      KIND_PLAIN,     DOTS_U8,  4, 3) /* DOTS_S8 too, from here on: these codes are the same signed and unsigned */
+GEMM(five_u8,      KIND_PLAIN,     DOTS_U8,  5, 4)
+GEMM(mins_u8,      KIND_MINS,      DOTS_U8,  5, -1)
+GEMM(six_u8,       KIND_HALVES,    DOTS_U8,  6, 5)
+GEMM(three_u8,     KIND_HALVES,    DOTS_U8,  3, 2)
+GEMM(two_u8,       KIND_HALF_MINS, DOTS_U8,  2, -1)
+
+/* gemv_NAME, turns_NAME and expand_NAME of a layout */
+#define PACKED(name, layout, dots, bits, shift, streams)                                                           \
+    INLINE struct how how_##name(void) { return (struct how){layouts[layout].kind, dots, bits, shift, 1, layout, streams}; } \
     static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)     \
     {                                                                                                       \
-        gemv(panels, panel_bytes, a, out, STREAMS, layout, (struct how){__VA_ARGS__, 1, true});             \
+        gemv(panels, panel_bytes, a, out, STREAMS, how_##name());                                             \
     }                                                                                                       \
     static void turns_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)    \
     {                                                                                                       \
         for (size_t p = 0; p < STREAMS; p++)                                                                \
-            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, layout, (struct how){__VA_ARGS__, 1, true}); \
+            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, how_##name());            \
     }                                                                                                       \
-    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out)                                 \
-    {                                                                                                       \
-        expand(panel, cols, out, layout, (struct how){__VA_ARGS__, 1, true});                               \
-    }
+    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out) { expand(panel, cols, out, how_##name()); }
 
-/*     name     layout      kind         dots      bits shift */
-DEFINE(q8_i16,  LAYOUT_Q8,  KIND_PLAIN,  DOTS_I16, 8, -1)
-DEFINE(q4_i16,  LAYOUT_Q4,  KIND_PLAIN,  DOTS_I16, 4, 3)
-DEFINE(q4k_i16, LAYOUT_Q4K, KIND_MINS,   DOTS_I16, 4, -1)
-DEFINE(q6k_i16, LAYOUT_Q6K, KIND_HALVES, DOTS_I16, 6, 5)
-DEFINE(q4_u7,   LAYOUT_Q4,  KIND_PLAIN,  DOTS_U7,  4, 3)
-DEFINE(q4k_u7,  LAYOUT_Q4K, KIND_MINS,   DOTS_U7,  4, -1)
-DEFINE(q6k_u7,  LAYOUT_Q6K, KIND_HALVES, DOTS_U7,  6, 5)
-DEFINE(q8_u8,   LAYOUT_Q8,  KIND_PLAIN,  DOTS_U8,  8, 7)
-DEFINE(q8_s8,   LAYOUT_Q8,  KIND_PLAIN,  DOTS_S8,  8, -1)
-DEFINE(q4_u8,   LAYOUT_Q4,  KIND_PLAIN,  DOTS_U8,  4, 3) /* DOTS_S8 too, from here on: these codes are the same signed and unsigned */
-DEFINE(q4k_u8,  LAYOUT_Q4K, KIND_MINS,   DOTS_U8,  4, -1)
-DEFINE(q6k_u8,  LAYOUT_Q6K, KIND_HALVES, DOTS_U8,  6, 5)
+/* Types that people download get eight streams in a row: an eighth faster there, and up to 12 KB.
+ *     name       layout        dots      bits shift streams */
+PACKED(q8_i16,    LAYOUT_Q8,    DOTS_I16, 8, -1, 8)
+PACKED(q4_i16,    LAYOUT_Q4,    DOTS_I16, 4, 3, 8)
+PACKED(q4_1_i16,  LAYOUT_Q4_1,  DOTS_I16, 4, -1, 1)
+PACKED(q5_i16,    LAYOUT_Q5,    DOTS_I16, 5, 4, 1)
+PACKED(q5_1_i16,  LAYOUT_Q5_1,  DOTS_I16, 5, -1, 1)
+PACKED(q2k_i16,   LAYOUT_Q2K,   DOTS_I16, 2, -1, 1)
+PACKED(q3k_i16,   LAYOUT_Q3K,   DOTS_I16, 3, 2, 1)
+PACKED(q4k_i16,   LAYOUT_Q4K,   DOTS_I16, 4, -1, 8)
+PACKED(q5k_i16,   LAYOUT_Q5K,   DOTS_I16, 5, -1, 8)
+PACKED(q6k_i16,   LAYOUT_Q6K,   DOTS_I16, 6, 5, 8)
+PACKED(iq4_i16,   LAYOUT_IQ4,   DOTS_I16, 8, -1, 1)
+PACKED(iq4xs_i16, LAYOUT_IQ4XS, DOTS_I16, 8, -1, 1)
+PACKED(fp4_i16,   LAYOUT_FP4,   DOTS_I16, 5, -1, 1)
+PACKED(q4_u7,     LAYOUT_Q4,    DOTS_U7,  4, 3, 8)
+PACKED(q4_1_u7,   LAYOUT_Q4_1,  DOTS_U7,  4, -1, 1)
+PACKED(q5_u7,     LAYOUT_Q5,    DOTS_U7,  5, 4, 1)
+PACKED(q5_1_u7,   LAYOUT_Q5_1,  DOTS_U7,  5, -1, 1)
+PACKED(q2k_u7,    LAYOUT_Q2K,   DOTS_U7,  2, -1, 1)
+PACKED(q3k_u7,    LAYOUT_Q3K,   DOTS_U7,  3, 2, 1)
+PACKED(q4k_u7,    LAYOUT_Q4K,   DOTS_U7,  4, -1, 8)
+PACKED(q5k_u7,    LAYOUT_Q5K,   DOTS_U7,  5, -1, 8)
+PACKED(q6k_u7,    LAYOUT_Q6K,   DOTS_U7,  6, 5, 8)
+PACKED(fp4_u7,    LAYOUT_FP4,   DOTS_U7,  5, 4, 1)
+PACKED(q8_u8,     LAYOUT_Q8,    DOTS_U8,  8, 7, 8)
+PACKED(q8_s8,     LAYOUT_Q8,    DOTS_S8,  8, -1, 8)
+PACKED(iq4_u8,    LAYOUT_IQ4,   DOTS_U8,  8, 7, 1)
+PACKED(iq4_s8,    LAYOUT_IQ4,   DOTS_S8,  8, -1, 1)
+PACKED(iq4xs_u8,  LAYOUT_IQ4XS, DOTS_U8,  8, 7, 1)
+PACKED(iq4xs_s8,  LAYOUT_IQ4XS, DOTS_S8,  8, -1, 1)
+PACKED(q4_u8,     LAYOUT_Q4,    DOTS_U8,  4, 3, 8) /* DOTS_S8 too, from here on */
+PACKED(q4_1_u8,   LAYOUT_Q4_1,  DOTS_U8,  4, -1, 1)
+PACKED(q5_u8,     LAYOUT_Q5,    DOTS_U8,  5, 4, 1)
+PACKED(q5_1_u8,   LAYOUT_Q5_1,  DOTS_U8,  5, -1, 1)
+PACKED(q2k_u8,    LAYOUT_Q2K,   DOTS_U8,  2, -1, 1)
+PACKED(q3k_u8,    LAYOUT_Q3K,   DOTS_U8,  3, 2, 1)
+PACKED(q4k_u8,    LAYOUT_Q4K,   DOTS_U8,  4, -1, 8)
+PACKED(q5k_u8,    LAYOUT_Q5K,   DOTS_U8,  5, -1, 8)
+PACKED(q6k_u8,    LAYOUT_Q6K,   DOTS_U8,  6, 5, 8)
+PACKED(fp4_u8,    LAYOUT_FP4,   DOTS_U8,  5, 4, 1)
 
-#define SET(layout, name, taken)                                                                                                \
-    (k->gemm[layout] = gemm_##name, k->gemv[TOGETHER][layout] = gemv_##name, k->gemv[IN_TURN][layout] = turns_##name,            \
+#define SET(layout, product, name, taken)                                                                                       \
+    (k->gemm[layout] = gemm_##product, k->gemv[TOGETHER][layout] = gemv_##name, k->gemv[IN_TURN][layout] = turns_##name,         \
      k->expand[layout] = expand_##name, k->form[layout] = taken)
+
+/* Layouts whose codes fill a byte, and all others. */
+#define SET_WIDE(dots, form) \
+    (SET(LAYOUT_Q8, bytes_##dots, q8_##dots, form), SET(LAYOUT_IQ4, bytes_##dots, iq4_##dots, form), SET(LAYOUT_IQ4XS, scaled_##dots, iq4xs_##dots, form))
+#define SET_NARROW(dots, mins4, mins5, fp4, form)                                                                                \
+    (SET(LAYOUT_Q4, four_##dots, q4_##dots, form), SET(LAYOUT_Q5, five_##dots, q5_##dots, form), SET(LAYOUT_FP4, fp4, fp4_##dots, form), \
+     SET(LAYOUT_Q4_1, mins4, q4_1_##dots, form), SET(LAYOUT_Q5_1, mins5, q5_1_##dots, form), SET(LAYOUT_Q4K, mins4, q4k_##dots, form),  \
+     SET(LAYOUT_Q5K, mins5, q5k_##dots, form), SET(LAYOUT_Q2K, two_##dots, q2k_##dots, form), SET(LAYOUT_Q3K, three_##dots, q3k_##dots, form), \
+     SET(LAYOUT_Q6K, six_##dots, q6k_##dots, form))
 
 static void set_words(struct kernels *k)
 {
-    SET(LAYOUT_Q8, q8_i16, FORM_WORDS), SET(LAYOUT_Q4, q4_i16, FORM_WORDS);
-    SET(LAYOUT_Q4K, q4k_i16, FORM_WORDS), SET(LAYOUT_Q6K, q6k_i16, FORM_WORDS);
+    SET_WIDE(i16, FORM_WORDS);
+    SET_NARROW(i16, mins_i16, mins_i16, bytes_i16, FORM_WORDS);
 }
 
 /* Without a dot of whole bytes, words are faster for these than bytes in two halves. */
 static void set_u7(struct kernels *k)
 {
-    SET(LAYOUT_Q8, q8_i16, FORM_WORDS), SET(LAYOUT_Q4, q4_u7, FORM_BYTES), SET(LAYOUT_Q4K, q4k_u7, FORM_BYTES), SET(LAYOUT_Q6K, q6k_u7, FORM_BYTES);
+    SET_WIDE(i16, FORM_WORDS);
+    SET_NARROW(u7, mins_u7, mins5_u7, five_u7, FORM_BYTES);
 }
 
 static void set_bytes(struct kernels *k)
 {
-    if (k->dots == DOTS_U8) SET(LAYOUT_Q8, q8_u8, FORM_BYTES);
-    else SET(LAYOUT_Q8, q8_s8, FORM_BYTES);
-    SET(LAYOUT_Q4, q4_u8, FORM_BYTES), SET(LAYOUT_Q4K, q4k_u8, FORM_BYTES), SET(LAYOUT_Q6K, q6k_u8, FORM_BYTES);
-}
-
-static void set_floats(struct kernels *k)
-{
-    k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = gemm_f32;
-    for (int i = 0; i < ORDERS; i++) k->gemv[i][LAYOUT_F32] = gemv_f32, k->gemv[i][LAYOUT_F16] = gemv_f16, k->gemv[i][LAYOUT_BF16] = gemv_bf16;
-    k->expand[LAYOUT_F16] = expand_f16, k->expand[LAYOUT_BF16] = expand_bf16;
+    if (k->dots == DOTS_U8) SET_WIDE(u8, FORM_BYTES);
+    else SET_WIDE(s8, FORM_BYTES);
+    SET_NARROW(u8, mins_u8, mins_u8, five_u8, FORM_BYTES);
 }
 
 void gemm_simd(struct kernels *k, enum dots dots)
@@ -565,34 +543,8 @@ void gemm_simd(struct kernels *k, enum dots dots)
     k->dots = dots;
     k->tile = dots == DOTS_U8 || dots == DOTS_S8 ? TILE : 4; /* what the registers hold: 12 sums, or 8 and products on their way */
     k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* of F16; codes with their scales take less */
-    if (dots != DOTS_I16) k->arrange[FORM_BYTES] = arrange_bytes, k->arranged[FORM_BYTES] = act_bytes(DOTS_U8);
-    if (dots == DOTS_I16 || dots == DOTS_U7) k->arrange[FORM_WORDS] = arrange_words, k->arranged[FORM_WORDS] = act_bytes(DOTS_I16);
-    set_floats(k);
-    if (dots == DOTS_I16 || !VEC_BYTE_DOTS) set_words(k);
+    arrange_simd(k);
+    if (!VEC_BYTE_DOTS || (VEC_MODEL && dots == DOTS_I16)) set_words(k);
     else if (dots == DOTS_U7) set_u7(k);
     else set_bytes(k);
 }
-
-/* --- the probe ------------------------------------------------------------------------------------------------ */
-
-/* volatile, so that no compiler answers in the processor's place */
-static bool dot_is(volatile const int8_t *a, volatile const int8_t *b, int32_t expected)
-{
-    int8_t x[16], y[16];
-    int32_t lanes[4];
-    for (int i = 0; i < 16; i++) x[i] = a[i % 4], y[i] = b[i % 4];
-    vec_store(lanes, dot4_probe(i32_splat(0), vec_load(x), vec_load(y)));
-    return lanes[0] == expected && lanes[3] == expected;
-}
-
-enum dots dots_probe(void)
-{
-    /* Products that differ when the second factor is signed, and sums of two that leave 16 bits when it is not. */
-    static volatile const int8_t a[2][4] = {{127, 127, 127, 127}, {-127, -127, 1, 127}}, b[2][4] = {{-1, -1, -1, -1}, {-128, -128, 127, -2}};
-    if (!VEC_BYTE_DOTS) return DOTS_I16;
-    if (dot_is(a[0], b[0], 4 * 127 * 255) && dot_is(a[1], b[1], -2 * 127 * 128 + 127 + 127 * 254)) return DOTS_U8;
-    if (dot_is(a[0], b[0], -4 * 127) && dot_is(a[1], b[1], 2 * 127 * 128 + 127 - 2 * 127)) return DOTS_S8;
-    return DOTS_U7;
-}
-
-enum dots dots_choose(void) { return VEC_MODEL ? DOTS_I16 : dots_probe(); }

@@ -11,18 +11,7 @@
 
 static float half_at(const uint8_t *halves, int i) { return f32_from_f16(load_u16(halves + 2 * i)); }
 
-/* Code of row r, column c (0..31) of a block of nibbles. */
-static int nibble(const uint8_t *nibbles, int r, int c)
-{
-    return nibbles[16 * (c / 4) + 4 * (r % 4) + c % 4] >> (r / 4 * 4) & 15;
-}
-
-static int pair(const uint8_t *pairs, int r, int c)
-{
-    return pairs[16 * (c / 8) + 4 * (r % 4) + c % 4] >> (c / 4 % 2 * 4 + r / 4 * 2) & 3;
-}
-
-/* --- products: one output element is row r of the panel times row t of the activations --------------- */
+/* --- products of floats: one output element is row r of the panel times row t of the activations ------- */
 
 /* Calls `element` for the n_rows x 8 outputs. */
 #define EACH_ELEMENT(element)                                                                  \
@@ -53,82 +42,54 @@ static float element_bf16(const uint8_t *panel, const struct act *a, int t, int 
     return y;
 }
 
-/* Row t's view of block b. */
-struct block_act {
-    const int8_t *code; /* [32] */
-    const int16_t *sum; /* [2] */
-    float scale;
-};
-
-static struct block_act block_of(const struct act *a, int t, int b)
-{
-    size_t n_blocks = (size_t)(a->cols / BLOCK), at = (size_t)t * n_blocks + (size_t)b;
-    return (struct block_act){a->code + at * BLOCK, a->sum + at * 2, a->scale[at]};
-}
-
-static float element_q8(const uint8_t *panel, const struct act *a, int t, int r)
-{
-    float y = 0;
-    for (int b = 0; b < a->cols / BLOCK; b++, panel += 272) {
-        struct block_act x = block_of(a, t, b);
-        int32_t sum = 0;
-        for (int c = 0; c < BLOCK; c++) sum += (int8_t)panel[16 + 32 * (c / 4) + 4 * r + c % 4] * x.code[c];
-        y += (float)sum * (half_at(panel, r) * x.scale);
-    }
-    return y;
-}
-
-static float element_q4(const uint8_t *panel, const struct act *a, int t, int r)
-{
-    float y = 0;
-    for (int b = 0; b < a->cols / BLOCK; b++, panel += 144) {
-        struct block_act x = block_of(a, t, b);
-        int32_t sum = 0;
-        for (int c = 0; c < BLOCK; c++) sum += (nibble(panel + 16, r, c) - 8) * x.code[c];
-        y += (float)sum * (half_at(panel, r) * x.scale);
-    }
-    return y;
-}
-
-static float element_q4k(const uint8_t *panel, const struct act *a, int t, int r)
-{
-    float products = 0, mins = 0;
-    for (int b = 0; b < a->cols / BLOCK; b++) {
-        const uint8_t *unit = panel + (size_t)(b / 8) * 1184, *block = unit + 32 + 144 * (b % 8);
-        struct block_act x = block_of(a, t, b);
-        int32_t sum = 0;
-        for (int c = 0; c < BLOCK; c++) sum += nibble(block + 16, r, c) * x.code[c];
-        sum *= block[r];
-        int32_t min_sum = block[8 + r] * (x.sum[0] + x.sum[1]);
-        products += (float)sum * (half_at(unit, r) * x.scale);
-        mins += (float)min_sum * (half_at(unit + 16, r) * x.scale);
-    }
-    return products - mins;
-}
-
-static float element_q6k(const uint8_t *panel, const struct act *a, int t, int r)
-{
-    float y = 0;
-    for (int b = 0; b < a->cols / BLOCK; b++) {
-        const uint8_t *unit = panel + (size_t)(b / 8) * 1680, *block = unit + 16 + 208 * (b % 8);
-        struct block_act x = block_of(a, t, b);
-        int32_t sum = 0;
-        for (int c = 0; c < BLOCK; c++) {
-            int code = nibble(block + 16, r, c) | pair(block + 144, r, c) << 4;
-            sum += (int8_t)block[8 * (c / 16) + r] * (code - 32) * x.code[c];
-        }
-        y += (float)sum * (half_at(unit, r) * x.scale);
-    }
-    return y;
-}
-
 static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f32); }
 static void gemm_f16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f16); }
 static void gemm_bf16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_bf16); }
-static void gemm_q8(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_q8); }
-static void gemm_q4(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_q4); }
-static void gemm_q4k(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_q4k); }
-static void gemm_q6k(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_q6k); }
+/* --- products of codes --------------------------------------------------------------------------------- */
+
+/* The block of row r and the same columns of row t of the activations: what it adds to the sums of products and of mins. */
+static void block_sums(const struct block *w, const int8_t *q, const int16_t *sum, float xs, float *products, float *mins)
+{
+    int32_t isum = 0, msum = 0;
+    for (int c = 0; c < BLOCK; c++) isum += w->scale[c / 16] * w->code[c] * q[c];
+    for (int h = 0; h < 2; h++) msum += w->min[h] * sum[h];
+    *products += (float)isum * (w->d * xs);
+    *mins += (float)msum * (w->dmin * xs);
+}
+
+/* Without mins, products - 0. */
+static void gemm_codes(enum layout layout, const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)
+{
+    int blocks = a->cols / BLOCK;
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        float products[TILE] = {0}, mins[TILE] = {0};
+        for (int b = 0; b < blocks; b++) {
+            struct block w;
+            unpack_block(layout, panel, b, r, &w);
+            for (int t = 0; t < n_rows; t++) {
+                size_t at = (size_t)(row + t) * (size_t)blocks + (size_t)b;
+                block_sums(&w, a->code + at * BLOCK, a->sum + at * 2, a->scale[at], &products[t], &mins[t]);
+            }
+        }
+        for (int t = 0; t < n_rows; t++) out[t * PANEL_ROWS + r] = products[t] - mins[t];
+    }
+}
+
+#define DEFINE(name, layout) \
+    static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { gemm_codes(layout, panel, a, row, n_rows, out); }
+DEFINE(q8, LAYOUT_Q8)
+DEFINE(q4, LAYOUT_Q4)
+DEFINE(q4_1, LAYOUT_Q4_1)
+DEFINE(q5, LAYOUT_Q5)
+DEFINE(q5_1, LAYOUT_Q5_1)
+DEFINE(q2k, LAYOUT_Q2K)
+DEFINE(q3k, LAYOUT_Q3K)
+DEFINE(q4k, LAYOUT_Q4K)
+DEFINE(q5k, LAYOUT_Q5K)
+DEFINE(q6k, LAYOUT_Q6K)
+DEFINE(iq4, LAYOUT_IQ4)
+DEFINE(iq4xs, LAYOUT_IQ4XS)
+DEFINE(fp4, LAYOUT_FP4)
 
 /* --- rows -------------------------------------------------------------------------------------------- */
 
@@ -271,8 +232,10 @@ static void values(float *p, const struct query *q, int n, const float *v, int d
 
 const struct kernels kernels_scalar = {
     .name = "scalar",
-    .gemm = {[LAYOUT_F32] = gemm_f32, [LAYOUT_F16] = gemm_f16, [LAYOUT_BF16] = gemm_bf16, [LAYOUT_Q8] = gemm_q8,
-             [LAYOUT_Q4] = gemm_q4, [LAYOUT_Q4K] = gemm_q4k, [LAYOUT_Q6K] = gemm_q6k},
+    .gemm = {[LAYOUT_F32] = gemm_f32, [LAYOUT_F16] = gemm_f16, [LAYOUT_BF16] = gemm_bf16, [LAYOUT_Q8] = gemm_q8, [LAYOUT_Q4] = gemm_q4,
+             [LAYOUT_Q4_1] = gemm_q4_1, [LAYOUT_Q5] = gemm_q5, [LAYOUT_Q5_1] = gemm_q5_1, [LAYOUT_Q2K] = gemm_q2k, [LAYOUT_Q3K] = gemm_q3k,
+             [LAYOUT_Q4K] = gemm_q4k, [LAYOUT_Q5K] = gemm_q5k, [LAYOUT_Q6K] = gemm_q6k, [LAYOUT_IQ4] = gemm_iq4, [LAYOUT_IQ4XS] = gemm_iq4xs,
+             [LAYOUT_FP4] = gemm_fp4},
     .tile = TILE,
     .quantize = quantize,
     .rmsnorm = rmsnorm,

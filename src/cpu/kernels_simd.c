@@ -156,6 +156,7 @@ struct kernels kernels_simd(enum dots dots)
     struct kernels k = kernels_scalar;
     k.name = VEC_NAME;
     gemm_simd(&k, dots);
+    floats_simd(&k);
     attend_simd(&k);
     k.quantize = quantize;
     k.rmsnorm = rmsnorm;

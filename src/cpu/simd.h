@@ -2,7 +2,7 @@
  *
  * What the SIMD kernel files share: the float reductions, halves as floats, and the exponential in vectors.
  *
- * kernels_simd.c has the rows (norms, activations, conversions), gemm_simd.c the products, attend_simd.c attention.
+ * kernels_simd.c has the rows (norms, activations, conversions), attend_simd.c attention; of the products see products.h.
  */
 #ifndef QUERN_SIMD_H
 #define QUERN_SIMD_H
@@ -100,7 +100,8 @@ INLINE vec exp4(const struct exp4 *k, vec x)
     return vec_select(f32_lt(x, k->min), i32_splat(0), y);
 }
 
-void gemm_simd(struct kernels *k, enum dots dots); /* sets the products */
+void gemm_simd(struct kernels *k, enum dots dots); /* sets the products with codes */
+void floats_simd(struct kernels *k);               /* sets those with floats */
 void attend_simd(struct kernels *k);               /* sets attention */
 
 #endif

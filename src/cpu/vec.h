@@ -61,8 +61,8 @@ VEC i32_sub(vec a, vec b) { return wasm_i32x4_sub(a, b); }
 VEC i32_max(vec a, vec b) { return wasm_i32x4_max(a, b); }
 VEC i32_gt(vec a, vec b) { return wasm_i32x4_gt(a, b); }
 VEC i32_shl(vec a, int n) { return wasm_i32x4_shl(a, (uint32_t)n); }
+VEC i32_shr(vec a, int n) { return wasm_i32x4_shr(a, (uint32_t)n); } /* keeps the sign */
 VEC u32_shr(vec a, int n) { return wasm_u32x4_shr(a, (uint32_t)n); }
-
 
 VEC i32_from_i16_low(vec a) { return wasm_i32x4_extend_low_i16x8(a); }
 VEC i32_from_i16_high(vec a) { return wasm_i32x4_extend_high_i16x8(a); }
@@ -80,6 +80,7 @@ VEC i8_narrow(vec a, vec b, vec c, vec d)
 
 VEC i16_from_i8_high(vec a) { return wasm_i16x8_extend_high_i8x16(a); }
 VEC i16_from_u8_high(vec a) { return wasm_u16x8_extend_high_u8x16(a); }
+VEC i8_add(vec a, vec b) { return wasm_i8x16_add(a, b); }
 VEC i16_sub(vec a, vec b) { return wasm_i16x8_sub(a, b); }
 VEC i16_add(vec a, vec b) { return wasm_i16x8_add(a, b); }
 VEC i16_pairs(vec a) { return wasm_i32x4_extadd_pairwise_i16x8(a); } /* sums of neighbours, int32 */
@@ -87,6 +88,12 @@ VEC u16_interleave_low(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 0, 8, 1, 
 VEC u16_interleave_high(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
 /* Whether any of 8 int16 of a is above b's, unsigned. */
 static inline bool u16_any_above(vec a, vec b) { return wasm_v128_any_true(wasm_u16x8_gt(a, b)); }
+
+#ifdef __wasm_relaxed_simd__
+VEC vec_lookup(vec table, vec i) { return wasm_i8x16_relaxed_swizzle(table, i); } /* bytes i, each in 0..15, of the table */
+#else
+VEC vec_lookup(vec table, vec i) { return wasm_i8x16_swizzle(table, i); }
+#endif
 
 /* For each of 4 lanes the sum of 2 products of int16. */
 VEC dot2_i16(vec a, vec b) { return wasm_i32x4_dot_i16x8(a, b); }

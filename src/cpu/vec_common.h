@@ -16,6 +16,7 @@ VEC dot16(vec a, vec b)
 /* A constant for use in loops. V8 makes a constant vector anew wherever it is used, in three instructions; what comes from memory
  * stays in its register. */
 VEC i32_kept(int32_t x) { volatile int32_t kept = x; return i32_splat(kept); }
+VEC vec_kept(const void *p) { const void *volatile kept = p; return vec_load(kept); }
 VEC f32_kept(float x) { volatile float kept = x; return f32_splat(kept); }
 
 #endif

@@ -54,8 +54,8 @@ VEC i32_sub(vec a, vec b) { return (vec)((vec_u32)a - (vec_u32)b); }
 VEC i32_gt(vec a, vec b) { return (vec)(a > b); }
 VEC i32_max(vec a, vec b) { return vec_select(i32_gt(a, b), a, b); }
 VEC i32_shl(vec a, int n) { return (vec)((vec_u32)a << n); }
+VEC i32_shr(vec a, int n) { return a >> n; }
 VEC u32_shr(vec a, int n) { return (vec)((vec_u32)a >> n); }
-
 
 VEC i32_from_i16_low(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[0], v[1], v[2], v[3]}; }
 VEC i32_from_i16_high(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[4], v[5], v[6], v[7]}; }
@@ -82,6 +82,7 @@ VEC i8_narrow(vec a, vec b, vec c, vec d)
 
 VEC i16_from_i8_high(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]}; }
 VEC i16_from_u8_high(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]}; }
+VEC i8_add(vec a, vec b) { return (vec)((vec_u8)a + (vec_u8)b); }
 VEC i16_add(vec a, vec b) { return (vec)((vec_u16)a + (vec_u16)b); }
 VEC i16_sub(vec a, vec b) { return (vec)((vec_u16)a - (vec_u16)b); }
 VEC u16_interleave_low(vec a, vec b)
@@ -98,6 +99,12 @@ static inline bool u16_any_above(vec a, vec b)
 {
     vec_i64 above = (vec_i64)((vec_u16)a > (vec_u16)b);
     return (above[0] | above[1]) != 0;
+}
+VEC vec_lookup(vec table, vec i)
+{
+    vec_u8 from = (vec_u8)table, at = (vec_u8)i, out;
+    for (int b = 0; b < 16; b++) out[b] = from[at[b] & 15];
+    return (vec)out;
 }
 VEC i16_narrow(vec a, vec b)
 {

@@ -19,7 +19,12 @@ enum { COLS = 1024, GEMV_PANELS = 8192, GEMM_PANELS = 128, ROWS = 64 };
 static const struct {
     const char *type;
     uint32_t gguf_id;
-} types[] = {{"Q8_0", 8}, {"Q4_0", 2}, {"Q4_K", 12}, {"Q6_K", 14}, {"F16", 1}, {"F32", 0}};
+    int halves[2]; /* places of the scales in a block; the same twice when there is one, -1 when they are powers of 2 */
+} types[] = {
+    {"Q8_0", 8, {0, 0}},    {"Q4_0", 2, {0, 0}},    {"Q4_1", 3, {0, 2}},     {"Q5_0", 6, {0, 0}},     {"Q5_1", 7, {0, 2}},   {"Q2_K", 10, {80, 82}},
+    {"Q3_K", 11, {108, 108}}, {"Q4_K", 12, {0, 2}}, {"Q5_K", 13, {0, 2}},    {"Q6_K", 14, {208, 208}}, {"IQ4_NL", 20, {0, 0}}, {"IQ4_XS", 23, {0, 0}},
+    {"MXFP4", 39, {-1, -1}}, {"F16", 1, {0, 0}},    {"F32", 0, {0, 0}},
+};
 
 enum { TYPES = sizeof types / sizeof *types, READS = 2, KINDS = ORDERS + 1 /* gemv by order, gemm */, CASES = READS + KINDS * TYPES };
 
@@ -53,23 +58,25 @@ static void fill_activations(struct act *a)
 }
 
 /* Random blocks, but with ordinary numbers where halves and floats stand. */
-static void fill_rows(const struct dtype *type, uint8_t *rows, size_t size)
+static void fill_rows(int t, const struct dtype *type, uint8_t *rows, size_t size)
 {
     uint32_t state = 2;
     for (size_t i = 0; i < size; i++) rows[i] = (uint8_t)(next(&state) >> 24);
     for (size_t at = 0; at < size; at += type->bytes) {
         uint16_t half = (uint16_t)(0x2C00 | rows[at]);
-        if (type->gguf_id == 0) memcpy(rows + at, &(float){(float)rows[at] / 256}, 4);
-        else memcpy(rows + at + (type->gguf_id == 14 ? 208 : 0), &half, 2);
-        if (type->gguf_id == 12) memcpy(rows + at + 2, &half, 2);
+        if (type->layout == LAYOUT_F32) memcpy(rows + at, &(float){(float)rows[at] / 256}, 4);
+        for (int i = 0; i < 2 && type->layout != LAYOUT_F32; i++) {
+            if (types[t].halves[i] < 0) rows[at] = 120;
+            else memcpy(rows + at + types[t].halves[i], &half, 2);
+        }
     }
 }
 
-static void fill_panels(const struct dtype *type, int n)
+static void fill_panels(int t, const struct dtype *type, int n)
 {
     size_t row = (size_t)COLS / type->block * type->bytes, panel = panel_bytes(type->layout, COLS);
     uint8_t *rows = malloc(PANEL_ROWS * row);
-    fill_rows(type, rows, PANEL_ROWS * row);
+    fill_rows(t, type, rows, PANEL_ROWS * row);
     pack_panel(type, rows, row, PANEL_ROWS, COLS, bench.panels);
     for (int i = 1; i < n; i++) memcpy(bench.panels + (size_t)i * panel, bench.panels, panel);
     free(rows);
@@ -160,7 +167,7 @@ int kernels_begin(int i)
     if (i < READS) return i < pool_threads(bench.pool);
     const struct dtype *type = dtype_by_gguf(types[(i - READS) % TYPES].gguf_id);
     if (is_gemv(i) && type->layout == LAYOUT_F32) return 0;
-    fill_panels(type, is_gemv(i) ? GEMV_PANELS : GEMM_PANELS);
+    fill_panels((i - READS) % TYPES, type, is_gemv(i) ? GEMV_PANELS : GEMM_PANELS);
     arrange_rows(is_gemv(i) ? 1 : ROWS);
     return 1;
 }

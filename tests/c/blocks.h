@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* value of column c = d * scale[c / 16] * code[c] - dmin * min[c / 16]; `code` has its offset taken off already. */
+/* value of column c = d * scale[c / 16] * code[c] - dmin * min[c / 16], or + where the type adds; `code` has its offset taken off already. */
 struct ref_block {
     double d, dmin;
     int code[256], scale[16], min[16];
@@ -22,6 +22,7 @@ struct ref_type {
     int columns, bytes;                                          /* of a block */
     void (*read)(const uint8_t *bytes, struct ref_block *out); /* NULL: plain floats */
     uint8_t halves[2];                                           /* places of the f16 scales in a block; the same twice when there is one */
+    bool adds;                                                   /* its min */
 };
 
 /* f16 and bf16 by their definition. */
@@ -53,6 +54,56 @@ static inline void ref_q4_0(const uint8_t *bytes, struct ref_block *b)
     for (int c = 0; c < 32; c++) b->code[c] = (c < 16 ? bytes[2 + c] % 16 : bytes[2 + c - 16] / 16) - 8;
 }
 
+static inline void ref_min(struct ref_block *b, double min)
+{
+    b->dmin = min;
+    for (int i = 0; i < 16; i++) b->min[i] = 1;
+}
+
+static inline int ref_nibble(const uint8_t *nibbles, int c) { return c < 16 ? nibbles[c] % 16 : nibbles[c - 16] / 16; }
+static inline int ref_bit(const uint8_t *bits, int i) { return bits[i / 8] >> i % 8 & 1; }
+
+static inline void ref_q4_1(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    ref_min(b, ref_half(bytes + 2, 5));
+    for (int c = 0; c < 32; c++) b->code[c] = ref_nibble(bytes + 4, c);
+}
+
+static inline void ref_q5_0(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    for (int c = 0; c < 32; c++) b->code[c] = ref_nibble(bytes + 6, c) + 16 * ref_bit(bytes + 2, c) - 16;
+}
+
+static inline void ref_q5_1(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    ref_min(b, ref_half(bytes + 2, 5));
+    for (int c = 0; c < 32; c++) b->code[c] = ref_nibble(bytes + 8, c) + 16 * ref_bit(bytes + 4, c);
+}
+
+static inline void ref_q2_k(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes + 80, 5));
+    b->dmin = ref_half(bytes + 82, 5);
+    for (int i = 0; i < 16; i++) b->scale[i] = bytes[i] % 16, b->min[i] = bytes[i] / 16;
+    for (int c = 0; c < 256; c++) b->code[c] = bytes[16 + c / 128 * 32 + c % 32] >> c / 32 % 4 * 2 & 3;
+}
+
+static inline void ref_q3_k(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes + 108, 5));
+    for (int i = 0; i < 16; i++) {
+        int low = i < 8 ? bytes[96 + i] % 16 : bytes[96 + i - 8] / 16, high = bytes[104 + i % 4] >> i / 4 * 2 & 3;
+        b->scale[i] = low + 16 * high - 32;
+    }
+    for (int c = 0; c < 256; c++) {
+        int pair = bytes[32 + c / 128 * 32 + c % 32] >> c / 32 % 4 * 2 & 3;
+        b->code[c] = bytes[c % 32] >> c / 32 & 1 ? pair : pair - 4;
+    }
+}
+
 /* The j-th 6-bit scale (which = 0) or min (which = 1) of Q4_K's 12 packed bytes. */
 static inline int ref_six(const uint8_t *packed, int j, int which)
 {
@@ -75,6 +126,55 @@ static inline void ref_q4_k(const uint8_t *bytes, struct ref_block *b)
     }
 }
 
+static inline void ref_q5_k(const uint8_t *bytes, struct ref_block *b)
+{
+    static const int high[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+    ref_plain(b, ref_half(bytes, 5));
+    b->dmin = ref_half(bytes + 2, 5);
+    for (int i = 0; i < 16; i++) {
+        b->scale[i] = ref_six(bytes + 4, i / 2, 0);
+        b->min[i] = ref_six(bytes + 4, i / 2, 1);
+    }
+    for (int c = 0; c < 256; c++) {
+        int byte = bytes[48 + c / 64 * 32 + c % 32];
+        b->code[c] = (c % 64 < 32 ? byte % 16 : byte / 16) + (bytes[16 + c % 32] & high[c / 32] ? 16 : 0);
+    }
+}
+
+/* The non-linear 4-bit code. */
+static inline int ref_iq4(int i)
+{
+    static const int negative[] = {127, 104, 83, 65, 49, 35, 22, 10}, positive[] = {1, 13, 25, 38, 53, 69, 89, 113};
+    return i < 8 ? -negative[i] : positive[i - 8];
+}
+
+static inline void ref_iq4_nl(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    for (int c = 0; c < 32; c++) b->code[c] = ref_iq4(ref_nibble(bytes + 2, c));
+}
+
+static inline void ref_iq4_xs(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ref_half(bytes, 5));
+    for (int i = 0; i < 16; i++) {
+        int byte = bytes[4 + i / 4], low = i / 2 % 2 ? byte / 16 : byte % 16, high = ref_bit(bytes + 2, i / 2 * 2) + 2 * ref_bit(bytes + 2, i / 2 * 2 + 1);
+        b->scale[i] = low + 16 * high - 32;
+    }
+    for (int c = 0; c < 256; c++) b->code[c] = ref_iq4(ref_nibble(bytes + 8 + c / 32 * 16, c % 32));
+}
+
+/* A sign, two bits of exponent and one of fraction, by its definition, times 2; d is half of 2^(e - 127). */
+static inline void ref_mxfp4(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_plain(b, ldexp(0.5, bytes[0] - 127));
+    for (int c = 0; c < 32; c++) {
+        int n = ref_nibble(bytes + 1, c), exponent = n >> 1 & 3, fraction = n & 1;
+        int twice = exponent ? (2 + fraction) << (exponent - 1) : fraction;
+        b->code[c] = n & 8 ? -twice : twice;
+    }
+}
+
 static inline void ref_q6_k(const uint8_t *bytes, struct ref_block *b)
 {
     ref_plain(b, ref_half(bytes + 208, 5));
@@ -87,10 +187,25 @@ static inline void ref_q6_k(const uint8_t *bytes, struct ref_block *b)
     }
 }
 
+enum { ID_Q8_0 = 8, ID_MXFP4 = 39 };
+
 static const struct ref_type ref_types[] = {
-    {"F32", 0, 1, 4, NULL, {0, 0}},          {"F16", 1, 1, 2, NULL, {0, 0}},           {"BF16", 30, 1, 2, NULL, {0, 0}},
-    {"Q8_0", 8, 32, 34, ref_q8_0, {0, 0}},   {"Q4_0", 2, 32, 18, ref_q4_0, {0, 0}},    {"Q4_K", 12, 256, 144, ref_q4_k, {0, 2}},
-    {"Q6_K", 14, 256, 210, ref_q6_k, {208, 208}},
+    {"F32", 0, 1, 4, NULL, {0, 0}, false},
+    {"F16", 1, 1, 2, NULL, {0, 0}, false},
+    {"BF16", 30, 1, 2, NULL, {0, 0}, false},
+    {"Q8_0", ID_Q8_0, 32, 34, ref_q8_0, {0, 0}, false},
+    {"Q4_0", 2, 32, 18, ref_q4_0, {0, 0}, false},
+    {"Q4_1", 3, 32, 20, ref_q4_1, {0, 2}, true},
+    {"Q5_0", 6, 32, 22, ref_q5_0, {0, 0}, false},
+    {"Q5_1", 7, 32, 24, ref_q5_1, {0, 2}, true},
+    {"Q2_K", 10, 256, 84, ref_q2_k, {80, 82}, false},
+    {"Q3_K", 11, 256, 110, ref_q3_k, {108, 108}, false},
+    {"Q4_K", 12, 256, 144, ref_q4_k, {0, 2}, false},
+    {"Q5_K", 13, 256, 176, ref_q5_k, {0, 2}, false},
+    {"Q6_K", 14, 256, 210, ref_q6_k, {208, 208}, false},
+    {"IQ4_NL", 20, 32, 18, ref_iq4_nl, {0, 0}, false},
+    {"IQ4_XS", 23, 256, 136, ref_iq4_xs, {0, 0}, false},
+    {"MXFP4", ID_MXFP4, 32, 17, ref_mxfp4, {0, 0}, false},
 };
 enum { REF_TYPES = sizeof ref_types / sizeof *ref_types };
 
@@ -104,7 +219,8 @@ static inline void ref_values(const struct ref_type *t, const uint8_t *at, float
     t->read(at, &b);
     for (int c = 0; c < t->columns; c++) {
         double product = b.d * b.scale[c / 16] * b.code[c];
-        out[c] = (float)(t->halves[1] == t->halves[0] ? product : product - b.dmin * b.min[c / 16]);
+        double min = (t->adds ? 1 : -1) * b.dmin * b.min[c / 16];
+        out[c] = (float)(t->halves[1] == t->halves[0] ? product : product + min);
     }
 }
 
@@ -144,18 +260,28 @@ static inline void make_float_weight(const struct ref_type *t, enum hostility ho
     if (t->bytes == 2) put_half(out, hostile(how) && random_below(seed, 2) ? hostile_half(seed) : tame_half(seed) + 0x2000);
 }
 
+/* The scales of a block. MXFP4 has a byte that is a power of 2. */
+static inline void make_scales(const struct ref_type *t, enum hostility how, uint64_t *seed, uint8_t *out)
+{
+    if (t->gguf_id == ID_MXFP4) {
+        if (!hostile(how)) out[0] = (uint8_t)(how == BLOCKS_RANDOM ? 110 + random_below(seed, 20) : 128);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        put_half(out + t->halves[i], how == BLOCKS_RANDOM ? tame_half(seed) : hostile(how) ? hostile_half(seed) : 0x3C00);
+}
+
 static inline void make_block(const struct ref_type *t, enum hostility how, uint64_t *seed, uint8_t *out)
 {
     int fill = how == BLOCKS_FULL ? 0xFF : how == BLOCKS_LOW ? 0 : -1;
-    bool q8 = t->gguf_id == 8;
+    bool q8 = t->gguf_id == ID_Q8_0;
     if (q8 && fill >= 0) fill ^= 0x80;
     for (int i = 0; i < t->bytes; i++) {
         out[i] = fill >= 0 ? (uint8_t)fill : (uint8_t)random_below(seed, 256);
         if (q8 && out[i] == 0x80 && how <= BLOCKS_HOSTILE) out[i] = 0x81;
     }
     if (!t->read) make_float_weight(t, how, seed, out);
-    for (int i = 0; t->read && i < 2; i++)
-        put_half(out + t->halves[i], how == BLOCKS_RANDOM ? tame_half(seed) : hostile(how) ? hostile_half(seed) : 0x3C00);
+    if (t->read) make_scales(t, how, seed, out);
 }
 
 /* rows x cols of the type as in a file; the caller frees it. */

