@@ -58,13 +58,14 @@ INLINE void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const enum la
 {
     const struct layout_info l = layouts[layout];
     const int blocks = l.columns / BLOCK, low = low_bits(l.bits);
-    uint8_t *scales = out + l.head, *codes = scales + blocks * l.scales;
+    uint8_t *block = out + l.head;
     for (int r = 0; r < PANEL_ROWS; r++) {
         put_u16(out + 2 * r, u[r].d);
         if (l.head == 32) put_u16(out + 16 + 2 * r, u[r].dmin);
     }
-    for (int b = 0; b < blocks; b++, codes += 32 * l.bits) {
-        for (int r = 0; r < PANEL_ROWS; r++) scatter_scales(&u[r], r, b, l.kind, scales + b * l.scales);
+    for (int b = 0; b < blocks; b++, block += l.block) {
+        uint8_t *codes = block + l.scales;
+        for (int r = 0; r < PANEL_ROWS; r++) scatter_scales(&u[r], r, b, l.kind, block);
         scatter_plane(u, b * BLOCK, 0, low, codes);
         if (l.bits > low) scatter_plane(u, b * BLOCK, low, l.bits - low, codes + 32 * low);
     }
@@ -159,11 +160,11 @@ void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct
 {
     const struct layout_info *l = &layouts[layout];
     int blocks = l->columns / BLOCK;
-    const uint8_t *unit = panel + (size_t)(b / blocks) * (size_t)l->bytes, *scales = unit + l->head;
+    const uint8_t *unit = panel + (size_t)(b / blocks) * (size_t)l->bytes, *block = unit + l->head + b % blocks * l->block;
     out->d = layout == LAYOUT_FP4 ? bfloat_at(unit, r) : half_at(unit, r);
     out->dmin = l->head == 32 ? half_at(unit + 16, r) : 0;
-    read_scales(l->kind, scales + b % blocks * l->scales, r, out);
-    read_codes(l, scales + blocks * l->scales + b % blocks * 32 * l->bits, r, out->code);
+    read_scales(l->kind, block, r, out);
+    read_codes(l, block + l->scales, r, out->code);
 }
 
 /* Every product is exact; the difference is rounded once. */

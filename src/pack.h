@@ -5,7 +5,7 @@
  *
  * A panel is a row of units, from column 0 on; matrix rows past the end are zero. A unit of floats is one column of 8 rows: f32 [8] or
  * u16 [8]. A unit of codes has, with r the row 0..7:
- *   u16 d[8], then u16 dmin[8] where the layout has mins; scales of each block of 32 columns, as its kind says; codes of each block.
+ *   u16 d[8], then u16 dmin[8] where the layout has mins; then for each block of 32 columns its scales, as the kind says, and its codes.
  * The codes of a block are 16 half groups k = 2 * (column / 4) + r / 4 of 4 rows x 4 columns, in one or two planes of 8, 4, 2 or 1 bits, low
  * bits first. In a plane of n bits a half group has bits n * (k % (8 / n)) of 16 bytes, those from 16 * (k / (8 / n)) on; byte
  * 4 * (r % 4) + column % 4 is row r's. 3 bits are 2 and 1, 5 are 4 and 1, 6 are 4 and 2.
@@ -33,6 +33,7 @@ struct layout_info {
     int columns, bytes;
     enum kind kind;
     int head, scales;    /* bytes of d and dmin; bytes of the scales of a block */
+    int block;           /* bytes of a block: scales, then codes */
     int bits, offset;    /* of a code */
     const int8_t *table; /* [16] what codes stand for, or NULL */
 };
@@ -42,7 +43,7 @@ static const int8_t table_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1
 static const int8_t table_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 #define CODES(kind, columns, mins, scales, bits, offset, table) \
-    {columns, 16 * (1 + mins) + (columns) / BLOCK * (scales + 32 * (bits)), kind, 16 * (1 + mins), scales, bits, offset, table}
+    {columns, 16 * (1 + mins) + (columns) / BLOCK * (scales + 32 * (bits)), kind, 16 * (1 + mins), scales, scales + 32 * (bits), bits, offset, table}
 
 static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_F32] = {.columns = 1, .bytes = 32},

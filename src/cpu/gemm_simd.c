@@ -343,7 +343,7 @@ INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct m
 INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const size_t n, const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
-    const size_t per_unit = (size_t)l.columns / BLOCK, scales = (size_t)l.scales, codes = 32 * (size_t)l.bits, step = n < h.streams ? n : h.streams;
+    const size_t per_unit = (size_t)l.columns / BLOCK, step = n < h.streams ? n : h.streams;
     size_t units = (size_t)(a->cols / l.columns);
     const uint8_t *x = a->tiles[form_of(h.dots)];
     struct masks m = masks_new(h);
@@ -351,12 +351,12 @@ INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a,
     struct scales s[STREAMS];
     EACH_STREAM(p, n, step) sums_clear(&sums[p], h);
     for (size_t u = 0; u < units; u++, panels += l.bytes) {
-        const uint8_t *head = panels + l.head, *from = head + per_unit * scales;
+        const uint8_t *block = panels + l.head;
         EACH_STREAM(p, n, step) unit_scales(&s[p], panels + p * panel_bytes, &m, h);
-        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots), head += scales, from += codes)
+        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots), block += l.block)
             EACH_STREAM(p, n, step) {
-                block_scales(&s[p], head + p * panel_bytes, &m, h.kind);
-                block_add(&sums[p], &s[p], from + p * panel_bytes, x, &m, h);
+                block_scales(&s[p], block + p * panel_bytes, &m, h.kind);
+                block_add(&sums[p], &s[p], block + p * panel_bytes + l.scales, x, &m, h);
             }
     }
     EACH_STREAM(p, n, step) sums_store(&sums[p], out + PANEL_ROWS * p, h);
@@ -396,17 +396,18 @@ INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const struct ho
 {
     const struct layout_info l = layouts[h.packed];
     const enum kind kind = expanded_kind(h.kind);
-    const size_t per_unit = (size_t)l.columns / BLOCK, scales = (size_t)l.scales, codes = 32 * (size_t)l.bits, head = head_bytes(kind);
+    const size_t per_unit = (size_t)l.columns / BLOCK, head = head_bytes(kind);
     const vec one = f32_splat(1);
     struct masks m = masks_new(h);
     struct scales s = {.scale = {{one, one}}, .min = {{one, one}}};
     for (size_t u = 0; u < (size_t)(cols / l.columns); u++, panel += l.bytes) {
         unit_scales(&s, panel, &m, h);
         for (size_t i = 0; i < per_unit; i++, out += head + code_bytes(h.dots)) {
-            block_scales(&s, panel + l.head + scales * i, &m, h.kind);
+            const uint8_t *block = panel + l.head + (size_t)l.block * i;
+            block_scales(&s, block, &m, h.kind);
             scales_store(out, &s, kind);
 VEC_UNROLL
-            for (size_t g = 0; g < 8; g++) expand_group(out + head, panel + l.head + scales * per_unit + codes * i, g, &m, h);
+            for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, &m, h);
         }
     }
 }
