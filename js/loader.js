@@ -3,12 +3,14 @@
 // checked before use, the rest comes from the servers (remotes.js) and is stored on its way to the engine. A model that is
 // complete needs no request at all; a damaged chunk of it is fetched again, alone.
 
-import { createSHA256 } from 'hash-wasm';
 import { QuernError, isOf } from './errors.js';
 import { CHUNK } from './journal.js';
 import { Keeper } from './keeper.js';
 import { Remotes } from './remotes.js';
 import { piecesOf } from './stream.js';
+
+/** A hash that is begun. */
+const startSha256 = async () => (await (await import('./sha256.js')).createSHA256()).init();
 
 const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
 
@@ -181,7 +183,7 @@ class Loading {
 
   async #startHash(file) {
     const expected = this.#expected(file);
-    return expected && this.#keeper.sha256(file) !== expected ? (await createSHA256()).init() : null;
+    return expected && this.#keeper.sha256(file) !== expected ? startSha256() : null;
   }
 
   async #endHash(file, sha) {
@@ -217,7 +219,7 @@ async function* streamBytes(file) {
 
 /** A file's bytes, counted, and hashed where its hash is known. */
 async function* countedBytes(chunks, expected, onBytes) {
-  const sha = expected ? (await createSHA256()).init() : null;
+  const sha = expected ? await startSha256() : null;
   for await (const bytes of chunks) {
     sha?.update(bytes);
     onBytes(bytes.length);

@@ -87,7 +87,7 @@ class Starter {
 
   /** Threads that do not start (a blocked script, a busy phone) cost speed, not the model. */
   async #instantiate(module, address) {
-    const glue = this.#host.glue[address];
+    const glue = await this.#host.glue[address]();
     const threads = this.#threads;
     try {
       return { ...await instantiate(glue, module, threads, address), threads };
@@ -202,7 +202,7 @@ export async function startEngine(host, source, options, { emit, share }) {
 /** Only stores a model. An engine lends its hash and is not used otherwise. */
 export async function storeModel(host, source, options, emit) {
   const progress = new Progress(emit);
-  const starting = host.compile(chooseVariant().build, options.wasmUrl).then((module) => instantiate(host.glue[32], module, 1, 32));
+  const starting = host.compile(chooseVariant().build, options.wasmUrl).then(async (module) => instantiate(await host.glue[32](), module, 1, 32));
   const { opened } = await open(host, source, { ...options, mustStore: true }, starting, (n) => progress.add(n));
   progress.begin(opened);
   try {

@@ -86,7 +86,7 @@ parentPort.on('messageerror', (error) => { throw error; });
 allowRelaxed();
 new Service({
   compile, startTemplateWorker, openParts: openAny,
-  glue: { 32: glue32, 64: glue64 },
+  glue: { 32: async () => glue32, 64: async () => glue64 },
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',

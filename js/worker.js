@@ -3,7 +3,6 @@
 // follow; the glue keeps its name after the build, because the engine's threads load it by that name.
 
 import glue32 from './quern-simd.mjs';
-import glue64 from './quern-simd64.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { holdLifeline } from './lifeline.js';
@@ -98,7 +97,7 @@ holdLifeline((name) => globalThis.postMessage({ type: LIFELINE, name }));
 new Service({
   compile, rest, startTemplateWorker,
   openParts: (source, { cache, ...options }) => openParts(source, { ...options, store: storeOf(cache) }),
-  glue: { 32: glue32, 64: glue64 },
+  glue: { 32: async () => glue32, 64: async () => (await import('./quern-simd64.mjs')).default },
   obstacle: obstacle(),
   deviceMemory: deviceMemory(),
   hardwareThreads: navigator.hardwareConcurrency,

@@ -17,7 +17,7 @@ const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
 /** What the page loads, and what Node does. */
-const WEB = { index: 'index.js', worker: 'worker.js', template: 'template.js' };
+const WEB = { index: 'index.js', worker: 'worker.js', template: 'template.js', sha256: 'sha256.js' };
 const NODE = { node: 'node.js', 'worker.node': 'worker-node.js', 'template.node': 'template-node.js', cli: 'cli.js' };
 
 /** The glue keeps its name, by which its threads load it; that for Node is in a folder of its own. */
@@ -47,7 +47,7 @@ async function bundle(entries, platform) {
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
-    external: GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]),
+    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), ...(platform === 'browser' ? ['./sha256.js'] : [])],
     logLevel: 'warning',
   });
   return metafile;
@@ -75,7 +75,7 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-checkImports(await bundle(WEB, 'browser'), /^\.\/quern-simd(64)?\.mjs$/);
+checkImports(await bundle(WEB, 'browser'), /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/);
 checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-simd(64)?\.mjs$/);
 for (const name of GLUE) await writeGlue(name);
 for (const name of ENGINE) await copyFile(join(wasmDir, name), join(dist, name));

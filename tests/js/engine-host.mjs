@@ -21,7 +21,7 @@ export function compile(build) {
 export function testHost(machine = {}) {
   const started = [];
   return {
-    started, glue, obstacle: '', hardwareThreads: 1, post() {},
+    started, glue: { 32: async () => glue32, 64: async () => glue64 }, obstacle: '', hardwareThreads: 1, post() {},
     compile(build) {
       started.push(build);
       return compile(build);
