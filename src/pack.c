@@ -36,6 +36,7 @@ INLINE void scatter_plane(const struct unit u[PANEL_ROWS], int column, int from,
     for (int v = 0; v < 16 / per_byte; v++)
         for (int r = 0; r < 4; r++) {
             uint32_t word = 0;
+#pragma GCC unroll 8
             for (int i = 0; i < per_byte; i++) {
                 int k = v * per_byte + i;
                 word |= (load_u32(u[r + k % 2 * 4].code + column + k / 2 * 4) >> from & mask) << width * i;
