@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct model_ops *const architectures[] = {&model_qwen3};
+static const struct model_ops *const architectures[] = {&model_qwen3, &model_qwen3moe};
 
 /* Files without the key are taken for the architecture whose keys they have. */
 static int find_architecture(const struct checkpoint *ck, const struct model_ops **out, struct error *err)
@@ -26,7 +26,7 @@ static int find_architecture(const struct checkpoint *ck, const struct model_ops
     }
     if (!name.data) return fail(err, ERR_FORMAT, "missing", 0, "The metadata key general.architecture is missing.");
     char text[QUOTED];
-    return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs qwen3.", quoted(name, text));
+    return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs qwen3 and qwen3moe.", quoted(name, text));
 }
 
 int model_open(struct mem *mem, struct backend *be, struct checkpoint *ck, struct model **out, struct error *err)
@@ -47,12 +47,19 @@ int model_reserve(struct model *m, int max_rows, int max_out) { return m->ops->r
 int model_max_cols(const struct model *m)
 {
     const struct model_config *c = &m->config;
-    return max_int(max_int(c->dim, c->ffn_dim), c->n_heads * c->head_dim);
+    int experts = c->n_used * max_int(c->dim, c->expert_dim);
+    return max_int(max_int(max_int(c->dim, c->ffn_dim), c->n_heads * c->head_dim), experts);
 }
 
 void model_begin(struct model *m, const struct batch *b) { m->ops->begin(m, b); }
 void model_layer(struct model *m, const struct batch *b, int layer) { m->ops->layer(m, b, layer); }
 const float *model_end(struct model *m, const struct batch *b) { return m->ops->end(m, b); }
+
+const char *model_key(char out[KEY_SIZE], const char *architecture, const char *name)
+{
+    snprintf(out, KEY_SIZE, "%s.%s", architecture, name);
+    return out;
+}
 
 /* --- binding ---------------------------------------------------------------------------------------- */
 
@@ -78,12 +85,17 @@ static const char *tensor_name(char out[80], const char *format, int layer)
 
 int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err)
 {
+    return model_stack(m, ck, name, layer, cols, rows, 1, out, err);
+}
+
+int model_stack(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out, struct error *err)
+{
     char full[80];
     struct tensor *t;
-    int status = ck_bind(ck, tensor_name(full, name, layer), (uint64_t)cols, (uint64_t)rows, &t, err);
+    int status = ck_bind(ck, tensor_name(full, name, layer), (uint64_t)cols, (uint64_t)rows, (uint64_t)stack, &t, err);
     if (status) return status;
     struct matrix_sink *sink = mem_alloc(m->mem, sizeof *sink);
-    *out = m->be->ops->weight_new(m->be, t->type, rows, cols);
+    *out = m->be->ops->weight_new(m->be, t->type, rows * stack, cols);
     if (!sink || !*out) {
         mem_free(m->mem, sink);
         return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %s (%llu bytes).", full, (unsigned long long)t->bytes);
@@ -114,7 +126,7 @@ int model_vector(struct model *m, struct checkpoint *ck, const char *name, int l
 {
     char full[80];
     struct tensor *t;
-    int status = ck_bind(ck, tensor_name(full, name, layer), (uint64_t)n, 0, &t, err);
+    int status = ck_bind(ck, tensor_name(full, name, layer), (uint64_t)n, 0, 1, &t, err);
     if (status) return status;
     struct vector_sink *sink = mem_alloc(m->mem, sizeof *sink);
     *out = mem_array(m->mem, (uint64_t)n, sizeof **out);
