@@ -18,7 +18,7 @@ async function serveHeader(t, header) {
   return `http://127.0.0.1:${server.address().port}/model.gguf`;
 }
 
-const EXPECTED = { 'wide-scratch': 'mem/load', 'wide-logits': 'model/inconsistent', 'wide-pages': 'mem/kv' };
+const EXPECTED = { 'wide-scratch': 'mem/load', 'wide-logits': 'model/inconsistent', 'wide-pages': 'mem/kv', 'wide-experts': 'mem/load' };
 
 for (const [name, header] of wideHeaders()) {
   test(`${name} is refused before any of its weights is asked for`, async (t) => {
