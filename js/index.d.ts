@@ -297,11 +297,18 @@ export interface Info {
   readonly types: Readonly<Record<string, { readonly tensors: number; readonly bytes: number }>>;
   readonly layers: number;
   readonly dim: number;
+  /** Feed-forward size of the layers without experts; 0 where the file does not say it because there are none. */
   readonly ffnDim: number;
+  /** Of a mixture of experts: how many a layer has, how many of them each token uses, and their feed-forward size. Else 0. */
+  readonly experts: number;
+  readonly expertsUsed: number;
+  readonly expertDim: number;
   readonly heads: number;
   readonly kvHeads: number;
   readonly headDim: number;
   readonly ropeTheta: number;
+  /** By how much YaRN extends the context; 1: not at all. */
+  readonly ropeFactor: number;
   /** Whether the embedding serves as output head too. */
   readonly tied: boolean;
   /** Columns of the logits. The first `tokens` of them stand for text, the rest is padding. */

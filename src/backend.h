@@ -43,6 +43,15 @@ struct reserve_cost {
     uint64_t scratch, pages;
 };
 
+/* Which experts work for which rows of a batch. A place is one expert's work for one row; places are ordered by expert, those of
+ * one expert by row. */
+struct route {
+    int n_experts, n_used; /* all, and those of each row */
+    int32_t *first;        /* [n_experts + 1] expert e has the places first[e] .. first[e + 1] - 1 */
+    int32_t *place;        /* [n, n_used] a row's places, its experts ascending */
+    float *share;          /* [n, n_used] what each of them counts for */
+};
+
 /* y [n, w.rows] = x [n, w.cols] * w^T */
 struct product {
     float *y;
@@ -81,8 +90,13 @@ struct backend_ops {
     /* --- operations --- */
     void (*embed)(struct backend *b, float *y, const struct weight *w, const int32_t *ids, int n); /* y [n, w.cols] = rows of w */
     void (*rmsnorm)(struct backend *b, float *y, const float *x, const float *w, int n, int dim, float eps); /* x, y [n, dim], w [dim] */
-    /* All products share x [n, cols]; one dispatch for all of them. */
-    void (*matmul)(struct backend *b, const struct product *p, int n_products, const float *x, int n);
+    /* All products share x [n, cols]; one dispatch for all of them. With a route, each w is its experts' matrices one below the other,
+     * of a multiple of 8 rows, and x and y are rows of places: y [n, w.rows / n_experts], only the experts that have places are read. */
+    void (*matmul)(struct backend *b, const struct product *p, int n_products, const float *x, int n, const struct route *r);
+    /* Chooses each row's experts by scores [n, n_experts], which are overwritten: softmax, then the n_used largest. Fills r. */
+    void (*route)(struct backend *b, float *scores, int n, bool renormalise, struct route *r);
+    void (*gather)(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);  /* y [n * n_used, dim]: x [n, dim] in its places */
+    void (*combine)(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim); /* y [n, dim]: sums of share * x [its place, dim] */
     /* x [n, heads, head_dim]; cosine, sine [n, head_dim / 2] */
     void (*rope)(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim);
     void (*kv_append)(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n); /* k, v [n, n_kv_heads * head_dim] */

@@ -331,14 +331,15 @@ struct tensor *ck_find(const struct checkpoint *ck, const char *name)
     return NULL;
 }
 
-int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, struct tensor **out, struct error *err)
+int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, uint64_t stack, struct tensor **out, struct error *err)
 {
     struct tensor *t = ck_find(ck, name);
     if (!t) return fail(err, ERR_FORMAT, "missing", 0, "The tensor %s is missing.", name);
-    if (t->cols != cols || t->rows != (rows ? rows : 1) || t->n_dims > 2)
-        return fail(err, ERR_INCONSISTENT, "shape", t->name.at, "The tensor %s is %llu x %llu (%d dimensions); the metadata asks for %llu x %llu.", name,
-                    (unsigned long long)t->cols, (unsigned long long)t->rows, t->n_dims, (unsigned long long)cols,
-                    (unsigned long long)(rows ? rows : 1));
+    uint64_t high = rows ? rows : 1;
+    if (t->cols != cols || t->rows != high * stack || t->stack != stack || t->n_dims > 3)
+        return fail(err, ERR_INCONSISTENT, "shape", t->name.at, "The tensor %s is %llu x %llu x %llu (%d dimensions); the metadata asks for %llu x %llu x %llu.", name,
+                    (unsigned long long)t->cols, (unsigned long long)(t->rows / t->stack), (unsigned long long)t->stack, t->n_dims,
+                    (unsigned long long)cols, (unsigned long long)high, (unsigned long long)stack);
     if (t->type->layout == LAYOUT_NONE || (!rows && t->type->block != 1))
         return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at, "The tensor %s has the weight type %s, which this version does not run.", name, t->type->name);
     *out = t;

@@ -38,6 +38,7 @@ struct tensor {
     struct span name;
     const struct dtype *type;
     uint64_t cols, rows;    /* dims[0] and the product of the others */
+    uint64_t stack;         /* dims[2]; 1 when there is none */
     int n_dims;
     uint64_t offset;        /* in the file */
     uint64_t bytes;
@@ -107,9 +108,9 @@ uint64_t ck_tensors_in_all(const struct checkpoint *ck);
 /* --- tensors --- */
 
 struct tensor *ck_find(const struct checkpoint *ck, const char *name); /* NULL when absent */
-/* A tensor that must be there with this shape (rows = 0: a vector) in a supported type. ERR_FORMAT "missing", ERR_INCONSISTENT
- * "shape", ERR_UNSUPPORTED "quantisation". The caller then sets put and context. */
-int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, struct tensor **out, struct error *err);
+/* A tensor that must be there with this shape (rows = 0: a vector; stack: so many matrices one below the other) in a supported type.
+ * ERR_FORMAT "missing", ERR_INCONSISTENT "shape", ERR_UNSUPPORTED "quantisation". The caller then sets put and context. */
+int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, uint64_t stack, struct tensor **out, struct error *err);
 
 /* --- data --- */
 

@@ -288,12 +288,16 @@ static void info_dimensions(struct json *j, const struct model_config *c)
     json_number(j, "layers", c->n_layers);
     json_number(j, "dim", c->dim);
     json_number(j, "ffnDim", c->ffn_dim);
+    json_number(j, "experts", c->n_experts);
+    json_number(j, "expertsUsed", c->n_used);
+    json_number(j, "expertDim", c->expert_dim);
     json_number(j, "heads", c->n_heads);
     json_number(j, "kvHeads", c->n_kv_heads);
     json_number(j, "headDim", c->head_dim);
     json_number(j, "vocabSize", c->vocab_size);
     json_bool(j, "tied", c->tied);
     json_number(j, "ropeTheta", c->rope_theta);
+    json_number(j, "ropeFactor", c->rope_factor);
     json_number(j, "contextLength", (double)c->context_length);
 }
 

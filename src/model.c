@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct model_ops *const architectures[] = {&model_qwen3};
+static const struct model_ops *const architectures[] = {&model_qwen3, &model_qwen3moe};
 
 /* Files without the key are taken for the architecture whose keys they have. */
 static int find_architecture(const struct checkpoint *ck, const struct model_ops **out, struct error *err)
@@ -27,7 +27,7 @@ static int find_architecture(const struct checkpoint *ck, const struct model_ops
     }
     if (!name.data) return fail(err, ERR_FORMAT, "missing", 0, "The metadata key general.architecture is missing.");
     char text[QUOTED];
-    return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs qwen3.", quoted(name, text));
+    return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs qwen3 and qwen3moe.", quoted(name, text));
 }
 
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
@@ -55,12 +55,19 @@ int model_reserve(struct model *m, int max_rows, int max_out) { return m->ops->r
 int model_max_cols(const struct model *m)
 {
     const struct model_config *c = &m->config;
-    return max_int(max_int(c->dim, c->ffn_dim), c->n_heads * c->head_dim);
+    int experts = c->n_used * max_int(c->dim, c->expert_dim);
+    return max_int(max_int(max_int(c->dim, c->ffn_dim), c->n_heads * c->head_dim), experts);
 }
 
 void model_begin(struct model *m, const struct batch *b) { m->ops->begin(m, b); }
 void model_layer(struct model *m, const struct batch *b, int layer) { m->ops->layer(m, b, layer); }
 const float *model_end(struct model *m, const struct batch *b) { return m->ops->end(m, b); }
+
+const char *model_key(char out[KEY_SIZE], const char *architecture, const char *name)
+{
+    snprintf(out, KEY_SIZE, "%s.%s", architecture, name);
+    return out;
+}
 
 /* --- binding ---------------------------------------------------------------------------------------- */
 
@@ -68,7 +75,7 @@ const float *model_end(struct model *m, const struct batch *b) { return m->ops->
 struct sink {
     struct model *m;
     const struct dtype *type;
-    int rows, cols;
+    int rows, cols, stack;
     struct weight **matrix;
     float **vector;
 };
@@ -104,7 +111,7 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
     struct tensor *t = ck_find(ck, name);
     if (there && t) return fail(err, ERR_INCONSISTENT, "split", t->name.at, "The tensor %s is in two files of the split model; they do not belong together.", name);
     if (!t && (there || sink.m->more)) return OK;
-    int status = ck_bind(ck, name, (uint64_t)sink.cols, (uint64_t)sink.rows, &t, err);
+    int status = ck_bind(ck, name, (uint64_t)sink.cols, (uint64_t)sink.rows, (uint64_t)sink.stack, &t, err);
     if (status) return status;
     struct sink *kept = mem_alloc(sink.m->mem, sizeof *kept);
     if (!kept) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of tensors.");
@@ -117,14 +124,19 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
 
 int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err)
 {
+    return model_stack(m, ck, name, layer, cols, rows, 1, out, err);
+}
+
+int model_stack(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out, struct error *err)
+{
     char full[80];
-    return bind(ck, tensor_name(full, name, layer), *out != NULL, (struct sink){.m = m, .rows = rows, .cols = cols, .matrix = out}, err);
+    return bind(ck, tensor_name(full, name, layer), *out != NULL, (struct sink){.m = m, .rows = rows, .cols = cols, .stack = stack, .matrix = out}, err);
 }
 
 int model_vector(struct model *m, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err)
 {
     char full[80];
-    return bind(ck, tensor_name(full, name, layer), *out != NULL, (struct sink){.m = m, .cols = n, .vector = out}, err);
+    return bind(ck, tensor_name(full, name, layer), *out != NULL, (struct sink){.m = m, .cols = n, .stack = 1, .vector = out}, err);
 }
 
 /* --- storage ------------------------------------------------------------------------------------------ */
@@ -136,7 +148,7 @@ uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck)
     for (size_t i = 0; i < ck->n_tensors; i++) {
         const struct sink *sink = ck->tensors[i].context;
         if (!sink) continue;
-        uint64_t cost = sink->matrix ? op->weight_cost(m->be, sink->type, sink->rows, sink->cols) : mem_cost((uint64_t)sink->cols * sizeof(float));
+        uint64_t cost = sink->matrix ? op->weight_cost(m->be, sink->type, sink->rows * sink->stack, sink->cols) : mem_cost((uint64_t)sink->cols * sizeof(float));
         if (!add64(sum, cost, &sum)) return UINT64_MAX;
     }
     return sum;
@@ -149,7 +161,7 @@ int model_take(struct model *m, struct checkpoint *ck, struct error *err)
         const struct sink *sink = t->context;
         char name[QUOTED];
         if (!sink) continue;
-        if (sink->matrix) *sink->matrix = m->be->ops->weight_new(m->be, sink->type, sink->rows, sink->cols);
+        if (sink->matrix) *sink->matrix = m->be->ops->weight_new(m->be, sink->type, sink->rows * sink->stack, sink->cols);
         else *sink->vector = mem_array(m->mem, (uint64_t)sink->cols, sizeof(float));
         if (sink->matrix ? !*sink->matrix : !*sink->vector)
             return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).", quoted(ck_view(ck, t->name), name),

@@ -14,8 +14,11 @@
 
 struct model_config {
     int n_layers, dim, ffn_dim, n_heads, n_kv_heads, head_dim, vocab_size;
+    int n_experts, n_used, expert_dim; /* of layers with experts: how many, how many of them for each row, their feed-forward size; or 0 */
+    bool renormalise;       /* the chosen experts' shares */
     int64_t context_length; /* positions the model was made for */
     double rope_theta;
+    double rope_factor;     /* by how much YaRN extends the context; 1: not */
     float eps;
     bool tied;              /* the output head is the embedding */
 };
@@ -57,7 +60,7 @@ int model_take(struct model *m, struct checkpoint *ck, struct error *err);
 uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out);
 /* Scratch for batches of at most max_rows rows, max_out of which want logits. ERR_MEM_LOAD. */
 int model_reserve(struct model *m, int max_rows, int max_out);
-int model_max_cols(const struct model *m); /* widest matrix, for backend reserve */
+int model_max_cols(const struct model *m); /* most columns that a product takes for one row, in all its places; for backend reserve */
 
 void model_begin(struct model *m, const struct batch *b);
 void model_layer(struct model *m, const struct batch *b, int layer); /* 0 .. n_layers - 1, in order */
@@ -66,12 +69,18 @@ const float *model_end(struct model *m, const struct batch *b);
 
 /* --- for the architectures --- */
 
+enum { KEY_SIZE = 96 };
+/* "ARCHITECTURE.name". Returns out. */
+const char *model_key(char out[KEY_SIZE], const char *architecture, const char *name);
+
 /* Binds a matrix [rows, cols]: shape-checked, its bytes routed to *out, which model_take() makes. `name` may hold one %d for the
  * layer. Nothing happens where more files follow and this one does not have it. */
 int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err);
+/* The same for a stack of matrices, which become one of stack * rows rows. rows is a multiple of 8. */
+int model_stack(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out, struct error *err);
 /* The same for a float vector [n], as float32. */
 int model_vector(struct model *m, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err);
 
-extern const struct model_ops model_qwen3;
+extern const struct model_ops model_qwen3, model_qwen3moe;
 
 #endif

@@ -103,10 +103,18 @@ static void profile_rmsnorm(struct backend *b, float *y, const float *x, const f
     stop(p, &(struct slot){.op = "rmsnorm", .cols = dim}, "", 0, 0);
 }
 
-static void profile_matmul(struct backend *b, const struct product *products, int n_products, const float *x, int n)
+/* The share of a weight that a product reads: all, or the experts' that have places. */
+static double share_read(const struct route *r)
+{
+    int busy = 0;
+    for (int e = 0; r && e < r->n_experts; e++) busy += r->first[e + 1] > r->first[e];
+    return r ? (double)busy / r->n_experts : 1;
+}
+
+static void profile_matmul(struct backend *b, const struct product *products, int n_products, const float *x, int n, const struct route *r)
 {
     struct profile *p = profile_of(b);
-    struct slot key = {.op = "matmul"};
+    struct slot key = {.op = r ? "experts" : "matmul"};
     char types[NAME_SIZE] = "";
     double bytes = 0;
     for (int i = 0; i < n_products; i++) {
@@ -114,13 +122,37 @@ static void profile_matmul(struct backend *b, const struct product *products, in
         size_t used = strlen(types);
         if (!(key.layouts >> facts.type->layout & 1)) snprintf(types + used, sizeof types - used, "%s%s", i ? "+" : " ", facts.type->name);
         key.layouts |= 1u << facts.type->layout;
-        key.rows += facts.rows;
+        key.rows += facts.rows / (r ? r->n_experts : 1);
         key.cols = facts.cols;
-        bytes += (double)facts.bytes;
+        bytes += (double)facts.bytes * share_read(r);
     }
     start(p);
-    p->inner->ops->matmul(p->inner, products, n_products, x, n);
+    p->inner->ops->matmul(p->inner, products, n_products, x, n, r);
     stop(p, &key, types, (double)n * key.rows * key.cols, bytes);
+}
+
+static void profile_route(struct backend *b, float *scores, int n, bool renormalise, struct route *r)
+{
+    struct profile *p = profile_of(b);
+    start(p);
+    p->inner->ops->route(p->inner, scores, n, renormalise, r);
+    stop(p, &(struct slot){.op = "route"}, "", 0, 0);
+}
+
+static void profile_gather(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim)
+{
+    struct profile *p = profile_of(b);
+    start(p);
+    p->inner->ops->gather(p->inner, y, x, r, n, dim);
+    stop(p, &(struct slot){.op = "gather", .cols = dim}, "", 0, 0);
+}
+
+static void profile_combine(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim)
+{
+    struct profile *p = profile_of(b);
+    start(p);
+    p->inner->ops->combine(p->inner, y, x, r, n, dim);
+    stop(p, &(struct slot){.op = "combine", .cols = dim}, "", 0, 0);
 }
 
 static void profile_rope(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim)
@@ -288,6 +320,9 @@ static const struct backend_ops profile_ops = {
     .embed = profile_embed,
     .rmsnorm = profile_rmsnorm,
     .matmul = profile_matmul,
+    .route = profile_route,
+    .gather = profile_gather,
+    .combine = profile_combine,
     .rope = profile_rope,
     .kv_append = profile_kv_append,
     .attention = profile_attention,

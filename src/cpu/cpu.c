@@ -100,6 +100,7 @@ struct matmul {
     const struct product *p;
     int n_products, n;
     const float *x;
+    const struct route *route; /* NULL: one expert, who has all rows */
     gemv_fn *const *gemv; /* of each layout */
     bool form[FORMS];     /* of the activations, that some product takes */
 };
@@ -107,76 +108,148 @@ struct matmul {
 /* Calls body for tiles t .. t + height - 1 of n rows. */
 #define EACH_TILE(k, n, t, height) for (int t = 0, height; t < (n) && (height = tile_rows((k), (n) - t)) > 0; t += height)
 
-/* Codes of tiles of rows, arranged as gemm takes them. Threads take whole tiles. */
-static void quantize_rows(void *arg, int thread, int n_threads)
+/* The rows of one expert. */
+struct group {
+    int first, n;
+};
+
+static int expert_count(const struct matmul *m) { return m->route ? m->route->n_experts : 1; }
+
+static struct group group_of(const struct matmul *m, int expert)
 {
-    struct matmul *m = arg;
+    if (!m->route) return (struct group){0, m->n};
+    const int32_t *first = m->route->first + expert;
+    return (struct group){first[0], first[1] - first[0]};
+}
+
+/* Codes of one tile of rows, arranged as gemm takes them. */
+static void quantize_tile(const struct matmul *m, int first, int height)
+{
     struct cpu *c = m->c;
     size_t cols = (size_t)c->act.cols, blocks = cols / BLOCK;
+    for (size_t t = (size_t)first; t < (size_t)(first + height); t++)
+        c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * blocks, c->sum + t * blocks * 2);
+    for (int f = 0; f < FORMS; f++)
+        if (m->form[f] && c->k.arrange[f]) c->k.arrange[f](&c->act, first, height, c->arranged[f] + (size_t)first * blocks * c->k.arranged[f]);
+}
+
+/* Threads take whole tiles. */
+static void quantize_rows(void *arg, int thread, int n_threads)
+{
+    const struct matmul *m = arg;
     int begin, end;
     pool_share(m->n, thread, n_threads, &begin, &end);
-    EACH_TILE(&c->k, m->n, first, height) {
-        if (first < begin || first >= end) continue;
-        for (size_t t = (size_t)first; t < (size_t)(first + height); t++)
-            c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * blocks, c->sum + t * blocks * 2);
-        for (int f = 0; f < FORMS; f++)
-            if (m->form[f] && c->k.arrange[f]) c->k.arrange[f](&c->act, first, height, c->arranged[f] + (size_t)first * blocks * c->k.arranged[f]);
+    for (int e = 0; e < expert_count(m); e++) {
+        struct group g = group_of(m, e);
+        EACH_TILE(&m->c->k, g.n, t, height)
+            if (g.first + t >= begin && g.first + t < end) quantize_tile(m, g.first + t, height);
     }
 }
 
-/* All rows against panel i of one product. */
-static void panel_product(const struct matmul *m, const struct product *p, int i, int thread)
+/* One expert's part of a product. */
+struct part {
+    const struct weight *w;
+    const uint8_t *panels; /* [ceil(rows / 8)] the expert's */
+    int rows;              /* of its matrix */
+    struct group g;
+    float *y;              /* [g.n, rows] */
+};
+
+static struct part part_of(const struct matmul *m, const struct product *p, int expert)
+{
+    int rows = p->w->rows / expert_count(m);
+    struct group g = group_of(m, expert);
+    return (struct part){p->w, p->w->panels + (size_t)expert * (size_t)panel_count(rows) * p->w->panel, rows, g, p->y + (size_t)g.first * (size_t)rows};
+}
+
+/* All rows against panel i. */
+static void panel_product(const struct matmul *m, const struct part *p, int i, int thread)
 {
     const struct weight *w = p->w;
     struct cpu *c = m->c;
     enum layout layout = w->type->layout;
-    const uint8_t *panel = w->panels + (size_t)i * w->panel;
-    size_t width = (size_t)min_int(PANEL_ROWS, w->rows - i * PANEL_ROWS);
+    const uint8_t *panel = p->panels + (size_t)i * w->panel;
+    size_t width = (size_t)min_int(PANEL_ROWS, p->rows - i * PANEL_ROWS);
     float out[TILE * PANEL_ROWS];
     if (c->k.expand[layout]) {
         uint8_t *expanded = c->expanded + (size_t)thread * c->expanded_size;
         c->k.expand[layout](panel, w->cols, expanded);
         panel = expanded;
     }
-    EACH_TILE(&c->k, m->n, t, height) {
-        c->k.gemm[layout](panel, &c->act, t, height, out);
+    EACH_TILE(&c->k, p->g.n, t, height) {
+        c->k.gemm[layout](panel, &c->act, p->g.first + t, height, out);
         for (int j = 0; j < height; j++)
-            memcpy(p->y + (size_t)(t + j) * (size_t)w->rows + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
+            memcpy(p->y + (size_t)(t + j) * (size_t)p->rows + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
     }
 }
 
+/* What gemv takes: the codes from one row on. */
+static struct act act_from(const struct cpu *c, int row)
+{
+    struct act a = c->act;
+    size_t blocks = (size_t)(a.cols / BLOCK);
+    a.x += (size_t)row * (size_t)a.cols;
+    for (int f = 0; f < FORMS; f++) a.tiles[f] += (size_t)row * blocks * c->k.arranged[f];
+    return a;
+}
+
 /* One row against panels i .. i + STREAMS - 1. */
-static void streams_product(const struct matmul *m, const struct product *p, int i)
+static void streams_product(const struct matmul *m, const struct part *p, int i)
 {
     const struct weight *w = p->w;
-    size_t width = (size_t)min_int(STREAMS * PANEL_ROWS, w->rows - i * PANEL_ROWS);
+    const struct act a = act_from(m->c, p->g.first);
+    size_t width = (size_t)min_int(STREAMS * PANEL_ROWS, p->rows - i * PANEL_ROWS);
     float out[STREAMS * PANEL_ROWS];
-    m->gemv[w->type->layout](w->panels + (size_t)i * w->panel, w->panel, &m->c->act, out);
+    m->gemv[w->type->layout](p->panels + (size_t)i * w->panel, w->panel, &a, out);
     memcpy(p->y + (size_t)i * PANEL_ROWS, out, width * sizeof *out);
 }
 
-/* Panels i .. end - 1 of one product. */
-static void panel_range(const struct matmul *m, const struct product *p, int i, int end, int thread)
+/* Panels i .. end - 1. */
+static void panel_range(const struct matmul *m, const struct part *p, int i, int end, int thread)
 {
-    if (m->n == 1 && m->gemv[p->w->type->layout])
+    if (p->g.n == 1 && m->gemv[p->w->type->layout])
         for (; i + STREAMS <= end; i += STREAMS) streams_product(m, p, i);
     for (; i < end; i++) panel_product(m, p, i, thread);
 }
 
-/* Groups of panels that gemv takes at once; the last one of a product may be smaller. */
-static int group_count(const struct product *p) { return (panel_count(p->w->rows) + STREAMS - 1) / STREAMS; }
+/* Work is counted in units of STREAMS panels, which gemv takes at once; the last unit of a matrix may be smaller. */
+static int unit_count(int rows) { return (panel_count(rows) + STREAMS - 1) / STREAMS; }
 
-/* Groups of all products count through, so that threads share them evenly. */
+/* What a unit costs an expert: its rows, and as much as some more for reading the panels. */
+static int64_t unit_cost(struct group g)
+{
+    enum { READING = 3 };
+    return g.n ? g.n + READING : 0;
+}
+
+/* The first of n units of that cost whose work begins at `at` or behind it. */
+static int unit_from(int64_t at, int64_t cost, int n)
+{
+    int64_t unit = at <= 0 ? 0 : (at + cost - 1) / cost;
+    return unit < n ? (int)unit : n;
+}
+
+static int64_t total_cost(const struct matmul *m)
+{
+    int64_t sum = 0, units = 0;
+    for (int j = 0; j < m->n_products; j++) units += unit_count(m->p[j].w->rows / expert_count(m));
+    for (int e = 0; e < expert_count(m); e++) sum += units * unit_cost(group_of(m, e));
+    return sum;
+}
+
+/* Units of all experts and products count through, so that threads share their cost evenly. */
 static void multiply(void *arg, int thread, int n_threads)
 {
     const struct matmul *m = arg;
-    int total = 0, begin, end, first = 0;
-    for (int j = 0; j < m->n_products; j++) total += group_count(&m->p[j]);
-    pool_share(total, thread, n_threads, &begin, &end);
-    for (int j = 0; j < m->n_products; j++) {
-        int count = group_count(&m->p[j]), panels = panel_count(m->p[j].w->rows);
-        panel_range(m, &m->p[j], STREAMS * max_int(begin - first, 0), min_int(STREAMS * min_int(end - first, count), panels), thread);
-        first += count;
+    int64_t total = total_cost(m), begin = total * thread / n_threads, end = total * (thread + 1) / n_threads, at = 0;
+    for (int e = 0; e < expert_count(m); e++) {
+        int64_t cost = unit_cost(group_of(m, e));
+        for (int j = 0; cost && j < m->n_products; j++) {
+            struct part p = part_of(m, &m->p[j], e);
+            int units = unit_count(p.rows), from = unit_from(begin - at, cost, units), to = unit_from(end - at, cost, units);
+            panel_range(m, &p, STREAMS * from, min_int(STREAMS * to, panel_count(p.rows)), thread);
+            at += cost * units;
+        }
     }
 }
 
@@ -200,14 +273,14 @@ static void multiply_row(struct matmul *m)
     race_add(race, bytes, now_ms() - start);
 }
 
-static void cpu_matmul(struct backend *b, const struct product *p, int n_products, const float *x, int n)
+static void cpu_matmul(struct backend *b, const struct product *p, int n_products, const float *x, int n, const struct route *r)
 {
     struct cpu *c = cpu_of(b);
-    struct matmul m = {.c = c, .p = p, .n_products = n_products, .n = n, .x = x, .gemv = c->k.gemv[race_order(&c->race)]};
+    struct matmul m = {.c = c, .p = p, .n_products = n_products, .n = n, .x = x, .route = r, .gemv = c->k.gemv[race_order(&c->race)]};
     c->act = (struct act){.x = x, .code = c->code, .scale = c->scale, .sum = c->sum, .cols = p->w->cols};
     memcpy(c->act.tiles, c->arranged, sizeof c->arranged);
     prepare_rows(&m);
-    if (n == 1 && !race_over(&c->race)) multiply_row(&m);
+    if (n == 1 && !r && !race_over(&c->race)) multiply_row(&m);
     else cpu_run(c, true, multiply, &m);
 }
 
@@ -379,6 +452,9 @@ static const struct backend_ops cpu_ops = {
     .embed = cpu_embed,
     .rmsnorm = cpu_rmsnorm,
     .matmul = cpu_matmul,
+    .route = cpu_route,
+    .gather = cpu_gather,
+    .combine = cpu_combine,
     .rope = cpu_rope,
     .kv_append = cpu_kv_append,
     .attention = cpu_attention,

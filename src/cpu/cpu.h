@@ -56,6 +56,11 @@ struct cpu {
 /* Calls fn over the pool when there is enough to share, else only here. */
 void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg);
 
+/* Experts (experts.c). */
+void cpu_route(struct backend *b, float *scores, int n, bool renormalise, struct route *r);
+void cpu_gather(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
+void cpu_combine(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
+
 /* The race (race.c). */
 bool race_over(const struct race *r);
 enum order race_order(const struct race *r); /* to be taken now: the next one to be tried, or the winner */

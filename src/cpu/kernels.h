@@ -87,6 +87,7 @@ struct kernels {
     void (*rope)(float *x, const float *cosine, const float *sine, int half);
     void (*swiglu)(float *gate, const float *up, int n); /* gate = silu(gate) * up */
     void (*add)(float *x, const float *y, int n);        /* x += y */
+    void (*add_scaled)(float *x, const float *y, float scale, int n); /* x += scale * y */
     void (*widen)(float *out, const uint16_t *in, int n);  /* f16 -> f32 */
     void (*narrow)(uint16_t *out, const float *in, int n); /* f32 -> f16 */
     void (*dequantize)(float *out, const int8_t *code, const float *scale, int n); /* code * scale; n a multiple of 32 */

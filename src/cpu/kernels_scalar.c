@@ -160,6 +160,11 @@ static void add(float *x, const float *y, int n)
     for (int i = 0; i < n; i++) x[i] += y[i];
 }
 
+static void add_scaled(float *x, const float *y, float scale, int n)
+{
+    for (int i = 0; i < n; i++) x[i] += scale * y[i];
+}
+
 static void widen(float *out, const uint16_t *in, int n)
 {
     for (int i = 0; i < n; i++) out[i] = f32_from_f16(in[i]);
@@ -242,6 +247,7 @@ const struct kernels kernels_scalar = {
     .rope = rope,
     .swiglu = swiglu,
     .add = add,
+    .add_scaled = add_scaled,
     .widen = widen,
     .narrow = narrow,
     .dequantize = dequantize,

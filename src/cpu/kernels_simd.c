@@ -98,6 +98,14 @@ static void add(float *x, const float *y, int n)
     for (; i < n; i++) x[i] += y[i];
 }
 
+static void add_scaled(float *x, const float *y, float scale, int n)
+{
+    vec s = f32_splat(scale);
+    int i = 0;
+    for (; i + 4 <= n; i += 4) vec_store(x + i, f32_add(vec_load(x + i), f32_mul(s, vec_load(y + i))));
+    for (; i < n; i++) x[i] += scale * y[i];
+}
+
 static void widen(float *out, const uint16_t *in, int n)
 {
     const vec mask = i32_kept(F16_MASK);
@@ -163,6 +171,7 @@ struct kernels kernels_simd(enum dots dots)
     k.rope = rope;
     k.swiglu = swiglu;
     k.add = add;
+    k.add_scaled = add_scaled;
     k.widen = widen;
     k.narrow = narrow;
     k.dequantize = dequantize;

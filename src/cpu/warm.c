@@ -55,6 +55,7 @@ static void warm_rows(struct cpu *c, const struct warm *w)
     op->rmsnorm(b, w->y, w->x, w->x, 1, LENGTH, 1e-6f);
     op->swiglu(b, w->y, w->x, 1, LENGTH);
     op->add(b, w->y, w->x, 1, LENGTH);
+    c->k.add_scaled(w->y, w->x, 0.5f, LENGTH);
     op->rope(b, w->y, w->x, w->x, 1, c->kv.n_heads, c->kv.head_dim);
 }
 
@@ -72,7 +73,7 @@ static void warm_products(struct cpu *c, const struct warm *w, int n)
     for (int l = 0; l < LAYOUT_COUNT; l++) {
         if (!c->like[l].type) continue;
         struct weight zeros = small_like(&c->like[l], w->panels);
-        c->base.ops->matmul(&c->base, &(struct product){w->y, &zeros}, 1, w->x, n);
+        c->base.ops->matmul(&c->base, &(struct product){w->y, &zeros}, 1, w->x, n, NULL);
     }
 }
 

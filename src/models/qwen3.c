@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3, dense: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU.
+ * Qwen3: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU, dense or a mixture of experts.
  *
- * The list of binds is the architecture; `layer` below is the recipe. Facts and shapes: MODEL.md.
+ * The list of binds is the architecture; `attend` and `feed_forward` below are the recipe. Layers of both kinds may be mixed: which one a
+ * layer is, its tensors tell. Facts and shapes: MODEL.md.
  */
-#include "../model.h"
 #include "../num.h"
+#include "rope.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,10 @@ struct layer {
     float *q_norm, *k_norm;                /* [head_dim] */
     struct weight *q, *k, *v;              /* [q_dim, dim], [kv_dim, dim] twice */
     struct weight *o;                      /* [dim, q_dim] */
-    struct weight *gate, *up, *down;       /* [ffn_dim, dim] twice, [dim, ffn_dim] */
+    bool dense;                            /* one expert of share 1, and no router */
+    struct weight *router;                 /* [n_experts, dim] */
+    struct weight *gate, *up, *down;       /* of each expert [ffn_dim, dim] twice, [dim, ffn_dim] */
+    int ffn_dim;                           /* of an expert */
 };
 
 /* Values of the step at hand; n rows. */
@@ -23,7 +27,10 @@ struct scratch {
     float *x, *h;            /* [n, dim] the residual stream; its norm, or a block's result */
     float *q, *o;            /* [n, q_dim] */
     float *k, *v;            /* [n, kv_dim] */
-    float *gate, *up;        /* [n, ffn_dim] */
+    float *gate, *up;        /* [n, ffn_dim] or [n * n_used, expert_dim] */
+    float *scores;           /* [n, n_experts] */
+    float *places;           /* [n * n_used, dim] what the experts get, then what they give */
+    struct route route;
     float *cosine, *sine;    /* [n, head_dim / 2] */
     float *last;             /* [n_out, dim] rows that want logits */
     float *logits;           /* [n_out, vocab_size] */
@@ -34,6 +41,7 @@ struct qwen3 {
     struct weight *embedding, *output; /* [vocab_size, dim]; output NULL when tied */
     float *output_norm;                /* [dim] */
     struct layer *layers;              /* [n_layers] */
+    struct rope rope;
     double *frequency;                 /* [head_dim / 2] radians per position */
     struct scratch s;
     void *arena;
@@ -43,15 +51,28 @@ enum { VOCAB_MAX = 1 << 24 }; /* rows; Qwen3 has 151,936 */
 
 /* --- configuration ------------------------------------------------------------------------------------- */
 
+/* Where a model's own keys are: "qwen3." and so on. */
+struct keys {
+    const struct checkpoint *ck;
+    const char *architecture;
+};
+
 /* An integer key of lo .. hi; a missing one is an error unless a default is given. */
-static int config_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int *out, struct error *err)
+static int config_int(const struct keys *k, const char *name, int64_t lo, int64_t hi, const int64_t *missing, int *out, struct error *err)
 {
-    const struct meta *m = meta_find(ck, key);
+    char key[KEY_SIZE];
+    const struct meta *m = meta_find(k->ck, model_key(key, k->architecture, name));
     if (m && m->type == META_ARRAY) return fail(err, ERR_UNSUPPORTED, "value", m->key.at, "The metadata key %s differs from layer to layer; this version does not run that.", key);
     int64_t value;
-    int status = meta_int(ck, key, lo, hi, missing, &value, err);
+    int status = meta_int(k->ck, key, lo, hi, missing, &value, err);
     if (!status) *out = (int)value;
     return status;
+}
+
+static int config_float(const struct keys *k, const char *name, double lo, double hi, const double *missing, double *out, struct error *err)
+{
+    char key[KEY_SIZE];
+    return meta_float(k->ck, model_key(key, k->architecture, name), lo, hi, missing, out, err);
 }
 
 static int check_heads(const struct model_config *c, int value_length, int rope_dim, struct error *err)
@@ -66,13 +87,44 @@ static int check_heads(const struct model_config *c, int value_length, int rope_
     return OK;
 }
 
-static int check_rope_scaling(const struct checkpoint *ck, struct error *err)
+/* What other models with experts do and Qwen3 does not. */
+static int check_gating(const struct keys *k, struct error *err)
 {
-    struct bytes type;
-    char text[QUOTED];
-    int status = meta_text(ck, "qwen3.rope.scaling.type", false, &type, err);
-    if (status || !type.data || bytes_equal(type, "none")) return status;
-    return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "The RoPE scaling type \"%.64s\" is not supported in this version.", quoted(type, text));
+    enum { SOFTMAX = 1 };
+    const int64_t softmax = SOFTMAX, none = 0;
+    const double one = 1;
+    int gating, shared, status;
+    double scale;
+    if ((status = config_int(k, "expert_gating_func", 0, INT32_MAX, &softmax, &gating, err)) ||
+        (status = config_int(k, "expert_shared_count", 0, INT32_MAX, &none, &shared, err)) ||
+        (status = config_float(k, "expert_weights_scale", -1e9, 1e9, &one, &scale, err)))
+        return status;
+    if (gating == SOFTMAX && shared == 0 && (scale == 1 || scale == 0)) return OK;
+    return fail(err, ERR_UNSUPPORTED, "experts", 0, "The experts are chosen by gating function %d with scale %g, and %d are shared; Qwen3 has softmax, no scale and none shared.", gating, scale, shared);
+}
+
+/* What is left of all sizes when experts and columns multiply: they are counted in int32. */
+static int check_expert_sizes(const struct model_config *c, struct error *err)
+{
+    int64_t widest = max_int(c->dim, c->expert_dim);
+    if (c->expert_dim % 8 || c->dim % 8)
+        return fail(err, ERR_INCONSISTENT, "value", 0, "Experts of %d x %d; both must be multiples of 8.", c->expert_dim, c->dim);
+    if (c->n_experts * widest <= INT32_MAX) return OK;
+    return fail(err, ERR_INCONSISTENT, "value", 0, "%d experts of %lld columns are too many.", c->n_experts, (long long)widest);
+}
+
+static int read_experts(const struct keys *k, struct model_config *c, struct error *err)
+{
+    enum { EXPERTS_MAX = 1024 }; /* Qwen3 has 128 */
+    char key[KEY_SIZE];
+    int status;
+    if ((status = config_int(k, "expert_count", 1, EXPERTS_MAX, NULL, &c->n_experts, err)) ||
+        (status = config_int(k, "expert_used_count", 1, c->n_experts, NULL, &c->n_used, err)) ||
+        (status = config_int(k, "expert_feed_forward_length", 1, 1 << 22, NULL, &c->expert_dim, err)) ||
+        (status = meta_bool(k->ck, model_key(key, k->architecture, "expert_weights_norm"), true, &c->renormalise, err)) ||
+        (status = check_gating(k, err)))
+        return status;
+    return check_expert_sizes(c, err);
 }
 
 /* The number of rows of the embedding; of tokens, where that is in a later file of a split model. */
@@ -87,31 +139,74 @@ static int read_vocab_size(const struct checkpoint *ck, struct model_config *c, 
     return OK;
 }
 
-static int read_config(const struct checkpoint *ck, struct model_config *c, struct error *err)
+static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct error *err)
 {
+    struct model_config *c = &m->base.config;
+    const struct keys keys = {ck, m->base.ops->architecture}, *k = &keys;
+    const bool moe = m->base.ops == &model_qwen3moe;
     const double theta = 1e6;
-    const int64_t unset = 0;
+    const int64_t n_tensors = (int64_t)ck_tensors_in_all(ck), unset = 0;
+    char key[KEY_SIZE];
     int value_length = 0, rope_dim = 0, status;
     double eps;
-    if ((status = config_int(ck, "qwen3.block_count", 1, (int64_t)ck_tensors_in_all(ck), NULL, &c->n_layers, err)) ||
-        (status = config_int(ck, "qwen3.embedding_length", 1, 1 << 20, NULL, &c->dim, err)) ||
-        (status = config_int(ck, "qwen3.feed_forward_length", 1, 1 << 22, NULL, &c->ffn_dim, err)) ||
-        (status = config_int(ck, "qwen3.attention.head_count", 1, 4096, NULL, &c->n_heads, err)) ||
-        (status = config_int(ck, "qwen3.attention.head_count_kv", 1, c->n_heads, NULL, &c->n_kv_heads, err)) ||
-        (status = config_int(ck, "qwen3.attention.key_length", 1, 1024, NULL, &c->head_dim, err)) ||
-        (status = config_int(ck, "qwen3.attention.value_length", 1, INT32_MAX, &(const int64_t){c->head_dim}, &value_length, err)) ||
-        (status = config_int(ck, "qwen3.rope.dimension_count", 0, INT32_MAX, &unset, &rope_dim, err)) ||
-        (status = meta_int(ck, "qwen3.context_length", 1, INT64_MAX, NULL, &c->context_length, err)) ||
-        (status = meta_float(ck, "qwen3.rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err)) ||
-        (status = meta_float(ck, "qwen3.attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err)) ||
-        (status = check_rope_scaling(ck, err)))
+    if ((status = config_int(k, "block_count", 1, n_tensors, NULL, &c->n_layers, err)) ||
+        (status = config_int(k, "embedding_length", 1, 1 << 20, NULL, &c->dim, err)) ||
+        (status = config_int(k, "feed_forward_length", moe ? 0 : 1, 1 << 22, moe ? &unset : NULL, &c->ffn_dim, err)) ||
+        (status = config_int(k, "attention.head_count", 1, 4096, NULL, &c->n_heads, err)) ||
+        (status = config_int(k, "attention.head_count_kv", 1, c->n_heads, NULL, &c->n_kv_heads, err)) ||
+        (status = config_int(k, "attention.key_length", 1, 1024, NULL, &c->head_dim, err)) ||
+        (status = config_int(k, "attention.value_length", 1, INT32_MAX, &(const int64_t){c->head_dim}, &value_length, err)) ||
+        (status = config_int(k, "rope.dimension_count", 0, INT32_MAX, &unset, &rope_dim, err)) ||
+        (status = meta_int(ck, model_key(key, k->architecture, "context_length"), 1, INT64_MAX, NULL, &c->context_length, err)) ||
+        (status = config_float(k, "rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err)) ||
+        (status = config_float(k, "attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err)) ||
+        (status = rope_read(ck, k->architecture, c, &m->rope, err)) ||
+        (status = moe ? read_experts(k, c, err) : OK))
         return status;
     c->eps = (float)eps;
+    c->rope_factor = m->rope.factor;
     status = check_heads(c, value_length, rope_dim, err);
     return status ? status : read_vocab_size(ck, c, err);
 }
 
 /* --- weights ------------------------------------------------------------------------------------------- */
+
+/* A layer of a model with experts that has a plain matrix is dense. */
+static bool dense_here(const struct qwen3 *m, const struct checkpoint *ck, int l)
+{
+    static const char *const roles[] = {"gate", "up", "down"};
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "blk.%d.ffn_%s.weight", l, roles[i]);
+        if (ck_find(ck, name)) return true;
+    }
+    return m->base.config.n_experts == 0;
+}
+
+static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
+{
+    const struct model_config *c = &m->base.config;
+    struct model *b = &m->base;
+    struct layer *w = &m->layers[l];
+    bool dense = w->dense || dense_here(m, ck, l), experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
+    int n = c->n_experts, status;
+    if (dense && experts_before)
+        return fail(err, ERR_INCONSISTENT, "split", 0, "Layer %d has experts in one file of the split model and is dense in another; they do not belong together.", l);
+    w->dense = dense;
+    w->ffn_dim = dense ? c->ffn_dim : c->expert_dim;
+    if (dense && w->ffn_dim == 0)
+        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", b->ops->architecture, l);
+    if (dense)
+        (void)((status = model_matrix(b, ck, "blk.%d.ffn_gate.weight", l, c->dim, w->ffn_dim, &w->gate, err)) ||
+               (status = model_matrix(b, ck, "blk.%d.ffn_up.weight", l, c->dim, w->ffn_dim, &w->up, err)) ||
+               (status = model_matrix(b, ck, "blk.%d.ffn_down.weight", l, w->ffn_dim, c->dim, &w->down, err)));
+    else
+        (void)((status = model_matrix(b, ck, "blk.%d.ffn_gate_inp.weight", l, c->dim, n, &w->router, err)) ||
+               (status = model_stack(b, ck, "blk.%d.ffn_gate_exps.weight", l, c->dim, w->ffn_dim, n, &w->gate, err)) ||
+               (status = model_stack(b, ck, "blk.%d.ffn_up_exps.weight", l, c->dim, w->ffn_dim, n, &w->up, err)) ||
+               (status = model_stack(b, ck, "blk.%d.ffn_down_exps.weight", l, w->ffn_dim, c->dim, n, &w->down, err)));
+    return status;
+}
 
 static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
@@ -127,9 +222,7 @@ static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct erro
            (status = model_vector(b, ck, "blk.%d.attn_k_norm.weight", l, c->head_dim, &w->k_norm, err)) ||
            (status = model_matrix(b, ck, "blk.%d.attn_output.weight", l, q_dim, c->dim, &w->o, err)) ||
            (status = model_vector(b, ck, "blk.%d.ffn_norm.weight", l, c->dim, &w->ffn_norm, err)) ||
-           (status = model_matrix(b, ck, "blk.%d.ffn_gate.weight", l, c->dim, c->ffn_dim, &w->gate, err)) ||
-           (status = model_matrix(b, ck, "blk.%d.ffn_up.weight", l, c->dim, c->ffn_dim, &w->up, err)) ||
-           (status = model_matrix(b, ck, "blk.%d.ffn_down.weight", l, c->ffn_dim, c->dim, &w->down, err)));
+           (status = bind_feed_forward(m, ck, l, err)));
     return status;
 }
 
@@ -143,13 +236,6 @@ static int bind_ends(struct qwen3 *m, struct checkpoint *ck, struct error *err)
     if (!status && here) status = model_matrix(&m->base, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
     c->tied = c->tied && !here;
     return status;
-}
-
-static void set_frequencies(struct qwen3 *m)
-{
-    const struct model_config *c = &m->base.config;
-    double log_theta = num_log64(c->rope_theta);
-    for (int i = 0; i < c->head_dim / 2; i++) m->frequency[i] = num_exp64(-2.0 * i / c->head_dim * log_theta);
 }
 
 static int qwen3_bind(struct model *base, struct checkpoint *ck, struct error *err)
@@ -167,7 +253,7 @@ static int take_layers(struct qwen3 *m, struct error *err)
     m->layers = mem_array(m->base.mem, (uint64_t)c->n_layers, sizeof *m->layers);
     m->frequency = mem_array(m->base.mem, (uint64_t)c->head_dim / 2, sizeof *m->frequency);
     if (!m->layers || !m->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model's %d layers.", c->n_layers);
-    set_frequencies(m);
+    rope_frequencies(&m->rope, c->head_dim, m->frequency);
     return OK;
 }
 
@@ -178,7 +264,7 @@ static void qwen3_free(struct model *base)
     for (int l = 0; m->layers && l < base->config.n_layers; l++) {
         struct layer *w = &m->layers[l];
         float *vectors[] = {w->attn_norm, w->ffn_norm, w->q_norm, w->k_norm};
-        struct weight *matrices[] = {w->q, w->k, w->v, w->o, w->gate, w->up, w->down};
+        struct weight *matrices[] = {w->q, w->k, w->v, w->o, w->router, w->gate, w->up, w->down};
         for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) mem_free(mem, vectors[i]);
         for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) base->be->ops->weight_free(base->be, matrices[i]);
     }
@@ -188,16 +274,26 @@ static void qwen3_free(struct model *base)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
 }
 
-static int qwen3_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
+static int open_as(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
 {
     struct qwen3 *m = mem_alloc(mem, sizeof *m);
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
-    m->base = (struct model){.ops = &model_qwen3, .mem = mem, .be = be};
-    int status = read_config(ck, &m->base.config, err);
+    m->base = (struct model){.ops = ops, .mem = mem, .be = be};
+    int status = read_config(ck, m, err);
     if (!status) status = take_layers(m, err);
     if (status) qwen3_free(&m->base);
     else *out = &m->base;
     return status;
+}
+
+static int qwen3_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
+{
+    return open_as(&model_qwen3, mem, be, ck, out, err);
+}
+
+static int qwen3moe_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
+{
+    return open_as(&model_qwen3moe, mem, be, ck, out, err);
 }
 
 /* --- scratch -------------------------------------------------------------------------------------------- */
@@ -206,14 +302,21 @@ static void lay_out(struct arena *a, const struct model_config *c, uint64_t rows
 {
     uint64_t dim = (uint64_t)c->dim, ffn = (uint64_t)c->ffn_dim, head = (uint64_t)c->head_dim, f = sizeof(float);
     uint64_t q_dim = (uint64_t)c->n_heads * head, kv_dim = (uint64_t)c->n_kv_heads * head;
+    uint64_t places = rows * (uint64_t)c->n_used, expert = (uint64_t)c->expert_dim, inner = places * expert > rows * ffn ? places * expert : rows * ffn;
     s->x = arena_take(a, rows * dim, f);
     s->h = arena_take(a, rows * dim, f);
     s->q = arena_take(a, rows * q_dim, f);
     s->o = arena_take(a, rows * q_dim, f);
     s->k = arena_take(a, rows * kv_dim, f);
     s->v = arena_take(a, rows * kv_dim, f);
-    s->gate = arena_take(a, rows * ffn, f);
-    s->up = arena_take(a, rows * ffn, f);
+    s->gate = arena_take(a, inner, f);
+    s->up = arena_take(a, inner, f);
+    s->scores = arena_take(a, rows * (uint64_t)c->n_experts, f);
+    s->places = arena_take(a, places * dim, f);
+    s->route = (struct route){.n_experts = c->n_experts, .n_used = c->n_used};
+    s->route.first = arena_take(a, (uint64_t)c->n_experts + 1, sizeof *s->route.first);
+    s->route.place = arena_take(a, places, sizeof *s->route.place);
+    s->route.share = arena_take(a, places, f);
     s->cosine = arena_take(a, rows * head / 2, f);
     s->sine = arena_take(a, rows * head / 2, f);
     s->last = arena_take(a, out * dim, f);
@@ -250,8 +353,8 @@ static void set_angles(struct qwen3 *m, const struct batch *b)
         for (size_t i = 0; i < half; i++) {
             double sine, cosine;
             num_sincos64(b->pos[t][0] * m->frequency[i], &sine, &cosine);
-            m->s.cosine[t * half + i] = (float)cosine;
-            m->s.sine[t * half + i] = (float)sine;
+            m->s.cosine[t * half + i] = (float)(cosine * m->rope.magnitude);
+            m->s.sine[t * half + i] = (float)(sine * m->rope.magnitude);
         }
 }
 
@@ -262,34 +365,55 @@ static void qwen3_begin(struct model *base, const struct batch *b)
     set_angles(m, b);
 }
 
-static void qwen3_layer(struct model *base, const struct batch *b, int l)
+/* x += o(attention(rope(norm(q)), rope(norm(k)), v)) */
+static void attend(struct qwen3 *m, const struct batch *b, int l)
 {
-    struct qwen3 *m = (struct qwen3 *)base;
-    const struct model_config *c = &base->config;
+    const struct model_config *c = &m->base.config;
     const struct layer *w = &m->layers[l];
     struct scratch *s = &m->s;
-    struct backend *be = base->be;
+    struct backend *be = m->base.be;
     const struct backend_ops *op = be->ops;
     int n = b->n;
-
-    /* attention: x += o(attention(rope(norm(q)), rope(norm(k)), v)) */
     op->rmsnorm(be, s->h, s->x, w->attn_norm, n, c->dim, c->eps);
-    op->matmul(be, (struct product[]){{s->q, w->q}, {s->k, w->k}, {s->v, w->v}}, 3, s->h, n);
+    op->matmul(be, (struct product[]){{s->q, w->q}, {s->k, w->k}, {s->v, w->v}}, 3, s->h, n, NULL);
     op->rmsnorm(be, s->q, s->q, w->q_norm, n * c->n_heads, c->head_dim, c->eps);
     op->rmsnorm(be, s->k, s->k, w->k_norm, n * c->n_kv_heads, c->head_dim, c->eps);
     op->rope(be, s->q, s->cosine, s->sine, n, c->n_heads, c->head_dim);
     op->rope(be, s->k, s->cosine, s->sine, n, c->n_kv_heads, c->head_dim);
     op->kv_append(be, l, s->k, s->v, b->kv, n);
     op->attention(be, l, s->o, s->q, b->kv, n);
-    op->matmul(be, (struct product[]){{s->h, w->o}}, 1, s->o, n);
+    op->matmul(be, (struct product[]){{s->h, w->o}}, 1, s->o, n, NULL);
     op->add(be, s->x, s->h, n, c->dim);
+}
 
-    /* feed-forward: x += down(silu(gate(h)) * up(h)) */
+/* x += sum over a row's experts of share * down(silu(gate(h)) * up(h)) */
+static void feed_forward(struct qwen3 *m, const struct layer *w, int n)
+{
+    const struct model_config *c = &m->base.config;
+    struct scratch *s = &m->s;
+    struct backend *be = m->base.be;
+    const struct backend_ops *op = be->ops;
+    const struct route *route = w->dense ? NULL : &s->route;
+    float *h = route ? s->places : s->h;
+    int n_places = route ? n * c->n_used : n;
     op->rmsnorm(be, s->h, s->x, w->ffn_norm, n, c->dim, c->eps);
-    op->matmul(be, (struct product[]){{s->gate, w->gate}, {s->up, w->up}}, 2, s->h, n);
-    op->swiglu(be, s->gate, s->up, n, c->ffn_dim);
-    op->matmul(be, (struct product[]){{s->h, w->down}}, 1, s->gate, n);
+    if (route) {
+        op->matmul(be, (struct product[]){{s->scores, w->router}}, 1, s->h, n, NULL);
+        op->route(be, s->scores, n, c->renormalise, &s->route);
+        op->gather(be, h, s->h, route, n, c->dim);
+    }
+    op->matmul(be, (struct product[]){{s->gate, w->gate}, {s->up, w->up}}, 2, h, n_places, route);
+    op->swiglu(be, s->gate, s->up, n_places, w->ffn_dim);
+    op->matmul(be, (struct product[]){{h, w->down}}, 1, s->gate, n_places, route);
+    if (route) op->combine(be, s->h, h, route, n, c->dim);
     op->add(be, s->x, s->h, n, c->dim);
+}
+
+static void qwen3_layer(struct model *base, const struct batch *b, int l)
+{
+    struct qwen3 *m = (struct qwen3 *)base;
+    attend(m, b, l);
+    feed_forward(m, &m->layers[l], b->n);
 }
 
 static const float *qwen3_end(struct model *base, const struct batch *b)
@@ -301,18 +425,16 @@ static const float *qwen3_end(struct model *base, const struct batch *b)
     if (b->n_out == 0) return m->s.logits;
     for (size_t i = 0; i < (size_t)b->n_out; i++) memcpy(m->s.last + i * dim, m->s.x + (size_t)b->out[i] * dim, dim * sizeof(float));
     be->ops->rmsnorm(be, m->s.last, m->s.last, m->output_norm, b->n_out, c->dim, c->eps);
-    be->ops->matmul(be, (struct product[]){{m->s.logits, m->output ? m->output : m->embedding}}, 1, m->s.last, b->n_out);
+    be->ops->matmul(be, (struct product[]){{m->s.logits, m->output ? m->output : m->embedding}}, 1, m->s.last, b->n_out, NULL);
     return m->s.logits;
 }
 
-const struct model_ops model_qwen3 = {
-    .architecture = "qwen3",
-    .open = qwen3_open,
-    .bind = qwen3_bind,
-    .free = qwen3_free,
-    .reserve_cost = qwen3_reserve_cost,
-    .reserve = qwen3_reserve,
-    .begin = qwen3_begin,
-    .layer = qwen3_layer,
-    .end = qwen3_end,
-};
+/* Two architectures by name: files tell them apart, the forward pass does not. */
+#define QWEN3_OPS(name, function) \
+    { \
+        .architecture = name, .open = function, .bind = qwen3_bind, .free = qwen3_free, .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, \
+        .layer = qwen3_layer, .end = qwen3_end, \
+    }
+
+const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen3_open);
+const struct model_ops model_qwen3moe = QWEN3_OPS("qwen3moe", qwen3moe_open);

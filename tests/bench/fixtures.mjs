@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Models of real size for measurements and heavy proofs: random weights in Qwen3-0.6B's exact dimensions with the real
+// Models of real size for measurements and heavy proofs: random weights in the published models' exact dimensions with the real
 // vocabulary. They are made once, into build/fixtures/, under another name until complete.
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,18 +9,24 @@ import { baseVocab } from '../fixtures/qwen-vocab.mjs';
 
 export const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** @param {string} type 'q8_0', 'q4_0', 'q4_k_m', 'q6_k' ... @returns {string} the file's path inside the project */
-export function bigModel(type) {
-  const path = `build/fixtures/qwen3-0.6b-${type}.gguf`;
+/** Makes a model unless it is there. @returns {string} the file's path inside the project */
+function made(name, options) {
+  const path = `build/fixtures/${name}.gguf`;
   const file = join(PROJECT, path);
   if (!existsSync(file)) {
     console.error(`making ${path}`);
     mkdirSync(join(PROJECT, 'build/fixtures'), { recursive: true });
-    makeModel({ preset: 'qwen3-0.6b', type, seed: 1, out: `${file}.part` });
+    makeModel({ ...options, seed: 1, out: `${file}.part` });
     renameSync(`${file}.part`, file);
   }
   return path;
 }
+
+/** @param {string} type 'q8_0', 'q4_0', 'q4_k_m', 'q6_k' ... */
+export const bigModel = (type) => made(`qwen3-0.6b-${type}`, { preset: 'qwen3-0.6b', type });
+
+/** Some layers of Qwen3-30B-A3B in Q4_K_M: 0.4 GB each, and 0.4 GB of embedding and output head. */
+export const expertModel = (layers) => made(`qwen3-30b-a3b-${layers}-layers`, { preset: 'qwen3-30b-a3b', type: 'q4_k_m', layers });
 
 /** Common English words with the space before them, each one token: what an ordinary prompt is made of, in an exact length. */
 function words() {

@@ -68,7 +68,7 @@ static struct work work_swiglu(const struct bench *b, int n) { return (void)b, (
 static void call_matmul(struct bench *b, int n)
 {
     const struct product p = {b->y, b->matrices[b->turn++ % (unsigned)b->n_matrices]};
-    b->be->ops->matmul(b->be, &p, 1, b->x, n);
+    b->be->ops->matmul(b->be, &p, 1, b->x, n, NULL);
 }
 
 static struct work work_matmul(const struct bench *b, int n)
@@ -110,19 +110,19 @@ static void run_block(struct bench *b, int length, int n)
     const struct layer *w = &b->layers[l];
     const struct kv_row *rows = b->rows + length - n;
     op->rmsnorm(be, b->y, b->x, b->norm, n, DIM, 1e-6f);
-    op->matmul(be, (struct product[]){{b->q, w->q}, {b->k, w->k}, {b->v, w->v}}, 3, b->y, n);
+    op->matmul(be, (struct product[]){{b->q, w->q}, {b->k, w->k}, {b->v, w->v}}, 3, b->y, n, NULL);
     op->rmsnorm(be, b->q, b->q, b->norm, n * HEADS, HEAD, 1e-6f);
     op->rmsnorm(be, b->k, b->k, b->norm, n * KV_HEADS, HEAD, 1e-6f);
     op->rope(be, b->q, b->cosine, b->sine, n, HEADS, HEAD);
     op->rope(be, b->k, b->cosine, b->sine, n, KV_HEADS, HEAD);
     op->kv_append(be, l, b->k, b->v, rows, n);
     op->attention(be, l, b->o, b->q, rows, n);
-    op->matmul(be, (struct product[]){{b->y, w->o}}, 1, b->o, n);
+    op->matmul(be, (struct product[]){{b->y, w->o}}, 1, b->o, n, NULL);
     op->add(be, b->x, b->y, n, DIM);
     op->rmsnorm(be, b->y, b->x, b->norm, n, DIM, 1e-6f);
-    op->matmul(be, (struct product[]){{b->gate, w->gate}, {b->up, w->up}}, 2, b->y, n);
+    op->matmul(be, (struct product[]){{b->gate, w->gate}, {b->up, w->up}}, 2, b->y, n, NULL);
     op->swiglu(be, b->gate, b->up, n, FFN);
-    op->matmul(be, (struct product[]){{b->y, w->down}}, 1, b->gate, n);
+    op->matmul(be, (struct product[]){{b->y, w->down}}, 1, b->gate, n, NULL);
     op->add(be, b->x, b->y, n, DIM);
 }
 

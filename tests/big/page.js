@@ -31,10 +31,10 @@ export async function load({ url, ...options }) {
   return { loadMs: end - start, readyAt: performance.timeOrigin + end, longestGapMs, info: model.info, isolated: globalThis.crossOriginIsolated };
 }
 
-/** The text of a reply at temperature 0. */
+/** The text of a reply at temperature 0, and how long it took. */
 export async function greedy({ prompt, maxTokens, logitBias }) {
-  const { text, usage } = await model.complete(prompt, { maxTokens, temperature: 0, logitBias }).result;
-  return { text, tokens: usage.completionTokens };
+  const { text, usage, timings } = await model.complete(prompt, { maxTokens, temperature: 0, logitBias }).result;
+  return { text, tokens: usage.completionTokens, timings };
 }
 
 /**

@@ -70,11 +70,21 @@ const SIZE = [
   ['wasm memory, MB', ({ wasm }) => mb(wasm)],
 ];
 
+const EXPERTS = [
+  ['engine', ({ engine }) => engine, true],
+  ['prompt of 128, tokens/s', ({ prefill }) => prefill.toFixed(0)],
+  ['decode, tokens/s', ({ decode }) => decode.toFixed(1)],
+  ['with one layer', ({ decodeOne }) => decodeOne.toFixed(1)],
+  ['a layer, ms', ({ layerMs }) => layerMs.toFixed(2)],
+  ['layers of a token per second', ({ layerMs }) => (1000 / layerMs).toFixed(0)],
+];
+
 const PARTS = {
   text: ['The same greedy text', (entries) => entries.map((entry) => `- ${entry.type.toUpperCase()}: ${entry.runs.join(', ')}\n`).join('')],
   load: ['Loading over HTTP in Chromium', (entries) => table(LOAD, entries)],
   first: ['The first prompt of 16 tokens and the first token of a fresh page, medians', (entries) => table(FIRST, entries)],
   size: ['Files beyond 2 and 4 GiB: the native build\'s logits, bit by bit', (entries) => table(SIZE, entries)],
+  experts: ['Four layers of Qwen3-30B-A3B in Q4_K_M (2,048 wide, 128 experts of 768, 8 used), 2 threads, the best of 16 answers in turn', (entries) => table(EXPERTS, entries)],
   stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
 };
 
@@ -84,7 +94,7 @@ function markdown({ machine, ...parts }) {
 
 Made by \`npm run test:big\`; every figure is in big.json. ${machineLine(machine)}; the machine's load was ${machine.load}.
 
-Model: Qwen3-0.6B's dimensions and vocabulary, random weights.
+Model: Qwen3-0.6B's dimensions and vocabulary, random weights, where no other is named.
 
 ${sections.join('\n')}`;
 }

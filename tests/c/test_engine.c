@@ -95,7 +95,7 @@ static void check_golden(const char *name, enum quern_kv kv)
         CHECK(top_agrees(exact + i, ours + i));
     }
     double bar = bar_of(name, kv);
-    printf("# %-12s kv %s: KL %.3e, bar %.3e\n", name, kv_names[kv], kl, bar);
+    printf("# %-15s kv %s: KL %.3e, bar %.3e\n", name, kv_names[kv], kl, bar);
     CHECK(kl >= -1e-12 && kl <= bar);
     quern_free(e);
     free(ours);

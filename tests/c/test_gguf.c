@@ -243,9 +243,9 @@ static void checked_arithmetic(void)
 /* Models whose sizes wrap when they are multiplied in 32 bits (wide.mjs), in an address space of 4 GiB. */
 static void wide_sizes(void)
 {
-    const char *const names[] = {"wide-scratch.gguf", "wide-logits.gguf", "wide-pages.gguf"};
-    const int expected[] = {ERR_MEM_PLAN, ERR_INCONSISTENT, ERR_MEM_PLAN};
-    for (int i = 0; i < 3; i++) {
+    const char *const names[] = {"wide-scratch.gguf", "wide-logits.gguf", "wide-pages.gguf", "wide-experts.gguf"};
+    const int expected[] = {ERR_MEM_PLAN, ERR_INCONSISTENT, ERR_MEM_PLAN, ERR_MEM_PLAN};
+    for (int i = 0; i < 4; i++) {
         struct file f = file_read(built_fixtures(""), names[i]);
         struct quern_engine *e = quern_new(&(struct quern_options){.memory_limit = UINT32_MAX});
         CHECK(e != NULL);

@@ -455,6 +455,16 @@ static void elementwise_one(enum floats how, uint64_t *seed, int n)
     simd.add((float *)(void *)sum.b, y, n);
     check_floats("add", &sum);
     for (int i = 0; i < n; i++) CHECK(same_float(((float *)(void *)sum.a)[i], x[i] + y[i]));
+    float scale = make_float(how, seed, n);
+    struct pair scaled = pair_new((size_t)n * 4, x);
+    kernels_scalar.add_scaled((float *)(void *)scaled.a, y, scale, n);
+    simd.add_scaled((float *)(void *)scaled.b, y, scale, n);
+    check_floats("add_scaled", &scaled);
+    for (int i = 0; i < n; i++) {
+        volatile float product = scale * y[i];
+        CHECK(same_float(((float *)(void *)scaled.a)[i], x[i] + product));
+    }
+    pair_free(&scaled);
     for (int i = 0; i < n; i++) x[i] = gate_value(how, seed, i);
     struct pair gate = pair_new((size_t)n * 4, x);
     kernels_scalar.swiglu((float *)(void *)gate.a, y, n);
@@ -671,7 +681,7 @@ static void tables_complete(void)
     for (int i = 0; i < 2; i++) {
         const struct kernels *k = tables[i];
         for (int layout = LAYOUT_NONE + 1; layout < LAYOUT_COUNT; layout++) CHECK(k->gemm[layout] != NULL);
-        CHECK(k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->widen && k->narrow && k->dequantize);
+        CHECK(k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->add_scaled && k->widen && k->narrow && k->dequantize);
         CHECK(k->scores && k->scores_q8 && k->soften && k->values && !k->scores_f16 == !k->values_f16);
     }
 }

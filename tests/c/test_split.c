@@ -81,13 +81,51 @@ static void same_as_whole(const char *name, const char *kind, size_t chunk)
 
 static void same_bits_as_whole(void)
 {
-    const char *const names[] = {"nano.Q8_0", "nano.Q4_K_M", "duo.F32"};
+    const char *const names[] = {"nano.Q8_0", "nano.Q4_K_M", "duo.F32", "moe-nano.Q8_0"};
     const size_t chunks[] = {SIZE_MAX, 1000, 1};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         for (int k = 0; k < 3; k++) {
             same_as_whole(names[i], "", chunks[k]);
             same_as_whole(names[i], ".bare", chunks[k]);
         }
+}
+
+/* The logits of the first tokens of a model of 288. */
+static float *first_logits(struct quern_engine *e)
+{
+    enum { ROWS = 16, VOCAB = 288 };
+    int32_t ids[ROWS];
+    for (int i = 0; i < ROWS; i++) ids[i] = 7 * i + 3;
+    float *logits = logits_new(ROWS, VOCAB);
+    CHECK_EQ(e->model->config.vocab_size, VOCAB);
+    logits_all(e, sequence_new(e), ids, ROWS, logits);
+    return logits;
+}
+
+/* Which layers have experts shows in whichever part it may. */
+static void experts_cut_anywhere(void)
+{
+    struct file whole = file_read(built_fixtures(""), "moe.gguf");
+    struct quern_engine *e = engine_load(&whole, (struct quern_options){0}, SIZE_MAX);
+    float *expected = first_logits(e);
+    int n = (int)e->tensors;
+    CHECK(n > 30);
+    quern_free(e);
+    for (int at = 1; at < n; at++) {
+        char name[32];
+        snprintf(name, sizeof name, "moe.at%d", at);
+        struct parts p = parts_read(name, 2);
+        struct quern_options options = options_of(&p);
+        e = quern_new(&options);
+        CHECK_EQ(feed_parts(e, &p, in_order, 2, SIZE_MAX), OK);
+        float *logits = first_logits(e);
+        CHECK(same_bits(logits, expected, 16 * 288));
+        quern_free(e);
+        free(logits);
+        parts_free(&p);
+    }
+    free(expected);
+    file_free(&whole);
 }
 
 /* With the first header and the sizes of the other parts, the plan is the whole model's. */
@@ -145,6 +183,7 @@ static void g33_refused(void)
     refuse("nano.Q8_0", 3, 3, in_order, 2, ERR_INCONSISTENT, "The last 1 of the split model's files");
     refuse("nano.Q8_0.short", 2, 2, in_order, 2, ERR_FORMAT, "is missing");
     refuse("nano.Q8_0.miscounted", 2, 2, in_order, 2, ERR_INCONSISTENT, "tensors, but there should be");
+    refuse("moe.both", 2, 2, in_order, 2, ERR_INCONSISTENT, "Layer 2 has experts in one file of the split model and is dense in another");
 }
 
 /* A part of another model: other counts, other shapes, or tensors that are there already. */
@@ -218,8 +257,9 @@ static void q04_allocations_fail(void)
 }
 
 static const struct check tests[] = {
-    {"same_bits_as_whole", same_bits_as_whole}, {"planned_from_the_first", planned_from_the_first}, {"g33_refused", g33_refused},
-    {"g33_mixed", g33_mixed},                   {"ends_early", ends_early},                         {"q04_allocations_fail", q04_allocations_fail},
+    {"same_bits_as_whole", same_bits_as_whole}, {"experts_cut_anywhere", experts_cut_anywhere}, {"planned_from_the_first", planned_from_the_first},
+    {"g33_refused", g33_refused},               {"g33_mixed", g33_mixed},                       {"ends_early", ends_early},
+    {"q04_allocations_fail", q04_allocations_fail},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

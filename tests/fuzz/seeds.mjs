@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ByteSink } from '../fixtures/gguf-writer.mjs';
-import { minimalModel, tinyModel, tinySpec } from '../fixtures/tiny.mjs';
+import { TINY_MOE, minimalModel, tinyModel, tinySpec } from '../fixtures/tiny.mjs';
 
 const corpus = join(dirname(fileURLToPath(import.meta.url)), 'corpus');
 
@@ -39,6 +39,8 @@ write('gguf', 'minimal', minimalModel());
 write('gguf', 'minimal-v2', minimalModel({ version: 2 }));
 write('gguf', 'cut', minimalModel().slice(0, 3000));
 write('gguf', 'q4_0', tinyModel({ type: 'Q4_0', hidden: 32, context: 16 }));
+write('gguf', 'experts', tinyModel({ ...TINY_MOE, layers: 2, experts: 3, used: 2, expertFfn: 8, ffn: 8, hidden: 8, heads: 1, headDim: 2, type: 'F16', context: 16 }));
+write('gguf', 'yarn', minimalModel({ kv: { 'qwen3.rope.scaling.type': ['string', 'yarn'], 'qwen3.rope.scaling.factor': ['f32', 4] } }));
 write('tokenizer', 'chat', tokenizerInput(...vocabulary, '<|im_start|>user\nthe then <think>\n\n</think> 12\u00e9\u{1f600}<|im_end|>'));
 write('tokenizer', 'spaces', tokenizerInput(...vocabulary, "  the\t \r\n\n it's  THE 'LL \u00a0\u3000x"));
 write('tokenizer', 'untyped', tokenizerInput(vocabulary[0].slice(0, 262), [], vocabulary[2], 'the the'));

@@ -33,7 +33,7 @@ async function serveHeader(t, header) {
 /** Bytes that the sockets and the loader (chunks of 4 MiB) hold. */
 const ON_THE_WAY = 24e6;
 
-const EXPECTED = { 'wide-scratch': 'mem/plan', 'wide-logits': 'model/inconsistent', 'wide-pages': 'mem/plan' };
+const EXPECTED = { 'wide-scratch': 'mem/plan', 'wide-logits': 'model/inconsistent', 'wide-pages': 'mem/plan', 'wide-experts': 'mem/plan' };
 
 for (const [name, header] of wideHeaders()) {
   test(`${name} is refused before any of its weights is asked for`, async (t) => {

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading the scaling's keys, and the frequencies they give. All in double, by our own exp and log.
+ */
+#include "rope.h"
+
+#include "../num.h"
+
+#include <math.h>
+
+static const double TURN = 6.283185307179586; /* radians */
+
+static int scaling_float(const struct checkpoint *ck, const char *architecture, const char *name, double lo, double hi, const double *missing, double *out, struct error *err)
+{
+    char part[KEY_SIZE], key[KEY_SIZE];
+    return meta_float(ck, model_key(key, architecture, model_key(part, "rope.scaling", name)), lo, hi, missing, out, err);
+}
+
+static int read_yarn(const struct checkpoint *ck, const char *a, const struct model_config *c, struct rope *r, struct error *err)
+{
+    const double length = (double)c->context_length, fast = 32, slow = 1, one = 1;
+    double attention, more, mix;
+    int status;
+    if ((status = scaling_float(ck, a, "factor", 1, 1e6, NULL, &r->factor, err)) ||
+        (status = scaling_float(ck, a, "original_context_length", 1, 1e12, &length, &r->original, err)) ||
+        (status = scaling_float(ck, a, "yarn_beta_fast", 1e-3, 1e6, &fast, &r->beta_fast, err)) ||
+        (status = scaling_float(ck, a, "yarn_beta_slow", 1e-3, 1e6, &slow, &r->beta_slow, err)) ||
+        (status = scaling_float(ck, a, "attn_factor", 1e-3, 1e3, &one, &attention, err)) ||
+        (status = scaling_float(ck, a, "yarn_attn_factor", 1e-3, 1e3, &one, &more, err)) ||
+        (status = scaling_float(ck, a, "yarn_ext_factor", -1e9, 1e9, &one, &mix, err)))
+        return status;
+    if (mix >= 0 && mix != 1) return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "YaRN with an extrapolation factor of %g is not supported; only 1 is.", mix);
+    if (r->beta_slow > r->beta_fast) return fail(err, ERR_INCONSISTENT, "value", 0, "YaRN's slow frequencies begin at %g turns, its fast ones at %g.", r->beta_slow, r->beta_fast);
+    if (r->theta <= 1) return fail(err, ERR_INCONSISTENT, "value", 0, "YaRN needs a RoPE base above 1; it is %g.", r->theta);
+    r->magnitude = (0.1 * num_log64(r->factor) + 1) * attention * more;
+    return OK;
+}
+
+int rope_read(const struct checkpoint *ck, const char *architecture, const struct model_config *c, struct rope *out, struct error *err)
+{
+    struct bytes type;
+    char text[QUOTED], key[KEY_SIZE];
+    *out = (struct rope){.theta = c->rope_theta, .factor = 1, .magnitude = 1};
+    int status = meta_text(ck, model_key(key, architecture, "rope.scaling.type"), false, &type, err);
+    if (status || !type.data || bytes_equal(type, "none")) return status;
+    if (bytes_equal(type, "yarn")) return read_yarn(ck, architecture, c, out, err);
+    return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "The RoPE scaling type \"%.64s\" is not supported in this version; none and yarn are.", quoted(type, text));
+}
+
+/* The pair of columns that makes so many turns over the original context. */
+static double column_of(const struct rope *r, double turns, int head_dim)
+{
+    return head_dim * num_log64(r->original / (turns * TURN)) / (2 * num_log64(r->theta));
+}
+
+void rope_frequencies(const struct rope *r, int head_dim, double *out)
+{
+    double log_theta = num_log64(r->theta), low = 0, high = 0;
+    if (r->factor != 1) {
+        low = fmax(floor(column_of(r, r->beta_fast, head_dim)), 0);
+        high = fmin(ceil(column_of(r, r->beta_slow, head_dim)), head_dim - 1);
+        if (high <= low) high = low + 0.001;
+    }
+    for (int i = 0; i < head_dim / 2; i++) {
+        double fast = num_exp64(-2.0 * i / head_dim * log_theta);
+        double slow = r->factor == 1 ? 0 : fmin(fmax((i - low) / (high - low), 0), 1); /* how much of it is divided */
+        out[i] = r->factor == 1 ? fast : fast / r->factor * slow + fast * (1 - slow);
+    }
+}
