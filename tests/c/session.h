@@ -17,6 +17,10 @@ static const char *const golden_names[] = {
 };
 enum { GOLDEN_FILES = sizeof golden_names / sizeof *golden_names };
 
+/* One of each sort: rare types differ from these in their kernels, not in what is done with them. */
+static const char *const golden_few[] = {"nano.F32", "nano.F16", "nano.Q8_0", "nano.Q4_0", "nano.Q4_K_M", "nano.Q6_K", "duo.F32", "moe-nano.Q4_K_M"};
+enum { GOLDEN_FEW = sizeof golden_few / sizeof *golden_few };
+
 static inline struct file golden_file(const char *name, const char *ending)
 {
     char file[64];

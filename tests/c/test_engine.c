@@ -205,8 +205,8 @@ static void q8_needs_whole_blocks(void)
 static void same_bits_from_any_chunks(void)
 {
     const size_t chunks[] = {1, 7, 4096, 65536};
-    for (int i = 0; i < FILES; i += 3) {
-        struct reference r = reference_new(golden_names[i]);
+    for (int i = 0; i < GOLDEN_FEW; i += 3) {
+        struct reference r = reference_new(golden_few[i]);
         for (int c = 0; c < 4; c++)
             if (r.file.size < 1 << 20 || chunks[c] > 4096) check_same(&r, (struct quern_options){.file_size = r.file.size}, chunks[c], 9);
         reference_free(&r);
@@ -219,8 +219,8 @@ static void same_bits_from_any_chunks(void)
 static void beside_another(void)
 {
     enum { DECODED = 12 };
-    for (int i = 0; i < FILES; i += FILES / 2 + 1) {
-        struct reference r = reference_new(golden_names[i]);
+    for (int i = 0; i < GOLDEN_FEW; i += GOLDEN_FEW / 2 + 1) {
+        struct reference r = reference_new(golden_few[i]);
         struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 16, .threads = 2}, SIZE_MAX);
         struct quern_sequence *a = sequence_new(e), *b = sequence_new(e);
         float *all = logits_new(ROWS, GOLDEN_VOCAB);
@@ -247,8 +247,8 @@ static void beside_another(void)
 /* Two conversations token by token, one of them another text, over pages in disorder. */
 static void interleaved(void)
 {
-    for (int i = 0; i < FILES; i += 3) {
-        struct reference r = reference_new(golden_names[i]);
+    for (int i = 0; i < GOLDEN_FEW; i += 3) {
+        struct reference r = reference_new(golden_few[i]);
         struct quern_engine *e = engine_load(&r.file, (struct quern_options){.context_size = 128}, SIZE_MAX);
         struct quern_sequence *a = sequence_new(e), *b = sequence_new(e);
         float *other = logits_new(ROWS, GOLDEN_VOCAB);
@@ -425,8 +425,8 @@ static void check_warmed(const struct reference *r, struct quern_options options
 static void warmed_up(void)
 {
     const struct quern_options ways[] = {{.threads = 1}, {.threads = 3, .chunk = 1}, {.scalar = true}};
-    for (int i = 0; i < FILES; i += 3) {
-        struct reference r = reference_new(golden_names[i]);
+    for (int i = 0; i < GOLDEN_FEW; i += 3) {
+        struct reference r = reference_new(golden_few[i]);
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) check_warmed(&r, ways[w]);
         reference_free(&r);
     }
