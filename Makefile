@@ -213,11 +213,13 @@ build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)
 
 TESTS ?= $(notdir $(C_TESTS))
 run-c: $(addprefix $(BUILD)/tests/,$(TESTS)) build/fixtures/.stamp
-	@set -e; for t in $(filter $(BUILD)/tests/%,$^); do echo "== $$t"; $$t tests/fixtures; done
+	@set -e; for t in $(filter $(BUILD)/tests/%,$^); do echo "== $$t"; $$t tests/fixtures $(ONLY); done
 
-# The pool under ThreadSanitizer.
+# Under ThreadSanitizer the pool, and what of the engine differs with threads.
+THREADED = beside_another many_at_once abort_from_another_thread warmed_up
 test-thread:
-	$(MAKE) --no-print-directory config=thread run-c TESTS='test_pool test_engine test_experts'
+	$(MAKE) --no-print-directory config=thread run-c TESTS='test_pool test_experts'
+	$(MAKE) --no-print-directory config=thread run-c TESTS=test_engine ONLY='$(THREADED)'
 
 # The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=js
 SUITES ?= js web
