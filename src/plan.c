@@ -37,15 +37,15 @@ struct kv_shape plan_shape(const struct quern_engine *e, int context_size)
 static double growth(const struct quern_engine *e)
 {
     uint64_t file = 0;
-    for (size_t i = 0; i < e->ck.n_tensors; i++)
-        if (e->ck.tensors[i].put) file = plus(file, e->ck.tensors[i].bytes);
-    return file ? (double)model_take_cost(e->model, &e->ck) / (double)file : 1;
+    for (size_t i = 0; i < e->file->n_tensors; i++)
+        if (e->file->tensors[i].put) file = plus(file, e->file->tensors[i].bytes);
+    return file ? (double)model_take_cost(e->model, e->file) / (double)file : 1;
 }
 
 static uint64_t weight_bytes(const struct quern_engine *e)
 {
     double rest = (double)e->options.rest_size * growth(e);
-    return plus(model_take_cost(e->model, &e->ck), rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
+    return plus(model_take_cost(e->model, e->file), rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
 }
 
 /* Fills everything but limit, wanted and largest. What is only there while loading (the file's header) makes room for what a
@@ -56,12 +56,12 @@ static struct quern_plan measure(const struct quern_engine *e, int context_size)
     struct kv_shape shape = plan_shape(e, context_size);
     struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape, s->max_rows, model_max_cols(e->model));
     struct quern_plan p = {.weights = weight_bytes(e), .cache = reserved.pages, .context_size = context_size};
-    uint64_t later = sequence_cost(e, context_size), freed = ck_held(&e->ck);
+    uint64_t later = sequence_cost(e, context_size), freed = ck_held(e->file) + (e->sides ? ck_held(&e->ck) : 0);
     p.scratch = plus(e->mem.used, reserved.scratch);
     p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows, s->max_out));
     p.scratch = plus(p.scratch, step_cost(s));
     p.scratch = plus(p.scratch, kv_cost(shape.n_pages));
-    p.scratch = plus(p.scratch, ck_data_cost(&e->ck));
+    p.scratch = plus(p.scratch, ck_data_cost(e->file));
     p.scratch = plus(p.scratch, INFO_BYTES);
     p.scratch = plus(p.scratch, later > freed ? later - freed : 0);
     p.total = plus(plus(p.weights, p.cache), p.scratch);
@@ -96,8 +96,8 @@ static struct size_text size_text(double bytes)
 static double bits_per_weight(const struct quern_engine *e, double bytes)
 {
     double weights = 0;
-    for (size_t i = 0; i < e->ck.n_tensors; i++)
-        if (e->ck.tensors[i].put) weights += (double)e->ck.tensors[i].cols * (double)e->ck.tensors[i].rows;
+    for (size_t i = 0; i < e->file->n_tensors; i++)
+        if (e->file->tensors[i].put) weights += (double)e->file->tensors[i].cols * (double)e->file->tensors[i].rows;
     return weights > 0 ? 8 * bytes / weights : 0;
 }
 

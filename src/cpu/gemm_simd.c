@@ -308,15 +308,16 @@ INLINE void load_whole(vec out[2], const uint8_t *bytes, const bool is_signed)
 }
 
 /* Scales of a unit, then of a block; *codes: where its codes begin. */
-INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const enum kind kind)
+INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const enum layout layout, const enum kind kind)
 {
-    load_halves(s->d, unit, m);
+    if (layout == LAYOUT_Q8F) load_two(s->d, unit);
+    else load_halves(s->d, unit, m);
     if (kind == KIND_MINS) load_halves(s->dmin, unit + 16, m);
 }
 
-INLINE const uint8_t *block_scales(struct scales *s, const uint8_t *unit, size_t i, const enum kind kind)
+INLINE const uint8_t *block_scales(struct scales *s, const uint8_t *unit, size_t i, const enum layout layout, const enum kind kind)
 {
-    if (kind == KIND_PLAIN) return unit + 16;
+    if (kind == KIND_PLAIN) return unit + (layout == LAYOUT_Q8F ? 32 : 16);
     const uint8_t *block = kind == KIND_MINS ? unit + 32 + 144 * i : unit + 16 + 208 * i;
     load_whole(s->scale[0], block, kind == KIND_HALVES);
     if (kind == KIND_MINS) load_whole(s->min, block + 8, false);
@@ -335,11 +336,11 @@ VEC_UNROLL
     for (size_t p = 0; p < STREAMS; p++) sums_clear(&sums[p], h);
     for (size_t u = 0; u < units; u++, panels += unit) {
 VEC_UNROLL
-        for (size_t p = 0; p < STREAMS; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h.kind);
+        for (size_t p = 0; p < STREAMS; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, layout, h.kind);
         for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots))
 VEC_UNROLL
             for (size_t p = 0; p < STREAMS; p++)
-                block_add(&sums[p], &s[p], block_scales(&s[p], panels + p * panel_bytes, i, h.kind), x, &m, h);
+                block_add(&sums[p], &s[p], block_scales(&s[p], panels + p * panel_bytes, i, layout, h.kind), x, &m, h);
     }
 VEC_UNROLL
     for (size_t p = 0; p < STREAMS; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
@@ -375,9 +376,9 @@ INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const enum layo
     struct masks m = masks_new();
     for (size_t u = 0; u < (size_t)(cols / BLOCK) / per_unit; u++, panel += layouts[layout].bytes) {
         struct scales s;
-        unit_scales(&s, panel, &m, h.kind);
+        unit_scales(&s, panel, &m, layout, h.kind);
         for (size_t i = 0; i < per_unit; i++, out += head + code_bytes(h.dots)) {
-            const uint8_t *codes = block_scales(&s, panel, i, h.kind);
+            const uint8_t *codes = block_scales(&s, panel, i, layout, h.kind);
             store_two(out, s.d);
             if (h.kind == KIND_MINS) store_two(out + 32, s.dmin), store_two(out + 64, s.scale[0]), store_two(out + 96, s.min);
             if (h.kind == KIND_HALVES) store_two(out + 32, s.scale[0]), store_two(out + 64, s.scale[1]);
@@ -477,6 +478,24 @@ INLINE void expand_floats(const uint8_t *panel, int cols, uint8_t *out, const en
     }
 }
 
+/* FP8 codes as f32_from_e4m3 has them, times their scale. */
+static void expand_f8(const uint8_t *panel, int cols, uint8_t *out)
+{
+    const vec rest = i32_kept(0x7F), one = i32_kept(8), most = i32_kept(0x7E), bias = i32_kept(120 << 23), step = i32_kept(1 << 23), sign = i32_kept(0x80);
+    const vec least = f32_kept(0x1p-6f), nan = i32_kept(0x7FC00000);
+    for (int c = 0; c < cols; c++) {
+        const uint8_t *unit = panel + (size_t)(c / 128) * 1040;
+        vec both = i16_from_u8_low(vec_load8(unit + 16 + 8 * (c % 128))), d = vec_spread4(unit), w[2] = {i32_from_i16_low(both), i32_from_i16_high(both)};
+        for (int i = 0; i < 2; i++) {
+            vec code = vec_and(w[i], rest), small = i32_gt(one, code);
+            vec bits = i32_add(i32_add(i32_shl(code, 20), bias), vec_and(small, step));
+            vec value = vec_or(f32_sub(bits, vec_and(small, least)), vec_and(i32_gt(code, most), nan));
+            w[i] = f32_mul(vec_or(value, i32_shl(vec_and(w[i], sign), 24)), d);
+        }
+        store_two(out + 32 * c, w);
+    }
+}
+
 /* --- the kernels --------------------------------------------------------------------------------------------- */
 
 /* One body for each height of a tile. */
@@ -502,14 +521,8 @@ DEFINE_FLOATS(bf16, LAYOUT_BF16)
 static void expand_f16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_F16); }
 static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_BF16); }
 
-/* gemm_NAME, gemv_NAME and expand_NAME from the constants of a kernel */
-#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, false})
-#define DEFINE(name, layout, ...)                                                                           \
-    static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
-    {                                                                                                       \
-        const struct how how = {__VA_ARGS__, 0, 0};                                                             \
-        BY_HEIGHT(HOW)                                                                                      \
-    }                                                                                                       \
+/* gemv_NAME and expand_NAME from the constants of a kernel */
+#define DEFINE_PACKED(name, layout, ...)                                                                    \
     static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)     \
     {                                                                                                       \
         gemv(panels, panel_bytes, a, out, layout, (struct how){__VA_ARGS__, 1, true});    \
@@ -518,6 +531,16 @@ static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_f
     {                                                                                                       \
         expand(panel, cols, out, layout, (struct how){__VA_ARGS__, 1, true});             \
     }
+
+/* These and gemm_NAME */
+#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, false})
+#define DEFINE(name, layout, ...)                                                                           \
+    static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
+    {                                                                                                       \
+        const struct how how = {__VA_ARGS__, 0, 0};                                                             \
+        BY_HEIGHT(HOW)                                                                                      \
+    }                                                                                                       \
+    DEFINE_PACKED(name, layout, __VA_ARGS__)
 
 /*     name     layout      kind         dots      bits shift */
 DEFINE(q8_i16,  LAYOUT_Q8,  KIND_PLAIN,  DOTS_I16, 8, -1)
@@ -533,22 +556,30 @@ DEFINE(q8_s8,   LAYOUT_Q8,  KIND_PLAIN,  DOTS_S8,  8, -1)
 DEFINE(q4_u8,   LAYOUT_Q4,  KIND_PLAIN,  DOTS_U8,  4, 3) /* DOTS_S8 too, from here on: these codes are the same signed and unsigned */
 DEFINE(q4k_u8,  LAYOUT_Q4K, KIND_MINS,   DOTS_U8,  4, -1)
 DEFINE(q6k_u8,  LAYOUT_Q6K, KIND_HALVES, DOTS_U8,  6, 5)
+/* Expanded, these are Q8's. */
+DEFINE_PACKED(q8f_i16, LAYOUT_Q8F, KIND_PLAIN, DOTS_I16, 8, -1)
+DEFINE_PACKED(q8f_u7, LAYOUT_Q8F, KIND_PLAIN, DOTS_U7, 8, 7)
+DEFINE_PACKED(q8f_u8, LAYOUT_Q8F, KIND_PLAIN, DOTS_U8, 8, 7)
+DEFINE_PACKED(q8f_s8, LAYOUT_Q8F, KIND_PLAIN, DOTS_S8, 8, -1)
 
 #define SET(layout, name) (k->gemm[layout] = gemm_##name, k->gemv[layout] = gemv_##name, k->expand[layout] = expand_##name)
 
+#define SET_8BIT(dots) \
+    (SET(LAYOUT_Q8, q8_##dots), k->gemm[LAYOUT_Q8F] = gemm_q8_##dots, k->gemv[LAYOUT_Q8F] = gemv_q8f_##dots, k->expand[LAYOUT_Q8F] = expand_q8f_##dots)
+
 static void set_i16(struct kernels *k)
 {
-    SET(LAYOUT_Q8, q8_i16), SET(LAYOUT_Q4, q4_i16), SET(LAYOUT_Q4K, q4k_i16), SET(LAYOUT_Q6K, q6k_i16);
+    SET_8BIT(i16), SET(LAYOUT_Q4, q4_i16), SET(LAYOUT_Q4K, q4k_i16), SET(LAYOUT_Q6K, q6k_i16);
 }
 
 static void set_bytes(struct kernels *k)
 {
     if (k->dots == DOTS_U7) {
-        SET(LAYOUT_Q8, q8_u7), SET(LAYOUT_Q4, q4_u7), SET(LAYOUT_Q4K, q4k_u7), SET(LAYOUT_Q6K, q6k_u7);
+        SET_8BIT(u7), SET(LAYOUT_Q4, q4_u7), SET(LAYOUT_Q4K, q4k_u7), SET(LAYOUT_Q6K, q6k_u7);
         return;
     }
-    if (k->dots == DOTS_U8) SET(LAYOUT_Q8, q8_u8);
-    else SET(LAYOUT_Q8, q8_s8);
+    if (k->dots == DOTS_U8) SET_8BIT(u8);
+    else SET_8BIT(s8);
     SET(LAYOUT_Q4, q4_u8), SET(LAYOUT_Q4K, q4k_u8), SET(LAYOUT_Q6K, q6k_u8);
 }
 
@@ -558,6 +589,7 @@ void gemm_simd(struct kernels *k, enum dots dots)
     k->tile = dots == DOTS_U8 || dots == DOTS_S8 ? TILE : 4; /* what the registers hold: 12 sums, or 8 and products on their way */
     k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = gemm_f32;
     k->gemv[LAYOUT_F32] = gemv_f32, k->gemv[LAYOUT_F16] = gemv_f16, k->gemv[LAYOUT_BF16] = gemv_bf16;
+    k->gemm[LAYOUT_F8] = gemm_f32, k->expand[LAYOUT_F8] = expand_f8;
     k->expand[LAYOUT_F16] = expand_f16, k->expand[LAYOUT_BF16] = expand_bf16;
     k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* of F16; codes with their scales take less */
     k->arranged = act_bytes(dots);
