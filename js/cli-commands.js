@@ -136,9 +136,13 @@ function table(record) {
 
 const describeTypes = (types) => Object.entries(types).map(([name, { tensors, bytes }]) => `${name} (${tensors} tensors, ${bytes} bytes)`).join(', ');
 
+/** What the weights, the context and the rest take, as planned, and what was really taken. */
+const describePlan = ({ weights, cache, scratch, total }) => `${total} bytes (weights ${weights}, context ${cache}, rest ${scratch})`;
+
 function info(model, { values }) {
-  const { memory, ...facts } = model.info;
-  out(values.json ? `${JSON.stringify(model.info)}\n` : table({ ...facts, types: describeTypes(facts.types), memory: memory.used, peakMemory: memory.peak }));
+  const { memory, types, plan, ...facts } = model.info;
+  const words = { ...facts, types: describeTypes(types), planned: describePlan(plan), memory: memory.used, peakMemory: memory.peak };
+  out(values.json ? `${JSON.stringify(model.info)}\n` : table(words));
 }
 
 export const commands = {

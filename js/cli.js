@@ -16,12 +16,12 @@ const USAGE = `usage: quern COMMAND MODEL [options]      MODEL: a path or URL of
   quern bench MODEL [--prompt N] [--generate N] [--profile] [--json]
   quern info MODEL [--json]
 
-All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --context N --chunk N.
+All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --context N --chunk N --memory BYTES.
 `;
 
 const text = { type: 'string' };
 const flag = { type: 'boolean' };
-const COMMON = { threads: text, variant: text, kv: text, context: text, chunk: text };
+const COMMON = { threads: text, variant: text, kv: text, context: text, chunk: text, memory: text };
 const SAMPLING = { 'max-tokens': text, temperature: text, seed: text };
 
 /** Options of each command, and the names of what it takes besides MODEL. */
@@ -54,7 +54,7 @@ function parse(command, args) {
   if (positionals.length !== wanted.length) throw badParam(`'quern ${command}'`, `takes ${wanted.join(' and ')}, and was given ${positionals.length} of them`);
   const load = {
     threads: number(values, 'threads'), variant: values.variant, kv: values.kv,
-    contextSize: number(values, 'context'), chunk: number(values, 'chunk'), profile: values.profile,
+    contextSize: number(values, 'context'), chunk: number(values, 'chunk'), memoryLimit: number(values, 'memory'), profile: values.profile,
   };
   const reply = { maxTokens: number(values, 'max-tokens'), temperature: number(values, 'temperature'), seed: number(values, 'seed') };
   const counts = { prompt: number(values, 'prompt'), generate: number(values, 'generate') };

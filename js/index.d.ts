@@ -31,13 +31,27 @@ export interface Progress {
 /** Which compiled kernels to use. The best available one is chosen when you name none. */
 export type Variant = 'scalar' | 'simd' | 'relaxed';
 
+/** Bits of the engine's addresses. */
+export type Address = 32 | 64;
+
 export interface LoadOptions {
   /** Aborts the load at any point; nothing stays behind. */
   signal?: AbortSignal;
   /** Called at most about ten times a second, and once at the very end with `loaded === total`. */
   onProgress?: (progress: Progress) => void;
-  /** Positions (tokens) a conversation may have, reply included. Default: the model's own, at most 4096. */
+  /**
+   * Positions (tokens) a conversation may have, reply included; at most the model's own. Memory for all of them is taken at once.
+   * Default: 4096, or as many as fit where these do not, 512 at least. One that does not fit is refused (`mem/plan`) before the
+   * file is downloaded, and `detail.contextSize` says which would.
+   */
   contextSize?: number;
+  /** Bytes of memory that may be used. Default: what the browser grants and the device has, as far as it tells. */
+  memoryLimit?: number;
+  /**
+   * Bits of the engine's addresses. Default: 32, and 64 where the model needs more than 4 GiB (up to 16) and the browser has them.
+   * Asked for where they are not there: `env/simd`.
+   */
+  address?: Address;
   /** Threads, 1 to 64. Default: the machine's, at most 8. One, where the page is not cross-origin isolated or threads do not start. */
   threads?: number;
   /**
@@ -198,8 +212,14 @@ export interface Info {
   readonly chunk: number;
   /** Bytes the engine needs once loaded. */
   readonly memoryBytes: number;
-  /** Bytes the engine holds, the most it ever held, and the size of its wasm memory, as of the last finished call. */
-  readonly memory: { readonly used: number; readonly peak: number; readonly wasm: number };
+  /** What was planned from the file's header, in bytes: packed weights, keys and values of the whole context, everything else. */
+  readonly plan: { readonly weights: number; readonly cache: number; readonly scratch: number; readonly total: number };
+  /** Bytes the engine holds, the most it ever held, what was planned, and the size of its wasm memory, as of the last finished call. */
+  readonly memory: { readonly used: number; readonly peak: number; readonly planned: number; readonly wasm: number };
+  /** Bits of the engine's addresses. */
+  readonly address: Address;
+  /** Files that the model consists of. */
+  readonly files: number;
 }
 
 /** Sums over calls of the engine's operations. */

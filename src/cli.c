@@ -44,7 +44,8 @@ static const char usage[] =
     "  logits MODEL --tokens \"1 2\" --out F  float32 [n, vocab], little-endian\n"
     "  bench MODEL [--prompt N --generate N --json --profile]\n"
     "  info MODEL [--json]\n"
-    "options: --threads N --variant scalar|simd --kv f16|q8|f32 --context N --chunk N --max-tokens N\n"
+    "MODEL: a file, or the first one of a split model (-00001-of-00003.gguf)\n"
+    "options: --threads N --variant scalar|simd --kv f16|q8|f32 --context N --chunk N --memory BYTES --max-tokens N\n"
     "         --temperature T --top-k N --top-p P --min-p P --seed S --feed BYTES";
 
 static bool read_kv(const char *value, struct args *a)
@@ -87,7 +88,7 @@ static bool read_size(const char *value, size_t *out)
     return ok;
 }
 
-static bool read_seed(const char *value, uint64_t *out)
+static bool read_u64(const char *value, uint64_t *out)
 {
     char *end;
     *out = strtoull(value, &end, 10);
@@ -109,7 +110,8 @@ static bool read_option(const char *name, const char *value, struct args *a)
     if (!strcmp(name, "--top-k")) return read_int(value, &a->sampling.top_k);
     if (!strcmp(name, "--top-p")) return read_float(value, &a->sampling.top_p);
     if (!strcmp(name, "--min-p")) return read_float(value, &a->sampling.min_p);
-    if (!strcmp(name, "--seed")) return read_seed(value, &a->sampling.seed);
+    if (!strcmp(name, "--seed")) return read_u64(value, &a->sampling.seed);
+    if (!strcmp(name, "--memory")) return read_u64(value, &a->engine.memory_limit);
     if (!strcmp(name, "--feed")) return read_size(value, &a->feed);
     if (!strcmp(name, "--tokens")) return (a->tokens = value) != NULL;
     if (!strcmp(name, "--out")) return (a->out = value) != NULL;
@@ -142,35 +144,87 @@ static bool read_args(int argc, char **argv, struct args *a)
 
 /* --- loading ------------------------------------------------------------------------------------------------- */
 
+enum { PART_NAME = sizeof "-00001-of-00003.gguf" - 1 };
+
+/* Files of the model: as many as the name of the first file of a split model says, else one. */
+static int count_files(const char *path)
+{
+    size_t n = strlen(path);
+    int files = 1, end = 0;
+    if (n > PART_NAME && sscanf(path + n - PART_NAME, "-00001-of-%5d.gguf%n", &files, &end) == 1 && end == PART_NAME && files > 0) return files;
+    return 1;
+}
+
+/* Opens file i of the model; NULL after the complaint. */
+static FILE *open_file(const char *path, int i, uint64_t *size)
+{
+    struct stat info;
+    char *name = strdup(path), number[8];
+    FILE *f = NULL;
+    if (name && i > 0) {
+        snprintf(number, sizeof number, "%05d", (i + 1) % 100000);
+        memcpy(name + strlen(name) - PART_NAME + 1, number, 5);
+    }
+    if (name) f = fopen(name, "rb");
+    free(name);
+    if (f && fstat(fileno(f), &info) == 0 && S_ISREG(info.st_mode)) {
+        *size = (uint64_t)info.st_size;
+        return f;
+    }
+    if (f) fclose(f);
+    complain("use/param", i ? "A file of the split model is missing or cannot be read." : "The model is not a readable file.");
+    return NULL;
+}
+
 static int feed_file(struct quern_engine *e, FILE *f, size_t chunk)
 {
     uint8_t *buffer = malloc(chunk);
-    if (!buffer) return complain("mem/load", "Not enough memory to read the file.");
+    if (!buffer) return ERR_MEM_LOAD;
     int status = OK;
     for (size_t n; !status && (n = fread(buffer, 1, chunk, f)) > 0;) status = quern_feed(e, buffer, n);
     free(buffer);
-    if (!status) status = quern_finish(e);
-    return status ? complain_engine(e) : 0;
+    return status;
+}
+
+/* Whether all files are there, and their sizes in the engine's options. */
+static bool measure_files(struct args *a)
+{
+    a->engine.files = count_files(a->model);
+    for (int i = 0; i < a->engine.files; i++) {
+        uint64_t size;
+        FILE *f = open_file(a->model, i, &size);
+        if (!f) return false;
+        *(i ? &a->engine.rest_size : &a->engine.file_size) += size;
+        fclose(f);
+    }
+    return true;
+}
+
+static int feed_all(struct quern_engine *e, const struct args *a)
+{
+    int status = OK;
+    for (int i = 0; !status && i < a->engine.files; i++) {
+        uint64_t size;
+        FILE *f = open_file(a->model, i, &size);
+        if (!f) return ERR_PARAM;
+        if (i > 0) status = quern_next_file(e, size);
+        if (!status) status = feed_file(e, f, a->feed);
+        fclose(f);
+    }
+    return status ? status : quern_finish(e);
 }
 
 /* NULL after the complaint. */
 static struct quern_engine *load(struct args *a)
 {
-    struct stat info;
-    FILE *f = fopen(a->model, "rb");
-    if (!f || fstat(fileno(f), &info) || !S_ISREG(info.st_mode)) {
-        if (f) fclose(f);
-        complain("use/param", "The model is not a readable file.");
-        return NULL;
-    }
-    a->engine.file_size = (uint64_t)info.st_size;
+    if (!measure_files(a)) return NULL;
     struct quern_engine *e = quern_new(&a->engine);
     if (!e) complain("mem/load", "Not enough memory to start.");
-    else if (feed_file(e, f, a->feed)) {
+    else if (feed_all(e, a)) {
+        complain_engine(e);
         quern_free(e);
         e = NULL;
     }
-    fclose(f);
     return e;
 }
 

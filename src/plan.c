@@ -106,7 +106,7 @@ static int refuse_weights(const struct quern_engine *e, struct error *err)
 {
     const struct quern_plan *p = &e->plan;
     struct quern_plan least = measure(e, min_int(CONTEXT_LEAST, p->wanted));
-    double room = (double)p->limit - (double)(least.total - least.weights), file = room / growth(e);
+    double room = (double)p->limit - (double)(least.total - least.weights), file = room / growth(e) + (double)e->ck.header_size;
     struct size_text total = size_text((double)p->total), weights = size_text((double)p->weights), limit = size_text((double)p->limit);
     if (room <= 0)
         return fail(err, ERR_MEM_PLAN, "weights", 0, "The model needs %s, but %s can be used here, too little for any model of its dimensions.", total.text, limit.text);

@@ -23,6 +23,9 @@ const MAX_EXTRA_BYTES = 16 << 20;
 /** What the wasm memory may hold beside weights and KV cache, ever: it never shrinks. */
 const MAX_BESIDE_BYTES = 64e6;
 
+/** Of the plan, which is made before the weights come. */
+const MAX_PLAN_ERROR = 0.03;
+
 /** From the last byte of the download to the finished model. */
 const MAX_READY_MS = 300;
 
@@ -66,7 +69,10 @@ function modelBytes({ types, contextSize, layers, kvHeads, headDim }) {
   return weights + (Math.ceil(contextSize / PAGE) + 2) * PAGE * layers * kvHeads * headDim * 2 * 2;
 }
 
-const checkMemory = ({ memory }) => assert.ok(memory.peak - memory.used <= MAX_EXTRA_BYTES, `${memory.peak - memory.used} bytes beside the loaded model`);
+function checkMemory({ memory: { planned, peak, used } }) {
+  assert.ok(peak - used <= MAX_EXTRA_BYTES, `${peak - used} bytes beside the loaded model`);
+  assert.ok(Math.abs(planned / peak - 1) < MAX_PLAN_ERROR, `planned ${planned}, peak ${peak}`);
+}
 
 describe('a model of 0.6 B parameters', () => {
   let server;

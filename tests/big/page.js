@@ -56,3 +56,11 @@ export async function stopAfter({ prompt, more, delay }) {
   const { finishReason, usage } = await reply.result;
   return { at, ms: performance.now() - askedAt, finishReason, promptTokens: usage.promptTokens };
 }
+
+/** Whether the logits of these tokens are the ones at an address, bit by bit. */
+export async function compare({ tokens, expected }) {
+  const logits = await model.logits(tokens);
+  const bits = new Uint32Array(logits.buffer);
+  const wanted = new Uint32Array(await (await fetch(expected)).arrayBuffer());
+  return bits.length === wanted.length && bits.every((value, i) => value === wanted[i]);
+}

@@ -58,10 +58,23 @@ const FIRST = [
   ['ratio', ({ stepRatio }) => stepRatio.toFixed(2)],
 ];
 
+const SIZE = [
+  ['file', ({ name }) => name, true],
+  ['where', ({ where }) => where, true],
+  ['addresses, bits', ({ address }) => address],
+  ['file, MB', ({ fileBytes }) => mb(fileBytes)],
+  ['context', ({ contextSize }) => contextSize],
+  ['load, s', ({ loadMs }) => (loadMs / 1000).toFixed(1)],
+  ['planned, MB', ({ planned }) => mb(planned)],
+  ['peak, MB', ({ peak }) => mb(peak)],
+  ['wasm memory, MB', ({ wasm }) => mb(wasm)],
+];
+
 const PARTS = {
   text: ['The same greedy text', (entries) => entries.map((entry) => `- ${entry.type.toUpperCase()}: ${entry.runs.join(', ')}\n`).join('')],
   load: ['Loading over HTTP in Chromium', (entries) => table(LOAD, entries)],
   first: ['The first prompt of 16 tokens and the first token of a fresh page, medians', (entries) => table(FIRST, entries)],
+  size: ['Files beyond 2 and 4 GiB: the native build\'s logits, bit by bit', (entries) => table(SIZE, entries)],
   stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
 };
 

@@ -62,4 +62,14 @@ export async function interrupt(model, prompt, how, when) {
   return { inTime, end, heard, free: performance.now() - start };
 }
 
-globalThis.quern = { ...quern, compare, dots, interrupt };
+/** Loads and lets go again. @returns {Promise<{code?: string, message?: string}>} how it failed, if it did */
+export async function tryLoad(source, options) {
+  try {
+    await (await quern.load(source, options)).dispose();
+    return {};
+  } catch ({ code, message }) {
+    return { code, message };
+  }
+}
+
+globalThis.quern = { ...quern, compare, dots, interrupt, tryLoad };

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// The worker's half of the package without a worker: what start.js needs of its host, over the built engine, so that tests can
+// choose what a machine has and see what is started.
+
+import { readFile } from 'node:fs/promises';
+import glue32 from '../../dist/node/quern-simd.mjs';
+import glue64 from '../../dist/node/quern-simd64.mjs';
+import { Engine } from '../../js/engine.js';
+import { instantiate } from '../../js/instance.js';
+
+const modules = new Map();
+export const glue = { 32: glue32, 64: glue64 };
+
+export function compile(build) {
+  if (!modules.has(build)) modules.set(build, readFile(new URL(`../../dist/quern-${build}.wasm`, import.meta.url)).then(WebAssembly.compile));
+  return modules.get(build);
+}
+
+/** @returns {object} the host, and `started`: the builds that were */
+export function testHost(machine = {}) {
+  const started = [];
+  return {
+    started, glue, obstacle: '', hardwareThreads: 1, post() {},
+    compile(build) {
+      started.push(build);
+      return compile(build);
+    },
+    ...machine,
+  };
+}
+
+/** Bytes as one part, in chunks that are overwritten once the next is asked for; `read` counts what was asked for. */
+export function partOf(bytes, { size = bytes.length, chunk = 65536 } = {}) {
+  const part = { size, read: 0 };
+  const buffer = new Uint8Array(chunk);
+  part.chunks = (async function* chunks() {
+    for (; part.read < bytes.length; buffer.fill(0xee)) {
+      const piece = bytes.subarray(part.read, part.read + chunk);
+      part.read += piece.length;
+      buffer.set(piece);
+      yield buffer.subarray(0, piece.length);
+    }
+  })();
+  return part;
+}
+
+export const opened = (...parts) => ({ phase: 'load', total: parts.reduce((sum, { size }) => sum + size, 0), parts });
+
+/** An instance of one thread, and `use` of its memory before an engine of `options` is fed. @returns {Promise<Engine>} not finished */
+export async function engineOver(bytes, { address = 32, use = () => {}, ...options } = {}) {
+  const instance = await instantiate(glue[address], await compile(address === 64 ? 'simd64' : 'simd'), 1, address);
+  use(instance);
+  const engine = new Engine(instance, { threads: 1, memorySize: instance.maximum, ...options });
+  engine.feed(bytes);
+  return engine;
+}
+
+/** Logits of every token. */
+export function logitsOf(engine, ids) {
+  const width = engine.facts.vocabSize;
+  const all = new Float32Array(ids.length * width);
+  engine.set(ids, 'all');
+  while (engine.pending > 0) {
+    engine.step(0);
+    const part = engine.logits();
+    if (part) all.set(part.rows, part.first * width);
+  }
+  return Buffer.from(all.buffer);
+}
