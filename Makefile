@@ -27,7 +27,7 @@ CC = clang-19
 endif
 FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
-SOURCES = $(filter-out src/cli.c src/wasm.c,$(wildcard src/*.c src/*/*.c))
+SOURCES = $(filter-out src/cli.c src/cli_files.c src/wasm.c,$(wildcard src/*.c src/*/*.c))
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -56,7 +56,7 @@ help:
 
 native: $(BUILD)/quern
 
-$(BUILD)/quern: $(BUILD)/obj/cli.o $(OBJECTS)
+$(BUILD)/quern: $(BUILD)/obj/cli.o $(BUILD)/obj/cli_files.o $(OBJECTS)
 	$(CC) $(FLAGS) $^ -o $@ -lm
 
 $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(LOADERS))): FLAGS += $(STRICT)

@@ -42,6 +42,7 @@ struct quern_engine {
     struct split split;       /* which one that is, and of how many */
     uint64_t tensors, name_hash; /* in the files so far */
     int sides;                /* files so far that describe the model */
+    uint64_t side_bytes;      /* theirs */
     const struct format *weights; /* of the files with weights */
     struct model *model;
     struct tokenizer *tok;

@@ -120,6 +120,7 @@ int files_take_side(struct quern_engine *e, struct error *err)
     }
     int status = ck_read_side(&e->part, &e->ck, err);
     e->sides++;
+    e->side_bytes += e->part.header_size;
     if (!status && e->sides >= max_int(e->options.files, 1))
         status = fail_missing(err, "This file describes a model; its weights are missing. Give the whole folder.");
     return status;

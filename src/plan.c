@@ -42,9 +42,17 @@ static double growth(const struct quern_engine *e)
     return file ? (double)model_take_cost(e->model, e->file) / (double)file : 1;
 }
 
+/* Of the files with weights that follow the one at hand, which is the first. */
+static uint64_t rest_size(const struct quern_engine *e)
+{
+    uint64_t all = plus(e->options.file_size, e->options.rest_size), here = plus(e->side_bytes, e->file->file_size);
+    if (!e->sides) return e->options.rest_size;
+    return all > here ? all - here : 0;
+}
+
 static uint64_t weight_bytes(const struct quern_engine *e)
 {
-    double rest = (double)e->options.rest_size * growth(e);
+    double rest = (double)rest_size(e) * growth(e);
     return plus(model_take_cost(e->model, e->file), rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
 }
 
@@ -110,7 +118,7 @@ static int refuse_weights(const struct quern_engine *e, struct error *err)
     struct size_text total = size_text((double)p->total), weights = size_text((double)p->weights), limit = size_text((double)p->limit);
     if (room <= 0)
         return fail(err, ERR_MEM_PLAN, "weights", 0, "The model needs %s, but %s can be used here, too little for any model of its dimensions.", total.text, limit.text);
-    if (e->options.rest_size)
+    if (rest_size(e))
         return fail(err, ERR_MEM_PLAN, "weights", 0, "The model needs %s, %s of them for weights, but %s can be used here; files of %s in all would fit.", total.text,
                     weights.text, limit.text, size_text(file).text);
     return fail(err, ERR_MEM_PLAN, "weights", 0, "The model needs %s, %s of them for weights, but %s can be used here; a file of %s would fit, with %.1f instead of %.1f bits per weight.",
