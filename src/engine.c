@@ -19,6 +19,7 @@ enum {
     LOGIT_BYTES = 4 << 20,     /* room for rows of logits, at least one chunk's last rows */
     LOGIT_ROWS_MIN = 8,
     TEMPLATE_MAX = 1 << 20,    /* bytes */
+    PADDING_MOST = 1024,       /* rows of an embedding that no token of a .tokenizer file belongs to */
 };
 
 struct quern_engine *quern_new(const struct quern_options *options)
@@ -89,6 +90,8 @@ static int open_tokenizer(struct quern_engine *e, struct error *err)
         status = fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %llu tokens, but %llu token types.", (unsigned long long)s.n_tokens, (unsigned long long)n_types);
     if (!status && s.n_tokens > (uint64_t)vocab_size)
         status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The vocabulary has %llu tokens, the embedding only %d rows.", (unsigned long long)s.n_tokens, vocab_size);
+    if (!status && scored && s.n_tokens + PADDING_MOST < (uint64_t)vocab_size)
+        status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The tokenizer file has %llu tokens, the embedding %d rows; it belongs to another model.", (unsigned long long)s.n_tokens, vocab_size);
     if (!status) status = tok_new(&e->mem, &s, &e->tok, err);
     if (status) return status;
     e->n_sampled = tok_count(e->tok);

@@ -194,6 +194,8 @@ static int load_scores(struct tokenizer *t, struct bytes scores, struct error *e
 {
     if (scores.size != (uint64_t)t->vocab.n_tokens * 4)
         return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %u tokens but %zu bytes of scores (4 each).", (unsigned)t->vocab.n_tokens, scores.size);
+    for (uint32_t id = 0; id < t->vocab.n_tokens; id++)
+        if ((load_u32(scores.data + 4 * (size_t)id) & 0x7F800000) == 0x7F800000) return fail(err, ERR_FORMAT, "vocab", 0, "The score of token %u is not a number.", (unsigned)id);
     return scores_load(t->mem, &t->bpe, &t->vocab, scores, err);
 }
 

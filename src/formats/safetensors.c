@@ -165,8 +165,8 @@ static void read_offsets(struct json_reader *r, struct entry *e)
     int64_t *ends[] = {&e->begin, &e->end};
     int n = 0;
     if (!json_open(r, JSON_ARRAY)) return;
-    for (; json_more(r); n++)
-        if (n == 2 || !json_integer(r, ends[n])) break;
+    for (; n < 3 && json_more(r); n++)
+        if (n < 2) json_integer(r, ends[n]);
     if (!r->status && (n != 2 || e->begin > e->end))
         r->status = fail(r->err, ERR_FORMAT, "offsets", FIXED + r->pos, "The data_offsets at byte %zu are not a beginning and an end.", FIXED + r->pos);
 }
