@@ -175,7 +175,7 @@ test: lint test-c test-thread test-node
 # Under ASan and UBSan, and again with wasm32's addresses.
 test-c:
 	$(MAKE) --no-print-directory config=sanitize native run-c
-	$(MAKE) --no-print-directory config=narrow run-c TESTS='test_gguf'
+	$(MAKE) --no-print-directory config=narrow run-c TESTS='test_gguf test_containers'
 
 # Files that the C tests read, written by Node.
 build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)

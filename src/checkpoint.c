@@ -2,7 +2,7 @@
  *
  * A file's two phases, typed metadata access, tensor lookup with shape checks, and the flow of tensor bytes.
  */
-#include "checkpoint.h"
+#include "format.h"
 
 #include "reader.h"
 

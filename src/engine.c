@@ -6,6 +6,7 @@
  * memory the engine will need is planned when the first header is complete and then taken (but the weights of further files),
  * so that a model that cannot run is refused before its weights are downloaded.
  */
+#include "format.h"
 #include "plan.h"
 
 #include "json.h"

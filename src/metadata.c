@@ -2,7 +2,7 @@
  *
  * How formats fill a checkpoint: the header's bytes, metadata, the directory of tensors, and the order that look-ups want.
  */
-#include "checkpoint.h"
+#include "format.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,8 @@
  *
  * Panels: weights as the kernels want them. 8 rows of a matrix are interleaved, so that one 16-byte load of codes
  * meets one broadcast of 4 activations and 8 row sums stay in lanes.
- *
+ */
+/*
  * A panel is a row of units, from column 0 on; matrix rows past the end are zero. In a unit, r is the row 0..7:
  *
  *   F32    1 column:    f32 [8]

@@ -2,7 +2,7 @@
  *
  * What a file is, by its first bytes and never by its name: the formats that the engine reads, and a guess at others.
  */
-#include "checkpoint.h"
+#include "format.h"
 
 #include <string.h>
 

@@ -478,24 +478,6 @@ INLINE void expand_floats(const uint8_t *panel, int cols, uint8_t *out, const en
     }
 }
 
-/* FP8 codes as f32_from_e4m3 has them, times their scale. */
-static void expand_f8(const uint8_t *panel, int cols, uint8_t *out)
-{
-    const vec rest = i32_kept(0x7F), one = i32_kept(8), most = i32_kept(0x7E), bias = i32_kept(120 << 23), step = i32_kept(1 << 23), sign = i32_kept(0x80);
-    const vec least = f32_kept(0x1p-6f), nan = i32_kept(0x7FC00000);
-    for (int c = 0; c < cols; c++) {
-        const uint8_t *unit = panel + (size_t)(c / 128) * 1040;
-        vec both = i16_from_u8_low(vec_load8(unit + 16 + 8 * (c % 128))), d = vec_spread4(unit), w[2] = {i32_from_i16_low(both), i32_from_i16_high(both)};
-        for (int i = 0; i < 2; i++) {
-            vec code = vec_and(w[i], rest), small = i32_gt(one, code);
-            vec bits = i32_add(i32_add(i32_shl(code, 20), bias), vec_and(small, step));
-            vec value = vec_or(f32_sub(bits, vec_and(small, least)), vec_and(i32_gt(code, most), nan));
-            w[i] = f32_mul(vec_or(value, i32_shl(vec_and(w[i], sign), 24)), d);
-        }
-        store_two(out + 32 * c, w);
-    }
-}
-
 /* --- the kernels --------------------------------------------------------------------------------------------- */
 
 /* One body for each height of a tile. */
@@ -589,7 +571,7 @@ void gemm_simd(struct kernels *k, enum dots dots)
     k->tile = dots == DOTS_U8 || dots == DOTS_S8 ? TILE : 4; /* what the registers hold: 12 sums, or 8 and products on their way */
     k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = gemm_f32;
     k->gemv[LAYOUT_F32] = gemv_f32, k->gemv[LAYOUT_F16] = gemv_f16, k->gemv[LAYOUT_BF16] = gemv_bf16;
-    k->gemm[LAYOUT_F8] = gemm_f32, k->expand[LAYOUT_F8] = expand_f8;
+    k->gemm[LAYOUT_F8] = gemm_f32; /* expanded by kernels_simd.c */
     k->expand[LAYOUT_F16] = expand_f16, k->expand[LAYOUT_BF16] = expand_bf16;
     k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* of F16; codes with their scales take less */
     k->arranged = act_bytes(dots);
@@ -597,27 +579,3 @@ void gemm_simd(struct kernels *k, enum dots dots)
     if (dots == DOTS_I16 || !VEC_BYTE_DOTS) set_i16(k);
     else set_bytes(k);
 }
-
-/* --- the probe ------------------------------------------------------------------------------------------------ */
-
-/* volatile, so that no compiler answers in the processor's place */
-static bool dot_is(volatile const int8_t *a, volatile const int8_t *b, int32_t expected)
-{
-    int8_t x[16], y[16];
-    int32_t lanes[4];
-    for (int i = 0; i < 16; i++) x[i] = a[i % 4], y[i] = b[i % 4];
-    vec_store(lanes, dot4_probe(i32_splat(0), vec_load(x), vec_load(y)));
-    return lanes[0] == expected && lanes[3] == expected;
-}
-
-enum dots dots_probe(void)
-{
-    /* Products that differ when the second factor is signed, and sums of two that leave 16 bits when it is not. */
-    static volatile const int8_t a[2][4] = {{127, 127, 127, 127}, {-127, -127, 1, 127}}, b[2][4] = {{-1, -1, -1, -1}, {-128, -128, 127, -2}};
-    if (!VEC_BYTE_DOTS) return DOTS_I16;
-    if (dot_is(a[0], b[0], 4 * 127 * 255) && dot_is(a[1], b[1], -2 * 127 * 128 + 127 + 127 * 254)) return DOTS_U8;
-    if (dot_is(a[0], b[0], -4 * 127) && dot_is(a[1], b[1], 2 * 127 * 128 + 127 - 2 * 127)) return DOTS_S8;
-    return DOTS_U7;
-}
-
-enum dots dots_choose(void) { return VEC_MODEL ? DOTS_I16 : dots_probe(); }

@@ -5,7 +5,7 @@
  * Nothing in the file says where a tensor is: all follows from eleven numbers, and that the file has exactly the length that follows
  * from them is the only check the format offers. So the numbers have limits, under which no product leaves 64 bits.
  */
-#include "../checkpoint.h"
+#include "../format.h"
 #include "../reader.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * It has no magic number, so it is what nothing else is and what could be one by the length of its first token. It has no token types either: a
  * token that no two others make was never made by merging, so it is a special one; see is_special().
  */
-#include "../checkpoint.h"
+#include "../format.h"
 #include "../reader.h"
 
 #include <math.h>

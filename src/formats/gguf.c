@@ -6,7 +6,7 @@
  * yet is tried again from its beginning when more bytes have come, so no chunking can change a result and no item is looked at
  * more than a few times. Counts from the file are checked against caps and never size an allocation.
  */
-#include "../checkpoint.h"
+#include "../format.h"
 #include "../reader.h"
 
 #include <string.h>

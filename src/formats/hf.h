@@ -6,7 +6,7 @@
 #ifndef QUERN_HF_H
 #define QUERN_HF_H
 
-#include "../checkpoint.h"
+#include "../format.h"
 #include "../json_reader.h"
 
 /* A reader of some keys. `key` reads the value of one of its keys; then it is asked once what it has found. */

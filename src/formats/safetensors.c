@@ -5,7 +5,7 @@
  * The header is collected as it comes (its length is only a promise) and read when it is whole. Hugging Face's names become canonical ones
  * where they stand, so that errors know their place. What the model is, the JSON files beside it say: see json.c.
  */
-#include "../checkpoint.h"
+#include "../format.h"
 #include "../json_reader.h"
 #include "../reader.h"
 
