@@ -65,7 +65,7 @@ export class Engine {
     return this.#wasm._wasm_warm(this.#engine) !== 0;
   }
 
-  /** The file has ended, and the next one of a split model begins. @param {number} size 0 where it is not known */
+  /** The file has ended, and the next one of the model begins. @param {number} size 0 where it is not known */
   nextFile(size) {
     this.#check(this.#wasm._wasm_next_file(this.#engine, size), 'load');
   }

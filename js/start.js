@@ -113,10 +113,10 @@ class Starter {
   }
 }
 
-/** Feeds an engine; what it was fed is kept until the header has ended, in case that another engine must take its place. */
+/** Feeds an engine; what it was fed is kept until the weights' header has ended, in case that another engine must take its place. */
 class Feeder {
   #starter;
-  #head = [];
+  #head = [];          // chunks, and the sizes of files that begin between them
 
   constructor(starter, engine) {
     this.#starter = starter;
@@ -134,8 +134,17 @@ class Feeder {
     if (largest >= wanted || !this.#starter.canGrow) return refusal && Promise.reject(refusal);
     this.engine.close();
     this.engine = await this.#starter.start(64);
-    for (const part of head) this.engine.feed(part);
+    for (const part of head) {
+      if (typeof part === 'number') this.engine.nextFile(part);
+      else this.engine.feed(part);
+    }
     return undefined;
+  }
+
+  /** @param {number} size 0 where it is not known */
+  nextFile(size) {
+    this.#head?.push(size);
+    this.engine.nextFile(size);
   }
 
   /** @returns {Error | undefined} the refusal of what does not fit */
@@ -156,7 +165,7 @@ async function readAll(feeder, { phase, total, cached = false, parts }, emit) {
   let loaded = 0;
   try {
     for (const [i, { size, chunks }] of parts.entries()) {
-      if (i > 0) feeder.engine.nextFile(size);
+      if (i > 0) feeder.nextFile(size);
       for await (const chunk of whileAwaiting(chunks, () => feeder.engine.warm())) {
         await feeder.feed(chunk);
         loaded += chunk.length;

@@ -2,8 +2,8 @@
  *
  * The .tokenizer file of a qwen3.c checkpoint: three numbers, then for each token a score and its bytes.
  *
- * It has no magic number, so it is what nothing else is and what could be one by the length of its first token. It has no token types either: a
- * token that no two others make was never made by merging, so it is a special one; see is_special().
+ * It has no magic number, so it is what nothing else is and what could be one by the length of its first token. It has no token types either:
+ * see type_of() and scores.h.
  */
 #include "../format.h"
 #include "../reader.h"
