@@ -10,7 +10,7 @@ BUILD = build/$(config)
 NODE ?= node
 
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
-COMMON = -std=gnu11 -Isrc -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
+COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
 LOADERS = base arena reader json_reader checkpoint metadata sniff formats/gguf formats/safetensors formats/json formats/hf_config formats/hf_tokenizer formats/ajc1 formats/ajc1_tokenizer dtype tokenizer vocab bpe scores split unicode table sampler json
 STRICT = -Wsign-conversion -Werror
@@ -28,11 +28,19 @@ endif
 FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
 SOURCES = $(filter-out src/cli.c src/cli_files.c src/wasm.c,$(wildcard src/*.c src/*/*.c))
+# xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
+XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
+build/include/xxhash.h: $(XXHASH)
+	@mkdir -p $(@D)
+	@test -n '$<' || { echo 'xxhash.h is missing: install libxxhash-dev (Debian) or xxhash, or pass XXHASH=path'; exit 1; }
+	cp $< $@
+$(BUILD)/obj/hash.o: build/include/xxhash.h
+
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist site serve test test-c test-node test-thread run-c bench bench-kernels bench-ops format lint stats size fuzz clean
+.PHONY: help native wasm dist faults site serve test test-c test-node test-thread run-c bench bench-kernels bench-ops format lint stats size fuzz clean
 .SECONDARY:
 
 help:
@@ -91,7 +99,7 @@ HOT = cpu/cpu cpu/attention cpu/kernels_scalar cpu/kernels_simd cpu/gemm_simd cp
 WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads]' -sTEXTDECODER=2 \
-	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread
+	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread --post-js src/pthread.js
 
 WASM_NAMES = $(SOURCES:src/%.c=%) wasm
 
@@ -99,14 +107,17 @@ WASM_NAMES = $(SOURCES:src/%.c=%) wasm
 define WASM_VARIANT
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
 build/wasm/$(1)/%.o: WASM_OPT = -Os
+# xxHash knows SSE2, which Emscripten translates to SIMD128: 16 GB/s instead of 8.
+build/wasm/$(1)/hash.o: WASM_OPT = -O3 -msse2
+build/wasm/$(1)/hash.o: build/include/xxhash.h
 build/wasm/$(1)/%.o: src/%.c
 	@mkdir -p $$(@D)
 	$$($(2)) $$(WASM_COMPILE) $$(WASM_OPT) $$(WASM_$(1)) -c $$< -o $$@
 
-build/wasm/quern-$(1).mjs: $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(WASM_NAMES)))
+build/wasm/quern-$(1).mjs: src/pthread.js $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(WASM_NAMES)))
 	@mkdir -p build/wasm/node
-	$$($(2)) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=$(3) -sENVIRONMENT=node $$^ -o build/wasm/node/quern-$(1).mjs
-	$$($(2)) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=$(3) -sENVIRONMENT=web,worker $$^ -o $$@
+	$$($(2)) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=$(3) -sENVIRONMENT=node $$(filter %.o,$$^) -o build/wasm/node/quern-$(1).mjs
+	$$($(2)) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=$(3) -sENVIRONMENT=web,worker $$(filter %.o,$$^) -o $$@
 	cmp build/wasm/quern-$(1).wasm build/wasm/node/quern-$(1).wasm
 	sed -i 's/index:"i64"/address:"i64"/g' build/wasm/quern-$(1).mjs build/wasm/node/quern-$(1).mjs
 endef
@@ -155,6 +166,24 @@ bench-ops: $(OPS_NATIVE) build/wasm/bench/ops-simd.mjs build/wasm/bench/ops-rela
 
 # --- package and page ---
 
+# --- an engine that crashes and hangs on demand, for the tests of the watchdog: the package with that engine in it ---
+
+FAULTS = build/wasm/simd/faults.o $(filter-out %/wasm.o,$(addprefix build/wasm/simd/,$(addsuffix .o,$(WASM_NAMES))))
+
+build/wasm/simd/faults.o: tests/faults.c src/wasm.c
+	@mkdir -p $(@D)
+	$(EMCC) $(WASM_COMPILE) -Os $(WASM_simd) -c $< -o $@
+
+build/faults/.stamp: $(FAULTS) dist/index.js
+	rm -rf build/faults
+	cp -R dist build/faults
+	rm build/faults/quern-relaxed.wasm
+	$(EMCC) $(WASM_LINK) $(WASM_simd) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=node $(FAULTS) -o build/faults/node/quern-simd.mjs
+	$(EMCC) $(WASM_LINK) $(WASM_simd) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=web,worker $(FAULTS) -o build/faults/quern-simd.mjs
+	@touch $@
+
+faults: build/faults/.stamp
+
 dist: dist/index.js
 dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) $(wildcard js/*) tools/build.mjs tools/sizes.mjs package.json
 	$(NODE) tools/build.mjs
@@ -192,7 +221,7 @@ test-thread:
 
 # The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=js
 SUITES ?= js web
-test-node: site
+test-node: site faults
 	$(NODE) --test --test-concurrency=1 $(wildcard $(SUITES:%=tests/%/*.test.mjs))
 
 bench: site

@@ -16,12 +16,13 @@ const USAGE = `usage: quern COMMAND MODEL [options]      MODEL: a path or URL of
   quern bench MODEL [--prompt N] [--generate N] [--profile] [--json]
   quern info MODEL [--json]
 
-All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --context N --chunk N --memory BYTES.
+All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --context N --chunk N --memory BYTES --no-cache.
+Models from URLs are kept in this user's folder for caches, so that they are downloaded once; not with --no-cache.
 `;
 
 const text = { type: 'string' };
 const flag = { type: 'boolean' };
-const COMMON = { threads: text, variant: text, kv: text, context: text, chunk: text, memory: text };
+const COMMON = { threads: text, variant: text, kv: text, context: text, chunk: text, memory: text, 'no-cache': flag };
 const SAMPLING = { 'max-tokens': text, temperature: text, seed: text };
 
 /** Options of each command, and the names of what it takes besides MODEL. */
@@ -55,6 +56,7 @@ function parse(command, args) {
   const load = {
     threads: number(values, 'threads'), variant: values.variant, kv: values.kv,
     contextSize: number(values, 'context'), chunk: number(values, 'chunk'), memoryLimit: number(values, 'memory'), profile: values.profile,
+    cache: !values['no-cache'],
   };
   const reply = { maxTokens: number(values, 'max-tokens'), temperature: number(values, 'temperature'), seed: number(values, 'seed') };
   const counts = { prompt: number(values, 'prompt'), generate: number(values, 'generate') };

@@ -52,7 +52,13 @@ export class Engine {
 
   // --- loading ---
 
+  /** Bytes that lie in the wasm memory already (hasher.js) are taken where they are. */
   feed(chunk) {
+    const address = this.#heap.addressOf(chunk);
+    if (address) {
+      this.#check(this.#wasm._wasm_feed(this.#engine, address, chunk.length), 'load');
+      return;
+    }
     for (let at = 0; at < chunk.length; at += STAGING) {
       const part = chunk.subarray(at, at + STAGING);
       this.#heap.bytes(this.#staging, part.length).set(part);
@@ -61,9 +67,7 @@ export class Engine {
   }
 
   /** A millisecond of running the kernels, so that the browser compiles them well. Whether there is more to do. */
-  warm() {
-    return this.#wasm._wasm_warm(this.#engine) !== 0;
-  }
+  warm() { return this.#wasm._wasm_warm(this.#engine) !== 0; }
 
   /** The file has ended, and the next one of the model begins. @param {number} size 0 where it is not known */
   nextFile(size) {
@@ -79,9 +83,7 @@ export class Engine {
   }
 
   /** Bytes of the file that its header promises; 0 until it has come. */
-  fileSize() {
-    return this.#wasm._wasm_file_size(this.#engine);
-  }
+  fileSize() { return this.#wasm._wasm_file_size(this.#engine); }
 
   /** What running the model takes, in bytes, and contexts (struct quern_plan); all 0 until the header has come. */
   plan() {
@@ -97,9 +99,7 @@ export class Engine {
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
 
-  chatTemplate() {
-    return this.#text(this.#wasm._wasm_chat_template(this.#engine, this.#out));
-  }
+  chatTemplate() { return this.#text(this.#wasm._wasm_chat_template(this.#engine, this.#out)); }
 
   /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given. */
   memory() {
@@ -195,16 +195,16 @@ export class Engine {
     return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
   }
 
-  /** Where the page may write the id of the request to stop: see protocol.js. */
-  get abortAddress() {
-    return this.#wasm._wasm_control(this.#engine);
+  /** Addresses of words that the page may use: see protocol.js. */
+  get control() {
+    return { control: this.#wasm._wasm_control(this.#engine), lost: this.#wasm._wasm_lost() };
   }
 
   get buffer() { return this.#heap.buffer; }
 
   /** The abort word, which is cleared. */
   takeAbort() {
-    return Atomics.exchange(this.#heap.int32(this.abortAddress, 1), 0, 0);
+    return Atomics.exchange(this.#heap.int32(this.control.control, 1), 0, 0);
   }
 
   // --- sampling ---

@@ -13,7 +13,14 @@ const HINTS = {
   'net/unreachable': 'Check the address and the connection. The server may also forbid other sites to read the file (CORS), '
     + 'or a content blocker or the page\'s own policy (connect-src) is in the way.',
   'net/truncated': 'Try again.',
+  'net/stalled': 'Check the connection and try again.',
+  'net/changed': 'Load the model again, from the start.',
   'net/range': 'Try again, or download the file and choose it from the disk.',
+  'model/integrity': 'Load the model again: what did not match was not kept. Check the hash, if you gave one.',
+  'storage/quota': 'Remove models that are not needed, or free some space; the model also runs without being kept.',
+  'storage/unavailable': 'In a private window, or where the page\'s storage is blocked, models are downloaded anew each time.',
+  'storage/busy': 'Close the other tabs of this page that use the model, or wait until they are done.',
+  'storage/corrupt': 'Connect to the network and load the model again: only what is damaged will be fetched.',
   'mem/plan': 'Use a smaller model or a smaller contextSize.',
   'mem/load': 'Use a smaller model or a smaller contextSize, or close other tabs.',
   'mem/kv': 'Use a smaller contextSize or start a new conversation.',
@@ -23,12 +30,13 @@ const HINTS = {
   'env/worker': 'Make sure that worker.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
   'env/version': 'Reload the page; serve all files of the package from one version.',
   'engine/trap': 'Load the model again. If it happens again, please report it.',
+  'engine/hung': 'Load the model again. If it happens again, please report it.',
   'engine/lost': 'Load the model again; the browser may have ended it to save memory.',
   'engine/disposed': 'Load the model again.',
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',
 };
 
-const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'mem/load', 'engine/lost']);
+const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'net/stalled', 'net/changed', 'mem/load', 'engine/hung', 'engine/lost']);
 
 export class QuernError extends Error {
   constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause } = {}) {
@@ -42,6 +50,9 @@ export class QuernError extends Error {
   }
 }
 
+/** Whether an error is one of ours and of this group. */
+export const isOf = (group, error) => error instanceof QuernError && error.code.startsWith(`${group}/`);
+
 /** A bad argument; `path` names it as the caller wrote it: `options.temperature`, `messages[3].role`. */
 export function badParam(path, problem) {
   return new QuernError('use/param', `${path} ${problem}.`, { detail: { param: path } });
@@ -51,9 +62,12 @@ export function abortError() {
   return new DOMException('The work was aborted.', 'AbortError');
 }
 
+/** What Emscripten throws out of a call that waits for a thread, when it notices that one has crashed. */
+const THREAD_CRASHED = 'unwind';
+
 /** An error that is none of ours: memory the browser did not give, else a bug or a crash, after which the engine must not be entered again. */
 function foreign(error, phase) {
-  const text = (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(0, 200);
+  const text = error === THREAD_CRASHED ? 'one of its threads has ended' : (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(0, 200);
   if (error instanceof RangeError && /alloc|array length|string length/i.test(text)) {
     return new QuernError('mem/load', `The browser has not enough memory for this (${text}).`, { phase, cause: error });
   }

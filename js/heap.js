@@ -49,6 +49,14 @@ export class Heap {
     this.#wasm._wasm_release(address);
   }
 
+  /**
+   * Where these bytes are in the memory; 0 when they are elsewhere. Shared memory stays valid when it grows, and nothing
+   * else is shared. Pages that are not isolated have shared memory too, but no name for it.
+   */
+  addressOf(bytes) {
+    return bytes.buffer.constructor === this.#memory.buffer.constructor ? bytes.byteOffset : 0;
+  }
+
   /** Lends a buffer to `use`. */
   lend(size, use) {
     const address = this.alloc(Math.max(size, 8));

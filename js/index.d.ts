@@ -10,21 +10,36 @@
  * ```
  *
  * Every failure is a {@link QuernError}, or the `signal`'s reason (an `AbortError` by default) when you aborted.
- * Every promise settles, except that a server which goes silent in the middle of a download keeps `load`
- * waiting until you abort it: there is no time limit in this version.
+ * Every promise settles. A download that breaks off or falls silent is resumed by itself; what does not come back
+ * within a minute or two ends with a `net/*` error.
  */
 
-/** Where a model comes from: a URL, a picked or dropped file, and in Node also a path or a `file:` URL. */
-export type Source = string | URL | Blob;
+/**
+ * Where a model comes from: a URL, a picked or dropped file, a file of a repository, and in Node also a path or a `file:` URL.
+ * Of a split model name the first part (`…-00001-of-00003.gguf`), or give all its files in an array, in any order.
+ */
+export type Source = string | URL | Blob | readonly Blob[] | Repository;
+
+/** A file in a repository of Hugging Face, or of a mirror that has the same addresses. */
+export interface Repository {
+  /** Such as `Qwen/Qwen3-0.6B-GGUF`. */
+  repo: string;
+  /** Its name there, with folders. */
+  file: string;
+  /** A branch, a tag or, best, a commit. Default `main`. */
+  revision?: string;
+  /** Address of the server. Default `https://huggingface.co`. */
+  endpoint?: string;
+}
 
 export interface Progress {
   /** `download`: bytes come over the network. `load`: from a local file, and the last event of every load. */
   phase: 'download' | 'load';
-  /** Bytes so far; never decreases. */
+  /** Bytes so far, from the network or the store; never decreases. */
   loaded: number;
   /** Bytes in all; 0 while not known. */
   total: number;
-  /** Whether the bytes come from the browser's own store. */
+  /** Whether the whole model comes from the store: no request is made, unless a part of it turns out to be damaged. */
   cached: boolean;
 }
 
@@ -59,8 +74,17 @@ export interface LoadOptions {
    * numbers) 9/16 of `f16`'s; its replies differ slightly. `q8` needs heads of a multiple of 32 columns (`use/param` otherwise).
    */
   kv?: 'f16' | 'q8' | 'f32';
-  /** Request headers for the download, such as `{ Authorization: 'Bearer …' }`. */
+  /** Request headers for the download, such as `{ Authorization: 'Bearer …' }` for a gated or private repository. */
   headers?: Record<string, string>;
+  /**
+   * Where a model from the network is kept, so that it is downloaded once: every chunk is stored while it is loaded, and checked before
+   * it is used again. An interrupted download goes on where it was; a damaged chunk alone is fetched again. `true` (default): the
+   * browser's own store (OPFS), in Node the user's folder for caches; in Node also another folder's path; or a {@link Store}.
+   * Where nothing can be kept, or there is no room, the load goes on without and says so on the console.
+   */
+  cache?: boolean | string | Store;
+  /** What the file must hash to, in hexadecimal digits; of a split model one for each file. `model/integrity` otherwise, and it is not kept. */
+  sha256?: string | string[];
   /** Kernels to use. One that this machine cannot run is an error (`env/simd`), never a silent fallback. */
   variant?: Variant;
   /** Tokens computed per step while reading a prompt, 1 to 1024. Default 64. Results do not depend on it. */
@@ -79,6 +103,99 @@ export interface LoadOptions {
  * Rejects with `model/*` (the file), `net/*` (the download), `mem/*`, `env/*` (this browser), `use/param`, or the signal's reason.
  */
 export function load(source: Source, options?: LoadOptions): Promise<Model>;
+
+/** A model in the store, or the part of it that has come. */
+export interface StoredModel {
+  /** Its address, without what is secret or passing in it; serves as source again. */
+  id: string;
+  url: string;
+  /** Name of the (first) file. */
+  name: string;
+  files: number;
+  /** Bytes of all files; 0 while not known. */
+  size: number;
+  /** Bytes that are there. */
+  loaded: number;
+  complete: boolean;
+  /** When it was last loaded completely, in milliseconds since 1970; 0: never. */
+  lastUsed: number;
+}
+
+export interface CacheOptions {
+  /** The store, as for {@link LoadOptions.cache}. */
+  cache?: true | string | Store;
+}
+
+export interface DownloadOptions extends CacheOptions {
+  signal?: AbortSignal;
+  onProgress?: (progress: Progress) => void;
+  headers?: Record<string, string>;
+  sha256?: string | string[];
+  workerUrl?: string | URL;
+  wasmUrl?: string | URL;
+}
+
+/** The models that are kept on this machine. Everything rejects with `storage/*` where nothing can be kept. */
+export interface Models {
+  /** The last used first. */
+  list(options?: CacheOptions): Promise<StoredModel[]>;
+  /** Whether a model is there completely, so that `load` needs no network. */
+  has(source: Source, options?: CacheOptions): Promise<boolean>;
+  /** Gets a model, or the rest of it, without loading it. Aborted, it keeps what has come. Also `net/*`, `model/integrity`. */
+  download(source: Source, options?: DownloadOptions): Promise<StoredModel>;
+  /** Removes a model, by its source or id. `storage/busy` while it is being downloaded or loaded; models in use are not affected. */
+  remove(source: Source, options?: CacheOptions): Promise<void>;
+  /** Bytes that are stored (in a browser everything of this origin), bytes there may be, and whether the browser has promised not to clear them away. */
+  usage(options?: CacheOptions): Promise<Usage>;
+  /** Asks the browser for that promise; some ask their user. `load` and `download` do so once, when the first download begins. */
+  persist(options?: CacheOptions): Promise<boolean>;
+}
+
+export const models: Models;
+
+/**
+ * Where models are kept: files under short names of lower-case letters, digits and dots, and locks. A store of your own is used from
+ * the engine's worker over a port, so its methods run where you made it; each may return a promise or the value itself. Nothing
+ * has to be atomic or flushed: what was stored is checked before use, and whatever throws costs the store, never the load.
+ * An error named `QuotaExceededError` means that there is no room.
+ */
+export interface Store {
+  /** Names of all files. */
+  list(): string[] | Promise<string[]>;
+  /** The bytes of a (small) file, or null. */
+  read(name: string): Uint8Array | null | Promise<Uint8Array | null>;
+  /** Opens a file; `write`: for writing too, and one that is not there is made. Null: there is none. Open files can be read and removed by others. */
+  open(name: string, options: { write: boolean }): StoreFile | null | Promise<StoreFile | null>;
+  /** Removes a file, if it is there. */
+  remove(name: string): void | Promise<void>;
+  /**
+   * The only holder of a name among everybody who uses the store, until the returned function is called or the holder is gone.
+   * Null: another one holds it, and `wait` is false. Rejects when the signal aborts.
+   */
+  lock(name: string, options: { wait: boolean; signal?: AbortSignal }): (() => void) | null | Promise<(() => void) | null>;
+  /** Bytes that are stored, bytes there may be, and whether they are safe. */
+  usage(): Usage | Promise<Usage>;
+  /** Asks that they be safe. */
+  persist?(): boolean | Promise<boolean>;
+}
+
+export interface Usage {
+  used: number;
+  quota: number;
+  persisted: boolean;
+}
+
+/** An open file. */
+export interface StoreFile {
+  size(): number | Promise<number>;
+  /** Fills `target` from the byte `at` on, as far as there are bytes. @returns how many */
+  read(at: number, target: Uint8Array): number | Promise<number>;
+  /** Writes from the byte `at` on, the gap before it being zeros. @returns how many bytes, which may be fewer */
+  write(at: number, bytes: Uint8Array): number | Promise<number>;
+  truncate(size: number): void | Promise<void>;
+  flush(): void | Promise<void>;
+  close(): void | Promise<void>;
+}
 
 export interface Message {
   role: 'system' | 'user' | 'assistant';
@@ -308,14 +425,15 @@ export function support(): Support;
 
 /**
  * Codes of {@link QuernError}. The part before the slash says who can help: `model` another file, `net` the connection or the
- * server, `mem` a smaller model or context, `env` another browser or server configuration, `engine` load again, `use` the calling code.
+ * server, `storage` other tabs or more space, `mem` a smaller model or context, `env` another browser or server configuration, `engine` load again, `use` the calling code.
  */
 export type ErrorCode =
-  | 'model/format' | 'model/unsupported' | 'model/inconsistent' | 'model/nonfinite'
-  | 'net/offline' | 'net/http' | 'net/unreachable' | 'net/truncated' | 'net/range'
+  | 'model/format' | 'model/unsupported' | 'model/inconsistent' | 'model/nonfinite' | 'model/integrity'
+  | 'net/offline' | 'net/http' | 'net/unreachable' | 'net/stalled' | 'net/truncated' | 'net/changed' | 'net/range'
+  | 'storage/quota' | 'storage/unavailable' | 'storage/busy' | 'storage/corrupt'
   | 'mem/plan' | 'mem/load' | 'mem/kv'
   | 'env/simd' | 'env/csp' | 'env/worker' | 'env/version'
-  | 'engine/trap' | 'engine/lost' | 'engine/disposed'
+  | 'engine/trap' | 'engine/hung' | 'engine/lost' | 'engine/disposed'
   | 'use/param' | 'use/busy' | 'use/context' | 'use/empty';
 
 export class QuernError extends Error {

@@ -7,6 +7,7 @@ import { checkMessages, checkOptions, checkText, checkTokens, sampling } from '.
 import { CHAT, COMPLETE, COUNT, DETOKENIZE, LOAD, LOGITS, PROFILE, TOKENIZE } from './protocol.js';
 import { Reply } from './reply.js';
 import { Rpc } from './rpc.js';
+import { serveStore } from './store-port.js';
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
@@ -100,7 +101,7 @@ export class Model {
 
 function startRpc(platform, workerUrl) {
   try {
-    return new Rpc(platform.startWorker(workerUrl));
+    return new Rpc(platform.startWorker(workerUrl), platform.watch);
   } catch (error) {
     if (error instanceof QuernError) throw error;
     const code = /Trusted/.test(error.message) ? 'env/csp' : 'env/worker';
@@ -108,21 +109,40 @@ function startRpc(platform, workerUrl) {
   }
 }
 
-/** Loads a model into a worker of its own; whatever goes wrong, the worker is gone again before this rejects. */
-export async function openModel(platform, source, options) {
-  const { signal, onProgress, workerUrl, ...wanted } = checkOptions('load', options);
-  const { source: opened, transfer } = platform.resolveSource(source);
-  const wire = { ...wanted, ...(wanted.wasmUrl && { wasmUrl: platform.resolveUrl(wanted.wasmUrl) }) };
+/** Asked once, when the first model is about to be kept: the browser may then clear it away only when its user says so. */
+let asked = false;
+function askToPersist(platform, { phase }) {
+  if (asked || phase !== 'download') return;
+  asked = true;
+  platform.persist();
+}
+
+/** What goes to the worker of the options, and what is transferred with it. */
+function wireOptions(platform, { cache = true, sha256 = [], ...options }) {
+  const own = typeof cache === 'object';
+  const wire = { ...options, cache: own ? serveStore(cache) : cache, sha256: [sha256].flat().map((hash) => hash.toLowerCase()) };
+  if (options.wasmUrl) wire.wasmUrl = platform.resolveUrl(options.wasmUrl);
+  return { wire, transfer: own ? [wire.cache] : [] };
+}
+
+/**
+ * Has a worker of its own work on a source; whatever goes wrong, it is gone again before this rejects.
+ * @returns {Promise<{rpc: Rpc, answer: any}>}
+ */
+export async function startWith(platform, type, source, { signal, onProgress, workerUrl, ...options }) {
+  const { source: opened, transfer = [] } = platform.resolveSource(source);
+  const { wire, transfer: ports } = wireOptions(platform, options);
   signal?.throwIfAborted();
   const rpc = startRpc(platform, workerUrl && platform.resolveUrl(workerUrl));
   const onAbort = () => rpc.close(signal.reason ?? abortError());
   signal?.addEventListener('abort', onAbort, { once: true });
+  const onEvent = ({ type: _, ...progress }) => {
+    if (wire.cache === true) askToPersist(platform, progress);
+    onProgress?.(progress);
+  };
   try {
     await rpc.ready();
-    const onEvent = ({ type: _, ...progress }) => onProgress?.(progress);
-    const { info, memory, control } = await rpc.call(LOAD, { source: opened, options: wire }, { onEvent, transfer }).promise;
-    if (memory) rpc.shareAbortWord(memory, control);
-    return new Model(rpc, info);
+    return { rpc, answer: await rpc.call(type, { source: opened, options: wire }, { onEvent, transfer: [...transfer, ...ports] }).promise };
   } catch (error) {
     await rpc.close(error instanceof QuernError ? error : asQuernError(error, 'load'));
     throw error;
@@ -131,3 +151,8 @@ export async function openModel(platform, source, options) {
   }
 }
 
+/** Loads a model into a worker of its own. */
+export async function openModel(platform, source, options) {
+  const { rpc, answer } = await startWith(platform, LOAD, source, checkOptions('load', options));
+  return new Model(rpc, answer);
+}

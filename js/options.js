@@ -50,9 +50,27 @@ function bias(value) {
   return null;
 }
 
+/** What store.js calls. */
+const STORE = ['list', 'read', 'open', 'remove', 'lock', 'usage'];
+
+function cache(value) {
+  if (typeof value === 'boolean' || (typeof value === 'string' && value !== '')) return null;
+  if (!isRecord(value)) return 'must be true, false or a store';
+  const missing = STORE.find((name) => typeof value[name] !== 'function');
+  return missing ? `must be true, false or a store, but has no function '${missing}'` : null;
+}
+
+const isHash = (text) => typeof text === 'string' && /^[0-9a-f]{64}$/i.test(text);
+
+function sha256(value) {
+  return [value].flat().every(isHash) && [value].flat().length ? null : 'must be a SHA-256 in 64 hexadecimal digits, or an array of them, one for each file of a split model';
+}
+
+/** How a model gets here. */
+const FETCH = { signal, headers, cache, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction };
+
 const LOAD = {
-  signal, headers, workerUrl: url, wasmUrl: url,
-  onProgress: anyFunction,
+  ...FETCH,
   contextSize: integer(1, 2 ** 24),
   threads: integer(1, 64),
   chunk: integer(1, 1024),
@@ -79,6 +97,8 @@ const COMPLETE = {
 
 const TABLES = {
   load: LOAD,
+  download: FETCH,
+  store: { cache },
   complete: COMPLETE,
   chat: { ...COMPLETE, thinking: boolean },
   call: { signal },
@@ -86,7 +106,7 @@ const TABLES = {
 };
 
 /** Options that are planned but not built; saying so is kinder than "unknown". */
-const LATER = new Set(['cache', 'sha256', 'projector', 'tokenizer', 'tools', 'schema', 'grammar', 'logprobs', 'n']);
+const LATER = new Set(['projector', 'tokenizer', 'tools', 'schema', 'grammar', 'logprobs', 'n']);
 
 /** Reads a property of the caller's, whose getter may throw. */
 function read(object, key, path) {

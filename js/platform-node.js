@@ -5,8 +5,10 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { QuernError, badParam } from './errors.js';
+import { QuernError } from './errors.js';
 import { allowRelaxed } from './node-flags.js';
+import { locate } from './source.js';
+import { FolderStore } from './store-node.js';
 import { describeSupport } from './variant.js';
 
 function failure(error, started) {
@@ -50,22 +52,23 @@ function resolveUrl(url) {
   return URL.canParse(text) ? text : pathToFileURL(text).href;
 }
 
-/** A Blob goes over as a stream: one that stands for a file (openAsBlob) crashes Node 20 when a worker reads it. */
+const pathOf = (text) => (/^file:/i.test(text) ? fileURLToPath(text) : text);
+
+/** Blobs go over as streams: one that stands for a file (openAsBlob) crashes Node 20 when a worker reads it. */
 function resolveSource(source) {
-  if (source instanceof Blob) {
-    const stream = source.stream();
-    return { source: { kind: 'stream', stream, size: source.size }, transfer: [stream] };
-  }
-  if (typeof source !== 'string' && !(source instanceof URL)) {
-    throw badParam('source', 'must be a path, a URL or a Blob; split files and repositories are not available in this version');
-  }
-  const text = String(source);
-  if (text === '') throw badParam('source', 'must not be empty');
-  if (isWebUrl(text)) return { source: { kind: 'url', url: text } };
-  return { source: { kind: 'path', path: /^file:/i.test(text) ? fileURLToPath(text) : text } };
+  const located = locate(source, (text) => (isWebUrl(text) ? { url: text } : { path: pathOf(text) }));
+  if (located.kind !== 'blobs') return { source: located };
+  const streams = located.blobs.map((blob) => ({ stream: blob.stream(), size: blob.size }));
+  return { source: { kind: 'streams', streams }, transfer: streams.map(({ stream }) => stream) };
 }
 
-export const platform = { startWorker, resolveUrl, resolveSource };
+/** @param {boolean | string | object} cache */
+function storeOf(cache) {
+  if (typeof cache === 'object') return cache;
+  return cache ? new FolderStore(cache === true ? undefined : cache) : null;
+}
+
+export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist() {} };
 
 export function support() {
   allowRelaxed();

@@ -2,7 +2,11 @@
 // What a page supplies: starting the engine's worker and naming a source so that a worker can open it.
 
 import { QuernError, badParam } from './errors.js';
+import { followLifeline } from './lifeline.js';
+import { LIFELINE } from './protocol.js';
+import { locate } from './source.js';
 import { startModuleWorker } from './start-worker.js';
+import { OpfsStore } from './store-opfs.js';
 import { describeSupport } from './variant.js';
 
 /** A worker's `error` event says nothing when its script could not be fetched or was forbidden, something when it threw. */
@@ -12,29 +16,42 @@ function startFailure(event, forbidden) {
   return new QuernError('env/worker', `The engine's worker did not start: ${event.message || 'its script could not be fetched'}.`, phase);
 }
 
+const crash = (what) => new QuernError('engine/trap', `The engine crashed (${what || 'no reason given'}).`);
+
+const lost = () => new QuernError('engine/lost', 'The engine\'s worker has ended without a word.');
+
 /** The worker as rpc.js wants it. */
 function port(worker) {
   let started = false;
   let forbidden = false;
+  let fail = () => {};
+  let forget = () => {};
   const onViolation = ({ effectiveDirective }) => { forbidden ||= /^(worker|script)-src/.test(effectiveDirective); };
   globalThis.document?.addEventListener('securitypolicyviolation', onViolation);
   const settled = () => globalThis.document?.removeEventListener('securitypolicyviolation', onViolation);
   return {
     post: (message, transfer = []) => worker.postMessage(message, transfer),
     onMessage(receive) {
-      worker.addEventListener('message', ({ data }) => { started = true; settled(); receive(data); });
+      worker.addEventListener('message', ({ data }) => {
+        started = true;
+        settled();
+        if (data?.type === LIFELINE) forget = followLifeline(data.name, () => fail(lost()));
+        receive(data);
+      });
     },
-    onError(fail) {
+    onError(listener) {
+      fail = listener;
       worker.addEventListener('error', (event) => {
         event.preventDefault();
-        if (started) fail(new QuernError('engine/trap', `The engine crashed (${event.message || 'no reason given'}).`));
+        if (started) fail(crash(event.message));
         else setTimeout(() => fail(startFailure(event, forbidden)));   // the report of a violation may come after the error
       });
-      worker.addEventListener('messageerror', () => fail(new QuernError('engine/trap', 'A message of the engine could not be read.')));
+      worker.addEventListener('messageerror', () => fail(crash('a message of it could not be read')));
     },
     keepAlive() {},
     terminate() {
       settled();
+      forget();
       worker.terminate();
     },
   };
@@ -64,12 +81,19 @@ function resolveUrl(url) {
 }
 
 function resolveSource(source) {
-  if (typeof source === 'string' || source instanceof URL) return { source: { kind: 'url', url: resolveUrl(source) } };
-  if (source instanceof Blob) return { source: { kind: 'blob', blob: source } };
-  throw badParam('source', 'must be a URL, a File or a Blob; split files and repositories are not available in this version');
+  return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };
 }
 
-export const platform = { startWorker, resolveUrl, resolveSource };
+/** @param {boolean | object} cache */
+function storeOf(cache) {
+  if (typeof cache === 'object') return cache;
+  if (typeof cache === 'string') throw badParam('options.cache', 'must be true, false or a store');
+  return cache ? new OpfsStore() : null;
+}
+
+const persist = () => navigator.storage?.persist?.().catch(() => {});
+
+export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist };
 
 export function support() {
   return describeSupport({

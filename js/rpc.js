@@ -4,10 +4,8 @@
 // It knows nothing of models; platform-*.js supplies the port (post, onMessage, onError, keepAlive, terminate).
 
 import { QuernError, fromWire } from './errors.js';
-import { DONE, ERROR, EVENT, FATAL, NOTICE, READY, STOP } from './protocol.js';
-
-/** A worker script that has not even started after this long will not. */
-const START_DEADLINE_MS = 10_000;
+import { CONTROL, DONE, ERROR, EVENT, FATAL, NOTICE, PING, READY, STOP } from './protocol.js';
+import { Watchdog } from './watchdog.js';
 
 const withResolvers = () => {
   const deferred = {};
@@ -23,28 +21,21 @@ export class Rpc {
   #closing = null;        // promise of the worker's end
   #ready = withResolvers();
   #abortWord = null;      // Int32Array [1] in the engine's shared memory
+  #watchdog;
 
-  constructor(port) {
+  /** @param {{limits?: object, clock?: object}} [watch] of the watchdog; for tests */
+  constructor(port, watch) {
     this.#port = port;
+    this.#watchdog = new Watchdog({ ...watch, ask: () => port.post({ type: PING }), fail: (error) => this.close(error) });
+    this.#watchdog.watch();
     port.onMessage((message) => this.#receive(message));
     port.onError((error) => this.close(error));
     this.#ready.promise.catch(() => {});
   }
 
   /** Resolves when the worker's script runs. */
-  async ready() {
-    const late = new QuernError('env/worker', `The engine's worker did not start within ${START_DEADLINE_MS / 1000} seconds.`, { phase: 'start' });
-    const timer = setTimeout(() => this.close(late), START_DEADLINE_MS);
-    try {
-      await this.#ready.promise;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  /** Where the engine watches for the id of a request to stop; possible only with shared memory. */
-  shareAbortWord(buffer, address) {
-    this.#abortWord = new Int32Array(buffer, address, 1);
+  ready() {
+    return this.#ready.promise;
   }
 
   /**
@@ -63,6 +54,7 @@ export class Rpc {
     signal?.addEventListener('abort', onAbort, { once: true });
     this.#pending.set(id, { resolve, reject, onEvent, release: () => signal?.removeEventListener('abort', onAbort) });
     this.#port.keepAlive(true);
+    this.#watchdog.watch();
     try {
       this.#port.post({ ...payload, type, id }, transfer);
     } catch (error) {
@@ -79,14 +71,17 @@ export class Rpc {
 
   async #end(reason) {
     this.#dead = reason;
+    this.#watchdog.rest();
     this.#ready.reject(reason);
     for (const id of [...this.#pending.keys()]) this.#settle(id, 'reject', reason);
     await this.#port.terminate();
   }
 
   #receive(message) {
+    this.#watchdog.sign();
     switch (message?.type) {
-      case READY: return this.#ready.resolve();
+      case READY: return this.#begin();
+      case CONTROL: return this.#share(message);
       case DONE: return this.#settle(message.id, 'resolve', message.value);
       case ERROR: return this.#settle(message.id, 'reject', fromWire(message.error));
       case EVENT: return this.#event(message.id, message.event);
@@ -94,6 +89,19 @@ export class Rpc {
       case NOTICE: return Rpc.#tell(message.text);
       default: return undefined;
     }
+  }
+
+  /** The worker's script runs. */
+  #begin() {
+    this.#ready.resolve();
+    if (this.#pending.size === 0) this.#watchdog.rest();
+  }
+
+  /** What the page may read and write in the engine's memory: see protocol.js. */
+  #share({ memory, control, lost }) {
+    const [abort, heartbeat, thread] = [control, control + 4, lost].map((address) => new Int32Array(memory, address, 1));
+    this.#abortWord = abort;
+    this.#watchdog.share(() => ({ heartbeat: Atomics.load(heartbeat, 0), lost: Atomics.load(thread, 0) }));
   }
 
   /** A notice is worth one line, however many models are loaded. */
@@ -116,7 +124,10 @@ export class Rpc {
     const call = this.#pending.get(id);
     if (!call) return;
     this.#pending.delete(id);
-    if (this.#pending.size === 0) this.#port.keepAlive(false);
+    if (this.#pending.size === 0) {
+      this.#port.keepAlive(false);
+      this.#watchdog.rest();
+    }
     call.release();
     call[how](value);
   }

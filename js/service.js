@@ -6,15 +6,13 @@ import { Chat, knowsThinking, refuseHopeless } from './chat.js';
 import { QuernError, asQuernError, toWire } from './errors.js';
 import { compute, generate } from './generate.js';
 import {
-  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PROFILE, READY, STOP, TOKENIZE,
+  CHAT, COMPLETE, CONTROL, COUNT, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP,
+  TOKENIZE,
 } from './protocol.js';
 import { Renderer } from './renderer.js';
-import { startEngine } from './start.js';
+import { startEngine, storeModel } from './start.js';
 
 const NO_MARKS = { open: -1, close: -1 };
-
-/** What was opened as one file, as the only part of itself. */
-const inParts = ({ chunks, ...opened }) => (chunks ? { ...opened, parts: [{ size: opened.total, chunks }] } : opened);
 
 export class Service {
   #host;
@@ -30,7 +28,9 @@ export class Service {
   }
 
   #receive(message) {
-    if (message?.type === STOP) {
+    if (message?.type === PING) {
+      this.#host.post({ type: PONG });
+    } else if (message?.type === STOP) {
       const job = this.#jobs.get(message.target);
       if (job) job.stopped = true;
     } else if (Object.hasOwn(this.#calls, message?.type ?? '')) {
@@ -45,7 +45,7 @@ export class Service {
     try {
       this.#done(job, await this.#calls[message.type](message, job, emit));
     } catch (error) {
-      this.#fail(job, asQuernError(error, message.type === LOAD ? 'load' : 'call'));
+      this.#fail(job, asQuernError(error, [LOAD, DOWNLOAD].includes(message.type) ? 'load' : 'call'));
     } finally {
       this.#jobs.delete(job.id);
     }
@@ -57,15 +57,21 @@ export class Service {
     this.#host.post({ type: DONE, id: job.id, value: wrapped }, ArrayBuffer.isView(value) ? [value.buffer] : []);
   }
 
+  /** After a crash the engine is not entered again: whatever still waits its turn waits until the page has ended this worker. */
   #fail({ id }, error) {
-    const wire = toWire(error);
-    this.#host.post(error.code.startsWith('engine/') ? { type: FATAL, error: wire } : { type: ERROR, id, error: wire });
+    const fatal = error.code.startsWith('engine/');
+    if (fatal) this.#turn = new Promise(() => {});
+    this.#host.post({ ...(fatal ? { type: FATAL } : { type: ERROR, id }), error: toWire(error) });
   }
 
   #calls = {
     [LOAD]: (message, job, emit) => {
       job.bare = true;
       return this.#load(message, emit);
+    },
+    [DOWNLOAD]: (message, job, emit) => {
+      job.bare = true;
+      return storeModel(this.#host, message.source, message.options, emit);
     },
     [CHAT]: (message, job, emit) => this.#inTurn(() => this.#reply(message, job, emit)),
     [COMPLETE]: (message, job, emit) => this.#inTurn(() => this.#continue(message, job, emit)),
@@ -86,11 +92,11 @@ export class Service {
 
   async #load({ source, options }, emit) {
     const { obstacle } = this.#host;
-    const opened = await this.#host.openSource(source, options.headers);
-    this.#engine = await startEngine(this.#host, inParts(opened), options, emit);
+    const share = (engine) => obstacle || this.#host.post({ type: CONTROL, memory: engine.buffer, ...engine.control });
+    this.#engine = await startEngine(this.#host, source, options, { emit, share });
     this.#chat = new Chat(this.#engine, this.#renderer());
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
-    return { info: this.#info(), ...(!obstacle && { memory: this.#engine.buffer, control: this.#engine.abortAddress }) };
+    return this.#info();
   }
 
   #renderer() {

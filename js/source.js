@@ -1,128 +1,141 @@
 // SPDX-License-Identifier: MIT
-// Opens what a model comes from and yields its bytes in order, never more than a chunk at a time. Runs in the worker, so
-// that the page never holds model bytes. Asking for `bytes=0-` costs no CORS preflight and keeps servers from
-// compressing, so that sizes mean bytes of the file.
+// What the caller says a model is, turned into what the worker opens: {kind: 'urls', urls, id}, {kind: 'blobs', blobs} or
+// {kind: 'paths', paths}, the files of a split model in order. Runs on the page, so that a mistake is told before anything
+// starts. `id` is what a store knows the model by: its first address without what changes from one download to the next.
 
-import { QuernError } from './errors.js';
+import { badParam } from './errors.js';
+import { HUB, fileOfPage, hubUrl } from './hub.js';
 
-const PIECE = 1 << 20;   // bytes read at once
+const SPLIT = /-(\d{5})-of-(\d{5})(\.gguf)$/i;
+const MOST_PARTS = 1000;
 
-const netError = (code, message, detail, cause) => new QuernError(code, message, { phase: 'load', detail, cause });
+const five = (n) => String(n).padStart(5, '0');
+const shorten = (text) => (text.length > 80 ? `…${text.slice(-79)}` : text);
 
-/** The reason that Node's fetch hides in `cause` (ECONNREFUSED and so on); browsers tell nothing. */
-const reasonOf = (error) => error?.cause?.code ?? error?.message ?? String(error);
-
-async function request(url, headers) {
-  const { host } = new URL(url);
-  try {
-    return await fetch(url, { headers: { ...headers, Range: 'bytes=0-' } });
-  } catch (error) {
-    const offline = globalThis.navigator?.onLine === false;
-    throw offline
-      ? netError('net/offline', 'This device is offline.', { host }, error)
-      : netError('net/unreachable', `${host || 'The address'} could not be reached (${reasonOf(error)}).`, { host }, error);
-  }
+/** The number of a part and how many there are, by its name; null for a file that is not split. */
+function partOf(name) {
+  const [, no, of] = SPLIT.exec(name) ?? [];
+  return no === undefined ? null : { no: Number(no), of: Number(of) };
 }
 
-/** Size of the file; 0 where the server does not tell. */
-function sizeOf(response) {
-  const { headers, status } = response;
-  if (status === 206) return Number(/\/(\d+)$/.exec(headers.get('Content-Range') ?? '')?.[1] ?? 0);
-  return headers.get('Content-Encoding') ? 0 : Number(headers.get('Content-Length') ?? 0);
+/** All parts of a split file by the name of the first; a file that is not split alone. */
+function partsOf(name, param) {
+  const part = partOf(name);
+  if (!part) return [name];
+  const { no, of } = part;
+  const nameOf = (i) => name.replace(SPLIT, (_, __, total, ending) => `-${five(i)}-of-${total}${ending}`);
+  if (of < 1 || of > MOST_PARTS || no < 1 || no > of) throw badParam(param, `names part ${no} of ${of}, which cannot be: '${shorten(name)}'`);
+  if (no !== 1) throw badParam(param, `is part ${no} of ${of} of a model; name its first part, '${shorten(nameOf(1))}'`);
+  return Array.from({ length: of }, (_, i) => nameOf(i + 1));
 }
 
-/**
- * Reads a byte stream piece by piece. Where the stream allows it, all pieces come in one buffer, handed back and
- * forth; otherwise each is a new one, and a large file leaves as much garbage as the collector puts up with.
- */
-function readerOf(stream) {
-  let reader;
+// --- addresses ---
+
+/** Parameters that belong to one download: signatures, tokens and their dates. */
+const PASSING = /^(?:x-(?:amz|goog)-.*|response-content-.*|signature|sig|expires|expiry|policy|key-pair-id|awsaccesskeyid|googleaccessid|(?:access_?|auth_?)?token|download|se|sp|sv|sr|st|spr|skoid|sktid|skt|ske|sks|skv)$/i;
+
+function idOf(url) {
+  const id = new URL(url);
+  id.hash = '';
+  for (const name of [...id.searchParams.keys()]) if (PASSING.test(name)) id.searchParams.delete(name);
+  return id.href;
+}
+
+/** The same address with the name of another part at the end of its path. */
+function withPath(url, path) {
+  const copy = new URL(url);
+  copy.pathname = path;
+  return copy.href;
+}
+
+function urls(url, param) {
+  const file = new URL(fileOfPage(url));
+  if (!/^https?:$/.test(file.protocol)) return { kind: 'urls', urls: [file.href], id: file.href };
+  if (file.username || file.password) throw badParam(param, 'must not have a user name or password in its address; pass options.headers: { Authorization }');
+  file.hash = '';
+  const all = partsOf(file.pathname, param).map((path) => withPath(file, path));
+  return { kind: 'urls', urls: all, id: idOf(all[0]) };
+}
+
+// --- repositories ---
+
+const words = (value) => typeof value === 'string' && value.trim() !== '' && !/\p{Cc}/u.test(value);
+
+/** A part of a path that is none of a name: '', '.' and '..'. */
+const isDots = (part) => /^\.{0,2}$/.test(part);
+
+const isEndpoint = (value) => {
   try {
-    reader = stream.getReader({ mode: 'byob' });
+    return typeof value === 'string' && /^https?:$/.test(new URL(value).protocol);
   } catch {
-    return stream.getReader();
+    return false;
   }
-  let buffer = new ArrayBuffer(PIECE);
-  return {
-    async read() {
-      const piece = await reader.read(new Uint8Array(buffer));
-      if (piece.value) buffer = piece.value.buffer;
-      return piece;
-    },
-    cancel: () => reader.cancel(),
-  };
+};
+
+/** Each field: whether a value is one, and what it must be. */
+const FIELDS = {
+  repo: [(value) => words(value) && /^[\w.-]+(?:\/[\w.-]+)?$/.test(value) && !value.split('/').some(isDots), 'must be a repository such as \'Qwen/Qwen3-0.6B-GGUF\''],
+  file: [(value) => words(value) && !value.split('/').some(isDots), 'must be the name of a file in the repository'],
+  revision: [words, 'must be the name of a branch or tag, or a commit'],
+  endpoint: [isEndpoint, 'must be the address of a server such as \'https://huggingface.co\''],
+};
+
+function repository(source) {
+  const fields = { revision: 'main', endpoint: HUB, ...source };
+  for (const name of Object.keys(fields)) {
+    if (!Object.hasOwn(FIELDS, name)) throw badParam(`source.${name.slice(0, 64)}`, 'is not a field here; a repository is { repo, file, revision, endpoint }');
+  }
+  for (const [name, [isGood, problem]] of Object.entries(FIELDS)) if (!isGood(fields[name])) throw badParam(`source.${name}`, problem);
+  return urls(hubUrl(fields), 'source.file');
 }
 
-/** The pieces of a stream, each valid until the next is asked for. */
-async function* piecesOf(stream) {
-  const reader = readerOf(stream);
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    reader.cancel().catch(() => {});
+// --- files that were picked ---
+
+function checkSplit(blobs, numbers) {
+  const { of } = numbers[0];
+  const base = (blob) => blob.name.replace(SPLIT, '');
+  if (numbers.some((part) => part.of !== of) || blobs.some((blob) => base(blob) !== base(blobs[0]))) throw badParam('source', 'has parts of different models');
+  for (let no = 1; no <= of; no++) {
+    const found = numbers.filter((part) => part.no === no).length;
+    if (found !== 1) throw badParam('source', found ? `has part ${no} of ${of} ${found} times` : `lacks part ${no} of ${of} of the model; choose all its files together`);
   }
+  if (numbers.length !== of) throw badParam('source', `has ${numbers.length} parts of a model of ${of}`);
 }
 
-async function* bodyOf(response, total, host) {
-  let received = 0;
-  const truncated = (why, cause) => netError(
-    'net/truncated', `The download from ${host} ended early (${why}), after ${received} of ${total || 'an unknown number of'} bytes.`,
-    { host, received, total }, cause,
-  );
-  const failed = (error) => { throw truncated(reasonOf(error), error); };
-  for await (const piece of reporting(piecesOf(response.body), failed)) {
-    received += piece.length;
-    yield piece;
+/** Picked files are sorted by their numbers; blobs without names are taken in the order given. */
+function blobs(list) {
+  const numbers = list.map(({ name }) => (typeof name === 'string' ? partOf(name) : null));
+  if (numbers.every((part) => part === null)) {
+    if (list.length > 1 && list.some(({ name }) => name !== undefined)) throw badParam('source', 'has several files that are not parts of one split model (…-00001-of-00003.gguf)');
+    return { kind: 'blobs', blobs: [...list] };
   }
-  if (received < total) throw truncated('the connection was closed');
+  const at = numbers.indexOf(null);
+  if (at >= 0) throw badParam(`source[${at}]`, 'is not a part of the split model that the other files are of');
+  checkSplit(list, numbers);
+  const order = new Map(list.map((blob, i) => [blob, numbers[i].no]));
+  return { kind: 'blobs', blobs: [...list].sort((a, b) => order.get(a) - order.get(b)) };
 }
 
-/** The same pieces; what goes wrong in reading them, and only that, goes to `failed`. */
-async function* reporting(pieces, failed) {
-  try {
-    for (;;) {
-      const { done, value } = await pieces.next().catch(failed);
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    await pieces.return();
-  }
-}
-
-async function openUrl(url, headers) {
-  const response = await request(url, headers);
-  const { host } = new URL(url);
-  if (!response.ok) {
-    response.body?.cancel().catch(() => {});
-    const { status } = response;
-    throw new QuernError('net/http', `${host} answered ${status}${response.statusText && ` (${response.statusText.slice(0, 64)})`}.`, {
-      phase: 'load', detail: { host, status }, retryable: status === 429 || status >= 500,
-    });
-  }
-  const range = response.headers.get('Content-Range');
-  if (response.status === 206 && range && !range.startsWith('bytes 0-')) {
-    throw netError('net/range', `${host} sent another part of the file than the one asked for.`, { host });
-  }
-  const total = sizeOf(response);
-  return { phase: 'download', total, chunks: bodyOf(response, total, host) };
-}
-
-function blobChunks(blob) {
-  return reporting(piecesOf(blob.stream()), (error) => {
-    throw new QuernError('use/param', `The file cannot be read any more (${reasonOf(error)}); choose it again.`, { phase: 'load', detail: { param: 'source' }, cause: error });
-  });
-}
+const isRecord = (value) => typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value));
 
 /**
- * @param {{kind: 'url', url: string} | {kind: 'blob', blob: Blob}} source
- * @returns {Promise<{phase: 'download' | 'load', total: number, chunks: AsyncIterable<Uint8Array>}>}
+ * @param {unknown} source as `load` takes it
+ * @param {(text: string) => {url: string} | {path: string}} resolve what a text means here: an absolute address, or in Node a path
+ * @returns {{kind: 'urls', urls: string[], id: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'paths', paths: string[]}}
  */
-export async function openSource(source, headers) {
-  if (source.kind === 'url') return openUrl(source.url, headers);
-  return { phase: 'load', total: source.blob.size, chunks: blobChunks(source.blob) };
+export function locate(source, resolve) {
+  if (source instanceof Blob) return blobs([source]);
+  if (Array.isArray(source) && source.length > 0) {
+    const at = source.findIndex((part) => !(part instanceof Blob));
+    if (at >= 0) throw badParam(`source[${at}]`, 'must be a File or a Blob; of a split model elsewhere name the first part, without an array');
+    return blobs(source);
+  }
+  if (typeof source === 'string' || source instanceof URL) {
+    const text = String(source);
+    if (text === '') throw badParam('source', 'must not be empty');
+    const { url, path } = resolve(text);
+    return url === undefined ? { kind: 'paths', paths: partsOf(path, 'source') } : urls(url, 'source');
+  }
+  if (isRecord(source) && 'repo' in source) return repository(source);
+  throw badParam('source', 'must be a URL, a path (in Node), a File or Blob, an array of them, or { repo, file }');
 }

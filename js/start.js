@@ -4,41 +4,15 @@
 // its place and is given the same bytes. `host` is what differs between a browser's worker and Node's.
 
 import { Engine } from './engine.js';
+import { isOf } from './errors.js';
+import { Hasher } from './hasher.js';
 import { instantiate } from './instance.js';
+import { Progress } from './progress.js';
 import { NOTICE } from './protocol.js';
 import { chooseVariant, defaultThreads, hasMemory64 } from './variant.js';
 
-const PROGRESS_INTERVAL_MS = 100;
-
 /** What the engine with 32-bit addresses surely cannot hold. */
 const TOO_LARGE = 2 ** 32;
-
-/** Passes reports on at most ten times a second; the latest one is never lost, so that a stalled download shows how far it came. */
-class RateLimited {
-  #report;
-  #last = -Infinity;
-  #latest;
-  #timer;
-
-  constructor(report) {
-    this.#report = report;
-  }
-
-  report(...args) {
-    this.#latest = args;
-    this.#timer ??= setTimeout(() => this.#send(), Math.max(0, this.#last + PROGRESS_INTERVAL_MS - performance.now()));
-  }
-
-  #send() {
-    this.#timer = undefined;
-    this.#last = performance.now();
-    this.#report(...this.#latest);
-  }
-
-  end() {
-    clearTimeout(this.#timer);
-  }
-}
 
 /** The same chunks; while one is awaited, `work` is done, a little each time, until it says that nothing is left. */
 async function* whileAwaiting(chunks, work) {
@@ -57,17 +31,16 @@ async function* whileAwaiting(chunks, work) {
   }
 }
 
-/** Starts engines for one set of options and files. */
+/** Starts engines for one set of options. */
 class Starter {
   #host;
   #options;
-  #sizes;
   #threads;
+  #sizes;        // of the files, once they are known
 
-  constructor(host, options, sizes) {
+  constructor(host, options) {
     this.#host = host;
     this.#options = options;
-    this.#sizes = sizes;
     this.#threads = host.obstacle ? 1 : options.threads ?? defaultThreads(host.hardwareThreads);
   }
 
@@ -81,20 +54,33 @@ class Starter {
     return !this.#options.address && !this.#options.wasmUrl && this.#allowed > TOO_LARGE && hasMemory64();
   }
 
-  /** @returns {32 | 64} */
-  get address() {
-    const total = this.#sizes.reduce((sum, size) => sum + size, 0);
-    return this.#options.address ?? (total > TOO_LARGE && this.canGrow ? 64 : 32);
+  /** The wasm instance that comes first: 32-bit addresses, unless the caller wants others. */
+  first() {
+    return this.#instance(this.#options.address ?? 32);
   }
 
-  /** @param {32 | 64} address @returns {Promise<Engine>} */
-  async start(address) {
+  /** The instance that will take the place of one with 32-bit addresses. */
+  larger() {
+    return this.#instance(64);
+  }
+
+  /** Tells how large the files are. @returns {boolean} whether they surely need 64-bit addresses, and can have them */
+  measure(parts) {
+    this.#sizes = parts.map(({ size }) => size);
+    return this.canGrow && this.#sizes.reduce((sum, size) => sum + size, 0) > TOO_LARGE;
+  }
+
+  /** @param {32 | 64} address of a new instance */
+  async #instance(address) {
     const { build, scalar } = chooseVariant(this.#options.variant, address);
     const module = await this.#host.compile(address === 64 ? `${build}64` : build, this.#options.wasmUrl);
-    const instance = await this.#instantiate(module, address);
+    return { ...await this.#instantiate(module, address), scalar };
+  }
+
+  engine(instance) {
     const [fileSize, ...rest] = this.#sizes;
     return new Engine(instance, {
-      ...this.#options, threads: instance.threads, scalar, fileSize, files: this.#sizes.length,
+      ...this.#options, threads: instance.threads, scalar: instance.scalar, fileSize, files: this.#sizes.length,
       restSize: rest.reduce((sum, size) => sum + size, 0), memorySize: Math.min(instance.maximum, this.#allowed),
     });
   }
@@ -116,11 +102,20 @@ class Starter {
 /** Feeds an engine; what it was fed is kept until the weights' header has ended, in case that another engine must take its place. */
 class Feeder {
   #starter;
+  #hasher;
+  #share;
   #head = [];          // chunks, and the sizes of files that begin between them
 
-  constructor(starter, engine) {
+  constructor(starter, { instance, hasher, share }) {
     this.#starter = starter;
-    this.engine = engine;
+    this.#hasher = hasher;
+    this.#share = share;
+    this.#take(instance);
+  }
+
+  #take(instance) {
+    this.engine = this.#starter.engine(instance);
+    this.#share(this.engine);
   }
 
   async feed(chunk) {
@@ -128,23 +123,11 @@ class Feeder {
     this.#head.push(chunk.slice());
     const refusal = this.#try(chunk);
     if (!refusal && !this.engine.fileSize()) return undefined;
-    const head = this.#head;
-    this.#head = null;
     const { largest, wanted } = this.engine.plan();
-    if (largest >= wanted || !this.#starter.canGrow) return refusal && Promise.reject(refusal);
-    this.engine.close();
-    this.engine = await this.#starter.start(64);
-    for (const part of head) {
-      if (typeof part === 'number') this.engine.nextFile(part);
-      else this.engine.feed(part);
-    }
+    if (largest < wanted && this.#starter.canGrow) return this.replace();
+    if (refusal) throw refusal;
+    this.#head = null;
     return undefined;
-  }
-
-  /** @param {number} size 0 where it is not known */
-  nextFile(size) {
-    this.#head?.push(size);
-    this.engine.nextFile(size);
   }
 
   /** @returns {Error | undefined} the refusal of what does not fit */
@@ -157,36 +140,84 @@ class Feeder {
       return error;
     }
   }
+
+  /** An engine with 64-bit addresses takes over. */
+  async replace() {
+    this.engine.close();
+    const instance = await this.#starter.larger();
+    this.#take(instance);
+    this.#hasher.move(instance);
+    const head = this.#head;
+    this.#head = null;
+    for (const part of head) {
+      if (typeof part === 'number') this.engine.nextFile(part);
+      else this.engine.feed(part);
+    }
+  }
+
+  /** @param {number} size 0 where it is not known */
+  nextFile(size) {
+    this.#head?.push(size);
+    this.engine.nextFile(size);
+  }
 }
 
-async function readAll(feeder, { phase, total, cached = false, parts }, emit) {
-  const report = (loaded, size) => emit({ type: 'progress', phase, loaded, total: size, cached });
-  const progress = new RateLimited(report);
-  let loaded = 0;
-  try {
-    for (const [i, { size, chunks }] of parts.entries()) {
-      if (i > 0) feeder.nextFile(size);
-      for await (const chunk of whileAwaiting(chunks, () => feeder.engine.warm())) {
-        await feeder.feed(chunk);
-        loaded += chunk.length;
-        progress.report(loaded, total || feeder.engine.fileSize());
-      }
-    }
-  } finally {
-    progress.end();
+async function readAll(feeder, parts) {
+  for (const [i, { size, chunks }] of parts.entries()) {
+    if (i > 0) feeder.nextFile(size);
+    for await (const chunk of whileAwaiting(chunks, () => feeder.engine.warm())) await feeder.feed(chunk);
   }
-  emit({ type: 'progress', phase: 'load', loaded, total: loaded, cached });
+}
+
+/** Opens a source while an instance starts, which lends its hash. */
+async function open(host, source, options, starting, onBytes) {
+  const hashing = starting.then((instance) => new Hasher(instance));
+  const notice = ({ code, message }) => host.post({ type: NOTICE, text: `quern: ${code}: ${message}` });
+  const opening = host.openParts(source, { ...options, hasher: hashing, notice, onBytes });
+  const [opened, instance, hasher] = await Promise.all([opening, starting, hashing]);
+  return { opened, instance, hasher };
 }
 
 /**
  * @param {object} host see service.js
- * @param {{phase: string, cached?: boolean, total: number, parts: {size: number, chunks: AsyncIterable<Uint8Array>}[]}} opened
+ * @param {object} source as source.js locates it
+ * @param {{emit: (event: object) => void, share: (engine: Engine) => void}} reports progress; each engine that starts
  * @returns {Promise<Engine>}
  */
-export async function startEngine(host, opened, options, emit) {
-  const starter = new Starter(host, options, opened.parts.map(({ size }) => size));
-  const feeder = new Feeder(starter, await starter.start(starter.address));
-  await readAll(feeder, opened, emit);
-  feeder.engine.finish();
+export async function startEngine(host, source, options, { emit, share }) {
+  const starter = new Starter(host, options);
+  const progress = new Progress(emit);
+  let feeder;
+  const onBytes = (n) => progress.add(n, feeder?.engine.fileSize());
+  const { opened, instance, hasher } = await open(host, source, options, starter.first(), onBytes);
+  progress.begin(opened);
+  try {
+    const isLarge = starter.measure(opened.parts);
+    feeder = new Feeder(starter, { instance, hasher, share });
+    if (isLarge) await feeder.replace();
+    await readAll(feeder, opened.parts);
+    feeder.engine.finish();
+  } catch (error) {
+    if (isOf('model', error)) await opened.discard();    // what the engine refuses is no model, and is not kept
+    throw error;
+  } finally {
+    progress.stop();
+  }
+  hasher.close();
+  progress.end('load');
   return feeder.engine;
+}
+
+/** Only stores a model. An engine lends its hash and is not used otherwise. */
+export async function storeModel(host, source, options, emit) {
+  const progress = new Progress(emit);
+  const starting = host.compile(chooseVariant().build, options.wasmUrl).then((module) => instantiate(host.glue[32], module, 1, 32));
+  const { opened } = await open(host, source, { ...options, mustStore: true }, starting, (n) => progress.add(n));
+  progress.begin(opened);
+  try {
+    for (const { chunks } of opened.parts) for await (const _ of chunks) await host.rest();
+  } finally {
+    progress.stop();
+  }
+  progress.end();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker in Node: the same service with files instead of fetched scripts, and paths as sources.
+// The engine's worker in Node: the same service with files instead of fetched scripts, and paths as sources, which are
+// read in place.
 
-import { open, readFile } from 'node:fs/promises';
+import { access, constants, open, readFile, stat } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { Worker, parentPort } from 'node:worker_threads';
 import glue32 from './node/quern-simd.mjs';
@@ -9,10 +10,10 @@ import glue64 from './node/quern-simd64.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { allowRelaxed } from './node-flags.js';
+import { localParts, openParts } from './loader.js';
 import { Service } from './service.js';
-import { openSource } from './source.js';
-
-const FILE_CHUNK = 4 << 20;
+import { FolderStore } from './store-node.js';
+import { PortStore } from './store-port.js';
 
 /** A template that fills the memory ends its own worker and nothing else. */
 const TEMPLATE_LIMITS = { maxOldGenerationSizeMb: 256 };
@@ -36,41 +37,38 @@ const unreadable = (path, why, cause) => new QuernError('use/param', `'${path.sl
   phase: 'load', detail: { param: 'source' }, cause,
 });
 
-async function* fileChunks(handle, path) {
+const whyNot = ({ code }) => (code === 'ENOENT' ? 'there is no such file' : code);
+
+/** Looks before it opens: opening a pipe that nobody writes to never ends. */
+async function sizeOf(path) {
+  const found = await stat(path).catch((error) => { throw unreadable(path, whyNot(error), error); });
+  if (!found.isFile()) throw unreadable(path, 'it is not a file');
+  await access(path, constants.R_OK).catch((error) => { throw unreadable(path, whyNot(error), error); });
+  return found.size;
+}
+
+/** A file's chunks, read straight into the engine's memory. */
+async function* fileBytes(path, hashing) {
+  const hasher = await hashing;
+  const failed = (error) => { throw unreadable(path, whyNot(error), error); };
+  const handle = await open(path).catch(failed);
   try {
-    for (;;) {
-      const { bytesRead, buffer } = await handle.read(new Uint8Array(FILE_CHUNK), 0, FILE_CHUNK).catch((error) => { throw unreadable(path, error.code, error); });
-      if (bytesRead === 0) return;
-      yield buffer.subarray(0, bytesRead);
-    }
+    for (let n; (n = (await handle.read(hasher.room()).catch(failed)).bytesRead);) yield hasher.room(n);
   } finally {
     await handle.close();
   }
 }
 
-async function openPath(path) {
-  const handle = await open(path).catch((error) => { throw unreadable(path, error.code === 'ENOENT' ? 'there is no such file' : error.code, error); });
-  const stat = await handle.stat();
-  if (!stat.isFile()) {
-    await handle.close();
-    throw unreadable(path, 'it is not a file');
-  }
-  return { phase: 'load', total: stat.size, chunks: fileChunks(handle, path) };
+/** @param {boolean | string | MessagePort} cache */
+function storeOf(cache) {
+  if (cache instanceof MessagePort) return new PortStore(cache);
+  return cache ? new FolderStore(cache === true ? undefined : cache) : undefined;
 }
 
-/** The bytes of a Blob, which the other thread reads. */
-async function* streamChunks(stream) {
-  try {
-    yield* stream;
-  } catch (error) {
-    throw unreadable('The Blob', error.message, error);
-  }
-}
-
-function openAny(source, headers) {
-  if (source.kind === 'path') return openPath(source.path);
-  if (source.kind === 'stream') return { phase: 'load', total: source.size, chunks: streamChunks(source.stream) };
-  return openSource(source, headers);
+async function openAny(source, { cache, ...options }) {
+  if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
+  const files = await Promise.all(source.paths.map(async (path) => ({ size: await sizeOf(path), chunks: fileBytes(path, options.hasher) })));
+  return localParts(files, options);
 }
 
 function startTemplateWorker() {
@@ -84,9 +82,10 @@ function startTemplateWorker() {
   };
 }
 
+parentPort.on('messageerror', (error) => { throw error; });
 allowRelaxed();
 new Service({
-  compile, startTemplateWorker, openSource: openAny,
+  compile, startTemplateWorker, openParts: openAny,
   glue: { 32: glue32, 64: glue64 },
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),

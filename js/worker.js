@@ -6,9 +6,13 @@ import glue32 from './quern-simd.mjs';
 import glue64 from './quern-simd64.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
+import { holdLifeline } from './lifeline.js';
+import { LIFELINE } from './protocol.js';
+import { openParts } from './loader.js';
 import { Service } from './service.js';
-import { openSource } from './source.js';
 import { startModuleWorker } from './start-worker.js';
+import { OpfsStore } from './store-opfs.js';
+import { PortStore } from './store-port.js';
 import { threadObstacle } from './variant.js';
 
 const WASM = {
@@ -74,14 +78,26 @@ function obstacle() {
   return threadObstacle(globalThis.crossOriginIsolated === true);
 }
 
+/** @param {boolean | MessagePort} cache */
+function storeOf(cache) {
+  if (cache instanceof MessagePort) return new PortStore(cache);
+  return cache ? new OpfsStore() : undefined;
+}
+
 /** Bytes. Browsers round it and tell no more than 8 GiB, which may then be any number above. */
 function deviceMemory() {
   const { deviceMemory: gigabytes = 8 } = navigator;
   return gigabytes < 8 ? gigabytes * 2 ** 30 : undefined;
 }
 
+/** What nobody handles ends the engine, instead of leaving the page to wait for it: an error in a worker is an event in the page, a rejection is not. */
+globalThis.onunhandledrejection = ({ reason }) => { throw reason; };
+globalThis.onmessageerror = () => { throw new Error('A message of the page could not be read.'); };
+
+holdLifeline((name) => globalThis.postMessage({ type: LIFELINE, name }));
 new Service({
-  compile, rest, openSource, startTemplateWorker,
+  compile, rest, startTemplateWorker,
+  openParts: (source, { cache, ...options }) => openParts(source, { ...options, store: storeOf(cache) }),
   glue: { 32: glue32, 64: glue64 },
   obstacle: obstacle(),
   deviceMemory: deviceMemory(),

@@ -364,6 +364,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
 {
     const uint8_t *data = bytes;
     size_t used = 0;
+    __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
     if (e->state == STATE_FAILED) return e->error.code;
     if (e->state == STATE_READY) return fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
     if (n == 0) return OK;

@@ -81,7 +81,7 @@ int quern_vocab_size(const struct quern_engine *e);
 struct bytes quern_chat_template(const struct quern_engine *e);
 
 /* Two words that another thread may use while a call runs: set abort to a non-zero value to make quern_step()
- * return ERR_ABORTED at the next layer; heartbeat changes with every layer. */
+ * return ERR_ABORTED at the next layer; heartbeat changes with every layer and every feed. */
 struct quern_control {
     int32_t abort;
     int32_t heartbeat;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "hash.h"
 #include "quern.h"
 
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
@@ -39,6 +40,16 @@ static address view(struct bytes text, address out)
 
 EXPORT address wasm_alloc(double size) { return size < (double)SIZE_MAX ? FROM(malloc((size_t)size)) : 0; }
 EXPORT void wasm_release(address p) { free(TO(void, p)); }
+
+/* out [16]: the hash of a chunk of a stored file. */
+EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const void, bytes), (size_t)n, TO(uint8_t, out)); }
+
+/* --- threads --- */
+
+/* Not zero once a thread of the pool has ended, which none does while its engine lives. src/pthread.js sets it, the page
+ * looks at it. A variable of the instance's, because there is nothing else that both know where to find. */
+static int32_t lost;
+EXPORT address wasm_lost(void) { return FROM(&lost); }
 
 /* --- engine --- */
 

@@ -46,7 +46,7 @@ async function bundle(entries, platform) {
   const { metafile } = await build({
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', format: 'esm', platform, metafile: true, legalComments: 'none',
-    target: platform === 'node' ? 'node20' : 'es2022',
+    target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
     external: GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]),
     logLevel: 'warning',
   });

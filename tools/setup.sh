@@ -3,8 +3,7 @@
 #
 # Gets this machine ready, installing only what it lacks; with nothing to do it is silent.
 #   tools/setup.sh               what `npm start` and the build need: Debian packages, node_modules, Emscripten
-#   tools/setup.sh test          also what `npm test` needs: Chromium
-#   tools/setup.sh bench         also what `npm run bench` needs: Firefox
+#   tools/setup.sh test          also what `npm test` and `npm run bench` need: Chromium and Firefox
 #   tools/setup.sh apt NAME...   install these Debian packages (used by toolchain.sh)
 # Packages are installed as root or through a sudo that asks for no password; otherwise it prints the one command to run.
 # All missing packages go into one apt call. No package's install script is run: esbuild's program comes as a package.
@@ -26,7 +25,7 @@ missing() {
     present make || echo 'make make'
     present cc || echo 'cc gcc'                 # brings the sanitizers' libraries too
     [ "$1" = build ] || present chromium || echo 'chromium chromium'
-    [ "$1" != bench ] || present firefox-esr || present firefox || echo 'firefox-esr firefox-esr'
+    [ "$1" = build ] || present firefox-esr || present firefox || echo 'firefox-esr firefox-esr'
 }
 
 # quietly COMMAND...: its output is shown only when it fails.
@@ -68,6 +67,7 @@ check_node() {
 debian_packages() {
     missing "$1" | cut -d ' ' -f 2
     [ -e /usr/include/stdio.h ] || echo libc6-dev
+    [ -e /usr/include/xxhash.h ] || echo libxxhash-dev
     "$tools/toolchain.sh" packages
 }
 
@@ -79,7 +79,7 @@ system_packages() {
     fi
     local lacking
     lacking=$(missing "$1" | cut -d ' ' -f 1 | tr '\n' ' ')
-    [ -z "$lacking" ] || die "install make, a C compiler (cc), chromium, for the benchmark Firefox, and emcc >= 3.1.69 with this system's own tools; missing: $lacking"
+    [ -z "$lacking" ] || die "install make, a C compiler (cc), xxHash's header (xxhash.h), chromium, Firefox, and emcc >= 3.1.69 with this system's own tools; missing: $lacking"
 }
 
 # npm leaves node_modules/.package-lock.json as the last thing of a complete installation.

@@ -9,12 +9,14 @@ import { acceptDrops } from './drop.js';
 import { byId, button, element } from './dom.js';
 import { codeOf, isAbort } from './failure.js';
 import { oneLine } from './format.js';
+import { findKept } from './kept.js';
+import { DEMO, KNOWN } from './known.js';
 import { startOffline } from './offline.js';
 import { Readout } from './readout.js';
 import { followEnd } from './scroll.js';
 import { Session } from './session.js';
 import { Settings } from './settings.js';
-import { DEMO, KNOWN, Shelf } from './shelf.js';
+import { Shelf } from './shelf.js';
 import { themeSwitch } from './theme.js';
 import { Tray } from './tray.js';
 import { installPolicy } from './trust.js';
@@ -85,8 +87,8 @@ class App {
 
   #wire() {
     const on = (id, action) => byId(id).addEventListener('click', action);
-    on('model-button', () => this.#shelf.open(this.#session.model));
-    on('get-real', () => this.#shelf.suggest(KNOWN[0]));
+    on('model-button', () => this.#shelf.open(this.#session.model, this.#session.choice));
+    on('get-real', () => this.#shelf.suggest(KNOWN[0].files[1]));
     on('new-chat', async () => {
       await this.#chat.reset();
       this.#composer.focus();
@@ -118,17 +120,36 @@ class App {
   }
 
   async #load(choice, prepared) {
+    let paused = false;
+    const onCancel = () => this.#session.cancel();
+    const onPause = () => {
+      paused = true;
+      onCancel();
+    };
     this.#tray.remove('load');
-    this.#progress = this.#tray.progress('load', choice.label, () => this.#session.cancel());
+    this.#progress = this.#tray.progress('load', choice.label, { onCancel, onPause: choice.kind === 'url' ? onPause : undefined });
     try {
-      await this.#session.open(choice, this.#settings.loading, prepared);
+      await this.#session.open(choice, this.#loadOptions(choice), prepared);
       this.#tray.remove('load');
       this.#welcomeModel(choice);
     } catch (error) {
       if (this.#session.isLoading) return;
       this.#tray.remove('load');
-      if (!isAbort(error)) this.#tray.error('load', error, [button('Try again', () => this.#load(choice))]);
+      if (isAbort(error)) return paused ? this.#showPaused(choice) : undefined;
+      this.#tray.error('load', error, [button('Try again', () => this.#load(choice))]);
     }
+    return undefined;
+  }
+
+  /** The demo model comes with the page, whose service worker keeps it. */
+  #loadOptions({ kind, sha256 }) {
+    return { ...this.#settings.loading, ...(kind === 'demo' && { cache: false }), ...(sha256 && { sha256 }) };
+  }
+
+  async #showPaused(choice) {
+    const kept = await findKept(choice.source);
+    if (this.#session.isLoading) return;
+    this.#tray.paused('load', choice.label, kept, { onResume: () => this.#load(choice), onCancel: () => this.#tray.remove('load') });
   }
 
   async #welcomeModel(choice) {

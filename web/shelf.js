@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The model dialog: what runs now, the models the page knows by name, and the two ways to any other (an address,
-// a file). Choosing a known one only fills the address field; a download starts with the Load button alone.
+// The model dialog: what runs now, the models on this device (kept.js), those the page knows by name (known.js), and the two
+// ways to any other (an address, a file). Choosing a known one only fills the address field and says whether it fits; a
+// download starts with the Load button alone.
+import { support } from 'quern';
 import { byId, button, element } from './dom.js';
 import { bytes, count, oneLine, parameters } from './format.js';
-
-export const DEMO = { source: new URL('./models/demo-q8_0.gguf', document.baseURI).href, label: 'Demo model (toy)', kind: 'demo' };
-
-/** Published by the makers of the models. Sizes in bytes, as their repositories list them. */
-export const KNOWN = [
-  {
-    label: 'Qwen3-0.6B', note: 'Small and quick, a good first one', size: 639e6,
-    url: 'https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/resolve/main/Qwen3-0.6B-Q8_0.gguf',
-  },
-  {
-    label: 'Qwen3-1.7B', note: 'Knows more, about a third of the speed', size: 1.83e9,
-    url: 'https://huggingface.co/Qwen/Qwen3-1.7B-GGUF/resolve/main/Qwen3-1.7B-Q8_0.gguf',
-  },
-];
+import { Kept } from './kept.js';
+import { DEMO, KNOWN, findKnown, verdict } from './known.js';
 
 /** The last part of an address, to call the model by. */
 function labelOf(url) {
@@ -40,54 +30,99 @@ export class Shelf {
   #dialog = byId('model-dialog');
   #url = byId('model-url');
   #note = byId('url-note');
+  #kept = new Kept((choice) => this.#choose(choice));
+  #maxMemory = 0;     // bytes a model may use here
   #onChoose;
 
   /** @param {(choice: import('./session.js').Choice) => void} onChoose */
   constructor(onChoose) {
     this.#onChoose = onChoose;
-    byId('shelf').append(
-      this.#row('Demo model', 'A toy that comes with this page', 3e6, 'Load', () => this.#choose(DEMO)),
-      ...KNOWN.map((known) => this.#row(known.label, known.note, known.size, 'Choose', () => this.suggest(known))),
-    );
     byId('url-form').addEventListener('submit', (event) => this.#submit(event));
-    this.#url.addEventListener('input', () => this.#url.setCustomValidity(''));
+    this.#url.addEventListener('input', () => this.#edited());
     byId('file-input').addEventListener('change', ({ target }) => {
       if (target.files[0]) this.chooseFile(target.files[0]);
       target.value = '';
     });
   }
 
-  /** @param {object | null} model the model in use */
-  open(model) {
+  /** @param {object | null} model the one in use @param {import('./session.js').Choice} [choice] where that came from */
+  async open(model, choice) {
     this.#facts(model?.info);
     this.#dialog.showModal();
+    await Promise.all([this.#fill(), this.#kept.refresh(model && choice?.kind === 'url' ? choice.source : '')]);
   }
 
-  /** Offers a known model: one more press of Load fetches it. */
-  suggest(known) {
-    this.prefill(known.url, known.size);
+  /** The known models; once. */
+  async #fill() {
+    if (this.#maxMemory) return;
+    this.#maxMemory = (await support()).maxMemory;
+    const demo = button('Load', () => this.#choose(DEMO));
+    demo.setAttribute('aria-label', 'Load Demo model');
+    byId('shelf').replaceChildren(
+      this.#row('Demo model', `A toy of 3 MB that comes with this page`, demo),
+      ...KNOWN.map((known) => this.#row(known.label, known.note, ...known.files.map((one) => this.#pick(known, one)))),
+    );
+  }
+
+  /** The button that offers one file of a known model. */
+  #pick(known, one) {
+    const { fits } = verdict(known, one, this.#maxMemory);
+    const pick = button('', () => this.suggest(one), fits ? 'button pick' : 'button pick unfit');
+    pick.append(element('span', {}, one.quant), element('span', { className: 'size' }, fits ? bytes(one.size) : `${bytes(one.size)}, too large`));
+    pick.setAttribute('aria-label', `Choose ${known.label} ${one.quant}, ${bytes(one.size)}${fits ? '' : ', too large for this browser'}`);
+    return pick;
+  }
+
+  /** Offers a known file: one more press of Load fetches it. */
+  async suggest({ url }) {
+    await this.prefill(url);
     byId('load-url').focus();
   }
 
   /** Puts an address into the field and says what Load would do. Nothing is fetched. */
-  prefill(text, size) {
+  async prefill(text) {
     const url = fetchable(text);
     if (!url) return;
     this.#url.value = url;
-    const amount = size ? `about ${bytes(size)} ` : 'it ';
-    this.#note.textContent = `Load downloads ${amount}from ${new URL(url).host} to this device.`;
-    if (!this.#dialog.open) this.open(null);
+    if (!this.#dialog.open) await this.open(null);
+    this.#describe(url);
+  }
+
+  /** What Load would do with this address, and what speaks against it. */
+  #describe(url) {
+    const found = findKnown(url);
+    const { fits, text } = found ? verdict(found.known, found.one, this.#maxMemory) : { fits: true, text: 'Whether it fits is known after its first megabytes.' };
+    const checked = found?.one.sha256 ? 'Its checksum is known and will be compared.' : 'Unverified: no checksum of it is known here.';
+    this.#note.textContent = [this.#outlook(url, found?.one.size ?? 0), text, fits && checked].filter(Boolean).join(' ');
+    this.#note.classList.toggle('problem', !fits);
+  }
+
+  /** How many bytes would come, from where, and whether they can stay. */
+  #outlook(url, known) {
+    const { copy, left } = this.#kept.outlook(url);
+    if (copy?.complete) return 'It is on this device; nothing is downloaded.';
+    const size = known || copy?.size || 0;
+    const rest = size - (copy?.loaded ?? 0);
+    const amount = copy?.loaded && size ? `the remaining ${bytes(rest)}` : (size ? bytes(size) : 'it');
+    const room = rest > left ? ` Only ${bytes(left)} can still be kept, so it will not stay.` : '';
+    return `Load downloads ${amount} from ${new URL(url).host} to this device.${room}`;
   }
 
   chooseFile(file) {
     this.#choose({ source: file, label: oneLine(file.name.replace(/\.gguf$/i, ''), 60) || 'File', kind: 'file' });
   }
 
+  #edited() {
+    this.#url.setCustomValidity('');
+    const url = this.#url.value.trim() && fetchable(this.#url.value);
+    if (url) this.#describe(url);
+  }
+
   #submit(event) {
     event.preventDefault();
     const url = fetchable(this.#url.value);
     this.#url.setCustomValidity(url && this.#url.value.trim() ? '' : 'An address starting with https:// is needed.');
-    if (this.#url.reportValidity()) this.#choose({ source: url, label: labelOf(url), kind: 'url' });
+    if (this.#url.reportValidity()) this.#choose({ source: url, label: labelOf(url), kind: 'url', sha256: findKnown(url)?.one.sha256 });
   }
 
   #choose(choice) {
@@ -95,11 +130,9 @@ export class Shelf {
     this.#onChoose(choice);
   }
 
-  #row(label, note, size, action, onclick) {
-    const act = button(action, onclick);
-    act.setAttribute('aria-label', `${action} ${label}`);
-    return element('li', {}, element('div', {},
-      element('strong', {}, label), element('span', { className: 'size' }, bytes(size)), element('p', {}, note)), act);
+  #row(label, note, ...actions) {
+    return element('li', {}, element('div', { className: 'row-text' }, element('strong', {}, label), element('p', {}, note)),
+      element('div', { className: 'row-actions' }, ...actions));
   }
 
   #facts(info) {

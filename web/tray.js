@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: MIT
 // The cards above the message field (notices, errors, progress of a load) and the error cards inside the log.
 // One card per subject: showing the same subject again replaces the card.
-import { byId, button, element, fromTemplate, iconButton } from './dom.js';
+import { announce, byId, button, element, fromTemplate, iconButton } from './dom.js';
 import { explain } from './failure.js';
-import { bytes, oneLine } from './format.js';
+import { bytes, duration, oneLine } from './format.js';
+import { Pace } from './pace.js';
 
 /** A load shorter than this shows no progress: a card that only flashes would make the page jump. */
 const PATIENCE_MS = 300;
+
+/** Time between two looks at the pace, in ms, so that a download that stands still says so. */
+const TICK_MS = 1000;
+
+/** "212 MB of 639 MB, 8.1 MB/s, 53 s left" */
+function progressText({ phase, loaded, total, cached }, pace) {
+  const verb = phase === 'download' ? '' : 'Preparing ';
+  const amount = `${verb}${bytes(loaded)}${total > 0 ? ` of ${bytes(total)}` : ''}${cached ? ' from this browser' : ''}`;
+  const now = pace.read(total);
+  if (!now || phase !== 'download') return amount;
+  if (now.stalled) return `${amount}, waiting for the server`;
+  return `${amount}, ${bytes(now.speed)}/s${now.left ? `, ${duration(Math.max(1000, now.left))} left` : ''}`;
+}
 
 function card(kind, picture, message, hint, actions) {
   const node = fromTemplate('t-card');
@@ -49,26 +63,56 @@ export class Tray {
     this.#cards.delete(subject);
   }
 
-  /** Progress of a load. @returns {(progress: {phase: string, loaded: number, total?: number, cached?: boolean}) => void} */
-  progress(subject, name, onCancel) {
-    const node = fromTemplate('t-progress');
-    const bar = node.querySelector('progress');
-    const amount = node.querySelector('.progress-bytes');
-    node.querySelector('.progress-name').textContent = oneLine(name, 80);
-    bar.setAttribute('aria-label', `Loading ${oneLine(name, 80)}`);
-    const cancel = button('Cancel', onCancel, 'button');
+  /**
+   * Progress of a load.
+   * @param {{onCancel: () => void, onPause?: () => void}} actions
+   * @returns {(progress: {phase: string, loaded: number, total?: number, cached?: boolean}) => void}
+   */
+  progress(subject, name, { onCancel, onPause }) {
+    const { node, bar, amount } = this.#progressCard(subject, `Loading ${oneLine(name, 80)}`, name);
+    const pause = button('Pause', onPause);
+    const cancel = button('Cancel', onCancel);
+    pause.dataset.testid = 'pause-load';
     cancel.dataset.testid = 'cancel-load';
-    node.querySelector('.card-actions').append(cancel);
+    pause.hidden = true;
+    node.querySelector('.card-actions').append(pause, cancel);
     amount.textContent = 'Starting…';
     node.hidden = true;
     setTimeout(() => { node.hidden = false; }, PATIENCE_MS);
-    this.#put(subject, node);
-    return ({ phase, loaded, total, cached }) => {
+    const pace = new Pace();
+    let latest = null;
+    const show = () => { if (latest) amount.textContent = progressText(latest, pace); };
+    const ticking = setInterval(() => (node.isConnected ? show() : clearInterval(ticking)), TICK_MS);
+    return (progress) => {
+      const { phase, loaded, total, cached } = latest = progress;
       if (total > 0) bar.value = Math.min(1, loaded / total);
-      const from = cached ? ' from this browser' : '';
-      const verb = phase === 'download' ? '' : 'Preparing ';
-      amount.textContent = `${verb}${bytes(loaded)}${total > 0 ? ` of ${bytes(total)}` : ''}${from}`;
+      pause.hidden = !onPause || phase !== 'download';
+      if (phase === 'download' && !cached) pace.add(loaded);
+      else pace.reset();
+      show();
     };
+  }
+
+  /** A load that waits to go on. @param {{loaded: number, size: number} | null} kept what is on this device of it */
+  paused(subject, name, kept, { onResume, onCancel }) {
+    const { node, bar, amount } = this.#progressCard(subject, `Paused: ${oneLine(name, 80)}`, name);
+    const resume = button('Resume', onResume, 'button primary');
+    resume.dataset.testid = 'resume-load';
+    node.querySelector('.card-actions').append(resume, button('Cancel', onCancel));
+    bar.value = kept?.size ? kept.loaded / kept.size : 0;
+    amount.textContent = kept ? `Paused. ${bytes(kept.loaded)}${kept.size ? ` of ${bytes(kept.size)}` : ''} are on this device.`
+      : 'Paused. Nothing of it could be kept, so it will begin again.';
+    announce(amount.textContent);
+    resume.focus();
+  }
+
+  #progressCard(subject, label, name) {
+    const node = fromTemplate('t-progress');
+    const bar = node.querySelector('progress');
+    node.querySelector('.progress-name').textContent = oneLine(name, 80);
+    bar.setAttribute('aria-label', label);
+    this.#put(subject, node);
+    return { node, bar, amount: node.querySelector('.progress-bytes') };
   }
 
   #put(subject, node) {

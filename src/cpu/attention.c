@@ -2,7 +2,7 @@
  *
  * The paged KV cache and attention over it.
  *
- * A tile is up to 32 rows of one sequence; work is cut into (tile, kv head, span of 512 positions), so that threads are busy with one row
+ * A tile is up to 32 rows of one sequence; work is cut into (tile, span of 512 positions, kv head), so that threads are busy with one row
  * of few heads too. Keys and values of a page serve all rows of the tile and all query heads of the group. Every span leaves a softmax of
  * its own for each query; these are merged in order afterwards, so neither the tile nor the thread changes a result.
  * Tiles whose softmaxes do not fit into the scratch at once are taken in several turns.
@@ -144,26 +144,26 @@ void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v,
 struct tile {
     int first, n;
     int last, spans; /* position, and the spans up to it */
-    size_t at; /* its first softmax: [kv head][span][row][query head of the group] */
+    size_t at; /* its first softmax: [span][kv head][row][query head of the group] */
 };
 
 /* One thread's. */
 struct scratch {
     float *floats; /* [KV_PAGE, head_dim] keys or values of a page, widened */
     float *p;      /* [TILE_ROWS * group, KV_PAGE] scores, then weights */
-    float *scaled; /* [FEW, head_dim] queries times F16_SCALE */
-    int8_t *code;  /* [TILE_ROWS * group, head_dim] queries quantised, for q8 */
-    float *scale;  /* [TILE_ROWS * group, head_dim / 32] */
+    float *scaled; /* [n_kv_heads * FEW, head_dim] queries times F16_SCALE */
+    int8_t *code;  /* [max(n_kv_heads * FEW, TILE_ROWS * group), head_dim] queries quantised, for q8 */
+    float *scale;  /* [the same, head_dim / 32] */
     int16_t *sum;  /* [head_dim / 16] which quantising makes, and nobody needs here */
 };
 
 static void take_scratch(struct arena *a, const struct kv_shape *s, struct scratch *out)
 {
     uint64_t dim = (uint64_t)s->head_dim, queries = TILE_ROWS * (uint64_t)(s->n_heads / s->n_kv_heads);
-    uint64_t codes = s->type == KV_Q8 ? queries * dim : 0;
+    uint64_t few = FEW * (uint64_t)s->n_kv_heads, codes = s->type == KV_Q8 ? (few > queries ? few : queries) * dim : 0;
     out->floats = arena_take(a, KV_PAGE * dim, sizeof(float));
     out->p = arena_take(a, queries * KV_PAGE, sizeof(float));
-    out->scaled = arena_take(a, FEW * dim, sizeof(float));
+    out->scaled = arena_take(a, few * dim, sizeof(float));
     out->code = arena_take(a, codes, 1);
     out->scale = arena_take(a, codes / BLOCK, sizeof(float));
     out->sum = arena_take(a, dim / 16, sizeof(int16_t));
@@ -182,7 +182,7 @@ void cpu_attention_take(struct arena *a, struct cpu *c)
     for (int t = 0; t < pool_threads(c->pool); t++) take_scratch(a, &c->kv, c->scratch ? &c->scratch[t] : &measured);
 }
 
-/* --- a span of one tile and kv head ------------------------------------------------------------------------- */
+/* --- a span of one tile and one or more kv heads --------------------------------------------------------------- */
 
 struct attention {
     struct cpu *c;
@@ -198,16 +198,17 @@ struct span {
     const struct attention *a;
     const struct tile *tile;
     const struct scratch *s;
-    int head, group, n;    /* n: queries, tile->n * group */
+    int head, heads;       /* whose keys and values are read in a row, page by page, as they lie there */
+    int group, n;          /* n: queries of a head, tile->n * group */
     int first_page;
     bool in_registers;     /* finite halves are widened there: no reason to do it for many queries */
-    struct query *queries; /* [tile->n, group] */
+    struct query *queries; /* [heads, tile->n, group] */
 };
 
 static struct query *span_queries(const struct cpu *c, const struct tile *tile, int head, int span)
 {
     size_t group = (size_t)(c->kv.n_heads / c->kv.n_kv_heads);
-    return c->queries + tile->at + (size_t)(head * tile->spans + span) * (size_t)tile->n * group;
+    return c->queries + tile->at + (size_t)(span * c->kv.n_kv_heads + head) * (size_t)tile->n * group;
 }
 
 /* Scaling is exact unless it overflows. */
@@ -237,8 +238,8 @@ static void span_begin(struct span *s)
     const struct cpu *c = s->a->c;
     size_t dim = (size_t)c->kv.head_dim, heads = (size_t)c->kv.n_heads;
     s->in_registers = c->kv.type == KV_F16 && s->n <= FEW && dim % 16 == 0 && c->k.scores_f16;
-    for (int i = 0; i < s->n; i++) {
-        size_t row = (size_t)(s->tile->first + i / s->group), head = (size_t)(s->head * s->group + i % s->group);
+    for (int i = 0; i < s->heads * s->n; i++) {
+        size_t row = (size_t)(s->tile->first + i % s->n / s->group), head = (size_t)((s->head + i / s->n) * s->group + i % s->group);
         struct query *query = &s->queries[i];
         *query = (struct query){.q = s->a->q + (row * heads + head) * dim, .acc = c->acc + (size_t)(query - c->queries) * dim, .max = -INFINITY};
         memset(query->acc, 0, dim * sizeof *query->acc);
@@ -253,8 +254,8 @@ static void span_begin(struct span *s)
 static int set_seen(const struct span *s, int page)
 {
     int most = 0;
-    for (int i = 0; i < s->n; i++) {
-        int left = s->a->rows[s->tile->first + i / s->group].index + 1 - page * KV_PAGE;
+    for (int i = 0; i < s->heads * s->n; i++) {
+        int left = s->a->rows[s->tile->first + i % s->n / s->group].index + 1 - page * KV_PAGE;
         s->queries[i].seen = max_int(0, min_int(left, KV_PAGE));
         most = max_int(most, s->queries[i].seen);
     }
@@ -269,41 +270,41 @@ static bool all_plain(const uint8_t *notes, int n)
     return odd <= SUBNORMAL_MAX;
 }
 
-static void span_scores(const struct span *s, const struct page *page, int most, float scale)
+static void page_scores(const struct span *s, const struct page *page, struct query *queries, int most, float scale)
 {
     const struct cpu *c = s->a->c;
     const void *keys = page->part[KEYS], *notes = page->part[KEY_NOTES];
     const float *floats = keys;
     int dim = c->kv.head_dim;
     if (c->kv.type == KV_Q8) {
-        c->k.scores_q8(s->s->p, s->queries, s->n, keys, notes, dim, scale);
+        c->k.scores_q8(s->s->p, queries, s->n, keys, notes, dim, scale);
         return;
     }
     if (c->kv.type == KV_F16) {
         if (s->in_registers && all_plain(notes, most)) {
-            c->k.scores_f16(s->s->p, s->queries, s->n, keys, dim, scale, (const uint16_t *)(const void *)page->part[VALUES]);
+            c->k.scores_f16(s->s->p, queries, s->n, keys, dim, scale, (const uint16_t *)(const void *)page->part[VALUES]);
             return;
         }
         c->k.widen(s->s->floats, keys, most * dim);
         floats = s->s->floats;
     }
-    c->k.scores(s->s->p, s->queries, s->n, floats, dim, scale);
+    c->k.scores(s->s->p, queries, s->n, floats, dim, scale);
 }
 
-static void span_values(const struct span *s, const struct page *page, int most)
+static void page_values(const struct span *s, const struct page *page, struct query *queries, int most)
 {
     const struct cpu *c = s->a->c;
     const void *from = page->part[VALUES], *notes = page->part[VALUE_NOTES];
     const float *floats = from;
     int dim = c->kv.head_dim;
     if (s->in_registers && all_plain(notes, most)) {
-        c->k.values_f16(s->s->p, s->queries, s->n, from, dim);
+        c->k.values_f16(s->s->p, queries, s->n, from, dim);
         return;
     }
     if (c->kv.type == KV_F16) c->k.widen(s->s->floats, from, most * dim);
     if (c->kv.type == KV_Q8) c->k.dequantize(s->s->floats, from, notes, most * dim);
     if (c->kv.type != KV_F32) floats = s->s->floats;
-    c->k.values(s->s->p, s->queries, s->n, floats, dim);
+    c->k.values(s->s->p, queries, s->n, floats, dim);
 }
 
 static void span_attend(struct span *s)
@@ -314,25 +315,28 @@ static void span_attend(struct span *s)
     const int32_t *pages = s->a->rows[s->tile->first].pages;
     int last = min_int(s->tile->last / KV_PAGE, s->first_page + SPAN_PAGES - 1);
     for (int i = s->first_page; i <= last; i++) {
-        struct page page = page_at(c, pages[i], s->a->layer, s->head);
         int most = set_seen(s, i);
-        span_scores(s, &page, most, scale);
-        c->k.soften(s->s->p, s->queries, s->n, c->kv.head_dim);
-        span_values(s, &page, most);
+        for (int h = 0; h < s->heads; h++) {
+            struct page page = page_at(c, pages[i], s->a->layer, s->head + h);
+            struct query *queries = s->queries + h * s->n;
+            page_scores(s, &page, queries, most, scale);
+            c->k.soften(s->s->p, queries, s->n, c->kv.head_dim);
+            page_values(s, &page, queries, most);
+        }
     }
 }
 
 static void attend_spans(void *arg, int thread, int n_threads)
 {
     const struct attention *a = arg;
-    int heads = a->c->kv.n_kv_heads, group = a->c->kv.n_heads / heads, total = 0, begin, end, item = 0;
+    int heads = a->c->kv.n_kv_heads, group = a->c->kv.n_heads / heads, total = 0, begin, end;
     for (int t = 0; t < a->n_tiles; t++) total += a->tiles[t].spans * heads;
     pool_share(total, thread, n_threads, &begin, &end);
-    for (const struct tile *tile = a->tiles; item < end; tile++)
-        for (int i = 0; i < tile->spans * heads; i++, item++) {
-            if (item < begin || item >= end) continue;
-            int head = i / tile->spans, span = i % tile->spans;
-            span_attend(&(struct span){.a = a, .tile = tile, .s = &a->c->scratch[thread], .head = head, .group = group, .n = tile->n * group,
+    for (const struct tile *tile = a->tiles; end > 0; begin -= tile->spans * heads, end -= tile->spans * heads, tile++)
+        for (int i = max_int(begin, 0), n; i < min_int(end, tile->spans * heads); i += n) {
+            int head = i % heads, span = i / heads;
+            n = tile->n * group > FEW ? 1 : min_int(end - i, heads - head);
+            span_attend(&(struct span){.a = a, .tile = tile, .s = &a->c->scratch[thread], .head = head, .heads = n, .group = group, .n = tile->n * group,
                                        .first_page = span * SPAN_PAGES, .queries = span_queries(a->c, tile, head, span)});
         }
 }

@@ -25,7 +25,7 @@ static const char *cpu_name(const struct backend *b) { return ((const struct cpu
 static const char *cpu_dots(const struct backend *b)
 {
     const struct kernels *k = &((const struct cpu *)b)->k;
-    return k->arrange ? dots_names[k->dots] : "none";
+    return k->expanded ? dots_names[k->dots] : "none";
 }
 
 /* --- weights ------------------------------------------------------------------------------------------ */
@@ -109,6 +109,8 @@ struct matmul {
     const struct product *p;
     int n_products, n;
     const float *x;
+    gemv_fn *const *gemv; /* of each layout */
+    bool form[FORMS];     /* of the activations, that some product takes */
 };
 
 /* Calls body for tiles t .. t + height - 1 of n rows. */
@@ -126,7 +128,8 @@ static void quantize_rows(void *arg, int thread, int n_threads)
         if (first < begin || first >= end) continue;
         for (size_t t = (size_t)first; t < (size_t)(first + height); t++)
             c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * blocks, c->sum + t * blocks * 2);
-        if (c->k.arrange) c->k.arrange(&c->act, first, height, c->arranged + (size_t)first * blocks * c->k.arranged);
+        for (int f = 0; f < FORMS; f++)
+            if (m->form[f] && c->k.arrange[f]) c->k.arrange[f](&c->act, first, height, c->arranged[f] + (size_t)first * blocks * c->k.arranged[f]);
     }
 }
 
@@ -157,14 +160,14 @@ static void streams_product(const struct matmul *m, const struct product *p, int
     const struct weight *w = p->w;
     size_t width = (size_t)min_int(STREAMS * PANEL_ROWS, w->rows - i * PANEL_ROWS);
     float out[STREAMS * PANEL_ROWS];
-    m->c->k.gemv[w->type->layout](w->panels + (size_t)i * w->panel, w->panel, &m->c->act, out);
+    m->gemv[w->type->layout](w->panels + (size_t)i * w->panel, w->panel, &m->c->act, out);
     memcpy(p->y + (size_t)i * PANEL_ROWS, out, width * sizeof *out);
 }
 
 /* Panels i .. end - 1 of one product. */
 static void panel_range(const struct matmul *m, const struct product *p, int i, int end, int thread)
 {
-    if (m->n == 1 && m->c->k.gemv[p->w->type->layout])
+    if (m->n == 1 && m->gemv[p->w->type->layout])
         for (; i + STREAMS <= end; i += STREAMS) streams_product(m, p, i);
     for (; i < end; i++) panel_product(m, p, i, thread);
 }
@@ -186,20 +189,35 @@ static void multiply(void *arg, int thread, int n_threads)
     }
 }
 
-static bool any_quantised(const struct product *p, int n)
+/* Codes of x, where a product takes them. */
+static void prepare_rows(struct matmul *m)
 {
-    for (int j = 0; j < n; j++)
-        if (layouts[p[j].w->type->layout].quantised) return true;
-    return false;
+    bool quantised = false;
+    for (int j = 0; j < m->n_products; j++) {
+        enum layout layout = m->p[j].w->type->layout;
+        if (layouts[layout].quantised) quantised = m->form[m->c->k.form[layout]] = true;
+    }
+    if (quantised) cpu_run(m->c, m->n >= 8, quantize_rows, m);
+}
+
+static void multiply_row(struct matmul *m)
+{
+    struct race *race = &m->c->race;
+    double bytes = 0, start = now_ms();
+    for (int j = 0; j < m->n_products; j++) bytes += (double)m->p[j].w->panel * panel_count(m->p[j].w->rows);
+    cpu_run(m->c, true, multiply, m);
+    race_add(race, bytes, now_ms() - start);
 }
 
 static void cpu_matmul(struct backend *b, const struct product *p, int n_products, const float *x, int n)
 {
     struct cpu *c = cpu_of(b);
-    struct matmul m = {.c = c, .p = p, .n_products = n_products, .n = n, .x = x};
-    c->act = (struct act){.x = x, .code = c->code, .scale = c->scale, .sum = c->sum, .tiles = c->arranged, .cols = p->w->cols};
-    if (any_quantised(p, n_products)) cpu_run(c, n >= 8, quantize_rows, &m);
-    cpu_run(c, true, multiply, &m);
+    struct matmul m = {.c = c, .p = p, .n_products = n_products, .n = n, .x = x, .gemv = c->k.gemv[race_order(&c->race)]};
+    c->act = (struct act){.x = x, .code = c->code, .scale = c->scale, .sum = c->sum, .cols = p->w->cols};
+    memcpy(c->act.tiles, c->arranged, sizeof c->arranged);
+    prepare_rows(&m);
+    if (n == 1 && !race_over(&c->race)) multiply_row(&m);
+    else cpu_run(c, true, multiply, &m);
 }
 
 /* --- operations by row --------------------------------------------------------------------------------- */
@@ -300,7 +318,7 @@ static void take_scratch(struct arena *a, struct cpu *c, int max_cols)
     c->code = arena_take(a, cells, BLOCK);
     c->scale = arena_take(a, cells, sizeof *c->scale);
     c->sum = arena_take(a, cells, BLOCK / 16 * sizeof *c->sum);
-    c->arranged = arena_take(a, cells, c->k.arranged);
+    for (int f = 0; f < FORMS; f++) c->arranged[f] = arena_take(a, cells, c->k.arranged[f]);
     c->expanded_size = (size_t)blocks * c->k.expanded;
     c->expanded = arena_take(a, (uint64_t)pool_threads(c->pool), c->expanded_size);
     cpu_attention_take(a, c);

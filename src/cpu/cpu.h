@@ -19,6 +19,13 @@ struct weight {
 struct tile;
 struct scratch;
 
+/* The race between the orders in which gemv may read: heats in turn, the best of each counts. */
+struct race {
+    int heat;                 /* so many are over */
+    double bytes, ms;         /* of this heat */
+    double best[ORDERS];      /* bytes per ms; of whole heats */
+};
+
 struct cpu {
     struct backend base;
     struct kernels k;
@@ -31,7 +38,7 @@ struct cpu {
     int8_t *code;        /* [max_rows, max_cols] */
     float *scale;        /* [max_rows, max_cols / 32] */
     int16_t *sum;        /* [max_rows, max_cols / 16] */
-    uint8_t *arranged;   /* [max_rows, max_cols / 32 * k.arranged] */
+    uint8_t *arranged[FORMS]; /* [max_rows, max_cols / 32 * k.arranged] */
     uint8_t *expanded;   /* [threads][max_cols / 32 * k.expanded]: a panel */
     size_t expanded_size; /* of one thread */
     /* Attention's. */
@@ -42,12 +49,18 @@ struct cpu {
     struct scratch *scratch; /* [threads] */
     int max_rows;
     struct weight like[LAYOUT_COUNT]; /* a weight of each layout in use; type NULL where there is none */
+    struct race race;        /* see race.c */
     struct warm *warm;       /* the warm-up while it lasts: see warm.c */
     bool warmed;
 };
 
 /* Calls fn over the pool when there is enough to share, else only here. */
 void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg);
+
+/* The race (race.c). */
+bool race_over(const struct race *r);
+enum order race_order(const struct race *r); /* to be taken now: the next one to be tried, or the winner */
+void race_add(struct race *r, double bytes, double ms);
 
 /* The warm-up (warm.c). */
 bool cpu_warm(struct backend *b);

@@ -37,7 +37,8 @@ INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; 
 /* A block of a tile of T rows: f32 scale[T], f32 sum of its codes [T], then what sums of products with codes too large begin at: int32 -8 sum [T],
  * -128 sum [T], -32 sum of the first half [T], of the second [T]; then codes: 8 groups of int8 [T][4], with DOTS_I16 16 of int16 [T][2]. */
 enum { ACT_HEAD = 24 };
-INLINE size_t act_bytes(enum dots dots) { return ACT_HEAD + (dots == DOTS_I16 ? 64 : 32); }
+INLINE enum form form_of(enum dots dots) { return dots == DOTS_I16 ? FORM_WORDS : FORM_BYTES; }
+INLINE size_t act_bytes(enum dots dots) { return ACT_HEAD + (form_of(dots) == FORM_WORDS ? 64 : 32); }
 
 /* Constants of unpacking, in registers. */
 struct masks {
@@ -107,9 +108,8 @@ INLINE void clear(vec sum[TILE][2], const int T)
     for (int t = 0; t < T; t++) sum[t][0] = sum[t][1] = i32_splat(0);
 }
 
-/* Sums of two products stay in 16 bits: 8 times with 4-bit codes (8 * 2 * 15 * 127 = 30,480), twice with 6-bit ones. Whole bytes go as two nibbles, the one
- * `nibble` bits up now; -1: these codes are small enough. */
-INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, int nibble, const struct masks *m, const struct how h)
+/* Sums of two products stay in 16 bits: 8 times with 4-bit codes (8 * 2 * 15 * 127 = 30,480), twice with 6-bit ones. */
+INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
 {
     size_t run = h.bits == 6 ? 2 : n;
     for (size_t from = 0; from < n; from += run) {
@@ -119,14 +119,13 @@ INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
         for (size_t g = 0; g < run; g++, codes += 32, x += 4 * h.rows) {
             vec w[2];
             group_bytes(w, codes, 0);
-            for (int i = 0; i < 2 && nibble >= 0; i++) w[i] = vec_and(u32_shr(w[i], nibble), m->nibble);
             for (int t = 0; t < h.rows; t++) {
                 vec v = vec_spread4(x + 4 * t);
                 for (int i = 0; i < 2; i++) part[t][i] = i16_add(part[t][i], dot2_u7(v, w[i]));
             }
         }
         for (int t = 0; t < h.rows; t++)
-            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], i32_shl(i16_pairs(part[t][i]), max_int(nibble, 0)));
+            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], i16_pairs(part[t][i]));
     }
 }
 
@@ -158,7 +157,7 @@ VEC_UNROLL
     for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], odd[i]);
 }
 
-INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, int nibble, const struct masks *m, const struct how h)
+INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
     size_t run = h.bits == 6 ? 2 : n;
 VEC_UNROLL
@@ -168,12 +167,9 @@ VEC_UNROLL
         for (size_t g = from; g < from + run; g++) {
             vec w[2], v = vec_spread4(x + 4 * g);
             group_load(w, codes, g, m, h);
-            for (int i = 0; i < 2; i++) {
-                if (nibble >= 0) w[i] = vec_and(u32_shr(w[i], nibble), m->nibble);
-                part[i] = i16_add(part[i], dot2_u7(v, w[i]));
-            }
+            for (int i = 0; i < 2; i++) part[i] = i16_add(part[i], dot2_u7(v, w[i]));
         }
-        for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i32_shl(i16_pairs(part[i]), max_int(nibble, 0)));
+        for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i16_pairs(part[i]));
     }
 }
 
@@ -197,18 +193,13 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
     size_t first = half > 0 ? 4 : 0, n = half < 0 ? 8 : 4;
     const uint8_t *begin = x + 4 * h.rows * (h.shift == 3 ? 2 : h.shift == 7 ? 3 : 4 + half), *act = x + ACT_HEAD * h.rows;
     const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (size_t)(act_bytes(h.dots) - ACT_HEAD) / 8 * first * (size_t)h.rows;
-    const int low = h.bits == 8 ? 0 : -1;
     for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = h.shift < 0 ? i32_splat(0) : vec_spread4(begin + 4 * t);
     if (h.packed && h.dots == DOTS_I16) row_words(sum[0], codes, act, first, n, m, h);
     else if (h.dots == DOTS_I16) dots_words(sum, from, to, n, h);
-    else if (h.packed && h.dots == DOTS_U7) row_pairs(sum[0], codes, act, first, n, low, m, h);
-    else if (h.dots == DOTS_U7) dots_pairs(sum, from, to, n, low, m, h);
+    else if (h.packed && h.dots == DOTS_U7) row_pairs(sum[0], codes, act, first, n, m, h);
+    else if (h.dots == DOTS_U7) dots_pairs(sum, from, to, n, h);
     else if (h.packed) row_bytes(sum[0], codes, act, first, n, m, h);
     else dots_bytes(sum, from, to, n, h);
-    if (h.dots == DOTS_U7 && low == 0) { /* the other nibble */
-        if (h.packed) row_pairs(sum[0], codes, act, first, n, 4, m, h);
-        else dots_pairs(sum, from, to, n, 4, m, h);
-    }
 }
 
 /* --- a block --------------------------------------------------------------------------------------------- */
@@ -273,7 +264,7 @@ INLINE void sums_store(const struct sums *a, float *out, const struct how h)
 INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out, const struct how h)
 {
     size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h.kind) + code_bytes(h.dots), tile = act_bytes(h.dots) * (size_t)h.rows;
-    const uint8_t *x = a->tiles + (size_t)row * blocks * act_bytes(h.dots);
+    const uint8_t *x = a->tiles[form_of(h.dots)] + (size_t)row * blocks * act_bytes(h.dots);
     struct masks m = masks_new();
     struct sums sums;
     sums_clear(&sums, h);
@@ -325,25 +316,26 @@ INLINE const uint8_t *block_scales(struct scales *s, const uint8_t *unit, size_t
     return block + 16;
 }
 
-INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const enum layout layout, const struct how h)
+/* n panels, a block of each in turn. */
+INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const size_t n, const enum layout layout, const struct how h)
 {
     size_t unit = (size_t)layouts[layout].bytes, per_unit = h.kind == KIND_PLAIN ? 1 : 8, units = (size_t)(a->cols / BLOCK) / per_unit;
-    const uint8_t *x = a->tiles;
+    const uint8_t *x = a->tiles[form_of(h.dots)];
     struct masks m = masks_new();
     struct sums sums[STREAMS];
     struct scales s[STREAMS];
 VEC_UNROLL
-    for (size_t p = 0; p < STREAMS; p++) sums_clear(&sums[p], h);
+    for (size_t p = 0; p < n; p++) sums_clear(&sums[p], h);
     for (size_t u = 0; u < units; u++, panels += unit) {
 VEC_UNROLL
-        for (size_t p = 0; p < STREAMS; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, layout, h.kind);
+        for (size_t p = 0; p < n; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, layout, h.kind);
         for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots))
 VEC_UNROLL
-            for (size_t p = 0; p < STREAMS; p++)
+            for (size_t p = 0; p < n; p++)
                 block_add(&sums[p], &s[p], block_scales(&s[p], panels + p * panel_bytes, i, layout, h.kind), x, &m, h);
     }
 VEC_UNROLL
-    for (size_t p = 0; p < STREAMS; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
+    for (size_t p = 0; p < n; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
 }
 
 /* --- expanding ------------------------------------------------------------------------------------------------ */
@@ -401,7 +393,7 @@ INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t
 
 INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, const bool words)
 {
-    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * act_bytes(words ? DOTS_I16 : DOTS_U7);
+    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * act_bytes(words ? DOTS_I16 : DOTS_U8);
     for (size_t t = 0; t < T; t++) {
         size_t at = ((size_t)row + t) * blocks;
         for (size_t b = 0; b < blocks; b++, at++) {
@@ -503,19 +495,22 @@ DEFINE_FLOATS(bf16, LAYOUT_BF16)
 static void expand_f16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_F16); }
 static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_BF16); }
 
-/* gemv_NAME and expand_NAME from the constants of a kernel */
+/* gemv_NAME, turns_NAME and expand_NAME from the constants of a kernel; gemm_NAME */
+#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, false})
 #define DEFINE_PACKED(name, layout, ...)                                                                    \
     static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)     \
     {                                                                                                       \
-        gemv(panels, panel_bytes, a, out, layout, (struct how){__VA_ARGS__, 1, true});    \
+        gemv(panels, panel_bytes, a, out, STREAMS, layout, (struct how){__VA_ARGS__, 1, true});             \
+    }                                                                                                       \
+    static void turns_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)    \
+    {                                                                                                       \
+        for (size_t p = 0; p < STREAMS; p++)                                                                \
+            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, layout, (struct how){__VA_ARGS__, 1, true}); \
     }                                                                                                       \
     static void expand_##name(const uint8_t *panel, int cols, uint8_t *out)                                 \
     {                                                                                                       \
-        expand(panel, cols, out, layout, (struct how){__VA_ARGS__, 1, true});             \
+        expand(panel, cols, out, layout, (struct how){__VA_ARGS__, 1, true});                               \
     }
-
-/* These and gemm_NAME */
-#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, false})
 #define DEFINE(name, layout, ...)                                                                           \
     static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
     {                                                                                                       \
@@ -529,7 +524,6 @@ DEFINE(q8_i16,  LAYOUT_Q8,  KIND_PLAIN,  DOTS_I16, 8, -1)
 DEFINE(q4_i16,  LAYOUT_Q4,  KIND_PLAIN,  DOTS_I16, 4, 3)
 DEFINE(q4k_i16, LAYOUT_Q4K, KIND_MINS,   DOTS_I16, 4, -1)
 DEFINE(q6k_i16, LAYOUT_Q6K, KIND_HALVES, DOTS_I16, 6, 5)
-DEFINE(q8_u7,   LAYOUT_Q8,  KIND_PLAIN,  DOTS_U7,  8, 7)
 DEFINE(q4_u7,   LAYOUT_Q4,  KIND_PLAIN,  DOTS_U7,  4, 3)
 DEFINE(q4k_u7,  LAYOUT_Q4K, KIND_MINS,   DOTS_U7,  4, -1)
 DEFINE(q6k_u7,  LAYOUT_Q6K, KIND_HALVES, DOTS_U7,  6, 5)
@@ -540,42 +534,49 @@ DEFINE(q4k_u8,  LAYOUT_Q4K, KIND_MINS,   DOTS_U8,  4, -1)
 DEFINE(q6k_u8,  LAYOUT_Q6K, KIND_HALVES, DOTS_U8,  6, 5)
 /* Expanded, these are Q8's. */
 DEFINE_PACKED(q8f_i16, LAYOUT_Q8F, KIND_PLAIN, DOTS_I16, 8, -1)
-DEFINE_PACKED(q8f_u7, LAYOUT_Q8F, KIND_PLAIN, DOTS_U7, 8, 7)
 DEFINE_PACKED(q8f_u8, LAYOUT_Q8F, KIND_PLAIN, DOTS_U8, 8, 7)
 DEFINE_PACKED(q8f_s8, LAYOUT_Q8F, KIND_PLAIN, DOTS_S8, 8, -1)
 
-#define SET(layout, name) (k->gemm[layout] = gemm_##name, k->gemv[layout] = gemv_##name, k->expand[layout] = expand_##name)
+#define SET_PACKED(layout, name, taken)                                                                              \
+    (k->gemv[TOGETHER][layout] = gemv_##name, k->gemv[IN_TURN][layout] = turns_##name, k->expand[layout] = expand_##name, k->form[layout] = taken)
+#define SET(layout, name, taken) (k->gemm[layout] = gemm_##name, SET_PACKED(layout, name, taken))
+#define SET_8BIT(dots, taken) (SET(LAYOUT_Q8, q8_##dots, taken), SET_PACKED(LAYOUT_Q8F, q8f_##dots, taken), k->gemm[LAYOUT_Q8F] = gemm_q8_##dots)
 
-#define SET_8BIT(dots) \
-    (SET(LAYOUT_Q8, q8_##dots), k->gemm[LAYOUT_Q8F] = gemm_q8_##dots, k->gemv[LAYOUT_Q8F] = gemv_q8f_##dots, k->expand[LAYOUT_Q8F] = expand_q8f_##dots)
-
-static void set_i16(struct kernels *k)
+static void set_words(struct kernels *k)
 {
-    SET_8BIT(i16), SET(LAYOUT_Q4, q4_i16), SET(LAYOUT_Q4K, q4k_i16), SET(LAYOUT_Q6K, q6k_i16);
+    SET_8BIT(i16, FORM_WORDS), SET(LAYOUT_Q4, q4_i16, FORM_WORDS);
+    SET(LAYOUT_Q4K, q4k_i16, FORM_WORDS), SET(LAYOUT_Q6K, q6k_i16, FORM_WORDS);
+}
+
+/* Without a dot of whole bytes, words are faster for these than bytes in two halves. */
+static void set_u7(struct kernels *k)
+{
+    SET_8BIT(i16, FORM_WORDS), SET(LAYOUT_Q4, q4_u7, FORM_BYTES), SET(LAYOUT_Q4K, q4k_u7, FORM_BYTES), SET(LAYOUT_Q6K, q6k_u7, FORM_BYTES);
 }
 
 static void set_bytes(struct kernels *k)
 {
-    if (k->dots == DOTS_U7) {
-        SET_8BIT(u7), SET(LAYOUT_Q4, q4_u7), SET(LAYOUT_Q4K, q4k_u7), SET(LAYOUT_Q6K, q6k_u7);
-        return;
-    }
-    if (k->dots == DOTS_U8) SET_8BIT(u8);
-    else SET_8BIT(s8);
-    SET(LAYOUT_Q4, q4_u8), SET(LAYOUT_Q4K, q4k_u8), SET(LAYOUT_Q6K, q6k_u8);
+    if (k->dots == DOTS_U8) SET_8BIT(u8, FORM_BYTES);
+    else SET_8BIT(s8, FORM_BYTES);
+    SET(LAYOUT_Q4, q4_u8, FORM_BYTES), SET(LAYOUT_Q4K, q4k_u8, FORM_BYTES), SET(LAYOUT_Q6K, q6k_u8, FORM_BYTES);
+}
+
+static void set_floats(struct kernels *k)
+{
+    k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = k->gemm[LAYOUT_F8] = gemm_f32; /* F8 is expanded by kernels_simd.c */
+    for (int i = 0; i < ORDERS; i++) k->gemv[i][LAYOUT_F32] = gemv_f32, k->gemv[i][LAYOUT_F16] = gemv_f16, k->gemv[i][LAYOUT_BF16] = gemv_bf16;
+    k->expand[LAYOUT_F16] = expand_f16, k->expand[LAYOUT_BF16] = expand_bf16;
 }
 
 void gemm_simd(struct kernels *k, enum dots dots)
 {
     k->dots = dots;
     k->tile = dots == DOTS_U8 || dots == DOTS_S8 ? TILE : 4; /* what the registers hold: 12 sums, or 8 and products on their way */
-    k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = gemm_f32;
-    k->gemv[LAYOUT_F32] = gemv_f32, k->gemv[LAYOUT_F16] = gemv_f16, k->gemv[LAYOUT_BF16] = gemv_bf16;
-    k->gemm[LAYOUT_F8] = gemm_f32; /* expanded by kernels_simd.c */
-    k->expand[LAYOUT_F16] = expand_f16, k->expand[LAYOUT_BF16] = expand_bf16;
     k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* of F16; codes with their scales take less */
-    k->arranged = act_bytes(dots);
-    k->arrange = dots == DOTS_I16 ? arrange_words : arrange_bytes;
-    if (dots == DOTS_I16 || !VEC_BYTE_DOTS) set_i16(k);
+    if (dots != DOTS_I16) k->arrange[FORM_BYTES] = arrange_bytes, k->arranged[FORM_BYTES] = act_bytes(DOTS_U8);
+    if (dots == DOTS_I16 || dots == DOTS_U7) k->arrange[FORM_WORDS] = arrange_words, k->arranged[FORM_WORDS] = act_bytes(DOTS_I16);
+    set_floats(k);
+    if (dots == DOTS_I16 || !VEC_BYTE_DOTS) set_words(k);
+    else if (dots == DOTS_U7) set_u7(k);
     else set_bytes(k);
 }

@@ -27,13 +27,16 @@ enum dots {
 };
 extern const char *const dots_names[DOTS_COUNT];
 
+/* How a product wants activation codes: as bytes, or widened to 16 bits. */
+enum form { FORM_BYTES, FORM_WORDS, FORMS };
+
 /* Activations of n rows, as the products take them. Blocks of 32 columns; cols is a multiple of 32 where codes are used. */
 struct act {
     const float *x;       /* [n, cols] for float weights */
     const int8_t *code;   /* [n, cols] -127..127, for quantised weights */
     const float *scale;   /* [n, cols / 32] */
     const int16_t *sum;   /* [n, cols / 16] sums of 16 codes */
-    const uint8_t *tiles; /* the same arranged for gemm, tile after tile; NULL where the table has no arrange */
+    const uint8_t *tiles[FORMS]; /* the same arranged for gemm, tile after tile; NULL where the table has no arrange */
     int cols;
 };
 
@@ -41,9 +44,13 @@ struct act {
  * n_rows as tile_rows() gives it: 1, 2, 4 or 6. */
 typedef void gemm_fn(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out);
 
-/* out [8 * 8] = row 0 times STREAMS neighbouring panels, panel_bytes apart: for one row memory is the limit, and a processor that works on
- * eight streams of it waits least, since it fetches ahead within a page only and looks ahead of its work by some hundred instructions. */
+/* out [8 * 8] = row 0 times STREAMS neighbouring panels, panel_bytes apart. */
 typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out);
+
+/* For one row memory is the limit, and how it is read best depends on the processor: one that looks ahead of its work by some hundred
+ * instructions and fetches ahead within a page only waits least with eight streams (Intel's of 2023 reach twice the speed), one that follows a
+ * single stream far ahead loses a third by them (AMD's of 2022). cpu/race.c finds out. */
+enum order { TOGETHER, IN_TURN, ORDERS };
 
 /* A half whose bits are moved into place as a float lacks this factor, the difference of the exponents' biases. */
 #define F16_SCALE 0x1p112f
@@ -64,13 +71,14 @@ struct kernels {
     enum dots dots;
     int tile;                    /* rows of a full tile: 1, 4 or TILE */
     gemm_fn *gemm[LAYOUT_COUNT];
-    gemv_fn *gemv[LAYOUT_COUNT]; /* NULL where gemm is as good */
+    gemv_fn *gemv[ORDERS][LAYOUT_COUNT]; /* NULL where gemm is as good */
+    enum form form[LAYOUT_COUNT]; /* that the products of a quantised layout take */
     /* panel -> out [cols / 32 * expanded], its codes and scales ready for gemm: done once for all tiles of a chunk. NULL: gemm takes
      * the panel as it is. */
     void (*expand[LAYOUT_COUNT])(const uint8_t *panel, int cols, uint8_t *out);
     /* Rows row .. row + n_rows - 1 of code, scale and sum -> their tile of [n_rows, cols / 32 * arranged] bytes. NULL: not needed. */
-    void (*arrange)(const struct act *a, int row, int n_rows, uint8_t *tile);
-    size_t expanded, arranged; /* bytes of a block of 8 rows, at most; of a block of one row */
+    void (*arrange[FORMS])(const struct act *a, int row, int n_rows, uint8_t *tile);
+    size_t expanded, arranged[FORMS]; /* bytes of a block of 8 rows, at most; of a block of one row, 0 where there is no arrange */
     /* x [cols] -> code [cols], scale [cols / 32], sum [cols / 16]; cols a multiple of 32 */
     void (*quantize)(const float *x, int cols, int8_t *code, float *scale, int16_t *sum);
     /* y = x / sqrt(mean(x^2) + eps) * w, all [n]; y may be x */

@@ -9,7 +9,7 @@ import { PATIENCE_MS } from './tab.mjs';
 /** Longest wait for the browser's report of a request that has ended already. */
 const REPORT_MS = 5000;
 
-function findFirefox() {
+export function findFirefox() {
   const paths = [process.env.FIREFOX, '/usr/bin/firefox-esr', '/usr/bin/firefox'].filter(Boolean);
   const found = paths.find((path) => {
     try {

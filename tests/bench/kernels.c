@@ -2,7 +2,7 @@
  *
  * The product kernels one by one, beside a plain read of memory in the same run.
  *
- * "gemv" is one row times 64 Mi weights, so that memory counts, "gemm" 64 rows times 1 Mi weights, expanding included, so that
+ * "gemv" is one row times 64 Mi weights, so that memory counts, with eight panels together and one by one, "gemm" 64 rows times 1 Mi weights, expanding included, so that
  * arithmetic counts. One thread; "read 2" is the read by two at once. Built natively, where main() prints, and as WebAssembly, where
  * kernels.mjs keeps time. Run it with: make bench-kernels
  */
@@ -21,7 +21,7 @@ static const struct {
     uint32_t gguf_id;
 } types[] = {{"Q8_0", 8}, {"Q4_0", 2}, {"Q4_K", 12}, {"Q6_K", 14}, {"F16", 1}, {"F32", 0}};
 
-enum { TYPES = sizeof types / sizeof *types, READS = 2, CASES = READS + 2 * TYPES };
+enum { TYPES = sizeof types / sizeof *types, READS = 2, KINDS = ORDERS + 1 /* gemv by order, gemm */, CASES = READS + KINDS * TYPES };
 
 static struct {
     struct mem mem;
@@ -29,7 +29,7 @@ static struct {
     struct kernels k;
     struct act act;
     uint8_t *panels;   /* the weights of any case: the same panel again and again */
-    uint8_t *tiles, *expanded;
+    uint8_t *tiles[FORMS], *expanded;
     size_t capacity;
     uint64_t sink[2][8]; /* keeps the reads alive */
 } bench;
@@ -92,11 +92,11 @@ static void read_part(void *arg, int thread, int n_threads)
     memcpy(bench.sink[thread], &sum, sizeof bench.sink[thread]);
 }
 
-static void run_gemv(enum layout layout)
+static void run_gemv(enum layout layout, int order)
 {
     size_t panel = panel_bytes(layout, COLS);
     float out[STREAMS * PANEL_ROWS];
-    for (size_t i = 0; i < GEMV_PANELS; i += STREAMS) bench.k.gemv[layout](bench.panels + i * panel, panel, &bench.act, out);
+    for (size_t i = 0; i < GEMV_PANELS; i += STREAMS) bench.k.gemv[order][layout](bench.panels + i * panel, panel, &bench.act, out);
 }
 
 static void run_gemm(enum layout layout)
@@ -110,17 +110,18 @@ static void run_gemm(enum layout layout)
 }
 
 static enum layout layout_of(int i) { return dtype_by_gguf(types[(i - READS) % TYPES].gguf_id)->layout; }
-static bool is_gemv(int i) { return i < READS + TYPES; }
+static int order_of(int i) { return (i - READS) / TYPES; }
+static bool is_gemv(int i) { return order_of(i) < ORDERS; }
 
 /* Arranges the rows of a gemm, or the one of a gemv. */
 static void arrange_rows(int rows)
 {
-    size_t row = COLS / BLOCK * bench.k.arranged;
-    for (int t = 0, n; t < rows; t += n) {
-        n = rows == 1 ? 1 : tile_rows(&bench.k, rows - t);
-        bench.k.arrange(&bench.act, t, n, bench.tiles + (size_t)t * row);
-    }
-    bench.act.tiles = bench.tiles;
+    for (int f = 0; f < FORMS; f++)
+        for (int t = 0, n; t < rows && bench.k.arrange[f]; t += n) {
+            n = rows == 1 ? 1 : tile_rows(&bench.k, rows - t);
+            bench.k.arrange[f](&bench.act, t, n, bench.tiles[f] + (size_t)t * (COLS / BLOCK) * bench.k.arranged[f]);
+        }
+    memcpy(bench.act.tiles, bench.tiles, sizeof bench.tiles);
 }
 
 /* --- what the clock's keeper calls: begin once for each case, then run again and again ------------------------ */
@@ -131,11 +132,11 @@ int kernels_open(int threads)
     bench.pool = pool_new(&bench.mem, threads);
     bench.capacity = (size_t)GEMV_PANELS * panel_bytes(LAYOUT_F32, COLS) / 2;
     bench.panels = malloc(bench.capacity);
-    bench.tiles = malloc((size_t)ROWS * COLS / BLOCK * bench.k.arranged);
+    for (int f = 0; f < FORMS; f++) bench.tiles[f] = malloc((size_t)ROWS * COLS / BLOCK * bench.k.arranged[f] + 1);
     bench.expanded = malloc(COLS / BLOCK * bench.k.expanded);
     fill_activations(&bench.act);
     if (bench.panels) memset(bench.panels, 1, bench.capacity);
-    return bench.pool && bench.panels && bench.tiles && bench.expanded ? CASES : 0;
+    return bench.pool && bench.panels && bench.tiles[FORM_BYTES] && bench.tiles[FORM_WORDS] && bench.expanded ? CASES : 0;
 }
 
 const char *kernels_variant(void)
@@ -149,7 +150,7 @@ const char *kernels_name(int i)
 {
     static char text[32];
     if (i < READS) snprintf(text, sizeof text, "read %d", i + 1);
-    else snprintf(text, sizeof text, "%s %s", is_gemv(i) ? "gemv" : "gemm", types[(i - READS) % TYPES].type);
+    else snprintf(text, sizeof text, "%s %s", (const char *[]){"gemv, 8", "gemv, 1", "gemm"}[order_of(i)], types[(i - READS) % TYPES].type);
     return text;
 }
 
@@ -178,7 +179,7 @@ void kernels_run(int i)
 {
     if (i == 0) read_part(NULL, 0, 1);
     else if (i == 1) pool_run(bench.pool, read_part, NULL);
-    else if (is_gemv(i)) run_gemv(layout_of(i));
+    else if (is_gemv(i)) run_gemv(layout_of(i), order_of(i));
     else run_gemm(layout_of(i));
 }
 

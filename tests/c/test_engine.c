@@ -394,6 +394,7 @@ static struct quern_engine *load_warming(const struct file *f, struct quern_opti
     CHECK(e != NULL);
     CHECK(quern_warm(e)); /* there will be something to do, but nothing is known yet */
     CHECK_EQ(quern_feed(e, f->data, most), OK);
+    CHECK_EQ(quern_control(e)->heartbeat, 1); /* every feed is a sign of life */
     if (warmth == STARVED) e->mem.fail_at = e->mem.n_allocs + 1;
     if (warmth == BEGUN) CHECK(quern_warm(e));
     else if (warmth != COLD)

@@ -206,12 +206,13 @@ static void check_reference(const struct gemm_case *g, const uint8_t *rows, cons
 static void simd_gemm(enum layout layout, const uint8_t *panel, struct act *a, int token, int n, float *out)
 {
     size_t blocks = ((size_t)a->cols + BLOCK - 1) / BLOCK;
-    uint8_t *tiles = malloc(ACT_ROWS * blocks * simd.arranged), *expanded = malloc(blocks * simd.expanded);
-    a->tiles = tiles;
-    if (layouts[layout].quantised) simd.arrange(a, token, n, tiles + (size_t)token * blocks * simd.arranged);
+    enum form form = simd.form[layout];
+    uint8_t *tiles = malloc(ACT_ROWS * blocks * simd.arranged[form]), *expanded = malloc(blocks * simd.expanded);
+    a->tiles[form] = tiles;
+    if (layouts[layout].quantised) simd.arrange[form](a, token, n, tiles + (size_t)token * blocks * simd.arranged[form]);
     if (simd.expand[layout]) simd.expand[layout](panel, a->cols, expanded);
     simd.gemm[layout](simd.expand[layout] ? expanded : panel, a, token, n, out);
-    a->tiles = NULL;
+    a->tiles[form] = NULL;
     free(tiles);
     free(expanded);
 }
@@ -242,8 +243,8 @@ static void gemv_one(const struct gemm_case *g, uint64_t *seed)
 {
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
     size_t bytes = panel_bytes(type->layout, g->cols);
-    if (!simd.gemv[type->layout]) return;
-    uint8_t *panels = malloc(STREAMS * bytes), *tile = malloc(((size_t)g->cols + BLOCK) / BLOCK * simd.arranged);
+    enum form form = simd.form[type->layout];
+    uint8_t *panels = malloc(STREAMS * bytes), *tile = malloc(((size_t)g->cols + BLOCK) / BLOCK * simd.arranged[form]);
     for (int i = 0; i < STREAMS; i++) {
         uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols);
         pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panels + (size_t)i * bytes);
@@ -252,11 +253,14 @@ static void gemv_one(const struct gemm_case *g, uint64_t *seed)
     struct act a = act_new(g->floats, seed, g->cols);
     struct pair out = pair_new(STREAMS * PANEL_ROWS * sizeof(float), NULL);
     for (size_t i = 0; i < STREAMS; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, 0, 1, (float *)(void *)out.a + i * PANEL_ROWS);
-    if (layouts[type->layout].quantised) simd.arrange(&a, 0, 1, tile);
-    a.tiles = tile;
-    simd.gemv[type->layout](panels, bytes, &a, (float *)(void *)out.b);
-    a.tiles = NULL;
-    check_floats(g->t->name, &out);
+    if (layouts[type->layout].quantised) simd.arrange[form](&a, 0, 1, tile);
+    a.tiles[form] = tile;
+    for (int order = 0; order < ORDERS; order++) {
+        memset(out.b, 0xFF, STREAMS * PANEL_ROWS * sizeof(float));
+        simd.gemv[order][type->layout](panels, bytes, &a, (float *)(void *)out.b);
+        check_floats(g->t->name, &out);
+    }
+    a.tiles[form] = NULL;
     pair_free(&out);
     act_free(&a);
     free(panels);
@@ -571,10 +575,10 @@ static void heads_free(struct heads *h)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
 }
 
-enum form { FORM_F32, FORM_F16, FORM_F16_IN_REGISTERS, FORM_Q8, FORMS };
+enum source { FORM_F32, FORM_F16, FORM_F16_IN_REGISTERS, FORM_Q8, SOURCES };
 
 /* The scores of page b, then p * v: each of a form's kernels once. */
-static void attend_page(const struct kernels *k, enum form form, const struct heads *h, struct query *q, int b, float *p)
+static void attend_page(const struct kernels *k, enum source form, const struct heads *h, struct query *q, int b, float *p)
 {
     size_t page = (size_t)(BLOCK * h->dim), keys = 2 * (size_t)b * page, values = keys + page;
     float scale = 1.0f / sqrtf((float)h->dim), *floats = malloc(page * sizeof *floats);
@@ -591,7 +595,7 @@ static void attend_page(const struct kernels *k, enum form form, const struct he
     free(floats);
 }
 
-static void attend_pages(const struct kernels *k, enum form form, const struct heads *h, struct state *s)
+static void attend_pages(const struct kernels *k, enum source form, const struct heads *h, struct state *s)
 {
     struct query q[3];
     for (int t = 0; t < h->n; t++)
@@ -622,7 +626,7 @@ static void check_attention(const struct state *s, const struct heads *h, int t)
 }
 
 /* Halves that are widened in registers are finite, and queries not too large for their factor. */
-static bool form_takes(enum form form, const struct heads *h)
+static bool form_takes(enum source form, const struct heads *h)
 {
     if (form == FORM_Q8) return h->dim % BLOCK == 0;
     if (form != FORM_F16_IN_REGISTERS) return true;
@@ -637,7 +641,7 @@ static void attend_one(enum floats how, uint64_t *seed, int n, int dim)
 {
     struct heads h = heads_new(how, seed, n, dim, 3);
     const struct state start = {.p = {0}};
-    for (int form = 0; form < FORMS; form++) {
+    for (int form = 0; form < SOURCES; form++) {
         if (!form_takes(form, &h)) continue;
         struct pair s = pair_new(sizeof start, &start);
         attend_pages(&kernels_scalar, form == FORM_F16_IN_REGISTERS ? FORM_F16 : form, &h, (struct state *)(void *)s.a);

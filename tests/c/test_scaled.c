@@ -102,10 +102,12 @@ static float rule(const struct matrix *m, const struct act *a, int t, int r)
 
 static void check_tile(const struct kernels *k, const struct matrix *m, const uint8_t *panel, struct act *a, int n)
 {
-    uint8_t *tiles = malloc((size_t)(TILE * COLS / BLOCK) * (k->arranged ? k->arranged : 1)), *expanded = malloc((size_t)(COLS / BLOCK) * (k->expanded ? k->expanded : 1));
+    enum layout layout = m->type->layout;
+    enum form form = k->form[layout];
+    uint8_t *tiles = malloc((size_t)(TILE * COLS / BLOCK) * (k->arranged[form] + 1)), *expanded = malloc((size_t)(COLS / BLOCK) * (k->expanded ? k->expanded : 1));
     float out[STREAMS * PANEL_ROWS];
-    if (k->arrange) k->arrange(a, 0, n, tiles);
-    a->tiles = tiles;
+    if (layouts[layout].quantised && k->arrange[form]) k->arrange[form](a, 0, n, tiles);
+    a->tiles[form] = tiles;
     const uint8_t *use = panel;
     if (k->expand[m->type->layout]) {
         k->expand[m->type->layout](panel, COLS, expanded);
@@ -114,11 +116,11 @@ static void check_tile(const struct kernels *k, const struct matrix *m, const ui
     k->gemm[m->type->layout](use, a, 0, n, out);
     for (int i = 0; i < n * PANEL_ROWS; i++)
         if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, i / PANEL_ROWS, i % PANEL_ROWS)));
-    if (n == 1 && k->gemv[m->type->layout]) {
+    for (int order = 0; n == 1 && order < ORDERS && k->gemv[order][layout]; order++) {
         size_t size = panel_bytes(m->type->layout, COLS);
         uint8_t *streams = malloc(STREAMS * size);
         for (size_t i = 0; i < STREAMS; i++) memcpy(streams + i * size, panel, size);
-        k->gemv[m->type->layout](streams, size, a, out);
+        k->gemv[order][layout](streams, size, a, out);
         for (int i = 0; i < STREAMS * PANEL_ROWS; i++)
             if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, 0, i % PANEL_ROWS)));
         free(streams);

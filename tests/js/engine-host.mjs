@@ -7,6 +7,7 @@ import glue32 from '../../dist/node/quern-simd.mjs';
 import glue64 from '../../dist/node/quern-simd64.mjs';
 import { Engine } from '../../js/engine.js';
 import { instantiate } from '../../js/instance.js';
+import { startEngine } from '../../js/start.js';
 
 const modules = new Map();
 export const glue = { 32: glue32, 64: glue64 };
@@ -45,6 +46,21 @@ export function partOf(bytes, { size = bytes.length, chunk = 65536 } = {}) {
 }
 
 export const opened = (...parts) => ({ phase: 'load', total: parts.reduce((sum, { size }) => sum + size, 0), parts });
+
+async function* counted(chunks, onBytes) {
+  for await (const chunk of chunks) {
+    onBytes(chunk.length);
+    yield chunk;
+  }
+}
+
+/** An engine over what was opened. @param {object} host of testHost @param {object} source of opened */
+export function startOver(host, source, options = {}, emit = () => {}) {
+  const openParts = async (_, { onBytes }) => ({
+    cached: false, async discard() {}, ...source, parts: source.parts.map(({ size, chunks }) => ({ size, chunks: counted(chunks, onBytes) })),
+  });
+  return startEngine({ ...host, openParts }, {}, options, { emit, share() {} });
+}
 
 /** An instance of one thread, and `use` of its memory before an engine of `options` is fed. @returns {Promise<Engine>} not finished */
 export async function engineOver(bytes, { address = 32, use = () => {}, ...options } = {}) {

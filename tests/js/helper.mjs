@@ -2,14 +2,21 @@
 // What the library's tests share: where the models are, a server for them, small assertions.
 
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const DEMO = fileURLToPath(new URL('../../web/models/demo-q8_0.gguf', import.meta.url));
 export const NANO = fileURLToPath(new URL('../fixtures/golden/nano.Q8_0.gguf', import.meta.url));
 export const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 export const TEMPLATE = await readFile(new URL('../fixtures/vocab/qwen3.chat_template.jinja', import.meta.url), 'utf8');
+
+// Models that tests download are not kept on this machine, nor shared between test files.
+process.env.XDG_CACHE_HOME = mkdtempSync(join(tmpdir(), 'quern-cache-'));
+process.on('exit', () => rmSync(process.env.XDG_CACHE_HOME, { recursive: true, force: true }));
 
 /** Fails unless the promise rejects with this code; returns the error. */
 export async function rejectsWith(promise, code, words = /./) {

@@ -11,14 +11,13 @@ import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { load, support } from '../../dist/node.js';
-import { startEngine } from '../../js/start.js';
 import { GOLDEN, PROJECT, buildNative, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
 import { readGguf } from '../fixtures/gguf-reader.mjs';
 import { modelBytes, modelSpec } from '../fixtures/make-model.mjs';
 import { evenly, splitGguf } from '../fixtures/split.mjs';
 import { patchSpec, tinyModel, tinySpec } from '../fixtures/tiny.mjs';
-import { engineOver, logitsOf, opened, partOf, testHost } from './engine-host.mjs';
+import { engineOver, logitsOf, opened, partOf, startOver, testHost } from './engine-host.mjs';
 import { CLI, DEMO, NANO, rejectsWith, until } from './helper.mjs';
 
 const GB = 1e9;
@@ -69,7 +68,7 @@ test('R9 the plan is what is taken, within 3 %, and info tells it', async () => 
 test('Q01 over the limit: refused by the header, with what is needed, what is allowed, and a context that fits', async () => {
   const bytes = Buffer.concat([headerOf(SMALL), Buffer.alloc(50 * MB)]);
   const part = partOf(bytes, { size: 0 });
-  const error = await rejectsWith(startEngine(testHost(), opened(part), { variant: 'simd', contextSize: 40_000, memoryLimit: 200 * MB }, nothing), 'mem/plan', /contextSize of \d+ would fit/);
+  const error = await rejectsWith(startOver(testHost(), opened(part), { variant: 'simd', contextSize: 40_000, memoryLimit: 200 * MB }), 'mem/plan', /contextSize of \d+ would fit/);
   const { needed, allowed, contextSize } = error.detail;
   assert.ok(part.read <= 8 * MB, `${part.read} bytes were read`);
   assert.ok(needed > allowed && allowed < 200 * MB && allowed > 190 * MB);
@@ -84,7 +83,7 @@ test('Q01 weights alone over 4 GiB: refused with the file that would fit, or tak
   const header = headerOf({ preset: 'qwen3-8b', type: 'q8_0' });
   const host = testHost({ deviceMemory: 6 * GB });
   const part = partOf(header, { size: 0 });
-  const error = await rejectsWith(startEngine(host, opened(part), {}, nothing), 'mem/plan', /a file of \d\.\d+ GB would fit, with \d\.\d instead of 8\.5 bits/);
+  const error = await rejectsWith(startOver(host, opened(part), {}), 'mem/plan', /a file of \d\.\d+ GB would fit, with \d\.\d instead of 8\.5 bits/);
   assert.ok(part.read <= 8 * MB && error.detail.needed > 8.5 * GB);
   assert.deepEqual(host.started, support().maxMemory > 2 ** 32 ? ['relaxed', 'relaxed64'] : ['relaxed']);
   assert.ok(error.detail.allowed < (support().maxMemory > 2 ** 32 ? 6 * GB : 2 ** 32));
@@ -95,11 +94,11 @@ test('64-bit addresses are taken where the plan needs them, and only there', { s
   const header = headerOf(options);
   for (const [wanted, total, started] of [
     [{}, 0, ['relaxed']], [{ contextSize: 8192 }, 0, ['relaxed', 'relaxed64']], [{ contextSize: 8192 }, 3.5 * GB, ['relaxed', 'relaxed64']],
-    [{}, 5 * GB, ['relaxed64']], [{ address: 32 }, 5 * GB, ['relaxed']], [{ address: 64 }, 0, ['relaxed64']],
-    [{ memoryLimit: 4 * GB }, 5 * GB, ['relaxed']], [{ variant: 'simd' }, 5 * GB, ['simd64']],
+    [{}, 5 * GB, ['relaxed', 'relaxed64']], [{ address: 32 }, 5 * GB, ['relaxed']], [{ address: 64 }, 0, ['relaxed64']],
+    [{ memoryLimit: 4 * GB }, 5 * GB, ['relaxed']], [{ variant: 'simd' }, 5 * GB, ['simd', 'simd64']],
   ]) {
     const host = testHost({ hardwareThreads: 2 });
-    await rejectsWith(startEngine(host, { phase: 'load', total, parts: [partOf(header, { size: total })] }, wanted, nothing), 'model/format', /ends at byte/);
+    await rejectsWith(startOver(host, { phase: 'load', total, parts: [partOf(header, { size: total })] }, wanted), 'model/format', /ends at byte/);
     assert.deepEqual(host.started, started, JSON.stringify(wanted));
   }
 });
@@ -208,7 +207,7 @@ test('Q10 a process with little heap of its own, and a machine with little memor
   assert.equal(JSON.parse(stdout).usage.completionTokens, 2);
   const { stderr } = await run(process.execPath, [CLI, 'info', DEMO, '--memory', '9000000']).then(() => assert.fail('was loaded'), (error) => error);
   assert.match(stderr, /^quern: mem\/plan: The model needs [\d.]+ MB/);
-  const error = await rejectsWith(startEngine(testHost({ deviceMemory: 9 * MB }), opened(partOf(await readFile(DEMO))), {}, nothing), 'mem/plan');
+  const error = await rejectsWith(startOver(testHost({ deviceMemory: 9 * MB }), opened(partOf(await readFile(DEMO))), {}), 'mem/plan');
   assert.ok(error.detail.allowed < 9 * MB);
 });
 
@@ -234,14 +233,14 @@ test('a split model: the same bits, progress over all parts, and parts that do n
   for (const counts of [evenly(n, 3), [0, n], [n - 1, 1]]) {
     const parts = splitGguf(nano, counts).map((bytes) => partOf(bytes, { chunk: 5000 }));
     const events = [];
-    const engine = await startEngine(testHost(), opened(...parts), { variant: 'simd' }, (event) => events.push(event));
+    const engine = await startOver(testHost(), opened(...parts), { variant: 'simd' }, (event) => events.push(event));
     assert.equal(engine.facts.files, counts.length);
     assert.ok(expected.equals(logitsOf(engine, tokens)));
     const { loaded, total } = events.at(-1);
     assert.deepEqual([loaded, total], [opened(...parts).total, opened(...parts).total]);
   }
   const [first, second, third] = splitGguf(nano, evenly(n, 3));
-  const start = (...parts) => startEngine(testHost(), opened(...parts.map((bytes) => partOf(bytes))), {}, nothing);
+  const start = (...parts) => startOver(testHost(), opened(...parts.map((bytes) => partOf(bytes))), {});
   await rejectsWith(start(first), 'model/unsupported', /first of the 3 files/);
   await rejectsWith(start(first, second), 'model/inconsistent', /2 files were given/);
   await rejectsWith(start(first, third, second), 'model/inconsistent', /File 2 of 3 was expected/);

@@ -56,7 +56,7 @@ test('unknown, later and unreadable options', () => {
   fails(() => checkOptions('chat', { toString: 5 }), 'options.toString');
   fails(() => checkOptions('complete', { thinking: true }), 'options.thinking');
   assert.throws(() => checkOptions('chat', { tools: [] }), /not available in this version/);
-  assert.throws(() => checkOptions('load', { sha256: 'x' }), /not available in this version/);
+  assert.throws(() => checkOptions('load', { tools: [] }), /not available in this version/);
   fails(() => checkOptions('chat', Object.defineProperty({}, 'seed', { get() { throw new Error('no'); }, enumerable: true })), 'options.seed');
   for (const bad of [null, 5, 'x', []]) fails(() => checkOptions('chat', bad), 'options');
   assert.deepEqual(checkOptions('chat'), {});

@@ -6,14 +6,13 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startEngine } from '../../js/start.js';
 import { ajc1Model } from '../fixtures/ajc1.mjs';
 import { badSets, goodSets } from '../fixtures/bad-sets.mjs';
 import { SOURCES, dequantisedF8 } from '../fixtures/hf/sources.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
-import { logitsOf, opened, partOf, testHost } from './engine-host.mjs';
+import { logitsOf, opened, partOf, startOver, testHost } from './engine-host.mjs';
 
-const start = (files, options = {}) => startEngine(testHost(), opened(...files.map((bytes) => partOf(bytes))), { threads: 1, contextSize: 64, ...options }, () => {});
+const start = (files, options = {}) => startOver(testHost(), opened(...files.map((bytes) => partOf(bytes))), { threads: 1, contextSize: 64, ...options });
 const IDS = Array.from({ length: 24 }, (_, i) => (i * 37 + 5) % 280);
 
 test('every broken set gets its error', { timeout: 300_000 }, async () => {

@@ -24,7 +24,7 @@ test('index.d.ts', async () => {
 
 test('what is exported is what is declared, in a page and in Node', async () => {
   const types = await readFile(path('../../dist/index.d.ts'), 'utf8');
-  const declared = [...types.matchAll(/^export (?:declare )?(?:function|class) (\w+)/gm)].map(([, name]) => name).sort();
+  const declared = [...types.matchAll(/^export (?:declare )?(?:function|class|const) (\w+)/gm)].map(([, name]) => name).sort();
   assert.deepEqual(Object.keys(node).sort(), declared);
   assert.deepEqual(Object.keys(page).sort(), declared);
 });

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What index.d.ts promises, and what it must refuse: every `@ts-expect-error` line has to be an error. Checked by types.test.mjs.
 
-import { QuernError, load, support, type ChatOptions, type Message, type Model, type Reply, type Result } from 'quern';
+import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Reply, type Result } from 'quern';
 
 const model: Model = await load('model.gguf');
 await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', onProgress: ({ loaded, total }) => loaded / total });
 await load(new File([], 'model.gguf'), { signal: new AbortController().signal, headers: { Authorization: 'x' } });
+await load({ repo: 'a/b', file: 'c.gguf', revision: 'main' });
+await load([new File([], 'm-00001-of-00001.gguf')]);
 
 const reply: Reply = model.chat('Hi');
 for await (const text of reply) text.toUpperCase();
@@ -26,8 +28,18 @@ support().variant satisfies 'simd' | 'relaxed' | null;
 new QuernError('use/param', 'x').code satisfies string;
 { await using disposed = await load('x'); disposed.info.contextSize satisfies number; }
 
+await load('x', { cache: '/folder', sha256: ['00'] });
+(await models.list()).map(({ id, complete }) => complete && models.remove(id));
+(await models.download('x', { signal: new AbortController().signal })).loaded satisfies number;
+declare const store: Store;
+await load({ repo: 'a', file: 'b' }, { cache: store });
+
+// @ts-expect-error there is nothing to download into
+await models.download('x', { cache: false });
 // @ts-expect-error a reply is no promise of its text
 (await model.chat('x')) satisfies string;
+// @ts-expect-error a repository needs its file
+await load({ repo: 'a/b' });
 // @ts-expect-error unknown option
 await load('x', { thread: 2 });
 // @ts-expect-error wrong type of an option
@@ -38,8 +50,6 @@ model.complete('x', { thinking: true });
 model.chat([{ role: 'boss', content: 'x' }]);
 // @ts-expect-error content is text
 model.chat([{ role: 'user', content: ['x'] }]);
-// @ts-expect-error not in this version
-await load({ repo: 'a', file: 'b' });
 // @ts-expect-error facts are read-only
 model.info.threads = 5;
 // @ts-expect-error no such code

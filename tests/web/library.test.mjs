@@ -146,7 +146,7 @@ test('errors are typed, and the next load works', async () => {
   await close();
 });
 
-test('without isolation: one thread, and one line in the console that says which headers are missing', async () => {
+test('W02: without isolation: one thread, and one line in the console that says which headers are missing', async () => {
   const { page, console, close } = await openLibrary(plain);
   const threads = await page.evaluate(async (source) => {
     const model = await globalThis.quern.load(source, { threads: 4 });

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Time as a download sees it. Everything that waits takes a clock, so that tests can play it: `now()` in milliseconds
+// since 1970, `after(ms, work)` which returns how to cancel it, `online()`, and `random()` for jitter.
+//
+// Silence is measured in the time during which our own timers ran: a machine that slept, or a page that the browser
+// froze in the background, comes back with one late tick, which counts as one tick and not as hours without data.
+
+import { abortError } from './errors.js';
+
+export const systemClock = {
+  now: () => Date.now(),
+  random: () => Math.random(),
+  online: () => globalThis.navigator?.onLine !== false,   // Node does not say
+  after(ms, work) {
+    const timer = setTimeout(work, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** What an aborted signal rejects with. */
+export const reasonOf = (signal) => signal.reason ?? abortError();
+
+/** The promise's outcome, or the signal's reason as soon as it aborts. What then comes of the promise is ignored. */
+export async function abortable(promise, signal) {
+  if (signal.aborted) {
+    Promise.resolve(promise).catch(() => {});
+    throw reasonOf(signal);
+  }
+  let onAbort;
+  const aborted = new Promise((_, reject) => {
+    onAbort = () => reject(reasonOf(signal));
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Waits; ends early, with its reason, when the signal aborts. */
+export async function sleep(clock, ms, signal) {
+  let cancel;
+  try {
+    await abortable(new Promise((resolve) => { cancel = clock.after(ms, resolve); }), signal);
+  } finally {
+    cancel();
+  }
+}
+
+const TICK_MS = 1000;
+const STALL_MS = 30_000;
+
+/** Calls `onStall` when half a minute passes, by ticks, in which something was awaited and nothing came. */
+export class Watch {
+  #clock;
+  #onStall;
+  #cancel = null;
+  #last;
+  #silent = 0;
+  #waiting = 0;
+
+  constructor(clock, onStall) {
+    this.#clock = clock;
+    this.#onStall = onStall;
+  }
+
+  /** The same promise, watched while it is pending. */
+  async during(promise) {
+    this.#silent = 0;
+    this.#waiting++;
+    if (!this.#cancel) this.#next();
+    try {
+      return await promise;
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  end() {
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+
+  #next() {
+    this.#last = this.#clock.now();
+    this.#cancel = this.#clock.after(TICK_MS, () => this.#tick());
+  }
+
+  #tick() {
+    this.#cancel = null;
+    if (!this.#waiting) return;
+    this.#silent += Math.min(Math.max(this.#clock.now() - this.#last, 0), 2 * TICK_MS);
+    if (this.#silent < STALL_MS) this.#next();
+    else this.#onStall(this.#silent);
+  }
+}

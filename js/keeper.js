@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// A load's hold on the store: its entry, and whether it writes it. One tab at a time writes a model. Another one that wants
+// it follows: it reads what the first has stored, and takes over when the first goes away.
+// A store that fails is given up with a notice, and everything here answers as if nothing were stored; where the store is
+// the purpose (models.download), the failure is thrown instead.
+
+import { systemClock } from './clock.js';
+import { isOf } from './errors.js';
+import { storageError } from './guard.js';
+import { Entry } from './store.js';
+
+/** How often a load that follows looks for new chunks, in ms. */
+const LOOK_MS = 200;
+
+export class Keeper {
+  #entry = null;
+  #release = null;      // of the lock
+  #turn = null;         // promise of the lock, while following
+  #leave = new AbortController();
+  #notice;
+  #mustStore;
+  #clock;
+
+  constructor({ notice = () => {}, mustStore = false, clock = systemClock }) {
+    this.#notice = notice;
+    this.#mustStore = mustStore;
+    this.#clock = clock;
+  }
+
+  /** @param {object | undefined} store undefined: nothing is kept */
+  static async open(store, id, options) {
+    const keeper = new Keeper(options);
+    if (store) keeper.#entry = await keeper.#try(() => Entry.open(store, id, options)) ?? null;
+    return keeper;
+  }
+
+  get header() { return this.#entry?.header ?? null; }
+  get complete() { return this.#entry?.complete ?? false; }
+  get writes() { return this.#release !== null; }
+  get follows() { return this.#turn !== null; }
+
+  size(file) { return this.#entry?.size(file) ?? 0; }
+  hash(file, index) { return this.#entry?.hash(file, index); }
+
+  /** [file, index] of the first chunk that is not there; null: none. */
+  firstMissing(chunkSize) {
+    for (const file of this.header?.files.keys() ?? []) {
+      for (let index = 0; index * chunkSize < this.size(file); index++) if (!this.hash(file, index)) return [file, index];
+    }
+    return null;
+  }
+
+  /** The SHA-256 that a complete file was found to have; '' where it was not checked. */
+  sha256(file) { return this.#entry?.sha256[file] ?? ''; }
+
+  /** The result of work with the store, or undefined when that failed. */
+  async #try(work) {
+    try {
+      return await work(this.#entry);
+    } catch (error) {
+      if (!isOf('storage', error)) throw error;
+      await this.#giveUp(error);
+      return undefined;
+    }
+  }
+
+  /** What found no room will find none later: it is dropped, the rest stays for the next time. */
+  async #giveUp(error) {
+    const entry = this.#entry;
+    this.#entry = null;
+    const end = error.code === 'storage/quota' && this.writes && !entry?.complete ? entry?.drop() : entry?.close();
+    await end?.catch(() => {});
+    this.#unlock();
+    if (this.#mustStore) throw error;
+    this.#notice(error);
+  }
+
+  #unlock() {
+    this.#release?.();
+    this.#release = null;
+    this.#leave.abort();
+    this.#turn?.then((release) => release(), () => {});
+    this.#turn = null;
+  }
+
+  /** The right to write, if nobody else has it. */
+  async tryLock() {
+    if (this.#entry && !this.writes) this.#release = await this.#try((entry) => entry.lock({ wait: false })) ?? null;
+    return this.writes;
+  }
+
+  /** Becomes the one who writes, or follows the one who does until he says what he writes. */
+  async acquire() {
+    if (await this.tryLock() || !this.#entry) return;
+    this.#notice(storageError('storage/busy', 'it is being downloaded there, and this load follows'));
+    this.#turn = this.#entry.lock({ signal: this.#leave.signal });
+    this.#turn.catch(() => {});
+    while (this.follows && !this.header) await this.follow();
+  }
+
+  /** Waits for news: more chunks, or the end of following. */
+  async follow() {
+    await this.#try(async (entry) => {
+      let cancel;
+      const look = new Promise((done) => { cancel = this.#clock.after(LOOK_MS, done); });
+      const release = await Promise.race([this.#turn, look]);
+      cancel();
+      if (release) {
+        this.#release = release;
+        this.#turn = null;
+      }
+      await entry.refresh();
+    });
+  }
+
+  /** Makes the entry one of these files; what is stored of others is dropped. */
+  async claim(header, isSame) {
+    if (!this.writes) return;
+    await this.#try(async (entry) => {
+      await entry.refresh();
+      if (entry.header && isSame(entry.header)) return entry.resume();
+      await entry.begin(header);
+      return entry.checkRoom(header.files.reduce((sum, { size }) => sum + size, 0));
+    });
+  }
+
+  /** Bytes of a chunk that are there. */
+  async read(file, index, target) {
+    return this.#entry ? await this.#try((entry) => entry.read(file, index, target)) ?? 0 : 0;
+  }
+
+  async put(file, index, bytes, hash) {
+    if (this.writes) await this.#try((entry) => entry.put(file, index, bytes, hash));
+  }
+
+  /** Everything was read: a copy that has all of it is complete now, and was used. */
+  async finish(sizes, hashes) {
+    if (!await this.tryLock()) return;
+    await this.#try(async (entry) => {
+      const isNews = !entry.complete || hashes.some((hash, file) => hash !== this.sha256(file));
+      if (isNews && entry.holds(sizes)) await entry.finish(sizes, hashes);
+      await entry.touch().catch(() => {});
+    });
+  }
+
+  /** Forgets the model. */
+  async discard() {
+    if (this.#entry) await (this.writes ? this.#entry.drop() : this.#entry.remove()).catch(() => {});
+  }
+
+  async close() {
+    await this.#entry?.close().catch(() => {});
+    this.#unlock();
+  }
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// From a source to the bytes of its files, in order, by way of the store (keeper.js): what is stored comes from there and is
+// checked before use, the rest comes from the servers (remotes.js) and is stored on its way to the engine. A model that is
+// complete needs no request at all; a damaged chunk of it is fetched again, alone.
+
+import { createSHA256 } from 'hash-wasm';
+import { QuernError, isOf } from './errors.js';
+import { CHUNK } from './journal.js';
+import { Keeper } from './keeper.js';
+import { Remotes } from './remotes.js';
+import { piecesOf } from './stream.js';
+
+const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
+
+/** Whether two lists of files are one version. Dates decide where an ETag is missing; what has no size cannot be compared. */
+function sameVersions(files, others) {
+  const same = (file, { size, etag, lastModified }) => {
+    const differ = file.etag && etag ? file.etag !== etag : file.lastModified && lastModified && file.lastModified !== lastModified;
+    return file.size > 0 && file.size === size && !differ;
+  };
+  return files.length === others.length && files.every((file, i) => same(file, others[i]));
+}
+
+/** An address as the journal keeps it: without anything that opens doors. */
+const plainUrl = (url) => new URL(url).origin + new URL(url).pathname;
+
+const notTheHash = (what, expected) => new QuernError('model/integrity', `${what} does not have the SHA-256 that it should have.`, { phase: 'load', detail: { expected } });
+
+class Loading {
+  #urls;
+  #id;
+  #options;
+  #keeper;
+  #remotes = null;
+  #seen = null;           // the stored files that chunks were read of
+  #hashes;                // SHA-256 of each file that was checked
+
+  constructor({ urls, id }, options) {
+    this.#urls = urls;
+    this.#id = id;
+    this.#options = { sha256: [], onBytes() {}, chunkSize: CHUNK, ...options };
+    this.#hashes = urls.map(() => '');
+  }
+
+  async open() {
+    this.#keeper = await Keeper.open(this.#options.store, this.#id, this.#options);
+    const cached = this.#keeper.complete && this.#isWanted();
+    if (!cached) await this.#begin();
+    const sizes = this.#urls.map((_, file) => this.#size(file));
+    return {
+      phase: cached ? 'load' : 'download', cached, total: sizes.includes(0) ? 0 : sum(sizes),
+      parts: sizes.map((size, file) => ({ size, chunks: this.#bytes(file) })),
+      discard: () => this.#keeper.discard(),
+    };
+  }
+
+  async #begin() {
+    try {
+      await this.#keeper.acquire();
+      const { follows, complete } = this.#keeper;
+      if (!follows && !(complete && this.#isWanted())) await this.#connect();
+    } catch (error) {
+      await this.#close();
+      throw error;
+    }
+  }
+
+  /** Whether no other hash is known of the complete copy than the one asked for. */
+  #isWanted() {
+    return this.#urls.every((_, file) => [this.#options.sha256[file] ?? '', ''].includes(this.#keeper.sha256(file)) || !this.#options.sha256[file]);
+  }
+
+  #size(file) {
+    return this.#keeper.size(file) || this.#remotes?.size(file) || 0;
+  }
+
+  /** The bytes to ask for first: of the first chunk that is missing, and what follows; of a damaged one no more. */
+  #firstWanted(damaged) {
+    const { chunkSize } = this.#options;
+    const [file, index] = damaged ?? this.#keeper.firstMissing(chunkSize) ?? [0, 0];
+    const from = index * chunkSize;
+    return { file, from, to: damaged && this.#keeper.complete ? Math.min(from + chunkSize, this.#size(file)) : null };
+  }
+
+  /** Asks the servers; what is stored of another version is dropped. */
+  async #connect(damaged) {
+    this.#remotes = await Remotes.open(this.#urls, this.#options, this.#firstWanted(damaged));
+    const { name, versions } = this.#remotes;
+    if (this.#seen && !sameVersions(this.#seen, versions)) throw await this.#changed();
+    const files = versions.map((version, i) => ({ ...version, url: i === 0 ? this.#id : plainUrl(this.#urls[i]) }));
+    await this.#keeper.claim({ id: this.#id, name, files }, (header) => sameVersions(header.files, versions) && this.#isWanted());
+  }
+
+  async #changed() {
+    await this.#keeper.discard();
+    return new QuernError('net/changed', `The file on ${new URL(this.#urls[0]).host} is another one than its stored copy.`, { phase: 'load' });
+  }
+
+  // --- chunks ---
+
+  async* #bytes(file) {
+    const hasher = await this.#options.hasher;
+    let ended = false;
+    try {
+      const sha = await this.#startHash(file);
+      for (let index = 0; index * this.#options.chunkSize < (this.#size(file) || Infinity); index++) {
+        const chunk = await this.#chunk(hasher, file, index);
+        if (!chunk) break;
+        sha?.update(chunk.bytes);
+        const kept = chunk.hash && this.#keeper.put(file, index, chunk.bytes, chunk.hash);
+        try {
+          yield chunk.bytes;
+        } finally {
+          await kept;
+        }
+      }
+      await this.#endHash(file, sha);
+      ended = true;
+    } finally {
+      if (!ended) await this.#close();
+    }
+    if (file === this.#urls.length - 1) await this.#finish();
+  }
+
+  /** @returns {Promise<{bytes: Uint8Array, hash?: string} | null>} with its hash if it is to be kept; null: the file has ended */
+  async #chunk(hasher, file, index) {
+    for (;;) {
+      const bytes = await this.#stored(hasher, file, index);
+      if (bytes) return { bytes };
+      if (!this.#keeper.follows) return this.#fetched(hasher, file, index);
+      await this.#keeper.follow();
+      if (index * this.#options.chunkSize >= (this.#size(file) || Infinity)) return null;
+    }
+  }
+
+  /** A chunk from the store, if it is there and undamaged. */
+  async #stored(hasher, file, index) {
+    const { header } = this.#keeper;
+    const expected = this.#keeper.hash(file, index);
+    if (!expected) return null;
+    const { chunkSize } = this.#options;
+    const room = hasher.room(Math.min(chunkSize, (this.#size(file) || Infinity) - index * chunkSize));
+    const n = await this.#keeper.read(file, index, room);
+    if (hasher.hash(n) !== expected) return null;
+    this.#seen = header.files;
+    this.#options.onBytes(n);
+    return room.subarray(0, n);
+  }
+
+  async #fetched(hasher, file, index) {
+    if (!this.#remotes) await this.#repair(file, index);
+    const fetched = await this.#remotes.next(file, index, (i) => Boolean(this.#keeper.hash(file, i)));
+    if (!fetched) return null;
+    const bytes = hasher.take(fetched);
+    const hash = hasher.hash(bytes.length);
+    const expected = this.#keeper.hash(file, index);
+    if (expected && expected !== hash) throw await this.#changed();
+    return { bytes, hash };
+  }
+
+  /** What was thought to be there is needed from the servers after all. */
+  async #repair(file, index) {
+    const damaged = this.#keeper.complete;
+    this.#seen ??= this.#keeper.header?.files ?? null;
+    await this.#keeper.tryLock();
+    try {
+      await this.#connect([file, index]);
+    } catch (error) {
+      if (!damaged || !isOf('net', error) || error.code === 'net/changed') throw error;
+      throw new QuernError('storage/corrupt', `The stored copy of the model is damaged, and what is damaged cannot be fetched: ${error.message}`, {
+        phase: 'load', retryable: true, cause: error,
+      });
+    }
+  }
+
+  // --- the end ---
+
+  #expected(file) {
+    return this.#options.sha256[file] ?? this.#remotes?.sha256(file) ?? '';
+  }
+
+  async #startHash(file) {
+    const expected = this.#expected(file);
+    return expected && this.#keeper.sha256(file) !== expected ? (await createSHA256()).init() : null;
+  }
+
+  async #endHash(file, sha) {
+    const expected = sha ? this.#expected(file) : this.#keeper.sha256(file);
+    if (sha && sha.digest() !== expected) {
+      await this.#keeper.discard();
+      throw notTheHash(`The file from ${new URL(this.#urls[file]).host}`, expected);
+    }
+    this.#hashes[file] = expected;
+  }
+
+  async #finish() {
+    try {
+      await this.#keeper.finish(this.#urls.map((_, file) => this.#size(file)), this.#hashes);
+    } finally {
+      await this.#close();
+    }
+  }
+
+  async #close() {
+    await this.#remotes?.close();
+    await this.#keeper.close();
+  }
+}
+
+const unreadable = (error) => new QuernError('use/param', `The file cannot be read any more (${error?.message ?? error}); choose it again.`, {
+  phase: 'load', detail: { param: 'source' }, cause: error,
+});
+
+async function* streamBytes(file) {
+  yield* piecesOf(file.stream, unreadable);
+}
+
+/** A file's bytes, counted, and hashed where its hash is known. */
+async function* countedBytes(chunks, expected, onBytes) {
+  const sha = expected ? (await createSHA256()).init() : null;
+  for await (const bytes of chunks) {
+    sha?.update(bytes);
+    onBytes(bytes.length);
+    yield bytes;
+  }
+  if (sha && sha.digest() !== expected) throw notTheHash('The file', expected);
+}
+
+/** What is read on this machine anyway, and not kept. @param {{size: number, chunks: AsyncIterable<Uint8Array>}[]} files */
+export function localParts(files, { sha256 = [], onBytes = () => {} }) {
+  const parts = files.map(({ size, chunks }, file) => ({ size, chunks: countedBytes(chunks, sha256[file], onBytes) }));
+  return { phase: 'load', cached: false, total: sum(parts.map(({ size }) => size)), parts, async discard() {} };
+}
+
+/**
+ * @param {{kind: 'urls', urls: string[], id: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'streams', streams: {stream: ReadableStream, size: number}[]}} source
+ * @param {{store?: object, hasher: Promise<object>, headers?: object, sha256?: string[], signal?: AbortSignal, notice?: Function,
+ *   mustStore?: boolean, onBytes?: (n: number) => void}} options, and for tests chunkSize, clock, fetch, parallel
+ * @returns {Promise<{phase: 'download' | 'load', cached: boolean, total: number, parts: {size: number, chunks: AsyncIterable<Uint8Array>}[], discard: () => Promise<void>}>}
+ *   total and size 0: unknown; a chunk is valid until the next is asked for; `discard` forgets what turned out to be no model
+ */
+export async function openParts(source, options) {
+  if (source.kind === 'urls') return new Loading(source, options).open();
+  const files = source.streams ?? source.blobs.map((blob) => ({ size: blob.size, get stream() { return blob.stream(); } }));
+  return localParts(files.map((file) => ({ size: file.size, chunks: streamBytes(file) })), options);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// The files of a model on their servers, fetched by chunks: what is missing in a store comes in one run per file, and a
+// chunk between (a damaged one) by a request of its own.
+
+import { openRemote } from './download.js';
+
+/** Opens a file where bytes are missing; as a whole, where that tells too little or the file is not as it was. */
+async function openAt(url, options, first) {
+  try {
+    const remote = first && await openRemote(url, { ...options, first });
+    if (remote && remote.size !== null) return remote;
+    if (remote) remote.close();
+  } catch (error) {
+    if (!['net/changed', 'net/range'].includes(error.code)) throw error;
+  }
+  return openRemote(url, options);
+}
+
+export class Remotes {
+  #files = [];
+  #chunkSize;
+  #run = null;    // {file, chunks, wanted, at}; wanted null: all that follow, of a file of unknown size
+
+  /**
+   * All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting.
+   * @param {{file: number, from: number, to: number | null}} [first] the bytes that will be wanted first, where others are there
+   */
+  static async open(urls, options, first) {
+    const remotes = new Remotes();
+    remotes.#chunkSize = options.chunkSize;
+    try {
+      for (const [file, url] of urls.entries()) remotes.#add(await openAt(url, options, file === first?.file && first), options.onBytes);
+    } catch (error) {
+      await remotes.close();
+      throw error;
+    }
+    return remotes;
+  }
+
+  #add(remote, onBytes) {
+    remote.onBytes = onBytes;
+    if (this.#files.length) remote.close();
+    this.#files.push(remote);
+  }
+
+  get name() { return this.#files[0].name; }
+
+  /** What tells a version of the files from another, as a journal keeps it. */
+  get versions() {
+    return this.#files.map(({ size, etag, lastModified }) => ({ size: size ?? 0, etag: etag ?? '', lastModified: lastModified ?? '' }));
+  }
+
+  /** 0: not known (yet). */
+  size(file) { return this.#files[file].size ?? 0; }
+  sha256(file) { return this.#files[file].sha256; }
+
+  /** A chunk, valid until the next is asked for; null: the file ended before it. @param {(index: number) => boolean} isStored */
+  async next(file, index, isStored) {
+    if (this.#run?.file !== file) this.#run = this.#start(file, index, isStored);
+    const run = this.#run;
+    if (run.wanted && run.wanted[run.at] !== index) return this.#single(file, index);
+    run.at++;
+    const { done, value } = await run.chunks.next();
+    return done ? null : value.bytes;
+  }
+
+  #start(file, index, isStored) {
+    const remote = this.#files[file];
+    if (remote.size === null) return { file, chunks: remote.chunks(index), wanted: null, at: 0 };
+    const later = Array.from({ length: Math.max(0, Math.ceil(remote.size / this.#chunkSize) - index - 1) }, (_, i) => index + 1 + i);
+    const wanted = [index, ...later.filter((i) => !isStored(i))];
+    return { file, chunks: remote.chunks(wanted), wanted, at: 0 };
+  }
+
+  async #single(file, index) {
+    for await (const { bytes } of this.#files[file].chunks([index])) return bytes;
+    return null;
+  }
+
+  async close() {
+    await this.#run?.chunks.return();
+    this.#run = null;
+    for (const remote of this.#files) remote.close();
+  }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// The store of a browser: the origin private file system. A worker reads and writes through a synchronous access handle,
+// straight from and into wasm memory. Measured on one machine (512 MB, 4 MiB at a time, GB/s, Chromium 156 and Firefox 153):
+// access handle 13 and 11; a stream of getFile() 0.1 to 1.1 and 0.1 to 1.0; getFile() with slices 0.2 to 0.4 and 0.1 to 0.3.
+// A handle is exclusive where the browser does not know `mode`; then a second tab reads by slices.
+
+const FOLDER = 'quern';
+
+/** A file that somebody writes to cannot be read through an older snapshot of it; a new one is tried this often. */
+const SNAPSHOTS = 50;
+
+const folder = async () => (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER, { create: true });
+
+/** null instead of NotFoundError. */
+const orNull = (error) => {
+  if (error.name !== 'NotFoundError') throw error;
+  return null;
+};
+
+async function snapshot(handle, use) {
+  for (let left = SNAPSHOTS; ; left--) {
+    try {
+      return new Uint8Array(await use(await handle.getFile()));
+    } catch (error) {
+      if (error.name !== 'NotReadableError' || left === 0) throw error;
+    }
+  }
+}
+
+/** Reads where another tab has the only access handle. */
+class SlicedFile {
+  #handle;
+
+  constructor(handle) {
+    this.#handle = handle;
+  }
+
+  async read(at, target) {
+    const bytes = await snapshot(this.#handle, (file) => file.slice(at, at + target.length).arrayBuffer());
+    target.set(bytes);
+    return bytes.length;
+  }
+
+  close() {}
+}
+
+/** The access handle as a store's file. */
+class AccessedFile {
+  #access;
+
+  constructor(access) {
+    this.#access = access;
+  }
+
+  size() { return this.#access.getSize(); }
+  read(at, target) { return this.#access.read(target, { at }); }
+  write(at, bytes) { return this.#access.write(bytes, { at }); }
+  truncate(size) { this.#access.truncate(size); }
+  flush() { this.#access.flush(); }
+  close() { this.#access.close(); }
+}
+
+export class OpfsStore {
+  async list() {
+    const names = [];
+    for await (const name of (await folder()).keys()) names.push(name);
+    return names;
+  }
+
+  async read(name) {
+    const handle = await (await folder()).getFileHandle(name).catch(orNull);
+    return handle && snapshot(handle, (file) => file.arrayBuffer());
+  }
+
+  async open(name, { write }) {
+    const handle = await (await folder()).getFileHandle(name, { create: write }).catch(orNull);
+    if (!handle) return null;
+    try {
+      return new AccessedFile(await handle.createSyncAccessHandle({ mode: 'readwrite-unsafe' }));
+    } catch (error) {
+      if (write || error.name !== 'NoModificationAllowedError') throw error;
+      return new SlicedFile(handle);
+    }
+  }
+
+  async remove(name) {
+    await (await folder()).removeEntry(name).catch(orNull);
+  }
+
+  /** The browser gives back the locks of a tab that is gone. */
+  lock(name, { wait, signal }) {
+    return new Promise((resolve, reject) => {
+      const hold = (lock) => (lock ? new Promise((release) => { resolve(release); }) : resolve(null));
+      const options = wait ? { signal } : { ifAvailable: true };
+      navigator.locks.request(`${FOLDER}:${name}`, options, hold).catch(reject);
+    });
+  }
+
+  async usage() {
+    const [{ usage = 0, quota = 0 }, persisted] = await Promise.all([navigator.storage.estimate(), navigator.storage.persisted()]);
+    return { used: usage, quota, persisted };
+  }
+
+  persist() {
+    return navigator.storage.persist();
+  }
+}

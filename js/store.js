@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// A model in a store: its journal, its chunks, and the rules common to all stores. A store itself (Store in index.d.ts:
+// store-opfs.js, store-node.js, or a page's own) only keeps files under short names and lends locks.
+// Everything that fails here is a typed error of the group `storage`.
+
+import { guarded, storageError } from './guard.js';
+import { CHUNK, Journal, headerLine, hex, line } from './journal.js';
+
+/** A short name for an id of any length and alphabet. */
+export async function keyOf(id) {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(id));
+  return hex(new Uint8Array(digest, 0, 16));
+}
+
+const JOURNAL = '.journal';
+const dataName = (key, file) => `${key}.${file}`;
+
+/** Keys of all that is stored. */
+async function keysIn(store) {
+  return [...new Set((await guarded(store).list()).map((name) => /^([0-9a-f]{32})\.(?:\d+|journal)$/.exec(name)?.[1]).filter(Boolean))];
+}
+
+export class Entry {
+  #store;
+  #key;
+  #journal = new Journal();
+  #log = null;            // the journal's file, open for writing
+  #files = new Map();     // number -> open file
+  #writing = false;
+  #chunkSize;
+
+  /** @param {{chunkSize?: number, clock?: object}} options both for tests */
+  constructor(store, key, { chunkSize = CHUNK, clock } = {}) {
+    this.#store = guarded(store, clock);
+    this.#key = key;
+    this.#chunkSize = chunkSize;
+  }
+
+  /** The stored model of this id, as far as there is one. */
+  static async open(store, id, options) {
+    const entry = new Entry(store, await keyOf(id), options);
+    await entry.refresh();
+    return entry;
+  }
+
+  /** Everything that is stored. Whatever has lost its journal, and nobody is writing, is removed. */
+  static async all(store) {
+    const entries = [];
+    for (const key of await keysIn(store)) {
+      const entry = new Entry(store, key);
+      await entry.refresh();
+      if (entry.header) entries.push(entry);
+      else await entry.remove().catch(() => {});
+    }
+    return entries;
+  }
+
+  get header() { return this.#journal.header; }
+  get complete() { return this.#journal.done !== null; }
+  get total() { return this.#journal.total; }
+  get loaded() { return this.#journal.loaded(this.#chunkSize); }
+  get used() { return this.#journal.used; }
+  get sha256() { return this.#journal.done?.hashes ?? []; }
+
+  size(file) { return this.#journal.size(file); }
+
+  /** Whether every chunk of files of these sizes is there. */
+  holds(sizes) {
+    return sizes.every((size, file) => {
+      for (let index = 0; index * this.#chunkSize < size; index++) if (!this.hash(file, index)) return false;
+      return true;
+    });
+  }
+
+  hash(file, index) { return this.#journal.hash(file, index); }
+
+  /** Reads what was written to the journal since the last look; a journal that became shorter is read anew. */
+  async refresh() {
+    const bytes = await this.#store.read(this.#key + JOURNAL);
+    if (!bytes || bytes.length < this.#journal.bytes) this.#journal = new Journal();
+    if (bytes) this.#journal.read(bytes.subarray(this.#journal.bytes));
+  }
+
+  /** The right to write. @returns {Promise<(() => void) | null>} gives it back; null: another has it and `wait` is false */
+  lock({ wait = true, signal } = {}) {
+    return this.#store.lock(this.#key, { wait, signal });
+  }
+
+  // --- writing, under the lock ---
+
+  /** Starts over for these files. */
+  async begin(header) {
+    await this.close();
+    for (const name of await this.#dataNames()) await this.#truncate(name);
+    await this.#truncate(this.#key + JOURNAL);
+    this.#journal = new Journal();
+    this.#writing = true;
+    await this.#append(headerLine(header));
+  }
+
+  /** Throws when there is no room for so many more bytes. */
+  async checkRoom(bytes) {
+    const { used, quota } = await this.#store.usage();
+    const free = Math.max(0, quota - used);
+    const MB = (n) => `${Math.ceil(n / 1e6)} MB`;
+    if (bytes > free) throw storageError('storage/quota', `it needs ${MB(bytes)}, and ${MB(free)} are free`);
+  }
+
+  /** Goes on writing what is there. */
+  async resume() {
+    await this.close();
+    this.#writing = true;
+  }
+
+  async #dataNames() {
+    return (await this.#store.list()).filter((name) => name.startsWith(`${this.#key}.`) && !name.endsWith(JOURNAL));
+  }
+
+  async #truncate(name) {
+    const file = await this.#store.open(name, { write: true });
+    await file.truncate(0);
+    await file.close();
+  }
+
+  /** Appends a line; after a torn one it begins a new line first. */
+  async #append(bytes) {
+    this.#log ??= await this.#store.open(this.#key + JOURNAL, { write: true });
+    const end = await this.#log.size();
+    const text = this.#journal.torn ? Uint8Array.of(10, ...bytes) : bytes;
+    await writeAll(this.#log, end, text);
+    this.#journal.bytes = end + text.length - bytes.length;
+    this.#journal.read(bytes);
+  }
+
+  /** Keeps a chunk. */
+  async put(file, index, bytes, hash) {
+    await writeAll(await this.#file(file), index * this.#chunkSize, bytes);
+    if (this.hash(file, index) !== hash) await this.#append(line('chunk', file, index, hash));
+  }
+
+  /** All chunks are there. */
+  async finish(sizes, hashes) {
+    for (const file of this.#files.values()) await file.flush();
+    await this.#append(line('done', sizes, hashes));
+    await this.#log.flush();
+  }
+
+  async touch() {
+    this.#writing = true;
+    await this.#append(line('used', Date.now()));
+  }
+
+  // --- reading ---
+
+  async #file(number) {
+    if (!this.#files.has(number)) {
+      const file = await this.#store.open(dataName(this.#key, number), { write: this.#writing });
+      if (!file) return null;
+      this.#files.set(number, file);
+    }
+    return this.#files.get(number);
+  }
+
+  /** Reads a chunk into `target`. @returns {Promise<number>} bytes that were there */
+  async read(file, index, target) {
+    const handle = await this.#file(file);
+    let n = 0;
+    while (handle && n < target.length) {
+      const got = await handle.read(index * this.#chunkSize + n, target.subarray(n));
+      if (got === 0) break;
+      n += got;
+    }
+    return n;
+  }
+
+  async close() {
+    const open = [...this.#files.values(), ...(this.#log ? [this.#log] : [])];
+    this.#files.clear();
+    this.#log = null;
+    for (const file of open) await file.close();
+  }
+
+  /** Removes all of it, for whoever has the lock. */
+  async drop() {
+    await this.close();
+    for (const name of await this.#dataNames()) await this.#store.remove(name);
+    await this.#store.remove(this.#key + JOURNAL);
+    this.#journal = new Journal();
+  }
+
+  /** Removes all of it; `storage/busy` when another is writing or reading it after this time. */
+  async remove(patienceMs = 0) {
+    const signal = patienceMs ? AbortSignal.timeout(patienceMs) : undefined;
+    const release = await this.lock({ wait: patienceMs > 0, signal }).catch(() => null);
+    if (!release) throw storageError('storage/busy', 'it is being downloaded or loaded');
+    try {
+      await this.drop();
+    } finally {
+      release();
+    }
+  }
+}
+
+async function writeAll(file, at, bytes) {
+  for (let done = 0; done < bytes.length;) {
+    const n = await file.write(at + done, bytes.subarray(done));
+    if (!(n > 0)) throw storageError('storage/quota', 'nothing more was written');
+    done += n;
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// What callers may say a model is, and what the worker is told to open (N19, U07): addresses, repositories, split files, paths.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdtemp, rm, writeFile, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { test } from 'node:test';
+import { load } from '../../dist/node.js';
+import { locate } from '../../js/source.js';
+import { NANO, rejectsWith } from './helper.mjs';
+
+const web = (text) => ({ url: new URL(text, 'https://page.example/app/').href });
+const disk = (text) => (/^https?:/.test(text) ? { url: text } : { path: text });
+const named = (name, text = 'x') => new File([text], name);
+
+function refused(source, param, words, resolve = web) {
+  assert.throws(() => locate(source, resolve), (error) => {
+    assert.deepEqual([error.code, error.detail.param], ['use/param', param], error.stack);
+    assert.ok(error.message.startsWith(param), error.message);
+    assert.match(error.message, words);
+    return true;
+  });
+}
+
+test('addresses', () => {
+  for (const [source, url, id = url] of [
+    ['m.gguf', 'https://page.example/app/m.gguf'], [new URL('http://a.example/m.gguf#x'), 'http://a.example/m.gguf'],
+    ['https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/blob/main/Qwen3-0.6B-Q8_0.gguf', 'https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/resolve/main/Qwen3-0.6B-Q8_0.gguf'],
+    ['https://hf-mirror.com/a/b/blob/refs%2Fpr%2F1/c/d.gguf', 'https://hf-mirror.com/a/b/resolve/refs%2Fpr%2F1/c/d.gguf'],
+    ['https://github.com/a/b/blob/main/m.gguf', 'https://github.com/a/b/blob/main/m.gguf'],
+    ['https://huggingface.co/a/b/resolve/main/blob/m.gguf?download=true', 'https://huggingface.co/a/b/resolve/main/blob/m.gguf?download=true', 'https://huggingface.co/a/b/resolve/main/blob/m.gguf'],
+    ['https://s3.example/m.gguf?X-Amz-Signature=a&X-Amz-Date=b&file=1&token=t', 'https://s3.example/m.gguf?X-Amz-Signature=a&X-Amz-Date=b&file=1&token=t', 'https://s3.example/m.gguf?file=1'],
+    ['blob:https://a.example/5', 'blob:https://a.example/5'], ['data:,x', 'data:,x'],
+  ]) assert.deepEqual(locate(source, web), { kind: 'urls', urls: [url], id });
+  refused('', 'source', /empty/);
+  refused('https://me:secret@a.example/m.gguf', 'source', /Authorization/);
+});
+
+test('repositories', () => {
+  const at = (source) => locate(source, web).urls[0];
+  assert.equal(at({ repo: 'Qwen/Qwen3-0.6B-GGUF', file: 'Qwen3-0.6B-Q8_0.gguf' }), 'https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/resolve/main/Qwen3-0.6B-Q8_0.gguf');
+  assert.equal(at({ repo: 'a/b', file: 'c d/e#1?.gguf', revision: 'refs/pr/1', endpoint: 'https://hub.example/x/' }), 'https://hub.example/x/a/b/resolve/refs%2Fpr%2F1/c%20d/e%231%3F.gguf');
+  assert.deepEqual(locate({ repo: 'a/b', file: 'm-00001-of-00002.gguf' }, web).urls.map((url) => url.slice(-21)), ['m-00001-of-00002.gguf', 'm-00002-of-00002.gguf']);
+  for (const [field, values] of Object.entries({
+    repo: ['', 5, null, 'a/b/c', '../x', 'a b/c', 'https://huggingface.co/a/b'], file: ['', undefined, 7, '/etc', 'a//b', '../m.gguf', 'a/./b', 'x\n'],
+    revision: ['', ' ', 5, 'a\0'], endpoint: ['', 'huggingface.co', 'ftp://a', 5, null],
+  })) for (const value of values) refused({ repo: 'a/b', file: 'c.gguf', [field]: value }, `source.${field}`, /must be/);
+  refused({ repo: 'a/b', file: 'c.gguf', branch: 'x' }, 'source.branch', /not a field/);
+  refused({ repo: 'a/b', file: 'm-00002-of-00003.gguf' }, 'source.file', /00001-of-00003/);
+});
+
+test('split files by the first part', () => {
+  const three = ['1', '2', '3'].map((no) => `https://a.example/q/m-0000${no}-of-00003.gguf?file=x`);
+  assert.deepEqual(locate(three[0], web), { kind: 'urls', urls: three, id: three[0] });
+  assert.deepEqual(locate('/data/m-00001-of-00002.GGUF', disk), { kind: 'paths', paths: ['/data/m-00001-of-00002.GGUF', '/data/m-00002-of-00002.GGUF'] });
+  assert.deepEqual(locate('m-00001-of-00001.gguf', disk).paths, ['m-00001-of-00001.gguf']);
+  for (const name of ['m-0001-of-0002.gguf', 'm-00001-of-00002.gguf.part', 'm-00001-of-00002']) assert.deepEqual(locate(name, disk).paths, [name]);
+  refused(three[1], 'source', /part 2 of 3.*m-00001-of-00003/);
+  for (const name of ['m-00000-of-00002.gguf', 'm-00003-of-00002.gguf', 'm-00001-of-00000.gguf', 'm-00001-of-99999.gguf']) refused(name, 'source', /cannot be/, disk);
+});
+
+test('picked files', () => {
+  const [one, two, three] = [1, 2, 3].map((no) => named(`m-0000${no}-of-00003.gguf`));
+  for (const order of [[one, two, three], [three, one, two], [two, three, one]]) assert.deepEqual(locate(order, web).blobs, [one, two, three]);
+  const plain = named('m.gguf');
+  const [a, b] = [new Blob(['a']), new Blob(['b'])];
+  for (const source of [plain, [plain]]) assert.deepEqual(locate(source, web), { kind: 'blobs', blobs: [plain] });
+  assert.deepEqual(locate([b, a], web).blobs, [b, a]);
+  refused([one, three], 'source', /lacks part 2 of 3/);
+  refused(one, 'source', /lacks part 2 of 3/);
+  refused([two], 'source', /lacks part 1/);
+  refused([one, two, two, three], 'source', /part 2 of 3 2 times/);
+  refused([one, two, three, named('m-00004-of-00003.gguf')], 'source', /4 parts of a model of 3/);
+  refused([one, two, named('n-00003-of-00003.gguf')], 'source', /different models/);
+  refused([one, two, named('m-00003-of-00004.gguf')], 'source', /different models/);
+  refused([one, plain, two], 'source[1]', /not a part/);
+  refused([plain, named('n.gguf')], 'source', /not parts of one/);
+  refused([one, 'm.gguf'], 'source[1]', /File or a Blob/);
+});
+
+test('what is no source', () => {
+  for (const source of [undefined, null, 5, 1n, true, {}, [], Symbol('s'), () => {}, { file: 'x' }, new Map()]) refused(source, 'source', /must be a URL/);
+});
+
+test('N19 paths and pipes in Node', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'quern-'));
+  try {
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    await rejectsWith(load(join(folder, 'pipe')), 'use/param', /not a file/);
+    await rejectsWith(load(folder), 'use/param', /not a file/);
+    await rejectsWith(load(pathToFileURL(join(folder, 'none.gguf'))), 'use/param', /no such file/);
+    await rejectsWith(load(join(folder, 'm-00001-of-00002.gguf')), 'use/param', /m-0000[12]-of-00002.gguf' cannot be read: there is no such file/);
+    if (process.getuid() !== 0) {
+      await writeFile(join(folder, 'closed'), 'x');
+      await chmod(join(folder, 'closed'), 0);
+      await rejectsWith(load(join(folder, 'closed')), 'use/param', /EACCES/);
+    }
+    const bytes = await readFile(NANO);
+    await (await load([new Blob([bytes])])).dispose();
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// A thousand seeded schedules of faults of the network, the store and the machine together (R10, R11): whatever happens over
+// a series of sessions, only the source's bytes reach the engine, in the end all of them do, and then no request is needed.
+// In every second schedule the network is honest and the store never gives up; there the bytes fetched again are counted.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Disk } from '../fixtures/memory-store.mjs';
+import { random, schedule } from '../fixtures/schedules.mjs';
+import { PIECE, Site, session } from '../fixtures/sessions.mjs';
+
+const SCHEDULES = 1000;
+
+/** Chunks in memory that a crash loses: one with the engine, one ready, one being filled. */
+const AHEAD = 3;
+
+const failure = (name) => Object.assign(new Error(name), { name });
+const FAILURES = ['QuotaExceededError', 'NoModificationAllowedError', 'UnknownError', 'InvalidStateError'].map(failure);
+
+/** Faults of a store for one session. `gentle`: none that makes a load give its store up. */
+function storeFaults(draw, gentle) {
+  const when = draw(60);
+  const torn = draw(1200);
+  const kinds = [
+    () => ({}), (n) => (n === when ? { crash: true, torn } : {}), (n, name) => (name === 'write' && n % 3 === 0 ? { short: 1 + n % 50 } : {}),
+    (n) => (n === when ? { never: true } : {}), (n) => (n === when ? { error: FAILURES[when % FAILURES.length] } : {}), null,
+  ];
+  const at = kinds[draw(gentle ? 3 : kinds.length)];
+  return at ? { at } : { quota: draw(20_000), told: draw(2) === 0 };
+}
+
+/** Flips a bit somewhere on the disk. @returns {number} how many */
+function rot(draw, disk) {
+  const names = disk.data.filter((name) => disk.files.get(name).length > 0);
+  if (names.length === 0 || draw(2)) return 0;
+  const bytes = disk.files.get(names[draw(names.length)]);
+  bytes[draw(bytes.length)] ^= 1 << draw(8);
+  return 1;
+}
+
+function plan(seed) {
+  const next = random(seed + 5000);
+  const draw = (n) => Math.floor(next() * n);
+  const gentle = seed % 2 === 0;
+  const { bytes, chunkSize, parallel, script, rest } = schedule(seed);
+  const step = (_, n) => (gentle ? { chunk: PIECE } : script[n] ?? rest);
+  return { draw, gentle, bytes, chunkSize, parallel: gentle ? 1 : parallel, sessions: 1 + draw(6), site: new Site(bytes, step) };
+}
+
+const isPrefix = (part, whole) => Buffer.compare(part, whole.subarray(0, part.length)) === 0;
+
+/** @returns {Promise<{sent: number, lost: number}>} bytes fetched, and chunks that a fault may have cost */
+async function faulty({ draw, gentle, bytes, chunkSize, parallel, sessions, site }, disk, seed) {
+  let lost = 0;
+  for (let i = 0; i < sessions; i++) {
+    const found = await session(site, disk, { chunkSize, parallel, faults: storeFaults(draw, gentle) });
+    assert.ok(isPrefix(found.bytes, bytes), `seed ${seed}: wrong bytes`);
+    assert.ok(found.code !== null || found.bytes.length === bytes.length, `seed ${seed}: ended early`);
+    assert.match(String(found.code), /^(null|abort|net\/.*|storage\/corrupt)$/, `seed ${seed}`);
+    assert.equal(disk.locks.size, 0, `seed ${seed}: a lock is left`);
+    assert.deepEqual([site.fetch.open, site.clock.pending], [0, 0], `seed ${seed}: something is left running`);
+    if (gentle) assert.ok(found.store.crashed || found.notices.length === 0, `seed ${seed}: ${found.notices}`);
+    lost += (found.store.crashed ? AHEAD : 0) + rot(draw, disk);
+  }
+  return lost;
+}
+
+test(`${SCHEDULES} schedules of faults, one seed each`, async () => {
+  const totals = { sessions: 0, lost: 0, again: 0 };
+  for (let seed = 1; seed <= SCHEDULES; seed++) {
+    const case_ = plan(seed);
+    const { bytes, chunkSize, parallel, site } = case_;
+    const disk = new Disk();
+    const lost = await faulty(case_, disk, seed);
+    const sent = site.sent;
+    const honest = new Site(bytes);
+    const last = await session(honest, disk, { chunkSize, parallel });
+    assert.deepEqual([last.code, Buffer.compare(last.bytes, bytes), last.store.opened], [null, 0, 0], `seed ${seed}`);
+    const again = sent + honest.sent - bytes.length;
+    if (case_.gentle) assert.ok(again <= lost * (chunkSize + PIECE), `seed ${seed}: ${again} bytes again, ${lost} chunks lost`);
+    const warm = new Site(bytes);
+    const { opened, ...stored } = await session(warm, disk, { chunkSize });
+    assert.deepEqual([Buffer.compare(stored.bytes, bytes), warm.requests, opened.cached], [0, [], true], `seed ${seed}: not complete`);
+    totals.sessions += case_.sessions;
+    totals.lost += lost;
+    totals.again += case_.gentle ? again : 0;
+  }
+  assert.ok(totals.lost > SCHEDULES && totals.again > 0, JSON.stringify(totals));
+});

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: MIT
+// The store of models (group O of the catalogue): whatever fails in it, the bytes that reach the engine are the source's,
+// what was stored is used again, and nothing that is damaged is. Chunks of 1000 bytes, a store in memory, a clock that is
+// played. The stores of Node and of browsers are in models.test.mjs and tests/web/store.test.mjs.
+// Not here: O13 and O15 are the page's (tests/web), O14 is load.test.mjs ('workers and engines that do not start').
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { createXXHash128 } from 'hash-wasm';
+import { Journal, headerLine, line } from '../../js/journal.js';
+import { locate } from '../../js/source.js';
+import { Entry, keyOf } from '../../js/store.js';
+import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
+import { noise } from '../fixtures/noise.mjs';
+import { ADDRESS, CHUNK, PIECE, Site, begin, hasher, session } from '../fixtures/sessions.mjs';
+
+const BYTES = noise(5 * CHUNK + 300);
+const COUNT = 6;
+
+const same = (actual, expected = BYTES) => assert.equal(Buffer.compare(actual, expected), 0, `${actual.length} bytes of ${expected.length}`);
+const codes = (notices) => notices.map(({ code }) => code);
+const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
+
+/** A disk with the model, complete. */
+async function filled(bytes = BYTES) {
+  const disk = new Disk();
+  const site = new Site(bytes);
+  const first = await session(site, disk);
+  assert.deepEqual([first.code, codes(first.notices), site.requests.length], [null, [], 1]);
+  return disk;
+}
+
+/** The complete copy is used, without a request. */
+async function isComplete(disk, bytes = BYTES) {
+  const site = new Site(bytes);
+  const { opened, notices, ...found } = await session(site, disk);
+  same(found.bytes, bytes);
+  assert.deepEqual([found.code, codes(notices), site.requests, opened.cached, opened.phase, opened.total], [null, [], [], true, 'load', bytes.length]);
+}
+
+test('the engine hashes as another implementation of XXH3 does', async () => {
+  const other = await createXXHash128();
+  for (const size of [0, 1, 3, 4, 8, 9, 16, 17, 128, 129, 240, 241, 512, 1024, 1025, 65_536, 4 << 20]) {
+    const bytes = noise(size, size);
+    hasher.take(bytes);
+    assert.equal(hasher.hash(size), other.init().update(bytes).digest(), `${size} bytes`);
+  }
+});
+
+test('a model is stored on its way, and then needs no request', async () => {
+  const disk = await filled();
+  await isComplete(disk);
+  same(disk.files.get(disk.data[0]));
+});
+
+test('without a store nothing is kept', async () => {
+  const site = new Site(BYTES);
+  const { bytes, code } = await session(site, undefined, { store: null });
+  same(bytes);
+  assert.equal(code, null);
+});
+
+test('O01: a store that is not there: a notice, and the model all the same', async () => {
+  const error = Object.assign(new Error('The operation is insecure.'), { name: 'SecurityError' });
+  const { bytes, notices } = await session(new Site(BYTES), new Disk(), { faults: { at: () => ({ error }) } });
+  same(bytes);
+  assert.deepEqual(codes(notices), ['storage/unavailable']);
+  const failed = await session(new Site(BYTES), new Disk(), { faults: { at: () => ({ error }) }, mustStore: true });
+  assert.equal(failed.code, 'storage/unavailable');
+});
+
+test('O02: no room, told at the start: a notice with numbers, nothing is kept', async () => {
+  const disk = new Disk();
+  const { bytes, notices } = await session(new Site(noise(3_000_000), []), disk, { faults: { quota: 1_100_000 } });
+  same(bytes, noise(3_000_000));
+  assert.deepEqual(codes(notices), ['storage/quota']);
+  assert.match(notices[0].message, /needs 3 MB, and 2 MB are free/);
+  assert.equal(disk.size, 0);
+});
+
+test('O02: no room at byte k, wherever that is: the load goes on from memory, the part is dropped', async () => {
+  const whole = await filled();
+  const journal = Buffer.from(whole.files.get([...whole.files.keys()].find((name) => name.endsWith('.journal')))).toString();
+  const needed = whole.size - journal.split('\n').at(-2).length - 1;    // the last line says when it was used, and is worth no failure
+  for (let quota = 0; quota < BYTES.length + 1000; quota += 97) {
+    const disk = new Disk();
+    const site = new Site(BYTES);
+    const { bytes, notices, store } = await session(site, disk, { faults: { quota, told: false } });
+    same(bytes);
+    const fits = disk.size > 0;
+    assert.deepEqual(codes(notices), fits ? [] : ['storage/quota'], `quota ${quota}`);
+    assert.deepEqual([site.sent, store.opened, disk.locks.size], [BYTES.length, 0, 0]);
+    assert.equal(fits, quota >= needed, `${quota} of ${needed}`);
+    const must = await session(new Site(BYTES), new Disk(), { faults: { quota, told: false }, mustStore: true });
+    assert.equal(must.code, fits ? null : 'storage/quota');
+  }
+});
+
+test('O03: short writes are continued', async () => {
+  const disk = new Disk();
+  const { notices } = await session(new Site(BYTES), disk, { faults: { at: (n, name) => (name === 'write' ? { short: 1 + n % 61 } : {}) } });
+  assert.deepEqual(codes(notices), []);
+  await isComplete(disk);
+  const stuck = await session(new Site(BYTES), new Disk(), { faults: { at: (_, name) => (name === 'write' ? { short: 0 } : {}) } });
+  assert.deepEqual(codes(stuck.notices), ['storage/quota']);
+});
+
+test('O04: a crash at every call of the store, with every kind of torn write: it resumes', async () => {
+  let crashes = 0;
+  for (const torn of [0, 1, 20, CHUNK - 1]) {
+    for (let call = 0; ; call++) {
+      const disk = new Disk();
+      const first = await session(new Site(BYTES), disk, { faults: { at: (n) => (n === call ? { crash: true, torn } : {}) } });
+      if (!first.store.crashed) break;
+      crashes++;
+      const site = new Site(BYTES);
+      const again = await session(site, disk);
+      same(again.bytes);
+      assert.deepEqual([again.code, codes(again.notices), again.store.opened, disk.locks.size], [null, [], 0, 0], `call ${call}`);
+      const chunksBefore = first.store.calls.filter((name) => name === 'write').length / 2 - 1;    // each is a write of its own and one of the journal
+      assert.ok(site.sent <= BYTES.length - Math.max(0, Math.floor(chunksBefore) - 1) * CHUNK, `call ${call}: ${site.sent} bytes again`);
+      await isComplete(disk);
+    }
+  }
+  assert.ok(crashes > 100, String(crashes));
+});
+
+/** Damages that a disk can do, each to one chunk. */
+const DAMAGES = {
+  'a flipped bit': (bytes, at) => { bytes[at + 7] ^= 1; return bytes; },
+  'the last bit': (bytes, at) => { bytes[Math.min(bytes.length, at + CHUNK) - 1] ^= 128; return bytes; },
+  zeros: (bytes, at) => bytes.fill(0, at, Math.min(bytes.length, at + CHUNK)),
+};
+
+for (const [name, damage] of Object.entries(DAMAGES)) {
+  test(`O05: ${name} in any chunk: that chunk alone is fetched again`, async () => {
+    for (let index = 0; index < COUNT; index++) {
+      const disk = await filled();
+      damage(disk.files.get(disk.data[0]), index * CHUNK);
+      const site = new Site(BYTES);
+      const { bytes, notices, opened } = await session(site, disk);
+      same(bytes);
+      assert.deepEqual([codes(notices), opened.cached], [[], true]);
+      assert.ok(site.sent <= CHUNK + PIECE, `${site.sent} bytes for chunk ${index}`);
+      await isComplete(disk);
+    }
+  });
+}
+
+test('O05: a byte in every chunk at once, a file cut short, one too long, one that is gone', async () => {
+  const shapes = [
+    (bytes) => { for (let i = 0; i < bytes.length; i += CHUNK) bytes[i] ^= 1; return bytes; },
+    (bytes) => bytes.slice(0, 2 * CHUNK + 5), (bytes) => bytes.slice(0, 0),
+    (bytes) => new Uint8Array([...bytes, ...noise(2 * CHUNK)]), () => null,
+  ];
+  for (const shape of shapes) {
+    const disk = await filled();
+    const [name] = disk.data;
+    const bytes = shape(disk.files.get(name));
+    if (bytes) disk.files.set(name, bytes);
+    else disk.files.delete(name);
+    const site = new Site(BYTES);
+    const found = await session(site, disk);
+    same(found.bytes);
+    assert.deepEqual([found.code, codes(found.notices)], [null, []]);
+    assert.ok(site.sent <= BYTES.length + COUNT * PIECE);
+    await isComplete(disk);
+  }
+});
+
+test('O05: damage without a connection is an error that can be repeated, and the copy stays', async () => {
+  const disk = await filled();
+  disk.files.get(disk.data[0])[3 * CHUNK] ^= 1;
+  const off = new Site(BYTES, () => ({ dropAt: -1 }));
+  const { code, error, bytes } = await session(off, disk);
+  assert.deepEqual([code, error.retryable], ['storage/corrupt', true]);
+  same(bytes, BYTES.subarray(0, 3 * CHUNK));
+  const site = new Site(BYTES);
+  same((await session(site, disk)).bytes);
+  assert.ok(site.sent <= CHUNK + PIECE);
+});
+
+test('O05: damage in a copy of what the server no longer has: net/changed, then the new version', async () => {
+  const disk = await filled();
+  disk.files.get(disk.data[0])[3 * CHUNK] ^= 1;
+  const site = new Site(noise(BYTES.length, 2));
+  site.file.etag = '"two"';
+  assert.equal((await session(site, disk)).code, 'net/changed');
+  same((await session(site, disk)).bytes, noise(BYTES.length, 2));
+  const liar = await filled();
+  liar.files.get(liar.data[0])[3 * CHUNK] ^= 1;
+  assert.equal((await session(new Site(noise(BYTES.length, 2)), liar)).code, 'net/changed', 'the same ETag for other bytes');
+});
+
+test('O06: a journal that is damaged anywhere costs requests, never a load', async () => {
+  const whole = await filled();
+  const name = [...whole.files.keys()].find((file) => file.endsWith('.journal'));
+  const journal = whole.files.get(name);
+  const changes = [
+    () => new Uint8Array(0), () => noise(400), () => journal.slice(0, journal.length - 3), () => journal.slice(5), () => Uint8Array.of(10, 10),
+    () => line('quern', 2, { id: ADDRESS }), () => Buffer.concat([line('quern', 1, { id: 5 }), line('chunk', 0, 0, 'x')]),
+    () => Buffer.concat([headerLine({ id: ADDRESS, name: '', files: [] }), line('done', [], [])]), () => Buffer.concat([journal, noise(77)]),
+    ...Array.from({ length: journal.length }, (_, at) => () => journal.map((byte, i) => (i === at ? byte ^ 4 : byte))),
+  ];
+  for (const change of changes) {
+    const disk = new Disk();
+    for (const [file, bytes] of whole.files) disk.files.set(file, bytes.slice());
+    disk.files.set(name, Uint8Array.from(change()));
+    const site = new Site(BYTES);
+    const { code, bytes, notices } = await session(site, disk);
+    same(bytes);
+    assert.deepEqual([code, codes(notices)], [null, []]);
+    assert.ok(site.sent <= BYTES.length);
+    await isComplete(disk);
+  }
+});
+
+test('O06: what has no journal is cleared away, unless somebody is writing it', async () => {
+  const disk = await filled();
+  const other = await keyOf('lost');
+  disk.files.set(`${other}.0`, noise(100));
+  disk.files.set('notes.txt', noise(10));
+  const writer = new MemoryStore(disk);
+  const release = await writer.lock(other, { wait: false });
+  assert.equal((await Entry.all(new MemoryStore(disk))).length, 1);
+  assert.ok(disk.files.has(`${other}.0`));
+  release();
+  await Entry.all(new MemoryStore(disk));
+  assert.deepEqual([disk.files.has(`${other}.0`), disk.files.has('notes.txt')], [false, true]);
+});
+
+test('O07: two at once: one download, and both get it', async () => {
+  const disk = new Disk();
+  const site = new Site(BYTES, () => ({ perByteMs: 1, chunk: 250 }));
+  const both = [begin(site, disk), begin(site, disk), begin(site, disk)];
+  const results = await site.clock.run(Promise.all(both.map(({ done }) => done)));
+  for (const { bytes, code } of results) {
+    assert.equal(code, null);
+    same(bytes);
+  }
+  assert.deepEqual(both.map(({ notices }) => codes(notices)), [[], ['storage/busy'], ['storage/busy']]);
+  assert.deepEqual([site.requests.length, site.sent, disk.locks.size], [1, BYTES.length, 0]);
+  await isComplete(disk);
+});
+
+test('O08: the writer crashes at any call: the other takes over and resumes', async () => {
+  for (let call = 8; call < 40; call += 3) {
+    const disk = new Disk();
+    const site = new Site(BYTES, () => ({ perByteMs: 1, chunk: 250 }));
+    const writer = begin(site, disk, { faults: { at: (n) => (n === call ? { crash: true, torn: 10 } : {}) } });
+    const other = begin(site, disk);
+    const [, { bytes, code }] = await site.clock.run(Promise.all([writer.done, other.done]));
+    same(bytes);
+    assert.equal(code, null);
+    assert.ok(site.sent <= BYTES.length + 3 * CHUNK, String(site.sent));
+    await isComplete(disk);
+  }
+});
+
+test('O08: the writer gives up its store: the other takes over', async () => {
+  const disk = new Disk();
+  const site = new Site(BYTES, () => ({ perByteMs: 1, chunk: 250 }));
+  const error = Object.assign(new Error('no'), { name: 'UnknownError' });
+  const writer = begin(site, disk, { faults: { at: (n) => (n > 20 ? { error } : {}) } });
+  const other = begin(site, disk);
+  const results = await site.clock.run(Promise.all([writer.done, other.done]));
+  for (const { bytes } of results) same(bytes);
+  assert.deepEqual(codes(writer.notices), ['storage/unavailable']);
+});
+
+test('O09: what is being written cannot be removed; what is gone in mid-read is fetched', async () => {
+  const disk = new Disk();
+  const site = new Site(BYTES, () => ({ perByteMs: 1, chunk: 250 }));
+  const remove = async () => (await Entry.open(new MemoryStore(disk), ADDRESS)).remove();
+  const { bytes } = await session(site, disk, { onChunk: async (n) => { if (n === 3) await assert.rejects(remove(), { code: 'storage/busy' }); } });
+  same(bytes);
+  const quick = new Site(BYTES);
+  const reading = await session(quick, disk, { onChunk: (n) => { if (n === 2) disk.files.clear(); } });
+  assert.equal(reading.code, null);
+  same(reading.bytes);
+  await remove();
+  assert.deepEqual([...disk.files.keys()], []);
+});
+
+test('O10: evicted between sessions: as if it had never been there', async () => {
+  const disk = await filled();
+  disk.files.clear();
+  const off = new Site(BYTES, () => ({ dropAt: -1 }));
+  assert.equal((await session(off, disk)).code, 'net/unreachable');
+  off.clock.isOnline = false;
+  assert.equal((await session(off, disk)).code, 'net/offline');
+  await session(new Site(BYTES), disk);
+  await isComplete(disk);
+});
+
+test('O11: a call that never settles, whichever it is: 15 seconds, then without the store', async () => {
+  let hung = 0;
+  for (let call = 0; ; call++) {
+    let met = false;
+    const at = (n) => {
+      met ||= n === call;
+      return n === call ? { never: true } : {};
+    };
+    const site = new Site(BYTES);
+    const start = site.clock.now();
+    const { bytes, notices, code } = await session(site, new Disk(), { faults: { at } });
+    if (!met) break;
+    hung++;
+    same(bytes);
+    assert.equal(code, null);
+    assert.ok(notices.length <= 1 && codes(notices).every((name) => name === 'storage/unavailable'));
+    assert.ok(site.clock.now() - start <= 40_000, `call ${call}: ${site.clock.now() - start} ms`);
+    assert.equal(site.clock.pending, 0);
+  }
+  assert.ok(hung > 20);
+});
+
+test('O12: names are hashes, and no token is stored', async () => {
+  const disk = new Disk();
+  const hostile = [
+    'https://a.example/../../etc/m.gguf?X-Amz-Signature=SECRET&token=SECRET&version=1', 'https://a.example/m.gguf', 'https://b.example/m.gguf',
+    `https://a.example/${'long/'.repeat(2000)}m.gguf#SECRET`, 'https://a.example/m.gguf?version=2', 'https://a.example/m-00001-of-00002.gguf?sig=SECRET',
+  ];
+  for (const address of hostile) {
+    const source = locate(address, (url) => ({ url }));
+    const { code } = await session(new Site(BYTES), disk, { source });
+    assert.equal(code, null);
+  }
+  const names = [...disk.files.keys()];
+  assert.ok(names.every((name) => /^[0-9a-f]{32}\.(\d|journal)$/.test(name)), names.join());
+  assert.equal(new Set(names.map((name) => name.slice(0, 32))).size, hostile.length);
+  for (const bytes of disk.files.values()) assert.ok(!Buffer.from(bytes).includes('SECRET'));
+});
+
+test('another version on the server in mid-download: started over, cleanly', async () => {
+  for (const change of [{ etag: '"two"' }, { etag: null, modified: 'Fri, 05 Dec 2025 10:00:00 GMT' }, { length: BYTES.length - 1 }]) {
+    const { length = BYTES.length, ...version } = change;
+    const disk = new Disk();
+    await session(new Site(BYTES), disk, { faults: { at: (n) => (n === 25 ? { crash: true } : {}) } });
+    const site = new Site(noise(length, 3));
+    Object.assign(site.file, version);
+    const { code, bytes, notices } = await session(site, disk, { faults: { at: (n) => (n === 24 ? { crash: true } : {}) } });
+    assert.equal(code, 'abort');
+    same(bytes, noise(length, 3).subarray(0, bytes.length));
+    const again = await session(site, disk);
+    same(again.bytes, noise(length, 3));
+    assert.deepEqual(codes([...notices, ...again.notices]).filter((name) => name !== 'storage/unavailable'), []);
+    await isComplete(disk, noise(length, 3));
+  }
+});
+
+test('a size that is not told: stored, complete at its end, resumed from the start', async () => {
+  const untold = () => ({ ignoreRange: true, sized: false });
+  for (const size of [BYTES.length, 2 * CHUNK]) {
+    const bytes = noise(size, 4);
+    const disk = new Disk();
+    const site = new Site(bytes, (_, n) => (n === 0 ? { ...untold(), dropAt: Math.min(size, 1500) } : untold()));
+    await session(site, disk);
+    same((await session(site, disk)).bytes, bytes);
+    await isComplete(disk, bytes);
+  }
+});
+
+test('sha256: what does not match is removed, what matches is not hashed again, another one asked for is another model', async () => {
+  const disk = new Disk();
+  const right = sha256(BYTES);
+  const wrong = await session(new Site(BYTES), disk, { sha256: ['0'.repeat(64)] });
+  assert.equal(wrong.code, 'model/integrity');
+  assert.deepEqual([...disk.files.keys()], []);
+  const checked = await session(new Site(BYTES), disk, { sha256: [right] });
+  assert.equal(checked.code, null);
+  assert.deepEqual((await Entry.open(new MemoryStore(disk), ADDRESS)).sha256, [right]);
+  const site = new Site(noise(BYTES.length, 5));
+  const other = sha256(noise(BYTES.length, 5));
+  assert.equal((await session(new Site(BYTES), disk, { sha256: [right] })).opened.cached, true);
+  const renewed = await session(site, disk, { sha256: [other] });
+  same(renewed.bytes, noise(BYTES.length, 5));
+  assert.deepEqual([renewed.code, site.requests.length], [null, 1]);
+
+  const unchecked = await filled();
+  const late = await session(new Site(BYTES), unchecked, { sha256: [right] });
+  assert.deepEqual([late.code, late.opened.cached], [null, true]);
+  assert.deepEqual((await Entry.open(new MemoryStore(unchecked), ADDRESS)).sha256, [right], 'and noted');
+  const refused = await session(new Site(BYTES), await filled(), { sha256: ['0'.repeat(64)] });
+  assert.equal(refused.code, 'model/integrity');
+  const told = new Site(BYTES, () => ({ headers: { 'X-Linked-Etag': `"${'1'.repeat(64)}"` } }));
+  assert.equal((await session(told, new Disk(), { real: true })).code, 'model/integrity', 'the server\'s own hash');
+});
+
+test('a split model is one entry', async () => {
+  const disk = new Disk();
+  const urls = [1, 2, 3].map((i) => `https://models.example/m-0000${i}-of-00003.gguf`);
+  const source = { urls, id: urls[0] };
+  const site = new Site(BYTES);
+  const all = Buffer.concat([BYTES, BYTES, BYTES]);
+  const first = await session(site, disk, { source, faults: { at: (n) => (n === 50 ? { crash: true } : {}) } });
+  assert.ok(first.bytes.length > BYTES.length && first.bytes.length < all.length);
+  const again = await session(site, disk, { source });
+  same(again.bytes, all);
+  assert.equal(again.opened.total, all.length);
+  const [entry] = await Entry.all(new MemoryStore(disk));
+  assert.deepEqual([entry.header.id, entry.header.files.length, entry.total, entry.loaded, entry.complete], [urls[0], 3, all.length, all.length, true]);
+  const warm = new Site(BYTES);
+  same((await session(warm, disk, { source })).bytes, all);
+  assert.equal(warm.requests.length, 0);
+});
+
+test('a page that is no model can be forgotten', async () => {
+  const disk = new Disk();
+  const { opened } = await session(new Site(BYTES), disk);
+  await opened.discard();
+  assert.deepEqual([...disk.files.keys()], []);
+});
+
+test('progress: every byte once, from wherever', async () => {
+  const disk = await filled();
+  disk.files.get(disk.data[0])[CHUNK] ^= 1;
+  let loaded = 0;
+  await session(new Site(BYTES), disk, { onBytes: (n) => { loaded += n; } });
+  assert.equal(loaded, BYTES.length);
+});
+
+test('a journal keeps its numbers', () => {
+  const files = [{ url: 'a', size: 2500, etag: '', lastModified: '' }, { url: 'b', size: 10, etag: '', lastModified: '' }];
+  const hash = 'a'.repeat(32);
+  const journal = new Journal().read(Buffer.concat([headerLine({ id: 'x', name: 'n', files }), line('chunk', 0, 2, hash), line('chunk', 1, 0, hash), line('chunk', 2, 0, hash), line('chunk', 0, 0, 'short')]));
+  assert.deepEqual([journal.total, journal.loaded(1000), journal.hash(0, 2), journal.hash(0, 0), journal.hash(2, 0)], [2510, 510, hash, undefined, undefined]);
+});

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// The watchdog with a clock that the test moves: what counts as silence, and what as a sign of life (group W).
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Rpc } from '../../js/rpc.js';
+import { rejectsWith } from './helper.mjs';
+
+/** A worker that the test plays, and time. */
+class Scene {
+  sent = [];
+  terminated = 0;
+  visible = true;
+  #now = 0;
+  #look = null;
+  #words = new Int32Array(new SharedArrayBuffer(12));
+
+  constructor() {
+    const clock = { now: () => this.#now, visible: () => this.visible, every: (ms, work) => this.#every(ms, work) };
+    const port = {
+      post: (message) => this.sent.push(message.type), onMessage: (receive) => { this.say = receive; }, onError() {},
+      keepAlive() {}, terminate: () => { this.terminated++; },
+    };
+    this.rpc = new Rpc(port, { clock });
+  }
+
+  #every(ms, work) {
+    assert.equal(ms, 1000);
+    this.#look = work;
+    return () => { this.#look = null; };
+  }
+
+  get watched() {
+    return this.#look !== null;
+  }
+
+  /** The worker runs and is asked something. */
+  begin() {
+    this.say({ type: 'ready' });
+    this.end = this.rpc.call('a', {}).promise.then((value) => value, (error) => error.code);
+    return this;
+  }
+
+  share() {
+    this.say({ type: 'control', memory: this.#words.buffer, control: 0, lost: 8 });
+  }
+
+  beat() {
+    Atomics.add(this.#words, 1, 1);
+  }
+
+  lose() {
+    Atomics.store(this.#words, 2, 1);
+  }
+
+  /** Looks `n` times, each `gap` ms after the one before. */
+  pass(n, gap = 1000, then = () => {}) {
+    for (let i = 0; i < n && this.#look; i++) {
+      this.#now += gap;
+      this.#look();
+      then();
+    }
+  }
+}
+
+test('W03: a worker that never starts is given up after 10 s', async () => {
+  const scene = new Scene();
+  const ready = scene.rpc.ready();
+  scene.pass(9);
+  assert.equal(scene.terminated, 0);
+  scene.pass(1);
+  await rejectsWith(ready, 'env/worker', /10 seconds/);
+  assert.deepEqual([scene.terminated, scene.watched, scene.sent], [1, false, []]);
+});
+
+test('W10: a worker that falls silent is given up after 30 s, and was asked once', async () => {
+  const scene = new Scene().begin();
+  scene.pass(29);
+  assert.equal(scene.terminated, 0);
+  scene.pass(1);
+  assert.equal(await scene.end, 'engine/hung');
+  assert.deepEqual([scene.terminated, scene.watched, scene.sent], [1, false, ['a', 'ping']]);
+  await rejectsWith(scene.rpc.call('b', {}).promise, 'engine/hung');
+});
+
+test('nobody looks while nothing is awaited', async () => {
+  const scene = new Scene();
+  assert.ok(scene.watched);
+  scene.begin();
+  assert.ok(scene.watched);
+  scene.say({ type: 'done', id: 1, value: 5 });
+  assert.equal(await scene.end, 5);
+  assert.ok(!scene.watched);
+  scene.rpc.call('b', {}).promise.catch(() => {});
+  assert.ok(scene.watched);
+  await scene.rpc.close(new Error('end'));
+  assert.ok(!scene.watched);
+});
+
+test('W10: every answer to a ping is a sign of life, and followed by another ping', () => {
+  const scene = new Scene().begin();
+  for (let i = 0; i < 5; i++) {
+    scene.pass(29);
+    scene.say({ type: 'pong' });
+  }
+  assert.deepEqual([scene.terminated, scene.sent.filter((type) => type === 'ping').length], [0, 5]);
+});
+
+test('W10: while it computes, the heartbeat is the sign of life, however slow the machine', async () => {
+  const scene = new Scene().begin();
+  scene.share();
+  for (let i = 0; i < 20; i++) {
+    scene.beat();
+    scene.pass(28);
+  }
+  assert.equal(scene.terminated, 0);
+  scene.pass(30);
+  assert.equal(await scene.end, 'engine/hung');
+});
+
+test('W15: time in which the page is hidden does not count', async () => {
+  const scene = new Scene().begin();
+  scene.pass(20);
+  scene.visible = false;
+  scene.pass(10_000);
+  scene.visible = true;
+  scene.pass(9);
+  assert.equal(scene.terminated, 0);
+  scene.pass(1);
+  assert.equal(await scene.end, 'engine/hung');
+});
+
+test('W14, W15: a page that was frozen, asleep or busy counts one second for each look', async () => {
+  const scene = new Scene().begin();
+  scene.pass(29, 3_600_000);
+  assert.equal(scene.terminated, 0);
+  scene.pass(1, 3_600_000);
+  assert.equal(await scene.end, 'engine/hung');
+  const frequent = new Scene().begin();
+  frequent.pass(299, 100);
+  assert.equal(frequent.terminated, 0);
+  frequent.pass(1, 100);
+  assert.equal(await frequent.end, 'engine/hung');
+});
+
+test('W08: a thread that has ended is noticed at the next look, in a hidden page too, though the rest lives', async () => {
+  const scene = new Scene().begin();
+  scene.share();
+  scene.visible = false;
+  scene.pass(5, 1000, () => scene.beat());
+  scene.lose();
+  scene.pass(1);
+  assert.equal(await scene.end, 'engine/trap');
+  assert.equal(scene.terminated, 1);
+});

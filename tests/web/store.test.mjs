@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// The store in Chromium and in Firefox: a page that dies in mid-download, damage, two tabs, no network, no store. What does
+// not depend on the browser is in tests/js/store.test.mjs.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import puppeteer from 'puppeteer-core';
+import { serve } from '../../tools/serve.mjs';
+import { findFirefox } from '../bench/firefox.mjs';
+import { LyingServer } from '../fixtures/lying-server.mjs';
+import { noise } from '../fixtures/noise.mjs';
+import { PROJECT, eventually, launchChromium } from './browser.mjs';
+
+const DEMO = readFileSync(join(PROJECT, 'web/models/demo-q8_0.gguf'));
+const CHUNK = 4 << 20;
+const NOISE = noise(4 * CHUNK + 12_345);
+const PATIENCE_MS = 60_000;
+
+/** So that a page of another origin may read it, and sees what tells versions apart. */
+const CORS = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Content-Range, ETag' };
+
+const digest = (bytes) => createHash('sha256').update(bytes).digest('hex');
+
+/** A browser with one profile, whose tabs share a store. @returns {Promise<{newPage: () => Promise<object>, close: () => Promise<void>}>} */
+const BROWSERS = {
+  async Chromium() {
+    const browser = await launchChromium();
+    const context = await browser.newContext();
+    return { newPage: () => context.newPage(), close: () => browser.close() };
+  },
+  Firefox: () => puppeteer.launch({ browser: 'firefox', protocol: 'webDriverBiDi', executablePath: findFirefox(), headless: true, protocolTimeout: 2 * PATIENCE_MS }),
+};
+
+// --- what runs in the page ---
+
+const inPage = {
+  async chat({ url, options }) {
+    const events = [];
+    const model = await globalThis.quern.load(url, { threads: 1, ...options, onProgress: (event) => events.push(event) });
+    const { text } = await model.chat('What is the capital of Kenya?', { temperature: 0 }).result;
+    await model.dispose();
+    return { text, last: events.at(-1) };
+  },
+  download: ({ url }) => globalThis.quern.models.download(url),
+  start: ({ url }) => { globalThis.running = globalThis.quern.models.download(url).then(({ complete }) => complete, ({ code }) => code); },
+  running: () => globalThis.running,
+  list: () => globalThis.quern.models.list(),
+  remove: ({ url }) => globalThis.quern.models.remove(url).then(() => 'removed', ({ code }) => code),
+  usage: () => globalThis.quern.models.usage(),
+  /** The SHA-256 of each stored file, the journals left out; `flip` turns a bit of them first. */
+  async stored({ flip }) {
+    const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('quern', { create: true });
+    const hashes = [];
+    for await (const [name, handle] of folder.entries()) {
+      if (name.endsWith('.journal')) continue;
+      const bytes = new Uint8Array(await (await handle.getFile()).arrayBuffer());
+      if (flip !== undefined) {
+        bytes[flip] ^= 1;
+        const writable = await handle.createWritable();
+        await writable.write(bytes);
+        await writable.close();
+      }
+      hashes.push([...new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))].map((byte) => byte.toString(16).padStart(2, '0')).join(''));
+    }
+    return hashes;
+  },
+  async withoutStore() {
+    StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('', 'SecurityError'));
+    return globalThis.quern.models.list().then(() => 'listed', ({ code }) => code);
+  },
+};
+
+for (const [name, launch] of Object.entries(BROWSERS)) {
+  describe(name, { timeout: 4 * PATIENCE_MS }, () => {
+    let site;
+    let browser;
+    before(async () => {
+      site = await serve({ root: PROJECT });
+      browser = await launch();
+    });
+    after(async () => {
+      await browser?.close();
+      await site?.close();
+    });
+
+    /** A tab with the library. @returns {Promise<{run: (name: string, argument?: object) => Promise<any>, close: () => Promise<void>}>} */
+    async function open() {
+      const page = await browser.newPage();
+      await page.goto(`${site.url}tests/web/library.html`);
+      await eventually(() => page.evaluate(() => Boolean(globalThis.quern)), 'the library is there');
+      return { run: (call, argument = {}) => page.evaluate(inPage[call], argument), close: () => page.close() };
+    }
+
+    /** A server that answers as `step` says while `use` runs; a new address each time, so a new model. */
+    async function withModel(bytes, step, use) {
+      const server = await new LyingServer({ bytes }, (request, n) => ({ headers: CORS, ...step(n) })).start();
+      try {
+        await use({ server, url: `${server.base}/m.gguf` });
+      } finally {
+        const tab = await open();
+        for (const { id } of await tab.run('list')) await tab.run('remove', { url: id });
+        await tab.close();
+        await server.close();
+      }
+    }
+
+    test('the second start asks nobody, and needs no server', () => withModel(DEMO, () => ({}), async ({ server, url }) => {
+      const tab = await open();
+      const cold = await tab.run('chat', { url });
+      assert.equal(server.requests.length, 1);
+      await tab.close();
+      const again = await open();
+      const warm = await again.run('chat', { url });
+      assert.equal(server.requests.length, 1);
+      await server.close();
+      const offline = await again.run('chat', { url });
+      assert.match(cold.text, /Nairobi/);
+      assert.deepEqual([warm.text, offline.text], [cold.text, cold.text]);
+      assert.deepEqual([cold.last.cached, warm.last.cached, warm.last.loaded], [false, true, DEMO.length]);
+      const { used, quota } = await again.run('usage');
+      assert.ok(used > 0 && quota > used);
+      await again.close();
+    }));
+
+    test('a page that dies in mid-download: the next one resumes', () => withModel(NOISE, (n) => (n === 0 ? { stallAt: 2 * CHUNK + 100_000 } : {}), async ({ server, url }) => {
+      const tab = await open();
+      await tab.run('start', { url });
+      await eventually(async () => (await tab.run('list'))[0]?.loaded === 2 * CHUNK, 'two chunks are stored', PATIENCE_MS);
+      await tab.close();
+      const next = await open();
+      const [partial] = await next.run('list');
+      assert.deepEqual([partial.loaded, partial.size, partial.complete], [2 * CHUNK, NOISE.length, false]);
+      const entry = await next.run('download', { url });
+      assert.deepEqual([entry.loaded, entry.complete], [NOISE.length, true]);
+      assert.deepEqual(await next.run('stored'), [digest(NOISE)]);
+      assert.equal(server.requests.at(-1).headers.range, `bytes=${2 * CHUNK}-`);
+      await next.close();
+    }));
+
+    test('a flipped byte is found before it is used, and repaired', () => withModel(DEMO, () => ({}), async ({ server, url }) => {
+      const tab = await open();
+      const { text } = await tab.run('chat', { url });
+      assert.deepEqual(await tab.run('stored'), [digest(DEMO)]);
+      const [damaged] = await tab.run('stored', { flip: 2_000_000 });
+      assert.notEqual(damaged, digest(DEMO));
+      const repaired = await tab.run('chat', { url });
+      assert.deepEqual([repaired.text, server.requests.length, await tab.run('stored')], [text, 2, [digest(DEMO)]]);
+      await tab.run('chat', { url });
+      assert.equal(server.requests.length, 2);
+      await tab.close();
+    }));
+
+    test('of many chunks the damaged one alone is fetched', () => withModel(NOISE, () => ({}), async ({ server, url }) => {
+      const tab = await open();
+      await tab.run('download', { url });
+      const { sent } = server;
+      await tab.run('stored', { flip: CHUNK + 5 });
+      await tab.run('download', { url });
+      assert.deepEqual(await tab.run('stored'), [digest(NOISE)]);
+      assert.deepEqual([server.requests.at(-1).headers.range, server.requests.length], [`bytes=${CHUNK}-${2 * CHUNK - 1}`, 2]);
+      assert.equal(server.sent - sent, CHUNK);
+      await tab.close();
+    }));
+
+    test('two tabs, one download', () => withModel(NOISE, () => ({ chunk: 100_000 }), async ({ server, url }) => {
+      const tabs = [await open(), await open()];
+      for (const tab of tabs) await tab.run('start', { url });
+      assert.deepEqual(await Promise.all(tabs.map((tab) => tab.run('running'))), [true, true]);
+      assert.deepEqual([server.requests.length, server.sent], [1, NOISE.length]);
+      for (const tab of tabs) await tab.close();
+    }));
+
+    test('two tabs, and the first dies: the second goes on', () => withModel(NOISE, (n) => (n === 0 ? { stallAt: CHUNK + 100_000 } : {}), async ({ server, url }) => {
+      const [first, second] = [await open(), await open()];
+      await first.run('start', { url });
+      await eventually(async () => (await second.run('list'))[0]?.loaded === CHUNK, 'a chunk is stored', PATIENCE_MS);
+      await second.run('start', { url });
+      assert.equal(await second.run('remove', { url }), 'storage/busy');
+      assert.equal(server.requests.length, 1);
+      await first.close();
+      assert.equal(await second.run('running'), true);
+      assert.deepEqual(await second.run('stored'), [digest(NOISE)]);
+      assert.equal(server.requests.length, 2);
+      await second.close();
+    }));
+
+    test('no store, as in a private window: it chats all the same', () => withModel(DEMO, () => ({}), async ({ server, url }) => {
+      const tab = await open();
+      const options = { workerUrl: '/tests/web/no-opfs-worker.js' };
+      for (const requests of [1, 2]) {
+        assert.match((await tab.run('chat', { url, options })).text, /Nairobi/);
+        assert.equal(server.requests.length, requests);
+      }
+      assert.equal(await tab.run('withoutStore'), 'storage/unavailable');
+      await tab.close();
+    }));
+  });
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// The models on this device, in the model dialog: what there is of each, use it or go on with its download, delete it; and
+// how much room they take and whether the browser promises to keep them. Deleting asks in the row itself.
+import { models } from 'quern';
+import { announce, byId, button, element } from './dom.js';
+import { explain } from './failure.js';
+import { bytes, oneLine } from './format.js';
+
+const title = (name) => oneLine(name.replace(/\.gguf$/i, ''), 80) || 'Model';
+
+/** The quantisation that a file's name tells, as Q4_K_M in Qwen3-4B-Q4_K_M.gguf; '' when none. */
+export const quantOf = (name) => /(?:^|[-_.])((?:I?Q\d\w*?|BF16|F16|F32))(?=[-.]|$)/i.exec(name)?.[1].toUpperCase() ?? '';
+
+/** A name without the quantisation at its end, which stands beside it. */
+const withoutQuant = (name, quant) => (quant && name.toUpperCase().endsWith(quant) && name.slice(0, -quant.length - 1)) || name;
+
+/** An address without its query, of which signatures and tokens are not kept. */
+const place = (url) => url.split(/[?#]/)[0];
+
+const findCopy = (entries, url) => entries.find((entry) => place(entry.url) === place(url)) ?? null;
+
+/** The kept copy of a model, or null; also when nothing can be kept here. */
+export const findKept = async (url) => findCopy(await models.list().catch(() => []), url);
+
+export class Kept {
+  #list = byId('kept-list');
+  #choose;
+  #inUse = '';    // address of the model in use
+  #entries = [];  // as they were listed last
+  #left = Infinity;   // bytes that may still be kept
+
+  /** @param {(choice: import('./session.js').Choice) => void} choose */
+  constructor(choose) {
+    this.#choose = choose;
+    byId('persist').addEventListener('click', () => this.#persist());
+  }
+
+  /** What a download would meet: the copy there is of it, and the bytes that can still be kept. */
+  outlook(url) {
+    return { copy: findCopy(this.#entries, url), left: this.#left };
+  }
+
+  /** Shows what there is now. @param {string} [inUse] address of the model in use */
+  async refresh(inUse = this.#inUse) {
+    this.#inUse = place(inUse);
+    const [entries, usage] = await Promise.all([models.list(), models.usage()]).catch((error) => [null, error]);
+    if (entries) this.#show(entries, usage);
+    else this.#showFailure(usage);
+  }
+
+  #show(entries, usage) {
+    this.#entries = entries;
+    this.#left = usage.quota ? Math.max(0, usage.quota - usage.used) : Infinity;
+    const sorted = entries.toSorted((a, b) => b.lastUsed - a.lastUsed);
+    this.#list.replaceChildren(...sorted.map((entry) => this.#row(entry)));
+    byId('kept-none').hidden = entries.length > 0;
+    this.#showUsage(usage);
+  }
+
+  #showFailure(error) {
+    this.#list.replaceChildren();
+    byId('kept-none').hidden = true;
+    byId('storage').hidden = true;
+    byId('persist').hidden = true;
+    byId('storage-text').textContent = `This browser keeps no models for this page: ${explain(error).message}`;
+  }
+
+  #showUsage({ used, quota, persisted }) {
+    const gauge = byId('storage');
+    gauge.hidden = !quota;
+    gauge.setAttribute('aria-valuenow', String(used));
+    gauge.setAttribute('aria-valuemax', String(quota));
+    gauge.setAttribute('aria-valuetext', `${bytes(used)} of ${bytes(quota)}`);
+    byId('storage-fill').style.width = `${quota ? Math.min(100, (100 * used) / quota) : 0}%`;
+    const left = quota ? `, ${bytes(this.#left)} left for this page` : '';
+    const promise = persisted ? 'Kept until you delete them.' : 'The browser may delete them when space is short.';
+    byId('storage-text').textContent = `${bytes(used)} used${left}. ${promise}`;
+    byId('persist').hidden = persisted;
+  }
+
+  async #persist() {
+    const granted = await models.persist().catch(() => false);
+    await this.refresh();
+    announce(granted ? 'The models will be kept.' : 'The browser did not agree to keep them.');
+    if (granted) return byId('kept-title').focus();
+    byId('storage-text').textContent += ' It did not agree to keep them for now.';
+    return undefined;
+  }
+
+  // --- a row ---
+
+  #row(entry) {
+    const name = title(entry.name);
+    const quant = quantOf(entry.name);
+    const row = element('li', { className: 'kept-row' }, element('div', { className: 'row-text' },
+      element('strong', {}, element('bdi', {}, withoutQuant(name, quant))), ...this.#tags(quant, entry),
+      element('p', {}, this.#state(entry)), ...this.#bar(entry)));
+    row.dataset.testid = 'kept';
+    row.append(this.#actions(row, entry, name));
+    return row;
+  }
+
+  #tags(quant, { url }) {
+    const texts = [quant, place(url) === this.#inUse && 'in use'].filter(Boolean);
+    return texts.flatMap((text) => [' ', element('span', { className: 'tag' }, text)]);
+  }
+
+  #state({ complete, loaded, size, files }) {
+    const parts = files > 1 ? `, ${files} files` : '';
+    if (complete) return `${bytes(size || loaded)}${parts}, complete`;
+    return `${bytes(loaded)} of ${size ? bytes(size) : 'an unknown size'}${parts}, not complete`;
+  }
+
+  #bar({ complete, loaded, size }) {
+    if (complete || !size) return [];
+    const bar = element('progress', { max: size, value: loaded });
+    bar.setAttribute('aria-hidden', 'true');    // the sentence above says it
+    return [bar];
+  }
+
+  #actions(row, entry, name) {
+    const label = entry.complete ? 'Load' : 'Resume';
+    const use = button(label, () => this.#choose({ source: entry.url, label: name, kind: 'url' }));
+    use.setAttribute('aria-label', `${label} ${name}`);
+    const remove = button('Delete', () => this.#ask(row, entry, name), 'button quiet');
+    remove.setAttribute('aria-label', `Delete ${name}`);
+    return element('div', { className: 'row-actions' }, use, remove);
+  }
+
+  /** Asks in the row; the focus is on the harmless answer. */
+  #ask(row, entry, name) {
+    const keep = button('Keep', () => back());
+    const go = button('Delete', () => this.#remove(row, entry, name), 'button danger');
+    go.setAttribute('aria-label', `Delete ${name} for good`);
+    const amount = bytes(entry.complete ? entry.size || entry.loaded : entry.loaded);
+    const question = element('div', { className: 'row-actions' }, element('span', {}, `Delete ${amount}?`), keep, go);
+    question.setAttribute('role', 'group');
+    question.setAttribute('aria-label', `Delete ${name}, ${amount}?`);
+    const back = () => {
+      const actions = this.#actions(row, entry, name);
+      question.replaceWith(actions);
+      actions.lastElementChild.focus();
+    };
+    // Escape answers the question; the dialog stays.
+    question.addEventListener('keydown', (event) => {
+      if (event.key !== 'Escape') return;
+      event.preventDefault();
+      event.stopPropagation();
+      back();
+    });
+    row.lastElementChild.replaceWith(question);
+    keep.focus();
+  }
+
+  async #remove(row, entry, name) {
+    for (const node of row.querySelectorAll('button')) node.disabled = true;
+    try {
+      await models.remove(entry.id);
+      announce(`${name} is deleted.`);
+      await this.refresh();
+      byId('kept-title').focus();
+    } catch (error) {
+      const { message, hint } = explain(error);
+      const problem = element('p', { className: 'problem' }, `${message} ${hint}`.trim());
+      problem.setAttribute('role', 'alert');
+      row.lastElementChild.replaceWith(this.#actions(row, entry, name));
+      row.querySelector('.row-text').append(problem);
+      row.lastElementChild.lastElementChild.focus();
+    }
+  }
+}
