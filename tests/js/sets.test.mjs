@@ -6,11 +6,15 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { support } from '../../dist/node.js';
+import { allowRelaxed } from '../../js/node-flags.js';
 import { ajc1Model } from '../fixtures/ajc1.mjs';
 import { badSets, goodSets } from '../fixtures/bad-sets.mjs';
 import { SOURCES, dequantisedF8 } from '../fixtures/hf/sources.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
 import { logitsOf, opened, partOf, startOver, testHost } from './engine-host.mjs';
+
+allowRelaxed();
 
 const start = (files, options = {}) => startOver(testHost(), opened(...files.map((bytes) => partOf(bytes))), { threads: 1, contextSize: 64, ...options });
 const IDS = Array.from({ length: 24 }, (_, i) => (i * 37 + 5) % 280);
@@ -39,6 +43,9 @@ function folder(name) {
   return names.map((file) => readFileSync(join(path, file)));
 }
 
+const BUILDS = [{ variant: 'scalar' }, { variant: 'simd' }, { variant: 'relaxed', chunk: 7 }];
+if (support().maxMemory > 2 ** 32) BUILDS.push({ variant: 'simd', address: 64 }, { variant: 'relaxed', address: 64 });
+
 const TWINS = {
   ...Object.fromEntries(Object.entries(SOURCES).map(([name, make]) => [name, () => ({ files: folder(name), gguf: name === 'f8' ? dequantisedF8() : make() })])),
   ...Object.fromEntries([32, 64, 128].map((group) => [`ajc1 in groups of ${group}`, () => {
@@ -53,7 +60,7 @@ for (const [name, make] of Object.entries(TWINS)) {
     const reference = await start([gguf], { variant: 'scalar' });
     const expected = logitsOf(reference, IDS);
     reference.close();
-    for (const options of [{ variant: 'scalar' }, { variant: 'simd' }, { variant: 'simd', address: 64, chunk: 7 }]) {
+    for (const options of BUILDS) {
       const engine = await start(files, options);
       assert.ok(logitsOf(engine, IDS).equals(expected), JSON.stringify(options));
       engine.close();
