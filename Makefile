@@ -94,8 +94,8 @@ WASM_relaxed = $(WASM_simd) -mrelaxed-simd
 WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
-# Kernels and packing for speed, the rest for size.
-HOT = cpu/cpu cpu/attention cpu/kernels_scalar cpu/kernels_simd cpu/gemm_simd cpu/attend_simd pack dtype sampler bpe
+# Kernels and packing for speed, the rest, the reference kernels among it, for size.
+HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/attend_simd pack dtype sampler bpe
 WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads]' -sTEXTDECODER=2 \
@@ -106,7 +106,7 @@ WASM_NAMES = $(SOURCES:src/%.c=%) wasm
 # $(1): the variant, $(2): its compiler, $(3): the most memory. Before 3.1.70 the glue words memories of 64 bits in a way that browsers no longer know.
 define WASM_VARIANT
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
-build/wasm/$(1)/%.o: WASM_OPT = -Os
+build/wasm/$(1)/%.o: WASM_OPT = -Oz
 # xxHash knows SSE2, which Emscripten translates to SIMD128: 16 GB/s instead of 8.
 build/wasm/$(1)/hash.o: WASM_OPT = -O3 -msse2
 build/wasm/$(1)/hash.o: build/include/xxhash.h

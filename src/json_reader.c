@@ -6,7 +6,6 @@
 
 #include "json.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { NUMBER_MAX = 64 }; /* bytes; 17 digits say all that a double can */
@@ -195,13 +194,52 @@ bool json_integer(struct json_reader *r, int64_t *out)
     return true;
 }
 
+/* value * 10^e. Powers up to 10^22 are exact, so numbers of up to 15 digits within them are rounded once. */
+static double scaled(double value, int e)
+{
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    for (; e > 22; e -= 22) value *= 1e22;
+    for (; e < -22; e += 22) value /= 1e22;
+    return e < 0 ? value / powers[-e] : value * powers[e];
+}
+
+/* The whole number after an e; 9999 when it is more. */
+static int exponent_of(const uint8_t *text, size_t n)
+{
+    bool negative = n && *text == '-';
+    int value = 0;
+    for (size_t i = n && (*text == '-' || *text == '+'); i < n; i++) value = value > 999 ? 9999 : value * 10 + text[i] - '0';
+    return negative ? -value : value;
+}
+
+/* A number by the grammar. Digits beyond 18 count as zeros. */
+static double number_of(const uint8_t *text, size_t n)
+{
+    bool negative = *text == '-', fraction = false;
+    uint64_t digits = 0;
+    int e = 0;
+    for (size_t i = negative; i < n; i++) {
+        if ((text[i] | 32) == 'e') {
+            e += exponent_of(text + i + 1, n - i - 1);
+            break;
+        }
+        if (text[i] == '.') {
+            fraction = true;
+            continue;
+        }
+        bool kept = digits < 100000000000000000u;
+        if (kept) digits = digits * 10 + (uint64_t)(text[i] - '0');
+        e += !kept - fraction;
+    }
+    double value = digits ? scaled((double)digits, e < -400 ? -400 : e > 400 ? 400 : e) : 0;
+    return negative ? -value : value;
+}
+
 bool json_float(struct json_reader *r, double *out)
 {
     size_t n = json_peek(r) == JSON_NUMBER ? number_length(r) : 0;
-    char text[NUMBER_MAX + 1] = {0};
     if (n == 0 || n > NUMBER_MAX) return json_wrong(r, r->pos, "a number was expected");
-    memcpy(text, r->text + r->pos, n);
-    *out = strtod(text, NULL);
+    *out = number_of(r->text + r->pos, n);
     r->pos += n;
     return true;
 }

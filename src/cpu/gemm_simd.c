@@ -495,18 +495,9 @@ DEFINE_FLOATS(bf16, LAYOUT_BF16)
 static void expand_f16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_F16); }
 static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_BF16); }
 
-/* gemv_NAME, turns_NAME and expand_NAME from the constants of a kernel; gemm_NAME */
+/* expand_NAME from the constants of a kernel; gemm_NAME, gemv_NAME and turns_NAME too */
 #define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, false})
-#define DEFINE_PACKED(name, layout, ...)                                                                    \
-    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)     \
-    {                                                                                                       \
-        gemv(panels, panel_bytes, a, out, STREAMS, layout, (struct how){__VA_ARGS__, 1, true});             \
-    }                                                                                                       \
-    static void turns_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)    \
-    {                                                                                                       \
-        for (size_t p = 0; p < STREAMS; p++)                                                                \
-            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, layout, (struct how){__VA_ARGS__, 1, true}); \
-    }                                                                                                       \
+#define DEFINE_EXPAND(name, layout, ...)                                                                    \
     static void expand_##name(const uint8_t *panel, int cols, uint8_t *out)                                 \
     {                                                                                                       \
         expand(panel, cols, out, layout, (struct how){__VA_ARGS__, 1, true});                               \
@@ -517,7 +508,16 @@ static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_f
         const struct how how = {__VA_ARGS__, 0, 0};                                                             \
         BY_HEIGHT(HOW)                                                                                      \
     }                                                                                                       \
-    DEFINE_PACKED(name, layout, __VA_ARGS__)
+    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)     \
+    {                                                                                                       \
+        gemv(panels, panel_bytes, a, out, STREAMS, layout, (struct how){__VA_ARGS__, 1, true});             \
+    }                                                                                                       \
+    static void turns_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)    \
+    {                                                                                                       \
+        for (size_t p = 0; p < STREAMS; p++)                                                                \
+            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, layout, (struct how){__VA_ARGS__, 1, true}); \
+    }                                                                                                       \
+    DEFINE_EXPAND(name, layout, __VA_ARGS__)
 
 /*     name     layout      kind         dots      bits shift */
 DEFINE(q8_i16,  LAYOUT_Q8,  KIND_PLAIN,  DOTS_I16, 8, -1)
@@ -532,15 +532,16 @@ DEFINE(q8_s8,   LAYOUT_Q8,  KIND_PLAIN,  DOTS_S8,  8, -1)
 DEFINE(q4_u8,   LAYOUT_Q4,  KIND_PLAIN,  DOTS_U8,  4, 3) /* DOTS_S8 too, from here on: these codes are the same signed and unsigned */
 DEFINE(q4k_u8,  LAYOUT_Q4K, KIND_MINS,   DOTS_U8,  4, -1)
 DEFINE(q6k_u8,  LAYOUT_Q6K, KIND_HALVES, DOTS_U8,  6, 5)
-/* Expanded, these are Q8's. */
-DEFINE_PACKED(q8f_i16, LAYOUT_Q8F, KIND_PLAIN, DOTS_I16, 8, -1)
-DEFINE_PACKED(q8f_u8, LAYOUT_Q8F, KIND_PLAIN, DOTS_U8, 8, 7)
-DEFINE_PACKED(q8f_s8, LAYOUT_Q8F, KIND_PLAIN, DOTS_S8, 8, -1)
+/* Expanded, these are Q8's; and they are rare, so that gemm has to do for one row too. */
+DEFINE_EXPAND(q8f_i16, LAYOUT_Q8F, KIND_PLAIN, DOTS_I16, 8, -1)
+DEFINE_EXPAND(q8f_u8, LAYOUT_Q8F, KIND_PLAIN, DOTS_U8, 8, 7)
+DEFINE_EXPAND(q8f_s8, LAYOUT_Q8F, KIND_PLAIN, DOTS_S8, 8, -1)
 
-#define SET_PACKED(layout, name, taken)                                                                              \
-    (k->gemv[TOGETHER][layout] = gemv_##name, k->gemv[IN_TURN][layout] = turns_##name, k->expand[layout] = expand_##name, k->form[layout] = taken)
-#define SET(layout, name, taken) (k->gemm[layout] = gemm_##name, SET_PACKED(layout, name, taken))
-#define SET_8BIT(dots, taken) (SET(LAYOUT_Q8, q8_##dots, taken), SET_PACKED(LAYOUT_Q8F, q8f_##dots, taken), k->gemm[LAYOUT_Q8F] = gemm_q8_##dots)
+#define SET(layout, name, taken)                                                                                                \
+    (k->gemm[layout] = gemm_##name, k->gemv[TOGETHER][layout] = gemv_##name, k->gemv[IN_TURN][layout] = turns_##name,            \
+     k->expand[layout] = expand_##name, k->form[layout] = taken)
+#define SET_8BIT(dots, taken)                                                                                                    \
+    (SET(LAYOUT_Q8, q8_##dots, taken), k->gemm[LAYOUT_Q8F] = gemm_q8_##dots, k->expand[LAYOUT_Q8F] = expand_q8f_##dots, k->form[LAYOUT_Q8F] = taken)
 
 static void set_words(struct kernels *k)
 {
