@@ -16,6 +16,7 @@ enum layout {
     LAYOUT_NONE, /* known by name, not supported */
     LAYOUT_F32, LAYOUT_F16, LAYOUT_BF16,
     LAYOUT_Q8, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K,
+    LAYOUT_Q8F, LAYOUT_F8, /* their scales come apart from their codes */
     LAYOUT_COUNT
 };
 
@@ -27,9 +28,11 @@ struct unit {
     uint16_t d, dmin;    /* f16 */
 };
 
+#define NO_GGUF_ID UINT32_MAX
+
 struct dtype {
     const char *name;    /* as people write it: "Q4_K" */
-    uint32_t gguf_id;    /* ggml's number */
+    uint32_t gguf_id;    /* ggml's number; NO_GGUF_ID: GGUF files do not have it */
     uint32_t block;      /* columns per block */
     uint32_t bytes;      /* bytes per block */
     enum layout layout;
@@ -38,5 +41,6 @@ struct dtype {
 
 /* NULL for an id that no type has (removed ids too). */
 const struct dtype *dtype_by_gguf(uint32_t id);
+const struct dtype *dtype_by_name(const char *name); /* NULL for another name */
 
 #endif

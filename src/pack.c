@@ -12,13 +12,15 @@
 #include <string.h>
 
 const struct layout_info layouts[LAYOUT_COUNT] = {
-    [LAYOUT_F32] = {1, 32, false},
-    [LAYOUT_F16] = {1, 16, false},
-    [LAYOUT_BF16] = {1, 16, false},
-    [LAYOUT_Q8] = {32, 16 + 256, true},
-    [LAYOUT_Q4] = {32, 16 + 128, true},
-    [LAYOUT_Q4K] = {256, 32 + 8 * 144, true},
-    [LAYOUT_Q6K] = {256, 16 + 8 * 208, true},
+    [LAYOUT_F32] = {1, 32, false, false},
+    [LAYOUT_F16] = {1, 16, false, false},
+    [LAYOUT_BF16] = {1, 16, false, false},
+    [LAYOUT_Q8] = {32, 16 + 256, true, false},
+    [LAYOUT_Q4] = {32, 16 + 128, true, false},
+    [LAYOUT_Q4K] = {256, 32 + 8 * 144, true, false},
+    [LAYOUT_Q6K] = {256, 16 + 8 * 208, true, false},
+    [LAYOUT_Q8F] = {32, 32 + 256, true, true},
+    [LAYOUT_F8] = {128, 16 + 1024, false, true},
 };
 
 size_t panel_bytes(enum layout layout, int cols)
@@ -36,13 +38,19 @@ static void put_u32(uint8_t *out, uint32_t v) { memcpy(out, &v, sizeof v); }
 /* Each byte of a word masked, its bits moved up by n. */
 static uint32_t bits_up(uint32_t codes, uint32_t mask, int n) { return (codes & mask * 0x01010101u) << n; }
 
+static void scatter_bytes(const struct unit u[PANEL_ROWS], uint8_t *out)
+{
+    for (int r = 0; r < PANEL_ROWS; r++)
+        for (int g = 0; g < 8; g++) memcpy(out + 32 * g + 4 * r, u[r].code + 4 * g, 4);
+}
+
 static void scatter_q8(const struct unit u[PANEL_ROWS], uint8_t *out)
 {
-    for (int r = 0; r < PANEL_ROWS; r++) {
-        put_u16(out + 2 * r, u[r].d);
-        for (int g = 0; g < 8; g++) memcpy(out + 16 + 32 * g + 4 * r, u[r].code + 4 * g, 4);
-    }
+    for (int r = 0; r < PANEL_ROWS; r++) put_u16(out + 2 * r, u[r].d);
+    scatter_bytes(u, out + 16);
 }
+
+static void scatter_q8f(const struct unit u[PANEL_ROWS], uint8_t *out) { scatter_bytes(u, out + 32); }
 
 /* 8 groups of 4 columns from column `from` on: 128 bytes of low nibbles. Four columns at a time. */
 static void scatter_nibbles(const struct unit u[PANEL_ROWS], int from, uint8_t *out)
@@ -104,7 +112,7 @@ static void scatter_q6k(const struct unit u[PANEL_ROWS], uint8_t *out)
 }
 
 static scatter_fn *const scatters[LAYOUT_COUNT] = {
-    [LAYOUT_Q8] = scatter_q8, [LAYOUT_Q4] = scatter_q4, [LAYOUT_Q4K] = scatter_q4k, [LAYOUT_Q6K] = scatter_q6k,
+    [LAYOUT_Q8] = scatter_q8, [LAYOUT_Q4] = scatter_q4, [LAYOUT_Q4K] = scatter_q4k, [LAYOUT_Q6K] = scatter_q6k, [LAYOUT_Q8F] = scatter_q8f,
 };
 
 /* --- packing ------------------------------------------------------------------------------------------ */
@@ -128,9 +136,25 @@ static inline __attribute__((always_inline)) void pack_floats(size_t width, cons
         for (size_t r = 0; r < (size_t)n_rows; r++) memcpy(panel + (c * PANEL_ROWS + r) * width, rows + r * row_bytes + c * width, width);
 }
 
+/* A byte of row r of column c. */
+static size_t f8_at(size_t c, size_t r) { return c / 128 * 1040 + 16 + c % 128 * PANEL_ROWS + r; }
+
+static void pack_f8(const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+{
+    for (size_t c = 0; c < (size_t)cols; c++)
+        for (size_t r = 0; r < PANEL_ROWS; r++) panel[f8_at(c, r)] = r < (size_t)n_rows ? rows[r * row_bytes + c] : 0;
+}
+
+void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale)
+{
+    size_t columns = (size_t)layouts[layout].columns, bytes = (size_t)layouts[layout].bytes, offset = layout == LAYOUT_F8 ? 0 : 4 * (size_t)r;
+    for (size_t c = (size_t)col; c < (size_t)(col + n_cols); c += columns) memcpy(panel + c / columns * bytes + offset, &scale, sizeof scale);
+}
+
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
     if (layouts[type->layout].quantised) pack_quantised(type, rows, row_bytes, n_rows, cols, panel);
+    else if (type->layout == LAYOUT_F8) pack_f8(rows, row_bytes, n_rows, cols, panel);
     else if (type->bytes == 4) pack_floats(4, rows, row_bytes, n_rows, cols, panel);
     else pack_floats(2, rows, row_bytes, n_rows, cols, panel);
 }
@@ -184,6 +208,18 @@ static void row_q6k(const uint8_t *u, int r, float *out)
     }
 }
 
+static void row_q8f(const uint8_t *u, int r, float *out)
+{
+    float d = load_f32(u + 4 * r);
+    for (int c = 0; c < 32; c++) out[c] = (float)(int8_t)u[32 + 32 * (c / 4) + 4 * r + c % 4] * d;
+}
+
+static void row_f8(const uint8_t *u, int r, float *out)
+{
+    float d = load_f32(u);
+    for (int c = 0; c < 128; c++) out[c] = f32_from_e4m3(u[16 + 8 * c + r]) * d;
+}
+
 static void row_f32(const uint8_t *u, int r, float *out) { *out = load_f32(u + 4 * r); }
 static void row_f16(const uint8_t *u, int r, float *out) { *out = half_at(u, r); }
 static void row_bf16(const uint8_t *u, int r, float *out) { *out = f32_from_bf16(load_u16(u + 2 * r)); }
@@ -193,6 +229,7 @@ void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols,
     static void (*const rows[LAYOUT_COUNT])(const uint8_t *, int, float *) = {
         [LAYOUT_F32] = row_f32, [LAYOUT_F16] = row_f16, [LAYOUT_BF16] = row_bf16,
         [LAYOUT_Q8] = row_q8, [LAYOUT_Q4] = row_q4, [LAYOUT_Q4K] = row_q4k, [LAYOUT_Q6K] = row_q6k,
+        [LAYOUT_Q8F] = row_q8f, [LAYOUT_F8] = row_f8,
     };
     const struct layout_info *info = &layouts[layout];
     for (int c = 0; c < cols; c += info->columns) {

@@ -299,15 +299,16 @@ INLINE void load_whole(vec out[2], const uint8_t *bytes, const bool is_signed)
 }
 
 /* Scales of a unit, then of a block; *codes: where its codes begin. */
-INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const enum kind kind)
+INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const enum layout layout, const enum kind kind)
 {
-    load_halves(s->d, unit, m);
+    if (layout == LAYOUT_Q8F) load_two(s->d, unit);
+    else load_halves(s->d, unit, m);
     if (kind == KIND_MINS) load_halves(s->dmin, unit + 16, m);
 }
 
-INLINE const uint8_t *block_scales(struct scales *s, const uint8_t *unit, size_t i, const enum kind kind)
+INLINE const uint8_t *block_scales(struct scales *s, const uint8_t *unit, size_t i, const enum layout layout, const enum kind kind)
 {
-    if (kind == KIND_PLAIN) return unit + 16;
+    if (kind == KIND_PLAIN) return unit + (layout == LAYOUT_Q8F ? 32 : 16);
     const uint8_t *block = kind == KIND_MINS ? unit + 32 + 144 * i : unit + 16 + 208 * i;
     load_whole(s->scale[0], block, kind == KIND_HALVES);
     if (kind == KIND_MINS) load_whole(s->min, block + 8, false);
@@ -327,11 +328,11 @@ VEC_UNROLL
     for (size_t p = 0; p < n; p++) sums_clear(&sums[p], h);
     for (size_t u = 0; u < units; u++, panels += unit) {
 VEC_UNROLL
-        for (size_t p = 0; p < n; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h.kind);
+        for (size_t p = 0; p < n; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, layout, h.kind);
         for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots))
 VEC_UNROLL
             for (size_t p = 0; p < n; p++)
-                block_add(&sums[p], &s[p], block_scales(&s[p], panels + p * panel_bytes, i, h.kind), x, &m, h);
+                block_add(&sums[p], &s[p], block_scales(&s[p], panels + p * panel_bytes, i, layout, h.kind), x, &m, h);
     }
 VEC_UNROLL
     for (size_t p = 0; p < n; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
@@ -367,9 +368,9 @@ INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const enum layo
     struct masks m = masks_new();
     for (size_t u = 0; u < (size_t)(cols / BLOCK) / per_unit; u++, panel += layouts[layout].bytes) {
         struct scales s;
-        unit_scales(&s, panel, &m, h.kind);
+        unit_scales(&s, panel, &m, layout, h.kind);
         for (size_t i = 0; i < per_unit; i++, out += head + code_bytes(h.dots)) {
-            const uint8_t *codes = block_scales(&s, panel, i, h.kind);
+            const uint8_t *codes = block_scales(&s, panel, i, layout, h.kind);
             store_two(out, s.d);
             if (h.kind == KIND_MINS) store_two(out + 32, s.dmin), store_two(out + 64, s.scale[0]), store_two(out + 96, s.min);
             if (h.kind == KIND_HALVES) store_two(out + 32, s.scale[0]), store_two(out + 64, s.scale[1]);
@@ -494,8 +495,13 @@ DEFINE_FLOATS(bf16, LAYOUT_BF16)
 static void expand_f16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_F16); }
 static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_BF16); }
 
-/* gemm_NAME, gemv_NAME, turns_NAME and expand_NAME from the constants of a kernel */
+/* expand_NAME from the constants of a kernel; gemm_NAME, gemv_NAME and turns_NAME too */
 #define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, false})
+#define DEFINE_EXPAND(name, layout, ...)                                                                    \
+    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out)                                 \
+    {                                                                                                       \
+        expand(panel, cols, out, layout, (struct how){__VA_ARGS__, 1, true});                               \
+    }
 #define DEFINE(name, layout, ...)                                                                           \
     static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
     {                                                                                                       \
@@ -511,10 +517,7 @@ static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_f
         for (size_t p = 0; p < STREAMS; p++)                                                                \
             gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, layout, (struct how){__VA_ARGS__, 1, true}); \
     }                                                                                                       \
-    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out)                                 \
-    {                                                                                                       \
-        expand(panel, cols, out, layout, (struct how){__VA_ARGS__, 1, true});                               \
-    }
+    DEFINE_EXPAND(name, layout, __VA_ARGS__)
 
 /*     name     layout      kind         dots      bits shift */
 DEFINE(q8_i16,  LAYOUT_Q8,  KIND_PLAIN,  DOTS_I16, 8, -1)
@@ -529,33 +532,39 @@ DEFINE(q8_s8,   LAYOUT_Q8,  KIND_PLAIN,  DOTS_S8,  8, -1)
 DEFINE(q4_u8,   LAYOUT_Q4,  KIND_PLAIN,  DOTS_U8,  4, 3) /* DOTS_S8 too, from here on: these codes are the same signed and unsigned */
 DEFINE(q4k_u8,  LAYOUT_Q4K, KIND_MINS,   DOTS_U8,  4, -1)
 DEFINE(q6k_u8,  LAYOUT_Q6K, KIND_HALVES, DOTS_U8,  6, 5)
+/* Expanded, these are Q8's; and they are rare, so that gemm has to do for one row too. */
+DEFINE_EXPAND(q8f_i16, LAYOUT_Q8F, KIND_PLAIN, DOTS_I16, 8, -1)
+DEFINE_EXPAND(q8f_u8, LAYOUT_Q8F, KIND_PLAIN, DOTS_U8, 8, 7)
+DEFINE_EXPAND(q8f_s8, LAYOUT_Q8F, KIND_PLAIN, DOTS_S8, 8, -1)
 
 #define SET(layout, name, taken)                                                                                                \
     (k->gemm[layout] = gemm_##name, k->gemv[TOGETHER][layout] = gemv_##name, k->gemv[IN_TURN][layout] = turns_##name,            \
      k->expand[layout] = expand_##name, k->form[layout] = taken)
+#define SET_8BIT(dots, taken)                                                                                                    \
+    (SET(LAYOUT_Q8, q8_##dots, taken), k->gemm[LAYOUT_Q8F] = gemm_q8_##dots, k->expand[LAYOUT_Q8F] = expand_q8f_##dots, k->form[LAYOUT_Q8F] = taken)
 
 static void set_words(struct kernels *k)
 {
-    SET(LAYOUT_Q8, q8_i16, FORM_WORDS), SET(LAYOUT_Q4, q4_i16, FORM_WORDS);
+    SET_8BIT(i16, FORM_WORDS), SET(LAYOUT_Q4, q4_i16, FORM_WORDS);
     SET(LAYOUT_Q4K, q4k_i16, FORM_WORDS), SET(LAYOUT_Q6K, q6k_i16, FORM_WORDS);
 }
 
 /* Without a dot of whole bytes, words are faster for these than bytes in two halves. */
 static void set_u7(struct kernels *k)
 {
-    SET(LAYOUT_Q8, q8_i16, FORM_WORDS), SET(LAYOUT_Q4, q4_u7, FORM_BYTES), SET(LAYOUT_Q4K, q4k_u7, FORM_BYTES), SET(LAYOUT_Q6K, q6k_u7, FORM_BYTES);
+    SET_8BIT(i16, FORM_WORDS), SET(LAYOUT_Q4, q4_u7, FORM_BYTES), SET(LAYOUT_Q4K, q4k_u7, FORM_BYTES), SET(LAYOUT_Q6K, q6k_u7, FORM_BYTES);
 }
 
 static void set_bytes(struct kernels *k)
 {
-    if (k->dots == DOTS_U8) SET(LAYOUT_Q8, q8_u8, FORM_BYTES);
-    else SET(LAYOUT_Q8, q8_s8, FORM_BYTES);
+    if (k->dots == DOTS_U8) SET_8BIT(u8, FORM_BYTES);
+    else SET_8BIT(s8, FORM_BYTES);
     SET(LAYOUT_Q4, q4_u8, FORM_BYTES), SET(LAYOUT_Q4K, q4k_u8, FORM_BYTES), SET(LAYOUT_Q6K, q6k_u8, FORM_BYTES);
 }
 
 static void set_floats(struct kernels *k)
 {
-    k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = gemm_f32;
+    k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = k->gemm[LAYOUT_F8] = gemm_f32; /* F8 is expanded by kernels_simd.c */
     for (int i = 0; i < ORDERS; i++) k->gemv[i][LAYOUT_F32] = gemv_f32, k->gemv[i][LAYOUT_F16] = gemv_f16, k->gemv[i][LAYOUT_BF16] = gemv_bf16;
     k->expand[LAYOUT_F16] = expand_f16, k->expand[LAYOUT_BF16] = expand_bf16;
 }
@@ -572,27 +581,3 @@ void gemm_simd(struct kernels *k, enum dots dots)
     else if (dots == DOTS_U7) set_u7(k);
     else set_bytes(k);
 }
-
-/* --- the probe ------------------------------------------------------------------------------------------------ */
-
-/* volatile, so that no compiler answers in the processor's place */
-static bool dot_is(volatile const int8_t *a, volatile const int8_t *b, int32_t expected)
-{
-    int8_t x[16], y[16];
-    int32_t lanes[4];
-    for (int i = 0; i < 16; i++) x[i] = a[i % 4], y[i] = b[i % 4];
-    vec_store(lanes, dot4_probe(i32_splat(0), vec_load(x), vec_load(y)));
-    return lanes[0] == expected && lanes[3] == expected;
-}
-
-enum dots dots_probe(void)
-{
-    /* Products that differ when the second factor is signed, and sums of two that leave 16 bits when it is not. */
-    static volatile const int8_t a[2][4] = {{127, 127, 127, 127}, {-127, -127, 1, 127}}, b[2][4] = {{-1, -1, -1, -1}, {-128, -128, 127, -2}};
-    if (!VEC_BYTE_DOTS) return DOTS_I16;
-    if (dot_is(a[0], b[0], 4 * 127 * 255) && dot_is(a[1], b[1], -2 * 127 * 128 + 127 + 127 * 254)) return DOTS_U8;
-    if (dot_is(a[0], b[0], -4 * 127) && dot_is(a[1], b[1], 2 * 127 * 128 + 127 - 2 * 127)) return DOTS_S8;
-    return DOTS_U7;
-}
-
-enum dots dots_choose(void) { return VEC_MODEL ? DOTS_I16 : dots_probe(); }

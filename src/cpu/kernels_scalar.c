@@ -53,6 +53,17 @@ static float element_bf16(const uint8_t *panel, const struct act *a, int t, int 
     return y;
 }
 
+static float element_f8(const uint8_t *panel, const struct act *a, int t, int r)
+{
+    const float *x = a->x + (size_t)t * (size_t)a->cols;
+    float y = 0;
+    for (int c = 0; c < a->cols; c++) {
+        const uint8_t *unit = panel + (size_t)(c / 128) * 1040;
+        y += f32_from_e4m3(unit[16 + 8 * (c % 128) + r]) * load_f32(unit) * x[c];
+    }
+    return y;
+}
+
 /* Row t's view of block b. */
 struct block_act {
     const int8_t *code; /* [32] */
@@ -74,6 +85,18 @@ static float element_q8(const uint8_t *panel, const struct act *a, int t, int r)
         int32_t sum = 0;
         for (int c = 0; c < BLOCK; c++) sum += (int8_t)panel[16 + 32 * (c / 4) + 4 * r + c % 4] * x.code[c];
         y += (float)sum * (half_at(panel, r) * x.scale);
+    }
+    return y;
+}
+
+static float element_q8f(const uint8_t *panel, const struct act *a, int t, int r)
+{
+    float y = 0;
+    for (int b = 0; b < a->cols / BLOCK; b++, panel += 288) {
+        struct block_act x = block_of(a, t, b);
+        int32_t sum = 0;
+        for (int c = 0; c < BLOCK; c++) sum += (int8_t)panel[32 + 32 * (c / 4) + 4 * r + c % 4] * x.code[c];
+        y += (float)sum * (load_f32(panel + 4 * r) * x.scale);
     }
     return y;
 }
@@ -126,6 +149,8 @@ static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_r
 static void gemm_f16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f16); }
 static void gemm_bf16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_bf16); }
 static void gemm_q8(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_q8); }
+static void gemm_f8(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f8); }
+static void gemm_q8f(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_q8f); }
 static void gemm_q4(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_q4); }
 static void gemm_q4k(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_q4k); }
 static void gemm_q6k(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_q6k); }
@@ -277,7 +302,7 @@ static void values(float *p, const struct query *q, int n, const float *v, int d
 const struct kernels kernels_scalar = {
     .name = "scalar",
     .gemm = {[LAYOUT_F32] = gemm_f32, [LAYOUT_F16] = gemm_f16, [LAYOUT_BF16] = gemm_bf16, [LAYOUT_Q8] = gemm_q8,
-             [LAYOUT_Q4] = gemm_q4, [LAYOUT_Q4K] = gemm_q4k, [LAYOUT_Q6K] = gemm_q6k},
+             [LAYOUT_Q4] = gemm_q4, [LAYOUT_Q4K] = gemm_q4k, [LAYOUT_Q6K] = gemm_q6k, [LAYOUT_Q8F] = gemm_q8f, [LAYOUT_F8] = gemm_f8},
     .tile = TILE,
     .quantize = quantize,
     .rmsnorm = rmsnorm,

@@ -157,6 +157,25 @@ static void dequantize(float *out, const int8_t *code, const float *scale, int n
     }
 }
 
+/* FP8 codes as f32_from_e4m3 has them, times their scale. */
+static void expand_f8(const uint8_t *panel, int cols, uint8_t *out)
+{
+    const vec rest = i32_kept(0x7F), one = i32_kept(8), most = i32_kept(0x7E), bias = i32_kept(120 << 23), step = i32_kept(1 << 23), sign = i32_kept(0x80);
+    const vec least = f32_kept(0x1p-6f), nan = i32_kept(0x7FC00000);
+    for (int c = 0; c < cols; c++) {
+        const uint8_t *unit = panel + (size_t)(c / 128) * 1040;
+        vec both = i16_from_u8_low(vec_load8(unit + 16 + 8 * (c % 128))), d = vec_spread4(unit), w[2] = {i32_from_i16_low(both), i32_from_i16_high(both)};
+        for (int i = 0; i < 2; i++) {
+            vec code = vec_and(w[i], rest), small = i32_gt(one, code);
+            vec bits = i32_add(i32_add(i32_shl(code, 20), bias), vec_and(small, step));
+            vec value = vec_or(f32_sub(bits, vec_and(small, least)), vec_and(i32_gt(code, most), nan));
+            w[i] = f32_mul(vec_or(value, i32_shl(vec_and(w[i], sign), 24)), d);
+        }
+        vec_store(out + 32 * c, w[0]);
+        vec_store(out + 32 * c + 16, w[1]);
+    }
+}
+
 const char *const dots_names[DOTS_COUNT] = {"i16", "u7", "u8", "s8"};
 
 struct kernels kernels_simd(enum dots dots)
@@ -165,6 +184,7 @@ struct kernels kernels_simd(enum dots dots)
     k.name = VEC_NAME;
     gemm_simd(&k, dots);
     attend_simd(&k);
+    k.expand[LAYOUT_F8] = expand_f8;
     k.quantize = quantize;
     k.rmsnorm = rmsnorm;
     k.rope = rope;
@@ -176,3 +196,27 @@ struct kernels kernels_simd(enum dots dots)
     k.dequantize = dequantize;
     return k;
 }
+
+/* --- the probe ------------------------------------------------------------------------------------------------ */
+
+/* volatile, so that no compiler answers in the processor's place */
+static bool dot_is(volatile const int8_t *a, volatile const int8_t *b, int32_t expected)
+{
+    int8_t x[16], y[16];
+    int32_t lanes[4];
+    for (int i = 0; i < 16; i++) x[i] = a[i % 4], y[i] = b[i % 4];
+    vec_store(lanes, dot4_probe(i32_splat(0), vec_load(x), vec_load(y)));
+    return lanes[0] == expected && lanes[3] == expected;
+}
+
+enum dots dots_probe(void)
+{
+    /* Products that differ when the second factor is signed, and sums of two that leave 16 bits when it is not. */
+    static volatile const int8_t a[2][4] = {{127, 127, 127, 127}, {-127, -127, 1, 127}}, b[2][4] = {{-1, -1, -1, -1}, {-128, -128, 127, -2}};
+    if (!VEC_BYTE_DOTS) return DOTS_I16;
+    if (dot_is(a[0], b[0], 4 * 127 * 255) && dot_is(a[1], b[1], -2 * 127 * 128 + 127 + 127 * 254)) return DOTS_U8;
+    if (dot_is(a[0], b[0], -4 * 127) && dot_is(a[1], b[1], 2 * 127 * 128 + 127 - 2 * 127)) return DOTS_S8;
+    return DOTS_U7;
+}
+
+enum dots dots_choose(void) { return VEC_MODEL ? DOTS_I16 : dots_probe(); }
