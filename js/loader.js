@@ -69,7 +69,8 @@ class Loading {
 
   /** Whether no other hash is known of the complete copy than the one asked for. */
   #isWanted() {
-    return this.#urls.every((_, file) => [this.#options.sha256[file] ?? '', ''].includes(this.#keeper.sha256(file)) || !this.#options.sha256[file]);
+    const { sha256 } = this.#options;
+    return this.#urls.every((_, file) => !sha256[file] || ['', sha256[file]].includes(this.#keeper.sha256(file)));
   }
 
   #size(file) {

@@ -32,13 +32,15 @@ static const char *cpu_dots(const struct backend *b)
 
 static int panel_count(int rows) { return (rows + PANEL_ROWS - 1) / PANEL_ROWS; }
 
+static uint64_t weight_bytes(const struct weight *w) { return (uint64_t)panel_count(w->rows) * w->panel; }
+
 static struct weight *cpu_weight_new(struct backend *b, const struct dtype *type, int rows, int cols)
 {
     struct cpu *c = cpu_of(b);
     struct weight *w = mem_alloc(c->mem, sizeof *w);
     if (!w) return NULL;
     *w = (struct weight){.type = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
-    w->panels = mem_alloc_raw(c->mem, (uint64_t)panel_count(rows) * w->panel);
+    w->panels = mem_alloc_raw(c->mem, weight_bytes(w));
     c->like[type->layout] = *w;
     if (w->panels) return w;
     mem_free(c->mem, w);
@@ -90,7 +92,7 @@ static void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, 
 static struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w)
 {
     (void)b;
-    return (struct weight_facts){w->type, w->rows, w->cols, (uint64_t)panel_count(w->rows) * w->panel};
+    return (struct weight_facts){w->type, w->rows, w->cols, weight_bytes(w)};
 }
 
 /* --- products ----------------------------------------------------------------------------------------- */
@@ -266,11 +268,10 @@ static void prepare_rows(struct matmul *m)
 
 static void multiply_row(struct matmul *m)
 {
-    struct race *race = &m->c->race;
     double bytes = 0, start = now_ms();
-    for (int j = 0; j < m->n_products; j++) bytes += (double)m->p[j].w->panel * panel_count(m->p[j].w->rows);
+    for (int j = 0; j < m->n_products; j++) bytes += (double)weight_bytes(m->p[j].w);
     cpu_run(m->c, true, multiply, m);
-    race_add(race, bytes, now_ms() - start);
+    race_add(&m->c->race, bytes, now_ms() - start);
 }
 
 static void cpu_matmul(struct backend *b, const struct product *p, int n_products, const float *x, int n, const struct route *r)

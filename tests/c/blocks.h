@@ -112,7 +112,8 @@ static inline int ref_six(const uint8_t *packed, int j, int which)
     return low + packed[4 * which + j - 4] / 64 * 16;
 }
 
-static inline void ref_q4_k(const uint8_t *bytes, struct ref_block *b)
+/* d, dmin and the scales and mins that Q4_K and Q5_K begin with. */
+static inline void ref_with_mins(const uint8_t *bytes, struct ref_block *b)
 {
     ref_plain(b, ref_half(bytes, 5));
     b->dmin = ref_half(bytes + 2, 5);
@@ -120,6 +121,11 @@ static inline void ref_q4_k(const uint8_t *bytes, struct ref_block *b)
         b->scale[i] = ref_six(bytes + 4, i / 2, 0);
         b->min[i] = ref_six(bytes + 4, i / 2, 1);
     }
+}
+
+static inline void ref_q4_k(const uint8_t *bytes, struct ref_block *b)
+{
+    ref_with_mins(bytes, b);
     for (int c = 0; c < 256; c++) {
         int byte = bytes[16 + c / 64 * 32 + c % 32];
         b->code[c] = c % 64 < 32 ? byte % 16 : byte / 16;
@@ -129,12 +135,7 @@ static inline void ref_q4_k(const uint8_t *bytes, struct ref_block *b)
 static inline void ref_q5_k(const uint8_t *bytes, struct ref_block *b)
 {
     static const int high[8] = {1, 2, 4, 8, 16, 32, 64, 128};
-    ref_plain(b, ref_half(bytes, 5));
-    b->dmin = ref_half(bytes + 2, 5);
-    for (int i = 0; i < 16; i++) {
-        b->scale[i] = ref_six(bytes + 4, i / 2, 0);
-        b->min[i] = ref_six(bytes + 4, i / 2, 1);
-    }
+    ref_with_mins(bytes, b);
     for (int c = 0; c < 256; c++) {
         int byte = bytes[48 + c / 64 * 32 + c % 32];
         b->code[c] = (c % 64 < 32 ? byte % 16 : byte / 16) + (bytes[16 + c % 32] & high[c / 32] ? 16 : 0);

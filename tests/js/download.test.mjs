@@ -6,8 +6,9 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { openRemote } from '../../js/download.js';
 import { LyingServer, lyingFetch } from '../fixtures/lying-server.mjs';
+import { random } from '../fixtures/random.mjs';
 import { VirtualClock } from '../fixtures/virtual-clock.mjs';
-import { random, rejectsWith, rejectsWithAbort } from './helper.mjs';
+import { rejectsWith, rejectsWithAbort } from './helper.mjs';
 
 const CHUNK = 1000;
 const draw = random(1);

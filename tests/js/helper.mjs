@@ -58,14 +58,3 @@ export async function until(condition, ms = 5000) {
     await new Promise((done) => { setTimeout(done, 2); });
   }
 }
-
-/** A small generator of numbers in [0, 1), so that random tests can be repeated (mulberry32). */
-export function random(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}

@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openRemote } from '../../js/download.js';
 import { LyingServer, lyingFetch } from '../fixtures/lying-server.mjs';
-import { random, schedule } from '../fixtures/schedules.mjs';
+import { random } from '../fixtures/random.mjs';
+import { schedule } from '../fixtures/schedules.mjs';
 import { VirtualClock } from '../fixtures/virtual-clock.mjs';
 
 const SCHEDULES = 1000;

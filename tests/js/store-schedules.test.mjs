@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Disk } from '../fixtures/memory-store.mjs';
-import { random, schedule } from '../fixtures/schedules.mjs';
+import { random } from '../fixtures/random.mjs';
+import { schedule } from '../fixtures/schedules.mjs';
 import { PIECE, Site, session } from '../fixtures/sessions.mjs';
 
 const SCHEDULES = 1000;

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReplyText, StopFilter } from '../../js/text.js';
-import { random } from './helper.mjs';
+import { random } from '../fixtures/random.mjs';
 
 function filter(stops, pieces) {
   const one = new StopFilter(stops);
