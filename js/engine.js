@@ -69,7 +69,7 @@ export class Engine {
   /** A millisecond of running the kernels, so that the browser compiles them well. Whether there is more to do. */
   warm() { return this.#wasm._wasm_warm(this.#engine) !== 0; }
 
-  /** The file has ended, and the next one of a split model begins. @param {number} size 0 where it is not known */
+  /** The file has ended, and the next one of the model begins. @param {number} size 0 where it is not known */
   nextFile(size) {
     this.#check(this.#wasm._wasm_next_file(this.#engine, size), 'load');
   }

@@ -16,7 +16,9 @@
 
 /**
  * Where a model comes from: a URL, a picked or dropped file, a file of a repository, and in Node also a path or a `file:` URL.
- * Of a split model name the first part (`…-00001-of-00003.gguf`), or give all its files in an array, in any order.
+ * Of a split model name the first part (`…-00001-of-00003.gguf`), or give all its files in an array, in any order. The same goes for the
+ * files of a Hugging Face folder (safetensors and JSON; others are left out) and for a qwen3.c checkpoint with its `.tokenizer` file; in
+ * Node the path of the folder, or of the checkpoint, is enough.
  */
 export type Source = string | URL | Blob | readonly Blob[] | Repository;
 

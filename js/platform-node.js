@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What Node supplies: the same as platform-web.js with worker threads and paths.
 
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { QuernError } from './errors.js';
+import { QuernError, badParam } from './errors.js';
+import { VOCABULARY, modelOf } from './folder.js';
 import { allowRelaxed } from './node-flags.js';
 import { locate } from './source.js';
 import { FolderStore } from './store-node.js';
@@ -54,9 +57,20 @@ function resolveUrl(url) {
 
 const pathOf = (text) => (/^file:/i.test(text) ? fileURLToPath(text) : text);
 
+/** The files of a folder, or of a checkpoint whose vocabulary stands beside it. */
+function filesAt(path) {
+  if (existsSync(path + VOCABULARY)) return [path + VOCABULARY, path];
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [path];
+  const names = readdirSync(path);
+  const model = modelOf(names);
+  if (!model) throw badParam('source', 'is a folder without a model: it has no safetensors files, nor a checkpoint with its .tokenizer file');
+  return model.map((i) => join(path, names[i]));
+}
+
 /** Blobs go over as streams: one that stands for a file (openAsBlob) crashes Node 20 when a worker reads it. */
 function resolveSource(source) {
   const located = locate(source, (text) => (isWebUrl(text) ? { url: text } : { path: pathOf(text) }));
+  if (located.kind === 'paths' && located.paths.length === 1) return { source: { ...located, paths: filesAt(located.paths[0]) } };
   if (located.kind !== 'blobs') return { source: located };
   const streams = located.blobs.map((blob) => ({ stream: blob.stream(), size: blob.size }));
   return { source: { kind: 'streams', streams }, transfer: streams.map(({ stream }) => stream) };

@@ -4,6 +4,7 @@
 // starts. `id` is what a store knows the model by: its first address without what changes from one download to the next.
 
 import { badParam } from './errors.js';
+import { modelOf } from './folder.js';
 import { HUB, fileOfPage, hubUrl } from './hub.js';
 
 const SPLIT = /-(\d{5})-of-(\d{5})(\.gguf)$/i;
@@ -102,11 +103,13 @@ function checkSplit(blobs, numbers) {
   if (numbers.length !== of) throw badParam('source', `has ${numbers.length} parts of a model of ${of}`);
 }
 
-/** Picked files are sorted by their numbers; blobs without names are taken in the order given. */
+/** Picked files are sorted by their numbers, or as the files of a folder are; blobs without names are taken in the order given. */
 function blobs(list) {
+  const folder = list.every(({ name }) => typeof name === 'string') ? modelOf(list.map(({ name }) => name)) : null;
+  if (folder) return { kind: 'blobs', blobs: folder.map((i) => list[i]) };
   const numbers = list.map(({ name }) => (typeof name === 'string' ? partOf(name) : null));
   if (numbers.every((part) => part === null)) {
-    if (list.length > 1 && list.some(({ name }) => name !== undefined)) throw badParam('source', 'has several files that are not parts of one split model (…-00001-of-00003.gguf)');
+    if (list.length > 1 && list.some(({ name }) => name !== undefined)) throw badParam('source', 'has several files that are not parts of one split model (…-00001-of-00003.gguf), nor a folder with safetensors files');
     return { kind: 'blobs', blobs: [...list] };
   }
   const at = numbers.indexOf(null);

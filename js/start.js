@@ -99,12 +99,12 @@ class Starter {
   }
 }
 
-/** Feeds an engine; what it was fed is kept until the header has ended, in case that another engine must take its place. */
+/** Feeds an engine; what it was fed is kept until the weights' header has ended, in case that another engine must take its place. */
 class Feeder {
   #starter;
   #hasher;
   #share;
-  #head = [];
+  #head = [];          // chunks, and the sizes of files that begin between them
 
   constructor(starter, { instance, hasher, share }) {
     this.#starter = starter;
@@ -149,13 +149,22 @@ class Feeder {
     this.#hasher.move(instance);
     const head = this.#head;
     this.#head = null;
-    for (const part of head) this.engine.feed(part);
+    for (const part of head) {
+      if (typeof part === 'number') this.engine.nextFile(part);
+      else this.engine.feed(part);
+    }
+  }
+
+  /** @param {number} size 0 where it is not known */
+  nextFile(size) {
+    this.#head?.push(size);
+    this.engine.nextFile(size);
   }
 }
 
 async function readAll(feeder, parts) {
   for (const [i, { size, chunks }] of parts.entries()) {
-    if (i > 0) feeder.engine.nextFile(size);
+    if (i > 0) feeder.nextFile(size);
     for await (const chunk of whileAwaiting(chunks, () => feeder.engine.warm())) await feeder.feed(chunk);
   }
 }

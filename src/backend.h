@@ -18,6 +18,7 @@ struct weight_facts {
     const struct dtype *type;
     int rows, cols;
     uint64_t bytes; /* that a product reads */
+    bool has_rows, has_scales; /* whether any have come */
 };
 
 enum { KV_PAGE = 32 }; /* positions per page: one block of the online softmax */
@@ -73,6 +74,9 @@ struct backend_ops {
     void (*weight_free)(struct backend *b, struct weight *w);
     /* Rows row .. row + n - 1 as in the file; row a multiple of 8, n too unless they are the last. */
     void (*weight_put)(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
+    /* For types whose scales come apart from their codes (layouts[].scaled), in any order: the scale of rows row .. row + n_rows - 1 in columns col .. col +
+     * n_cols - 1, a rectangle as the file has them. */
+    void (*weight_scale)(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale);
     struct weight_facts (*weight_facts)(const struct backend *b, const struct weight *w);
     /* What weight_new and reserve take, in bytes; they saturate. */
     uint64_t (*weight_cost)(const struct backend *b, const struct dtype *type, int rows, int cols);

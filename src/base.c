@@ -56,6 +56,13 @@ int fail(struct error *err, int code, const char *rule, uint64_t offset, const c
     return code;
 }
 
+int bytes_compare(struct bytes a, struct bytes b)
+{
+    size_t n = a.size < b.size ? a.size : b.size;
+    int order = n ? memcmp(a.data, b.data, n) : 0;
+    return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
 bool bytes_equal(struct bytes a, const char *text)
 {
     return a.size == strlen(text) && memcmp(a.data, text, a.size) == 0;

@@ -53,6 +53,7 @@ struct bytes {
 };
 
 bool bytes_equal(struct bytes a, const char *text);
+int bytes_compare(struct bytes a, struct bytes b); /* as memcmp; a prefix comes first */
 
 /* Writes at most 64 bytes of `text` into out, control characters and quotes as \xNN, so that strings of a
  * file can stand in a message. Returns out. */

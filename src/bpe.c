@@ -26,6 +26,8 @@ void bpe_free(struct mem *m, struct bpe *b)
 {
     mem_free(m, b->merges);
     mem_free(m, b->pairs.slots);
+    mem_free(m, b->token_ranks);
+    mem_free(m, b->by_rank);
 }
 
 static uint64_t pair_key(uint32_t left, uint32_t right) { return (uint64_t)left << 32 | right; }
@@ -36,16 +38,24 @@ static bool same_pair(const void *items, uint32_t index, const void *key)
     return pair_key(m->left, m->right) == *(const uint64_t *)key;
 }
 
-static uint32_t rank_of(const struct bpe *b, uint32_t left, uint32_t right)
+static uint32_t find_merge(const struct bpe *b, uint32_t left, uint32_t right)
 {
     uint64_t key = pair_key(left, right);
     return table_find(&b->pairs, hash_u64(key), same_pair, b->merges, &key);
 }
 
+static uint32_t rank_of(const struct bpe *b, uint32_t left, uint32_t right)
+{
+    uint32_t merge = find_merge(b, left, right);
+    return b->token_ranks && merge != TABLE_NONE ? b->token_ranks[b->merges[merge].result] : merge;
+}
+
+static uint32_t result_of(const struct bpe *b, uint32_t rank) { return b->by_rank ? b->by_rank[rank] : b->merges[rank].result; }
+
 bool bpe_set_merge(struct bpe *b, uint32_t rank, struct merge merge)
 {
     b->merges[rank] = merge;
-    if (rank_of(b, merge.left, merge.right) != NO_RANK) return true;
+    if (find_merge(b, merge.left, merge.right) != TABLE_NONE) return true;
     return table_put(&b->pairs, hash_u64(pair_key(merge.left, merge.right)), rank);
 }
 
@@ -72,7 +82,7 @@ static void update_short(const struct bpe *b, struct short_piece *p, size_t i)
 
 static void merge_short(const struct bpe *b, struct short_piece *p, size_t i)
 {
-    p->ids[i] = b->merges[p->ranks[i]].result;
+    p->ids[i] = result_of(b, p->ranks[i]);
     p->n--;
     size_t moved = p->n - i - 1;
     memmove(p->ids + i + 1, p->ids + i + 2, moved * sizeof *p->ids);
@@ -142,7 +152,7 @@ static void update_long(struct long_piece *p, uint32_t i)
 static void merge_long(struct long_piece *p, uint32_t i)
 {
     struct symbol *left = p->symbols + i, *right = p->symbols + left->next;
-    left->id = p->b->merges[left->rank].result;
+    left->id = result_of(p->b, left->rank);
     left->next = right->next;
     right->rank = NO_RANK;
     if (left->next != NO_SYMBOL) p->symbols[left->next].prev = i;

@@ -13,9 +13,10 @@ struct merge {
 };
 
 struct bpe {
-    struct merge *merges; /* [n_merges], by rank */
-    struct table pairs;   /* (left, right) -> rank */
+    struct merge *merges; /* [n_merges], by rank; where tokens have ranks, in any order */
+    struct table pairs;   /* (left, right) -> merge */
     uint32_t byte_ids[256];
+    uint32_t *token_ranks, *by_rank; /* [n_tokens] where tokens have ranks, whichever pair makes them; else NULL */
 };
 
 /* Where ids go: n counts all, the first cap are written. */
@@ -40,7 +41,7 @@ struct bpe_scratch {
 /* Room for n_merges <= TABLE_MAX_ITEMS; false when memory is short. bpe_free() in either case. */
 bool bpe_new(struct mem *m, struct bpe *b, uint64_t n_merges);
 void bpe_free(struct mem *m, struct bpe *b);
-/* Sets the merge of that rank, unless the pair has a lower one already. false: hash collisions, see table.h. */
+/* Sets the merge of that number (its rank), unless the pair has a lower one already. false: hash collisions, see table.h. */
 bool bpe_set_merge(struct bpe *b, uint32_t rank, struct merge merge);
 
 /* OK or ERR_MEM_LOAD; only a piece of more than 64 bytes allocates. */

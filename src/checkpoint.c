@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sniffing, typed metadata access, tensor lookup with shape checks, and the flow of tensor bytes.
+ * A file's two phases, typed metadata access, tensor lookup with shape checks, and the flow of tensor bytes.
  */
-#include "checkpoint.h"
+#include "format.h"
 
 #include "reader.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_MAX = 64 << 20, SNIFF = 24, GROUP = 8, TENSORS_MAX = 65536 };
-
-static const struct format *const formats[] = {&format_gguf};
+enum { GROUP = 8, TENSORS_MAX = 65536 };
 
 void ck_init(struct checkpoint *ck, struct mem *m, uint64_t known_size)
 {
@@ -27,54 +24,6 @@ void ck_close(struct checkpoint *ck)
     *ck = (struct checkpoint){.mem = ck->mem};
 }
 
-int ck_keep(struct checkpoint *ck, const uint8_t *bytes, size_t n, struct error *err)
-{
-    if (n > HEADER_MAX - ck->header_size)
-        return fail(err, ERR_FORMAT, "header-size", ck->header_size, "The file's header is longer than 64 MiB; this is not a model file.");
-    if (ck->header_size + n > ck->header_room) {
-        size_t room = ck->header_room ? ck->header_room * 2 : 65536;
-        while (room < ck->header_size + n) room *= 2;
-        uint8_t *grown = mem_resize(ck->mem, ck->header, room);
-        if (!grown) return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header (%zu bytes).", room);
-        ck->header = grown;
-        ck->header_room = room;
-    }
-    memcpy(ck->header + ck->header_size, bytes, n);
-    ck->header_size += n;
-    return OK;
-}
-
-/* --- sniffing ----------------------------------------------------------------------------------------- */
-
-static bool begins(const uint8_t *bytes, size_t n, const char *text)
-{
-    size_t m = strlen(text);
-    return n >= m && memcmp(bytes, text, m) == 0;
-}
-
-/* What a file that is no model seems to be. */
-static const char *guess(const uint8_t *b, size_t n)
-{
-    while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
-    if (begins(b, n, "<!") || begins(b, n, "<h") || begins(b, n, "<H") || begins(b, n, "<?xml")) return "this looks like a web page";
-    if (begins(b, n, "version https://git-lfs")) return "this is a Git-LFS pointer, not the file it points to";
-    if (begins(b, n, "PK\3\4")) return "this is a zip archive (perhaps a PyTorch checkpoint)";
-    if (begins(b, n, "{")) return "this looks like JSON, perhaps an error message of the server";
-    if (begins(b, n, "ggjt") || begins(b, n, "tjgg") || begins(b, n, "GGML") || begins(b, n, "lmgg")) return "this is an older GGML file; convert it to GGUF";
-    if (begins(b, n, "FUGG")) return "this GGUF file is byte-swapped";
-    return "the first bytes are no known model format";
-}
-
-static int sniff(struct checkpoint *ck, const uint8_t *b, size_t n, struct error *err)
-{
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (formats[i]->sniff(b, n)) {
-            ck->format = formats[i];
-            return OK;
-        }
-    return fail(err, ERR_FORMAT, "magic", 0, "This file is not a GGUF model: %s.", guess(b, n));
-}
-
 int ck_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
 {
     *used = n;
@@ -83,7 +32,7 @@ int ck_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *use
     size_t first = SNIFF - ck->header_size < n ? SNIFF - ck->header_size : n;
     int status = ck_keep(ck, bytes, first, err);
     if (status || ck->header_size < SNIFF) return status ? status : NEED_MORE;
-    status = sniff(ck, ck->header, ck->header_size, err);
+    status = format_sniff(ck->header, ck->header_size, &ck->format, err);
     if (status) return status;
     status = ck->format->header(ck, bytes + first, n - first, used, err);
     *used += first;
@@ -92,109 +41,23 @@ int ck_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *use
 
 int ck_header_ended(struct checkpoint *ck, struct error *err)
 {
-    if (ck->format) return ck->format->ended(ck, err);
-    if (ck->header_size >= 4) {
-        int status = sniff(ck, ck->header, ck->header_size, err);
+    if (!ck->format && ck->header_size >= 4) {
+        int status = format_sniff(ck->header, ck->header_size, &ck->format, err);
         if (status) return status;
+        if (!ck->format->read && ck->header_size < SNIFF) ck->format = NULL;
     }
-    return fail(err, ERR_FORMAT, "too-short", ck->header_size, "The file has only %zu bytes; that is too short for a model.", ck->header_size);
+    if (!ck->format)
+        return fail(err, ERR_FORMAT, "too-short", ck->header_size, "The file has only %zu bytes; that is too short for a model.", ck->header_size);
+    return ck->format->read ? OK : ck->format->ended(ck, err);
 }
+
+bool ck_is_side(const struct checkpoint *ck) { return ck->format && ck->format->read; }
+
+int ck_read_side(struct checkpoint *file, struct checkpoint *model, struct error *err) { return file->format->read(file, model, err); }
 
 /* --- the finished header ------------------------------------------------------------------------------ */
 
 struct bytes ck_view(const struct checkpoint *ck, struct span s) { return (struct bytes){ck->header + s.at, s.size}; }
-
-static int compare_bytes(struct bytes a, struct bytes b)
-{
-    int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
-    return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
-/* qsort has no context argument in C11, so items carry their view while they are sorted. */
-struct keyed {
-    struct bytes key;
-    size_t index;
-};
-
-static int compare_keyed(const void *a, const void *b)
-{
-    const struct keyed *x = a, *y = b;
-    int order = compare_bytes(x->key, y->key);
-    return order ? order : (x->index > y->index) - (x->index < y->index);
-}
-
-/* Sorts `keys` and reports the second of two equal ones; SIZE_MAX when all differ. */
-static size_t find_duplicate(struct keyed *keys, size_t n)
-{
-    qsort(keys, n, sizeof *keys, compare_keyed);
-    for (size_t i = 1; i < n; i++)
-        if (compare_bytes(keys[i - 1].key, keys[i].key) == 0) return keys[i].index;
-    return SIZE_MAX;
-}
-
-static int sort_metas(struct checkpoint *ck, struct error *err)
-{
-    struct keyed *keys = mem_array(ck->mem, ck->n_metas + 1, sizeof *keys);
-    struct meta *sorted = mem_array(ck->mem, ck->n_metas + 1, sizeof *sorted);
-    int status = keys && sorted ? OK : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's metadata.");
-    for (size_t i = 0; !status && i < ck->n_metas; i++) keys[i] = (struct keyed){ck_view(ck, ck->metas[i].key), i};
-    size_t twice = status ? SIZE_MAX : find_duplicate(keys, ck->n_metas);
-    if (twice != SIZE_MAX) {
-        char name[QUOTED];
-        struct span key = ck->metas[twice].key;
-        status = fail(err, ERR_FORMAT, "key-duplicate", key.at, "The metadata key \"%s\" appears twice.", quoted(ck_view(ck, key), name));
-    }
-    for (size_t i = 0; !status && i < ck->n_metas; i++) sorted[i] = ck->metas[keys[i].index];
-    mem_free(ck->mem, keys);
-    if (status) {
-        mem_free(ck->mem, sorted);
-        return status;
-    }
-    mem_free(ck->mem, ck->metas);
-    ck->metas = sorted;
-    return OK;
-}
-
-/* Fills by_name. */
-static int sort_names(struct checkpoint *ck, struct error *err)
-{
-    struct keyed *keys = mem_array(ck->mem, ck->n_tensors + 1, sizeof *keys);
-    ck->by_name = mem_array(ck->mem, ck->n_tensors + 1, sizeof *ck->by_name);
-    if (!keys || !ck->by_name) {
-        mem_free(ck->mem, keys);
-        return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the list of tensors.");
-    }
-    for (size_t i = 0; i < ck->n_tensors; i++) keys[i] = (struct keyed){ck_view(ck, ck->tensors[i].name), i};
-    size_t twice = find_duplicate(keys, ck->n_tensors);
-    for (size_t i = 0; i < ck->n_tensors; i++) ck->by_name[i] = keys[i].index;
-    mem_free(ck->mem, keys);
-    if (twice == SIZE_MAX) return OK;
-    char name[QUOTED];
-    struct span span = ck->tensors[twice].name;
-    return fail(err, ERR_FORMAT, "tensor-duplicate", span.at, "The tensor \"%s\" appears twice.", quoted(ck_view(ck, span), name));
-}
-
-static int compare_offsets(const void *a, const void *b)
-{
-    const struct tensor *x = a, *y = b;
-    return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-int ck_complete(struct checkpoint *ck, struct error *err)
-{
-    if (ck->n_tensors) qsort(ck->tensors, ck->n_tensors, sizeof *ck->tensors, compare_offsets);
-    int status = sort_metas(ck, err);
-    if (!status) status = sort_names(ck, err);
-    if (status) return status;
-    for (size_t i = 1; i < ck->n_tensors; i++) {
-        const struct tensor *a = &ck->tensors[i - 1], *b = &ck->tensors[i];
-        char one[QUOTED], two[QUOTED];
-        if (a->offset + a->bytes > b->offset)
-            return fail(err, ERR_FORMAT, "tensor-overlap", b->offset, "The tensors \"%.64s\" and \"%.64s\" overlap.",
-                        quoted(ck_view(ck, a->name), one), quoted(ck_view(ck, b->name), two));
-    }
-    return OK;
-}
 
 /* --- metadata ------------------------------------------------------------------------------------------ */
 
@@ -204,7 +67,7 @@ const struct meta *meta_find(const struct checkpoint *ck, const char *key)
     size_t low = 0, high = ck->n_metas;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        int order = compare_bytes(ck_view(ck, ck->metas[mid].key), wanted);
+        int order = bytes_compare(ck_view(ck, ck->metas[mid].key), wanted);
         if (order == 0) return &ck->metas[mid];
         if (order < 0) low = mid + 1;
         else high = mid;
@@ -323,7 +186,7 @@ struct tensor *ck_find(const struct checkpoint *ck, const char *name)
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         struct tensor *t = &ck->tensors[ck->by_name[mid]];
-        int order = compare_bytes(ck_view(ck, t->name), wanted);
+        int order = bytes_compare(ck_view(ck, t->name), wanted);
         if (order == 0) return t;
         if (order < 0) low = mid + 1;
         else high = mid;
@@ -340,8 +203,12 @@ int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64
         return fail(err, ERR_INCONSISTENT, "shape", t->name.at, "The tensor %s is %llu x %llu x %llu (%d dimensions); the metadata asks for %llu x %llu x %llu.", name,
                     (unsigned long long)t->cols, (unsigned long long)(t->rows / t->stack), (unsigned long long)t->stack, t->n_dims,
                     (unsigned long long)cols, (unsigned long long)high, (unsigned long long)stack);
-    if (t->type->layout == LAYOUT_NONE || (!rows && t->type->block != 1))
+    const struct layout_info *info = &layouts[t->type->layout];
+    if (t->type->layout == LAYOUT_NONE || (!rows && (t->type->block != 1 || info->scaled)))
         return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at, "The tensor %s has the weight type %s, which this version does not run.", name, t->type->name);
+    if (t->cols % (uint64_t)info->columns)
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at, "The tensor %s of the type %s has %llu columns; whole blocks of %d are supported.", name, t->type->name,
+                    (unsigned long long)t->cols, info->columns);
     *out = t;
     return OK;
 }
@@ -371,7 +238,7 @@ int ck_data_begin(struct checkpoint *ck, struct error *err)
     ck->stage_room = largest_group(ck);
     ck->stage = mem_alloc_raw(ck->mem, ck->stage_room);
     if (!ck->stage) return fail(err, ERR_MEM_LOAD, "stage", 0, "Not enough memory to load the file (%zu bytes).", ck->stage_room);
-    ck->pos = ck->header_size;
+    ck->pos = ck->begin;
     return OK;
 }
 
@@ -423,8 +290,13 @@ void ck_data(struct checkpoint *ck, const uint8_t *bytes, size_t n)
 
 int ck_data_ended(const struct checkpoint *ck, struct error *err)
 {
+    const struct format *f = ck->format;
     char name[QUOTED];
-    if (ck->pos >= ck->file_size) return OK;
-    return fail(err, ERR_FORMAT, "truncated", ck->pos, "The file ends at byte %llu, before the end of the tensor \"%.64s\"; it should have %llu bytes.",
-                (unsigned long long)ck->pos, quoted(ck_view(ck, ck->tensors[ck->current].name), name), (unsigned long long)ck->file_size);
+    if (ck->pos == ck->file_size || (ck->pos > ck->file_size && !f->too_long)) return OK;
+    if (ck->pos > ck->file_size)
+        return fail(err, ERR_FORMAT, f->too_long, ck->file_size, "The file has %llu bytes; by its header it should have %llu.", (unsigned long long)ck->pos,
+                    (unsigned long long)ck->file_size);
+    return fail(err, ERR_FORMAT, f->too_short ? f->too_short : "truncated", ck->pos,
+                "The file ends at byte %llu, before the end of the tensor \"%.64s\"; it should have %llu bytes.", (unsigned long long)ck->pos,
+                quoted(ck_view(ck, ck->tensors[ck->current].name), name), (unsigned long long)ck->file_size);
 }

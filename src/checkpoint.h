@@ -10,7 +10,7 @@
 #define QUERN_CHECKPOINT_H
 
 #include "arena.h"
-#include "dtype.h"
+#include "pack.h"
 
 /* Value types, numbered as in GGUF. */
 enum meta_type {
@@ -42,6 +42,7 @@ struct tensor {
     int n_dims;
     uint64_t offset;        /* in the file */
     uint64_t bytes;
+    const struct dtype *weights; /* of scales: the type of the weights they belong to; else NULL */
     tensor_put *put;        /* NULL: nobody wants it */
     void *context;          /* allocated from mem; ck_close frees it */
 };
@@ -54,12 +55,14 @@ struct checkpoint {
     uint8_t *header;         /* the file's first header_size bytes */
     size_t header_size, header_room;
     struct meta *metas;      /* [n_metas] sorted by key once the header is complete */
-    size_t n_metas;
+    size_t n_metas, metas_room;
     struct tensor *tensors;  /* [n_tensors] sorted by offset once the header is complete */
-    size_t n_tensors;
+    size_t n_tensors, tensors_room;
     size_t *by_name;         /* [n_tensors] their numbers in the order of their names */
+    uint64_t begin;          /* bytes of the file that were read as its header */
     uint64_t file_size;      /* what the header promises; 0 until it is complete */
     uint64_t known_size;     /* of the file, when the caller knows; else 0 */
+    uint64_t name_hash;      /* sum of the hashes of its tensors' own names, for an index of several files */
     void *parser;            /* the format's own state while the header is read */
     /* data phase */
     uint64_t pos;            /* in the file */
@@ -123,19 +126,13 @@ void ck_data(struct checkpoint *ck, const uint8_t *bytes, size_t n);
 /* The file has ended. ERR_FORMAT "truncated" when a tensor is not complete, bound or not. */
 int ck_data_ended(const struct checkpoint *ck, struct error *err);
 
-/* --- for the formats --- */
+/* --- files beside the weights, which describe the model (JSON, vocabularies) --- */
 
-/* Appends to ck->header. */
-int ck_keep(struct checkpoint *ck, const uint8_t *bytes, size_t n, struct error *err);
-/* Sorts both lists and checks what no format may violate: duplicates, overlaps. */
-int ck_complete(struct checkpoint *ck, struct error *err);
-
-struct format {
-    const char *name;
-    bool (*sniff)(const uint8_t *bytes, size_t n); /* n >= 4 */
-    int (*header)(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err);
-    int (*ended)(struct checkpoint *ck, struct error *err);
-};
-extern const struct format format_gguf;
+/* Whether the file, which has ended, is one. */
+bool ck_is_side(const struct checkpoint *ck);
+/* Adds what it says to the model's metadata. */
+int ck_read_side(struct checkpoint *file, struct checkpoint *model, struct error *err);
+/* Adds a copy of all metadata of another file. */
+int ck_merge(struct checkpoint *ck, const struct checkpoint *from, struct error *err);
 
 #endif

@@ -5,12 +5,12 @@
  * It reads a file in chunks, exactly as a page does. `chat` renders ChatML itself, since the file's template needs a
  * template engine, which lives in JavaScript. Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
  */
+#include "cli_files.h"
 #include "quern.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct args {
     const char *command, *model, *prompt, *tokens, *out;
@@ -44,7 +44,8 @@ static const char usage[] =
     "  logits MODEL --tokens \"1 2\" --out F  float32 [n, vocab], little-endian\n"
     "  bench MODEL [--prompt N --generate N --json --profile]\n"
     "  info MODEL [--json]\n"
-    "MODEL: a file, or the first one of a split model (-00001-of-00003.gguf)\n"
+    "MODEL: a file, the first one of a split model (-00001-of-00003.gguf), a folder with safetensors and JSON files,\n"
+    "       or a qwen3.c checkpoint whose .tokenizer file stands beside it\n"
     "options: --threads N --variant scalar|simd --kv f16|q8|f32 --context N --chunk N --memory BYTES --max-tokens N\n"
     "         --temperature T --top-k N --top-p P --min-p P --seed S --feed BYTES";
 
@@ -144,38 +145,6 @@ static bool read_args(int argc, char **argv, struct args *a)
 
 /* --- loading ------------------------------------------------------------------------------------------------- */
 
-enum { PART_NAME = sizeof "-00001-of-00003.gguf" - 1 };
-
-/* Files of the model: as many as the name of the first file of a split model says, else one. */
-static int count_files(const char *path)
-{
-    size_t n = strlen(path);
-    int files = 1, end = 0;
-    if (n > PART_NAME && sscanf(path + n - PART_NAME, "-00001-of-%5d.gguf%n", &files, &end) == 1 && end == PART_NAME && files > 0) return files;
-    return 1;
-}
-
-/* Opens file i of the model; NULL after the complaint. */
-static FILE *open_file(const char *path, int i, uint64_t *size)
-{
-    struct stat info;
-    char *name = strdup(path), number[8];
-    FILE *f = NULL;
-    if (name && i > 0) {
-        snprintf(number, sizeof number, "%05d", (i + 1) % 100000);
-        memcpy(name + strlen(name) - PART_NAME + 1, number, 5);
-    }
-    if (name) f = fopen(name, "rb");
-    free(name);
-    if (f && fstat(fileno(f), &info) == 0 && S_ISREG(info.st_mode)) {
-        *size = (uint64_t)info.st_size;
-        return f;
-    }
-    if (f) fclose(f);
-    complain("use/param", i ? "A file of the split model is missing or cannot be read." : "The model is not a readable file.");
-    return NULL;
-}
-
 static int feed_file(struct quern_engine *e, FILE *f, size_t chunk)
 {
     uint8_t *buffer = malloc(chunk);
@@ -187,25 +156,25 @@ static int feed_file(struct quern_engine *e, FILE *f, size_t chunk)
 }
 
 /* Whether all files are there, and their sizes in the engine's options. */
-static bool measure_files(struct args *a)
+static bool measure_files(struct args *a, const struct cli_files *files)
 {
-    a->engine.files = count_files(a->model);
-    for (int i = 0; i < a->engine.files; i++) {
+    a->engine.files = files->n;
+    for (int i = 0; i < files->n; i++) {
         uint64_t size;
-        FILE *f = open_file(a->model, i, &size);
-        if (!f) return false;
+        FILE *f = cli_open(files->paths[i], &size);
+        if (f) fclose(f);
+        else return complain("use/param", i ? "A file of the model is missing or cannot be read." : "The model is not a readable file, nor a folder of one."), false;
         *(i ? &a->engine.rest_size : &a->engine.file_size) += size;
-        fclose(f);
     }
-    return true;
+    return files->n > 0 || (complain("use/param", "The folder holds no model."), false);
 }
 
-static int feed_all(struct quern_engine *e, const struct args *a)
+static int feed_all(struct quern_engine *e, const struct args *a, const struct cli_files *files)
 {
     int status = OK;
-    for (int i = 0; !status && i < a->engine.files; i++) {
+    for (int i = 0; !status && i < files->n; i++) {
         uint64_t size;
-        FILE *f = open_file(a->model, i, &size);
+        FILE *f = cli_open(files->paths[i], &size);
         if (!f) return ERR_PARAM;
         if (i > 0) status = quern_next_file(e, size);
         if (!status) status = feed_file(e, f, a->feed);
@@ -217,14 +186,18 @@ static int feed_all(struct quern_engine *e, const struct args *a)
 /* NULL after the complaint. */
 static struct quern_engine *load(struct args *a)
 {
-    if (!measure_files(a)) return NULL;
-    struct quern_engine *e = quern_new(&a->engine);
-    if (!e) complain("mem/load", "Not enough memory to start.");
-    else if (feed_all(e, a)) {
-        complain_engine(e);
-        quern_free(e);
-        e = NULL;
+    struct cli_files files = cli_files(a->model);
+    struct quern_engine *e = NULL;
+    if (measure_files(a, &files)) {
+        e = quern_new(&a->engine);
+        if (!e) complain("mem/load", "Not enough memory to start.");
+        else if (feed_all(e, a, &files)) {
+            complain_engine(e);
+            quern_free(e);
+            e = NULL;
+        }
     }
+    cli_files_free(&files);
     return e;
 }
 

@@ -13,6 +13,9 @@ static void unpack_q8_0(const uint8_t *b, struct unit *u)
     memcpy(u->code, b + 2, 32);
 }
 
+/* int8 code[32] */
+static void unpack_q8f(const uint8_t *b, struct unit *u) { memcpy(u->code, b, 32); }
+
 /* n bytes: low nibbles to out [0, n), high ones to out [n, 2 n). */
 static inline __attribute__((always_inline)) void split_nibbles(const uint8_t *restrict in, int n, uint8_t *restrict out)
 {
@@ -175,6 +178,9 @@ static const struct dtype types[] = {
     {"IQ4_NL",  20,  32,  18, LAYOUT_IQ4,   unpack_q4_0},
     {"IQ4_XS",  23, 256, 136, LAYOUT_IQ4XS, unpack_iq4_xs},
     {"MXFP4",   39,  32,  17, LAYOUT_FP4,   unpack_mxfp4},
+    /* Of other files than GGUF. Q8F: 8-bit codes with a float scale for 32, 64 or 128 columns; F8_E4M3: with one for 128 x 128 weights. */
+    {"Q8F",     NO_GGUF_ID, 32, 32, LAYOUT_Q8F, unpack_q8f},
+    {"F8_E4M3", NO_GGUF_ID,  1,  1, LAYOUT_F8,  NULL},
     /* Known by name, so that a file that holds one is refused with a sentence that says so. */
     {"Q8_1",     9,  32,  36, LAYOUT_NONE,  NULL},
     {"Q8_K",    15, 256, 292, LAYOUT_NONE,  NULL},
@@ -199,6 +205,13 @@ static const struct dtype types[] = {
 const struct dtype *dtype_by_gguf(uint32_t id)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (types[i].gguf_id == id) return &types[i];
+        if (types[i].gguf_id == id && id != NO_GGUF_ID) return &types[i];
+    return NULL;
+}
+
+const struct dtype *dtype_by_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(types[i].name, name)) return &types[i];
     return NULL;
 }

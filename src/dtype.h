@@ -18,6 +18,7 @@ enum layout {
     LAYOUT_Q8, LAYOUT_Q4, LAYOUT_Q4_1, LAYOUT_Q5, LAYOUT_Q5_1,
     LAYOUT_Q2K, LAYOUT_Q3K, LAYOUT_Q4K, LAYOUT_Q5K, LAYOUT_Q6K,
     LAYOUT_IQ4, LAYOUT_IQ4XS, LAYOUT_FP4,
+    LAYOUT_Q8F, LAYOUT_F8, /* their scales come apart from their codes */
     LAYOUT_COUNT
 };
 
@@ -29,9 +30,11 @@ struct unit {
     uint16_t d, dmin;    /* f16; of MXFP4 bf16. Q4_1 and Q5_1, which add their min, have its sign turned */
 };
 
+#define NO_GGUF_ID UINT32_MAX
+
 struct dtype {
     const char *name;    /* as people write it: "Q4_K" */
-    uint32_t gguf_id;    /* ggml's number */
+    uint32_t gguf_id;    /* ggml's number; NO_GGUF_ID: GGUF files do not have it */
     uint32_t block;      /* columns per block */
     uint32_t bytes;      /* bytes per block */
     enum layout layout;
@@ -40,5 +43,6 @@ struct dtype {
 
 /* NULL for an id that no type has (removed ids too). */
 const struct dtype *dtype_by_gguf(uint32_t id);
+const struct dtype *dtype_by_name(const char *name); /* NULL for another name */
 
 #endif

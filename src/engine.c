@@ -6,6 +6,7 @@
  * memory the engine will need is planned when the first header is complete and then taken (but the weights of further files),
  * so that a model that cannot run is refused before its weights are downloaded.
  */
+#include "format.h"
 #include "plan.h"
 
 #include "json.h"
@@ -19,6 +20,7 @@ enum {
     LOGIT_BYTES = 4 << 20,     /* room for rows of logits, at least one chunk's last rows */
     LOGIT_ROWS_MIN = 8,
     TEMPLATE_MAX = 1 << 20,    /* bytes */
+    PADDING_MOST = 1024,       /* rows of an embedding that no token of a .tokenizer file belongs to */
 };
 
 struct quern_engine *quern_new(const struct quern_options *options)
@@ -59,49 +61,14 @@ void quern_free(struct quern_engine *e)
 
 /* --- opening: what the header decides -------------------------------------------------------------------- */
 
-/* The first file of a split model, or a whole one. */
-static int check_first(const struct quern_engine *e, const struct split *s, struct error *err)
-{
-    int given = max_int(e->options.files, 1);
-    if (s->number > 0)
-        return fail(err, ERR_UNSUPPORTED, "split", 0, "This is file %lld of a model that is split into %lld; begin with the first, whose name ends in -00001-of-%05lld.gguf.",
-                    (long long)s->number + 1, (long long)s->files, (long long)s->files);
-    if (s->files > 1 && given == 1)
-        return fail(err, ERR_UNSUPPORTED, "split", 0, "This is the first of the %lld files of a split model; all of them are needed.", (long long)s->files);
-    if (s->files != given)
-        return fail(err, ERR_INCONSISTENT, "split", 0, "%d files were given, but the model consists of %lld.", given, (long long)s->files);
-    return OK;
-}
-
-/* A later one. */
-static int check_later(const struct quern_engine *e, const struct split *s, struct error *err)
-{
-    const struct split *first = &e->split;
-    if (s->files == first->files && s->number == first->number && s->tensors == first->tensors) return OK;
-    return fail(err, ERR_INCONSISTENT, "split", 0, "File %lld of %lld was expected; this one says it is file %lld of %lld, or belongs to another model.",
-                (long long)first->number + 1, (long long)first->files, (long long)s->number + 1, (long long)s->files);
-}
-
-static int check_split(struct quern_engine *e, struct error *err)
-{
-    struct split s;
-    int status = ck_split(e->file, &s, err);
-    if (!status) status = e->file == &e->ck ? check_first(e, &s, err) : check_later(e, &s, err);
-    if (status) return status;
-    e->split = s;
-    e->tensors += e->file->n_tensors;
-    if (!s.tensors || s.number + 1 < s.files || e->tensors == (uint64_t)s.tensors) return OK;
-    return fail(err, ERR_INCONSISTENT, "split", 0, "The files of the split model hold %llu tensors, but there should be %lld; they do not belong together.",
-                (unsigned long long)e->tensors, (long long)s.tensors);
-}
-
-static int check_tokenizer_kind(const struct checkpoint *ck, struct error *err)
+static int check_tokenizer_kind(const struct checkpoint *ck, bool *scored, struct error *err)
 {
     struct bytes kind, pre;
     char text[QUOTED];
     int status = meta_text(ck, "tokenizer.ggml.model", true, &kind, err);
-    if (!status) status = meta_text(ck, "tokenizer.ggml.pre", true, &pre, err);
-    if (status) return status;
+    *scored = !status && bytes_equal(kind, "scores");
+    if (!status && !*scored) status = meta_text(ck, "tokenizer.ggml.pre", true, &pre, err);
+    if (status || *scored) return status;
     if (!bytes_equal(kind, "gpt2"))
         return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The tokenizer \"%.64s\" is not supported; Qwen3's is byte-level BPE (gpt2).", quoted(kind, text));
     if (!bytes_equal(pre, "qwen2"))
@@ -112,16 +79,20 @@ static int check_tokenizer_kind(const struct checkpoint *ck, struct error *err)
 static int open_tokenizer(struct quern_engine *e, struct error *err)
 {
     struct tok_source s = {0};
-    uint64_t n_types;
+    uint64_t n_types, n_scores;
+    bool scored;
     int vocab_size = e->model->config.vocab_size;
-    int status = check_tokenizer_kind(&e->ck, err);
+    int status = check_tokenizer_kind(&e->ck, &scored, err);
     if (!status) status = meta_array(&e->ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
     if (!status) status = meta_array(&e->ck, "tokenizer.ggml.token_type", META_I32, false, &s.types, &n_types, err);
-    if (!status) status = meta_array(&e->ck, "tokenizer.ggml.merges", META_STRING, true, &s.merges, &s.n_merges, err);
+    if (!status && scored) status = meta_array(&e->ck, "tokenizer.ggml.scores", META_F32, true, &s.scores, &n_scores, err);
+    else if (!status) status = meta_array(&e->ck, "tokenizer.ggml.merges", META_STRING, true, &s.merges, &s.n_merges, err);
     if (!status && meta_find(&e->ck, "tokenizer.ggml.token_type") && n_types != s.n_tokens)
         status = fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %llu tokens, but %llu token types.", (unsigned long long)s.n_tokens, (unsigned long long)n_types);
     if (!status && s.n_tokens > (uint64_t)vocab_size)
         status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The vocabulary has %llu tokens, the embedding only %d rows.", (unsigned long long)s.n_tokens, vocab_size);
+    if (!status && scored && s.n_tokens + PADDING_MOST < (uint64_t)vocab_size)
+        status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The tokenizer file has %llu tokens, the embedding %d rows; it belongs to another model.", (unsigned long long)s.n_tokens, vocab_size);
     if (!status) status = tok_new(&e->mem, &s, &e->tok, err);
     if (status) return status;
     e->n_sampled = tok_count(e->tok);
@@ -143,6 +114,24 @@ static int special(const struct quern_engine *e, const char *text)
     return tok_find_special(e->tok, (struct bytes){(const uint8_t *)text, strlen(text)});
 }
 
+/* Lists that the JSON files have. */
+static int read_end_lists(struct quern_engine *e, struct error *err)
+{
+    static const char *const keys[] = {"generation.eos_token_ids", "config.eos_token_ids"};
+    int status = OK;
+    for (size_t i = 0; !status && i < sizeof keys / sizeof *keys; i++) {
+        struct bytes ids;
+        uint64_t n;
+        status = meta_array(&e->ck, keys[i], META_I32, false, &ids, &n, err);
+        for (uint64_t j = 0; !status && j < n; j++) {
+            uint32_t id = load_u32(ids.data + 4 * j);
+            if (id < (uint32_t)tok_count(e->tok)) add_end(e, id);
+            else status = fail(err, ERR_INCONSISTENT, "value", 0, "The end token %u is not in the vocabulary.", (unsigned)id);
+        }
+    }
+    return status;
+}
+
 /* The file's end tokens, and Qwen's own two where they exist: published files name only one of them. */
 static int read_ends(struct quern_engine *e, struct error *err)
 {
@@ -159,9 +148,10 @@ static int read_ends(struct quern_engine *e, struct error *err)
     if (status) return status;
     add_end(e, eos);
     add_end(e, eot);
+    status = read_end_lists(e, err);
     add_end(e, special(e, "<|im_end|>"));
     add_end(e, special(e, "<|endoftext|>"));
-    return OK;
+    return status;
 }
 
 static int copy_template(struct quern_engine *e, struct error *err)
@@ -251,10 +241,12 @@ static void count_types(struct quern_engine *e)
     for (size_t i = 0; i < e->file->n_tensors; i++) {
         const struct tensor *t = &e->file->tensors[i];
         if (!t->put) continue;
-        struct type_count *count = &e->types[t->type->layout];
-        count->type = t->type;
-        count->tensors++;
+        const struct dtype *type = t->weights ? t->weights : t->type;
+        struct type_count *count = &e->types[type->layout];
+        count->type = type;
         count->bytes += (double)t->bytes;
+        if (t->weights) continue;
+        count->tensors++;
         count->weights += (double)t->cols * (double)t->rows;
     }
 }
@@ -310,7 +302,7 @@ static void info_file(struct json *j, const struct quern_engine *e)
         if (!meta_text(&e->ck, texts[i][1], false, &text, NULL) && text.data) json_text(j, texts[i][0], text);
     }
     for (int l = 0; l < LAYOUT_COUNT; l++) parameters += e->types[l].weights;
-    json_string(j, "format", e->ck.format->name);
+    json_string(j, "format", e->file->format->name);
     json_string(j, "architecture", e->model->ops->architecture);
     json_number(j, "parameters", parameters);
     json_number(j, "fileBytes", (double)e->file_bytes);
@@ -346,8 +338,8 @@ static int write_info(struct quern_engine *e, struct error *err)
 /* What the header of a file decides. */
 static int open_file(struct quern_engine *e, struct error *err)
 {
-    bool first = e->file == &e->ck;
-    int status = check_split(e, err);
+    bool first = !e->model;
+    int status = files_check(e, err);
     if (!status && first) status = model_open(&e->mem, e->be, &e->ck, &e->model, err);
     if (!status) status = model_bind(e->model, e->file, e->split.number + 1 < e->split.files, err);
     if (!status && first) status = open_tokenizer(e, err);
@@ -399,7 +391,9 @@ bool quern_warm(struct quern_engine *e)
 
 static int file_ended(struct quern_engine *e)
 {
-    return e->state == STATE_HEADER ? ck_header_ended(e->file, &e->error) : ck_data_ended(e->file, &e->error);
+    if (e->state == STATE_DATA) return ck_data_ended(e->file, &e->error);
+    int status = ck_header_ended(e->file, &e->error);
+    return status ? status : files_take_side(e, &e->error);
 }
 
 int quern_next_file(struct quern_engine *e, uint64_t file_size)
@@ -407,13 +401,13 @@ int quern_next_file(struct quern_engine *e, uint64_t file_size)
     if (e->state == STATE_FAILED) return e->error.code;
     if (e->state == STATE_READY) return fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
     int status = file_ended(e);
-    if (!status && e->split.number + 1 >= e->split.files)
+    if (!status && e->model && e->split.number + 1 >= e->split.files)
         status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The model has %lld files only.", (long long)e->split.files);
     if (status) return failed(e, status);
     ck_close(&e->part);
     ck_init(&e->part, &e->mem, file_size);
     e->file = &e->part;
-    e->split.number++;
+    e->split.number += e->model != NULL;
     e->state = STATE_HEADER;
     return OK;
 }

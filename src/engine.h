@@ -36,11 +36,14 @@ struct quern_engine {
     struct pool *pool;
     struct backend *be;
     struct profile *profile;  /* NULL: none wanted */
-    struct checkpoint ck;     /* of the only file, or of the first one of a split model, which has all metadata */
+    struct checkpoint ck;     /* with the metadata: the only or the first file, or the collection of what side files say: files.c */
     struct checkpoint part;   /* of a later one */
     struct checkpoint *file;  /* the one that is being read */
     struct split split;       /* which one that is, and of how many */
-    uint64_t tensors;         /* in the files so far */
+    uint64_t tensors, name_hash; /* in the files so far */
+    int sides;                /* files so far that describe the model */
+    uint64_t side_bytes;      /* theirs */
+    const struct format *weights; /* of the files with weights */
     struct model *model;
     struct tokenizer *tok;
     struct kv_cache *kv;
@@ -51,7 +54,7 @@ struct quern_engine {
     int context_size;
     int n_sampled;            /* ids from here on are padding */
     size_t longest_token;     /* bytes */
-    int32_t ends[4];          /* tokens that end a reply */
+    int32_t ends[16];         /* tokens that end a reply */
     int n_ends;
     struct bytes template;    /* a copy; data NULL when the file has none */
     char *info;
@@ -74,6 +77,11 @@ struct quern_sequence {
     struct tok_stream stream;
     uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */
 };
+
+/* What the header of a file with weights means among the files of the model. */
+int files_check(struct quern_engine *e, struct error *err);
+/* The file at hand has ended and had no weights: it describes the model. */
+int files_take_side(struct quern_engine *e, struct error *err);
 
 /* Bytes of a step's arrays; and of a conversation that replies. */
 uint64_t step_cost(const struct step *s);

@@ -79,8 +79,7 @@ void json_bool(struct json *j, const char *key, bool value)
     puts_json(j, value ? "true" : "false");
 }
 
-/* Length of the valid UTF-8 character at p, 0 when there is none. */
-static size_t utf8_length(const uint8_t *p, size_t n)
+size_t utf8_length(const uint8_t *p, size_t n)
 {
     size_t length = *p < 0x80 ? 1 : *p >= 0xC2 && *p < 0xE0 ? 2 : (*p & 0xF0) == 0xE0 ? 3 : *p >= 0xF0 && *p < 0xF5 ? 4 : 0;
     if (length == 0 || length > n) return 0;

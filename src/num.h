@@ -38,6 +38,15 @@ static inline uint16_t f16_from_f32(float x)
     return (uint16_t)(sign | ((abs + 0xFFF + odd - 0x38000000) >> 13));
 }
 
+/* OCP FP8 E4M3, exact: bias 7, no infinities, NaN where all bits but the sign are set; the trick of f32_from_f16 for subnormal ones. */
+static inline float f32_from_e4m3(uint8_t b)
+{
+    uint32_t sign = (uint32_t)(b & 0x80) << 24, rest = b & 0x7F;
+    if (rest == 0x7F) return f32_from_bits(sign | 0x7FC00000);
+    float value = rest >= 8 ? f32_from_bits((rest << 20) + (120u << 23)) : f32_from_bits((rest << 20) + (121u << 23)) - 0x1p-6f;
+    return f32_from_bits(sign | bits_from_f32(value));
+}
+
 static inline float f32_from_bf16(uint16_t b) { return f32_from_bits((uint32_t)b << 16); }
 
 /* --- f32 exp ----------------------------------------------------------------------------------------- */

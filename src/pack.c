@@ -62,7 +62,7 @@ INLINE void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const enum la
     uint8_t *block = out + l.head;
     for (int r = 0; r < PANEL_ROWS; r++) {
         put_u16(out + 2 * r, u[r].d);
-        if (l.head == 32) put_u16(out + 16 + 2 * r, u[r].dmin);
+        if (has_mins(l.kind)) put_u16(out + 16 + 2 * r, u[r].dmin);
     }
     for (int b = 0; b < blocks; b++, block += l.block) {
         uint8_t *codes = block + l.scales;
@@ -84,12 +84,13 @@ DEFINE(q4k, LAYOUT_Q4K)
 DEFINE(q5k, LAYOUT_Q5K)
 DEFINE(q6k, LAYOUT_Q6K)
 DEFINE(iq4xs, LAYOUT_IQ4XS)
+static void scatter_q8f(const struct unit u[PANEL_ROWS], uint8_t *out) { scatter_plane(u, 0, 0, 8, out + 32); }
 
 static scatter_fn *const scatters[LAYOUT_COUNT] = {
     [LAYOUT_Q8] = scatter_q8,   [LAYOUT_Q4] = scatter_q4,   [LAYOUT_Q4_1] = scatter_q4_1, [LAYOUT_Q5] = scatter_q5,
     [LAYOUT_Q5_1] = scatter_q5_1, [LAYOUT_Q2K] = scatter_q2k, [LAYOUT_Q3K] = scatter_q3k, [LAYOUT_Q4K] = scatter_q4k,
     [LAYOUT_Q5K] = scatter_q5k, [LAYOUT_Q6K] = scatter_q6k, [LAYOUT_IQ4XS] = scatter_iq4xs,
-    [LAYOUT_IQ4] = scatter_q4,  [LAYOUT_FP4] = scatter_q4, /* bytes as of Q4 */
+    [LAYOUT_Q8F] = scatter_q8f, [LAYOUT_IQ4] = scatter_q4,  [LAYOUT_FP4] = scatter_q4, /* bytes as of Q4 */
 };
 
 /* --- packing ------------------------------------------------------------------------------------------ */
@@ -113,9 +114,25 @@ INLINE void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int
         for (size_t r = 0; r < (size_t)n_rows; r++) memcpy(panel + (c * PANEL_ROWS + r) * width, rows + r * row_bytes + c * width, width);
 }
 
+/* A byte of row r of column c. */
+static size_t f8_at(size_t c, size_t r) { return c / 128 * 1040 + 16 + c % 128 * PANEL_ROWS + r; }
+
+static void pack_f8(const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+{
+    for (size_t c = 0; c < (size_t)cols; c++)
+        for (size_t r = 0; r < PANEL_ROWS; r++) panel[f8_at(c, r)] = r < (size_t)n_rows ? rows[r * row_bytes + c] : 0;
+}
+
+void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale)
+{
+    size_t columns = (size_t)layouts[layout].columns, bytes = (size_t)layouts[layout].bytes, offset = layout == LAYOUT_F8 ? 0 : 4 * (size_t)r;
+    for (size_t c = (size_t)col; c < (size_t)(col + n_cols); c += columns) memcpy(panel + c / columns * bytes + offset, &scale, sizeof scale);
+}
+
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
     if (layouts[type->layout].kind != KIND_FLOAT) pack_quantised(type, rows, row_bytes, n_rows, cols, panel);
+    else if (type->layout == LAYOUT_F8) pack_f8(rows, row_bytes, n_rows, cols, panel);
     else if (type->bytes == 4) pack_floats(4, rows, row_bytes, n_rows, cols, panel);
     else pack_floats(2, rows, row_bytes, n_rows, cols, panel);
 }
@@ -123,6 +140,7 @@ void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes,
 /* --- one panel row back to floats -------------------------------------------------------------------- */
 
 static float half_at(const uint8_t *halves, int i) { return f32_from_f16(load_u16(halves + 2 * i)); }
+static float f8_times_scale(const uint8_t *panel, int c, int r) { return f32_from_e4m3(panel[f8_at((size_t)c, (size_t)r)]) * load_f32(panel + (size_t)(c / 128) * 1040); }
 static float bfloat_at(const uint8_t *halves, int i) { return f32_from_bf16(load_u16(halves + 2 * i)); }
 
 /* Adds a plane of `width` bits to 32 codes of row r, moved up by `to`. */
@@ -162,8 +180,8 @@ void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct
     const struct layout_info *l = &layouts[layout];
     int blocks = l->columns / BLOCK;
     const uint8_t *unit = panel + (size_t)(b / blocks) * (size_t)l->bytes, *block = unit + l->head + b % blocks * l->block;
-    out->d = layout == LAYOUT_FP4 ? bfloat_at(unit, r) : half_at(unit, r);
-    out->dmin = l->head == 32 ? half_at(unit + 16, r) : 0;
+    out->d = layout == LAYOUT_Q8F ? load_f32(unit + 4 * r) : layout == LAYOUT_FP4 ? bfloat_at(unit, r) : half_at(unit, r);
+    out->dmin = has_mins(l->kind) ? half_at(unit + 16, r) : 0;
     read_scales(l->kind, block, r, out);
     read_codes(l, block + l->scales, r, out->code);
 }
@@ -183,6 +201,7 @@ void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols,
 {
     if (layouts[layout].kind != KIND_FLOAT) row_codes(layout, panel, r, cols, out);
     else if (layout == LAYOUT_F32) for (int c = 0; c < cols; c++) out[c] = load_f32(panel + 32 * (size_t)c + 4 * r);
+    else if (layout == LAYOUT_F8) for (int c = 0; c < cols; c++) out[c] = f8_times_scale(panel, c, r);
     else if (layout == LAYOUT_F16) for (int c = 0; c < cols; c++) out[c] = half_at(panel + 16 * (size_t)c, r);
     else for (int c = 0; c < cols; c++) out[c] = bfloat_at(panel + 16 * (size_t)c, r);
 }

@@ -4,8 +4,8 @@
  * meets one broadcast of 4 activations and 8 row sums stay in lanes.
  *
  * A panel is a row of units, from column 0 on; matrix rows past the end are zero. A unit of floats is one column of 8 rows: f32 [8] or
- * u16 [8]. A unit of codes has, with r the row 0..7:
- *   u16 d[8], then u16 dmin[8] where the layout has mins; then for each block of 32 columns its scales, as the kind says, and its codes.
+ * u16 [8]; of F8 it is 128 columns: f32 d, 12 bytes unused, u8 [128][8]. A unit of codes has, with r the row 0..7:
+ *   u16 d[8] (of Q8F f32), then u16 dmin[8] where the layout has mins; then for each block of 32 columns its scales, as the kind says, and its codes.
  * The codes of a block are 16 half groups k = 2 * (column / 4) + r / 4 of 4 rows x 4 columns, in one or two planes of 8, 4, 2 or 1 bits, low
  * bits first. In a plane of n bits a half group has bits n * (k % (8 / n)) of 16 bytes, those from 16 * (k / (8 / n)) on; byte
  * 4 * (r % 4) + column % 4 is row r's. 3 bits are 2 and 1, 5 are 4 and 1, 6 are 4 and 2.
@@ -28,6 +28,8 @@ enum kind {
     KIND_HALF_MINS, /* d, dmin; per block: u8 [2 halves][8], scale in the low nibble and min in the high one */
 };
 
+static inline bool has_mins(enum kind kind) { return kind == KIND_MIN || kind == KIND_MINS || kind == KIND_HALF_MINS; }
+
 /* A unit: 8 rows x columns. */
 struct layout_info {
     int columns, bytes;
@@ -36,6 +38,7 @@ struct layout_info {
     int block;           /* bytes of a block: scales, then codes */
     int bits, offset;    /* of a code */
     const int8_t *table; /* [16] what codes stand for, or NULL */
+    bool scaled;         /* d comes apart from the codes: pack_scale() */
 };
 
 /* IQ4's numbers, and those of a 4-bit float (1 bit sign, 2 exponent, 1 fraction) times 2. */
@@ -43,7 +46,7 @@ static const int8_t table_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1
 static const int8_t table_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 #define CODES(kind, columns, mins, scales, bits, offset, table) \
-    {columns, 16 * (1 + mins) + (columns) / BLOCK * (scales + 32 * (bits)), kind, 16 * (1 + mins), scales, scales + 32 * (bits), bits, offset, table}
+    {columns, 16 * (1 + mins) + (columns) / BLOCK * (scales + 32 * (bits)), kind, 16 * (1 + mins), scales, scales + 32 * (bits), bits, offset, table, false}
 
 static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_F32] = {.columns = 1, .bytes = 32},
@@ -63,6 +66,8 @@ static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_IQ4] = CODES(KIND_PLAIN,        32, 0,  0, 4,  0, table_iq4),
     [LAYOUT_IQ4XS] = CODES(KIND_SCALE,     256, 0,  8, 4,  0, table_iq4),
     [LAYOUT_FP4] = CODES(KIND_PLAIN,        32, 0,  0, 4,  0, table_fp4), /* d is bf16, of all others f16 */
+    [LAYOUT_Q8F] = {.columns = 32, .bytes = 32 + 256, .kind = KIND_PLAIN, .head = 32, .block = 256, .bits = 8, .scaled = true},
+    [LAYOUT_F8] = {.columns = 128, .bytes = 16 + 1024, .scaled = true},
 };
 #undef CODES
 
@@ -71,6 +76,9 @@ size_t panel_bytes(enum layout layout, int cols);
 
 /* Packs n_rows (1..8) rows of a file, row_bytes apart, into one panel. */
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel);
+
+/* Sets the scale of n_cols columns of row r, from a unit's first one on; of F8 that of all rows. */
+void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale);
 
 /* 32 columns of one row, decoded. Of a layout without mins dmin is 0, and what is not there of the scales is 1. */
 struct block {

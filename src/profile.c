@@ -245,6 +245,12 @@ static void profile_weight_put(struct backend *b, struct weight *w, int row, int
     inner->ops->weight_put(inner, w, row, n, rows);
 }
 
+static void profile_weight_scale(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale)
+{
+    struct backend *inner = profile_of(b)->inner;
+    inner->ops->weight_scale(inner, w, row, n_rows, col, n_cols, scale);
+}
+
 static struct weight_facts profile_weight_facts(const struct backend *b, const struct weight *w)
 {
     const struct backend *inner = ((const struct profile *)b)->inner;
@@ -312,6 +318,7 @@ static const struct backend_ops profile_ops = {
     .reserve_cost = profile_reserve_cost,
     .weight_free = profile_weight_free,
     .weight_put = profile_weight_put,
+    .weight_scale = profile_weight_scale,
     .weight_facts = profile_weight_facts,
     .reserve = profile_reserve,
     .warm = profile_warm,

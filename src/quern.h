@@ -2,8 +2,10 @@
  *
  * quern: run a Qwen3 language model from the file people publish.
  *
- * Two nouns. An engine is a loaded model: feed it the file's bytes in any chunks (of a split model file after file, with
- * quern_next_file() between them), then finish. A sequence is one conversation: set its tokens, step the engine until nothing is pending, sample. Nothing about tensors,
+ * Two nouns. An engine is a loaded model: feed it the file's bytes in any chunks, then finish. A model of several files comes file after
+ * file, with quern_next_file() between them: the parts of a split GGUF model in their order; or first, in any order, the JSON files of a
+ * Hugging Face folder (or a .tokenizer file), then its safetensors files (or the ajc1 checkpoint). What a file is, its bytes say.
+ * A sequence is one conversation: set its tokens, step the engine until nothing is pending, sample. Nothing about tensors,
  * kernels or threads shows here. Keep it so: what a page, a command line or a test needs is tokens in, text out.
  *
  * One thread calls an engine at a time. Everything that can fail, fails before quern_finish() returns OK,
@@ -31,7 +33,7 @@ struct quern_options {
     uint64_t memory_limit; /* bytes that may be taken; default what can be addressed */
     bool profile;          /* measure what each operation costs: quern_profile() */
     uint64_t file_size;    /* of the (first) file to come, when known: a header that promises more is refused at once */
-    int files;             /* of a split model that will come; default 1 */
+    int files;             /* that will come in all; default 1 */
     uint64_t rest_size;    /* of all files but the first, when known: the plan counts their weights */
 };
 
@@ -60,7 +62,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n);
 /* Between two feeds, while bytes are awaited, where code is compiled while it runs: about a millisecond of work that makes the first
  * token as fast as the hundredth. Returns whether another call has something to do. */
 bool quern_warm(struct quern_engine *e);
-/* The file has ended, and another one of the split model begins with the next feed. Its size: 0 when not known. */
+/* The file has ended, and the model's next one begins with the next feed. Its size: 0 when not known. */
 int quern_next_file(struct quern_engine *e, uint64_t file_size);
 /* The (last) file has ended. Checks that every weight has arrived and makes the engine ready. */
 int quern_finish(struct quern_engine *e);

@@ -11,6 +11,7 @@
 
 #include "bpe.h"
 #include "reader.h"
+#include "scores.h"
 #include "split.h"
 #include "unicode.h"
 #include "vocab.h"
@@ -23,6 +24,7 @@ struct tokenizer {
     struct mem *mem;
     struct vocab vocab;
     struct bpe bpe;
+    bool scored;         /* joined by scores, over the whole text */
     uint32_t *specials; /* [n_specials] ids by (bytes, control before user-defined), no such pair twice */
     uint32_t n_specials;
     uint32_t special_start[257]; /* specials whose first byte is c: special_start[c] .. special_start[c + 1] */
@@ -119,16 +121,10 @@ static int load_merges(struct tokenizer *t, struct bytes merges, uint64_t n_merg
 
 static struct bytes special_bytes(const struct tokenizer *t, uint32_t i) { return vocab_bytes(&t->vocab, t->specials[i]); }
 
-static int compare_bytes(struct bytes a, struct bytes b)
-{
-    int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
-    return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 /* By bytes, then type, then id. */
 static int compare_specials(const struct vocab *v, uint32_t a, uint32_t b)
 {
-    int order = compare_bytes(vocab_bytes(v, a), vocab_bytes(v, b));
+    int order = bytes_compare(vocab_bytes(v, a), vocab_bytes(v, b));
     if (order == 0) order = (int)v->types[a] - (int)v->types[b];
     return order ? order : (a > b) - (a < b);
 }
@@ -164,7 +160,7 @@ static void drop_duplicates(struct tokenizer *t)
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n_specials; i++) {
         uint32_t id = t->specials[i];
-        bool same = n && v->types[id] == v->types[t->specials[n - 1]] && compare_bytes(vocab_bytes(v, id), special_bytes(t, n - 1)) == 0;
+        bool same = n && v->types[id] == v->types[t->specials[n - 1]] && bytes_compare(vocab_bytes(v, id), special_bytes(t, n - 1)) == 0;
         if (!same) t->specials[n++] = id;
     }
     t->n_specials = n;
@@ -194,11 +190,22 @@ static int load_specials(struct tokenizer *t, struct error *err)
     return OK;
 }
 
+static int load_scores(struct tokenizer *t, struct bytes scores, struct error *err)
+{
+    if (scores.size != (uint64_t)t->vocab.n_tokens * 4)
+        return fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %u tokens but %zu bytes of scores (4 each).", (unsigned)t->vocab.n_tokens, scores.size);
+    for (uint32_t id = 0; id < t->vocab.n_tokens; id++)
+        if ((load_u32(scores.data + 4 * (size_t)id) & 0x7F800000) == 0x7F800000) return fail(err, ERR_FORMAT, "vocab", 0, "The score of token %u is not a number.", (unsigned)id);
+    return scores_load(t->mem, &t->bpe, &t->vocab, scores, err);
+}
+
 static int load(struct tokenizer *t, const struct tok_source *source, struct error *err)
 {
+    t->scored = source->scores.size != 0;
     int status = vocab_load(t->mem, &t->vocab, source->tokens, source->n_tokens, source->types, err);
     if (!status) status = load_bytes(t, err);
-    if (!status) status = load_merges(t, source->merges, source->n_merges, err);
+    if (!status && t->scored) status = load_scores(t, source->scores, err);
+    else if (!status) status = load_merges(t, source->merges, source->n_merges, err);
     vocab_drop_index(t->mem, &t->vocab);
     return status ? status : load_specials(t, err);
 }
@@ -298,7 +305,7 @@ struct encoder {
 static int encode_text(struct encoder *e, struct bytes text)
 {
     for (size_t pos = 0, end; pos < text.size; pos = end) {
-        end = split_next(text, pos);
+        end = e->t->scored ? text.size : split_next(text, pos);
         int status = bpe_encode(&e->t->bpe, (struct bytes){text.data + pos, end - pos}, &e->scratch, &e->out);
         if (status) return status;
     }

@@ -2,8 +2,8 @@
  *
  * Byte-level BPE with Qwen2's split: text -> token ids -> bytes.
  *
- * The vocabulary comes as packed strings, so that every container (GGUF now, tokenizer.json later) can hand
- * it over without a copy. Untrusted: tok_new() checks all of it, afterwards nothing but memory can fail. Special
+ * The vocabulary comes as packed strings, so that every container can hand it
+ * over without a copy. Untrusted: tok_new() checks all of it, afterwards nothing but memory can fail. Special
  * tokens follow two rules: plain text recognises user-defined tokens only; a rendered chat recognises all of them, but none
  * that a person typed, because the caller has put a sentinel inside it. Where they overlap, the longest at the
  * earliest position wins; of the same text a control token before a user-defined one, then the lowest id.
@@ -20,6 +20,7 @@ struct tok_source {
     struct bytes types;    /* n_tokens int32: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte; empty = all normal */
     struct bytes merges;   /* n_merges packed strings "left right", by rank */
     uint64_t n_merges;
+    struct bytes scores;   /* n_tokens floats: tokens are joined by them (scores.h), without a split and merges; empty: by merges */
 };
 
 struct tokenizer;

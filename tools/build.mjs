@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, transform } from 'esbuild';
 import { printSizes } from './sizes.mjs';
+import { withoutNames } from './wasm-names.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const wasmDir = join(root, 'build/wasm');
@@ -78,7 +79,7 @@ await mkdir(join(dist, 'node'), { recursive: true });
 checkImports(await bundle(WEB, 'browser'), /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/);
 checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-simd(64)?\.mjs$/);
 for (const name of GLUE) await writeGlue(name);
-for (const name of ENGINE) await copyFile(join(wasmDir, name), join(dist, name));
+for (const name of ENGINE) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
 await copyFile(join(root, 'js/index.d.ts'), join(dist, 'index.d.ts'));
 await copyFile(join(root, JINJA), join(dist, 'template.LICENSE'));   // of the template engine inside template*.js
 await printSizes();

@@ -40,7 +40,7 @@ static struct weight *cpu_weight_new(struct backend *b, const struct dtype *type
     struct weight *w = mem_alloc(c->mem, sizeof *w);
     if (!w) return NULL;
     *w = (struct weight){.type = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
-    w->panels = mem_alloc_raw(c->mem, weight_bytes(w));
+    w->panels = layouts[type->layout].scaled ? mem_alloc(c->mem, weight_bytes(w)) : mem_alloc_raw(c->mem, weight_bytes(w)); /* scales of rows past the end are never set */
     c->like[type->layout] = *w;
     if (w->panels) return w;
     mem_free(c->mem, w);
@@ -85,14 +85,22 @@ static void put_panels(void *arg, int thread, int n_threads)
 static void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows)
 {
     size_t row_bytes = (size_t)w->cols / w->type->block * w->type->bytes;
+    w->has_rows = true;
     struct put put = {.w = w, .row = row, .n = n, .rows = rows, .row_bytes = row_bytes};
     cpu_run(cpu_of(b), (size_t)n * row_bytes > 65536, put_panels, &put);
+}
+
+static void cpu_weight_scale(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale)
+{
+    (void)b;
+    w->has_scales = true;
+    for (int i = row; i < row + n_rows; i++) pack_scale(w->type->layout, w->panels + (size_t)(i / PANEL_ROWS) * w->panel, i % PANEL_ROWS, col, n_cols, scale);
 }
 
 static struct weight_facts cpu_weight_facts(const struct backend *b, const struct weight *w)
 {
     (void)b;
-    return (struct weight_facts){w->type, w->rows, w->cols, weight_bytes(w)};
+    return (struct weight_facts){w->type, w->rows, w->cols, weight_bytes(w), w->has_rows, w->has_scales};
 }
 
 /* --- products ----------------------------------------------------------------------------------------- */
@@ -444,6 +452,7 @@ static const struct backend_ops cpu_ops = {
     .weight_cost = cpu_weight_cost,
     .weight_free = cpu_weight_free,
     .weight_put = cpu_weight_put,
+    .weight_scale = cpu_weight_scale,
     .weight_facts = cpu_weight_facts,
     .reserve_cost = cpu_reserve_cost,
     .reserve = cpu_reserve,

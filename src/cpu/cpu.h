@@ -13,6 +13,7 @@ struct weight {
     int rows, cols;
     size_t panel;    /* bytes of one panel of 8 rows */
     uint8_t *panels; /* [ceil(rows / 8)] panels */
+    bool has_rows, has_scales;
 };
 
 struct tile;

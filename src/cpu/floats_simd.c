@@ -33,7 +33,7 @@ INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, const struct 
     for (size_t p = 0; p < STREAMS; p += 2) pair_floats(panels + p * panel_bytes, panel_bytes, a, out + p * PANEL_ROWS, layout);
 }
 
-/* F32 panels; halves are expanded to them. */
+/* F32 panels; smaller floats are expanded to them. */
 INLINE void gemm_floats(const uint8_t *panel, const struct act *a, int row, float *out, const int T)
 {
     size_t cols = (size_t)a->cols;
@@ -75,9 +75,27 @@ DEFINE_FLOATS(bf16, LAYOUT_BF16)
 static void expand_f16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_F16); }
 static void expand_bf16(const uint8_t *panel, int cols, uint8_t *out) { expand_floats(panel, cols, out, LAYOUT_BF16); }
 
+/* FP8 codes as f32_from_e4m3 has them, times their scale. */
+static void expand_f8(const uint8_t *panel, int cols, uint8_t *out)
+{
+    const vec rest = i32_kept(0x7F), one = i32_kept(8), most = i32_kept(0x7E), bias = i32_kept(120 << 23), step = i32_kept(1 << 23), sign = i32_kept(0x80);
+    const vec least = f32_kept(0x1p-6f), nan = i32_kept(0x7FC00000);
+    for (int c = 0; c < cols; c++) {
+        const uint8_t *unit = panel + (size_t)(c / 128) * 1040;
+        vec both = i16_from_u8_low(vec_load8(unit + 16 + 8 * (c % 128))), d = vec_spread4(unit), w[2] = {i32_from_i16_low(both), i32_from_i16_high(both)};
+        for (int i = 0; i < 2; i++) {
+            vec code = vec_and(w[i], rest), small = i32_gt(one, code);
+            vec bits = i32_add(i32_add(i32_shl(code, 20), bias), vec_and(small, step));
+            vec value = vec_or(f32_sub(bits, vec_and(small, least)), vec_and(i32_gt(code, most), nan));
+            w[i] = f32_mul(vec_or(value, i32_shl(vec_and(w[i], sign), 24)), d);
+        }
+        store_two(out + 32 * c, w);
+    }
+}
+
 void floats_simd(struct kernels *k)
 {
-    k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = gemm_f32;
+    k->gemm[LAYOUT_F32] = k->gemm[LAYOUT_F16] = k->gemm[LAYOUT_BF16] = k->gemm[LAYOUT_F8] = gemm_f32;
     for (int i = 0; i < ORDERS; i++) k->gemv[i][LAYOUT_F32] = gemv_f32, k->gemv[i][LAYOUT_F16] = gemv_f16, k->gemv[i][LAYOUT_BF16] = gemv_bf16;
-    k->expand[LAYOUT_F16] = expand_f16, k->expand[LAYOUT_BF16] = expand_bf16;
+    k->expand[LAYOUT_F16] = expand_f16, k->expand[LAYOUT_BF16] = expand_bf16, k->expand[LAYOUT_F8] = expand_f8;
 }

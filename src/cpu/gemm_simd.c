@@ -18,13 +18,11 @@ struct how {
     int shift; /* codes are 2^shift too large; -1: they are not */
     int rows;  /* T, of a tile */
     enum layout packed; /* LAYOUT_NONE: expanded */
-    size_t streams;     /* of gemv that stand in a row in its code, where there are several */
 };
 
 /* --- blocks -------------------------------------------------------------------------------------------- */
 
 INLINE bool has_halves(enum kind kind) { return kind == KIND_HALVES || kind == KIND_HALF_MINS; }
-INLINE bool has_mins(enum kind kind) { return kind == KIND_MIN || kind == KIND_MINS || kind == KIND_HALF_MINS; }
 INLINE bool has_scale(enum kind kind) { return kind != KIND_PLAIN && kind != KIND_MIN; }
 
 /* An expanded block: f32 d[8] (KIND_SCALE: scale[8]; KIND_HALVES: scale[2][8]; KIND_MINS: dmin[8], scale[8], min[8]; KIND_HALF_MINS: dmin[8],
@@ -315,7 +313,8 @@ INLINE void load_whole(vec out[2], vec words)
 /* Scales of a unit, then of a block. */
 INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const struct how h)
 {
-    if (h.packed == LAYOUT_FP4) load_bfloats(s->d, unit);
+    if (h.packed == LAYOUT_Q8F) load_two(s->d, unit);
+    else if (h.packed == LAYOUT_FP4) load_bfloats(s->d, unit);
     else load_halves(s->d, unit, &m->halves);
     if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
 }
@@ -335,31 +334,31 @@ INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct m
     }
 }
 
-#define EACH_STREAM(p, n, step) \
-    for (size_t from_ = 0; from_ < n; from_ += step) \
-        VEC_UNROLL for (size_t p = from_; p < from_ + step; p++)
-
 /* n panels, a block of each in turn. */
 INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const size_t n, const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
-    const size_t per_unit = (size_t)l.columns / BLOCK, step = n < h.streams ? n : h.streams;
+    const size_t per_unit = (size_t)l.columns / BLOCK;
     size_t units = (size_t)(a->cols / l.columns);
     const uint8_t *x = a->tiles[form_of(h.dots)];
     struct masks m = masks_new(h);
     struct sums sums[STREAMS];
     struct scales s[STREAMS];
-    EACH_STREAM(p, n, step) sums_clear(&sums[p], h);
+VEC_UNROLL
+    for (size_t p = 0; p < n; p++) sums_clear(&sums[p], h);
     for (size_t u = 0; u < units; u++, panels += l.bytes) {
         const uint8_t *block = panels + l.head;
-        EACH_STREAM(p, n, step) unit_scales(&s[p], panels + p * panel_bytes, &m, h);
+VEC_UNROLL
+        for (size_t p = 0; p < n; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h);
         for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots), block += l.block)
-            EACH_STREAM(p, n, step) {
+VEC_UNROLL
+            for (size_t p = 0; p < n; p++) {
                 block_scales(&s[p], block + p * panel_bytes, &m, h.kind);
                 block_add(&sums[p], &s[p], block + p * panel_bytes + l.scales, x, &m, h);
             }
     }
-    EACH_STREAM(p, n, step) sums_store(&sums[p], out + PANEL_ROWS * p, h);
+VEC_UNROLL
+    for (size_t p = 0; p < n; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
 }
 
 /* --- expanding ------------------------------------------------------------------------------------------------ */
@@ -415,11 +414,11 @@ VEC_UNROLL
 /* --- the kernels --------------------------------------------------------------------------------------------- */
 
 /* gemm_NAME from the constants of a kernel */
-#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE, 0})
+#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE})
 #define GEMM(name, ...)                                                                                     \
     static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
     {                                                                                                       \
-        const struct how how = {__VA_ARGS__, 0, LAYOUT_NONE, 0};                                                         \
+        const struct how how = {__VA_ARGS__, 0, LAYOUT_NONE};                                                            \
         BY_HEIGHT(HOW)                                                                                      \
     }
 
@@ -450,74 +449,83 @@ GEMM(six_u8,       KIND_HALVES,    DOTS_U8,  6, 5)
 GEMM(three_u8,     KIND_HALVES,    DOTS_U8,  3, 2)
 GEMM(two_u8,       KIND_HALF_MINS, DOTS_U8,  2, -1)
 
-/* gemv_NAME, turns_NAME and expand_NAME of a layout */
-#define PACKED(name, layout, dots, bits, shift, streams)                                                           \
-    INLINE struct how how_##name(void) { return (struct how){layouts[layout].kind, dots, bits, shift, 1, layout, streams}; } \
-    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)     \
-    {                                                                                                       \
-        gemv(panels, panel_bytes, a, out, STREAMS, how_##name());                                             \
-    }                                                                                                       \
-    static void turns_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)    \
-    {                                                                                                       \
-        for (size_t p = 0; p < STREAMS; p++)                                                                \
-            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, how_##name());            \
-    }                                                                                                       \
-    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out) { expand(panel, cols, out, how_##name()); }
+/* expand_NAME and turns_NAME, eight panels one after the other */
+#define PACKED(name, layout, dots, bits, shift)                                                                     \
+    INLINE struct how how_##name(void) { return (struct how){layouts[layout].kind, dots, bits, shift, 1, layout}; } \
+    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out) { expand(panel, cols, out, how_##name()); } \
+    static void turns_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)            \
+    {                                                                                                               \
+        for (size_t p = 0; p < STREAMS; p++)                                                                        \
+            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, how_##name());                  \
+    }
 
-/* Types that people download get eight streams in a row: an eighth faster there, and up to 12 KB.
- *     name       layout        dots      bits shift streams */
-PACKED(q8_i16,    LAYOUT_Q8,    DOTS_I16, 8, -1, 8)
-PACKED(q4_i16,    LAYOUT_Q4,    DOTS_I16, 4, 3, 8)
-PACKED(q4_1_i16,  LAYOUT_Q4_1,  DOTS_I16, 4, -1, 1)
-PACKED(q5_i16,    LAYOUT_Q5,    DOTS_I16, 5, 4, 1)
-PACKED(q5_1_i16,  LAYOUT_Q5_1,  DOTS_I16, 5, -1, 1)
-PACKED(q2k_i16,   LAYOUT_Q2K,   DOTS_I16, 2, -1, 1)
-PACKED(q3k_i16,   LAYOUT_Q3K,   DOTS_I16, 3, 2, 1)
-PACKED(q4k_i16,   LAYOUT_Q4K,   DOTS_I16, 4, -1, 8)
-PACKED(q5k_i16,   LAYOUT_Q5K,   DOTS_I16, 5, -1, 8)
-PACKED(q6k_i16,   LAYOUT_Q6K,   DOTS_I16, 6, 5, 8)
-PACKED(iq4_i16,   LAYOUT_IQ4,   DOTS_I16, 8, -1, 1)
-PACKED(iq4xs_i16, LAYOUT_IQ4XS, DOTS_I16, 8, -1, 1)
-PACKED(fp4_i16,   LAYOUT_FP4,   DOTS_I16, 5, -1, 1)
-PACKED(q4_u7,     LAYOUT_Q4,    DOTS_U7,  4, 3, 8)
-PACKED(q4_1_u7,   LAYOUT_Q4_1,  DOTS_U7,  4, -1, 1)
-PACKED(q5_u7,     LAYOUT_Q5,    DOTS_U7,  5, 4, 1)
-PACKED(q5_1_u7,   LAYOUT_Q5_1,  DOTS_U7,  5, -1, 1)
-PACKED(q2k_u7,    LAYOUT_Q2K,   DOTS_U7,  2, -1, 1)
-PACKED(q3k_u7,    LAYOUT_Q3K,   DOTS_U7,  3, 2, 1)
-PACKED(q4k_u7,    LAYOUT_Q4K,   DOTS_U7,  4, -1, 8)
-PACKED(q5k_u7,    LAYOUT_Q5K,   DOTS_U7,  5, -1, 8)
-PACKED(q6k_u7,    LAYOUT_Q6K,   DOTS_U7,  6, 5, 8)
-PACKED(fp4_u7,    LAYOUT_FP4,   DOTS_U7,  5, 4, 1)
-PACKED(q8_u8,     LAYOUT_Q8,    DOTS_U8,  8, 7, 8)
-PACKED(q8_s8,     LAYOUT_Q8,    DOTS_S8,  8, -1, 8)
-PACKED(iq4_u8,    LAYOUT_IQ4,   DOTS_U8,  8, 7, 1)
-PACKED(iq4_s8,    LAYOUT_IQ4,   DOTS_S8,  8, -1, 1)
-PACKED(iq4xs_u8,  LAYOUT_IQ4XS, DOTS_U8,  8, 7, 1)
-PACKED(iq4xs_s8,  LAYOUT_IQ4XS, DOTS_S8,  8, -1, 1)
-PACKED(q4_u8,     LAYOUT_Q4,    DOTS_U8,  4, 3, 8) /* DOTS_S8 too, from here on */
-PACKED(q4_1_u8,   LAYOUT_Q4_1,  DOTS_U8,  4, -1, 1)
-PACKED(q5_u8,     LAYOUT_Q5,    DOTS_U8,  5, 4, 1)
-PACKED(q5_1_u8,   LAYOUT_Q5_1,  DOTS_U8,  5, -1, 1)
-PACKED(q2k_u8,    LAYOUT_Q2K,   DOTS_U8,  2, -1, 1)
-PACKED(q3k_u8,    LAYOUT_Q3K,   DOTS_U8,  3, 2, 1)
-PACKED(q4k_u8,    LAYOUT_Q4K,   DOTS_U8,  4, -1, 8)
-PACKED(q5k_u8,    LAYOUT_Q5K,   DOTS_U8,  5, -1, 8)
-PACKED(q6k_u8,    LAYOUT_Q6K,   DOTS_U8,  6, 5, 8)
-PACKED(fp4_u8,    LAYOUT_FP4,   DOTS_U8,  5, 4, 1)
+/* gemv_NAME too, eight panels at once, for what people download most: up to 12 KB of code. */
+#define STREAMED(name, ...)                                                                                         \
+    PACKED(name, __VA_ARGS__)                                                                                       \
+    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)             \
+    {                                                                                                               \
+        gemv(panels, panel_bytes, a, out, STREAMS, how_##name());                                                   \
+    }
 
-#define SET(layout, product, name, taken)                                                                                       \
-    (k->gemm[layout] = gemm_##product, k->gemv[TOGETHER][layout] = gemv_##name, k->gemv[IN_TURN][layout] = turns_##name,         \
-     k->expand[layout] = expand_##name, k->form[layout] = taken)
+/*       name       layout        dots      bits shift */
+STREAMED(q8_i16,    LAYOUT_Q8,    DOTS_I16, 8, -1)
+STREAMED(q4_i16,    LAYOUT_Q4,    DOTS_I16, 4, 3)
+PACKED(  q4_1_i16,  LAYOUT_Q4_1,  DOTS_I16, 4, -1)
+PACKED(  q5_i16,    LAYOUT_Q5,    DOTS_I16, 5, 4)
+PACKED(  q5_1_i16,  LAYOUT_Q5_1,  DOTS_I16, 5, -1)
+PACKED(  q2k_i16,   LAYOUT_Q2K,   DOTS_I16, 2, -1)
+PACKED(  q3k_i16,   LAYOUT_Q3K,   DOTS_I16, 3, 2)
+STREAMED(q4k_i16,   LAYOUT_Q4K,   DOTS_I16, 4, -1)
+STREAMED(q5k_i16,   LAYOUT_Q5K,   DOTS_I16, 5, -1)
+STREAMED(q6k_i16,   LAYOUT_Q6K,   DOTS_I16, 6, 5)
+PACKED(  iq4_i16,   LAYOUT_IQ4,   DOTS_I16, 8, -1)
+PACKED(  iq4xs_i16, LAYOUT_IQ4XS, DOTS_I16, 8, -1)
+PACKED(  fp4_i16,   LAYOUT_FP4,   DOTS_I16, 5, -1)
+STREAMED(q4_u7,     LAYOUT_Q4,    DOTS_U7,  4, 3)
+PACKED(  q4_1_u7,   LAYOUT_Q4_1,  DOTS_U7,  4, -1)
+PACKED(  q5_u7,     LAYOUT_Q5,    DOTS_U7,  5, 4)
+PACKED(  q5_1_u7,   LAYOUT_Q5_1,  DOTS_U7,  5, -1)
+PACKED(  q2k_u7,    LAYOUT_Q2K,   DOTS_U7,  2, -1)
+PACKED(  q3k_u7,    LAYOUT_Q3K,   DOTS_U7,  3, 2)
+STREAMED(q4k_u7,    LAYOUT_Q4K,   DOTS_U7,  4, -1)
+STREAMED(q5k_u7,    LAYOUT_Q5K,   DOTS_U7,  5, -1)
+STREAMED(q6k_u7,    LAYOUT_Q6K,   DOTS_U7,  6, 5)
+PACKED(  fp4_u7,    LAYOUT_FP4,   DOTS_U7,  5, 4)
+STREAMED(q8_u8,     LAYOUT_Q8,    DOTS_U8,  8, 7)
+STREAMED(q8_s8,     LAYOUT_Q8,    DOTS_S8,  8, -1)
+PACKED(  iq4_u8,    LAYOUT_IQ4,   DOTS_U8,  8, 7)
+PACKED(  iq4_s8,    LAYOUT_IQ4,   DOTS_S8,  8, -1)
+PACKED(  iq4xs_u8,  LAYOUT_IQ4XS, DOTS_U8,  8, 7)
+PACKED(  iq4xs_s8,  LAYOUT_IQ4XS, DOTS_S8,  8, -1)
+STREAMED(q4_u8,     LAYOUT_Q4,    DOTS_U8,  4, 3) /* DOTS_S8 too, from here on */
+PACKED(  q4_1_u8,   LAYOUT_Q4_1,  DOTS_U8,  4, -1)
+PACKED(  q5_u8,     LAYOUT_Q5,    DOTS_U8,  5, 4)
+PACKED(  q5_1_u8,   LAYOUT_Q5_1,  DOTS_U8,  5, -1)
+PACKED(  q2k_u8,    LAYOUT_Q2K,   DOTS_U8,  2, -1)
+PACKED(  q3k_u8,    LAYOUT_Q3K,   DOTS_U8,  3, 2)
+STREAMED(q4k_u8,    LAYOUT_Q4K,   DOTS_U8,  4, -1)
+STREAMED(q5k_u8,    LAYOUT_Q5K,   DOTS_U8,  5, -1)
+STREAMED(q6k_u8,    LAYOUT_Q6K,   DOTS_U8,  6, 5)
+PACKED(  fp4_u8,    LAYOUT_FP4,   DOTS_U8,  5, 4)
+PACKED(  q8f_i16, LAYOUT_Q8F,   DOTS_I16, 8, -1)
+PACKED(  q8f_u8,  LAYOUT_Q8F,   DOTS_U8,  8, 7)
+PACKED(  q8f_s8,  LAYOUT_Q8F,   DOTS_S8,  8, -1)
+
+#define SET(layout, product, name, taken)                                                                                          \
+    (k->gemm[layout] = gemm_##product, k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->expand[layout] = expand_##name, \
+     k->form[layout] = taken)
+#define SET_STREAMED(layout, product, name, taken) (SET(layout, product, name, taken), k->gemv[TOGETHER][layout] = gemv_##name)
 
 /* Layouts whose codes fill a byte, and all others. */
-#define SET_WIDE(dots, form) \
-    (SET(LAYOUT_Q8, bytes_##dots, q8_##dots, form), SET(LAYOUT_IQ4, bytes_##dots, iq4_##dots, form), SET(LAYOUT_IQ4XS, scaled_##dots, iq4xs_##dots, form))
-#define SET_NARROW(dots, mins4, mins5, fp4, form)                                                                                \
-    (SET(LAYOUT_Q4, four_##dots, q4_##dots, form), SET(LAYOUT_Q5, five_##dots, q5_##dots, form), SET(LAYOUT_FP4, fp4, fp4_##dots, form), \
-     SET(LAYOUT_Q4_1, mins4, q4_1_##dots, form), SET(LAYOUT_Q5_1, mins5, q5_1_##dots, form), SET(LAYOUT_Q4K, mins4, q4k_##dots, form),  \
-     SET(LAYOUT_Q5K, mins5, q5k_##dots, form), SET(LAYOUT_Q2K, two_##dots, q2k_##dots, form), SET(LAYOUT_Q3K, three_##dots, q3k_##dots, form), \
-     SET(LAYOUT_Q6K, six_##dots, q6k_##dots, form))
+#define SET_WIDE(dots, taken)                                                                                                      \
+    (SET_STREAMED(LAYOUT_Q8, bytes_##dots, q8_##dots, taken), SET(LAYOUT_IQ4, bytes_##dots, iq4_##dots, taken),                    \
+     SET(LAYOUT_IQ4XS, scaled_##dots, iq4xs_##dots, taken), SET(LAYOUT_Q8F, bytes_##dots, q8f_##dots, taken))
+#define SET_NARROW(dots, mins4, mins5, fp4, taken)                                                                                 \
+    (SET_STREAMED(LAYOUT_Q4, four_##dots, q4_##dots, taken), SET(LAYOUT_Q5, five_##dots, q5_##dots, taken),                        \
+     SET(LAYOUT_FP4, fp4, fp4_##dots, taken), SET(LAYOUT_Q4_1, mins4, q4_1_##dots, taken), SET(LAYOUT_Q5_1, mins5, q5_1_##dots, taken), \
+     SET_STREAMED(LAYOUT_Q4K, mins4, q4k_##dots, taken), SET_STREAMED(LAYOUT_Q5K, mins5, q5k_##dots, taken),                       \
+     SET(LAYOUT_Q2K, two_##dots, q2k_##dots, taken), SET(LAYOUT_Q3K, three_##dots, q3k_##dots, taken),                             \
+     SET_STREAMED(LAYOUT_Q6K, six_##dots, q6k_##dots, taken))
 
 static void set_words(struct kernels *k)
 {

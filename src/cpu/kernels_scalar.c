@@ -42,9 +42,21 @@ static float element_bf16(const uint8_t *panel, const struct act *a, int t, int 
     return y;
 }
 
+static float element_f8(const uint8_t *panel, const struct act *a, int t, int r)
+{
+    const float *x = a->x + (size_t)t * (size_t)a->cols;
+    float y = 0;
+    for (int c = 0; c < a->cols; c++) {
+        const uint8_t *unit = panel + (size_t)(c / 128) * 1040;
+        y += f32_from_e4m3(unit[16 + 8 * (c % 128) + r]) * load_f32(unit) * x[c];
+    }
+    return y;
+}
+
 static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f32); }
 static void gemm_f16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f16); }
 static void gemm_bf16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_bf16); }
+static void gemm_f8(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f8); }
 /* --- products of codes --------------------------------------------------------------------------------- */
 
 /* The block of row r and the same columns of row t of the activations: what it adds to the sums of products and of mins. */
@@ -90,6 +102,7 @@ DEFINE(q6k, LAYOUT_Q6K)
 DEFINE(iq4, LAYOUT_IQ4)
 DEFINE(iq4xs, LAYOUT_IQ4XS)
 DEFINE(fp4, LAYOUT_FP4)
+DEFINE(q8f, LAYOUT_Q8F)
 
 /* --- rows -------------------------------------------------------------------------------------------- */
 
@@ -240,7 +253,7 @@ const struct kernels kernels_scalar = {
     .gemm = {[LAYOUT_F32] = gemm_f32, [LAYOUT_F16] = gemm_f16, [LAYOUT_BF16] = gemm_bf16, [LAYOUT_Q8] = gemm_q8, [LAYOUT_Q4] = gemm_q4,
              [LAYOUT_Q4_1] = gemm_q4_1, [LAYOUT_Q5] = gemm_q5, [LAYOUT_Q5_1] = gemm_q5_1, [LAYOUT_Q2K] = gemm_q2k, [LAYOUT_Q3K] = gemm_q3k,
              [LAYOUT_Q4K] = gemm_q4k, [LAYOUT_Q5K] = gemm_q5k, [LAYOUT_Q6K] = gemm_q6k, [LAYOUT_IQ4] = gemm_iq4, [LAYOUT_IQ4XS] = gemm_iq4xs,
-             [LAYOUT_FP4] = gemm_fp4},
+             [LAYOUT_FP4] = gemm_fp4, [LAYOUT_Q8F] = gemm_q8f, [LAYOUT_F8] = gemm_f8},
     .tile = TILE,
     .quantize = quantize,
     .rmsnorm = rmsnorm,

@@ -6,7 +6,7 @@
  * yet is tried again from its beginning when more bytes have come, so no chunking can change a result and no item is looked at
  * more than a few times. Counts from the file are checked against caps and never size an allocation.
  */
-#include "../checkpoint.h"
+#include "../format.h"
 #include "../reader.h"
 
 #include <string.h>
@@ -29,7 +29,6 @@ struct parser {
     enum phase phase;
     size_t pos;                    /* end of the last whole item */
     uint64_t n_metas, n_tensors;   /* promised */
-    size_t meta_room, tensor_room; /* allocated */
     uint64_t elements_left;        /* of the string array at hand */
 };
 
@@ -90,35 +89,7 @@ static int parse_fixed(struct parser *p, struct cursor *c, struct error *err)
 
 /* --- metadata -------------------------------------------------------------------------------------------- */
 
-/* A list with room for one more item of `size` bytes: it doubles. NULL when memory is short. */
-static void *make_room(struct checkpoint *ck, void *list, size_t count, size_t *room, size_t size)
-{
-    if (count < *room) return list;
-    size_t wanted = *room ? *room * 2 : 64;
-    void *grown = mem_resize(ck->mem, list, wanted * size);
-    if (grown) *room = wanted;
-    return grown;
-}
-
 static int fail_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header."); }
-
-static int add_meta(struct checkpoint *ck, struct parser *p, const struct meta *m, struct error *err)
-{
-    struct meta *list = make_room(ck, ck->metas, ck->n_metas, &p->meta_room, sizeof *list);
-    if (!list) return fail_memory(err);
-    ck->metas = list;
-    list[ck->n_metas++] = *m;
-    return OK;
-}
-
-static int add_tensor(struct checkpoint *ck, struct parser *p, const struct tensor *t, struct error *err)
-{
-    struct tensor *list = make_room(ck, ck->tensors, ck->n_tensors, &p->tensor_room, sizeof *list);
-    if (!list) return fail_memory(err);
-    ck->tensors = list;
-    list[ck->n_tensors++] = *t;
-    return OK;
-}
 
 static int take_key(struct cursor *c, struct span *key, struct error *err)
 {
@@ -196,7 +167,7 @@ static int parse_meta(struct checkpoint *ck, struct parser *p, struct cursor *c,
     if (m.type == META_STRING) status = take_string(c, STRING_MAX, "string-length", &m.value, err);
     else if (m.type == META_ARRAY) status = take_array(p, c, &m, err);
     else status = take_scalar(c, &m, err);
-    return status ? status : add_meta(ck, p, &m, err);
+    return status ? status : ck_add_meta(ck, &m, err);
 }
 
 static int parse_element(struct checkpoint *ck, struct parser *p, struct cursor *c, struct error *err)
@@ -269,7 +240,7 @@ static int parse_tensor(struct checkpoint *ck, struct parser *p, struct cursor *
     if (status) return status;
     if (!take_u32(c, &type) || !take_u64(c, &t.offset)) return NEED_MORE;
     status = check_tensor_type(ck, &t, type, err);
-    return status ? status : add_tensor(ck, p, &t, err);
+    return status ? status : ck_add_tensor(ck, &t, err);
 }
 
 /* --- the end of the header -------------------------------------------------------------------------------- */
@@ -315,6 +286,7 @@ static int finish_header(struct checkpoint *ck, struct error *err)
         status = fail(err, ERR_FORMAT, "no-tensors", 8, "The file holds no tensors; it may be a vocabulary without a model.");
     if (ck->n_tensors == 0) ck->file_size = p->pos;
     ck->header_size = p->pos;
+    ck->begin = p->pos;
     mem_free(ck->mem, ck->parser);
     ck->parser = NULL;
     return status;
@@ -366,4 +338,4 @@ static int gguf_ended(struct checkpoint *ck, struct error *err)
     return fail(err, ERR_FORMAT, "truncated", ck->header_size, "The file ends at byte %zu, inside its header.", ck->header_size);
 }
 
-const struct format format_gguf = {"gguf", gguf_sniff, gguf_header, gguf_ended};
+const struct format format_gguf = {.name = "gguf", .sniff = gguf_sniff, .header = gguf_header, .ended = gguf_ended};

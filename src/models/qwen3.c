@@ -36,8 +36,12 @@ struct scratch {
     float *logits;           /* [n_out, vocab_size] */
 };
 
+/* Where the output head is: GGUF files do not say. */
+enum head { HEAD_FOUND, HEAD_OWN, HEAD_TIED };
+
 struct qwen3 {
     struct model base;
+    enum head head;
     struct weight *embedding, *output; /* [vocab_size, dim]; output NULL when tied */
     float *output_norm;                /* [dim] */
     struct layer *layers;              /* [n_layers] */
@@ -127,12 +131,18 @@ static int read_experts(const struct keys *k, struct model_config *c, struct err
     return check_expert_sizes(c, err);
 }
 
-/* The number of rows of the embedding; of tokens, where that is in a later file of a split model. */
-static int read_vocab_size(const struct checkpoint *ck, struct model_config *c, struct error *err)
+/* The number of rows of the embedding; where another file has that, as the metadata says, or the number of tokens. */
+static int read_vocab_size(const struct keys *k, struct model_config *c, struct error *err)
 {
+    const struct checkpoint *ck = k->ck;
+    char key[KEY_SIZE];
     const struct tensor *t = ck_find(ck, "token_embd.weight");
     const struct meta *tokens = meta_find(ck, "tokenizer.ggml.tokens");
-    uint64_t rows = t ? t->rows : tokens && tokens->count ? tokens->count : 1;
+    const int64_t n_tokens = tokens && tokens->count && tokens->count <= VOCAB_MAX ? (int64_t)tokens->count : 1;
+    int64_t said;
+    int status = meta_int(ck, model_key(key, k->architecture, "vocab_size"), 1, INT64_MAX, &n_tokens, &said, err);
+    if (status) return status;
+    uint64_t rows = t ? t->rows : (uint64_t)said;
     if (rows > VOCAB_MAX)
         return fail(err, ERR_INCONSISTENT, "value", t ? t->name.at : 0, "The embedding has %llu rows; at most %d are allowed.", (unsigned long long)rows, VOCAB_MAX);
     c->vocab_size = (int)rows;
@@ -166,7 +176,7 @@ static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct erro
     c->eps = (float)eps;
     c->rope_factor = m->rope.factor;
     status = check_heads(c, value_length, rope_dim, err);
-    return status ? status : read_vocab_size(ck, c, err);
+    return status ? status : read_vocab_size(k, c, err);
 }
 
 /* --- weights ------------------------------------------------------------------------------------------- */
@@ -226,11 +236,11 @@ static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct erro
     return status;
 }
 
-/* Embedding and output head, which is the embedding where no file has another. */
+/* Embedding and output head, which is the embedding where the metadata says so, or else no file has another. */
 static int bind_ends(struct qwen3 *m, struct checkpoint *ck, struct error *err)
 {
     struct model_config *c = &m->base.config;
-    bool here = ck_find(ck, "output.weight") != NULL;
+    bool here = m->head != HEAD_TIED && (m->head == HEAD_OWN || ck_find(ck, "output.weight") != NULL);
     int status = model_matrix(&m->base, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &m->embedding, err);
     if (!status) status = model_vector(&m->base, ck, "output_norm.weight", 0, c->dim, &m->output_norm, err);
     if (!status && here) status = model_matrix(&m->base, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
@@ -246,10 +256,19 @@ static int qwen3_bind(struct model *base, struct checkpoint *ck, struct error *e
     return status;
 }
 
+static int read_head(struct qwen3 *m, const struct checkpoint *ck, struct error *err)
+{
+    bool tied;
+    char key[KEY_SIZE];
+    int status = meta_bool(ck, model_key(key, m->base.ops->architecture, "tie_word_embeddings"), false, &tied, err);
+    if (!status && meta_find(ck, key)) m->head = tied ? HEAD_TIED : HEAD_OWN;
+    m->base.config.tied = true;
+    return status;
+}
+
 static int take_layers(struct qwen3 *m, struct error *err)
 {
     struct model_config *c = &m->base.config;
-    c->tied = true;
     m->layers = mem_array(m->base.mem, (uint64_t)c->n_layers, sizeof *m->layers);
     m->frequency = mem_array(m->base.mem, (uint64_t)c->head_dim / 2, sizeof *m->frequency);
     if (!m->layers || !m->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model's %d layers.", c->n_layers);
@@ -280,6 +299,7 @@ static int open_as(const struct model_ops *ops, struct mem *mem, struct backend 
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
     m->base = (struct model){.ops = ops, .mem = mem, .be = be};
     int status = read_config(ck, m, err);
+    if (!status) status = read_head(m, ck, err);
     if (!status) status = take_layers(m, err);
     if (status) qwen3_free(&m->base);
     else *out = &m->base;

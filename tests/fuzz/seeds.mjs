@@ -6,7 +6,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { badSets, goodSets } from '../fixtures/bad-sets.mjs';
 import { ByteSink } from '../fixtures/gguf-writer.mjs';
+import { tinyFolder } from '../fixtures/folder.mjs';
 import { TINY_MOE, minimalModel, tinyModel, tinySpec } from '../fixtures/tiny.mjs';
 
 const corpus = join(dirname(fileURLToPath(import.meta.url)), 'corpus');
@@ -32,6 +34,12 @@ function tokenizerInput(tokens, types, merges, text) {
   return sink.take();
 }
 
+/** As fuzz_set.c reads it. */
+function setInput(files) {
+  const sizes = files.flatMap(({ length }) => [length & 255, length >> 8 & 255, length >> 16]);
+  return Buffer.concat([Uint8Array.of(files.length, ...sizes), ...files]);
+}
+
 const value = new Map(tinySpec().kv.map(([key, , content]) => [key, content]));
 const vocabulary = ['tokens', 'token_type', 'merges'].map((name) => value.get(`tokenizer.ggml.${name}`));
 
@@ -44,3 +52,9 @@ write('gguf', 'yarn', minimalModel({ kv: { 'qwen3.rope.scaling.type': ['string',
 write('tokenizer', 'chat', tokenizerInput(...vocabulary, '<|im_start|>user\nthe then <think>\n\n</think> 12\u00e9\u{1f600}<|im_end|>'));
 write('tokenizer', 'spaces', tokenizerInput(...vocabulary, "  the\t \r\n\n it's  THE 'LL \u00a0\u3000x"));
 write('tokenizer', 'untyped', tokenizerInput(vocabulary[0].slice(0, 262), [], vocabulary[2], 'the the'));
+const SMALLEST = { spec: { hidden: 2, ffn: 2, heads: 1, headDim: 2, kvHeads: 1, context: 16, type: 'F16' } };
+write('set', 'folder', setInput(tinyFolder(SMALLEST)));
+write('set', 'strings', setInput(tinyFolder({ ...SMALLEST, tokenizer: (t) => ({ ...t, model: { ...t.model, merges: t.model.merges.map((pair) => pair.join(' ')) } }) })));
+write('set', 'untied', setInput(tinyFolder({ ...SMALLEST, spec: { ...SMALLEST.spec, tied: false } })));
+for (const id of ['J01a', 'J06a']) write('set', id, setInput(goodSets().find((set) => set.id === id).files));
+for (const id of ['J10e']) write('set', `bad-${id}`, setInput(badSets().find((set) => set.id === id).files));

@@ -90,7 +90,7 @@ test('N19 paths and pipes in Node', async () => {
   try {
     execFileSync('mkfifo', [join(folder, 'pipe')]);
     await rejectsWith(load(join(folder, 'pipe')), 'use/param', /not a file/);
-    await rejectsWith(load(folder), 'use/param', /not a file/);
+    await rejectsWith(load(folder), 'use/param', /folder without a model/);
     await rejectsWith(load(pathToFileURL(join(folder, 'none.gguf'))), 'use/param', /no such file/);
     await rejectsWith(load(join(folder, 'm-00001-of-00002.gguf')), 'use/param', /m-0000[12]-of-00002.gguf' cannot be read: there is no such file/);
     if (process.getuid() !== 0) {

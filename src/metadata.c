@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How formats fill a checkpoint: the header's bytes, metadata, the directory of tensors, and the order that look-ups want.
+ */
+#include "format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADER_MAX = 64 << 20 };
+
+/* --- collecting ---------------------------------------------------------------------------------------- */
+
+int ck_keep(struct checkpoint *ck, const uint8_t *bytes, size_t n, struct error *err)
+{
+    if (n > HEADER_MAX - ck->header_size)
+        return fail(err, ERR_FORMAT, "header-size", ck->header_size, "The file's header is longer than 64 MiB; this is not a model file.");
+    if (ck->header_size + n > ck->header_room) {
+        size_t room = ck->header_room ? ck->header_room * 2 : 65536;
+        while (room < ck->header_size + n) room *= 2;
+        uint8_t *grown = mem_resize(ck->mem, ck->header, room);
+        if (!grown) return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header (%zu bytes).", room);
+        ck->header = grown;
+        ck->header_room = room;
+    }
+    if (n) memcpy(ck->header + ck->header_size, bytes, n);
+    ck->header_size += n;
+    return OK;
+}
+
+/* A list with room for one more item of `size` bytes: it doubles. NULL when memory is short. */
+static void *make_room(struct checkpoint *ck, void *list, size_t count, size_t *room, size_t size)
+{
+    if (count < *room) return list;
+    size_t wanted = *room ? *room * 2 : 64;
+    void *grown = mem_resize(ck->mem, list, wanted * size);
+    if (grown) *room = wanted;
+    return grown;
+}
+
+static int fail_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header."); }
+
+int ck_add_meta(struct checkpoint *ck, const struct meta *m, struct error *err)
+{
+    struct meta *list = make_room(ck, ck->metas, ck->n_metas, &ck->metas_room, sizeof *list);
+    if (!list) return fail_memory(err);
+    ck->metas = list;
+    list[ck->n_metas++] = *m;
+    return OK;
+}
+
+int ck_add_tensor(struct checkpoint *ck, const struct tensor *t, struct error *err)
+{
+    struct tensor *list = make_room(ck, ck->tensors, ck->n_tensors, &ck->tensors_room, sizeof *list);
+    if (!list) return fail_memory(err);
+    ck->tensors = list;
+    list[ck->n_tensors++] = *t;
+    return OK;
+}
+
+/* --- metadata in our words ------------------------------------------------------------------------------ */
+
+static int keep_span(struct checkpoint *ck, struct bytes b, struct span *out, struct error *err)
+{
+    *out = (struct span){ck->header_size, b.size};
+    return ck_keep(ck, b.data, b.size, err);
+}
+
+static int put(struct checkpoint *ck, struct bytes key, struct meta m, struct bytes value, struct error *err)
+{
+    int status = keep_span(ck, key, &m.key, err);
+    if (!status) status = keep_span(ck, value, &m.value, err);
+    return status ? status : ck_add_meta(ck, &m, err);
+}
+
+static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
+
+int ck_put_text(struct checkpoint *ck, const char *key, struct bytes text, struct error *err)
+{
+    return put(ck, text_of(key), (struct meta){.type = META_STRING}, text, err);
+}
+
+int ck_put_int(struct checkpoint *ck, const char *key, int64_t value, struct error *err)
+{
+    return put(ck, text_of(key), (struct meta){.type = META_I64}, (struct bytes){(const uint8_t *)&value, sizeof value}, err);
+}
+
+int ck_put_float(struct checkpoint *ck, const char *key, double value, struct error *err)
+{
+    return put(ck, text_of(key), (struct meta){.type = META_F64}, (struct bytes){(const uint8_t *)&value, sizeof value}, err);
+}
+
+int ck_put_bool(struct checkpoint *ck, const char *key, bool value, struct error *err)
+{
+    uint8_t byte = value;
+    return put(ck, text_of(key), (struct meta){.type = META_BOOL}, (struct bytes){&byte, 1}, err);
+}
+
+int ck_put_array(struct checkpoint *ck, const char *key, enum meta_type element, struct bytes data, uint64_t count, struct error *err)
+{
+    return put(ck, text_of(key), (struct meta){.type = META_ARRAY, .element = element, .count = count}, data, err);
+}
+
+int ck_merge(struct checkpoint *ck, const struct checkpoint *from, struct error *err)
+{
+    int status = OK;
+    for (size_t i = 0; !status && i < from->n_metas; i++) {
+        const struct meta *m = &from->metas[i];
+        status = put(ck, ck_view(from, m->key), *m, ck_view(from, m->value), err);
+    }
+    return status;
+}
+
+uint64_t name_hash(struct bytes name)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < name.size; i++) hash = (hash ^ name.data[i]) * 1099511628211u;
+    return hash;
+}
+
+/* --- order ---------------------------------------------------------------------------------------------- */
+
+/* qsort has no context argument in C11, so items carry their view while they are sorted. */
+struct keyed {
+    struct bytes key;
+    size_t index;
+};
+
+static int compare_keyed(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    int order = bytes_compare(x->key, y->key);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Sorts `keys` and reports the second of two equal ones; SIZE_MAX when all differ. */
+static size_t find_duplicate(struct keyed *keys, size_t n)
+{
+    qsort(keys, n, sizeof *keys, compare_keyed);
+    for (size_t i = 1; i < n; i++)
+        if (bytes_compare(keys[i - 1].key, keys[i].key) == 0) return keys[i].index;
+    return SIZE_MAX;
+}
+
+static int sort_metas(struct checkpoint *ck, struct error *err)
+{
+    struct keyed *keys = mem_array(ck->mem, ck->n_metas + 1, sizeof *keys);
+    struct meta *sorted = mem_array(ck->mem, ck->n_metas + 1, sizeof *sorted);
+    int status = keys && sorted ? OK : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's metadata.");
+    for (size_t i = 0; !status && i < ck->n_metas; i++) keys[i] = (struct keyed){ck_view(ck, ck->metas[i].key), i};
+    size_t twice = status ? SIZE_MAX : find_duplicate(keys, ck->n_metas);
+    if (twice != SIZE_MAX) {
+        char name[QUOTED];
+        struct span key = ck->metas[twice].key;
+        status = fail(err, ERR_FORMAT, "key-duplicate", key.at, "The metadata key \"%s\" appears twice.", quoted(ck_view(ck, key), name));
+    }
+    for (size_t i = 0; !status && i < ck->n_metas; i++) sorted[i] = ck->metas[keys[i].index];
+    mem_free(ck->mem, keys);
+    if (status) {
+        mem_free(ck->mem, sorted);
+        return status;
+    }
+    mem_free(ck->mem, ck->metas);
+    ck->metas = sorted;
+    return OK;
+}
+
+/* Fills by_name. */
+static int sort_names(struct checkpoint *ck, struct error *err)
+{
+    struct keyed *keys = mem_array(ck->mem, ck->n_tensors + 1, sizeof *keys);
+    ck->by_name = mem_array(ck->mem, ck->n_tensors + 1, sizeof *ck->by_name);
+    if (!keys || !ck->by_name) {
+        mem_free(ck->mem, keys);
+        return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the list of tensors.");
+    }
+    for (size_t i = 0; i < ck->n_tensors; i++) keys[i] = (struct keyed){ck_view(ck, ck->tensors[i].name), i};
+    size_t twice = find_duplicate(keys, ck->n_tensors);
+    for (size_t i = 0; i < ck->n_tensors; i++) ck->by_name[i] = keys[i].index;
+    mem_free(ck->mem, keys);
+    if (twice == SIZE_MAX) return OK;
+    char name[QUOTED];
+    struct span span = ck->tensors[twice].name;
+    return fail(err, ERR_FORMAT, "tensor-duplicate", span.at, "The tensor \"%s\" appears twice.", quoted(ck_view(ck, span), name));
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    const struct tensor *x = a, *y = b;
+    int order = (x->offset > y->offset) - (x->offset < y->offset);
+    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+void ck_sort_tensors(struct checkpoint *ck)
+{
+    if (ck->n_tensors) qsort(ck->tensors, ck->n_tensors, sizeof *ck->tensors, compare_offsets);
+}
+
+int ck_complete(struct checkpoint *ck, struct error *err)
+{
+    ck_sort_tensors(ck);
+    int status = sort_metas(ck, err);
+    if (!status) status = sort_names(ck, err);
+    if (status) return status;
+    for (size_t i = 1; i < ck->n_tensors; i++) {
+        const struct tensor *a = &ck->tensors[i - 1], *b = &ck->tensors[i];
+        char one[QUOTED], two[QUOTED];
+        if (a->offset + a->bytes > b->offset)
+            return fail(err, ERR_FORMAT, "tensor-overlap", b->offset, "The tensors \"%.64s\" and \"%.64s\" overlap.",
+                        quoted(ck_view(ck, a->name), one), quoted(ck_view(ck, b->name), two));
+    }
+    return OK;
+}
+

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Models of several files: Hugging Face folders and qwen3.c checkpoints. The same weights give the same bits as in a GGUF file, whatever the
+ * chunks; and every broken set of tests/fixtures/bad-sets.mjs (groups S and J) is refused with its code and rule, in little time and memory.
+ */
+#include "model_file.h"
+
+#include <dirent.h>
+
+enum { REFUSAL_MB = 16, REFUSAL_MS = 50, FILES_MOST = 12 };
+#define WHOLE SIZE_MAX
+
+struct set {
+    struct file files[FILES_MOST];
+    int n;
+};
+
+static void set_free(struct set *s)
+{
+    for (int i = 0; i < s->n; i++) file_free(&s->files[i]);
+    s->n = 0;
+}
+
+static int feed_set(struct quern_engine *e, const struct set *s, bool sizes, size_t chunk)
+{
+    int status = OK;
+    for (int i = 0; !status && i < s->n; i++) {
+        const struct file *f = &s->files[i];
+        if (i > 0) status = quern_next_file(e, sizes ? f->size : 0);
+        for (size_t at = 0, n; !status && at < f->size; at += n) {
+            n = f->size - at < chunk ? f->size - at : chunk;
+            uint8_t *own = malloc(n); /* exactly, for the sanitizers */
+            memcpy(own, f->data + at, n);
+            status = quern_feed(e, own, n);
+            free(own);
+        }
+    }
+    return status ? status : quern_finish(e);
+}
+
+/* --- twins ------------------------------------------------------------------------------------------------ */
+
+enum { TOKENS = 24 };
+
+static struct quern_engine *load_set(const struct set *s, struct quern_options options, size_t chunk)
+{
+    options.files = s->n;
+    options.file_size = s->files[0].size;
+    struct quern_engine *e = quern_new(&options);
+    CHECK(e != NULL);
+    int status = feed_set(e, s, true, chunk);
+    if (status) printf("# %s %s: %s\n", status_name(status), quern_error(e)->rule, quern_error(e)->message);
+    CHECK_EQ(status, OK);
+    return e;
+}
+
+/* Logits of TOKENS tokens; the caller frees them. */
+static float *logits_of(struct quern_engine *e, size_t *bytes)
+{
+    int32_t ids[TOKENS];
+    for (int i = 0; i < TOKENS; i++) ids[i] = (i * 37 + 5) % quern_vocab_size(e);
+    struct quern_sequence *s = quern_sequence_new(e);
+    CHECK(s != NULL);
+    CHECK_EQ(quern_sequence_set(s, ids, TOKENS, QUERN_ALL), 0);
+    size_t row = (size_t)quern_vocab_size(e) * sizeof(float);
+    uint8_t *out = malloc(row * TOKENS);
+    for (int done = 0, first, rows; done < TOKENS; done += rows) {
+        CHECK_EQ(quern_step(e, 0), OK);
+        const float *logits = quern_logits(s, &first, &rows);
+        CHECK_EQ(first, done);
+        memcpy(out + row * (size_t)first, logits, row * (size_t)rows);
+    }
+    quern_sequence_free(s);
+    *bytes = row * TOKENS;
+    return (float *)(void *)out;
+}
+
+static void check_twins(const struct set *s, const struct file *gguf)
+{
+    const struct quern_options options[] = {{.scalar = true}, {0}, {.threads = 2, .chunk = 7}};
+    const size_t chunks[] = {WHOLE, 4093, 1};
+    size_t bytes, expected_bytes;
+    struct quern_engine *reference = engine_load(gguf, options[0], WHOLE);
+    float *expected = logits_of(reference, &expected_bytes);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        struct quern_engine *e = load_set(s, options[i], chunks[i]);
+        float *logits = logits_of(e, &bytes);
+        CHECK_EQ(bytes, expected_bytes);
+        CHECK_EQ(memcmp(logits, expected, bytes), 0);
+        CHECK(quern_is_end(e, 264));
+        CHECK_EQ(quern_chat_template(e).size, s->n > 2 ? quern_chat_template(reference).size : 0);
+        CHECK(strstr(quern_info(e), s->n > 2 ? "\"format\":\"safetensors\"" : "\"format\":\"ajc1\"") != NULL);
+        free(logits);
+        quern_free(e);
+    }
+    quern_free(reference);
+    free(expected);
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(a, b); }
+
+/* The JSON files first. */
+static struct set read_folder(const char *folder)
+{
+    struct set s = {0};
+    char names[FILES_MOST][256];
+    int n = 0;
+    DIR *d = opendir(folder);
+    CHECK(d != NULL);
+    for (struct dirent *entry; (entry = readdir(d)) && n < FILES_MOST;)
+        if (entry->d_name[0] != '.') snprintf(names[n++], sizeof *names, "%.250s", entry->d_name);
+    closedir(d);
+    qsort(names, (size_t)n, sizeof *names, compare_names);
+    for (int json = 1; json >= 0; json--)
+        for (int i = 0; i < n; i++)
+            if ((strstr(names[i], ".json") != NULL) == json) s.files[s.n++] = file_read(folder, names[i]);
+    return s;
+}
+
+static void folders(void)
+{
+    static const char *const names[] = {"f32", "f16", "bf16", "f8"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char folder[1100], gguf[64];
+        snprintf(folder, sizeof folder, "%s/hf/%s", check_fixtures, names[i]);
+        snprintf(gguf, sizeof gguf, "%s.gguf", names[i]);
+        struct set s = read_folder(folder);
+        struct file twin = file_read(built_fixtures("/twins"), gguf);
+        CHECK(s.n >= 5);
+        check_twins(&s, &twin);
+        set_free(&s);
+        file_free(&twin);
+    }
+}
+
+static void checkpoints(void)
+{
+    for (int group = 32; group <= 128; group *= 2) {
+        char name[64];
+        const char *kinds[] = {"tokenizer", "checkpoint", "gguf"};
+        struct file files[3];
+        for (int i = 0; i < 3; i++) {
+            snprintf(name, sizeof name, "ajc1-%d.%s", group, kinds[i]);
+            files[i] = file_read(built_fixtures("/twins"), name);
+        }
+        struct set s = {{files[0], files[1]}, 2};
+        check_twins(&s, &files[2]);
+        set_free(&s);
+        file_free(&files[2]);
+    }
+}
+
+/* --- the catalogue ---------------------------------------------------------------------------------------- */
+
+struct verdict {
+    int status;
+    struct error error;
+    uint64_t peak;
+    double cpu_ms;
+};
+
+static void generate(struct quern_engine *e)
+{
+    const int32_t prompt[] = {0, 1};
+    struct quern_sequence *s = quern_sequence_new(e);
+    CHECK(s != NULL);
+    CHECK_EQ(quern_sequence_set(s, prompt, 2, QUERN_LAST), 0);
+    while (quern_sequence_pending(s) > 0) CHECK_EQ(quern_step(e, 0), OK);
+    CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){0}), OK);
+    int id = quern_sample(s);
+    CHECK(id == ERR_NONFINITE || (id >= 0 && id < quern_vocab_size(e)));
+    int32_t ids[8];
+    CHECK(quern_tokenize(e, (struct bytes){(const uint8_t *)"the th", 6}, QUERN_CHAT, 0, ids, 8) > 0);
+    quern_sequence_free(s);
+}
+
+static struct verdict judge_load(const struct set *s, bool sizes, size_t chunk)
+{
+    struct quern_options options = {.file_size = sizes ? s->files[0].size : 0, .files = s->n, .chunk = 4, .context_size = 64};
+    struct verdict v = {0};
+    uint64_t used;
+    double begin = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+    struct quern_engine *e = quern_new(&options);
+    CHECK(e != NULL);
+    v.status = feed_set(e, s, sizes, chunk);
+    v.cpu_ms = clock_ms(CLOCK_PROCESS_CPUTIME_ID) - begin;
+    v.error = *quern_error(e);
+    quern_memory(e, &used, &v.peak);
+    CHECK_EQ(v.error.code, v.status);
+    if (!v.status) generate(e);
+    else CHECK_EQ(quern_finish(e), v.status);
+    quern_free(e);
+    return v;
+}
+
+/* Whether `word` is one of a list joined by commas. */
+static bool listed(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = list; at; at = strchr(at, ','), at += at != NULL)
+        if (!strncmp(at, word, n) && (at[n] == ',' || at[n] == 0)) return true;
+    return false;
+}
+
+struct entry {
+    char kind[8], id[16], codes[128], rules[128];
+    int n;
+};
+
+static int judge(const struct entry *t, const char *how, const struct verdict *v)
+{
+    bool good = !strcmp(t->kind, "good");
+    bool right = good ? v->status == OK : v->status && listed(t->codes, status_name(v->status)) && listed(t->rules, v->error.rule);
+    bool cheap = good || (v->cpu_ms < REFUSAL_MS && v->peak < REFUSAL_MB << 20);
+    if (!right)
+        printf("# %s %s: expected %s %s, is %s %s: %s\n", t->id, how, t->codes, t->rules, v->status ? status_name(v->status) : "loaded", v->error.rule, v->error.message);
+    if (!cheap) printf("# %s %s: refused after %.1f ms with %.1f MB\n", t->id, how, v->cpu_ms, (double)v->peak / 1048576);
+    return !right + !cheap;
+}
+
+static int judge_entry(const struct entry *t)
+{
+    struct set s = {.n = t->n};
+    for (int i = 0; i < t->n; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s.%d", strcmp(t->kind, "good") ? "" : "good-", t->id, i);
+        s.files[i] = file_read(built_fixtures("/sets"), name);
+    }
+    struct verdict known = judge_load(&s, true, WHOLE), whole = judge_load(&s, false, WHOLE), cut = judge_load(&s, false, 1021);
+    int wrong = judge(t, "with sizes", &known) + judge(t, "without sizes", &whole);
+    if (cut.status != whole.status || strcmp(cut.error.rule, whole.error.rule) || strcmp(cut.error.message, whole.error.message)) {
+        printf("# %s in chunks: %s %s, whole: %s %s\n", t->id, status_name(cut.status), cut.error.rule, status_name(whole.status), whole.error.rule);
+        wrong++;
+    }
+    set_free(&s);
+    return wrong;
+}
+
+static void catalogue(void)
+{
+    struct file list = file_read(built_fixtures("/sets"), "manifest.txt");
+    char *text = realloc(list.data, list.size + 1);
+    CHECK(text != NULL);
+    text[list.size] = 0;
+    int wrong = 0, n = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), n++) {
+        struct entry t;
+        CHECK_EQ(sscanf(line, "%7s %15s %127s %127s %d", t.kind, t.id, t.codes, t.rules, &t.n), 5);
+        CHECK(t.n > 0 && t.n <= FILES_MOST);
+        wrong += judge_entry(&t);
+    }
+    free(text);
+    CHECK(n > 300);
+    CHECK_EQ(wrong, 0);
+}
+
+/* --- damage ------------------------------------------------------------------------------------------------ */
+
+static bool proper(int status) { return status == OK || status == ERR_FORMAT || status == ERR_UNSUPPORTED || status == ERR_INCONSISTENT; }
+
+/* Every file of a set cut at every place up to `most`, and each bit there turned: refused, or it still runs. */
+static void damage(struct set *s, size_t most)
+{
+    for (int i = 0; i < s->n; i++) {
+        struct file *f = &s->files[i];
+        size_t size = f->size, end = size < most ? size : most;
+        for (size_t cut = 0; cut < end; cut++) {
+            f->size = cut;
+            struct verdict v = judge_load(s, cut % 2, WHOLE);
+            CHECK(proper(v.status) && (v.status || cut + 1 >= size)); /* a last line end may go */
+        }
+        f->size = size;
+        for (size_t bit = 0; bit < end * 8; bit += 3) {
+            f->data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            struct verdict v = judge_load(s, true, WHOLE);
+            if (!proper(v.status)) printf("# file %d damaged at byte %zu: %s: %s\n", i, bit / 8, status_name(v.status), v.error.message);
+            CHECK(proper(v.status));
+            f->data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        }
+    }
+}
+
+static void damaged_folder(void)
+{
+    struct set s = {.n = 4};
+    for (int i = 0; i < s.n; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "good-S08b.%d", i);
+        s.files[i] = file_read(built_fixtures("/sets"), name);
+    }
+    damage(&s, 1500);
+    set_free(&s);
+}
+
+static void damaged_checkpoint(void)
+{
+    struct set s = {{file_read(built_fixtures("/sets"), "good-J01a.0"), file_read(built_fixtures("/sets"), "good-J01a.1")}, 2};
+    damage(&s, 256);
+    set_free(&s);
+}
+
+static const struct check tests[] = {
+    {"folders", folders}, {"checkpoints", checkpoints}, {"catalogue", catalogue}, {"damaged_folder", damaged_folder}, {"damaged_checkpoint", damaged_checkpoint},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

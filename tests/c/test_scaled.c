@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Types whose scales come apart from their codes (Q8F, F8_E4M3): packing loses nothing, and every kernel gives the bits of the rules, which are
+ * written here once more over the file's own codes. Vocabularies with scores: joining as qwen3.c does it, by trying all pairs each time.
+ */
+#include "cpu/kernels.h"
+#include "model_file.h"
+#include "num.h"
+#include "tok_fixture.h"
+
+enum { COLS = 384, GUARD = 64 };
+
+/* --- FP8 --------------------------------------------------------------------------------------------------- */
+
+static void fp8_values(void)
+{
+    for (int b = 0; b < 256; b++) {
+        int exponent = b >> 3 & 15, fraction = b & 7;
+        double size = exponent ? (8 + fraction) / 8.0 : fraction / 8.0;
+        for (int i = exponent ? exponent : 1; i < 7; i++) size /= 2;
+        for (int i = 7; i < exponent; i++) size *= 2;
+        float v = f32_from_e4m3((uint8_t)b);
+        if ((b & 127) == 127) CHECK(v != v);
+        else CHECK_EQ(bits_from_f32(v), bits_from_f32((float)(b & 128 ? -size : size)));
+    }
+    CHECK_EQ(f32_from_e4m3(0x7E), 448);
+}
+
+/* --- packing and products ------------------------------------------------------------------------------------ */
+
+struct matrix {
+    const struct dtype *type;
+    uint8_t codes[PANEL_ROWS * COLS];
+    float scales[PANEL_ROWS * COLS / 32]; /* [row][column / 32] */
+    int group, rows;
+};
+
+static struct matrix random_matrix(const char *type, int group, int rows, uint64_t *seed)
+{
+    struct matrix m = {.type = dtype_by_name(type), .group = group, .rows = rows};
+    CHECK(m.type != NULL);
+    for (size_t i = 0; i < sizeof m.codes; i++) m.codes[i] = (uint8_t)(random_next(seed) >> 40);
+    bool f8 = m.type->layout == LAYOUT_F8;
+    for (int i = 0; f8 && i < (int)sizeof m.codes; i++)
+        if ((m.codes[i] & 127) == 127) m.codes[i] = 0; /* NaN is fp8_values' */
+    for (int r = 0; r < PANEL_ROWS; r++)
+        for (int c = 0; c < COLS / 32; c++) {
+            float *s = &m.scales[r * (COLS / 32) + c];
+            if (c % (group / 32)) *s = s[-1];
+            else *s = f8 && r ? m.scales[c] : random_unit(seed) * 0.01f;
+        }
+    return m;
+}
+
+static float value_at(const struct matrix *m, int r, int c)
+{
+    uint8_t code = m->codes[r * COLS + c];
+    float scale = m->scales[r * (COLS / 32) + c / 32];
+    return (m->type->layout == LAYOUT_F8 ? f32_from_e4m3(code) : (float)(int8_t)code) * scale;
+}
+
+/* Codes first or scales first: nothing may be lost. */
+static uint8_t *pack(const struct matrix *m, bool scales_first)
+{
+    size_t size = panel_bytes(m->type->layout, COLS);
+    uint8_t *memory = malloc(size + 2 * GUARD), *panel = memory + GUARD;
+    memset(memory, 0xA5, size + 2 * GUARD);
+    memset(panel, 0, size);
+    for (int step = 0; step < 2; step++) {
+        if ((step == 0) != scales_first) pack_panel(m->type, m->codes, COLS, m->rows, COLS, panel);
+        else
+            for (int r = 0; r < m->rows; r++)
+                for (int c = 0; c < COLS; c += m->group) pack_scale(m->type->layout, panel, r, c, m->group, m->scales[r * (COLS / 32) + c / 32]);
+    }
+    for (size_t i = 0; i < GUARD; i++) CHECK(memory[i] == 0xA5 && panel[size + i] == 0xA5);
+    return memory;
+}
+
+static void check_values(const struct matrix *m, const uint8_t *panel)
+{
+    float out[COLS];
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        unpack_panel_row(m->type->layout, panel, r, COLS, out);
+        for (int c = 0; c < COLS; c++) CHECK_EQ(bits_from_f32(out[c]) & (r < m->rows ? UINT32_MAX : INT32_MAX), r < m->rows ? bits_from_f32(value_at(m, r, c)) : 0);
+    }
+}
+
+static float rule(const struct matrix *m, const struct act *a, int t, int r)
+{
+    float y = 0;
+    if (m->type->layout == LAYOUT_F8) {
+        for (int c = 0; c < COLS; c++) y += value_at(m, r, c) * a->x[t * COLS + c];
+        return y;
+    }
+    for (int b = 0; b < COLS / BLOCK; b++) {
+        int32_t sum = 0;
+        for (int c = 0; c < BLOCK; c++) sum += (int8_t)m->codes[r * COLS + b * BLOCK + c] * a->code[t * COLS + b * BLOCK + c];
+        y += (float)sum * (m->scales[r * (COLS / 32) + b] * a->scale[t * (COLS / BLOCK) + b]);
+    }
+    return y;
+}
+
+static void check_tile(const struct kernels *k, const struct matrix *m, const uint8_t *panel, struct act *a, int n)
+{
+    enum layout layout = m->type->layout;
+    enum form form = k->form[layout];
+    uint8_t *tiles = malloc((size_t)(TILE * COLS / BLOCK) * (k->arranged[form] + 1)), *expanded = malloc((size_t)(COLS / BLOCK) * (k->expanded ? k->expanded : 1));
+    float out[STREAMS * PANEL_ROWS];
+    if (layouts[layout].kind != KIND_FLOAT && k->arrange[form]) k->arrange[form](a, 0, n, tiles);
+    a->tiles[form] = tiles;
+    const uint8_t *use = panel;
+    if (k->expand[m->type->layout]) {
+        k->expand[m->type->layout](panel, COLS, expanded);
+        use = expanded;
+    }
+    k->gemm[m->type->layout](use, a, 0, n, out);
+    for (int i = 0; i < n * PANEL_ROWS; i++)
+        if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, i / PANEL_ROWS, i % PANEL_ROWS)));
+    for (int order = 0; n == 1 && order < ORDERS && k->gemv[order][layout]; order++) {
+        size_t size = panel_bytes(m->type->layout, COLS);
+        uint8_t *streams = malloc(STREAMS * size);
+        for (size_t i = 0; i < STREAMS; i++) memcpy(streams + i * size, panel, size);
+        k->gemv[order][layout](streams, size, a, out);
+        for (int i = 0; i < STREAMS * PANEL_ROWS; i++)
+            if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, 0, i % PANEL_ROWS)));
+        free(streams);
+    }
+    free(tiles);
+    free(expanded);
+}
+
+static void check_products(const struct matrix *m, const uint8_t *panel, uint64_t *seed)
+{
+    static float x[TILE * COLS], scale[TILE * COLS / BLOCK];
+    static int8_t code[TILE * COLS];
+    static int16_t sum[TILE * COLS / 16];
+    for (int i = 0; i < TILE * COLS; i++) x[i] = random_unit(seed);
+    kernels_scalar.quantize(x, TILE * COLS, code, scale, sum);
+    struct act a = {.x = x, .code = code, .scale = scale, .sum = sum, .cols = COLS};
+    for (int kind = -1; kind < DOTS_COUNT; kind++) {
+        struct kernels k = kind < 0 ? kernels_scalar : kernels_simd((enum dots)kind);
+        for (int n = 1; n <= TILE; n++)
+            if (tile_rows(&k, n) == n) check_tile(&k, m, panel, &a, n);
+    }
+}
+
+static void scaled_layouts(void)
+{
+    static const struct {
+        const char *type;
+        int group;
+    } cases[] = {{"Q8F", 32}, {"Q8F", 64}, {"Q8F", 128}, {"F8_E4M3", 128}};
+    uint64_t seed = 7;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int rows = 1; rows <= PANEL_ROWS; rows++) {
+            struct matrix m = random_matrix(cases[i].type, cases[i].group, rows, &seed);
+            for (int first = 0; first < 2; first++) {
+                uint8_t *memory = pack(&m, first);
+                check_values(&m, memory + GUARD);
+                check_products(&m, memory + GUARD, &seed);
+                free(memory);
+            }
+        }
+}
+
+/* --- scores -------------------------------------------------------------------------------------------------- */
+
+struct scored_vocab {
+    struct builder b;
+    float scores[400];
+    char texts[400][16];
+    int n;
+};
+
+static void add_scored(struct scored_vocab *v, const char *text, float score, int type)
+{
+    size_t size = strlen(text);
+    if (type == 1) add_normal(&v->b, text, size ? size : 1); /* the first one is the byte 0 */
+    else add_literal(&v->b, text, type);
+    snprintf(v->texts[v->n], sizeof *v->texts, "%s", text);
+    v->scores[v->n++] = score;
+}
+
+static struct scored_vocab make_vocab(void)
+{
+    static const char *const words[] = {"ab", "ba", "aa", "aaa", "aab", "abab", "bab", "bb", "  ", "a ", " a", "ab ", "aaaa", "b a", "abb", "aabb"};
+    static const float scores[] = {-1, -2, -0.5f, -3, -4, -2.5f, -1e11f, -0.5f, -7, -8, -8, -1e6f, -0.25f, -9, -10, 5};
+    struct scored_vocab v = {0};
+    for (int i = 0; i < 256; i++) add_scored(&v, (char[]){(char)i, 0}, -1e6f, 1);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) add_scored(&v, words[i], scores[i], 1);
+    add_scored(&v, "<tag>", -1e6f, 1); /* nothing makes it */
+    add_scored(&v, "<|end|>", -1e6f, 3);
+    return v;
+}
+
+static int find_joined(const struct scored_vocab *v, int left, int right)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%s%s", v->texts[left], v->texts[right]);
+    for (int i = 256; i < v->n - 2; i++)
+        if (!strcmp(v->texts[i], text)) return i;
+    return -1;
+}
+
+/* All pairs, each time; the first of the best. */
+static int naive(const struct scored_vocab *v, const char *text, int *ids)
+{
+    int n = 0;
+    for (; text[n]; n++) ids[n] = (uint8_t)text[n];
+    for (;;) {
+        float best = -1e10f;
+        int at = -1, id = -1;
+        for (int i = 0; i + 1 < n; i++) {
+            int joined = find_joined(v, ids[i], ids[i + 1]);
+            if (joined < 0 || v->scores[joined] <= -1e10f) continue;
+            if (at < 0 || v->scores[joined] > best || (v->scores[joined] == best && joined < id)) best = v->scores[joined], at = i, id = joined;
+        }
+        if (at < 0) return n;
+        ids[at] = id;
+        memmove(ids + at + 1, ids + at + 2, (size_t)(n - at - 2) * sizeof *ids);
+        n--;
+    }
+}
+
+static void scores_join(void)
+{
+    static struct scored_vocab v;
+    v = make_vocab();
+    struct tok_source source = source_of(&v.b);
+    source.scores = (struct bytes){(const uint8_t *)v.scores, (size_t)v.n * 4};
+    source.n_merges = 0;
+    struct mem mem = {0};
+    struct tokenizer *t = NULL;
+    struct error err = {0};
+    CHECK_EQ(tok_new(&mem, &source, &t, &err), OK);
+    uint64_t seed = 11;
+    for (int round = 0; round < 3000; round++) {
+        char text[201];
+        int n = random_below(&seed, round % 10 ? 30 : 200), expected[200];
+        int32_t ids[200];
+        for (int i = 0; i < n; i++) text[i] = "aaab b"[random_below(&seed, 6)];
+        text[n] = 0;
+        int count = naive(&v, text, expected);
+        CHECK_EQ(tok_encode(t, view(text), TOK_PLAIN, 0, ids, 200), count);
+        for (int i = 0; i < count; i++) CHECK_EQ(ids[i], expected[i]);
+    }
+    int32_t ids[16];
+    CHECK_EQ(tok_type(t, v.n - 2), 4);
+    CHECK_EQ(tok_encode(t, view("a<tag>b"), TOK_TEXT, 0, ids, 16), 3);
+    CHECK_EQ(ids[1], v.n - 2);
+    CHECK(tok_encode(t, view("<|end|>"), TOK_TEXT, 0, ids, 16) > 1);
+    CHECK_EQ(tok_encode(t, view("<|end|>"), TOK_CHAT, 0, ids, 16), 1);
+    tok_free(t);
+    CHECK_EQ(mem.used, 0);
+    builder_free(&v.b);
+}
+
+static const struct check tests[] = {{"fp8_values", fp8_values}, {"scaled_layouts", scaled_layouts}, {"scores_join", scores_join}};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
