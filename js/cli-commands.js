@@ -103,7 +103,7 @@ async function logits(model, { values }) {
   if (values.out === undefined) throw badParam('--out', 'is missing');
   const ids = values.tokens.trim().split(/[\s,]+/).map(Number);
   const rows = await model.logits(ids);
-  await writeFile(values.out, new Uint8Array(rows.buffer));
+  await writeFile(values.out, new Uint8Array(rows.buffer)).catch((error) => { throw badParam('--out', `cannot be written (${error.code})`); });
 }
 
 /** Token ids that look like nothing in particular; the same on every run. */
