@@ -183,6 +183,7 @@ static int sort_metas(struct checkpoint *ck, struct error *err)
 static int sort_names(struct checkpoint *ck, struct error *err)
 {
     struct keyed *keys = mem_array(ck->mem, ck->n_tensors + 1, sizeof *keys);
+    mem_free(ck->mem, ck->by_name); /* of before more tensors came */
     ck->by_name = mem_array(ck->mem, ck->n_tensors + 1, sizeof *ck->by_name);
     if (!keys || !ck->by_name) {
         mem_free(ck->mem, keys);
