@@ -5,10 +5,6 @@ import { Heap } from './heap.js';
 import { CHUNK, hex } from './journal.js';
 
 const HASH_BYTES = 16;
-const STATE_BYTES = 32;
-
-/** Bytes that go to SHA-256 at once: a copy, since the room may hold them, or what they come between. */
-const PIECE = 65536;
 
 export class Hasher {
   #wasm;
@@ -24,7 +20,7 @@ export class Hasher {
   #enter({ wasm, memory }) {
     this.#wasm = wasm;
     this.#heap = new Heap(wasm, memory);
-    this.#address = this.#heap.alloc(CHUNK + STATE_BYTES + PIECE);
+    this.#address = this.#heap.alloc(CHUNK + HASH_BYTES);
     this.#out = this.#address + CHUNK;
   }
 
@@ -44,19 +40,6 @@ export class Hasher {
   hash(size) {
     this.#wasm._wasm_hash(this.#address, size, this.#out);
     return hex(this.#heap.copy(this.#out, HASH_BYTES));
-  }
-
-  /** Mixes whole blocks into a SHA-256. @param {Int32Array} state @param {Uint8Array} bytes from anywhere */
-  mix(state, bytes) {
-    const words = this.#heap.int32(this.#out, state.length);
-    const address = this.#out + STATE_BYTES;
-    words.set(state);
-    for (let at = 0; at < bytes.length; at += PIECE) {
-      const part = bytes.subarray(at, at + PIECE);
-      this.#heap.bytes(address, part.length).set(part);
-      this.#wasm._wasm_sha256(this.#out, address, part.length);
-    }
-    state.set(words);
   }
 
   /** Another instance takes over; views of the old room stay valid. */

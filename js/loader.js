@@ -3,11 +3,11 @@
 // checked before use, the rest comes from the servers (remotes.js) and is stored on its way to the engine. A model that is
 // complete needs no request at all; a damaged chunk of it is fetched again, alone.
 
+import { createSHA256 } from 'hash-wasm';
 import { QuernError, isOf } from './errors.js';
 import { CHUNK } from './journal.js';
 import { Keeper } from './keeper.js';
 import { Remotes } from './remotes.js';
-import { Sha256 } from './sha256.js';
 import { piecesOf } from './stream.js';
 
 const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
@@ -102,7 +102,7 @@ class Loading {
     const hasher = await this.#options.hasher;
     let ended = false;
     try {
-      const sha = this.#startHash(file, hasher);
+      const sha = await this.#startHash(file);
       for (let index = 0; index * this.#options.chunkSize < (this.#size(file) || Infinity); index++) {
         const chunk = await this.#chunk(hasher, file, index);
         if (!chunk) break;
@@ -179,9 +179,9 @@ class Loading {
     return this.#options.sha256[file] ?? this.#remotes?.sha256(file) ?? '';
   }
 
-  #startHash(file, hasher) {
+  async #startHash(file) {
     const expected = this.#expected(file);
-    return expected && this.#keeper.sha256(file) !== expected ? new Sha256(hasher) : null;
+    return expected && this.#keeper.sha256(file) !== expected ? (await createSHA256()).init() : null;
   }
 
   async #endHash(file, sha) {
@@ -216,8 +216,8 @@ async function* streamBytes(file) {
 }
 
 /** A file's bytes, counted, and hashed where its hash is known. */
-async function* countedBytes(chunks, expected, hasher, onBytes) {
-  const sha = expected ? new Sha256(await hasher) : null;
+async function* countedBytes(chunks, expected, onBytes) {
+  const sha = expected ? (await createSHA256()).init() : null;
   for await (const bytes of chunks) {
     sha?.update(bytes);
     onBytes(bytes.length);
@@ -227,8 +227,8 @@ async function* countedBytes(chunks, expected, hasher, onBytes) {
 }
 
 /** What is read on this machine anyway, and not kept. @param {{size: number, chunks: AsyncIterable<Uint8Array>}[]} files */
-export function localParts(files, { sha256 = [], hasher, onBytes = () => {} }) {
-  const parts = files.map(({ size, chunks }, file) => ({ size, chunks: countedBytes(chunks, sha256[file], hasher, onBytes) }));
+export function localParts(files, { sha256 = [], onBytes = () => {} }) {
+  const parts = files.map(({ size, chunks }, file) => ({ size, chunks: countedBytes(chunks, sha256[file], onBytes) }));
   return { phase: 'load', cached: false, total: sum(parts.map(({ size }) => size)), parts, async discard() {} };
 }
 

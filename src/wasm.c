@@ -13,12 +13,11 @@
 
 #include "hash.h"
 #include "quern.h"
-#include "sha256.h"
 
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"6\"\n"
+        ".ascii \"5\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -44,9 +43,6 @@ EXPORT void wasm_release(address p) { free(TO(void, p)); }
 
 /* out [16]: the hash of a chunk of a stored file. */
 EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const void, bytes), (size_t)n, TO(uint8_t, out)); }
-
-/* state [8], n bytes of whole blocks. */
-EXPORT void wasm_sha256(address state, address bytes, double n) { sha256_blocks(TO(uint32_t, state), TO(const uint8_t, bytes), (size_t)n / SHA256_BLOCK); }
 
 /* --- threads --- */
 
