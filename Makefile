@@ -87,7 +87,7 @@ fuzz: $(FUZZERS)
 
 EMCC = $(shell tools/toolchain.sh path)
 # Debian's cache of libraries is complete for wasm32 and takes no others: wasm64's are built, once, into a cache of our own.
-EMCC64 = EM_FROZEN_CACHE=0 EM_CACHE=$(CURDIR)/.toolchain/cache64 $(EMCC)
+EMCC64 = EM_FROZEN_CACHE=0 EM_CACHE=$(CURDIR)/.toolchain/cache64 EMCC_LOGGING=0 $(EMCC)
 VARIANTS = simd relaxed simd64 relaxed64
 WASM_simd = -msimd128
 WASM_relaxed = $(WASM_simd) -mrelaxed-simd

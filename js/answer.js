@@ -23,7 +23,7 @@ export const hostOf = (url) => new URL(url).host || 'The address';
 const STATUSES = {
   401: 'the file may be downloaded only when signed in. For a gated or private repository pass headers: { Authorization: \'Bearer <token>\' }',
   403: 'the file is not open to you. For a gated or private repository accept its terms there and pass headers: { Authorization: \'Bearer <token>\' }',
-  404: 'there is no such file. Check its address; a private repository answers so too, unless headers: { Authorization } are passed',
+  404: 'there is no such file, or it is in a private repository',
   410: 'the file has been removed',
   429: 'too many requests',
   503: 'the server is busy',

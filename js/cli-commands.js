@@ -4,7 +4,9 @@
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { badParam } from './errors.js';
+import { infoText } from './cli-info.js';
 import { profileTables } from './cli-profile.js';
+import { inspect } from './inspect.js';
 import { load } from './node.js';
 
 const out = (line) => process.stdout.write(line);
@@ -101,7 +103,7 @@ async function logits(model, { values }) {
   if (values.out === undefined) throw badParam('--out', 'is missing');
   const ids = values.tokens.trim().split(/[\s,]+/).map(Number);
   const rows = await model.logits(ids);
-  await writeFile(values.out, new Uint8Array(rows.buffer));
+  await writeFile(values.out, new Uint8Array(rows.buffer)).catch((error) => { throw badParam('--out', `cannot be written (${error.code})`); });
 }
 
 /** Token ids that look like nothing in particular; the same on every run. */
@@ -134,21 +136,16 @@ function table(record) {
   return Object.entries(record).map(([name, value]) => `${name.padEnd(width)}  ${show(value)}\n`).join('');
 }
 
-const describeTypes = (types) => Object.entries(types).map(([name, { tensors, bytes }]) => `${name} (${tensors} tensors, ${bytes} bytes)`).join(', ');
-
-/** What the weights, the context and the rest take, as planned, and what was really taken. */
-const describePlan = ({ weights, cache, scratch, total }) => `${total} bytes (weights ${weights}, context ${cache}, rest ${scratch})`;
-
-function info(model, { values }) {
-  const { memory, types, plan, ...facts } = model.info;
-  const words = { ...facts, types: describeTypes(types), planned: describePlan(plan), memory: memory.used, peakMemory: memory.peak };
-  out(values.json ? `${JSON.stringify(model.info)}\n` : table(words));
+/** Reads no weights. */
+async function info({ model: source, load: options, values }) {
+  const facts = await inspect(source, options);
+  out(values.json ? `${JSON.stringify(facts)}\n` : infoText(facts));
 }
 
 export const commands = {
   bench,
   chat: withModel(chat),
-  info: withModel(info),
+  info,
   logits: withModel(logits),
   run: withModel(run),
   tokenize: withModel(tokenize),

@@ -3,11 +3,15 @@
 // The command line: finds the command, reads its options, prints a failure as one line. What the commands do is in
 // cli-commands.js.
 
+import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
 import { commands } from './cli-commands.js';
 import { QuernError, badParam } from './errors.js';
 
-const USAGE = `usage: quern COMMAND MODEL [options]      MODEL: a path or URL of a GGUF file
+const USAGE = `usage: quern COMMAND MODEL [options]
+
+MODEL: the path or the address of a GGUF file (of a split one the first part), or the path of a folder with safetensors and
+JSON files, or of a qwen3.c checkpoint beside its .tokenizer file.
 
   quern chat MODEL
   quern run MODEL PROMPT [--max-tokens N] [--temperature T] [--seed S] [--json]
@@ -16,9 +20,14 @@ const USAGE = `usage: quern COMMAND MODEL [options]      MODEL: a path or URL of
   quern bench MODEL [--prompt N] [--generate N] [--profile] [--json]
   quern info MODEL [--json]
 
+chat talks, a line a turn; run continues PROMPT; tokenize and logits show what the model sees and says; bench measures speed; info
+says what a model is and what memory it takes, and reads no weights.
+
 All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --context N --chunk N --memory BYTES --no-cache.
 Models from URLs are kept in this user's folder for caches, so that they are downloaded once; not with --no-cache.
 `;
+
+const { version } = createRequire(import.meta.url)('../package.json');
 
 const text = { type: 'string' };
 const flag = { type: 'boolean' };
@@ -52,7 +61,7 @@ function parse(command, args) {
   }
   const wanted = ['MODEL', ...also];
   const { values, positionals } = parsed;
-  if (positionals.length !== wanted.length) throw badParam(`'quern ${command}'`, `takes ${wanted.join(' and ')}, and was given ${positionals.length} of them`);
+  if (positionals.length !== wanted.length) throw badParam(`'quern ${command}'`, `takes ${wanted.join(' and ')}, but ${positionals.length} ${positionals.length === 1 ? 'word was' : 'words were'} given${positionals.length > wanted.length ? '; put what has spaces into quotes' : ''} (quern help)`);
   const load = {
     threads: number(values, 'threads'), variant: values.variant, kv: values.kv,
     contextSize: number(values, 'context'), chunk: number(values, 'chunk'), memoryLimit: number(values, 'memory'), profile: values.profile,
@@ -64,8 +73,9 @@ function parse(command, args) {
 }
 
 async function main([command, ...args]) {
-  if (command === undefined || command === '--help' || command === 'help') return process.stdout.write(USAGE);
-  if (!Object.hasOwn(SYNTAX, command)) throw badParam(`'${command.slice(0, 64)}'`, `is not a command (${Object.keys(SYNTAX).join(', ')})`);
+  if (command === undefined || command === 'help' || [command, ...args].some((word) => ['--help', '-h'].includes(word))) return process.stdout.write(USAGE);
+  if (command === '--version') return process.stdout.write(`${version}\n`);
+  if (!Object.hasOwn(SYNTAX, command)) throw badParam(`'${command.slice(0, 64)}'`, `is not a command; these are: ${Object.keys(SYNTAX).join(', ')}`);
   return commands[command](parse(command, args));
 }
 

@@ -40,12 +40,12 @@ export class Engine {
    * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others
    */
   constructor({ wasm, memory }, {
-    threads, contextSize = 0, kv = 'f16', chunk = 0, scalar = false, profile = false, fileSize = 0, files = 1, restSize = 0, memorySize,
+    threads, contextSize = 0, kv = 'f16', chunk = 0, scalar = false, profile = false, inspect = false, fileSize = 0, files = 1, restSize = 0, memorySize,
   }) {
     this.#wasm = wasm;
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(OUT);
-    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, Number(scalar), Number(profile), fileSize, files, restSize, memorySize);
+    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, Number(scalar), Number(profile), Number(inspect), fileSize, files, restSize, memorySize);
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
   }
 
@@ -77,9 +77,9 @@ export class Engine {
   finish() {
     if (this.#staging) this.#heap.release(this.#staging);
     this.#check(this.#wasm._wasm_finish(this.#engine), 'load');
-    this.#sequence = this.#wasm._wasm_sequence_new(this.#engine);
-    if (!this.#sequence) throw new QuernError('mem/load', 'There is not enough memory for a conversation.', { phase: 'load' });
     this.#facts = JSON.parse(this.#heap.cString(this.#wasm._wasm_info(this.#engine)));
+    this.#sequence = this.#wasm._wasm_sequence_new(this.#engine);   // what is only inspected has none, nor threads
+    if (!this.#sequence && this.#facts.threads) throw new QuernError('mem/load', 'There is not enough memory for a conversation.', { phase: 'load' });
   }
 
   /** Bytes of the file that its header promises; 0 until it has come. */
@@ -95,7 +95,7 @@ export class Engine {
   /** Ends the threads; the memory goes with the object. */
   close() { this.#wasm.PThread.terminateAllThreads(); }
 
-  /** The engine's own description, as src/engine.c words it. */
+  /** The engine's own description, as src/info.c words it. */
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
 

@@ -286,17 +286,32 @@ export interface Reply extends AsyncIterable<string> {
   stop(): void;
 }
 
-/** Facts about a loaded model: about the file, its dimensions, and how it runs here. */
+/** A type of cache: its bytes for each token, and the largest context that fits `plan.limit`; 0 where the model cannot have it. */
+export interface CacheChoice {
+  readonly bytesPerToken: number;
+  readonly largestContext: number;
+}
+
+/**
+ * Facts about a loaded model: about the file, its dimensions, and how it runs here. `quern info --json` prints the same of a model
+ * that is not loaded, by the headers of its files alone; it lacks `thinking`, `memory` and what only a running engine has (`threads`,
+ * `variant`, `dots`, `address`, `memoryBytes`).
+ */
 export interface Info {
-  /** Name and licence as the file has them, or ''. Text from the file: show it as text. */
+  /** Name, and licence with its name and address, as the file has them, or ''. Text from the file: show it as text. */
   readonly name: string;
   readonly license: string;
+  readonly licenseName: string;
+  readonly licenseLink: string;
+  /** `gguf`, `safetensors` or `ajc1`. */
   readonly format: string;
   readonly architecture: string;
   readonly parameters: number;
+  /** Those that work for one token: less than all where there are experts. */
+  readonly activeParameters: number;
   readonly fileBytes: number;
-  /** Number and bytes of the weights of each type, by the type's name (`Q8_0`). */
-  readonly types: Readonly<Record<string, { readonly tensors: number; readonly bytes: number }>>;
+  /** The weights of each type, by the type's name (`Q8_0`), and their bytes in the files. */
+  readonly types: Readonly<Record<string, { readonly tensors: number; readonly parameters: number; readonly bytes: number }>>;
   readonly layers: number;
   readonly dim: number;
   /** Feed-forward size of the layers without experts; 0 where the file does not say it because there are none. */
@@ -316,6 +331,8 @@ export interface Info {
   /** Columns of the logits. The first `tokens` of them stand for text, the rest is padding. */
   readonly vocabSize: number;
   readonly tokens: number;
+  /** `gpt2`: byte-level BPE. `scores`: pairs by their scores, of a .tokenizer file. */
+  readonly tokenizer: string;
   /** Positions the model was made for, and positions a conversation may have here. */
   readonly contextLength: number;
   readonly contextSize: number;
@@ -338,8 +355,14 @@ export interface Info {
   readonly chunk: number;
   /** Bytes the engine needs once loaded. */
   readonly memoryBytes: number;
-  /** What was planned from the file's header, in bytes: packed weights, keys and values of the whole context, everything else. */
-  readonly plan: { readonly weights: number; readonly cache: number; readonly scratch: number; readonly total: number };
+  /**
+   * What was planned from the file's header, in bytes: packed weights, keys and values of the whole context, everything else, all of it,
+   * and what may be taken; and for each type of `kv` what a context costs.
+   */
+  readonly plan: {
+    readonly weights: number; readonly cache: number; readonly scratch: number; readonly total: number; readonly limit: number;
+    readonly f16: CacheChoice; readonly f32: CacheChoice; readonly q8: CacheChoice;
+  };
   /** Bytes the engine holds, the most it ever held, what was planned, and the size of its wasm memory, as of the last finished call. */
   readonly memory: { readonly used: number; readonly peak: number; readonly planned: number; readonly wasm: number };
   /** Bits of the engine's addresses. */

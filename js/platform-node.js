@@ -55,7 +55,16 @@ function resolveUrl(url) {
   return URL.canParse(text) ? text : pathToFileURL(text).href;
 }
 
-const pathOf = (text) => (/^file:/i.test(text) ? fileURLToPath(text) : text);
+function addressOf(text) {
+  if (!URL.canParse(text)) throw badParam('source', `is not an address: '${text.slice(0, 64)}'`);
+  return text;
+}
+
+function pathOf(text) {
+  if (/^file:/i.test(text)) return fileURLToPath(text);
+  if (/^[a-z][a-z\d+.-]+:\/\//i.test(text)) throw badParam('source', `must begin with http:// or https:// where it is an address, not '${text.slice(0, 64)}'`);
+  return text;
+}
 
 /** The files of a folder, or of a checkpoint whose vocabulary stands beside it. */
 function filesAt(path) {
@@ -63,13 +72,13 @@ function filesAt(path) {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [path];
   const names = readdirSync(path);
   const model = modelOf(names);
-  if (!model) throw badParam('source', 'is a folder without a model: it has no safetensors files, nor a checkpoint with its .tokenizer file');
+  if (!model) throw badParam('source', 'is a folder without a model: it has no safetensors files, nor a checkpoint with its .tokenizer file; name a GGUF file itself');
   return model.map((i) => join(path, names[i]));
 }
 
 /** Blobs go over as streams: one that stands for a file (openAsBlob) crashes Node 20 when a worker reads it. */
 function resolveSource(source) {
-  const located = locate(source, (text) => (isWebUrl(text) ? { url: text } : { path: pathOf(text) }));
+  const located = locate(source, (text) => (isWebUrl(text) ? { url: addressOf(text) } : { path: pathOf(text) }));
   if (located.kind === 'paths' && located.paths.length === 1) return { source: { ...located, paths: filesAt(located.paths[0]) } };
   if (located.kind !== 'blobs') return { source: located };
   const streams = located.blobs.map((blob) => ({ stream: blob.stream(), size: blob.size }));

@@ -106,7 +106,7 @@ export class Service {
 
   /** The engine's facts and what only this side knows. */
   #info() {
-    return { name: '', license: '', ...this.#engine.facts, thinking: knowsThinking(this.#chat.template), memory: this.#engine.memory() };
+    return { ...this.#engine.facts, thinking: knowsThinking(this.#chat.template), memory: this.#engine.memory() };
   }
 
   // --- replies ---

@@ -1,75 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker in Node: the same service with files instead of fetched scripts, and paths as sources, which are
-// read in place.
+// The engine's worker in Node: the same service as in a page.
 
-import { access, constants, open, readFile, stat } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { Worker, parentPort } from 'node:worker_threads';
-import glue32 from './node/quern-simd.mjs';
-import glue64 from './node/quern-simd64.mjs';
-import { QuernError } from './errors.js';
-import { wasmFailure } from './instance.js';
+import { compile, glue, openAny } from './host-node.js';
 import { allowRelaxed } from './node-flags.js';
-import { localParts, openParts } from './loader.js';
 import { Service } from './service.js';
-import { FolderStore } from './store-node.js';
-import { PortStore } from './store-port.js';
 
 /** A template that fills the memory ends its own worker and nothing else. */
 const TEMPLATE_LIMITS = { maxOldGenerationSizeMb: 256 };
-
-const WASM = {
-  simd: () => new URL('./quern-simd.wasm', import.meta.url),
-  relaxed: () => new URL('./quern-relaxed.wasm', import.meta.url),
-  simd64: () => new URL('./quern-simd64.wasm', import.meta.url),
-  relaxed64: () => new URL('./quern-relaxed64.wasm', import.meta.url),
-};
-
-async function compile(build, wasmUrl) {
-  const url = new URL(wasmUrl ?? WASM[build]());
-  const bytes = await readFile(url).catch((error) => {
-    throw new QuernError('env/worker', `${url.href} cannot be read (${error.code}).`, { phase: 'start', cause: error });
-  });
-  return WebAssembly.compile(bytes).catch((error) => { throw wasmFailure(error); });
-}
-
-const unreadable = (path, why, cause) => new QuernError('use/param', `'${path.slice(-64)}' cannot be read: ${why}.`, {
-  phase: 'load', detail: { param: 'source' }, cause,
-});
-
-const whyNot = ({ code }) => (code === 'ENOENT' ? 'there is no such file' : code);
-
-/** Looks before it opens: opening a pipe that nobody writes to never ends. */
-async function sizeOf(path) {
-  const found = await stat(path).catch((error) => { throw unreadable(path, whyNot(error), error); });
-  if (!found.isFile()) throw unreadable(path, 'it is not a file');
-  await access(path, constants.R_OK).catch((error) => { throw unreadable(path, whyNot(error), error); });
-  return found.size;
-}
-
-/** A file's chunks, read straight into the engine's memory. */
-async function* fileBytes(path, hashing) {
-  const hasher = await hashing;
-  const failed = (error) => { throw unreadable(path, whyNot(error), error); };
-  const handle = await open(path).catch(failed);
-  try {
-    for (let n; (n = (await handle.read(hasher.room()).catch(failed)).bytesRead);) yield hasher.room(n);
-  } finally {
-    await handle.close();
-  }
-}
-
-/** @param {boolean | string | MessagePort} cache */
-function storeOf(cache) {
-  if (cache instanceof MessagePort) return new PortStore(cache);
-  return cache ? new FolderStore(cache === true ? undefined : cache) : undefined;
-}
-
-async function openAny(source, { cache, ...options }) {
-  if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
-  const files = await Promise.all(source.paths.map(async (path) => ({ size: await sizeOf(path), chunks: fileBytes(path, options.hasher) })));
-  return localParts(files, options);
-}
 
 function startTemplateWorker() {
   const worker = new Worker(new URL('./template.node.js', import.meta.url), { resourceLimits: TEMPLATE_LIMITS });
@@ -85,8 +24,7 @@ function startTemplateWorker() {
 parentPort.on('messageerror', (error) => { throw error; });
 allowRelaxed();
 new Service({
-  compile, startTemplateWorker, openParts: openAny,
-  glue: { 32: async () => glue32, 64: async () => glue64 },
+  compile, glue, startTemplateWorker, openParts: openAny,
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',

@@ -43,7 +43,7 @@ static const char usage[] =
     "  tokenize MODEL [--ids] [--nul]       stdin to tokens\n"
     "  logits MODEL --tokens \"1 2\" --out F  float32 [n, vocab], little-endian\n"
     "  bench MODEL [--prompt N --generate N --json --profile]\n"
-    "  info MODEL [--json]\n"
+    "  info MODEL                           what it is and what it takes, as JSON; reads no weights\n"
     "MODEL: a file, the first one of a split model (-00001-of-00003.gguf), a folder with safetensors and JSON files,\n"
     "       or a qwen3.c checkpoint whose .tokenizer file stands beside it\n"
     "options: --threads N --variant scalar|simd --kv f16|q8|f32 --context N --chunk N --memory BYTES --max-tokens N\n"
@@ -145,12 +145,12 @@ static bool read_args(int argc, char **argv, struct args *a)
 
 /* --- loading ------------------------------------------------------------------------------------------------- */
 
-static int feed_file(struct quern_engine *e, FILE *f, size_t chunk)
+static int feed_file(struct quern_engine *e, FILE *f, size_t chunk, bool inspect)
 {
     uint8_t *buffer = malloc(chunk);
     if (!buffer) return ERR_MEM_LOAD;
     int status = OK;
-    for (size_t n; !status && (n = fread(buffer, 1, chunk, f)) > 0;) status = quern_feed(e, buffer, n);
+    for (size_t n; !status && !(inspect && quern_file_size(e)) && (n = fread(buffer, 1, chunk, f)) > 0;) status = quern_feed(e, buffer, n);
     free(buffer);
     return status;
 }
@@ -177,7 +177,7 @@ static int feed_all(struct quern_engine *e, const struct args *a, const struct c
         FILE *f = cli_open(files->paths[i], &size);
         if (!f) return ERR_PARAM;
         if (i > 0) status = quern_next_file(e, size);
-        if (!status) status = feed_file(e, f, a->feed);
+        if (!status) status = feed_file(e, f, a->feed, a->engine.inspect);
         fclose(f);
     }
     return status ? status : quern_finish(e);
@@ -537,6 +537,7 @@ int main(int argc, char **argv)
     struct args a = {.max_tokens = 256, .bench_prompt = 128, .bench_generate = 32, .feed = 1 << 20,
                      .sampling = {.temperature = 0.7f, .top_p = 0.8f, .top_k = 20, .seed = (uint64_t)(now_ms() * 1e3)}};
     if (!read_args(argc, argv, &a)) return complain("use/param", usage);
+    a.engine.inspect = strcmp(a.command, "info") == 0;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(commands[i].name, a.command) != 0) continue;
         double start = now_ms();

@@ -4,12 +4,12 @@
  *
  * Loading is a small state machine: header, data (again for each further file of a split model), ready; or failed, for good. What
  * memory the engine will need is planned when the first header is complete and then taken (but the weights of further files),
- * so that a model that cannot run is refused before its weights are downloaded.
+ * so that a model that cannot run is refused before its weights are downloaded. Of a model that is only inspected nothing but headers
+ * is looked at, and everything happens at the end.
  */
 #include "format.h"
 #include "plan.h"
 
-#include "json.h"
 #include "reader.h"
 
 #include <string.h>
@@ -34,7 +34,8 @@ struct quern_engine *quern_new(const struct quern_options *options)
     e->be = e->pool ? backend_cpu(&e->mem, e->pool, options->scalar) : NULL;
     if (e->be && options->profile) e->profile = profile_new(&e->mem, e->be, e->pool);
     if (e->profile) e->be = profile_backend(e->profile);
-    ck_init(&e->ck, &e->mem, options->file_size);
+    if (options->inspect) e->options.file_size = e->options.rest_size = 0; /* a file that was cut describes itself as well */
+    ck_init(&e->ck, &e->mem, e->options.file_size);
     ck_init(&e->part, &e->mem, 0);
     e->file = &e->ck;
     if (e->be && (e->profile || !options->profile)) return e;
@@ -167,9 +168,6 @@ static int copy_template(struct quern_engine *e, struct error *err)
     return OK;
 }
 
-/* Names of enum quern_kv. */
-static const char *const kv_names[] = {"f16", "f32", "q8"};
-
 /* --- opening: memory ----------------------------------------------------------------------------------------- */
 
 static void copy_page(void *context, int to, int from, int n)
@@ -234,125 +232,66 @@ static int reserve(struct quern_engine *e, struct error *err)
     return e->kv ? OK : fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
 }
 
-/* --- info ------------------------------------------------------------------------------------------------------ */
-
-static void count_types(struct quern_engine *e)
-{
-    for (size_t i = 0; i < e->file->n_tensors; i++) {
-        const struct tensor *t = &e->file->tensors[i];
-        if (!t->put) continue;
-        const struct dtype *type = t->weights ? t->weights : t->type;
-        struct type_count *count = &e->types[type->layout];
-        count->type = type;
-        count->bytes += (double)t->bytes;
-        if (t->weights) continue;
-        count->tensors++;
-        count->weights += (double)t->cols * (double)t->rows;
-    }
-}
-
-static void info_types(struct json *j, const struct quern_engine *e)
-{
-    json_object(j, "types");
-    for (int l = 0; l < LAYOUT_COUNT; l++) {
-        const struct type_count *count = &e->types[l];
-        if (!count->type) continue;
-        json_object(j, count->type->name);
-        json_number(j, "tensors", count->tensors);
-        json_number(j, "bytes", count->bytes);
-        json_end(j);
-    }
-    json_end(j);
-}
-
-static void info_plan(struct json *j, const struct quern_plan *p)
-{
-    json_object(j, "plan");
-    json_number(j, "weights", (double)p->weights);
-    json_number(j, "cache", (double)p->cache);
-    json_number(j, "scratch", (double)p->scratch);
-    json_number(j, "total", (double)p->total);
-    json_end(j);
-}
-
-static void info_dimensions(struct json *j, const struct model_config *c)
-{
-    json_number(j, "layers", c->n_layers);
-    json_number(j, "dim", c->dim);
-    json_number(j, "ffnDim", c->ffn_dim);
-    json_number(j, "experts", c->n_experts);
-    json_number(j, "expertsUsed", c->n_used);
-    json_number(j, "expertDim", c->expert_dim);
-    json_number(j, "heads", c->n_heads);
-    json_number(j, "kvHeads", c->n_kv_heads);
-    json_number(j, "headDim", c->head_dim);
-    json_number(j, "vocabSize", c->vocab_size);
-    json_bool(j, "tied", c->tied);
-    json_number(j, "ropeTheta", c->rope_theta);
-    json_number(j, "ropeFactor", c->rope_factor);
-    json_number(j, "contextLength", (double)c->context_length);
-}
-
-static void info_file(struct json *j, const struct quern_engine *e)
-{
-    static const char *const texts[][2] = {{"name", "general.name"}, {"license", "general.license"}};
-    double parameters = 0;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct bytes text;
-        if (!meta_text(&e->ck, texts[i][1], false, &text, NULL) && text.data) json_text(j, texts[i][0], text);
-    }
-    for (int l = 0; l < LAYOUT_COUNT; l++) parameters += e->types[l].weights;
-    json_string(j, "format", e->file->format->name);
-    json_string(j, "architecture", e->model->ops->architecture);
-    json_number(j, "parameters", parameters);
-    json_number(j, "fileBytes", (double)e->file_bytes);
-    json_number(j, "files", (double)e->split.files);
-    info_types(j, e);
-}
-
-/* One object: the file, the model's dimensions, and how it runs here. */
-static int write_info(struct quern_engine *e, struct error *err)
-{
-    struct json j = {.mem = &e->mem};
-    json_object(&j, NULL);
-    info_file(&j, e);
-    info_dimensions(&j, &e->model->config);
-    json_number(&j, "tokens", tok_count(e->tok));
-    json_bool(&j, "chatTemplate", e->template.data != NULL);
-    json_number(&j, "contextSize", e->context_size);
-    json_string(&j, "kv", kv_names[e->options.kv]);
-    json_number(&j, "chunk", e->step.max_rows);
-    json_number(&j, "threads", pool_threads(e->pool));
-    json_string(&j, "variant", e->be->ops->name(e->be));
-    json_string(&j, "dots", e->be->ops->dots(e->be));
-    json_number(&j, "address", 8 * sizeof(void *));
-    json_number(&j, "memoryBytes", (double)e->mem.used);
-    info_plan(&j, &e->plan);
-    json_end(&j);
-    e->info = j.text;
-    return j.failed ? fail(err, ERR_MEM_LOAD, "info", 0, "Not enough memory to describe the model.") : OK;
-}
-
 /* --- the stream ------------------------------------------------------------------------------------------------- */
 
-/* What the header of a file decides. */
+/* What the header of a file says: its weights, and in the first one everything else. */
+static int read_header(struct quern_engine *e, bool first, struct error *err)
+{
+    int status = model_bind(e->model, e->file, e->split.number + 1 < e->split.files, err);
+    if (status) return status;
+    info_count(e);
+    if (!first) return OK;
+    if (!status) status = open_tokenizer(e, err);
+    if (!status) status = read_ends(e, err);
+    if (!status) status = copy_template(e, err);
+    if (!status) status = check_kv(e, err);
+    if (!status) size_step(e);
+    return status;
+}
+
+/* Room for what it promises. */
+static int take_file(struct quern_engine *e, bool first, struct error *err)
+{
+    int status = first ? plan_make(e, err) : OK;
+    if (!status) status = model_take(e->model, e->file, err);
+    if (!status && first) status = reserve(e, err);
+    return status ? status : ck_data_begin(e->file, err);
+}
+
+/* Of a model that is only inspected, the tensors of all files come together first. */
+static int gather(struct quern_engine *e, struct error *err)
+{
+    return e->file == &e->ck ? OK : ck_gather(&e->ck, e->file, e->file_bytes, err);
+}
+
+/* Room for a header depends on how much of the file came with its end, which a report must not. */
+static void trim(struct checkpoint *ck)
+{
+    uint8_t *header = mem_resize(ck->mem, ck->header, ck->header_size);
+    if (!header) return;
+    ck->header = header;
+    ck->header_room = ck->header_size;
+}
+
+static int inspect(struct quern_engine *e, struct error *err)
+{
+    e->file = &e->ck;
+    trim(e->file);
+    int status = read_header(e, true, err);
+    if (!status) plan_make(e, NULL); /* what does not fit is told, not refused */
+    return status;
+}
+
+/* The header of a file has come. */
 static int open_file(struct quern_engine *e, struct error *err)
 {
     bool first = !e->model;
     int status = files_check(e, err);
     if (!status && first) status = model_open(&e->mem, e->be, &e->ck, &e->model, err);
-    if (!status) status = model_bind(e->model, e->file, e->split.number + 1 < e->split.files, err);
-    if (!status && first) status = open_tokenizer(e, err);
-    if (!status && first) status = read_ends(e, err);
-    if (!status && first) status = copy_template(e, err);
-    if (!status && first) status = check_kv(e, err);
-    if (!status && first) size_step(e);
-    if (!status && first) status = plan_make(e, err);
-    if (!status) status = model_take(e->model, e->file, err);
-    if (!status && first) status = reserve(e, err);
-    if (!status) status = ck_data_begin(e->file, err);
+    if (!status && e->options.inspect) status = gather(e, err);
+    else if (!status && !(status = read_header(e, first, err))) status = take_file(e, first, err);
     if (status) return status;
-    count_types(e);
+    e->weights = e->file->format;
     e->file_size = e->file->file_size;
     e->file_bytes += e->file_size;
     return OK;
@@ -379,7 +318,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
         if (status) return failed(e, status);
         e->state = STATE_DATA;
     }
-    ck_data(e->file, data + used, n - used);
+    if (!e->options.inspect) ck_data(e->file, data + used, n - used);
     return OK;
 }
 
@@ -391,7 +330,7 @@ bool quern_warm(struct quern_engine *e)
 
 static int file_ended(struct quern_engine *e)
 {
-    if (e->state == STATE_DATA) return ck_data_ended(e->file, &e->error);
+    if (e->state == STATE_DATA) return e->options.inspect ? OK : ck_data_ended(e->file, &e->error);
     int status = ck_header_ended(e->file, &e->error);
     return status ? status : files_take_side(e, &e->error);
 }
@@ -405,7 +344,7 @@ int quern_next_file(struct quern_engine *e, uint64_t file_size)
         status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The model has %lld files only.", (long long)e->split.files);
     if (status) return failed(e, status);
     ck_close(&e->part);
-    ck_init(&e->part, &e->mem, file_size);
+    ck_init(&e->part, &e->mem, e->options.inspect ? 0 : file_size);
     e->file = &e->part;
     e->split.number += e->model != NULL;
     e->state = STATE_HEADER;
@@ -419,7 +358,8 @@ int quern_finish(struct quern_engine *e)
     int status = file_ended(e);
     if (!status && e->split.number + 1 < e->split.files)
         status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The last %lld of the split model's files are missing.", (long long)(e->split.files - e->split.number - 1));
-    if (!status) status = write_info(e, &e->error);
+    if (!status && e->options.inspect) status = inspect(e, &e->error);
+    if (!status) status = info_write(e, &e->error);
     if (status) return failed(e, status);
     ck_close(&e->ck);
     ck_close(&e->part);

@@ -10,6 +10,8 @@
 #include "quern.h"
 #include "tokenizer.h"
 
+enum { TYPES_MOST = 64 }; /* more than dtype.c has */
+
 enum state { STATE_HEADER, STATE_DATA, STATE_READY, STATE_FAILED };
 
 /* A step that may be stopped at a layer and go on later. */
@@ -26,6 +28,12 @@ struct step {
 struct type_count {
     const struct dtype *type;
     double tensors, bytes, weights;
+};
+
+/* A type of cache: bytes for each position, and the largest context that fits; 0 where the model cannot have it. */
+struct cache_choice {
+    double bytes;
+    int largest;
 };
 
 struct quern_engine {
@@ -49,8 +57,10 @@ struct quern_engine {
     struct kv_cache *kv;
     uint64_t file_size;       /* what the header promises */
     uint64_t file_bytes;      /* of all files so far */
-    struct type_count types[LAYOUT_COUNT]; /* every supported type has a layout of its own */
+    struct type_count types[TYPES_MOST]; /* of the files so far, as they come; the rest is zero */
+    double weights_all, weights_used; /* in those; and how many of them work for a token */
     struct quern_plan plan;
+    struct cache_choice caches[QUERN_KV_Q8 + 1];
     int context_size;
     int n_sampled;            /* ids from here on are padding */
     size_t longest_token;     /* bytes */
@@ -82,6 +92,11 @@ struct quern_sequence {
 int files_check(struct quern_engine *e, struct error *err);
 /* The file at hand has ended and had no weights: it describes the model. */
 int files_take_side(struct quern_engine *e, struct error *err);
+
+/* Counts the bound tensors of the file at hand. */
+void info_count(struct quern_engine *e);
+/* Fills e->info. ERR_MEM_LOAD. */
+int info_write(struct quern_engine *e, struct error *err);
 
 /* Bytes of a step's arrays; and of a conversation that replies. */
 uint64_t step_cost(const struct step *s);

@@ -106,7 +106,6 @@ int files_check(struct quern_engine *e, struct error *err)
     if (!status && first) status = check_described(e, err);
     if (!status && !first && e->file->format != e->weights)
         status = fail(err, ERR_INCONSISTENT, "mixed", 0, "The files are of different formats; they do not belong together.");
-    e->weights = e->file->format;
     return status ? status : count_file(e, err);
 }
 

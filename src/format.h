@@ -17,6 +17,8 @@ int ck_put_int(struct checkpoint *ck, const char *key, int64_t value, struct err
 int ck_put_float(struct checkpoint *ck, const char *key, double value, struct error *err);
 int ck_put_bool(struct checkpoint *ck, const char *key, bool value, struct error *err);
 int ck_put_array(struct checkpoint *ck, const char *key, enum meta_type element, struct bytes data, uint64_t count, struct error *err);
+/* Adds a copy of all tensors of another file, as if that began at `at`. */
+int ck_gather(struct checkpoint *ck, const struct checkpoint *from, uint64_t at, struct error *err);
 void ck_sort_tensors(struct checkpoint *ck); /* by their places; empty ones first */
 /* Sorts both lists and checks what no format may violate: duplicates, overlaps. */
 int ck_complete(struct checkpoint *ck, struct error *err);

@@ -111,6 +111,20 @@ int ck_merge(struct checkpoint *ck, const struct checkpoint *from, struct error 
     return status;
 }
 
+int ck_gather(struct checkpoint *ck, const struct checkpoint *from, uint64_t at, struct error *err)
+{
+    int status = OK;
+    for (size_t i = 0; !status && i < from->n_tensors; i++) {
+        struct tensor t = from->tensors[i];
+        struct bytes name = ck_view(from, t.name);
+        t.name.at = ck->header_size;
+        t.offset += at;
+        status = ck_keep(ck, name.data, name.size, err);
+        if (!status) status = ck_add_tensor(ck, &t, err);
+    }
+    return status ? status : ck_complete(ck, err);
+}
+
 uint64_t name_hash(struct bytes name)
 {
     uint64_t hash = 14695981039346656037u;
@@ -169,6 +183,7 @@ static int sort_metas(struct checkpoint *ck, struct error *err)
 static int sort_names(struct checkpoint *ck, struct error *err)
 {
     struct keyed *keys = mem_array(ck->mem, ck->n_tensors + 1, sizeof *keys);
+    mem_free(ck->mem, ck->by_name); /* of before more tensors came */
     ck->by_name = mem_array(ck->mem, ck->n_tensors + 1, sizeof *ck->by_name);
     if (!keys || !ck->by_name) {
         mem_free(ck->mem, keys);

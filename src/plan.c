@@ -23,6 +23,7 @@ static uint64_t plus(uint64_t a, uint64_t b)
 /* A sum that saturated fits nowhere. */
 static uint64_t limit_of(const struct quern_engine *e)
 {
+    if (e->options.inspect && !e->options.memory_limit) return UINT32_MAX;
     return e->options.memory_limit ? e->options.memory_limit : ADDR_MAX < UINT64_MAX ? (uint64_t)ADDR_MAX : UINT64_MAX - 1;
 }
 
@@ -146,13 +147,26 @@ void plan_settle(struct quern_engine *e, int context_size)
     e->context_size = context_size;
 }
 
+/* For each type of cache, whichever was asked for. */
+static void compare_caches(const struct quern_engine *e, int most, struct cache_choice *out)
+{
+    struct quern_engine as = *e;
+    for (int kv = 0; kv <= QUERN_KV_Q8; kv++) {
+        if (kv == QUERN_KV_Q8 && e->model->config.head_dim % 32) continue;
+        as.options.kv = (enum quern_kv)kv;
+        out[kv].largest = largest_context(&as, most);
+        out[kv].bytes = (double)(measure(&as, KV_PAGE).cache - measure(&as, 0).cache) / KV_PAGE;
+    }
+}
+
 int plan_make(struct quern_engine *e, struct error *err)
 {
     int64_t own = e->model->config.context_length;
     int most = own < INT32_MAX ? (int)own : INT32_MAX, asked = e->options.context_size;
     e->plan.limit = limit_of(e);
     e->plan.wanted = min_int(asked > 0 ? asked : CONTEXT_DEFAULT, most);
-    e->plan.largest = largest_context(e, most);
+    compare_caches(e, most, e->caches);
+    e->plan.largest = e->caches[e->options.kv].largest;
     if (e->plan.largest >= e->plan.wanted) return plan_settle(e, e->plan.wanted), OK;
     if (asked <= 0 && e->plan.largest >= CONTEXT_LEAST) return plan_settle(e, e->plan.largest), OK;
     plan_settle(e, e->plan.wanted);

@@ -35,6 +35,7 @@ struct quern_options {
     uint64_t file_size;    /* of the (first) file to come, when known: a header that promises more is refused at once */
     int files;             /* that will come in all; default 1 */
     uint64_t rest_size;    /* of all files but the first, when known: the plan counts their weights */
+    bool inspect;          /* only reads headers: quern_info() after quern_finish() is all that there will be */
 };
 
 /* What running the model takes, in bytes, known once the (first) header has arrived and before anything of it is taken. What
@@ -43,7 +44,9 @@ struct quern_options {
  * The default context is 4,096 positions, or the model's own if that is less; where they do not fit, as many as do, 512 at least. It
  * is not larger where memory allows: the cache of a whole context is taken at once, so that no reply can fail for want of it
  * later, and most models' own context (40,960 positions) takes more than their weights. Who needs it asks for it.
- * A context that was asked for is granted or refused, never reduced (but to the model's own). */
+ * A context that was asked for is granted or refused, never reduced (but to the model's own).
+ *
+ * Where a model is only inspected, nothing is refused for its size: the limit is what a page has without 64-bit addresses. */
 struct quern_plan {
     uint64_t weights, cache, scratch; /* packed; keys and values; everything else, the header in hand included */
     uint64_t total, limit;            /* their sum; what may be taken */
@@ -68,12 +71,13 @@ int quern_next_file(struct quern_engine *e, uint64_t file_size);
 int quern_finish(struct quern_engine *e);
 /* The last error of this engine; code OK when there was none. Borrowed until the next call. */
 const struct error *quern_error(const struct quern_engine *e);
-/* What was loaded, as one JSON object (keys: see engine.c and index.d.ts). Valid once quern_finish() has returned OK
+/* What was loaded, or inspected, as one JSON object (keys: see info.c and index.d.ts). Valid once quern_finish() has returned OK
  * ("" before that); borrowed until the engine is freed. */
 const char *quern_info(struct quern_engine *e);
 /* All zero until the header has arrived; also after ERR_MEM_PLAN. Borrowed until the engine is freed. */
 const struct quern_plan *quern_plan(const struct quern_engine *e);
-/* Bytes of the file at hand that its header promises; 0 until it has arrived. */
+/* Bytes of the file at hand that its header promises; 0 until it has arrived. A model that is only inspected needs no more of it;
+ * files without weights it needs whole. */
 uint64_t quern_file_size(const struct quern_engine *e);
 /* Width of a row of logits; 0 until the header has arrived. */
 int quern_vocab_size(const struct quern_engine *e);

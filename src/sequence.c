@@ -27,7 +27,7 @@ uint64_t sequence_cost(const struct quern_engine *e, int context_size)
 
 struct quern_sequence *quern_sequence_new(struct quern_engine *e)
 {
-    if (e->state != STATE_READY) return NULL;
+    if (e->state != STATE_READY || !e->kv) return NULL;
     struct quern_sequence *s = mem_alloc(&e->mem, sizeof *s);
     if (!s) return NULL;
     s->e = e;

@@ -33,7 +33,7 @@ const MODULES = {
   sampler: [2, 'sampler'],
   batch: [3, 'batch'], profile: [3, 'profile'], kvcache: [3, 'kvcache'],
   model: [4, 'model'], models: [4, 'model'],
-  quern: [5, 'engine'], engine: [5, 'engine'], plan: [5, 'engine'], files: [5, 'engine'], sequence: [5, 'engine'],
+  quern: [5, 'engine'], engine: [5, 'engine'], plan: [5, 'engine'], files: [5, 'engine'], info: [5, 'engine'], sequence: [5, 'engine'],
   wasm: [6, 'wasm'], cli: [6, 'cli'], cli_files: [6, 'cli'],
 };
 

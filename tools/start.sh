@@ -4,6 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/setup.sh
-echo 'start: building (the first time takes about a minute)'
-make --no-print-directory -s -j2 site
+if ! make -sq site; then
+    echo 'start: building (the first time takes some minutes)'
+    make --no-print-directory -s -j2 site
+fi
 exec node tools/serve.mjs "$@"

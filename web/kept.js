@@ -54,7 +54,7 @@ export class Kept {
     const sorted = entries.toSorted((a, b) => b.lastUsed - a.lastUsed);
     this.#list.replaceChildren(...sorted.map((entry) => this.#row(entry)));
     byId('kept-none').hidden = entries.length > 0;
-    this.#showUsage(usage);
+    this.#showUsage(usage, entries.length > 0);
   }
 
   #showFailure(error) {
@@ -65,7 +65,7 @@ export class Kept {
     byId('storage-text').textContent = `This browser keeps no models for this page: ${explain(error).message}`;
   }
 
-  #showUsage({ used, quota, persisted }) {
+  #showUsage({ used, quota, persisted }, any) {
     const gauge = byId('storage');
     gauge.hidden = !quota;
     gauge.setAttribute('aria-valuenow', String(used));
@@ -74,8 +74,8 @@ export class Kept {
     byId('storage-fill').style.width = `${quota ? Math.min(100, (100 * used) / quota) : 0}%`;
     const left = quota ? `, ${bytes(this.#left)} left for this page` : '';
     const promise = persisted ? 'Kept until you delete them.' : 'The browser may delete them when space is short.';
-    byId('storage-text').textContent = `${bytes(used)} used${left}. ${promise}`;
-    byId('persist').hidden = persisted;
+    byId('storage-text').textContent = `${bytes(used)} used${left}.${any ? ` ${promise}` : ''}`;
+    byId('persist').hidden = persisted || !any;
   }
 
   async #persist() {

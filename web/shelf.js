@@ -32,6 +32,7 @@ export class Shelf {
   #note = byId('url-note');
   #kept = new Kept((choice) => this.#choose(choice));
   #maxMemory = 0;     // bytes a model may use here
+  #demo = button('Load', () => this.#choose(DEMO));
   #onChoose;
 
   /** @param {(choice: import('./session.js').Choice) => void} onChoose */
@@ -48,6 +49,7 @@ export class Shelf {
   /** @param {object | null} model the one in use @param {import('./session.js').Choice} [choice] where that came from */
   async open(model, choice) {
     this.#facts(model?.info);
+    this.#showDemo(Boolean(model) && choice?.kind === 'demo');
     this.#dialog.showModal();
     await Promise.all([this.#fill(), this.#kept.refresh(model && choice?.kind === 'url' ? choice.source : '')]);
   }
@@ -56,12 +58,17 @@ export class Shelf {
   async #fill() {
     if (this.#maxMemory) return;
     this.#maxMemory = (await support()).maxMemory;
-    const demo = button('Load', () => this.#choose(DEMO));
-    demo.setAttribute('aria-label', 'Load Demo model');
     byId('shelf').replaceChildren(
-      this.#row('Demo model', `A toy of 3 MB that comes with this page`, demo),
+      this.#row('Demo model', 'A toy of 3 MB that comes with this page', this.#demo),
       ...KNOWN.map((known) => this.#row(known.label, known.note, ...known.files.map((one) => this.#pick(known, one)))),
     );
+  }
+
+  /** What is in use need not be loaded. */
+  #showDemo(inUse) {
+    this.#demo.disabled = inUse;
+    this.#demo.textContent = inUse ? 'In use' : 'Load';
+    this.#demo.setAttribute('aria-label', inUse ? 'Demo model, in use' : 'Load Demo model');
   }
 
   /** The button that offers one file of a known model. */
@@ -142,7 +149,7 @@ export class Shelf {
     const facts = [
       ['In use', info.name], ['Kind', info.architecture], ['Weights', info.parameters && parameters(info.parameters)],
       ['Memory', info.memory && bytes(info.memory.used)], ['Context', info.contextSize && `${count(info.contextSize)} tokens`],
-      ['Threads', info.threads], ['Kernels', info.variant],
+      ['Threads', info.threads], ['Kernels', info.variant], ['License', info.license],
     ];
     const rows = facts.filter(([, value]) => value).map(([name, value]) => element('div', {},
       element('dt', {}, name), element('dd', {}, element('bdi', {}, oneLine(value, 80)))));

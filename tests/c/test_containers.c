@@ -75,8 +75,20 @@ static float *logits_of(struct quern_engine *e, size_t *bytes)
     return (float *)(void *)out;
 }
 
+/* Only inspected, a set says the same in any chunks, takes nothing for its weights and talks to nobody. */
+static void check_inspected(const struct set *s)
+{
+    struct quern_engine *whole = load_set(s, (struct quern_options){.inspect = true}, SIZE_MAX), *cut = load_set(s, (struct quern_options){.inspect = true}, 61);
+    CHECK(strstr(quern_info(whole), "\"parameters\":") != NULL);
+    CHECK(!strcmp(quern_info(whole), quern_info(cut)));
+    CHECK(quern_sequence_new(whole) == NULL);
+    quern_free(whole);
+    quern_free(cut);
+}
+
 static void check_twins(const struct set *s, const struct file *gguf)
 {
+    check_inspected(s);
     const struct quern_options options[] = {{.scalar = true}, {0}, {.threads = 2, .chunk = 7}};
     const size_t chunks[] = {WHOLE, 4093, 1};
     size_t bytes, expected_bytes;

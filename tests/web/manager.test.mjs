@@ -98,6 +98,8 @@ test('what is on this device: the latest first, with size, quantisation and how 
 test('nothing yet, and no storage at all', async () => {
   const empty = await openManager();
   await empty.page.getByText('No model yet').waitFor();
+  assert.equal(await empty.page.locator('#storage-text').innerText(), '1.2 GB used, 8.8 GB left for this page.');
+  assert.equal(await empty.page.locator('#persist').isVisible(), false, 'nothing to keep');
   await empty.close();
   const none = await openManager({ broken: true });
   await none.page.getByText('keeps no models for this page: There is no storage here.').waitFor();
@@ -107,7 +109,7 @@ test('nothing yet, and no storage at all', async () => {
 
 test('storage: used, left, and kept when the browser agrees', async () => {
   for (const [agrees, sentence] of [[true, /1\.2 GB used, 8\.8 GB left for this page\. Kept until you delete them\.$/], [false, /delete them when space is short\. It did not agree/]]) {
-    const { page, close } = await openManager({ agrees });
+    const { page, close } = await openManager({ agrees, entries: [entry('a', 'one-Q8_0.gguf', 5e6, 5e6, 1)] });
     const meter = page.getByRole('meter', { name: 'Storage used' });
     await meter.waitFor();
     assert.equal(await meter.getAttribute('aria-valuetext'), '1.2 GB of 10.0 GB');

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What a model is, by the headers of its files (src/info.c): no weights are read, of a file on a server only its beginning is
+// fetched, and nothing is stored. For the command line; a page's limit of bytes has no room for it.
+
+import glue from './node/quern-simd.mjs';
+import { openRemote } from './download.js';
+import { Engine } from './engine.js';
+import { compile, openAny } from './host-node.js';
+import { Hasher } from './hasher.js';
+import { instantiate } from './instance.js';
+import { models } from './node.js';
+import { checkOptions } from './options.js';
+import { platform } from './platform-node.js';
+
+/** Bytes that are fetched at once: a Qwen3 file's header has about 6 MB, most of it the vocabulary. */
+const PIECE = 1 << 20;
+
+/** A file's pieces, each fetched when it is asked for; in one go where the server knows no ranges. */
+async function* piecesOf(url, headers) {
+  const remote = await openRemote(url, { headers, first: { from: 0, to: PIECE }, chunkSize: PIECE });
+  try {
+    if (!remote.ranges || remote.size === null) for await (const { bytes } of remote.chunks()) yield bytes;
+    else for (let i = 0; i < remote.count; i++) for await (const { bytes } of remote.chunks([i])) yield bytes;
+  } finally {
+    remote.close();
+  }
+}
+
+/** The files' bytes, which are read as far as they are asked for: from the store, where the model is complete there. */
+async function open(source, located, { cache = true, headers }, hasher) {
+  const stored = located.kind === 'urls' && cache && await models.has(source, { cache }).catch(() => false);
+  if (located.kind !== 'urls' || stored) return (await openAny(located, { cache: stored && cache, headers, hasher })).parts;
+  return located.urls.map((url) => ({ size: 0, chunks: piecesOf(url, headers) }));
+}
+
+async function readHeader(engine, chunks) {
+  for await (const chunk of chunks) {
+    engine.feed(chunk);
+    if (engine.fileSize()) return;
+  }
+}
+
+/**
+ * @param {string | URL} source @param {object} options as of load; those that only matter to a model that runs are checked and not used
+ * @returns {Promise<object>} what Info in index.d.ts says about the file, its dimensions and the plan
+ */
+export async function inspect(source, options) {
+  const { contextSize, kv, chunk, memoryLimit, ...rest } = checkOptions('load', options);
+  const { source: located } = platform.resolveSource(source);
+  const instance = await instantiate(glue, await compile('simd'), 1, 32);
+  const parts = await open(source, located, rest, Promise.resolve(new Hasher(instance)));
+  const memorySize = memoryLimit ?? instance.maximum;
+  const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, inspect: true, files: parts.length, memorySize });
+  for (const [i, { chunks }] of parts.entries()) {
+    if (i > 0) engine.nextFile(0);
+    await readHeader(engine, chunks);
+  }
+  engine.finish();
+  return engine.facts;
+}
