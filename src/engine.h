@@ -28,12 +28,19 @@ struct type_count {
     double tensors, bytes, weights;
 };
 
+struct hashing {
+    const void *bytes;
+    size_t n;
+    uint8_t *out;
+};
+
 struct quern_engine {
     struct quern_options options;
     enum state state;
     struct error error;
     struct mem mem;
     struct pool *pool;
+    struct hashing hashing;   /* the last one begun */
     struct backend *be;
     struct profile *profile;  /* NULL: none wanted */
     struct checkpoint ck;     /* of the only file, or of the first one of a split model, which has all metadata */

@@ -60,6 +60,10 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n);
 /* Between two feeds, while bytes are awaited, where code is compiled while it runs: about a millisecond of work that makes the first
  * token as fast as the hundredth. Returns whether another call has something to do. */
 bool quern_warm(struct quern_engine *e);
+/* Hashes bytes (hash.h) while the caller reads others, where there are threads; `out` is there after quern_hash_end(). Until then
+ * both are borrowed. */
+void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, uint8_t *out);
+void quern_hash_end(struct quern_engine *e);
 /* The file has ended, and another one of the split model begins with the next feed. Its size: 0 when not known. */
 int quern_next_file(struct quern_engine *e, uint64_t file_size);
 /* The (last) file has ended. Checks that every weight has arrived and makes the engine ready. */
