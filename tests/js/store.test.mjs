@@ -321,7 +321,9 @@ test('O10: evicted between sessions: as if it had never been there', async () =>
   const off = new Site(BYTES, () => ({ dropAt: -1 }));
   assert.equal((await session(off, disk)).code, 'net/unreachable');
   off.clock.isOnline = false;
-  assert.equal((await session(off, disk)).code, 'net/offline');
+  const { code, error } = await session(off, disk);
+  assert.equal(code, 'net/offline');
+  assert.match(error.hint, /the browser has cleared it/);
   await session(new Site(BYTES), disk);
   await isComplete(disk);
 });
