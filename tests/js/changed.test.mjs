@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { openParts } from '../../js/loader.js';
+import { Progress } from '../../js/progress.js';
 import { storeModel, startEngine } from '../../js/start.js';
 import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
 import { ADDRESS, Site } from '../fixtures/sessions.mjs';
@@ -57,6 +58,17 @@ test('N06: it is loaded again from the start, by another engine, and kept', asyn
   const warm = await loaded(still, new MemoryStore(disk), load);
   assert.deepEqual([still.requests.length, warm.notices], [0, []]);
   assert.equal(Buffer.compare(logitsOf(engine, IDS), logitsOf(warm.engine, IDS)), 0);
+});
+
+test('progress waits while what was there comes again', () => {
+  const seen = [];
+  const progress = new Progress(({ loaded }) => seen.push(loaded));
+  for (const bytes of [100, 60, 120]) {
+    progress.begin({ phase: 'download', total: 120, cached: false });
+    progress.add(bytes);
+    progress.end();
+  }
+  assert.deepEqual(seen, [100, 100, 120]);
 });
 
 test('N06: when it changes a second time: net/changed', async () => {
