@@ -53,18 +53,18 @@ export class Engine {
 
   /** Bytes that lie in the wasm memory already (hasher.js) are taken where they are. */
   feed(chunk) {
-    const address = this.#heap.addressOf(chunk);
-    if (address) {
-      this.#check(this.#wasm._wasm_feed(this.#engine, address, chunk.length), 'load');
-      return;
-    }
-    this.#staging ||= this.#heap.alloc(STAGING);
+    const here = this.#heap.addressOf(chunk);
+    if (!here) this.#staging ||= this.#heap.alloc(STAGING);
     for (let at = 0; at < chunk.length; at += STAGING) {
       const part = chunk.subarray(at, at + STAGING);
-      this.#heap.bytes(this.#staging, part.length).set(part);
-      this.#check(this.#wasm._wasm_feed(this.#engine, this.#staging, part.length), 'load');
+      if (!here) this.#heap.bytes(this.#staging, part.length).set(part);
+      this.#check(this.#wasm._wasm_feed(this.#engine, here ? here + at : this.#staging, part.length), 'load');
     }
   }
+
+  /** Hashes bytes of the wasm memory, while the caller does something else where there are threads. */
+  startHash(address, size, out) { this.#wasm._wasm_hash_begin(this.#engine, address, size, out); }
+  endHash() { this.#wasm._wasm_hash_end(this.#engine); }
 
   /** A millisecond of running the kernels, so that the browser compiles them well. Whether there is more to do. */
   warm() { return this.#wasm._wasm_warm(this.#engine) !== 0; }
@@ -135,8 +135,7 @@ export class Engine {
 
   /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
   longestToken() {
-    this.#longestToken ||= this.#findLongest();
-    return this.#longestToken;
+    return this.#longestToken ||= this.#findLongest();
   }
 
   #findLongest() {

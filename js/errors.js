@@ -8,7 +8,7 @@ const HINTS = {
   'model/unsupported': 'Choose a Qwen3 model in a GGUF file with one of the supported weight types.',
   'model/inconsistent': 'The file is damaged or was converted wrongly; choose another one.',
   'model/nonfinite': 'The file is probably damaged; download it again or choose another one.',
-  'net/offline': 'Connect to the network and try again.',
+  'net/offline': 'Connect to the network and try again. If the model was complete here, the browser has cleared it.',
   'net/http': 'Check the address and whether the file may be downloaded without signing in.',
   'net/unreachable': 'Check the address and the connection. The server may also forbid other sites to read the file (CORS), '
     + 'or a content blocker or the page\'s own policy (connect-src) is in the way.',

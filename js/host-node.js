@@ -7,7 +7,8 @@ import glue32 from './node/quern-simd.mjs';
 import glue64 from './node/quern-simd64.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
-import { localParts, openParts } from './loader.js';
+import { openParts } from './loader.js';
+import { localParts } from './local.js';
 import { FolderStore } from './store-node.js';
 import { PortStore } from './store-port.js';
 

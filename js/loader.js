@@ -6,13 +6,8 @@
 import { QuernError, isOf } from './errors.js';
 import { CHUNK } from './journal.js';
 import { Keeper } from './keeper.js';
+import { localParts, notTheHash, startSha256, streamBytes, sum } from './local.js';
 import { Remotes } from './remotes.js';
-import { piecesOf } from './stream.js';
-
-/** A hash that is begun. */
-const startSha256 = async () => (await (await import('./sha256.js')).createSHA256()).init();
-
-const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
 
 /** Whether two lists of files are one version. Dates decide where an ETag is missing; what has no size cannot be compared. */
 function sameVersions(files, others) {
@@ -23,10 +18,11 @@ function sameVersions(files, others) {
   return files.length === others.length && files.every((file, i) => same(file, others[i]));
 }
 
+/** Whether these are the files of one journal. */
+const isSame = (files, others) => files === others || JSON.stringify(files) === JSON.stringify(others);
+
 /** An address as the journal keeps it: without anything that opens doors. */
 const plainUrl = (url) => new URL(url).origin + new URL(url).pathname;
-
-const notTheHash = (what, expected) => new QuernError('model/integrity', `${what} does not have the SHA-256 that it should have.`, { phase: 'load', detail: { expected } });
 
 class Loading {
   #urls;
@@ -136,18 +132,27 @@ class Loading {
     }
   }
 
-  /** A chunk from the store, if it is there and undamaged. */
+  /** A chunk from the store, if it is there and undamaged. While it is hashed, the next one is read. */
   async #stored(hasher, file, index) {
     const { header } = this.#keeper;
     const expected = this.#keeper.hash(file, index);
     if (!expected) return null;
-    const { chunkSize } = this.#options;
-    const room = hasher.room(Math.min(chunkSize, (this.#size(file) || Infinity) - index * chunkSize));
-    const n = await this.#keeper.read(file, index, room);
-    if (hasher.hash(n) !== expected) return null;
+    if (!isSame(this.#seen ?? header.files, header.files)) throw await this.#changed();    // another tab began anew
+    const { ahead } = hasher;
+    const { bytes } = ahead?.file === file && ahead.index === index ? ahead : await this.#read(hasher, file, index);
+    hasher.start(bytes);
+    hasher.ahead = this.#keeper.hash(file, index + 1) ? await this.#read(hasher, file, index + 1, bytes) : null;
+    if (hasher.end() !== expected) return null;
     this.#seen = header.files;
-    this.#options.onBytes(n);
-    return room.subarray(0, n);
+    this.#options.onBytes(bytes.length);
+    return bytes;
+  }
+
+  /** What there is of a stored chunk. */
+  async #read(hasher, file, index, needed) {
+    const { chunkSize } = this.#options;
+    const room = hasher.room(Math.max(0, Math.min(chunkSize, (this.#size(file) || Infinity) - index * chunkSize)), needed);
+    return { file, index, bytes: room.subarray(0, await this.#keeper.read(file, index, room)) };
   }
 
   async #fetched(hasher, file, index) {
@@ -155,7 +160,7 @@ class Loading {
     const fetched = await this.#remotes.next(file, index, (i) => Boolean(this.#keeper.hash(file, i)));
     if (!fetched) return null;
     const bytes = hasher.take(fetched);
-    const hash = hasher.hash(bytes.length);
+    const hash = hasher.hash(bytes);
     const expected = this.#keeper.hash(file, index);
     if (expected && expected !== hash) throw await this.#changed();
     return { bytes, hash };
@@ -208,31 +213,6 @@ class Loading {
     await this.#remotes?.close();
     await this.#keeper.close();
   }
-}
-
-const unreadable = (error) => new QuernError('use/param', `The file cannot be read any more (${error?.message ?? error}); choose it again.`, {
-  phase: 'load', detail: { param: 'source' }, cause: error,
-});
-
-async function* streamBytes(file) {
-  yield* piecesOf(file.stream, unreadable);
-}
-
-/** A file's bytes, counted, and hashed where its hash is known. */
-async function* countedBytes(chunks, expected, onBytes) {
-  const sha = expected ? await startSha256() : null;
-  for await (const bytes of chunks) {
-    sha?.update(bytes);
-    onBytes(bytes.length);
-    yield bytes;
-  }
-  if (sha && sha.digest() !== expected) throw notTheHash('The file', expected);
-}
-
-/** What is read on this machine anyway, and not kept. @param {{size: number, chunks: AsyncIterable<Uint8Array>}[]} files */
-export function localParts(files, { sha256 = [], onBytes = () => {} }) {
-  const parts = files.map(({ size, chunks }, file) => ({ size, chunks: countedBytes(chunks, sha256[file], onBytes) }));
-  return { phase: 'load', cached: false, total: sum(parts.map(({ size }) => size)), parts, async discard() {} };
 }
 
 /**

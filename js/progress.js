@@ -7,6 +7,7 @@ const INTERVAL_MS = 100;
 export class Progress {
   #emit;
   #state = { phase: 'load', loaded: 0, total: 0, cached: false };
+  #bytes = 0;
   #last = -Infinity;
   #timer;
 
@@ -15,13 +16,15 @@ export class Progress {
     this.#emit = emit;
   }
 
-  /** What is loaded, as openParts tells it. */
+  /** What is loaded, as openParts tells it. When all of it comes a second time, the number waits for the bytes. */
   begin({ phase, total, cached }) {
+    this.#bytes = 0;
     Object.assign(this.#state, { phase, total, cached });
   }
 
   add(bytes, total) {
-    this.#state.loaded += bytes;
+    this.#bytes += bytes;
+    this.#state.loaded = Math.max(this.#state.loaded, this.#bytes);
     this.#state.total ||= total ?? 0;
     this.#timer ??= setTimeout(() => this.#send(), Math.max(0, this.#last + INTERVAL_MS - performance.now()));
   }
@@ -35,7 +38,7 @@ export class Progress {
 
   /** No more reports. */
   stop() {
-    clearTimeout(this.#timer);
+    this.#timer = clearTimeout(this.#timer);
   }
 
   /** The last report: all is there. */

@@ -115,6 +115,7 @@ class Feeder {
 
   #take(instance) {
     this.engine = this.#starter.engine(instance);
+    this.#hasher.engine = this.engine;
     this.#share(this.engine);
   }
 
@@ -178,15 +179,19 @@ async function open(host, source, options, starting, onBytes) {
   return { opened, instance, hasher };
 }
 
-/**
- * @param {object} host see service.js
- * @param {object} source as source.js locates it
- * @param {{emit: (event: object) => void, share: (engine: Engine) => void}} reports progress; each engine that starts
- * @returns {Promise<Engine>}
- */
-export async function startEngine(host, source, options, { emit, share }) {
+/** A file that changed on its server meanwhile is loaded again, once, from the start. */
+async function onceMore(host, work) {
+  try {
+    return await work();
+  } catch (error) {
+    if (error.code !== 'net/changed') throw error;
+    host.post({ type: NOTICE, text: `quern: ${error.message} It is loaded again.` });
+    return work();
+  }
+}
+
+async function load(host, source, options, { progress, share }) {
   const starter = new Starter(host, options);
-  const progress = new Progress(emit);
   let feeder;
   const onBytes = (n) => progress.add(n, feeder?.engine.fileSize());
   const { opened, instance, hasher } = await open(host, source, options, starter.first(), onBytes);
@@ -199,25 +204,40 @@ export async function startEngine(host, source, options, { emit, share }) {
     feeder.engine.finish();
   } catch (error) {
     if (isOf('model', error)) await opened.discard();    // what the engine refuses is no model, and is not kept
+    if (error.code === 'net/changed') feeder.engine.close();
     throw error;
   } finally {
     progress.stop();
   }
   hasher.close();
-  progress.end('load');
   return feeder.engine;
+}
+
+/**
+ * @param {object} host see service.js
+ * @param {object} source as source.js locates it
+ * @param {{emit: (event: object) => void, share: (engine: Engine) => void}} reports progress; each engine that starts
+ * @returns {Promise<Engine>}
+ */
+export async function startEngine(host, source, options, { emit, share }) {
+  const progress = new Progress(emit);
+  const engine = await onceMore(host, () => load(host, source, options, { progress, share }));
+  progress.end('load');
+  return engine;
 }
 
 /** Only stores a model. An engine lends its hash and is not used otherwise. */
 export async function storeModel(host, source, options, emit) {
   const progress = new Progress(emit);
   const starting = host.compile(chooseVariant().build, options.wasmUrl).then(async (module) => instantiate(await host.glue[32](), module, 1, 32));
-  const { opened } = await open(host, source, { ...options, mustStore: true }, starting, (n) => progress.add(n));
-  progress.begin(opened);
-  try {
-    for (const { chunks } of opened.parts) for await (const _ of chunks) await host.rest();
-  } finally {
-    progress.stop();
-  }
+  await onceMore(host, async () => {
+    const { opened } = await open(host, source, { ...options, mustStore: true }, starting, (n) => progress.add(n));
+    progress.begin(opened);
+    try {
+      for (const { chunks } of opened.parts) for await (const _ of chunks) await host.rest();
+    } finally {
+      progress.stop();
+    }
+  });
   progress.end();
 }

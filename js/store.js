@@ -74,11 +74,11 @@ export class Entry {
 
   hash(file, index) { return this.#journal.hash(file, index); }
 
-  /** Reads what was written to the journal since the last look; a journal that became shorter is read anew. */
+  /** Reads the journal, all of it: another tab may have begun anew. */
   async refresh() {
     const bytes = await this.#store.read(this.#key + JOURNAL);
-    if (!bytes || bytes.length < this.#journal.bytes) this.#journal = new Journal();
-    if (bytes) this.#journal.read(bytes.subarray(this.#journal.bytes));
+    this.#journal = new Journal();
+    if (bytes) this.#journal.read(bytes);
   }
 
   /** The right to write. @returns {Promise<(() => void) | null>} gives it back; null: another has it and `wait` is false */

@@ -13,7 +13,7 @@ import { Patience } from './patience.js';
 import { Runs } from './runs.js';
 
 const SPAN = 4;          // chunks that a lane takes at once while there are others
-const AHEAD = 3;         // chunks in memory with one lane: one with the consumer, one ready, one being filled
+const AHEAD = 2;         // chunks in memory with one lane: one with the consumer, who keeps it, and one being filled, which a crash loses
 
 export class Transfer {
   #remote;

@@ -10,6 +10,7 @@
 #include "format.h"
 #include "plan.h"
 
+#include "hash.h"
 #include "reader.h"
 
 #include <string.h>
@@ -327,6 +328,21 @@ bool quern_warm(struct quern_engine *e)
 {
     return e->kv && e->state < STATE_READY ? e->be->ops->warm(e->be) : e->state == STATE_HEADER;
 }
+
+/* One thread's work, the last one's: the caller is the first. */
+static void hash_chunk(void *arg, int thread, int n_threads)
+{
+    const struct hashing *h = arg;
+    if (thread == n_threads - 1) hash128(h->bytes, h->n, h->out);
+}
+
+void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, uint8_t *out)
+{
+    e->hashing = (struct hashing){bytes, n, out};
+    pool_begin(e->pool, hash_chunk, &e->hashing);
+}
+
+void quern_hash_end(struct quern_engine *e) { pool_end(e->pool); }
 
 static int file_ended(struct quern_engine *e)
 {

@@ -36,12 +36,19 @@ struct cache_choice {
     int largest;
 };
 
+struct hashing {
+    const void *bytes;
+    size_t n;
+    uint8_t *out;
+};
+
 struct quern_engine {
     struct quern_options options;
     enum state state;
     struct error error;
     struct mem mem;
     struct pool *pool;
+    struct hashing hashing;   /* the last one begun */
     struct backend *be;
     struct profile *profile;  /* NULL: none wanted */
     struct checkpoint ck;     /* with the metadata: the only or the first file, or the collection of what side files say: files.c */

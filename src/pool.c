@@ -137,6 +137,7 @@ struct pool *pool_new(struct mem *m, int threads)
 void pool_free(struct pool *p)
 {
     if (!p) return;
+    pool_end(p);
     p->quit = true;
     publish(p);
     for (int i = 0; i < p->n_threads - 1; i++) pthread_join(p->workers[i].thread, NULL);
@@ -146,8 +147,14 @@ void pool_free(struct pool *p)
 int pool_threads(const struct pool *p) { return p->n_threads; }
 uint32_t pool_jobs(const struct pool *p) { return atomic_load_explicit(&p->job, memory_order_relaxed); }
 
-void pool_run(struct pool *p, pool_fn *fn, void *arg)
+void pool_end(struct pool *p)
 {
+    for (uint32_t left; (left = atomic_load_explicit(&p->busy, memory_order_acquire)) != 0;) await_change(p, &p->busy, left);
+}
+
+void pool_begin(struct pool *p, pool_fn *fn, void *arg)
+{
+    pool_end(p);
     if (p->n_threads == 1) {
         fn(arg, 0, 1);
         return;
@@ -156,8 +163,13 @@ void pool_run(struct pool *p, pool_fn *fn, void *arg)
     p->arg = arg;
     atomic_store_explicit(&p->busy, (uint32_t)(p->n_threads - 1), memory_order_relaxed);
     publish(p);
-    fn(arg, 0, p->n_threads);
-    for (uint32_t left; (left = atomic_load_explicit(&p->busy, memory_order_acquire)) != 0;) await_change(p, &p->busy, left);
+}
+
+void pool_run(struct pool *p, pool_fn *fn, void *arg)
+{
+    pool_begin(p, fn, arg);
+    if (p->n_threads > 1) fn(arg, 0, p->n_threads);
+    pool_end(p);
 }
 
 void pool_share(int total, int thread, int n_threads, int *begin, int *end)

@@ -24,6 +24,10 @@ struct pool *pool_new(struct mem *m, int threads);
 void pool_free(struct pool *p); /* joins the workers; accepts NULL */
 int pool_threads(const struct pool *p);
 void pool_run(struct pool *p, pool_fn *fn, void *arg);
+/* The same without the caller, who does something else until pool_end(); where there are no workers, fn is called at once. Another
+ * job ends this one first. */
+void pool_begin(struct pool *p, pool_fn *fn, void *arg);
+void pool_end(struct pool *p);
 uint32_t pool_jobs(const struct pool *p); /* barriers so far, modulo 2^32; none with one thread */
 
 /* The static split: thread t of n takes [*begin, *end) of `total` items, sizes differing by at most one. */

@@ -38,15 +38,9 @@ struct quern_options {
     bool inspect;          /* only reads headers: quern_info() after quern_finish() is all that there will be */
 };
 
-/* What running the model takes, in bytes, known once the (first) header has arrived and before anything of it is taken. What
- * exceeds the limit is refused then (ERR_MEM_PLAN), with the largest context or the file that would fit.
- *
- * The default context is 4,096 positions, or the model's own if that is less; where they do not fit, as many as do, 512 at least. It
- * is not larger where memory allows: the cache of a whole context is taken at once, so that no reply can fail for want of it
- * later, and most models' own context (40,960 positions) takes more than their weights. Who needs it asks for it.
- * A context that was asked for is granted or refused, never reduced (but to the model's own).
- *
- * Where a model is only inspected, nothing is refused for its size: the limit is what a page has without 64-bit addresses. */
+/* What running the model takes, in bytes, known once the (first) header has arrived and before anything of it is taken. What exceeds
+ * the limit is refused then (ERR_MEM_PLAN), with the largest context or the file that would fit; but not when a model is only
+ * inspected, where the limit is what a page has without 64-bit addresses. The default context is at most 4,096 positions: see plan.h. */
 struct quern_plan {
     uint64_t weights, cache, scratch; /* packed; keys and values; everything else, the header in hand included */
     uint64_t total, limit;            /* their sum; what may be taken */
@@ -65,6 +59,10 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n);
 /* Between two feeds, while bytes are awaited, where code is compiled while it runs: about a millisecond of work that makes the first
  * token as fast as the hundredth. Returns whether another call has something to do. */
 bool quern_warm(struct quern_engine *e);
+/* Hashes bytes (hash.h) while the caller reads others, where there are threads; `out` is there after quern_hash_end(). Until then
+ * both are borrowed. */
+void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, uint8_t *out);
+void quern_hash_end(struct quern_engine *e);
 /* The file has ended, and the model's next one begins with the next feed. Its size: 0 when not known. */
 int quern_next_file(struct quern_engine *e, uint64_t file_size);
 /* The (last) file has ended. Checks that every weight has arrived and makes the engine ready. */

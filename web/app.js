@@ -67,12 +67,12 @@ class App {
 
   /** What comes before the first load; never ends when the page is about to be loaded again. */
   async #prepare() {
-    const reloading = await startOffline({
+    const able = support();
+    const reloading = await startOffline(able.variant, {
       onWait: () => this.#readout.status('Preparing the page for its first use…'),
       onUpdate: (reload) => this.#tray.notice('update', 'A newer version of this page is ready.', [button('Use it', reload)]),
     });
     if (reloading) await new Promise(() => {});
-    const able = await support();
     if (!able.ok) throw new QuernError('env/simd', able.reason);
   }
 

@@ -46,16 +46,17 @@ function watchUpdates(registration, onUpdate) {
 }
 
 /**
+ * @param {string | null} variant of the engine that runs here
  * @param {object} events
  * @param {() => void} events.onWait the page is being prepared and will load itself again
  * @param {(reload: () => void) => void} events.onUpdate
  * @returns {Promise<boolean>} true when the page is about to be loaded again: start nothing
  */
-export async function startOffline({ onWait, onUpdate }) {
+export async function startOffline(variant, { onWait, onUpdate }) {
   if (crossOriginIsolated) forgetReload();
   if (!navigator.serviceWorker) return false;
   // Refused in private windows and by some blockers, which may also just answer nothing.
-  const registration = await navigator.serviceWorker.register('./sw.js').catch(() => null);
+  const registration = await navigator.serviceWorker.register(`./sw.js?variant=${variant}`).catch(() => null);
   if (!registration) return false;
   watchUpdates(registration, onUpdate);
   const ready = navigator.serviceWorker.ready.then(() => { document.documentElement.dataset.offline = 'ready'; });

@@ -2,7 +2,8 @@
 // The page's one service worker. It does two things and nothing else: it keeps the shell (page, engine, demo
 // model) so that the page works without a network, and it adds the cross-origin isolation headers that threads
 // need, for static hosts which cannot send them. One worker does both because a scope has only one.
-// A build is one version with one cache; it is replaced as a whole, never file by file.
+// A build is one version with one cache; it is replaced as a whole, never file by file. Of the engine's four builds the page
+// names the one this browser runs, in this script's address; another one is kept once it is asked for.
 // Other origins (models from a URL) are not touched: the library stores those itself.
 /* global SHELL_VERSION, SHELL_FILES -- set by tools/site.mjs */
 
@@ -11,6 +12,7 @@ const PREFIX = `quern ${self.registration.scope} `;
 const CACHE = PREFIX + SHELL_VERSION;
 const SCOPE = self.registration.scope;
 const SHELL = new Set(SHELL_FILES.map((file) => new URL(file, SCOPE).href));
+const ENGINE = new URL(`./quern-${new URL(self.location).searchParams.get('variant')}.wasm`, SCOPE).href;
 
 const ISOLATION = {
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -28,10 +30,23 @@ self.addEventListener('fetch', (event) => {
   if (method === 'GET' && url.startsWith(SCOPE)) event.respondWith(respond(event.request));
 });
 
-/** All files or no installation; 'no-cache' asks the server again, so that no stale file joins a new version. */
+/** 'no-cache' asks the server again, so that no stale file joins a new version. */
+const fresh = (url) => new Request(url, { cache: 'no-cache' });
+
+/** All files or no installation. */
 async function fillCache() {
   const cache = await caches.open(CACHE);
-  await cache.addAll([...SHELL].map((url) => new Request(url, { cache: 'no-cache' })));
+  const needed = [...SHELL].filter((url) => !url.endsWith('.wasm') || url === ENGINE);
+  await cache.addAll(needed.map(fresh));
+}
+
+/** A file of the shell, which is kept from now on. */
+async function shellFile(url) {
+  const cache = await caches.open(CACHE);
+  const kept = await cache.match(url);
+  if (kept) return kept;
+  await cache.add(fresh(url)).catch(() => {});    // no room, or no such file: it is only fetched
+  return cache.match(url);
 }
 
 async function takeOver() {
@@ -44,7 +59,7 @@ async function respond(request) {
   const url = new URL(request.url);
   url.search = url.hash = '';
   if (url.href === `${SCOPE}index.html`) url.href = SCOPE;
-  const kept = SHELL.has(url.href) && await (await caches.open(CACHE)).match(url.href);
+  const kept = SHELL.has(url.href) && await shellFile(url.href);
   return kept ? answerRange(kept, request.headers.get('Range')) : isolated(await fetch(request));
 }
 

@@ -70,6 +70,19 @@ const SIZE = [
   ['wasm memory, MB', ({ wasm }) => mb(wasm)],
 ];
 
+const both = ({ median: middle, best }) => `${middle.toFixed(0)} (${best.toFixed(0)})`;
+const ratios = (one, other) => `${(one.median / other.median).toFixed(2)} (${(one.best / other.best).toFixed(2)})`;
+
+const WARM = [
+  ['browser', ({ browser }) => browser, true],
+  ['file, MB', ({ fileBytes }) => mb(fileBytes)],
+  ['plain loop, ms', ({ plain }) => both(plain)],
+  ['checked, 2 threads, ms', ({ threads }) => both(threads)],
+  ['ratio', ({ threads, plain }) => ratios(threads, plain)],
+  ['checked, 1 thread, ms', ({ alone }) => both(alone)],
+  ['ratio', ({ alone, plain }) => ratios(alone, plain)],
+];
+
 const EXPERTS = [
   ['engine', ({ engine }) => engine, true],
   ['prompt of 128, tokens/s', ({ prefill }) => prefill.toFixed(0)],
@@ -82,6 +95,7 @@ const EXPERTS = [
 const PARTS = {
   text: ['The same greedy text', (entries) => entries.map((entry) => `- ${entry.type.toUpperCase()}: ${entry.runs.join(', ')}\n`).join('')],
   load: ['Loading over HTTP in Chromium', (entries) => table(LOAD, entries)],
+  warm: ['A stored model into wasm memory, medians and (in brackets) bests of 40 reads in turn', (entries) => table(WARM, entries)],
   first: ['The first prompt of 16 tokens and the first token of a fresh page, medians', (entries) => table(FIRST, entries)],
   size: ['Files beyond 2 and 4 GiB: the native build\'s logits, bit by bit', (entries) => table(SIZE, entries)],
   experts: ['Four layers of Qwen3-30B-A3B in Q4_K_M (2,048 wide, 128 experts of 768, 8 used), 2 threads, the best of 16 answers in turn', (entries) => table(EXPERTS, entries)],

@@ -98,6 +98,29 @@ static void results_follow(void)
     }
 }
 
+/* --- beside the caller ------------------------------------------------------------------------------------ */
+
+/* The workers alone; a job that was begun is over before the next one. */
+static void beside_the_caller(void)
+{
+    for (int threads = 1; threads <= MOST; threads++) {
+        struct pool *p = new_pool(threads);
+        struct tally begun = {0}, run = {0};
+        for (begun.job = run.job = 1; run.job <= 300; begun.job = ++run.job) {
+            pool_begin(p, count, &begun);
+            if (run.job % 2) pool_end(p);
+            pool_run(p, count, &run);
+            for (int i = 0; i < MOST; i++) {
+                CHECK_EQ(begun.of[i].calls, i < threads && (i > 0 || threads == 1) ? run.job : 0);
+                CHECK_EQ(run.of[i].calls, i < threads ? run.job : 0);
+            }
+        }
+        pool_begin(p, count, &begun);
+        pool_free(p);
+        CHECK_EQ(mem.used, 0);
+    }
+}
+
 /* --- waiting ------------------------------------------------------------------------------------------------ */
 
 static void pause_us(long microseconds) { nanosleep(&(struct timespec){0, microseconds * 1000}, NULL); }
@@ -169,7 +192,7 @@ static void odd_numbers(void)
 }
 
 static const struct check tests[] = {
-    {"once_each", once_each},     {"results_follow", results_follow}, {"sleepers_wake", sleepers_wake},
+    {"once_each", once_each},     {"results_follow", results_follow}, {"beside_the_caller", beside_the_caller}, {"sleepers_wake", sleepers_wake},
     {"come_and_go", come_and_go}, {"shares", shares},                 {"odd_numbers", odd_numbers},
 };
 

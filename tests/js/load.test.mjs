@@ -108,6 +108,7 @@ test('W03, W06: workers and engines that do not start', async () => {
   await rejectsWith(load(NANO, { wasmUrl: join(folder, 'other.wasm') }), 'env/version');
 });
 
+// Not as many as did start: what stops one (a policy, a missing file) stops all, and the glue does not tell which.
 test('W04: threads that do not start cost speed only', async () => {
   const file = join(folder, 'silent.mjs');
   await writeFile(file, `

@@ -8,12 +8,16 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { createXXHash128 } from 'hash-wasm';
+import { Engine } from '../../js/engine.js';
+import { Hasher } from '../../js/hasher.js';
+import { instantiate } from '../../js/instance.js';
 import { Journal, headerLine, line } from '../../js/journal.js';
 import { locate } from '../../js/source.js';
 import { Entry, keyOf } from '../../js/store.js';
 import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
 import { noise } from '../fixtures/noise.mjs';
 import { ADDRESS, CHUNK, PIECE, Site, begin, hasher, session } from '../fixtures/sessions.mjs';
+import { compile, glue } from './engine-host.mjs';
 
 const BYTES = noise(5 * CHUNK + 300);
 const COUNT = 6;
@@ -39,13 +43,22 @@ async function isComplete(disk, bytes = BYTES) {
   assert.deepEqual([found.code, codes(notices), site.requests, opened.cached, opened.phase, opened.total], [null, [], [], true, 'load', bytes.length]);
 }
 
-test('the engine hashes as another implementation of XXH3 does', async () => {
+/** A hasher whose chunks are hashed by another thread. */
+async function threadedHasher() {
+  const instance = await instantiate(glue[32], await compile('simd'), 2, 32);
+  const threaded = new Hasher(instance);
+  threaded.engine = new Engine(instance, { threads: 2, memorySize: instance.maximum });
+  return threaded;
+}
+
+test('the engine hashes as another implementation of XXH3 does, on its own thread and on another one', async () => {
   const other = await createXXHash128();
+  const threaded = await threadedHasher();
   for (const size of [0, 1, 3, 4, 8, 9, 16, 17, 128, 129, 240, 241, 512, 1024, 1025, 65_536, 4 << 20]) {
     const bytes = noise(size, size);
-    hasher.take(bytes);
-    assert.equal(hasher.hash(size), other.init().update(bytes).digest(), `${size} bytes`);
+    for (const one of [hasher, threaded]) assert.equal(one.hash(one.take(bytes)), other.init().update(bytes).digest(), `${size} bytes`);
   }
+  threaded.engine.close();
 });
 
 test('a model is stored on its way, and then needs no request', async () => {
@@ -181,6 +194,25 @@ test('O05: damage without a connection is an error that can be repeated, and the
   assert.ok(site.sent <= CHUNK + PIECE);
 });
 
+test('O07: another tab begins anew what this one follows: never parts of two versions', async () => {
+  const disk = new Disk();
+  const first = new Site(BYTES, (_, n) => ({ chunk: PIECE, dropAt: n ? -1 : 4 * CHUNK }));
+  await session(first, disk);
+  const other = new Disk();
+  const second = new Site(noise(BYTES.length, 2));
+  second.file.etag = '"two"';
+  assert.equal((await session(second, other)).code, null);
+  const key = disk.data[0].split('.')[0];
+  const release = await new MemoryStore(disk).lock(key, { wait: false });
+  const onChunk = (n) => {
+    if (n === 3) for (const [name, bytes] of other.files) disk.files.set(name, bytes);
+  };
+  const { code, bytes } = await session(first, disk, { onChunk });
+  release();
+  assert.equal(code, 'net/changed');
+  same(bytes, BYTES.subarray(0, bytes.length));
+});
+
 test('O05: damage in a copy of what the server no longer has: net/changed, then the new version', async () => {
   const disk = await filled();
   disk.files.get(disk.data[0])[3 * CHUNK] ^= 1;
@@ -289,7 +321,9 @@ test('O10: evicted between sessions: as if it had never been there', async () =>
   const off = new Site(BYTES, () => ({ dropAt: -1 }));
   assert.equal((await session(off, disk)).code, 'net/unreachable');
   off.clock.isOnline = false;
-  assert.equal((await session(off, disk)).code, 'net/offline');
+  const { code, error } = await session(off, disk);
+  assert.equal(code, 'net/offline');
+  assert.match(error.hint, /the browser has cleared it/);
   await session(new Site(BYTES), disk);
   await isComplete(disk);
 });

@@ -73,6 +73,7 @@ test('W03: a worker that never starts is given up after 10 s', async () => {
   assert.deepEqual([scene.terminated, scene.watched, scene.sent], [1, false, []]);
 });
 
+// A debugger that pauses the worker looks the same: nothing tells the page.
 test('W10: a worker that falls silent is given up after 30 s, and was asked once', async () => {
   const scene = new Scene().begin();
   scene.pass(29);

@@ -33,6 +33,26 @@ test('with the network cut the page loads again and chats', async () => {
   await close();
 });
 
+/** Names of the engines that the service worker has kept. */
+const engines = (page) => page.evaluate(async () => {
+  const [cache] = await Promise.all((await caches.keys()).map((name) => caches.open(name)));
+  const urls = (await cache.keys()).map(({ url }) => url.split('/').at(-1));
+  return urls.filter((name) => name.endsWith('.wasm')).sort();
+});
+
+test('of the engine\'s builds the one that runs is kept, another one when it is asked for, with the network cut too', async () => {
+  const { page, context, close } = await openChat(plain, { expected: /Failed to load resource: net::ERR_/ });
+  await page.locator('html[data-offline=ready]').waitFor();
+  assert.deepEqual(await engines(page), ['quern-relaxed.wasm']);
+  const fetched = () => page.evaluate(() => fetch('./quern-simd.wasm').then((response) => response.arrayBuffer().then(({ byteLength }) => byteLength), () => 'failed'));
+  const size = await fetched();
+  assert.ok(size > 100_000);
+  assert.deepEqual(await engines(page), ['quern-relaxed.wasm', 'quern-simd.wasm']);
+  await context.setOffline(true);
+  assert.equal(await fetched(), size);
+  await close();
+});
+
 test('on a host without COOP and COEP the page loads itself once more, isolated, with threads', async () => {
   const answer = await fetch(plain.url);
   assert.equal(answer.headers.get('Cross-Origin-Opener-Policy'), null);

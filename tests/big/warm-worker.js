@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Reads a stored model into wasm memory, in turn by a plain loop over its file and as the loader does, which checks every byte;
+// there with the engine's threads and with the caller's alone. Everything is the package's own, but no engine is fed.
+import glue from '../../dist/quern-simd.mjs';
+import { Engine } from '../../js/engine.js';
+import { Hasher } from '../../js/hasher.js';
+import { instantiate } from '../../js/instance.js';
+import { CHUNK } from '../../js/journal.js';
+import { openParts } from '../../js/loader.js';
+import { OpfsStore } from '../../js/store-opfs.js';
+import { keyOf } from '../../js/store.js';
+
+const store = new OpfsStore();
+
+/** @returns {Promise<number>} milliseconds from the opening of the file to its last byte */
+async function plain(url, hasher) {
+  const start = performance.now();
+  const file = await store.open(`${await keyOf(url)}.0`, { write: false });
+  const room = hasher.room();
+  for (let at = 0, n; (n = file.read(at, room)) > 0; at += n);
+  const ms = performance.now() - start;
+  file.close();
+  return ms;
+}
+
+/** The same, to the last byte checked. */
+async function checked(url, hasher) {
+  const { cached, total, parts: [{ chunks }] } = await openParts({ kind: 'urls', urls: [url], id: url }, { store, hasher: Promise.resolve(hasher) });
+  if (!cached) throw new Error('it is not stored');
+  const start = performance.now();
+  let ms;
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    ms = performance.now() - start;
+  }
+  if (bytes !== total) throw new Error(`${bytes} of ${total} bytes`);
+  return ms;
+}
+
+/** @returns {Promise<Record<'plain' | 'threads' | 'alone', number[]>>} milliseconds of each round */
+async function measure({ url, rounds }) {
+  const threads = 2;
+  const instance = await instantiate(glue, await WebAssembly.compileStreaming(fetch('../../dist/quern-relaxed.wasm')), threads, 32);
+  const engine = new Engine(instance, { threads, memorySize: instance.maximum });
+  const hasher = new Hasher(instance);
+  const found = { plain: [], threads: [], alone: [] };
+  for (let round = 0; round < rounds; round++) {
+    found.plain.push(await plain(url, hasher));
+    hasher.engine = engine;
+    found.threads.push(await checked(url, hasher));
+    hasher.engine = null;
+    found.alone.push(await checked(url, hasher));
+  }
+  return found;
+}
+
+globalThis.onmessage = async ({ data }) => globalThis.postMessage(await measure(data).catch((error) => ({ error: String(error.stack ?? error) })));
