@@ -58,7 +58,7 @@ function namesIn(text) {
     throw wrongIndex('is no JSON');
   }
   const names = [...new Set(Object.values(map ?? {}))].sort();
-  const other = names.find((name) => !/^[^./\\:][^/\\:]*\.safetensors$/.test(name));
+  const other = names.find((name) => typeof name !== 'string' || !/^[^./\\:][^/\\:]*\.safetensors$/.test(name));
   if (other !== undefined) throw wrongIndex(`names what is no safetensors file beside it: ${JSON.stringify(other).slice(0, 64)}`);
   if (names.length === 0 || names.length > MOST_WEIGHTS) throw wrongIndex(`names ${names.length} files; 1 to ${MOST_WEIGHTS} are possible`);
   return names;
