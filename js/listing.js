@@ -23,14 +23,19 @@ function fileAt(folder, part) {
   return url.href;
 }
 
-/** A file of the folder, let go of until its turn comes; null where the server answers with one of these statuses. */
-async function find(folder, name, statuses, options) {
+/**
+ * A file of the folder, let go of until its turn comes; null where the server answers with one of these statuses, or if another
+ * site's does not let the page see its 404 (nginx leaves out CORS headers there): then a second request fails like the first.
+ */
+async function find(folder, name, statuses, options, again = true) {
   try {
     const remote = await openRemote(fileAt(folder, encodeURIComponent(name)), options);
     remote.close();
     return remote;
   } catch (error) {
-    if (!statuses.includes(error.detail?.status)) throw error;
+    const isHidden = statuses === NOT_SHOWN && error.code === 'net/unreachable';
+    if (isHidden && again) return find(folder, name, statuses, options, false);
+    if (!isHidden && !statuses.includes(error.detail?.status)) throw error;
     return null;
   }
 }
