@@ -3,12 +3,12 @@
 // checked before use, the rest comes from the servers (remotes.js) and is stored on its way to the engine. A model that is
 // complete needs no request at all; a damaged chunk of it is fetched again, alone.
 
+import { createSHA256 } from 'hash-wasm';
 import { QuernError, isOf } from './errors.js';
 import { CHUNK } from './journal.js';
 import { Keeper } from './keeper.js';
 import { listFolder } from './listing.js';
 import { Remotes } from './remotes.js';
-import { Sha256 } from './sha256.js';
 import { piecesOf } from './stream.js';
 
 const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
@@ -105,7 +105,7 @@ class Loading {
     const hasher = await this.#options.hasher;
     let ended = false;
     try {
-      const sha = this.#startHash(file);
+      const sha = await this.#startHash(file);
       for (let index = 0; index * this.#options.chunkSize < (this.#size(file) || Infinity); index++) {
         const chunk = await this.#chunk(hasher, file, index);
         if (!chunk) break;
@@ -182,9 +182,9 @@ class Loading {
     return this.#options.sha256[file] ?? this.#remotes?.sha256(file) ?? '';
   }
 
-  #startHash(file) {
+  async #startHash(file) {
     const expected = this.#expected(file);
-    return expected && this.#keeper.sha256(file) !== expected ? new Sha256() : null;
+    return expected && this.#keeper.sha256(file) !== expected ? (await createSHA256()).init() : null;
   }
 
   async #endHash(file, sha) {
@@ -220,7 +220,7 @@ async function* streamBytes(file) {
 
 /** A file's bytes, counted, and hashed where its hash is known. */
 async function* countedBytes(chunks, expected, onBytes) {
-  const sha = expected ? new Sha256() : null;
+  const sha = expected ? (await createSHA256()).init() : null;
   for await (const bytes of chunks) {
     sha?.update(bytes);
     onBytes(bytes.length);
