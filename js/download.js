@@ -109,7 +109,7 @@ class Remote {
 }
 
 /** What to call the file: as the server does, else as its address ends. */
-function nameOf(url, disposition) {
+export function nameOf(url, disposition) {
   const [, coded, plain] = /filename\*=UTF-8''([^;]+)|filename="?([^";]+)/i.exec(disposition ?? '') ?? [];
   const path = new URL(url).pathname.split('/').at(-1);
   let name = plain ?? coded ?? path;

@@ -2,11 +2,21 @@
 // Which files of a folder make up a model, and the order in which the engine takes them: what describes it, then its weights.
 // Here names decide, since nobody wants to read a folder's every file; in the engine a file's bytes do.
 
-const DESCRIPTIONS = ['config.json', 'generation_config.json', 'tokenizer_config.json', 'tokenizer.json', 'model.safetensors.index.json'];
+import { QuernError } from './errors.js';
+
+export const INDEX = 'model.safetensors.index.json';
+export const DESCRIPTIONS = ['config.json', 'generation_config.json', 'tokenizer_config.json', 'tokenizer.json', INDEX];
 const WEIGHTS = /\.safetensors$/i;
+
+/** What a folder has instead of safetensors files. */
+export const PICKLES = ['pytorch_model.bin', 'pytorch_model.bin.index.json'];
 
 /** The vocabulary of a qwen3.c checkpoint stands beside it. */
 export const VOCABULARY = '.tokenizer';
+
+export const pickled = () => new QuernError('model/unsupported', 'The model\'s weights are pickled (pytorch_model.bin): reading them would run whatever code they hold. Take a version of it with safetensors files, or a GGUF file.', {
+  phase: 'load', detail: { rule: 'pickle' },
+});
 
 /**
  * @param {string[]} names with or without folders
@@ -18,5 +28,7 @@ export function modelOf(names) {
   const weights = known.filter((name) => WEIGHTS.test(name)).sort();
   if (weights.length) return [...DESCRIPTIONS.filter((name) => at.has(name)), ...weights].map((name) => at.get(name));
   const checkpoint = known.find((name) => at.has(name + VOCABULARY));
-  return checkpoint === undefined ? null : [at.get(checkpoint + VOCABULARY), at.get(checkpoint)];
+  if (checkpoint !== undefined) return [at.get(checkpoint + VOCABULARY), at.get(checkpoint)];
+  if (names.length > 1 && PICKLES.some((name) => at.has(name))) throw pickled();
+  return null;
 }

@@ -12,17 +12,18 @@ const PATIENCE_MS = 5000;
 
 const PAGES = /(?:^|\.)(?:huggingface\.co|hf\.co|hf-mirror\.com)$/;
 
-/** The address of a file of a repository. */
-export function hubUrl({ repo, file, revision, endpoint }) {
+/** The address of a file of a repository, or of the repository's folder. */
+export function hubUrl({ repo, file = '', revision, endpoint }) {
   const path = file.split('/').map(encodeURIComponent).join('/');
   return `${endpoint.replace(/\/+$/, '')}/${repo}/resolve/${encodeURIComponent(revision)}/${path}`;
 }
 
-/** The file that a page shows, where the address is that of its page; any other address as it is. */
+/** The file or folder that a page shows, where the address is that of its page; any other address as it is. */
 export function fileOfPage(url) {
   const parsed = new URL(url);
   if (!PAGES.test(parsed.hostname)) return url;
-  parsed.pathname = parsed.pathname.replace(/^((?:\/[^/]+){2})\/blob\//, '$1/resolve/');
+  parsed.pathname = parsed.pathname.replace(/^((?:\/[^/]+){2})\/?$/, '$1/tree/main').replace(/^((?:\/[^/]+){2})\/tree\/(.+?)\/?$/, '$1/resolve/$2/')
+    .replace(/^((?:\/[^/]+){2})\/blob\//, '$1/resolve/');
   return parsed.href;
 }
 

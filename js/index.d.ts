@@ -18,16 +18,17 @@
  * Where a model comes from: a URL, a picked or dropped file, a file of a repository, and in Node also a path or a `file:` URL.
  * Of a split model name the first part (`…-00001-of-00003.gguf`), or give all its files in an array, in any order. The same goes for the
  * files of a Hugging Face folder (safetensors and JSON; others are left out) and for a qwen3.c checkpoint with its `.tokenizer` file; in
- * Node the path of the folder, or of the checkpoint, is enough.
+ * Node the path of the folder, or of the checkpoint, is enough. A folder on a server is an address that ends in a slash, the page of a
+ * repository on Hugging Face, or a repository without a file; of its safetensors files all are kept and listed as one model.
  */
 export type Source = string | URL | Blob | readonly Blob[] | Repository;
 
-/** A file in a repository of Hugging Face, or of a mirror that has the same addresses. */
+/** A file in a repository of Hugging Face, or of a mirror that has the same addresses; without `file` the repository's folder. */
 export interface Repository {
   /** Such as `Qwen/Qwen3-0.6B-GGUF`. */
   repo: string;
   /** Its name there, with folders. */
-  file: string;
+  file?: string;
   /** A branch, a tag or, best, a commit. Default `main`. */
   revision?: string;
   /** Address of the server. Default `https://huggingface.co`. */
@@ -85,7 +86,7 @@ export interface LoadOptions {
    * Where nothing can be kept, or there is no room, the load goes on without and says so on the console.
    */
   cache?: boolean | string | Store;
-  /** What the file must hash to, in hexadecimal digits; of a split model one for each file. `model/integrity` otherwise, and it is not kept. */
+  /** What the file must hash to, in hexadecimal digits; of a split model or a folder one for each file, in the order in which they are read. `model/integrity` otherwise, and it is not kept. */
   sha256?: string | string[];
   /** Kernels to use. One that this machine cannot run is an error (`env/simd`), never a silent fallback. */
   variant?: Variant;

@@ -8,6 +8,7 @@ import { Engine } from './engine.js';
 import { compile, openAny } from './host-node.js';
 import { Hasher } from './hasher.js';
 import { instantiate } from './instance.js';
+import { listFolder } from './listing.js';
 import { models } from './node.js';
 import { checkOptions } from './options.js';
 import { platform } from './platform-node.js';
@@ -30,7 +31,8 @@ async function* piecesOf(url, headers) {
 async function open(source, located, { cache = true, headers }, hasher) {
   const stored = located.kind === 'urls' && cache && await models.has(source, { cache }).catch(() => false);
   if (located.kind !== 'urls' || stored) return (await openAny(located, { cache: stored && cache, headers, hasher })).parts;
-  return located.urls.map((url) => ({ size: 0, chunks: piecesOf(url, headers) }));
+  const { urls } = located.folder ? await listFolder(located, { headers }) : located;
+  return urls.map((url) => ({ size: 0, chunks: piecesOf(url, headers) }));
 }
 
 async function readHeader(engine, chunks) {

@@ -6,6 +6,7 @@
 import { QuernError, isOf } from './errors.js';
 import { CHUNK } from './journal.js';
 import { Keeper } from './keeper.js';
+import { listFolder } from './listing.js';
 import { localParts, notTheHash, startSha256, streamBytes, sum } from './local.js';
 import { Remotes } from './remotes.js';
 
@@ -27,15 +28,17 @@ const plainUrl = (url) => new URL(url).origin + new URL(url).pathname;
 class Loading {
   #urls;
   #id;
+  #folder;                // of a folder's files: {name, found}
   #options;
   #keeper;
   #remotes = null;
   #seen = null;           // the stored files that chunks were read of
   #hashes;                // SHA-256 of each file that was checked
 
-  constructor({ urls, id }, options) {
+  constructor({ urls, id, ...folder }, options) {
     this.#urls = urls;
     this.#id = id;
+    this.#folder = folder;
     this.#options = { sha256: [], onBytes() {}, chunkSize: CHUNK, ...options };
     this.#hashes = urls.map(() => '');
   }
@@ -83,11 +86,11 @@ class Loading {
 
   /** Asks the servers; what is stored of another version is dropped. */
   async #connect(damaged) {
-    this.#remotes = await Remotes.open(this.#urls, this.#options, this.#firstWanted(damaged));
+    this.#remotes = await Remotes.open(this.#urls, { ...this.#options, found: damaged ? [] : this.#folder.found }, this.#firstWanted(damaged));
     const { name, versions } = this.#remotes;
     if (this.#seen && !sameVersions(this.#seen, versions)) throw await this.#changed();
     const files = versions.map((version, i) => ({ ...version, url: i === 0 ? this.#id : plainUrl(this.#urls[i]) }));
-    await this.#keeper.claim({ id: this.#id, name, files }, (header) => sameVersions(header.files, versions) && this.#isWanted());
+    await this.#keeper.claim({ id: this.#id, name: this.#folder.name ?? name, files }, (header) => sameVersions(header.files, versions) && this.#isWanted());
   }
 
   async #changed() {
@@ -216,14 +219,14 @@ class Loading {
 }
 
 /**
- * @param {{kind: 'urls', urls: string[], id: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'streams', streams: {stream: ReadableStream, size: number}[]}} source
+ * @param {{kind: 'urls', urls: string[], id: string, folder?: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'streams', streams: {stream: ReadableStream, size: number}[]}} source
  * @param {{store?: object, hasher: Promise<object>, headers?: object, sha256?: string[], signal?: AbortSignal, notice?: Function,
  *   mustStore?: boolean, onBytes?: (n: number) => void}} options, and for tests chunkSize, clock, fetch, parallel
  * @returns {Promise<{phase: 'download' | 'load', cached: boolean, total: number, parts: {size: number, chunks: AsyncIterable<Uint8Array>}[], discard: () => Promise<void>}>}
  *   total and size 0: unknown; a chunk is valid until the next is asked for; `discard` forgets what turned out to be no model
  */
 export async function openParts(source, options) {
-  if (source.kind === 'urls') return new Loading(source, options).open();
+  if (source.kind === 'urls') return new Loading(source.folder ? await listFolder(source, options) : source, options).open();
   const files = source.streams ?? source.blobs.map((blob) => ({ size: blob.size, get stream() { return blob.stream(); } }));
   return localParts(files.map((file) => ({ size: file.size, chunks: streamBytes(file) })), options);
 }

@@ -23,13 +23,14 @@ export class Remotes {
 
   /**
    * All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting.
+   * @param {object} options of `openRemote`, and `found`: those that have been opened, if any
    * @param {{file: number, from: number, to: number | null}} [first] the bytes that will be wanted first, where others are there
    */
   static async open(urls, options, first) {
     const remotes = new Remotes();
     remotes.#chunkSize = options.chunkSize;
     try {
-      for (const [file, url] of urls.entries()) remotes.#add(await openAt(url, options, file === first?.file && first), options.onBytes);
+      for (const [file, url] of urls.entries()) remotes.#add(options.found?.[file] ?? await openAt(url, options, file === first?.file && first), options.onBytes);
     } catch (error) {
       await remotes.close();
       throw error;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the caller says a model is, turned into what the worker opens: {kind: 'urls', urls, id}, {kind: 'blobs', blobs} or
-// {kind: 'paths', paths}, the files of a split model in order. Runs on the page, so that a mistake is told before anything
-// starts. `id` is what a store knows the model by: its first address without what changes from one download to the next.
+// {kind: 'paths', paths}, the files of a split model in order; a folder on a server is {kind: 'urls', urls: [], id, folder}, which the worker
+// looks into. Runs on the page, so that a mistake is told before anything starts. `id` is what a store knows the model by: its first
+// address without what changes from one download to the next.
 
 import { badParam } from './errors.js';
 import { modelOf } from './folder.js';
@@ -54,6 +55,7 @@ function urls(url, param) {
   if (!/^https?:$/.test(file.protocol)) return { kind: 'urls', urls: [file.href], id: file.href };
   if (file.username || file.password) throw badParam(param, 'must not have a user name or password in its address; pass options.headers: { Authorization }');
   file.hash = '';
+  if (file.pathname.endsWith('/')) return { kind: 'urls', urls: [], id: idOf(file), folder: file.href };
   const all = partsOf(file.pathname, param).map((path) => withPath(file, path));
   return { kind: 'urls', urls: all, id: idOf(all[0]) };
 }
@@ -76,7 +78,7 @@ const isEndpoint = (value) => {
 /** Each field: whether a value is one, and what it must be. */
 const FIELDS = {
   repo: [(value) => words(value) && /^[\w.-]+(?:\/[\w.-]+)?$/.test(value) && !value.split('/').some(isDots), 'must be a repository such as \'Qwen/Qwen3-0.6B-GGUF\''],
-  file: [(value) => words(value) && !value.split('/').some(isDots), 'must be the name of a file in the repository'],
+  file: [(value) => value === undefined || (words(value) && !value.split('/').some(isDots)), 'must be the name of a file in the repository'],
   revision: [words, 'must be the name of a branch or tag, or a commit'],
   endpoint: [isEndpoint, 'must be the address of a server such as \'https://huggingface.co\''],
 };
@@ -124,7 +126,7 @@ const isRecord = (value) => typeof value === 'object' && value !== null && [Obje
 /**
  * @param {unknown} source as `load` takes it
  * @param {(text: string) => {url: string} | {path: string}} resolve what a text means here: an absolute address, or in Node a path
- * @returns {{kind: 'urls', urls: string[], id: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'paths', paths: string[]}}
+ * @returns {{kind: 'urls', urls: string[], id: string, folder?: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'paths', paths: string[]}}
  */
 export function locate(source, resolve) {
   if (source instanceof Blob) return blobs([source]);

@@ -179,19 +179,33 @@ uint64_t ck_tensors_in_all(const struct checkpoint *ck)
 
 /* --- tensors ------------------------------------------------------------------------------------------- */
 
-struct tensor *ck_find(const struct checkpoint *ck, const char *name)
+size_t ck_first(const struct checkpoint *ck, const char *prefix)
 {
-    struct bytes wanted = {(const uint8_t *)name, strlen(name)};
+    struct bytes wanted = {(const uint8_t *)prefix, strlen(prefix)};
     size_t low = 0, high = ck->n_tensors;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        struct tensor *t = &ck->tensors[ck->by_name[mid]];
-        int order = bytes_compare(ck_view(ck, t->name), wanted);
-        if (order == 0) return t;
-        if (order < 0) low = mid + 1;
+        if (bytes_compare(ck_view(ck, ck->tensors[ck->by_name[mid]].name), wanted) < 0) low = mid + 1;
         else high = mid;
     }
-    return NULL;
+    return low;
+}
+
+bool ck_rest(const struct checkpoint *ck, size_t place, const char *prefix, struct bytes *rest)
+{
+    size_t n = strlen(prefix);
+    if (place >= ck->n_tensors) return false;
+    *rest = ck_view(ck, ck->tensors[ck->by_name[place]].name);
+    if (rest->size < n || memcmp(rest->data, prefix, n) != 0) return false;
+    *rest = (struct bytes){rest->data + n, rest->size - n};
+    return true;
+}
+
+struct tensor *ck_find(const struct checkpoint *ck, const char *name)
+{
+    struct bytes rest;
+    size_t place = ck_first(ck, name);
+    return ck_rest(ck, place, name, &rest) && rest.size == 0 ? &ck->tensors[ck->by_name[place]] : NULL;
 }
 
 int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, uint64_t stack, struct tensor **out, struct error *err)

@@ -111,6 +111,9 @@ uint64_t ck_tensors_in_all(const struct checkpoint *ck);
 /* --- tensors --- */
 
 struct tensor *ck_find(const struct checkpoint *ck, const char *name); /* NULL when absent */
+/* Tensors whose names begin with `prefix` follow each other in by_name: the place of the first, and what follows the prefix there; false where that is none. */
+size_t ck_first(const struct checkpoint *ck, const char *prefix);
+bool ck_rest(const struct checkpoint *ck, size_t place, const char *prefix, struct bytes *rest);
 /* A tensor that must be there with this shape (rows = 0: a vector; stack: so many matrices one below the other) in a supported type.
  * ERR_FORMAT "missing", ERR_INCONSISTENT "shape", ERR_UNSUPPORTED "quantisation". The caller then sets put and context. */
 int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, uint64_t stack, struct tensor **out, struct error *err);

@@ -7,6 +7,7 @@
 #include "engine.h"
 
 #include "format.h"
+#include "reader.h"
 
 enum { TENSORS_MOST = 65536 };
 
@@ -50,18 +51,22 @@ static int check_split(struct quern_engine *e, struct error *err)
 
 /* --- weights that other files describe ------------------------------------------------------------------- */
 
+/* Each file must hold the tensors that the index has for one of its files, and all together those of all. */
 static int check_index(const struct quern_engine *e, struct error *err)
 {
-    const int64_t none = -1;
-    int64_t files, tensors, hash;
-    int status = meta_int(&e->ck, "index.files", 0, INT64_MAX, &none, &files, err);
-    if (!status) status = meta_int(&e->ck, "index.tensors", 0, INT64_MAX, &none, &tensors, err);
-    if (!status) status = meta_int(&e->ck, "index.hash", INT64_MIN, INT64_MAX, &none, &hash, err);
-    if (status || files < 0) return status;
-    if (files != e->split.files)
-        return fail(err, ERR_INCONSISTENT, "index", 0, "%lld files with weights were given, but the index names %lld.", (long long)e->split.files, (long long)files);
-    if (e->split.number + 1 < files || (e->tensors == (uint64_t)tensors && e->name_hash == (uint64_t)hash)) return OK;
-    return fail(err, ERR_INCONSISTENT, "index", 0, "The files hold %llu tensors; the index names %lld, or others.", (unsigned long long)e->tensors, (long long)tensors);
+    struct bytes sums;
+    uint64_t files, all = 0;
+    bool known = false;
+    int status = meta_array(&e->ck, "index.files", META_U64, false, &sums, &files, err);
+    if (status || !sums.data) return status;
+    if (files != (uint64_t)e->split.files)
+        return fail(err, ERR_INCONSISTENT, "index", 0, "%lld files with weights were given, but the index names %llu.", (long long)e->split.files, (unsigned long long)files);
+    for (uint64_t i = 0; i < files; i++) {
+        known |= load_u64(sums.data + 8 * i) == e->file->name_hash;
+        all += load_u64(sums.data + 8 * i);
+    }
+    if (known && ((uint64_t)e->split.number + 1 < files || e->name_hash == all)) return OK;
+    return fail(err, ERR_INCONSISTENT, "index", 0, "File %lld of those with weights does not hold the tensors that the index says.", (long long)e->split.number + 1);
 }
 
 /* These do not say how many they are: whoever loads them does. */

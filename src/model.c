@@ -75,7 +75,8 @@ const char *model_key(char out[KEY_SIZE], const char *architecture, const char *
 struct sink {
     struct model *m;
     const struct dtype *type; /* of the weight */
-    int rows, cols, stack;    /* rows: of the whole stack */
+    int rows, cols, stack;    /* of the tensor; rows: of its whole stack */
+    int first, all;           /* its place among the rows of the weight */
     struct weight **matrix;
     float **vector;
     bool new;                 /* the first tensor of its weight in any file */
@@ -88,7 +89,7 @@ struct sink {
 static void put_matrix(void *context, int row, int n, const uint8_t *rows)
 {
     struct sink *sink = context;
-    sink->m->be->ops->weight_put(sink->m->be, *sink->matrix, row, n, rows);
+    sink->m->be->ops->weight_put(sink->m->be, *sink->matrix, sink->first + row, n, rows);
 }
 
 static float read_float(const struct dtype *type, const uint8_t *p)
@@ -111,7 +112,7 @@ static void put_scales(void *context, int row, int n, const uint8_t *bytes)
     for (int r = row; r < row + n; r++)
         for (int i = 0; i < s->n_scales; i++, bytes += s->scales->bytes) {
             int top = r * s->high, left = i * s->wide;
-            be->ops->weight_scale(be, *s->matrix, top, min_int(s->high, s->rows - top), left, min_int(s->wide, s->cols - left), read_float(s->scales, bytes));
+            be->ops->weight_scale(be, *s->matrix, s->first + top, min_int(s->high, s->rows - top), left, min_int(s->wide, s->cols - left), read_float(s->scales, bytes));
         }
 }
 
@@ -135,7 +136,7 @@ static int keep(struct tensor *t, struct sink sink, tensor_put *put, struct erro
 
 static int fail_twice(const struct tensor *t, const char *name, struct error *err)
 {
-    return fail(err, ERR_INCONSISTENT, "split", t->name.at, "The tensor %s is in two files of the split model; they do not belong together.", name);
+    return fail(err, ERR_INCONSISTENT, "split", t->name.at, "The tensor %s is there twice; the files do not belong together.", name);
 }
 
 /* `there`: an earlier file had it. rows = 0: a vector. */
@@ -147,7 +148,7 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
     int status = ck_bind(ck, name, (uint64_t)sink->cols, (uint64_t)(sink->rows / sink->stack), (uint64_t)sink->stack, &t, err);
     if (status) return status;
     if (sink->type && sink->type != t->type)
-        return fail(err, ERR_INCONSISTENT, "scale", t->name.at, "The tensor %s has the type %s, but another file has scales for it.", name, t->type->name);
+        return fail(err, ERR_INCONSISTENT, "type", t->name.at, "The tensor %s has the type %s, but what belongs to it is for %s.", name, t->type->name, sink->type->name);
     sink->type = t->type;
     return keep(t, *sink, sink->matrix ? put_matrix : put_vector, err);
 }
@@ -173,36 +174,117 @@ static int check_scales(const struct tensor *t, const char *name, struct sink *s
     return OK;
 }
 
-static int bind_scales(struct checkpoint *ck, const char *weight, bool there, struct sink sink, struct error *err)
+static int fail_missing(struct error *err, const char *name) { return fail(err, ERR_FORMAT, "missing", 0, "The tensor %s is missing.", name); }
+
+static int bind_scales(struct checkpoint *ck, const char *weight, bool there, struct sink *sink, struct error *err)
 {
     char name[80];
     scale_name(weight, name);
     struct tensor *t = ck_find(ck, name);
-    bool wanted = sink.type && layouts[sink.type->layout].scaled;
-    if (!t && (!wanted || there || sink.m->more)) return OK;
-    if (!t) return fail(err, ERR_FORMAT, "missing", 0, "The tensor %s is missing.", name);
+    bool wanted = sink->type && layouts[sink->type->layout].scaled;
+    if (!t && (!wanted || there || sink->m->more)) return OK;
+    if (!t) return fail_missing(err, name);
     if (there) return fail_twice(t, name, err);
-    if (sink.type && !wanted) return fail(err, ERR_INCONSISTENT, "scale", t->name.at, "The tensor %s has scales, but its type %s has no need of them.", weight, sink.type->name);
-    sink.new = !sink.type;
-    if (!sink.type) sink.type = dtype_by_name("F8_E4M3"); /* the only one whose scales may be in an earlier file */
-    int status = check_scales(t, name, &sink, err);
-    t->weights = sink.type;
-    return status ? status : keep(t, sink, put_scales, err);
+    if (sink->type && !wanted) return fail(err, ERR_INCONSISTENT, "scale", t->name.at, "The tensor %s has scales, but its type %s has no need of them.", weight, sink->type->name);
+    sink->new = sink->new && !sink->type;
+    if (!sink->type) sink->type = dtype_by_name("F8_E4M3"); /* the only one whose scales may be in an earlier file */
+    int status = check_scales(t, name, sink, err);
+    t->weights = sink->type;
+    return status ? status : keep(t, *sink, put_scales, err);
+}
+
+static int bind_whole(struct checkpoint *ck, const char *name, struct sink sink, struct error *err)
+{
+    struct backend *be = sink.m->be;
+    struct weight_facts facts = *sink.matrix ? be->ops->weight_facts(be, *sink.matrix) : (struct weight_facts){0};
+    sink.type = facts.type;
+    sink.new = !*sink.matrix;
+    int status = bind(ck, name, facts.has_rows, &sink, err);
+    return status ? status : bind_scales(ck, name, facts.has_scales, &sink, err);
 }
 
 int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err)
 {
-    return model_stack(m, ck, name, layer, cols, rows, 1, out, err);
+    char full[80];
+    return bind_whole(ck, tensor_name(full, name, layer), (struct sink){.m = m, .rows = rows, .all = rows, .cols = cols, .stack = 1, .matrix = out}, err);
 }
 
-int model_stack(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out, struct error *err)
+/* --- matrices of a stack one by one ------------------------------------------------------------------- */
+
+enum part { PART_NONE, PART_WEIGHT, PART_SCALE };
+
+/* What comes after the full stop of NAME.i.weight or NAME.i.scale. */
+static enum part parse_single(struct bytes rest, int *i)
 {
-    char full[80];
-    struct weight_facts facts = *out ? m->be->ops->weight_facts(m->be, *out) : (struct weight_facts){0};
-    struct sink sink = {.m = m, .type = facts.type, .rows = rows * stack, .cols = cols, .stack = stack, .matrix = out, .new = !*out};
-    int status = bind(ck, tensor_name(full, name, layer), facts.has_rows, &sink, err);
-    return status ? status : bind_scales(ck, full, facts.has_scales, sink, err);
+    size_t n = 0;
+    for (*i = 0; n < rest.size && n < 6 && rest.data[n] >= '0' && rest.data[n] <= '9'; n++) *i = *i * 10 + rest.data[n] - '0';
+    struct bytes part = {rest.data + n, rest.size - n};
+    return n == 0 ? PART_NONE : bytes_equal(part, ".weight") ? PART_WEIGHT : bytes_equal(part, ".scale") ? PART_SCALE : PART_NONE;
 }
+
+static int bind_single(struct checkpoint *ck, const char *prefix, int i, enum part part, struct sink sink, struct singles *s, struct error *err)
+{
+    char name[80];
+    bool there = s->there[i] & part;
+    snprintf(name, sizeof name, "%.50s%d.weight", prefix, i);
+    sink.first = i * sink.rows;
+    sink.type = s->type;
+    sink.new = part == PART_WEIGHT;
+    int status = part == PART_WEIGHT ? bind(ck, name, there, &sink, err) : bind_scales(ck, name, there, &sink, err);
+    s->there[i] |= (uint8_t)part;
+    s->type = sink.type;
+    return status;
+}
+
+/* Those of a file, whatever their order. `n`: how many there must be in all files. */
+static int bind_singles(struct checkpoint *ck, const char *prefix, int n, const struct sink *sink, struct singles *s, struct error *err)
+{
+    struct bytes rest;
+    int i, status = OK;
+    for (size_t at = ck_first(ck, prefix); !status && ck_rest(ck, at, prefix, &rest); at++) {
+        const struct tensor *t = &ck->tensors[ck->by_name[at]];
+        enum part part = parse_single(rest, &i);
+        if (!part) continue;
+        if (i >= n) return fail(err, ERR_INCONSISTENT, "experts", t->name.at, "There is an expert %d in %s, but the metadata says that they are %d.", i, prefix, n);
+        if (!s->there && *sink->matrix) return fail_twice(t, prefix, err);
+        if (!s->there) s->there = mem_alloc(sink->m->mem, (size_t)n);
+        if (!s->there) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of experts.");
+        status = bind_single(ck, prefix, i, part, *sink, s, err);
+    }
+    return status;
+}
+
+/* After the last file. */
+static int check_singles(const char *prefix, int n, const struct singles *s, struct error *err)
+{
+    int wanted = s->type && layouts[s->type->layout].scaled ? PART_WEIGHT | PART_SCALE : PART_WEIGHT;
+    char name[80];
+    for (int i = 0; i < n; i++) {
+        if (s->there[i] == wanted) continue;
+        snprintf(name, sizeof name, "%.50s%d.%s", prefix, i, s->there[i] & PART_WEIGHT ? "scale" : "weight");
+        return fail_missing(err, name);
+    }
+    return OK;
+}
+
+int model_stack(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out, struct singles *singles,
+                struct error *err)
+{
+    char prefix[80], whole[96];
+    struct sink sink = {.m = m, .rows = rows, .all = rows * stack, .cols = cols, .stack = 1, .matrix = out};
+    tensor_name(prefix, name, layer);
+    snprintf(whole, sizeof whole, "%s_exps.weight", prefix);
+    strcat(prefix, ".");
+    int status = bind_singles(ck, prefix, stack, &sink, singles, err);
+    if (status) return status;
+    if (singles->there && ck_find(ck, whole)) return fail_twice(ck_find(ck, whole), whole, err);
+    if (singles->there) return m->more ? OK : check_singles(prefix, stack, singles, err);
+    sink.rows = sink.all;
+    sink.stack = stack;
+    return bind_whole(ck, whole, sink, err);
+}
+
+/* --- vectors ------------------------------------------------------------------------------------------ */
 
 int model_vector(struct model *m, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err)
 {
@@ -219,7 +301,8 @@ uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck)
     for (size_t i = 0; i < ck->n_tensors; i++) {
         const struct sink *sink = ck->tensors[i].context;
         if (!sink || !sink->new) continue;
-        uint64_t cost = sink->matrix ? op->weight_cost(m->be, sink->type, sink->rows, sink->cols) : mem_cost((uint64_t)sink->cols * sizeof(float));
+        uint64_t cost = sink->matrix ? op->weight_cost(m->be, sink->type, sink->all, sink->cols) : mem_cost((uint64_t)sink->cols * sizeof(float));
+        if (sink->matrix && sink->rows < sink->all) cost = cost / (uint64_t)(sink->all / sink->rows) + 1; /* a part of what the first of them takes */
         if (!add64(sum, cost, &sum)) return UINT64_MAX;
     }
     return sum;
@@ -232,7 +315,7 @@ int model_take(struct model *m, struct checkpoint *ck, struct error *err)
         const struct sink *sink = t->context;
         char name[QUOTED];
         if (!sink || (sink->matrix && *sink->matrix)) continue;
-        if (sink->matrix) *sink->matrix = m->be->ops->weight_new(m->be, sink->type, sink->rows, sink->cols);
+        if (sink->matrix) *sink->matrix = m->be->ops->weight_new(m->be, sink->type, sink->all, sink->cols);
         else *sink->vector = mem_array(m->mem, (uint64_t)sink->cols, sizeof(float));
         if (sink->matrix ? !*sink->matrix : !*sink->vector)
             return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).", quoted(ck_view(ck, t->name), name),

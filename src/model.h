@@ -76,8 +76,15 @@ const char *model_key(char out[KEY_SIZE], const char *architecture, const char *
 /* Binds a matrix [rows, cols]: shape-checked, its bytes routed to *out, which model_take() makes. `name` may hold one %d for the
  * layer. Nothing happens where more files follow and this one does not have it. */
 int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err);
-/* The same for a stack of matrices, which become one of stack * rows rows. rows is a multiple of 8. */
-int model_stack(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out, struct error *err);
+/* What files have of a stack of matrices one by one: their type, and which parts of each; `there` NULL: none. */
+struct singles {
+    const struct dtype *type;
+    uint8_t *there; /* [stack] */
+};
+/* The same for a stack of matrices, which become one of stack * rows rows: NAME_exps.weight, or, in any order and any of the files, each matrix i
+ * as NAME.i.weight. rows is a multiple of 8. The caller frees singles->there. */
+int model_stack(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out, struct singles *singles,
+                struct error *err);
 /* The same for a float vector [n], as float32. */
 int model_vector(struct model *m, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err);
 

@@ -83,7 +83,6 @@ static void read_architectures(struct hf_config *c, struct json_reader *r)
     if (!json_open(r, JSON_ARRAY)) return;
     while (json_more(r) && json_string_value(r, &name))
         if (!c->architecture.data) c->architecture = name;
-    if (bytes_equal(c->architecture, "Qwen3MoeForCausalLM")) hf_unsupported(r, "experts", "Mixtures of experts are read from GGUF files only; this is a folder of a", c->architecture);
 }
 
 static void read_scaling_key(struct hf_config *c, struct json_reader *r, struct bytes key)
@@ -221,7 +220,8 @@ static void set_defaults(struct hf_config *c)
         c->integer[KV_HEADS] = c->integer[HEADS];
         c->there[KV_HEADS] = c->there[HEADS];
     }
-    c->there[TIED] = true;
+    if (!c->there[SPARSE_STEP]) c->integer[SPARSE_STEP] = 1;
+    c->there[SPARSE_STEP] = c->there[TIED] = c->there[NORM_TOPK] = true;
     convert_attention(c);
 }
 

@@ -40,9 +40,10 @@ bool hf_null(struct json_reader *r)
 struct notes {
     struct mem *mem;
     struct bytes template;
-    uint64_t *files;        /* [tensors] hashes of the names of their files */
-    size_t room;
-    uint64_t tensors, hash; /* of the index: how many, and the sum of the hashes of their names */
+    struct noted {
+        uint64_t file, name;
+    } *tensors;        /* [n_tensors] of the index: hashes of a tensor's name and of its file's */
+    size_t n_tensors, room;
     bool index;
 };
 
@@ -77,16 +78,16 @@ static bool plain_name(struct bytes name)
     return true;
 }
 
-static bool note_file(struct notes *n, struct bytes name)
+static bool note_tensor(struct notes *n, struct bytes file, uint64_t name)
 {
-    if (n->tensors == n->room) {
+    if (n->n_tensors == n->room) {
         size_t room = n->room ? 2 * n->room : 1024;
-        uint64_t *grown = mem_resize(n->mem, n->files, room * sizeof *grown);
+        struct noted *grown = mem_resize(n->mem, n->tensors, room * sizeof *grown);
         if (!grown) return false;
-        n->files = grown;
+        n->tensors = grown;
         n->room = room;
     }
-    n->files[n->tensors++] = name_hash(name);
+    n->tensors[n->n_tensors++] = (struct noted){name_hash(file), name};
     return true;
 }
 
@@ -95,11 +96,12 @@ static void read_weight_map(struct notes *n, struct json_reader *r)
     struct bytes tensor, file;
     char text[QUOTED];
     n->index = json_open(r, JSON_OBJECT);
-    while (json_key(r, &tensor) && json_string_value(r, &file)) {
-        n->hash += name_hash(tensor);
+    while (json_key(r, &tensor)) {
+        uint64_t name = name_hash(tensor); /* before the next string may take its place */
+        if (!json_string_value(r, &file)) return;
         if (!plain_name(file))
             r->status = fail(r->err, ERR_INCONSISTENT, "index", r->pos, "The index of the weights names a file outside its folder: \"%.64s\".", quoted(file, text));
-        else if (!note_file(n, file)) r->status = fail(r->err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the index of the weights.");
+        else if (!note_tensor(n, file, name)) r->status = fail(r->err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the index of the weights.");
     }
 }
 
@@ -109,18 +111,24 @@ static void read_note(void *state, struct json_reader *r, int key)
     else read_weight_map(state, r);
 }
 
-static int compare_hashes(const void *a, const void *b)
+static int compare_files(const void *a, const void *b)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    uint64_t x = ((const struct noted *)a)->file, y = ((const struct noted *)b)->file;
     return (x > y) - (x < y);
 }
 
-static int64_t count_files(struct notes *n)
+/* For each file the sum of its tensors' hashes, as name_hash in struct checkpoint; in place of the list. Returns how many. */
+static size_t sum_files(struct notes *n)
 {
-    int64_t count = n->tensors > 0;
-    if (n->tensors) qsort(n->files, (size_t)n->tensors, sizeof *n->files, compare_hashes);
-    for (uint64_t i = 1; i < n->tensors; i++) count += n->files[i] != n->files[i - 1];
-    return count;
+    uint64_t *sums = (uint64_t *)n->tensors;
+    size_t files = 0;
+    if (n->n_tensors) qsort(n->tensors, n->n_tensors, sizeof *n->tensors, compare_files);
+    for (size_t i = 0; i < n->n_tensors;) {
+        uint64_t file = n->tensors[i].file, sum = 0;
+        for (; i < n->n_tensors && n->tensors[i].file == file; i++) sum += n->tensors[i].name;
+        sums[files++] = sum;
+    }
+    return files;
 }
 
 static int notes_done(void *state, struct checkpoint *model, struct error *err)
@@ -128,10 +136,9 @@ static int notes_done(void *state, struct checkpoint *model, struct error *err)
     struct notes *n = state;
     int status = OK;
     if (n->template.data) status = ck_put_text(model, "tokenizer.chat_template", n->template, err);
-    if (!status && n->index) status = ck_put_int(model, "index.tensors", (int64_t)n->tensors, err);
-    if (!status && n->index) status = ck_put_int(model, "index.hash", (int64_t)n->hash, err);
-    if (!status && n->index) status = ck_put_int(model, "index.files", count_files(n), err);
-    return status;
+    if (status || !n->index) return status;
+    size_t files = sum_files(n);
+    return ck_put_array(model, "index.files", META_U64, (struct bytes){(const uint8_t *)n->tensors, files * sizeof(uint64_t)}, files, err);
 }
 
 static const struct hf_reader notes_reader = {note_keys, read_note, notes_done};
@@ -180,7 +187,7 @@ static int read(struct checkpoint *file, struct checkpoint *model, struct error 
     int status = w.states[0] && w.states[1] ? read_all(&w, &r, model) : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory to read the JSON file.");
     mem_free(file->mem, w.states[0]);
     hf_tokenizer_free(w.states[1]);
-    mem_free(file->mem, notes.files);
+    mem_free(file->mem, notes.tensors);
     return status;
 }
 

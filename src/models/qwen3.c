@@ -6,6 +6,7 @@
  * layer is, its tensors tell. Facts and shapes: MODEL.md.
  */
 #include "../num.h"
+#include "../reader.h"
 #include "rope.h"
 
 #include <stdio.h>
@@ -19,6 +20,7 @@ struct layer {
     bool dense;                            /* one expert of share 1, and no router */
     struct weight *router;                 /* [n_experts, dim] */
     struct weight *gate, *up, *down;       /* of each expert [ffn_dim, dim] twice, [dim, ffn_dim] */
+    struct singles singles[3];             /* of these, where files have the experts one by one */
     int ffn_dim;                           /* of an expert */
 };
 
@@ -42,6 +44,7 @@ enum head { HEAD_FOUND, HEAD_OWN, HEAD_TIED };
 struct qwen3 {
     struct model base;
     enum head head;
+    bool told;                         /* which layers are dense: GGUF files do not say */
     struct weight *embedding, *output; /* [vocab_size, dim]; output NULL when tied */
     float *output_norm;                /* [dim] */
     struct layer *layers;              /* [n_layers] */
@@ -198,7 +201,7 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
     const struct model_config *c = &m->base.config;
     struct model *b = &m->base;
     struct layer *w = &m->layers[l];
-    bool dense = w->dense || dense_here(m, ck, l), experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
+    bool dense = w->dense || (!m->told && dense_here(m, ck, l)), experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
     int n = c->n_experts, status;
     if (dense && experts_before)
         return fail(err, ERR_INCONSISTENT, "split", 0, "Layer %d has experts in one file of the split model and is dense in another; they do not belong together.", l);
@@ -212,9 +215,9 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
                (status = model_matrix(b, ck, "blk.%d.ffn_down.weight", l, w->ffn_dim, c->dim, &w->down, err)));
     else
         (void)((status = model_matrix(b, ck, "blk.%d.ffn_gate_inp.weight", l, c->dim, n, &w->router, err)) ||
-               (status = model_stack(b, ck, "blk.%d.ffn_gate_exps.weight", l, c->dim, w->ffn_dim, n, &w->gate, err)) ||
-               (status = model_stack(b, ck, "blk.%d.ffn_up_exps.weight", l, c->dim, w->ffn_dim, n, &w->up, err)) ||
-               (status = model_stack(b, ck, "blk.%d.ffn_down_exps.weight", l, w->ffn_dim, c->dim, n, &w->down, err)));
+               (status = model_stack(b, ck, "blk.%d.ffn_gate", l, c->dim, w->ffn_dim, n, &w->gate, &w->singles[0], err)) ||
+               (status = model_stack(b, ck, "blk.%d.ffn_up", l, c->dim, w->ffn_dim, n, &w->up, &w->singles[1], err)) ||
+               (status = model_stack(b, ck, "blk.%d.ffn_down", l, w->ffn_dim, c->dim, n, &w->down, &w->singles[2], err)));
     return status;
 }
 
@@ -266,6 +269,24 @@ static int read_head(struct qwen3 *m, const struct checkpoint *ck, struct error 
     return status;
 }
 
+/* Layers without experts, as config.json counts them: each that is named, and all but every so many. */
+static int read_dense(struct qwen3 *m, const struct checkpoint *ck, struct error *err)
+{
+    const struct keys keys = {ck, m->base.ops->architecture};
+    const int64_t none = 0;
+    char key[KEY_SIZE];
+    struct bytes list;
+    uint64_t n;
+    int step, status = config_int(&keys, "decoder_sparse_step", 1, INT32_MAX, &none, &step, err);
+    if (!status) status = meta_array(ck, model_key(key, keys.architecture, "mlp_only_layers"), META_I32, false, &list, &n, err);
+    if (status || !step || !m->base.config.n_experts) return status;
+    m->told = true;
+    for (int l = 0; l < m->base.config.n_layers; l++) m->layers[l].dense = (l + 1) % step != 0;
+    for (uint64_t i = 0; i < n; i++)
+        if (load_u32(list.data + 4 * i) < (uint32_t)m->base.config.n_layers) m->layers[load_u32(list.data + 4 * i)].dense = true;
+    return OK;
+}
+
 static int take_layers(struct qwen3 *m, struct error *err)
 {
     struct model_config *c = &m->base.config;
@@ -285,6 +306,7 @@ static void qwen3_free(struct model *base)
         float *vectors[] = {w->attn_norm, w->ffn_norm, w->q_norm, w->k_norm};
         struct weight *matrices[] = {w->q, w->k, w->v, w->o, w->router, w->gate, w->up, w->down};
         for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) mem_free(mem, vectors[i]);
+        for (size_t i = 0; i < sizeof w->singles / sizeof *w->singles; i++) mem_free(mem, w->singles[i].there);
         for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) base->be->ops->weight_free(base->be, matrices[i]);
     }
     base->be->ops->weight_free(base->be, m->output);
@@ -301,6 +323,7 @@ static int open_as(const struct model_ops *ops, struct mem *mem, struct backend 
     int status = read_config(ck, m, err);
     if (!status) status = read_head(m, ck, err);
     if (!status) status = take_layers(m, err);
+    if (!status) status = read_dense(m, ck, err);
     if (status) qwen3_free(&m->base);
     else *out = &m->base;
     return status;

@@ -131,7 +131,7 @@ static struct set read_folder(const char *folder)
 
 static void folders(void)
 {
-    static const char *const names[] = {"f32", "f16", "bf16", "f8"};
+    static const char *const names[] = {"f32", "f16", "bf16", "f8", "moe", "moe-f8"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char folder[1100], gguf[64];
         snprintf(folder, sizeof folder, "%s/hf/%s", check_fixtures, names[i]);

@@ -32,7 +32,7 @@ test('which files are a model, and their order', () => {
   assert.deepEqual(order('README.md', 'b.safetensors', 'tokenizer.json', 'vocab.json', 'a.safetensors', 'config.json'), ['config.json', 'tokenizer.json', 'a.safetensors', 'b.safetensors']);
   assert.deepEqual(order('m/model.safetensors', 'm\\config.json'), ['m\\config.json', 'm/model.safetensors']);
   assert.deepEqual(order('x.bin', 'x.bin.tokenizer', 'x.bin.template'), ['x.bin.tokenizer', 'x.bin']);
-  for (const names of [[], ['a.gguf'], ['config.json'], ['a.tokenizer'], ['pytorch_model.bin', 'config.json']]) assert.equal(modelOf(names), null);
+  for (const names of [[], ['a.gguf'], ['config.json'], ['a.tokenizer'], ['pytorch_model.bin']]) assert.equal(modelOf(names), null);
 });
 
 test('a folder by its path, and as files in any order', { timeout: 60_000 }, async () => {
@@ -62,6 +62,9 @@ test('a checkpoint by its path, and as files', { timeout: 60_000 }, async () => 
   const error = await rejectsWith(load(path, { threads: 1 }), 'model/format', /\.tokenizer/);
   assert.equal(error.detail.rule, 'missing');
   await rejectsWith(load(folder), 'use/param', /folder without a model/);
+  for (const name of ['config.json', 'pytorch_model.bin']) await writeFile(join(folder, name), '{}');
+  const files = ['config.json', 'pytorch_model.bin.index.json'].map((name) => new File(['{}'], name));
+  for (const source of [folder, files]) assert.equal((await rejectsWith(load(source), 'model/unsupported', /pickled.*run whatever code.*safetensors/)).detail.rule, 'pickle');
   await rm(folder, { recursive: true });
 });
 

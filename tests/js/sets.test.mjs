@@ -10,7 +10,7 @@ import { support } from '../../dist/node.js';
 import { allowRelaxed } from '../../js/node-flags.js';
 import { ajc1Model } from '../fixtures/ajc1.mjs';
 import { badSets, goodSets } from '../fixtures/bad-sets.mjs';
-import { SOURCES, dequantisedF8 } from '../fixtures/hf/sources.mjs';
+import { SOURCES } from '../fixtures/hf/sources.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
 import { logitsOf, opened, partOf, startOver, testHost } from './engine-host.mjs';
 
@@ -47,7 +47,7 @@ const BUILDS = [{ variant: 'scalar' }, { variant: 'simd' }, { variant: 'relaxed'
 if (support().maxMemory > 2 ** 32) BUILDS.push({ variant: 'simd', address: 64 }, { variant: 'relaxed', address: 64 });
 
 const TWINS = {
-  ...Object.fromEntries(Object.entries(SOURCES).map(([name, make]) => [name, () => ({ files: folder(name), gguf: name === 'f8' ? dequantisedF8() : make() })])),
+  ...Object.fromEntries(Object.entries(SOURCES).map(([name, make]) => [name, () => ({ files: folder(name), gguf: make() })])),
   ...Object.fromEntries([32, 64, 128].map((group) => [`ajc1 in groups of ${group}`, () => {
     const { checkpoint, tokenizer, gguf } = ajc1Model({ group, seed: group, tied: group !== 64 });
     return { files: [tokenizer, checkpoint], gguf };

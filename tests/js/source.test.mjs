@@ -35,6 +35,14 @@ test('addresses', () => {
     ['https://s3.example/m.gguf?X-Amz-Signature=a&X-Amz-Date=b&file=1&token=t', 'https://s3.example/m.gguf?X-Amz-Signature=a&X-Amz-Date=b&file=1&token=t', 'https://s3.example/m.gguf?file=1'],
     ['blob:https://a.example/5', 'blob:https://a.example/5'], ['data:,x', 'data:,x'],
   ]) assert.deepEqual(locate(source, web), { kind: 'urls', urls: [url], id });
+  for (const [source, folder, id = folder] of [
+    ['m/', 'https://page.example/app/m/'], ['https://a.example/q/?token=t&v=2#x', 'https://a.example/q/?token=t&v=2', 'https://a.example/q/?v=2'],
+    ...['Qwen/Qwen3-0.6B', 'Qwen/Qwen3-0.6B/', 'Qwen/Qwen3-0.6B/tree/main', 'Qwen/Qwen3-0.6B/tree/main/', 'Qwen/Qwen3-0.6B/resolve/main/'].map((path) => (
+      [`https://huggingface.co/${path}`, 'https://huggingface.co/Qwen/Qwen3-0.6B/resolve/main/'])),
+    ['https://hf.co/a/b/tree/refs%2Fpr%2F1/c', 'https://hf.co/a/b/resolve/refs%2Fpr%2F1/c/'],
+    [{ repo: 'a/b' }, 'https://huggingface.co/a/b/resolve/main/'], [{ repo: 'a/b', file: undefined, revision: 'v1', endpoint: 'https://hub.example/x/' }, 'https://hub.example/x/a/b/resolve/v1/'],
+  ]) assert.deepEqual(locate(source, web), { kind: 'urls', urls: [], id, folder });
+  refused('https://me:secret@a.example/m/', 'source', /Authorization/);
   refused('', 'source', /empty/);
   refused('https://me:secret@a.example/m.gguf', 'source', /Authorization/);
 });
@@ -45,7 +53,7 @@ test('repositories', () => {
   assert.equal(at({ repo: 'a/b', file: 'c d/e#1?.gguf', revision: 'refs/pr/1', endpoint: 'https://hub.example/x/' }), 'https://hub.example/x/a/b/resolve/refs%2Fpr%2F1/c%20d/e%231%3F.gguf');
   assert.deepEqual(locate({ repo: 'a/b', file: 'm-00001-of-00002.gguf' }, web).urls.map((url) => url.slice(-21)), ['m-00001-of-00002.gguf', 'm-00002-of-00002.gguf']);
   for (const [field, values] of Object.entries({
-    repo: ['', 5, null, 'a/b/c', '../x', 'a b/c', 'https://huggingface.co/a/b'], file: ['', undefined, 7, '/etc', 'a//b', '../m.gguf', 'a/./b', 'x\n'],
+    repo: ['', 5, null, 'a/b/c', '../x', 'a b/c', 'https://huggingface.co/a/b'], file: ['', 7, '/etc', 'a//b', '../m.gguf', 'a/./b', 'x\n'],
     revision: ['', ' ', 5, 'a\0'], endpoint: ['', 'huggingface.co', 'ftp://a', 5, null],
   })) for (const value of values) refused({ repo: 'a/b', file: 'c.gguf', [field]: value }, `source.${field}`, /must be/);
   refused({ repo: 'a/b', file: 'c.gguf', branch: 'x' }, 'source.branch', /not a field/);

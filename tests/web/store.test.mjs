@@ -3,7 +3,7 @@
 // not depend on the browser is in tests/js/store.test.mjs.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
@@ -14,6 +14,7 @@ import { noise } from '../fixtures/noise.mjs';
 import { PROJECT, eventually, launchChromium } from './browser.mjs';
 
 const DEMO = readFileSync(join(PROJECT, 'web/models/demo-q8_0.gguf'));
+const FOLDER = join(PROJECT, 'tests/fixtures/hf/bf16');   // its weights are in one file, without an index
 const CHUNK = 4 << 20;
 const NOISE = noise(4 * CHUNK + 12_345);
 const PATIENCE_MS = 60_000;
@@ -94,10 +95,11 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
     }
 
     /** A server that answers as `step` says while `use` runs; a new address each time, so a new model. */
-    async function withModel(bytes, step, use) {
-      const server = await new LyingServer({ bytes }, (request, n) => ({ headers: CORS, ...step(n) })).start();
+    async function withModel(bytes, step, use, path = '/m.gguf') {
+      const file = typeof bytes === 'function' ? bytes : { bytes };
+      const server = await new LyingServer(file, (request, n) => ({ headers: CORS, ...step(n, request) })).start();
       try {
-        await use({ server, url: `${server.base}/m.gguf` });
+        await use({ server, url: `${server.base}${path}` });
       } finally {
         const tab = await open();
         for (const { id } of await tab.run('list')) await tab.run('remove', { url: id });
@@ -123,6 +125,28 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       assert.ok(used > 0 && quota > used);
       await again.close();
     }));
+
+    test('a folder by its address, from a server that does not show what is not there; the second start needs no server', () => {
+      const fileOf = (url) => {
+        const path = join(FOLDER, url.replace('/org/model/', ''));
+        return existsSync(path) ? { bytes: readFileSync(path) } : null;
+      };
+      const step = (_, request) => (fileOf(request.url) ? {} : { headers: {} });
+      return withModel(fileOf, step, async ({ server, url }) => {
+        const tab = await open();
+        const cold = await tab.run('chat', { url, options: { contextSize: 64 } });
+        const [{ name: called, files, complete }, ...others] = await tab.run('list');
+        assert.deepEqual([called, files, complete, others], ['model', 5, true, []]);
+        await tab.close();
+        await server.close();
+        const again = await open();
+        const warm = await again.run('chat', { url, options: { contextSize: 64 } });
+        assert.deepEqual([warm.text, cold.last.cached, warm.last], [cold.text, false, { ...cold.last, cached: true }]);
+        await again.run('remove', { url });
+        assert.deepEqual([await again.run('list'), await again.run('stored')], [[], []]);
+        await again.close();
+      }, '/org/model/');
+    });
 
     test('a page that dies in mid-download: the next one resumes', () => withModel(NOISE, (n) => (n === 0 ? { stallAt: 2 * CHUNK + 100_000 } : {}), async ({ server, url }) => {
       const tab = await open();
