@@ -77,6 +77,8 @@ $(BUILD)/tests/%: tests/c/%.c $(OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
 
+$(BUILD)/fuzz/fuzz_gguf: tests/fuzz/gguf_mutator.c
+$(addprefix $(BUILD)/fuzz/fuzz_,safetensors hf_tokenizer ajc1 any): tests/fuzz/set.c
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MT $@ -Wno-conversion -fsanitize=fuzzer $(filter %.c %.o,$^) -o $@ -lm
