@@ -9,7 +9,6 @@
 
 #include "quern.h"
 
-#include <sanitizer/allocator_interface.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +18,9 @@ enum { LOAD_MEMORY = 32 << 20, LOAD_TOKENS = 4, LOAD_TEXT = 48 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+
+/* Of AddressSanitizer: bytes on the heap. */
+size_t __sanitizer_get_current_allocated_bytes(void);
 
 /* The files of a model, and how they come. */
 struct load {
