@@ -99,6 +99,8 @@ write('ajc1', 'tied', checkpoint());
 write('ajc1', 'padded', checkpoint({ header: { padding: 1, max_seq_len: 40960 } }));
 
 const parts = splitGguf(minimalModel(), [5, 8]);
+write('any', 'folder', folderInput());
+write('any', 'checkpoint', checkpoint());
 write('any', 'split', setInput(...parts));
 write('any', 'mixed', setInput(JSON.stringify({ model_type: 'qwen3' }), minimalModel()));
 const OTHERS = {

@@ -171,7 +171,19 @@ static size_t change_json(uint8_t *text, size_t size, size_t room)
 
 /* --- files ----------------------------------------------------------------------------------------------- */
 
-/* The header of a safetensors file, its length (or a lie for it) and the padding of spaces; the data stays. */
+/* Where the header says that the data ends: the largest number that closes an entry. */
+static size_t data_end(const uint8_t *text, size_t size)
+{
+    size_t end = 0, number = 0;
+    for (size_t i = 0; i + 1 < size; i++) {
+        bool digit = text[i] >= '0' && text[i] <= '9';
+        if (text[i] == ']' && text[i + 1] == '}' && number > end) end = number;
+        number = digit && number < ROOM ? 10 * number + text[i] - '0' : 0;
+    }
+    return end;
+}
+
+/* The header of a safetensors file; its length (or a lie for it), the padding of spaces and mostly the size of the data follow. */
 static size_t change_header(uint8_t *file, size_t size, size_t room)
 {
     static uint8_t header[ROOM];
@@ -181,12 +193,14 @@ static size_t change_header(uint8_t *file, size_t size, size_t room)
     memcpy(header, file + PREFIX, old);
     size_t n = change_json(header, old, ROOM - 8);
     while (n % 8) header[n++] = ' ';
-    if (n > room - PREFIX || data > room - PREFIX - n) return size;
-    memmove(file + PREFIX + n, file + PREFIX + old, data);
+    size_t wanted = pick(4) ? data_end(header, n) : data, kept = data < wanted ? data : wanted;
+    if (n > room - PREFIX || wanted > room - PREFIX - n) return size;
+    memmove(file + PREFIX + n, file + PREFIX + old, kept);
+    memset(file + PREFIX + n + kept, 0, wanted - kept);
     memcpy(file + PREFIX, header, n);
     length = n + (pick(32) ? 0 : pick(17) - 8);
     memcpy(file, &length, sizeof length);
-    return PREFIX + n + data;
+    return PREFIX + n + wanted;
 }
 
 static size_t change_file(uint8_t *file, size_t size, size_t room)
