@@ -40,7 +40,7 @@ OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist faults site serve test test-c test-node test-thread run-c bench bench-kernels bench-ops format lint stats size fuzz clean
+.PHONY: help native wasm dist faults site serve test test-c test-node test-thread run-c bench bench-kernels bench-ops format lint stats size fuzz replay clean
 .SECONDARY:
 
 help:
@@ -77,11 +77,25 @@ $(BUILD)/tests/%: tests/c/%.c $(OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
 
+# A target with libFuzzer, and the same over its corpus without.
+SETS = safetensors hf_tokenizer ajc1 any
+REPLAYS = $(FUZZERS:$(BUILD)/fuzz/fuzz_%=$(BUILD)/replay/%)
+$(FUZZERS) $(REPLAYS): $(wildcard tests/fuzz/*.h)
+$(BUILD)/fuzz/fuzz_gguf $(BUILD)/replay/gguf: tests/fuzz/gguf_mutator.c
+$(SETS:%=$(BUILD)/fuzz/fuzz_%) $(SETS:%=$(BUILD)/replay/%): tests/fuzz/set.c
+
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MT $@ -Wno-conversion -fsanitize=fuzzer $(filter %.c %.o,$^) -o $@ -lm
 
+$(BUILD)/replay/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
+
 fuzz: $(FUZZERS)
+
+replay: $(REPLAYS)
+	@set -e; for r in $^; do $$r tests/fuzz/corpus/$${r##*/}; done
 
 # --- WebAssembly: one source, four variants, two pieces of glue each (page, Node) over the same .wasm ---
 
@@ -204,8 +218,8 @@ test: lint test-c test-thread test-node
 
 # Under ASan and UBSan, and again with wasm32's addresses.
 test-c:
-	$(MAKE) --no-print-directory config=sanitize native run-c
-	$(MAKE) --no-print-directory config=narrow run-c TESTS='test_gguf test_containers'
+	$(MAKE) --no-print-directory config=sanitize native run-c replay
+	$(MAKE) --no-print-directory config=narrow run-c replay TESTS='test_gguf test_containers'
 
 # Files that the C tests read, written by Node.
 build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)

@@ -128,7 +128,7 @@ int info_write(struct quern_engine *e, struct error *err)
     json_string(&j, "format", e->weights->name);
     json_string(&j, "architecture", e->model->ops->architecture);
     json_number(&j, "parameters", e->weights_all);
-    json_number(&j, "activeParameters", e->weights_used);
+    json_number(&j, "activeParameters", (double)(uint64_t)(e->weights_used + 0.5));
     json_number(&j, "fileBytes", (double)e->file_bytes);
     json_number(&j, "files", (double)e->split.files);
     write_types(&j, e->types);

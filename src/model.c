@@ -12,6 +12,17 @@
 
 static const struct model_ops *const architectures[] = {&model_qwen3, &model_qwen3moe};
 
+/* What a file is that is no model, though it may say that it is a qwen3's. */
+static int check_kind(const struct checkpoint *ck, struct error *err)
+{
+    struct bytes kind, name;
+    if (meta_text(ck, "general.type", false, &kind, NULL) || meta_text(ck, "general.architecture", false, &name, NULL)) return OK;
+    if (bytes_equal(kind, "adapter")) return fail(err, ERR_UNSUPPORTED, "lora", 0, "This is an adapter (LoRA), not a model; merge it into its model first.");
+    if (bytes_equal(kind, "mmproj") || bytes_equal(name, "clip"))
+        return fail(err, ERR_UNSUPPORTED, "projector", 0, "This is a projector, the part of a model that reads pictures; take the file of the language model.");
+    return OK;
+}
+
 /* Files without the key are taken for the architecture whose keys they have. */
 static int find_architecture(const struct checkpoint *ck, const struct model_ops **out, struct error *err)
 {
@@ -34,7 +45,8 @@ int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck,
 {
     const struct model_ops *ops = NULL;
     *out = NULL;
-    int status = find_architecture(ck, &ops, err);
+    int status = check_kind(ck, err);
+    if (!status) status = find_architecture(ck, &ops, err);
     return status ? status : ops->open(mem, be, ck, out, err);
 }
 

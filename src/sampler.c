@@ -180,7 +180,7 @@ int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32
     if (status) return status;
     struct sampler next = {.mem = s->mem, .n_tokens = s->n_tokens, .params = *p};
     next.params.bias = NULL;
-    if (!allocate_buffers(&next, p)) status = fail(err, ERR_MEM_LOAD, "", 0, "Out of memory for sampling.");
+    if (!allocate_buffers(&next, p)) status = fail(err, ERR_MEM_LOAD, "sampling", 0, "Out of memory for sampling.");
     else if (all_forbidden(&next)) status = fail(err, ERR_PARAM, "logitBias", 0, "logitBias forbids every token.");
     if (status) {
         free_buffers(&next);

@@ -21,7 +21,7 @@ static int compare_scored(const void *a, const void *b)
     return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-static int out_of_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "", 0, "Out of memory for the tokenizer."); }
+static int out_of_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "vocab", 0, "Out of memory for the tokenizer."); }
 
 static float score_of(struct bytes scores, uint32_t id) { return load_f32(scores.data + 4 * (size_t)id); }
 

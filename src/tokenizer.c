@@ -30,7 +30,7 @@ struct tokenizer {
     uint32_t special_start[257]; /* specials whose first byte is c: special_start[c] .. special_start[c + 1] */
 };
 
-static int out_of_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "", 0, "Out of memory for the tokenizer."); }
+static int out_of_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "vocab", 0, "Out of memory for the tokenizer."); }
 
 /* --- loading: bytes and merges ------------------------------------------------------------------------ */
 

@@ -156,13 +156,13 @@ int vocab_load(struct mem *m, struct vocab *v, struct bytes tokens, uint64_t n_t
     v->n_tokens = (uint32_t)n_tokens;
     v->types = mem_alloc(m, n_tokens);
     v->starts = mem_array(m, n_tokens + 1, sizeof *v->starts);
-    if (!v->types || !v->starts) return fail(err, ERR_MEM_LOAD, "", 0, "Out of memory for the vocabulary.");
+    if (!v->types || !v->starts) return fail(err, ERR_MEM_LOAD, "vocab", 0, "Out of memory for the vocabulary.");
     int status = load_types(v, types, err);
     if (!status) status = measure(v, tokens, err);
     if (status) return status;
     v->text = mem_alloc(m, v->starts[n_tokens]);
     if (!v->text || !table_new(m, &v->by_bytes, n_tokens))
-        return fail(err, ERR_MEM_LOAD, "", 0, "Out of memory for the vocabulary.");
+        return fail(err, ERR_MEM_LOAD, "vocab", 0, "Out of memory for the vocabulary.");
     return fill(v, tokens, err);
 }
 

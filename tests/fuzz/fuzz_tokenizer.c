@@ -3,19 +3,12 @@
  * The input is a vocabulary and a text. Of any vocabulary that loads, encoding and decoding must give the text back, in every
  * mode and through the stream, with ids inside the vocabulary.
  *
- * Layout: u16 n_tokens, n_merges, sizes of tokens, types and merges; those three; the rest is text.
+ * Layout: u16 n_tokens, n_merges, sizes of tokens, types and merges; those three; the rest is text. n_merges 65535: scores in their place.
+ *
+ *   build/fuzz/fuzz/fuzz_tokenizer -max_len=8192 -timeout=5 -malloc_limit_mb=64 NEW_CORPUS tests/fuzz/corpus/tokenizer
  */
+#include "load.h"
 #include "tokenizer.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition) abort();
-}
 
 /* The next n bytes, or as many as there are. */
 static struct bytes take(const uint8_t **data, size_t *size, size_t n)
@@ -62,6 +55,13 @@ static void check_encoding(const struct tokenizer *t, struct bytes text, enum to
     free(ids);
 }
 
+/* Removing a sentinel (which a text may well have) must not find more in it. */
+static void check_sentinel(const struct tokenizer *t, struct bytes text)
+{
+    int64_t n = tok_encode(t, text, TOK_CHAT, text.size ? text.data[0] & 0x7F : 0, NULL, 0);
+    require(n >= 0 && (uint64_t)n <= text.size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct mem mem = {.limit = 64 << 20};
@@ -71,12 +71,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < sizeof head) return 0;
     memcpy(head, data, sizeof head);
     data += sizeof head, size -= sizeof head;
-    struct tok_source source = {.n_tokens = head[0], .n_merges = head[1]};
+    bool scored = head[1] == UINT16_MAX;
+    struct tok_source source = {.n_tokens = head[0], .n_merges = scored ? 0 : head[1]};
     source.tokens = take(&data, &size, head[2]);
     source.types = take(&data, &size, head[3]);
-    source.merges = take(&data, &size, head[4]);
+    *(scored ? &source.scores : &source.merges) = take(&data, &size, head[4]);
     int status = tok_new(&mem, &source, &t, &err);
-    require(status == err.code && (status == OK) == (t != NULL));
+    require(status == err.code && (status == OK) == (t != NULL) && (status == OK) == (err.rule[0] == 0));
+    if (status == OK) check_sentinel(t, (struct bytes){data, size});
     for (int mode = TOK_PLAIN; status == OK && mode <= TOK_CHAT; mode++) check_encoding(t, (struct bytes){data, size}, (enum tok_mode)mode);
     tok_free(t);
     require(mem.used == 0);

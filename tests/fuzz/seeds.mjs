@@ -6,9 +6,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { badSets, goodSets } from '../fixtures/bad-sets.mjs';
+import { ajc1Model, scoredTokens } from '../fixtures/ajc1.mjs';
+import { hfTensor, tinyFolder, tinyVocab, writeSafetensors } from '../fixtures/folder.mjs';
 import { ByteSink } from '../fixtures/gguf-writer.mjs';
-import { tinyFolder } from '../fixtures/folder.mjs';
+import { splitGguf } from '../fixtures/split.mjs';
 import { TINY_MOE, minimalModel, tinyModel, tinySpec } from '../fixtures/tiny.mjs';
 
 const corpus = join(dirname(fileURLToPath(import.meta.url)), 'corpus');
@@ -24,20 +25,41 @@ function packed(strings) {
   return sink.take();
 }
 
-/** As fuzz_tokenizer.c reads it. */
+/** As fuzz_tokenizer.c reads it: `merges` are strings, or scores (floats). */
 function tokenizerInput(tokens, types, merges, text) {
-  const parts = [packed(tokens), new Uint8Array(new Int32Array(types).buffer), packed(merges)];
+  const scored = typeof merges[0] === 'number';
+  const last = scored ? new Uint8Array(Float32Array.from(merges).buffer) : packed(merges);
+  const parts = [packed(tokens), new Uint8Array(new Int32Array(types).buffer), last];
   const sink = new ByteSink();
-  for (const n of [tokens.length, merges.length, ...parts.map(({ length }) => length)]) sink.scalar('u16', n);
+  for (const n of [tokens.length, scored ? 65535 : merges.length, ...parts.map(({ length }) => length)]) sink.scalar('u16', n);
   for (const part of parts) sink.bytes(part);
   sink.bytes(new TextEncoder().encode(text));
   return sink.take();
 }
 
-/** As fuzz_set.c reads it. */
-function setInput(files) {
-  const sizes = files.flatMap(({ length }) => [length & 255, length >> 8 & 255, length >> 16]);
-  return Buffer.concat([Uint8Array.of(files.length, ...sizes), ...files]);
+/** As set.c reads it. */
+function setInput(...files) {
+  const bytes = files.map((file) => (typeof file === 'string' ? new TextEncoder().encode(file) : file));
+  const sizes = bytes.flatMap(({ length }) => [length & 255, length >> 8 & 255, length >> 16]);
+  return Buffer.concat([Uint8Array.of(bytes.length, ...sizes), ...bytes]);
+}
+
+const SMALLEST = { hidden: 2, ffn: 2, heads: 1, headDim: 2, kvHeads: 1, context: 16, type: 'F16' };
+const SETTINGS = { chat_template: '{{ messages }}', eos_token: '<|im_end|>', add_bos_token: false };
+
+/** A small folder, the vocabulary's two files first: what fuzz_hf_tokenizer.c mutates, fuzz_safetensors.c the rest. */
+function folderInput({ spec, ...changes } = {}, more = []) {
+  const [config, generation, tokenizer, ...weights] = tinyFolder({ spec: { ...SMALLEST, ...spec }, ...changes });
+  return setInput(tokenizer, JSON.stringify(SETTINGS), config, generation, ...more, ...weights);
+}
+
+/** Two files with an index. */
+function shards() {
+  const all = tinySpec(SMALLEST).tensors.map(hfTensor);
+  const files = [all.slice(0, 4), all.slice(4)];
+  const names = files.flatMap((tensors, i) => tensors.map(({ name }) => [name, `model-${i + 1}.safetensors`]));
+  const index = JSON.stringify({ metadata: { total_size: 1 }, weight_map: Object.fromEntries(names) });
+  return folderInput({ files: { weights: null } }, [index, ...files.map((tensors) => writeSafetensors(tensors))]);
 }
 
 const value = new Map(tinySpec().kv.map(([key, , content]) => [key, content]));
@@ -52,9 +74,37 @@ write('gguf', 'yarn', minimalModel({ kv: { 'qwen3.rope.scaling.type': ['string',
 write('tokenizer', 'chat', tokenizerInput(...vocabulary, '<|im_start|>user\nthe then <think>\n\n</think> 12\u00e9\u{1f600}<|im_end|>'));
 write('tokenizer', 'spaces', tokenizerInput(...vocabulary, "  the\t \r\n\n it's  THE 'LL \u00a0\u3000x"));
 write('tokenizer', 'untyped', tokenizerInput(vocabulary[0].slice(0, 262), [], vocabulary[2], 'the the'));
-const SMALLEST = { spec: { hidden: 2, ffn: 2, heads: 1, headDim: 2, kvHeads: 1, context: 16, type: 'F16' } };
-write('set', 'folder', setInput(tinyFolder(SMALLEST)));
-write('set', 'strings', setInput(tinyFolder({ ...SMALLEST, tokenizer: (t) => ({ ...t, model: { ...t.model, merges: t.model.merges.map((pair) => pair.join(' ')) } }) })));
-write('set', 'untied', setInput(tinyFolder({ ...SMALLEST, spec: { ...SMALLEST.spec, tied: false } })));
-for (const id of ['J01a', 'J06a']) write('set', id, setInput(goodSets().find((set) => set.id === id).files));
-for (const id of ['J10e']) write('set', `bad-${id}`, setInput(badSets().find((set) => set.id === id).files));
+write('tokenizer', 'scores', tokenizerInput(vocabulary[0], [], scoredTokens(tinyVocab()).map(({ score }) => score), 'the then'));
+
+write('hf_tokenizer', 'pairs', folderInput());
+write('hf_tokenizer', 'strings', folderInput({ tokenizer: (t) => ({ ...t, model: { ...t.model, merges: t.model.merges.map((pair) => pair.join(' ')) } }) }));
+
+/** What is wide enough in FP8 with one scale. */
+const fp8 = (tensors) => tensors.flatMap((tensor) => (tensor.shape[1] !== 128 ? [tensor] : [
+  { ...tensor, dtype: 'F8_E4M3', data: tensor.data.subarray(0, tensor.data.length / 2) },
+  { name: `${tensor.name}_scale_inv`, dtype: 'F32', shape: [1, 1], data: new Uint8Array(Float32Array.of(0.5).buffer) }]));
+const YARN = { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 16, attention_factor: 1 };
+write('safetensors', 'tied', folderInput());
+write('safetensors', 'untied', folderInput({ spec: { tied: false, type: 'BF16' } }));
+write('safetensors', 'yarn', folderInput({ config: { rope_scaling: YARN } }));
+write('safetensors', 'fp8', folderInput({ spec: { ffn: 128 }, tensors: fp8, config: { quantization_config: { quant_method: 'fp8', fmt: 'e4m3', weight_block_size: [128, 128] } } }));
+write('safetensors', 'shards', shards());
+
+const CHECKPOINT = { layers: 1, hidden: 32, ffn: 32, heads: 16, kvHeads: 1, headDim: 2 };
+const checkpoint = (options) => {
+  const { tokenizer, checkpoint: bytes } = ajc1Model({ ...CHECKPOINT, ...options });
+  return setInput(tokenizer, bytes);
+};
+write('ajc1', 'tied', checkpoint());
+write('ajc1', 'padded', checkpoint({ header: { padding: 1, max_seq_len: 40960 } }));
+
+const parts = splitGguf(minimalModel(), [5, 8]);
+write('any', 'folder', folderInput());
+write('any', 'checkpoint', checkpoint());
+write('any', 'split', setInput(...parts));
+write('any', 'mixed', setInput(JSON.stringify({ model_type: 'qwen3' }), minimalModel()));
+const OTHERS = {
+  html: '<!doctype html>', lfs: 'version https://git-lfs.github.com/spec/v1', json: '{"error":"not found"}', zip: 'PK\x03\x04', onnx: '\x08\x07\x12\x07pytorch',
+  ggml: 'GGML', pickle: '\x80\x02c',
+};
+for (const [name, text] of Object.entries(OTHERS)) write('any', name, setInput(Buffer.from(text.padEnd(40, ' '), 'latin1')));
