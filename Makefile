@@ -12,7 +12,7 @@ NODE ?= node
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
-LOADERS = base arena reader json_reader checkpoint metadata sniff formats/gguf formats/safetensors formats/json formats/hf_config formats/hf_tokenizer formats/ajc1 formats/ajc1_tokenizer dtype tokenizer vocab bpe scores split unicode table sampler json
+LOADERS = base arena reader json_reader checkpoint metadata sniff formats/gguf formats/safetensors formats/json formats/hf_config formats/hf_tokenizer formats/ajc1 formats/ajc1_tokenizer dtype quantize tokenizer vocab bpe scores split unicode table sampler json
 STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2

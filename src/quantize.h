@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Floats -> blocks of a file's weight type, laid out as GGUF stores them: what dtype.c decodes.
+ *
+ * Q8_0 and Q4_0 are as the format's description has them. Q4_K and Q6_K say only how blocks decode; the scales are found by
+ * a search for the least squared error. The same bits in every build: IEEE operations in a stated order.
+ */
+#ifndef QUERN_QUANTIZE_H
+#define QUERN_QUANTIZE_H
+
+#include "dtype.h"
+
+/* x [n], n a multiple of the type's block. false: a value is NaN, infinite, or too large for the type's scales (halves);
+ * its block then decodes to NaN. */
+typedef bool quantize_fn(const float *x, int n, uint8_t *blocks);
+
+quantize_fn quantize_q8_0, quantize_q4_0, quantize_q4_k, quantize_q6_k;
+
+/* What writes blocks of a type; NULL: nothing does. */
+quantize_fn *quantizer(const struct dtype *type);
+
+/* n values of a float type. */
+void read_floats(const struct dtype *type, const uint8_t *values, int n, float *out);
+
+#endif
