@@ -12,7 +12,7 @@ NODE ?= node
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
-LOADERS = base arena reader json_reader checkpoint metadata sniff formats/gguf formats/safetensors formats/json formats/hf_config formats/hf_tokenizer formats/ajc1 formats/ajc1_tokenizer dtype quantize tokenizer vocab bpe scores split unicode table sampler json
+LOADERS = base arena reader json_reader checkpoint metadata sniff formats/gguf formats/safetensors formats/json formats/hf_config formats/hf_tokenizer formats/ajc1 formats/ajc1_tokenizer dtype quantize convert convert_keys gguf_writer tokenizer vocab bpe scores split unicode table sampler json
 STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
@@ -27,7 +27,9 @@ CC = clang-19
 endif
 FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
-SOURCES = $(filter-out src/cli.c src/cli_files.c src/wasm.c,$(wildcard src/*.c src/*/*.c))
+# What only command lines have: the conversion of models. No page loads it.
+TOOL = gguf_writer convert convert_keys cli_files cli_quantize
+SOURCES = $(filter-out src/cli.c src/tool.c src/wasm.c $(TOOL:%=src/%.c),$(wildcard src/*.c src/*/*.c))
 # xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
 XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
 build/include/xxhash.h: $(XXHASH)
@@ -37,6 +39,7 @@ build/include/xxhash.h: $(XXHASH)
 $(BUILD)/obj/hash.o: build/include/xxhash.h
 
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
+TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -64,7 +67,7 @@ help:
 
 native: $(BUILD)/quern
 
-$(BUILD)/quern: $(BUILD)/obj/cli.o $(BUILD)/obj/cli_files.o $(OBJECTS)
+$(BUILD)/quern: $(BUILD)/obj/cli.o $(TOOL_OBJECTS) $(OBJECTS)
 	$(CC) $(FLAGS) $^ -o $@ -lm
 
 $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(LOADERS))): FLAGS += $(STRICT)
@@ -73,7 +76,7 @@ $(BUILD)/obj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -c $< -o $@
 
-$(BUILD)/tests/%: tests/c/%.c $(OBJECTS)
+$(BUILD)/tests/%: tests/c/%.c $(OBJECTS) $(TOOL_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
 

@@ -330,6 +330,22 @@ bool quantize_q6_k(const float *x, int n, uint8_t *out)
     return ok;
 }
 
+/* --- floats ----------------------------------------------------------------------------------------------------- */
+
+static bool store_f32(const float *x, int n, uint8_t *out)
+{
+    float most = largest(x, n);
+    memcpy(out, x, (size_t)n * sizeof *x);
+    return most - most == 0;
+}
+
+static bool store_f16(const float *x, int n, uint8_t *out)
+{
+    float most = largest(x, n);
+    for (int i = 0; i < n; i++) store_half(out + 2 * i, x[i]);
+    return most < 65520 && most > -65520;
+}
+
 /* --- tables ----------------------------------------------------------------------------------------------------- */
 
 quantize_fn *quantizer(const struct dtype *type)
@@ -337,7 +353,7 @@ quantize_fn *quantizer(const struct dtype *type)
     static const struct {
         const char *name;
         quantize_fn *quantize;
-    } all_types[] = {{"Q8_0", quantize_q8_0}, {"Q4_0", quantize_q4_0}, {"Q4_K", quantize_q4_k}, {"Q6_K", quantize_q6_k}};
+    } all_types[] = {{"F32", store_f32}, {"F16", store_f16}, {"Q8_0", quantize_q8_0}, {"Q4_0", quantize_q4_0}, {"Q4_K", quantize_q4_k}, {"Q6_K", quantize_q6_k}};
     for (size_t i = 0; i < sizeof all_types / sizeof *all_types; i++)
         if (!strcmp(type->name, all_types[i].name)) return all_types[i].quantize;
     return NULL;

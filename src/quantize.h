@@ -16,7 +16,7 @@ typedef bool quantize_fn(const float *x, int n, uint8_t *blocks);
 
 quantize_fn quantize_q8_0, quantize_q4_0, quantize_q4_k, quantize_q6_k;
 
-/* What writes blocks of a type; NULL: nothing does. */
+/* What writes values of a type, also F32 and F16; NULL: nothing does. */
 quantize_fn *quantizer(const struct dtype *type);
 
 /* n values of a float type. */

@@ -34,7 +34,8 @@ const MODULES = {
   batch: [3, 'batch'], profile: [3, 'profile'], kvcache: [3, 'kvcache'],
   model: [4, 'model'], models: [4, 'model'],
   quern: [5, 'engine'], engine: [5, 'engine'], plan: [5, 'engine'], files: [5, 'engine'], sequence: [5, 'engine'],
-  wasm: [6, 'wasm'], cli: [6, 'cli'], cli_files: [6, 'cli'],
+  gguf_writer: [2, 'checkpoint'], convert: [5, 'engine'], convert_keys: [5, 'engine'],
+  wasm: [6, 'wasm'], cli: [6, 'cli'], cli_files: [6, 'cli'], cli_quantize: [6, 'cli'], tool: [6, 'cli'],
 };
 
 function moduleOf(file) {

@@ -176,7 +176,7 @@ static void blocks_are_apart(void)
         CHECK(quantize(x, 2 * COLS, both) && quantize(x, COLS, one) && quantize(x + COLS, COLS, one + bytes));
         CHECK(memcmp(both, one, 2 * bytes) == 0);
     }
-    CHECK(quantizer(dtype_by_name("F32")) == NULL);
+    CHECK(quantizer(dtype_by_name("Q5_K")) == NULL);
 }
 
 static void floats_of_all_types(void)
@@ -192,9 +192,26 @@ static void floats_of_all_types(void)
     }
 }
 
+static void floats_as_they_are(void)
+{
+    uint64_t seed = 7;
+    float x[COLS], y[COLS];
+    for (int i = 0; i < COLS; i++) x[i] = bell(&seed);
+    CHECK(there_and_back("F32", x, y) && memcmp(x, y, sizeof x) == 0);
+    for (int i = 0; i < COLS; i++) x[i] = f32_from_f16(f16_from_f32(x[i]));
+    CHECK(there_and_back("F16", x, y) && memcmp(x, y, sizeof x) == 0);
+    x[9] = 65519;
+    CHECK(there_and_back("F16", x, y) && y[9] == 65504);
+    x[9] = -65520;
+    CHECK(there_and_back("F32", x, y) && !there_and_back("F16", x, y));
+    x[9] = NAN;
+    CHECK(!there_and_back("F32", x, y) && !there_and_back("F16", x, y));
+}
+
 static const struct check tests[] = {
     {"every_value_is_near", every_value_is_near}, {"mean_error", mean_error}, {"near_the_best", near_the_best}, {"degenerate", degenerate},
     {"not_finite", not_finite}, {"blocks_are_apart", blocks_are_apart}, {"floats_of_all_types", floats_of_all_types},
+    {"floats_as_they_are", floats_as_they_are},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
