@@ -98,7 +98,7 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels for speed, the rest, packing and the reference kernels among it, for size.
-HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/attend_simd sampler
+HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/attend_simd sampler quantize
 WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads]' -sTEXTDECODER=2 \
@@ -129,7 +129,16 @@ $(eval $(call WASM_VARIANT,relaxed,EMCC,4GB))
 $(eval $(call WASM_VARIANT,simd64,EMCC64,16GB))
 $(eval $(call WASM_VARIANT,relaxed64,EMCC64,16GB))
 
-wasm: $(VARIANTS:%=build/wasm/quern-%.mjs)
+wasm: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs
+
+# --- the conversion tool, for Node alone: it reads and writes the disk itself ---
+
+build/wasm/node/quern-tool.mjs: $(addprefix build/wasm/simd/,$(addsuffix .o,tool $(TOOL) $(SOURCES:src/%.c=%)))
+	@mkdir -p $(@D)
+	$(EMCC) -O3 -pthread $(WASM_simd) -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=64MB -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=256KB \
+		-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sDYNAMIC_EXECUTION=0 --no-entry -sENVIRONMENT=node -sNODERAWFS '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
+		'-sINCOMING_MODULE_JS_API=[nThreads]' -sEXPORTED_RUNTIME_METHODS=PThread,UTF8ToString,stringToUTF8,lengthBytesUTF8 -sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth \
+		$(filter %.o,$^) -o $@
 
 # --- kernel benchmark: the engine's own objects behind a few exports ---
 

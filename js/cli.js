@@ -15,6 +15,7 @@ const USAGE = `usage: quern COMMAND MODEL [options]      MODEL: a path or URL of
   quern logits MODEL --tokens "1 2 3" --out FILE.f32
   quern bench MODEL [--prompt N] [--generate N] [--profile] [--json]
   quern info MODEL [--json]
+  quern quantize MODEL OUT.gguf --type q8_0|q4_0|q4_k|q6_k     MODEL: a path of a GGUF file or a folder with safetensors files
 
 All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --context N --chunk N --memory BYTES --no-cache.
 Models from URLs are kept in this user's folder for caches, so that they are downloaded once; not with --no-cache.
@@ -33,6 +34,7 @@ const SYNTAX = {
   logits: { options: { tokens: text, out: text } },
   bench: { options: { prompt: text, generate: text, profile: flag, json: flag } },
   info: { options: { json: flag } },
+  quantize: { options: { type: text }, also: ['OUT'] },
 };
 
 function number(values, name) {

@@ -25,12 +25,12 @@ static float half_beyond(float v)
     return f32_from_f16((uint16_t)(half + (v < 0 ? near > v : near < v)));
 }
 
-enum { HALF_NAN = 0x7E00, HALF_MOST = 65504 };
+static const float HALF_MOST = 65504;
 
 /* A block that decodes to NaN, since its value cannot be said. */
 static bool broken(uint8_t *block, size_t bytes, size_t half)
 {
-    static const uint16_t nan = HALF_NAN;
+    static const uint16_t nan = 0x7E00;
     memset(block, 0, bytes);
     memcpy(block + half, &nan, sizeof nan);
     return false;
