@@ -229,7 +229,7 @@ run-c: $(addprefix $(BUILD)/tests/,$(TESTS)) build/fixtures/.stamp
 
 # The pool under ThreadSanitizer.
 test-thread:
-	$(MAKE) --no-print-directory config=thread run-c TESTS='test_pool test_engine test_experts'
+	$(MAKE) --no-print-directory config=thread run-c TESTS='test_pool test_engine test_experts test_convert'
 
 # The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=js
 SUITES ?= js web
