@@ -98,7 +98,7 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels for speed, the rest, packing and the reference kernels among it, for size.
-HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/attend_simd sampler quantize
+HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/attend_simd sampler
 WASM_LINK = -O3 -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads]' -sTEXTDECODER=2 \
@@ -133,7 +133,12 @@ wasm: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs
 
 # --- the conversion tool, for Node alone: it reads and writes the disk itself ---
 
-build/wasm/node/quern-tool.mjs: $(addprefix build/wasm/simd/,$(addsuffix .o,tool $(TOOL) $(SOURCES:src/%.c=%)))
+# Its quantisers are compiled for speed.
+build/wasm/tool/quantize.o: src/quantize.c
+	@mkdir -p $(@D)
+	$(EMCC) $(WASM_COMPILE) -O3 $(WASM_simd) -c $< -o $@
+
+build/wasm/node/quern-tool.mjs: build/wasm/tool/quantize.o $(addprefix build/wasm/simd/,$(addsuffix .o,tool $(TOOL) $(filter-out quantize,$(SOURCES:src/%.c=%))))
 	@mkdir -p $(@D)
 	$(EMCC) -O3 -pthread $(WASM_simd) -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=64MB -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=256KB \
 		-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sDYNAMIC_EXECUTION=0 --no-entry -sENVIRONMENT=node -sNODERAWFS '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
@@ -197,7 +202,7 @@ build/faults/.stamp: $(FAULTS) dist/index.js
 faults: build/faults/.stamp
 
 dist: dist/index.js
-dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) $(wildcard js/*) tools/build.mjs tools/sizes.mjs package.json
+dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs $(wildcard js/*) tools/build.mjs tools/sizes.mjs package.json
 	$(NODE) tools/build.mjs
 	@touch $@
 

@@ -17,13 +17,13 @@ const USAGE = `usage: quern COMMAND MODEL [options]      MODEL: a path or URL of
   quern info MODEL [--json]
   quern quantize MODEL OUT.gguf --type q8_0|q4_0|q4_k|q6_k     MODEL: a path of a GGUF file or a folder with safetensors files
 
-All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --context N --chunk N --memory BYTES --no-cache.
+All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --quantize q8|q4 --context N --chunk N --memory BYTES --no-cache.
 Models from URLs are kept in this user's folder for caches, so that they are downloaded once; not with --no-cache.
 `;
 
 const text = { type: 'string' };
 const flag = { type: 'boolean' };
-const COMMON = { threads: text, variant: text, kv: text, context: text, chunk: text, memory: text, 'no-cache': flag };
+const COMMON = { threads: text, variant: text, kv: text, quantize: text, context: text, chunk: text, memory: text, 'no-cache': flag };
 const SAMPLING = { 'max-tokens': text, temperature: text, seed: text };
 
 /** Options of each command, and the names of what it takes besides MODEL. */
@@ -56,7 +56,7 @@ function parse(command, args) {
   const { values, positionals } = parsed;
   if (positionals.length !== wanted.length) throw badParam(`'quern ${command}'`, `takes ${wanted.join(' and ')}, and was given ${positionals.length} of them`);
   const load = {
-    threads: number(values, 'threads'), variant: values.variant, kv: values.kv,
+    threads: number(values, 'threads'), variant: values.variant, kv: values.kv, quantize: values.quantize,
     contextSize: number(values, 'context'), chunk: number(values, 'chunk'), memoryLimit: number(values, 'memory'), profile: values.profile,
     cache: !values['no-cache'],
   };

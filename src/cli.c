@@ -50,7 +50,7 @@ static const char usage[] =
     "  quantize MODEL OUT.gguf --type q8_0|q4_0|q4_k|q6_k [--threads N]\n"
     "MODEL: a file, the first one of a split model (-00001-of-00003.gguf), a folder with safetensors and JSON files,\n"
     "       or a qwen3.c checkpoint whose .tokenizer file stands beside it\n"
-    "options: --threads N --variant scalar|simd --kv f16|q8|f32 --context N --chunk N --memory BYTES --max-tokens N\n"
+    "options: --threads N --variant scalar|simd --kv f16|q8|f32 --quantize q8|q4 --context N --chunk N --memory BYTES --max-tokens N\n"
     "         --temperature T --top-k N --top-p P --min-p P --seed S --feed BYTES";
 
 static bool read_kv(const char *value, struct args *a)
@@ -61,6 +61,12 @@ static bool read_kv(const char *value, struct args *a)
         if (!strcmp(value, names[i])) return true;
     }
     return false;
+}
+
+static bool read_quantize(const char *value, struct args *a)
+{
+    a->engine.quantize = strcmp(value, "q8") ? QUERN_TO_Q4 : QUERN_TO_Q8;
+    return !strcmp(value, "q8") || !strcmp(value, "q4");
 }
 
 static bool read_variant(const char *value, struct args *a)
@@ -107,6 +113,7 @@ static bool read_option(const char *name, const char *value, struct args *a)
     if (!strcmp(name, "--context")) return read_int(value, &a->engine.context_size);
     if (!strcmp(name, "--chunk")) return read_int(value, &a->engine.chunk);
     if (!strcmp(name, "--kv")) return read_kv(value, a);
+    if (!strcmp(name, "--quantize")) return read_quantize(value, a);
     if (!strcmp(name, "--variant")) return read_variant(value, a);
     if (!strcmp(name, "--max-tokens")) return read_int(value, &a->max_tokens);
     if (!strcmp(name, "--prompt")) return read_int(value, &a->bench_prompt);

@@ -127,7 +127,11 @@ static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
-static bool is_rebuilt(struct bytes key) { return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type"); }
+/* As many tokens as the embedding has rows say what the vocabulary's size is. */
+static bool is_rebuilt(struct bytes key)
+{
+    return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type") || ends_with(key, ".vocab_size");
+}
 
 static void complete(struct gguf_writer *w, const struct checkpoint *ck, const struct model_config *model)
 {
@@ -137,6 +141,7 @@ static void complete(struct gguf_writer *w, const struct checkpoint *ck, const s
     if (meta_text(ck, "general.architecture", true, &architecture, NULL)) return;
     snprintf(name, sizeof name, "%.*s", (int)architecture.size, (const char *)architecture.data);
     if (!meta_find(ck, model_key(key, name, "attention.value_length"))) put_u32(w, key, (uint32_t)model->head_dim);
+    gguf_key(w, text_bytes("general.type"), META_STRING, text_bytes("model"));
     put_tokens(w, ck, (uint64_t)model->vocab_size);
     put_special(w, ck);
 }

@@ -335,12 +335,18 @@ static int write_info(struct quern_engine *e, struct error *err)
 
 /* --- the stream ------------------------------------------------------------------------------------------------- */
 
+static void choose_type(struct quern_engine *e)
+{
+    if (e->options.quantize) e->model->quantize = dtype_by_name(e->options.quantize == QUERN_TO_Q8 ? "Q8_0" : "Q4_0");
+}
+
 /* What the header of a file decides. */
 static int open_file(struct quern_engine *e, struct error *err)
 {
     bool first = !e->model;
     int status = files_check(e, err);
     if (!status && first) status = model_open(&e->mem, e->be, &e->ck, &e->model, err);
+    if (!status && first) choose_type(e);
     if (!status) status = model_bind(e->model, e->file, e->split.number + 1 < e->split.files, err);
     if (!status && first) status = open_tokenizer(e, err);
     if (!status && first) status = read_ends(e, err);

@@ -4,7 +4,7 @@
  */
 #include "model.h"
 
-#include "num.h"
+#include "quantize.h"
 #include "reader.h"
 
 #include <stdio.h>
@@ -75,6 +75,7 @@ const char *model_key(char out[KEY_SIZE], const char *architecture, const char *
 struct sink {
     struct model *m;
     const struct dtype *type; /* of the weight */
+    const struct dtype *from; /* of the tensor */
     int rows, cols, stack;    /* rows: of the whole stack */
     struct weight **matrix;
     float **vector;
@@ -91,17 +92,11 @@ static void put_matrix(void *context, int row, int n, const uint8_t *rows)
     sink->m->be->ops->weight_put(sink->m->be, *sink->matrix, row, n, rows);
 }
 
-static float read_float(const struct dtype *type, const uint8_t *p)
-{
-    return type->layout == LAYOUT_F32 ? load_f32(p) : type->layout == LAYOUT_F16 ? f32_from_f16(load_u16(p)) : f32_from_bf16(load_u16(p));
-}
-
 static void put_vector(void *context, int row, int n, const uint8_t *bytes)
 {
     struct sink *sink = context;
-    float *out = *sink->vector;
     (void)row, (void)n; /* one row */
-    for (int i = 0; i < sink->cols; i++, bytes += sink->type->bytes) out[i] = read_float(sink->type, bytes);
+    read_floats(sink->type, bytes, sink->cols, *sink->vector);
 }
 
 static void put_scales(void *context, int row, int n, const uint8_t *bytes)
@@ -111,7 +106,9 @@ static void put_scales(void *context, int row, int n, const uint8_t *bytes)
     for (int r = row; r < row + n; r++)
         for (int i = 0; i < s->n_scales; i++, bytes += s->scales->bytes) {
             int top = r * s->high, left = i * s->wide;
-            be->ops->weight_scale(be, *s->matrix, top, min_int(s->high, s->rows - top), left, min_int(s->wide, s->cols - left), read_float(s->scales, bytes));
+            float scale;
+            read_floats(s->scales, bytes, 1, &scale);
+            be->ops->weight_scale(be, *s->matrix, top, min_int(s->high, s->rows - top), left, min_int(s->wide, s->cols - left), scale);
         }
 }
 
@@ -138,6 +135,13 @@ static int fail_twice(const struct tensor *t, const char *name, struct error *er
     return fail(err, ERR_INCONSISTENT, "split", t->name.at, "The tensor %s is in two files of the split model; they do not belong together.", name);
 }
 
+/* What a matrix becomes. Routers stay floats, and rows that are not whole blocks. */
+static const struct dtype *loaded_type(const struct model *m, const struct dtype *type, const char *name, int cols)
+{
+    bool stays = !m->quantize || type->block > 1 || layouts[type->layout].scaled || cols % (int)m->quantize->block || strstr(name, "ffn_gate_inp");
+    return stays ? type : m->quantize;
+}
+
 /* `there`: an earlier file had it. rows = 0: a vector. */
 static int bind(struct checkpoint *ck, const char *name, bool there, struct sink *sink, struct error *err)
 {
@@ -148,7 +152,8 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
     if (status) return status;
     if (sink->type && sink->type != t->type)
         return fail(err, ERR_INCONSISTENT, "scale", t->name.at, "The tensor %s has the type %s, but another file has scales for it.", name, t->type->name);
-    sink->type = t->type;
+    sink->from = t->type;
+    sink->type = sink->matrix ? loaded_type(sink->m, t->type, name, sink->cols) : t->type;
     return keep(t, *sink, sink->matrix ? put_matrix : put_vector, err);
 }
 
@@ -234,6 +239,7 @@ int model_take(struct model *m, struct checkpoint *ck, struct error *err)
         if (!sink || (sink->matrix && *sink->matrix)) continue;
         if (sink->matrix) *sink->matrix = m->be->ops->weight_new(m->be, sink->type, sink->rows, sink->cols);
         else *sink->vector = mem_array(m->mem, (uint64_t)sink->cols, sizeof(float));
+        if (sink->matrix && *sink->matrix && sink->from != sink->type && sink->from) m->be->ops->weight_from(m->be, *sink->matrix, sink->from);
         if (sink->matrix ? !*sink->matrix : !*sink->vector)
             return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).", quoted(ck_view(ck, t->name), name),
                         (unsigned long long)t->bytes);

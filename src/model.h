@@ -42,6 +42,7 @@ struct model {
     struct model_config config;
     struct mem *mem;
     struct backend *be;
+    const struct dtype *quantize; /* what matrices of floats become while they are loaded; NULL: they stay what they are */
     bool more; /* files of a split model are still to come: what is missing may be there */
 };
 

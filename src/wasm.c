@@ -17,7 +17,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"5\"\n"
+        ".ascii \"6\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -55,7 +55,7 @@ EXPORT address wasm_lost(void) { return FROM(&lost); }
 
 /* memory_size: bytes that the wasm memory can grow to. What lies below the break is in use already, and a little is left for
  * the caller's arguments. */
-EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int scalar, int profile, double file_size, int files, double rest_size,
+EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int scalar, int profile, int quantize, double file_size, int files, double rest_size,
                         double memory_size)
 {
     const double taken = FROM(sbrk(0)) + (2 << 20);
@@ -66,6 +66,7 @@ EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int sc
         .chunk = chunk,
         .scalar = scalar != 0,
         .profile = profile != 0,
+        .quantize = (enum quern_quantize)quantize,
         .file_size = (uint64_t)file_size,
         .files = files,
         .rest_size = (uint64_t)rest_size,

@@ -8,6 +8,7 @@
  */
 #include "cpu.h"
 
+#include "../quantize.h"
 #include "../reader.h"
 
 #include <string.h>
@@ -37,13 +38,19 @@ static struct weight *cpu_weight_new(struct backend *b, const struct dtype *type
     struct cpu *c = cpu_of(b);
     struct weight *w = mem_alloc(c->mem, sizeof *w);
     if (!w) return NULL;
-    *w = (struct weight){.type = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
+    *w = (struct weight){.type = type, .from = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
     uint64_t bytes = (uint64_t)panel_count(rows) * w->panel;
     w->panels = layouts[type->layout].scaled ? mem_alloc(c->mem, bytes) : mem_alloc_raw(c->mem, bytes); /* scales of rows past the end are never set */
     c->like[type->layout] = *w;
     if (w->panels) return w;
     mem_free(c->mem, w);
     return NULL;
+}
+
+static void cpu_weight_from(struct backend *b, struct weight *w, const struct dtype *type)
+{
+    (void)b;
+    w->from = type;
 }
 
 static uint64_t cpu_weight_cost(const struct backend *b, const struct dtype *type, int rows, int cols)
@@ -68,6 +75,23 @@ struct put {
     size_t row_bytes;
 };
 
+/* Rows of floats, a little of each at a time. What is not finite becomes NaN, and the model's logits with it. */
+static void quantize_panel(const struct weight *w, const uint8_t *rows, size_t row_bytes, int n, uint8_t *panel)
+{
+    enum { WIDTH = 256 };
+    quantize_fn *quantize = w->type->layout == LAYOUT_Q8 ? quantize_q8_0 : quantize_q4_0;
+    for (int c = 0; c < w->cols; c += WIDTH) {
+        uint8_t blocks[PANEL_ROWS][WIDTH / 32 * 34];
+        float x[WIDTH];
+        int width = min_int(WIDTH, w->cols - c);
+        for (int r = 0; r < n; r++) {
+            read_floats(w->from, rows + (size_t)r * row_bytes + (size_t)c * w->from->bytes, width, x);
+            quantize(x, width, blocks[r]);
+        }
+        pack_panel(w->type, blocks[0], sizeof blocks[0], n, width, panel + panel_bytes(w->type->layout, c));
+    }
+}
+
 static void put_panels(void *arg, int thread, int n_threads)
 {
     struct put *p = arg;
@@ -77,13 +101,14 @@ static void put_panels(void *arg, int thread, int n_threads)
         uint8_t *panel = p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel;
         int n = min_int(PANEL_ROWS, p->n - i * PANEL_ROWS);
         const uint8_t *rows = p->rows + (size_t)i * PANEL_ROWS * p->row_bytes;
-        pack_panel(p->w->type, rows, p->row_bytes, n, p->w->cols, panel);
+        if (p->w->from != p->w->type) quantize_panel(p->w, rows, p->row_bytes, n, panel);
+        else pack_panel(p->w->type, rows, p->row_bytes, n, p->w->cols, panel);
     }
 }
 
 static void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows)
 {
-    size_t row_bytes = (size_t)w->cols / w->type->block * w->type->bytes;
+    size_t row_bytes = (size_t)w->cols / w->from->block * w->from->bytes;
     w->has_rows = true;
     struct put put = {.w = w, .row = row, .n = n, .rows = rows, .row_bytes = row_bytes};
     cpu_run(cpu_of(b), (size_t)n * row_bytes > 65536, put_panels, &put);
@@ -449,6 +474,7 @@ static const struct backend_ops cpu_ops = {
     .dots = cpu_dots,
     .free = cpu_free,
     .weight_new = cpu_weight_new,
+    .weight_from = cpu_weight_from,
     .weight_cost = cpu_weight_cost,
     .weight_free = cpu_weight_free,
     .weight_put = cpu_weight_put,
