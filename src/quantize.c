@@ -55,42 +55,33 @@ static float inverse(float d)
     return size >= 0x1p-126f ? 1.0f / d : 0.0f;
 }
 
-static int round_away(float v) { return (int)(v + (v < 0 ? -0.5f : 0.5f)); }
-
 /* --- Q8_0 and Q4_0 --------------------------------------------------------------------------------------- */
 
-bool quantize_q8_0(const float *x, int n, uint8_t *out)
+/* One text for both, since pages load it. Codes are rounded half away from 0; Q4_0's once 8 is added. */
+static bool quantize_32(const float *x, int n, uint8_t *out, bool four)
 {
+    size_t bytes = four ? 18 : 34;
     bool ok = true;
-    for (; n > 0; n -= 32, x += 32, out += 34) {
-        float most = largest(x, 32), d = (most < 0 ? -most : most) / 127, id = inverse(d);
-        if (!(d <= HALF_MOST)) {
-            ok = broken(out, 34, 0);
+    for (; n > 0; n -= 32, x += 32, out += bytes) {
+        float most = largest(x, 32), d = four ? most / -8 : (most < 0 ? -most : most) / 127, id = inverse(d);
+        memset(out, 0, bytes);
+        if (!(d <= HALF_MOST && d >= -HALF_MOST)) {
+            ok = broken(out, bytes, 0);
             continue;
         }
         store_half(out, d);
-        for (int i = 0; i < 32; i++) out[2 + i] = (uint8_t)(int8_t)round_away(x[i] * id);
+        for (int i = 0; i < 32; i++) {
+            float v = x[i] * id;
+            int code = (int)(v + (four ? 8.5f : v < 0 ? -0.5f : 0.5f));
+            if (four) out[2 + i % 16] |= (uint8_t)(min_int(code, 15) << (i / 16 * 4));
+            else out[2 + i] = (uint8_t)code;
+        }
     }
     return ok;
 }
 
-bool quantize_q4_0(const float *x, int n, uint8_t *out)
-{
-    bool ok = true;
-    for (; n > 0; n -= 32, x += 32, out += 18) {
-        float d = largest(x, 32) / -8, id = inverse(d);
-        if (!(d <= HALF_MOST && d >= -HALF_MOST)) {
-            ok = broken(out, 18, 0);
-            continue;
-        }
-        store_half(out, d);
-        for (int i = 0; i < 16; i++) {
-            int low = min_int(15, (int)(x[i] * id + 8.5f)), high = min_int(15, (int)(x[16 + i] * id + 8.5f));
-            out[2 + i] = (uint8_t)(low | high << 4);
-        }
-    }
-    return ok;
-}
+bool quantize_q8_0(const float *x, int n, uint8_t *out) { return quantize_32(x, n, out, false); }
+bool quantize_q4_0(const float *x, int n, uint8_t *out) { return quantize_32(x, n, out, true); }
 
 /* --- four values at a time -------------------------------------------------------------------------------- */
 
@@ -363,4 +354,18 @@ void read_floats(const struct dtype *type, const uint8_t *values, int n, float *
 {
     for (int i = 0; i < n; i++, values += type->bytes)
         out[i] = type->layout == LAYOUT_F32 ? load_f32(values) : type->layout == LAYOUT_F16 ? f32_from_f16(load_u16(values)) : f32_from_bf16(load_u16(values));
+}
+
+void quantize_panel(const struct dtype *from, const uint8_t *rows, size_t row_bytes, int n, int cols, const struct dtype *to, uint8_t *panel)
+{
+    enum { WIDTH = 32 };
+    for (int c = 0; c < cols; c += WIDTH, panel += layouts[to->layout].bytes) {
+        uint8_t blocks[PANEL_ROWS][34];
+        float x[WIDTH];
+        for (int r = 0; r < n; r++) {
+            read_floats(from, rows + (size_t)r * row_bytes + (size_t)c * from->bytes, WIDTH, x);
+            quantize_32(x, WIDTH, blocks[r], to->layout == LAYOUT_Q4);
+        }
+        pack_panel(to, blocks[0], sizeof blocks[0], n, WIDTH, panel);
+    }
 }

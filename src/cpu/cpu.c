@@ -75,23 +75,6 @@ struct put {
     size_t row_bytes;
 };
 
-/* Rows of floats, a little of each at a time. What is not finite becomes NaN, and the model's logits with it. */
-static void quantize_panel(const struct weight *w, const uint8_t *rows, size_t row_bytes, int n, uint8_t *panel)
-{
-    enum { WIDTH = 256 };
-    quantize_fn *quantize = w->type->layout == LAYOUT_Q8 ? quantize_q8_0 : quantize_q4_0;
-    for (int c = 0; c < w->cols; c += WIDTH) {
-        uint8_t blocks[PANEL_ROWS][WIDTH / 32 * 34];
-        float x[WIDTH];
-        int width = min_int(WIDTH, w->cols - c);
-        for (int r = 0; r < n; r++) {
-            read_floats(w->from, rows + (size_t)r * row_bytes + (size_t)c * w->from->bytes, width, x);
-            quantize(x, width, blocks[r]);
-        }
-        pack_panel(w->type, blocks[0], sizeof blocks[0], n, width, panel + panel_bytes(w->type->layout, c));
-    }
-}
-
 static void put_panels(void *arg, int thread, int n_threads)
 {
     struct put *p = arg;
@@ -101,7 +84,7 @@ static void put_panels(void *arg, int thread, int n_threads)
         uint8_t *panel = p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel;
         int n = min_int(PANEL_ROWS, p->n - i * PANEL_ROWS);
         const uint8_t *rows = p->rows + (size_t)i * PANEL_ROWS * p->row_bytes;
-        if (p->w->from != p->w->type) quantize_panel(p->w, rows, p->row_bytes, n, panel);
+        if (p->w->from != p->w->type) quantize_panel(p->w->from, rows, p->row_bytes, n, p->w->cols, p->w->type, panel);
         else pack_panel(p->w->type, rows, p->row_bytes, n, p->w->cols, panel);
     }
 }
