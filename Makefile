@@ -12,7 +12,7 @@ NODE ?= node
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
-LOADERS = base arena reader json_reader checkpoint metadata sniff formats/gguf formats/safetensors formats/json formats/hf_config formats/hf_tokenizer formats/ajc1 formats/ajc1_tokenizer dtype tokenizer vocab bpe scores split unicode table sampler json
+LOADERS = base arena reader json_reader checkpoint metadata sniff formats/gguf formats/safetensors formats/json formats/hf_config formats/hf_tokenizer formats/ajc1 formats/ajc1_tokenizer dtype quantize convert convert_keys gguf_writer tokenizer vocab bpe scores split unicode table sampler json
 STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
@@ -27,7 +27,9 @@ CC = clang-19
 endif
 FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
-SOURCES = $(filter-out src/cli.c src/cli_files.c src/wasm.c,$(wildcard src/*.c src/*/*.c))
+# What only command lines have: the conversion of models. No page loads it.
+TOOL = gguf_writer convert convert_keys cli_files cli_quantize
+SOURCES = $(filter-out src/cli.c src/tool.c src/wasm.c $(TOOL:%=src/%.c),$(wildcard src/*.c src/*/*.c))
 # xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
 XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
 build/include/xxhash.h: $(XXHASH)
@@ -37,6 +39,7 @@ build/include/xxhash.h: $(XXHASH)
 $(BUILD)/obj/hash.o: build/include/xxhash.h
 
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
+TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -64,7 +67,7 @@ help:
 
 native: $(BUILD)/quern
 
-$(BUILD)/quern: $(BUILD)/obj/cli.o $(BUILD)/obj/cli_files.o $(OBJECTS)
+$(BUILD)/quern: $(BUILD)/obj/cli.o $(TOOL_OBJECTS) $(OBJECTS)
 	$(CC) $(FLAGS) $^ -o $@ -lm
 
 $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(LOADERS))): FLAGS += $(STRICT)
@@ -73,7 +76,7 @@ $(BUILD)/obj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -c $< -o $@
 
-$(BUILD)/tests/%: tests/c/%.c $(OBJECTS)
+$(BUILD)/tests/%: tests/c/%.c $(OBJECTS) $(TOOL_OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
 
@@ -109,7 +112,7 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size, the reference kernels too.
-HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/floats_simd cpu/arrange_simd cpu/attend_simd pack dtype sampler bpe
+HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/floats_simd cpu/arrange_simd cpu/attend_simd pack dtype sampler
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
 WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
@@ -141,7 +144,21 @@ $(eval $(call WASM_VARIANT,relaxed,EMCC,4GB))
 $(eval $(call WASM_VARIANT,simd64,EMCC64,16GB))
 $(eval $(call WASM_VARIANT,relaxed64,EMCC64,16GB))
 
-wasm: $(VARIANTS:%=build/wasm/quern-%.mjs)
+wasm: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs
+
+# --- the conversion tool, for Node alone: it reads and writes the disk itself ---
+
+# Its quantisers are compiled for speed.
+build/wasm/tool/quantize.o: src/quantize.c
+	@mkdir -p $(@D)
+	$(EMCC) $(WASM_COMPILE) -O3 $(WASM_simd) -c $< -o $@
+
+build/wasm/node/quern-tool.mjs: build/wasm/tool/quantize.o $(addprefix build/wasm/simd/,$(addsuffix .o,tool $(TOOL) $(filter-out quantize,$(SOURCES:src/%.c=%))))
+	@mkdir -p $(@D)
+	$(EMCC) -O3 -pthread $(WASM_simd) -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=64MB -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=256KB \
+		-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sDYNAMIC_EXECUTION=0 --no-entry -sENVIRONMENT=node -sNODERAWFS '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
+		'-sINCOMING_MODULE_JS_API=[nThreads]' -sEXPORTED_RUNTIME_METHODS=PThread,UTF8ToString,stringToUTF8,lengthBytesUTF8 -sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth \
+		$(filter %.o,$^) -o $@
 
 # --- kernel benchmark: the engine's own objects behind a few exports ---
 
@@ -200,7 +217,7 @@ build/faults/.stamp: $(FAULTS) dist/index.js
 faults: build/faults/.stamp
 
 dist: dist/index.js
-dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) $(wildcard js/*) tools/build.mjs tools/sizes.mjs package.json
+dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs $(wildcard js/*) tools/build.mjs tools/sizes.mjs package.json
 	$(NODE) tools/build.mjs
 	@touch $@
 
@@ -233,7 +250,7 @@ run-c: $(addprefix $(BUILD)/tests/,$(TESTS)) build/fixtures/.stamp
 # Under ThreadSanitizer the pool, and what of the engine differs with threads.
 THREADED = beside_another many_at_once abort_from_another_thread warmed_up
 test-thread:
-	$(MAKE) --no-print-directory config=thread run-c TESTS='test_pool test_experts'
+	$(MAKE) --no-print-directory config=thread run-c TESTS='test_pool test_experts test_convert'
 	$(MAKE) --no-print-directory config=thread run-c TESTS=test_engine ONLY='$(THREADED)'
 
 # The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=js

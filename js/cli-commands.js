@@ -3,11 +3,12 @@
 
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { badParam } from './errors.js';
+import { QuernError, badParam } from './errors.js';
 import { infoText } from './cli-info.js';
 import { profileTables } from './cli-profile.js';
 import { inspect } from './inspect.js';
 import { load } from './node.js';
+import { quantizeFile } from './quantize.js';
 
 const out = (line) => process.stdout.write(line);
 
@@ -142,11 +143,31 @@ async function info({ model: source, load: options, values }) {
   out(values.json ? `${JSON.stringify(facts)}\n` : infoText(facts));
 }
 
+/** On a terminal, over itself. */
+function showProgress(part) {
+  if (!process.stderr.isTTY) return;
+  const width = 40;
+  process.stderr.write(`\r[${'#'.repeat(part * width).padEnd(width)}] ${String(Math.round(100 * part)).padStart(3)} %${part === 1 ? '\n' : ''}`);
+}
+
+async function quantize({ model, text: out, values: { type }, load: { threads } }) {
+  if (type === undefined) throw badParam('--type', 'is missing');
+  const controller = new AbortController();
+  const onInterrupt = () => controller.abort(new QuernError('use/aborted', 'The conversion was stopped; nothing was kept of it.'));
+  process.once('SIGINT', onInterrupt);
+  try {
+    await quantizeFile(model, out, { type, threads, signal: controller.signal, onProgress: showProgress });
+  } finally {
+    process.off('SIGINT', onInterrupt);
+  }
+}
+
 export const commands = {
   bench,
   chat: withModel(chat),
   info,
   logits: withModel(logits),
+  quantize,
   run: withModel(run),
   tokenize: withModel(tokenize),
 };

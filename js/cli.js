@@ -19,11 +19,12 @@ JSON files, or of a qwen3.c checkpoint beside its .tokenizer file.
   quern logits MODEL --tokens "1 2 3" --out FILE.f32
   quern bench MODEL [--prompt N] [--generate N] [--profile] [--json]
   quern info MODEL [--json]
+  quern quantize MODEL OUT.gguf --type q8_0|q4_0|q4_k|q6_k     MODEL: a path of a GGUF file or a folder with safetensors files
 
 chat talks, a line a turn; run continues PROMPT; tokenize and logits show what the model sees and says; bench measures speed; info
 says what a model is and what memory it takes, and reads no weights.
 
-All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --context N --chunk N --memory BYTES --no-cache.
+All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --quantize q8|q4 --context N --chunk N --memory BYTES --no-cache.
 Models from URLs are kept in this user's folder for caches, so that they are downloaded once; not with --no-cache.
 `;
 
@@ -31,7 +32,7 @@ const { version } = createRequire(import.meta.url)('../package.json');
 
 const text = { type: 'string' };
 const flag = { type: 'boolean' };
-const COMMON = { threads: text, variant: text, kv: text, context: text, chunk: text, memory: text, 'no-cache': flag };
+const COMMON = { threads: text, variant: text, kv: text, quantize: text, context: text, chunk: text, memory: text, 'no-cache': flag };
 const SAMPLING = { 'max-tokens': text, temperature: text, seed: text };
 
 /** Options of each command, and the names of what it takes besides MODEL. */
@@ -42,6 +43,7 @@ const SYNTAX = {
   logits: { options: { tokens: text, out: text } },
   bench: { options: { prompt: text, generate: text, profile: flag, json: flag } },
   info: { options: { json: flag } },
+  quantize: { options: { type: text }, also: ['OUT'] },
 };
 
 function number(values, name) {
@@ -63,7 +65,7 @@ function parse(command, args) {
   const { values, positionals } = parsed;
   if (positionals.length !== wanted.length) throw badParam(`'quern ${command}'`, `takes ${wanted.join(' and ')}, but ${positionals.length} ${positionals.length === 1 ? 'word was' : 'words were'} given${positionals.length > wanted.length ? '; put what has spaces into quotes' : ''} (quern help)`);
   const load = {
-    threads: number(values, 'threads'), variant: values.variant, kv: values.kv,
+    threads: number(values, 'threads'), variant: values.variant, kv: values.kv, quantize: values.quantize,
     contextSize: number(values, 'context'), chunk: number(values, 'chunk'), memoryLimit: number(values, 'memory'), profile: values.profile,
     cache: !values['no-cache'],
   };

@@ -40,12 +40,13 @@ export class Engine {
    * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others
    */
   constructor({ wasm, memory }, {
-    threads, contextSize = 0, kv = 'f16', chunk = 0, scalar = false, profile = false, inspect = false, fileSize = 0, files = 1, restSize = 0, memorySize,
+    threads, contextSize = 0, kv = 'f16', chunk = 0, scalar = false, profile = false, inspect = false, quantize, fileSize = 0, files = 1, restSize = 0, memorySize,
   }) {
     this.#wasm = wasm;
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(OUT);
-    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, Number(scalar), Number(profile), Number(inspect), fileSize, files, restSize, memorySize);
+    this.#engine = wasm._wasm_new(threads, contextSize, KV_TYPES[kv], chunk, Number(scalar), Number(profile), Number(inspect), ['q8', 'q4'].indexOf(quantize) + 1,
+      fileSize, files, restSize, memorySize);
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
   }
 

@@ -77,6 +77,12 @@ export interface LoadOptions {
    * numbers) 9/16 of `f16`'s; its replies differ slightly. `q8` needs heads of a multiple of 32 columns (`use/param` otherwise).
    */
   kv?: 'f16' | 'q8' | 'f32';
+  /**
+   * What the matrices of a file of floats (F32, F16, BF16) become while it is loaded: `q8` the very blocks of a Q8_0 GGUF file, `q4` those
+   * of a Q4_0 one, so that memory and speed are that file's, and its logits to the bit. Default: they stay what they are. Matrices that
+   * are quantised already stay what they are too, and so do vectors, routers and rows that are no multiple of 32.
+   */
+  quantize?: 'q8' | 'q4';
   /** Request headers for the download, such as `{ Authorization: 'Bearer …' }` for a gated or private repository. */
   headers?: Record<string, string>;
   /**

@@ -76,6 +76,7 @@ const LOAD = {
   chunk: integer(1, 1024),
   profile: boolean,
   kv: oneOf('f16', 'q8', 'f32'),
+  quantize: oneOf('q8', 'q4'),
   variant: oneOf('scalar', 'simd', 'relaxed'),
   address: oneOf(32, 64),
   memoryLimit: integer(1, Number.MAX_SAFE_INTEGER),

@@ -6,14 +6,17 @@
  * template engine, which lives in JavaScript. Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
  */
 #include "cli_files.h"
+#include "cli_quantize.h"
 #include "quern.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct args {
-    const char *command, *model, *prompt, *tokens, *out;
+    const char *command, *model, *prompt, *tokens, *out, *type;
     struct quern_options engine;
     struct sampler_params sampling;
     int max_tokens, bench_prompt, bench_generate;
@@ -44,9 +47,10 @@ static const char usage[] =
     "  logits MODEL --tokens \"1 2\" --out F  float32 [n, vocab], little-endian\n"
     "  bench MODEL [--prompt N --generate N --json --profile]\n"
     "  info MODEL                           what it is and what it takes, as JSON; reads no weights\n"
+    "  quantize MODEL OUT.gguf --type q8_0|q4_0|q4_k|q6_k [--threads N]\n"
     "MODEL: a file, the first one of a split model (-00001-of-00003.gguf), a folder with safetensors and JSON files,\n"
     "       or a qwen3.c checkpoint whose .tokenizer file stands beside it\n"
-    "options: --threads N --variant scalar|simd --kv f16|q8|f32 --context N --chunk N --memory BYTES --max-tokens N\n"
+    "options: --threads N --variant scalar|simd --kv f16|q8|f32 --quantize q8|q4 --context N --chunk N --memory BYTES --max-tokens N\n"
     "         --temperature T --top-k N --top-p P --min-p P --seed S --feed BYTES";
 
 static bool read_kv(const char *value, struct args *a)
@@ -57,6 +61,12 @@ static bool read_kv(const char *value, struct args *a)
         if (!strcmp(value, names[i])) return true;
     }
     return false;
+}
+
+static bool read_quantize(const char *value, struct args *a)
+{
+    a->engine.quantize = strcmp(value, "q8") ? QUERN_TO_Q4 : QUERN_TO_Q8;
+    return !strcmp(value, "q8") || !strcmp(value, "q4");
 }
 
 static bool read_variant(const char *value, struct args *a)
@@ -103,6 +113,7 @@ static bool read_option(const char *name, const char *value, struct args *a)
     if (!strcmp(name, "--context")) return read_int(value, &a->engine.context_size);
     if (!strcmp(name, "--chunk")) return read_int(value, &a->engine.chunk);
     if (!strcmp(name, "--kv")) return read_kv(value, a);
+    if (!strcmp(name, "--quantize")) return read_quantize(value, a);
     if (!strcmp(name, "--variant")) return read_variant(value, a);
     if (!strcmp(name, "--max-tokens")) return read_int(value, &a->max_tokens);
     if (!strcmp(name, "--prompt")) return read_int(value, &a->bench_prompt);
@@ -116,6 +127,7 @@ static bool read_option(const char *name, const char *value, struct args *a)
     if (!strcmp(name, "--feed")) return read_size(value, &a->feed);
     if (!strcmp(name, "--tokens")) return (a->tokens = value) != NULL;
     if (!strcmp(name, "--out")) return (a->out = value) != NULL;
+    if (!strcmp(name, "--type")) return (a->type = value) != NULL;
     return false;
 }
 
@@ -527,6 +539,41 @@ static int run_bench(struct quern_engine *e, struct args *a)
     return 0;
 }
 
+/* --- quantize ---------------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+/* On a terminal only; overwrites itself. */
+static void show_progress(double part)
+{
+    enum { WIDTH = 40 };
+    if (!isatty(STDERR_FILENO)) return;
+    fprintf(stderr, "\r[%-*.*s] %3.0f %%", WIDTH, (int)(part * WIDTH), "########################################", 100 * part);
+    if (part == 1) fputc('\n', stderr);
+}
+
+static int run_quantize(const struct args *a)
+{
+    struct quantizing *q = a->prompt && a->type ? quantizing_new(a->model, a->prompt, a->type, a->engine.threads) : NULL;
+    if (!q) return complain("use/param", usage);
+    int status = 1;
+    signal(SIGINT, on_interrupt);
+    while (status == 1 && !interrupted) {
+        status = quantizing_step(q);
+        show_progress(quantizing_progress(q));
+    }
+    if (status < 0) complain(quantizing_code(q), quantizing_message(q));
+    if (status > 0) complain("use/aborted", "The conversion was stopped; nothing was kept of it.");
+    quantizing_free(q);
+    return status != 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -537,6 +584,7 @@ int main(int argc, char **argv)
     struct args a = {.max_tokens = 256, .bench_prompt = 128, .bench_generate = 32, .feed = 1 << 20,
                      .sampling = {.temperature = 0.7f, .top_p = 0.8f, .top_k = 20, .seed = (uint64_t)(now_ms() * 1e3)}};
     if (!read_args(argc, argv, &a)) return complain("use/param", usage);
+    if (!strcmp(a.command, "quantize")) return run_quantize(&a);
     a.engine.inspect = strcmp(a.command, "info") == 0;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(commands[i].name, a.command) != 0) continue;

@@ -235,6 +235,11 @@ static int reserve(struct quern_engine *e, struct error *err)
 
 /* --- the stream ------------------------------------------------------------------------------------------------- */
 
+static void choose_type(struct quern_engine *e)
+{
+    if (e->options.quantize) e->model->quantize = dtype_by_name(e->options.quantize == QUERN_TO_Q8 ? "Q8_0" : "Q4_0");
+}
+
 /* What the header of a file says: its weights, and in the first one everything else. */
 static int read_header(struct quern_engine *e, bool first, struct error *err)
 {
@@ -289,6 +294,7 @@ static int open_file(struct quern_engine *e, struct error *err)
     bool first = !e->model;
     int status = files_check(e, err);
     if (!status && first) status = model_open(&e->mem, e->be, &e->ck, &e->model, err);
+    if (!status && first) choose_type(e);
     if (!status && e->options.inspect) status = gather(e, err);
     else if (!status && !(status = read_header(e, first, err))) status = take_file(e, first, err);
     if (status) return status;

@@ -4,7 +4,7 @@
  */
 #include "model.h"
 
-#include "num.h"
+#include "quantize.h"
 #include "reader.h"
 
 #include <stdio.h>
@@ -87,6 +87,7 @@ const char *model_key(char out[KEY_SIZE], const char *architecture, const char *
 struct sink {
     struct model *m;
     const struct dtype *type; /* of the weight */
+    const struct dtype *from; /* of the tensor */
     int rows, cols, stack;    /* of the tensor; rows: of its whole stack */
     int first, all;           /* its place among the rows of the weight */
     struct weight **matrix;
@@ -104,17 +105,11 @@ static void put_matrix(void *context, int row, int n, const uint8_t *rows)
     sink->m->be->ops->weight_put(sink->m->be, *sink->matrix, sink->first + row, n, rows);
 }
 
-static float read_float(const struct dtype *type, const uint8_t *p)
-{
-    return type->layout == LAYOUT_F32 ? load_f32(p) : type->layout == LAYOUT_F16 ? f32_from_f16(load_u16(p)) : f32_from_bf16(load_u16(p));
-}
-
 static void put_vector(void *context, int row, int n, const uint8_t *bytes)
 {
     struct sink *sink = context;
-    float *out = *sink->vector;
     (void)row, (void)n; /* one row */
-    for (int i = 0; i < sink->cols; i++, bytes += sink->type->bytes) out[i] = read_float(sink->type, bytes);
+    read_floats(sink->type, bytes, sink->cols, *sink->vector);
 }
 
 static void put_scales(void *context, int row, int n, const uint8_t *bytes)
@@ -124,7 +119,9 @@ static void put_scales(void *context, int row, int n, const uint8_t *bytes)
     for (int r = row; r < row + n; r++)
         for (int i = 0; i < s->n_scales; i++, bytes += s->scales->bytes) {
             int top = r * s->high, left = i * s->wide;
-            be->ops->weight_scale(be, *s->matrix, s->first + top, min_int(s->high, s->rows - top), left, min_int(s->wide, s->cols - left), read_float(s->scales, bytes));
+            float scale;
+            read_floats(s->scales, bytes, 1, &scale);
+            be->ops->weight_scale(be, *s->matrix, s->first + top, min_int(s->high, s->rows - top), left, min_int(s->wide, s->cols - left), scale);
         }
 }
 
@@ -151,6 +148,13 @@ static int fail_twice(const struct tensor *t, const char *name, struct error *er
     return fail(err, ERR_INCONSISTENT, "split", t->name.at, "The tensor %s is there twice; the files do not belong together.", name);
 }
 
+/* What a matrix becomes. Routers stay floats, and rows that are not whole blocks. */
+static const struct dtype *loaded_type(const struct model *m, const struct dtype *type, const char *name, int cols)
+{
+    bool stays = !m->quantize || type->block > 1 || layouts[type->layout].scaled || cols % (int)m->quantize->block || strstr(name, "ffn_gate_inp");
+    return stays ? type : m->quantize;
+}
+
 /* `there`: an earlier file had it. rows = 0: a vector. */
 static int bind(struct checkpoint *ck, const char *name, bool there, struct sink *sink, struct error *err)
 {
@@ -159,9 +163,11 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
     if (!t && (there || sink->m->more)) return OK;
     int status = ck_bind(ck, name, (uint64_t)sink->cols, (uint64_t)(sink->rows / sink->stack), (uint64_t)sink->stack, &t, err);
     if (status) return status;
-    if (sink->type && sink->type != t->type)
-        return fail(err, ERR_INCONSISTENT, "type", t->name.at, "The tensor %s has the type %s, but what belongs to it is for %s.", name, t->type->name, sink->type->name);
-    sink->type = t->type;
+    const struct dtype *type = sink->matrix ? loaded_type(sink->m, t->type, name, sink->cols) : t->type, *known = sink->from ? sink->from : sink->type;
+    if (known && known != (sink->from ? t->type : type))
+        return fail(err, ERR_INCONSISTENT, "type", t->name.at, "The tensor %s has the type %s, but what belongs to it is for %s.", name, t->type->name, known->name);
+    sink->from = t->type;
+    sink->type = type;
     return keep(t, *sink, sink->matrix ? put_matrix : put_vector, err);
 }
 
@@ -241,10 +247,12 @@ static int bind_single(struct checkpoint *ck, const char *prefix, int i, enum pa
     snprintf(name, sizeof name, "%.50s%d.weight", prefix, i);
     sink.first = i * sink.rows;
     sink.type = s->type;
+    sink.from = s->from;
     sink.new = part == PART_WEIGHT;
     int status = part == PART_WEIGHT ? bind(ck, name, there, &sink, err) : bind_scales(ck, name, there, &sink, err);
     s->there[i] |= (uint8_t)part;
     s->type = sink.type;
+    s->from = sink.from;
     return status;
 }
 
@@ -329,6 +337,7 @@ int model_take(struct model *m, struct checkpoint *ck, struct error *err)
         if (!sink || (sink->matrix && *sink->matrix)) continue;
         if (sink->matrix) *sink->matrix = m->be->ops->weight_new(m->be, sink->type, sink->all, sink->cols);
         else *sink->vector = mem_array(m->mem, (uint64_t)sink->cols, sizeof(float));
+        if (sink->matrix && *sink->matrix && sink->from != sink->type && sink->from) m->be->ops->weight_from(m->be, *sink->matrix, sink->from);
         if (sink->matrix ? !*sink->matrix : !*sink->vector)
             return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).", quoted(ck_view(ck, t->name), name),
                         (unsigned long long)t->bytes);

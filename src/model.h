@@ -42,6 +42,7 @@ struct model {
     struct model_config config;
     struct mem *mem;
     struct backend *be;
+    const struct dtype *quantize; /* what matrices of floats become while they are loaded; NULL: they stay what they are */
     bool more; /* files of a split model are still to come: what is missing may be there */
 };
 
@@ -78,7 +79,7 @@ const char *model_key(char out[KEY_SIZE], const char *architecture, const char *
 int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err);
 /* What files have of a stack of matrices one by one: their type, and which parts of each; `there` NULL: none. */
 struct singles {
-    const struct dtype *type;
+    const struct dtype *type, *from; /* of the weight, of the tensors */
     uint8_t *there; /* [stack] */
 };
 /* The same for a stack of matrices, which become one of stack * rows rows: NAME_exps.weight, or, in any order and any of the files, each matrix i

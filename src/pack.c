@@ -72,24 +72,18 @@ INLINE void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const enum la
     }
 }
 
+/* What people download most has code of its own, in which the numbers of the layout's row are constants; the others share one loop. */
 #define DEFINE(name, layout) static void scatter_##name(const struct unit u[PANEL_ROWS], uint8_t *out) { scatter(u, out, layout); }
 DEFINE(q8, LAYOUT_Q8)
 DEFINE(q4, LAYOUT_Q4)
-DEFINE(q4_1, LAYOUT_Q4_1)
-DEFINE(q5, LAYOUT_Q5)
-DEFINE(q5_1, LAYOUT_Q5_1)
-DEFINE(q2k, LAYOUT_Q2K)
-DEFINE(q3k, LAYOUT_Q3K)
 DEFINE(q4k, LAYOUT_Q4K)
 DEFINE(q5k, LAYOUT_Q5K)
 DEFINE(q6k, LAYOUT_Q6K)
-DEFINE(iq4xs, LAYOUT_IQ4XS)
 static void scatter_q8f(const struct unit u[PANEL_ROWS], uint8_t *out) { scatter_plane(u, 0, 0, 8, out + 32); }
+static __attribute__((noinline, cold)) void scatter_any(const struct unit u[PANEL_ROWS], uint8_t *out, enum layout layout) { scatter(u, out, layout); }
 
 static scatter_fn *const scatters[LAYOUT_COUNT] = {
-    [LAYOUT_Q8] = scatter_q8,   [LAYOUT_Q4] = scatter_q4,   [LAYOUT_Q4_1] = scatter_q4_1, [LAYOUT_Q5] = scatter_q5,
-    [LAYOUT_Q5_1] = scatter_q5_1, [LAYOUT_Q2K] = scatter_q2k, [LAYOUT_Q3K] = scatter_q3k, [LAYOUT_Q4K] = scatter_q4k,
-    [LAYOUT_Q5K] = scatter_q5k, [LAYOUT_Q6K] = scatter_q6k, [LAYOUT_IQ4XS] = scatter_iq4xs,
+    [LAYOUT_Q8] = scatter_q8,   [LAYOUT_Q4] = scatter_q4,   [LAYOUT_Q4K] = scatter_q4k, [LAYOUT_Q5K] = scatter_q5k, [LAYOUT_Q6K] = scatter_q6k,
     [LAYOUT_Q8F] = scatter_q8f, [LAYOUT_IQ4] = scatter_q4,  [LAYOUT_FP4] = scatter_q4, /* bytes as of Q4 */
 };
 
@@ -102,7 +96,8 @@ static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t
     size_t unit_bytes = (size_t)layouts[type->layout].bytes;
     for (size_t b = 0; b < (size_t)cols / type->block; b++) {
         for (int r = 0; r < n_rows; r++) type->unpack(rows + (size_t)r * row_bytes + b * type->bytes, &units[r]);
-        scatters[type->layout](units, panel + b * unit_bytes);
+        if (scatters[type->layout]) scatters[type->layout](units, panel + b * unit_bytes);
+        else scatter_any(units, panel + b * unit_bytes, type->layout);
     }
 }
 

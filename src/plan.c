@@ -155,7 +155,7 @@ static void compare_caches(const struct quern_engine *e, int most, struct cache_
         if (kv == QUERN_KV_Q8 && e->model->config.head_dim % 32) continue;
         as.options.kv = (enum quern_kv)kv;
         out[kv].largest = largest_context(&as, most);
-        out[kv].bytes = (double)(measure(&as, KV_PAGE).cache - measure(&as, 0).cache) / KV_PAGE;
+        out[kv].bytes = (double)(measure(&as, KV_PAGE).cache - measure(&as, 0).cache) / (int)KV_PAGE;
     }
 }
 

@@ -239,6 +239,12 @@ static void profile_weight_free(struct backend *b, struct weight *w)
     inner->ops->weight_free(inner, w);
 }
 
+static void profile_weight_from(struct backend *b, struct weight *w, const struct dtype *type)
+{
+    struct backend *inner = profile_of(b)->inner;
+    inner->ops->weight_from(inner, w, type);
+}
+
 static void profile_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows)
 {
     struct backend *inner = profile_of(b)->inner;
@@ -317,6 +323,7 @@ static const struct backend_ops profile_ops = {
     .weight_cost = profile_weight_cost,
     .reserve_cost = profile_reserve_cost,
     .weight_free = profile_weight_free,
+    .weight_from = profile_weight_from,
     .weight_put = profile_weight_put,
     .weight_scale = profile_weight_scale,
     .weight_facts = profile_weight_facts,

@@ -23,6 +23,9 @@ struct quern_sequence;
 
 enum quern_kv { QUERN_KV_F16 = 0, QUERN_KV_F32 = 1, QUERN_KV_Q8 = 2 }; /* Q8: heads of a multiple of 32 columns only */
 
+/* What the matrices of a file of floats become while it is loaded: Q8_0 or Q4_0, the very blocks that a GGUF file of that type has. */
+enum quern_quantize { QUERN_AS_STORED = 0, QUERN_TO_Q8 = 1, QUERN_TO_Q4 = 2 };
+
 /* Zero = default. */
 struct quern_options {
     int threads;           /* default 1, the caller included */
@@ -31,6 +34,7 @@ struct quern_options {
     int chunk;             /* rows per step at most; default 64 */
     bool scalar;           /* use the scalar reference kernels */
     uint64_t memory_limit; /* bytes that may be taken; default what can be addressed */
+    enum quern_quantize quantize;
     bool profile;          /* measure what each operation costs: quern_profile() */
     uint64_t file_size;    /* of the (first) file to come, when known: a header that promises more is refused at once */
     int files;             /* that will come in all; default 1 */
@@ -59,8 +63,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n);
 /* Between two feeds, while bytes are awaited, where code is compiled while it runs: about a millisecond of work that makes the first
  * token as fast as the hundredth. Returns whether another call has something to do. */
 bool quern_warm(struct quern_engine *e);
-/* Hashes bytes (hash.h) while the caller reads others, where there are threads; `out` is there after quern_hash_end(). Until then
- * both are borrowed. */
+/* Hashes bytes (hash.h) into `out` while the caller reads others; both are borrowed until quern_hash_end(), when it is done. */
 void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, uint8_t *out);
 void quern_hash_end(struct quern_engine *e);
 /* The file has ended, and the model's next one begins with the next feed. Its size: 0 when not known. */

@@ -55,7 +55,7 @@ EXPORT address wasm_lost(void) { return FROM(&lost); }
 
 /* memory_size: bytes that the wasm memory can grow to. What lies below the break is in use already, and a little is left for
  * the caller's arguments. */
-EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int scalar, int profile, int inspect, double file_size, int files, double rest_size,
+EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int scalar, int profile, int inspect, int quantize, double file_size, int files, double rest_size,
                         double memory_size)
 {
     const double taken = FROM(sbrk(0)) + (2 << 20);
@@ -67,6 +67,7 @@ EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int sc
         .scalar = scalar != 0,
         .profile = profile != 0,
         .inspect = inspect != 0,
+        .quantize = (enum quern_quantize)quantize,
         .file_size = (uint64_t)file_size,
         .files = files,
         .rest_size = (uint64_t)rest_size,

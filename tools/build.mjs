@@ -24,6 +24,8 @@ const NODE = { node: 'node.js', 'worker.node': 'worker-node.js', 'template.node'
 /** The glue keeps its name, by which its threads load it; that for Node is in a folder of its own. */
 const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
 const ENGINE = [...['simd', 'relaxed', 'simd64', 'relaxed64'].map((name) => `quern-${name}.wasm`), ...GLUE.map((name) => `node/${name}`)];
+/** What of it only the command line loads. */
+const TOOL = ['node/quern-tool.mjs', 'node/quern-tool.wasm'];
 const JINJA = 'node_modules/@huggingface/jinja/LICENSE';
 
 function fail(message) {
@@ -48,7 +50,7 @@ async function bundle(entries, platform) {
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
-    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), ...(platform === 'browser' ? ['./sha256.js'] : [])],
+    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? ['./sha256.js'] : [])],
     logLevel: 'warning',
   });
   return metafile;
@@ -77,9 +79,9 @@ await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
 checkImports(await bundle(WEB, 'browser'), /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/);
-checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-simd(64)?\.mjs$/);
+checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/);
 for (const name of GLUE) await writeGlue(name);
-for (const name of ENGINE) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
+for (const name of [...ENGINE, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
 await copyFile(join(root, 'js/index.d.ts'), join(dist, 'index.d.ts'));
 await copyFile(join(root, JINJA), join(dist, 'template.LICENSE'));   // of the template engine inside template*.js
 await printSizes();

@@ -25,7 +25,7 @@ const read = (file) => readFileSync(join(root, file), 'utf8');
 /** Each module's layer and, within a layer, its family; modules of one family may include each other. */
 const MODULES = {
   base: [0, 'base'], arena: [0, 'base'], pool: [0, 'base'], json: [0, 'base'], json_reader: [0, 'base'], reader: [0, 'base'], num: [0, 'base'], hash: [0, 'base'],
-  dtype: [1, 'pack'], pack: [1, 'pack'],
+  dtype: [1, 'pack'], pack: [1, 'pack'], quantize: [1, 'pack'],
   checkpoint: [2, 'checkpoint'], metadata: [2, 'checkpoint'], format: [2, 'checkpoint'], sniff: [2, 'checkpoint'], formats: [2, 'checkpoint'],
   backend: [2, 'backend'], cpu: [2, 'backend'],
   tokenizer: [2, 'tokenizer'], bpe: [2, 'tokenizer'], scores: [2, 'tokenizer'], split: [2, 'tokenizer'], vocab: [2, 'tokenizer'], table: [2, 'tokenizer'],
@@ -34,7 +34,8 @@ const MODULES = {
   batch: [3, 'batch'], profile: [3, 'profile'], kvcache: [3, 'kvcache'],
   model: [4, 'model'], models: [4, 'model'],
   quern: [5, 'engine'], engine: [5, 'engine'], plan: [5, 'engine'], files: [5, 'engine'], info: [5, 'engine'], sequence: [5, 'engine'],
-  wasm: [6, 'wasm'], cli: [6, 'cli'], cli_files: [6, 'cli'],
+  gguf_writer: [2, 'checkpoint'], convert: [5, 'engine'], convert_keys: [5, 'engine'],
+  wasm: [6, 'wasm'], cli: [6, 'cli'], cli_files: [6, 'cli'], cli_quantize: [6, 'cli'], tool: [6, 'cli'],
 };
 
 function moduleOf(file) {

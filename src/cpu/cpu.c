@@ -8,6 +8,7 @@
  */
 #include "cpu.h"
 
+#include "../quantize.h"
 #include "../reader.h"
 
 #include <string.h>
@@ -39,12 +40,18 @@ static struct weight *cpu_weight_new(struct backend *b, const struct dtype *type
     struct cpu *c = cpu_of(b);
     struct weight *w = mem_alloc(c->mem, sizeof *w);
     if (!w) return NULL;
-    *w = (struct weight){.type = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
+    *w = (struct weight){.type = type, .from = type, .rows = rows, .cols = cols, .panel = panel_bytes(type->layout, cols)};
     w->panels = layouts[type->layout].scaled ? mem_alloc(c->mem, weight_bytes(w)) : mem_alloc_raw(c->mem, weight_bytes(w)); /* scales of rows past the end are never set */
     c->like[type->layout] = *w;
     if (w->panels) return w;
     mem_free(c->mem, w);
     return NULL;
+}
+
+static void cpu_weight_from(struct backend *b, struct weight *w, const struct dtype *type)
+{
+    (void)b;
+    w->from = type;
 }
 
 static uint64_t cpu_weight_cost(const struct backend *b, const struct dtype *type, int rows, int cols)
@@ -78,13 +85,14 @@ static void put_panels(void *arg, int thread, int n_threads)
         uint8_t *panel = p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel;
         int n = min_int(PANEL_ROWS, p->n - i * PANEL_ROWS);
         const uint8_t *rows = p->rows + (size_t)i * PANEL_ROWS * p->row_bytes;
-        pack_panel(p->w->type, rows, p->row_bytes, n, p->w->cols, panel);
+        if (p->w->from != p->w->type) quantize_panel(p->w->from, rows, p->row_bytes, n, p->w->cols, p->w->type, panel);
+        else pack_panel(p->w->type, rows, p->row_bytes, n, p->w->cols, panel);
     }
 }
 
 static void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows)
 {
-    size_t row_bytes = (size_t)w->cols / w->type->block * w->type->bytes;
+    size_t row_bytes = (size_t)w->cols / w->from->block * w->from->bytes;
     w->has_rows = true;
     struct put put = {.w = w, .row = row, .n = n, .rows = rows, .row_bytes = row_bytes};
     cpu_run(cpu_of(b), (size_t)n * row_bytes > 65536, put_panels, &put);
@@ -449,6 +457,7 @@ static const struct backend_ops cpu_ops = {
     .dots = cpu_dots,
     .free = cpu_free,
     .weight_new = cpu_weight_new,
+    .weight_from = cpu_weight_from,
     .weight_cost = cpu_weight_cost,
     .weight_free = cpu_weight_free,
     .weight_put = cpu_weight_put,

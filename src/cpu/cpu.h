@@ -10,6 +10,7 @@
 
 struct weight {
     const struct dtype *type;
+    const struct dtype *from; /* of the rows that come: the same, or floats */
     int rows, cols;
     size_t panel;    /* bytes of one panel of 8 rows */
     uint8_t *panels; /* [ceil(rows / 8)] panels */

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Conversion between files in memory: the same bytes with any number of threads, and every way to fail, without a leak.
+ */
+#include "convert.h"
+#include "model_file.h"
+
+enum { FILES_MAX = 4 };
+
+/* The files, and the new one as it grows. */
+struct disk {
+    struct file in[FILES_MAX];
+    int n;
+    uint8_t *out;
+    size_t size, room;
+    int writes, fail_at; /* the write that fails, from 1; 0: none */
+};
+
+static size_t disk_read(void *context, int file, uint64_t at, void *bytes, size_t n)
+{
+    struct disk *d = context;
+    const struct file *f = &d->in[file];
+    if (at >= f->size) return 0;
+    size_t take = f->size - (size_t)at < n ? f->size - (size_t)at : n;
+    memcpy(bytes, f->data + at, take);
+    return take;
+}
+
+static bool disk_write(void *context, uint64_t at, const void *bytes, size_t n)
+{
+    struct disk *d = context;
+    if (++d->writes == d->fail_at) return false;
+    CHECK(at + n <= d->room);
+    memcpy(d->out + at, bytes, n);
+    if (at + n > d->size) d->size = (size_t)at + n;
+    return true;
+}
+
+static void disk_free(struct disk *d)
+{
+    for (int i = 0; i < d->n; i++) file_free(&d->in[i]);
+    free(d->out);
+    *d = (struct disk){0};
+}
+
+/* Whole files; the new one is smaller than they are together. */
+static struct disk disk_of(struct file first)
+{
+    struct disk d = {.in = {first}, .n = 1, .room = first.size + 65536};
+    d.out = calloc(1, d.room);
+    CHECK(d.out != NULL);
+    return d;
+}
+
+static struct disk golden(const char *name) { return disk_of(file_read(golden_folder(), name)); }
+
+static int convert(struct disk *d, const char *type, int threads, uint64_t memory_limit, struct error *err)
+{
+    uint64_t sizes[FILES_MAX];
+    for (int i = 0; i < d->n; i++) sizes[i] = d->in[i].size;
+    struct convert_options o = {.recipe = recipe_by_name(type), .threads = threads, .memory_limit = memory_limit, .n_files = d->n, .sizes = sizes, .io = {d, disk_read, disk_write}};
+    *err = (struct error){0};
+    struct convert *c = convert_open(&o, err);
+    int status = c ? 1 : err->code;
+    uint64_t done = 0, total = 0, before = 0;
+    while (status == 1) {
+        status = convert_step(c, err);
+        convert_progress(c, &done, &total);
+        CHECK(done >= before && done <= total);
+        before = done;
+    }
+    if (!status) CHECK(done == total && total > 0);
+    if (c && status < 0) CHECK_EQ(convert_step(c, err), status);
+    convert_close(c);
+    return status;
+}
+
+static const char *const types[] = {"q8_0", "q4_0", "q4_k", "q6_k"};
+static const char *const models[] = {"nano.F32.gguf", "nano.BF16.gguf", "duo.F32.gguf", "moe-nano.F32.gguf"};
+
+/* --- tests --------------------------------------------------------------------------------------------- */
+
+static void threads_change_nothing(void)
+{
+    struct error err;
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+            struct disk one = golden(models[m]), more = golden(models[m]);
+            CHECK_EQ(convert(&one, types[t], 1, 0, &err), OK);
+            CHECK_EQ(convert(&more, types[t], 2 + (int)t, 0, &err), OK);
+            CHECK_EQ(more.size, one.size);
+            CHECK(memcmp(more.out, one.out, one.size) == 0);
+            CHECK(one.size < one.in[0].size && one.size % 32 == 0);
+            disk_free(&one);
+            disk_free(&more);
+        }
+}
+
+/* What the engine says of the new file. */
+static void the_engine_loads_them(void)
+{
+    struct error err;
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+            struct disk d = golden(models[m]);
+            CHECK_EQ(convert(&d, types[t], 2, 0, &err), OK);
+            struct quern_engine *e = quern_new(&(struct quern_options){.file_size = d.size, .context_size = 64});
+            CHECK(e && quern_feed(e, d.out, d.size) == OK && quern_finish(e) == OK);
+            CHECK(strstr(quern_info(e), "\"format\":\"gguf\"") != NULL);
+            quern_free(e);
+            disk_free(&d);
+        }
+}
+
+static void every_write_can_fail(void)
+{
+    struct error err;
+    for (int at = 1;; at++) {
+        struct disk d = golden("duo.F32.gguf");
+        d.fail_at = at;
+        int status = convert(&d, "q4_0", 2, 0, &err);
+        bool reached = d.writes >= at;
+        disk_free(&d);
+        CHECK_EQ(status, reached ? ERR_PARAM : OK);
+        if (!reached) break;
+        CHECK(!strcmp(err.rule, "write"));
+    }
+}
+
+static void memory_can_be_short(void)
+{
+    struct error err;
+    for (uint64_t limit = 1024;; limit = limit * 9 / 8) {
+        struct disk d = golden("moe-nano.F32.gguf");
+        int status = convert(&d, "q4_k", 2, limit, &err);
+        disk_free(&d);
+        if (!status) break;
+        CHECK_EQ(status, ERR_MEM_LOAD);
+        CHECK(limit < 1u << 26);
+    }
+}
+
+/* The last tensor's last values. */
+static void not_finite(void)
+{
+    static const uint32_t odd[] = {0x7F800000, 0xFF800000, 0x7FC00000, 0x7F7FFFFF};
+    struct error err;
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+            struct disk d = golden("duo.F32.gguf");
+            memcpy(d.in[0].data + d.in[0].size - 400, &odd[i], 4);
+            CHECK_EQ(convert(&d, types[t], 3, 0, &err), ERR_NONFINITE);
+            CHECK(!strcmp(err.rule, "value") && strstr(err.message, "Row 255 of the tensor blk.1.ffn_down.weight"));
+            disk_free(&d);
+        }
+}
+
+static void refused(void)
+{
+    static const char *const quantised[] = {"nano.Q8_0.gguf", "nano.Q4_K_M.gguf", "moe-nano.Q8_0.gguf"};
+    struct error err;
+    for (size_t i = 0; i < sizeof quantised / sizeof *quantised; i++) {
+        struct disk d = golden(quantised[i]);
+        CHECK_EQ(convert(&d, "q4_0", 1, 0, &err), ERR_UNSUPPORTED);
+        CHECK(!strcmp(err.rule, "quantisation"));
+        CHECK_EQ(d.writes, 0);
+        disk_free(&d);
+    }
+    CHECK(recipe_by_name("q5_k") == NULL && recipe_by_name("") == NULL);
+}
+
+/* A file that ends too early, in its header or in its data, in whatever place. */
+static void truncated(void)
+{
+    struct error err;
+    struct file whole = file_read(golden_folder(), "nano.BF16.gguf");
+    for (size_t size = 0; size < whole.size; size += size < 2000 ? 97 : 90001) {
+        struct file cut = {.data = malloc(size + 1), .size = size};
+        CHECK(cut.data != NULL);
+        memcpy(cut.data, whole.data, size);
+        struct disk d = disk_of(cut);
+        CHECK_EQ(convert(&d, "q8_0", 2, 0, &err), ERR_FORMAT);
+        disk_free(&d);
+    }
+    file_free(&whole);
+}
+
+static const struct check tests[] = {
+    {"threads_change_nothing", threads_change_nothing}, {"the_engine_loads_them", the_engine_loads_them}, {"every_write_can_fail", every_write_can_fail},
+    {"memory_can_be_short", memory_can_be_short}, {"not_finite", not_finite}, {"refused", refused}, {"truncated", truncated},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
