@@ -111,8 +111,8 @@ WASM_relaxed = $(WASM_simd) -mrelaxed-simd
 WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
-# Kernels and packing for speed, the rest for size, the reference kernels too.
-HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/floats_simd cpu/arrange_simd cpu/attend_simd pack dtype sampler
+# Kernels and packing for speed, the rest for size, the reference kernels too. Packing for 64-bit addresses, whose code is larger, is for size.
+HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/floats_simd cpu/arrange_simd cpu/attend_simd sampler $(if $(findstring 64,$(1)),,pack dtype)
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
 WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
