@@ -97,7 +97,7 @@ test('a loaded model says the same, and plans the same', async () => {
 });
 
 test('the largest context is the one that is granted', async () => {
-  const memory = 12_000_000;
+  const memory = 16_000_000;
   const path = file('long.gguf', tinyModel({ layers: 8, headDim: 64, context: 100_000 }));
   for (const kv of ['f16', 'q8']) {
     const { plan, contextSize } = await info(path, '--memory', String(memory), '--kv', kv);
