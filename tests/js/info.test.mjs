@@ -239,7 +239,7 @@ license        not stated
 memory         with a context of 512 tokens, cached as f16:
                weights  1.08 MiB
                context   290 KiB
-               scratch  1.12 MiB
+               scratch  1.13 MiB
                total    2.49 MiB
 
                cache    a token  largest context in 4 GiB
