@@ -154,7 +154,7 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
   if (type === undefined) throw badParam('--type', 'is missing');
   const controller = new AbortController();
   const onInterrupt = () => controller.abort(new QuernError('use/aborted', 'The conversion was stopped; nothing was kept of it.'));
-  process.once('SIGINT', onInterrupt);
+  process.on('SIGINT', onInterrupt); // npx passes on what the terminal has sent already
   try {
     await quantizeFile(model, out, { type, threads, signal: controller.signal, onProgress: showProgress });
   } finally {

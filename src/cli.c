@@ -571,7 +571,7 @@ static int run_quantize(const struct args *a)
     if (status < 0) complain(quantizing_code(q), quantizing_message(q));
     if (status > 0) complain("use/aborted", "The conversion was stopped; nothing was kept of it.");
     quantizing_free(q);
-    return status != 0;
+    return status > 0 ? 128 + SIGINT : status != 0; /* as shells have it */
 }
 
 int main(int argc, char **argv)
