@@ -159,6 +159,7 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
     await quantizeFile(model, out, { type, threads, signal: controller.signal, onProgress: showProgress });
   } finally {
     process.off('SIGINT', onInterrupt);
+    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K'); // an unfinished bar
   }
 }
 
