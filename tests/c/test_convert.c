@@ -7,7 +7,7 @@
 #include "checkpoint.h"
 #include "convert.h"
 
-enum { FILES_MAX = 4 };
+enum { FILES_MAX = 9 };
 
 /* The files, and the new one as it grows. */
 struct disk {
@@ -55,6 +55,23 @@ static struct disk disk_of(struct file first)
 }
 
 static struct disk golden(const char *name) { return disk_of(file_read(golden_folder(), name)); }
+
+/* A Hugging Face folder with experts one by one, in four files. */
+static struct disk experts(void)
+{
+    static const char *const described_by[] = {"config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "model.safetensors.index.json"};
+    struct disk d = {.room = 65536};
+    char path[1024], name[64];
+    snprintf(path, sizeof path, "%s/hf/moe", check_fixtures);
+    for (int i = 0; i < FILES_MAX; i++) {
+        snprintf(name, sizeof name, "model-%05d-of-00004.safetensors", i - 4);
+        d.in[d.n++] = file_read(path, i < 5 ? described_by[i] : name);
+        d.room += d.in[i].size;
+    }
+    d.out = calloc(1, d.room);
+    CHECK(d.out != NULL);
+    return d;
+}
 
 static int convert(struct disk *d, const char *type, int threads, uint64_t memory_limit, struct error *err)
 {
@@ -187,6 +204,30 @@ static void as_near_as_llama_cpp(void)
 
 /* --- failures ------------------------------------------------------------------------------------------ */
 
+static void experts_are_gathered(void)
+{
+    struct error err;
+    struct mem mem = {0};
+    struct disk one = experts(), more = experts();
+    CHECK_EQ(convert(&one, "q4_k", 1, 0, &err), OK);
+    CHECK_EQ(convert(&more, "q4_k", 3, 0, &err), OK);
+    CHECK(one.size == more.size && memcmp(one.out, more.out, one.size) == 0);
+    struct checkpoint ck = header_of(&mem, one.out, one.size);
+    const struct tensor *stack = ck_find(&ck, "blk.2.ffn_up_exps.weight");
+    CHECK(stack && stack->cols == 32 && stack->stack == 12 && stack->rows == 12 * 16);
+    CHECK_EQ(ck.n_tensors, 2 + 2 * 12 + 11);
+    ck_close(&ck);
+    disk_free(&one);
+    disk_free(&more);
+    uint64_t limit = 1024;
+    for (int status = ERR_MEM_LOAD; status; limit = limit * 9 / 8) {
+        struct disk d = experts();
+        status = convert(&d, "q8_0", 2, limit, &err);
+        disk_free(&d);
+        CHECK(!status || (status == ERR_MEM_LOAD && limit < 1u << 26));
+    }
+}
+
 static void every_write_can_fail(void)
 {
     struct error err;
@@ -262,6 +303,7 @@ static void truncated(void)
 
 static const struct check tests[] = {
     {"threads_change_nothing", threads_change_nothing}, {"the_engine_loads_them", the_engine_loads_them}, {"as_near_as_llama_cpp", as_near_as_llama_cpp},
+    {"experts_are_gathered", experts_are_gathered},
     {"every_write_can_fail", every_write_can_fail},
     {"memory_can_be_short", memory_can_be_short}, {"not_finite", not_finite}, {"refused", refused}, {"truncated", truncated},
 };

@@ -126,14 +126,14 @@ async function served(folder, use) {
 }
 
 test('quantised while loading, by path and by address: the bits of the twin', { timeout: 60_000 }, async () => {
-  for (const name of ['f32', 'f16', 'bf16', 'moe']) {
+  for (const name of ['f16', 'bf16', 'moe']) {
     const twin = new Blob([SOURCES[name]()]);
     const plain = await logitsOf(twin);
     for (const quantize of ['q8', 'q4']) {
       const wanted = await logitsOf(twin, { quantize });
       assert.notDeepEqual(wanted, plain, name);
       assert.deepEqual(await logitsOf(hf(name), { quantize }), wanted, `${name}, ${quantize}, by path`);
-      if (name === 'bf16' || name === 'moe') await served(hf(name), async (url) => assert.deepEqual(await logitsOf(url, { quantize, chunk: 7 }), wanted, `${name}, ${quantize}, by address`));
+      if (name === 'moe') await served(hf(name), async (url) => assert.deepEqual(await logitsOf(url, { quantize, chunk: 7 }), wanted, `${name}, ${quantize}, by address`));
     }
   }
 });
