@@ -23,7 +23,7 @@ after(() => rm(folder, { recursive: true }));
 const blob = (...parts) => new Blob(parts);
 
 test('sources that are none', async () => {
-  for (const source of [undefined, null, 5, {}, [], '', { repo: 'a/b' }, ['a.gguf']]) await rejectsWith(load(source), 'use/param', /source/);
+  for (const source of [undefined, null, 5, {}, [], '', { file: 'b' }, ['a.gguf']]) await rejectsWith(load(source), 'use/param', /source/);
   await rejectsWith(load('/no/such/file.gguf'), 'use/param', /no such file/);
   await rejectsWith(load(folder), 'use/param', /folder without a model/);
   await rejectsWith(load(NANO, { thread: 2 }), 'use/param', /options\.thread /);

@@ -38,8 +38,8 @@ await load({ repo: 'a', file: 'b' }, { cache: store });
 await models.download('x', { cache: false });
 // @ts-expect-error a reply is no promise of its text
 (await model.chat('x')) satisfies string;
-// @ts-expect-error a repository needs its file
-await load({ repo: 'a/b' });
+// @ts-expect-error a file needs its repository
+await load({ file: 'b' });
 // @ts-expect-error unknown option
 await load('x', { thread: 2 });
 // @ts-expect-error wrong type of an option

@@ -100,7 +100,7 @@ test('node-chat.mjs holds a conversation', async () => {
 test('node-chat.mjs says what is wrong with a file', async () => {
   const { status, error } = await run(['examples/node-chat.mjs', 'package.json'], '');
   assert.equal(status, 1);
-  assert.match(error, /not a GGUF/);
+  assert.match(error, /not a model/);
 });
 
 test('serve.mjs serves the examples with the headers for threads', async () => {
