@@ -154,11 +154,11 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
   if (type === undefined) throw badParam('--type', 'is missing');
   const controller = new AbortController();
   const onInterrupt = () => controller.abort(new QuernError('use/aborted', 'The conversion was stopped; nothing was kept of it.'));
-  process.once('SIGINT', onInterrupt);
+  process.on('SIGINT', onInterrupt); // to the end: npx passes on what the terminal has sent already
   try {
     await quantizeFile(model, out, { type, threads, signal: controller.signal, onProgress: showProgress });
   } finally {
-    process.off('SIGINT', onInterrupt);
+    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K'); // an unfinished bar
   }
 }
 

@@ -28,6 +28,8 @@ All take --threads N --variant scalar|simd|relaxed --kv f16|q8|f32 --quantize q8
 Models from URLs are kept in this user's folder for caches, so that they are downloaded once; not with --no-cache.
 `;
 
+const INTERRUPTED = 130; // as shells have it: 128 + SIGINT
+
 const { version } = createRequire(import.meta.url)('../package.json');
 
 const text = { type: 'string' };
@@ -86,5 +88,5 @@ process.stdout.on('error', (error) => process.exit(error.code === 'EPIPE' ? 0 : 
 
 main(process.argv.slice(2)).catch((error) => {
   process.stderr.write(`quern: ${error.code ?? 'engine/trap'}: ${String(error.message).replaceAll('\n', ' ')}\n`);
-  process.exitCode = 1;
+  process.exitCode = error.code === 'use/aborted' ? INTERRUPTED : 1;
 });

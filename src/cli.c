@@ -568,10 +568,11 @@ static int run_quantize(const struct args *a)
         status = quantizing_step(q);
         show_progress(quantizing_progress(q));
     }
+    if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* an unfinished bar */
     if (status < 0) complain(quantizing_code(q), quantizing_message(q));
     if (status > 0) complain("use/aborted", "The conversion was stopped; nothing was kept of it.");
     quantizing_free(q);
-    return status != 0;
+    return status > 0 ? 128 + SIGINT : status != 0; /* as shells have it */
 }
 
 int main(int argc, char **argv)

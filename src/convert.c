@@ -82,6 +82,7 @@ struct target {
     struct convert *c;
     const struct dtype *from;
     size_t made;
+    int first; /* its place among the rows there */
     int cols;
 };
 
@@ -192,7 +193,7 @@ static void put_rows(void *context, int row, int n, const uint8_t *rows)
     struct target *t = context;
     struct convert *c = t->c;
     struct job j = {.t = t, .made = &c->made[t->made], .rows = rows, .row_bytes = (size_t)t->cols * t->from->bytes, .n = n};
-    if (!c->status) c->status = make_and_write(c, &j, row);
+    if (!c->status) c->status = make_and_write(c, &j, t->first + row);
 }
 
 /* --- headers: what there is ------------------------------------------------------------------------------------- */
@@ -216,23 +217,49 @@ static int add_made(struct convert *c, const struct made *m, struct error *err)
     return OK;
 }
 
-/* One bound tensor of a file. Its type is chosen when all are known. */
+/* From behind: parts of a tensor mostly come close to each other. n_made: there is none. */
+static size_t find_made(const struct convert *c, const char *name)
+{
+    for (size_t i = c->n_made; i-- > 0;)
+        if (!strcmp(c->made[i].name, name)) return i;
+    return c->n_made;
+}
+
+/* What becomes of a tensor of a file. The matrices of experts one by one, NAME.i.weight, become the stack NAME_exps.weight. */
+static struct made describe(const struct convert *c, const struct checkpoint *ck, const struct tensor *t, int *first)
+{
+    struct bytes view = ck_view(ck, t->name);
+    struct made m = {.n_dims = t->n_dims, .dims = {t->cols, t->rows / t->stack, t->stack}};
+    int expert, prefix;
+    *first = 0;
+    snprintf(m.name, sizeof m.name, "%.*s", (int)view.size, (const char *)view.data);
+    if (sscanf(m.name, "blk.%*d.ffn_%*[a-z]%n.%d.weight", &prefix, &expert) == 1) {
+        *first = expert * (int)t->rows;
+        m.n_dims = 3;
+        m.dims[2] = (uint64_t)c->e.model->config.n_experts;
+        snprintf(m.name + prefix, sizeof m.name - (size_t)prefix, "_exps.weight");
+    }
+    m.rows = m.dims[1] * m.dims[2];
+    return m;
+}
+
+/* One bound tensor of a file. */
 static int add_tensor(struct convert *c, const struct checkpoint *ck, struct tensor *t, struct error *err)
 {
-    struct bytes name = ck_view(ck, t->name);
-    struct made m = {.n_dims = t->n_dims, .dims = {t->cols, t->rows / t->stack, t->stack}, .rows = t->rows};
     struct target *target = mem_alloc(&c->e.mem, sizeof *target);
     if (!target) return fail_memory(err);
-    snprintf(m.name, sizeof m.name, "%.*s", (int)name.size, (const char *)name.data);
-    *target = (struct target){.c = c, .from = t->type, .made = c->n_made, .cols = (int)t->cols};
+    *target = (struct target){.c = c, .from = t->type, .cols = (int)t->cols};
+    struct made m = describe(c, ck, t, &target->first);
+    target->made = find_made(c, m.name);
     mem_free(&c->e.mem, t->context);
     t->context = target;
     t->put = put_rows;
-    int status = check_type(&m, t, err);
-    if (!status) m.type = choose_type(c->options.recipe, m.name, t, &c->e.model->config);
     c->total += t->bytes;
     c->max_cols = max_int(c->max_cols, (int)t->cols);
-    return status ? status : add_made(c, &m, err);
+    int status = check_type(&m, t, err);
+    if (status || target->made < c->n_made) return status;
+    m.type = choose_type(c->options.recipe, m.name, t, &c->e.model->config);
+    return add_made(c, &m, err);
 }
 
 static int read_header(struct convert *c, int file, struct checkpoint *ck, struct error *err)

@@ -127,9 +127,10 @@ static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
-/* As many tokens as the embedding has rows say what the vocabulary's size is. */
-static bool is_rebuilt(struct bytes key)
+/* As many tokens as the embedding has rows say what the vocabulary's size is; of experts a dense model says nothing. */
+static bool is_rebuilt(struct bytes key, const struct model_config *model)
 {
+    if (!model->n_experts && ends_with(key, ".expert_weights_norm")) return true;
     return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type") || ends_with(key, ".vocab_size");
 }
 
@@ -151,7 +152,7 @@ void convert_keys(struct gguf_writer *w, const struct checkpoint *ck, const stru
     for (size_t i = 0; i < ck->n_metas; i++) {
         const struct meta *m = &ck->metas[i];
         struct bytes key = ck_view(ck, m->key);
-        if (is_dropped(key) || (described && is_rebuilt(key))) continue;
+        if (is_dropped(key) || (described && is_rebuilt(key, model))) continue;
         if (described) copy_described(w, ck, m);
         else copy(w, ck, m);
     }

@@ -298,7 +298,6 @@ static int open_file(struct quern_engine *e, struct error *err)
     if (!status && e->options.inspect) status = gather(e, err);
     else if (!status && !(status = read_header(e, first, err))) status = take_file(e, first, err);
     if (status) return status;
-    e->weights = e->file->format;
     e->file_size = e->file->file_size;
     e->file_bytes += e->file_size;
     return OK;

@@ -106,10 +106,12 @@ static int join(struct quern_engine *e, struct error *err)
 int files_check(struct quern_engine *e, struct error *err)
 {
     bool first = !e->model;
+    const struct format *before = e->weights;
+    e->weights = e->file->format;
     if (e->file->format == &format_gguf && !e->sides) return check_split(e, err);
     int status = first && e->sides ? join(e, err) : OK;
     if (!status && first) status = check_described(e, err);
-    if (!status && !first && e->file->format != e->weights)
+    if (!status && !first && e->weights != before)
         status = fail(err, ERR_INCONSISTENT, "mixed", 0, "The files are of different formats; they do not belong together.");
     return status ? status : count_file(e, err);
 }

@@ -92,6 +92,15 @@ const EXPERTS = [
   ['layers of a token per second', ({ layerMs }) => (1000 / layerMs).toFixed(0)],
 ];
 
+const QUANTIZE = [
+  type,
+  ['from, MB', ({ from }) => mb(from)],
+  ['to, MB', ({ to }) => mb(to)],
+  ['s', ({ ms }) => (ms / 1000).toFixed(1)],
+  ['million weights/s', ({ ms, from }) => (from / 2 / 1000 / ms).toFixed(0)],
+  ['most memory, MB', ({ peak }) => mb(peak)],
+];
+
 const PARTS = {
   text: ['The same greedy text', (entries) => entries.map((entry) => `- ${entry.type.toUpperCase()}: ${entry.runs.join(', ')}\n`).join('')],
   load: ['Loading over HTTP in Chromium', (entries) => table(LOAD, entries)],
@@ -99,6 +108,7 @@ const PARTS = {
   first: ['The first prompt of 16 tokens and the first token of a fresh page, medians', (entries) => table(FIRST, entries)],
   size: ['Files beyond 2 and 4 GiB: the native build\'s logits, bit by bit', (entries) => table(SIZE, entries)],
   experts: ['Four layers of Qwen3-30B-A3B in Q4_K_M (2,048 wide, 128 experts of 768, 8 used), 2 threads, the best of 16 answers in turn', (entries) => table(EXPERTS, entries)],
+  quantize: ['`quern quantize` in Node from F16, 2 threads', (entries) => table(QUANTIZE, entries)],
   stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
 };
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversion between files in memory: the same bytes with any number of threads, and every way to fail, without a leak.
+ * Conversion between files in memory: the same bytes with any number of threads, as near to the floats as llama.cpp's own files, and every
+ * way to fail, without a leak.
  */
+#include "blocks.h"
+#include "checkpoint.h"
 #include "convert.h"
-#include "model_file.h"
 
-enum { FILES_MAX = 4 };
+enum { FILES_MAX = 9 };
 
 /* The files, and the new one as it grows. */
 struct disk {
@@ -53,6 +55,23 @@ static struct disk disk_of(struct file first)
 }
 
 static struct disk golden(const char *name) { return disk_of(file_read(golden_folder(), name)); }
+
+/* A Hugging Face folder with experts one by one, in four files. */
+static struct disk experts(void)
+{
+    static const char *const described_by[] = {"config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "model.safetensors.index.json"};
+    struct disk d = {.room = 65536};
+    char path[1024], name[64];
+    snprintf(path, sizeof path, "%s/hf/moe", check_fixtures);
+    for (int i = 0; i < FILES_MAX; i++) {
+        snprintf(name, sizeof name, "model-%05d-of-00004.safetensors", i - 4);
+        d.in[d.n++] = file_read(path, i < 5 ? described_by[i] : name);
+        d.room += d.in[i].size;
+    }
+    d.out = calloc(1, d.room);
+    CHECK(d.out != NULL);
+    return d;
+}
 
 static int convert(struct disk *d, const char *type, int threads, uint64_t memory_limit, struct error *err)
 {
@@ -110,6 +129,103 @@ static void the_engine_loads_them(void)
             quern_free(e);
             disk_free(&d);
         }
+}
+
+/* --- against llama.cpp's files ------------------------------------------------------------------------- */
+
+static struct checkpoint header_of(struct mem *mem, const uint8_t *bytes, size_t size)
+{
+    struct checkpoint ck;
+    struct error err;
+    size_t used;
+    ck_init(&ck, mem, size);
+    CHECK_EQ(ck_header(&ck, bytes, size, &used, &err), OK);
+    return ck;
+}
+
+/* Of a tensor of a file against its floats. */
+static double square_error(const struct tensor *t, const uint8_t *file, const uint8_t *floats)
+{
+    const struct ref_type *type = NULL;
+    float x[256], y[256];
+    double sum = 0;
+    for (int i = 0; i < REF_TYPES; i++)
+        if (!strcmp(ref_types[i].name, t->type->name)) type = &ref_types[i];
+    CHECK(type != NULL && t->cols * t->rows % t->type->block == 0);
+    for (uint64_t at = 0, n = t->type->block; at < t->cols * t->rows; at += n) {
+        memcpy(x, floats + 4 * at, 4 * n);
+        ref_row(type, file + t->offset + at / n * t->type->bytes, (int)n, y);
+        for (uint64_t i = 0; i < n; i++) sum += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
+    }
+    return sum;
+}
+
+/* Tensors of one type in both. Where the format leaves no choice (Q8_0, Q4_0), the bytes are the same. */
+static int compare_tensors(const struct disk *d, const struct file *theirs)
+{
+    struct mem mem = {0};
+    struct checkpoint f = header_of(&mem, d->in[0].data, d->in[0].size), a = header_of(&mem, d->out, d->size), b = header_of(&mem, theirs->data, theirs->size);
+    int alike = 0;
+    CHECK_EQ(a.n_tensors, b.n_tensors);
+    for (size_t i = 0; i < a.n_tensors; i++) {
+        char name[80];
+        struct bytes view = ck_view(&a, a.tensors[i].name);
+        snprintf(name, sizeof name, "%.*s", (int)view.size, (const char *)view.data);
+        const struct tensor *ours = &a.tensors[i], *other = ck_find(&b, name), *floats = ck_find(&f, name);
+        CHECK(other != NULL && floats != NULL);
+        if (ours->type != other->type) continue;
+        const uint8_t *x = d->in[0].data + floats->offset;
+        CHECK(square_error(ours, d->out, x) <= square_error(other, theirs->data, x));
+        if (strstr(ours->type->name, "_0")) CHECK(memcmp(d->out + ours->offset, theirs->data + other->offset, (size_t)ours->bytes) == 0);
+        alike++;
+    }
+    ck_close(&f);
+    ck_close(&a);
+    ck_close(&b);
+    return alike;
+}
+
+static void as_near_as_llama_cpp(void)
+{
+    static const char *const pairs[][3] = {
+        {"nano.F32.gguf", "q8_0", "nano.Q8_0.gguf"}, {"nano.F32.gguf", "q4_0", "nano.Q4_0.gguf"}, {"nano.F32.gguf", "q4_k", "nano.Q4_K_M.gguf"},
+        {"nano.F32.gguf", "q6_k", "nano.Q6_K.gguf"}, {"moe-nano.F32.gguf", "q8_0", "moe-nano.Q8_0.gguf"}, {"moe-nano.F32.gguf", "q4_k", "moe-nano.Q4_K_M.gguf"},
+    };
+    struct error err;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        struct disk d = golden(pairs[i][0]);
+        struct file theirs = file_read(golden_folder(), pairs[i][2]);
+        CHECK_EQ(convert(&d, pairs[i][1], 2, 0, &err), OK);
+        CHECK(compare_tensors(&d, &theirs) >= 10);
+        file_free(&theirs);
+        disk_free(&d);
+    }
+}
+
+/* --- failures ------------------------------------------------------------------------------------------ */
+
+static void experts_are_gathered(void)
+{
+    struct error err;
+    struct mem mem = {0};
+    struct disk one = experts(), more = experts();
+    CHECK_EQ(convert(&one, "q4_k", 1, 0, &err), OK);
+    CHECK_EQ(convert(&more, "q4_k", 3, 0, &err), OK);
+    CHECK(one.size == more.size && memcmp(one.out, more.out, one.size) == 0);
+    struct checkpoint ck = header_of(&mem, one.out, one.size);
+    const struct tensor *stack = ck_find(&ck, "blk.2.ffn_up_exps.weight");
+    CHECK(stack && stack->cols == 32 && stack->stack == 12 && stack->rows == 12 * 16);
+    CHECK_EQ(ck.n_tensors, 2 + 2 * 12 + 11);
+    ck_close(&ck);
+    disk_free(&one);
+    disk_free(&more);
+    uint64_t limit = 1024;
+    for (int status = ERR_MEM_LOAD; status; limit = limit * 9 / 8) {
+        struct disk d = experts();
+        status = convert(&d, "q8_0", 2, limit, &err);
+        disk_free(&d);
+        CHECK(!status || (status == ERR_MEM_LOAD && limit < 1u << 26));
+    }
 }
 
 static void every_write_can_fail(void)
@@ -186,7 +302,9 @@ static void truncated(void)
 }
 
 static const struct check tests[] = {
-    {"threads_change_nothing", threads_change_nothing}, {"the_engine_loads_them", the_engine_loads_them}, {"every_write_can_fail", every_write_can_fail},
+    {"threads_change_nothing", threads_change_nothing}, {"the_engine_loads_them", the_engine_loads_them}, {"as_near_as_llama_cpp", as_near_as_llama_cpp},
+    {"experts_are_gathered", experts_are_gathered},
+    {"every_write_can_fail", every_write_can_fail},
     {"memory_can_be_short", memory_can_be_short}, {"not_finite", not_finite}, {"refused", refused}, {"truncated", truncated},
 };
 
