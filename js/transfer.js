@@ -197,7 +197,7 @@ export class Transfer {
     return true;
   }
 
-  /** Chunks in memory. One lane begins none before the consumer has kept the last one, so that a crash loses no more than one. */
+  /** Chunks in memory. One lane begins none before the consumer has kept the last one, so that a crash loses one; of several each has a run. */
   #most() {
     return this.#pace.lanes === 1 ? 1 : this.#pace.lanes * SPAN + 1;
   }
