@@ -11,7 +11,7 @@ const HINTS = {
   'net/offline': 'Connect to the network and try again. If the model was complete here, the browser has cleared it.',
   'net/http': 'Check the address and whether the file may be downloaded without signing in.',
   'net/unreachable': 'Check the address and the connection. The server may also forbid other sites to read the file (CORS), '
-    + 'or a content blocker or the page\'s own policy (connect-src) is in the way.',
+    + 'or a content blocker is in the way.',
   'net/truncated': 'Try again.',
   'net/stalled': 'Check the connection and try again.',
   'net/changed': 'Load the model again, from the start.',
@@ -25,8 +25,8 @@ const HINTS = {
   'mem/load': 'Use a smaller model or a smaller contextSize, or close other tabs.',
   'mem/kv': 'Use a smaller contextSize or start a new conversation.',
   'env/simd': 'Use a current version of Chrome, Edge, Firefox or Safari.',
-  'env/csp': 'The page\'s Content-Security-Policy must allow script-src \'wasm-unsafe-eval\' and worker-src for its own files; '
-    + 'with Trusted Types the page also needs a default policy that lets its own worker.js through.',
+  'env/csp': 'The page\'s Content-Security-Policy must allow script-src \'wasm-unsafe-eval\', worker-src for its own files, '
+    + 'and connect-src for the model\'s host and those that it redirects to; with Trusted Types the page also needs a default policy that lets its own worker.js through.',
   'env/worker': 'Make sure that worker.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
   'env/version': 'Reload the page; serve all files of the package from one version.',
   'engine/trap': 'Load the model again. If it happens again, please report it.',

@@ -47,7 +47,7 @@ function reserve(address) {
 export function wasmFailure(error) {
   if (error instanceof QuernError) return error;
   const text = String(error?.message ?? error);
-  if (/content security policy|unsafe-eval/i.test(text)) return startError('env/csp', 'The page\'s policy forbids WebAssembly.', error);
+  if (/security policy|unsafe-eval|CSP/i.test(text)) return startError('env/csp', 'The page\'s policy (script-src without \'wasm-unsafe-eval\') forbids WebAssembly.', error);
   if (error instanceof RangeError) return startError('mem/load', `There is not enough memory to start the engine (${text}).`, error);
   return startError('env/version', `The engine's wasm file cannot be used (${text.slice(0, 150)}).`, error);
 }

@@ -12,7 +12,7 @@ import { describeSupport } from './variant.js';
 /** A worker's `error` event says nothing when its script could not be fetched or was forbidden, something when it threw. */
 function startFailure(event, forbidden) {
   const phase = { phase: 'start' };
-  if (forbidden) return new QuernError('env/csp', 'The page\'s policy forbids the engine\'s worker.', phase);
+  if (forbidden) return new QuernError('env/csp', `The page's policy (${forbidden}) forbids the engine's worker.`, phase);
   return new QuernError('env/worker', `The engine's worker did not start: ${event.message || 'its script could not be fetched'}.`, phase);
 }
 
@@ -23,12 +23,14 @@ const lost = () => new QuernError('engine/lost', 'The engine\'s worker has ended
 /** The worker as rpc.js wants it. */
 function port(worker) {
   let started = false;
-  let forbidden = false;
+  let forbidden;      // the directive that does
   let fail = () => {};
   let forget = () => {};
-  const onViolation = ({ effectiveDirective }) => { forbidden ||= /^(worker|script)-src/.test(effectiveDirective); };
-  globalThis.document?.addEventListener('securitypolicyviolation', onViolation);
-  const settled = () => globalThis.document?.removeEventListener('securitypolicyviolation', onViolation);
+  const onViolation = ({ disposition, effectiveDirective }) => {
+    if (disposition === 'enforce' && /^(worker|script)-src/.test(effectiveDirective)) forbidden = effectiveDirective;
+  };
+  globalThis.addEventListener('securitypolicyviolation', onViolation);
+  const settled = () => globalThis.removeEventListener('securitypolicyviolation', onViolation);
   return {
     post: (message, transfer = []) => worker.postMessage(message, transfer),
     onMessage(receive) {

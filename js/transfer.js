@@ -13,7 +13,6 @@ import { Patience } from './patience.js';
 import { Runs } from './runs.js';
 
 const SPAN = 4;          // chunks that a lane takes at once while there are others
-const AHEAD = 2;         // chunks in memory with one lane: one with the consumer, who keeps it, and one being filled, which a crash loses
 
 export class Transfer {
   #remote;
@@ -198,8 +197,9 @@ export class Transfer {
     return true;
   }
 
+  /** Chunks in memory. One lane begins none before the consumer has kept the last one, so that a crash loses one; of several each has a run. */
   #most() {
-    return this.#pace.lanes === 1 ? AHEAD : this.#pace.lanes * SPAN + 1;
+    return this.#pace.lanes === 1 ? 1 : this.#pace.lanes * SPAN + 1;
   }
 
   /** Whether a chunk need not be fetched: whole, handed over, or not wanted. */

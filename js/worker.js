@@ -8,6 +8,7 @@ import { wasmFailure } from './instance.js';
 import { holdLifeline } from './lifeline.js';
 import { LIFELINE } from './protocol.js';
 import { openParts } from './loader.js';
+import { fetchAllowed } from './policy.js';
 import { Service } from './service.js';
 import { startModuleWorker } from './start-worker.js';
 import { OpfsStore } from './store-opfs.js';
@@ -23,7 +24,7 @@ const WASM = {
 
 async function fetchWasm(url) {
   const failed = (why) => new QuernError('env/worker', `${url} could not be fetched (${why}).`, { phase: 'start' });
-  const response = await fetch(url).catch((error) => { throw failed(error.message); });
+  const response = await fetchAllowed(url).catch((error) => { throw error instanceof QuernError ? error : failed(error.message); });
   if (!response.ok) throw failed(`status ${response.status}`);
   return response;
 }
@@ -96,7 +97,7 @@ globalThis.onmessageerror = () => { throw new Error('A message of the page could
 holdLifeline((name) => globalThis.postMessage({ type: LIFELINE, name }));
 new Service({
   compile, rest, startTemplateWorker,
-  openParts: (source, { cache, ...options }) => openParts(source, { ...options, store: storeOf(cache) }),
+  openParts: (source, { cache, ...options }) => openParts(source, { ...options, fetch: fetchAllowed, store: storeOf(cache) }),
   glue: { 32: async () => glue32, 64: async () => (await import('./quern-simd64.mjs')).default },
   obstacle: obstacle(),
   deviceMemory: deviceMemory(),

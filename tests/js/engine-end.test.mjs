@@ -90,6 +90,9 @@ test('W08: a crash in any thread, or its end, rejects everything within 5 s, by 
     const took = await breakEngine(await breakable(), fault, 'engine/trap');
     assert.ok(took < 5, `${fault}: ${took} s`);
   }
+  const next = await breakable();
+  assert.equal(next.info.threads, THREADS);
+  await chats(next);
 });
 
 test('W10: a signal ends a call to an engine that hangs, and dispose() the engine', async () => {

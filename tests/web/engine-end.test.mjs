@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An engine that crashes, hangs, disappears or may not start (group W), in Chromium under the strict policy: every promise
-// settles with its code, no worker stays, the next engine works in the same page. What needs no browser: tests/js.
+// settles with its code, no worker stays, the next engine works in the same page. What needs no browser: tests/js;
+// policies that forbid: policy.test.mjs.
 //
 // Not tested: a browser without WebAssembly or SIMD (W01), as there is none here (tests/js pretends); service workers
 // (W13), which have no Worker, like the shared ones that are tested.
@@ -122,7 +123,7 @@ test('W11: what nobody handles in the worker ends the engine', async () => {
   await visit.close();
 });
 
-test('W03, W05, W06: files that are missing, of a wrong type or broken, and policies that forbid', async () => {
+test('W03, W06: files that are missing, of a wrong type or broken', async () => {
   const odd = {
     '/odd/missing.js': [404, 'text/javascript', ''], '/odd/html.js': [200, 'text/html', '<p>hello'], '/odd/syntax.js': [200, 'text/javascript', 'this is no script'],
     '/odd/stuck.js': [200, 'text/javascript', 'for (;;);'], '/odd/cut.wasm': [200, 'application/wasm', '\0asm'], '/odd/missing.wasm': [404, 'text/plain', 'no'],
@@ -148,26 +149,6 @@ test('W06: a wasm file with a wrong type is compiled all the same', async () => 
     await route.fulfill({ response, headers: { ...response.headers(), 'content-type': 'text/plain' } });
   });
   assert.equal(await visit.page.evaluate(chats), 3);
-  await visit.close();
-});
-
-/** Serves a file with another policy. */
-function replacePolicy(context, pattern, from, to) {
-  return context.route(pattern, async (route) => {
-    const response = await route.fetch();
-    const headers = response.headers();
-    await route.fulfill({ response, headers: { ...headers, 'content-security-policy': headers['content-security-policy'].replace(from, to) } });
-  });
-}
-
-test('W03, W05: policies without worker-src or without wasm-unsafe-eval', async () => {
-  const visit = await openPage(isolated, { expected: /Content Security Policy|policy|worker-src|WebAssembly/i });
-  await replacePolicy(visit.context, '**/dist/worker.js', " 'wasm-unsafe-eval'", '');
-  assert.equal(await visit.page.evaluate(() => globalThis.codeOf(globalThis.open())), 'env/csp');
-  await replacePolicy(visit.context, '**/library.html', "worker-src 'self'", "worker-src 'none'");
-  await visit.page.reload();
-  await visit.page.waitForFunction(() => globalThis.quern);
-  assert.equal(await visit.page.evaluate((source) => globalThis.quern.load(source).then(() => 'none', ({ code }) => code), MODEL), 'env/csp');
   await visit.close();
 });
 

@@ -16,7 +16,7 @@ function forbidServiceWorkers() {
 
 const isIsolated = (page) => page.evaluate(() => crossOriginIsolated);
 
-test('with the network cut the page loads again and chats', async () => {
+test('O13: with the network cut the page loads again and chats', async () => {
   const server = await serve({ root: SITE });
   const visit = { expected: /Failed to load resource: net::ERR_/ };   // of the request that must fail
   const { page, context, chat, close } = await openChat({ open: () => Visit.open(plain.browser, server.url, visit) });
@@ -40,7 +40,7 @@ const engines = (page) => page.evaluate(async () => {
   return urls.filter((name) => name.endsWith('.wasm')).sort();
 });
 
-test('of the engine\'s builds the one that runs is kept, another one when it is asked for, with the network cut too', async () => {
+test('O13: of the engine\'s builds the one that runs is kept, another one when it is asked for, with the network cut too', async () => {
   const { page, context, close } = await openChat(plain, { expected: /Failed to load resource: net::ERR_/ });
   await page.locator('html[data-offline=ready]').waitFor();
   assert.deepEqual(await engines(page), ['quern-relaxed.wasm']);

@@ -110,7 +110,7 @@ test('Stop ends the reading of a long prompt within 200 ms', async () => {
   await close();
 });
 
-test('a new chat forgets, also after a reload; a conversation outlives a reload', async () => {
+test('Q09: a new chat forgets, also after a reload; a conversation outlives a reload', async () => {
   const { page, chat, close } = await openChat(here);
   await chat.ask('Hello!');
   await page.reload();
@@ -123,6 +123,23 @@ test('a new chat forgets, also after a reload; a conversation outlives a reload'
   await page.reload();
   await chat.ready();
   assert.equal(await chat.replies.count(), 0);
+  await close();
+});
+
+test('O15: a stored conversation that is damaged or hostile is none, and one that cannot be stored goes on', async () => {
+  const { page, chat, close } = await openChat(here);
+  const odd = { version: 1, messages: [null, 5, { role: 'user' }, { role: 'system', content: 'x' }, { role: 'assistant', content: 'alone', thinking: {} }] };
+  for (const stored of ['{"version":1,"messa', 'null', '[]', '{"version":2,"messages":[]}', '{"version":1,"messages":7}', JSON.stringify(odd)]) {
+    await page.evaluate((text) => localStorage.setItem('quern:chat', text), stored);
+    await page.reload();
+    await chat.ready();
+    assert.equal(await chat.replies.count() + await page.getByTestId('message-user').count(), 0, stored);
+  }
+  await page.evaluate(() => { Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }; });
+  await chat.ask('Hello!');
+  await chat.ask('Hello!');
+  assert.equal(await chat.replies.count(), 2);
+  assert.match(await chat.notice.innerText(), /does not let the page keep the conversation/);
   await close();
 });
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Pages whose Content-Security-Policy forbids what the package needs (N12, W03, W05), in Chromium: env/csp, and a sentence that
+// names the directive. A failure that no policy is to blame for keeps its own code.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { after, test } from 'node:test';
+import { PROJECT, station } from './browser.mjs';
+
+const PAGE = '/tests/web/library.html';
+const WORKER = '/dist/worker.js';
+const MODEL = '/tests/fixtures/golden/nano.Q8_0.gguf';
+const isolated = station({ root: PROJECT });
+
+const servers = [];
+after(() => { for (const server of servers) server.close(); });
+
+/** A server of its own (requests that Playwright changes are not checked where they are redirected). @returns {Promise<string>} its origin */
+async function listen(answer) {
+  const server = createServer(answer);
+  servers.push(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+/** The project's files, of which one comes with another policy: what `change` makes of the usual one. */
+const serveChanged = (path, change) => listen(async ({ url }, response) => {
+  const answer = await fetch(new URL(url, isolated.url));
+  const headers = Object.fromEntries(answer.headers);
+  delete headers['content-length'];
+  response.writeHead(answer.status, { ...headers, ...(url === path && change(headers['content-security-policy'])) }).end(Buffer.from(await answer.arrayBuffer()));
+});
+
+/** How a load ends on a page where a file has another policy. */
+async function outcome(path, change, source = MODEL) {
+  const visit = await isolated.open('', { expected: /./ });
+  await visit.page.goto(await serveChanged(path, change) + PAGE);
+  await visit.page.waitForFunction(() => globalThis.quern);
+  const found = await visit.page.evaluate((where) => globalThis.quern.load(where, { threads: 1 }).then(() => ({}), ({ code, message, hint }) => ({ code, message, hint })), source);
+  await visit.close();
+  return found;
+}
+
+/** The policy with another value of a directive. */
+const having = (name, value) => (policy) => {
+  const changed = policy.replace(new RegExp(`${name} [^;]*`), `${name} ${value}`);
+  assert.notEqual(changed, policy);
+  return { 'content-security-policy': changed };
+};
+
+test('N12: a policy that forbids the model\'s host, or the one it redirects to', async () => {
+  const origin = await listen((_, response) => response.writeHead(302, { Location: 'https://models.example/m.gguf', 'Access-Control-Allow-Origin': '*' }).end());
+  for (const [allowed, source] of [["'self'", `${origin}/m.gguf`], ["'self'", 'https://models.example/m.gguf'], [`'self' ${origin}`, `${origin}/m.gguf`]]) {
+    const { code, message, hint } = await outcome(WORKER, having('connect-src', allowed), source);
+    assert.deepEqual([code, message], ['env/csp', `The page's policy (connect-src) forbids requests to ${new URL(source).host}.`]);
+    assert.match(hint, /connect-src for the model's host and those that it redirects to/);
+  }
+});
+
+test('N12: a host that is only not there, under a policy that allows it or only reports it', async () => {
+  for (const change of [() => ({}), () => ({ 'content-security-policy-report-only': "connect-src 'none'" })]) {
+    assert.equal((await outcome(WORKER, change, 'http://127.0.0.1:1/m.gguf')).code, 'net/unreachable');
+  }
+});
+
+test('W05: a policy that forbids WebAssembly, or to fetch it', async () => {
+  for (const [name, value, sentence] of [['script-src', "'self'", /\(script-src without 'wasm-unsafe-eval'\)/], ['connect-src', "'none'", /\(connect-src\)/]]) {
+    const { code, message } = await outcome(WORKER, having(name, value));
+    assert.equal(code, 'env/csp');
+    assert.match(message, sentence);
+  }
+});
+
+test('W03, W05: a policy that forbids workers', async () => {
+  const { code, message } = await outcome(PAGE, having('worker-src', "'none'"));
+  assert.equal(code, 'env/csp');
+  assert.match(message, /\(worker-src\)/);
+});
