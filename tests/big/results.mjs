@@ -116,7 +116,7 @@ function markdown({ machine, ...parts }) {
   const sections = Object.entries(PARTS).filter(([name]) => parts[name]?.length).map(([name, [title, show]]) => `## ${title}\n\n${show(parts[name])}`);
   return `# Proofs at real size
 
-Made by \`npm run test:big\`; every figure is in big.json. ${machineLine(machine)}; the machine's load was ${machine.load}.
+Made by \`npm run test:big\`; every figure is in big.json. The part made last: ${machineLine(machine)}; the machine's load was ${machine.load}.
 
 Model: Qwen3-0.6B's dimensions and vocabulary, random weights, where no other is named.
 
