@@ -9,6 +9,7 @@
 #define QUERN_CHECK_H
 
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,6 +77,15 @@ static inline int check_run(int argc, char **argv, const struct check *tests, si
     fflush(stdout);
     if (failed) _exit(1); /* what a longjmp left behind would fill the screen as leaks */
     return 0;
+}
+
+/* Whether `word` is one of a list joined by commas. */
+static inline bool listed(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = list; at; at = strchr(at, ','), at += at != NULL)
+        if (!strncmp(at, word, n) && (at[n] == ',' || at[n] == 0)) return true;
+    return false;
 }
 
 #endif

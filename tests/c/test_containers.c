@@ -205,15 +205,6 @@ static struct verdict judge_load(const struct set *s, bool sizes, size_t chunk)
     return v;
 }
 
-/* Whether `word` is one of a list joined by commas. */
-static bool listed(const char *list, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *at = list; at; at = strchr(at, ','), at += at != NULL)
-        if (!strncmp(at, word, n) && (at[n] == ',' || at[n] == 0)) return true;
-    return false;
-}
-
 struct entry {
     char kind[8], id[16], codes[128], rules[128];
     int n;

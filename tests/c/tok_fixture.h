@@ -255,6 +255,42 @@ static inline struct builder build_qwen(void)
     return b;
 }
 
+/* --- the reference's cases ---------------------------------------------------------------------------- */
+
+/* Reads the numbers of one line, which the ids must be; returns the start of the next. */
+static inline const char *expect_line(const char *line, const int32_t *ids, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        char *end;
+        CHECK_EQ(ids[i], strtol(line, &end, 10));
+        CHECK(end > line);
+        line = end;
+    }
+    line += strspn(line, " ");
+    CHECK(*line == '\n');
+    return line + 1;
+}
+
+/* llama.cpp's 46 cases: a text is what its line of ids says. */
+static inline void reference_cases(const struct tokenizer *t)
+{
+    static const char separator[] = "\n__ggml_vocab_test__\n";
+    static int32_t ids[4096];
+    struct buffer inputs = read_fixture("vocab/qwen2-cases.inp"), outputs = read_fixture("vocab/qwen2-cases.out");
+    buffer_add(&inputs, "", 1);
+    buffer_add(&outputs, "", 1);
+    char *text = (char *)inputs.data;
+    const char *line = (const char *)outputs.data;
+    int n_cases = 0;
+    for (char *end; (end = strstr(text, separator)); text = end + strlen(separator), n_cases++) {
+        *end = 0;
+        line = expect_line(line, ids, tok_encode(t, view(text), TOK_TEXT, 0, ids, (int64_t)(sizeof ids / sizeof *ids)));
+    }
+    CHECK_EQ(n_cases, 46);
+    free(inputs.data);
+    free(outputs.data);
+}
+
 /* --- random numbers ----------------------------------------------------------------------------------- */
 
 static inline uint32_t next_random(uint64_t *state)
