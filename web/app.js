@@ -109,7 +109,7 @@ class App {
       dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
     }
     themeSwitch();
-    acceptDrops((file) => this.#shelf.chooseFile(file));
+    acceptDrops((files) => this.#shelf.chooseFiles(files));
   }
 
   /** `?model=URL&prompt=TEXT` only fills fields: a link must not download or send anything by itself. */

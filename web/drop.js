@@ -4,8 +4,8 @@ import { byId } from './dom.js';
 
 const hasFiles = (event) => event.dataTransfer?.types.includes('Files') ?? false;
 
-/** @param {(file: File) => void} onFile */
-export function acceptDrops(onFile) {
+/** @param {(files: File[]) => void} onFiles */
+export function acceptDrops(onFiles) {
   const veil = byId('drop');
   addEventListener('dragover', (event) => {
     const isField = event.target instanceof Element && event.target.closest('input, textarea');
@@ -21,7 +21,6 @@ export function acceptDrops(onFile) {
     veil.hidden = true;
     if (!hasFiles(event)) return;
     event.preventDefault();
-    const [file] = event.dataTransfer.files;
-    if (file) onFile(file);
+    onFiles([...event.dataTransfer.files]);
   });
 }

@@ -41,7 +41,7 @@ export class Shelf {
     byId('url-form').addEventListener('submit', (event) => this.#submit(event));
     this.#url.addEventListener('input', () => this.#edited());
     byId('file-input').addEventListener('change', ({ target }) => {
-      if (target.files[0]) this.chooseFile(target.files[0]);
+      this.chooseFiles([...target.files]);
       target.value = '';
     });
   }
@@ -115,8 +115,12 @@ export class Shelf {
     return `Load downloads ${amount} from ${new URL(url).host} to this device.${room}`;
   }
 
-  chooseFile(file) {
-    this.#choose({ source: file, label: oneLine(file.name.replace(/\.gguf$/i, ''), 60) || 'File', kind: 'file' });
+  /** One file, the parts of a split one, or those of a folder. @param {File[]} files */
+  chooseFiles(files) {
+    const [first, ...others] = files;
+    if (!first) return;
+    const label = others.length ? `${files.length} files` : oneLine(first.name.replace(/\.gguf$/i, ''), 60) || 'File';
+    this.#choose({ source: others.length ? files : first, label, kind: 'file' });
   }
 
   #edited() {

@@ -2,14 +2,18 @@
 // Where models come from on the chat page (an address, the file picker, a drop), and what it says when one cannot be
 // used: the typed error's code on a card, and a page that works on with the model it had.
 import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { badFiles } from '../fixtures/bad-gguf.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { eventually, station } from './browser.mjs';
 import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 
 const here = station();
+const FOLDER = fileURLToPath(new URL('../fixtures/hf/f32', import.meta.url));
 
 /** Chromium writes a line of its own about every answer that is not 200. */
 const FAILED_FETCH = /Failed to load resource/;
@@ -83,6 +87,15 @@ test('a file from the picker', async () => {
   const { chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 8 } });
   await chat.loadFile('my model.gguf', tinyModel());
   await chat.modelName('my model');
+  await chat.ask('Hi');
+  await close();
+});
+
+test('the files of a folder from the picker', async () => {
+  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 8 } });
+  const names = await readdir(FOLDER);
+  await page.getByTestId('file-input').setInputFiles(names.map((name) => join(FOLDER, name)));
+  await chat.modelName(`${names.length} files`);
   await chat.ask('Hi');
   await close();
 });
