@@ -118,8 +118,9 @@ test('help', async () => {
   assert.equal((await quern(['--version'])).out, `${version}\n`);
 });
 
-test('Ctrl-C stops the reply, a second one the program', { timeout: 30_000 }, async () => {
+test('Ctrl-C stops the reply, a second one the program', { timeout: 30_000 }, async (t) => {
   const child = spawn(process.execPath, [CLI, 'chat', DEMO, '--variant', 'scalar', '--threads', '1']);
+  t.after(() => child.kill('SIGKILL'));   // one that is left would keep the runner waiting
   let out = '';
   let heard = 0;
   child.stdout.on('data', (data) => {
