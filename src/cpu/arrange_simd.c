@@ -16,28 +16,42 @@ INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t
     for (size_t i = 0; i < 2; i++) memcpy(codes + 4 * ((2 * g + i) * T + t), (int16_t[]){from[2 * i], from[2 * i + 1]}, 4);
 }
 
-INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, const bool words)
+/* -times * the sum of columns from .. to, or of their even and odd pairs. */
+INLINE int32_t beginning(const int8_t *code, int from, int to, int times, const bool pairs)
 {
-    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * act_bytes(words ? DOTS_I16 : DOTS_U8);
+    int32_t sum[2] = {0, 0};
+    for (int c = from; c < to; c++) sum[c / 2 % 2] -= times * code[c];
+    return pairs ? (int32_t)((uint32_t)sum[1] << 16 | ((uint32_t)sum[0] & 0xFFFF)) : sum[0] + sum[1];
+}
+
+INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, const enum dots dots)
+{
+    const bool words = form_of(dots) == FORM_WORDS, pairs = dots == DOTS_U7;
+    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * act_bytes(dots);
     for (size_t t = 0; t < T; t++) {
         size_t at = ((size_t)row + t) * blocks;
         for (size_t b = 0; b < blocks; b++, at++) {
             uint8_t *block = tile + b * bytes;
-            int32_t half[2] = {a->sum[2 * at], a->sum[2 * at + 1]}, sum = half[0] + half[1];
-            const int32_t begin[4] = {-8 * sum, -128 * sum, -32 * half[0], -32 * half[1]};
+            const int8_t *code = a->code + at * BLOCK;
+            const int16_t *half = a->sum + 2 * at;
+            const int32_t begin[3] = {beginning(code, 0, 32, 8, pairs), beginning(code, 0, 16, 4, pairs), beginning(code, 16, 32, 4, pairs)};
             memcpy(block + 4 * t, a->scale + at, 4);
-            memcpy(block + 4 * (T + t), &(float){(float)sum}, 4);
-            for (size_t i = 0; i < 4; i++) memcpy(block + 4 * ((2 + i) * T + t), begin + i, 4);
-            for (size_t g = 0; g < 8; g++) arrange_group(block + ACT_HEAD * T, a->code + at * BLOCK + 4 * g, g, t, T, words);
+            memcpy(block + 4 * (T + t), &(float){(float)(half[0] + half[1])}, 4);
+            memcpy(block + 4 * (2 * T + t), begin, 4);
+            memcpy(block + 4 * (3 * T + t), half, 4);
+            memcpy(block + 4 * (4 * T + t), begin + 1, 4);
+            memcpy(block + 4 * (5 * T + t), begin + 2, 4);
+            for (size_t g = 0; g < 8; g++) arrange_group(block + ACT_HEAD * T, code + 4 * g, g, t, T, words);
         }
     }
 }
 
-static void arrange_bytes(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, false); }
-static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, true); }
+static void arrange_bytes(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_U8); }
+static void arrange_pairs(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_U7); }
+static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16); }
 
 void arrange_simd(struct kernels *k)
 {
-    if (k->dots != DOTS_I16) k->arrange[FORM_BYTES] = arrange_bytes, k->arranged[FORM_BYTES] = act_bytes(DOTS_U8);
+    if (k->dots != DOTS_I16) k->arrange[FORM_BYTES] = k->dots == DOTS_U7 ? arrange_pairs : arrange_bytes, k->arranged[FORM_BYTES] = act_bytes(DOTS_U8);
     if (k->dots == DOTS_I16 || k->dots == DOTS_U7) k->arrange[FORM_WORDS] = arrange_words, k->arranged[FORM_WORDS] = act_bytes(DOTS_I16);
 }

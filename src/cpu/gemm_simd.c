@@ -25,12 +25,15 @@ struct how {
 INLINE bool has_halves(enum kind kind) { return kind == KIND_HALVES || kind == KIND_HALF_MINS; }
 INLINE bool has_scale(enum kind kind) { return kind != KIND_PLAIN && kind != KIND_MIN; }
 
+/* Sums of pairs in 16 bits are multiplied by their scales as whole numbers, by the operation that adds them up. */
+INLINE bool whole_scales(const struct how h) { return h.dots == DOTS_U7 && has_scale(h.kind); }
+
 /* An expanded block: f32 d[8] (KIND_SCALE: scale[8]; KIND_HALVES: scale[2][8]; KIND_MINS: dmin[8], scale[8], min[8]; KIND_HALF_MINS: dmin[8],
- * scale[2][8], min[2][8]), then 8 groups of codes: bytes [8 rows][4 columns], with DOTS_I16 two times int16 [8 rows][2 columns]. */
+ * scale[2][8], int16 min[8][2 halves]), then 8 groups of codes: bytes [8 rows][4 columns], with DOTS_I16 two times int16 [8 rows][2 columns].
+ * Whole scales are int16 [8][2], each twice. */
 INLINE size_t head_bytes(enum kind kind)
 {
-    size_t halves = has_halves(kind) ? 2 : 1;
-    return 32 * (1 + (has_scale(kind) ? halves : 0) + (has_mins(kind) ? 1 + halves : 0));
+    return 32 * (size_t)(1 + (has_scale(kind) ? 1 + has_halves(kind) : 0) + 2 * has_mins(kind));
 }
 INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; }
 
@@ -113,15 +116,18 @@ INLINE void clear(vec sum[TILE][2], const int T)
     for (int t = 0; t < T; t++) sum[t][0] = sum[t][1] = i32_splat(0);
 }
 
-/* Sums of two products stay in 16 bits: 8 times with 4-bit codes (8 * 2 * 15 * 127 = 30,480), 4 times with 5-bit ones, twice with 6-bit ones. */
-INLINE size_t pairs_run(int bits, size_t n) { return bits == 6 ? 2 : bits == 5 ? 4 : n; }
+/* Groups whose sums of pairs stay in 16 bits: all, when the offset was taken off first (16 * 16 * 127 = 32,512; what leaves 16 bits on the way
+ * comes back) or codes have 4 bits (16 * 15 * 127), else 4 (8 * 31 * 127). */
+INLINE size_t pairs_run(size_t n, const struct how h) { return h.shift < 0 && h.bits > 4 ? 4 : n; }
 
-INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
+INLINE vec pairs_sum(vec part, const vec scale[2], int i, const struct how h) { return whole_scales(h) ? dot2_i16(part, scale[i]) : i16_pairs(part); }
+
+INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const vec begin[TILE], const vec scale[2], const struct how h)
 {
-    size_t run = pairs_run(h.bits, n);
+    size_t run = pairs_run(n, h);
     for (size_t from = 0; from < n; from += run) {
         vec part[TILE][2];
-        clear(part, h.rows);
+        for (int t = 0; t < h.rows; t++) part[t][0] = part[t][1] = begin[t];
 #pragma GCC unroll 2
         for (size_t g = 0; g < run; g++, codes += 32, x += 4 * h.rows) {
             vec w[2];
@@ -132,7 +138,7 @@ INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
             }
         }
         for (int t = 0; t < h.rows; t++)
-            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], i16_pairs(part[t][i]));
+            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], pairs_sum(part[t][i], scale, i, h));
     }
 }
 
@@ -164,19 +170,19 @@ VEC_UNROLL
     for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], odd[i]);
 }
 
-INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
+INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, vec begin, const vec scale[2], const struct masks *m, const struct how h)
 {
-    size_t run = pairs_run(h.bits, n);
+    size_t run = pairs_run(n, h);
 VEC_UNROLL
     for (size_t from = first; from < first + n; from += run) {
-        vec part[2] = {i32_splat(0), i32_splat(0)};
+        vec part[2] = {begin, begin};
 VEC_UNROLL
         for (size_t g = from; g < from + run; g++) {
             vec w[2], v = vec_spread4(x + 4 * g);
             group_load(w, codes, g, m, h);
             for (int i = 0; i < 2; i++) part[i] = i16_add(part[i], dot2_u7(v, w[i]));
         }
-        for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i16_pairs(part[i]));
+        for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], pairs_sum(part[i], scale, i, h));
     }
 }
 
@@ -198,22 +204,27 @@ VEC_UNROLL
 INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
 {
     if (h.shift < 0) return i32_splat(0);
-    const int there = half >= 0 ? 5 : h.shift == 3 ? 3 : 7, place = half >= 0 ? 4 + half : h.shift == 3 ? 2 : 3;
-    vec v = vec_spread4(x + 4 * (h.rows * place + t));
-    return there > h.shift ? i32_shr(v, there - h.shift) : v;
+    const int more = h.shift - (half < 0 ? 3 : 2);
+    vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
+    return h.dots == DOTS_U7 ? i16_shl(v, more) : i32_shl(v, more);
 }
 
-/* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. */
-INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const struct masks *m, const struct how h)
+/* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. Whole scales: sum += that times scale. */
+INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const vec scale[2], const struct masks *m, const struct how h)
 {
     size_t first = half > 0 ? 4 : 0, n = half < 0 ? 8 : 4;
     const uint8_t *act = x + ACT_HEAD * h.rows;
     const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (size_t)(act_bytes(h.dots) - ACT_HEAD) / 8 * first * (size_t)h.rows;
-    for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = block_begin(x, t, half, h);
+    vec begin[TILE];
+    for (int t = 0; t < h.rows; t++) begin[t] = block_begin(x, t, half, h);
+    if (h.dots == DOTS_U7) {
+        if (h.packed) row_pairs(sum[0], codes, act, first, n, begin[0], scale, m, h);
+        else dots_pairs(sum, from, to, n, begin, scale, h);
+        return;
+    }
+    for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = begin[t];
     if (h.packed && h.dots == DOTS_I16) row_words(sum[0], codes, act, first, n, m, h);
     else if (h.dots == DOTS_I16) dots_words(sum, from, to, n, h);
-    else if (h.packed && h.dots == DOTS_U7) row_pairs(sum[0], codes, act, first, n, m, h);
-    else if (h.dots == DOTS_U7) dots_pairs(sum, from, to, n, h);
     else if (h.packed) row_bytes(sum[0], codes, act, first, n, m, h);
     else dots_bytes(sum, from, to, n, h);
 }
@@ -224,33 +235,28 @@ struct sums {
     vec acc[TILE][2], mins[TILE][2];
 };
 
-/* Scales of a block as floats; which ones count, the kind says. */
+/* Scales of a block: floats but for whole scales and the mins of halves. Which ones count, the kind says. */
 struct scales {
-    vec d[2], dmin[2], scale[2][2], min[2][2];
+    vec d[2], dmin[2], scale[2][2], min[2];
 };
 
 /* The order of an expanded block's head. */
 INLINE void scales_load(struct scales *s, const uint8_t *head, const enum kind kind)
 {
-    const int halves = has_halves(kind) ? 2 : 1;
     load_two(s->d, head), head += 32;
     if (has_mins(kind)) load_two(s->dmin, head), head += 32;
-    for (int i = 0; i < halves && has_scale(kind); i++, head += 32) load_two(s->scale[i], head);
-    for (int i = 0; i < halves && has_mins(kind); i++, head += 32) load_two(s->min[i], head);
+    for (int i = 0; i <= has_halves(kind) && has_scale(kind); i++, head += 32) load_two(s->scale[i], head);
+    if (has_mins(kind)) load_two(s->min, head);
 }
 
-/* mins += (float)msum * (dmin * xs) for row t. Of halves the sums are there times -32. */
+/* mins += (float)msum * (dmin * xs) for row t */
 INLINE void block_mins(struct sums *a, const struct scales *s, const uint8_t *x, vec xs, int t, const struct how h)
 {
     for (int i = 0; i < 2; i++) {
         vec whole = vec_spread4(x + 4 * (h.rows + t));
-        if (h.kind == KIND_MINS) whole = f32_mul(s->min[0][i], whole);
-        if (h.kind == KIND_HALF_MINS) {
-            vec first = f32_from_i32(i32_shr(vec_spread4(x + 4 * (4 * h.rows + t)), 5)), second = f32_from_i32(i32_shr(vec_spread4(x + 4 * (5 * h.rows + t)), 5));
-            whole = f32_add(f32_mul(s->min[0][i], first), f32_mul(s->min[1][i], second));
-        }
-        vec added = f32_mul(whole, f32_mul(s->dmin[i], xs));
-        a->mins[t][i] = h.kind == KIND_HALF_MINS ? f32_sub(a->mins[t][i], added) : f32_add(a->mins[t][i], added);
+        if (h.kind == KIND_MINS) whole = f32_mul(s->min[i], whole);
+        if (h.kind == KIND_HALF_MINS) whole = f32_from_i32(dot2_i16(s->min[i], vec_spread4(x + 4 * (3 * h.rows + t))));
+        a->mins[t][i] = f32_add(a->mins[t][i], f32_mul(whole, f32_mul(s->dmin[i], xs)));
     }
 }
 
@@ -258,14 +264,15 @@ INLINE void block_mins(struct sums *a, const struct scales *s, const uint8_t *x,
 INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
 {
     vec sum[TILE][2], other[TILE][2];
-    block_dots(sum, codes, x, has_halves(h.kind) ? 0 : -1, m, h);
-    if (has_halves(h.kind)) block_dots(other, codes, x, 1, m, h);
+    clear(sum, h.rows);
+    block_dots(sum, codes, x, has_halves(h.kind) ? 0 : -1, s->scale[0], m, h);
+    if (has_halves(h.kind)) block_dots(whole_scales(h) ? sum : other, codes, x, 1, s->scale[1], m, h);
     for (int t = 0; t < h.rows; t++) {
         vec xs = vec_spread4(x + 4 * t);
         for (int i = 0; i < 2; i++) {
             vec whole = f32_from_i32(sum[t][i]);
-            if (has_scale(h.kind)) whole = f32_mul(whole, s->scale[0][i]);
-            if (has_halves(h.kind)) whole = f32_add(whole, f32_mul(f32_from_i32(other[t][i]), s->scale[1][i]));
+            if (has_scale(h.kind) && !whole_scales(h)) whole = f32_mul(whole, s->scale[0][i]);
+            if (has_halves(h.kind) && !whole_scales(h)) whole = f32_add(whole, f32_mul(f32_from_i32(other[t][i]), s->scale[1][i]));
             a->acc[t][i] = f32_add(a->acc[t][i], f32_mul(whole, f32_mul(s->d[i], xs)));
         }
         if (has_mins(h.kind)) block_mins(a, s, x, xs, t, h);
@@ -303,11 +310,11 @@ INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out,
 
 /* --- gemv: packed panels, one row ----------------------------------------------------------------------------- */
 
-/* 8 whole numbers as floats. */
-INLINE void load_whole(vec out[2], vec words)
+/* 8 int16 as floats, or each twice. */
+INLINE void load_whole(vec out[2], vec words, const bool twice)
 {
-    out[0] = f32_from_i32(i32_from_i16_low(words));
-    out[1] = f32_from_i32(i32_from_i16_high(words));
+    out[0] = twice ? u16_interleave_low(words, words) : f32_from_i32(i32_from_i16_low(words));
+    out[1] = twice ? u16_interleave_high(words, words) : f32_from_i32(i32_from_i16_high(words));
 }
 
 /* Scales of a unit, then of a block. */
@@ -319,18 +326,20 @@ INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct mask
     if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
 }
 
-INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct masks *m, const enum kind kind)
+INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct masks *m, const struct how h)
 {
-    if (kind == KIND_SCALE || kind == KIND_HALVES) load_whole(s->scale[0], i16_from_i8_low(vec_load8(scales)));
-    if (kind == KIND_HALVES) load_whole(s->scale[1], i16_from_i8_low(vec_load8(scales + 8)));
-    if (kind == KIND_MINS) {
-        load_whole(s->scale[0], i16_from_u8_low(vec_load8(scales)));
-        load_whole(s->min[0], i16_from_u8_low(vec_load8(scales + 8)));
+    const bool twice = whole_scales(h);
+    if (h.kind == KIND_SCALE || h.kind == KIND_HALVES) load_whole(s->scale[0], i16_from_i8_low(vec_load8(scales)), twice);
+    if (h.kind == KIND_HALVES) load_whole(s->scale[1], i16_from_i8_low(vec_load8(scales + 8)), twice);
+    if (h.kind == KIND_MINS) {
+        load_whole(s->scale[0], i16_from_u8_low(vec_load8(scales)), twice);
+        load_whole(s->min, i16_from_u8_low(vec_load8(scales + 8)), false);
     }
-    if (kind == KIND_HALF_MINS) {
+    if (h.kind == KIND_HALF_MINS) {
         vec both = vec_load(scales), scale = vec_and(both, m->nibble), min = vec_and(u32_shr(both, 4), m->nibble);
-        load_whole(s->scale[0], i16_from_u8_low(scale)), load_whole(s->scale[1], i16_from_u8_high(scale));
-        load_whole(s->min[0], i16_from_u8_low(min)), load_whole(s->min[1], i16_from_u8_high(min));
+        vec first = i16_from_u8_low(min), second = i16_from_u8_high(min);
+        load_whole(s->scale[0], i16_from_u8_low(scale), twice), load_whole(s->scale[1], i16_from_u8_high(scale), twice);
+        s->min[0] = u16_interleave_low(first, second), s->min[1] = u16_interleave_high(first, second);
     }
 }
 
@@ -353,7 +362,7 @@ VEC_UNROLL
         for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots), block += l.block)
 VEC_UNROLL
             for (size_t p = 0; p < n; p++) {
-                block_scales(&s[p], block + p * panel_bytes, &m, h.kind);
+                block_scales(&s[p], block + p * panel_bytes, &m, h);
                 block_add(&sums[p], &s[p], block + p * panel_bytes + l.scales, x, &m, h);
             }
     }
@@ -368,11 +377,10 @@ INLINE enum kind expanded_kind(enum kind kind) { return kind == KIND_MIN ? KIND_
 
 INLINE void scales_store(uint8_t *head, const struct scales *s, const enum kind kind)
 {
-    const int halves = has_halves(kind) ? 2 : 1;
     store_two(head, s->d), head += 32;
     if (has_mins(kind)) store_two(head, s->dmin), head += 32;
-    for (int i = 0; i < halves && has_scale(kind); i++, head += 32) store_two(head, s->scale[i]);
-    for (int i = 0; i < halves && has_mins(kind); i++, head += 32) store_two(head, s->min[i]);
+    for (int i = 0; i <= has_halves(kind) && has_scale(kind); i++, head += 32) store_two(head, s->scale[i]);
+    if (has_mins(kind)) store_two(head, s->min);
 }
 
 /* One group's codes, as the dot wants them. */
@@ -396,14 +404,14 @@ INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const struct ho
     const struct layout_info l = layouts[h.packed];
     const enum kind kind = expanded_kind(h.kind);
     const size_t per_unit = (size_t)l.columns / BLOCK, head = head_bytes(kind);
-    const vec one = f32_splat(1);
+    const vec one = f32_splat(1), whole = h.dots == DOTS_U7 ? i32_splat(0x00010001) : one;
     struct masks m = masks_new(h);
-    struct scales s = {.scale = {{one, one}}, .min = {{one, one}}};
+    struct scales s = {.scale = {{whole, whole}}, .min = {one, one}};
     for (size_t u = 0; u < (size_t)(cols / l.columns); u++, panel += l.bytes) {
         unit_scales(&s, panel, &m, h);
         for (size_t i = 0; i < per_unit; i++, out += head + code_bytes(h.dots)) {
             const uint8_t *block = panel + l.head + (size_t)l.block * i;
-            block_scales(&s, block, &m, h.kind);
+            block_scales(&s, block, &m, h);
             scales_store(out, &s, kind);
 VEC_UNROLL
             for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, &m, h);

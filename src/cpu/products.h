@@ -11,8 +11,9 @@
 
 /* --- activations --------------------------------------------------------------------------------------- */
 
-/* A block of a tile of T rows: f32 scale[T], f32 sum of its codes [T], then what sums of products with codes too large begin at: int32 -8 sum [T],
- * -128 sum [T], -32 sum of the first half [T], of the second [T]; then codes: 8 groups of int8 [T][4], with DOTS_I16 16 of int16 [T][2]. */
+/* A block of a tile of T rows: f32 scale[T], f32 sum of its codes [T], what sums of products with codes 8 too large begin at [T], int16 sums of its halves
+ * [T][2], what sums of the halves' products with codes 4 too large begin at [2][T]; then codes: 8 groups of int8 [T][4], with DOTS_I16 16 of int16
+ * [T][2]. A beginning is int32; with DOTS_U7, whose sums are of pairs, int16 [2], of the even and of the odd pairs of columns. */
 enum { ACT_HEAD = 24 };
 INLINE enum form form_of(enum dots dots) { return dots == DOTS_I16 ? FORM_WORDS : FORM_BYTES; }
 INLINE size_t act_bytes(enum dots dots) { return ACT_HEAD + (form_of(dots) == FORM_WORDS ? 64 : 32); }
