@@ -277,7 +277,9 @@ static void prepare_rows(struct matmul *m)
     bool quantised = false;
     for (int j = 0; j < m->n_products; j++) {
         enum layout layout = m->p[j].w->type->layout;
-        if (layouts[layout].kind != KIND_FLOAT) quantised = m->form[m->c->k.form[layout]] = true;
+        if (layouts[layout].kind == KIND_FLOAT) continue;
+        quantised = m->form[m->c->k.form[layout]] = true;
+        if (m->n == 1 || m->route) m->form[m->c->k.row_form[layout]] = true;
     }
     if (quantised) cpu_run(m->c, m->n >= 8, quantize_rows, m);
 }

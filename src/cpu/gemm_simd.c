@@ -41,7 +41,7 @@ INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; 
 
 /* Constants of unpacking, in registers. */
 struct masks {
-    vec low, high, nibble, table;
+    vec low, high, nibble, table, table_high;
     struct half_masks halves;
 };
 
@@ -49,6 +49,9 @@ INLINE int low_bits(int bits) { return bits == 8 ? 8 : bits >= 4 ? 4 : 2; }
 
 /* `width` bits of each byte, from bit `to` on. */
 INLINE int32_t byte_mask(int width, int to) { return (int32_t)((((1u << width) - 1) << to) * 0x01010101u); }
+
+/* Whether a table's numbers are taken 4 bits at a time: sums of pairs have no room for more. */
+INLINE bool is_split(const struct how h) { return h.dots == DOTS_U7 && h.bits == 8; }
 
 /* What codes stand for, made positive where the dot wants that. */
 INLINE vec table_kept(const int8_t *table, const int shift)
@@ -67,6 +70,7 @@ INLINE struct masks masks_new(const struct how h)
     if (l.bits == 8 && h.shift == 7) m.high = i32_kept(byte_mask(1, 7));
     if (l.kind == KIND_HALF_MINS) m.nibble = i32_kept(byte_mask(4, 0));
     if (l.table) m.table = table_kept(l.table, h.shift);
+    if (is_split(h)) m.table_high = vec_and(u32_shr(m.table, 4), m.low), m.table = vec_and(m.table, m.low);
     return m;
 }
 
@@ -89,7 +93,7 @@ INLINE void group_load(vec w[2], const uint8_t *codes, size_t g, const struct ma
         w[i] = low == 8 ? vec_load(codes + 16 * k) : half_group(codes, k, low, 0, m->low);
         if (l.bits > low) w[i] = vec_or(w[i], half_group(codes + 32 * low, k, l.bits - low, low, m->high));
         if (l.bits == 8 && h.shift == 7) w[i] = vec_xor(w[i], m->high);
-        if (l.table) w[i] = vec_lookup(m->table, w[i]);
+        if (l.table && !is_split(h)) w[i] = vec_lookup(m->table, w[i]);
     }
 }
 
@@ -186,6 +190,22 @@ VEC_UNROLL
     }
 }
 
+/* Numbers of 8 bits, 128 too large: their high halves are 8 too large. */
+INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec begin, const vec scale[2], const struct masks *m, const struct how h)
+{
+    vec high[2] = {begin, begin}, low[2] = {i32_splat(0), i32_splat(0)};
+VEC_UNROLL
+    for (size_t g = 0; g < 8; g++) {
+        vec w[2], v = vec_spread4(x + 4 * g);
+        group_load(w, codes, g, m, h);
+        for (int i = 0; i < 2; i++) {
+            high[i] = i16_add(high[i], dot2_u7(v, vec_lookup(m->table_high, w[i])));
+            low[i] = i16_add(low[i], dot2_u7(v, vec_lookup(m->table, w[i])));
+        }
+    }
+    for (int i = 0; i < 2; i++) sum[i] = i32_add(i32_shl(pairs_sum(high[i], scale, i, h), 4), pairs_sum(low[i], scale, i, h));
+}
+
 /* Bytes widened on the way; lanes are (row, column pair) until the end. */
 INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
@@ -204,7 +224,7 @@ VEC_UNROLL
 INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
 {
     if (h.shift < 0) return i32_splat(0);
-    const int more = h.shift - (half < 0 ? 3 : 2);
+    const int more = is_split(h) ? 0 : h.shift - (half < 0 ? 3 : 2);
     vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
     return h.dots == DOTS_U7 ? i16_shl(v, more) : i32_shl(v, more);
 }
@@ -218,7 +238,8 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
     vec begin[TILE];
     for (int t = 0; t < h.rows; t++) begin[t] = block_begin(x, t, half, h);
     if (h.dots == DOTS_U7) {
-        if (h.packed) row_pairs(sum[0], codes, act, first, n, begin[0], scale, m, h);
+        if (is_split(h)) row_split(sum[0], codes, act, begin[0], scale, m, h);
+        else if (h.packed) row_pairs(sum[0], codes, act, first, n, begin[0], scale, m, h);
         else dots_pairs(sum, from, to, n, begin, scale, h);
         return;
     }
@@ -422,7 +443,7 @@ VEC_UNROLL
 /* --- the kernels --------------------------------------------------------------------------------------------- */
 
 /* gemm_NAME from the constants of a kernel */
-#define HOW(T) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE})
+#define HOW(T) if (T <= full_tile(how.dots)) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE})
 #define GEMM(name, ...)                                                                                     \
     static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
     {                                                                                                       \
@@ -457,15 +478,19 @@ GEMM(six_u8,       KIND_HALVES,    DOTS_U8,  6, 5)
 GEMM(three_u8,     KIND_HALVES,    DOTS_U8,  3, 2)
 GEMM(two_u8,       KIND_HALF_MINS, DOTS_U8,  2, -1)
 
-/* expand_NAME and turns_NAME, eight panels one after the other */
-#define PACKED(name, layout, dots, bits, shift)                                                                     \
+/* turns_NAME: eight panels one after the other */
+#define TURNS(name, layout, dots, bits, shift)                                                                      \
     INLINE struct how how_##name(void) { return (struct how){layouts[layout].kind, dots, bits, shift, 1, layout}; } \
-    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out) { expand(panel, cols, out, how_##name()); } \
     static void turns_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)            \
     {                                                                                                               \
         for (size_t p = 0; p < STREAMS; p++)                                                                        \
             gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, how_##name());                  \
     }
+
+/* expand_NAME too */
+#define PACKED(name, ...)                                                                                           \
+    TURNS(name, __VA_ARGS__)                                                                                        \
+    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out) { expand(panel, cols, out, how_##name()); }
 
 /* gemv_NAME too, eight panels at once, for what people download most: up to 12 KB of code. */
 #define STREAMED(name, ...)                                                                                         \
@@ -499,6 +524,8 @@ STREAMED(q4k_u7,    LAYOUT_Q4K,   DOTS_U7,  4, -1)
 STREAMED(q5k_u7,    LAYOUT_Q5K,   DOTS_U7,  5, -1)
 STREAMED(q6k_u7,    LAYOUT_Q6K,   DOTS_U7,  6, 5)
 PACKED(  fp4_u7,    LAYOUT_FP4,   DOTS_U7,  5, 4)
+TURNS(   iq4_u7,    LAYOUT_IQ4,   DOTS_U7,  8, 7)
+TURNS(   iq4xs_u7,  LAYOUT_IQ4XS, DOTS_U7,  8, 7)
 STREAMED(q8_u8,     LAYOUT_Q8,    DOTS_U8,  8, 7)
 STREAMED(q8_s8,     LAYOUT_Q8,    DOTS_S8,  8, -1)
 PACKED(  iq4_u8,    LAYOUT_IQ4,   DOTS_U8,  8, 7)
@@ -515,13 +542,13 @@ STREAMED(q4k_u8,    LAYOUT_Q4K,   DOTS_U8,  4, -1)
 STREAMED(q5k_u8,    LAYOUT_Q5K,   DOTS_U8,  5, -1)
 STREAMED(q6k_u8,    LAYOUT_Q6K,   DOTS_U8,  6, 5)
 PACKED(  fp4_u8,    LAYOUT_FP4,   DOTS_U8,  5, 4)
-PACKED(  q8f_i16, LAYOUT_Q8F,   DOTS_I16, 8, -1)
-PACKED(  q8f_u8,  LAYOUT_Q8F,   DOTS_U8,  8, 7)
-PACKED(  q8f_s8,  LAYOUT_Q8F,   DOTS_S8,  8, -1)
+PACKED(  q8f_i16,   LAYOUT_Q8F,   DOTS_I16, 8, -1)
+PACKED(  q8f_u8,    LAYOUT_Q8F,   DOTS_U8,  8, 7)
+PACKED(  q8f_s8,    LAYOUT_Q8F,   DOTS_S8,  8, -1)
 
-#define SET(layout, product, name, taken)                                                                                          \
-    (k->gemm[layout] = gemm_##product, k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->expand[layout] = expand_##name, \
-     k->form[layout] = taken)
+#define SET_ROWS(layout, name, taken) (k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->row_form[layout] = taken)
+#define SET(layout, product, name, taken) \
+    (k->gemm[layout] = gemm_##product, k->expand[layout] = expand_##name, k->form[layout] = taken, SET_ROWS(layout, name, taken))
 #define SET_STREAMED(layout, product, name, taken) (SET(layout, product, name, taken), k->gemv[TOGETHER][layout] = gemv_##name)
 
 /* Layouts whose codes fill a byte, and all others. */
@@ -541,10 +568,12 @@ static void set_words(struct kernels *k)
     SET_NARROW(i16, mins_i16, mins_i16, bytes_i16, FORM_WORDS);
 }
 
-/* Without a dot of whole bytes, words are faster for these than bytes in two halves. */
+/* Without a dot of whole bytes, words are faster for these than bytes in two halves, but for a row where bytes are looked up. */
 static void set_u7(struct kernels *k)
 {
     SET_WIDE(i16, FORM_WORDS);
+    SET_ROWS(LAYOUT_IQ4, iq4_u7, FORM_BYTES);
+    SET_ROWS(LAYOUT_IQ4XS, iq4xs_u7, FORM_BYTES);
     SET_NARROW(u7, mins_u7, mins5_u7, five_u7, FORM_BYTES);
 }
 
@@ -558,7 +587,7 @@ static void set_bytes(struct kernels *k)
 void gemm_simd(struct kernels *k, enum dots dots)
 {
     k->dots = dots;
-    k->tile = dots == DOTS_U8 || dots == DOTS_S8 ? TILE : 4; /* what the registers hold: 12 sums, or 8 and products on their way */
+    k->tile = full_tile(dots);
     k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* of F16; codes with their scales take less */
     arrange_simd(k);
     if (!VEC_BYTE_DOTS || (VEC_MODEL && dots == DOTS_I16)) set_words(k);

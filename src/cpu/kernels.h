@@ -72,7 +72,7 @@ struct kernels {
     int tile;                    /* rows of a full tile: 1, 4 or TILE */
     gemm_fn *gemm[LAYOUT_COUNT];
     gemv_fn *gemv[ORDERS][LAYOUT_COUNT]; /* NULL where gemm is as good */
-    enum form form[LAYOUT_COUNT]; /* that the products of a quantised layout take */
+    enum form form[LAYOUT_COUNT], row_form[LAYOUT_COUNT]; /* that gemm and gemv of a quantised layout take */
     /* panel -> out [cols / 32 * expanded], its codes and scales ready for gemm: done once for all tiles of a chunk. NULL: gemm takes
      * the panel as it is. */
     void (*expand[LAYOUT_COUNT])(const uint8_t *panel, int cols, uint8_t *out);

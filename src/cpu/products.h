@@ -62,6 +62,9 @@ INLINE void load_bfloats(vec out[2], const uint8_t *bfloats)
 
 /* --- tiles --------------------------------------------------------------------------------------------- */
 
+/* What the registers hold: 12 sums, or 8 and products on their way. */
+INLINE int full_tile(enum dots dots) { return dots == DOTS_U8 || dots == DOTS_S8 ? TILE : 4; }
+
 /* One body for each height of a tile. */
 #define BY_HEIGHT(BODY)      \
     switch (n_rows) {        \

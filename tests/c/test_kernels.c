@@ -225,7 +225,7 @@ static void gemm_one(const struct gemm_case *g, uint64_t *seed)
     pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panel);
     struct act a = act_new(g->floats, seed, g->cols);
     for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
-        int n = heights[i], token = random_below(seed, ACT_ROWS - n + 1);
+        int n = min_int(heights[i], simd.tile), token = random_below(seed, ACT_ROWS - n + 1);
         struct pair out = pair_new((size_t)(n * PANEL_ROWS) * sizeof(float), NULL);
         kernels_scalar.gemm[type->layout](panel, &a, token, n, (float *)(void *)out.a);
         simd_gemm(type->layout, panel, &a, token, n, (float *)(void *)out.b);
@@ -243,7 +243,7 @@ static void gemv_one(const struct gemm_case *g, uint64_t *seed)
 {
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
     size_t bytes = panel_bytes(type->layout, g->cols);
-    enum form form = simd.form[type->layout];
+    enum form form = simd.row_form[type->layout];
     uint8_t *panels = malloc(STREAMS * bytes), *tile = malloc(((size_t)g->cols + BLOCK) / BLOCK * simd.arranged[form]);
     for (int i = 0; i < STREAMS; i++) {
         uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols);
