@@ -179,6 +179,29 @@ static void check_damaged(const struct file *f, size_t at)
     }
 }
 
+/* G19: the file in two pieces, cut at every byte of its header. */
+static void header_in_two(void)
+{
+    struct file f = file_read(built_fixtures(""), "minimal.gguf");
+    size_t header = header_size(&f);
+    struct quern_engine *whole = engine_load(&f, (struct quern_options){.file_size = f.size}, WHOLE);
+    for (size_t cut = 1; cut <= header; cut++) {
+        struct file first = {malloc(cut), cut}; /* exactly, for the sanitizers */
+        memcpy(first.data, f.data, cut);
+        struct quern_engine *e = quern_new(&(struct quern_options){.file_size = f.size});
+        CHECK(e != NULL);
+        CHECK_EQ(quern_feed(e, first.data, cut), OK);
+        file_free(&first);
+        CHECK_EQ(quern_feed(e, f.data + cut, f.size - cut), OK);
+        CHECK_EQ(quern_finish(e), OK);
+        CHECK(!strcmp(quern_info(e), quern_info(whole)));
+        generate(e);
+        quern_free(e);
+    }
+    quern_free(whole);
+    file_free(&f);
+}
+
 static void bits_turned(void)
 {
     struct file f = file_read(built_fixtures(""), "minimal.gguf");
@@ -242,6 +265,7 @@ static const struct check tests[] = {
     {"checked_arithmetic", checked_arithmetic},
     {"catalogue", catalogue},
     {"truncated", truncated},
+    {"header_in_two", header_in_two},
     {"bits_turned", bits_turned},
     {"fields_replaced", fields_replaced},
     {"wide_sizes", wide_sizes},
