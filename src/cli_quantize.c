@@ -20,7 +20,8 @@ struct quantizing {
     struct cli_files files;
     uint64_t *sizes;           /* [files.n] */
     int *inputs;               /* [files.n] descriptors, -1: not open */
-    char *out, *part;          /* names; part is "" once it has become out */
+    char *out, *part;          /* names */
+    bool unfinished;           /* part is there, and has not become out */
     int output;                /* -1: not open */
     int write_error;           /* errno */
     const char *code;
@@ -79,9 +80,10 @@ struct quantizing *quantizing_new(const char *in, const char *out, const char *t
     q->output = -1;
     q->files = cli_files(in);
     q->options = (struct convert_options){.recipe = recipe_by_name(type), .threads = threads, .io = {q, read_file, write_file}};
-    q->out = malloc(strlen(out) + 1);
-    q->part = calloc(1, strlen(out) + sizeof ".part");
-    if (q->out) strcpy(q->out, out);
+    size_t room = strlen(out) + sizeof ".part";
+    q->out = strdup(out);
+    q->part = malloc(room);
+    if (q->part) snprintf(q->part, room, "%s.part", out);
     return q;
 }
 
@@ -115,18 +117,10 @@ static int open_output(struct quantizing *q)
     struct stat info;
     if (is_input(q, q->out)) return complain(q, "use/param", "The new file would replace the model it is made from; give it another name.");
     if (!stat(q->out, &info) && !S_ISREG(info.st_mode)) return complain(q, "use/param", "The new file's name belongs to something that is no file.");
-    char *name = malloc(strlen(q->out) + sizeof ".part");
-    if (!name) return fail_memory(q);
-    strcpy(name, q->out);
-    strcat(name, ".part");
-    if (is_input(q, name)) {
-        free(name);
-        return complain(q, "use/param", "The new file would be written over the model it is made from; give it another name.");
-    }
-    q->output = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (q->output >= 0) strcpy(q->part, name);
-    free(name);
-    return q->output >= 0 ? OK : complain(q, "use/param", "The new file cannot be written there.");
+    if (is_input(q, q->part)) return complain(q, "use/param", "The new file would be written over the model it is made from; give it another name.");
+    q->output = open(q->part, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    q->unfinished = q->output >= 0;
+    return q->unfinished ? OK : complain(q, "use/param", "The new file cannot be written there.");
 }
 
 static int begin(struct quantizing *q)
@@ -153,7 +147,7 @@ static int finish(struct quantizing *q)
         q->write_error = errno;
         return ERR_PARAM;
     }
-    q->part[0] = 0;
+    q->unfinished = false;
     return OK;
 }
 
@@ -182,7 +176,7 @@ void quantizing_free(struct quantizing *q)
     for (int i = 0; q->inputs && i < q->files.n; i++)
         if (q->inputs[i] >= 0) close(q->inputs[i]);
     if (q->output >= 0) close(q->output);
-    if (q->part && q->part[0]) unlink(q->part);
+    if (q->unfinished) unlink(q->part);
     cli_files_free(&q->files);
     void *parts[] = {q->sizes, q->inputs, q->out, q->part, q};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);

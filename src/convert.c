@@ -118,19 +118,16 @@ struct weight {
     struct weight_facts facts;
 };
 
+static struct convert *convert_of(struct backend *b) { return (struct convert *)((char *)b - offsetof(struct convert, be)); }
+
 static struct weight *weight_new(struct backend *b, const struct dtype *type, int rows, int cols)
 {
-    struct convert *c = (struct convert *)((char *)b - offsetof(struct convert, be));
-    struct weight *w = mem_alloc(&c->e.mem, sizeof *w);
+    struct weight *w = mem_alloc(&convert_of(b)->e.mem, sizeof *w);
     if (w) w->facts = (struct weight_facts){.type = type, .rows = rows, .cols = cols, .has_rows = true};
     return w;
 }
 
-static void weight_free(struct backend *b, struct weight *w)
-{
-    struct convert *c = (struct convert *)((char *)b - offsetof(struct convert, be));
-    mem_free(&c->e.mem, w);
-}
+static void weight_free(struct backend *b, struct weight *w) { mem_free(&convert_of(b)->e.mem, w); }
 
 static struct weight_facts weight_facts(const struct backend *b, const struct weight *w)
 {
@@ -168,6 +165,12 @@ static void make_rows(void *arg, int thread, int n_threads)
 
 static int fail_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "convert", 0, "Not enough memory to convert this model."); }
 
+static int write_at(struct convert *c, uint64_t at, const void *bytes, uint64_t n, struct error *err)
+{
+    if (c->options.io.write(c->options.io.context, at, bytes, (size_t)n)) return OK;
+    return fail(err, ERR_PARAM, "write", 0, "The new file could not be written.");
+}
+
 static int make_and_write(struct convert *c, struct job *j, int row)
 {
     uint64_t bytes = (uint64_t)j->n * j->made->row_bytes;
@@ -183,9 +186,7 @@ static int make_and_write(struct convert *c, struct job *j, int row)
         if (j->bad[t] < j->n)
             return fail(c->err, ERR_NONFINITE, "value", 0, "Row %d of the tensor %s holds a value that is not finite, or too large for %s.", row + j->bad[t], j->made->name,
                         j->made->type->name);
-    uint64_t at = c->data + j->made->offset + (uint64_t)row * j->made->row_bytes;
-    if (c->options.io.write(c->options.io.context, at, c->blocks, (size_t)bytes)) return OK;
-    return fail(c->err, ERR_PARAM, "write", 0, "The new file could not be written.");
+    return write_at(c, c->data + j->made->offset + (uint64_t)row * j->made->row_bytes, c->blocks, bytes, c->err);
 }
 
 static void put_rows(void *context, int row, int n, const uint8_t *rows)
@@ -327,13 +328,11 @@ static void place(struct convert *c)
 static int write_header(struct convert *c, struct error *err)
 {
     struct gguf_writer w;
-    const struct convert_io *io = &c->options.io;
     gguf_begin(&w, &c->e.mem, c->n_made);
     convert_keys(&w, &c->e.ck, &c->e.model->config, c->options.recipe->file_type, c->e.sides > 0);
     for (size_t i = 0; i < c->n_made; i++) gguf_tensor(&w, c->made[i].name, c->made[i].n_dims, c->made[i].dims, c->made[i].type, c->made[i].offset);
     gguf_end(&w);
-    int status = w.out.failed ? fail_memory(err) : OK;
-    if (!status && !io->write(io->context, 0, w.out.data, w.out.size)) status = fail(err, ERR_PARAM, "write", 0, "The new file could not be written.");
+    int status = w.out.failed ? fail_memory(err) : write_at(c, 0, w.out.data, w.out.size, err);
     c->data = w.out.size;
     buffer_free(&w.out);
     return status;
@@ -343,11 +342,9 @@ static int write_header(struct convert *c, struct error *err)
 static int write_end(struct convert *c, struct error *err)
 {
     static const uint8_t zeros[GGUF_ALIGNMENT];
-    const struct convert_io *io = &c->options.io;
     const struct made *last = &c->made[c->n_made - 1];
-    uint64_t end = c->data + last->offset + last->rows * last->row_bytes;
-    size_t rest = (size_t)((GGUF_ALIGNMENT - end % GGUF_ALIGNMENT) % GGUF_ALIGNMENT);
-    return !rest || io->write(io->context, end, zeros, rest) ? OK : fail(err, ERR_PARAM, "write", 0, "The new file could not be written.");
+    uint64_t end = c->data + last->offset + last->rows * last->row_bytes, rest = (GGUF_ALIGNMENT - end % GGUF_ALIGNMENT) % GGUF_ALIGNMENT;
+    return rest ? write_at(c, end, zeros, rest, err) : OK;
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */

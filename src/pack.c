@@ -7,8 +7,6 @@
  */
 #include "pack.h"
 
-#include "num.h"
-
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -109,13 +107,10 @@ INLINE void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int
         for (size_t r = 0; r < (size_t)n_rows; r++) memcpy(panel + (c * PANEL_ROWS + r) * width, rows + r * row_bytes + c * width, width);
 }
 
-/* A byte of row r of column c. */
-static size_t f8_at(size_t c, size_t r) { return c / 128 * 1040 + 16 + c % 128 * PANEL_ROWS + r; }
-
 static void pack_f8(const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
 {
     for (size_t c = 0; c < (size_t)cols; c++)
-        for (size_t r = 0; r < PANEL_ROWS; r++) panel[f8_at(c, r)] = r < (size_t)n_rows ? rows[r * row_bytes + c] : 0;
+        for (size_t r = 0; r < PANEL_ROWS; r++) panel[f8_column(c) + r] = r < (size_t)n_rows ? rows[r * row_bytes + c] : 0;
 }
 
 void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale)
@@ -135,7 +130,6 @@ void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes,
 /* --- one panel row back to floats -------------------------------------------------------------------- */
 
 static float half_at(const uint8_t *halves, int i) { return f32_from_f16(load_u16(halves + 2 * i)); }
-static float f8_times_scale(const uint8_t *panel, int c, int r) { return f32_from_e4m3(panel[f8_at((size_t)c, (size_t)r)]) * load_f32(panel + (size_t)(c / 128) * 1040); }
 static float bfloat_at(const uint8_t *halves, int i) { return f32_from_bf16(load_u16(halves + 2 * i)); }
 
 /* Adds a plane of `width` bits to 32 codes of row r, moved up by `to`. */
@@ -196,7 +190,7 @@ void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols,
 {
     if (layouts[layout].kind != KIND_FLOAT) row_codes(layout, panel, r, cols, out);
     else if (layout == LAYOUT_F32) for (int c = 0; c < cols; c++) out[c] = load_f32(panel + 32 * (size_t)c + 4 * r);
-    else if (layout == LAYOUT_F8) for (int c = 0; c < cols; c++) out[c] = f8_times_scale(panel, c, r);
+    else if (layout == LAYOUT_F8) for (int c = 0; c < cols; c++) out[c] = f8_value(panel, (size_t)c, (size_t)r);
     else if (layout == LAYOUT_F16) for (int c = 0; c < cols; c++) out[c] = half_at(panel + 16 * (size_t)c, r);
     else for (int c = 0; c < cols; c++) out[c] = bfloat_at(panel + 16 * (size_t)c, r);
 }

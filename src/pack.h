@@ -14,6 +14,7 @@
 #define QUERN_PACK_H
 
 #include "dtype.h"
+#include "num.h"
 
 enum { PANEL_ROWS = 8, BLOCK = 32 }; /* BLOCK: columns per activation scale (ARITHMETIC) */
 
@@ -67,7 +68,7 @@ static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_IQ4XS] = CODES(KIND_SCALE,     256, 0,  8, 4,  0, table_iq4),
     [LAYOUT_FP4] = CODES(KIND_PLAIN,        32, 0,  0, 4,  0, table_fp4), /* d is bf16, of all others f16 */
     [LAYOUT_Q8F] = {.columns = 32, .bytes = 32 + 256, .kind = KIND_PLAIN, .head = 32, .block = 256, .bits = 8, .scaled = true},
-    [LAYOUT_F8] = {.columns = 128, .bytes = 16 + 1024, .scaled = true},
+    [LAYOUT_F8] = {.columns = 128, .bytes = 16 + 1024, .head = 16, .scaled = true},
 };
 #undef CODES
 
@@ -89,6 +90,11 @@ struct block {
 
 /* Block b of row r of a panel of codes. */
 void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct block *out);
+
+/* Of F8: where in a panel the unit of column c begins, and where the bytes of its 8 rows are. */
+static inline size_t f8_unit(size_t c) { return c / (size_t)layouts[LAYOUT_F8].columns * (size_t)layouts[LAYOUT_F8].bytes; }
+static inline size_t f8_column(size_t c) { return f8_unit(c) + (size_t)layouts[LAYOUT_F8].head + c % (size_t)layouts[LAYOUT_F8].columns * PANEL_ROWS; }
+static inline float f8_value(const uint8_t *panel, size_t c, size_t r) { return f32_from_e4m3(panel[f8_column(c) + r]) * load_f32(panel + f8_unit(c)); }
 
 /* Decodes row r (0..7) of a panel to the very values the file encodes: out [cols]. */
 void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols, float *out);

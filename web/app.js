@@ -11,6 +11,7 @@ import { codeOf, isAbort } from './failure.js';
 import { oneLine } from './format.js';
 import { findKept } from './kept.js';
 import { DEMO, KNOWN } from './known.js';
+import { Life } from './life.js';
 import { startOffline } from './offline.js';
 import { Readout } from './readout.js';
 import { followEnd } from './scroll.js';
@@ -37,6 +38,7 @@ class App {
   #chat;
   #composer;
   #shelf = new Shelf((choice) => this.#load(choice));
+  #life = new Life();
   #toEnd = followEnd();
 
   constructor() {
@@ -62,7 +64,22 @@ class App {
   }
 
   start() {
+    this.#life.begin().then((ending) => this.#tellEnding(ending));
     return this.#load(DEMO, this.#prepare());
+  }
+
+  /** What the browser has done to the page before, and what may help. Only the demo model loads by itself, so it cannot happen for ever. */
+  #tellEnding({ times, heavy }) {
+    if (times === 0) return;
+    const again = times > 1 && heavy;
+    const kept = this.#chat.isEmpty ? '' : ' The conversation is as it was last saved.';
+    const advice = again ? ' That was twice in a row: a smaller model, or a smaller context in the settings, needs less.' : '';
+    const choose = button(again ? 'Choose a smaller model' : 'Choose a model', () => this.#openShelf());
+    this.#tray.notice('life', `The browser closed this page, most likely to save memory.${kept}${advice}`, heavy ? [choose] : []);
+  }
+
+  #openShelf() {
+    return this.#shelf.open(this.#session.model, this.#session.choice);
   }
 
   /** What comes before the first load; never ends when the page is about to be loaded again. */
@@ -87,7 +104,7 @@ class App {
 
   #wire() {
     const on = (id, action) => byId(id).addEventListener('click', action);
-    on('model-button', () => this.#shelf.open(this.#session.model, this.#session.choice));
+    on('model-button', () => this.#openShelf());
     on('get-real', () => this.#shelf.suggest(KNOWN[0].files[1]));
     on('new-chat', async () => {
       await this.#chat.reset();
@@ -121,6 +138,7 @@ class App {
 
   async #load(choice, prepared) {
     let paused = false;
+    this.#life.carry(choice.kind !== 'demo');
     const onCancel = () => this.#session.cancel();
     const onPause = () => {
       paused = true;

@@ -81,8 +81,7 @@ static void expand_f8(const uint8_t *panel, int cols, uint8_t *out)
     const vec rest = i32_kept(0x7F), one = i32_kept(8), most = i32_kept(0x7E), bias = i32_kept(120 << 23), step = i32_kept(1 << 23), sign = i32_kept(0x80);
     const vec least = f32_kept(0x1p-6f), nan = i32_kept(0x7FC00000);
     for (int c = 0; c < cols; c++) {
-        const uint8_t *unit = panel + (size_t)(c / 128) * 1040;
-        vec both = i16_from_u8_low(vec_load8(unit + 16 + 8 * (c % 128))), d = vec_spread4(unit), w[2] = {i32_from_i16_low(both), i32_from_i16_high(both)};
+        vec both = i16_from_u8_low(vec_load8(panel + f8_column((size_t)c))), d = vec_spread4(panel + f8_unit((size_t)c)), w[2] = {i32_from_i16_low(both), i32_from_i16_high(both)};
         for (int i = 0; i < 2; i++) {
             vec code = vec_and(w[i], rest), small = i32_gt(one, code);
             vec bits = i32_add(i32_add(i32_shl(code, 20), bias), vec_and(small, step));

@@ -46,10 +46,7 @@ static float element_f8(const uint8_t *panel, const struct act *a, int t, int r)
 {
     const float *x = a->x + (size_t)t * (size_t)a->cols;
     float y = 0;
-    for (int c = 0; c < a->cols; c++) {
-        const uint8_t *unit = panel + (size_t)(c / 128) * 1040;
-        y += f32_from_e4m3(unit[16 + 8 * (c % 128) + r]) * load_f32(unit) * x[c];
-    }
+    for (int c = 0; c < a->cols; c++) y += f8_value(panel, (size_t)c, (size_t)r) * x[c];
     return y;
 }
 

@@ -58,6 +58,20 @@ static inline const char *golden_folder(void)
     return path;
 }
 
+/* Judges every line of the catalogue in a folder of built fixtures; returns the sum of what `judge` finds wrong. */
+static inline int catalogue_judge(const char *folder, int (*judge)(const char *line, void *context), void *context)
+{
+    struct file list = file_read(built_fixtures(folder), "manifest.txt");
+    char *text = realloc(list.data, list.size + 1);
+    CHECK(text != NULL);
+    text[list.size] = 0;
+    int wrong = 0, n = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), n++) wrong += judge(line, context);
+    free(text);
+    CHECK(n > 300);
+    return wrong;
+}
+
 /* --- engines ----------------------------------------------------------------------------------------- */
 
 /* Feeds the file in chunks, each from memory of its own exact size when chunks are small. Returns the status of

@@ -3,7 +3,7 @@
 // error that leaves nothing behind, and addresses above 2 GiB are addresses like others. Elsewhere or nowhere:
 // Q04, every allocation failing: tests/c/test_memory.c and test_split.c, since only the native build can make one fail.
 // Q05, pages running out: tests/c/test_sequence.c; the library has one conversation, which holds its whole context from the start.
-// Q09, a discarded tab: tests/web/page.test.mjs; only the demo model loads by itself, so nothing crashes again and again. Q12, fragmentation: every load has a memory of its own, see Q08.
+// Q09, a tab that the browser ends: tests/web/life.test.mjs; only the demo model loads by itself, so nothing crashes again and again. Q12, fragmentation: every load has a memory of its own, see Q08.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -38,7 +38,8 @@ function findChromium() {
   return found;
 }
 
-const howToStart = (flags) => ({
+/** What a driver's `launch` needs. @param {string[]} flags of V8 */
+export const howToStart = (flags) => ({
   executablePath: findChromium(),
   args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...(flags.length ? [`--js-flags=${flags.join(',')}`] : []), ...QUIET],
 });

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker where the browser refuses its store, as in private windows.
-StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('The operation is insecure.', 'SecurityError'));
-await import('../../dist/worker.js');
+// The engine's worker where the browser refuses its store. Imported in this order, and not by a top-level await: while that
+// is pending, a browser may take or leave what the page has sent.
+import './no-opfs.js';
+import '../../dist/worker.js';

@@ -110,7 +110,7 @@ test('Stop ends the reading of a long prompt within 200 ms', async () => {
   await close();
 });
 
-test('Q09: a new chat forgets, also after a reload; a conversation outlives a reload', async () => {
+test('a new chat forgets, also after a reload; a conversation outlives a reload', async () => {
   const { page, chat, close } = await openChat(here);
   await chat.ask('Hello!');
   await page.reload();

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// See report.html. The address's fragment is JSON: where to report, what to compare (library-page.js), and a model to ask.
+import './library-page.js';
+
+const { quern } = globalThis;
+
+/** A model's greedy text with each kind of addresses. */
+async function textsOf(source) {
+  const texts = [];
+  for (const address of [32, 64]) {
+    const model = await quern.load(source, { address, threads: 2 });
+    const { text } = await model.chat('What is the capital of Kenya?', { temperature: 0 }).result;
+    texts.push([model.info.address, text]);
+    await model.dispose();
+  }
+  return texts;
+}
+
+async function answer({ comparison, chat }) {
+  const support = quern.support();
+  if (support.maxMemory <= 2 ** 32) return { support };
+  const configurations = comparison.configurations.filter(({ variant }) => support.relaxed || variant !== 'relaxed');
+  return { support, configurations, results: await quern.compare({ ...comparison, configurations }), texts: await textsOf(chat) };
+}
+
+const request = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+const found = await answer(request).catch((error) => ({ problem: `${error.code ?? error.name}: ${error.message}` }));
+await fetch(request.report, { method: 'POST', mode: 'no-cors', body: JSON.stringify(found) });
