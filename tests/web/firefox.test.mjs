@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // 64-bit addresses in Firefox, with threads. Nobody drives this Firefox: as soon as it has a WebDriver session (version 153), a worker
-// that starts workers of its own hangs in `new Worker`, in one case of ten with three of them; without a session never in 1,300.
+// that starts workers of its own may hang in `new Worker`, in one case of ten with three of them; without a session in none of 680.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -37,10 +37,11 @@ const BROWSERS = {
 // --- what runs in the page ---
 
 const inPage = {
-  async chat({ url, options }) {
+  /** No chat: its template's worker is one of the engine's, and a driven Firefox may hang in a worker's `new Worker` (firefox.test.mjs). */
+  async complete({ url, options }) {
     const events = [];
     const model = await globalThis.quern.load(url, { threads: 1, ...options, onProgress: (event) => events.push(event) });
-    const { text } = await model.chat('What is the capital of Kenya?', { temperature: 0 }).result;
+    const { text } = await model.complete('The capital of Kenya is', { temperature: 0, maxTokens: 16 }).result;
     await model.dispose();
     return { text, last: events.at(-1) };
   },
@@ -110,14 +111,14 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
 
     test('the second start asks nobody, and needs no server', () => withModel(DEMO, () => ({}), async ({ server, url }) => {
       const tab = await open();
-      const cold = await tab.run('chat', { url });
+      const cold = await tab.run('complete', { url });
       assert.equal(server.requests.length, 1);
       await tab.close();
       const again = await open();
-      const warm = await again.run('chat', { url });
+      const warm = await again.run('complete', { url });
       assert.equal(server.requests.length, 1);
       await server.close();
-      const offline = await again.run('chat', { url });
+      const offline = await again.run('complete', { url });
       assert.match(cold.text, /Nairobi/);
       assert.deepEqual([warm.text, offline.text], [cold.text, cold.text]);
       assert.deepEqual([cold.last.cached, warm.last.cached, warm.last.loaded], [false, true, DEMO.length]);
@@ -134,13 +135,13 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       const step = (_, request) => (fileOf(request.url) ? {} : { headers: {} });
       return withModel(fileOf, step, async ({ server, url }) => {
         const tab = await open();
-        const cold = await tab.run('chat', { url, options: { contextSize: 64 } });
+        const cold = await tab.run('complete', { url, options: { contextSize: 64 } });
         const [{ name: called, files, complete }, ...others] = await tab.run('list');
         assert.deepEqual([called, files, complete, others], ['model', 5, true, []]);
         await tab.close();
         await server.close();
         const again = await open();
-        const warm = await again.run('chat', { url, options: { contextSize: 64 } });
+        const warm = await again.run('complete', { url, options: { contextSize: 64 } });
         assert.deepEqual([warm.text, cold.last.cached, warm.last], [cold.text, false, { ...cold.last, cached: true }]);
         await again.run('remove', { url });
         assert.deepEqual([await again.run('list'), await again.run('stored')], [[], []]);
@@ -165,13 +166,13 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
 
     test('a flipped byte is found before it is used, and repaired', () => withModel(DEMO, () => ({}), async ({ server, url }) => {
       const tab = await open();
-      const { text } = await tab.run('chat', { url });
+      const { text } = await tab.run('complete', { url });
       assert.deepEqual(await tab.run('stored'), [digest(DEMO)]);
       const [damaged] = await tab.run('stored', { flip: 2_000_000 });
       assert.notEqual(damaged, digest(DEMO));
-      const repaired = await tab.run('chat', { url });
+      const repaired = await tab.run('complete', { url });
       assert.deepEqual([repaired.text, server.requests.length, await tab.run('stored')], [text, 2, [digest(DEMO)]]);
-      await tab.run('chat', { url });
+      await tab.run('complete', { url });
       assert.equal(server.requests.length, 2);
       await tab.close();
     }));
@@ -210,11 +211,11 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       await second.close();
     }));
 
-    test('no store, as in a private window: it chats all the same', () => withModel(DEMO, () => ({}), async ({ server, url }) => {
+    test('no store, as in a private window: it answers all the same', () => withModel(DEMO, () => ({}), async ({ server, url }) => {
       const tab = await open();
       const options = { workerUrl: '/tests/web/no-opfs-worker.js' };
       for (const requests of [1, 2]) {
-        assert.match((await tab.run('chat', { url, options })).text, /Nairobi/);
+        assert.match((await tab.run('complete', { url, options })).text, /Nairobi/);
         assert.equal(server.requests.length, requests);
       }
       assert.equal(await tab.run('withoutStore'), 'storage/unavailable');
