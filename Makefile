@@ -248,7 +248,7 @@ run-c: $(addprefix $(BUILD)/tests/,$(TESTS)) build/fixtures/.stamp
 	@set -e; for t in $(filter $(BUILD)/tests/%,$^); do echo "== $$t"; $$t tests/fixtures $(ONLY); done
 
 # Under ThreadSanitizer the pool, and what of the engine differs with threads.
-THREADED = beside_another many_at_once abort_from_another_thread warmed_up
+THREADED = beside_another many_at_once abort_from_another_thread warmed_up hashes_of_chunks
 test-thread:
 	$(MAKE) --no-print-directory config=thread run-c TESTS='test_pool test_experts test_convert'
 	$(MAKE) --no-print-directory config=thread run-c TESTS=test_engine ONLY='$(THREADED)'
