@@ -4,7 +4,7 @@
 // other. A chunk from a server, which may come at any time, has a place of its own.
 
 import { Heap } from './heap.js';
-import { CHUNK } from './journal.js';
+import { CHUNK, hex } from './journal.js';
 
 /** Chunks that a room holds: read in one go, and shared out among the threads. */
 export const CHUNKS = 4;
@@ -59,8 +59,7 @@ export class Hasher {
   }
 
   #hash(i) {
-    const { buffer } = this.#heap.copy(this.#out + i * HASH_BYTES, HASH_BYTES);
-    return [0, 8].map((at) => new DataView(buffer).getBigUint64(at).toString(16).padStart(16, '0')).join('');
+    return hex(this.#heap.copy(this.#out + i * HASH_BYTES, HASH_BYTES));
   }
 
   /** The same of a chunk from anywhere, at once. */
