@@ -10,6 +10,9 @@ import { QuernError } from './errors.js';
 import { Watch, abortable, reasonOf } from './clock.js';
 import { readerOf } from './stream.js';
 
+/** Bytes read at once: what a crash may cost besides a chunk. */
+const PIECE = 1 << 18;
+
 /** @typedef {{url: string, headers?: object, fetch: Function, clock: object}} Server */
 
 const netError = (code, message, detail, cause) => new QuernError(code, message, { phase: 'load', detail, cause });
@@ -113,7 +116,7 @@ class Answer {
     this.lastModified = response.headers.get('Last-Modified');
     this.disposition = response.headers.get('Content-Disposition');
     this.sha256 = contentHash(response);
-    this.#reader = response.body && readerOf(response.body);
+    this.#reader = response.body && readerOf(response.body, PIECE);
     this.#watch = watch;
     this.#abort = abort;
   }

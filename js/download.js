@@ -12,10 +12,9 @@ import { badParam, QuernError } from './errors.js';
 import { ask, checkVersion, hostOf } from './answer.js';
 import { systemClock } from './clock.js';
 import { hubHash } from './hub.js';
+import { CHUNK } from './journal.js';
 import { Patience } from './patience.js';
 import { Transfer } from './transfer.js';
-
-export const CHUNK = 4 << 20;
 
 const LANES = 3;
 
@@ -28,6 +27,7 @@ class Remote {
   #signal;
   #most;
   onBytes = () => {};
+  onChunk = async () => {};
 
   constructor(server, answer, { sha256, signal, chunkSize, parallel }) {
     const { size, etag, lastModified, ranges } = answer;

@@ -8,7 +8,7 @@ import { QuernError } from './errors.js';
 import { Heap } from './heap.js';
 
 /** Bytes from elsewhere go to the engine through a buffer of this size. */
-const STAGING = 4 << 20;
+const STAGING = 1 << 20;
 
 /** Bytes for second results: eight doubles at most, the plan's. */
 const OUT = 64;
@@ -63,8 +63,8 @@ export class Engine {
     }
   }
 
-  /** Hashes bytes of the wasm memory, while the caller does something else where there are threads. */
-  startHash(address, size, out) { this.#wasm._wasm_hash_begin(this.#engine, address, size, out); }
+  /** Hashes chunks in the wasm memory, while the caller does something else where there are threads. */
+  startHash(address, size, chunk, out) { this.#wasm._wasm_hash_begin(this.#engine, address, size, chunk, out); }
   endHash() { this.#wasm._wasm_hash_end(this.#engine); }
 
   /** A millisecond of running the kernels, so that the browser compiles them well. Whether there is more to do. */

@@ -4,14 +4,14 @@
 // nothing else. What it claims is checked against the bytes before use, hence no order of flushes matters.
 //
 //   ["quern", VERSION, {id, name, files: [{url, size, etag, lastModified}]}]   begins; drops all that stood before
-//   ["chunk", file, index, hash]      these 4 MiB are there
+//   ["chunk", file, index, hash]      this MiB is there
 //   ["done", [size...], [sha256...]]  all are there; sha256 '' where no hash of the whole is known to be right
 //   ["used", milliseconds]            since 1970
 
 /** Bytes of a chunk; the last one of a file is shorter. */
-export const CHUNK = 4 << 20;
+export const CHUNK = 1 << 20;
 
-const VERSION = 1;
+const VERSION = 2;
 const MAX_FILES = 1000;
 
 const encoder = new TextEncoder();

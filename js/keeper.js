@@ -17,6 +17,7 @@ export class Keeper {
   #release = null;      // of the lock
   #turn = null;         // promise of the lock, while following
   #leave = new AbortController();
+  #last = Promise.resolve();   // what is being done with the entry
   #notice;
   #mustStore;
   #clock;
@@ -43,18 +44,20 @@ export class Keeper {
   hash(file, index) { return this.#entry?.hash(file, index); }
 
   /** [file, index] of the first chunk that is not there; null: none. */
-  firstMissing(chunkSize) {
-    for (const file of this.header?.files.keys() ?? []) {
-      for (let index = 0; index * chunkSize < this.size(file); index++) if (!this.hash(file, index)) return [file, index];
-    }
-    return null;
+  get firstMissing() {
+    return this.header && this.#entry.missing(this.header.files.map((_, file) => this.size(file)));
   }
 
   /** The SHA-256 that a complete file was found to have; '' where it was not checked. */
   sha256(file) { return this.#entry?.sha256[file] ?? ''; }
 
-  /** The result of work with the store, or undefined when that failed. */
-  async #try(work) {
+  /** The result of work with the entry, after what was begun before; undefined when the store fails or has failed. */
+  #try(work) {
+    this.#last = this.#last.catch(() => {}).then(() => this.#attempt(work));
+    return this.#last;
+  }
+
+  async #attempt(work) {
     try {
       return await work(this.#entry);
     } catch (error) {
@@ -126,11 +129,11 @@ export class Keeper {
 
   /** Bytes of a chunk that are there. */
   async read(file, index, target) {
-    return this.#entry ? await this.#try((entry) => entry.read(file, index, target)) ?? 0 : 0;
+    return await this.#try((entry) => entry?.read(file, index, target)) ?? 0;
   }
 
-  async put(file, index, bytes, hash) {
-    if (this.writes) await this.#try((entry) => entry.put(file, index, bytes, hash));
+  put(file, index, bytes, hash) {
+    return this.#try((entry) => this.writes && entry.put(file, index, bytes, hash));
   }
 
   /** Everything was read: a copy that has all of it is complete now, and was used. */
@@ -138,7 +141,7 @@ export class Keeper {
     if (!await this.tryLock()) return;
     await this.#try(async (entry) => {
       const isNews = !entry.complete || hashes.some((hash, file) => hash !== this.sha256(file));
-      if (isNews && entry.holds(sizes)) await entry.finish(sizes, hashes);
+      if (isNews && !entry.missing(sizes)) await entry.finish(sizes, hashes);
       await entry.touch().catch(() => {});
     });
   }

@@ -4,6 +4,7 @@
 // complete needs no request at all; a damaged chunk of it is fetched again, alone.
 
 import { QuernError, isOf } from './errors.js';
+import { CHUNKS } from './hasher.js';
 import { CHUNK } from './journal.js';
 import { Keeper } from './keeper.js';
 import { listFolder } from './listing.js';
@@ -79,14 +80,15 @@ class Loading {
   /** The bytes to ask for first: of the first chunk that is missing, and what follows; of a damaged one no more. */
   #firstWanted(damaged) {
     const { chunkSize } = this.#options;
-    const [file, index] = damaged ?? this.#keeper.firstMissing(chunkSize) ?? [0, 0];
+    const [file, index] = damaged ?? this.#keeper.firstMissing ?? [0, 0];
     const from = index * chunkSize;
     return { file, from, to: damaged && this.#keeper.complete ? Math.min(from + chunkSize, this.#size(file)) : null };
   }
 
   /** Asks the servers; what is stored of another version is dropped. */
   async #connect(damaged) {
-    this.#remotes = await Remotes.open(this.#urls, { ...this.#options, found: damaged ? [] : this.#folder.found }, this.#firstWanted(damaged));
+    const found = damaged ? [] : this.#folder.found;
+    this.#remotes = await Remotes.open(this.#urls, { ...this.#options, found, onChunk: (...chunk) => this.#keep(...chunk) }, this.#firstWanted(damaged));
     const { name, versions } = this.#remotes;
     if (this.#seen && !sameVersions(this.#seen, versions)) throw await this.#changed();
     const files = versions.map((version, i) => ({ ...version, url: i === 0 ? this.#id : plainUrl(this.#urls[i]) }));
@@ -105,16 +107,11 @@ class Loading {
     let ended = false;
     try {
       const sha = await this.#startHash(file);
-      for (let index = 0; index * this.#options.chunkSize < (this.#size(file) || Infinity); index++) {
-        const chunk = await this.#chunk(hasher, file, index);
-        if (!chunk) break;
-        sha?.update(chunk.bytes);
-        const kept = chunk.hash && this.#keeper.put(file, index, chunk.bytes, chunk.hash);
-        try {
-          yield chunk.bytes;
-        } finally {
-          await kept;
-        }
+      for (let index = 0, bytes; this.#left(file, index) > 0; index += this.#count(bytes)) {
+        bytes = await this.#next(hasher, file, index);
+        if (!bytes) break;
+        sha?.update(bytes);
+        yield bytes;
       }
       await this.#endHash(file, sha);
       ended = true;
@@ -124,49 +121,67 @@ class Loading {
     if (file === this.#urls.length - 1) await this.#finish();
   }
 
-  /** @returns {Promise<{bytes: Uint8Array, hash?: string} | null>} with its hash if it is to be kept; null: the file has ended */
-  async #chunk(hasher, file, index) {
-    for (;;) {
-      const bytes = await this.#stored(hasher, file, index);
-      if (bytes) return { bytes };
-      if (!this.#keeper.follows) return this.#fetched(hasher, file, index);
-      await this.#keeper.follow();
-      if (index * this.#options.chunkSize >= (this.#size(file) || Infinity)) return null;
-    }
+  /** Bytes of a file from a chunk on; Infinity while not known. */
+  #left(file, index) {
+    return Math.max(0, (this.#size(file) || Infinity) - index * this.#options.chunkSize);
   }
 
-  /** A chunk from the store, if it is there and undamaged. While it is hashed, the next one is read. */
+  #count(bytes) {
+    return Math.ceil(bytes.length / this.#options.chunkSize);
+  }
+
+  /** Bytes from a chunk on, of one or more; null: the file has ended. */
+  async #next(hasher, file, index) {
+    for (;;) {
+      const bytes = await this.#stored(hasher, file, index);
+      if (bytes) return bytes;
+      if (!this.#keeper.follows) break;
+      await this.#keeper.follow();
+      if (!this.#left(file, index)) return null;
+    }
+    if (!this.#remotes) await this.#repair(file, index);
+    return this.#remotes.next(file, index, (i) => Boolean(this.#keeper.hash(file, i)));
+  }
+
+  /** Whether a chunk is to be read from the store. */
+  #isStored(file, index) {
+    return Boolean(this.#keeper.hash(file, index)) && !this.#remotes?.brings(file, index);
+  }
+
+  /** Chunks from the store, as many as are there and undamaged. While they are hashed, the next ones are read. */
   async #stored(hasher, file, index) {
+    if (!this.#isStored(file, index)) return null;
     const { header } = this.#keeper;
-    const expected = this.#keeper.hash(file, index);
-    if (!expected) return null;
     if (!isSame(this.#seen ?? header.files, header.files)) throw await this.#changed();    // another tab began anew
     const { ahead } = hasher;
     const { bytes } = ahead?.file === file && ahead.index === index ? ahead : await this.#read(hasher, file, index);
-    hasher.start(bytes);
-    hasher.ahead = this.#keeper.hash(file, index + 1) ? await this.#read(hasher, file, index + 1, bytes) : null;
-    if (hasher.end() !== expected) return null;
+    const next = index + this.#count(bytes);
+    hasher.start(bytes, this.#options.chunkSize);
+    hasher.ahead = this.#isStored(file, next) ? await this.#read(hasher, file, next, bytes) : null;
+    const hashes = hasher.end();
+    const bad = hashes.findIndex((hash, i) => hash !== this.#keeper.hash(file, index + i));
+    const good = bytes.subarray(0, bad < 0 ? bytes.length : bad * this.#options.chunkSize);
+    if (!good.length) return null;
     this.#seen = header.files;
-    this.#options.onBytes(bytes.length);
-    return bytes;
+    this.#options.onBytes(good.length);
+    return good;
   }
 
-  /** What there is of a stored chunk. */
+  /** What there is of stored chunks, some at a time. */
   async #read(hasher, file, index, needed) {
-    const { chunkSize } = this.#options;
-    const room = hasher.room(Math.max(0, Math.min(chunkSize, (this.#size(file) || Infinity) - index * chunkSize)), needed);
+    let to = index + 1;
+    while (to < index + CHUNKS && this.#isStored(file, to)) to++;
+    const room = hasher.room(Math.min((to - index) * this.#options.chunkSize, this.#left(file, index)), needed);
     return { file, index, bytes: room.subarray(0, await this.#keeper.read(file, index, room)) };
   }
 
-  async #fetched(hasher, file, index) {
-    if (!this.#remotes) await this.#repair(file, index);
-    const fetched = await this.#remotes.next(file, index, (i) => Boolean(this.#keeper.hash(file, i)));
-    if (!fetched) return null;
-    const bytes = hasher.take(fetched);
-    const hash = hasher.hash(bytes);
+  /** Keeps a chunk that has come. */
+  async #keep(file, index, bytes) {
     const expected = this.#keeper.hash(file, index);
+    if (!expected && !this.#keeper.writes) return;
+    const hash = (await this.#options.hasher).hash(bytes);
     if (expected && expected !== hash) throw await this.#changed();
-    return { bytes, hash };
+    await this.#keeper.put(file, index, bytes, hash);
   }
 
   /** What was thought to be there is needed from the servers after all. */

@@ -23,14 +23,15 @@ export class Remotes {
 
   /**
    * All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting.
-   * @param {object} options of `openRemote`, and `found`: those that have been opened, if any
+   * @param {object} options of `openRemote`; `found`: those that have been opened, if any; `onChunk(file, index, bytes)`: keeps a chunk,
+   *   as soon as it is there
    * @param {{file: number, from: number, to: number | null}} [first] the bytes that will be wanted first, where others are there
    */
   static async open(urls, options, first) {
     const remotes = new Remotes();
     remotes.#chunkSize = options.chunkSize;
     try {
-      for (const [file, url] of urls.entries()) remotes.#add(options.found?.[file] ?? await openAt(url, options, file === first?.file && first), options.onBytes);
+      for (const [file, url] of urls.entries()) remotes.#add(options.found?.[file] ?? await openAt(url, options, file === first?.file && first), options);
     } catch (error) {
       await remotes.close();
       throw error;
@@ -38,9 +39,11 @@ export class Remotes {
     return remotes;
   }
 
-  #add(remote, onBytes) {
+  #add(remote, { onBytes, onChunk }) {
+    const file = this.#files.length;
     remote.onBytes = onBytes;
-    if (this.#files.length) remote.close();
+    remote.onChunk = (index, bytes) => onChunk(file, index, bytes);
+    if (file) remote.close();
     this.#files.push(remote);
   }
 
@@ -54,6 +57,11 @@ export class Remotes {
   /** 0: not known (yet). */
   size(file) { return this.#files[file].size ?? 0; }
   sha256(file) { return this.#files[file].sha256; }
+
+  /** Whether a chunk is among those that are being fetched, and comes in its turn. */
+  brings(file, index) {
+    return this.#run?.file === file && (this.#run.wanted?.includes(index, this.#run.at) ?? true);
+  }
 
   /** A chunk, valid until the next is asked for; null: the file ended before it. @param {(index: number) => boolean} isStored */
   async next(file, index, isStored) {

@@ -36,10 +36,11 @@ export class Runs {
     this.#runs.sort((a, b) => a.from - b.from);
   }
 
-  /** Takes the first run, or the first `most` chunks of it. */
-  take(most) {
-    const run = this.#runs[0];
-    if (run.from + most >= run.to) return this.#runs.shift();
+  /** Takes the first run, or the first `most` chunks of it; rather one whose first chunk is begun. */
+  take(most, isBegun) {
+    const at = Math.max(0, this.#runs.findIndex(({ from }) => isBegun(from)));
+    const run = this.#runs[at];
+    if (run.from + most >= run.to) return this.#runs.splice(at, 1)[0];
     const part = { from: run.from, to: run.from + most };
     run.from += most;
     return part;

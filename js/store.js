@@ -64,12 +64,12 @@ export class Entry {
 
   size(file) { return this.#journal.size(file); }
 
-  /** Whether every chunk of files of these sizes is there. */
-  holds(sizes) {
-    return sizes.every((size, file) => {
-      for (let index = 0; index * this.#chunkSize < size; index++) if (!this.hash(file, index)) return false;
-      return true;
-    });
+  /** [file, index] of the first chunk that is not there of files of these sizes; null: none. */
+  missing(sizes) {
+    for (const [file, size] of sizes.entries()) {
+      for (let index = 0; index * this.#chunkSize < size; index++) if (!this.hash(file, index)) return [file, index];
+    }
+    return null;
   }
 
   hash(file, index) { return this.#journal.hash(file, index); }

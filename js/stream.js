@@ -2,17 +2,15 @@
 // Reads byte streams piece by piece. Where the stream allows it, all pieces come in one buffer, handed back and forth;
 // otherwise each is a new one, and a large file leaves as much garbage as the collector puts up with.
 
-const PIECE = 1 << 20;   // bytes read at once
-
-/** A reader of pieces, each valid until the next is asked for. */
-export function readerOf(stream) {
+/** A reader of pieces of at most so many bytes, each valid until the next is asked for. */
+export function readerOf(stream, most = 1 << 20) {
   let reader;
   try {
     reader = stream.getReader({ mode: 'byob' });
   } catch {
     return stream.getReader();
   }
-  let buffer = new ArrayBuffer(PIECE);
+  let buffer = new ArrayBuffer(most);
   return {
     async read() {
       const piece = await reader.read(new Uint8Array(buffer));

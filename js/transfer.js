@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One pass over a remote file: fetches the chunks that are wanted and yields them in order. Lanes (requests side by side)
 // take runs of chunks from the front of a pool, write what comes into chunk buffers, and put back what they did not get
-// done, half-filled chunks included, so that a fault costs no byte twice.
-//
-// Buffers are bounded: a lane waits for the consumer before it begins a chunk too far ahead, except for the very chunk that
-// is awaited. A server without ranges has one lane, which reads everything and skips what is there already.
+// done, half-filled chunks included, so that a fault costs no byte twice. A lane begins a chunk when its last one is kept
+// (onChunk), so that a crash costs each lane one. Buffers are bounded: a lane waits for the consumer before it begins a chunk
+// too far ahead, except for the very chunk that is awaited. A server without ranges has one lane, which reads everything and skips what is there already.
 
 import { QuernError } from './errors.js';
 import { reasonOf } from './clock.js';
@@ -12,7 +11,8 @@ import { Pace } from './pace.js';
 import { Patience } from './patience.js';
 import { Runs } from './runs.js';
 
-const SPAN = 4;          // chunks that a lane takes at once while there are others
+const SPAN = 16;         // chunks that a lane takes at once while there are others
+const ALONE = 4;         // chunks in memory while there are none
 
 export class Transfer {
   #remote;
@@ -20,7 +20,7 @@ export class Transfer {
   #isWanted;
   #pool;                 // runs of chunks that no lane has taken
   #running = new Set();  // runs that lanes have taken
-  #chunks = new Map();   // index -> {bytes, size, filled}
+  #chunks = new Map();   // index -> {bytes, size, filled, kept}
   #spare = [];           // buffers to use again
   #head;                 // the chunk that the consumer awaits
   #lanes = 0;
@@ -34,7 +34,7 @@ export class Transfer {
     this.#isWanted = new Set(wanted);
     this.#head = wanted[0] ?? 0;
     this.#pool = remote.size === null ? Runs.from(this.#head) : Runs.of(wanted);
-    this.#pace = new Pace(remote.clock, most, remote.chunkSize / 4);
+    this.#pace = new Pace(remote.clock, most, remote.chunkSize);
     this.#abort.signal.addEventListener('abort', () => this.#wake());
   }
 
@@ -61,14 +61,14 @@ export class Transfer {
 
   // --- the consumer's side ---
 
-  /** The chunk once it is whole; null when the file ended before it. */
+  /** The chunk once it is kept; null when the file ended before it. */
   async #complete(index) {
     this.#head = index;
     this.#wake();
     for (;;) {
       if (this.#abort.signal.aborted) throw reasonOf(this.#abort.signal);
       const chunk = this.#chunks.get(index);
-      if (chunk && chunk.filled === chunk.size) return chunk;
+      if (chunk?.kept) return chunk;
       if (index >= this.#remote.count) return null;
       await this.#change();
     }
@@ -82,9 +82,7 @@ export class Transfer {
     this.#wake();
   }
 
-  #change() {
-    return new Promise((resolve) => { this.#waiters.push(resolve); });
-  }
+  #change = () => new Promise((resolve) => { this.#waiters.push(resolve); });
 
   #wake() {
     for (const resolve of this.#waiters.splice(0)) resolve();
@@ -111,20 +109,15 @@ export class Transfer {
     const run = [...this.#running].reduce((longest, one) => (one.to - one.from > longest.to - longest.from ? one : longest), { from: 0, to: 0 });
     const cut = run.from + SPAN;
     if (cut >= run.to) return false;
-    this.#put({ from: cut, to: run.to });
+    this.#pool.put({ from: cut, to: run.to });
     run.to = cut;
     return true;
   }
 
-  #put(run) {
-    this.#pool.put(run);
-    this.#wake();
-  }
-
-  /** The next run; of a server without ranges everything that is left, since nothing can be left out. */
+  /** The next run, rather one whose first chunk is half there; of a server without ranges all that is left, since nothing can be left out. */
   #take() {
     if (!this.#remote.ranges) return this.#pool.takeAll();
-    return this.#pool.take(this.#width() > 1 ? SPAN : Infinity);
+    return this.#pool.take(this.#width() > 1 ? SPAN : Infinity, (index) => this.#chunks.has(index));
   }
 
   async #lane() {
@@ -135,7 +128,8 @@ export class Transfer {
       this.#running.add(run);
       const error = await this.#fill(run, tally).then(() => null, (reason) => reason);
       this.#running.delete(run);
-      if (run.from < run.to) this.#put(run);
+      if (run.from < run.to) this.#pool.put(run);
+      this.#wake();
       if (!error || run.from >= run.to) patience.reset();   // what fails after the last byte does not matter
       else if (this.#lanes > 1 && isRefusal(error)) this.#pace.settle(1);
       else await patience.afterFailure(error, tally.gained);
@@ -155,7 +149,7 @@ export class Transfer {
     } finally {
       answer.close();
     }
-    if (answer.end === null) this.#finish(run, pos);
+    if (answer.end === null) await this.#finish(run, pos);
     else if (pos < answer.end) throw this.#truncated(pos);
   }
 
@@ -165,8 +159,21 @@ export class Transfer {
       if (this.#isThere(run.from)) run.from++;
       else if (!(await this.#room(run.from))) return false;
       else used = this.#copy(run, piece, used, pos, tally);
+      await this.#keep(run);
     }
     return run.from < run.to;
+  }
+
+  /** Waits until the run's first chunk is kept, once it is whole. */
+  async #keep(run) {
+    const chunk = this.#chunks.get(run.from);
+    if (!chunk || chunk.kept || chunk.filled < chunk.size) return;
+    const start = this.#remote.clock.now();
+    await this.#remote.onChunk(run.from, chunk.bytes.subarray(0, chunk.size)).catch((error) => this.#abort.abort(error));
+    this.#pace.waited(this.#remote.clock.now() - start);
+    chunk.kept = true;
+    run.from++;
+    this.#wake();
   }
 
   /** Copies into the run's first chunk what belongs there, skipping what comes before. @returns {number} where in the piece to go on */
@@ -177,11 +184,9 @@ export class Transfer {
     const part = piece.subarray(from, from + chunk.size - chunk.filled);
     chunk.bytes.set(part, chunk.filled);
     chunk.filled += part.length;
-    if (chunk.filled === chunk.size) run.from++;
     tally.gained += part.length;
     this.#remote.onBytes(part.length);
     if (this.#pace.count(part.length)) this.#crew();
-    this.#wake();
     return from + part.length;
   }
 
@@ -197,15 +202,13 @@ export class Transfer {
     return true;
   }
 
-  /** Chunks in memory. One lane begins none before the consumer has kept the last one, so that a crash loses one; of several each has a run. */
-  #most() {
-    return this.#pace.lanes === 1 ? 1 : this.#pace.lanes * SPAN + 1;
-  }
+  /** Chunks in memory. Of several lanes each has a run. */
+  #most = () => (this.#pace.lanes === 1 ? ALONE : this.#pace.lanes * SPAN + 1);
 
-  /** Whether a chunk need not be fetched: whole, handed over, or not wanted. */
+  /** Whether a chunk need not be fetched: kept, handed over, or not wanted. */
   #isThere(index) {
     const chunk = this.#chunks.get(index);
-    if (chunk) return chunk.filled === chunk.size;
+    if (chunk) return chunk.kept;
     return index < this.#head || (this.#wanted !== null && !this.#remote.ranges && !this.#isWanted.has(index));
   }
 
@@ -213,7 +216,7 @@ export class Transfer {
     const { chunkSize, size } = this.#remote;
     if (!this.#chunks.has(index)) {
       const bytes = this.#spare.pop() ?? new Uint8Array(chunkSize);
-      this.#chunks.set(index, { bytes, size: Math.min(chunkSize, (size ?? Infinity) - index * chunkSize), filled: 0 });
+      this.#chunks.set(index, { bytes, size: Math.min(chunkSize, (size ?? Infinity) - index * chunkSize), filled: 0, kept: false });
     }
     return this.#chunks.get(index);
   }
@@ -224,11 +227,12 @@ export class Transfer {
   }
 
   /** The end of a file whose size the server did not tell. */
-  #finish(run, size) {
+  async #finish(run, size) {
     if (size < this.#position(run)) throw this.#truncated(size);
     this.#remote.end(size);
     const last = this.#chunks.get(run.from);
     if (last) last.size = last.filled;
+    await this.#keep(run);
     run.to = run.from;
     this.#wake();
   }

@@ -334,20 +334,27 @@ bool quern_warm(struct quern_engine *e)
     return e->kv && e->state < STATE_READY ? e->be->ops->warm(e->be) : e->state == STATE_HEADER;
 }
 
-/* One thread's work, the last one's: the caller is the first. */
-static void hash_chunk(void *arg, int thread, int n_threads)
+/* Each thread takes one chunk after the other. */
+static void hash_chunks(void *arg, int thread, int n_threads)
 {
-    const struct hashing *h = arg;
-    if (thread == n_threads - 1) hash128(h->bytes, h->n, h->out);
+    struct hashing *h = arg;
+    (void)thread, (void)n_threads;
+    for (size_t i; (i = __atomic_fetch_add(&h->next, 1, __ATOMIC_RELAXED)) * h->chunk < h->n;)
+        hash128(h->bytes + i * h->chunk, h->n - i * h->chunk < h->chunk ? h->n - i * h->chunk : h->chunk, h->out + i * HASH_BYTES);
 }
 
-void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, uint8_t *out)
+void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, size_t chunk, uint8_t *out)
 {
-    e->hashing = (struct hashing){bytes, n, out};
-    pool_begin(e->pool, hash_chunk, &e->hashing);
+    pool_end(e->pool);
+    e->hashing = (struct hashing){.bytes = bytes, .n = n, .chunk = chunk, .out = out};
+    pool_begin(e->pool, hash_chunks, &e->hashing);
 }
 
-void quern_hash_end(struct quern_engine *e) { pool_end(e->pool); }
+void quern_hash_end(struct quern_engine *e)
+{
+    hash_chunks(&e->hashing, 0, 0);
+    pool_end(e->pool);
+}
 
 static int file_ended(struct quern_engine *e)
 {

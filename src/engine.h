@@ -37,9 +37,10 @@ struct cache_choice {
 };
 
 struct hashing {
-    const void *bytes;
-    size_t n;
+    const uint8_t *bytes;
+    size_t n, chunk;
     uint8_t *out;
+    size_t next;              /* chunk that no thread has taken */
 };
 
 struct quern_engine {
@@ -48,7 +49,7 @@ struct quern_engine {
     struct error error;
     struct mem mem;
     struct pool *pool;
-    struct hashing hashing;   /* the last one begun */
+    struct hashing hashing;   /* the last ones begun */
     struct backend *be;
     struct profile *profile;  /* NULL: none wanted */
     struct checkpoint ck;     /* with the metadata: the only or the first file, or the collection of what side files say: files.c */

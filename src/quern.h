@@ -63,8 +63,8 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n);
 /* Between two feeds, while bytes are awaited, where code is compiled while it runs: about a millisecond of work that makes the first
  * token as fast as the hundredth. Returns whether another call has something to do. */
 bool quern_warm(struct quern_engine *e);
-/* Hashes bytes (hash.h) into `out` while the caller reads others; both are borrowed until quern_hash_end(), when it is done. */
-void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, uint8_t *out);
+/* Hashes each chunk of bytes (hash.h) into `out` while the caller reads others; both are borrowed until quern_hash_end(), which does the rest. */
+void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, size_t chunk, uint8_t *out);
 void quern_hash_end(struct quern_engine *e);
 /* The file has ended, and the model's next one begins with the next feed. Its size: 0 when not known. */
 int quern_next_file(struct quern_engine *e, uint64_t file_size);

@@ -17,7 +17,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"6\"\n"
+        ".ascii \"7\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -78,7 +78,10 @@ EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int sc
 
 EXPORT int wasm_feed(address e, address bytes, int n) { return quern_feed(ENGINE(e), TO(const void, bytes), (size_t)n); }
 EXPORT int wasm_warm(address e) { return quern_warm(ENGINE(e)); }
-EXPORT void wasm_hash_begin(address e, address bytes, double n, address out) { quern_hash_begin(ENGINE(e), TO(const void, bytes), (size_t)n, TO(uint8_t, out)); }
+EXPORT void wasm_hash_begin(address e, address bytes, double n, double chunk, address out)
+{
+    quern_hash_begin(ENGINE(e), TO(const void, bytes), (size_t)n, (size_t)chunk, TO(uint8_t, out));
+}
 EXPORT void wasm_hash_end(address e) { quern_hash_end(ENGINE(e)); }
 EXPORT int wasm_next_file(address e, double file_size) { return quern_next_file(ENGINE(e), (uint64_t)file_size); }
 EXPORT int wasm_finish(address e) { return quern_finish(ENGINE(e)); }

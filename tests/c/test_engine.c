@@ -4,6 +4,7 @@
  * any number of threads, any chunks, alone or beside others, with pages in any order and NaN in all that nobody holds,
  * and after an abort that another thread asks for.
  */
+#include "hash.h"
 #include "session.h"
 
 #include <math.h>
@@ -432,6 +433,32 @@ static void warmed_up(void)
     }
 }
 
+/* --- the hashes of stored chunks ------------------------------------------------------------------------- */
+
+/* Whatever the threads take, each chunk has its hash, the last one too, and nothing lies behind the last. */
+static void hashes_of_chunks(void)
+{
+    enum { SIZE = 10000, CHUNK = 700, MOST = 16 };
+    uint8_t bytes[SIZE], hashes[MOST][HASH_BYTES], unused[MOST][HASH_BYTES], expected[HASH_BYTES], none[HASH_BYTES] = {0};
+    for (int i = 0; i < SIZE; i++) bytes[i] = (uint8_t)(i * i >> 3);
+    for (int threads = 1; threads <= 4; threads++) {
+        struct quern_engine *e = quern_new(&(struct quern_options){.threads = threads});
+        quern_hash_end(e); /* of nothing */
+        for (size_t size = 0; size <= SIZE; size += 50) {
+            quern_hash_begin(e, bytes, SIZE, CHUNK, unused[0]); /* over before the next */
+            memset(hashes, 0, sizeof hashes);
+            quern_hash_begin(e, bytes, size, CHUNK, hashes[0]);
+            quern_hash_end(e);
+            for (size_t i = 0; i < MOST; i++) {
+                size_t from = i * CHUNK, n = from >= size ? 0 : size - from < CHUNK ? size - from : CHUNK;
+                if (n) hash128(bytes + from, n, expected);
+                CHECK(memcmp(hashes[i], n ? expected : none, HASH_BYTES) == 0);
+            }
+        }
+        quern_free(e);
+    }
+}
+
 static const struct check tests[] = {
     {"golden", golden},
     {"same_bits_everywhere", same_bits_everywhere},
@@ -445,6 +472,7 @@ static const struct check tests[] = {
     {"last_rows_of_many", last_rows_of_many},
     {"abort_from_another_thread", abort_from_another_thread},
     {"warmed_up", warmed_up},
+    {"hashes_of_chunks", hashes_of_chunks},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -118,12 +118,12 @@ test('models: download, list, has, usage, persist, remove', async () => {
 
 test('models.download: aborted, it keeps what has come; refused, it says why', async () => {
   const cache = newCache();
-  const slow = await new LyingServer({ bytes: Buffer.concat([BYTES, BYTES, BYTES, BYTES]) }, (_, n) => (n === 0 ? { stallAt: 5 << 20 } : {})).start();
+  const slow = await new LyingServer({ bytes: Buffer.concat([BYTES, BYTES, BYTES, BYTES]) }, (_, n) => (n === 0 ? { stallAt: 4_500_000 } : {})).start();
   const source = `${slow.base}/big.gguf`;
   const abort = new AbortController();
   const downloading = models.download(source, { cache, signal: abort.signal });
   downloading.catch(() => {});
-  for (const end = Date.now() + 20_000; Date.now() < end && !(await models.list({ cache }))[0]?.loaded;) await new Promise((done) => { setTimeout(done, 20); });
+  for (const end = Date.now() + 20_000; Date.now() < end && (await models.list({ cache }))[0]?.loaded !== (4 << 20);) await new Promise((done) => { setTimeout(done, 20); });
   await rejectsWith(models.remove(source, { cache }), 'storage/busy');
   abort.abort();
   await rejectsWithAbort(downloading);

@@ -15,7 +15,7 @@ import { PROJECT, eventually, launchChromium } from './browser.mjs';
 
 const DEMO = readFileSync(join(PROJECT, 'web/models/demo-q8_0.gguf'));
 const FOLDER = join(PROJECT, 'tests/fixtures/hf/bf16');   // its weights are in one file, without an index
-const CHUNK = 4 << 20;
+const CHUNK = 1 << 20;
 const NOISE = noise(4 * CHUNK + 12_345);
 const PATIENCE_MS = 60_000;
 
