@@ -33,11 +33,14 @@ export class FirefoxTab {
   #empty;                 // memory of the processes before anything was loaded: pid -> bytes
   #ended = new Map();     // url -> when its last byte had come, in ms since 1970
 
-  /** @param {string} base of a server over the project @param {string} module that drives the engine, as a path of the project */
-  static async open(base, module) {
+  /**
+   * @param {string} base of a server over the project @param {string} module that drives the engine, as a path of the project
+   * @param {string} [profile] a folder for it; else a new one that is removed
+   */
+  static async open(base, module, profile) {
     const tab = new FirefoxTab();
     tab.#browser = await puppeteer.launch({
-      browser: 'firefox', protocol: 'webDriverBiDi', executablePath: findFirefox(), headless: true, protocolTimeout: PATIENCE_MS,
+      browser: 'firefox', protocol: 'webDriverBiDi', executablePath: findFirefox(), headless: true, protocolTimeout: PATIENCE_MS, userDataDir: profile,
     });
     tab.#version = (await tab.#browser.version()).replace('firefox/', 'Firefox ');
     tab.#page = await tab.#browser.newPage();

@@ -76,7 +76,10 @@ const ratios = (one, other) => `${(one.median / other.median).toFixed(2)} (${(on
 const WARM = [
   ['browser', ({ browser }) => browser, true],
   ['file, MB', ({ fileBytes }) => mb(fileBytes)],
-  ['plain loop, ms', ({ plain }) => both(plain)],
+  ['from the disk: plain loop, ms', ({ disk }) => both(disk.plain)],
+  ['checked, 2 threads, ms', ({ disk }) => both(disk.threads)],
+  ['ratio', ({ disk }) => ratios(disk.threads, disk.plain)],
+  ['from the system\'s cache: plain loop, ms', ({ plain }) => both(plain)],
   ['checked, 2 threads, ms', ({ threads }) => both(threads)],
   ['ratio', ({ threads, plain }) => ratios(threads, plain)],
   ['checked, 1 thread, ms', ({ alone }) => both(alone)],
@@ -104,7 +107,7 @@ const QUANTIZE = [
 const PARTS = {
   text: ['The same greedy text', (entries) => entries.map((entry) => `- ${entry.type.toUpperCase()}: ${entry.runs.join(', ')}\n`).join('')],
   load: ['Loading over HTTP in Chromium', (entries) => table(LOAD, entries)],
-  warm: ['A stored model into wasm memory, medians and (in brackets) bests of 40 reads in turn', (entries) => table(WARM, entries)],
+  warm: ['A stored model into wasm memory, medians and (in brackets) bests of 9 reads from the disk and 40 from the cache in turn', (entries) => table(WARM, entries)],
   first: ['The first prompt of 16 tokens and the first token of a fresh page, medians', (entries) => table(FIRST, entries)],
   size: ['Files beyond 2 and 4 GiB: the native build\'s logits, bit by bit', (entries) => table(SIZE, entries)],
   experts: ['Four layers of Qwen3-30B-A3B in Q4_K_M (2,048 wide, 128 experts of 768, 8 used), 2 threads, the best of 16 answers in turn', (entries) => table(EXPERTS, entries)],

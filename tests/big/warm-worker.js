@@ -38,21 +38,19 @@ async function checked(url, hasher) {
   return ms;
 }
 
-/** @returns {Promise<Record<'plain' | 'threads' | 'alone', number[]>>} milliseconds of each round */
-async function measure({ url, rounds }) {
+async function start() {
   const threads = 2;
   const instance = await instantiate(glue, await WebAssembly.compileStreaming(fetch('../../dist/quern-relaxed.wasm')), threads, 32);
-  const engine = new Engine(instance, { threads, memorySize: instance.maximum });
-  const hasher = new Hasher(instance);
-  const found = { plain: [], threads: [], alone: [] };
-  for (let round = 0; round < rounds; round++) {
-    found.plain.push(await plain(url, hasher));
-    hasher.engine = engine;
-    found.threads.push(await checked(url, hasher));
-    hasher.engine = null;
-    found.alone.push(await checked(url, hasher));
-  }
-  return found;
+  return { engine: new Engine(instance, { threads, memorySize: instance.maximum }), hasher: new Hasher(instance) };
 }
 
-globalThis.onmessage = async ({ data }) => globalThis.postMessage(await measure(data).catch((error) => ({ error: String(error.stack ?? error) })));
+const starting = start();
+
+/** @param {{url: string, how: 'plain' | 'threads' | 'alone'}} read @returns {Promise<number>} milliseconds */
+async function measure({ url, how }) {
+  const { engine, hasher } = await starting;
+  hasher.engine = how === 'threads' ? engine : null;
+  return how === 'plain' ? plain(url, hasher) : checked(url, hasher);
+}
+
+globalThis.onmessage = ({ data }) => measure(data).then((ms) => globalThis.postMessage({ ms }), (error) => globalThis.postMessage({ error: String(error.stack ?? error) }));

@@ -2,15 +2,20 @@
 // The page's side of the warm start's measurement: stores a model, and lets a worker read it.
 import { models } from '../../dist/index.js';
 
-export async function measure({ url, rounds }) {
+let worker;
+
+export async function store({ url }) {
   await models.download(url);
-  const worker = new Worker(new URL('./warm-worker.js', import.meta.url), { type: 'module' });
-  const found = await new Promise((resolve) => {
+  worker = new Worker(new URL('./warm-worker.js', import.meta.url), { type: 'module' });
+}
+
+/** @returns {Promise<number>} milliseconds of one read, as warm-worker.js does it */
+export async function read(how) {
+  const answer = await new Promise((resolve) => {
     worker.onmessage = ({ data }) => resolve(data);
     worker.onerror = ({ message }) => resolve({ error: message });
-    worker.postMessage({ url, rounds });
+    worker.postMessage(how);
   });
-  worker.terminate();
-  if (found.error) throw new Error(found.error);
-  return found;
+  if (answer.error) throw new Error(answer.error);
+  return answer.ms;
 }
