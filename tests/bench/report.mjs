@@ -135,18 +135,23 @@ function memoryTable({ cases, bandwidth }) {
   return table(['engine', 'file', 'threads', 'decode @128, GB/s', 'of the read bandwidth', 'time @2,048 : @128', 'bytes read @2,048 : @128'], rows, 2);
 }
 
-function firstTable({ first }) {
+function firstTable({ cases, first }) {
   const rows = Object.entries(first).map(([type, { prefillFirst, prefillThird, stepMs }]) => [
     type.toUpperCase(), times(prefillFirst.median, 1), times(prefillThird.median, 1),
     ...['first', 'second', 'hundredth', 'lastTen'].map((which) => times(stepMs[which], 1)),
   ]);
-  return table(['file', 'first prompt, tokens/s', 'third prompt, tokens/s', 'first step, ms', 'second, ms', 'hundredth, ms', 'median of the last ten, ms'], rows);
+  if (rows.length === 0) return '';
+  const threads = Math.max(...cases.map((one) => one.threads));
+  const text = `A fresh tab without any warm-up but the engine's own, ${threads} threads, prompts of 128 tokens, steps as the page sees them.`;
+  return `## First token\n\n${text}\n\n${table(['file', 'first prompt, tokens/s', 'third prompt, tokens/s', 'first step, ms', 'second, ms', 'hundredth, ms', 'median of the last ten, ms'], rows)}`;
 }
 
 function storeTable({ store }) {
   const rows = Object.entries(store).map(([engine, { cold, warm }]) => (
     [ENGINES[engine].name, ...[cold, warm].flatMap(({ ms, peakBytes }) => [(ms.median / 1e3).toFixed(2), (peakBytes.median / 1e6).toFixed(0)])]));
-  return table(['engine', 'first load, s', 'peak memory, MB', 'second load, s', 'peak memory, MB'], rows);
+  if (rows.length === 0) return '';
+  const text = 'The Q8_0 file, 640 MB, from a server on the same machine; then again in a browser started anew, from the store that the engine keeps in it.';
+  return `## Loading by way of the store\n\n${text}\n\n${table(['engine', 'first load, s', 'peak memory, MB', 'second load, s', 'peak memory, MB'], rows)}`;
 }
 
 function sizeTable(sizes) {
@@ -192,15 +197,7 @@ ${threadTable(summary)}
 A plain C loop reads ${bandwidthLine(summary.bandwidth)} in the same run. Decoding reads all weights and the context for each token.
 
 ${memoryTable(summary)}
-## First token
-
-A fresh tab without any warm-up but the engine's own, ${Math.max(...summary.cases.map(({ threads }) => threads))} threads, prompts of 128 tokens, steps as the page sees them.
-
 ${firstTable(summary)}
-## Loading by way of the store
-
-The Q8_0 file, 640 MB, from a server on the same machine; then again in a browser started anew, from the store that the engine keeps in it.
-
 ${storeTable(summary)}
 ## Sizes, kB
 
