@@ -373,10 +373,10 @@ static void demo_replies(void)
 
 /* --- odd models --------------------------------------------------------------------------------------------------- */
 
-/* M20: all weights are zero and all logits equal: the lowest id. */
-static void equal_logits(void)
+/* M19, M20: norms or all weights are zero, and all logits equal: the lowest id. */
+static void lowest_id(const char *name)
 {
-    struct file f = file_read(built_fixtures("/bad"), "good-M20a.gguf");
+    struct file f = file_read(built_fixtures("/bad"), name);
     struct quern_engine *e = engine_load(&f, (struct quern_options){0}, SIZE_MAX);
     struct quern_sequence *s = sequence_new(e);
     CHECK_EQ(quern_sequence_set(s, (const int32_t[]){9, 8}, 2, QUERN_LAST), 0);
@@ -385,6 +385,12 @@ static void equal_logits(void)
     CHECK_EQ(quern_sample(s), 0);
     quern_free(e);
     file_free(&f);
+}
+
+static void equal_logits(void)
+{
+    lowest_id("good-M19a.gguf");
+    lowest_id("good-M20a.gguf");
 }
 
 /* V10: the file's own end token counts, and so do Qwen's two. */
@@ -404,7 +410,39 @@ static void end_tokens(void)
     file_free(&f);
 }
 
-/* M18: NaN in one weight leads to a word or to a normal token, and to numbers of its own conversation only. */
+/* M18, M19: a token whose numbers are none spoils its own conversation only, not one in the same steps, nor one that gets its pages. */
+static void nan_stays_alone(void)
+{
+    enum { ROWS = 40, VOCAB = 288, PLACES = 3 };
+    const int contexts[PLACES] = {64, 128, 64}; /* alone, in the same steps, in the same pages */
+    float logits[PLACES][VOCAB];
+    int32_t ids[ROWS], bad[ROWS];
+    for (int i = 0; i < ROWS; i++) ids[i] = bad[i] = 100 + i;
+    bad[0] = 65;
+    struct file f = file_read(built_fixtures("/bad"), "good-M18a.gguf");
+    for (int i = 0; i < PLACES; i++) {
+        struct quern_engine *e = engine_load(&f, (struct quern_options){.context_size = contexts[i]}, SIZE_MAX);
+        struct quern_sequence *good = sequence_new(e), *spoilt = i > 0 ? sequence_new(e) : NULL;
+        CHECK_EQ(quern_vocab_size(e), VOCAB);
+        if (spoilt) CHECK_EQ(quern_sequence_set(spoilt, bad, ROWS, QUERN_LAST), 0);
+        if (i == 1) CHECK_EQ(quern_sequence_set(good, ids, ROWS, QUERN_LAST), 0);
+        if (spoilt) {
+            logits_last(e, spoilt);
+            CHECK_EQ(quern_sample_begin(spoilt, &(struct sampler_params){0}), OK);
+            CHECK_EQ(quern_sample(spoilt), ERR_NONFINITE);
+        }
+        if (i == 2) quern_sequence_free(spoilt);
+        if (i != 1) CHECK_EQ(quern_sequence_set(good, ids, ROWS, QUERN_LAST), 0);
+        memcpy(logits[i], logits_last(e, good), sizeof logits[i]);
+        CHECK(same_bits(logits[0], logits[i], VOCAB));
+        CHECK_EQ(quern_sample_begin(good, &(struct sampler_params){0}), OK);
+        CHECK(quern_sample(good) >= 0);
+        quern_free(e);
+    }
+    file_free(&f);
+}
+
+/* M18: NaN in one weight leads to a word or to a normal token. */
 static void damaged_weights(void)
 {
     struct reference r = reference_new("nano.F16");
@@ -446,6 +484,7 @@ static const struct check tests[] = {
     {"equal_logits", equal_logits},
     {"end_tokens", end_tokens},
     {"damaged_weights", damaged_weights},
+    {"nan_stays_alone", nan_stays_alone},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
