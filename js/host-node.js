@@ -36,20 +36,28 @@ const unreadable = (path, why, cause) => new QuernError('use/param', `'${path.sl
 const whyNot = ({ code }) => (code === 'ENOENT' ? 'there is no such file' : code);
 
 /** Looks before it opens: opening a pipe that nobody writes to never ends. */
-async function sizeOf(path) {
+async function find(path) {
   const found = await stat(path).catch((error) => { throw unreadable(path, whyNot(error), error); });
   if (!found.isFile()) throw unreadable(path, 'it is not a file');
   await access(path, constants.R_OK).catch((error) => { throw unreadable(path, whyNot(error), error); });
-  return found.size;
+  return found;
 }
 
-/** A file's chunks, read straight into the engine's memory. */
-async function* fileBytes(path, hashing) {
+/** A file that was written to while it was read may be parts of two files. */
+function checkSame(path, found, now) {
+  if (now.size === found.size && now.mtimeMs === found.mtimeMs) return;
+  throw new QuernError('model/integrity', `'${path.slice(-64)}' was changed while it was read.`, { phase: 'load', detail: { expected: found.size, actual: now.size } });
+}
+
+/** The chunks of a file as it was found, read straight into the engine's memory. */
+async function* fileBytes(path, found, hashing) {
   const hasher = await hashing;
   const failed = (error) => { throw unreadable(path, whyNot(error), error); };
   const handle = await open(path).catch(failed);
+  const read = async (left) => (await handle.read(hasher.room().subarray(0, left)).catch(failed)).bytesRead;
   try {
-    for (let n; (n = (await handle.read(hasher.room()).catch(failed)).bytesRead);) yield hasher.room(n);
+    for (let left = found.size, n; left && (n = await read(left)); left -= n) yield hasher.room(n);
+    checkSame(path, found, await handle.stat().catch(failed));
   } finally {
     await handle.close();
   }
@@ -63,6 +71,6 @@ function storeOf(cache) {
 
 export async function openAny(source, { cache, ...options }) {
   if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
-  const files = await Promise.all(source.paths.map(async (path) => ({ size: await sizeOf(path), chunks: fileBytes(path, options.hasher) })));
-  return localParts(files, options);
+  const found = await Promise.all(source.paths.map(find));
+  return localParts(source.paths.map((path, i) => ({ size: found[i].size, chunks: fileBytes(path, found[i], options.hasher) })), options);
 }

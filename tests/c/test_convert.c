@@ -16,12 +16,14 @@ struct disk {
     uint8_t *out;
     size_t size, room;
     int writes, fail_at; /* the write that fails, from 1; 0: none */
+    int reads, shrink_at; /* the read before which its file loses half; 0: none */
 };
 
 static size_t disk_read(void *context, int file, uint64_t at, void *bytes, size_t n)
 {
     struct disk *d = context;
-    const struct file *f = &d->in[file];
+    struct file *f = &d->in[file];
+    if (++d->reads == d->shrink_at) f->size /= 2;
     if (at >= f->size) return 0;
     size_t take = f->size - (size_t)at < n ? f->size - (size_t)at : n;
     memcpy(bytes, f->data + at, take);
@@ -301,11 +303,28 @@ static void truncated(void)
     file_free(&whole);
 }
 
+/* G35: the same while it is read. */
+static void shrinks(void)
+{
+    struct error err;
+    struct disk d = golden("nano.BF16.gguf");
+    CHECK_EQ(convert(&d, "q8_0", 2, 0, &err), OK);
+    int reads = d.reads;
+    disk_free(&d);
+    for (int at = 1; at < reads; at++) {
+        d = golden("nano.BF16.gguf");
+        d.shrink_at = at;
+        CHECK_EQ(convert(&d, "q8_0", 2, 0, &err), ERR_FORMAT);
+        CHECK(!strcmp(err.rule, "truncated"));
+        disk_free(&d);
+    }
+}
+
 static const struct check tests[] = {
     {"threads_change_nothing", threads_change_nothing}, {"the_engine_loads_them", the_engine_loads_them}, {"as_near_as_llama_cpp", as_near_as_llama_cpp},
     {"experts_are_gathered", experts_are_gathered},
     {"every_write_can_fail", every_write_can_fail},
-    {"memory_can_be_short", memory_can_be_short}, {"not_finite", not_finite}, {"refused", refused}, {"truncated", truncated},
+    {"memory_can_be_short", memory_can_be_short}, {"not_finite", not_finite}, {"refused", refused}, {"truncated", truncated}, {"shrinks", shrinks},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -373,10 +373,10 @@ static void demo_replies(void)
 
 /* --- odd models --------------------------------------------------------------------------------------------------- */
 
-/* M20: all weights are zero and all logits equal: the lowest id. */
-static void equal_logits(void)
+/* M19, M20: norms or all weights are zero, and all logits equal: the lowest id. */
+static void lowest_id(const char *name)
 {
-    struct file f = file_read(built_fixtures("/bad"), "good-M20a.gguf");
+    struct file f = file_read(built_fixtures("/bad"), name);
     struct quern_engine *e = engine_load(&f, (struct quern_options){0}, SIZE_MAX);
     struct quern_sequence *s = sequence_new(e);
     CHECK_EQ(quern_sequence_set(s, (const int32_t[]){9, 8}, 2, QUERN_LAST), 0);
@@ -385,6 +385,12 @@ static void equal_logits(void)
     CHECK_EQ(quern_sample(s), 0);
     quern_free(e);
     file_free(&f);
+}
+
+static void equal_logits(void)
+{
+    lowest_id("good-M19a.gguf");
+    lowest_id("good-M20a.gguf");
 }
 
 /* V10: the file's own end token counts, and so do Qwen's two. */
@@ -404,7 +410,45 @@ static void end_tokens(void)
     file_free(&f);
 }
 
-/* M18: NaN in one weight leads to a word or to a normal token, and to numbers of its own conversation only. */
+enum { SPOILT_ROWS = 40, GOOD_ROWS = 33, SPOILT_VOCAB = 288 };
+enum place { ALONE, BEFORE, BEHIND, AFTER }; /* of a conversation by one whose numbers are none: in the same steps, or in its pages */
+
+/* 65 is the token whose embedding is NaN. */
+static void logits_at(enum place place, const struct file *f, float *out)
+{
+    int32_t ids[SPOILT_ROWS];
+    struct quern_engine *e = engine_load(f, (struct quern_options){.context_size = place == AFTER ? 64 : 128}, SIZE_MAX);
+    CHECK_EQ(quern_vocab_size(e), SPOILT_VOCAB);
+    struct quern_sequence *first = sequence_new(e), *second = sequence_new(e), *good = place == BEHIND ? second : first, *spoilt = good == first ? second : first;
+    for (int i = 0; i < SPOILT_ROWS; i++) ids[i] = i ? 100 + i : 65;
+    if (place != ALONE) CHECK_EQ(quern_sequence_set(spoilt, ids, SPOILT_ROWS, QUERN_LAST), 0);
+    if (place == AFTER) {
+        logits_last(e, spoilt);
+        CHECK_EQ(quern_sample_begin(spoilt, &(struct sampler_params){0}), OK);
+        CHECK_EQ(quern_sample(spoilt), ERR_NONFINITE);
+        quern_sequence_free(spoilt);
+    }
+    ids[0] = 100;
+    CHECK_EQ(quern_sequence_set(good, ids, GOOD_ROWS, QUERN_LAST), 0);
+    memcpy(out, logits_last(e, good), SPOILT_VOCAB * sizeof *out);
+    quern_free(e);
+}
+
+/* M18, M19: it spoils its own conversation only. */
+static void nan_stays_alone(void)
+{
+    float alone[SPOILT_VOCAB], beside[SPOILT_VOCAB];
+    struct file f = file_read(built_fixtures("/bad"), "good-M18a.gguf");
+    logits_at(ALONE, &f, alone);
+    for (int i = 0; i < SPOILT_VOCAB; i++) CHECK(alone[i] - alone[i] == 0);
+    for (enum place place = BEFORE; place <= AFTER; place++) {
+        logits_at(place, &f, beside);
+        CHECK(same_bits(alone, beside, SPOILT_VOCAB));
+    }
+    file_free(&f);
+}
+
+/* M18: NaN in one weight leads to a word or to a normal token. */
 static void damaged_weights(void)
 {
     struct reference r = reference_new("nano.F16");
@@ -446,6 +490,7 @@ static const struct check tests[] = {
     {"equal_logits", equal_logits},
     {"end_tokens", end_tokens},
     {"damaged_weights", damaged_weights},
+    {"nan_stays_alone", nan_stays_alone},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The catalogue of broken model files (groups G, M, V of tests/fixtures/bad-gguf.mjs) through the whole library: each
-// gets its typed error, each odd but valid one loads; and a file's own chat template cannot hurt anything (M24).
+// gets its typed error, each odd but valid one loads; and a file's own chat template cannot hurt anything (M24). A file that changes
+// while it is read is refused (G35); in OPFS see O05 in store.test.mjs.
 
 import assert from 'node:assert/strict';
+import { appendFileSync, openAsBlob, openSync, closeSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { load } from '../../dist/node.js';
 import { badFiles, goodFiles } from '../fixtures/bad-gguf.mjs';
+import { tinyFolder } from '../fixtures/folder.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { rejectsWith } from './helper.mjs';
 
@@ -76,3 +82,51 @@ test('templates that are wrong, and one that always thinks', async () => {
   assert.deepEqual([text, thinking.length > 0 || usage.completionTokens === 0], ['', true]);
   await model.dispose();
 });
+
+/** Calls `use` with a new folder, which is gone afterwards. */
+async function inFolder(use) {
+  const folder = await mkdtemp(join(tmpdir(), 'quern-'));
+  await use(folder).finally(() => rm(folder, { recursive: true }));
+}
+
+function overwrite(path) {
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(1), 0, 1, statSync(path).size - 1);
+  closeSync(file);
+}
+
+const CHANGES = {
+  grows: (path) => appendFileSync(path, Buffer.alloc(65536)),
+  shrinks: (path) => truncateSync(path, statSync(path).size - 1),
+  'is written over': overwrite,
+};
+
+for (const [name, change] of Object.entries(CHANGES)) {
+  test(`G35: a file that ${name} while it is read`, { timeout: 20_000 }, () => inFolder(async (folder) => {
+    const path = join(folder, 'model.gguf');
+    writeFileSync(path, tinyModel());
+    truncateSync(path, 3e8);
+    const timer = setInterval(change, 1, path);
+    const error = await rejectsWith(load(path, { threads: 1 }), 'model/integrity', /model\.gguf' was changed while it was read/).finally(() => clearInterval(timer));
+    assert.equal(error.phase, 'load');
+    const model = await load(path, { threads: 1 });
+    await model.dispose();
+    const blob = await openAsBlob(path);
+    change(path);
+    await rejectsWith(load(blob, { threads: 1 }), 'use/param', /cannot be read any more.*choose it again/);
+  }));
+}
+
+test('S11: a tokenizer.json of 500 MB is read no further than the most that a header may have', { timeout: 20_000 }, () => inFolder(async (folder) => {
+  const names = ['config.json', 'generation_config.json', 'tokenizer.json', 'model.safetensors'];
+  await Promise.all(tinyFolder().map((bytes, i) => writeFile(join(folder, names[i]), bytes)));
+  const path = join(folder, 'tokenizer.json');
+  await truncate(path, 5e8);
+  const events = [];
+  const error = await rejectsWith(load(folder, { threads: 1, onProgress: (event) => events.push(event) }), 'model/format', /longer than 64 MiB/);
+  assert.equal(error.detail.rule, 'header-size');
+  assert.ok(events.every(({ loaded }) => loaded < 1e8));
+  const mebibyte = new Blob([new Uint8Array(2 ** 20)]);
+  const files = tinyFolder().map((bytes, i) => new File(names[i] === 'tokenizer.json' ? ['{"model":', ...Array(500).fill(mebibyte)] : [bytes], names[i]));
+  await rejectsWith(load(files, { threads: 1 }), 'model/format', /longer than 64 MiB/);
+}));

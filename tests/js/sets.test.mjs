@@ -9,7 +9,9 @@ import { test } from 'node:test';
 import { support } from '../../dist/node.js';
 import { allowRelaxed } from '../../js/node-flags.js';
 import { ajc1Model } from '../fixtures/ajc1.mjs';
+import { abuse } from '../fixtures/bad-attacks.mjs';
 import { badSets, goodSets } from '../fixtures/bad-sets.mjs';
+import { tinyFolder } from '../fixtures/folder.mjs';
 import { SOURCES } from '../fixtures/hf/sources.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
 import { logitsOf, opened, partOf, startOver, testHost } from './engine-host.mjs';
@@ -27,6 +29,39 @@ test('every broken set gets its error', { timeout: 300_000 }, async () => {
     if (!right) problems.push(`${id} ${what}: ${error.code} ${error.detail?.rule}: ${error.message}`);
   }
   assert.deepEqual(problems, []);
+});
+
+test('S13: 100,000 tensors in one place', { timeout: 20_000 }, async () => {
+  const bytes = abuse(100_000);
+  const begin = performance.now();
+  const error = await start([bytes]).catch((refusal) => refusal);
+  assert.deepEqual([error.code, error.detail?.rule], ['model/format', 'offsets']);
+  assert.ok(performance.now() - begin < 2000);
+});
+
+/** A side file that is made while it is read, and how much of it was. */
+function endless(beginning) {
+  const chunk = new Uint8Array(1 << 20);
+  const part = { size: 5e8, read: 0 };
+  part.chunks = (async function* chunks() {
+    yield Buffer.from(beginning);
+    for (; part.read < part.size; part.read += chunk.length) yield chunk.fill(0x20);
+  })();
+  return part;
+}
+
+test('S11: JSON files of 500 MB are read and kept no further than 64 MiB', { timeout: 60_000 }, async () => {
+  const [config, generation, tokenizer, weights] = tinyFolder();
+  for (const at of [0, 1, 2]) {
+    const all = [config, generation, tokenizer, weights].map((bytes) => partOf(bytes));
+    all[at] = endless('{');
+    const before = process.memoryUsage();
+    const error = await startOver(testHost(), opened(...all), { threads: 1 }).catch((refusal) => refusal);
+    const { arrayBuffers, heapUsed } = process.memoryUsage();
+    assert.deepEqual([error.code, error.detail?.rule], ['model/format', 'header-size']);
+    assert.ok(all[at].read <= 65 << 20, `${all[at].read} bytes`);
+    assert.ok(arrayBuffers + heapUsed - before.arrayBuffers - before.heapUsed < 256 << 20);
+  }
 });
 
 test('every odd set loads and computes', { timeout: 120_000 }, async () => {

@@ -172,7 +172,7 @@ for (const [name, damage] of Object.entries(DAMAGES)) {
   });
 }
 
-test('O05: a byte in every chunk at once, a file cut short, one too long, one that is gone', async () => {
+test('O05, G35: a byte in every chunk at once, a file cut short, one too long, one that is gone', async () => {
   const shapes = [
     (bytes) => { for (let i = 0; i < bytes.length; i += CHUNK) bytes[i] ^= 1; return bytes; },
     (bytes) => bytes.slice(0, 2 * CHUNK + 5), (bytes) => bytes.slice(0, 0),
