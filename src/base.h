@@ -19,7 +19,7 @@ enum status {
     ERR_FORMAT = -1,       /* model/format: not a valid file of its kind */
     ERR_UNSUPPORTED = -2,  /* model/unsupported: valid, but not something this engine runs */
     ERR_INCONSISTENT = -3, /* model/inconsistent: metadata and tensors disagree */
-    ERR_NONFINITE = -4,    /* model/nonfinite: a norm holds NaN or infinity, or the model produced it */
+    ERR_NONFINITE = -4,    /* model/nonfinite: the model produced NaN or infinity */
     ERR_MEM_PLAN = -5,     /* mem/plan: needs more memory than is allowed */
     ERR_MEM_LOAD = -6,     /* mem/load: an allocation failed while loading */
     ERR_MEM_KV = -7,       /* mem/kv: no free page for another position */

@@ -324,9 +324,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
         if (status) return failed(e, status);
         e->state = STATE_DATA;
     }
-    if (e->options.inspect) return OK;
-    ck_data(e->file, data + used, n - used);
-    if (e->model->nonfinite) return failed(e, fail(&e->error, ERR_NONFINITE, "value", 0, "The weights of a norm are not all finite; the file is probably damaged."));
+    if (!e->options.inspect) ck_data(e->file, data + used, n - used);
     return OK;
 }
 

@@ -7,7 +7,6 @@
 #include "quantize.h"
 #include "reader.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,7 +110,6 @@ static void put_vector(void *context, int row, int n, const uint8_t *bytes)
     struct sink *sink = context;
     (void)row, (void)n; /* one row */
     read_floats(sink->type, bytes, sink->cols, *sink->vector);
-    for (int i = 0; i < sink->cols; i++) sink->m->nonfinite |= !isfinite((*sink->vector)[i]);
 }
 
 static void put_scales(void *context, int row, int n, const uint8_t *bytes)

@@ -44,7 +44,6 @@ struct model {
     struct backend *be;
     const struct dtype *quantize; /* what matrices of floats become while they are loaded; NULL: they stay what they are */
     bool more; /* files of a split model are still to come: what is missing may be there */
-    bool nonfinite; /* a vector holds NaN or infinity, which every row would be multiplied by */
 };
 
 /* Picks the architecture by the (first) file's metadata. ERR_UNSUPPORTED "architecture" names another one. */

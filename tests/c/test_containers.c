@@ -247,10 +247,7 @@ static void catalogue(void) { CHECK_EQ(catalogue_judge("/sets", judge_line, NULL
 
 /* --- damage ------------------------------------------------------------------------------------------------ */
 
-static bool proper(int status)
-{
-    return status == OK || status == ERR_FORMAT || status == ERR_UNSUPPORTED || status == ERR_INCONSISTENT || status == ERR_NONFINITE;
-}
+static bool proper(int status) { return status == OK || status == ERR_FORMAT || status == ERR_UNSUPPORTED || status == ERR_INCONSISTENT; }
 
 /* Every file of a set cut at every place up to `most`, and each bit there turned: refused, or it still runs. */
 static void damage(struct set *s, size_t most)

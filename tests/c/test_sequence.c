@@ -448,6 +448,24 @@ static void nan_stays_alone(void)
     file_free(&f);
 }
 
+/* M19: a norm that is not finite is found out by the first token. */
+static void spoilt_norms(void)
+{
+    for (char which = 'b'; which <= 'e'; which++) {
+        char name[] = "good-M19?.gguf";
+        name[8] = which;
+        struct file f = file_read(built_fixtures("/bad"), name);
+        struct quern_engine *e = engine_load(&f, (struct quern_options){0}, SIZE_MAX);
+        struct quern_sequence *s = sequence_new(e);
+        CHECK_EQ(quern_sequence_set(s, (const int32_t[]){9, 8}, 2, QUERN_LAST), 0);
+        logits_last(e, s);
+        CHECK_EQ(quern_sample_begin(s, &(struct sampler_params){0}), OK);
+        CHECK_EQ(quern_sample(s), ERR_NONFINITE);
+        quern_free(e);
+        file_free(&f);
+    }
+}
+
 /* M18: NaN in one weight leads to a word or to a normal token. */
 static void damaged_weights(void)
 {
@@ -491,6 +509,7 @@ static const struct check tests[] = {
     {"end_tokens", end_tokens},
     {"damaged_weights", damaged_weights},
     {"nan_stays_alone", nan_stays_alone},
+    {"spoilt_norms", spoilt_norms},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -97,7 +97,7 @@ static inline struct quern_engine *load_new(const struct load *l)
 static inline void check_refused(struct quern_engine *e, const struct load *l, int status)
 {
     struct error error = *quern_error(e);
-    require(error.code == status && status < 0 && error.rule[0] && error.message[0]);
+    require(error.code == status && status < 0 && status != ERR_NONFINITE && error.rule[0] && error.message[0]);
     require(quern_feed(e, "more", 4) == status && quern_finish(e) == status && quern_info(e)[0] == 0);
     if (l->whole || l->random % 8) return;
     struct load whole = *l;
