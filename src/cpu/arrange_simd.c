@@ -16,17 +16,33 @@ INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t
     for (size_t i = 0; i < 2; i++) memcpy(codes + 4 * ((2 * g + i) * T + t), (int16_t[]){from[2 * i], from[2 * i + 1]}, 4);
 }
 
-/* -times * the sum of columns from .. to, or of their even and odd pairs. */
-INLINE int32_t beginning(const int8_t *code, int from, int to, int times, const bool pairs)
+/* Sums of the even and of the odd pairs of 16 columns. */
+INLINE void pair_sums(const int8_t *code, int sum[2])
 {
-    int32_t sum[2] = {0, 0};
-    for (int c = from; c < to; c++) sum[c / 2 % 2] -= times * code[c];
-    return pairs ? (int32_t)((uint32_t)sum[1] << 16 | ((uint32_t)sum[0] & 0xFFFF)) : sum[0] + sum[1];
+    vec bytes = vec_load(code);
+    int32_t pair[4];
+    vec_store(pair, i16_pairs(i16_add(i16_from_i8_low(bytes), i16_from_i8_high(bytes))));
+    for (int i = 0; i < 2; i++) sum[i] = pair[i] + pair[i + 2];
+}
+
+/* What sums of pairs begin at: of a block, of its halves. */
+INLINE void pairs_begin(const int8_t *code, int32_t begin[3])
+{
+    int first[2], second[2];
+    int16_t pairs[3][2];
+    pair_sums(code, first);
+    pair_sums(code + 16, second);
+    for (int i = 0; i < 2; i++) {
+        pairs[0][i] = (int16_t)(-8 * (first[i] + second[i]));
+        pairs[1][i] = (int16_t)(-4 * first[i]);
+        pairs[2][i] = (int16_t)(-4 * second[i]);
+    }
+    memcpy(begin, pairs, sizeof pairs);
 }
 
 INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, const enum dots dots)
 {
-    const bool words = form_of(dots) == FORM_WORDS, pairs = dots == DOTS_U7;
+    const bool words = form_of(dots) == FORM_WORDS;
     size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * act_bytes(dots);
     for (size_t t = 0; t < T; t++) {
         size_t at = ((size_t)row + t) * blocks;
@@ -34,7 +50,8 @@ INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, con
             uint8_t *block = tile + b * bytes;
             const int8_t *code = a->code + at * BLOCK;
             const int16_t *half = a->sum + 2 * at;
-            const int32_t begin[3] = {beginning(code, 0, 32, 8, pairs), beginning(code, 0, 16, 4, pairs), beginning(code, 16, 32, 4, pairs)};
+            int32_t begin[3] = {-8 * (half[0] + half[1]), -4 * half[0], -4 * half[1]};
+            if (dots == DOTS_U7) pairs_begin(code, begin);
             memcpy(block + 4 * t, a->scale + at, 4);
             memcpy(block + 4 * (T + t), &(float){(float)(half[0] + half[1])}, 4);
             memcpy(block + 4 * (2 * T + t), begin, 4);
