@@ -233,10 +233,11 @@ serve: site
 
 test: lint test-c test-thread test-node
 
-# Under ASan and UBSan, and again with wasm32's addresses.
+# Under ASan and UBSan, and again with wasm32's addresses; two programs at a time, whose output comes when they end.
+IN_PAIRS = $(MAKE) -j2 --output-sync=target --no-print-directory
 test-c:
-	$(MAKE) --no-print-directory config=sanitize native run-c replay
-	$(MAKE) --no-print-directory config=narrow run-c replay TESTS='test_gguf test_containers'
+	$(IN_PAIRS) config=sanitize native run-c replay
+	$(IN_PAIRS) config=narrow run-c replay TESTS='test_gguf test_containers'
 
 # Files that the C tests read, written by Node.
 build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)
@@ -244,13 +245,15 @@ build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)
 	@touch $@
 
 TESTS ?= $(notdir $(C_TESTS))
-run-c: $(addprefix $(BUILD)/tests/,$(TESTS)) build/fixtures/.stamp
-	@set -e; for t in $(filter $(BUILD)/tests/%,$^); do echo "== $$t"; $$t tests/fixtures $(ONLY); done
+.PHONY: $(TESTS:%=run/%)
+run-c: $(TESTS:%=run/%)
+$(TESTS:%=run/%): run/%: $(BUILD)/tests/% build/fixtures/.stamp
+	@echo "== $<"; $< tests/fixtures $(ONLY)
 
 # Under ThreadSanitizer the pool, and what of the engine differs with threads.
 THREADED = beside_another many_at_once abort_from_another_thread warmed_up hashes_of_chunks
 test-thread:
-	$(MAKE) --no-print-directory config=thread run-c TESTS='test_pool test_experts test_convert'
+	$(IN_PAIRS) config=thread run-c TESTS='test_pool test_experts test_convert'
 	$(MAKE) --no-print-directory config=thread run-c TESTS=test_engine ONLY='$(THREADED)'
 
 # The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=js
