@@ -90,7 +90,7 @@ struct backend_ops {
     bool (*warm)(struct backend *b);
 
     /* --- pages --- */
-    void (*kv_copy)(struct backend *b, int to, int from, int n); /* the first n positions of a page, all layers */
+    void (*kv_copy)(struct backend *b, int to, int from, int n); /* the first n positions of a page, all layers; others too, perhaps */
     void (*kv_poison)(struct backend *b, int page);              /* fills it with NaN; for tests */
 
     /* --- operations --- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attention over one page: the same sums as kernels_scalar.c, columns in the lanes.
+ * Attention over one page: the same sums as kernels_scalar.c, positions in the lanes of scores and columns in those of values.
  *
- * Scores and values are written once, for floats and for halves that are widened in registers, for one query at a time and
- * for two that share what is loaded. Eight sums at once hide the latency of the additions.
+ * Both add products of a row's lanes with one factor, 16 lanes of one query or of two that share what is loaded: eight sums at once hide
+ * the latency of the additions. This is written once, for floats and for halves that are widened in registers.
  */
 #include "simd.h"
 
@@ -18,89 +18,88 @@ INLINE void load8(enum source source, const uint8_t *x, vec mask, vec out[2])
     else out[0] = vec_load(x), out[1] = vec_load(x + 16);
 }
 
-/* Brings bytes into the cache. */
-INLINE void touch(const uint8_t *p, size_t bytes)
+/* --- sums of products ------------------------------------------------------------------------------------ */
+
+INLINE size_t lanes_bytes(enum source source) { return KV_LANES * (source == FLOATS ? sizeof(float) : sizeof(uint16_t)); }
+
+/* to[t] [16] += w[t][i * next] * x[i] [16] for i < n in order, of one query or two. With `fresh` sums begin at 0. */
+struct sums_of {
+    float *to[2];
+    const float *w[2];
+    size_t next;
+    const uint8_t *x;
+    int n;
+};
+
+INLINE void add_products(enum source source, int queries, const bool fresh, const struct sums_of a, vec mask)
 {
-    for (size_t i = 0; i < bytes; i += 64) (void)*(volatile const uint8_t *)(p + i);
+    const float *w[2] = {a.w[0], a.w[1]};
+    const uint8_t *row = a.x;
+    vec s[2][4];
+    for (int t = 0; t < queries; t++)
+        for (int j = 0; j < 4; j++) s[t][j] = fresh ? f32_splat(0) : vec_load(a.to[t] + 4 * j);
+    for (int i = 0; i < a.n; i++, row += lanes_bytes(source), w[0] += a.next, w[1] += a.next)
+#pragma GCC unroll 2
+        for (size_t j = 0; j < 2; j++) {
+            vec x[2];
+            load8(source, row + j * lanes_bytes(source) / 2, mask, x);
+            for (int t = 0; t < queries; t++) {
+                s[t][2 * j] = f32_add(s[t][2 * j], f32_mul(vec_spread4(w[t]), x[0]));
+                s[t][2 * j + 1] = f32_add(s[t][2 * j + 1], f32_mul(vec_spread4(w[t]), x[1]));
+            }
+        }
+    for (int t = 0; t < queries; t++)
+        for (int j = 0; j < 4; j++) vec_store(a.to[t] + 4 * j, s[t][j]);
 }
 
 /* --- scores -------------------------------------------------------------------------------------------- */
 
-/* The tree of 8 partial sums, for four dot products at once. */
-INLINE vec tree4(const vec low[4], const vec high[4])
-{
-    vec s[4];
-    for (int j = 0; j < 4; j++) s[j] = f32_add(low[j], high[j]);
-    vec a = f32_add(vec_low_pairs(s[0], s[1]), vec_high_pairs(s[0], s[1]));
-    vec b = f32_add(vec_low_pairs(s[2], s[3]), vec_high_pairs(s[2], s[3]));
-    return f32_add(vec_even(a, b), vec_odd(a, b));
-}
+/* The partial sums of 16 positions, one for each remainder of columns divided by 8. */
+typedef float partial_sums[8][KV_LANES];
 
-/* Columns from .. dim - 1, fewer than 8, of one product's partial sums. */
-static __attribute__((noinline)) void add_rest(vec *low, vec *high, const float *x, const float *y, int from, int dim)
+/* p [16] = the tree of the sums * scale */
+INLINE void store_scores(float *p, const partial_sums sums, float scale)
 {
-    float sums[8];
-    vec_store(sums, *low);
-    vec_store(sums + 4, *high);
-    for (int i = from; i < dim; i++) sums[i % 8] += x[i] * y[i];
-    *low = vec_load(sums);
-    *high = vec_load(sums + 4);
-}
-
-/* Products of 4 keys with a, or of 2 keys with a, then with b, which are scaled if the keys are halves; keys are `step` bytes apart. */
-INLINE vec dot4_keys(enum source source, int queries, const float *a, const float *b, const uint8_t *k, size_t step, int dim)
-{
-    const int keys = 4 / queries;
-    const size_t size = source == FLOATS ? sizeof(float) : sizeof(uint16_t);
-    const vec mask = i32_kept(F16_MASK);
-    vec low[4], high[4];
-    int i = 0;
-    for (int j = 0; j < 4; j++) low[j] = high[j] = f32_splat(0);
-    for (; i + 8 <= dim; i += 8)
-#pragma GCC unroll 4
-        for (int j = 0; j < keys; j++) {
-            vec x[2];
-            load8(source, k + (size_t)j * step + (size_t)i * size, mask, x);
-            low[j] = f32_add(low[j], f32_mul(vec_load(a + i), x[0]));
-            high[j] = f32_add(high[j], f32_mul(vec_load(a + i + 4), x[1]));
-            if (queries == 1) continue;
-            low[j + 2] = f32_add(low[j + 2], f32_mul(vec_load(b + i), x[0]));
-            high[j + 2] = f32_add(high[j + 2], f32_mul(vec_load(b + i + 4), x[1]));
-        }
-    if (source == FLOATS && i < dim)
-        for (int j = 0; j < 4; j++) add_rest(&low[j], &high[j], j < keys ? a : b, (const float *)(const void *)(k + (size_t)(j % keys) * step), i, dim);
-    return tree4(low, high);
+    for (int i = 0; i < KV_LANES; i += 4) {
+        vec s[8];
+        for (int r = 0; r < 8; r++) s[r] = vec_load(sums[r] + i);
+        vec even = f32_add(f32_add(s[0], s[4]), f32_add(s[2], s[6])), odd = f32_add(f32_add(s[1], s[5]), f32_add(s[3], s[7]));
+        vec_store(p + i, f32_mul(f32_add(even, odd), f32_splat(scale)));
+    }
 }
 
 INLINE const float *factor(enum source source, const struct query *q) { return source == FLOATS ? q->q : q->scaled; }
 
-/* Keys after the last one seen, up to a multiple of 4, are computed too: they are in the page, and no one looks at the result.
- * `ahead` may be NULL; else it is as long as k. */
-INLINE void score_keys(enum source source, float *p, const struct query *q, int n, const uint8_t *k, size_t step, int dim, float scale, const uint8_t *ahead)
+/* Positions after the last one seen, up to a multiple of 16, are computed too: they are in the page, and no one looks at the result. */
+INLINE void score_queries(enum source source, int queries, float *p, const struct query *q, const uint8_t *k, int dim, float scale)
 {
-    for (; n >= 2; n -= 2, q += 2, p += 2 * BLOCK)
-        for (int i = 0; i < max_int(q[0].seen, q[1].seen); i += 2) {
-            float s[4];
-            if (ahead) touch(ahead + (size_t)i * step, 2 * step);
-            vec_store(s, f32_mul(dot4_keys(source, 2, factor(source, q), factor(source, q + 1), k + (size_t)i * step, step, dim), f32_splat(scale)));
-            p[i] = s[0], p[i + 1] = s[1];
-            p[BLOCK + i] = s[2], p[BLOCK + i + 1] = s[3];
+    const struct query *last = q + queries - 1;
+    const vec mask = i32_kept(F16_MASK);
+    partial_sums sums[2];
+    for (int i = 0; i < max_int(q->seen, last->seen); i += KV_LANES) {
+        for (int r = 0; r < 8; r++) {
+            int n = (dim - r + 7) / 8;
+            add_products(source, queries, true, (struct sums_of){{sums[0][r], sums[1][r]}, {factor(source, q) + r, factor(source, last) + r}, 8, k, n}, mask);
+            k += (size_t)n * lanes_bytes(source);
         }
-    if (n == 0) return;
-    for (int i = 0; i < q->seen; i += 4) {
-        if (ahead) touch(ahead + (size_t)i * step, 4 * step);
-        vec_store(p + i, f32_mul(dot4_keys(source, 1, factor(source, q), NULL, k + (size_t)i * step, step, dim), f32_splat(scale)));
+        for (int t = 0; t < queries; t++) store_scores(p + t * BLOCK + i, sums[t], scale);
     }
+}
+
+INLINE void score_all(enum source source, float *p, const struct query *q, int n, const uint8_t *k, int dim, float scale)
+{
+    for (; n >= 2; n -= 2, q += 2, p += 2 * BLOCK) score_queries(source, 2, p, q, k, dim, scale);
+    if (n) score_queries(source, 1, p, q, k, dim, scale);
 }
 
 static void scores(float *p, const struct query *q, int n, const float *k, int dim, float scale)
 {
-    score_keys(FLOATS, p, q, n, (const uint8_t *)k, (size_t)dim * sizeof *k, dim, scale, NULL);
+    score_all(FLOATS, p, q, n, (const uint8_t *)k, dim, scale);
 }
 
-static void scores_f16(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale, const uint16_t *v)
+static void scores_f16(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale)
 {
-    score_keys(HALVES, p, q, n, (const uint8_t *)k, (size_t)dim * sizeof *k, dim, scale, (const uint8_t *)v);
+    score_all(HALVES, p, q, n, (const uint8_t *)k, dim, scale);
 }
 
 /* Sums of 32 products of codes: lanes are 4 keys. */
@@ -174,36 +173,12 @@ static void soften(float *p, struct query *q, int n, int dim)
 
 /* --- values -------------------------------------------------------------------------------------------- */
 
-/* 16 columns of acc += p * v for one query or two; the values of a position are `step` bytes after those of the last. */
-INLINE void add_columns(enum source source, int queries, float *const acc[2], const float *const p[2], const uint8_t *v, size_t step, int n)
-{
-    const size_t size = source == FLOATS ? sizeof(float) : sizeof(uint16_t);
-    const vec mask = i32_kept(F16_MASK);
-    vec s[2][4];
-    for (int t = 0; t < queries; t++)
-        for (int j = 0; j < 4; j++) s[t][j] = vec_load(acc[t] + 4 * j);
-    for (int i = 0; i < n; i++, v += step)
-#pragma GCC unroll 2
-        for (size_t j = 0; j < 2; j++) {
-            vec x[2];
-            load8(source, v + 8 * j * size, mask, x);
-            for (int t = 0; t < queries; t++) {
-                s[t][2 * j] = f32_add(s[t][2 * j], f32_mul(vec_spread4(p[t] + i), x[0]));
-                s[t][2 * j + 1] = f32_add(s[t][2 * j + 1], f32_mul(vec_spread4(p[t] + i), x[1]));
-            }
-        }
-    for (int t = 0; t < queries; t++)
-        for (int j = 0; j < 4; j++) vec_store(acc[t] + 4 * j, s[t][j]);
-}
-
+/* acc += p * v for one query or two that see as much. */
 INLINE void add_rows(enum source source, int queries, const float *p, const struct query *q, const uint8_t *v, int dim)
 {
-    const size_t size = source == FLOATS ? sizeof(float) : sizeof(uint16_t);
-    for (int d = 0; d + 16 <= dim; d += 16) {
-        float *const acc[2] = {q[0].acc + d, q[queries - 1].acc + d};
-        const float *const weights[2] = {p, p + BLOCK};
-        add_columns(source, queries, acc, weights, v + (size_t)d * size, (size_t)dim * size, q->seen);
-    }
+    const vec mask = i32_kept(F16_MASK);
+    for (int d = 0; d + KV_LANES <= dim; d += KV_LANES, v += BLOCK * lanes_bytes(source))
+        add_products(source, queries, false, (struct sums_of){{q[0].acc + d, q[queries - 1].acc + d}, {p, p + BLOCK}, 1, v, q->seen}, mask);
 }
 
 INLINE void add_values(enum source source, const float *p, const struct query *q, int n, const uint8_t *v, int dim)
@@ -219,9 +194,9 @@ INLINE void add_values(enum source source, const float *p, const struct query *q
 static void values(float *p, const struct query *q, int n, const float *v, int dim)
 {
     add_values(FLOATS, p, q, n, (const uint8_t *)v, dim);
-    for (int t = 0; t < n && dim % 16; t++)
-        for (int d = dim - dim % 16; d < dim; d++)
-            for (int i = 0; i < q[t].seen; i++) q[t].acc[d] += p[t * BLOCK + i] * v[i * dim + d];
+    for (int t = 0; t < n; t++)
+        for (int d = dim - dim % KV_LANES; d < dim; d++)
+            for (int i = 0; i < q[t].seen; i++) q[t].acc[d] += p[t * BLOCK + i] * v[value_place(i, d, dim)];
 }
 
 static void values_f16(float *p, const struct query *q, int n, const uint16_t *v, int dim)

@@ -3,7 +3,7 @@
  * The paged KV cache and attention over it.
  *
  * A tile is up to 32 rows of one sequence; work is cut into (tile, span of 512 positions, kv head), so that threads are busy with one row
- * of few heads too. Keys and values of a page serve all rows of the tile and all query heads of the group. Every span leaves a softmax of
+ * of few heads too, and shared by cost. Keys and values of a page serve all rows of the tile and all query heads of the group. Every span leaves a softmax of
  * its own for each query; these are merged in order afterwards, so neither the tile nor the thread changes a result.
  * Tiles whose softmaxes do not fit into the scratch at once are taken in several turns.
  */
@@ -21,6 +21,7 @@ enum {
     FEW = 4, /* queries for which halves are widened in registers, not beforehand */
     SUBNORMAL_MAX = 16, /* subnormal halves of a page's keys or values up to which that is faster */
     ODD = 255,
+    HEAD_DIM_MAX = 1024,
     MERGE_ALONE = 128, /* softmaxes that one thread merges sooner than others wake up */
 };
 
@@ -65,20 +66,20 @@ static struct page page_at(const struct cpu *c, int page, int layer, int head)
     return p;
 }
 
+static uint8_t *whole_page(const struct cpu *c, int page) { return page_at(c, page, 0, 0).part[0]; }
+
+/* All positions: the first n are not together, and nobody looks at the others. */
 void cpu_kv_copy(struct backend *b, int to, int from, int n)
 {
     struct cpu *c = (struct cpu *)b;
-    for (int l = 0; l < c->kv.n_layers; l++)
-        for (int h = 0; h < c->kv.n_kv_heads; h++) {
-            struct page target = page_at(c, to, l, h), source = page_at(c, from, l, h);
-            for (enum part part = KEY_NOTES; part < PARTS; part++) memcpy(target.part[part], source.part[part], (size_t)n * part_bytes(&c->kv, part));
-        }
+    (void)n;
+    memcpy(whole_page(c, to), whole_page(c, from), (size_t)cpu_page_bytes(&c->kv));
 }
 
 void cpu_kv_poison(struct backend *b, int page)
 {
     struct cpu *c = (struct cpu *)b;
-    memset(page_at(c, page, 0, 0).part[0], 0xFF, (size_t)cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and f32, scales too */
+    memset(whole_page(c, page), 0xFF, (size_t)cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and f32, scales too */
 }
 
 static uint8_t oddity(const uint16_t *halves, int n)
@@ -92,20 +93,45 @@ static uint8_t oddity(const uint16_t *halves, int n)
     return (uint8_t)(carry & 0x8000 ? ODD : min_int(subnormal, ODD));
 }
 
+/* x [dim] of a position to where its key or value lies; an element has `size` bytes. */
+static inline void lay(uint8_t *to, enum part part, int position, const void *x, int dim, const size_t size)
+{
+    const uint8_t *from = x;
+    int d = 0;
+    if (part == KEYS) {
+        to += key_place(position, 0, dim) * size;
+        for (int r = 0; r < 8; r++)
+            for (d = r; d < dim; d += 8, to += KV_LANES * size) memcpy(to, from + (size_t)d * size, size);
+        return;
+    }
+    for (; d + KV_LANES <= dim; d += KV_LANES) memcpy(to + value_place(position, d, dim) * size, from + (size_t)d * size, KV_LANES * size);
+    memcpy(to + value_place(position, d, dim) * size, from + (size_t)d * size, (size_t)(dim - d) * size);
+}
+
 /* x [head_dim] becomes the key or value of a position. */
-static void store(const struct cpu *c, const struct page *page, enum part part, int position, const float *x)
+static void store_halves(const struct cpu *c, const struct page *page, enum part part, int position, const float *x)
 {
     int dim = c->kv.head_dim;
-    enum part notes_part = part == KEYS ? KEY_NOTES : VALUE_NOTES;
-    uint8_t *to = page->part[part] + (size_t)position * part_bytes(&c->kv, part);
-    uint8_t *notes = page->part[notes_part] + (size_t)position * part_bytes(&c->kv, notes_part);
+    uint16_t halves[HEAD_DIM_MAX];
+    c->k.narrow(halves, x, dim);
+    page->part[part == KEYS ? KEY_NOTES : VALUE_NOTES][position] = oddity(halves, dim);
+    lay(page->part[part], part, position, halves, dim, sizeof *halves);
+}
+
+static void store_codes(const struct cpu *c, const struct page *page, enum part part, int position, const float *x)
+{
+    int dim = c->kv.head_dim;
+    float *scales = (float *)(void *)page->part[part == KEYS ? KEY_NOTES : VALUE_NOTES];
+    int16_t sums[HEAD_DIM_MAX / 16]; /* nobody needs them */
+    c->k.quantize(x, dim, (int8_t *)page->part[part] + position * dim, scales + position * (dim / BLOCK), sums);
+}
+
+static void store(const struct cpu *c, const struct page *page, enum part part, int position, const float *x)
+{
     switch (c->kv.type) {
-    case KV_F32: memcpy(to, x, (size_t)dim * sizeof *x); break;
-    case KV_F16:
-        c->k.narrow((uint16_t *)(void *)to, x, dim);
-        *notes = oddity((uint16_t *)(void *)to, dim);
-        break;
-    case KV_Q8: c->k.quantize(x, dim, (int8_t *)to, (float *)(void *)notes, (int16_t[1024 / 16]){0}); break; /* sums nobody needs; heads have at most 1,024 columns */
+    case KV_F32: lay(page->part[part], part, position, x, c->kv.head_dim, sizeof *x); break;
+    case KV_F16: store_halves(c, page, part, position, x); break;
+    case KV_Q8: store_codes(c, page, part, position, x); break;
     }
 }
 
@@ -149,7 +175,7 @@ struct tile {
 
 /* One thread's. */
 struct scratch {
-    float *floats; /* [KV_PAGE, head_dim] keys or values of a page, widened */
+    float *floats; /* [KV_PAGE * head_dim] keys or values of a page, widened */
     float *p;      /* [TILE_ROWS * group, KV_PAGE] scores, then weights */
     float *scaled; /* [n_kv_heads * FEW, head_dim] queries times F16_SCALE */
     int8_t *code;  /* [max(n_kv_heads * FEW, TILE_ROWS * group), head_dim] queries quantised, for q8 */
@@ -282,10 +308,10 @@ static void page_scores(const struct span *s, const struct page *page, struct qu
     }
     if (c->kv.type == KV_F16) {
         if (s->in_registers && all_plain(notes, most)) {
-            c->k.scores_f16(s->s->p, queries, s->n, keys, dim, scale, (const uint16_t *)(const void *)page->part[VALUES]);
+            c->k.scores_f16(s->s->p, queries, s->n, keys, dim, scale);
             return;
         }
-        c->k.widen(s->s->floats, keys, most * dim);
+        c->k.widen(s->s->floats, keys, KV_PAGE * dim);
         floats = s->s->floats;
     }
     c->k.scores(s->s->p, queries, s->n, floats, dim, scale);
@@ -301,8 +327,8 @@ static void page_values(const struct span *s, const struct page *page, struct qu
         c->k.values_f16(s->s->p, queries, s->n, from, dim);
         return;
     }
-    if (c->kv.type == KV_F16) c->k.widen(s->s->floats, from, most * dim);
-    if (c->kv.type == KV_Q8) c->k.dequantize(s->s->floats, from, notes, most * dim);
+    if (c->kv.type == KV_F16) c->k.widen(s->s->floats, from, KV_PAGE * dim);
+    if (c->kv.type == KV_Q8) c->k.dequantize(s->s->floats, from, notes, most, dim);
     if (c->kv.type != KV_F32) floats = s->s->floats;
     c->k.values(s->s->p, queries, s->n, floats, dim);
 }
@@ -326,18 +352,36 @@ static void span_attend(struct span *s)
     }
 }
 
+/* Heads head .. end - 1 of a span. Where a tile has few queries, a page's heads are taken in a row. */
+static void attend_heads(const struct attention *a, const struct tile *tile, int span, int head, int end, int thread)
+{
+    const struct cpu *c = a->c;
+    int group = c->kv.n_heads / c->kv.n_kv_heads, queries = tile->n * group;
+    for (int n; head < end; head += n) {
+        n = queries > FEW ? 1 : end - head;
+        span_attend(&(struct span){.a = a, .tile = tile, .s = &c->scratch[thread], .head = head, .heads = n, .group = group, .n = queries,
+                                   .first_page = span * SPAN_PAGES, .queries = span_queries(c, tile, head, span)});
+    }
+}
+
+/* What a head of a span costs: its last span is shorter than the others. */
+static int64_t span_cost(const struct tile *tile, int span) { return (int64_t)tile->n * min_int(SPAN, tile->last + 1 - span * SPAN); }
+
+/* Heads of all tiles and spans count through, so that threads share their cost evenly. */
 static void attend_spans(void *arg, int thread, int n_threads)
 {
     const struct attention *a = arg;
-    int heads = a->c->kv.n_kv_heads, group = a->c->kv.n_heads / heads, total = 0, begin, end;
-    for (int t = 0; t < a->n_tiles; t++) total += a->tiles[t].spans * heads;
-    pool_share(total, thread, n_threads, &begin, &end);
-    for (const struct tile *tile = a->tiles; end > 0; begin -= tile->spans * heads, end -= tile->spans * heads, tile++)
-        for (int i = max_int(begin, 0), n; i < min_int(end, tile->spans * heads); i += n) {
-            int head = i % heads, span = i / heads;
-            n = tile->n * group > FEW ? 1 : min_int(end - i, heads - head);
-            span_attend(&(struct span){.a = a, .tile = tile, .s = &a->c->scratch[thread], .head = head, .heads = n, .group = group, .n = tile->n * group,
-                                       .first_page = span * SPAN_PAGES, .queries = span_queries(a->c, tile, head, span)});
+    int heads = a->c->kv.n_kv_heads;
+    int64_t total = 0, at = 0;
+    for (int t = 0; t < a->n_tiles; t++)
+        for (int i = 0; i < a->tiles[t].spans; i++) total += heads * span_cost(&a->tiles[t], i);
+    int64_t begin = total * thread / n_threads, end = total * (thread + 1) / n_threads;
+    for (int t = 0; t < a->n_tiles; t++)
+        for (int i = 0; i < a->tiles[t].spans; i++) {
+            const struct tile *tile = &a->tiles[t];
+            int64_t cost = span_cost(tile, i);
+            attend_heads(a, tile, i, unit_from(begin - at, cost, heads), unit_from(end - at, cost, heads), thread);
+            at += heads * cost;
         }
 }
 

@@ -240,13 +240,6 @@ static int64_t unit_cost(struct group g)
     return g.n ? g.n + READING : 0;
 }
 
-/* The first of n units of that cost whose work begins at `at` or behind it. */
-static int unit_from(int64_t at, int64_t cost, int n)
-{
-    int64_t unit = at <= 0 ? 0 : (at + cost - 1) / cost;
-    return unit < n ? (int)unit : n;
-}
-
 static int64_t total_cost(const struct matmul *m)
 {
     int64_t sum = 0, units = 0;

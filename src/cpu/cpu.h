@@ -58,6 +58,13 @@ struct cpu {
 /* Calls fn over the pool when there is enough to share, else only here. */
 void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg);
 
+/* Work that is shared by cost: the first of n units of that cost, the first at 0, which begins at `at` or behind it. */
+static inline int unit_from(int64_t at, int64_t cost, int n)
+{
+    int64_t unit = at <= 0 ? 0 : (at + cost - 1) / cost;
+    return unit < n ? (int)unit : n;
+}
+
 /* Experts (experts.c). */
 void cpu_route(struct backend *b, float *scores, int n, bool renormalise, struct route *r);
 void cpu_gather(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);

@@ -66,6 +66,22 @@ struct query {
     int seen;            /* positions of the page at hand: its first ones, 0..BLOCK */
 };
 
+/* Keys and values of a page lie in the order in which they are read, so that memory sees one stream: 16 lanes at a time, positions of keys [BLOCK / 16]
+ * [dim, by remainders of 8][16], columns of values [dim / 16][BLOCK][16]; what is left of the columns makes narrower rows. */
+enum { KV_LANES = 16 };
+
+static inline size_t key_place(int position, int column, int dim)
+{
+    int r = column % 8, rank = r * (dim / 8) + min_int(r, dim % 8) + column / 8;
+    return (size_t)((position / KV_LANES * dim + rank) * KV_LANES + position % KV_LANES);
+}
+
+static inline size_t value_place(int position, int column, int dim)
+{
+    int lane = column % KV_LANES, first = column - lane;
+    return (size_t)(first * BLOCK + position * min_int(KV_LANES, dim - first) + lane);
+}
+
 struct kernels {
     const char *name;
     enum dots dots;
@@ -90,18 +106,18 @@ struct kernels {
     void (*add_scaled)(float *x, const float *y, float scale, int n); /* x += scale * y */
     void (*widen)(float *out, const uint16_t *in, int n);  /* f16 -> f32 */
     void (*narrow)(uint16_t *out, const float *in, int n); /* f32 -> f16 */
-    void (*dequantize)(float *out, const int8_t *code, const float *scale, int n); /* code * scale; n a multiple of 32 */
+    /* values = code * scale: n positions of codes [n, dim] and scales [n, dim / 32]; dim a multiple of 32 */
+    void (*dequantize)(float *v, const int8_t *code, const float *scale, int n, int dim);
 
-    /* Attention of n queries over one page of one kv head, in three steps. Keys and values are [BLOCK, dim]; p [n, BLOCK] has a
-     * row for each query, which holds something in its first `seen` places only. */
+    /* Attention of n queries over one page of one kv head, in three steps. Keys and values lie as key_place() and value_place() say, codes
+     * [BLOCK, dim]. p [n, BLOCK] has a row for each query, which holds something in its first `seen` places only. */
     void (*scores)(float *p, const struct query *q, int n, const float *k, int dim, float scale); /* p = q.k * scale */
     void (*scores_q8)(float *p, const struct query *q, int n, const int8_t *code, const float *d, int dim, float scale);
     void (*soften)(float *p, struct query *q, int n, int dim); /* p = exp(p - max), with max, sum and acc brought up to date */
     void (*values)(float *p, const struct query *q, int n, const float *v, int dim); /* acc += p * v, positions in order */
     /* The same for finite f16 and dims that 16 divides, for few queries: the halves are widened in registers, and the other factor
-     * is scaled beforehand, exactly. NULL where widening first is as good. values_f16 leaves nothing of use in p. scores_f16
-     * reads v on the way, which brings it near: processors fetch ahead by themselves within 4 KB only. */
-    void (*scores_f16)(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale, const uint16_t *v);
+     * is scaled beforehand, exactly. NULL where widening first is as good. values_f16 leaves nothing of use in p. */
+    void (*scores_f16)(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale);
     void (*values_f16)(float *p, const struct query *q, int n, const uint16_t *v, int dim);
 };
 

@@ -185,17 +185,25 @@ static void narrow(uint16_t *out, const float *in, int n)
     for (int i = 0; i < n; i++) out[i] = f16_from_f32(in[i]);
 }
 
-static void dequantize(float *out, const int8_t *code, const float *scale, int n)
+static void dequantize(float *v, const int8_t *code, const float *scale, int n, int dim)
 {
-    for (int i = 0; i < n; i++) out[i] = (float)code[i] * scale[i / BLOCK];
+    for (int i = 0; i < n; i++, code += dim, scale += dim / BLOCK)
+        for (int d = 0; d < dim; d++) v[value_place(i, d, dim)] = (float)code[d] * scale[d / BLOCK];
 }
 
 /* --- attention ----------------------------------------------------------------------------------------- */
 
+static float dot_key(const float *q, const float *k, int position, int dim)
+{
+    float p[8] = {0};
+    for (int i = 0; i < dim; i++) p[i % 8] += q[i] * k[key_place(position, i, dim)];
+    return reduce8(p);
+}
+
 static void scores(float *p, const struct query *q, int n, const float *k, int dim, float scale)
 {
     for (int t = 0; t < n; t++)
-        for (int i = 0; i < q[t].seen; i++) p[t * BLOCK + i] = dot(q[t].q, k + (size_t)i * (size_t)dim, dim) * scale;
+        for (int i = 0; i < q[t].seen; i++) p[t * BLOCK + i] = dot_key(q[t].q, k, i, dim) * scale;
 }
 
 /* The integer rule: sums of 32 products are exact, their floats are added in block order. */
@@ -242,7 +250,7 @@ static void values(float *p, const struct query *q, int n, const float *v, int d
 {
     for (int t = 0; t < n; t++)
         for (int i = 0; i < q[t].seen; i++)
-            for (int d = 0; d < dim; d++) q[t].acc[d] += p[t * BLOCK + i] * v[i * dim + d];
+            for (int d = 0; d < dim; d++) q[t].acc[d] += p[t * BLOCK + i] * v[value_place(i, d, dim)];
 }
 
 const struct kernels kernels_scalar = {

@@ -148,13 +148,15 @@ static void narrow(uint16_t *out, const float *in, int n)
     for (; i < n; i++) out[i] = f16_from_f32(in[i]);
 }
 
-static void dequantize(float *out, const int8_t *code, const float *scale, int n)
+static void dequantize(float *v, const int8_t *code, const float *scale, int n, int dim)
 {
-    for (int i = 0; i < n; i += 8) {
-        vec h = i16_from_i8_low(vec_load8(code + i)), d = f32_splat(scale[i / BLOCK]);
-        vec_store(out + i, f32_mul(f32_from_i32(i32_from_i16_low(h)), d));
-        vec_store(out + i + 4, f32_mul(f32_from_i32(i32_from_i16_high(h)), d));
-    }
+    for (int i = 0; i < n; i++, code += dim, scale += dim / BLOCK)
+        for (int d = 0; d < dim; d += 8) {
+            vec h = i16_from_i8_low(vec_load8(code + d)), s = f32_splat(scale[d / BLOCK]);
+            float *to = v + value_place(i, d, dim);
+            vec_store(to, f32_mul(f32_from_i32(i32_from_i16_low(h)), s));
+            vec_store(to + 4, f32_mul(f32_from_i32(i32_from_i16_high(h)), s));
+        }
 }
 
 const char *const dots_names[DOTS_COUNT] = {"i16", "u7", "u8", "s8"};

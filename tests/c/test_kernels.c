@@ -547,7 +547,7 @@ struct heads {
     float *scaled;   /* q * F16_SCALE */
     int8_t *code;    /* q quantised */
     float *scale;
-    float *kv;       /* [pages, keys and values, 32, dim] */
+    float *kv;       /* [pages, keys and values, 32 * dim] as they lie */
     uint16_t *half;  /* kv narrowed */
     int8_t *kv_code; /* kv quantised */
     float *kv_scale;
@@ -594,12 +594,12 @@ static void attend_page(const struct kernels *k, enum source form, const struct 
     float scale = 1.0f / sqrtf((float)h->dim), *floats = malloc(page * sizeof *floats);
     const float *k32 = form == FORM_F16 ? floats : h->kv + keys, *v32 = form == FORM_F32 ? h->kv + values : floats;
     if (form == FORM_F16) k->widen(floats, h->half + keys, (int)page);
-    if (form == FORM_F16_IN_REGISTERS) k->scores_f16(p, q, h->n, h->half + keys, h->dim, scale, h->half + values);
+    if (form == FORM_F16_IN_REGISTERS) k->scores_f16(p, q, h->n, h->half + keys, h->dim, scale);
     else if (form == FORM_Q8) k->scores_q8(p, q, h->n, h->kv_code + keys, h->kv_scale + keys / BLOCK, h->dim, scale);
     else k->scores(p, q, h->n, k32, h->dim, scale);
     k->soften(p, q, h->n, h->dim);
     if (form == FORM_F16) k->widen(floats, h->half + values, (int)page);
-    if (form == FORM_Q8) k->dequantize(floats, h->kv_code + values, h->kv_scale + values / BLOCK, (int)page);
+    if (form == FORM_Q8) k->dequantize(floats, h->kv_code + values, h->kv_scale + values / BLOCK, BLOCK, h->dim);
     if (form == FORM_F16_IN_REGISTERS) k->values_f16(p, q, h->n, h->half + values, h->dim);
     else k->values(p, q, h->n, v32, h->dim);
     free(floats);
@@ -625,12 +625,12 @@ static void check_attention(const struct state *s, const struct heads *h, int t)
     int dim = h->dim;
     double weights = 0, out[HEAD_MAX] = {0};
     for (int i = 0; i < (h->pages - 1) * BLOCK + h->seen[t]; i++) {
-        const float *k = h->kv + (2 * (i / BLOCK) * BLOCK + i % BLOCK) * dim, *v = k + BLOCK * dim;
+        const float *k = h->kv + 2 * (i / BLOCK) * BLOCK * dim, *v = k + BLOCK * dim;
         double score = 0;
-        for (int d = 0; d < dim; d++) score += (double)h->q[t * dim + d] * (double)k[d];
+        for (int d = 0; d < dim; d++) score += (double)h->q[t * dim + d] * (double)k[key_place(i % BLOCK, d, dim)];
         double p = exp(score / sqrt(dim));
         weights += p;
-        for (int d = 0; d < dim; d++) out[d] += p * (double)v[d];
+        for (int d = 0; d < dim; d++) out[d] += p * (double)v[value_place(i % BLOCK, d, dim)];
     }
     for (int d = 0; d < dim; d++) CHECK(fabs((double)(s->acc[t][d] / s->sum[t]) - out[d] / weights) <= 2e-6);
 }
@@ -672,6 +672,17 @@ static void attend(void)
             for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) attend_one(how, &seed, 1 + round % 3, dims[i]);
 }
 
+/* Every element of a page has a place of its own, whatever the dimension. */
+static void places(void)
+{
+    for (int dim = 1; dim <= HEAD_MAX; dim++) {
+        uint8_t key[BLOCK * HEAD_MAX] = {0}, value[BLOCK * HEAD_MAX] = {0};
+        for (int i = 0; i < BLOCK; i++)
+            for (int d = 0; d < dim; d++) key[key_place(i, d, dim)]++, value[value_place(i, d, dim)]++;
+        for (int i = 0; i < BLOCK * dim; i++) CHECK(key[i] == 1 && value[i] == 1);
+    }
+}
+
 /* --- the tables ------------------------------------------------------------------------------------------------ */
 
 static void tables_complete(void)
@@ -689,7 +700,7 @@ static void tables_complete(void)
 static const struct check tests[] = {
     {"tables_complete", tables_complete}, {"gemm", gemm}, {"largest_sums", largest_sums}, {"tile_heights", tile_heights}, {"probe", probe}, {"quantize", quantize},
     {"quantize_ties", quantize_ties}, {"rmsnorm", rmsnorm}, {"rope", rope}, {"elementwise", elementwise}, {"widen", widen},
-    {"narrow", narrow}, {"attend", attend},
+    {"narrow", narrow}, {"places", places}, {"attend", attend},
 };
 
 int main(int argc, char **argv)
