@@ -99,8 +99,9 @@ INLINE void group_load(vec w[2], const uint8_t *codes, size_t g, const struct ma
 
 /* --- sums of codes --------------------------------------------------------------------------------------- */
 
-/* sum [T][2] += codes of n groups times the tile's; n is 4 or 8. The loops over groups stay loops, of two steps: without them compilers line up all
- * dots of a sum, each waiting for the last, instead of those of the tile's sums in turn. Expanded groups are 32 bytes. */
+/* sum [T][2] += codes of n groups times the tile's; n is 4 or 8. The loops over groups stay loops: without them compilers line up all
+ * dots of a sum, each waiting for the last, instead of those of the tile's sums in turn. Two steps at once need more registers than there are,
+ * where products are added in an instruction of their own. Expanded groups are 32 bytes. */
 
 INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
 {
@@ -132,7 +133,7 @@ INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
     for (size_t from = 0; from < n; from += run) {
         vec part[TILE][2];
         for (int t = 0; t < h.rows; t++) part[t][0] = part[t][1] = begin[t];
-#pragma GCC unroll 2
+#pragma GCC unroll 1
         for (size_t g = 0; g < run; g++, codes += 32, x += 4 * h.rows) {
             vec w[2];
             load_two(w, codes);
@@ -149,7 +150,7 @@ INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 /* 16-bit codes, two columns at a time. */
 INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
 {
-#pragma GCC unroll 2
+#pragma GCC unroll 1
     for (size_t g = 0; g < 2 * n; g++, codes += 32, x += 4 * h.rows) {
         vec w[2];
         load_two(w, codes);
@@ -287,6 +288,7 @@ INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *cod
     vec sum[TILE][2], other[TILE][2];
     clear(sum, h.rows);
     block_dots(sum, codes, x, has_halves(h.kind) ? 0 : -1, s->scale[0], m, h);
+    if (h.kind == KIND_HALVES && !h.packed) keep_in_memory(sum);
     if (has_halves(h.kind)) block_dots(whole_scales(h) ? sum : other, codes, x, 1, s->scale[1], m, h);
     for (int t = 0; t < h.rows; t++) {
         vec xs = vec_spread4(x + 4 * t);
@@ -325,6 +327,7 @@ INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out,
         struct scales s;
         scales_load(&s, panel, h.kind);
         block_add(&sums, &s, panel + head_bytes(h.kind), x, NULL, h);
+        if (has_mins(h.kind) || has_halves(h.kind)) keep_in_memory(&sums);
     }
     sums_store(&sums, out, h);
 }

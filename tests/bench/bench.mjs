@@ -25,10 +25,12 @@ const PROGRESS = 'build/bench/bench.json';
  * minutes to read 2,048 tokens. `--all` measures every cell in every repetition.
  */
 const OFTEN = {
-  others: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: { short: 1, middle: 1, long: 0 } },
-  avx2: { most: { short: Infinity, middle: Infinity, long: 0 }, fewer: { short: 0, middle: 0, long: 0 } },
-  node: { most: { short: Infinity, middle: Infinity, long: 0 }, fewer: { short: 1, middle: 1, long: 0 } },
-  wllama: { most: { short: 1, middle: 1, long: 0 }, fewer: { short: 1, middle: 0, long: 0 } },
+  quern: { most: { short: Infinity, middle: Infinity, long: 1, longest: 1 }, fewer: { short: 1, middle: 1 } },
+  native: { most: { short: Infinity, middle: Infinity, long: 1, longest: 1 }, fewer: { short: 1, middle: 1 } },
+  firefox: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: { short: 1, middle: 1 } },
+  avx2: { most: { short: Infinity, middle: Infinity }, fewer: {} },
+  node: { most: { short: Infinity, middle: Infinity }, fewer: { short: 1, middle: 1 } },
+  wllama: { most: { short: 1, middle: 1 }, fewer: { short: 1 } },
 };
 
 /** Engines that keep a model in the browser. */
@@ -36,9 +38,9 @@ const STORING = ['quern', 'wllama'];
 
 /** The cells of one engine in one repetition, counted from 1. */
 function plan(engine, isMost, repetition, { quick, all }) {
-  const often = (OFTEN[engine] ?? OFTEN.others)[isMost ? 'most' : 'fewer'];
+  const often = OFTEN[engine][isMost ? 'most' : 'fewer'];
   if (quick) return ['short', 'middle'].filter((cell) => engine !== 'wllama' || cell === 'short');
-  return Object.keys(CELLS).filter((cell) => all || repetition <= often[cell]);
+  return Object.keys(CELLS).filter((cell) => all || repetition <= (often[cell] ?? 0));
 }
 
 function options() {

@@ -21,6 +21,7 @@ export const CELLS = {
   short: { prompt: 128, generate: 32, figures: { prefill128: 'prefill', decode128: 'decode' } },
   middle: { prompt: 512, generate: 1, figures: { prefill512: 'prefill' } },
   long: { prompt: 2048, generate: 32, figures: { decode2048: 'decode' } },
+  longest: { prompt: CONTEXT - 32, generate: 32, figures: { decode4064: 'decode' } },
 };
 
 /** Before anything is measured: browsers compile often used functions anew, better, while they run. */
@@ -36,7 +37,7 @@ const native = (peer) => ({
 /** Its default is flash attention on. It would take too long both ways: off serves the long context, as in the native program. */
 const wllama = {
   settings: () => [{}, { flash_attn: false }],
-  known: { prefill128: 0, decode128: 0, prefill512: 0, decode2048: 1 },
+  known: { prefill128: 0, decode128: 0, prefill512: 0, decode2048: 1, decode4064: 1 },
 };
 
 /** In the order of a repetition. `known`: with which setting an engine is best, figure by figure; else that is found out. */

@@ -3,7 +3,7 @@
 import { CELLS, ENGINES } from './engines.mjs';
 import { machineLine } from './machine.mjs';
 
-const FIGURES = ['prefill128', 'prefill512', 'decode128', 'decode2048', 'loadMs', 'readyMs', 'peakBytes'];
+const FIGURES = ['prefill128', 'prefill512', 'decode128', 'decode2048', 'decode4064', 'loadMs', 'readyMs', 'peakBytes'];
 
 export function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
@@ -75,10 +75,10 @@ export function table(head, rows, left = 1) {
 }
 
 const HEADS = {
-  prefill128: 'prefill 128', prefill512: 'prefill 512', decode128: 'decode @128', decode2048: 'decode @2,048',
+  prefill128: 'prefill 128', prefill512: 'prefill 512', decode128: 'decode @128', decode2048: 'decode @2,048', decode4064: 'decode @4,064',
   loadMs: 'load, s', readyMs: 'ready after the last byte, s', peakBytes: 'peak memory, MB',
 };
-const SPEEDS = FIGURES.slice(0, 4);
+const SPEEDS = FIGURES.slice(0, 5);
 
 function show(name, figure) {
   if (!figure) return '';
@@ -125,14 +125,14 @@ const bytesPerToken = ({ weightBytes, kvBytes }, { prompt, generate }) => weight
 
 function memoryTable({ cases, bandwidth }) {
   const rows = cases.filter(({ engines }) => engines.quern).flatMap(({ type, threads, engines }) => Object.entries(engines).map(([name, figures]) => {
-    const [short, long] = [CELLS.short, CELLS.long].map((where) => bytesPerToken(engines.quern, where));
+    const [short, long, longest] = [CELLS.short, CELLS.long, CELLS.longest].map((where) => bytesPerToken(engines.quern, where));
     const rate = figures.decode128 && figures.decode128.median * short;
-    const time = figures.decode128 && figures.decode2048 && figures.decode128.median / figures.decode2048.median;
+    const slower = (figure) => times(figure && figures.decode128 && figures.decode128.median / figure.median);
     return [ENGINES[name].name, type.toUpperCase(), threads, rate ? (rate / 1e9).toFixed(1) : '',
       rate && bandwidth[threads] ? `${((100 * rate) / bandwidth[threads].median).toFixed(0)} %` : '',
-      time ? time.toFixed(2) : '', (long / short).toFixed(2)];
+      slower(figures.decode2048), (long / short).toFixed(2), slower(figures.decode4064), (longest / short).toFixed(2)];
   }));
-  return table(['engine', 'file', 'threads', 'decode @128, GB/s', 'of the read bandwidth', 'time @2,048 : @128', 'bytes read @2,048 : @128'], rows, 2);
+  return table(['engine', 'file', 'threads', 'decode @128, GB/s', 'of the read bandwidth', 'time @2,048 : @128', 'bytes read', 'time @4,064 : @128', 'bytes read'], rows, 2);
 }
 
 function firstTable({ cases, first }) {
@@ -174,7 +174,7 @@ The machine's load was ${Math.min(...load)} to ${Math.max(...load)} before the m
 
 Models: Qwen3-0.6B's dimensions and vocabulary, random weights. Medians of up to ${settings.repeat} interleaved repetition${settings.repeat > 1 ? 's' : ''} (slow cells have fewer: bench.json
 says how many), each in a fresh browser or process, after a warm-up of 64 tokens. Speeds are the engines' own timings, in tokens per second: of a prompt of 128
-and of 512 tokens, and of a reply of 32 tokens after a prompt of 128 and of 2,048. Context ${settings.contextSize}, keys and values in f16, the likeliest token each time.
+and of 512 tokens, and of a reply of 32 tokens after a prompt of 128, of 2,048 and of 4,064. Context ${settings.contextSize}, keys and values in f16, the likeliest token each time.
 
 - llama.cpp native: node-llama-cpp's prebuilt library, CPU only, a process of its own, batches of 512; *best build* is the one it takes for this CPU, *AVX2 build* the one that a
   CPU without AVX-512 and VNNI gets. Flash attention on and off, cell by cell the faster. Its timings leave sampling out; quern's and wllama's do not.
