@@ -288,11 +288,12 @@ static void multiply_row(struct matmul *m)
 static void cpu_matmul(struct backend *b, const struct product *p, int n_products, const float *x, int n, const struct route *r)
 {
     struct cpu *c = cpu_of(b);
+    bool races = n == 1 && !r && race_on(&c->race);
     struct matmul m = {.c = c, .p = p, .n_products = n_products, .n = n, .x = x, .route = r, .gemv = c->k.gemv[race_order(&c->race)]};
     c->act = (struct act){.x = x, .code = c->code, .scale = c->scale, .sum = c->sum, .cols = p->w->cols};
     memcpy(c->act.tiles, c->arranged, sizeof c->arranged);
     prepare_rows(&m);
-    if (n == 1 && !r && !race_over(&c->race)) multiply_row(&m);
+    if (races) multiply_row(&m);
     else cpu_run(c, true, multiply, &m);
 }
 

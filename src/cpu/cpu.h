@@ -25,6 +25,7 @@ struct race {
     int heat;                 /* so many are over */
     double bytes, ms;         /* of this heat */
     double best[ORDERS];      /* bytes per ms; of whole heats */
+    int rested, rest;         /* products since the last race, and how many come before the next */
 };
 
 struct cpu {
@@ -72,6 +73,7 @@ void cpu_combine(struct backend *b, float *y, const float *x, const struct route
 
 /* The race (race.c). */
 bool race_over(const struct race *r);
+bool race_on(struct race *r); /* asked before a product: whether it is to be added */
 enum order race_order(const struct race *r); /* to be taken now: the next one to be tried, or the winner */
 void race_add(struct race *r, double bytes, double ms);
 

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { serve } from '../../tools/serve.mjs';
 import { readBandwidth } from './bandwidth.mjs';
+import { BARRIER_THREADS, readBarriers } from './barriers.mjs';
 import { chart } from './chart.mjs';
 import { CELLS, CONTEXT, ENGINES, measure, measureFirst, measureStore } from './engines.mjs';
 import { PROJECT } from './fixtures.mjs';
@@ -67,6 +68,7 @@ function jobs({ types, threads, engines, repeat, ...how }) {
   const list = [];
   for (let repetition = 1; repetition <= repeat; repetition++) {
     for (const n of threads) list.push({ repetition, kind: 'bandwidth', threads: n });
+    if (engines.includes('node')) for (const n of BARRIER_THREADS) list.push({ repetition, kind: 'barriers', type: types[0], threads: n });
     for (const type of types) {
       for (const n of threads) {
         for (const engine of engines) {
@@ -90,6 +92,7 @@ function bestSettings(runs, { type, threads, engine }) {
 
 const WORK = {
   bandwidth: (server, { threads }) => ({ bytesPerSecond: readBandwidth(threads) }),
+  barriers: (server, { type, threads }) => readBarriers(type, threads),
   store: (server, job) => measureStore(server.url, job.engine, job),
   first: (server, { type, threads, repetition }) => measureFirst(server.url, { type, threads, seed: repetition }),
   speed: (server, job, runs) => measure(server.url, job.engine, { ...job, seed: job.repetition, best: bestSettings(runs, job) }),
@@ -99,6 +102,7 @@ const WORK = {
 function describe({ kind, bytesPerSecond, prefillFirst, gaps, loadMs, ...run }) {
   if (kind === 'store') return `loaded in ${(run.cold.ms / 1000).toFixed(1)} s, again in ${(run.warm.ms / 1000).toFixed(1)} s`;
   if (kind === 'bandwidth') return `${(bytesPerSecond / 1e9).toFixed(1)} GB/s`;
+  if (kind === 'barriers') return `${run.perToken.toFixed(0)} a token, ${run.us.toFixed(2)} us each`;
   if (kind === 'first') return `first prompt ${prefillFirst.toFixed(1)} tokens/s, first step ${gaps[0].toFixed(1)} ms, hundredth ${gaps[99].toFixed(1)} ms`;
   const speeds = Object.values(CELLS).flatMap(({ figures }) => Object.keys(figures)).filter((name) => run[name]);
   return `${speeds.map((name) => `${name} ${run[name].toFixed(1)}`).join(', ')} tokens/s, loaded in ${(loadMs / 1000).toFixed(1)} s`;

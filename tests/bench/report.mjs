@@ -44,7 +44,9 @@ function storeFigures(runs) {
   return { cold: of('cold'), warm: of('warm') };
 }
 
-/** @param {object[]} runs @returns {{bandwidth: object, cases: object[], first: object, store: object}} */
+const barrierFigures = (runs) => Object.fromEntries(['perToken', 'us', 'stepMs'].map((name) => [name, spread(runs.map((run) => run[name]))]));
+
+/** @param {object[]} runs @returns {{bandwidth: object, cases: object[], first: object, barriers: object, store: object}} */
 export function summarise(runs) {
   const of = (kind) => runs.filter((run) => run.kind === kind).sort(byThreads);
   const cases = groups(of('speed'), 'type').flatMap(([type, ofType]) => groups(ofType, 'threads').map(([threads, mine]) => (
@@ -53,6 +55,7 @@ export function summarise(runs) {
     bandwidth: Object.fromEntries(groups(of('bandwidth'), 'threads').map(([n, own]) => [n, spread(own.map((run) => run.bytesPerSecond))])),
     cases,
     first: Object.fromEntries(groups(of('first'), 'type').map(([type, own]) => [type, firstFigures(own)])),
+    barriers: Object.fromEntries(groups(of('barriers'), 'threads').map(([n, own]) => [n, barrierFigures(own)])),
     store: Object.fromEntries(groups(of('store'), 'engine').map(([engine, own]) => [engine, storeFigures(own)])),
   };
 }
@@ -135,6 +138,14 @@ function memoryTable({ cases, bandwidth }) {
   return table(['engine', 'file', 'threads', 'decode @128, GB/s', 'of the read bandwidth', 'time @2,048 : @128', 'bytes read', 'time @4,064 : @128', 'bytes read'], rows, 2);
 }
 
+function barrierTable({ barriers }) {
+  const rows = Object.entries(barriers).map(([threads, { perToken, us, stepMs }]) => (
+    [threads, perToken.median.toFixed(0), times(us.median), times((perToken.median * us.median) / 1e3, 3), times(stepMs.median, 1)]));
+  if (rows.length === 0) return '';
+  const text = 'Every thread waits for the others some times a token. An empty barrier, measured alone, in Node; with more threads than processors it waits for one that does not run.';
+  return `## Barriers\n\n${text}\n\n${table(['threads', 'barriers a token', 'us each', 'ms a token', 'ms of a token in all'], rows)}`;
+}
+
 function firstTable({ cases, first }) {
   const rows = Object.entries(first).map(([type, { prefillFirst, prefillThird, stepMs }]) => [
     type.toUpperCase(), times(prefillFirst.median, 1), times(prefillThird.median, 1),
@@ -198,6 +209,7 @@ A plain C loop reads ${bandwidthLine(summary.bandwidth)} in the same run. Decodi
 
 ${memoryTable(summary)}
 ${firstTable(summary)}
+${barrierTable(summary)}
 ${storeTable(summary)}
 ## Sizes, kB
 

@@ -49,8 +49,23 @@ static void soon_over(void)
     CHECK(race_order(&r) == TOGETHER);
 }
 
+/* What was wrong when kernels were not compiled yet is put right by the next race. */
+static void run_again(void)
+{
+    struct race r = {.rest = 1000};
+    int rested = 0;
+    run(&r, (const double[]){[TOGETHER] = 9e6, [IN_TURN] = 5e6}, 1);
+    while (!race_on(&r) && rested < 2000) {
+        CHECK(race_order(&r) == TOGETHER);
+        rested++;
+    }
+    CHECK_EQ(rested, 999);
+    run(&r, (const double[]){[TOGETHER] = 9e6, [IN_TURN] = 14e6}, 1);
+    CHECK(race_order(&r) == IN_TURN);
+}
+
 static const struct check tests[] = {
-    {"fastest_wins", fastest_wins}, {"all_get_their_chances", all_get_their_chances}, {"soon_over", soon_over},
+    {"fastest_wins", fastest_wins}, {"all_get_their_chances", all_get_their_chances}, {"soon_over", soon_over}, {"run_again", run_again},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
