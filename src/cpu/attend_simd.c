@@ -11,7 +11,7 @@
 
 enum source { FLOATS, HALVES };
 
-/* 8 columns of keys or values; halves come out divided by F16_SCALE. */
+/* 8 lanes of keys or values; halves come out divided by F16_SCALE. */
 INLINE void load8(enum source source, const uint8_t *x, vec mask, vec out[2])
 {
     if (source == HALVES) f16_scaled(x, mask, out);
