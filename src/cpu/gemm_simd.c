@@ -83,15 +83,20 @@ INLINE vec half_group(const uint8_t *plane, size_t k, const int width, int to, v
     return vec_and(move_bits(vec_load(plane + 16 * (k / per_byte)), width * (int)(k % per_byte), to), mask);
 }
 
-/* Codes of group g, rows 0..3 and 4..7; signed ones made unsigned where the dot wants that. */
-INLINE void group_load(vec w[2], const uint8_t *codes, size_t g, const struct masks *m, const struct how h)
+/* Of a plane of single bits: those of groups at and at + 1 become the low four of each byte. */
+INLINE vec bits_at(const uint8_t *plane, size_t at) { return u32_shr(vec_load(plane + 16 * (at / 4)), 2 * (int)(at % 4)); }
+
+/* Codes of group g = at + j, rows 0..3 and 4..7; signed ones made unsigned where the dot wants that. `at` is even, j is 0 or 1 and a constant. */
+INLINE void group_load(vec w[2], const uint8_t *codes, size_t at, const size_t j, const struct masks *m, const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
     const int low = low_bits(l.bits);
+    const uint8_t *plane = codes + 32 * low;
     for (size_t i = 0; i < 2; i++) {
-        size_t k = 2 * g + i;
+        size_t k = 2 * (at + j) + i;
         w[i] = low == 8 ? vec_load(codes + 16 * k) : half_group(codes, k, low, 0, m->low);
-        if (l.bits > low) w[i] = vec_or(w[i], half_group(codes + 32 * low, k, l.bits - low, low, m->high));
+        if (l.bits == low + 1) w[i] = vec_or(w[i], vec_and(move_bits(bits_at(plane, at), (int)(2 * j + i), low), m->high));
+        if (l.bits == low + 2) w[i] = vec_or(w[i], half_group(plane, k, 2, low, m->high));
         if (l.bits == 8 && h.shift == 7) w[i] = vec_xor(w[i], m->high);
         if (l.table && !is_split(h)) w[i] = vec_lookup(m->table, w[i]);
     }
@@ -161,15 +166,18 @@ INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
     }
 }
 
-/* --- the same of packed codes and one row: all groups at once, two sums in turn ------------------------------ */
+/* --- the same of packed codes and one row: two groups at a step ------------------------------------------------- */
+
+/* Of more groups at once compilers read all codes first, and keep most of them in memory meanwhile: on V8's stack, see keep_in_memory(). */
+#define EACH_GROUP(first, n, at, j) \
+    _Pragma("GCC unroll 1") for (size_t at = (first); at < (first) + (n); at += 2) VEC_UNROLL for (size_t j = 0; j < 2; j++)
 
 INLINE void row_bytes(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
     vec odd[2] = {i32_splat(0), i32_splat(0)};
-VEC_UNROLL
-    for (size_t g = first; g < first + n; g++) {
-        vec w[2], v = vec_spread4(x + 4 * g), *to = g % 2 ? odd : sum;
-        group_load(w, codes, g, m, h);
+    EACH_GROUP(first, n, at, j) {
+        vec w[2], v = vec_spread4(x + 4 * (at + j)), *to = j ? odd : sum;
+        group_load(w, codes, at, j, m, h);
         for (int i = 0; i < 2; i++) to[i] = h.dots == DOTS_S8 ? dot4_s8(to[i], v, w[i]) : dot4_u8(to[i], v, w[i]);
     }
     for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], odd[i]);
@@ -181,10 +189,9 @@ INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t
 VEC_UNROLL
     for (size_t from = first; from < first + n; from += run) {
         vec part[2] = {begin, begin};
-VEC_UNROLL
-        for (size_t g = from; g < from + run; g++) {
-            vec w[2], v = vec_spread4(x + 4 * g);
-            group_load(w, codes, g, m, h);
+        EACH_GROUP(from, run, at, j) {
+            vec w[2], v = vec_spread4(x + 4 * (at + j));
+            group_load(w, codes, at, j, m, h);
             for (int i = 0; i < 2; i++) part[i] = i16_add(part[i], dot2_u7(v, w[i]));
         }
         for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], pairs_sum(part[i], scale, i, h));
@@ -195,10 +202,9 @@ VEC_UNROLL
 INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec begin, const vec scale[2], const struct masks *m, const struct how h)
 {
     vec high[2] = {begin, begin}, low[2] = {i32_splat(0), i32_splat(0)};
-VEC_UNROLL
-    for (size_t g = 0; g < 8; g++) {
-        vec w[2], v = vec_spread4(x + 4 * g);
-        group_load(w, codes, g, m, h);
+    EACH_GROUP(0, 8, at, j) {
+        vec w[2], v = vec_spread4(x + 4 * (at + j));
+        group_load(w, codes, at, j, m, h);
         for (int i = 0; i < 2; i++) {
             high[i] = i16_add(high[i], dot2_u7(v, vec_lookup(m->table_high, w[i])));
             low[i] = i16_add(low[i], dot2_u7(v, vec_lookup(m->table, w[i])));
@@ -211,10 +217,9 @@ VEC_UNROLL
 INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
     vec part[4] = {i32_splat(0), i32_splat(0), i32_splat(0), i32_splat(0)};
-VEC_UNROLL
-    for (size_t g = first; g < first + n; g++) {
-        vec w[2], v = vec_spread8(x + 8 * g);
-        group_load(w, codes, g, m, h);
+    EACH_GROUP(first, n, at, j) {
+        vec w[2], v = vec_spread8(x + 8 * (at + j));
+        group_load(w, codes, at, j, m, h);
         for (int i = 0; i < 4; i++)
             part[i] = i32_add(part[i], dot2_i16(v, i % 2 ? i16_from_i8_high(w[i / 2]) : i16_from_i8_low(w[i / 2])));
     }
@@ -302,11 +307,7 @@ INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *cod
     }
 }
 
-INLINE void sums_clear(struct sums *a, const struct how h)
-{
-    clear(a->acc, h.rows);
-    clear(a->mins, h.rows);
-}
+INLINE void sums_clear(struct sums *a, const struct how h) { clear(a->acc, h.rows), clear(a->mins, h.rows); }
 
 INLINE void sums_store(const struct sums *a, float *out, const struct how h)
 {
@@ -411,7 +412,7 @@ INLINE void scales_store(uint8_t *head, const struct scales *s, const enum kind 
 INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const struct masks *m, const struct how h)
 {
     vec w[2];
-    group_load(w, codes, g, m, h);
+    group_load(w, codes, g - g % 2, g % 2, m, h);
     if (h.dots != DOTS_I16) {
         store_two(out + 32 * g, w);
         return;
