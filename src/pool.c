@@ -178,3 +178,17 @@ void pool_share(int total, int thread, int n_threads, int *begin, int *end)
     *begin = (int)(n * thread / n_threads);
     *end = (int)(n * (thread + 1) / n_threads);
 }
+
+bool pool_claim(int64_t *claimed, int64_t total, int n_threads, int64_t *begin, int64_t *end)
+{
+    enum { LEAST = 32 }; /* intervals a thread would get if all were the smallest */
+    int64_t more;
+    *begin = __atomic_load_n(claimed, __ATOMIC_RELAXED);
+    do {
+        if (*begin >= total) return false;
+        int64_t left = total - *begin, share = left / (2 * n_threads), least = total / (LEAST * n_threads) + 1;
+        more = n_threads == 1 || left < least ? left : share > least ? share : least;
+    } while (!__atomic_compare_exchange_n(claimed, begin, *begin + more, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    *end = *begin + more;
+    return true;
+}

@@ -3,8 +3,7 @@
  * The thread pool: n - 1 threads that live as long as the pool, and the caller, which works too.
  *
  * pool_run() is a barrier: every thread calls fn once with its own index, and the call returns when all
- * have. Work is split statically by index, so which thread computes what never depends on timing. Waiting
- * threads spin for a short while, then sleep in the kernel (Atomics.wait in wasm).
+ * have. Small work is split by index, large work is claimed piece by piece: results never depend on who computes what. Waiting threads spin for a short while, then sleep in the kernel (Atomics.wait in wasm).
  */
 #ifndef QUERN_POOL_H
 #define QUERN_POOL_H
@@ -32,5 +31,10 @@ uint32_t pool_jobs(const struct pool *p); /* barriers so far, modulo 2^32; none 
 
 /* The static split: thread t of n takes [*begin, *end) of `total` items, sizes differing by at most one. */
 void pool_share(int total, int thread, int n_threads, int *begin, int *end);
+
+/* The dynamic split: each thread claims one interval [*begin, *end) of `total` after the other, large ones first, until there are none (false). A core
+ * that is slower than others, or busy with something else, holds them up for some hundredths of the job at most. *claimed is
+ * 0 when the job begins, and written by all threads: a cache line of its own keeps it apart. */
+bool pool_claim(int64_t *claimed, int64_t total, int n_threads, int64_t *begin, int64_t *end);
 
 #endif

@@ -367,15 +367,11 @@ static void attend_heads(const struct attention *a, const struct tile *tile, int
 /* What a head of a span costs: its last span is shorter than the others. */
 static int64_t span_cost(const struct tile *tile, int span) { return (int64_t)tile->n * min_int(SPAN, tile->last + 1 - span * SPAN); }
 
-/* Heads of all tiles and spans count through, so that threads share their cost evenly. */
-static void attend_spans(void *arg, int thread, int n_threads)
+/* An interval of the cost, in which heads of all tiles and spans count through. */
+static void attend_between(const struct attention *a, int64_t begin, int64_t end, int thread)
 {
-    const struct attention *a = arg;
     int heads = a->c->kv.n_kv_heads;
-    int64_t total = 0, at = 0;
-    for (int t = 0; t < a->n_tiles; t++)
-        for (int i = 0; i < a->tiles[t].spans; i++) total += heads * span_cost(&a->tiles[t], i);
-    int64_t begin = total * thread / n_threads, end = total * (thread + 1) / n_threads;
+    int64_t at = 0;
     for (int t = 0; t < a->n_tiles; t++)
         for (int i = 0; i < a->tiles[t].spans; i++) {
             const struct tile *tile = &a->tiles[t];
@@ -383,6 +379,15 @@ static void attend_spans(void *arg, int thread, int n_threads)
             attend_heads(a, tile, i, unit_from(begin - at, cost, heads), unit_from(end - at, cost, heads), thread);
             at += heads * cost;
         }
+}
+
+static void attend_spans(void *arg, int thread, int n_threads)
+{
+    const struct attention *a = arg;
+    int64_t total = 0, begin, end;
+    for (int t = 0; t < a->n_tiles; t++)
+        for (int i = 0; i < a->tiles[t].spans; i++) total += a->c->kv.n_kv_heads * span_cost(&a->tiles[t], i);
+    while (pool_claim(&a->c->claimed, total, n_threads, &begin, &end)) attend_between(a, begin, end, thread);
 }
 
 /* --- merging ------------------------------------------------------------------------------------------------ */

@@ -17,6 +17,7 @@ static struct cpu *cpu_of(struct backend *b) { return (struct cpu *)b; }
 
 void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg)
 {
+    c->claimed = 0;
     if (parallel) pool_run(c->pool, fn, arg);
     else fn(arg, 0, 1);
 }
@@ -248,11 +249,10 @@ static int64_t total_cost(const struct matmul *m)
     return sum;
 }
 
-/* Units of all experts and products count through, so that threads share their cost evenly. */
-static void multiply(void *arg, int thread, int n_threads)
+/* An interval of the cost, in which units of all experts and products count through. */
+static void multiply_between(const struct matmul *m, int64_t begin, int64_t end, int thread)
 {
-    const struct matmul *m = arg;
-    int64_t total = total_cost(m), begin = total * thread / n_threads, end = total * (thread + 1) / n_threads, at = 0;
+    int64_t at = 0;
     for (int e = 0; e < expert_count(m); e++) {
         int64_t cost = unit_cost(group_of(m, e));
         for (int j = 0; cost && j < m->n_products; j++) {
@@ -262,6 +262,13 @@ static void multiply(void *arg, int thread, int n_threads)
             at += cost * units;
         }
     }
+}
+
+static void multiply(void *arg, int thread, int n_threads)
+{
+    const struct matmul *m = arg;
+    int64_t total = total_cost(m), begin, end;
+    while (pool_claim(&m->c->claimed, total, n_threads, &begin, &end)) multiply_between(m, begin, end, thread);
 }
 
 /* Codes of x, where a product takes them. */

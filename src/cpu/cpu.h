@@ -54,6 +54,7 @@ struct cpu {
     struct race race;        /* see race.c */
     struct warm *warm;       /* the warm-up while it lasts: see warm.c */
     bool warmed;
+    _Alignas(MEM_ALIGN) int64_t claimed; /* of the running job's cost: see pool_claim() */
 };
 
 /* Calls fn over the pool when there is enough to share, else only here. */

@@ -191,9 +191,60 @@ static void odd_numbers(void)
     CHECK(pool_new(&none, 4) == NULL);
 }
 
+/* --- the dynamic split ------------------------------------------------------------------------------------------------ */
+
+struct claims {
+    int64_t claimed;
+    int total, slow; /* the index of a thread that takes as long for an interval as the others for all, or -1 */
+    uint8_t by[CELLS]; /* 1 + the thread */
+    int intervals[MOST], items[MOST];
+};
+
+static void claim(void *arg, int thread, int n_threads)
+{
+    struct claims *c = arg;
+    int64_t begin, end;
+    while (pool_claim(&c->claimed, c->total, n_threads, &begin, &end)) {
+        CHECK(begin < end && end <= c->total);
+        for (int64_t i = begin; i < end; i++) c->by[i] += (uint8_t)(1 + thread); /* plain memory: twice would be a race */
+        c->intervals[thread]++;
+        c->items[thread] += (int)(end - begin);
+        while (thread == c->slow && __atomic_load_n(&c->claimed, __ATOMIC_RELAXED) < c->total) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+}
+
+static void claims(void)
+{
+    for (int threads = 1; threads <= MOST; threads++) {
+        struct pool *p = new_pool(threads);
+        for (int total = 0; total <= CELLS; total += total < 40 ? 1 : 240) {
+            struct claims c = {.total = total, .slow = -1};
+            int items = 0, intervals = 0;
+            pool_run(p, claim, &c);
+            for (int i = 0; i < CELLS; i++) CHECK(i < total ? c.by[i] >= 1 && c.by[i] <= threads : c.by[i] == 0);
+            for (int i = 0; i < threads; i++) items += c.items[i], intervals += c.intervals[i];
+            CHECK_EQ(items, total);
+            CHECK(threads == 1 ? intervals == (total > 0) : intervals <= 40 * threads);
+        }
+        pool_free(p);
+    }
+}
+
+/* It gets one interval. */
+static void slow_thread(void)
+{
+    struct pool *p = new_pool(2);
+    struct claims c = {.total = CELLS, .slow = 1};
+    pool_run(p, claim, &c);
+    CHECK(c.items[1] <= CELLS / 4 && c.intervals[1] <= 1);
+    CHECK_EQ(c.items[0] + c.items[1], CELLS);
+    pool_free(p);
+}
+
 static const struct check tests[] = {
     {"once_each", once_each},     {"results_follow", results_follow}, {"beside_the_caller", beside_the_caller}, {"sleepers_wake", sleepers_wake},
-    {"come_and_go", come_and_go}, {"shares", shares},                 {"odd_numbers", odd_numbers},
+    {"come_and_go", come_and_go}, {"shares", shares},                 {"claims", claims},
+    {"slow_thread", slow_thread}, {"odd_numbers", odd_numbers},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
