@@ -3,7 +3,8 @@
  * The thread pool: n - 1 threads that live as long as the pool, and the caller, which works too.
  *
  * pool_run() is a barrier: every thread calls fn once with its own index, and the call returns when all
- * have. Small work is split by index, large work is claimed piece by piece: results never depend on who computes what. Waiting threads spin for a short while, then sleep in the kernel (Atomics.wait in wasm).
+ * have. Small work is split by index, large work is claimed piece by piece: results never depend on who
+ * computes what. Waiting threads spin for a short while, then sleep in the kernel (Atomics.wait in wasm).
  */
 #ifndef QUERN_POOL_H
 #define QUERN_POOL_H
