@@ -82,25 +82,29 @@ void cpu_kv_poison(struct backend *b, int page)
     memset(whole_page(c, page), 0xFF, (size_t)cpu_page_bytes(&c->kv)); /* all ones is a NaN in f16 and f32, scales too */
 }
 
+/* In 16 bits throughout, so that compilers take 8 halves at once. */
 static uint8_t oddity(const uint16_t *halves, int n)
 {
-    int carry = 0, subnormal = 0;
+    uint16_t carry = 0, subnormal = 0;
+#pragma GCC unroll 1
     for (int i = 0; i < n; i++) {
-        int rest = halves[i] & 0x7FFF;
-        carry |= rest + 0x400; /* an exponent of all ones overflows */
-        subnormal += rest < 0x400 && rest > 0;
+        uint16_t rest = halves[i] & 0x7FFF;
+        carry |= (uint16_t)(rest + 0x400); /* an exponent of all ones overflows */
+        subnormal = (uint16_t)(subnormal + ((uint16_t)(rest - 1) < 0x3FF));
     }
     return (uint8_t)(carry & 0x8000 ? ODD : min_int(subnormal, ODD));
 }
 
-/* x [dim] of a position to where its key or value lies; an element has `size` bytes. */
-static inline void lay(uint8_t *to, enum part part, int position, const void *x, int dim, const size_t size)
+/* x [dim] of a position to where its key or value lies; an element has `size` bytes, a constant of the caller: copies are moves then. */
+static inline __attribute__((always_inline)) void lay(uint8_t *to, enum part part, int position, const void *x, int dim, const size_t size)
 {
     const uint8_t *from = x;
     int d = 0;
     if (part == KEYS) {
         to += key_place(position, 0, dim) * size;
+#pragma GCC unroll 1
         for (int r = 0; r < 8; r++)
+#pragma GCC unroll 1
             for (d = r; d < dim; d += 8, to += KV_LANES * size) memcpy(to, from + (size_t)d * size, size);
         return;
     }
