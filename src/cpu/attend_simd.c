@@ -143,10 +143,10 @@ static float largest(float *p, int n, float max)
     float lane[4];
     vec top = f32_splat(max);
     for (int i = n; i % 4; i++) p[i] = -INFINITY;
-    for (int i = 0; i < n; i += 4) top = vec_select(f32_lt(top, vec_load(p + i)), vec_load(p + i), top);
-    vec_store(lane, top);
-    for (int i = 0; i < 4; i++) max = lane[i] > max ? lane[i] : max;
-    return max;
+    for (int i = 0; i < n; i += 4) top = f32_pmax(top, vec_load(p + i));
+    top = f32_pmax(top, vec_high_pairs(top, top));
+    vec_store(lane, f32_pmax(top, vec_odd(top, top)));
+    return lane[0];
 }
 
 static void soften_one(const struct exp4 *k, float *p, struct query *q, int dim)
