@@ -139,7 +139,7 @@ INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
         vec part[TILE][2];
         for (int t = 0; t < h.rows; t++) part[t][0] = part[t][1] = begin[t];
 #pragma GCC unroll 1
-        for (size_t g = 0; g < run; g++, codes += 32, x += 4 * h.rows) {
+        for (const uint8_t *end = loop_end(codes + 32 * run); codes != end; codes += 32, x += 4 * h.rows) {
             vec w[2];
             load_two(w, codes);
             for (int t = 0; t < h.rows; t++) {
