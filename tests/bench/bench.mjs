@@ -26,8 +26,8 @@ const PROGRESS = 'build/bench/bench.json';
  * minutes to read 2,048 tokens. `--all` measures every cell in every repetition.
  */
 const OFTEN = {
-  quern: { most: { short: Infinity, middle: Infinity, long: 1, longest: 1 }, fewer: { short: 1, middle: 1 } },
-  native: { most: { short: Infinity, middle: Infinity, long: 1, longest: 1 }, fewer: { short: 1, middle: 1 } },
+  quern: { most: { short: Infinity, middle: Infinity, long: 2, longest: 2 }, fewer: { short: 2, middle: 2 } },
+  native: { most: { short: Infinity, middle: Infinity, long: 2, longest: 2 }, fewer: { short: 2, middle: 2 } },
   firefox: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: { short: 1, middle: 1 } },
   avx2: { most: { short: Infinity, middle: Infinity }, fewer: {} },
   node: { most: { short: Infinity, middle: Infinity }, fewer: { short: 1, middle: 1 } },
