@@ -112,7 +112,7 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size, the reference kernels too. Packing for 64-bit addresses, whose code is larger, is for size.
-HOT = cpu/cpu cpu/kernels_simd cpu/gemm_simd cpu/floats_simd cpu/arrange_simd cpu/attend_simd sampler $(if $(findstring 64,$(1)),,pack dtype)
+HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/floats_simd cpu/arrange_simd cpu/attend_simd sampler $(if $(findstring 64,$(1)),,pack dtype)
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
 WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
@@ -124,8 +124,6 @@ WASM_NAMES = $(SOURCES:src/%.c=%) wasm
 # $(1): the variant, $(2): its compiler, $(3): the most memory. Before 3.1.70 the glue words memories of 64 bits in a way that browsers no longer know.
 define WASM_VARIANT
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
-# It calls the kernels of attend_simd.c; -O3 makes it 2 KB larger in gzip, and no faster.
-build/wasm/$(1)/cpu/attention.o: WASM_OPT = -O2
 build/wasm/$(1)/%.o: WASM_OPT = -Oz
 # xxHash knows SSE2, which Emscripten translates to SIMD128: 16 GB/s instead of 8; 11 where loops stay as they are (-Os).
 build/wasm/$(1)/hash.o: WASM_OPT = -O2 -fno-vectorize -fno-slp-vectorize -msse2
