@@ -8,6 +8,7 @@ import { builtInChat, knowsThinking, protect } from '../../js/chat.js';
 import { render } from '../../js/render.js';
 import { Renderer } from '../../js/renderer.js';
 import { TEMPLATE, rejectsWith } from './helper.mjs';
+import { soon, timed } from './soon.mjs';
 
 const MARK = String.fromCodePoint(0xfdd0);
 
@@ -76,16 +77,14 @@ test('whether a template knows thinking', () => {
   assert.ok(!knowsThinking('{{ messages }}'));
 });
 
-test('hostile templates fail quickly', () => {
-  const start = performance.now();
+test('hostile templates fail quickly', () => soon(1500, () => timed(() => {
   for (const [template, problem] of [
     ['{% for i in range(10**9) %}x{% endfor %}', /range/], ['{% if %}', /./], ['{% if 1 %}'.repeat(10_000), /./],
     ['{{ raise_exception("no system message") }}', /no system message/], [' '.repeat(2 ** 20 + 1), /letters/],
   ]) assert.throws(() => render(template, { messages: [] }), problem);
   assert.equal(render("{{ ''.__class__ }}%s%n", { messages: [] }), '%s%n');
   assert.match(render('{{ strftime_now("%d %b %Y") }}', {}), /^\d\d \w{3} \d{4}$/);
-  assert.ok(performance.now() - start < 1500);
-});
+})));
 
 /** A template worker that answers by `behave(request)`, or never. */
 function fakeWorker(behave, log) {
@@ -99,16 +98,30 @@ function fakeWorker(behave, log) {
   };
 }
 
-test('a template that never ends is ended after 2 s, and the next one runs', async () => {
+test('a template that never ends is ended after 2 s, and the next one runs', () => soon(2500, async () => {
   const log = [];
   const renderer = new Renderer(() => fakeWorker(({ template }) => template === 'good' && { text: 'text' }, log));
   assert.equal(await renderer.render('good', {}), 'text');
-  const start = performance.now();
-  const error = await rejectsWith(renderer.render('endless', {}), 'model/format', /over 2 seconds/);
-  assert.equal(error.detail.rule, 'template');
-  assert.ok(performance.now() - start < 2500);
+  const took = await timed(async () => {
+    const error = await rejectsWith(renderer.render('endless', {}), 'model/format', /over 2 seconds/);
+    assert.equal(error.detail.rule, 'template');
+  });
+  assert.ok(took > 1900, `${took} ms`);
   assert.equal(await renderer.render('good', {}), 'text');
   assert.deepEqual(log, ['start', 'end', 'start']);
+  return took;
+}));
+
+test('a machine that sleeps for longer than the deadline loses no reply', async () => {
+  const renderer = new Renderer(() => ({
+    post() { setTimeout(() => this.receive({ text: 'text' }), 2200); },
+    onMessage(handler) { if (!this.receive) setTimeout(() => handler({ ready: true })); this.receive = handler; },
+    onError() {},
+    terminate() {},
+  }));
+  const reply = renderer.render('slow', {});
+  setTimeout(() => { for (const end = performance.now() + 2100; performance.now() < end;); }, 50);
+  assert.equal(await reply, 'text');
 });
 
 test('what a template says about itself is shown without control characters', async () => {

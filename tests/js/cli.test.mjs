@@ -118,7 +118,7 @@ test('help', async () => {
   assert.equal((await quern(['--version'])).out, `${version}\n`);
 });
 
-test('Ctrl-C stops the reply, a second one the program', { timeout: 30_000 }, async (t) => {
+test('Ctrl-C stops the reply, a second one the program', { timeout: 60_000 }, async (t) => {
   const child = spawn(process.execPath, [CLI, 'chat', DEMO, '--variant', 'scalar', '--threads', '1']);
   t.after(() => child.kill('SIGKILL'));   // one that is left would keep the runner waiting
   let out = '';
@@ -129,12 +129,12 @@ test('Ctrl-C stops the reply, a second one the program', { timeout: 30_000 }, as
   });
   const closed = new Promise((resolve) => { child.on('close', (code, signal) => resolve([code, signal])); });
   child.stdin.write('Tell me a long story about an owl.\n');
-  await until(() => out.length > 0, 20_000);
+  await until(() => out.length > 0);
   child.kill('SIGINT');
   await until(() => out.endsWith('\n'));
   child.stdin.write('What is the capital of France?\n');
   const before = out.length;
-  await until(() => out.length > before + 1 && out.endsWith('\n') && Date.now() - heard > 1500, 20_000);   // thinking ends with a new line too
+  await until(() => out.length > before + 1 && out.endsWith('\n') && Date.now() - heard > 1500);   // thinking ends with a new line too
   child.kill('SIGINT');
   assert.deepEqual(await closed, [0, null]);
 });

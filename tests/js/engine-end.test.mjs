@@ -177,7 +177,7 @@ test('W17: a process may end with an engine at work, and says nothing', async ()
     const model = await load(${JSON.stringify(NANO)}, { threads: 3 });
     model.complete('the', { maxTokens: 1e6 });
     setTimeout(() => process.exit(0), 50);`;
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 });
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 60_000 });
   assert.deepEqual([stdout, stderr], ['', '']);
 });
 
@@ -191,7 +191,7 @@ test('W10: whichever thread spins; its processor is free again, its thread gone,
   const threads = countThreads();
   for (let thread = 0; thread < THREADS; thread++) {
     await breakEngine(await breakable(SHORT), `spin ${thread}`, 'engine/hung');
-    await until(() => countThreads() <= threads, 20_000);
+    await until(() => countThreads() <= threads);
   }
   const before = process.cpuUsage();
   await new Promise((done) => { setTimeout(done, 500); });

@@ -51,7 +51,7 @@ export async function collect(iterable) {
 }
 
 /** Waits until a condition holds. */
-export async function until(condition, ms = 5000) {
+export async function until(condition, ms = 30_000) {
   const end = performance.now() + ms;
   while (!condition()) {
     assert.ok(performance.now() < end, 'waited too long');

@@ -15,6 +15,7 @@ import { tinyFolder } from '../fixtures/folder.mjs';
 import { SOURCES } from '../fixtures/hf/sources.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
 import { logitsOf, opened, partOf, startOver, testHost } from './engine-host.mjs';
+import { soon, timed } from './soon.mjs';
 
 allowRelaxed();
 
@@ -31,12 +32,12 @@ test('every broken set gets its error', { timeout: 300_000 }, async () => {
   assert.deepEqual(problems, []);
 });
 
-test('S13: 100,000 tensors in one place', { timeout: 20_000 }, async () => {
+test('S13: 100,000 tensors in one place', { timeout: 60_000 }, async () => {
   const bytes = abuse(100_000);
-  const begin = performance.now();
-  const error = await start([bytes]).catch((refusal) => refusal);
-  assert.deepEqual([error.code, error.detail?.rule], ['model/format', 'offsets']);
-  assert.ok(performance.now() - begin < 2000);
+  await soon(2000, () => timed(async () => {
+    const error = await start([bytes]).catch((refusal) => refusal);
+    assert.deepEqual([error.code, error.detail?.rule], ['model/format', 'offsets']);
+  }));
 });
 
 /** A side file that is made while it is read, and how much of it was. */
