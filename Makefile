@@ -43,7 +43,7 @@ TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o)
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist faults site serve test test-c test-node test-thread run-c bench bench-kernels bench-ops format lint stats size fuzz replay clean
+.PHONY: help native wasm dist faults site serve test test-c test-sanitize test-narrow test-thread test-node run-c bench bench-kernels bench-ops format lint stats size fuzz replay clean
 .SECONDARY:
 
 help:
@@ -231,13 +231,22 @@ serve: site
 
 # --- tests ---
 
-test: lint test-c test-thread test-node
+test: lint test-c test-node
 
-# Under ASan and UBSan, and again with wasm32's addresses; two programs at a time, whose output comes when they end.
-IN_PAIRS = $(MAKE) -j2 --output-sync=target --no-print-directory
-test-c:
-	$(IN_PAIRS) config=sanitize native run-c replay
-	$(IN_PAIRS) config=narrow run-c replay TESTS='test_gguf test_containers'
+# Under ASan and UBSan; again with wasm32's addresses; and under ThreadSanitizer the pool, and what of the engine differs with
+# threads. Two jobs at a time, of any of the three; the output of each comes when it ends.
+test-c: build/include/xxhash.h build/fixtures/.stamp
+	$(MAKE) -j2 --output-sync=target --no-print-directory test-sanitize test-narrow test-thread
+
+test-sanitize:
+	$(MAKE) config=sanitize native run-c replay
+
+test-narrow:
+	$(MAKE) config=narrow run-c replay TESTS='test_gguf test_containers'
+
+test-thread:
+	$(MAKE) config=thread run-c TESTS='test_engine test_pool test_experts test_convert' \
+	    ONLY_test_engine='beside_another many_at_once abort_from_another_thread warmed_up hashes_of_chunks'
 
 # Files that the C tests read, written by Node.
 build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)
@@ -248,18 +257,12 @@ TESTS ?= $(notdir $(C_TESTS))
 .PHONY: $(TESTS:%=run/%)
 run-c: $(TESTS:%=run/%)
 $(TESTS:%=run/%): run/%: $(BUILD)/tests/% build/fixtures/.stamp
-	@echo "== $<"; $< tests/fixtures $(ONLY)
-
-# Under ThreadSanitizer the pool, and what of the engine differs with threads.
-THREADED = beside_another many_at_once abort_from_another_thread warmed_up hashes_of_chunks
-test-thread:
-	$(IN_PAIRS) config=thread run-c TESTS='test_pool test_experts test_convert'
-	$(MAKE) --no-print-directory config=thread run-c TESTS=test_engine ONLY='$(THREADED)'
+	@echo "== $<"; $< tests/fixtures $(ONLY_$(@F)) $(ONLY)
 
 # The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=js
 SUITES ?= js web
 test-node: site faults
-	$(NODE) --test --test-concurrency=1 $(wildcard $(SUITES:%=tests/%/*.test.mjs))
+	$(NODE) --test --test-concurrency=2 $(wildcard $(SUITES:%=tests/%/*.test.mjs))
 
 bench: site
 	$(NODE) tests/bench/bench.mjs
