@@ -105,7 +105,7 @@ static void q01_refused_by_the_header(void)
     real_peak(&f, (struct quern_options){0}, &all);
     CHECK_EQ(all.context_size, 2048);
     CHECK_EQ(all.wanted, 2048);
-    for (uint64_t limit = all.total - (all.total >> 5); limit > 40 << 20; limit -= 3 << 20) {
+    for (uint64_t limit = all.total - (all.total >> 5); limit > 40 << 20; limit -= 1 << 20) {
         int status;
         size_t fed;
         struct quern_engine *e = feed_under(&f, limit, 2048, &status, &fed);

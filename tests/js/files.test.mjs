@@ -66,7 +66,7 @@ test('a template that never ends costs 2 s and no more', { timeout: 60_000 }, as
   await model.dispose();
 });
 
-test('a template that eats memory is ended', { timeout: 60_000 }, async () => {
+test('a template that eats memory is ended', { timeout: 20_000 }, async () => {
   const model = await withTemplate('{% set n = namespace(a=[1,2,3,4]) %}{% for i in range(60) %}{% set n.a = n.a + n.a %}{% endfor %}');
   await rejectsWith(model.chat('x').result, 'model/format', /template/);
   assert.equal((await model.complete('the', { maxTokens: 1 }).result).usage.completionTokens, 1);
@@ -104,7 +104,7 @@ const CHANGES = {
 };
 
 for (const [name, change] of Object.entries(CHANGES)) {
-  test(`G35: a file that ${name} while it is read`, { timeout: 60_000 }, () => inFolder(async (folder) => {
+  test(`G35: a file that ${name} while it is read`, { timeout: 20_000 }, () => inFolder(async (folder) => {
     const path = join(folder, 'model.gguf');
     writeFileSync(path, tinyModel());
     truncateSync(path, 3e8);
@@ -119,7 +119,7 @@ for (const [name, change] of Object.entries(CHANGES)) {
   }));
 }
 
-test('S11: a tokenizer.json of 500 MB is read no further than the most that a header may have', { timeout: 60_000 }, () => inFolder(async (folder) => {
+test('S11: a tokenizer.json of 500 MB is read no further than the most that a header may have', { timeout: 20_000 }, () => inFolder(async (folder) => {
   const names = ['config.json', 'generation_config.json', 'tokenizer.json', 'model.safetensors'];
   await Promise.all(tinyFolder().map((bytes, i) => writeFile(join(folder, names[i]), bytes)));
   const path = join(folder, 'tokenizer.json');

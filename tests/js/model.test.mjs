@@ -200,9 +200,10 @@ test('questions about tokens are answered while a reply is made', async () => {
 
 test('stop() and break take effect within 200 ms, while reading too, and the next reply is right', async () => {
   const slow = await load(DEMO, SLOW);
+  let attempt = 0;   // begins each prompt, so that none is known already
   await soon(200, async () => {
     let prefill = 0;
-    const reply = slow.chat(`${Math.random()} ${LONG}`, { ...GREEDY, onPrefill: ({ done, total }) => { prefill = done / total; } });
+    const reply = slow.chat(`${attempt++} ${LONG}`, { ...GREEDY, onPrefill: ({ done, total }) => { prefill = done / total; } });
     await until(() => prefill > 0);
     reply.stop();
     const took = await timed(() => reply.result);
