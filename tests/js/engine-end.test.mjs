@@ -20,6 +20,7 @@ import { openModel } from '../../js/model.js';
 import { platform } from '../../js/platform-node.js';
 import { defaultThreads } from '../../js/variant.js';
 import { NANO, rejectsWith, until } from './helper.mjs';
+import { stopwatch } from './soon.mjs';
 
 const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.js', import.meta.url));
 const DIST = new URL('../../dist/', import.meta.url);
@@ -40,20 +41,6 @@ const breakable = (limits, options) => openModel({ ...platform, watch: { limits 
 const SHORT = { hang: 1000, look: 100 };
 
 const countThreads = () => readdirSync('/proc/self/task').length;
-
-/** Seconds in which this process ran: one that was stopped for a while is not late. */
-function stopwatch() {
-  let ran = 0;
-  let last = performance.now();
-  const timer = setInterval(() => {
-    ran += Math.min(performance.now() - last, 100);
-    last = performance.now();
-  }, 20);
-  return () => {
-    clearInterval(timer);
-    return ran / 1000;
-  };
-}
 
 /** Breaks an engine that has three things to do, and checks how they end. @returns {Promise<number>} seconds it took */
 async function breakEngine(model, fault, code) {
