@@ -261,7 +261,7 @@ $(TESTS:%=run/%): run/%: $(BUILD)/tests/% build/fixtures/.stamp
 
 # The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=js
 SUITES ?= js web
-test-node: site faults
+test-node: native site faults
 	$(NODE) --test --test-concurrency=2 $(wildcard $(SUITES:%=tests/%/*.test.mjs))
 
 bench: site

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ "${1:-}" = bench ]; then tools/setup.sh bench; else tools/setup.sh test; fi
 echo 'test: building'
-make --no-print-directory -s -j2 site
+make --no-print-directory -s -j2 native site
 case "${1:-}" in
 '') exec make --no-print-directory -s test ;;
 big) exec node --test --test-concurrency=1 tests/big/*.test.mjs ;;

@@ -5,11 +5,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, test } from 'node:test';
+import { test } from 'node:test';
 import { load, support } from '../../dist/node.js';
-import { COMMON, CONFIGURATIONS_64, GOLDEN, PROJECT, buildNative, configurationsOf, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
-
-before(buildNative);
+import { COMMON, CONFIGURATIONS_64, GOLDEN, PROJECT, configurationsOf, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
 
 async function logitsOf(name, configuration) {
   const model = await load(join(PROJECT, GOLDEN, `${name}.gguf`), configuration);

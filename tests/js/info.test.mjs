@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { load } from '../../dist/node.js';
 import { ajc1Model } from '../fixtures/ajc1.mjs';
 import { readSafetensors } from '../fixtures/folder.mjs';
-import { GOLDEN, PROJECT, buildNative, names } from '../fixtures/golden.mjs';
+import { GOLDEN, PROJECT, names } from '../fixtures/golden.mjs';
 import { readGguf } from '../fixtures/gguf-reader.mjs';
 import { tensorBytes } from '../fixtures/gguf-types.mjs';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
@@ -62,7 +62,6 @@ const HEADER_ROOM = 200_000;
 const lasting = ({ plan, ...facts }) => ({ ...facts, cacheBytes: ['f16', 'f32', 'q8'].map((kv) => plan[kv].bytesPerToken) });
 
 test('golden files: the numbers of their tensor tables, in wasm and natively', async () => {
-  buildNative();
   for (const name of names) {
     const bytes = readFileSync(golden(name));
     const { kv, tensors } = readGguf(bytes);

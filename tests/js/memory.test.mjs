@@ -14,7 +14,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { load, support } from '../../dist/node.js';
 import { Hasher } from '../../js/hasher.js';
-import { GOLDEN, PROJECT, buildNative, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { GOLDEN, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
 import { readGguf } from '../fixtures/gguf-reader.mjs';
 import { modelBytes, modelSpec } from '../fixtures/make-model.mjs';
@@ -39,7 +39,6 @@ let expected;
 const { Memory } = WebAssembly;
 
 before(async () => {
-  buildNative();
   nano = await readFile(NANO);
   expected = await readFile(`${PROJECT}/${nativeLogits('nano.Q8_0', 'f16')}`);
 });

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { load } from '../../dist/node.js';
-import { GOLDEN, PROJECT, buildNative, tokens } from '../fixtures/golden.mjs';
+import { GOLDEN, PROJECT, tokens } from '../fixtures/golden.mjs';
 import { SOURCES } from '../fixtures/hf/sources.mjs';
 import { readGguf } from '../fixtures/gguf-reader.mjs';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
@@ -27,7 +27,6 @@ const THEIRS = { nano: { q8_0: 'Q8_0', q4_0: 'Q4_0', q4_k: 'Q4_K_M', q6_k: 'Q6_K
 
 let folder;
 before(() => {
-  buildNative();
   folder = mkdtempSync(join(tmpdir(), 'quantize-'));
 });
 after(() => rmSync(folder, { recursive: true }));

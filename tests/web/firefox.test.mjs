@@ -11,7 +11,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { findFirefox } from '../bench/firefox.mjs';
-import { CONFIGURATIONS_64, GOLDEN, PROJECT, buildNative, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { CONFIGURATIONS_64, GOLDEN, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
 
 const NAME = 'nano.Q4_K_M';
 const PATIENCE_MS = 90_000;
@@ -46,7 +46,6 @@ async function openMailbox(t) {
 }
 
 test('64-bit addresses in Firefox: the native bits, and the text of 32-bit ones', { timeout: PATIENCE_MS }, async (t) => {
-  buildNative();
   const site = await serve({ root: PROJECT, csp: false });
   t.after(() => site.close());
   const { mail, url: report } = await openMailbox(t);

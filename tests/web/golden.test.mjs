@@ -3,8 +3,8 @@
 // kernels, with every build of the engine, with 1, 2 and 4 threads, read whole and in chunks, and without shared memory.
 import assert from 'node:assert/strict';
 import { arch } from 'node:os';
-import { before, test } from 'node:test';
-import { COMMON, CONFIGURATIONS_64, GOLDEN, PROJECT, buildNative, configurationsOf, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { test } from 'node:test';
+import { COMMON, CONFIGURATIONS_64, GOLDEN, PROJECT, configurationsOf, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { station } from './browser.mjs';
 
 const LIBRARY = 'tests/web/library.html';
@@ -13,8 +13,6 @@ const isolated = station({ root: PROJECT });
 /** As on a processor whose dot of bytes is exact for 7 bits only. */
 const older = station({ root: PROJECT, flags: ['--no-enable-avx-vnni'] });
 const plain = station({ root: PROJECT, isolate: false });
-
-before(buildNative);
 
 async function check(station, name, kv, configurations, ran = configurations) {
   const visit = await station.open(LIBRARY);
