@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Time as a download sees it. Everything that waits takes a clock, so that tests can play it: `now()` in milliseconds
+// Time as downloads and deadlines see it. What waits for a download takes a clock, so that tests can play it: `now()` in milliseconds
 // since 1970, `after(ms, work)` which returns how to cancel it, `online()`, and `random()` for jitter.
 //
-// Silence is measured in the time during which our own timers ran: a machine that slept, or a page that the browser
+// Silence and deadlines are measured in the time during which our own timers ran: a machine that slept, or a page that the browser
 // froze in the background, comes back with one late tick, which counts as one tick and not as hours without data.
 
 import { abortError } from './errors.js';
@@ -16,6 +16,15 @@ export const systemClock = {
     return () => clearTimeout(timer);
   },
 };
+
+const COUNT_MS = 500;
+
+/** Calls `work` when that time has passed, counted in ticks. @returns {() => void} cancels it */
+export function deadline(ms, work) {
+  let left = ms / COUNT_MS;
+  const timer = setInterval(() => { if (--left === 0) work(); }, COUNT_MS);
+  return () => clearInterval(timer);
+}
 
 /** What an aborted signal rejects with. */
 export const reasonOf = (signal) => signal.reason ?? abortError();

@@ -4,6 +4,7 @@
 // One glue (quern-simd.mjs, quern-simd64.mjs) serves both builds of its address size: their glue files differ in the wasm
 // file's name only, and the file is fetched here, so that what goes wrong has a name.
 
+import { deadline } from './clock.js';
 import { QuernError } from './errors.js';
 import { newMemory } from './variant.js';
 
@@ -63,10 +64,10 @@ function watchThreads() {
       event?.preventDefault();
       reject(startError('env/worker', 'The engine\'s threads did not start.'));
     };
-    const timer = setTimeout(fail, THREADS_DEADLINE_MS);
+    const cancel = deadline(THREADS_DEADLINE_MS, fail);
     globalThis.addEventListener?.('error', fail);
     stop = () => {
-      clearTimeout(timer);
+      cancel();
       globalThis.removeEventListener?.('error', fail);
     };
   });

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The engine worker's end of the line to the template worker: one rendering at a time, each with a deadline. A
-// template that misses it is ended together with its worker; the next rendering starts a new one. Deadlines are counted
-// in ticks of a timer, so that a machine that sleeps for an hour loses one tick and not its reply.
+// template that misses it is ended together with its worker; the next rendering starts a new one.
 
+import { deadline } from './clock.js';
 import { QuernError } from './errors.js';
 
 const DEADLINE_MS = 2000;
 const START_DEADLINE_MS = 10_000;
-const TICK_MS = 500;
 
 const broken = (problem) => new QuernError(
   'model/format', `The model's chat template cannot be used: ${problem.replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, 120)}.`,
@@ -49,11 +48,10 @@ export class Renderer {
   /** The worker's next message; silence or a failure ends the worker. */
   async #next(ms, late, failed) {
     const port = this.#port;
-    let timer;
+    let cancel;
     try {
       return await new Promise((resolve, reject) => {
-        let left = ms / TICK_MS;
-        timer = setInterval(() => { if (--left <= 0) reject(late()); }, TICK_MS);
+        cancel = deadline(ms, () => reject(late()));
         port.onMessage(resolve);
         port.onError((error) => reject(failed(String(error?.message ?? 'it crashed'))));
       });
@@ -62,7 +60,7 @@ export class Renderer {
       port.terminate();
       throw error;
     } finally {
-      clearInterval(timer);
+      cancel();
     }
   }
 }
