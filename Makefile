@@ -17,8 +17,8 @@ STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
 FLAGS_debug    = -O0 -g
-FLAGS_sanitize = -O1 -g -fno-var-tracking-assignments -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-FLAGS_thread   = -O1 -g -fsanitize=thread -fno-sanitize-recover=all
+FLAGS_sanitize = -O2 -g -fno-var-tracking-assignments -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+FLAGS_thread   = -O2 -g -fsanitize=thread -fno-sanitize-recover=all
 # wasm32's address space on a 64-bit machine: what would wrap there is refused here.
 FLAGS_narrow   = $(FLAGS_sanitize) -DADDR_MAX=0xFFFFFFFFull
 FLAGS_fuzz     = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
@@ -246,7 +246,7 @@ test-narrow:
 
 test-thread:
 	$(MAKE) config=thread run-c TESTS='test_engine test_pool test_experts test_convert' \
-	    ONLY_test_engine='beside_another many_at_once abort_from_another_thread warmed_up hashes_of_chunks'
+	    ONLY_test_engine='beside_another many_at_once abort_from_another_thread warmed_up_by_threads hashes_of_chunks'
 
 # Files that the C tests read, written by Node.
 build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)

@@ -423,15 +423,22 @@ static void check_warmed(const struct reference *r, struct quern_options options
     free(all);
 }
 
-static void warmed_up(void)
+static void check_warmed_few(struct quern_options options)
 {
-    const struct quern_options ways[] = {{.threads = 1}, {.threads = 3, .chunk = 1}, {.scalar = true}};
     for (int i = 0; i < GOLDEN_FEW; i += 3) {
         struct reference r = reference_new(golden_few[i]);
-        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) check_warmed(&r, ways[w]);
+        check_warmed(&r, options);
         reference_free(&r);
     }
 }
+
+static void warmed_up(void)
+{
+    check_warmed_few((struct quern_options){.threads = 1});
+    check_warmed_few((struct quern_options){.scalar = true});
+}
+
+static void warmed_up_by_threads(void) { check_warmed_few((struct quern_options){.threads = 3, .chunk = 1}); }
 
 /* --- the hashes of stored chunks ------------------------------------------------------------------------- */
 
@@ -472,6 +479,7 @@ static const struct check tests[] = {
     {"last_rows_of_many", last_rows_of_many},
     {"abort_from_another_thread", abort_from_another_thread},
     {"warmed_up", warmed_up},
+    {"warmed_up_by_threads", warmed_up_by_threads},
     {"hashes_of_chunks", hashes_of_chunks},
 };
 
