@@ -54,7 +54,7 @@ async function breakEngine(model, fault, code) {
 }
 
 async function chats(model) {
-  assert.equal((await model.complete('the', { maxTokens: 3 }).result).usage.completionTokens, 3);
+  assert.equal((await model.complete('the', { maxTokens: 3, temperature: 0 }).result).usage.completionTokens, 3);
   await model.dispose();
 }
 
@@ -150,7 +150,7 @@ test('W13: in a worker of somebody\'s own', async () => {
     import { parentPort } from 'node:worker_threads';
     import { load } from ${JSON.stringify(new URL('node.js', DIST).href)};
     const model = await load(${JSON.stringify(NANO)}, { threads: 2 });
-    parentPort.postMessage((await model.complete('the', { maxTokens: 2 }).result).usage.completionTokens);
+    parentPort.postMessage((await model.complete('the', { maxTokens: 2, temperature: 0 }).result).usage.completionTokens);
     await model.dispose();`);
   const worker = new Worker(file);
   const tokens = await new Promise((resolve, reject) => { worker.once('message', resolve).once('error', reject); });
@@ -162,7 +162,7 @@ test('W17: a process may end with an engine at work, and says nothing', async ()
   const script = `
     const { load } = await import(${JSON.stringify(new URL('node.js', DIST).href)});
     const model = await load(${JSON.stringify(NANO)}, { threads: 3 });
-    model.complete('the', { maxTokens: 1e6 });
+    model.complete('the', { maxTokens: 1e6, temperature: 0 });
     setTimeout(() => process.exit(0), 50);`;
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 60_000 });
   assert.deepEqual([stdout, stderr], ['', '']);

@@ -46,7 +46,7 @@ test('a folder by its path, and as files in any order', { timeout: 60_000 }, asy
     assert.equal(info.format, 'safetensors');
   }
   const model = await load(FOLDER, { threads: 1, cache: false });
-  assert.equal((await model.chat('the', { maxTokens: 2 }).result).usage.completionTokens > 0, true, 'the chat template is in tokenizer_config.json');
+  assert.ok((await model.chat('the', { maxTokens: 2, temperature: 0 }).result).usage.completionTokens > 0, 'the chat template is in tokenizer_config.json');
   await model.dispose();
 });
 

@@ -45,7 +45,7 @@ async function breakEngine({ limits, fault, workerUrl }) {
 /** Runs in the page. */
 async function chats(options) {
   const model = await globalThis.open(undefined, options);
-  const { usage } = await model.complete('the', { maxTokens: 3 }).result;
+  const { usage } = await model.complete('the', { maxTokens: 3, temperature: 0 }).result;
   await model.dispose();
   return usage.completionTokens;
 }
@@ -104,7 +104,7 @@ test('W09: a worker that disappears without a word is noticed within 5 s', async
       const { open, codeOf } = globalThis;
       const model = await open(undefined, { workerUrl: url });
       const start = performance.now();
-      const found = await Promise.all([model.chat('Hello', { maxTokens: 1e6 }).result, model.tokenize('vanish')].map(codeOf));
+      const found = await Promise.all([model.chat('Hello', { maxTokens: 1e6, temperature: 0 }).result, model.tokenize('vanish')].map(codeOf));
       return { codes: found, took: performance.now() - start };
     }, workerUrl);
     assert.deepEqual(codes, ['engine/lost', 'engine/lost']);
@@ -120,7 +120,7 @@ test('W11: what nobody handles in the worker ends the engine', async () => {
   const code = await visit.page.evaluate(async (url) => {
     const { open, codeOf } = globalThis;
     const model = await open(undefined, { workerUrl: url });
-    const endless = model.complete('the', { maxTokens: 1e6 }).result;
+    const endless = model.complete('the', { maxTokens: 1e6, temperature: 0 }).result;
     model.tokenize('reject').catch(() => {});
     return codeOf(endless);
   }, workerUrl);
@@ -162,7 +162,7 @@ test('W13: in a worker it works; in a shared worker the reason has a name', asyn
   const script = (answer) => `import { load } from '/dist/index.js';
     const work = async () => {
       const model = await load('${MODEL}', { threads: 2, workerUrl: '/dist/worker.js' });
-      const { usage } = await model.complete('the', { maxTokens: 2 }).result;
+      const { usage } = await model.complete('the', { maxTokens: 2, temperature: 0 }).result;
       await model.dispose();
       return String(usage.completionTokens);
     };
@@ -199,12 +199,12 @@ test('W16: left in the middle of a reply and come back to, no worker stays and t
   const visit = await openPage(isolated);
   await visit.page.evaluate(async () => {
     const models = await Promise.all([globalThis.open(), globalThis.open()]);
-    for (const model of models) model.complete('the', { maxTokens: 1e6 }).result.catch(() => {});
+    for (const model of models) model.complete('the', { maxTokens: 1e6, temperature: 0 }).result.catch(() => {});
   });
   await visit.page.goto(`${isolated.url}web/icons/icon.svg`);
   await eventually(() => visit.page.workers().length === 0, 'all workers have ended');
   await visit.page.goBack();
   await visit.page.waitForFunction(() => globalThis.quern);
-  assert.equal(await visit.page.evaluate((source) => globalThis.quern.load(source).then(async (model) => (await model.complete('the', { maxTokens: 3 }).result).usage.completionTokens), MODEL), 3);
+  assert.equal(await visit.page.evaluate((source) => globalThis.quern.load(source).then(async (model) => (await model.complete('the', { maxTokens: 3, temperature: 0 }).result).usage.completionTokens), MODEL), 3);
   await visit.close();
 });

@@ -147,7 +147,7 @@ test('light and dark: as the system says, until it is switched, and the choice i
 });
 
 test('what a visitor types is shown as text', async () => {
-  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 4 } });
+  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 4, seed: 1 } });
   const typed = VECTORS.slice(0, 5).join('\n');
   await chat.ask(typed);
   assert.equal(await page.getByTestId('message-user').locator('.bubble').evaluate((node) => node.textContent), typed);

@@ -59,7 +59,7 @@ async function expectRefusal(chat, code) {
 }
 
 test('a model by its address, from another origin, and only when Load is pressed', async () => {
-  const { page, chat, close } = await openChat(here, { origins: [host.url], init: storeSettings, initArgument: { maxTokens: 8 } });
+  const { page, chat, close } = await openChat(here, { origins: [host.url], init: storeSettings, initArgument: { maxTokens: 8, seed: 1 } });
   host.asked.length = 0;
   await page.locator('#model-button').click();
   await page.getByTestId('model-url').fill(`${host.url}/tiny.gguf`);
@@ -84,7 +84,7 @@ test('a link may name a model and a prompt, but fetches and sends nothing', asyn
 });
 
 test('a file from the picker', async () => {
-  const { chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 8 } });
+  const { chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 8, seed: 1 } });
   await chat.loadFile('my model.gguf', tinyModel());
   await chat.modelName('my model');
   await chat.ask('Hi');
@@ -92,7 +92,7 @@ test('a file from the picker', async () => {
 });
 
 test('the files of a folder from the picker', async () => {
-  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 8 } });
+  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 8, seed: 1 } });
   const names = await readdir(FOLDER);
   await page.getByTestId('file-input').setInputFiles(names.map((name) => join(FOLDER, name)));
   await chat.modelName(`${names.length} files`);
@@ -101,7 +101,7 @@ test('the files of a folder from the picker', async () => {
 });
 
 test('a file dropped on the page', async () => {
-  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 8 } });
+  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 8, seed: 1 } });
   const transfer = await page.evaluateHandle((numbers) => {
     const data = new DataTransfer();
     data.items.add(new File([Uint8Array.from(numbers)], 'dropped.gguf'));
