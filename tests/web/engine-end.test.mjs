@@ -139,8 +139,8 @@ test('W03, W06: files that are missing, of a wrong type or broken', async () => 
     const [status, contentType, body] = odd[new URL(route.request().url()).pathname];
     return route.fulfill({ status, contentType, body, headers });
   });
-  const codes = await visit.page.evaluate((all) => Promise.all(all.map((options) => globalThis.codeOf(globalThis.open({ start: 1000, look: 100 }, options)))), [
-    { workerUrl: '/odd/missing.js' }, { workerUrl: '/odd/html.js' }, { workerUrl: '/odd/syntax.js' }, { workerUrl: '/odd/stuck.js' },
+  const codes = await visit.page.evaluate((all) => Promise.all(all.map(({ limits, ...options }) => globalThis.codeOf(globalThis.open(limits, options)))), [
+    { workerUrl: '/odd/missing.js' }, { workerUrl: '/odd/html.js' }, { workerUrl: '/odd/syntax.js' }, { workerUrl: '/odd/stuck.js', limits: { start: 1000, look: 100 } },
     { wasmUrl: '/odd/missing.wasm' }, { wasmUrl: '/odd/cut.wasm' },
   ]);
   assert.deepEqual(codes, ['env/worker', 'env/worker', 'env/worker', 'env/worker', 'env/worker', 'env/version']);
