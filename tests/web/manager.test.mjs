@@ -228,7 +228,7 @@ test('a pause where nothing is kept says that it will begin again; Cancel ends i
   await chat.page.keyboard.press('Escape');
   await chat.loadUrl(`${host.url}/long-2.gguf`);
   await page.getByTestId('pause-load').click();
-  await page.getByText('it will begin again').waitFor();
+  await page.getByTestId('progress').getByText('it will begin again').waitFor();
   await page.getByTestId('progress').getByRole('button', { name: 'Cancel' }).click();
   assert.equal(await page.getByTestId('progress').count(), 0);
   assert.ok((await chat.ask('Hello!')).length > 0);
@@ -266,8 +266,10 @@ function serveRanges(bytes) {
   return { server, ranges };
 }
 
-test('with the real store: paused, resumed from what was kept, listed, loaded without the network, deleted', async () => {
+test('with the real store: paused, resumed from what was kept, listed, loaded without the network, deleted', async (t) => {
   const { server, ranges } = serveRanges(talkativeModel());
+  t.after(() => server.close());
+  t.after(() => server.closeAllConnections());
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
   const origin = `http://localhost:${server.address().port}`;
   const { page, chat, close } = await openChat(real, { origins: [origin], expected: /Failed to load resource/ });
@@ -275,7 +277,7 @@ test('with the real store: paused, resumed from what was kept, listed, loaded wi
   await chat.loadUrl(`${origin}/long-Q8_0.gguf`);
   await eventually(async () => /5\.0 MB of/.test(await page.getByTestId('progress').innerText()), 'the first 5 MB have come');
   await page.getByTestId('pause-load').click();
-  await page.getByText('Paused. 4.2 MB of 6.4 MB are on this device').waitFor();
+  await page.getByTestId('progress').getByText('Paused. 4.2 MB of 6.4 MB are on this device').waitFor();
   await page.getByTestId('resume-load').click();
   await chat.modelName('long-Q8_0');
   assert.match(ranges.at(-1), /^bytes=4194304-/);
@@ -290,6 +292,4 @@ test('with the real store: paused, resumed from what was kept, listed, loaded wi
   await row.getByRole('button', { name: 'Delete long-Q8_0 for good' }).click();
   await page.getByText('No model yet').waitFor();
   await close();
-  server.closeAllConnections();
-  server.close();
 });
