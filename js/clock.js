@@ -22,7 +22,11 @@ const COUNT_MS = 500;
 /** Calls `work` when that time has passed, counted in ticks. @returns {() => void} cancels it */
 export function deadline(ms, work) {
   let left = ms / COUNT_MS;
-  const timer = setInterval(() => { if (--left === 0) work(); }, COUNT_MS);
+  const timer = setInterval(() => {
+    if (--left > 0) return;
+    clearInterval(timer);
+    work();
+  }, COUNT_MS);
   return () => clearInterval(timer);
 }
 

@@ -268,8 +268,10 @@ function serveRanges(bytes) {
 
 test('with the real store: paused, resumed from what was kept, listed, loaded without the network, deleted', async (t) => {
   const { server, ranges } = serveRanges(talkativeModel());
-  t.after(() => server.close());
-  t.after(() => server.closeAllConnections());
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
   const origin = `http://localhost:${server.address().port}`;
   const { page, chat, close } = await openChat(real, { origins: [origin], expected: /Failed to load resource/ });
