@@ -8,12 +8,13 @@
 
 import { QuernError } from './errors.js';
 import { Watch, abortable, reasonOf } from './clock.js';
+import { fetchFor } from './redirect.js';
 import { readerOf } from './stream.js';
 
 /** Bytes read at once: what a crash may cost besides a chunk. */
 const PIECE = 1 << 18;
 
-/** @typedef {{url: string, headers?: object, fetch: Function, clock: object}} Server */
+/** @typedef {{url: string, headers: Headers, forwardHeaders: boolean, fetch: Function, clock: object}} Server */
 
 const netError = (code, message, detail, cause) => new QuernError(code, message, { phase: 'load', detail, cause });
 
@@ -52,14 +53,16 @@ function statusError(response, host, now) {
 
 const wrongRange = (host, why) => netError('net/range', `${host} sent something else than the part of the file asked for (${why}).`, { host });
 
-const numberOf = (text) => (/^\d+$/.test(text ?? '') ? Number(text) : null);
+/** null for what is no number of bytes that there can be. */
+const numberOf = (text) => (/^\d+$/.test(text ?? '') && Number.isSafeInteger(Number(text)) ? Number(text) : null);
 
 /** Where a 206's bytes begin and end, and the file's size, null where the server keeps it to itself. */
 function rangeOf({ headers, type }, from, to, host) {
   const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/i.exec(headers.get('Content-Range') ?? '') ?? [];
   if (first !== undefined) {
-    const range = { start: Number(first), end: Number(last) + 1, size: numberOf(total) };
-    if (range.start !== from || range.end <= range.start || range.end > (range.size ?? Infinity)) throw wrongRange(host, `${first} to ${last} of ${total}`);
+    const range = { start: numberOf(first), end: (numberOf(last) ?? -1) + 1, size: numberOf(total) };
+    const isImpossible = range.size === null && total !== '*';
+    if (isImpossible || range.start !== from || range.end <= range.start || range.end > (range.size ?? Infinity)) throw wrongRange(host, `${first} to ${last} of ${total}`.slice(0, 100));
     return range.size === null && to === null ? { ...range, end: null } : range;
   }
   const length = numberOf(headers.get('Content-Length'));
@@ -178,20 +181,16 @@ function netFailure(error, host, signal, received) {
   return netError('net/truncated', `The download from ${host} broke off after ${received} bytes (${why}).`, { host, received }, error);
 }
 
-function withRange(headers, from, to) {
-  const all = new Headers(headers);
-  all.set('Range', `bytes=${from}-${to === null ? '' : to - 1}`);
-  return all;
-}
+const rangeHeader = (from, to) => ({ range: `bytes=${from}-${to === null ? '' : to - 1}` });
 
 /** @param {Server} server @param {number} from @param {number | null} to the end, exclusive; null: that of the file @returns {Promise<Answer>} */
-export async function ask({ url, headers, fetch, clock }, from, to, signal) {
+export async function ask({ url, headers, forwardHeaders, fetch, clock }, from, to, signal) {
   const host = hostOf(url);
   const abort = new Follower(signal);
   const watch = new Watch(clock, (ms) => abort.abort(netError('net/stalled', `${host} sent nothing for ${Math.round(ms / 1000)} s.`, { host })));
   let response;
   try {
-    const asked = fetch(url, { headers: withRange(headers, from, to), signal: abort.signal, cache: 'no-store' });
+    const asked = fetchFor(fetch, url, rangeHeader(from, to), headers, forwardHeaders, { signal: abort.signal, cache: 'no-store' });
     asked.then((late) => { if (abort.signal.aborted) late.body?.cancel().catch(() => {}); }, () => {});
     response = await watch.during(abortable(asked, abort.signal));
     return new Answer(spanOf(response, from, to, host, clock.now()), response, { host, watch, abort });

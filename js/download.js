@@ -14,6 +14,7 @@ import { systemClock } from './clock.js';
 import { hubHash } from './hub.js';
 import { CHUNK } from './journal.js';
 import { Patience } from './patience.js';
+import { Runs } from './runs.js';
 import { Transfer } from './transfer.js';
 
 const LANES = 3;
@@ -26,6 +27,9 @@ class Remote {
   #ignored = 0;        // requests in a row for a part that brought the whole
   #signal;
   #most;
+
+  /** Where the contents end by the file's own header; null: not known yet, so nothing is fetched ahead; Infinity: nobody will say. */
+  end = Infinity;
   onBytes = () => {};
   onChunk = async () => {};
 
@@ -44,12 +48,10 @@ class Remote {
   }
 
   /**
-   * The chunks with these indices (ascending), or all from one on. Each is valid until the next is asked for.
-   * @param {number[] | number} which @returns {AsyncGenerator<{index: number, bytes: Uint8Array}>}
+   * The chunks that are wanted, as far as there are any. Each is valid until the next is asked for.
+   * @param {Runs} wanted all from one on, where the size is not known @returns {AsyncGenerator<{index: number, bytes: Uint8Array}>}
    */
-  async* chunks(which = 0) {
-    const from = (first) => Array.from({ length: Math.max(0, this.count - first) }, (_, i) => first + i);
-    const wanted = this.size === null ? [Array.isArray(which) ? which[0] ?? 0 : which] : Array.isArray(which) ? which.filter((index) => index < this.count) : from(which);
+  async* chunks(wanted = Runs.from(0)) {
     try {
       yield* new Transfer(this, wanted, this.#most).run(this.#signal);
     } finally {
@@ -68,11 +70,6 @@ class Remote {
       throw error;
     }
     return answer;
-  }
-
-  /** Says how long a file is whose size the server did not tell. */
-  end(size) {
-    this.size = size;
   }
 
   /** Lets go of the server; chunks can still be asked for. */
@@ -143,13 +140,13 @@ function checkHeaders(headers) {
 
 /**
  * @param {string} url absolute
- * @param {{headers?: object, fetch?: Function, clock?: object, signal?: AbortSignal, first?: {from: number, to: number | null},
+ * @param {{headers?: object, forwardHeaders?: boolean, fetch?: Function, clock?: object, signal?: AbortSignal, first?: {from: number, to: number | null},
  *   parallel?: number, chunkSize?: number}} options
  *   `first`: the bytes to ask for at first, for whoever has the others; `parallel`: requests at a time at most; `chunkSize`: for tests
  * @returns {Promise<Remote>} `size` null: unknown until the end; `sha256` null: unknown; `ranges`: whether parts can be asked for
  */
-export async function openRemote(url, { headers = {}, fetch = globalThis.fetch, clock = systemClock, signal = new AbortController().signal, first = WHOLE, parallel = LANES, chunkSize = CHUNK } = {}) {
-  const server = { url, headers: checkHeaders(headers), fetch, clock };
+export async function openRemote(url, { headers = {}, forwardHeaders = false, fetch = globalThis.fetch, clock = systemClock, signal = new AbortController().signal, first = WHOLE, parallel = LANES, chunkSize = CHUNK } = {}) {
+  const server = { url, headers: checkHeaders(headers), forwardHeaders, fetch, clock };
   const hash = hubHash(server, signal);
   try {
     const answer = await open(server, first, signal);

@@ -22,6 +22,7 @@ export function hubUrl({ repo, file = '', revision, endpoint }) {
 export function fileOfPage(url) {
   const parsed = new URL(url);
   if (!PAGES.test(parsed.hostname)) return url;
+  if (parsed.searchParams.get('download') === 'true') parsed.searchParams.delete('download');
   parsed.pathname = parsed.pathname.replace(/^((?:\/[^/]+){2})\/?$/, '$1/tree/main').replace(/^((?:\/[^/]+){2})\/tree\/(.+?)\/?$/, '$1/resolve/$2/')
     .replace(/^((?:\/[^/]+){2})\/blob\//, '$1/resolve/');
   return parsed.href;

@@ -10,12 +10,12 @@
  * ```
  *
  * Every failure is a {@link QuernError}, or the `signal`'s reason (an `AbortError` by default) when you aborted.
- * Every promise settles. A download that breaks off or falls silent is resumed by itself; what does not come back
- * within a minute or two ends with a `net/*` error.
+ * Every promise settles. A server that does not answer is given up within two minutes (`net/stalled`); a download that breaks off or falls
+ * silent is resumed by itself, and one that does not come back ends with a `net/*` error after five silences of half a minute at most.
  */
 
 /**
- * Where a model comes from: a URL, a picked or dropped file, a file of a repository, and in Node also a path or a `file:` URL.
+ * Where a model comes from: a URL, a picked or dropped file, a file of a repository (`hf:OWNER/REPO/FILE@REVISION` for short), and in Node also a path or a `file:` URL.
  * Of a split model name the first part (`…-00001-of-00003.gguf`), or give all its files in an array, in any order. The same goes for the
  * files of a Hugging Face folder (safetensors and JSON; others are left out) and for a qwen3.c checkpoint with its `.tokenizer` file; in
  * Node the path of the folder, or of the checkpoint, is enough. A folder on a server is an address that ends in a slash, the page of a
@@ -55,7 +55,10 @@ export type Address = 32 | 64;
 export interface LoadOptions {
   /** Aborts the load at any point; nothing stays behind. */
   signal?: AbortSignal;
-  /** Called at most about ten times a second, and once at the very end with `loaded === total`. */
+  /**
+   * Called at most about ten times a second, and once at the very end with `loaded === total`. What it throws ends the load; what an async
+   * one rejects with is reported on the console.
+   */
   onProgress?: (progress: Progress) => void;
   /**
    * Positions (tokens) a conversation may have, reply included; at most the model's own. Memory for all of them is taken at once.
@@ -86,6 +89,11 @@ export interface LoadOptions {
   /** Request headers for the download, such as `{ Authorization: 'Bearer …' }` for a gated or private repository. */
   headers?: Record<string, string>;
   /**
+   * Whether `headers` may also go to another origin that the server redirects to (Authorization and Cookie never do). Default false: they
+   * are left out there. A page is not told where a redirect leads, so there headers other than these two are refused at one (`use/param`).
+   */
+  forwardHeaders?: boolean;
+  /**
    * Where a model from the network is kept, so that it is downloaded once: every chunk is stored while it is loaded, and checked before
    * it is used again. An interrupted download goes on where it was; a damaged chunk alone is fetched again. `true` (default): the
    * browser's own store (OPFS), in Node the user's folder for caches; in Node also another folder's path; or a {@link Store}.
@@ -115,7 +123,10 @@ export function load(source: Source, options?: LoadOptions): Promise<Model>;
 
 /** A model in the store, or the part of it that has come. */
 export interface StoredModel {
-  /** Its address, without what is secret or passing in it; serves as source again. */
+  /**
+   * Its address, without a signature; serves as source again. Where the address has another query, which may be secret, a hash stands for it
+   * (`…#query=…`): this finds, loads and removes the stored model, but nothing can be downloaded from it.
+   */
   id: string;
   url: string;
   /** Name of the (first) file. */
@@ -139,6 +150,7 @@ export interface DownloadOptions extends CacheOptions {
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;
   headers?: Record<string, string>;
+  forwardHeaders?: boolean;
   sha256?: string | string[];
   workerUrl?: string | URL;
   wasmUrl?: string | URL;
@@ -239,7 +251,7 @@ export interface CompleteOptions {
   seed?: number;
   /** Ends the reply where one of these texts would come, without it; at most 64 texts of at most 1000 characters. Thinking is not searched. */
   stop?: string | string[];
-  /** Called while the prompt is read: `done` of `total` tokens, `cached` of which were known already. */
+  /** Called while the prompt is read: `done` of `total` tokens, `cached` of which were known already. What an async one rejects with is reported on the console. */
   onPrefill?: (progress: { done: number; total: number; cached: number }) => void;
 }
 

@@ -12,6 +12,7 @@ import { listFolder } from './listing.js';
 import { models } from './node.js';
 import { checkOptions } from './options.js';
 import { platform } from './platform-node.js';
+import { Runs } from './runs.js';
 
 /** Bytes that are fetched at once: a Qwen3 file's header has about 6 MB, most of it the vocabulary. */
 const PIECE = 1 << 20;
@@ -21,7 +22,7 @@ async function* piecesOf(url, headers) {
   const remote = await openRemote(url, { headers, first: { from: 0, to: PIECE }, chunkSize: PIECE });
   try {
     if (!remote.ranges || remote.size === null) for await (const { bytes } of remote.chunks()) yield bytes;
-    else for (let i = 0; i < remote.count; i++) for await (const { bytes } of remote.chunks([i])) yield bytes;
+    else for (let i = 0; i < remote.count; i++) for await (const { bytes } of remote.chunks(Runs.of(i))) yield bytes;
   } finally {
     remote.close();
   }
@@ -31,7 +32,7 @@ async function* piecesOf(url, headers) {
 async function open(source, located, { cache = true, headers }, hasher) {
   const stored = located.kind === 'urls' && cache && await models.has(source, { cache }).catch(() => false);
   if (located.kind !== 'urls' || stored) return (await openAny(located, { cache: stored && cache, headers, hasher })).parts;
-  const { urls } = located.folder ? await listFolder(located, { headers }) : located;
+  const { urls } = located.folder ? await listFolder({ ...located, id: '' }, { headers }) : located;
   return urls.map((url) => ({ size: 0, chunks: piecesOf(url, headers) }));
 }
 

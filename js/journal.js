@@ -11,7 +11,7 @@
 /** Bytes of a chunk; the last one of a file is shorter. */
 export const CHUNK = 1 << 20;
 
-const VERSION = 2;
+const VERSION = 3;
 const MAX_FILES = 1000;
 
 const encoder = new TextEncoder();
@@ -50,8 +50,6 @@ const isFile = (file) => isText(file?.url) && isSize(file.size) && isText(file.e
 const isHeader = (header) => isText(header?.id) && isText(header.name) && Array.isArray(header.files)
   && header.files.length > 0 && header.files.length <= MAX_FILES && header.files.every(isFile);
 
-const keyOf = (file, index) => `${file}:${index}`;
-
 /** What the records read so far say. */
 export class Journal {
   header = null;
@@ -59,7 +57,7 @@ export class Journal {
   used = 0;
   bytes = 0;             // of the journal itself, read so far
   torn = false;          // whether it ends in the middle of a line
-  #chunks = new Map();   // file:index -> hash
+  #chunks = new Map();   // file -> Map from index to hash
 
   /** @param {Uint8Array} bytes what was appended since the last call */
   read(bytes) {
@@ -89,7 +87,9 @@ export class Journal {
   }
 
   #chunk(file, index, hash) {
-    if (isSize(file) && file < this.header.files.length && isSize(index) && /^[0-9a-f]{32}$/.test(hash)) this.#chunks.set(keyOf(file, index), hash);
+    if (!isSize(file) || file >= this.header.files.length || !isSize(index) || !/^[0-9a-f]{32}$/.test(hash)) return;
+    if (!this.#chunks.has(file)) this.#chunks.set(file, new Map());
+    this.#chunks.get(file).set(index, hash);
   }
 
   #finish(sizes, hashes) {
@@ -99,7 +99,12 @@ export class Journal {
 
   /** The hash of a chunk that is there. */
   hash(file, index) {
-    return this.#chunks.get(keyOf(file, index));
+    return this.#chunks.get(file)?.get(index);
+  }
+
+  /** The chunks of a file that are there, ascending. */
+  stored(file) {
+    return [...this.#chunks.get(file)?.keys() ?? []].sort((a, b) => a - b);
   }
 
   /** Bytes of a file; 0 while not known. */
@@ -116,9 +121,8 @@ export class Journal {
   /** Bytes in the chunks that are there. */
   loaded(chunkSize) {
     let sum = 0;
-    for (const key of this.#chunks.keys()) {
-      const [file, index] = key.split(':').map(Number);
-      sum += Math.min(chunkSize, Math.max(0, (this.size(file) || Infinity) - index * chunkSize));
+    for (const [file, hashes] of this.#chunks) {
+      for (const index of hashes.keys()) sum += Math.min(chunkSize, Math.max(0, (this.size(file) || Infinity) - index * chunkSize));
     }
     return sum;
   }
@@ -126,3 +130,15 @@ export class Journal {
 
 /** The record that begins a journal. */
 export const headerLine = (header) => line('quern', VERSION, header);
+
+/** Whether two lists of files are one version. Dates decide where an ETag is missing; what has no size cannot be compared. */
+export function sameVersions(files, others) {
+  const same = (file, { size, etag, lastModified }) => {
+    const differ = file.etag && etag ? file.etag !== etag : file.lastModified && lastModified && file.lastModified !== lastModified;
+    return file.size > 0 && file.size === size && !differ;
+  };
+  return files.length === others.length && files.every((file, i) => same(file, others[i]));
+}
+
+/** Whether these are the files of one journal. */
+export const sameFiles = (files, others) => files === others || JSON.stringify(files) === JSON.stringify(others);

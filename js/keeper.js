@@ -42,6 +42,7 @@ export class Keeper {
 
   size(file) { return this.#entry?.size(file) ?? 0; }
   hash(file, index) { return this.#entry?.hash(file, index); }
+  stored(file) { return this.#entry?.stored(file) ?? []; }
 
   /** [file, index] of the first chunk that is not there; null: none. */
   get firstMissing() {

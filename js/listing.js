@@ -6,6 +6,7 @@ import { hostOf } from './answer.js';
 import { nameOf, openRemote } from './download.js';
 import { QuernError } from './errors.js';
 import { DESCRIPTIONS, INDEX, PICKLES, pickled } from './folder.js';
+import { onlyName } from './identity.js';
 import { Entry } from './store.js';
 
 const WEIGHTS = 'model.safetensors';
@@ -109,8 +110,9 @@ async function storedFiles({ folder, id }, options) {
  * @returns {Promise<{urls: string[], id: string, name: string, found?: object[]}>} `found`: the files, opened
  */
 export async function listFolder(source, options) {
-  const { id, folder } = source;
+  const { id, folder, isName } = source;
   const urls = await storedFiles(source, options);
+  if (!urls && isName) throw onlyName();
   const found = urls ? undefined : await findAll(folder, options);
-  return { id, name: folderName(folder), urls: urls ?? found.map(({ url }) => url), found };
+  return { id, isName, name: folderName(folder), urls: urls ?? found.map(({ url }) => url), found };
 }

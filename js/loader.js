@@ -3,55 +3,47 @@
 // checked before use, the rest comes from the servers (remotes.js) and is stored on its way to the engine. A model that is
 // complete needs no request at all; a damaged chunk of it is fetched again, alone.
 
+import { hostOf } from './answer.js';
 import { QuernError, isOf } from './errors.js';
 import { CHUNKS } from './hasher.js';
-import { CHUNK } from './journal.js';
+import { idOf, onlyName, plainUrl } from './identity.js';
+import { CHUNK, sameFiles, sameVersions } from './journal.js';
 import { Keeper } from './keeper.js';
 import { listFolder } from './listing.js';
 import { localParts, notTheHash, startSha256, streamBytes, sum } from './local.js';
 import { Remotes } from './remotes.js';
-
-/** Whether two lists of files are one version. Dates decide where an ETag is missing; what has no size cannot be compared. */
-function sameVersions(files, others) {
-  const same = (file, { size, etag, lastModified }) => {
-    const differ = file.etag && etag ? file.etag !== etag : file.lastModified && lastModified && file.lastModified !== lastModified;
-    return file.size > 0 && file.size === size && !differ;
-  };
-  return files.length === others.length && files.every((file, i) => same(file, others[i]));
-}
-
-/** Whether these are the files of one journal. */
-const isSame = (files, others) => files === others || JSON.stringify(files) === JSON.stringify(others);
-
-/** An address as the journal keeps it: without anything that opens doors. */
-const plainUrl = (url) => new URL(url).origin + new URL(url).pathname;
+import { Runs } from './runs.js';
+import { checkTrailing } from './trailing.js';
 
 class Loading {
   #urls;
   #id;
-  #folder;                // of a folder's files: {name, found}
+  #more;                  // {isName?: whether only the name of the model was given}, and of a folder {name, found}
   #options;
   #keeper;
   #remotes = null;
   #seen = null;           // the stored files that chunks were read of
   #hashes;                // SHA-256 of each file that was checked
+  #came = 0;              // bytes of the file that is being read
+  #ends;                  // where each file's contents end, null while not known; undefined: the caller will not say
 
-  constructor({ urls, id, ...folder }, options) {
+  constructor({ urls, id, ...more }, options) {
     this.#urls = urls;
     this.#id = id;
-    this.#folder = folder;
+    this.#more = more;
     this.#options = { sha256: [], onBytes() {}, chunkSize: CHUNK, ...options };
     this.#hashes = urls.map(() => '');
+    this.#ends = options.saysEnds && urls.map(() => null);
   }
 
   async open() {
-    this.#keeper = await Keeper.open(this.#options.store, this.#id, this.#options);
+    this.#keeper = await Keeper.open(this.#id ? this.#options.store : undefined, this.#id, this.#options);
     const cached = this.#keeper.complete && this.#isWanted();
     if (!cached) await this.#begin();
     const sizes = this.#urls.map((_, file) => this.#size(file));
     return {
       phase: cached ? 'load' : 'download', cached, total: sizes.includes(0) ? 0 : sum(sizes),
-      parts: sizes.map((size, file) => ({ size, chunks: this.#bytes(file) })),
+      parts: sizes.map((size, file) => ({ size, chunks: this.#bytes(file), endsAt: (end) => this.#endsAt(file, end) })),
       discard: () => this.#keeper.discard(),
     };
   }
@@ -87,12 +79,13 @@ class Loading {
 
   /** Asks the servers; what is stored of another version is dropped. */
   async #connect(damaged) {
-    const found = damaged ? [] : this.#folder.found;
-    this.#remotes = await Remotes.open(this.#urls, { ...this.#options, found, onChunk: (...chunk) => this.#keep(...chunk) }, this.#firstWanted(damaged));
+    if (this.#more.isName) throw onlyName();
+    const found = damaged ? [] : this.#more.found;
+    this.#remotes = await Remotes.open(this.#urls, { ...this.#options, found, ends: this.#ends, onChunk: (...chunk) => this.#keep(...chunk) }, this.#firstWanted(damaged));
     const { name, versions } = this.#remotes;
     if (this.#seen && !sameVersions(this.#seen, versions)) throw await this.#changed();
     const files = versions.map((version, i) => ({ ...version, url: i === 0 ? this.#id : plainUrl(this.#urls[i]) }));
-    await this.#keeper.claim({ id: this.#id, name: this.#folder.name ?? name, files }, (header) => sameVersions(header.files, versions) && this.#isWanted());
+    await this.#keeper.claim({ id: this.#id, name: this.#more.name ?? name, files }, (header) => sameVersions(header.files, versions) && this.#isWanted());
   }
 
   async #changed() {
@@ -111,6 +104,7 @@ class Loading {
         bytes = await this.#next(hasher, file, index);
         if (!bytes) break;
         sha?.update(bytes);
+        this.#came = index * this.#options.chunkSize + bytes.length;
         yield bytes;
       }
       await this.#endHash(file, sha);
@@ -121,14 +115,19 @@ class Loading {
     if (file === this.#urls.length - 1) await this.#finish();
   }
 
+  /** The header of the file that is being read has come. */
+  #endsAt(file, end) {
+    checkTrailing(hostOf(this.#urls[file]), this.#size(file) || this.#came, end);
+    this.#ends[file] = end;
+    this.#remotes?.ends(file, end);
+  }
+
   /** Bytes of a file from a chunk on; Infinity while not known. */
   #left(file, index) {
     return Math.max(0, (this.#size(file) || Infinity) - index * this.#options.chunkSize);
   }
 
-  #count(bytes) {
-    return Math.ceil(bytes.length / this.#options.chunkSize);
-  }
+  #count = (bytes) => Math.ceil(bytes.length / this.#options.chunkSize);
 
   /** Bytes from a chunk on, of one or more; null: the file has ended. */
   async #next(hasher, file, index) {
@@ -140,7 +139,7 @@ class Loading {
       if (!this.#left(file, index)) return null;
     }
     if (!this.#remotes) await this.#repair(file, index);
-    return this.#remotes.next(file, index, (i) => Boolean(this.#keeper.hash(file, i)));
+    return this.#remotes.next(file, index, (from) => Runs.without(this.#keeper.stored(file).filter((i) => i > from), from));
   }
 
   /** Whether a chunk is to be read from the store. */
@@ -152,7 +151,7 @@ class Loading {
   async #stored(hasher, file, index) {
     if (!this.#isStored(file, index)) return null;
     const { header } = this.#keeper;
-    if (!isSame(this.#seen ?? header.files, header.files)) throw await this.#changed();    // another tab began anew
+    if (!sameFiles(this.#seen ?? header.files, header.files)) throw await this.#changed();    // another tab began anew
     const { ahead } = hasher;
     const { bytes } = ahead?.file === file && ahead.index === index ? ahead : await this.#read(hasher, file, index);
     const next = index + this.#count(bytes);
@@ -234,14 +233,18 @@ class Loading {
 }
 
 /**
- * @param {{kind: 'urls', urls: string[], id: string, folder?: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'streams', streams: {stream: ReadableStream, size: number}[]}} source
+ * @param {{kind: 'urls', urls: string[], id?: string, folder?: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'streams', streams: {stream: ReadableStream, size: number}[]}} source
  * @param {{store?: object, hasher: Promise<object>, headers?: object, sha256?: string[], signal?: AbortSignal, notice?: Function,
- *   mustStore?: boolean, onBytes?: (n: number) => void}} options, and for tests chunkSize, clock, fetch, parallel
- * @returns {Promise<{phase: 'download' | 'load', cached: boolean, total: number, parts: {size: number, chunks: AsyncIterable<Uint8Array>}[], discard: () => Promise<void>}>}
+ *   mustStore?: boolean, saysEnds?: boolean, onBytes?: (n: number) => void}} options, and for tests chunkSize, clock, fetch, parallel;
+ *   `saysEnds`: `endsAt` will be called for each part when its header tells; until then nothing is fetched ahead
+ * @returns {Promise<{phase: 'download' | 'load', cached: boolean, total: number, parts: {size: number, chunks: AsyncIterable<Uint8Array>, endsAt?: (end: number) => void}[], discard: () => Promise<void>}>}
  *   total and size 0: unknown; a chunk is valid until the next is asked for; `discard` forgets what turned out to be no model
  */
 export async function openParts(source, options) {
-  if (source.kind === 'urls') return new Loading(source.folder ? await listFolder(source, options) : source, options).open();
+  if (source.kind === 'urls') {
+    const named = { id: await idOf(source.folder ?? source.urls[0]), ...source };
+    return new Loading(source.folder ? await listFolder(named, options) : named, options).open();
+  }
   const files = source.streams ?? source.blobs.map((blob) => ({ size: blob.size, get stream() { return blob.stream(); } }));
   return localParts(files.map((file) => ({ size: file.size, chunks: streamBytes(file) })), options);
 }

@@ -138,7 +138,7 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
   signal?.addEventListener('abort', onAbort, { once: true });
   const onEvent = ({ type: _, ...progress }) => {
     if (wire.cache === true) askToPersist(platform, progress);
-    onProgress?.(progress);
+    return onProgress?.(progress);
   };
   try {
     await rpc.ready();

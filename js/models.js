@@ -4,6 +4,7 @@
 
 import { QuernError, badParam } from './errors.js';
 import { guarded } from './guard.js';
+import { idOf } from './identity.js';
 import { startWith } from './model.js';
 import { checkOptions } from './options.js';
 import { DOWNLOAD } from './protocol.js';
@@ -33,10 +34,11 @@ export class Models {
   }
 
   /** What a store knows a source by; local files are not stored. */
-  #idOf(source) {
-    const { kind, id } = this.#platform.resolveSource(source).source;
-    if (kind !== 'urls') throw badParam('source', 'must be on a server: files of this machine are not stored');
-    return id;
+  async #idOf(source) {
+    const { kind, id, folder, urls } = this.#platform.resolveSource(source).source;
+    const found = id ?? (kind === 'urls' && await idOf(folder ?? urls[0]));
+    if (!found) throw badParam('source', 'must be on a server: files of this machine are not stored');
+    return found;
   }
 
   async list(options) {
@@ -44,21 +46,21 @@ export class Models {
   }
 
   async has(source, options) {
-    const id = this.#idOf(source);
+    const id = await this.#idOf(source);
     return (await Entry.open(this.#store(options), id)).complete;
   }
 
   async download(source, options) {
     const checked = checkOptions('download', options);
     const store = this.#store({ cache: checked.cache });
-    const id = this.#idOf(source);
+    const id = await this.#idOf(source);
     const { rpc } = await startWith(this.#platform, DOWNLOAD, source, checked);
     await rpc.close(done());
     return describe(await Entry.open(store, id));
   }
 
   async remove(source, options) {
-    const entry = await Entry.open(this.#store(options), this.#idOf(source));
+    const entry = await Entry.open(this.#store(options), await this.#idOf(source));
     await entry.remove(PATIENCE_MS);
   }
 

@@ -67,7 +67,7 @@ function sha256(value) {
 }
 
 /** How a model gets here. */
-const FETCH = { signal, headers, cache, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction };
+const FETCH = { signal, headers, forwardHeaders: boolean, cache, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction };
 
 const LOAD = {
   ...FETCH,

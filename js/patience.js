@@ -15,8 +15,8 @@ const STALL_GAIN = 64 << 10;           // bytes that make up for a stall: one a 
 /** How often each failure is put up with before bytes come again. */
 const RETRIES = { 'net/range': 1, 'net/changed': 1, 'net/truncated': 3, 'net/stalled': 5, 'net/unreachable': 6, 'net/http': 4, final: 1 };
 
-/** Before the first answer: a wrong address does not get better. */
-const RETRIES_OPENING = { ...RETRIES, 'net/unreachable': 0, final: 0 };
+/** Before the first answer: a wrong address does not get better, and a server that never answers is told within two minutes. */
+const RETRIES_OPENING = { ...RETRIES, 'net/unreachable': 0, 'net/stalled': 2, final: 0 };
 
 /** Statuses but those that say "later" are final, though in mid-download a signed address may have run out, which the next request renews. */
 const kindOf = ({ code, detail: { status } }) => (code === 'net/http' && status < 500 && ![408, 425, 429].includes(status) ? 'final' : code);

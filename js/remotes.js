@@ -3,6 +3,7 @@
 // chunk between (a damaged one) by a request of its own.
 
 import { openRemote } from './download.js';
+import { Runs } from './runs.js';
 
 /** Opens a file where bytes are missing; as a whole, where that tells too little or the file is not as it was. */
 async function openAt(url, options, first) {
@@ -18,18 +19,16 @@ async function openAt(url, options, first) {
 
 export class Remotes {
   #files = [];
-  #chunkSize;
-  #run = null;    // {file, chunks, wanted, at}; wanted null: all that follow, of a file of unknown size
+  #run = null;    // {file, chunks, wanted, next}: what is being fetched, and the chunk that comes next
 
   /**
    * All files are asked for at first, so that the size of all is known; only the first one's answer is kept waiting.
    * @param {object} options of `openRemote`; `found`: those that have been opened, if any; `onChunk(file, index, bytes)`: keeps a chunk,
-   *   as soon as it is there
+   *   as soon as it is there; `ends`: where the contents of each file end (Remote.end)
    * @param {{file: number, from: number, to: number | null}} [first] the bytes that will be wanted first, where others are there
    */
   static async open(urls, options, first) {
     const remotes = new Remotes();
-    remotes.#chunkSize = options.chunkSize;
     try {
       for (const [file, url] of urls.entries()) remotes.#add(options.found?.[file] ?? await openAt(url, options, file === first?.file && first), options);
     } catch (error) {
@@ -39,8 +38,9 @@ export class Remotes {
     return remotes;
   }
 
-  #add(remote, { onBytes, onChunk }) {
+  #add(remote, { onBytes, onChunk, ends }) {
     const file = this.#files.length;
+    if (ends) remote.end = ends[file];
     remote.onBytes = onBytes;
     remote.onChunk = (index, bytes) => onChunk(file, index, bytes);
     if (file) remote.close();
@@ -58,31 +58,33 @@ export class Remotes {
   size(file) { return this.#files[file].size ?? 0; }
   sha256(file) { return this.#files[file].sha256; }
 
+  /** A file's contents end there. */
+  ends(file, end) { this.#files[file].end = end; }
+
   /** Whether a chunk is among those that are being fetched, and comes in its turn. */
   brings(file, index) {
-    return this.#run?.file === file && (this.#run.wanted?.includes(index, this.#run.at) ?? true);
+    return this.#run?.file === file && index >= this.#run.next && this.#run.wanted.has(index);
   }
 
-  /** A chunk, valid until the next is asked for; null: the file ended before it. @param {(index: number) => boolean} isStored */
-  async next(file, index, isStored) {
-    if (this.#run?.file !== file) this.#run = this.#start(file, index, isStored);
+  /** A chunk, valid until the next is asked for; null: the file ended before it. @param {(from: number) => Runs} missing what is not stored */
+  async next(file, index, missing) {
+    if (this.#run?.file !== file) this.#run = this.#start(file, index, missing(index));
     const run = this.#run;
-    if (run.wanted && run.wanted[run.at] !== index) return this.#single(file, index);
-    run.at++;
+    if (run.next !== index) return this.#single(file, index);
+    run.next = run.wanted.next(index + 1);
     const { done, value } = await run.chunks.next();
     return done ? null : value.bytes;
   }
 
-  #start(file, index, isStored) {
+  /** Of a file of unknown size comes all that follows. */
+  #start(file, index, missing) {
     const remote = this.#files[file];
-    if (remote.size === null) return { file, chunks: remote.chunks(index), wanted: null, at: 0 };
-    const later = Array.from({ length: Math.max(0, Math.ceil(remote.size / this.#chunkSize) - index - 1) }, (_, i) => index + 1 + i);
-    const wanted = [index, ...later.filter((i) => !isStored(i))];
-    return { file, chunks: remote.chunks(wanted), wanted, at: 0 };
+    const wanted = remote.size === null ? Runs.from(index) : missing.below(remote.count);
+    return { file, chunks: remote.chunks(wanted), wanted, next: index };
   }
 
   async #single(file, index) {
-    for await (const { bytes } of this.#files[file].chunks([index])) return bytes;
+    for await (const { bytes } of this.#files[file].chunks(Runs.of(index))) return bytes;
     return null;
   }
 

@@ -13,6 +13,8 @@ const withResolvers = () => {
   return deferred;
 };
 
+const report = (error) => console.error('quern: a callback has failed:', error);
+
 export class Rpc {
   #port;
   #pending = new Map();   // id -> {resolve, reject, onEvent, release}
@@ -111,10 +113,10 @@ export class Rpc {
     Rpc.#told.add(text);
   }
 
-  /** A listener of the caller's that throws ends its own request and no other. */
+  /** A listener of the caller's that throws ends its own request and no other; one that fails later, nothing. */
   #event(id, event) {
     try {
-      this.#pending.get(id)?.onEvent?.(event);
+      Promise.resolve(this.#pending.get(id)?.onEvent?.(event)).catch(report);
     } catch (error) {
       this.#giveUp(id, error);
     }

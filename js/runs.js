@@ -1,25 +1,39 @@
 // SPDX-License-Identifier: MIT
-// Runs of chunks, {from, to} with `to` exclusive, ascending: what of a file nobody is fetching yet.
+// Runs of chunks, {from, to} with `to` exclusive, ascending and apart: which chunks of a file are wanted, and which of them nobody is
+// fetching yet. Never a list of indices: how many there are is what a server claims.
 
 export class Runs {
-  #runs = [];
+  #runs;
+
+  /** @param {{from: number, to: number}[]} runs ascending; `to` Infinity where the file's size is not known */
+  constructor(runs = []) {
+    this.#runs = runs.map(({ from, to }) => ({ from, to }));
+  }
 
   /** Everything from one chunk on. */
   static from(first) {
-    const runs = new Runs();
-    runs.put({ from: first, to: Infinity });
-    return runs;
+    return new Runs([{ from: first, to: Infinity }]);
   }
 
-  /** Neighbours among ascending indices make a run. */
-  static of(indices) {
-    const runs = new Runs();
+  /** One chunk. */
+  static of(index) {
+    return new Runs([{ from: index, to: index + 1 }]);
+  }
+
+  /** What lies between these ascending indices, from one chunk on. */
+  static without(indices, first) {
+    const runs = [];
+    let from = first;
     for (const index of indices) {
-      const last = runs.#runs.at(-1);
-      if (last?.to === index) last.to++;
-      else runs.#runs.push({ from: index, to: index + 1 });
+      if (index > from) runs.push({ from, to: index });
+      from = Math.max(from, index + 1);
     }
-    return runs;
+    return new Runs([...runs, { from, to: Infinity }]);
+  }
+
+  /** The part of them below a chunk. */
+  below(end) {
+    return new Runs(this.#runs.map(({ from, to }) => ({ from, to: Math.min(to, end) })).filter(({ from, to }) => from < to));
   }
 
   get any() {
@@ -29,6 +43,16 @@ export class Runs {
   /** The first chunk; Infinity when there is none. */
   get first() {
     return this.#runs[0]?.from ?? Infinity;
+  }
+
+  has(index) {
+    return this.next(index) === index;
+  }
+
+  /** The first chunk that is not before this one; Infinity when there is none. */
+  next(index) {
+    const run = this.#runs.find(({ to }) => index < to);
+    return run ? Math.max(index, run.from) : Infinity;
   }
 
   put(run) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What the caller says a model is, turned into what the worker opens: {kind: 'urls', urls, id}, {kind: 'blobs', blobs} or
-// {kind: 'paths', paths}, the files of a split model in order; a folder on a server is {kind: 'urls', urls: [], id, folder}, which the worker
-// looks into. Runs on the page, so that a mistake is told before anything starts. `id` is what a store knows the model by: its first
-// address without what changes from one download to the next.
+// What the caller says a model is, turned into what the worker opens: {kind: 'urls', urls, id?}, {kind: 'blobs', blobs} or
+// {kind: 'paths', paths}, the files of a split model in order; a folder on a server is {kind: 'urls', urls: [], folder, id?}, which the worker
+// looks into. Runs on the page, so that a mistake is told before anything starts. Where the name of a stored model was given instead of its
+// address (identity.js), that is `id`, and `isName` is true.
 
 import { badParam } from './errors.js';
 import { modelOf } from './folder.js';
 import { HUB, fileOfPage, hubUrl } from './hub.js';
+import { isName } from './identity.js';
 
 const SPLIT = /-(\d{5})-of-(\d{5})(\.gguf)$/i;
 const MOST_PARTS = 1000;
@@ -33,16 +34,6 @@ function partsOf(name, param) {
 
 // --- addresses ---
 
-/** Parameters that belong to one download: signatures, tokens and their dates. */
-const PASSING = /^(?:x-(?:amz|goog)-.*|response-content-.*|signature|sig|expires|expiry|policy|key-pair-id|awsaccesskeyid|googleaccessid|(?:access_?|auth_?)?token|download|se|sp|sv|sr|st|spr|skoid|sktid|skt|ske|sks|skv)$/i;
-
-function idOf(url) {
-  const id = new URL(url);
-  id.hash = '';
-  for (const name of [...id.searchParams.keys()]) if (PASSING.test(name)) id.searchParams.delete(name);
-  return id.href;
-}
-
 /** The same address with the name of another part at the end of its path. */
 function withPath(url, path) {
   const copy = new URL(url);
@@ -52,12 +43,12 @@ function withPath(url, path) {
 
 function urls(url, param) {
   const file = new URL(fileOfPage(url));
-  if (!/^https?:$/.test(file.protocol)) return { kind: 'urls', urls: [file.href], id: file.href };
+  if (!/^https?:$/.test(file.protocol)) return { kind: 'urls', urls: [file.href] };
   if (file.username || file.password) throw badParam(param, 'must not have a user name or password in its address; pass options.headers: { Authorization }');
+  const name = isName(file.href) && { id: file.href, isName: true };
   file.hash = '';
-  if (file.pathname.endsWith('/')) return { kind: 'urls', urls: [], id: idOf(file), folder: file.href };
-  const all = partsOf(file.pathname, param).map((path) => withPath(file, path));
-  return { kind: 'urls', urls: all, id: idOf(all[0]) };
+  if (file.pathname.endsWith('/')) return { kind: 'urls', urls: [], folder: file.href, ...name };
+  return { kind: 'urls', urls: partsOf(file.pathname, param).map((path) => withPath(file, path)), ...name };
 }
 
 // --- repositories ---
@@ -69,7 +60,7 @@ const isDots = (part) => /^\.{0,2}$/.test(part);
 
 const isEndpoint = (value) => {
   try {
-    return typeof value === 'string' && /^https?:$/.test(new URL(value).protocol);
+    return typeof value === 'string' && /^https?:$/.test(new URL(value).protocol) && !/[?#]/.test(value);
   } catch {
     return false;
   }
@@ -79,8 +70,8 @@ const isEndpoint = (value) => {
 const FIELDS = {
   repo: [(value) => words(value) && /^[\w.-]+(?:\/[\w.-]+)?$/.test(value) && !value.split('/').some(isDots), 'must be a repository such as \'Qwen/Qwen3-0.6B-GGUF\''],
   file: [(value) => value === undefined || (words(value) && !value.split('/').some(isDots)), 'must be the name of a file in the repository'],
-  revision: [words, 'must be the name of a branch or tag, or a commit'],
-  endpoint: [isEndpoint, 'must be the address of a server such as \'https://huggingface.co\''],
+  revision: [(value) => words(value) && !value.split('/').some(isDots), 'must be the name of a branch or tag, or a commit'],
+  endpoint: [isEndpoint, 'must be the address of a server such as \'https://huggingface.co\', without ? and #'],
 };
 
 function repository(source) {
@@ -90,6 +81,15 @@ function repository(source) {
   }
   for (const [name, [isGood, problem]] of Object.entries(FIELDS)) if (!isGood(fields[name])) throw badParam(`source.${name}`, problem);
   return urls(hubUrl(fields), 'source.file');
+}
+
+/** `hf:OWNER/REPO[/FILE][@REVISION]`. */
+const SHORT = /^hf:([^/@]+\/[^/@]+)(?:\/([^@]*))?(?:@(.*))?$/i;
+
+function abbreviated(text) {
+  const [, repo, file, revision] = SHORT.exec(text) ?? [];
+  if (!repo) throw badParam('source', `must be hf:OWNER/REPO, hf:OWNER/REPO/FILE or either with @REVISION, not '${shorten(text)}'`);
+  return repository({ repo, ...(file && { file }), ...(revision !== undefined && { revision }) });
 }
 
 // --- files that were picked ---
@@ -126,7 +126,7 @@ const isRecord = (value) => typeof value === 'object' && value !== null && [Obje
 /**
  * @param {unknown} source as `load` takes it
  * @param {(text: string) => {url: string} | {path: string}} resolve what a text means here: an absolute address, or in Node a path
- * @returns {{kind: 'urls', urls: string[], id: string, folder?: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'paths', paths: string[]}}
+ * @returns {{kind: 'urls', urls: string[], id?: string, folder?: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'paths', paths: string[]}}
  */
 export function locate(source, resolve) {
   if (source instanceof Blob) return blobs([source]);
@@ -138,6 +138,7 @@ export function locate(source, resolve) {
   if (typeof source === 'string' || source instanceof URL) {
     const text = String(source);
     if (text === '') throw badParam('source', 'must not be empty');
+    if (/^hf:/i.test(text)) return abbreviated(text);
     const { url, path } = resolve(text);
     return url === undefined ? { kind: 'paths', paths: partsOf(path, 'source') } : urls(url, 'source');
   }

@@ -1,35 +1,18 @@
 // SPDX-License-Identifier: MIT
-// From a source to a loaded engine: which build, how many threads, the bytes of one file after the other. The engine with
-// 32-bit addresses reads the header and plans; where that does not fit and 64-bit addresses would help, one with these takes
-// its place and is given the same bytes. `host` is what differs between a browser's worker and Node's.
+// From a source to a loaded engine, or to a stored model: which build, how many threads, what happens when something fails.
+// `host` is what differs between a browser's worker and Node's.
 
 import { Engine } from './engine.js';
 import { isOf } from './errors.js';
 import { Hasher } from './hasher.js';
 import { instantiate } from './instance.js';
+import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
 import { NOTICE } from './protocol.js';
 import { chooseVariant, defaultThreads, hasMemory64 } from './variant.js';
 
 /** What the engine with 32-bit addresses surely cannot hold. */
 const TOO_LARGE = 2 ** 32;
-
-/** The same chunks; while one is awaited, `work` is done, a little each time, until it says that nothing is left. */
-async function* whileAwaiting(chunks, work) {
-  const iterator = chunks[Symbol.asyncIterator]();
-  let more = true;
-  try {
-    for (;;) {
-      const next = iterator.next();
-      more &&= work();
-      const { done, value } = await next;
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    await iterator.return();
-  }
-}
 
 /** Starts engines for one set of options. */
 class Starter {
@@ -99,82 +82,11 @@ class Starter {
   }
 }
 
-/** Feeds an engine; what it was fed is kept until the weights' header has ended, in case that another engine must take its place. */
-class Feeder {
-  #starter;
-  #hasher;
-  #share;
-  #head = [];          // chunks, and the sizes of files that begin between them
-
-  constructor(starter, { instance, hasher, share }) {
-    this.#starter = starter;
-    this.#hasher = hasher;
-    this.#share = share;
-    this.#take(instance);
-  }
-
-  #take(instance) {
-    this.engine = this.#starter.engine(instance);
-    this.#hasher.engine = this.engine;
-    this.#share(this.engine);
-  }
-
-  async feed(chunk) {
-    if (!this.#head) return this.engine.feed(chunk);
-    this.#head.push(chunk.slice());
-    const refusal = this.#try(chunk);
-    if (!refusal && !this.engine.fileSize()) return undefined;
-    const { largest, wanted } = this.engine.plan();
-    if (largest < wanted && this.#starter.canGrow) return this.replace();
-    if (refusal) throw refusal;
-    this.#head = null;
-    return undefined;
-  }
-
-  /** @returns {Error | undefined} the refusal of what does not fit */
-  #try(chunk) {
-    try {
-      this.engine.feed(chunk);
-      return undefined;
-    } catch (error) {
-      if (error.code !== 'mem/plan') throw error;
-      return error;
-    }
-  }
-
-  /** An engine with 64-bit addresses takes over. */
-  async replace() {
-    this.engine.close();
-    const instance = await this.#starter.larger();
-    this.#take(instance);
-    this.#hasher.move(instance);
-    const head = this.#head;
-    this.#head = null;
-    for (const part of head) {
-      if (typeof part === 'number') this.engine.nextFile(part);
-      else this.engine.feed(part);
-    }
-  }
-
-  /** @param {number} size 0 where it is not known */
-  nextFile(size) {
-    this.#head?.push(size);
-    this.engine.nextFile(size);
-  }
-}
-
-async function readAll(feeder, parts) {
-  for (const [i, { size, chunks }] of parts.entries()) {
-    if (i > 0) feeder.nextFile(size);
-    for await (const chunk of whileAwaiting(chunks, () => feeder.engine.warm())) await feeder.feed(chunk);
-  }
-}
-
 /** Opens a source while an instance starts, which lends its hash. */
 async function open(host, source, options, starting, onBytes) {
   const hashing = starting.then((instance) => new Hasher(instance));
   const notice = ({ code, message }) => host.post({ type: NOTICE, text: `quern: ${code}: ${message}` });
-  const opening = host.openParts(source, { ...options, hasher: hashing, notice, onBytes });
+  const opening = host.openParts(source, { ...options, hasher: hashing, notice, onBytes, saysEnds: true });
   const [opened, instance, hasher] = await Promise.all([opening, starting, hashing]);
   return { opened, instance, hasher };
 }
@@ -190,6 +102,18 @@ async function onceMore(host, work) {
   }
 }
 
+/** What turns out to be no model while it is read is not kept. */
+async function keptIfGood(opened, progress, read) {
+  try {
+    return await read();
+  } catch (error) {
+    if (isOf('model', error)) await opened.discard();
+    throw error;
+  } finally {
+    progress.stop();
+  }
+}
+
 async function load(host, source, options, { progress, share }) {
   const starter = new Starter(host, options);
   let feeder;
@@ -197,17 +121,15 @@ async function load(host, source, options, { progress, share }) {
   const { opened, instance, hasher } = await open(host, source, options, starter.first(), onBytes);
   progress.begin(opened);
   try {
-    const isLarge = starter.measure(opened.parts);
-    feeder = new Feeder(starter, { instance, hasher, share });
-    if (isLarge) await feeder.replace();
-    await readAll(feeder, opened.parts);
-    feeder.engine.finish();
+    await keptIfGood(opened, progress, async () => {
+      const isLarge = starter.measure(opened.parts);
+      feeder = new Feeder(starter, { instance, hasher, share });
+      if (isLarge) await feeder.replace();
+      await readAll(feeder, opened.parts);
+    });
   } catch (error) {
-    if (isOf('model', error)) await opened.discard();    // what the engine refuses is no model, and is not kept
     if (error.code === 'net/changed') feeder.engine.close();
     throw error;
-  } finally {
-    progress.stop();
   }
   hasher.close();
   return feeder.engine;
@@ -226,18 +148,15 @@ export async function startEngine(host, source, options, { emit, share }) {
   return engine;
 }
 
-/** Only stores a model. An engine lends its hash and is not used otherwise. */
+/** Only stores a model. An engine lends its hash and reads the headers. */
 export async function storeModel(host, source, options, emit) {
   const progress = new Progress(emit);
   const starting = host.compile(chooseVariant().build, options.wasmUrl).then(async (module) => instantiate(await host.glue[32](), module, 1, 32));
   await onceMore(host, async () => {
-    const { opened } = await open(host, source, { ...options, mustStore: true }, starting, (n) => progress.add(n));
+    const { opened, instance, hasher } = await open(host, source, { ...options, mustStore: true }, starting, (n) => progress.add(n));
     progress.begin(opened);
-    try {
-      for (const { chunks } of opened.parts) for await (const _ of chunks) await host.rest();
-    } finally {
-      progress.stop();
-    }
+    await keptIfGood(opened, progress, () => readAll(new HeaderReader(host, instance, opened.parts.length), opened.parts));
+    hasher.close();
   });
   progress.end();
 }

@@ -73,6 +73,7 @@ export class Entry {
   }
 
   hash(file, index) { return this.#journal.hash(file, index); }
+  stored(file) { return this.#journal.stored(file); }
 
   /** Reads the journal, all of it: another tab may have begun anew. */
   async refresh() {

@@ -9,16 +9,15 @@ import { QuernError } from './errors.js';
 import { reasonOf } from './clock.js';
 import { Pace } from './pace.js';
 import { Patience } from './patience.js';
-import { Runs } from './runs.js';
+import { checkTrailing } from './trailing.js';
 
 const SPAN = 16;         // chunks that a lane takes at once while there are others
 const ALONE = 4;         // chunks in memory while there are none
 
 export class Transfer {
   #remote;
-  #wanted;               // chunk indices, ascending; null: all from #head on, of a file of unknown size
-  #isWanted;
-  #pool;                 // runs of chunks that no lane has taken
+  #wanted;               // Runs
+  #pool;                 // what of them no lane has taken
   #running = new Set();  // runs that lanes have taken
   #chunks = new Map();   // index -> {bytes, size, filled, kept}
   #spare = [];           // buffers to use again
@@ -30,10 +29,9 @@ export class Transfer {
 
   constructor(remote, wanted, most) {
     this.#remote = remote;
-    this.#wanted = remote.size === null ? null : wanted;
-    this.#isWanted = new Set(wanted);
-    this.#head = wanted[0] ?? 0;
-    this.#pool = remote.size === null ? Runs.from(this.#head) : Runs.of(wanted);
+    this.#wanted = wanted;
+    this.#head = wanted.first;
+    this.#pool = wanted.below(remote.count);
     this.#pace = new Pace(remote.clock, most, remote.chunkSize);
     this.#abort.signal.addEventListener('abort', () => this.#wake());
   }
@@ -45,9 +43,8 @@ export class Transfer {
     if (signal.aborted) onAbort();
     try {
       this.#crew();
-      for (let i = 0; ; i++) {
-        const index = this.#wanted ? this.#wanted[i] : this.#head;
-        const chunk = index === undefined ? null : await this.#complete(index);
+      for (let index = this.#head; ; index = this.#wanted.next(index + 1)) {
+        const chunk = await this.#complete(index);
         if (!chunk) return;
         yield { index, bytes: chunk.bytes.subarray(0, chunk.size) };
         this.#release(index);
@@ -90,7 +87,7 @@ export class Transfer {
 
   // --- work ---
 
-  #width = () => (this.#remote.ranges ? this.#pace.lanes : 1);
+  #width = () => (this.#remote.ranges && this.#remote.end !== null ? this.#pace.lanes : 1);
 
   /** Starts the lanes that are missing. */
   #crew() {
@@ -155,6 +152,7 @@ export class Transfer {
 
   /** Puts a piece that begins at `pos` where it belongs; false when nothing more of the answer is needed. */
   async #write(run, piece, pos, tally) {
+    if (this.#remote.size === null) checkTrailing(this.#remote.host, pos + piece.length, this.#remote.end);
     for (let used = 0; used < piece.length && run.from < run.to;) {
       if (this.#isThere(run.from)) run.from++;
       else if (!(await this.#room(run.from))) return false;
@@ -202,14 +200,17 @@ export class Transfer {
     return true;
   }
 
-  /** Chunks in memory. Of several lanes each has a run. */
-  #most = () => (this.#pace.lanes === 1 ? ALONE : this.#pace.lanes * SPAN + 1);
+  /** Chunks in memory. Of several lanes each has a run; while nobody knows where the contents end, no chunk is begun ahead. */
+  #most() {
+    if (this.#remote.end === null) return 1;
+    return this.#pace.lanes === 1 ? ALONE : this.#pace.lanes * SPAN + 1;
+  }
 
   /** Whether a chunk need not be fetched: kept, handed over, or not wanted. */
   #isThere(index) {
     const chunk = this.#chunks.get(index);
     if (chunk) return chunk.kept;
-    return index < this.#head || (this.#wanted !== null && !this.#remote.ranges && !this.#isWanted.has(index));
+    return index < this.#head || (!this.#remote.ranges && !this.#wanted.has(index));
   }
 
   #chunk(index) {
@@ -229,7 +230,7 @@ export class Transfer {
   /** The end of a file whose size the server did not tell. */
   async #finish(run, size) {
     if (size < this.#position(run)) throw this.#truncated(size);
-    this.#remote.end(size);
+    this.#remote.size = size;
     const last = this.#chunks.get(run.from);
     if (last) last.size = last.filled;
     await this.#keep(run);

@@ -25,7 +25,7 @@ async function plain(url, hasher) {
 
 /** The same, to the last byte checked. */
 async function checked(url, hasher) {
-  const { cached, total, parts: [{ chunks }] } = await openParts({ kind: 'urls', urls: [url], id: url }, { store, hasher: Promise.resolve(hasher) });
+  const { cached, total, parts: [{ chunks }] } = await openParts({ kind: 'urls', urls: [url] }, { store, hasher: Promise.resolve(hasher) });
   if (!cached) throw new Error('it is not stored');
   const start = performance.now();
   let ms;

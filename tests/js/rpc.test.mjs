@@ -121,6 +121,17 @@ test('a listener that throws ends its own request only', async () => {
   assert.equal(await good.promise, 'fine');
 });
 
+test('an async listener that fails is reported, and nothing else happens', async (t) => {
+  const told = t.mock.method(console, 'error', () => {});
+  const port = fakePort();
+  const rpc = new Rpc(port, quiet);
+  const { promise } = rpc.call('a', {}, { async onEvent() { throw new Error('mine'); } });
+  port.receive({ type: 'event', id: 1, event: 'e' });
+  port.receive({ type: 'done', id: 1, value: 'fine' });
+  assert.equal(await promise, 'fine');
+  assert.deepEqual(told.mock.calls.map(({ arguments: [words, error] }) => [words, error.message]), [['quern: a callback has failed:', 'mine']]);
+});
+
 test('arguments that cannot be sent are the caller\'s error', async () => {
   const port = fakePort();
   port.post = () => { throw new DOMException('no', 'DataCloneError'); };

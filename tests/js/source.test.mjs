@@ -26,22 +26,25 @@ function refused(source, param, words, resolve = web) {
 }
 
 test('addresses', () => {
-  for (const [source, url, id = url] of [
+  for (const [source, url] of [
     ['m.gguf', 'https://page.example/app/m.gguf'], [new URL('http://a.example/m.gguf#x'), 'http://a.example/m.gguf'],
     ['https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/blob/main/Qwen3-0.6B-Q8_0.gguf', 'https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/resolve/main/Qwen3-0.6B-Q8_0.gguf'],
     ['https://hf-mirror.com/a/b/blob/refs%2Fpr%2F1/c/d.gguf', 'https://hf-mirror.com/a/b/resolve/refs%2Fpr%2F1/c/d.gguf'],
     ['https://github.com/a/b/blob/main/m.gguf', 'https://github.com/a/b/blob/main/m.gguf'],
-    ['https://huggingface.co/a/b/resolve/main/blob/m.gguf?download=true', 'https://huggingface.co/a/b/resolve/main/blob/m.gguf?download=true', 'https://huggingface.co/a/b/resolve/main/blob/m.gguf'],
-    ['https://s3.example/m.gguf?X-Amz-Signature=a&X-Amz-Date=b&file=1&token=t', 'https://s3.example/m.gguf?X-Amz-Signature=a&X-Amz-Date=b&file=1&token=t', 'https://s3.example/m.gguf?file=1'],
+    ['https://huggingface.co/a/b/resolve/main/blob/m.gguf?download=true', 'https://huggingface.co/a/b/resolve/main/blob/m.gguf'], ['https://a.example/q?download=true', 'https://a.example/q?download=true'],
+    ['hf:a/b/c/d.gguf', 'https://huggingface.co/a/b/resolve/main/c/d.gguf'], ['HF:a/b/d.gguf@refs/pr/1', 'https://huggingface.co/a/b/resolve/refs%2Fpr%2F1/d.gguf'],
     ['blob:https://a.example/5', 'blob:https://a.example/5'], ['data:,x', 'data:,x'],
-  ]) assert.deepEqual(locate(source, web), { kind: 'urls', urls: [url], id });
-  for (const [source, folder, id = folder] of [
-    ['m/', 'https://page.example/app/m/'], ['https://a.example/q/?token=t&v=2#x', 'https://a.example/q/?token=t&v=2', 'https://a.example/q/?v=2'],
+  ]) assert.deepEqual(locate(source, web), { kind: 'urls', urls: [url] });
+  for (const [source, folder] of [
+    ['m/', 'https://page.example/app/m/'], ['https://a.example/q/?token=t&v=2#x', 'https://a.example/q/?token=t&v=2'],
+    ['hf:a/b', 'https://huggingface.co/a/b/resolve/main/'], ['hf:a/b@v1', 'https://huggingface.co/a/b/resolve/v1/'],
     ...['Qwen/Qwen3-0.6B', 'Qwen/Qwen3-0.6B/', 'Qwen/Qwen3-0.6B/tree/main', 'Qwen/Qwen3-0.6B/tree/main/', 'Qwen/Qwen3-0.6B/resolve/main/'].map((path) => (
       [`https://huggingface.co/${path}`, 'https://huggingface.co/Qwen/Qwen3-0.6B/resolve/main/'])),
     ['https://hf.co/a/b/tree/refs%2Fpr%2F1/c', 'https://hf.co/a/b/resolve/refs%2Fpr%2F1/c/'],
     [{ repo: 'a/b' }, 'https://huggingface.co/a/b/resolve/main/'], [{ repo: 'a/b', file: undefined, revision: 'v1', endpoint: 'https://hub.example/x/' }, 'https://hub.example/x/a/b/resolve/v1/'],
-  ]) assert.deepEqual(locate(source, web), { kind: 'urls', urls: [], id, folder });
+  ]) assert.deepEqual(locate(source, web), { kind: 'urls', urls: [], folder });
+  for (const [short, param] of [['hf:', 'source'], ['hf:a', 'source'], ['hf:a/', 'source'], ['hf:/b', 'source'], ['hf:https://a.example/m.gguf', 'source'], ['hf:a/b/../c.gguf', 'source.file'],
+    ['hf:a/b@', 'source.revision'], ['hf:a/b/c.gguf@..', 'source.revision'], ['hf:a b/c', 'source.repo']]) refused(short, param, /must be/);
   refused('https://me:secret@a.example/m/', 'source', /Authorization/);
   refused('', 'source', /empty/);
   refused('https://me:secret@a.example/m.gguf', 'source', /Authorization/);
@@ -54,7 +57,7 @@ test('repositories', () => {
   assert.deepEqual(locate({ repo: 'a/b', file: 'm-00001-of-00002.gguf' }, web).urls.map((url) => url.slice(-21)), ['m-00001-of-00002.gguf', 'm-00002-of-00002.gguf']);
   for (const [field, values] of Object.entries({
     repo: ['', 5, null, 'a/b/c', '../x', 'a b/c', 'https://huggingface.co/a/b'], file: ['', 7, '/etc', 'a//b', '../m.gguf', 'a/./b', 'x\n'],
-    revision: ['', ' ', 5, 'a\0'], endpoint: ['', 'huggingface.co', 'ftp://a', 5, null],
+    revision: ['', ' ', 5, 'a\0', '.', '..', 'a/../b', 'refs//1'], endpoint: ['', 'huggingface.co', 'ftp://a', 5, null, 'https://a.example/?x=', 'https://a.example/#x', 'https://a.example/?'],
   })) for (const value of values) refused({ repo: 'a/b', file: 'c.gguf', [field]: value }, `source.${field}`, /must be/);
   refused({ repo: 'a/b', file: 'c.gguf', branch: 'x' }, 'source.branch', /not a field/);
   refused({ repo: 'a/b', file: 'm-00002-of-00003.gguf' }, 'source.file', /00001-of-00003/);
@@ -62,7 +65,7 @@ test('repositories', () => {
 
 test('split files by the first part', () => {
   const three = ['1', '2', '3'].map((no) => `https://a.example/q/m-0000${no}-of-00003.gguf?file=x`);
-  assert.deepEqual(locate(three[0], web), { kind: 'urls', urls: three, id: three[0] });
+  assert.deepEqual(locate(three[0], web), { kind: 'urls', urls: three });
   assert.deepEqual(locate('/data/m-00001-of-00002.GGUF', disk), { kind: 'paths', paths: ['/data/m-00001-of-00002.GGUF', '/data/m-00002-of-00002.GGUF'] });
   assert.deepEqual(locate('m-00001-of-00001.gguf', disk).paths, ['m-00001-of-00001.gguf']);
   for (const name of ['m-0001-of-0002.gguf', 'm-00001-of-00002.gguf.part', 'm-00001-of-00002']) assert.deepEqual(locate(name, disk).paths, [name]);
