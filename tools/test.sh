@@ -4,6 +4,7 @@
 #   tools/test.sh         every test: C under sanitizers, wasm in Node, the page in Chromium
 #   tools/test.sh big     proofs at real sizes (Qwen3-0.6B), minutes; writes docs/benchmarks/big.json
 #   tools/test.sh smoke   greedy text from real weights: QUERN_MODEL=path
+#   tools/test.sh saboteur  10,000 servers that lie on a played clock, 500 over sockets: a quarter of an hour
 #   tools/test.sh bench   quern in Chromium, Firefox and Node beside wllama and native llama.cpp; writes docs/benchmarks/bench.*
 #                         options as tests/bench/bench.mjs takes them: npm run bench -- --quick
 #   tools/test.sh ops     each operation alone, over lengths; writes build/bench/ops.html
@@ -15,6 +16,7 @@ make --no-print-directory -s -j2 native site
 case "${1:-}" in
 '') exec make --no-print-directory -s test ;;
 big) exec node --test --test-concurrency=1 tests/big/*.test.mjs ;;
+saboteur) QUERN_PLAYED=10000 QUERN_REAL=500 exec node --test tests/js/saboteur.test.mjs ;;
 smoke) exec node --test tests/smoke/*.test.mjs ;;
 bench) shift; exec node tests/bench/bench.mjs "$@" ;;
 ops) shift; exec make --no-print-directory -s bench-ops ARGS="$*" ;;

@@ -9,14 +9,15 @@ import { after, before, describe, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { serve } from '../../tools/serve.mjs';
 import { findFirefox } from '../bench/firefox.mjs';
+import { CLAIMS, ENDLESS, PORTALS, claims } from '../fixtures/liars.mjs';
 import { LyingServer } from '../fixtures/lying-server.mjs';
-import { noise } from '../fixtures/noise.mjs';
+import { tinyModel } from '../fixtures/tiny.mjs';
 import { PROJECT, eventually, launchChromium } from './browser.mjs';
 
 const DEMO = readFileSync(join(PROJECT, 'web/models/demo-q8_0.gguf'));
 const FOLDER = join(PROJECT, 'tests/fixtures/hf/bf16');   // its weights are in one file, without an index
 const CHUNK = 1 << 20;
-const NOISE = noise(4 * CHUNK + 12_345);
+const MODEL = tinyModel({ layers: 2, hidden: 256, ffn: 2304, heads: 4, headDim: 64 });     // of five chunks
 const PATIENCE_MS = 60_000;
 
 /** So that a page of another origin may read it, and sees what tells versions apart. */
@@ -44,6 +45,12 @@ const inPage = {
     const { text } = await model.complete('The capital of Kenya is', { temperature: 0, maxTokens: 16 }).result;
     await model.dispose();
     return { text, last: events.at(-1) };
+  },
+  /** Loads it, and says how that ended. */
+  outcome: ({ url }) => globalThis.quern.load(url, { threads: 1, contextSize: 64 }).then((model) => model.dispose(), ({ code }) => code),
+  bits: async ({ url }) => {
+    const model = await globalThis.quern.load(url, { threads: 1, contextSize: 64 });
+    return String(await model.logits([1, 2]).finally(() => model.dispose()));
   },
   download: ({ url }) => globalThis.quern.models.download(url),
   start: ({ url }) => { globalThis.running = globalThis.quern.models.download(url).then(({ complete }) => complete, ({ code }) => code); },
@@ -149,17 +156,17 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       }, '/org/model/');
     });
 
-    test('a page that dies in mid-download: the next one resumes', () => withModel(NOISE, (n) => (n === 0 ? { stallAt: 2 * CHUNK + 100_000 } : {}), async ({ server, url }) => {
+    test('a page that dies in mid-download: the next one resumes', () => withModel(MODEL, (n) => (n === 0 ? { stallAt: 2 * CHUNK + 100_000 } : {}), async ({ server, url }) => {
       const tab = await open();
       await tab.run('start', { url });
       await eventually(async () => (await tab.run('list'))[0]?.loaded === 2 * CHUNK, 'two chunks are stored', PATIENCE_MS);
       await tab.close();
       const next = await open();
       const [partial] = await next.run('list');
-      assert.deepEqual([partial.loaded, partial.size, partial.complete], [2 * CHUNK, NOISE.length, false]);
+      assert.deepEqual([partial.loaded, partial.size, partial.complete], [2 * CHUNK, MODEL.length, false]);
       const entry = await next.run('download', { url });
-      assert.deepEqual([entry.loaded, entry.complete], [NOISE.length, true]);
-      assert.deepEqual(await next.run('stored'), [digest(NOISE)]);
+      assert.deepEqual([entry.loaded, entry.complete], [MODEL.length, true]);
+      assert.deepEqual(await next.run('stored'), [digest(MODEL)]);
       assert.equal(server.requests.at(-1).headers.range, `bytes=${2 * CHUNK}-`);
       await next.close();
     }));
@@ -177,27 +184,27 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       await tab.close();
     }));
 
-    test('of many chunks the damaged one alone is fetched', () => withModel(NOISE, () => ({}), async ({ server, url }) => {
+    test('of many chunks the damaged one alone is fetched', () => withModel(MODEL, () => ({}), async ({ server, url }) => {
       const tab = await open();
       await tab.run('download', { url });
       const { sent } = server;
       await tab.run('stored', { flip: CHUNK + 5 });
       await tab.run('download', { url });
-      assert.deepEqual(await tab.run('stored'), [digest(NOISE)]);
+      assert.deepEqual(await tab.run('stored'), [digest(MODEL)]);
       assert.deepEqual([server.requests.at(-1).headers.range, server.requests.length], [`bytes=${CHUNK}-${2 * CHUNK - 1}`, 2]);
       assert.equal(server.sent - sent, CHUNK);
       await tab.close();
     }));
 
-    test('two tabs, one download', () => withModel(NOISE, () => ({ chunk: 100_000 }), async ({ server, url }) => {
+    test('two tabs, one download', () => withModel(MODEL, () => ({ chunk: 100_000 }), async ({ server, url }) => {
       const tabs = [await open(), await open()];
       for (const tab of tabs) await tab.run('start', { url });
       assert.deepEqual(await Promise.all(tabs.map((tab) => tab.run('running'))), [true, true]);
-      assert.deepEqual([server.requests.length, server.sent], [1, NOISE.length]);
+      assert.deepEqual([server.requests.length, server.sent], [1, MODEL.length]);
       for (const tab of tabs) await tab.close();
     }));
 
-    test('two tabs, and the first dies: the second goes on', () => withModel(NOISE, (n) => (n === 0 ? { stallAt: CHUNK + 100_000 } : {}), async ({ server, url }) => {
+    test('two tabs, and the first dies: the second goes on', () => withModel(MODEL, (n) => (n === 0 ? { stallAt: CHUNK + 100_000 } : {}), async ({ server, url }) => {
       const [first, second] = [await open(), await open()];
       await first.run('start', { url });
       await eventually(async () => (await second.run('list'))[0]?.loaded === CHUNK, 'a chunk is stored', PATIENCE_MS);
@@ -206,10 +213,44 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       assert.equal(server.requests.length, 1);
       await first.close();
       assert.equal(await second.run('running'), true);
-      assert.deepEqual(await second.run('stored'), [digest(NOISE)]);
+      assert.deepEqual(await second.run('stored'), [digest(MODEL)]);
       assert.equal(server.requests.length, 2);
       await second.close();
     }));
+
+    /** Ends as it must when loaded and when downloaded, with nothing kept. */
+    const refused = (bytes, step, code) => withModel(bytes, () => ({ ...step, headers: { ...CORS, ...step.headers } }), async ({ server, url }) => {
+      const tab = await open();
+      assert.equal(await tab.run('outcome', { url }), code);
+      await tab.run('start', { url });
+      assert.match(await tab.run('running'), step.total || step.headers?.['Content-Range'] ? new RegExp(`${code}|storage/quota`) : new RegExp(code));
+      assert.deepEqual([await tab.run('list'), await tab.run('stored')], [[], []]);
+      assert.ok(server.sent < 2 * (bytes.length + 150 * CHUNK), `${server.sent} bytes sent`);      // most of it into the browser's own buffers
+      await tab.close();
+    });
+
+    test('S1: a claimed size that the header does not justify', async () => {
+      for (const size of [CLAIMS[0], 2 ** 48]) await refused(MODEL, claims(size), 'model/inconsistent');
+    });
+
+    test('S2: a body without an end', async () => {
+      for (const step of ENDLESS) await refused(MODEL, step, 'model/inconsistent');
+    });
+
+    test('B3: pages instead of a model', async () => {
+      for (const page of PORTALS.slice(0, 2)) await refused(Buffer.from(page), {}, 'model/format');
+    });
+
+    test('B1: addresses that differ in what is no signature', () => {
+      const [one, two] = [1, 2].map((seed) => tinyModel({ seed }));
+      return withModel((url) => ({ bytes: url.endsWith('B.gguf') ? two : one }), () => ({}), async ({ url }) => {
+        const tab = await open();
+        const bits = [];
+        for (const name of ['A', 'B', 'A', 'B']) bits.push(await tab.run('bits', { url: url + name + '.gguf' }));
+        assert.deepEqual([bits[0] === bits[1], bits.slice(2)], [false, bits.slice(0, 2)]);
+        await tab.close();
+      }, '/q?download=');
+    });
 
     test('no store, as in a private window: it answers all the same', () => withModel(DEMO, () => ({}), async ({ server, url }) => {
       const tab = await open();
