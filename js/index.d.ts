@@ -256,7 +256,7 @@ export interface CompleteOptions {
 }
 
 export interface ChatOptions extends CompleteOptions {
-  /** Whether the model thinks before it answers, where its chat template knows the choice. Default: as the template does. */
+  /** Whether the model thinks before it answers, where its chat template knows the choice. Default: false; a model that always thinks does. */
   thinking?: boolean;
 }
 

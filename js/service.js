@@ -113,7 +113,7 @@ export class Service {
 
   async #reply({ messages, options: { thinking, ...options } }, job, emit) {
     const { ids, startsThinking } = await this.#chat.prompt(messages, thinking, { mustFit: true });
-    const thinks = startsThinking || (thinking !== false && knowsThinking(this.#chat.template));
+    const thinks = startsThinking || (thinking === true && knowsThinking(this.#chat.template));
     const marks = this.#engine.thinkingMarks();
     return generate(this.#engine, job, { ids, startsThinking, thinks, marks }, options, emit);
   }

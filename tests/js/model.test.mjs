@@ -97,7 +97,11 @@ test('thinking is kept apart', async () => {
   assert.ok(result.thinking.length > 0 && !/<\/?think>/.test(result.text + result.thinking));
   assert.equal(events.filter(({ type }) => type === 'thinking').map(({ text }) => text).join(''), result.thinking);
   assert.equal(events.findIndex(({ type }) => type === 'text'), events.findLastIndex(({ type }) => type === 'thinking') + 1);
-  assert.equal((await model.chat('What is the capital of France?', GREEDY).result).thinking, '');
+  const without = await model.chat('What is the capital of France?', GREEDY).result;
+  assert.equal(without.thinking, '');
+  assert.equal((await model.chat('What is the capital of France?', { temperature: 0 }).result).text, without.text, 'and that is the default');
+  const ask = [{ role: 'user', content: 'What is the capital of France?' }];
+  assert.equal(await model.countTokens(ask), await model.countTokens(ask, { thinking: false }));
 });
 
 test('what a person types stays text', async () => {
