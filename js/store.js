@@ -60,6 +60,8 @@ export class Entry {
   get total() { return this.#journal.total; }
   get loaded() { return this.#journal.loaded(this.#chunkSize); }
   get used() { return this.#journal.used; }
+  /** Bytes of the journal: it grows with what is stored. */
+  get recorded() { return this.#journal.bytes; }
   get sha256() { return this.#journal.done?.hashes ?? []; }
 
   size(file) { return this.#journal.size(file); }
