@@ -99,7 +99,7 @@ test('O02: no room, told at the start: a notice with numbers, nothing is kept', 
   const { bytes, notices } = await session(new Site(noise(3_000_000), []), disk, { faults: { quota: 1_100_000 } });
   same(bytes, noise(3_000_000));
   assert.deepEqual(codes(notices), ['storage/quota']);
-  assert.match(notices[0].message, /needs 3 MB, and 2 MB are free/);
+  assert.match(notices[0].message, /needs 3 MB, and 1 MB are free/);
   assert.equal(disk.size, 0);
 });
 
