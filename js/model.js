@@ -117,12 +117,12 @@ function askToPersist(platform, { phase }) {
   platform.persist();
 }
 
-/** What goes to the worker of the options, and what is transferred with it. */
+/** What goes to the worker of the options, and the caller's own store, if any, as it is served. */
 function wireOptions(platform, { cache = true, sha256 = [], ...options }) {
-  const own = typeof cache === 'object';
-  const wire = { ...options, cache: own ? serveStore(cache) : cache, sha256: [sha256].flat().map((hash) => hash.toLowerCase()) };
+  const served = typeof cache === 'object' ? serveStore(cache) : null;
+  const wire = { ...options, cache: served?.port ?? cache, sha256: [sha256].flat().map((hash) => hash.toLowerCase()) };
   if (options.wasmUrl) wire.wasmUrl = platform.resolveUrl(options.wasmUrl);
-  return { wire, transfer: own ? [wire.cache] : [] };
+  return { wire, served };
 }
 
 /**
@@ -131,7 +131,7 @@ function wireOptions(platform, { cache = true, sha256 = [], ...options }) {
  */
 export async function startWith(platform, type, source, { signal, onProgress, workerUrl, ...options }) {
   const { source: opened, transfer = [] } = platform.resolveSource(source);
-  const { wire, transfer: ports } = wireOptions(platform, options);
+  const { wire, served } = wireOptions(platform, options);
   signal?.throwIfAborted();
   const rpc = startRpc(platform, workerUrl && platform.resolveUrl(workerUrl));
   const onAbort = () => rpc.close(signal.reason ?? abortError());
@@ -142,11 +142,12 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
   };
   try {
     await rpc.ready();
-    return { rpc, answer: await rpc.call(type, { source: opened, options: wire }, { onEvent, transfer: [...transfer, ...ports] }).promise };
+    return { rpc, answer: await rpc.call(type, { source: opened, options: wire }, { onEvent, transfer: served ? [...transfer, served.port] : transfer }).promise };
   } catch (error) {
     await rpc.close(error instanceof QuernError ? error : asQuernError(error, 'load'));
     throw error;
   } finally {
+    served?.end();
     signal?.removeEventListener('abort', onAbort);
   }
 }

@@ -93,7 +93,7 @@ function storeOf(cache) {
   return cache ? new OpfsStore() : null;
 }
 
-const persist = () => navigator.storage?.persist?.().catch(() => {});
+const persist = () => (async () => navigator.storage.persist())().catch(() => {});
 
 export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist };
 
