@@ -2,14 +2,20 @@
 // A loaded model as the caller holds it, and how one comes to be. All work happens in the worker; here arguments are
 // checked, requests sent and answers shaped. `platform` is what differs between a page and Node (platform-*.js).
 
-import { QuernError, abortError, asQuernError } from './errors.js';
+import { QuernError, abortError, asQuernError, useHints } from './errors.js';
+import { HINTS } from './hints.js';
 import { checkMessages, checkOptions, checkText, checkTokens, sampling } from './options.js';
 import { CHAT, COMPLETE, COUNT, DETOKENIZE, LOAD, LOGITS, PROFILE, TOKENIZE } from './protocol.js';
 import { Reply } from './reply.js';
 import { Rpc } from './rpc.js';
 import { serveStore } from './store-port.js';
 
+useHints(HINTS);
+
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
+
+/** Letters or bytes of a text whose tokens are asked for: as many tokens as a context can have. A list of them takes a tenth of a gigabyte, and seconds. */
+const MOST_TEXT = 2 ** 24;
 
 /** The seed of a reply whose caller named none: any whole number up to 2^53-1. */
 const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
