@@ -45,7 +45,7 @@ export class Model {
 
   async tokenize(text, options) {
     const { signal } = checkOptions('call', options);
-    return Array.from(await this.#call(TOKENIZE, { text: checkText(text) }, signal));
+    return Array.from(await this.#tokens(checkText(text), signal));
   }
 
   async detokenize(tokens, options) {
@@ -55,7 +55,7 @@ export class Model {
 
   async countTokens(input, options) {
     const { signal, thinking } = checkOptions('count', options);
-    if (typeof input === 'string') return (await this.#call(TOKENIZE, { text: input }, signal)).length;
+    if (typeof input === 'string') return (await this.#tokens(input, signal)).length;
     return this.#call(COUNT, { messages: checkMessages(input), thinking }, signal);
   }
 
@@ -85,6 +85,11 @@ export class Model {
 
   async #call(type, payload, signal) {
     return this.#answer(await this.#rpc.call(type, payload, { signal }).promise);
+  }
+
+  async #tokens(text, signal) {
+    if (text.length > MOST_TEXT) throw new QuernError('mem/load', `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`);
+    return this.#call(TOKENIZE, { text }, signal);
   }
 
   /** Bad arguments fail the reply, like everything else that can go wrong with it. */
