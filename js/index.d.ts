@@ -386,7 +386,7 @@ export interface Info {
   readonly memory: { readonly used: number; readonly peak: number; readonly planned: number; readonly wasm: number };
   /** Bits of the engine's addresses. */
   readonly address: Address;
-  /** Files that the model consists of. */
+  /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */
   readonly files: number;
 }
 

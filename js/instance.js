@@ -5,7 +5,7 @@
 // file's name only, and the file is fetched here, so that what goes wrong has a name.
 
 import { deadline } from './clock.js';
-import { QuernError } from './errors.js';
+import { HOST, QuernError } from './errors.js';
 import { newMemory } from './variant.js';
 
 /** The version of src/wasm.c's interface, which stands in a custom section of the file. */
@@ -41,7 +41,7 @@ function reserve(address) {
       cause = error;
     }
   }
-  throw startError('mem/load', 'The browser grants no memory for the engine.', cause);
+  throw startError('mem/load', `This ${HOST} grants no memory for the engine.`, cause);
 }
 
 /** What a failed compilation or instantiation means. */

@@ -2,14 +2,20 @@
 // A loaded model as the caller holds it, and how one comes to be. All work happens in the worker; here arguments are
 // checked, requests sent and answers shaped. `platform` is what differs between a page and Node (platform-*.js).
 
-import { QuernError, abortError, asQuernError } from './errors.js';
+import { QuernError, abortError, asQuernError, useHints } from './errors.js';
+import { HINTS } from './hints.js';
 import { checkMessages, checkOptions, checkText, checkTokens, sampling } from './options.js';
 import { CHAT, COMPLETE, COUNT, DETOKENIZE, LOAD, LOGITS, PROFILE, TOKENIZE } from './protocol.js';
 import { Reply } from './reply.js';
 import { Rpc } from './rpc.js';
 import { serveStore } from './store-port.js';
 
+useHints(HINTS);
+
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
+
+/** Letters or bytes of a text whose tokens are asked for: as many tokens as a context can have. A list of them takes a tenth of a gigabyte, and seconds. */
+const MOST_TEXT = 2 ** 24;
 
 /** The seed of a reply whose caller named none: any whole number up to 2^53-1. */
 const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
@@ -39,7 +45,7 @@ export class Model {
 
   async tokenize(text, options) {
     const { signal } = checkOptions('call', options);
-    return Array.from(await this.#call(TOKENIZE, { text: checkText(text) }, signal));
+    return Array.from(await this.#tokens(checkText(text), signal));
   }
 
   async detokenize(tokens, options) {
@@ -49,7 +55,7 @@ export class Model {
 
   async countTokens(input, options) {
     const { signal, thinking } = checkOptions('count', options);
-    if (typeof input === 'string') return (await this.#call(TOKENIZE, { text: input }, signal)).length;
+    if (typeof input === 'string') return (await this.#tokens(input, signal)).length;
     return this.#call(COUNT, { messages: checkMessages(input), thinking }, signal);
   }
 
@@ -79,6 +85,11 @@ export class Model {
 
   async #call(type, payload, signal) {
     return this.#answer(await this.#rpc.call(type, payload, { signal }).promise);
+  }
+
+  async #tokens(text, signal) {
+    if (text.length > MOST_TEXT) throw new QuernError('mem/load', `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`);
+    return this.#call(TOKENIZE, { text }, signal);
   }
 
   /** Bad arguments fail the reply, like everything else that can go wrong with it. */

@@ -2,7 +2,7 @@
 // Which build of the engine a machine can run. A module with an instruction that is not known does not
 // validate, so each detector is a tiny module with the one instruction in question.
 
-import { QuernError } from './errors.js';
+import { HOST, QuernError } from './errors.js';
 
 const PAGE = 2 ** 16;
 
@@ -80,10 +80,10 @@ export function defaultThreads(hardwareThreads) {
  * @returns {{build: 'simd' | 'relaxed', scalar: boolean}}
  */
 export function chooseVariant(wanted, address) {
-  const refuse = (what) => { throw new QuernError('env/simd', `This ${what}.`, { phase: 'start', detail: { wanted } }); };
-  if (!hasSimd()) refuse('browser is too old: it has no WebAssembly with SIMD');
-  if (address === 64 && !hasMemory64()) refuse('browser has no WebAssembly with 64-bit addresses, which were asked for');
-  if (wanted === 'relaxed' && !hasRelaxed()) refuse('browser has no relaxed SIMD, which the variant \'relaxed\' needs');
+  const refuse = (what) => { throw new QuernError('env/simd', `This ${HOST} ${what}.`, { phase: 'start', detail: { wanted } }); };
+  if (!hasSimd()) refuse('is too old: it has no WebAssembly with SIMD');
+  if (address === 64 && !hasMemory64()) refuse('has no WebAssembly with 64-bit addresses, which were asked for');
+  if (wanted === 'relaxed' && !hasRelaxed()) refuse('has no relaxed SIMD, which the variant \'relaxed\' needs');
   const build = wanted === 'relaxed' || (!wanted && hasRelaxed()) ? 'relaxed' : 'simd';
   return { build, scalar: wanted === 'scalar' };
 }
@@ -103,7 +103,7 @@ export function describeSupport({ isolated, threads, workers }) {
   const missing = workers ? 'WebAssembly with SIMD' : 'Web Workers';
   return {
     ok,
-    reason: ok ? threadObstacle(isolated) : `This browser is too old: it has no ${missing}.`,
+    reason: ok ? threadObstacle(isolated) : `This ${HOST} is too old: it has no ${missing}.`,
     webassembly, simd, relaxed, isolated,
     threads: isolated,
     variant: relaxed ? 'relaxed' : simd ? 'simd' : null,

@@ -292,3 +292,19 @@ test('errors are of the exported class', async () => {
   const error = await model.tokenize(5).catch((reason) => reason);
   assert.ok(error instanceof QuernError && error instanceof Error);
 });
+
+test('a text that is too long for a list of tokens is refused at once', async () => {
+  for (const text of ['7'.repeat(2 ** 24 + 1), new Uint8Array(2 ** 24 + 1)]) {
+    await soon(1000, () => timed(() => rejectsWith(model.tokenize(text), 'mem/load', /parts of at most 16777216/)));
+  }
+  await rejectsWith(model.countTokens('7'.repeat(2 ** 24 + 1)), 'mem/load', /too long/);
+  assert.equal((await model.tokenize('7'.repeat(2 ** 20))).length, 2 ** 20);
+});
+
+test('a text for which there is no memory leaves the model usable', async () => {
+  const other = await load(DEMO, { threads: 1, memoryLimit: 40e6 });
+  const error = await rejectsWith(other.tokenize('a'.repeat(2 ** 24)), 'mem/load', /not enough memory/);
+  assert.equal(error.phase, 'call');
+  assert.equal((await other.chat('What is the capital of Kenya?', GREEDY).result).text, (await model.chat('What is the capital of Kenya?', GREEDY).result).text);
+  await other.dispose();
+});
