@@ -6,10 +6,10 @@
  * template engine, which lives in JavaScript. Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
  */
 #include "cli_files.h"
+#include "cli_process.h"
 #include "cli_quantize.h"
 #include "quern.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -541,14 +541,6 @@ static int run_bench(struct quern_engine *e, struct args *a)
 
 /* --- quantize ---------------------------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
 /* On a terminal only; overwrites itself. */
 static void show_progress(double part)
 {
@@ -563,8 +555,8 @@ static int run_quantize(const struct args *a)
     struct quantizing *q = a->prompt && a->type ? quantizing_new(a->model, a->prompt, a->type, a->engine.threads) : NULL;
     if (!q) return complain("use/param", usage);
     int status = 1;
-    signal(SIGINT, on_interrupt);
-    while (status == 1 && !interrupted) {
+    process_note_signals();
+    while (status == 1 && !process_signal()) {
         status = quantizing_step(q);
         show_progress(quantizing_progress(q));
     }
@@ -572,7 +564,7 @@ static int run_quantize(const struct args *a)
     if (status < 0) complain(quantizing_code(q), quantizing_message(q));
     if (status > 0) complain("use/aborted", "The conversion was stopped; nothing was kept of it.");
     quantizing_free(q);
-    return status > 0 ? 128 + SIGINT : status != 0; /* as shells have it */
+    return status > 0 ? 128 + process_signal() : status != 0; /* as shells have it */
 }
 
 int main(int argc, char **argv)
