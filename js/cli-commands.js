@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What each command of the command line does. They use the package as everybody else does.
 
-import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { badParam } from './errors.js';
 import { infoText } from './cli-info.js';
@@ -10,6 +9,7 @@ import { inspect } from './inspect.js';
 import { load } from './node.js';
 import { quantizeFile } from './quantize.js';
 import { stoppable } from './stoppable.js';
+import { writeWhole } from './whole-file.js';
 
 const out = (line) => process.stdout.write(line);
 
@@ -105,7 +105,7 @@ async function logits(model, { values }) {
   if (values.out === undefined) throw badParam('--out', 'is missing');
   const ids = values.tokens.trim().split(/[\s,]+/).map(Number);
   const rows = await model.logits(ids);
-  await writeFile(values.out, new Uint8Array(rows.buffer)).catch((error) => { throw badParam('--out', `cannot be written (${error.code})`); });
+  await writeWhole('--out', values.out, new Uint8Array(rows.buffer));
 }
 
 /** Token ids that look like nothing in particular; the same on every run. */
