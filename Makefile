@@ -28,8 +28,8 @@ endif
 FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
 # What only command lines have: the conversion of models. No page loads it.
-TOOL = gguf_writer convert convert_keys cli_files cli_quantize
-SOURCES = $(filter-out src/cli.c src/tool.c src/wasm.c $(TOOL:%=src/%.c),$(wildcard src/*.c src/*/*.c))
+TOOL = gguf_writer convert convert_keys cli_claim cli_files cli_output cli_quantize
+SOURCES = $(filter-out src/cli.c src/cli_process.c src/tool.c src/wasm.c $(TOOL:%=src/%.c),$(wildcard src/*.c src/*/*.c))
 # xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
 XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
 build/include/xxhash.h: $(XXHASH)
@@ -39,7 +39,7 @@ build/include/xxhash.h: $(XXHASH)
 $(BUILD)/obj/hash.o: build/include/xxhash.h
 
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
-TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o)
+TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o) $(BUILD)/obj/cli_process.o
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 

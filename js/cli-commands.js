@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What each command of the command line does. They use the package as everybody else does.
 
-import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { QuernError, badParam } from './errors.js';
+import { badParam } from './errors.js';
 import { infoText } from './cli-info.js';
 import { profileTables } from './cli-profile.js';
 import { inspect } from './inspect.js';
 import { load } from './node.js';
 import { quantizeFile } from './quantize.js';
+import { stoppable } from './stoppable.js';
+import { writeWhole } from './whole-file.js';
 
 const out = (line) => process.stdout.write(line);
 
@@ -104,7 +105,7 @@ async function logits(model, { values }) {
   if (values.out === undefined) throw badParam('--out', 'is missing');
   const ids = values.tokens.trim().split(/[\s,]+/).map(Number);
   const rows = await model.logits(ids);
-  await writeFile(values.out, new Uint8Array(rows.buffer)).catch((error) => { throw badParam('--out', `cannot be written (${error.code})`); });
+  await writeWhole('--out', values.out, new Uint8Array(rows.buffer));
 }
 
 /** Token ids that look like nothing in particular; the same on every run. */
@@ -152,11 +153,9 @@ function showProgress(part) {
 
 async function quantize({ model, text: out, values: { type }, load: { threads } }) {
   if (type === undefined) throw badParam('--type', 'is missing');
-  const controller = new AbortController();
-  const onInterrupt = () => controller.abort(new QuernError('use/aborted', 'The conversion was stopped; nothing was kept of it.'));
-  process.on('SIGINT', onInterrupt); // to the end: npx passes on what the terminal has sent already
+  process.stderr.on('error', () => {}); // a terminal that has closed; the signal of that follows
   try {
-    await quantizeFile(model, out, { type, threads, signal: controller.signal, onProgress: showProgress });
+    await stoppable('The conversion was stopped; nothing was kept of it.', (signal) => quantizeFile(model, out, { type, threads, signal, onProgress: showProgress }));
   } finally {
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K'); // an unfinished bar
   }
