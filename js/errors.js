@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Every failure that leaves the library: one class with a stable code, a sentence that says what and where, and a
-// hint that says what to do. Errors cross from the worker to the page as plain objects (toWire, fromWire).
+// hint that says what to do. Errors cross from the worker to the page as plain objects (toWire, fromWire), where they get their hints: a
+// worker is built without these sentences.
 
-export const inNode = Boolean(globalThis.process?.versions?.node);
-
-/** What this runs in, in the words of its users. */
-export const HOST = inNode ? 'machine' : 'browser';
-
-/** By code; the page's half has them (hints.js), and errors from the worker get theirs when they arrive there. */
-let hints = {};
-export const useHints = (table) => { hints = table; };
+import { HINTS } from './hints.js';
+import { HOST } from './host.js';
 
 const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'net/stalled', 'net/changed', 'mem/load', 'engine/hung', 'engine/lost']);
 
@@ -24,7 +19,7 @@ export class QuernError extends Error {
     super(harmless(String(message)), cause === undefined ? undefined : { cause });
     this.name = 'QuernError';
     this.code = code;
-    this.hint = hints[code] ?? '';
+    this.hint = HINTS[code] ?? '';
     this.phase = phase;
     this.retryable = retryable;
     this.detail = detail;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What people can do about a failure. Only the page's half has these sentences: the worker's would go nowhere.
 
-import { HOST, inNode } from './errors.js';
+import { HOST, inNode } from './host.js';
 
 /** What else runs beside this. */
 const OTHERS = inNode ? 'programs' : 'tabs';

@@ -5,7 +5,8 @@
 // file's name only, and the file is fetched here, so that what goes wrong has a name.
 
 import { deadline } from './clock.js';
-import { HOST, QuernError } from './errors.js';
+import { QuernError } from './errors.js';
+import { HOST } from './host.js';
 import { newMemory } from './variant.js';
 
 /** The version of src/wasm.c's interface, which stands in a custom section of the file. */

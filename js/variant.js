@@ -2,7 +2,8 @@
 // Which build of the engine a machine can run. A module with an instruction that is not known does not
 // validate, so each detector is a tiny module with the one instruction in question.
 
-import { HOST, QuernError } from './errors.js';
+import { QuernError } from './errors.js';
+import { HOST } from './host.js';
 
 const PAGE = 2 ** 16;
 

@@ -18,8 +18,8 @@ const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
 /** What the page loads, and what Node does. */
-const WEB = { index: 'index.js', worker: 'worker.js', template: 'template.js', sha256: 'sha256.js' };
-const NODE = { node: 'node.js', 'worker.node': 'worker-node.js', 'template.node': 'template-node.js', cli: 'cli.js' };
+const WEB = [{ index: 'index.js', template: 'template.js', sha256: 'sha256.js' }, { worker: 'worker.js' }];
+const NODE = [{ node: 'node.js', 'template.node': 'template-node.js', cli: 'cli.js' }, { 'worker.node': 'worker-node.js' }];
 
 /** The glue keeps its name, by which its threads load it; that for Node is in a folder of its own. */
 const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
@@ -45,15 +45,26 @@ async function checkEngine() {
   }
 }
 
-async function bundle(entries, platform) {
+/** Sentences that a worker has no use for: its errors get their hints where they arrive. */
+const withoutHints = {
+  name: 'without hints',
+  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const HINTS = {};' })),
+};
+
+async function bundle([entries, workers], platform) {
+  const outputs = [await bundleOf(entries, platform, []), await bundleOf(workers, platform, [withoutHints])];
+  return { outputs: Object.assign({}, ...outputs) };
+}
+
+async function bundleOf(entries, platform, plugins) {
   const { metafile } = await build({
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
     external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? ['./sha256.js'] : [])],
-    logLevel: 'warning',
+    logLevel: 'warning', plugins,
   });
-  return metafile;
+  return metafile.outputs;
 }
 
 /** How the glue starts a thread, as Emscripten writes it, and in the form that bundlers follow: with literal options. */
