@@ -28,7 +28,7 @@ function asStorageError(error) {
     const code = CODES.get(error.code) ?? CODES.get(error.name) ?? 'storage/unavailable';
     return storageError(code, String(error.message || error).slice(0, 100).replace(/\p{C}/gu, ' '), error);
   } catch {
-    return storageError('storage/unavailable', 'it does not say why');
+    return storageError('storage/unavailable', 'the store does not say why');
   }
 }
 
@@ -106,7 +106,7 @@ async function ask(thing, name, args, clock, form) {
       value = await Promise.race([answer, limit.passed]);
     }
     value = form(value, args, clock);
-    if (value === undefined) throw storageError('storage/unavailable', `its ${name}() gave no proper answer`);
+    if (value === undefined) throw storageError('storage/unavailable', `the store's ${name}() gave no proper answer`);
     return value;
   } catch (error) {
     letGo(answer);

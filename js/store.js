@@ -123,8 +123,7 @@ export class Entry {
 
   async #truncate(name) {
     const file = await this.#store.open(name, { write: true });
-    await file.truncate(0);
-    await file.close();
+    await file.truncate(0).finally(() => file.close());
   }
 
   /** Appends a line; after a torn one it begins a new line first. */
