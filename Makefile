@@ -43,7 +43,7 @@ TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o) $(BUILD)/obj/cli_process.o
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist faults site serve test test-c test-sanitize test-narrow test-thread test-node run-c bench bench-kernels bench-ops format lint stats size fuzz replay clean
+.PHONY: help native wasm dist faults site docs serve test test-c test-sanitize test-narrow test-thread test-node run-c bench bench-kernels bench-ops format lint stats size fuzz replay clean
 .SECONDARY:
 
 help:
@@ -51,7 +51,8 @@ help:
 	@echo 'make wasm      the four WebAssembly variants, build/wasm/'
 	@echo 'make dist      the npm package, dist/'
 	@echo 'make site      the chat page as a static folder, build/site/'
-	@echo 'make serve     serves it'
+	@echo 'make docs      the documentation as a static folder, docs/site/'
+	@echo 'make serve     serves both'
 	@echo 'make test      every test (npm test also installs what it needs)'
 	@echo 'make bench     quern in Chromium, Firefox and Node beside wllama and native llama.cpp'
 	@echo 'make bench-kernels  the product kernels natively, in Node and in Chromium'
@@ -61,7 +62,7 @@ help:
 	@echo 'make lint      the layering, style and size checks'
 	@echo 'make stats     sizes of files and functions against their limits'
 	@echo 'make size      bytes of what is shipped, plain and compressed'
-	@echo 'make clean     removes build/ and dist/'
+	@echo 'make clean     removes build/, dist/ and docs/site/'
 
 # --- native ---
 
@@ -226,8 +227,13 @@ build/site/app.js: dist/index.js $(shell find web -type f) tools/site.mjs
 	$(NODE) tools/site.mjs
 	@touch $@
 
-serve: site
-	$(NODE) tools/serve.mjs
+docs: docs/site/search.json
+docs/site/search.json: build/site/app.js js/index.d.ts js/errors.js web/base.css tools/docs.mjs $(wildcard docs/*.md docs/recipes/*.md docs/theme/* tools/docs/*)
+	$(NODE) tools/docs.mjs
+	@touch $@
+
+serve: site docs
+	$(NODE) tools/serve.mjs --docs docs/site
 
 # --- tests ---
 
@@ -281,6 +287,6 @@ format:
 	clang-format-19 -i $(shell find src tests -name '*.[ch]')
 
 clean:
-	rm -rf build dist
+	rm -rf build dist docs/site
 
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// A static file server for the chat page and the tests: one folder, GET and HEAD, nothing else.
+// A static file server for the chat page and the tests: one folder, with `--docs` another one as /docs/; GET and HEAD, nothing else.
 // It exists because threads need a cross-origin isolated page (COOP + COEP), which plain static servers do not
 // send, and because model files want byte ranges. The headers are the ones a real deployment should use, so the
 // tests run under them too. `--no-isolation` leaves COOP/COEP out, to be the host that cannot send headers.
@@ -73,6 +73,11 @@ async function locate(root, urlPath) {
   }
 }
 
+/** The folder that a path leads into, and the rest of the path. */
+function folderOf({ root, docs }, path) {
+  return docs && /^\/docs(?:\/|$)/.test(path) ? [docs, path.slice('/docs'.length)] : [root, path];
+}
+
 /** `Range` header -> {start, end} inclusive, null for "send everything", false for "cannot be satisfied" (RFC 9110, 14). */
 function parseRange(header, size) {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? '');
@@ -111,7 +116,7 @@ async function answer(request, response, options) {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     return refuse(response, 405, 'Method not allowed', { ...commonHeaders('', options), Allow: 'GET, HEAD' });
   }
-  const found = await locate(options.root, pathname);
+  const found = await locate(...folderOf(options, pathname));
   if (!found || !pathname.startsWith('/')) return refuse(response, 404, 'Not found', commonHeaders('', options));
   if (found.redirect) {
     // A single leading slash: "//host" would be another origin.
@@ -142,11 +147,11 @@ function listen(server, port, host, strict) {
 }
 
 /**
- * Serve a folder. `port` 0 takes any free one; a taken port moves on to the next.
+ * Serve a folder, and perhaps one with the documentation. `port` 0 takes any free one; a taken port moves on to the next.
  * @returns {Promise<{url: string, port: number, close: () => Promise<void>}>}
  */
-export async function serve({ root, port = 0, isolate = true, host = '127.0.0.1', csp = true, strictPort = false }) {
-  const options = { root: await realpath(resolve(root)), isolate, csp };
+export async function serve({ root, docs, port = 0, isolate = true, host = '127.0.0.1', csp = true, strictPort = false }) {
+  const options = { root: await realpath(resolve(root)), docs: docs && await realpath(resolve(docs)), isolate, csp };
   const server = createServer((request, response) => {
     answer(request, response, options).catch(() => (response.headersSent ? response.destroy() : refuse(response, 400, 'Bad request', {})));
   });
@@ -163,6 +168,7 @@ async function main() {
   const { values } = parseArgs({
     options: {
       root: { type: 'string', default: fileURLToPath(new URL('../build/site', import.meta.url)) },
+      docs: { type: 'string' },
       port: { type: 'string', default: '8080' },
       host: { type: 'string', default: '127.0.0.1' },
       'no-isolation': { type: 'boolean', default: false },
@@ -170,8 +176,9 @@ async function main() {
   });
   const port = Number(values.port);
   if (!Number.isInteger(port) || port < 0 || port > 65535) throw new Error(`--port: not a port number: ${values.port}`);
-  const { url } = await serve({ root: values.root, port, host: values.host, isolate: !values['no-isolation'] });
+  const { url } = await serve({ root: values.root, docs: values.docs, port, host: values.host, isolate: !values['no-isolation'] });
   console.log(`quern: open ${url}  (Ctrl+C ends)`);
+  if (values.docs) console.log(`quern: documentation at ${url}docs/`);
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// The search itself: which entries of the index have all words that were typed, best first. An entry is {title, kind, href, text}.
+// Names in camel case count as one word and as their parts: `context size` and `contextsize` both find `contextSize`.
+
+const MOST = 30;
+
+/** What one word is worth, by where it is found. */
+const WORTH = { name: 100, word: 60, start: 40, part: 20, textStart: 6, text: 2 };
+
+/** Of two that are found equally well, what people look for comes first. */
+const FIRST = { Option: 9, Function: 9, Error: 8, Recipe: 8, Guide: 8, Method: 6, Type: 4 };
+
+/** Words of a title: as written, and the parts of names. */
+function wordsOf(title) {
+  const parts = title.replace(/([a-z\d])([A-Z])/g, '$1 $2');
+  return `${title} ${parts}`.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+}
+
+/** The last part of a dotted name: what people call an option. */
+const nameOf = (title) => title.slice(title.lastIndexOf('.') + 1).toLowerCase();
+
+const escaped = (word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+function worth(word, { title, text }) {
+  const words = wordsOf(title);
+  if (nameOf(title) === word || title.toLowerCase() === word) return WORTH.name;
+  if (words.includes(word)) return WORTH.word;
+  if (words.some((one) => one.startsWith(word))) return WORTH.start;
+  if (title.toLowerCase().includes(word)) return WORTH.part;
+  const body = text.toLowerCase();
+  if (!body.includes(word)) return 0;
+  return new RegExp(`(?<![\\p{L}\\p{N}])${escaped(word)}`, 'u').test(body) ? WORTH.textStart : WORTH.text;
+}
+
+/** @returns {object[]} at most thirty entries */
+export function find(index, query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length) return [];
+  const found = [];
+  for (const entry of index) {
+    const values = words.map((word) => worth(word, entry));
+    if (values.every((value) => value > 0)) found.push({ entry, value: values.reduce((sum, value) => sum + value, FIRST[entry.kind] ?? 0) });
+  }
+  found.sort((a, b) => b.value - a.value || a.entry.title.length - b.entry.title.length);
+  return found.slice(0, MOST).map(({ entry }) => entry);
+}
+
+/** A line or two of an entry's text: from its start, or around the first word that was found there and not in the title. */
+export function excerpt({ title, text }, query, length = 150) {
+  const words = query.toLowerCase().split(/\s+/).filter((word) => word && !title.toLowerCase().includes(word));
+  const at = Math.max(0, Math.min(...words.map((word) => text.toLowerCase().indexOf(word)).filter((i) => i >= 0), text.length));
+  const start = at < length - 30 || at === text.length ? 0 : text.lastIndexOf(' ', at - 40) + 1;
+  const part = text.slice(start, start + length);
+  return `${start ? '… ' : ''}${part.length < length ? part : `${part.slice(0, part.lastIndexOf(' '))} …`}`;
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// The documentation as it is built: everything that index.d.ts and errors.js have is on it, its links lead somewhere, its pages
+// ask nobody else for anything, the search finds things, and the recipes' code is code: it parses, fits the types, and what can run here does.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { transform } from 'esbuild';
+import { find } from '../../docs/theme/find.js';
+import { QuernError } from '../../js/errors.js';
+import { buildDocs } from '../../tools/docs.mjs';
+import { plain } from '../../tools/docs/html.mjs';
+import { load, models } from '../../dist/node.js';
+import { serve } from '../../tools/serve.mjs';
+import { removeFolder, temporaryFolder } from './pack.mjs';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+const folder = temporaryFolder();
+const site = join(folder, 'site');
+const read = (path) => readFileSync(join(site, path), 'utf8');
+const source = (path) => readFileSync(join(PROJECT, path), 'utf8');
+
+let pages;
+let ids;      // page -> what on it can be linked to
+before(async () => {
+  ({ pages } = await buildDocs({ out: site }));
+  ids = new Map(pages.map((path) => [path, new Set([...read(path).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))]));
+});
+after(() => removeFolder(folder));
+
+const everyId = () => new Set([...ids.values()].flatMap((set) => [...set]));
+
+test('every name that index.d.ts exports, and every member of it, has a place', () => {
+  const here = everyId();
+  let name;
+  let count = 0;
+  for (const line of source('js/index.d.ts').split('\n')) {
+    [, name] = /^export (?:declare )?(?:abstract )?(?:interface|type|function|class|const|enum) (\w+)/.exec(line) ?? [undefined, name];
+    const [, member] = /^ {2}(?:readonly )?(\w+)\??[:(]/.exec(line) ?? [];
+    for (const id of [name, member && `${name}.${member}`]) assert.ok(!id || here.has(id), `${id} is not documented`);
+    count += Boolean(member);
+  }
+  assert.ok(count > 150);
+  for (const nested of ['Result.usage.cachedTokens', 'PhaseCost.operations.layerMs']) assert.ok(here.has(nested), nested);
+});
+
+test('every error code has a meaning, and its hint', () => {
+  const codes = new Set([...source('js/index.d.ts').match(/type ErrorCode =[^;]*/)[0].matchAll(/'([a-z]+\/[a-z]+)'/g), ...source('js/errors.js').matchAll(/^ {2}'([a-z]+\/[a-z]+)':/gm)].map(([, code]) => code));
+  assert.ok(codes.size > 25);
+  const sections = new Map(read('reference/errors.html').split('<h3 id="').slice(1).map((text) => [text.slice(0, text.indexOf('"')), plain(text.slice(text.indexOf('</h3>')))]));
+  for (const code of codes) {
+    assert.ok(/[a-z]{3}/.test(sections.get(code)?.split('error.hint')[0] ?? ''), `docs/errors.md says nothing of ${code}`);
+    assert.ok(sections.get(code).includes(new QuernError(code, '').hint), code);
+  }
+  assert.deepEqual([...sections.keys()].filter((code) => !codes.has(code)), []);
+});
+
+test('every link leads to a file, and to a place in it', () => {
+  for (const page of pages) {
+    for (const [, address] of read(page).matchAll(/ (?:href|src)="([^"]*)"/g)) {
+      if (/^https?:/.test(address)) continue;
+      const { pathname, hash } = new URL(address, `file:///${page}`);
+      const path = decodeURIComponent(pathname.slice(1));
+      assert.ok(existsSync(join(site, path)), `${page}: ${address}`);
+      if (hash && ids.has(path)) assert.ok(ids.get(path).has(decodeURIComponent(hash.slice(1))), `${page}: ${address}`);
+    }
+  }
+});
+
+test('every name has one place on its page', () => {
+  for (const page of pages) {
+    const all = [...read(page).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    assert.deepEqual(all.filter((id, i) => all.indexOf(id) !== i), [], page);
+  }
+});
+
+test('no page asks another server for anything, or has a script or style in it', () => {
+  for (const page of pages) {
+    const html = read(page);
+    assert.doesNotMatch(html, /<(?!a\b)[a-z]+[^>]*\s(?:href|src|srcset|poster|action|data)="(?:[a-z]+:)?\/\//, page);
+    assert.doesNotMatch(html, /<script(?![^>]*\ssrc=)|<style|\sstyle="|\son[a-z]+="/, page);
+    assert.match(html, /default-src 'none'/);
+  }
+  assert.doesNotMatch(read('docs.css'), /url\((?!["']?data:)|@import/);
+});
+
+test('the search finds options, errors and recipes by what people type', () => {
+  const index = JSON.parse(read('search.json'));
+  const first = (query) => find(index, query)[0]?.title;
+  const expected = {
+    contextSize: 'LoadOptions.contextSize', 'context size': 'LoadOptions.contextSize', topP: 'CompleteOptions.topP', kv: 'LoadOptions.kv', 'mem/plan': 'mem/plan',
+    react: 'React', load: 'load', dispose: 'Model.dispose', 'service worker': 'A service worker for the headers', QuernError: 'QuernError',
+  };
+  assert.deepEqual(Object.fromEntries(Object.keys(expected).map((query) => [query, first(query)])), expected);
+  assert.ok(find(index, 'offline').length > 0);
+  assert.deepEqual([find(index, 'zzzz'), find(index, '  ')], [[], []]);
+  for (const query of ['([', '\\', '.*']) assert.doesNotThrow(() => find(index, query));
+  for (const { href } of index) assert.ok(existsSync(join(site, href.split('#')[0])), href);
+});
+
+// --- recipes ---
+
+const RECIPES = join(PROJECT, 'docs/recipes');
+
+/** Code of a Markdown file: {language, name, code, line}. */
+function blocksOf(path) {
+  const text = source(path);
+  return [...text.matchAll(/^```(\w+)(?: (\S+))?\n([\s\S]*?)^```$/gm)].map(([, language, name, code, ], i) => ({ path, i, language, name, code }));
+}
+
+const all = () => ['docs/start.md', 'docs/errors.md', ...readdirSync(RECIPES).map((name) => `docs/recipes/${name}`)].flatMap(blocksOf);
+
+const scriptOf = ({ language, code }) => (['html', 'vue', 'svelte'].includes(language) ? /<script[^>]*>([\s\S]*?)<\/script>/.exec(code)?.[1] ?? '' : code);
+
+test('every recipe is listed, and every piece of its code parses', async () => {
+  const listed = [...source('docs/recipes/README.md').matchAll(/\]\((.*?\.md)\)/g)].map(([, name]) => name);
+  assert.deepEqual(listed.sort(), readdirSync(RECIPES).filter((name) => name !== 'README.md').sort());
+  for (const block of all()) {
+    const where = `${block.path}, ${block.name ?? `block ${block.i + 1}`}`;
+    if (block.language === 'json') assert.doesNotThrow(() => JSON.parse(block.code), where);
+    if (!['js', 'jsx', 'ts', 'html', 'vue', 'svelte'].includes(block.language)) continue;
+    await transform(scriptOf(block), { loader: block.language === 'jsx' ? 'jsx' : 'ts', format: 'esm', logLevel: 'silent' }).catch((error) => assert.fail(`${where}: ${error.message}`));
+  }
+});
+
+/** What stands around the recipes and is not ours. */
+const AMBIENT = `
+declare module 'react'; declare module 'vue'; declare module 'svelte'; declare module 'electron'; declare module '@vitejs/plugin-vue'; declare module 'node:*';
+declare module 'https://*' { export * from 'quern'; }
+declare const chrome: any, process: any, $props: any, $state: any, defineProps: any;
+interface ImportMeta { dirname: string }`;
+
+/** In JavaScript without comments a name as a value (`role: 'user'`) is any text to TypeScript. */
+const isWidened = /Type 'string' is not assignable to type '"/;
+
+/** Writes each recipe's files into a folder of its own. */
+function writeRecipes(to) {
+  const files = all().filter(({ name, language }) => name && ['js', 'jsx', 'html', 'vue', 'svelte'].includes(language));
+  for (const block of files) {
+    const path = join(to, block.path.replace(/\.md$/, ''), block.name.replace(/\.(html|vue|svelte)$/, '.$1.js'));
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, scriptOf(block));
+  }
+  const beside = join(to, 'docs/recipes/extension/quern');
+  mkdirSync(beside, { recursive: true });
+  writeFileSync(join(beside, 'index.d.ts'), source('js/index.d.ts'));
+  return files.length;
+}
+
+test('every file of a recipe fits the types', async () => {
+  const to = join(folder, 'recipes');
+  assert.ok(writeRecipes(to) > 15);
+  writeFileSync(join(to, 'ambient.d.ts'), AMBIENT);
+  writeFileSync(join(to, 'tsconfig.json'), JSON.stringify({
+    compilerOptions: {
+      noEmit: true, allowJs: true, checkJs: true, strict: false, jsx: 'preserve', target: 'esnext', module: 'esnext', moduleResolution: 'bundler', moduleDetection: 'force',
+      lib: ['esnext', 'dom', 'dom.iterable', 'dom.asynciterable'], types: [], paths: { quern: [join(PROJECT, 'js/index.d.ts')] },
+    },
+    include: ['.'],
+  }));
+  const tsc = join(PROJECT, 'node_modules/typescript/bin/tsc');
+  const output = await new Promise((done) => { execFile(process.execPath, [tsc, '-p', to], (error, stdout) => done(error ? stdout || String(error) : '')); });
+  assert.deepEqual(output.split(/^(?=\S)/m).filter((text) => text && !isWidened.test(text)), []);
+});
+
+test('the store of the recipe keeps a model', async () => {
+  const to = join(folder, 'recipes');
+  writeRecipes(to);
+  const { MemoryStore } = await import(pathToFileURL(join(to, 'docs/recipes/store/memory-store.js')).href);
+  const { url, close } = await serve({ root: join(PROJECT, 'web/models') });
+  const cache = new MemoryStore();
+  const loads = [];
+  for (let i = 0; i < 2; i++) {
+    const model = await load(`${url}demo-q8_0.gguf`, { cache, threads: 1, onProgress: ({ cached, loaded, total }) => { if (loaded === total) loads[i] = cached; } });
+    await model.dispose();
+    if (i === 0) await close();
+  }
+  assert.deepEqual(loads, [false, true]);
+  assert.deepEqual((await models.list({ cache })).map(({ complete }) => complete), [true]);
+});

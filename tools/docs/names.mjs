@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Where everything that has a name is described: declarations, their members, options, error codes. Inline code that names one
+// becomes a link to it: `LoadOptions.kv`, `kv: 'q8'`, `models.remove()`, `mem/plan`, `net/*`.
+
+import { dirname, relative } from 'node:path/posix';
+
+/** What variables of these names are wherever the documentation speaks of one. */
+const VARIABLES = { support: 'Support', model: 'Model', models: 'Models', reply: 'Reply', result: 'Result', error: 'QuernError', info: 'Info', store: 'Store' };
+
+/** Whose options may be named alone, where only one of them has such an option. */
+const OPTIONS = ['LoadOptions', 'CompleteOptions', 'ChatOptions'];
+
+/** The address of one page as another one writes it. */
+export const addressFrom = (from, to) => relative(dirname(from), to) || '.';
+
+export class Names {
+  #places = new Map();      // name -> 'page#anchor'
+
+  add(name, page, anchor) {
+    this.#places.set(name, `${page}#${anchor}`);
+  }
+
+  get all() {
+    return [...this.#places.keys()];
+  }
+
+  /** @param {string} [owner] the declaration that the code stands in, whose members may be named alone */
+  #find(code, owner) {
+    const name = code.replace(/\([^)]*\)/g, '').replace(/: .*$/, '');
+    const [first, ...rest] = name.split('.');
+    const candidates = [name, ...(rest.length ? [[VARIABLES[first], ...rest].join('.')] : [])];
+    if (owner) candidates.push(`${owner}.${name}`);
+    const options = owner ? [] : OPTIONS.map((type) => `${type}.${name}`).filter((path) => this.#places.has(path));
+    if (options.length === 1) candidates.push(options[0]);
+    return candidates.find((path) => this.#places.has(path));
+  }
+
+  /** The address of what a piece of code names, for a page; undefined when it names nothing or the place itself. */
+  linker(page, owner) {
+    return (code) => {
+      const name = this.#find(code, owner);
+      const place = name !== undefined && name !== owner && this.#places.get(name);
+      return place ? place.replace(/^[^#]*/, (to) => (to === page ? '' : addressFrom(page, to))) : undefined;
+    };
+  }
+}

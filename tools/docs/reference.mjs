@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// The reference: what js/index.d.ts declares, as pages. Which page a name stands on is said here and nowhere else; a name that
+// nobody has put on one stands on the last.
+
+import { escape } from './html.mjs';
+import { heading, renderMarkdown } from './markdown.mjs';
+
+const PAGES = [
+  { file: 'load', title: 'Loading', names: ['load', 'Source', 'Repository', 'LoadOptions', 'Progress', 'Variant', 'Address', 'support', 'Support'] },
+  { file: 'model', title: 'The model', names: ['Model', 'CallOptions', 'Info', 'CacheChoice'] },
+  { file: 'reply', title: 'Replies', names: ['Message', 'ChatOptions', 'CompleteOptions', 'Reply', 'ReplyEvent', 'Result'] },
+  { file: 'models', title: 'Stored models', names: ['models', 'Models', 'StoredModel', 'CacheOptions', 'DownloadOptions', 'Usage'] },
+  { file: 'store', title: 'Stores', names: ['Store', 'StoreFile'] },
+  { file: 'profile', title: 'Profiles', names: ['Profile', 'PhaseCost', 'Cost'] },
+  { file: 'errors', title: 'Errors', names: ['QuernError', 'ErrorCode'] },
+];
+
+const REST = { file: 'more', title: 'More', names: [] };
+
+/** Options that are the same as another type's of the same name, and say no more than that. */
+const SAME_AS = { DownloadOptions: 'LoadOptions' };
+
+/** @returns {{path: string, title: string, declarations: object[]}[]} */
+export function referencePages(declarations) {
+  const known = new Set(PAGES.flatMap(({ names }) => names));
+  const rest = { ...REST, names: declarations.map(({ name }) => name).filter((name) => !known.has(name)) };
+  const pages = [...PAGES, rest].map(({ file, title, names }) => (
+    { path: `reference/${file}.html`, title, declarations: names.flatMap((name) => declarations.filter((one) => one.name === name)) }
+  ));
+  return pages.filter(({ declarations: found }) => found.length);
+}
+
+/** A declaration's members and theirs, one after the other. */
+export const allMembers = ({ members }) => members.flatMap((member) => [member, ...allMembers(member)]);
+
+/** A signature in which the package's types are links and the name it is about stands out. */
+function signatureHtml(signature, name, linker) {
+  const linked = escape(signature).replace(/(&\w+;)|\b[A-Z]\w+\b/g, (word, entity) => {
+    const href = entity ? undefined : linker(word);
+    return href === undefined ? word : `<a href="${href}">${word}</a>`;
+  });
+  return name ? linked.replace(name, `<b>${name}</b>`) : linked;
+}
+
+class Writer {
+  #names;
+  #page;
+
+  constructor(names, page) {
+    this.#names = names;
+    this.#page = page;
+  }
+
+  #doc(text, owner) {
+    return renderMarkdown(text, { code: this.#names.linker(this.#page, owner), page: (href) => href }).html;
+  }
+
+  #member(member, owner, same) {
+    const doc = member.doc || (same && `As \`${same}.${member.name}\`.`);
+    const signature = signatureHtml(member.signature, escape(member.name), this.#names.linker(this.#page));
+    const inner = member.members.length ? this.#members(member.members, owner) : '';
+    return `<li id="${member.path}"><p class="signature"><code>${signature}</code> <a class="anchor" href="#${member.path}" aria-label="Link to ${member.path}">#</a></p>\n${doc ? this.#doc(doc, owner) : ''}${inner}</li>\n`;
+  }
+
+  #members(members, owner, same) {
+    return `<ul class="members">\n${members.map((member) => this.#member(member, owner, same)).join('')}</ul>\n`;
+  }
+
+  /** What a declaration is, in a line. */
+  #kind({ kind, signature, members }) {
+    const [, parents] = / extends (.*)$/.exec(signature) ?? [];
+    const also = parents ? ` extends <code>${signatureHtml(parents, '', this.#names.linker(this.#page))}</code>` : '';
+    const isFrozen = kind === 'interface' && members.length && members.every(({ isReadonly }) => isReadonly);
+    return `<p class="kind">${kind}${also}${isFrozen ? ', read-only' : ''}</p>\n`;
+  }
+
+  declaration(declaration) {
+    const { name, kind, doc, signature, members } = declaration;
+    const owner = kind === 'function' ? undefined : name;
+    const parts = [heading(2, name, `<code>${name}</code>`), this.#kind(declaration)];
+    if (!members.length) parts.push(`<pre class="line"><code>${signatureHtml(signature.replace(/^\w+ /, '').replace('= | ', '= '), name, this.#names.linker(this.#page, name))}</code></pre>\n`);
+    if (doc) parts.push(this.#doc(doc, owner));
+    if (members.length) parts.push(this.#members(members, name, SAME_AS[name]));
+    return `<section class="declaration">\n${parts.join('')}</section>\n`;
+  }
+}
+
+/** Tells `names` what a reference page describes. */
+export function declareNames(names, { path, declarations }) {
+  for (const declaration of declarations) {
+    names.add(declaration.name, path, declaration.name);
+    for (const member of allMembers(declaration)) names.add(member.path, path, member.path);
+  }
+}
+
+/** @returns {string} the inside of the page */
+export function referenceHtml(names, { path, declarations }) {
+  const writer = new Writer(names, path);
+  return declarations.map((declaration) => writer.declaration(declaration)).join('');
+}
