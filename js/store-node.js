@@ -104,7 +104,7 @@ export class FolderStore {
 
   async usage() {
     const paths = await Promise.all((await this.list()).map((name) => this.#path(name)));
-    const sizes = await Promise.all(paths.map(async (path) => (await stat(path).catch(orNull))?.size ?? 0));
+    const sizes = await Promise.all(paths.map(async (path) => (await stat(path).catch(() => null))?.size ?? 0));
     const used = sizes.reduce((sum, size) => sum + size, 0);
     const { bavail, bsize } = await statfs(await this.#made());
     return { used, quota: used + bavail * bsize, persisted: true };

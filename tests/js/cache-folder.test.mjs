@@ -169,6 +169,15 @@ test('a complete model in a folder that cannot be written to is loaded without a
   chmodSync(cache, 0o755);
 });
 
+test('whatever else is in the folder is left alone', async () => {
+  const cache = newFolder();
+  symlinkSync(join(cache, 'circle'), join(cache, 'circle'));
+  mkdirSync(join(cache, 'folder'));
+  assert.deepEqual(await loadQuietly({ cache }), []);
+  await models.remove(url, { cache });
+  assert.deepEqual(readdirSync(cache).sort(), ['circle', 'folder']);
+});
+
 test('what is no file there but a pipe holds nobody up', { skip: process.platform === 'win32' }, async () => {
   for (const name of ['journal', '0']) {
     const cache = newFolder();
