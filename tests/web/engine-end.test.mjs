@@ -128,6 +128,21 @@ test('W11: what nobody handles in the worker ends the engine', async () => {
   await visit.close();
 });
 
+test('W02: cross-origin isolated, but without shared memory, as WebKitGTK is: one thread, and a sentence of its own', async () => {
+  const visit = await openPage(isolated, { init: () => { delete globalThis.SharedArrayBuffer; } });
+  const workerUrl = await prefixWorker(visit.page, 'delete globalThis.SharedArrayBuffer');
+  const { support, threads, text } = await visit.page.evaluate(async (url) => {
+    const model = await globalThis.open(undefined, { workerUrl: url });
+    const reply = await model.chat('Hello', { maxTokens: 3, temperature: 0 }).result;
+    await model.dispose();
+    return { support: globalThis.quern.support(), threads: model.info.threads, text: reply.text };
+  }, workerUrl);
+  assert.deepEqual([support.ok, support.isolated, support.threads, support.defaultThreads, threads], [true, true, false, 1, 1]);
+  assert.match(support.reason, /SharedArrayBuffer/);
+  assert.ok(text && visit.console.includes(`quern: ${support.reason}`), visit.console.join());
+  await visit.close();
+});
+
 test('W03, W06: files that are missing, of a wrong type or broken', async () => {
   const odd = {
     '/odd/missing.js': [404, 'text/javascript', ''], '/odd/html.js': [200, 'text/html', '<p>hello'], '/odd/syntax.js': [200, 'text/javascript', 'this is no script'],
