@@ -117,8 +117,8 @@ HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/floats_simd cpu/a
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
 WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
-	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads]' -sTEXTDECODER=2 \
-	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread --post-js src/pthread.js
+	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads,startThread]' -sTEXTDECODER=2 \
+	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread --js-library src/pthread.js
 
 WASM_NAMES = $(SOURCES:src/%.c=%) wasm
 

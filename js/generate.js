@@ -16,14 +16,13 @@ const NO_PENALTY = { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0 }
 
 /**
  * Computes what is pending, step by step.
- * @param {{id: number, stopped: boolean, rest: () => Promise<void>}} job
+ * @param {{stopped: boolean, rest: () => Promise<void>}} job
  * @param {() => void} [onChunk] after every finished chunk
  * @returns {Promise<boolean>} false when the job was stopped
  */
 export async function compute(engine, job, onChunk) {
   while (engine.pending > 0) {
-    // The word may be meant for a request that is over; only the running one's own id counts.
-    if (job.stopped || engine.takeAbort() === job.id) return false;
+    if (job.stopped) return false;
     if (engine.step(BUDGET_MS)) onChunk?.();
     await job.rest();
   }

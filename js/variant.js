@@ -89,9 +89,11 @@ export function chooseVariant(wanted, address) {
   return { build, scalar: wanted === 'scalar' };
 }
 
-/** Why only one thread can be used; '' when more can. */
+/** Why only one thread can be used; '' when more can. WebKitGTK has no shared memory for any page, unless it is told to. */
 export function threadObstacle(isolated) {
-  return isolated ? '' : 'The page is not cross-origin isolated, so one thread is used: its server must send '
+  if (isolated && typeof SharedArrayBuffer === 'function') return '';
+  if (isolated) return 'This browser has no memory that threads share (SharedArrayBuffer), though the page is cross-origin isolated, so one thread is used.';
+  return 'The page is not cross-origin isolated, so one thread is used: its server must send '
     + '"Cross-Origin-Opener-Policy: same-origin" and "Cross-Origin-Embedder-Policy: require-corp".';
 }
 
@@ -102,13 +104,14 @@ export function describeSupport({ isolated, threads, workers }) {
   const relaxed = hasRelaxed();
   const ok = simd && workers;
   const missing = workers ? 'WebAssembly with SIMD' : 'Web Workers';
+  const obstacle = threadObstacle(isolated);
   return {
     ok,
-    reason: ok ? threadObstacle(isolated) : `This ${HOST} is too old: it has no ${missing}.`,
+    reason: ok ? obstacle : `This ${HOST} is too old: it has no ${missing}.`,
     webassembly, simd, relaxed, isolated,
-    threads: isolated,
+    threads: !obstacle,
     variant: relaxed ? 'relaxed' : simd ? 'simd' : null,
-    defaultThreads: isolated ? defaultThreads(threads) : 1,
+    defaultThreads: obstacle ? 1 : defaultThreads(threads),
     maxMemory: MAX_MEMORY[hasMemory64() ? 64 : 32],
   };
 }

@@ -18,10 +18,10 @@ const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
 /** What the page loads, and what Node does. */
-const WEB = [{ index: 'index.js', template: 'template.js', sha256: 'sha256.js' }, { worker: 'worker.js' }];
+const WEB = [{ index: 'index.js', template: 'template.js', sha256: 'sha256.js' }, { worker: 'worker.js', thread: 'thread.js', thread64: 'thread64.js' }];
 const NODE = [{ node: 'node.js', 'template.node': 'template-node.js', cli: 'cli.js' }, { 'worker.node': 'worker-node.js' }];
 
-/** The glue keeps its name, by which its threads load it; that for Node is in a folder of its own. */
+/** The worker and its threads load one file; that for Node, which starts its threads itself, is in a folder of its own. */
 const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
 const ENGINE = [...['simd', 'relaxed', 'simd64', 'relaxed64'].map((name) => `quern-${name}.wasm`), ...GLUE.map((name) => `node/${name}`)];
 /** What of it only the command line loads. */
@@ -67,14 +67,9 @@ async function bundleOf(entries, platform, plugins) {
   return metafile.outputs;
 }
 
-/** How the glue starts a thread, as Emscripten writes it, and in the form that bundlers follow: with literal options. */
-const START = /var workerOptions=(\{[^{}]*\});\s*worker=new Worker\((new URL\("[^"]+",import\.meta\.url\)),workerOptions\)/;
-const LITERAL_START = /new Worker\(new URL\("quern-simd(?:64)?\.mjs",import\.meta\.url\),\{/;
-
 async function writeGlue(name) {
-  const glue = String(await readEngine(name)).replace(START, 'worker=new Worker($2,$1)');
-  const { code } = await transform(glue, { minify: true, format: 'esm', target: 'es2022' });
-  if (!LITERAL_START.test(code)) fail(`the glue starts its threads in a way that bundlers do not follow (${name})`);
+  const { code } = await transform(String(await readEngine(name)), { minify: true, format: 'esm', target: 'es2022' });
+  if (/new Worker/.test(code)) fail(`the glue starts a worker of itself (${name})`);
   await writeFile(join(dist, name), code);
 }
 

@@ -3,7 +3,7 @@
 // Node, free of Node's modules where a bundler for browsers looks, and small.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,7 @@ const FILES = [
   'LICENSE', 'README.md', 'dist/cli.js', 'dist/index.d.ts', 'dist/index.js', 'dist/node.js', 'dist/node/quern-simd.mjs',
   'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/quern-relaxed.wasm', 'dist/quern-relaxed64.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm',
   'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm', 'dist/sha256.js', 'dist/template.LICENSE', 'dist/template.js',
-  'dist/template.node.js', 'dist/worker.js', 'dist/worker.node.js', 'package.json',
+  'dist/template.node.js', 'dist/thread.js', 'dist/thread64.js', 'dist/worker.js', 'dist/worker.node.js', 'package.json',
 ];
 
 const folder = temporaryFolder();
@@ -68,7 +68,7 @@ test('brings a command line', () => {
 });
 
 test('what a browser loads has no bare specifier and no module of Node\'s', async () => {
-  const entryPoints = ['index.js', 'worker.js', 'template.js', 'sha256.js', 'quern-simd.mjs', 'quern-simd64.mjs'].map((name) => join(installed, 'dist', name));
+  const entryPoints = ['index.js', 'worker.js', 'thread.js', 'thread64.js', 'template.js', 'sha256.js', 'quern-simd.mjs', 'quern-simd64.mjs'].map((name) => join(installed, 'dist', name));
   const options = { entryPoints, bundle: true, write: false, metafile: true, platform: 'browser', format: 'esm', outdir: folder, logLevel: 'silent' };
   const { metafile } = await build({ ...options, external: ['node:*'] });
   const imports = Object.entries(metafile.inputs).flatMap(([file, input]) => input.imports.map(({ path, external }) => ({ file, path, external })));
@@ -77,6 +77,12 @@ test('what a browser loads has no bare specifier and no module of Node\'s', asyn
     const text = readFileSync(join(installed, 'dist', name), 'utf8');
     assert.doesNotMatch(text, /["']node:|\brequire\(|\beval\(|new Function\b/, name);
   }
+});
+
+test('no file starts a worker of itself, whose bundling may never end, and none by a name, which webpack takes for a chunk\'s', () => {
+  const names = readdirSync(join(installed, 'dist')).filter((name) => /\.m?js$/.test(name) && !/node|cli/.test(name));
+  const started = names.flatMap((name) => [...readFileSync(join(installed, 'dist', name), 'utf8').matchAll(/new Worker\(new URL\("([^"]*)",import\.meta\.url\),?(\{[^}]*\})?/g)].map(([, file, options]) => [name, file, options]));
+  assert.deepEqual(started.sort(), [['index.js', './worker.js'], ['worker.js', './template.js'], ['worker.js', './thread.js'], ['worker.js', './thread64.js']].map((pair) => [...pair, '{type:"module"}']));
 });
 
 test('a browser\'s entry can be imported where there is no browser', () => {
