@@ -7,11 +7,12 @@
 // each case is a function of what that gave and returns {threads, first}, or throws. To add one is to add it to a kind's list.
 import { after, test } from 'node:test';
 import * as bundlers from './bundlers.mjs';
+import * as runtimes from './runtimes.mjs';
 import { rowOf, show, writeTable } from './table.mjs';
 import { closeBrowser } from './visit.mjs';
 import { say } from './workshop.mjs';
 
-const KINDS = { bundlers };
+const KINDS = { bundlers, runtimes };
 
 /** What all cases of a place may take together, in ms. */
 const PATIENCE_MS = 600_000;

@@ -9,7 +9,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { howToStart, launchChromium } from '../web/browser.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
-import { QUESTION } from './projects/page/answer.js';
+import { QUESTION } from './projects/common/answer.js';
 import { once, outputOf } from './workshop.mjs';
 
 export const DEMO = join(PROJECT, 'web/models/demo-q8_0.gguf');

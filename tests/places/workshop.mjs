@@ -58,7 +58,7 @@ function clean(folder) {
 /**
  * A folder with an environment's packages, and quern.
  * @param {string} name in versions.json
- * @param {string[]} [projects] folders below projects/ whose files it gets
+ * @param {string[]} [projects] folders below projects/ whose files it gets, beside common's
  * @returns {string} its path
  */
 export function install(name, projects = []) {
@@ -74,7 +74,7 @@ export function install(name, projects = []) {
     npm(['install', '--ignore-scripts', '--no-audit', '--no-fund'], folder);
     writeFileSync(stamp, list);
   }
-  for (const project of projects) cpSync(join(HERE, 'projects', project), folder, { recursive: true });
+  for (const project of ['common', ...projects]) cpSync(join(HERE, 'projects', project), folder, { recursive: true });
   return folder;
 }
 
@@ -88,8 +88,13 @@ function complaint(text) {
 /** A program in a process group of its own, so that all that it starts ends with it. */
 function launch([program, ...args], { cwd, env }) {
   const child = spawn(program, args, { cwd, env: { ...process.env, ...ENVIRONMENT, ...env }, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-  const output = { out: '', all: '' };
-  child.stdout.on('data', (data) => { output.out += data; output.all += data; });
+  const begin = performance.now();
+  const output = { out: '', all: '', first: undefined };
+  child.stdout.on('data', (data) => {
+    output.first ??= performance.now() - begin;
+    output.out += data;
+    output.all += data;
+  });
   child.stderr.on('data', (data) => { output.all += data; });
   const ended = new Promise((done) => {
     child.once('error', (error) => { output.all += `error: ${error.message}`; done(-1); });
@@ -104,7 +109,7 @@ function launch([program, ...args], { cwd, env }) {
   return { output, ended, kill };
 }
 
-/** Runs a program to its end. @returns {Promise<string>} its standard output */
+/** Runs a program to its end. @returns {Promise<{out: string, first: number}>} its standard output, and the ms until that began */
 export async function run(command, { limit = PATIENCE_MS, ...options }) {
   const { output, ended, kill } = launch(command, options);
   const late = new AbortController();
@@ -114,7 +119,7 @@ export async function run(command, { limit = PATIENCE_MS, ...options }) {
   const name = command[0].split('/').at(-1);
   if (status === 'late') throw new Error(`${name} has not ended after ${limit / 1000} s`);
   if (status !== 0) throw new Error(`${name}: ${complaint(output.all) || `exit code ${status}`}`);
-  return output.out;
+  return output;
 }
 
 /** Starts a server, and waits until it answers. @returns {Promise<() => Promise<void>>} ends it */
