@@ -4,7 +4,7 @@
 import { copyFileSync, cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
-import { ISOLATION, chromiumVersion, front, judge, modelHost, visit } from './visit.mjs';
+import { ISOLATION, MODEL, chromiumVersion, front, judge, openHost, visit } from './visit.mjs';
 import { freePort, install, run, start, versionOf } from './workshop.mjs';
 
 const BESIDE = ['worker.js', 'template.js', 'sha256.js', ...['simd', 'simd64'].map((name) => `quern-${name}.mjs`),
@@ -69,7 +69,7 @@ async function open({ environment, projects = ['page'], build, finish, server },
 }
 
 const look = async ({ urls, options }, where, threads, t) => {
-  const address = new URLSearchParams({ model: await modelHost(t), ...options });
+  const address = new URLSearchParams({ model: await openHost(t) + MODEL, ...options });
   return judge(await visit(`${urls[where]}#${address}`), { threads });
 };
 

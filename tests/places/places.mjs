@@ -8,11 +8,12 @@
 import { after, test } from 'node:test';
 import * as bundlers from './bundlers.mjs';
 import * as runtimes from './runtimes.mjs';
+import * as webkit from './webkit.mjs';
 import { rowOf, show, writeTable } from './table.mjs';
 import { closeBrowser } from './visit.mjs';
 import { say } from './workshop.mjs';
 
-const KINDS = { bundlers, runtimes };
+const KINDS = { bundlers, runtimes, webkit };
 
 /** What all cases of a place may take together, in ms. */
 const PATIENCE_MS = 600_000;

@@ -3,23 +3,30 @@
 // and asked what came of it (projects/page/main.js). The model comes from another origin, as models do.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { createReadStream } from 'node:fs';
 import { createServer, request as ask } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { serve } from '../../tools/serve.mjs';
 import { howToStart, launchChromium } from '../web/browser.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
 import { QUESTION } from './projects/common/answer.js';
 import { once, outputOf } from './workshop.mjs';
 
-export const DEMO = join(PROJECT, 'web/models/demo-q8_0.gguf');
+/** The demo model, from the project's root. */
+export const MODEL = 'web/models/demo-q8_0.gguf';
+export const DEMO = join(PROJECT, MODEL);
+
 export const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
+
+const OPEN = {
+  'access-control-allow-origin': '*', 'access-control-allow-headers': '*', 'access-control-expose-headers': '*', 'cross-origin-resource-policy': 'cross-origin',
+};
 
 /** Longest wait for a page's outcome, in ms. */
 const PATIENCE_MS = 60_000;
 
 /** A server on a free port, until the test that owns it ends. @returns {Promise<string>} its address */
-export async function listen(t, answer, onUpgrade) {
+async function listen(t, answer, onUpgrade) {
   const server = createServer(answer);
   const sockets = new Set();
   server.on('connection', (socket) => { sockets.add(socket.once('close', () => sockets.delete(socket))); });
@@ -32,23 +39,18 @@ export async function listen(t, answer, onUpgrade) {
   return `http://localhost:${server.address().port}/`;
 }
 
-/** The demo model on an origin of its own, which allows everybody to read it. */
-export const modelHost = async (t) => `${await listen(t, (_, response) => {
-  response.writeHead(200, { 'Access-Control-Allow-Origin': '*', 'Content-Type': 'application/octet-stream' });
-  createReadStream(DEMO).pipe(response);
-})}demo-q8_0.gguf`;
-
 /** In front of a server, as nginx might be: the same answers with more headers. Sockets of development servers pass. */
 export function front(t, target, headers) {
   const { hostname, port } = new URL(target);
   const pass = ({ url, method, headers: wanted }, response) => {
+    if (method === 'OPTIONS') return response.writeHead(204, headers).end();
     const upstream = ask({ hostname, port, path: url, method, headers: { ...wanted, host: `${hostname}:${port}` } }, (answer) => {
       response.writeHead(answer.statusCode, { ...answer.headers, ...headers });
       answer.pipe(response);
     });
     upstream.on('error', () => response.destroy());
     response.on('close', () => upstream.destroy());
-    upstream.end();
+    return upstream.end();
   };
   const upgrade = ({ url, rawHeaders }, socket) => {
     const lines = rawHeaders.map((text, i) => text + (i % 2 ? '\r\n' : ': ')).join('');
@@ -56,6 +58,13 @@ export function front(t, target, headers) {
     for (const [one, other] of [[upstream, socket], [socket, upstream]]) one.on('error', () => other.destroy()).pipe(other);
   };
   return listen(t, pass, upgrade);
+}
+
+/** The project's files on an origin of its own, from which everybody may read: what a host of models is. */
+export async function openHost(t) {
+  const { url, close } = await serve({ root: PROJECT, isolate: false, csp: false });
+  t.after(close);
+  return front(t, url, OPEN);
 }
 
 let browser;
