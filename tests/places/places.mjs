@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `npm run test:places`: every place where people build and run the package, one after the other. Each case of a place is a
-// test and a row of docs/places.md, which is written when all ran; with words (npm run test:places -- vite node) only the places
+// test and a row of docs/places.md, which is written when all ran; with words (npm run test:places -- vite node) only the cases
 // whose kind or name has one of them run, and their rows are only shown.
 //
 // A kind of place is a module that exports `places`: {name, version, by, open(t), cases}. `open` sets the place up, once;
@@ -19,8 +19,12 @@ const KINDS = { bundlers, runtimes, webkit };
 const PATIENCE_MS = 600_000;
 
 const wanted = process.argv.slice(2).map((word) => word.toLowerCase());
-const words = (kind, { name }) => `${kind} ${name}`.toLowerCase().split(/[^\w.-]+/);
-const isWanted = (kind, place) => !wanted.length || wanted.some((word) => words(kind, place).includes(word));
+
+/** The cases of a place that were asked for. */
+function chosen(kind, { name, cases }) {
+  const isWanted = ([title]) => `${kind} ${name} ${title}`.toLowerCase().split(/[^\w.-]+/).some((word) => wanted.includes(word));
+  return Object.entries(cases).filter((entry) => !wanted.length || isWanted(entry));
+}
 
 const rows = [];
 
@@ -37,11 +41,13 @@ async function record(kind, place, name, work) {
 }
 
 for (const [kind, { places }] of Object.entries(KINDS)) {
-  for (const place of places.filter((candidate) => isWanted(kind, candidate))) {
+  for (const place of places) {
+    const cases = chosen(kind, place);
+    if (!cases.length) continue;
     test(place.name, { timeout: PATIENCE_MS }, async (t) => {
       const opening = Promise.resolve().then(() => place.open?.(t));
       await opening.catch(() => {});
-      for (const [name, run] of Object.entries(place.cases)) {
+      for (const [name, run] of cases) {
         await t.test(name, (own) => record(kind, place, name, async () => run(await opening, own)));
       }
     });

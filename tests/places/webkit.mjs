@@ -7,8 +7,9 @@ import { copyFileSync, cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
 import { buildSite } from '../../tools/site.mjs';
-import { PROJECT, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
-import { DEMO, MODEL, judge, openHost, outcomeOf, reference } from './visit.mjs';
+import { GOLDEN, PROJECT, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { storeSettings } from '../web/chat-page.mjs';
+import { MODEL, judge, openHost, outcomeOf, reference } from './visit.mjs';
 import { QUESTION } from './projects/common/answer.js';
 import { WebKit } from './webdriver.mjs';
 import { install, outputOf } from './workshop.mjs';
@@ -33,35 +34,36 @@ async function open({ isolate, env }, t) {
   return { folder, url, isolate, host: await openHost(t), open: (own) => WebKit.open(own, env) };
 }
 
-/** What comes of one of the page's tasks. */
-async function perform({ url, open: openBrowser }, task, given, t) {
-  const webkit = await openBrowser(t);
-  await webkit.open(`${url}#${task}=${encodeURIComponent(JSON.stringify(given))}`);
+/** What comes of one of the page's tasks, on a page of its own. */
+async function perform(site, task, given, webkit) {
+  await webkit.open(`${site.url}?${given.name ?? ''}#${task}=${encodeURIComponent(JSON.stringify(given))}`);
   const outcome = await outcomeOf(() => webkit.evaluate(() => globalThis.outcome ?? null));
   if (outcome.error) throw new Error(outcome.error);
   return outcome;
 }
 
-const library = ({ threads }) => async (site, t) => judge(await perform(site, 'chat', { model: site.host + MODEL }, t), { threads });
+const library = ({ threads }) => async (site, t) => judge(await perform(site, 'chat', { model: site.host + MODEL }, await site.open(t)), { threads });
 
 const stop = () => async (site, t) => {
-  const { finishReason, tokens: count, threads, first } = await perform(site, 'stop', { model: site.host + MODEL }, t);
+  const { finishReason, tokens: count, threads, first } = await perform(site, 'stop', { model: site.host + MODEL }, await site.open(t));
   assert.equal(finishReason, 'aborted');
   assert.ok(count < 100, `${count} tokens`);
   return { threads, first };
 };
 
 const golden = ({ threads }) => async (site, t) => {
-  for (const name of names) nativeLogits(name, 'f16');
+  const webkit = await site.open(t);
   const counts = threads === 1 ? [1] : [1, 2];
-  const given = { names, at: `${site.host}tests/fixtures/golden/`, expected: `${site.host}build/golden/`, tokens, threads: counts, variant: 'simd' };
-  const { wrong } = await perform(site, 'golden', given, t);
-  assert.deepEqual(wrong, []);
+  for (const name of names) {
+    const given = { name, tokens, configurations: counts.map((count) => ({ variant: 'simd', threads: count })), model: `${site.host}${GOLDEN}/${name}.gguf`, expected: site.host + nativeLogits(name, 'f16') };
+    const { wrong } = await perform(site, 'golden', given, webkit);
+    assert.deepEqual(wrong, [], name);
+  }
   return { threads, note: `${names.length} files, the native bits` };
 };
 
 const store = ({ threads }) => async (site, t) => {
-  const outcome = await perform(site, 'store', { model: site.host + MODEL }, t);
+  const outcome = await perform(site, 'store', { model: site.host + MODEL }, await site.open(t));
   assert.deepEqual(outcome.cached, [false, true]);
   return { ...judge(outcome, { threads }), note: 'works, the second load from the store' };
 };
@@ -91,6 +93,8 @@ const chatPage = () => async ({ folder, isolate, open: openBrowser }, t) => {
   const { url, close } = await serve({ root: out, isolate });
   t.after(close);
   const webkit = await openBrowser(t);
+  await webkit.open(`${url}app.js`);    // any file of the page's origin
+  await webkit.evaluate(storeSettings, { temperature: 0, thinking: true });
   await webkit.open(url);
   await ask(webkit);
   await outcomeOf(() => webkit.evaluate(() => globalThis.document.documentElement.dataset.offline === 'ready'));

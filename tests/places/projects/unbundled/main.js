@@ -2,6 +2,7 @@
 // A page without a bundler. The address after the # has the name of one of these tasks and, in JSON, what it is given.
 import * as quern from 'quern';
 import { answer } from './answer.js';
+import { compare } from './compare.js';
 import { MemoryStore } from './memory-store.mjs';
 
 /** Ends a long reply in its middle. */
@@ -18,21 +19,7 @@ async function stop({ model: source }) {
   return { finishReason, tokens: usage.completionTokens, threads: model.info.threads, first };
 }
 
-/** Which models' logits are other bits than those expected, with each number of threads. */
-async function golden({ names, at, expected, tokens, threads, variant }) {
-  const wrong = [];
-  for (const name of names) {
-    const bits = new Uint32Array(await (await fetch(`${expected}${name}.f16.f32`)).arrayBuffer());
-    for (const count of threads) {
-      const model = await quern.load(`${at}${name}.gguf`, { threads: count, variant, cache: false });
-      const logits = await model.logits(tokens);
-      const found = new Uint32Array(logits.buffer, logits.byteOffset, logits.length);
-      if (model.info.threads !== count || found.length !== bits.length || found.some((value, i) => value !== bits[i])) wrong.push(`${name}, ${model.info.threads} threads`);
-      await model.dispose();
-    }
-  }
-  return { wrong, threads: threads.at(-1) };
-}
+const golden = (given) => compare(quern.load, given);
 
 /** Loads twice, with a store of the page's own. */
 async function store({ model: source }) {
