@@ -73,6 +73,7 @@ debian_packages() {
     missing "$1" | cut -d ' ' -f 2
     [ -e /usr/include/stdio.h ] || echo libc6-dev
     [ -e /usr/include/xxhash.h ] || echo libxxhash-dev
+    [ "$1" != places ] || [ -e /usr/aarch64-linux-gnu/lib/libatomic.so.1 ] || echo libstdc++6-arm64-cross libatomic1-arm64-cross
     "$tools/toolchain.sh" packages
 }
 

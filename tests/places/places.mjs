@@ -9,13 +9,14 @@ import { after, test } from 'node:test';
 import * as bundlers from './bundlers.mjs';
 import * as runtimes from './runtimes.mjs';
 import * as webkit from './webkit.mjs';
+import * as arm from './arm.mjs';
 import { rowOf, show, writeTable } from './table.mjs';
 import { closeBrowser } from './visit.mjs';
 import { say } from './workshop.mjs';
 
-const KINDS = { bundlers, runtimes, webkit };
+const KINDS = { bundlers, runtimes, webkit, arm };
 
-/** What all cases of a place may take together, in ms. */
+/** What all cases of a place may take together, in ms, where it does not say otherwise (`patience`). */
 const PATIENCE_MS = 600_000;
 
 const wanted = process.argv.slice(2).map((word) => word.toLowerCase());
@@ -44,7 +45,7 @@ for (const [kind, { places }] of Object.entries(KINDS)) {
   for (const place of places) {
     const cases = chosen(kind, place);
     if (!cases.length) continue;
-    test(place.name, { timeout: PATIENCE_MS }, async (t) => {
+    test(place.name, { timeout: place.patience ?? PATIENCE_MS }, async (t) => {
       const opening = Promise.resolve().then(() => place.open?.(t));
       await opening.catch(() => {});
       for (const [name, run] of cases) {

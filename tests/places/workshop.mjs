@@ -59,9 +59,10 @@ function clean(folder) {
  * A folder with an environment's packages, and quern.
  * @param {string} name in versions.json
  * @param {string[]} [projects] folders below projects/ whose files it gets, beside common's
+ * @param {string[]} [flags] of npm's
  * @returns {string} its path
  */
-export function install(name, projects = []) {
+export function install(name, projects = [], flags = []) {
   const folder = join(WORKSHOP, name.toLowerCase().replaceAll(/[^a-z\d]+/g, '-'));
   const list = JSON.stringify({ name: 'user', private: true, type: 'module', dependencies: { ...VERSIONS[name], quern: `file:${tarball()}` } }, null, 2);
   const stamp = join(folder, '.installed');
@@ -71,7 +72,7 @@ export function install(name, projects = []) {
   if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== list) {
     say(`${name}: installing ${Object.entries(VERSIONS[name]).map((entry) => entry.join(' ')).join(', ')}`);
     rmSync(stamp, { force: true });
-    npm(['install', '--ignore-scripts', '--no-audit', '--no-fund'], folder);
+    npm(['install', '--ignore-scripts', '--no-audit', '--no-fund', ...flags], folder);
     writeFileSync(stamp, list);
   }
   for (const project of ['common', ...projects]) cpSync(join(HERE, 'projects', project), folder, { recursive: true });
