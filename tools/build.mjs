@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 // Makes dist/, the package as it is published: js/ bundled by esbuild (the template engine inlined, nothing else), the engine's
-// glue and wasm files beside it under their own names, the types. Run by `make dist` after `make wasm`.
+// glue and wasm files beside it under their own names, the types, and the service worker for headers. Run by `make dist` after `make wasm`.
+// Our own code has source maps where it is minified; the types need none, since they are written by hand: what an editor opens is the source.
 //
 // The builds of one address size share one glue: theirs differ in the name of the wasm file only, which js/instance.js fetches
 // itself. That is checked here, as are the promises about what a bundler meets: no bare specifier, no node: import.
@@ -18,7 +19,8 @@ const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
 /** What the page loads, and what Node does. */
-const WEB = { index: 'index.js', worker: 'worker.js', template: 'template.js', sha256: 'sha256.js' };
+const WEB = { index: 'index.js', worker: 'worker.js', template: 'template.js' };
+const HASH = { sha256: 'sha256.js' };
 const NODE = { node: 'node.js', 'worker.node': 'worker-node.js', 'template.node': 'template-node.js', cli: 'cli.js' };
 
 /** The glue keeps its name, by which its threads load it; that for Node is in a folder of its own. */
@@ -45,15 +47,21 @@ async function checkEngine() {
   }
 }
 
-async function bundle(entries, platform) {
+async function bundle(entries, platform, sourcemap = false) {
   const { metafile } = await build({
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
-    outdir: dist, bundle: true, minify: platform === 'browser', format: 'esm', platform, metafile: true, legalComments: 'none',
+    outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
     external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? ['./sha256.js'] : [])],
     logLevel: 'warning',
   });
   return metafile;
+}
+
+/** As it is to be read by those who put it on their site: not minified, and a plain script. */
+async function writeServiceWorker() {
+  const banner = { js: '/* quern/sw, MIT licence: adds the headers for threads to what the pages of its scope ask of their own origin. */' };
+  await build({ entryPoints: [{ out: 'sw', in: join(root, 'web/sw-headers.js') }], outdir: dist, bundle: true, format: 'iife', target: 'es2022', banner, logLevel: 'warning' });
 }
 
 /** How the glue starts a thread, as Emscripten writes it, and in the form that bundlers follow: with literal options. */
@@ -78,8 +86,10 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-checkImports(await bundle(WEB, 'browser'), /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/);
+checkImports(await bundle(WEB, 'browser', 'linked'), /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/);
+checkImports(await bundle(HASH, 'browser'), /^$/);
 checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/);
+await writeServiceWorker();
 for (const name of GLUE) await writeGlue(name);
 for (const name of [...ENGINE, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
 await copyFile(join(root, 'js/index.d.ts'), join(dist, 'index.d.ts'));
