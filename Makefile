@@ -218,7 +218,7 @@ build/faults/.stamp: $(FAULTS) dist/index.js
 faults: build/faults/.stamp
 
 dist: dist/index.js
-dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs $(wildcard js/*) tools/build.mjs tools/sizes.mjs package.json
+dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs $(wildcard js/*) web/isolated.js web/sw-headers.js tools/build.mjs tools/sizes.mjs package.json
 	$(NODE) tools/build.mjs
 	@touch $@
 

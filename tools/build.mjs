@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 // Makes dist/, the package as it is published: js/ bundled by esbuild (the template engine inlined, nothing else), the engine's
-// glue and wasm files beside it under their own names, the types. Run by `make dist` after `make wasm`.
+// glue and wasm files beside it under their own names, the types, and the service worker for headers. Run by `make dist` after `make wasm`.
+// Our own code has source maps where it is minified; the types need none, since they are written by hand: what an editor opens is the source.
 //
 // The builds of one address size share one glue: theirs differ in the name of the wasm file only, which js/instance.js fetches
 // itself. That is checked here, as are the promises about what a bundler meets: no bare specifier, no node: import.
@@ -18,8 +19,11 @@ const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
 /** What the page loads, and what Node does. */
-const WEB = [{ index: 'index.js', template: 'template.js', sha256: 'sha256.js' }, { worker: 'worker.js', thread: 'thread.js', thread64: 'thread64.js' }];
-const NODE = [{ node: 'node.js', 'template.node': 'template-node.js', cli: 'cli.js' }, { 'worker.node': 'worker-node.js' }];
+const PAGE = { index: 'index.js', template: 'template.js' };
+const WORKERS = { worker: 'worker.js', thread: 'thread.js', thread64: 'thread64.js' };
+const HASH = { sha256: 'sha256.js' };
+const NODE = { node: 'node.js', 'template.node': 'template-node.js', cli: 'cli.js' };
+const NODE_WORKERS = { 'worker.node': 'worker-node.js' };
 
 /** The worker and its threads load one file; that for Node, which starts its threads itself, is in a folder of its own. */
 const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
@@ -51,20 +55,21 @@ const withoutHints = {
   setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const HINTS = {};' })),
 };
 
-async function bundle([entries, workers], platform) {
-  const outputs = [await bundleOf(entries, platform, []), await bundleOf(workers, platform, [withoutHints])];
-  return { outputs: Object.assign({}, ...outputs) };
-}
-
-async function bundleOf(entries, platform, plugins) {
+async function bundle(entries, platform, { sourcemap = false, plugins = [] } = {}) {
   const { metafile } = await build({
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
-    outdir: dist, bundle: true, minify: platform === 'browser', format: 'esm', platform, metafile: true, legalComments: 'none',
+    outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
     external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? ['./sha256.js'] : [])],
     logLevel: 'warning', plugins,
   });
-  return metafile.outputs;
+  return metafile;
+}
+
+/** As it is to be read by those who put it on their site: not minified, and a plain script. */
+async function writeServiceWorker() {
+  const banner = { js: '/* quern/sw, MIT licence: adds the headers for threads to what the pages of its scope ask of their own origin. */' };
+  await build({ entryPoints: [{ out: 'sw', in: join(root, 'web/sw-headers.js') }], outdir: dist, bundle: true, format: 'iife', target: 'es2022', banner, logLevel: 'warning' });
 }
 
 async function writeGlue(name) {
@@ -84,8 +89,14 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-checkImports(await bundle(WEB, 'browser'), /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/);
-checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/);
+const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/;
+const BESIDE_NODE = /^node:|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
+checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
+checkImports(await bundle(WORKERS, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
+checkImports(await bundle(HASH, 'browser'), /^$/);
+checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
+checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);
+await writeServiceWorker();
 for (const name of GLUE) await writeGlue(name);
 for (const name of [...ENGINE, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
 await copyFile(join(root, 'js/index.d.ts'), join(dist, 'index.d.ts'));

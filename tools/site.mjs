@@ -17,6 +17,9 @@ const project = fileURLToPath(new URL('..', import.meta.url));
 /** Everything of `web/` that is copied as it is. */
 const STATIC = ['index.html', 'manifest.webmanifest', 'icons', 'models'];
 
+/** Where a script of the package says that its source map is, which the page does without. */
+const SOURCE_MAP = /^\/\/# sourceMappingURL=.*\n?/m;
+
 const shared = { bundle: true, minify: true, target: 'es2022', sourcemap: false, legalComments: 'eof', logLevel: 'warning' };
 
 async function bundle(web, dist, out) {
@@ -32,7 +35,10 @@ async function copyEngine(dist, out) {
   if (!needed.includes('worker.js') || !needed.some((name) => name.endsWith('.wasm'))) {
     throw new Error(`no engine in ${dist}: build the package first`);
   }
-  await Promise.all(needed.map((name) => cp(join(dist, name), join(out, name))));
+  await Promise.all(needed.map(async (name) => {
+    if (!name.endsWith('.js')) return cp(join(dist, name), join(out, name));
+    return writeFile(join(out, name), (await readFile(join(dist, name), 'utf8')).replace(SOURCE_MAP, ''));
+  }));
 }
 
 async function listFiles(folder) {

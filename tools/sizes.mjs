@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// Sizes of what is shipped: each file of dist/, plain and compressed, and what a page downloads of them, with its limit.
+// Sizes of what is shipped: each file of dist/ but the source maps, plain and compressed, and what a page downloads of them, with its limit.
 // Printed by every build and by `make size`; kept by tests/js/package.test.mjs.
 
 import { readFile, readdir } from 'node:fs/promises';
@@ -36,7 +36,7 @@ export function total(rows) {
 
 /** @returns {Promise<{files: object[], pages: object[]}>} rows of name, raw, gzip and brotli */
 export async function sizes(dist = DIST) {
-  const names = (await readdir(dist, { recursive: true })).filter((name) => /\.\w+$/.test(name)).sort();
+  const names = (await readdir(dist, { recursive: true })).filter((name) => /\.\w+$/.test(name) && !name.endsWith('.map')).sort();
   const files = await Promise.all(names.map(async (name) => ({ name, ...await measure(join(dist, name)) })));
   const pages = Object.entries(PAGES).map(([variant, wanted]) => (
     { name: `a page, ${variant}`, ...total(files.filter(({ name }) => wanted.includes(name))) }

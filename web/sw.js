@@ -6,6 +6,7 @@
 // names the one this browser runs, in this script's address; another one is kept once it is asked for.
 // Other origins (models from a URL) are not touched: the library stores those itself.
 /* global SHELL_VERSION, SHELL_FILES -- set by tools/site.mjs */
+import { isolated } from './isolated.js';
 
 // The scope is part of the name: two pages under one origin must not delete each other's files.
 const PREFIX = `quern ${self.registration.scope} `;
@@ -13,12 +14,6 @@ const CACHE = PREFIX + SHELL_VERSION;
 const SCOPE = self.registration.scope;
 const SHELL = new Set(SHELL_FILES.map((file) => new URL(file, SCOPE).href));
 const ENGINE = new URL(`./quern-${new URL(self.location).searchParams.get('variant')}.wasm`, SCOPE).href;
-
-const ISOLATION = {
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Embedder-Policy': 'require-corp',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-};
 
 self.addEventListener('install', (event) => event.waitUntil(fillCache()));
 self.addEventListener('activate', (event) => event.waitUntil(takeOver()));
@@ -78,13 +73,4 @@ async function answerRange(response, range) {
   headers.set('Content-Range', `bytes ${start}-${end - 1}/${body.size}`);
   headers.set('Content-Length', String(end - start));
   return isolated(new Response(body.slice(start, end), { status: 206, statusText: 'Partial Content', headers }));
-}
-
-/** The same response with the isolation headers. Opaque and error responses (status 0) cannot be rebuilt. */
-function isolated(response) {
-  if (response.status === 0 || response.type === 'opaqueredirect') return response;
-  const headers = new Headers(response.headers);
-  for (const [name, value] of Object.entries(ISOLATION)) headers.set(name, value);
-  const { status, statusText } = response;
-  return new Response([101, 204, 205, 304].includes(status) ? null : response.body, { status, statusText, headers });
 }

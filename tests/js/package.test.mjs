@@ -17,11 +17,15 @@ const DEMO = join(PROJECT, 'web/models/demo-q8_0.gguf');
 
 /** What is published. A file more or less is a decision, and this list is where it is written down. */
 const FILES = [
-  'LICENSE', 'README.md', 'dist/cli.js', 'dist/index.d.ts', 'dist/index.js', 'dist/node.js', 'dist/node/quern-simd.mjs',
+  'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/cli.js', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
   'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/quern-relaxed.wasm', 'dist/quern-relaxed64.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm',
-  'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm', 'dist/sha256.js', 'dist/template.LICENSE', 'dist/template.js',
-  'dist/template.node.js', 'dist/thread.js', 'dist/thread64.js', 'dist/worker.js', 'dist/worker.node.js', 'package.json',
+  'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm', 'dist/sha256.js', 'dist/sw.js', 'dist/template.LICENSE', 'dist/template.js',
+  'dist/template.js.map', 'dist/template.node.js', 'dist/thread.js', 'dist/thread.js.map', 'dist/thread64.js', 'dist/thread64.js.map', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.js', 'headers/_headers', 'headers/nginx.conf',
+  'headers/vercel.json', 'package.json',
 ];
+
+/** Bytes of the tarball, a fifth of them source maps. */
+const TARBALL_LIMIT = 1_300_000;
 
 const folder = temporaryFolder();
 let installed;
@@ -34,8 +38,31 @@ const runInProject = (code) => {
   return execFileSync(process.execPath, ['main.js'], { cwd: folder, encoding: 'utf8' }).trim();
 };
 
-test('holds these files and no others', () => {
-  assert.deepEqual(packList().files.map(({ path }) => path).sort(), FILES);
+test('holds these files and no others', (t) => {
+  const { files, size, unpackedSize } = packList();
+  assert.deepEqual(files.map(({ path }) => path).sort(), FILES);
+  t.diagnostic(`tarball: ${size} bytes, unpacked ${unpackedSize}`);
+  assert.ok(size < TARBALL_LIMIT);
+});
+
+test('our own minified code has maps, with the sources in them', () => {
+  for (const name of FILES.filter((path) => path.endsWith('.map'))) {
+    const { version, sources, sourcesContent, mappings } = JSON.parse(readFileSync(join(installed, name)));
+    assert.equal(version, 3);
+    assert.ok(mappings.length > 1000 && sources.length > 0 && sourcesContent.every((text) => text.length > 0), name);
+    assert.deepEqual(sources.filter((path) => !/^\.\.\/(?:js|node_modules)\//.test(path)), [], name);
+    assert.match(readFileSync(join(installed, name.slice(0, -'.map'.length)), 'utf8'), new RegExp(`\\n//# sourceMappingURL=${name.slice('dist/'.length)}\\n$`));
+  }
+});
+
+test('the files for hosts send the headers for threads', () => {
+  const headers = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
+  const text = (name) => readFileSync(join(installed, 'headers', name), 'utf8');
+  const found = (name, pattern) => Object.fromEntries([...text(name).matchAll(pattern)].map(([, key, value]) => [key, value]));
+  assert.deepEqual(found('_headers', /^ {2}([\w-]+): (\S+)$/gm), headers);
+  assert.deepEqual(found('nginx.conf', /^add_header ([\w-]+) (\S+) always;$/gm), headers);
+  const [{ source, headers: rows }] = JSON.parse(text('vercel.json')).headers;
+  assert.deepEqual([source, Object.fromEntries(rows.map(({ key, value }) => [key, value]))], ['/(.*)', headers]);
 });
 
 test('is clean by publint', async () => {
@@ -93,8 +120,8 @@ test('a browser\'s entry can be imported where there is no browser', () => {
 });
 
 test('every address in package.json leads to a file', () => {
-  const { exports, bin, types } = JSON.parse(readFileSync(join(installed, 'package.json')));
-  const targets = [bin.quern, types, ...Object.values(exports).flatMap((target) => (typeof target === 'string' ? target : Object.values(target)))];
+  const { exports, bin, types, jsdelivr, unpkg } = JSON.parse(readFileSync(join(installed, 'package.json')));
+  const targets = [bin.quern, types, jsdelivr, unpkg, ...Object.values(exports).flatMap((target) => (typeof target === 'string' ? target : Object.values(target)))];
   for (const target of targets) assert.ok(readFileSync(join(installed, target)).length > 0, target);
 });
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// What a service worker adds to an answer so that the page may use threads, where the server cannot.
+
+/**
+ * The same response with the isolation headers. Opaque and error responses (status 0) cannot be rebuilt.
+ * @param {Response} response
+ * @param {string} [embedder] the embedder policy: `credentialless` lets images of other sites in, where a browser knows it
+ */
+export function isolated(response, embedder = 'require-corp') {
+  if (response.status === 0 || response.type === 'opaqueredirect') return response;
+  const headers = new Headers(response.headers);
+  headers.set('Cross-Origin-Opener-Policy', 'same-origin');
+  headers.set('Cross-Origin-Embedder-Policy', embedder);
+  headers.set('Cross-Origin-Resource-Policy', 'same-origin');
+  const { status, statusText } = response;
+  return new Response([101, 204, 205, 304].includes(status) ? null : response.body, { status, statusText, headers });
+}
