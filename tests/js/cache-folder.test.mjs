@@ -167,6 +167,7 @@ test('a complete model in a folder that cannot be written to is loaded without a
     assert.deepEqual([found.code, Buffer.compare(found.bytes, bytes), found.opened.cached, found.notices, site.requests], [null, 0, true, [], []]);
   }, { user: NOBODY });
   chmodSync(cache, 0o755);
+  rmSync(`/tmp/quern-${NOBODY}`, { recursive: true, force: true });    // TMPDIR means nothing to another user than the process's own
 });
 
 test('whatever else is in the folder is left alone', async () => {
