@@ -10,11 +10,13 @@ import * as bundlers from './bundlers.mjs';
 import * as runtimes from './runtimes.mjs';
 import * as webkit from './webkit.mjs';
 import * as arm from './arm.mjs';
+import * as extension from './extension.mjs';
+import * as homes from './homes.mjs';
 import { rowOf, show, writeTable } from './table.mjs';
 import { closeBrowser } from './visit.mjs';
 import { say } from './workshop.mjs';
 
-const KINDS = { bundlers, runtimes, webkit, arm };
+const KINDS = { bundlers, runtimes, webkit, arm, homes, extension };
 
 /** What all cases of a place may take together, in ms, where it does not say otherwise (`patience`). */
 const PATIENCE_MS = 600_000;

@@ -6,7 +6,7 @@ import { PROJECT } from '../fixtures/golden.mjs';
 import { describeMachine } from '../bench/machine.mjs';
 
 const TITLES = {
-  bundlers: 'Bundlers', runtimes: 'Runtimes', webkit: 'WebKit', arm: 'ARM', homes: 'Other homes', types: 'Package and types',
+  bundlers: 'Bundlers', runtimes: 'Runtimes', webkit: 'WebKit', arm: 'ARM', homes: 'Other homes', extension: 'Browser extension', types: 'Package and types',
 };
 
 /** An outcome in a cell. */

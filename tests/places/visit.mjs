@@ -18,7 +18,7 @@ export const DEMO = join(PROJECT, MODEL);
 
 export const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 
-const OPEN = {
+export const OPEN = {
   'access-control-allow-origin': '*', 'access-control-allow-headers': '*', 'access-control-expose-headers': '*', 'cross-origin-resource-policy': 'cross-origin',
 };
 
@@ -86,21 +86,28 @@ export async function outcomeOf(look, problems = []) {
   }
 }
 
-/** Opens a page in Chromium. @returns {Promise<object>} what came of it, with what the console had to say */
-export async function visit(url) {
+/** Opens pages in one Chromium, all at once. @returns {Promise<object[]>} what came of each, with what the console had to say, and who was asked */
+export async function visitAll(urls) {
   browser ??= await launchChromium();
   const context = await browser.newContext();
-  const problems = [];
-  try {
+  const asked = [];
+  context.on('request', (request) => asked.push(request.url()));
+  const look = async (url) => {
+    const problems = [];
     const page = await context.newPage();
     page.on('pageerror', (error) => problems.push(String(error)));
     page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) problems.push(message.text()); });
     await page.goto(url);
-    return { ...await outcomeOf(() => page.evaluate(() => globalThis.outcome).catch(() => null), problems), problems };
+    return { ...await outcomeOf(() => page.evaluate(() => globalThis.outcome).catch(() => null), problems), problems, asked };
+  };
+  try {
+    return await Promise.all(urls.map(look));
   } finally {
     await context.close();
   }
 }
+
+export const visit = async (url) => (await visitAll([url]))[0];
 
 /** What the native build replies. */
 export const reference = once(() => {

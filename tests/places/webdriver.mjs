@@ -8,12 +8,11 @@ import { start, freePort } from './workshop.mjs';
 /** What an answer of the driver's may take, in ms. */
 const PATIENCE_MS = 60_000;
 
-/** An X server that draws into memory. @returns {Promise<string>} its DISPLAY */
-async function openDisplay(t) {
+/** An X server that draws into memory. @returns {Promise<{name: string, close: () => void}>} */
+async function openDisplay() {
   const server = spawn('Xvfb', ['-displayfd', '1', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  t.after(() => server.kill());
   const [number] = await once(server.stdout, 'data');
-  return `:${String(number).trim()}`;
+  return { name: `:${String(number).trim()}`, close: () => server.kill() };
 }
 
 export class WebKit {
@@ -23,12 +22,14 @@ export class WebKit {
   /** @param {object} env variables of the browser's */
   static async open(t, env = {}) {
     const webkit = new WebKit();
+    const display = await openDisplay();
+    t.after(() => display.close());
     const port = await freePort();
     webkit.#driver = `http://127.0.0.1:${port}`;
-    t.after(await start(['WebKitWebDriver', `--port=${port}`], `${webkit.#driver}/status`, { env: { DISPLAY: await openDisplay(t), ...env } }));
+    const kill = await start(['WebKitWebDriver', `--port=${port}`], `${webkit.#driver}/status`, { env: { DISPLAY: display.name, ...env } });
+    t.after(kill);
     const { sessionId } = await webkit.#ask('POST', '/session', { capabilities: {} });
     webkit.#session = `/session/${sessionId}`;
-    t.after(() => webkit.#ask('DELETE', webkit.#session).catch(() => {}));
     return webkit;
   }
 

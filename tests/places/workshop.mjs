@@ -57,20 +57,21 @@ function clean(folder) {
 
 /**
  * A folder with an environment's packages, and quern.
- * @param {string} name in versions.json
+ * @param {string} name in versions.json, if it needs more than quern
  * @param {string[]} [projects] folders below projects/ whose files it gets, beside common's
  * @param {string[]} [flags] of npm's
  * @returns {string} its path
  */
 export function install(name, projects = [], flags = []) {
   const folder = join(WORKSHOP, name.toLowerCase().replaceAll(/[^a-z\d]+/g, '-'));
-  const list = JSON.stringify({ name: 'user', private: true, type: 'module', dependencies: { ...VERSIONS[name], quern: `file:${tarball()}` } }, null, 2);
+  const others = VERSIONS[name] ?? {};
+  const list = JSON.stringify({ name: 'user', private: true, type: 'module', dependencies: { ...others, quern: `file:${tarball()}` } }, null, 2);
   const stamp = join(folder, '.installed');
   mkdirSync(folder, { recursive: true });
   clean(folder);
   writeFileSync(join(folder, 'package.json'), list);
   if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== list) {
-    say(`${name}: installing ${Object.entries(VERSIONS[name]).map((entry) => entry.join(' ')).join(', ')}`);
+    say(`${name}: installing ${[...Object.entries(others).map((entry) => entry.join(' ')), 'quern'].join(', ')}`);
     rmSync(stamp, { force: true });
     npm(['install', '--ignore-scripts', '--no-audit', '--no-fund', ...flags], folder);
     writeFileSync(stamp, list);
