@@ -2,15 +2,12 @@
 // A loaded model as the caller holds it, and how one comes to be. All work happens in the worker; here arguments are
 // checked, requests sent and answers shaped. `platform` is what differs between a page and Node (platform-*.js).
 
-import { QuernError, abortError, asQuernError, useHints } from './errors.js';
-import { HINTS } from './hints.js';
+import { QuernError, abortError, asQuernError } from './errors.js';
 import { checkMessages, checkOptions, checkText, checkTokens, sampling } from './options.js';
 import { CHAT, COMPLETE, COUNT, DETOKENIZE, LOAD, LOGITS, PROFILE, TOKENIZE } from './protocol.js';
 import { Reply } from './reply.js';
 import { Rpc } from './rpc.js';
 import { serveStore } from './store-port.js';
-
-useHints(HINTS);
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 

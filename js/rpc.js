@@ -3,9 +3,12 @@
 // the one rule that nothing waits for ever: whatever ends the worker rejects everything that is pending.
 // It knows nothing of models; platform-*.js supplies the port (post, onMessage, onError, keepAlive, terminate).
 
-import { QuernError, fromWire } from './errors.js';
+import { QuernError, fromWire, useHints } from './errors.js';
+import { HINTS } from './hints.js';
 import { CONTROL, DONE, ERROR, EVENT, FATAL, NOTICE, PING, READY, STOP } from './protocol.js';
 import { Watchdog } from './watchdog.js';
+
+useHints(HINTS);
 
 const withResolvers = () => {
   const deferred = {};
