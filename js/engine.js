@@ -20,9 +20,6 @@ const OUTPUTS = { last: 0, all: 1 };
 /** Of enum status in src/base.h. */
 const ERR_ABORTED = -12;
 
-/** Of tokenizer.ggml.token_type. */
-const CONTROL_TOKEN = 3;
-
 const encoder = new TextEncoder();
 
 export class Engine {
@@ -158,9 +155,9 @@ export class Engine {
     return this.#wasm._wasm_is_end(this.#engine, id) !== 0;
   }
 
-  /** Whether a token only steers, like `<|im_start|>`. */
-  isControl(id) {
-    return this.#wasm._wasm_token_type(this.#engine, id) === CONTROL_TOKEN;
+  /** Of tokenizer.ggml.token_type. */
+  tokenType(id) {
+    return this.#wasm._wasm_token_type(this.#engine, id);
   }
 
   // --- the sequence ---
