@@ -19,7 +19,7 @@ const dist = join(root, 'dist');
 
 /** What the page loads, and what Node does. */
 const WEB = { index: 'index.js', worker: 'worker.js', template: 'template.js', sha256: 'sha256.js' };
-const NODE = { node: 'node.js', 'worker.node': 'worker-node.js', 'template.node': 'template-node.js', cli: 'cli.js' };
+const NODE = { node: 'node.js', 'worker.node': 'worker-node.js', 'template.node': 'template-node.js', cli: 'cli.js', 'cli-main': 'cli-main.js' };
 
 /** The glue keeps its name, by which its threads load it; that for Node is in a folder of its own. */
 const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
@@ -50,7 +50,7 @@ async function bundle(entries, platform) {
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
-    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? ['./sha256.js'] : [])],
+    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', platform === 'browser' ? './sha256.js' : './cli-main.js'],
     logLevel: 'warning',
   });
   return metafile;
@@ -79,7 +79,7 @@ await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
 checkImports(await bundle(WEB, 'browser'), /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/);
-checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/);
+checkImports(await bundle(NODE, 'node'), /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/);
 for (const name of GLUE) await writeGlue(name);
 for (const name of [...ENGINE, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
 await copyFile(join(root, 'js/index.d.ts'), join(dist, 'index.d.ts'));
