@@ -17,8 +17,6 @@ const TEXT_MODES = { text: 1, chat: 2 };
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
 const OUTPUTS = { last: 0, all: 1 };
 
-/** Of tokenizer.ggml.token_type. */
-const CONTROL_TOKEN = 3;
 
 const encoder = new TextEncoder();
 
@@ -155,9 +153,9 @@ export class Engine {
     return this.#wasm._wasm_is_end(this.#engine, id) !== 0;
   }
 
-  /** Whether a token only steers, like `<|im_start|>`. */
-  isControl(id) {
-    return this.#wasm._wasm_token_type(this.#engine, id) === CONTROL_TOKEN;
+  /** Of tokenizer.ggml.token_type. */
+  tokenType(id) {
+    return this.#wasm._wasm_token_type(this.#engine, id);
   }
 
   // --- the sequence ---

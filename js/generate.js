@@ -6,6 +6,9 @@
 import { tooLong } from './chat.js';
 import { ReplyText } from './text.js';
 
+/** The type of tokens that only steer, like `<|im_start|>`. */
+const CONTROL = 3;
+
 /** Longest computation between two looks at the messages. Stops have to take effect within 200 ms. */
 const BUDGET_MS = 50;
 
@@ -36,7 +39,7 @@ async function write(engine, job, limit, text, counts) {
     const id = engine.sample();
     if (engine.isEnd(id)) return 'stop';
     counts.tokens++;
-    if (!text.mark(id) && !engine.isControl(id) && text.push(engine.stream(id))) return 'stop';
+    if (!text.mark(id) && engine.tokenType(id) !== CONTROL && text.push(engine.stream(id))) return 'stop';
     if (counts.tokens >= limit) return 'length';
     engine.push(id);
     if (!await compute(engine, job)) return 'aborted';

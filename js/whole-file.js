@@ -8,7 +8,6 @@ import { constants } from 'node:fs';
 import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { QuernError, badParam } from './errors.js';
-import { stoppable } from './stoppable.js';
 
 const NO_ROOM = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 
@@ -29,11 +28,11 @@ async function writeBeside(path, bytes, signal) {
   }
 }
 
-/** @param {string} option what gave the path, for the error */
-export async function writeWhole(option, path, bytes) {
+/** @param {string} option what gave the path, for the error @param {AbortSignal} signal for a file: nothing of it stays then */
+export async function writeWhole(option, path, bytes, signal) {
   try {
     if (await isStream(path)) await writeFile(path, bytes, { flag: constants.O_WRONLY | constants.O_APPEND });
-    else await stoppable('The writing was stopped; nothing was kept of it.', (signal) => writeBeside(path, bytes, signal));
+    else await writeBeside(path, bytes, signal);
   } catch (error) {
     if (error instanceof QuernError) throw error;
     if (NO_ROOM.includes(error.code)) throw new QuernError('storage/quota', 'There is not enough room on the disk for the new file; nothing was kept of it.', { cause: error });

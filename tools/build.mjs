@@ -22,7 +22,7 @@ const dist = join(root, 'dist');
 const PAGE = { index: 'index.js', template: 'template.js' };
 const WORKERS = { worker: 'worker.js', thread: 'thread.js', thread64: 'thread64.js' };
 const HASH = { sha256: 'sha256.js' };
-const NODE = { node: 'node.js', 'template.node': 'template-node.js', cli: 'cli.js' };
+const NODE = { node: 'node.js', 'template.node': 'template-node.js', cli: 'cli.js', 'cli-main': 'cli-main.js' };
 const NODE_WORKERS = { 'worker.node': 'worker-node.js' };
 
 /** The worker and its threads load one file; that for Node, which starts its threads itself, is in a folder of its own. */
@@ -60,7 +60,7 @@ async function bundle(entries, platform, { sourcemap = false, plugins = [] } = {
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
-    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? ['./sha256.js'] : [])],
+    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', platform === 'browser' ? './sha256.js' : './cli-main.js'],
     logLevel: 'warning', plugins,
   });
   return metafile;
@@ -90,7 +90,7 @@ await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
 const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/;
-const BESIDE_NODE = /^node:|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
+const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(WORKERS, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(HASH, 'browser'), /^$/);
