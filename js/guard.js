@@ -26,7 +26,7 @@ function asStorageError(error) {
   try {
     if (isOf('storage', error)) return error;
     const code = CODES.get(error.code) ?? CODES.get(error.name) ?? 'storage/unavailable';
-    return storageError(code, String(error.message || error).slice(0, 100).replace(/\p{C}/gu, ' '), error);
+    return storageError(code, String(error.message || error).slice(0, 100), error);
   } catch {
     return storageError('storage/unavailable', 'the store does not say why');
   }

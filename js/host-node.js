@@ -9,7 +9,7 @@ import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { openParts } from './loader.js';
 import { localParts } from './local.js';
-import { shown, unreadable } from './path-node.js';
+import { unreadable } from './path-node.js';
 import { FolderStore } from './store-node.js';
 import { PortStore } from './store-port.js';
 
@@ -41,7 +41,7 @@ async function find(path) {
 /** A file that was written to while it was read may be parts of two files. */
 function checkSame(path, found, now) {
   if (now.size === found.size && now.mtimeMs === found.mtimeMs) return;
-  throw new QuernError('model/integrity', `'${shown(path.slice(-64))}' was changed while it was read.`, { phase: 'load', detail: { expected: found.size, actual: now.size } });
+  throw new QuernError('model/integrity', `'${path.slice(-64)}' was changed while it was read.`, { phase: 'load', detail: { expected: found.size, actual: now.size } });
 }
 
 /** The chunks of a file as it was found, read straight into the engine's memory. */

@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { QuernError, badParam } from './errors.js';
 import { VOCABULARY, modelOf } from './folder.js';
 import { allowRelaxed } from './node-flags.js';
-import { shown, unreadable } from './path-node.js';
+import { unreadable } from './path-node.js';
 import { locate } from './source.js';
 import { FolderStore } from './store-node.js';
 import { describeSupport } from './variant.js';
@@ -57,7 +57,7 @@ function resolveUrl(url) {
 }
 
 function addressOf(text) {
-  if (!URL.canParse(text)) throw badParam('source', `is not an address: '${shown(text.slice(0, 64))}'`);
+  if (!URL.canParse(text)) throw badParam('source', `is not an address: '${text.slice(0, 64)}'`);
   return text;
 }
 
@@ -65,14 +65,14 @@ function pathOfUrl(text) {
   try {
     return fileURLToPath(text);
   } catch (error) {
-    throw Object.assign(badParam('source', `is not the address of a file on this machine: '${shown(text.slice(0, 64))}'`), { cause: error });
+    throw Object.assign(badParam('source', `is not the address of a file on this machine: '${text.slice(0, 64)}'`), { cause: error });
   }
 }
 
 function pathOf(text) {
-  if (/^[a-z][a-z\d+.-]+:\/\//i.test(text) && !/^file:/i.test(text)) throw badParam('source', `must begin with http:// or https:// where it is an address, not '${shown(text.slice(0, 64))}'`);
+  if (/^[a-z][a-z\d+.-]+:\/\//i.test(text) && !/^file:/i.test(text)) throw badParam('source', `must begin with http:// or https:// where it is an address, not '${text.slice(0, 64)}'`);
   const path = /^file:/i.test(text) ? pathOfUrl(text) : text;
-  if (path.includes('\0')) throw badParam('source', `has a character 0, which no path has: '${shown(path.slice(0, 64))}'`);
+  if (path.includes('\0')) throw badParam('source', `has a character 0, which no path has: '${path.slice(0, 64)}'`);
   return path;
 }
 

@@ -20,8 +20,8 @@ const dist = join(root, 'dist');
 
 /** What the page loads, and what Node does. */
 const PAGE = { index: 'index.js', template: 'template.js' };
-const WORKERS = { worker: 'worker.js', thread: 'thread.js', thread64: 'thread64.js' };
-const HASH = { sha256: 'sha256.js' };
+const WORKER = { worker: 'worker.js' };
+const SMALL = { thread: 'thread.js', thread64: 'thread64.js', sha256: 'sha256.js' };
 const NODE = { node: 'node.js', 'template.node': 'template-node.js', cli: 'cli.js', 'cli-main': 'cli-main.js' };
 const NODE_WORKERS = { 'worker.node': 'worker-node.js' };
 
@@ -92,8 +92,8 @@ await mkdir(join(dist, 'node'), { recursive: true });
 const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
-checkImports(await bundle(WORKERS, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
-checkImports(await bundle(HASH, 'browser'), /^$/);
+checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
+checkImports(await bundle(SMALL, 'browser'), BESIDE);
 checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
 checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);
 await writeServiceWorker();

@@ -20,7 +20,7 @@ const FILES = [
   'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/cli-main.js', 'dist/cli.js', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
   'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/quern-relaxed.wasm', 'dist/quern-relaxed64.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm',
   'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm', 'dist/sha256.js', 'dist/sw.js', 'dist/template.LICENSE', 'dist/template.js',
-  'dist/template.js.map', 'dist/template.node.js', 'dist/thread.js', 'dist/thread.js.map', 'dist/thread64.js', 'dist/thread64.js.map', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.js', 'headers/_headers', 'headers/nginx.conf',
+  'dist/template.js.map', 'dist/template.node.js', 'dist/thread.js', 'dist/thread64.js', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.js', 'headers/_headers', 'headers/nginx.conf',
   'headers/vercel.json', 'package.json',
 ];
 
