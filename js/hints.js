@@ -30,9 +30,9 @@ export const HINTS = {
   'mem/load': `Use a smaller model or a smaller contextSize, or close other ${OTHERS}.`,
   'mem/kv': 'Use a smaller contextSize or start a new conversation.',
   'env/simd': `Use a current version of ${inNode ? 'Node' : 'Chrome, Edge, Firefox or Safari'}.`,
-  'env/csp': 'The page\'s Content-Security-Policy must allow script-src \'wasm-unsafe-eval\', worker-src for its own files, '
-    + 'and connect-src for the model\'s host and those that it redirects to; with Trusted Types the page also needs a default policy that lets its own worker.js through.',
-  'env/worker': 'Make sure that worker.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
+  'env/csp': 'The page\'s Content-Security-Policy must allow script-src \'wasm-unsafe-eval\', worker-src for the package\'s files (and blob: where '
+    + 'they come from another origin), connect-src for the model\'s host and those that it redirects to, and of trusted-types the name quern.',
+  'env/worker': 'Make sure that worker.js, thread.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
   'env/version': 'Reload the page; serve all files of the package from one version.',
   'engine/trap': 'Load the model again. If it happens again, please report it.',
   'engine/hung': 'Load the model again. If it happens again, please report it.',

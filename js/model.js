@@ -112,8 +112,7 @@ function startRpc(platform, workerUrl) {
     return new Rpc(platform.startWorker(workerUrl), platform.watch);
   } catch (error) {
     if (error instanceof QuernError) throw error;
-    const code = /Trusted/.test(error.message) ? 'env/csp' : 'env/worker';
-    throw new QuernError(code, `The engine's worker cannot be started (${error.message}).`, { phase: 'start', cause: error });
+    throw new QuernError('env/worker', `The engine's worker cannot be started (${error.message}).`, { phase: 'start', cause: error });
   }
 }
 

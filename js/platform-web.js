@@ -5,7 +5,7 @@ import { QuernError, badParam } from './errors.js';
 import { followLifeline } from './lifeline.js';
 import { LIFELINE } from './protocol.js';
 import { locate } from './source.js';
-import { startModuleWorker, startOwnWorker } from './start-worker.js';
+import { startWorker as start } from './start-worker.js';
 import { OpfsStore } from './store-opfs.js';
 import { describeSupport } from './variant.js';
 
@@ -23,7 +23,7 @@ const lost = () => new QuernError('engine/lost', 'The engine\'s worker has ended
 /** The worker as rpc.js wants it. */
 function port(worker) {
   let started = false;
-  let forbidden;      // the directive that does
+  let forbidden;      // the directive that does it
   let fail = () => {};
   let forget = () => {};
   const onViolation = ({ disposition, effectiveDirective }) => {
@@ -60,8 +60,8 @@ function port(worker) {
 }
 
 function startWorker(workerUrl) {
-  if (workerUrl) return port(startModuleWorker(workerUrl));
-  return port(startOwnWorker(() => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }), 'worker.js'));
+  if (workerUrl) return port(start(() => new Worker(workerUrl, { type: 'module' })));
+  return port(start(() => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })));
 }
 
 const baseUrl = () => globalThis.document?.baseURI ?? globalThis.location?.href;

@@ -1,31 +1,59 @@
 // SPDX-License-Identifier: MIT
-// Starts module workers from any origin. Browsers refuse `new Worker` across origins (a package imported from a
-// CDN), so there, and only there, a one-line blob imports it: pages with a strict policy never meet a blob URL.
+// Starts the package's module workers, whatever stands in the way.
+// Another origin: browsers refuse `new Worker` across origins (a package imported from a CDN), so there, and only there, a
+// one-line blob imports the script: pages with a strict policy never meet a blob URL.
+// Trusted Types: addresses pass through a policy of our own, named `quern`. It vouches for nothing but what is started here.
+// Bundlers: they follow `new Worker(new URL('./FILE', import.meta.url), …)` where they find it literally, so it stands where a
+// worker is wanted, and finds a `Worker` in its place that does the above.
 
-/** @param {string | URL} url of a worker that somebody else names */
-export function startModuleWorker(url) {
-  const sameOrigin = new URL(url, globalThis.location.href).origin === globalThis.origin;
-  if (sameOrigin) return new Worker(url, { type: 'module' });
-  const shim = URL.createObjectURL(new Blob([`import ${JSON.stringify(String(url))};`], { type: 'text/javascript' }));
+import { QuernError } from './errors.js';
+
+const isForeign = ({ protocol, origin }) => /^https?:$/.test(protocol) && origin !== globalThis.origin;
+
+function importing(url) {
+  const blob = URL.createObjectURL(new Blob([`import ${JSON.stringify(url)};`], { type: 'text/javascript' }));
+  // The fetch of the script is under way by then.
+  setTimeout(() => URL.revokeObjectURL(blob), 10_000);
+  return blob;
+}
+
+const rules = {
+  createScriptURL(address) {
+    const url = new URL(address, globalThis.location.href);
+    return isForeign(url) ? importing(url.href) : url.href;
+  },
+};
+
+let policy;
+
+/** Where the page allows no policy of this name, or another copy of the package was first, a default policy may decide. */
+function makePolicy() {
   try {
-    return new Worker(shim, { type: 'module' });
-  } finally {
-    // The fetch of the script is under way; the URL itself is not needed any more after this task.
-    setTimeout(() => URL.revokeObjectURL(shim), 10_000);
+    return globalThis.trustedTypes?.createPolicy('quern', rules) ?? rules;
+  } catch {
+    return rules;
   }
 }
 
-/**
- * Starts a worker of the package.
- * @param {() => Worker} start does it in the literal form that bundlers follow
- * @param {string} file its script, beside this one
- */
-export function startOwnWorker(start, file) {
+/** Of what a worker is made from, only an address that Trusted Types refuse is of a wrong type. */
+function failure(error) {
+  const phase = { phase: 'start', cause: error };
+  if (error instanceof TypeError) return new QuernError('env/csp', 'The page\'s policy (trusted-types without \'quern\') forbids the package\'s workers.', phase);
+  return new QuernError('env/worker', `A worker cannot be started (${error.message}).`, phase);
+}
+
+/** @param {() => Worker} start makes a worker */
+export function startWorker(start) {
+  const { Worker } = globalThis;
+  policy ??= makePolicy();
+  Reflect.set(globalThis, 'Worker', function OwnWorker(address, options) {
+    return new Worker(policy.createScriptURL(address), options);
+  });
   try {
     return start();
   } catch (error) {
-    if (error.name !== 'SecurityError') throw error;
-    const here = import.meta.url;
-    return startModuleWorker(new URL(file, here).href);
+    throw failure(error);
+  } finally {
+    Reflect.set(globalThis, 'Worker', Worker);
   }
 }

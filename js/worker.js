@@ -9,7 +9,7 @@ import { LIFELINE } from './protocol.js';
 import { openParts } from './loader.js';
 import { fetchAllowed } from './policy.js';
 import { Service } from './service.js';
-import { startOwnWorker } from './start-worker.js';
+import { startWorker } from './start-worker.js';
 import { OpfsStore } from './store-opfs.js';
 import { PortStore } from './store-port.js';
 import { threadObstacle } from './variant.js';
@@ -58,8 +58,8 @@ async function openGlue(fetching, startThread) {
   return (options) => glue({ ...options, startThread });
 }
 
-const startThread = () => startOwnWorker(() => new Worker(new URL('./thread.js', import.meta.url), { type: 'module' }), 'thread.js');
-const startThread64 = () => startOwnWorker(() => new Worker(new URL('./thread64.js', import.meta.url), { type: 'module' }), 'thread64.js');
+const startThread = () => startWorker(() => new Worker(new URL('./thread.js', import.meta.url), { type: 'module' }));
+const startThread64 = () => startWorker(() => new Worker(new URL('./thread64.js', import.meta.url), { type: 'module' }));
 
 const GLUE = {
   32: () => openGlue(import('./quern-simd.mjs'), startThread),
@@ -67,7 +67,7 @@ const GLUE = {
 };
 
 function startTemplateWorker() {
-  const worker = startOwnWorker(() => new Worker(new URL('./template.js', import.meta.url), { type: 'module' }), 'template.js');
+  const worker = startWorker(() => new Worker(new URL('./template.js', import.meta.url), { type: 'module' }));
   return {
     post: (message) => worker.postMessage(message),
     onMessage: (receive) => { worker.onmessage = ({ data }) => receive(data); },

@@ -20,20 +20,20 @@ const MIME = {
   '.svg': 'image/svg+xml', '.png': 'image/png', '.ico': 'image/x-icon', '.wasm': 'application/wasm',
 };
 
-/** What scripts and workers may do: a worker takes its policy from its own response, not from the page. */
+/** What scripts and workers may do: a worker takes its policy from its own response, not from the page. Of Trusted Types only the package's and the page's own. */
 const CSP_SCRIPT = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",
   "connect-src 'self' https: http://localhost:* http://127.0.0.1:*",
   "worker-src 'self'",
+  "require-trusted-types-for 'script'", 'trusted-types quern quern-page',
 ].join('; ');
 
-/** The page's policy. Trusted Types only here: a worker has no DOM, and the engine's threads start from a worker. */
+/** The page's policy. */
 export const CSP_PAGE = [
   CSP_SCRIPT,
   "style-src 'self'", "img-src 'self' blob: data:", "manifest-src 'self'",
   "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'", 'trusted-types default',
 ].join('; ');
 
 /** Headers every answer carries. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The chat page: puts its parts together. It uses the library as any page would, by its public entry alone.
-// Order at the start: the Trusted Types policy (trust.js) before anything could need it, then isolation, which may
-// load the page once more, then the demo model, which comes with the page and so needs nobody's leave.
+// Order at the start: isolation, which may load the page once more, then the demo model, which comes with the page and so needs nobody's leave.
 import { QuernError, support } from 'quern';
 import { Chat } from './chat.js';
 import { Composer } from './composer.js';
@@ -20,7 +19,6 @@ import { Settings } from './settings.js';
 import { Shelf } from './shelf.js';
 import { themeSwitch } from './theme.js';
 import { Tray } from './tray.js';
-import { installPolicy } from './trust.js';
 
 /** What the demo model answers well (examples/demo-model). */
 const SUGGESTIONS = ['What is quern?', 'What is 27 + 45?', 'What is the capital of Kenya?', 'Tell me a story about an owl and a golden key.'];
@@ -220,6 +218,5 @@ class App {
 }
 
 if (document.documentElement.dataset.framed === undefined) {
-  installPolicy();
   new App().start();
 }

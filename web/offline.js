@@ -9,6 +9,12 @@ const TRIED = 'quern:isolation-tried';
 /** How long the first visit waits for the worker, which fetches the whole shell; then the page starts on one thread. */
 const PATIENCE_MS = 20_000;
 
+/** The page's one string that becomes code, in the form that Trusted Types ask for. (The library has a policy of its own.) */
+function scriptFor(variant) {
+  const rules = { createScriptURL: () => `./sw.js?variant=${variant}` };
+  return (globalThis.trustedTypes?.createPolicy('quern-page', rules) ?? rules).createScriptURL('');
+}
+
 const later = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
 /** @returns {boolean} whether the reload may be tried now; remembers that it was */
@@ -56,7 +62,7 @@ export async function startOffline(variant, { onWait, onUpdate }) {
   if (crossOriginIsolated) forgetReload();
   if (!navigator.serviceWorker) return false;
   // Refused in private windows and by some blockers, which may also just answer nothing.
-  const registration = await navigator.serviceWorker.register(`./sw.js?variant=${variant}`).catch(() => null);
+  const registration = await navigator.serviceWorker.register(scriptFor(variant)).catch(() => null);
   if (!registration) return false;
   watchUpdates(registration, onUpdate);
   const ready = navigator.serviceWorker.ready.then(() => { document.documentElement.dataset.offline = 'ready'; });

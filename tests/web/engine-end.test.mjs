@@ -181,16 +181,19 @@ test('W13: in a worker it works; in a shared worker the reason has a name', asyn
       await model.dispose();
       return String(usage.completionTokens);
     };
-    const ended = work().catch(({ code }) => code);
+    const ended = work().catch(({ code, message }) => [code, message]);
     ${answer}`;
   const headers = { 'Cross-Origin-Embedder-Policy': 'require-corp', 'Cross-Origin-Resource-Policy': 'same-origin' };
   const bodies = { dedicated: script('postMessage(await ended);'), shared: script('onconnect = async ({ ports: [port] }) => port.postMessage(await ended);') };
   await visit.context.route('**/own-*.js', (route) => route.fulfill({ contentType: 'text/javascript', headers, body: bodies[/own-(\w+)/.exec(route.request().url())[1]] }));
-  const answers = await visit.page.evaluate(() => Promise.all([
-    new Promise((resolve) => { new Worker('/own-dedicated.js', { type: 'module' }).onmessage = ({ data }) => resolve(data); }),
-    new Promise((resolve) => { new SharedWorker('/own-shared.js', { type: 'module' }).port.onmessage = ({ data }) => resolve(data); }),
-  ]));
-  assert.deepEqual(answers, ['2', 'env/worker']);
+  const answers = await visit.page.evaluate(() => {
+    const policy = globalThis.trustedTypes.createPolicy('quern-page', { createScriptURL: (url) => url });
+    return Promise.all([
+      new Promise((resolve) => { new Worker(policy.createScriptURL('/own-dedicated.js'), { type: 'module' }).onmessage = ({ data }) => resolve(data); }),
+      new Promise((resolve) => { new SharedWorker(policy.createScriptURL('/own-shared.js'), { type: 'module' }).port.onmessage = ({ data }) => resolve(data); }),
+    ]);
+  });
+  assert.deepEqual([answers[0], answers[1][0]], ['2', 'env/worker']);
   await visit.close();
 });
 

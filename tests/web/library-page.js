@@ -3,9 +3,6 @@
 // page: comparing logits bit by bit, measuring how soon an abort takes effect, keeping models that were disposed of.
 import * as quern from '../../dist/index.js';
 
-// The server demands Trusted Types; the library's only need of them is `new Worker`.
-trustedTypes.createPolicy('default', { createScriptURL: (url) => url });
-
 /** Differences between a model's logits and the expected ones, as bit patterns. */
 async function compareLogits(model, tokens, expectedBits) {
   const logits = await model.logits(tokens);
@@ -62,13 +59,13 @@ export async function interrupt(model, prompt, how, when) {
   return { inTime, end, heard, free: performance.now() - start };
 }
 
-/** Loads and lets go again. @returns {Promise<{code?: string, message?: string}>} how it failed, if it did */
+/** Loads and lets go again. @returns {Promise<{code?: string, message?: string, hint?: string}>} how it failed, if it did */
 export async function tryLoad(source, options) {
   try {
     await (await quern.load(source, options)).dispose();
     return {};
-  } catch ({ code, message }) {
-    return { code, message };
+  } catch ({ code, message, hint }) {
+    return { code, message, hint };
   }
 }
 

@@ -31,15 +31,18 @@ const serveChanged = (path, change) => listen(async ({ url }, response) => {
   response.writeHead(answer.status, { ...headers, ...(url === path && change(headers['content-security-policy'])) }).end(Buffer.from(await answer.arrayBuffer()));
 });
 
-/** How a load ends on a page where a file has another policy. */
-async function outcome(path, change, source = MODEL) {
+/** What comes of some work in a page where a file has another policy. */
+async function inPage(path, change, work, argument) {
   const visit = await isolated.open('', { expected: /./ });
   await visit.page.goto(await serveChanged(path, change) + PAGE);
   await visit.page.waitForFunction(() => globalThis.quern);
-  const found = await visit.page.evaluate((where) => globalThis.quern.load(where, { threads: 1 }).then(() => ({}), ({ code, message, hint }) => ({ code, message, hint })), source);
+  const found = await visit.page.evaluate(work, argument);
   await visit.close();
   return found;
 }
+
+/** How a load ends there. */
+const outcome = (path, change, source = MODEL, options = { threads: 1 }) => inPage(path, change, ([where, wanted]) => globalThis.quern.tryLoad(where, wanted), [source, options]);
 
 /** The policy with another value of a directive. */
 const having = (name, value) => (policy) => {
@@ -75,4 +78,42 @@ test('W03, W05: a policy that forbids workers', async () => {
   const { code, message } = await outcome(PAGE, having('worker-src', "'none'"));
   assert.equal(code, 'env/csp');
   assert.match(message, /\(worker-src\)/);
+});
+
+const TRUST = 'trusted-types';
+
+test('Trusted Types that leave the package\'s policy out, in the page or where the worker starts its threads', async () => {
+  for (const [path, threads] of [[PAGE, 1], [PAGE, 2], [WORKER, 2]]) {
+    const { code, message, hint } = await outcome(path, having(TRUST, 'default'), MODEL, { threads });
+    assert.deepEqual([code, message], ['env/csp', 'The page\'s policy (trusted-types without \'quern\') forbids the package\'s workers.'], `${path}, ${threads}`);
+    assert.match(hint, /trusted-types the name quern/);
+  }
+});
+
+test('Trusted Types that leave it out where templates are rendered: the chat fails, the model lives', async () => {
+  const codes = await inPage(WORKER, having(TRUST, 'default'), async (source) => {
+    const codeOf = (promise) => promise.then(() => 'fine', ({ code }) => code);
+    const model = await globalThis.quern.load(source, { threads: 1 });
+    const found = [await codeOf(model.chat('Hello').result), await codeOf(model.complete('the', { maxTokens: 2 }).result)];
+    await model.dispose();
+    return found;
+  }, MODEL);
+  assert.deepEqual(codes, ['env/csp', 'fine']);
+});
+
+test('Trusted Types with a default policy that knows the worker, and with several copies of the package', async () => {
+  const load = async ({ source, defaults, copies }) => {
+    const codes = [];
+    if (defaults) globalThis.trustedTypes.createPolicy('default', { createScriptURL: (url) => url });
+    for (let i = 0; i < copies; i++) {
+      const quern = await import(`/dist/index.js?copy=${i}`);
+      codes.push(await quern.load(source, { threads: 1 }).then(async (model) => model.dispose(), ({ code }) => code) ?? 'fine');
+    }
+    return codes;
+  };
+  const ends = (names, wanted) => inPage(PAGE, having(TRUST, names), load, { source: MODEL, ...wanted });
+  assert.deepEqual(await ends('default', { defaults: true, copies: 1 }), ['fine']);
+  assert.deepEqual(await ends('quern default', { defaults: true, copies: 2 }), ['fine', 'fine']);
+  assert.deepEqual(await ends("quern 'allow-duplicates'", { copies: 2 }), ['fine', 'fine']);
+  assert.deepEqual(await ends('quern', { copies: 2 }), ['fine', 'env/csp']);
 });
