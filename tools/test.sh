@@ -8,7 +8,7 @@
 #   tools/test.sh bench   quern in Chromium, Firefox and Node beside wllama and native llama.cpp; writes docs/benchmarks/bench.*
 #                         options as tests/bench/bench.mjs takes them: npm run bench -- --quick
 #   tools/test.sh places  the packed package in every place where people build and run it; writes docs/places.md
-#                         some of them: npm run test:places -- vite node
+#                         some of them: npm run test:places -- vite "node 20"
 #   tools/test.sh ops     each operation alone, over lengths; writes build/bench/ops.html
 set -euo pipefail
 cd "$(dirname "$0")/.."

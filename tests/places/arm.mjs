@@ -7,6 +7,8 @@ import { GOLDEN, PROJECT, names, nativeLogits, tokens } from '../fixtures/golden
 import { DEMO, judge } from './visit.mjs';
 import { install, run, versionOf } from './workshop.mjs';
 
+export const title = 'ARM';
+
 const NAME = 'Node, ARM';
 const EMULATOR = ['qemu-aarch64-static', '-cpu', 'max', '-L', '/usr/aarch64-linux-gnu'];
 

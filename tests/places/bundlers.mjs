@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: MIT
 // Bundlers: a stranger's page is built, or served by a development server, as the bundler's own guide says and with nothing
 // configured for quern but what README says, and opened in Chromium, isolated and not.
-import { copyFileSync, cpSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, cpSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
 import { ISOLATION, MODEL, chromiumVersion, front, judge, openHost, visit } from './visit.mjs';
 import { freePort, install, run, start, versionOf } from './workshop.mjs';
 
-const BESIDE = ['worker.js', 'template.js', 'sha256.js', ...['simd', 'simd64'].map((name) => `quern-${name}.mjs`),
-  ...['simd', 'simd64', 'relaxed', 'relaxed64'].map((name) => `quern-${name}.wasm`)];
+export const title = 'Bundlers';
 
-const package_ = (folder) => join(folder, 'node_modules/quern/dist');
+const packageIn = (folder) => join(folder, 'node_modules/quern');
+
+/** What a page loads beside the entry: the addresses that the package names apart. */
+function filesOf(folder) {
+  const { exports } = JSON.parse(readFileSync(join(packageIn(folder), 'package.json')));
+  return Object.values(exports).filter((path) => String(path).startsWith('./dist/'));
+}
 
 /** For bundlers that copy nothing: the package's files beside their output. */
 function copyBeside(folder) {
-  for (const name of BESIDE) copyFileSync(join(package_(folder), name), join(folder, 'dist', name));
+  for (const path of filesOf(folder)) copyFileSync(join(packageIn(folder), path), join(folder, 'dist', basename(path)));
 }
 
 /** The same in a folder of their own, and the worker's address. */
 function copyApart(folder) {
-  cpSync(package_(folder), join(folder, 'dist/quern'), { recursive: true });
+  cpSync(join(packageIn(folder), 'dist'), join(folder, 'dist/quern'), { recursive: true });
   return { workerUrl: '/quern/worker.js' };
 }
 
@@ -38,9 +43,9 @@ const WAYS = [
   { environment: 'Vite', way: 'dev', server: (port) => ['vite', '--port', port, '--strictPort'] },
   { environment: 'webpack', way: 'production', projects: ['page', 'webpack'], build: ['webpack', '--mode', 'production'], finish: addPage },
   { environment: 'webpack', way: 'development', projects: ['page', 'webpack'], server: (port) => ['webpack', 'serve', '--mode', 'development', '--port', port] },
-  { environment: 'Next.js', way: 'build', projects: ['page', 'next'], build: ['next', 'build'], server: (port) => ['next', 'start', '-p', port] },
-  { environment: 'Next.js', way: 'build --webpack', projects: ['page', 'next'], build: ['next', 'build', '--webpack'], server: (port) => ['next', 'start', '-p', port] },
-  { environment: 'Next.js', way: 'dev', projects: ['page', 'next'], server: (port) => ['next', 'dev', '-p', port] },
+  { environment: 'Next.js', way: 'build', projects: ['next'], build: ['next', 'build'], server: (port) => ['next', 'start', '-p', port] },
+  { environment: 'Next.js', way: 'build --webpack', projects: ['next'], build: ['next', 'build', '--webpack'], server: (port) => ['next', 'start', '-p', port] },
+  { environment: 'Next.js', way: 'dev', projects: ['next'], server: (port) => ['next', 'dev', '-p', port] },
   ...bare('Rollup', ['page', 'rollup'], ['rollup', '--config']),
   { environment: 'Parcel', way: 'build', build: ['parcel', 'build', 'index.html', '--dist-dir', 'dist', '--no-autoinstall'] },
   ...bare('esbuild', ['page'], ['esbuild', 'main.js', '--bundle', '--format=esm', '--outdir=dist']),

@@ -8,19 +8,19 @@ import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { howToStart } from '../web/browser.mjs';
 import { MODEL, chromiumVersion, judge, openHost, outcomeOf } from './visit.mjs';
-import { install } from './workshop.mjs';
+import { installUnbundled } from './workshop.mjs';
+
+export const title = 'Browser extension';
 
 const CSP = 'content_security_policy';
 const ISOLATION = ['cross_origin_embedder_policy', 'cross_origin_opener_policy'];
 
-export const about = `The manifest's \`content_security_policy\` must allow WebAssembly (\`"extension_pages": "script-src 'self' 'wasm-unsafe-eval'; object-src 'self'"\`).
-For threads it needs \`"cross_origin_embedder_policy": { "value": "require-corp" }\` and \`"cross_origin_opener_policy": { "value": "same-origin" }\`. The package's files lie in
-the extension and are imported by their path; a model's host that does not allow everybody to read it must be named in \`host_permissions\`.`;
+export const about = `The manifest must allow WebAssembly: \`"content_security_policy": { "extension_pages": "script-src 'self'
+'wasm-unsafe-eval'; object-src 'self'" }\`. For threads it needs \`"cross_origin_embedder_policy": { "value": "require-corp" }\` and
+\`"cross_origin_opener_policy": { "value": "same-origin" }\`. The package's files lie in the extension and are imported by their path.`;
 
 async function open(t) {
-  const folder = install('Extension', ['homes', 'extension']);
-  cpSync(join(folder, 'node_modules/quern/dist'), join(folder, 'quern'), { recursive: true });
-  return { folder, model: await openHost(t) + MODEL };
+  return { folder: installUnbundled('Extension', ['homes', 'extension']), model: await openHost(t) + MODEL };
 }
 
 /** Chromium with the extension, less some keys of its manifest. @returns {Promise<object>} its context, and its background's worker */
@@ -62,7 +62,7 @@ const shown = (how, { without = [], threads = 2, refused } = {}) => async ({ fol
   const outcome = await outcomeOf(() => background.evaluate(() => globalThis.outcome));
   if (!refused) return judge(outcome, { threads });
   assert.match(outcome.error ?? 'no error', refused);
-  return { note: `refused: ${outcome.error}` };
+  return { note: `refused: ${outcome.error.split(': ')[0]}` };
 };
 
 export const places = [{

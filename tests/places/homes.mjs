@@ -2,11 +2,11 @@
 // Other homes of the package, in Chromium: it comes from another origin than the page; it lives in frames, in the page's own
 // workers and in two tabs; and it is under policies of several kinds.
 import assert from 'node:assert/strict';
-import { cpSync } from 'node:fs';
-import { join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
 import { ISOLATION, MODEL, OPEN, chromiumVersion, front, judge, openHost, visit, visitAll } from './visit.mjs';
-import { install } from './workshop.mjs';
+import { installUnbundled } from './workshop.mjs';
+
+export const title = 'Other homes';
 
 /** README's, and nothing else. */
 const STRICT = { 'content-security-policy': "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' http:" };
@@ -14,9 +14,7 @@ const TRUSTED = { 'content-security-policy': "require-trusted-types-for 'script'
 const CREDENTIALLESS = { ...ISOLATION, 'cross-origin-embedder-policy': 'credentialless' };
 
 async function open(t) {
-  const folder = install('Other homes', ['homes']);
-  cpSync(join(folder, 'node_modules/quern/dist'), join(folder, 'quern'), { recursive: true });
-  const { url, close } = await serve({ root: folder, csp: false, isolate: false });
+  const { url, close } = await serve({ root: installUnbundled('Other homes', ['homes']), csp: false, isolate: false });
   t.after(close);
   return { model: await openHost(t) + MODEL, origin: (own, headers) => front(own, url, headers) };
 }
@@ -29,7 +27,7 @@ const home = ({ headers = ISOLATION, other, page = 'page.html', query = () => ''
   const outcome = await visit(`${url}${page}?${query(elsewhere)}#${given}`);
   if (!refused) return judge(outcome, { threads });
   assert.match(outcome.error ?? `no error, ${outcome.threads} threads`, refused);
-  return { note: `refused: ${outcome.error}` };
+  return { note: `refused: ${outcome.error.split(': ')[0]}` };
 };
 
 /** Two tabs want a model at the same time, of which one downloads it. */

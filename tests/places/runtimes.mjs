@@ -7,6 +7,8 @@ import { PROJECT } from '../fixtures/golden.mjs';
 import { DEMO, judge } from './visit.mjs';
 import { install, once, run, versionOf } from './workshop.mjs';
 
+export const title = 'Runtimes';
+
 const TEXT = ['run', DEMO, 'What is', '--max-tokens', '20', '--temperature', '0', '--threads', '2'];
 
 /** What the native build continues the text with. */
@@ -19,7 +21,10 @@ const RUNTIMES = {
   Deno: ['@deno/linux-x64-glibc/deno', 'run', '--allow-all'],
 };
 
-const inFolder = (folder, [program, ...args]) => (file, ...more) => run([join(folder, 'node_modules', program), ...args, file, ...more], { cwd: folder, limit: 60_000 });
+/** What a program may take, in ms. */
+const PATIENCE_MS = 60_000;
+
+const starter = (folder, [program, ...args]) => (...more) => run([join(folder, 'node_modules', program), ...args, ...more], { cwd: folder, limit: PATIENCE_MS });
 
 async function library(start) {
   const { out } = await start('main.js', DEMO);
@@ -34,6 +39,6 @@ async function commandLine(start) {
 
 export const places = Object.entries(RUNTIMES).map(([name, command]) => ({
   name, version: versionOf(name), by: () => 'Linux, x64',
-  open: () => inFolder(install(name, ['program']), command),
+  open: () => starter(install(name, ['program']), command),
   cases: { library, 'quern run': commandLine },
 }));

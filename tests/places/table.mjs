@@ -5,10 +5,6 @@ import { join } from 'node:path';
 import { PROJECT } from '../fixtures/golden.mjs';
 import { describeMachine } from '../bench/machine.mjs';
 
-const TITLES = {
-  bundlers: 'Bundlers', runtimes: 'Runtimes', webkit: 'WebKit', arm: 'ARM', homes: 'Other homes', extension: 'Browser extension', types: 'Package and types',
-};
-
 /** An outcome in a cell. */
 const LONGEST = 160;
 
@@ -22,21 +18,26 @@ export const rowOf = ({ kind, name, version, by, threads, first, error, note = '
 
 const line = (cells) => `| ${cells.join(' | ')} |\n`;
 
-export function show(rows) {
-  const head = line(['environment', 'version', 'runs', 'threads', 'outcome', 'first token']) + line(['---', '---', '---', '--:', '---', '--:']);
-  const kinds = [...new Set(rows.map(({ kind }) => kind))];
-  return kinds.map((kind) => `## ${TITLES[kind]}\n\n${head}${rows.filter((row) => row.kind === kind).map(({ cells }) => line(cells)).join('')}`).join('\n');
+const HEAD = line(['environment', 'version', 'runs in', 'threads', 'outcome', 'first token']) + line(['---', '---', '---', '--:', '---', '--:']);
+
+/** The tables of all kinds of which there are rows. */
+export function show(rows, kinds) {
+  const table = ([kind, { title, about }]) => {
+    const lines = rows.filter((row) => row.kind === kind).map(({ cells }) => line(cells));
+    const text = about ? `${about}\n\n` : '';
+    return lines.length ? [`## ${title}\n\n${text}${HEAD}${lines.join('')}`] : [];
+  };
+  return Object.entries(kinds).flatMap(table).join('\n');
 }
 
-/** @param {object[]} rows of all places */
-export function writeTable(rows) {
+export function writeReport(tables) {
   const { version } = JSON.parse(readFileSync(join(PROJECT, 'package.json')));
   const { cpu, cores, commit, date } = describeMachine('');
   writeFileSync(join(PROJECT, 'docs/places.md'), `# Where it runs
 
-Made by \`npm run test:places\` with the packed package, version ${version} (${commit}), on ${date}: ${cpu}, ${cores} cores of a shared machine. Each row loads the demo
-model, asks it a question, compares the reply with the native build's and lets go of it; the first token is counted from the opening of
-the page or the start of the program.
+Made by \`npm run test:places\` on ${date} with the packed package, version ${version} (${commit}), on ${cpu}, ${cores} cores of a shared machine. Every place loads the
+demo model, asks it a question and compares the reply with the native build's, where no other outcome is named; the first token is counted from
+the opening of the page or the start of the program. Versions are pinned in \`tests/places/versions.json\`, but for what comes with Debian.
 
-${show(rows)}`);
+${tables}`);
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// WebKit, Safari's engine: the package and the chat page, isolated and not, with shared memory and as it comes. WebKitGTK hides
-// SharedArrayBuffer even from isolated pages unless a variable of its JavaScript engine says otherwise; Safari does not. It also
-// has no synchronous access to stored files, so models can be kept in a store of the page's own only.
+// WebKit, Safari's engine, as Debian has it: the package and the chat page, isolated and not, with shared memory and as it comes.
 import assert from 'node:assert/strict';
-import { copyFileSync, cpSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
 import { buildSite } from '../../tools/site.mjs';
@@ -12,7 +10,12 @@ import { storeSettings } from '../web/chat-page.mjs';
 import { MODEL, judge, openHost, outcomeOf, reference } from './visit.mjs';
 import { QUESTION } from './projects/common/answer.js';
 import { WebKit } from './webdriver.mjs';
-import { install, outputOf } from './workshop.mjs';
+import { installUnbundled, outputOf } from './workshop.mjs';
+
+export const title = 'WebKit';
+
+export const about = `WebKitGTK hides SharedArrayBuffer even from isolated pages unless a variable of its JavaScript engine (JSC_useSharedArrayBuffer=1) says
+otherwise; Safari does not. It has no synchronous access to stored files either, so models are kept in a store of the page's own here.`;
 
 const SHARED = { JSC_useSharedArrayBuffer: '1' };
 
@@ -26,8 +29,7 @@ const CONDITIONS = {
 const version = () => outputOf('dpkg-query', ['--show', '--showformat=${Version}', 'webkit2gtk-driver']).replace(/-.*/, '');
 
 async function open({ isolate, env }, t) {
-  const folder = install('WebKit', ['unbundled']);
-  cpSync(join(folder, 'node_modules/quern/dist'), join(folder, 'quern'), { recursive: true });
+  const folder = installUnbundled('WebKit', ['unbundled']);
   copyFileSync(join(PROJECT, 'tests/fixtures/memory-store.mjs'), join(folder, 'memory-store.mjs'));
   const { url, close } = await serve({ root: folder, csp: false, isolate });
   t.after(close);
@@ -51,11 +53,11 @@ const stop = () => async (site, t) => {
   return { threads, first };
 };
 
-const golden = ({ threads }) => async (site, t) => {
+const golden = ({ threads }) => async ({ host, ...site }, t) => {
   const webkit = await site.open(t);
-  const counts = threads === 1 ? [1] : [1, 2];
+  const configurations = (threads === 1 ? [1] : [1, 2]).map((count) => ({ variant: 'simd', threads: count }));
   for (const name of names) {
-    const given = { name, tokens, configurations: counts.map((count) => ({ variant: 'simd', threads: count })), model: `${site.host}${GOLDEN}/${name}.gguf`, expected: site.host + nativeLogits(name, 'f16') };
+    const given = { name, tokens, configurations, model: `${host}${GOLDEN}/${name}.gguf`, expected: host + nativeLogits(name, 'f16') };
     const { wrong } = await perform(site, 'golden', given, webkit);
     assert.deepEqual(wrong, [], name);
   }
@@ -70,21 +72,26 @@ const store = ({ threads }) => async (site, t) => {
 
 const ENTER = '\uE007';
 
+/** What the chat page shows. Runs there. */
+function shown() {
+  const text = (selector) => globalThis.document.querySelector(selector)?.innerText.trim();
+  return {
+    status: text('[data-testid=status]'), error: text('[data-testid=error]'),
+    reply: text('[data-testid=message-assistant][aria-busy=false] .prose'), offline: globalThis.document.documentElement.dataset.offline,
+  };
+}
+
 /** Waits until the chat page has a model, asks, and waits for the reply. */
 async function ask(webkit) {
-  const state = () => webkit.evaluate(() => {
-    const text = (name) => globalThis.document.querySelector(`[data-testid=${name}]`)?.innerText;
-    return { status: text('status'), error: text('error'), reply: globalThis.document.querySelector('[data-testid=message-assistant][aria-busy=false] .prose')?.innerText };
+  const until = (isThere) => outcomeOf(async () => {
+    const page = await webkit.evaluate(shown);
+    if (page.error) throw new Error(page.error.replaceAll(/\s+/g, ' '));
+    return isThere(page) ? page : null;
   });
-  const until = async (name) => outcomeOf(async () => {
-    const { error, ...found } = await state();
-    if (error) throw new Error(error.split('\n').filter(Boolean).join(' '));
-    return (name === 'status' ? found.status === 'Ready' : found.reply) ? found : null;
-  });
-  await until('status');
+  await until(({ status }) => status === 'Ready');
   await webkit.type('[data-testid=input]', QUESTION + ENTER);
-  const { reply } = await until('reply');
-  assert.equal(reply.trim(), reference().replaceAll('**', ''));
+  const { reply } = await until((page) => page.reply);
+  assert.equal(reply, reference().replaceAll('**', ''));
 }
 
 const chatPage = () => async ({ folder, isolate, open: openBrowser }, t) => {
@@ -97,7 +104,7 @@ const chatPage = () => async ({ folder, isolate, open: openBrowser }, t) => {
   await webkit.evaluate(storeSettings, { temperature: 0, thinking: true });
   await webkit.open(url);
   await ask(webkit);
-  await outcomeOf(() => webkit.evaluate(() => globalThis.document.documentElement.dataset.offline === 'ready'));
+  await outcomeOf(async () => (await webkit.evaluate(shown)).offline === 'ready');
   await close();
   await webkit.reload();
   await ask(webkit);

@@ -80,6 +80,13 @@ export function install(name, projects = [], flags = []) {
   return folder;
 }
 
+/** The same for pages without a bundler, which find the package in the folder `quern`. */
+export function installUnbundled(name, projects) {
+  const folder = install(name, projects);
+  cpSync(join(folder, 'node_modules/quern/dist'), join(folder, 'quern'), { recursive: true });
+  return folder;
+}
+
 /** The line of a program's output that says what is wrong, first. */
 function complaint(text) {
   const lines = stripVTControlCharacters(text).split('\n').map((line) => line.trim()).filter(Boolean);
@@ -114,14 +121,17 @@ function launch([program, ...args], { cwd, env }) {
 /** Runs a program to its end. @returns {Promise<{out: string, first: number}>} its standard output, and the ms until that began */
 export async function run(command, { limit = PATIENCE_MS, ...options }) {
   const { output, ended, kill } = launch(command, options);
-  const late = new AbortController();
-  const status = await Promise.race([ended, sleep(limit, 'late', { signal: late.signal }).catch(() => {})]);
-  late.abort();
-  await kill();
   const name = command[0].split('/').at(-1);
-  if (status === 'late') throw new Error(`${name} has not ended after ${limit / 1000} s`);
-  if (status !== 0) throw new Error(`${name}: ${complaint(output.all) || `exit code ${status}`}`);
-  return output;
+  try {
+    const status = await within(limit, ended);
+    if (status !== 0) throw new Error(complaint(output.all) || `exit code ${status}`);
+    return output;
+  } catch (error) {
+    error.message = `${name}: ${error.message}`;
+    throw error;
+  } finally {
+    await kill();
+  }
 }
 
 /** Starts a server, and waits until it answers. @returns {Promise<() => Promise<void>>} ends it */
@@ -148,6 +158,20 @@ export async function freePort() {
   const { port } = server.address();
   await new Promise((done) => { server.close(done); });
   return port;
+}
+
+/** What a piece of work gives, or an error when it takes too long. */
+export async function within(ms, work) {
+  const over = new AbortController();
+  const late = async () => {
+    await sleep(ms, undefined, { signal: over.signal });
+    throw new Error(`has not ended after ${ms / 1000} s`);
+  };
+  try {
+    return await Promise.race([work, late()]);
+  } finally {
+    over.abort();
+  }
 }
 
 /** Standard output of a short command, or ''. */

@@ -17,6 +17,6 @@ export async function answer(load, source, options) {
     await model.dispose();
     return { text, threads, variant, first };
   } catch (error) {
-    return { error: [error.code ?? error.name, error.message, error.hint].filter(Boolean).join(': ') };
+    return { error: `${error.code ?? error.name}: ${error.message}` };
   }
 }

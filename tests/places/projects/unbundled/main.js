@@ -39,5 +39,5 @@ const tasks = { chat: ({ model, ...options }) => answer(quern.load, model, optio
 const [task, given] = location.hash.slice(1).split(/=(.*)/s);
 
 tasks[task](JSON.parse(decodeURIComponent(given)))
-  .catch((error) => ({ error: [error.code ?? error.name, error.message].join(': ') }))
+  .catch((error) => ({ error: `${error.code ?? error.name}: ${error.message}` }))
   .then((outcome) => { globalThis.outcome = { ...outcome, isolated: crossOriginIsolated }; });

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// A stranger's program in TypeScript, which is checked only.
+import { QuernError, load, models, support } from 'quern';
+import type { ErrorCode, LoadOptions, Message, Model, Reply, Result, StoredModel } from 'quern';
+
+const options: LoadOptions = { threads: 2, cache: false, onProgress: ({ loaded, total }) => console.log(loaded / total) };
+const messages: Message[] = [{ role: 'user', content: 'Hi' }];
+
+async function talk(source: string): Promise<Result> {
+  const model: Model = await load(source, options);
+  const reply: Reply = model.chat(messages, { temperature: 0, signal: new AbortController().signal });
+  for await (const { type, text } of reply.events) console.log(type === 'thinking' ? '' : text);
+  const result = await reply.result;
+  await model.dispose();
+  return result;
+}
+
+export async function main(): Promise<ErrorCode | StoredModel[]> {
+  try {
+    if (support().ok) console.log((await talk('model.gguf')).usage.cachedTokens);
+    return await models.list();
+  } catch (error) {
+    if (error instanceof QuernError) return error.code;
+    throw error;
+  }
+}
