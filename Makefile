@@ -28,8 +28,8 @@ endif
 FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
 # What only command lines have: the conversion of models. No page loads it.
-TOOL = gguf_writer convert convert_keys cli_files cli_quantize
-SOURCES = $(filter-out src/cli.c src/tool.c src/wasm.c $(TOOL:%=src/%.c),$(wildcard src/*.c src/*/*.c))
+TOOL = gguf_writer convert convert_keys cli_claim cli_files cli_output cli_quantize
+SOURCES = $(filter-out src/cli.c src/cli_process.c src/tool.c src/wasm.c $(TOOL:%=src/%.c),$(wildcard src/*.c src/*/*.c))
 # xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
 XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
 build/include/xxhash.h: $(XXHASH)
@@ -39,7 +39,7 @@ build/include/xxhash.h: $(XXHASH)
 $(BUILD)/obj/hash.o: build/include/xxhash.h
 
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
-TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o)
+TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o) $(BUILD)/obj/cli_process.o
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -117,8 +117,8 @@ HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/floats_simd cpu/a
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
 WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
-	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads]' -sTEXTDECODER=2 \
-	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread --post-js src/pthread.js
+	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads,startThread]' -sTEXTDECODER=2 \
+	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread --js-library src/pthread.js
 
 WASM_NAMES = $(SOURCES:src/%.c=%) wasm
 

@@ -78,15 +78,14 @@ export class Chat {
   }
 
   /**
-   * The prompt of the next reply. With `mustFit` a text that is far too long is refused before it is tokenized.
+   * The prompt of the next reply, without thinking unless that is wanted. With `mustFit` a text that is far too long is refused before it is
+   * tokenized.
    * @returns {Promise<{ids: Int32Array, startsThinking: boolean}>}
    */
-  async prompt(messages, thinking, { mustFit = false } = {}) {
+  async prompt(messages, thinking = false, { mustFit = false } = {}) {
     const { sentinel, messages: guarded } = protect(messages, this.#template);
     const text = this.#template
-      ? await this.#render(this.#template, {
-        messages: guarded, add_generation_prompt: true, ...(thinking !== undefined && { enable_thinking: thinking }),
-      })
+      ? await this.#render(this.#template, { messages: guarded, add_generation_prompt: true, enable_thinking: thinking })
       : builtInChat(guarded, thinking);
     if (mustFit) refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);
     const ids = this.#engine.tokenize(text, 'chat', sentinel);

@@ -1,133 +1,173 @@
 // SPDX-License-Identifier: MIT
 // What each command of the command line does. They use the package as everybody else does.
 
-import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { QuernError, badParam } from './errors.js';
 import { infoText } from './cli-info.js';
+import { download, downloadProgress, list, remove } from './cli-models.js';
 import { profileTables } from './cli-profile.js';
+import { interrupted, onCtrlC, stopWith } from './cli-signals.js';
+import { dim, input, out, say, showStatus } from './cli-terminal.js';
+import { tokenize } from './cli-tokenize.js';
+import { tokenIds, wholeOf } from './cli-values.js';
+import { worded } from './cli-wording.js';
+import { QuernError, badParam, isOf } from './errors.js';
 import { inspect } from './inspect.js';
 import { load } from './node.js';
 import { quantizeFile } from './quantize.js';
+import { writeWhole } from './whole-file.js';
 
-const out = (line) => process.stdout.write(line);
+/** The longest prompt that is read from the standard input, in bytes: more than any context holds. */
+const MOST_PROMPT = 2 ** 27;
+
+/** The most that `bench` reads or writes, in tokens: what a context can hold. */
+const MOST_TOKENS = 2 ** 24;
 
 /** Runs with a loaded model, which is disposed of in any case. */
-const withModel = (use) => async (args) => {
-  const model = await load(args.model, args.load);
+async function withModel(source, options, use) {
+  const model = await load(source, { ...options, onProgress: downloadProgress() }).finally(() => showStatus(''));
   try {
-    return await use(model, args);
+    return await use(model);
   } finally {
     await model.dispose();
   }
-};
+}
 
-async function readStdin() {
+/** What is written into the program; one line end at its end belongs to whoever wrote it there. */
+async function readPrompt() {
   const chunks = [];
-  for await (const chunk of process.stdin) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
-
-async function run(model, { text, values, reply: options }) {
-  const reply = model.complete(text, options);
-  const onInterrupt = () => reply.stop();
-  process.once('SIGINT', onInterrupt);
-  if (!values.json) {
-    for await (const piece of reply) out(piece);
-    out('\n');
+  let size = 0;
+  for await (const chunk of input()) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MOST_PROMPT) throw badParam('PROMPT', `is longer than ${MOST_PROMPT} bytes`);
   }
-  const result = await reply.result;
-  process.off('SIGINT', onInterrupt);
-  if (values.json) out(`${JSON.stringify(result)}\n`);
+  return String(Buffer.concat(chunks)).replace(/\r?\n$/, '');
 }
 
-/** Prints a reply as it comes, its thinking dimmed. @returns {Promise<object>} the result */
-async function show(reply) {
-  const dim = (on) => (process.stdout.isTTY ? `\x1b[${on ? 2 : 22}m` : '');
-  let thinking = false;
-  for await (const { type, text } of reply.events) {
-    if ((type === 'thinking') !== thinking) {
-      thinking = !thinking;
-      out(thinking ? dim(true) : `${dim(false)}\n\n`);
+/** A reply that is stopped counts as far as it came. */
+async function run({ model: source, text, values, load: options, reply: sampling }) {
+  const prompt = text === '-' ? await readPrompt() : text;
+  await withModel(source, options, async (model) => {
+    const reply = model.complete(prompt, sampling);
+    interrupted.addEventListener('abort', () => reply.stop());
+    if (!values.json) {
+      for await (const piece of reply) await out(piece);
+      await out('\n');
     }
-    out(text);
+    const result = await reply.result;
+    if (values.json) await out(`${JSON.stringify(result)}\n`);
+  });
+}
+
+/** Prints a reply as it comes, its thinking dimmed. */
+async function show(reply) {
+  let last = null;
+  try {
+    for await (const { type, text } of reply.events) {
+      if (type !== last) dim(type === 'thinking');
+      await out(last === 'thinking' && type === 'text' ? `\n\n${text}` : text);
+      last = type;
+    }
+  } finally {
+    dim(false);
+    if (last) await out('\n');
   }
-  out(`${thinking ? dim(false) : ''}\n`);
-  return reply.result;
+}
+
+/** A conversation with a model, and the reply that is being made. */
+class Talk {
+  #model;
+  #options;
+  #messages = [];
+  #reply = null;
+
+  constructor(model, options) {
+    this.#model = model;
+    this.#options = options;
+  }
+
+  /** A turn that fails is left out, and the talk goes on, unless the engine has ended. */
+  async turn(content) {
+    const messages = [...this.#messages, { role: 'user', content }];
+    try {
+      this.#reply = this.#model.chat(messages, this.#options);
+      await show(this.#reply);
+      const { text, thinking } = await this.#reply.result;
+      this.#messages = [...messages, { role: 'assistant', content: text, thinking }];
+    } catch (error) {
+      if (!(error instanceof QuernError) || isOf('engine', error)) throw error;
+      say(`${worded(error)} This turn is left out.`);
+    } finally {
+      this.#reply = null;
+    }
+  }
+
+  /** @returns {boolean} whether there was a reply to stop */
+  stop() {
+    this.#reply?.stop();
+    return this.#reply !== null;
+  }
 }
 
 /** Lines in, replies out, until the end of the input. Ctrl-C stops a reply, and without one ends the program. */
-async function chat(model, { reply: options }) {
-  const messages = [];
-  let reply = null;
-  const lines = createInterface({ input: process.stdin, output: process.stdout.isTTY ? process.stdout : undefined, prompt: '> ' });
-  const onInterrupt = () => (reply ? reply.stop() : lines.close());
-  lines.on('SIGINT', onInterrupt);
-  process.on('SIGINT', onInterrupt);
-  if (process.stdout.isTTY) lines.prompt();
-  for await (const line of lines) {
-    if (line.trim() !== '') {
-      messages.push({ role: 'user', content: line });
-      reply = model.chat(messages, options);
-      const { text, thinking } = await show(reply);
-      messages.push({ role: 'assistant', content: text, thinking });
-      reply = null;
+async function chat({ model: source, load: options, reply: sampling }) {
+  await withModel(source, options, async (model) => {
+    const talk = new Talk(model, { ...sampling, signal: interrupted });
+    const { isTTY } = process.stdout;
+    const lines = createInterface({ input: process.stdin, output: isTTY ? process.stdout : undefined, prompt: '> ', signal: interrupted });
+    let open = true;
+    const ask = () => isTTY && open && lines.prompt();     // one that is closed would begin to read again
+    lines.once('close', () => { open = false; });
+    onCtrlC(() => talk.stop());
+    lines.on('SIGINT', () => process.emit('SIGINT'));   // on a terminal Ctrl-C is a key
+    ask();
+    for await (const line of lines) {
+      if (line.trim() !== '') await talk.turn(line);
+      ask();
     }
-    if (process.stdout.isTTY) lines.prompt();
-  }
-  process.off('SIGINT', onInterrupt);
+    if (isTTY) await out('\n');
+  });
 }
 
-/** The parts of a buffer between NUL bytes. */
-function splitAtNul(bytes) {
-  const parts = [];
-  let start = 0;
-  for (let end = bytes.indexOf(0); end >= 0; end = bytes.indexOf(0, start)) {
-    parts.push(bytes.subarray(start, end));
-    start = end + 1;
-  }
-  return [...parts, bytes.subarray(start)];
-}
-
-async function tokenize(model, { values }) {
-  const input = await readStdin();
-  const texts = values.nul ? splitAtNul(input) : [input];
-  for (const text of texts) {
-    const ids = await model.tokenize(new Uint8Array(text));
-    if (values.ids || values.nul) out(`${ids.join(' ')}\n`);
-    else for (const id of ids) out(`${id}\t${JSON.stringify(await model.detokenize([id]))}\n`);
-  }
-}
-
-async function logits(model, { values }) {
-  if (values.tokens === undefined) throw badParam('--tokens', 'is missing');
+async function logits({ model: source, load: options, values }) {
+  const ids = tokenIds(values.tokens, '--tokens');
   if (values.out === undefined) throw badParam('--out', 'is missing');
-  const ids = values.tokens.trim().split(/[\s,]+/).map(Number);
-  const rows = await model.logits(ids);
-  await writeFile(values.out, new Uint8Array(rows.buffer)).catch((error) => { throw badParam('--out', `cannot be written (${error.code})`); });
+  await withModel(source, options, async (model) => {
+    const rows = await model.logits(ids, { signal: interrupted });
+    await writeWhole('--out', values.out, new Uint8Array(rows.buffer), stopWith('The writing was stopped; nothing was kept of it.'));
+  });
 }
 
 /** Token ids that look like nothing in particular; the same on every run. */
 const someTokens = (n, nTokens) => Array.from({ length: n }, (_, i) => (i * 7919 + 13) % Math.min(nTokens, 50_000));
 
-async function bench({ model: source, load: options, counts: { prompt = 128, generate = 32 }, values }) {
+/** Reads and writes as many tokens as it is told: those that end a reply are forbidden. */
+async function measure(model, prompt, generate) {
+  const { tokens, endTokens, contextSize } = model.info;
+  if (prompt + generate > contextSize) {
+    throw badParam('--prompt', `and --generate are ${prompt + generate} tokens together, but the context holds ${contextSize}; give a larger --context`);
+  }
+  const logitBias = Object.fromEntries(endTokens.map((id) => [id, -Infinity]));
+  const { timings } = await model.complete(someTokens(prompt, tokens), { maxTokens: generate, temperature: 0, logitBias, signal: interrupted }).result;
+  return timings;
+}
+
+async function bench({ model: source, load: options, values }) {
+  const prompt = wholeOf(values.prompt ?? '128', '--prompt', [1, MOST_TOKENS]);
+  const generate = wholeOf(values.generate ?? '32', '--generate', [0, MOST_TOKENS]);
   const start = performance.now();
-  const model = await load(source, options);
-  const loadMs = performance.now() - start;
-  try {
-    const reply = model.complete(someTokens(prompt, model.info.tokens), { maxTokens: generate, temperature: 0 });
-    const { timings } = await reply.result;
+  await withModel(source, options, async (model) => {
+    const loadMs = performance.now() - start;
+    const timings = await measure(model, prompt, generate);
     const { variant, threads, memory } = model.info;
     const figures = {
       prefill_tps: (1000 * prompt) / timings.prefillMs, decode_tps: timings.tokensPerSecond,
       load_ms: loadMs, peak_bytes: memory.peak, variant, threads,
     };
     const profile = await model.profile();
-    out(values.json ? `${JSON.stringify({ ...figures, ...(profile && { profile }) })}\n` : table(figures));
-    if (profile && !values.json) out(profileTables(profile, timings));
-  } finally {
-    await model.dispose();
-  }
+    await out(values.json ? `${JSON.stringify({ ...figures, ...(profile && { profile }) })}\n` : table(figures));
+    if (profile && !values.json) await out(profileTables(profile, timings));
+  });
 }
 
 /** Names and values in two columns. */
@@ -140,7 +180,7 @@ function table(record) {
 /** Reads no weights. */
 async function info({ model: source, load: options, values }) {
   const facts = await inspect(source, options);
-  out(values.json ? `${JSON.stringify(facts)}\n` : infoText(facts));
+  await out(values.json ? `${JSON.stringify(facts)}\n` : infoText(facts));
 }
 
 /** On a terminal, over itself. */
@@ -152,22 +192,12 @@ function showProgress(part) {
 
 async function quantize({ model, text: out, values: { type }, load: { threads } }) {
   if (type === undefined) throw badParam('--type', 'is missing');
-  const controller = new AbortController();
-  const onInterrupt = () => controller.abort(new QuernError('use/aborted', 'The conversion was stopped; nothing was kept of it.'));
-  process.on('SIGINT', onInterrupt); // to the end: npx passes on what the terminal has sent already
   try {
-    await quantizeFile(model, out, { type, threads, signal: controller.signal, onProgress: showProgress });
+    const signal = stopWith('The conversion was stopped; nothing was kept of it.');
+    await quantizeFile(model, out, { type, threads, signal, onProgress: showProgress });
   } finally {
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K'); // an unfinished bar
   }
 }
 
-export const commands = {
-  bench,
-  chat: withModel(chat),
-  info,
-  logits: withModel(logits),
-  quantize,
-  run: withModel(run),
-  tokenize: withModel(tokenize),
-};
+export const commands = { bench, chat, download, info, list, logits, quantize, remove, run, tokenize };

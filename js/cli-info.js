@@ -1,31 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The report of `quern info` as text: names in one column, what they are in the next, numbers in units that people use.
+// The report of `quern info` as text: names in one column, what they are in the next.
+
+import { oneLine } from './cli-terminal.js';
+import { bytesText, columns, countText, grouped, plural } from './cli-units.js';
 
 const TOKENIZERS = { gpt2: 'byte-level BPE', scores: 'pairs by their scores, of a .tokenizer file' };
 
-const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ',');
-const plural = (n, noun) => `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
-
-/** 1,536 bytes are 1.5 KiB, 30,532,122,624 parameters 30.5 B: three digits, with the largest unit that leaves one before the point. */
-function scaled(value, step, units) {
-  let i = 0;
-  let rest = value;
-  for (; rest >= step && i + 1 < units.length; i++) rest /= step;
-  const digits = i === 0 ? 0 : rest < 10 ? 2 : rest < 100 ? 1 : 0;
-  return `${rest.toFixed(digits)}${units[i]}`;
-}
-
-const bytesText = (n) => scaled(n, 1024, [' bytes', ' KiB', ' MiB', ' GiB', ' TiB']);
-const countText = (n) => scaled(n, 1000, ['', ' K', ' M', ' B', ' T']);
-
 /** A page's 4 GiB are a little less by what the engine's own code takes. */
 const limitText = (n) => `${Math.round(n / 2 ** 30 * 10) / 10} GiB`;
-
-/** Lines of cells, each column as wide as its widest cell; `right`: the columns of numbers. */
-function columns(rows, right = []) {
-  const widths = rows[0].map((_, i) => Math.max(...rows.map((row) => row[i].length)));
-  return rows.map((row) => row.map((cell, i) => (right.includes(i) ? cell.padStart(widths[i]) : cell.padEnd(widths[i]))).join('  ').trimEnd());
-}
 
 function file({ format, files, fileBytes }) {
   const kind = { gguf: 'GGUF', ajc1: 'qwen3.c checkpoint' }[format] ?? format;
@@ -80,9 +62,6 @@ function memory({ plan, contextSize, kv, contextLength }) {
   return [`with a context of ${plural(contextSize, 'token')}, cached as ${kv}${fits}:`, ...parts, '', ...caches];
 }
 
-/** Text of a file must not steer the terminal. */
-const harmless = (text) => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\uFFFD');
-
 const SECTIONS = {
   file, architecture: ({ architecture }) => [architecture], parameters, weights, layers, attention, vocabulary, context, tokenizer,
   'chat template': ({ chatTemplate }) => [chatTemplate ? 'yes' : 'no (ChatML is used)'], license, memory,
@@ -92,6 +71,6 @@ const SECTIONS = {
 export function infoText(facts) {
   const width = Math.max(...Object.keys(SECTIONS).map((name) => name.length)) + 2;
   const lines = Object.entries({ ...(facts.name && { name: () => [facts.name] }), ...SECTIONS })
-    .flatMap(([name, section]) => section(facts).map((line, i) => (i ? '' : name).padEnd(width) + harmless(line)));
+    .flatMap(([name, section]) => section(facts).map((line, i) => (i ? '' : name).padEnd(width) + oneLine(line)));
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
 }

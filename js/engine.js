@@ -17,11 +17,6 @@ const TEXT_MODES = { text: 1, chat: 2 };
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
 const OUTPUTS = { last: 0, all: 1 };
 
-/** Of enum status in src/base.h. */
-const ERR_ABORTED = -12;
-
-/** Of tokenizer.ggml.token_type. */
-const CONTROL_TOKEN = 3;
 
 const encoder = new TextEncoder();
 
@@ -158,9 +153,9 @@ export class Engine {
     return this.#wasm._wasm_is_end(this.#engine, id) !== 0;
   }
 
-  /** Whether a token only steers, like `<|im_start|>`. */
-  isControl(id) {
-    return this.#wasm._wasm_token_type(this.#engine, id) === CONTROL_TOKEN;
+  /** Of tokenizer.ggml.token_type. */
+  tokenType(id) {
+    return this.#wasm._wasm_token_type(this.#engine, id);
   }
 
   // --- the sequence ---
@@ -181,10 +176,9 @@ export class Engine {
   get length() { return this.#wasm._wasm_sequence_length(this.#sequence); }
   get pending() { return this.#wasm._wasm_sequence_pending(this.#sequence); }
 
-  /** Computes for about `budgetMs`. @returns {boolean} whether a chunk was finished; not when the abort word was set */
+  /** Computes for about `budgetMs`. @returns {boolean} whether a chunk was finished */
   step(budgetMs) {
-    const status = this.#wasm._wasm_step(this.#engine, budgetMs);
-    return status !== ERR_ABORTED && this.#check(status) === 0;
+    return this.#check(this.#wasm._wasm_step(this.#engine, budgetMs)) === 0;
   }
 
   /** A copy of the rows that the last finished step made. @returns {{first: number, rows: Float32Array} | null} */
@@ -193,18 +187,6 @@ export class Engine {
     const [first, n] = this.#heap.int32(this.#out, 2);
     if (!address || n <= 0) return null;
     return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
-  }
-
-  /** Addresses of words that the page may use: see protocol.js. */
-  get control() {
-    return { control: this.#wasm._wasm_control(this.#engine), lost: this.#wasm._wasm_lost() };
-  }
-
-  get buffer() { return this.#heap.buffer; }
-
-  /** The abort word, which is cleared. */
-  takeAbort() {
-    return Atomics.exchange(this.#heap.int32(this.control.control, 1), 0, 0);
   }
 
   // --- sampling ---

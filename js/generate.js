@@ -6,6 +6,9 @@
 import { tooLong } from './chat.js';
 import { ReplyText } from './text.js';
 
+/** The type of tokens that only steer, like `<|im_start|>`. */
+const CONTROL = 3;
+
 /** Longest computation between two looks at the messages. Stops have to take effect within 200 ms. */
 const BUDGET_MS = 50;
 
@@ -16,14 +19,13 @@ const NO_PENALTY = { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0 }
 
 /**
  * Computes what is pending, step by step.
- * @param {{id: number, stopped: boolean, rest: () => Promise<void>}} job
+ * @param {{stopped: boolean, rest: () => Promise<void>}} job
  * @param {() => void} [onChunk] after every finished chunk
  * @returns {Promise<boolean>} false when the job was stopped
  */
 export async function compute(engine, job, onChunk) {
   while (engine.pending > 0) {
-    // The word may be meant for a request that is over; only the running one's own id counts.
-    if (job.stopped || engine.takeAbort() === job.id) return false;
+    if (job.stopped) return false;
     if (engine.step(BUDGET_MS)) onChunk?.();
     await job.rest();
   }
@@ -37,7 +39,7 @@ async function write(engine, job, limit, text, counts) {
     const id = engine.sample();
     if (engine.isEnd(id)) return 'stop';
     counts.tokens++;
-    if (!text.mark(id) && !engine.isControl(id) && text.push(engine.stream(id))) return 'stop';
+    if (!text.mark(id) && engine.tokenType(id) !== CONTROL && text.push(engine.stream(id))) return 'stop';
     if (counts.tokens >= limit) return 'length';
     engine.push(id);
     if (!await compute(engine, job)) return 'aborted';

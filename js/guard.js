@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A store as the rest of the package sees it, whatever a store is: every call ends within a time limit, and everything thrown
-// is an error of the group `storage`.
+// A store as the rest of the package sees it, whatever a store is: every call ends within a time limit, every answer has the
+// form that it should have, and everything thrown is an error of the group `storage`.
 
 import { systemClock } from './clock.js';
-import { QuernError } from './errors.js';
+import { QuernError, isOf } from './errors.js';
 
 /** A store that has not answered after this many seconds will not. */
 const PATIENCE_S = 15;
 
-const CODES = {
+const CODES = new Map(Object.entries({
   QuotaExceededError: 'storage/quota', ENOSPC: 'storage/quota', EDQUOT: 'storage/quota',
   NoModificationAllowedError: 'storage/busy', InvalidModificationError: 'storage/busy', EBUSY: 'storage/busy',
-};
+}));
 
 const SENTENCES = {
   'storage/quota': 'There is not enough space to keep the model',
@@ -21,49 +21,104 @@ const SENTENCES = {
 
 export const storageError = (code, why, cause) => new QuernError(code, `${SENTENCES[code]} (${why}).`, { phase: 'load', cause });
 
+/** Whatever was thrown: reading it may throw too. */
 function asStorageError(error) {
-  if (error instanceof QuernError) return error;
-  const code = CODES[error?.code] ?? CODES[error?.name] ?? 'storage/unavailable';
-  return storageError(code, String(error?.message || error).slice(0, 100), error);
+  try {
+    if (isOf('storage', error)) return error;
+    const code = CODES.get(error.code) ?? CODES.get(error.name) ?? 'storage/unavailable';
+    return storageError(code, String(error.message || error).slice(0, 100).replace(/\p{C}/gu, ' '), error);
+  } catch {
+    return storageError('storage/unavailable', 'the store does not say why');
+  }
 }
 
-/** Rejects when so many seconds have passed, counted in ticks: a machine that slept is not taken for a store that hangs. */
-function deadline(clock, seconds) {
+/** Rejects when the time is up, counted in ticks: a machine that slept is not taken for a store that hangs. */
+function deadline(clock) {
   let cancel;
   const passed = new Promise((_, reject) => {
     const tick = (left) => {
-      if (left === 0) reject(storageError('storage/unavailable', `no answer for ${seconds} seconds`));
+      if (left === 0) reject(storageError('storage/unavailable', `no answer for ${PATIENCE_S} seconds`));
       else cancel = clock.after(1000, () => tick(left - 1));
     };
-    tick(seconds);
+    tick(PATIENCE_S);
   });
   return { passed, cancel: () => cancel() };
 }
 
-/** What a call gives; an answer at once costs no timer. */
-async function within(clock, call) {
-  let limit;
+/** For whoever waits for a lock, which may take as long as it likes. */
+const leave = (signal) => ({ passed: new Promise((_, reject) => { signal.addEventListener('abort', () => reject(signal.reason), { once: true }); }) });
+
+/** Closes a file or gives a lock back, as soon as it is there. What goes wrong then concerns nobody any more. */
+export async function letGo(coming) {
   try {
-    const answer = call();
-    if (typeof answer?.then !== 'function') return answer;
-    limit = deadline(clock, PATIENCE_S);
-    return await Promise.race([answer, limit.passed]);
-  } catch (error) {
-    throw asStorageError(error);
-  } finally {
-    limit?.cancel();
+    const thing = await coming;
+    await (typeof thing === 'function' ? thing() : thing?.close?.());
+  } catch {
+    // as said
   }
 }
 
-/** Waiting for a lock is the one call that may take as long as it likes. */
-const mayWait = (name, args) => name === 'lock' && args[1].wait;
+// --- answers as they are used, by call; undefined: this is none ---
 
-/** @template T @param {T} thing a store, or a file of one @returns {T} whose calls return promises */
-export function guarded(thing, clock = systemClock) {
-  const call = (target, name) => async (...args) => {
-    const work = () => target[name](...args);
-    const answer = mayWait(name, args) ? await work() : await within(clock, work);
-    return name === 'open' ? answer && guarded(answer, clock) : answer;
-  };
-  return new Proxy(thing, { get: (target, name) => (typeof target[name] === 'function' ? call(target, name) : target[name]) });
+const isAmount = (n) => typeof n === 'number' && n >= 0;
+const count = (n, most = Infinity) => (Number.isSafeInteger(n) && n >= 0 && n <= most ? n : undefined);
+const none = (value) => (value === null || value === undefined ? null : undefined);
+const anything = () => null;
+
+const FILE = {
+  size: (n) => count(n),
+  /** The package's own stores give bytes, which are copied here: what comes too late must not overwrite what was put there since. */
+  read(n, [, target]) {
+    if (!(n instanceof Uint8Array)) return count(n, target.length);
+    target.set(n);
+    return n.length;
+  },
+  write: (n, [, bytes]) => count(n, bytes.length),
+  truncate: anything, flush: anything, close: anything,
+};
+
+const STORE = {
+  list: (names) => (Array.isArray(names) && [...names].every((name) => typeof name === 'string') ? names : undefined),
+  /** A copy: what a store gave stays its own. */
+  read: (bytes) => (bytes instanceof Uint8Array ? new Uint8Array(bytes) : none(bytes)),
+  open(file, [, { write }], clock) {
+    if (file) return guard(file, FILE, clock);
+    return write ? undefined : none(file);
+  },
+  remove: anything,
+  lock(release, [, { wait }]) {
+    if (typeof release === 'function') return () => { letGo(release); };
+    return wait ? undefined : none(release);
+  },
+  usage: (usage) => (isAmount(usage?.used) && isAmount(usage.quota) ? usage : undefined),
+  persist: Boolean,
+};
+
+/** A call's answer in its form. One that is given at once costs no timer; one that comes too late is let go of. */
+async function ask(thing, name, args, clock, form) {
+  let answer;
+  let limit;
+  try {
+    answer = thing[name]?.(...args);
+    let value = answer;
+    if (typeof answer?.then === 'function') {
+      limit = args[1]?.wait ? leave(args[1].signal) : deadline(clock);
+      value = await Promise.race([answer, limit.passed]);
+    }
+    value = form(value, args, clock);
+    if (value === undefined) throw storageError('storage/unavailable', `the store's ${name}() gave no proper answer`);
+    return value;
+  } catch (error) {
+    letGo(answer);
+    throw asStorageError(error);
+  } finally {
+    limit?.cancel?.();
+  }
 }
+
+function guard(thing, forms, clock) {
+  return Object.fromEntries(Object.entries(forms).map(([name, form]) => [name, (...args) => ask(thing, name, args, clock, form)]));
+}
+
+/** @returns {object} a store whose calls return promises; a file that it opens is guarded too. Waiting for a lock lasts until its signal aborts */
+export const guarded = (store, clock = systemClock) => guard(store, STORE, clock);

@@ -9,6 +9,7 @@ import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { openParts } from './loader.js';
 import { localParts } from './local.js';
+import { shown, unreadable } from './path-node.js';
 import { FolderStore } from './store-node.js';
 import { PortStore } from './store-port.js';
 
@@ -29,30 +30,24 @@ export async function compile(build, wasmUrl) {
   return WebAssembly.compile(bytes).catch((error) => { throw wasmFailure(error); });
 }
 
-const unreadable = (path, why, cause) => new QuernError('use/param', `'${path.slice(-64)}' cannot be read: ${why}.`, {
-  phase: 'load', detail: { param: 'source' }, cause,
-});
-
-const whyNot = ({ code }) => (code === 'ENOENT' ? 'there is no such file' : code);
-
 /** Looks before it opens: opening a pipe that nobody writes to never ends. */
 async function find(path) {
-  const found = await stat(path).catch((error) => { throw unreadable(path, whyNot(error), error); });
+  const found = await stat(path).catch((error) => { throw unreadable(path, error); });
   if (!found.isFile()) throw unreadable(path, 'it is not a file');
-  await access(path, constants.R_OK).catch((error) => { throw unreadable(path, whyNot(error), error); });
+  await access(path, constants.R_OK).catch((error) => { throw unreadable(path, error); });
   return found;
 }
 
 /** A file that was written to while it was read may be parts of two files. */
 function checkSame(path, found, now) {
   if (now.size === found.size && now.mtimeMs === found.mtimeMs) return;
-  throw new QuernError('model/integrity', `'${path.slice(-64)}' was changed while it was read.`, { phase: 'load', detail: { expected: found.size, actual: now.size } });
+  throw new QuernError('model/integrity', `'${shown(path.slice(-64))}' was changed while it was read.`, { phase: 'load', detail: { expected: found.size, actual: now.size } });
 }
 
 /** The chunks of a file as it was found, read straight into the engine's memory. */
 async function* fileBytes(path, found, hashing) {
   const hasher = await hashing;
-  const failed = (error) => { throw unreadable(path, whyNot(error), error); };
+  const failed = (error) => { throw unreadable(path, error); };
   const handle = await open(path).catch(failed);
   const read = async (left) => (await handle.read(hasher.room().subarray(0, left)).catch(failed)).bytesRead;
   try {

@@ -162,7 +162,10 @@ export interface Models {
   list(options?: CacheOptions): Promise<StoredModel[]>;
   /** Whether a model is there completely, so that `load` needs no network. */
   has(source: Source, options?: CacheOptions): Promise<boolean>;
-  /** Gets a model, or the rest of it, without loading it. Aborted, it keeps what has come. Also `net/*`, `model/integrity`. */
+  /**
+   * Gets a model, or the rest of it, without loading it. Aborted, it keeps what has come. Somebody else's download is followed, unless that
+   * stores nothing more for half a minute: `storage/busy`. Also `net/*`, `model/integrity`.
+   */
   download(source: Source, options?: DownloadOptions): Promise<StoredModel>;
   /** Removes a model, by its source or id. `storage/busy` while it is being downloaded or loaded; models in use are not affected. */
   remove(source: Source, options?: CacheOptions): Promise<void>;
@@ -177,8 +180,8 @@ export const models: Models;
 /**
  * Where models are kept: files under short names of lower-case letters, digits and dots, and locks. A store of your own is used from
  * the engine's worker over a port, so its methods run where you made it; each may return a promise or the value itself. Nothing
- * has to be atomic or flushed: what was stored is checked before use, and whatever throws costs the store, never the load.
- * An error named `QuotaExceededError` means that there is no room.
+ * has to be atomic or flushed: what was stored is checked before use. A call that throws, answers with anything else than is said here, or
+ * has not answered after 15 seconds costs the store, never the load. An error named `QuotaExceededError` means that there is no room.
  */
 export interface Store {
   /** Names of all files. */
@@ -256,7 +259,7 @@ export interface CompleteOptions {
 }
 
 export interface ChatOptions extends CompleteOptions {
-  /** Whether the model thinks before it answers, where its chat template knows the choice. Default: as the template does. */
+  /** Whether the model thinks before it answers, where its chat template knows the choice. Default: false; a model that always thinks does. */
   thinking?: boolean;
 }
 
@@ -386,7 +389,7 @@ export interface Info {
   readonly memory: { readonly used: number; readonly peak: number; readonly planned: number; readonly wasm: number };
   /** Bits of the engine's addresses. */
   readonly address: Address;
-  /** Files that the model consists of. */
+  /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */
   readonly files: number;
 }
 

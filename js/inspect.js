@@ -18,8 +18,8 @@ import { Runs } from './runs.js';
 const PIECE = 1 << 20;
 
 /** A file's pieces, each fetched when it is asked for; in one go where the server knows no ranges. */
-async function* piecesOf(url, headers) {
-  const remote = await openRemote(url, { headers, first: { from: 0, to: PIECE }, chunkSize: PIECE });
+async function* piecesOf(url, { headers, signal }) {
+  const remote = await openRemote(url, { headers, signal, first: { from: 0, to: PIECE }, chunkSize: PIECE });
   try {
     if (!remote.ranges || remote.size === null) for await (const { bytes } of remote.chunks()) yield bytes;
     else for (let i = 0; i < remote.count; i++) for await (const { bytes } of remote.chunks(Runs.of(i))) yield bytes;
@@ -29,11 +29,11 @@ async function* piecesOf(url, headers) {
 }
 
 /** The files' bytes, which are read as far as they are asked for: from the store, where the model is complete there. */
-async function open(source, located, { cache = true, headers }, hasher) {
+async function open(source, located, { cache = true, ...options }, hasher) {
   const stored = located.kind === 'urls' && cache && await models.has(source, { cache }).catch(() => false);
-  if (located.kind !== 'urls' || stored) return (await openAny(located, { cache: stored && cache, headers, hasher })).parts;
-  const { urls } = located.folder ? await listFolder({ ...located, id: '' }, { headers }) : located;
-  return urls.map((url) => ({ size: 0, chunks: piecesOf(url, headers) }));
+  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, cache: stored && cache, hasher })).parts;
+  const { urls } = located.folder ? await listFolder({ ...located, id: '' }, options) : located;
+  return urls.map((url) => ({ size: 0, chunks: piecesOf(url, options) }));
 }
 
 async function readHeader(engine, chunks) {
@@ -45,13 +45,13 @@ async function readHeader(engine, chunks) {
 
 /**
  * @param {string | URL} source @param {object} options as of load; those that only matter to a model that runs are checked and not used
- * @returns {Promise<object>} what Info in index.d.ts says about the file, its dimensions and the plan
+ * @returns {Promise<Engine>} one that knows what the headers say: facts and tokens
  */
-export async function inspect(source, options) {
-  const { contextSize, kv, chunk, memoryLimit, ...rest } = checkOptions('load', options);
+export async function openHeaders(source, options) {
+  const { contextSize, kv, chunk, memoryLimit, headers, signal, cache } = checkOptions('load', options);
   const { source: located } = platform.resolveSource(source);
   const instance = await instantiate(glue, await compile('simd'), 1, 32);
-  const parts = await open(source, located, rest, Promise.resolve(new Hasher(instance)));
+  const parts = await open(source, located, { headers, signal, cache }, Promise.resolve(new Hasher(instance)));
   const memorySize = memoryLimit ?? instance.maximum;
   const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, inspect: true, files: parts.length, memorySize });
   for (const [i, { chunks }] of parts.entries()) {
@@ -59,5 +59,8 @@ export async function inspect(source, options) {
     await readHeader(engine, chunks);
   }
   engine.finish();
-  return engine.facts;
+  return engine;
 }
+
+/** What Info in index.d.ts says about the file, its dimensions and the plan. */
+export const inspect = async (source, options) => (await openHeaders(source, options)).facts;

@@ -6,10 +6,11 @@
 
 import { deadline } from './clock.js';
 import { QuernError } from './errors.js';
+import { HOST } from './host.js';
 import { newMemory } from './variant.js';
 
 /** The version of src/wasm.c's interface, which stands in a custom section of the file. */
-const VERSION = '7';
+const VERSION = '8';
 
 const PAGE = 2 ** 16;
 
@@ -41,7 +42,7 @@ function reserve(address) {
       cause = error;
     }
   }
-  throw startError('mem/load', 'The browser grants no memory for the engine.', cause);
+  throw startError('mem/load', `This ${HOST} grants no memory for the engine.`, cause);
 }
 
 /** What a failed compilation or instantiation means. */

@@ -26,20 +26,17 @@ async function* whileAwaiting(chunks, work) {
 export class Feeder {
   #starter;
   #hasher;
-  #share;
   #head = [];          // chunks, and the sizes of files that begin between them
 
-  constructor(starter, { instance, hasher, share }) {
+  constructor(starter, { instance, hasher }) {
     this.#starter = starter;
     this.#hasher = hasher;
-    this.#share = share;
     this.#take(instance);
   }
 
   #take(instance) {
     this.engine = this.#starter.engine(instance);
     this.#hasher.engine = this.engine;
-    this.#share(this.engine);
   }
 
   warm() { return this.engine.warm(); }

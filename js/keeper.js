@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A load's hold on the store: its entry, and whether it writes it. One tab at a time writes a model. Another one that wants
-// it follows: it reads what the first has stored, and takes over when the first goes away.
+// it follows: it reads what the first has stored, takes over when the first goes away, and gives up when it stores nothing more.
 // A store that fails is given up with a notice, and everything here answers as if nothing were stored; where the store is
 // the purpose (models.download), the failure is thrown instead.
 
@@ -11,6 +11,9 @@ import { Entry } from './store.js';
 
 /** How often a load that follows looks for new chunks, in ms. */
 const LOOK_MS = 200;
+
+/** Whoever writes and stores nothing more for so many looks, half a minute, may have been stopped: he is not waited for. */
+const MOST_LOOKS = 30_000 / LOOK_MS;
 
 export class Keeper {
   #entry = null;
@@ -105,16 +108,23 @@ export class Keeper {
   /** Waits for news: more chunks, or the end of following. */
   async follow() {
     await this.#try(async (entry) => {
-      let cancel;
-      const look = new Promise((done) => { cancel = this.#clock.after(LOOK_MS, done); });
-      const release = await Promise.race([this.#turn, look]);
-      cancel();
-      if (release) {
-        this.#release = release;
-        this.#turn = null;
+      const { recorded } = entry;
+      for (let looks = 0; this.follows && entry.recorded === recorded; looks++) {
+        if (looks === MOST_LOOKS) throw storageError('storage/busy', 'nothing more has been stored there for half a minute');
+        await this.#look();
+        await entry.refresh();
       }
-      await entry.refresh();
     });
+  }
+
+  /** Lets a moment pass, unless the lock comes before. */
+  async #look() {
+    let cancel;
+    const moment = new Promise((done) => { cancel = this.#clock.after(LOOK_MS, done); });
+    const release = await Promise.race([this.#turn, moment]).finally(cancel);
+    if (!release) return;
+    this.#release = release;
+    this.#turn = null;
   }
 
   /** Makes the entry one of these files; what is stored of others is dropped. */

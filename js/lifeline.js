@@ -2,7 +2,7 @@
 // How a page learns at once that a worker is gone. No event tells when a browser ends a worker (or it ends itself), but a
 // lock that it holds is given back then. Without Web Locks, which insecure and opaque origins lack, the watchdog notices later.
 
-const locks = () => globalThis.navigator?.locks;
+const request = async (...args) => globalThis.navigator.locks.request(...args);
 
 const ignore = () => {};
 
@@ -13,12 +13,12 @@ export function holdLifeline(tell) {
     tell(name);
     return new Promise(ignore);
   };
-  locks()?.request(name, held).catch(ignore);
+  request(name, held).catch(ignore);
 }
 
 /** In the page: calls `gone` when the worker that holds it no longer exists. @returns {() => void} ends the wait */
 export function followLifeline(name, gone) {
   const wait = new AbortController();
-  locks()?.request(name, { signal: wait.signal }, gone).catch(ignore);
+  request(name, { signal: wait.signal }, gone).catch(ignore);
   return () => wait.abort();
 }

@@ -11,6 +11,9 @@ import { serveStore } from './store-port.js';
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
+/** Letters or bytes of a text whose tokens are asked for: as many tokens as a context can have. A list of them takes a tenth of a gigabyte, and seconds. */
+const MOST_TEXT = 2 ** 24;
+
 /** The seed of a reply whose caller named none: any whole number up to 2^53-1. */
 const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
 
@@ -39,7 +42,7 @@ export class Model {
 
   async tokenize(text, options) {
     const { signal } = checkOptions('call', options);
-    return Array.from(await this.#call(TOKENIZE, { text: checkText(text) }, signal));
+    return Array.from(await this.#tokens(checkText(text), signal));
   }
 
   async detokenize(tokens, options) {
@@ -49,7 +52,7 @@ export class Model {
 
   async countTokens(input, options) {
     const { signal, thinking } = checkOptions('count', options);
-    if (typeof input === 'string') return (await this.#call(TOKENIZE, { text: input }, signal)).length;
+    if (typeof input === 'string') return (await this.#tokens(input, signal)).length;
     return this.#call(COUNT, { messages: checkMessages(input), thinking }, signal);
   }
 
@@ -79,6 +82,11 @@ export class Model {
 
   async #call(type, payload, signal) {
     return this.#answer(await this.#rpc.call(type, payload, { signal }).promise);
+  }
+
+  async #tokens(text, signal) {
+    if (text.length > MOST_TEXT) throw new QuernError('mem/load', `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`);
+    return this.#call(TOKENIZE, { text }, signal);
   }
 
   /** Bad arguments fail the reply, like everything else that can go wrong with it. */
@@ -117,12 +125,12 @@ function askToPersist(platform, { phase }) {
   platform.persist();
 }
 
-/** What goes to the worker of the options, and what is transferred with it. */
+/** What goes to the worker of the options, and the caller's own store, if any, as it is served. */
 function wireOptions(platform, { cache = true, sha256 = [], ...options }) {
-  const own = typeof cache === 'object';
-  const wire = { ...options, cache: own ? serveStore(cache) : cache, sha256: [sha256].flat().map((hash) => hash.toLowerCase()) };
+  const served = typeof cache === 'object' ? serveStore(cache) : null;
+  const wire = { ...options, cache: served?.port ?? cache, sha256: [sha256].flat().map((hash) => hash.toLowerCase()) };
   if (options.wasmUrl) wire.wasmUrl = platform.resolveUrl(options.wasmUrl);
-  return { wire, transfer: own ? [wire.cache] : [] };
+  return { wire, served };
 }
 
 /**
@@ -131,7 +139,7 @@ function wireOptions(platform, { cache = true, sha256 = [], ...options }) {
  */
 export async function startWith(platform, type, source, { signal, onProgress, workerUrl, ...options }) {
   const { source: opened, transfer = [] } = platform.resolveSource(source);
-  const { wire, transfer: ports } = wireOptions(platform, options);
+  const { wire, served } = wireOptions(platform, options);
   signal?.throwIfAborted();
   const rpc = startRpc(platform, workerUrl && platform.resolveUrl(workerUrl));
   const onAbort = () => rpc.close(signal.reason ?? abortError());
@@ -142,11 +150,12 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
   };
   try {
     await rpc.ready();
-    return { rpc, answer: await rpc.call(type, { source: opened, options: wire }, { onEvent, transfer: [...transfer, ...ports] }).promise };
+    return { rpc, answer: await rpc.call(type, { source: opened, options: wire }, { onEvent, transfer: served ? [...transfer, served.port] : transfer }).promise };
   } catch (error) {
     await rpc.close(error instanceof QuernError ? error : asQuernError(error, 'load'));
     throw error;
   } finally {
+    served?.end();
     signal?.removeEventListener('abort', onAbort);
   }
 }

@@ -3,7 +3,7 @@
 // needs a worker. Documentation: index.d.ts.
 
 import { QuernError, badParam } from './errors.js';
-import { guarded } from './guard.js';
+import { guarded, storageError } from './guard.js';
 import { idOf } from './identity.js';
 import { startWith } from './model.js';
 import { checkOptions } from './options.js';
@@ -56,7 +56,9 @@ export class Models {
     const id = await this.#idOf(source);
     const { rpc } = await startWith(this.#platform, DOWNLOAD, source, checked);
     await rpc.close(done());
-    return describe(await Entry.open(store, id));
+    const entry = await Entry.open(store, id);
+    if (!entry.complete) throw storageError('storage/unavailable', 'what was stored is not there');
+    return describe(entry);
   }
 
   async remove(source, options) {
@@ -69,6 +71,6 @@ export class Models {
   }
 
   async persist(options) {
-    return Boolean(await guarded(this.#store(options)).persist?.());
+    return guarded(this.#store(options)).persist();
   }
 }

@@ -56,7 +56,7 @@ const STORE = ['list', 'read', 'open', 'remove', 'lock', 'usage'];
 function cache(value) {
   if (typeof value === 'boolean' || (typeof value === 'string' && value !== '')) return null;
   if (!isRecord(value)) return 'must be true, false or a store';
-  const missing = STORE.find((name) => typeof value[name] !== 'function');
+  const missing = STORE.find((name) => typeof read(value, name, `options.cache.${name}`) !== 'function');
   return missing ? `must be true, false or a store, but has no function '${missing}'` : null;
 }
 

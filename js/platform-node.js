@@ -10,6 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { QuernError, badParam } from './errors.js';
 import { VOCABULARY, modelOf } from './folder.js';
 import { allowRelaxed } from './node-flags.js';
+import { shown, unreadable } from './path-node.js';
 import { locate } from './source.js';
 import { FolderStore } from './store-node.js';
 import { describeSupport } from './variant.js';
@@ -56,21 +57,39 @@ function resolveUrl(url) {
 }
 
 function addressOf(text) {
-  if (!URL.canParse(text)) throw badParam('source', `is not an address: '${text.slice(0, 64)}'`);
+  if (!URL.canParse(text)) throw badParam('source', `is not an address: '${shown(text.slice(0, 64))}'`);
   return text;
 }
 
+function pathOfUrl(text) {
+  try {
+    return fileURLToPath(text);
+  } catch (error) {
+    throw Object.assign(badParam('source', `is not the address of a file on this machine: '${shown(text.slice(0, 64))}'`), { cause: error });
+  }
+}
+
 function pathOf(text) {
-  if (/^file:/i.test(text)) return fileURLToPath(text);
-  if (/^[a-z][a-z\d+.-]+:\/\//i.test(text)) throw badParam('source', `must begin with http:// or https:// where it is an address, not '${text.slice(0, 64)}'`);
-  return text;
+  if (/^[a-z][a-z\d+.-]+:\/\//i.test(text) && !/^file:/i.test(text)) throw badParam('source', `must begin with http:// or https:// where it is an address, not '${shown(text.slice(0, 64))}'`);
+  const path = /^file:/i.test(text) ? pathOfUrl(text) : text;
+  if (path.includes('\0')) throw badParam('source', `has a character 0, which no path has: '${shown(path.slice(0, 64))}'`);
+  return path;
+}
+
+/** What the disk says about a path. */
+function ask(path, question) {
+  try {
+    return question();
+  } catch (error) {
+    throw unreadable(path, error);
+  }
 }
 
 /** The files of a folder, or of a checkpoint whose vocabulary stands beside it. */
 function filesAt(path) {
   if (existsSync(path + VOCABULARY)) return [path + VOCABULARY, path];
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return [path];
-  const names = readdirSync(path);
+  if (!ask(path, () => statSync(path, { throwIfNoEntry: false }))?.isDirectory()) return [path];
+  const names = ask(path, () => readdirSync(path));
   const model = modelOf(names);
   if (!model) throw badParam('source', 'is a folder without a model: it has no safetensors files, nor a checkpoint with its .tokenizer file; name a GGUF file itself');
   return model.map((i) => join(path, names[i]));

@@ -5,7 +5,7 @@ import { QuernError, badParam } from './errors.js';
 import { followLifeline } from './lifeline.js';
 import { LIFELINE } from './protocol.js';
 import { locate } from './source.js';
-import { startModuleWorker } from './start-worker.js';
+import { startModuleWorker, startOwnWorker } from './start-worker.js';
 import { OpfsStore } from './store-opfs.js';
 import { describeSupport } from './variant.js';
 
@@ -59,16 +59,9 @@ function port(worker) {
   };
 }
 
-/** The literal form is the one that bundlers follow. */
 function startWorker(workerUrl) {
   if (workerUrl) return port(startModuleWorker(workerUrl));
-  try {
-    return port(new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }));
-  } catch (error) {
-    if (error.name !== 'SecurityError') throw error;
-    const here = import.meta.url;
-    return port(startModuleWorker(new URL('./worker.js', here).href));
-  }
+  return port(startOwnWorker(() => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' }), 'worker.js'));
 }
 
 const baseUrl = () => globalThis.document?.baseURI ?? globalThis.location?.href;
@@ -93,7 +86,7 @@ function storeOf(cache) {
   return cache ? new OpfsStore() : null;
 }
 
-const persist = () => navigator.storage?.persist?.().catch(() => {});
+const persist = () => (async () => navigator.storage.persist())().catch(() => {});
 
 export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist };
 

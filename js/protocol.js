@@ -10,12 +10,12 @@
 //   detokenize id ids                                fatal     error      (the engine is dead)
 //   count      id input thinking                     notice    text       (for the console)
 //   logits     id ids
-//   profile    id                                    control   memory control lost
-//   stop       target                                lifeline  name      (of a lock: see lifeline.js)
-//   ping                                             pong
+//   profile    id                                    lifeline  name      (of a lock: see lifeline.js)
+//   stop       target                                pong
+//   ping
 //
-// `control` names words in shared memory, for while the engine computes and hears nothing: abort word and heartbeat (struct
-// quern_control), and one that is set when a thread has ended. The abort word's id only hurries the `stop` message, which decides.
+// Messages are all there is: a page that shared the engine's memory would keep it, whatever ends the worker. The engine looks at
+// its messages every 50 ms or after a layer (generate.js).
 
 export const READY = 'ready';
 export const LOAD = 'load';
@@ -35,6 +35,5 @@ export const ERROR = 'error';
 export const EVENT = 'event';
 export const FATAL = 'fatal';
 export const NOTICE = 'notice';
-export const CONTROL = 'control';
 export const LIFELINE = 'lifeline';
 export const PONG = 'pong';

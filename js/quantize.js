@@ -32,7 +32,8 @@ async function takeSteps(tool, job, { signal, onProgress }) {
 }
 
 /**
- * Writes a model's files as one GGUF file of another weight type. Nothing is left of a file that was not finished.
+ * Writes a model's files as one GGUF file of another weight type. Nothing is left of a file that was not finished; one that another process
+ * is writing is refused ('storage/busy').
  * @param {string} input a GGUF file, the first of a split one, or a folder with safetensors files
  * @param {string} output
  * @param {{type: string, threads?: number, signal?: AbortSignal, onProgress?: (part: number) => void}} options

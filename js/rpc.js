@@ -4,7 +4,7 @@
 // It knows nothing of models; platform-*.js supplies the port (post, onMessage, onError, keepAlive, terminate).
 
 import { QuernError, fromWire } from './errors.js';
-import { CONTROL, DONE, ERROR, EVENT, FATAL, NOTICE, PING, READY, STOP } from './protocol.js';
+import { DONE, ERROR, EVENT, FATAL, NOTICE, PING, READY, STOP } from './protocol.js';
 import { Watchdog } from './watchdog.js';
 
 const withResolvers = () => {
@@ -22,7 +22,6 @@ export class Rpc {
   #dead = null;           // why no further call is possible
   #closing = null;        // promise of the worker's end
   #ready = withResolvers();
-  #abortWord = null;      // Int32Array [1] in the engine's shared memory
   #watchdog;
 
   /** @param {{limits?: object, clock?: object}} [watch] of the watchdog; for tests */
@@ -83,7 +82,6 @@ export class Rpc {
     this.#watchdog.sign();
     switch (message?.type) {
       case READY: return this.#begin();
-      case CONTROL: return this.#share(message);
       case DONE: return this.#settle(message.id, 'resolve', message.value);
       case ERROR: return this.#settle(message.id, 'reject', fromWire(message.error));
       case EVENT: return this.#event(message.id, message.event);
@@ -97,13 +95,6 @@ export class Rpc {
   #begin() {
     this.#ready.resolve();
     if (this.#pending.size === 0) this.#watchdog.rest();
-  }
-
-  /** What the page may read and write in the engine's memory: see protocol.js. */
-  #share({ memory, control, lost }) {
-    const [abort, heartbeat, thread] = [control, control + 4, lost].map((address) => new Int32Array(memory, address, 1));
-    this.#abortWord = abort;
-    this.#watchdog.share(() => ({ heartbeat: Atomics.load(heartbeat, 0), lost: Atomics.load(thread, 0) }));
   }
 
   /** A notice is worth one line, however many models are loaded. */
@@ -140,8 +131,6 @@ export class Rpc {
   }
 
   #stop(id) {
-    if (!this.#pending.has(id)) return;
-    if (this.#abortWord) Atomics.store(this.#abortWord, 0, id);
-    this.#port.post({ type: STOP, target: id });
+    if (this.#pending.has(id)) this.#port.post({ type: STOP, target: id });
   }
 }

@@ -6,7 +6,7 @@ import { Chat, knowsThinking, refuseHopeless } from './chat.js';
 import { QuernError, asQuernError, toWire } from './errors.js';
 import { compute, generate } from './generate.js';
 import {
-  CHAT, COMPLETE, CONTROL, COUNT, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP,
+  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP,
   TOKENIZE,
 } from './protocol.js';
 import { Renderer } from './renderer.js';
@@ -92,8 +92,7 @@ export class Service {
 
   async #load({ source, options }, emit) {
     const { obstacle } = this.#host;
-    const share = (engine) => obstacle || this.#host.post({ type: CONTROL, memory: engine.buffer, ...engine.control });
-    this.#engine = await startEngine(this.#host, source, options, { emit, share });
+    this.#engine = await startEngine(this.#host, source, options, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return this.#info();
@@ -113,7 +112,7 @@ export class Service {
 
   async #reply({ messages, options: { thinking, ...options } }, job, emit) {
     const { ids, startsThinking } = await this.#chat.prompt(messages, thinking, { mustFit: true });
-    const thinks = startsThinking || (thinking !== false && knowsThinking(this.#chat.template));
+    const thinks = startsThinking || (thinking === true && knowsThinking(this.#chat.template));
     const marks = this.#engine.thinkingMarks();
     return generate(this.#engine, job, { ids, startsThinking, thinks, marks }, options, emit);
   }

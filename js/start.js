@@ -56,8 +56,8 @@ class Starter {
   /** @param {32 | 64} address of a new instance */
   async #instance(address) {
     const { build, scalar } = chooseVariant(this.#options.variant, address);
-    const module = await this.#host.compile(address === 64 ? `${build}64` : build, this.#options.wasmUrl);
-    return { ...await this.#instantiate(module, address), scalar };
+    const [module, glue] = await Promise.all([this.#host.compile(address === 64 ? `${build}64` : build, this.#options.wasmUrl), this.#host.glue[address]()]);
+    return { ...await this.#instantiate(glue, module, address), scalar };
   }
 
   engine(instance) {
@@ -69,8 +69,7 @@ class Starter {
   }
 
   /** Threads that do not start (a blocked script, a busy phone) cost speed, not the model. */
-  async #instantiate(module, address) {
-    const glue = await this.#host.glue[address]();
+  async #instantiate(glue, module, address) {
     const threads = this.#threads;
     try {
       return { ...await instantiate(glue, module, threads, address), threads };
@@ -114,7 +113,7 @@ async function keptIfGood(opened, progress, read) {
   }
 }
 
-async function load(host, source, options, { progress, share }) {
+async function load(host, source, options, progress) {
   const starter = new Starter(host, options);
   let feeder;
   const onBytes = (n) => progress.add(n, feeder?.engine.fileSize());
@@ -123,7 +122,7 @@ async function load(host, source, options, { progress, share }) {
   try {
     await keptIfGood(opened, progress, async () => {
       const isLarge = starter.measure(opened.parts);
-      feeder = new Feeder(starter, { instance, hasher, share });
+      feeder = new Feeder(starter, { instance, hasher });
       if (isLarge) await feeder.replace();
       await readAll(feeder, opened.parts);
     });
@@ -138,12 +137,12 @@ async function load(host, source, options, { progress, share }) {
 /**
  * @param {object} host see service.js
  * @param {object} source as source.js locates it
- * @param {{emit: (event: object) => void, share: (engine: Engine) => void}} reports progress; each engine that starts
+ * @param {(event: object) => void} emit of progress
  * @returns {Promise<Engine>}
  */
-export async function startEngine(host, source, options, { emit, share }) {
+export async function startEngine(host, source, options, emit) {
   const progress = new Progress(emit);
-  const engine = await onceMore(host, () => load(host, source, options, { progress, share }));
+  const engine = await onceMore(host, () => load(host, source, options, progress));
   progress.end('load');
   return engine;
 }
@@ -151,7 +150,7 @@ export async function startEngine(host, source, options, { emit, share }) {
 /** Only stores a model. An engine lends its hash and reads the headers. */
 export async function storeModel(host, source, options, emit) {
   const progress = new Progress(emit);
-  const starting = host.compile(chooseVariant().build, options.wasmUrl).then(async (module) => instantiate(await host.glue[32](), module, 1, 32));
+  const starting = Promise.all([host.glue[32](), host.compile(chooseVariant().build, options.wasmUrl)]).then(([glue, module]) => instantiate(glue, module, 1, 32));
   await onceMore(host, async () => {
     const { opened, instance, hasher } = await open(host, source, { ...options, mustStore: true }, starting, (n) => progress.add(n));
     progress.begin(opened);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The store of Node: a plain folder, by default in the platform's folder for caches.
-// A lock is a socket that listens: it ends with the worker or process that has it, however that ends, and whoever waits for
-// it is connected to it. Without locks (no permission, another machine over one folder) two downloads may write the same
-// chunks twice; the hashes of the chunks see to the rest.
+// The store of Node: a plain folder, by default in the platform's folder for caches. What is made here is open to nobody but
+// its owner. Locks (lock-node.js) do not reach another machine over one folder: there two downloads may write the same chunks
+// twice, and the hashes of the chunks see to the rest.
 
-import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, readFile, readdir, rm, stat, statfs } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
-import { homedir, tmpdir } from 'node:os';
+import { open, readFile, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
+import { makeFolder, tighten } from './folder-node.js';
+import { lock } from './lock-node.js';
+
+/** Opening what is no file but a pipe, say, does not wait. */
+const { O_RDONLY, O_RDWR, O_CREAT, O_NONBLOCK = 0 } = constants;
 
 export function defaultFolder({ platform, env } = process) {
   if (platform === 'win32') return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'quern', 'Cache');
@@ -25,120 +27,86 @@ const orNull = (error) => {
 
 class FolderFile {
   #handle;
+  #room = new Uint8Array(0);
 
   constructor(handle) {
     this.#handle = handle;
   }
 
+  /** Not straight into the target, where bytes that come too late would overwrite others. */
+  async read(at, { length }) {
+    if (this.#room.length < length) this.#room = new Uint8Array(length);
+    const { bytesRead } = await this.#handle.read(this.#room, 0, length, at);
+    return this.#room.subarray(0, bytesRead);
+  }
+
   async size() { return (await this.#handle.stat()).size; }
-  async read(at, target) { return (await this.#handle.read(target, 0, target.length, at)).bytesRead; }
   async write(at, bytes) { return (await this.#handle.write(bytes, 0, bytes.length, at)).bytesWritten; }
   truncate(size) { return this.#handle.truncate(size); }
   flush() { return this.#handle.datasync(); }
   close() { return this.#handle.close(); }
 }
 
-/** Sockets have short names: 100 bytes on some systems. */
-function socketPath(folder, name) {
-  const id = `quern-${createHash('sha256').update(join(folder, name)).digest('hex').slice(0, 24)}`;
-  return process.platform === 'win32' ? `\\\\.\\pipe\\${id}` : join(tmpdir(), `${id}.sock`);
-}
-
-/** @returns {Promise<(() => void) | null>} null: somebody else listens there */
-function listen(path) {
-  return new Promise((done, failed) => {
-    const server = createServer((socket) => socket.on('error', () => {}));
-    const sockets = new Set();
-    server.on('connection', (socket) => {
-      sockets.add(socket.unref());
-      socket.on('close', () => sockets.delete(socket));
-    });
-    server.once('error', (error) => (error.code === 'EADDRINUSE' ? done(null) : failed(error)));
-    server.listen(path, () => {
-      server.unref();
-      done(() => {
-        server.close();
-        for (const socket of sockets) socket.destroy();
-      });
-    });
-  });
-}
-
-/** Waits for the end of whoever listens. @returns {Promise<boolean>} whether anybody did */
-function untilGone(path, signal) {
-  return new Promise((done, failed) => {
-    const socket = connect(path);
-    const onAbort = () => {
-      socket.destroy();
-      failed(signal.reason);
-    };
-    let met = false;
-    socket.once('connect', () => { met = true; });
-    socket.on('error', () => {});
-    socket.once('close', () => {
-      signal?.removeEventListener('abort', onAbort);
-      done(met);
-    });
-    socket.resume();
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener('abort', onAbort, { once: true });
-  });
-}
-
-/** Whether somebody listens. */
-function answers(path) {
-  return new Promise((done) => {
-    const socket = connect(path, () => { socket.destroy(); done(true); });
-    socket.once('error', () => done(false));
-  });
-}
-
 export class FolderStore {
-  #folder;
+  #named;
+  #ready = null;     // promise of the folder's path
 
-  constructor(folder = defaultFolder()) {
-    this.#folder = resolve(folder);
+  /** @param {string} [folder] by default the user's own */
+  constructor(folder) {
+    this.#named = folder;
   }
 
-  #path(name) {
-    return join(this.#folder, name);
+  /** The folder, whether or not it is there. Another one than our own is as open as its owner wants it. */
+  #folder() {
+    this.#ready ??= this.#find();
+    return this.#ready;
+  }
+
+  async #find() {
+    const folder = resolve(this.#named ?? defaultFolder());
+    if (this.#named === undefined) await tighten(folder).catch(() => {});
+    return folder;
+  }
+
+  /** The folder, which is there. */
+  async #made() {
+    const folder = await this.#folder();
+    await makeFolder(folder);
+    return folder;
+  }
+
+  async #path(name) {
+    return join(await this.#folder(), name);
   }
 
   async list() {
-    return await readdir(this.#folder).catch(orNull) ?? [];
+    return await readdir(await this.#folder()).catch(orNull) ?? [];
   }
 
-  read(name) {
-    return readFile(this.#path(name)).catch(orNull);
+  async read(name) {
+    return readFile(await this.#path(name), { flag: O_RDONLY | O_NONBLOCK }).catch(orNull);
   }
 
   async open(name, { write }) {
-    if (write) await mkdir(this.#folder, { recursive: true });
-    const handle = await open(this.#path(name), write ? constants.O_RDWR | constants.O_CREAT : 'r').catch(orNull);
+    const path = join(write ? await this.#made() : await this.#folder(), name);
+    const handle = await open(path, (write ? O_RDWR | O_CREAT : O_RDONLY) | O_NONBLOCK, 0o600).catch(orNull);
+    if (write) await handle?.chmod(0o600).catch(() => {});     // one of an older version
     return handle && new FolderFile(handle);
   }
 
-  remove(name) {
-    return rm(this.#path(name), { force: true });
+  async remove(name) {
+    await rm(await this.#path(name), { force: true });
   }
 
-  async lock(name, { wait, signal }) {
-    const path = socketPath(this.#folder, name);
-    for (;;) {
-      signal?.throwIfAborted();
-      const release = await listen(path);
-      if (release) return release;
-      if (!wait && await answers(path)) return null;
-      if (wait && await untilGone(path, signal)) continue;
-      await rm(path, { force: true });   // left by a process that was killed
-    }
+  async lock(name, options) {
+    return lock(await this.#made(), name, options);
   }
 
   async usage() {
-    const sizes = await Promise.all((await this.list()).map(async (name) => (await stat(this.#path(name)).catch(orNull))?.size ?? 0));
+    const paths = await Promise.all((await this.list()).map((name) => this.#path(name)));
+    const sizes = await Promise.all(paths.map(async (path) => (await stat(path).catch(() => null))?.size ?? 0));
     const used = sizes.reduce((sum, size) => sum + size, 0);
-    await mkdir(this.#folder, { recursive: true });
-    const { bavail, bsize } = await statfs(this.#folder);
+    const { bavail, bsize } = await statfs(await this.#made());
     return { used, quota: used + bavail * bsize, persisted: true };
   }
 

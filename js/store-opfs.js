@@ -35,11 +35,7 @@ class SlicedFile {
     this.#handle = handle;
   }
 
-  async read(at, target) {
-    const bytes = await snapshot(this.#handle, (file) => file.slice(at, at + target.length).arrayBuffer());
-    target.set(bytes);
-    return bytes.length;
-  }
+  read(at, target) { return snapshot(this.#handle, (file) => file.slice(at, at + target.length).arrayBuffer()); }
 
   close() {}
 }

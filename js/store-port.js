@@ -1,80 +1,73 @@
 // SPDX-License-Identifier: MIT
 // A store of the page's own, used by the worker: its calls go over a port, bytes are handed over and not copied more than
-// once. `serveStore` is the page's end, `PortStore` the worker's.
+// once. `serveStore` is the page's end, where answers are checked too, `PortStore` the worker's.
 
-/** Errors as plain objects: what store.js reads of them. */
-const plain = (error) => ({ name: String(error?.name ?? 'Error'), code: typeof error?.code === 'string' ? error.code : undefined, message: String(error?.message ?? error) });
+import { QuernError } from './errors.js';
+import { guarded, letGo } from './guard.js';
 
 class Server {
-  #store;
-  #things = new Map();    // id -> open file, or {release} of a lock
-  #waiting = new Map();   // id of a call for a lock -> controller
+  #things = new Map();    // id -> the store (0), an open file, or a lock as {close}
+  #waiting = new Map();   // id of a call for a lock -> what ends the wait
   #lastThing = 0;
+  #ended = false;
 
   constructor(store) {
-    this.#store = store;
+    this.#things.set(0, store);
   }
 
   #keep(thing) {
+    if (!thing) return null;
+    if (this.#ended) letGo(thing);
     this.#things.set(++this.#lastThing, thing);
     return this.#lastThing;
   }
 
-  calls = {
-    list: () => this.#store.list(),
-    read: (_, name) => this.#store.read(name),
-    remove: (_, name) => this.#store.remove(name),
-    usage: () => this.#store.usage(),
-    open: async (_, name, options) => {
-      const file = await this.#store.open(name, options);
-      return file && this.#keep(file);
-    },
-    lock: async (id, name, wait) => {
+  /** Calls that are answered by more than the thing itself. */
+  #calls = {
+    open: async (store, _, name, options) => this.#keep(await store.open(name, options)),
+    lock: async (store, id, name, wait) => {
       const controller = new AbortController();
       this.#waiting.set(id, controller);
-      try {
-        const release = await this.#store.lock(name, { wait, signal: controller.signal });
-        return release && this.#keep({ release });
-      } finally {
-        this.#waiting.delete(id);
-      }
+      const close = await store.lock(name, { wait, signal: controller.signal });
+      return this.#keep(close && { close });
     },
-    cancel: (_, id) => this.#waiting.get(id)?.abort(),
-    release: (_, thing) => this.#take(thing).release(),
-    close: (_, thing) => this.#take(thing).close(),
-    size: (_, thing) => this.#things.get(thing).size(),
-    write: (_, thing, at, bytes) => this.#things.get(thing).write(at, bytes),
-    truncate: (_, thing, size) => this.#things.get(thing).truncate(size),
-    flush: (_, thing) => this.#things.get(thing).flush(),
-    fetch: async (_, thing, at, length) => {
+    cancel: (_, __, id) => this.#waiting.get(id)?.abort(),
+    fetch: async (file, _, at, length) => {
       const target = new Uint8Array(length);
-      return target.subarray(0, await this.#things.get(thing).read(at, target));
+      return target.subarray(0, await file.read(at, target));
     },
   };
 
-  #take(thing) {
-    const found = this.#things.get(thing);
-    this.#things.delete(thing);
-    return found;
+  async answer(port, { id, thing, call, args }) {
+    try {
+      const target = this.#things.get(thing);
+      if (call === 'close') this.#things.delete(thing);
+      const value = await (this.#calls[call] ? this.#calls[call](target, id, ...args) : target[call](...args));
+      port.postMessage({ id, value }, value instanceof Uint8Array ? [value.buffer] : []);
+    } catch ({ code, message }) {
+      port.postMessage({ id, error: [code, message] });
+    }
   }
 
-  async answer(port, { id, call, args }) {
-    try {
-      const value = await this.calls[call](id, ...args);
-      port.postMessage({ id, value }, value instanceof Uint8Array ? [value.buffer] : []);
-    } catch (error) {
-      port.postMessage({ id, error: plain(error) });
-    }
+  /** The worker needs nothing more, or is gone: whatever it had open or locked is let go of. */
+  end() {
+    this.#ended = true;
+    for (const controller of this.#waiting.values()) controller.abort();
+    for (const thing of this.#things.values()) letGo(thing);
   }
 }
 
-/** @param {object} store @returns {MessagePort} to be transferred to the worker */
-export function serveStore(store) {
+/** @param {object} store @returns {{port: MessagePort, end: () => void}} the port is to be transferred to the worker */
+export function serveStore(store, clock) {
   const { port1, port2 } = new MessageChannel();
-  const server = new Server(store);
+  const server = new Server(guarded(store, clock));
   port1.onmessage = ({ data }) => server.answer(port1, data);
   port1.unref?.();
-  return port2;
+  const end = () => {
+    server.end();
+    port1.close();
+  };
+  return { port: port2, end };
 }
 
 /** An open file on the other side. */
@@ -85,14 +78,9 @@ class PortFile {
     this.#call = call;
   }
 
-  async read(at, target) {
-    const bytes = await this.#call('fetch', at, target.length);
-    target.set(bytes);
-    return bytes.length;
-  }
-
+  read(at, target) { return this.#call('fetch', at, target.length); }
   size() { return this.#call('size'); }
-  write(at, bytes) { return this.#call('write', at, bytes.slice()); }   // a copy: shared memory cannot be sent
+  write(at, bytes) { return this.#call('write', at, new Uint8Array(bytes)); }   // a copy: shared memory cannot be sent
   truncate(size) { return this.#call('truncate', size); }
   flush() { return this.#call('flush'); }
   close() { return this.#call('close'); }
@@ -109,40 +97,35 @@ export class PortStore {
     port.onmessage = ({ data: { id, value, error } }) => {
       const { resolve, reject } = this.#pending.get(id);
       this.#pending.delete(id);
-      if (error) reject(error);
+      if (error) reject(new QuernError(...error, { phase: 'load' }));
       else resolve(value);
     };
   }
 
-  #call(call, ...args) {
+  #call(thing, call, ...args) {
     const id = ++this.#lastId;
     const transfer = args.filter((value) => value instanceof Uint8Array).map((bytes) => bytes.buffer);
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
-      this.#port.postMessage({ id, call, args }, transfer);
+      this.#port.postMessage({ id, thing, call, args }, transfer);
     });
   }
 
-  list() { return this.#call('list'); }
-  read(name) { return this.#call('read', name); }
-  remove(name) { return this.#call('remove', name); }
-  usage() { return this.#call('usage'); }
+  list() { return this.#call(0, 'list'); }
+  read(name) { return this.#call(0, 'read', name); }
+  remove(name) { return this.#call(0, 'remove', name); }
+  usage() { return this.#call(0, 'usage'); }
 
   async open(name, { write }) {
-    const thing = await this.#call('open', name, { write });
-    return thing && new PortFile((call, ...args) => this.#call(call, thing, ...args));
+    const thing = await this.#call(0, 'open', name, { write });
+    return thing && new PortFile((...call) => this.#call(thing, ...call));
   }
 
   async lock(name, { wait, signal }) {
-    const asked = this.#call('lock', name, wait);
+    const asked = this.#call(0, 'lock', name, wait);
     const id = this.#lastId;
-    const cancel = () => { this.#call('cancel', id); };
-    signal?.addEventListener('abort', cancel, { once: true });
-    try {
-      const thing = await asked;
-      return thing && (() => { this.#call('release', thing); });
-    } finally {
-      signal?.removeEventListener('abort', cancel);
-    }
+    signal?.addEventListener('abort', () => { this.#call(0, 'cancel', id); }, { once: true });
+    const thing = await asked;
+    return thing && (() => this.#call(thing, 'close'));
   }
 }

@@ -3,12 +3,15 @@
 // store-opfs.js, store-node.js, or a page's own) only keeps files under short names and lends locks.
 // Everything that fails here is a typed error of the group `storage`.
 
+import { deadline } from './clock.js';
 import { guarded, storageError } from './guard.js';
 import { CHUNK, Journal, headerLine, hex, line } from './journal.js';
 
 /** A short name for an id of any length and alphabet. */
 export async function keyOf(id) {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(id));
+  const { subtle } = globalThis.crypto ?? {};
+  if (!subtle) throw storageError('storage/unavailable', 'this page was not loaded securely, by https');
+  const digest = await subtle.digest('SHA-256', new TextEncoder().encode(id));
   return hex(new Uint8Array(digest, 0, 16));
 }
 
@@ -60,6 +63,8 @@ export class Entry {
   get total() { return this.#journal.total; }
   get loaded() { return this.#journal.loaded(this.#chunkSize); }
   get used() { return this.#journal.used; }
+  /** Bytes of the journal: it grows with what is stored. */
+  get recorded() { return this.#journal.bytes; }
   get sha256() { return this.#journal.done?.hashes ?? []; }
 
   size(file) { return this.#journal.size(file); }
@@ -103,8 +108,7 @@ export class Entry {
   async checkRoom(bytes) {
     const { used, quota } = await this.#store.usage();
     const free = Math.max(0, quota - used);
-    const MB = (n) => `${Math.ceil(n / 1e6)} MB`;
-    if (bytes > free) throw storageError('storage/quota', `it needs ${MB(bytes)}, and ${MB(free)} are free`);
+    if (bytes > free) throw storageError('storage/quota', `it needs ${Math.ceil(bytes / 1e6)} MB, and ${Math.floor(free / 1e6)} MB are free`);
   }
 
   /** Goes on writing what is there. */
@@ -119,8 +123,7 @@ export class Entry {
 
   async #truncate(name) {
     const file = await this.#store.open(name, { write: true });
-    await file.truncate(0);
-    await file.close();
+    await file.truncate(0).finally(() => file.close());
   }
 
   /** Appends a line; after a torn one it begins a new line first. */
@@ -178,7 +181,7 @@ export class Entry {
     const open = [...this.#files.values(), ...(this.#log ? [this.#log] : [])];
     this.#files.clear();
     this.#log = null;
-    for (const file of open) await file.close();
+    await Promise.all(open.map((file) => file.close()));
   }
 
   /** Removes all of it, for whoever has the lock. */
@@ -191,9 +194,11 @@ export class Entry {
 
   /** Removes all of it; `storage/busy` when another is writing or reading it after this time. */
   async remove(patienceMs = 0) {
-    const signal = patienceMs ? AbortSignal.timeout(patienceMs) : undefined;
-    const release = await this.lock({ wait: patienceMs > 0, signal }).catch(() => null);
-    if (!release) throw storageError('storage/busy', 'it is being downloaded or loaded');
+    const busy = storageError('storage/busy', 'it is being downloaded or loaded');
+    const impatience = new AbortController();
+    const cancel = deadline(patienceMs, () => impatience.abort(busy));
+    const release = await this.lock({ wait: patienceMs > 0, signal: impatience.signal }).finally(cancel);
+    if (!release) throw busy;
     try {
       await this.drop();
     } finally {

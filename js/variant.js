@@ -3,6 +3,7 @@
 // validate, so each detector is a tiny module with the one instruction in question.
 
 import { QuernError } from './errors.js';
+import { HOST } from './host.js';
 
 const PAGE = 2 ** 16;
 
@@ -80,17 +81,19 @@ export function defaultThreads(hardwareThreads) {
  * @returns {{build: 'simd' | 'relaxed', scalar: boolean}}
  */
 export function chooseVariant(wanted, address) {
-  const refuse = (what) => { throw new QuernError('env/simd', `This ${what}.`, { phase: 'start', detail: { wanted } }); };
-  if (!hasSimd()) refuse('browser is too old: it has no WebAssembly with SIMD');
-  if (address === 64 && !hasMemory64()) refuse('browser has no WebAssembly with 64-bit addresses, which were asked for');
-  if (wanted === 'relaxed' && !hasRelaxed()) refuse('browser has no relaxed SIMD, which the variant \'relaxed\' needs');
+  const refuse = (what) => { throw new QuernError('env/simd', `This ${HOST} ${what}.`, { phase: 'start', detail: { wanted } }); };
+  if (!hasSimd()) refuse('is too old: it has no WebAssembly with SIMD');
+  if (address === 64 && !hasMemory64()) refuse('has no WebAssembly with 64-bit addresses, which were asked for');
+  if (wanted === 'relaxed' && !hasRelaxed()) refuse('has no relaxed SIMD, which the variant \'relaxed\' needs');
   const build = wanted === 'relaxed' || (!wanted && hasRelaxed()) ? 'relaxed' : 'simd';
   return { build, scalar: wanted === 'scalar' };
 }
 
-/** Why only one thread can be used; '' when more can. */
+/** Why only one thread can be used; '' when more can. WebKitGTK has no shared memory for any page, unless it is told to. */
 export function threadObstacle(isolated) {
-  return isolated ? '' : 'The page is not cross-origin isolated, so one thread is used: its server must send '
+  if (isolated && typeof SharedArrayBuffer === 'function') return '';
+  if (isolated) return 'This browser has no memory that threads share (SharedArrayBuffer), though the page is cross-origin isolated, so one thread is used.';
+  return 'The page is not cross-origin isolated, so one thread is used: its server must send '
     + '"Cross-Origin-Opener-Policy: same-origin" and "Cross-Origin-Embedder-Policy: require-corp".';
 }
 
@@ -101,13 +104,14 @@ export function describeSupport({ isolated, threads, workers }) {
   const relaxed = hasRelaxed();
   const ok = simd && workers;
   const missing = workers ? 'WebAssembly with SIMD' : 'Web Workers';
+  const obstacle = threadObstacle(isolated);
   return {
     ok,
-    reason: ok ? threadObstacle(isolated) : `This browser is too old: it has no ${missing}.`,
+    reason: ok ? obstacle : `This ${HOST} is too old: it has no ${missing}.`,
     webassembly, simd, relaxed, isolated,
-    threads: isolated,
+    threads: !obstacle,
     variant: relaxed ? 'relaxed' : simd ? 'simd' : null,
-    defaultThreads: isolated ? defaultThreads(threads) : 1,
+    defaultThreads: obstacle ? 1 : defaultThreads(threads),
     maxMemory: MAX_MEMORY[hasMemory64() ? 64 : 32],
   };
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tells from the page whether a worker still lives, while something is awaited from it. Signs of life are its
-// messages (an idle one answers pings) and, where memory is shared, its heartbeat word, which moves while it computes and
-// cannot answer. A thread that has ended says so in a word of its own, because the worker that waits for it hears nothing.
+// Tells from the page whether a worker still lives, while something is awaited from it. Signs of life are its messages: it answers
+// pings, between two layers while it computes. When one of its threads has ended, it notices that itself, and says so.
 //
 // Only time in which the page was visible and ran counts: a look that comes late (a sleeping machine, throttled timers, a
 // debugger) is worth one interval, and a hidden page's is worth none. A debugger that stops the worker alone looks like a hang.
@@ -25,8 +24,6 @@ export class Watchdog {
   #fail;
   #limits;
   #clock;
-  #words = null;          // () => {heartbeat, lost}, of shared memory
-  #heartbeat = 0;
   #started = false;       // whether there was ever a sign
   #asked = false;         // whether a ping is unanswered
   #silence = 0;           // ms that count
@@ -66,17 +63,8 @@ export class Watchdog {
     this.#silence = 0;
   }
 
-  /** @param {() => {heartbeat: number, lost: number}} words */
-  share(words) {
-    this.#words = words;
-  }
-
   #look() {
     const passed = this.#passed();
-    const { heartbeat, lost } = this.#words?.() ?? { heartbeat: 0, lost: 0 };
-    if (lost) return this.#fail(new QuernError('engine/trap', 'The engine crashed: one of its threads has ended.'));
-    if (heartbeat !== this.#heartbeat) this.sign();
-    this.#heartbeat = heartbeat;
     this.#silence += passed;
     if (this.#silence >= this.#limit) return this.#fail(this.#silenced());
     if (this.#started && !this.#asked) this.#ask();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The engine's worker in a browser. The wasm files, of which one is fetched, are named here in the form that bundlers
-// follow; the glue keeps its name after the build, because the engine's threads load it by that name.
+// The engine's worker in a browser. Whatever it fetches or starts (of the wasm files one) is named here in the form that bundlers
+// follow. The glue is a file of its own, which the engine's threads load too.
 
-import glue32 from './quern-simd.mjs';
 import { QuernError } from './errors.js';
 import { wasmFailure } from './instance.js';
 import { holdLifeline } from './lifeline.js';
@@ -10,7 +9,7 @@ import { LIFELINE } from './protocol.js';
 import { openParts } from './loader.js';
 import { fetchAllowed } from './policy.js';
 import { Service } from './service.js';
-import { startModuleWorker } from './start-worker.js';
+import { startOwnWorker } from './start-worker.js';
 import { OpfsStore } from './store-opfs.js';
 import { PortStore } from './store-port.js';
 import { threadObstacle } from './variant.js';
@@ -51,31 +50,30 @@ function rest() {
   });
 }
 
+/** The glue, which starts its threads by `startThread`. */
+async function openGlue(fetching, startThread) {
+  const { default: glue } = await fetching.catch((error) => {
+    throw new QuernError('env/worker', `The engine's glue could not be fetched (${error.message}).`, { phase: 'start', cause: error });
+  });
+  return (options) => glue({ ...options, startThread });
+}
+
+const startThread = () => startOwnWorker(() => new Worker(new URL('./thread.js', import.meta.url), { type: 'module' }), 'thread.js');
+const startThread64 = () => startOwnWorker(() => new Worker(new URL('./thread64.js', import.meta.url), { type: 'module' }), 'thread64.js');
+
+const GLUE = {
+  32: () => openGlue(import('./quern-simd.mjs'), startThread),
+  64: () => openGlue(import('./quern-simd64.mjs'), startThread64),
+};
+
 function startTemplateWorker() {
-  let worker;
-  try {
-    worker = new Worker(new URL('./template.js', import.meta.url), { type: 'module' });
-  } catch (error) {
-    if (error.name !== 'SecurityError') throw error;
-    const here = import.meta.url;
-    worker = startModuleWorker(new URL('./template.js', here).href);
-  }
+  const worker = startOwnWorker(() => new Worker(new URL('./template.js', import.meta.url), { type: 'module' }), 'template.js');
   return {
     post: (message) => worker.postMessage(message),
     onMessage: (receive) => { worker.onmessage = ({ data }) => receive(data); },
     onError: (fail) => { worker.onerror = (event) => { event.preventDefault(); fail(event); }; },
     terminate: () => worker.terminate(),
   };
-}
-
-/**
- * Why this page gets one thread only; '' when more. A blob URL is start-worker.js's way to another origin, from which the
- * glue cannot start threads. (Not told by import.meta.url: webpack puts a file: URL there.)
- */
-function obstacle() {
-  const foreign = globalThis.location.protocol === 'blob:';
-  if (foreign) return 'The package is served from another origin than the page, so one thread is used: serve it from the page\'s own.';
-  return threadObstacle(globalThis.crossOriginIsolated === true);
 }
 
 /** @param {boolean | MessagePort} cache */
@@ -98,8 +96,8 @@ holdLifeline((name) => globalThis.postMessage({ type: LIFELINE, name }));
 new Service({
   compile, rest, startTemplateWorker,
   openParts: (source, { cache, ...options }) => openParts(source, { ...options, fetch: fetchAllowed, store: storeOf(cache) }),
-  glue: { 32: async () => glue32, 64: async () => (await import('./quern-simd64.mjs')).default },
-  obstacle: obstacle(),
+  glue: GLUE,
+  obstacle: threadObstacle(globalThis.crossOriginIsolated === true),
   deviceMemory: deviceMemory(),
   hardwareThreads: navigator.hardwareConcurrency,
   post: (message, transfer = []) => globalThis.postMessage(message, transfer),

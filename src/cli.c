@@ -6,10 +6,12 @@
  * template engine, which lives in JavaScript. Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
  */
 #include "cli_files.h"
+#include "cli_output.h"
+#include "cli_process.h"
 #include "cli_quantize.h"
 #include "quern.h"
 
-#include <signal.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -432,32 +434,38 @@ static int32_t *read_ids(const char *text, int *n)
     return ids;
 }
 
-/* Rows of logits as they come, a few per step. */
-static int write_logits(struct quern_engine *e, struct quern_sequence *s, FILE *f)
+/* Rows of logits as they come, a few per step. OK or a status of the engine; what the file says is in *failed. */
+static int write_logits(struct quern_engine *e, struct quern_sequence *s, struct output *o, int *failed)
 {
-    while (quern_sequence_pending(s) > 0) {
+    while (quern_sequence_pending(s) > 0 && !*failed && !process_signal()) {
         int first, rows, status = quern_step(e, 0);
         if (status) return status;
         const float *logits = quern_logits(s, &first, &rows);
-        size_t vocab = (size_t)quern_vocab_size(e);
-        fwrite(logits, sizeof *logits, (size_t)rows * vocab, f);
+        *failed = output_add(o, logits, sizeof *logits * (size_t)rows * (size_t)quern_vocab_size(e));
     }
     return OK;
 }
 
 static int run_logits(struct quern_engine *e, struct args *a)
 {
-    int n;
+    int n, status = OK;
     if (!a->tokens || !a->out) return complain("use/param", usage);
     int32_t *ids = read_ids(a->tokens, &n);
     struct quern_sequence *s = quern_sequence_new(e);
-    FILE *f = ids && s ? fopen(a->out, "wb") : NULL;
-    int status = f ? quern_sequence_set(s, ids, n, QUERN_ALL) : 0;
+    struct output o = {.fd = -1};
+    struct error err;
+    int failed = ids && s ? output_open(&o, a->out) : ENOMEM;
+    if (o.unfinished) process_note_signals();
+    if (!failed) status = min_int(quern_sequence_set(s, ids, n, QUERN_ALL), OK);
     free(ids);
-    if (!f) return complain("use/param", "The output file cannot be written.");
-    if (status >= 0) status = write_logits(e, s, f);
-    if (status < 0) complain_engine(e);
-    return fclose(f) || status < 0;
+    if (!failed && !status) status = write_logits(e, s, &o, &failed);
+    int stopped = process_signal();
+    if (!failed && !status && !stopped) failed = output_finish(&o);
+    if (status) complain_engine(e);
+    if (failed) complain(output_explain(&o, failed, &err), err.message);
+    if (stopped) complain("use/aborted", "The writing was stopped; nothing was kept of it.");
+    output_close(&o);
+    return stopped ? 128 + stopped : status || failed;
 }
 
 /* --- bench ------------------------------------------------------------------------------------------------------ */
@@ -541,14 +549,6 @@ static int run_bench(struct quern_engine *e, struct args *a)
 
 /* --- quantize ---------------------------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
 /* On a terminal only; overwrites itself. */
 static void show_progress(double part)
 {
@@ -563,8 +563,8 @@ static int run_quantize(const struct args *a)
     struct quantizing *q = a->prompt && a->type ? quantizing_new(a->model, a->prompt, a->type, a->engine.threads) : NULL;
     if (!q) return complain("use/param", usage);
     int status = 1;
-    signal(SIGINT, on_interrupt);
-    while (status == 1 && !interrupted) {
+    process_note_signals();
+    while (status == 1 && !process_signal()) {
         status = quantizing_step(q);
         show_progress(quantizing_progress(q));
     }
@@ -572,7 +572,7 @@ static int run_quantize(const struct args *a)
     if (status < 0) complain(quantizing_code(q), quantizing_message(q));
     if (status > 0) complain("use/aborted", "The conversion was stopped; nothing was kept of it.");
     quantizing_free(q);
-    return status > 0 ? 128 + SIGINT : status != 0; /* as shells have it */
+    return status > 0 ? 128 + process_signal() : status != 0; /* as shells have it */
 }
 
 int main(int argc, char **argv)

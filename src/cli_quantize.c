@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The disk's side of a conversion. The new file grows as OUT.part and gets its name when it is whole.
+ * The disk's side of a conversion.
  */
 #include "cli_quantize.h"
 
 #include "cli_files.h"
+#include "cli_output.h"
 #include "convert.h"
 
 #include <errno.h>
@@ -20,9 +21,8 @@ struct quantizing {
     struct cli_files files;
     uint64_t *sizes;           /* [files.n] */
     int *inputs;               /* [files.n] descriptors, -1: not open */
-    char *out, *part;          /* names */
-    bool unfinished;           /* part is there, and has not become out */
-    int output;                /* -1: not open */
+    char *out;                 /* its name */
+    struct output output;
     int write_error;           /* errno */
     const char *code;
     struct error error;
@@ -46,7 +46,7 @@ static bool write_file(void *context, uint64_t at, const void *bytes, size_t n)
     struct quantizing *q = context;
     const uint8_t *from = bytes;
     while (n) {
-        ssize_t put = pwrite(q->output, from, n, (off_t)at);
+        ssize_t put = pwrite(q->output.fd, from, n, (off_t)at);
         if (put <= 0) {
             q->write_error = put ? errno : ENOSPC;
             return false;
@@ -58,11 +58,10 @@ static bool write_file(void *context, uint64_t at, const void *bytes, size_t n)
     return true;
 }
 
-static int fail_write(struct quantizing *q)
+static int fail_output(struct quantizing *q, int failed)
 {
-    if (q->write_error == ENOSPC || q->write_error == EDQUOT || q->write_error == EFBIG)
-        return complain(q, "storage/quota", "There is not enough room on the disk for the new file; nothing was kept of it.");
-    return complain(q, "storage/unavailable", "The new file cannot be written.");
+    q->code = output_explain(&q->output, failed, &q->error);
+    return q->error.code;
 }
 
 static int fail_memory(struct quantizing *q)
@@ -77,21 +76,18 @@ struct quantizing *quantizing_new(const char *in, const char *out, const char *t
 {
     struct quantizing *q = calloc(1, sizeof *q);
     if (!q) return NULL;
-    q->output = -1;
+    q->output.fd = -1;
     q->files = cli_files(in);
     q->options = (struct convert_options){.recipe = recipe_by_name(type), .threads = threads, .io = {q, read_file, write_file}};
-    size_t room = strlen(out) + sizeof ".part";
     q->out = strdup(out);
-    q->part = malloc(room);
-    if (q->part) snprintf(q->part, room, "%s.part", out);
     return q;
 }
 
 /* Whether the new file would replace one of the old ones. */
-static bool is_input(const struct quantizing *q, const char *path)
+static bool is_input(const struct quantizing *q)
 {
     struct stat new, old;
-    if (stat(path, &new)) return false;
+    if (stat(q->out, &new)) return false;
     for (int i = 0; i < q->files.n; i++)
         if (!stat(q->files.paths[i], &old) && old.st_dev == new.st_dev && old.st_ino == new.st_ino) return true;
     return false;
@@ -114,18 +110,15 @@ static int open_inputs(struct quantizing *q)
 
 static int open_output(struct quantizing *q)
 {
-    struct stat info;
-    if (is_input(q, q->out)) return complain(q, "use/param", "The new file would replace the model it is made from; give it another name.");
-    if (!stat(q->out, &info) && !S_ISREG(info.st_mode)) return complain(q, "use/param", "The new file's name belongs to something that is no file.");
-    if (is_input(q, q->part)) return complain(q, "use/param", "The new file would be written over the model it is made from; give it another name.");
-    q->output = open(q->part, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    q->unfinished = q->output >= 0;
-    return q->unfinished ? OK : complain(q, "use/param", "The new file cannot be written there.");
+    if (is_input(q)) return complain(q, "use/param", "The new file would replace the model it is made from; give it another name.");
+    if (output_is_stream(q->out)) return complain(q, "use/param", "The new file's name belongs to something that is no file.");
+    int failed = output_open(&q->output, q->out);
+    return failed ? fail_output(q, failed) : OK;
 }
 
 static int begin(struct quantizing *q)
 {
-    if (!q->out || !q->part) return fail_memory(q);
+    if (!q->out) return fail_memory(q);
     if (!q->options.recipe) return complain(q, "use/param", "The type must be q8_0, q4_0, q4_k or q6_k.");
     if (q->files.n == 0) return complain(q, "use/param", "The folder holds no model.");
     int status = open_inputs(q);
@@ -139,24 +132,12 @@ static int begin(struct quantizing *q)
 
 /* --- going on ------------------------------------------------------------------------------------------------ */
 
-static int finish(struct quantizing *q)
-{
-    int output = q->output;
-    q->output = -1;
-    if (close(output) || rename(q->part, q->out)) {
-        q->write_error = errno;
-        return ERR_PARAM;
-    }
-    q->unfinished = false;
-    return OK;
-}
-
 int quantizing_step(struct quantizing *q)
 {
     if (q->error.code) return q->error.code;
     int status = q->convert ? convert_step(q->convert, &q->error) : begin(q);
-    if (!status) status = finish(q);
-    return q->write_error ? fail_write(q) : status;
+    if (!status) q->write_error = output_finish(&q->output);
+    return q->write_error ? fail_output(q, q->write_error) : status;
 }
 
 const char *quantizing_code(const struct quantizing *q) { return q->code ? q->code : status_name(q->error.code); }
@@ -175,9 +156,8 @@ void quantizing_free(struct quantizing *q)
     convert_close(q->convert);
     for (int i = 0; q->inputs && i < q->files.n; i++)
         if (q->inputs[i] >= 0) close(q->inputs[i]);
-    if (q->output >= 0) close(q->output);
-    if (q->unfinished) unlink(q->part);
+    output_close(&q->output);
     cli_files_free(&q->files);
-    void *parts[] = {q->sizes, q->inputs, q->out, q->part, q};
+    void *parts[] = {q->sizes, q->inputs, q->out, q};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
 }

@@ -417,7 +417,8 @@ void quern_memory(const struct quern_engine *e, uint64_t *used, uint64_t *peak)
 int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids, int64_t cap)
 {
     if (!e->tok) return fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
-    return tok_encode(e->tok, text, (enum tok_mode)mode, sentinel, ids, cap);
+    int64_t n = tok_encode(e->tok, text, (enum tok_mode)mode, sentinel, ids, cap);
+    return n < 0 ? fail(&e->error, (int)n, "text", 0, "There is not enough memory for this text.") : n;
 }
 
 struct bytes quern_token(const struct quern_engine *e, int32_t id) { return e->tok ? tok_bytes(e->tok, id) : (struct bytes){NULL, 0}; }

@@ -89,6 +89,14 @@ static void write_dimensions(struct json *j, const struct model_config *c)
     json_number(j, "contextLength", (double)c->context_length);
 }
 
+/* The tokens that end a reply. */
+static void write_ends(struct json *j, const struct quern_engine *e)
+{
+    json_array(j, "endTokens");
+    for (int i = 0; i < e->n_ends; i++) json_number(j, NULL, e->ends[i]);
+    json_array_end(j);
+}
+
 /* Names of enum quern_kv. */
 static const char *const kv_names[] = {"f16", "f32", "q8"};
 
@@ -130,11 +138,12 @@ int info_write(struct quern_engine *e, struct error *err)
     json_number(&j, "parameters", e->weights_all);
     json_number(&j, "activeParameters", (double)(uint64_t)(e->weights_used + 0.5));
     json_number(&j, "fileBytes", (double)e->file_bytes);
-    json_number(&j, "files", (double)e->split.files);
+    json_number(&j, "files", (double)(e->split.files + e->sides));
     write_types(&j, e->types);
     write_dimensions(&j, &e->model->config);
     json_number(&j, "tokens", tok_count(e->tok));
     json_bool(&j, "chatTemplate", e->template.data != NULL);
+    write_ends(&j, e);
     json_number(&j, "contextSize", e->context_size);
     json_string(&j, "kv", kv_names[e->options.kv]);
     json_number(&j, "chunk", e->step.max_rows);

@@ -47,7 +47,7 @@ struct pool {
     _Alignas(MEM_ALIGN) struct worker workers[POOL_MAX_THREADS - 1];
 };
 
-/* May return early; callers look again. */
+/* May return early; callers look again. In wasm, whoever owns the pool leaves by an exception within a second when one of its threads has crashed. */
 static void word_wait(_Atomic uint32_t *word, uint32_t value)
 {
 #ifdef __EMSCRIPTEN__

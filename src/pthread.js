@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Part of the engine's glue (--post-js). A thread of the pool never ends while its engine lives: when it does, it has
-// crashed. The engine's worker may be waiting for this very thread and hear nothing, so the thread itself leaves word for
-// the page in shared memory: see js/watchdog.js.
+// Part of the glue (--js-library): for pages, how it starts a thread. Emscripten's own way is a module that makes a worker of
+// itself, which bundlers split wrongly or never; here a function of the caller's does it, from a file of its own (js/thread.js).
 
-if (ENVIRONMENT_IS_PTHREAD) {
-  const enter = invokeEntryPoint;
-  invokeEntryPoint = (...args) => {
-    try {
-      enter(...args);
-    } finally {
-      Atomics.store(new Int32Array(wasmMemory.buffer), _wasm_lost() / 4, 1);
-    }
-  };
-}
+#if !ENVIRONMENT_MAY_BE_NODE
+LibraryManager.library.$PThread.allocateUnusedWorker = () => {
+  PThread.unusedWorkers.push(Module['startThread']());
+};
+#endif

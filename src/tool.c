@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * The conversion tool as WebAssembly for Node, which reads and writes the disk itself: the functions of cli_quantize.h in plain numbers.
- * No page loads it. js/quantize.js is the one caller.
+ * The conversion tool as WebAssembly for Node, which reads and writes the disk itself: the functions of cli_quantize.h in plain numbers, and
+ * what they ask about processes. No page loads it. js/quantize.js is the one caller.
  */
 #include <emscripten/emscripten.h>
 #include <stdlib.h>
 
+#include "cli_process.h"
 #include "cli_quantize.h"
+
+EM_JS_DEPS(tool, "$ERRNO_CODES,$UTF8ToString");
+EM_JS(int, process_id, (void), { return process.pid; })
+EM_JS(int, process_user, (void), { return process.geteuid?.() ?? 0; })
+EM_JS(bool, process_exists, (int id), {
+    try {
+        return process.kill(id, 0);
+    } catch (error) {
+        return error.code === 'EPERM';
+    }
+})
+EM_JS(int, process_link, (const char *target, const char *path), {
+    try {
+        fs.symlinkSync(UTF8ToString(target), UTF8ToString(path));
+        return 0;
+    } catch (error) {
+        return ERRNO_CODES[error.code] ?? ERRNO_CODES.EIO;
+    }
+})
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
 

@@ -17,7 +17,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"7\"\n"
+        ".ascii \"8\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -43,13 +43,6 @@ EXPORT void wasm_release(address p) { free(TO(void, p)); }
 
 /* out [16]: the hash of a chunk of a stored file. */
 EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const void, bytes), (size_t)n, TO(uint8_t, out)); }
-
-/* --- threads --- */
-
-/* Not zero once a thread of the pool has ended, which none does while its engine lives. src/pthread.js sets it, the page
- * looks at it. A variable of the instance's, because there is nothing else that both know where to find. */
-static int32_t lost;
-EXPORT address wasm_lost(void) { return FROM(&lost); }
 
 /* --- engine --- */
 
@@ -96,7 +89,6 @@ EXPORT void wasm_plan(address e, address out)
 }
 
 EXPORT double wasm_file_size(address e) { return (double)quern_file_size(ENGINE(e)); }
-EXPORT address wasm_control(address e) { return FROM(quern_control(ENGINE(e))); }
 EXPORT address wasm_chat_template(address e, address out) { return view(quern_chat_template(ENGINE(e)), out); }
 
 EXPORT double wasm_memory_used(address e)

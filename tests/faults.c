@@ -2,13 +2,12 @@
  *
  * The wasm interface of an engine that breaks on demand, for the tests of the watchdog (make faults). The text
  * "fault KIND THREAD", when it is to be tokenized, makes that thread of the pool trap, read out of bounds, fill its
- * stack, spin for ever or end, while all others wait for it as they do in a step. Nothing of this is shipped.
+ * stack or spin for ever, while all others wait for it as they do in a step. Nothing of this is shipped.
  */
 #define wasm_tokenize wasm_tokenize_unharmed
 #include "../src/wasm.c"
 #undef wasm_tokenize
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +36,6 @@ static void strike(void *arg, int thread, int n_threads)
     if (!strcmp(f->kind, "trap")) __builtin_trap();
     if (!strcmp(f->kind, "bounds")) zero = *(volatile int *)(0xfffffff0u + (unsigned)zero);
     if (!strcmp(f->kind, "stack")) fill_stack(0, zero);
-    if (!strcmp(f->kind, "exit")) pthread_exit(NULL);
     while (!strcmp(f->kind, "spin") && !zero) continue;
 }
 

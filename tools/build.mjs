@@ -19,11 +19,13 @@ const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
 /** What the page loads, and what Node does. */
-const WEB = { index: 'index.js', worker: 'worker.js', template: 'template.js' };
+const PAGE = { index: 'index.js', template: 'template.js' };
+const WORKERS = { worker: 'worker.js', thread: 'thread.js', thread64: 'thread64.js' };
 const HASH = { sha256: 'sha256.js' };
-const NODE = { node: 'node.js', 'worker.node': 'worker-node.js', 'template.node': 'template-node.js', cli: 'cli.js' };
+const NODE = { node: 'node.js', 'template.node': 'template-node.js', cli: 'cli.js', 'cli-main': 'cli-main.js' };
+const NODE_WORKERS = { 'worker.node': 'worker-node.js' };
 
-/** The glue keeps its name, by which its threads load it; that for Node is in a folder of its own. */
+/** The worker and its threads load one file; that for Node, which starts its threads itself, is in a folder of its own. */
 const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
 const ENGINE = [...['simd', 'relaxed', 'simd64', 'relaxed64'].map((name) => `quern-${name}.wasm`), ...GLUE.map((name) => `node/${name}`)];
 /** What of it only the command line loads. */
@@ -47,13 +49,19 @@ async function checkEngine() {
   }
 }
 
-async function bundle(entries, platform, sourcemap = false) {
+/** Sentences that a worker has no use for: its errors get their hints where they arrive. */
+const withoutHints = {
+  name: 'without hints',
+  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const HINTS = {};' })),
+};
+
+async function bundle(entries, platform, { sourcemap = false, plugins = [] } = {}) {
   const { metafile } = await build({
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
-    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? ['./sha256.js'] : [])],
-    logLevel: 'warning',
+    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', platform === 'browser' ? './sha256.js' : './cli-main.js'],
+    logLevel: 'warning', plugins,
   });
   return metafile;
 }
@@ -64,14 +72,9 @@ async function writeServiceWorker() {
   await build({ entryPoints: [{ out: 'sw', in: join(root, 'web/sw-headers.js') }], outdir: dist, bundle: true, format: 'iife', target: 'es2022', banner, logLevel: 'warning' });
 }
 
-/** How the glue starts a thread, as Emscripten writes it, and in the form that bundlers follow: with literal options. */
-const START = /var workerOptions=(\{[^{}]*\});\s*worker=new Worker\((new URL\("[^"]+",import\.meta\.url\)),workerOptions\)/;
-const LITERAL_START = /new Worker\(new URL\("quern-simd(?:64)?\.mjs",import\.meta\.url\),\{/;
-
 async function writeGlue(name) {
-  const glue = String(await readEngine(name)).replace(START, 'worker=new Worker($2,$1)');
-  const { code } = await transform(glue, { minify: true, format: 'esm', target: 'es2022' });
-  if (!LITERAL_START.test(code)) fail(`the glue starts its threads in a way that bundlers do not follow (${name})`);
+  const { code } = await transform(String(await readEngine(name)), { minify: true, format: 'esm', target: 'es2022' });
+  if (/new Worker/.test(code)) fail(`the glue starts a worker of itself (${name})`);
   await writeFile(join(dist, name), code);
 }
 
@@ -86,9 +89,13 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-checkImports(await bundle(WEB, 'browser', 'linked'), /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/);
+const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/;
+const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
+checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
+checkImports(await bundle(WORKERS, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(HASH, 'browser'), /^$/);
-checkImports(await bundle(NODE, 'node'), /^node:|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/);
+checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
+checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);
 await writeServiceWorker();
 for (const name of GLUE) await writeGlue(name);
 for (const name of [...ENGINE, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));

@@ -35,7 +35,7 @@ const MODULES = {
   model: [4, 'model'], models: [4, 'model'],
   quern: [5, 'engine'], engine: [5, 'engine'], plan: [5, 'engine'], files: [5, 'engine'], info: [5, 'engine'], sequence: [5, 'engine'],
   gguf_writer: [2, 'checkpoint'], convert: [5, 'engine'], convert_keys: [5, 'engine'],
-  wasm: [6, 'wasm'], cli: [6, 'cli'], cli_files: [6, 'cli'], cli_quantize: [6, 'cli'], tool: [6, 'cli'],
+  wasm: [6, 'wasm'], cli: [6, 'cli'], cli_claim: [6, 'cli'], cli_files: [6, 'cli'], cli_output: [6, 'cli'], cli_process: [6, 'cli'], cli_quantize: [6, 'cli'], tool: [6, 'cli'],
 };
 
 function moduleOf(file) {

@@ -4,6 +4,7 @@
 # Gets this machine ready, installing only what it lacks; with nothing to do it is silent.
 #   tools/setup.sh               what `npm start` and the build need: Debian packages, node_modules, Emscripten
 #   tools/setup.sh test          also what `npm test` and `npm run bench` need: Chromium and Firefox
+#   tools/setup.sh places        also what `npm run test:places` needs: WebKit's driver, a display without a screen, an ARM processor
 #   tools/setup.sh apt NAME...   install these Debian packages (used by toolchain.sh)
 # Packages are installed as root or through a sudo that asks for no password; otherwise it prints the one command to run.
 # All missing packages go into one apt call. No package's install script is run: esbuild's program comes as a package.
@@ -26,6 +27,10 @@ missing() {
     present cc || echo 'cc gcc'                 # brings the sanitizers' libraries too
     [ "$1" = build ] || present chromium || echo 'chromium chromium'
     [ "$1" = build ] || present firefox-esr || present firefox || echo 'firefox-esr firefox-esr'
+    [ "$1" = places ] || return 0
+    present WebKitWebDriver || echo 'WebKitWebDriver webkit2gtk-driver'
+    present Xvfb || echo 'Xvfb xvfb'
+    present qemu-aarch64-static || echo 'qemu-aarch64-static qemu-user-static'
 }
 
 # quietly COMMAND...: its output is shown only when it fails.
@@ -68,6 +73,7 @@ debian_packages() {
     missing "$1" | cut -d ' ' -f 2
     [ -e /usr/include/stdio.h ] || echo libc6-dev
     [ -e /usr/include/xxhash.h ] || echo libxxhash-dev
+    [ "$1" != places ] || [ -e /usr/aarch64-linux-gnu/lib/libatomic.so.1 ] || echo libstdc++6-arm64-cross libatomic1-arm64-cross
     "$tools/toolchain.sh" packages
 }
 
@@ -91,7 +97,7 @@ node_modules() {
 
 mode=${1-build}
 case $mode in
-    build | test | bench) check_node; system_packages "$mode"; node_modules; "$tools/toolchain.sh" ;;
+    build | test | bench | places) check_node; system_packages "$mode"; node_modules; "$tools/toolchain.sh" ;;
     apt) shift; apt_install "$@" ;;
-    *) die "unknown argument '$mode': none, 'test' or 'bench'" ;;
+    *) die "unknown argument '$mode': none, 'test', 'bench' or 'places'" ;;
 esac

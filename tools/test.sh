@@ -7,10 +7,12 @@
 #   tools/test.sh saboteur  10,000 servers that lie on a played clock, 500 over sockets: a quarter of an hour
 #   tools/test.sh bench   quern in Chromium, Firefox and Node beside wllama and native llama.cpp; writes docs/benchmarks/bench.*
 #                         options as tests/bench/bench.mjs takes them: npm run bench -- --quick
+#   tools/test.sh places  the packed package in every place where people build and run it; writes docs/places.md
+#                         some of them: npm run test:places -- vite node
 #   tools/test.sh ops     each operation alone, over lengths; writes build/bench/ops.html
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if [ "${1:-}" = bench ]; then tools/setup.sh bench; else tools/setup.sh test; fi
+case "${1:-}" in bench | places) tools/setup.sh "$1" ;; *) tools/setup.sh test ;; esac
 echo 'test: building'
 make --no-print-directory -s -j2 native site
 case "${1:-}" in
@@ -19,6 +21,7 @@ big) exec node --test --test-concurrency=1 tests/big/*.test.mjs ;;
 saboteur) QUERN_PLAYED=10000 QUERN_REAL=500 exec node --test tests/js/saboteur.test.mjs ;;
 smoke) exec node --test tests/smoke/*.test.mjs ;;
 bench) shift; exec node tests/bench/bench.mjs "$@" ;;
+places) shift; exec node --test-reporter=spec tests/places/places.mjs "$@" ;;
 ops) shift; exec make --no-print-directory -s bench-ops ARGS="$*" ;;
 *) echo "test: unknown suite $1" >&2; exit 2 ;;
 esac

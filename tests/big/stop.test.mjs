@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A stop takes effect within 200 ms in the middle of a prompt that fills the context, on one thread: with shared memory, where a
-// word in it ends the running step, and without, where the engine comes up for air by itself.
+// A stop takes effect within 200 ms in the middle of a prompt that fills the context, on one thread, because the engine comes up for
+// air by itself; cross-origin isolated or not.
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';

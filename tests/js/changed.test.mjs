@@ -42,7 +42,7 @@ async function loaded(site, store, start) {
   return { events, notices, started: host.started, ...end };
 }
 
-const load = (host, events) => startEngine(host, SOURCE, { variant: 'simd' }, { emit: (event) => events.push(event), share() {} });
+const load = (host, events) => startEngine(host, SOURCE, { variant: 'simd' }, (event) => events.push(event));
 const download = (host, events) => storeModel(host, SOURCE, {}, (event) => events.push(event));
 
 const IDS = [1, 2, 3, 4];

@@ -59,7 +59,7 @@ export function startOver(host, source, options = {}, emit = () => {}) {
   const openParts = async (_, { onBytes }) => ({
     cached: false, async discard() {}, ...source, parts: source.parts.map(({ size, chunks }) => ({ size, chunks: counted(chunks, onBytes) })),
   });
-  return startEngine({ ...host, openParts }, {}, options, { emit, share() {} });
+  return startEngine({ ...host, openParts }, {}, options, emit);
 }
 
 /** An instance of one thread, and `use` of its memory before an engine of `options` is fed. @returns {Promise<Engine>} not finished */

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -55,6 +55,13 @@ function counted(tensors, share = 1) {
 
 const pick = (record, like) => Object.fromEntries(Object.keys(like).map((key) => [key, record[key]]));
 
+/** The tokens that end a reply: the file's own, and Qwen's two. */
+function endsOf(kv) {
+  const tokens = kv.get('tokenizer.ggml.tokens');
+  const known = ['<|im_end|>', '<|endoftext|>'].map((text) => tokens.indexOf(text));
+  return [...new Set([kv.get('tokenizer.ggml.eos_token_id') ?? -1, ...known])].filter((id) => id >= 0);
+}
+
 /** Bytes for a header that a load takes before it knows how long it is. */
 const HEADER_ROOM = 200_000;
 
@@ -75,7 +82,7 @@ test('golden files: the numbers of their tensor tables, in wasm and natively', a
       kvHeads: of('attention.head_count_kv'), headDim: of('attention.key_length'), experts: of('expert_count'), expertsUsed: of('expert_used_count'),
       expertDim: of('expert_feed_forward_length'), contextLength: of('context_length'), ropeTheta: of('rope.freq_base'), ropeFactor: 1,
       vocabSize: tensors.get('token_embd.weight').dims[1], tied: !tensors.has('output.weight'), tokens: kv.get('tokenizer.ggml.tokens').length,
-      tokenizer: 'gpt2', chatTemplate: kv.has('tokenizer.chat_template'),
+      tokenizer: 'gpt2', chatTemplate: kv.has('tokenizer.chat_template'), endTokens: endsOf(kv),
     };
     assert.deepEqual(pick(facts, expected), expected, name);
     assert.deepEqual(lasting(await native(golden(name))), lasting(facts), name);
@@ -152,12 +159,17 @@ test('folders of safetensors files, and checkpoints', async () => {
   assert.equal(facts.parameters, sum(tensors.map(({ shape }) => product(shape))));
   assert.deepEqual([facts.format, facts.types.BF16.bytes, facts.license], ['safetensors', 2 * facts.types.BF16.parameters, '']);
   assert.deepEqual(lasting(await native(join(hf, 'f8'))), lasting(await info(join(hf, 'f8'))));
-  assert.equal((await info(join(hf, 'f8'))).files, 3);
+  for (const name of ['bf16', 'f8']) {
+    const { files } = await info(join(hf, name));
+    const model = await load(join(hf, name), { threads: 1 });
+    assert.deepEqual([files, model.info.files], [readdirSync(join(hf, name)).length, files], name);
+    await model.dispose();
+  }
   const { checkpoint, tokenizer, gguf } = ajc1Model({ group: 64 });
   file('x.bin.tokenizer', tokenizer);
   const scored = await info(file('x.bin', checkpoint));
   const twin = await info(file('twin.gguf', gguf));
-  assert.deepEqual([scored.format, scored.tokenizer, scored.parameters, scored.fileBytes], ['ajc1', 'scores', twin.parameters, checkpoint.length]);
+  assert.deepEqual([scored.format, scored.tokenizer, scored.parameters, scored.fileBytes, scored.files], ['ajc1', 'scores', twin.parameters, checkpoint.length, 2]);
   assert.deepEqual(scored.types.Q8F, { ...twin.types.Q8_0, bytes: twin.types.Q8_0.parameters * (1 + 4 / 64) });
 });
 
@@ -254,8 +266,8 @@ memory         with a context of 512 tokens, cached as f16:
 
 test('texts of a file do not steer the terminal', async () => {
   const out = await text(file('evil.gguf', tinyModel({}, { kv: { 'general.name': ['string', 'a\x1b[31mred\u202e\nname'], 'general.license': ['string', 'MIT\r'] } })));
-  assert.match(out, /^name +a\uFFFD\[31mred\uFFFD\uFFFDname$/m);
-  assert.match(out, /^license +MIT\uFFFD$/m);
+  assert.match(out, /^name +a\uFFFD\[31mred\uFFFD name$/m);
+  assert.match(out, /^license +MIT$/m);
   assert.doesNotMatch(out, /[\x00-\x09\x0b-\x1f\u202e]/);
 });
 

@@ -3,14 +3,14 @@
 // nothing behind.
 
 import assert from 'node:assert/strict';
-import { readFile, writeFile, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFile } from 'node:child_process';
 import { after, before, mock, test } from 'node:test';
 import { promisify } from 'node:util';
-import { load, support } from '../../dist/node.js';
-import { DEMO, NANO, rejectsWith, rejectsWithAbort, withServer } from './helper.mjs';
+import { load, models, support } from '../../dist/node.js';
+import { CLI, DEMO, NANO, rejectsWith, rejectsWithAbort, withServer } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 
 let bytes;
@@ -28,6 +28,37 @@ test('sources that are none', async () => {
   await rejectsWith(load('/no/such/file.gguf'), 'use/param', /no such file/);
   await rejectsWith(load(folder), 'use/param', /folder without a model/);
   await rejectsWith(load(NANO, { thread: 2 }), 'use/param', /options\.thread /);
+});
+
+test('paths that are none, or cannot be read: a sentence, for everything that takes a source', async () => {
+  const at = (name) => join(folder, name);
+  await symlink(at('nowhere'), at('dangling'));
+  await symlink(at('circle'), at('circle'));
+  await mkdir(at('closed'), 0);
+  const rows = [
+    ['file://host/x', /not the address of a file/], ['file:///a%2Fb', /not the address of a file/], ['file:///%zz', /not the address of a file/], [new URL('file://host/x'), /not the address/],
+    ['\0', /character 0/], ['a\0b', /character 0/], ['file:///%00', /character 0/], ['x'.repeat(5000), /too long/], [`${folder}/${'x/'.repeat(3000)}`, /too long/],
+    [at('circle'), /in a circle/], [at('circle/m.gguf'), /in a circle/], [join(NANO, 'm.gguf'), /through a file/], ['ftp://host/\x1b[31m', /must begin with http/], ['https://\x1b[31m', /not an address/],
+  ];
+  const files = [['~', /no such file/], ['~/m.gguf', /no such file/], [at('dangling'), /no such file/], [at('\x1b[31mred\u202e.gguf'), /no such file/]];
+  const check = async (promise, words) => {
+    const { message } = await rejectsWith(promise, 'use/param', words);
+    assert.doesNotMatch(message, /[\p{Cc}\p{Cf}]/u);
+  };
+  for (const [source, words] of [...rows, ...files]) await check(load(source), words);
+  for (const [source, words] of rows) for (const ask of ['has', 'remove', 'download']) await check(models[ask](source), words);
+  for (const [source] of files) for (const ask of ['has', 'remove', 'download']) await check(models[ask](source), /must be on a server/);
+  const root = process.getuid?.() === 0;     // who reads everything
+  if (root) process.seteuid(65534);
+  try {
+    await check(load(at('closed')), /may not be read/);
+  } finally {
+    if (root) process.seteuid(0);
+  }
+  for (const [source, words] of [rows[0], rows[7], rows[9], files[0]]) {
+    const { code, stderr } = await promisify(execFile)(process.execPath, [CLI, 'info', String(source)]).catch((error) => error);
+    assert.deepEqual([code, words.test(stderr), stderr.includes('ERR_')], [1, true, false], stderr);
+  }
 });
 
 test('files that are no models', async () => {

@@ -97,7 +97,11 @@ test('thinking is kept apart', async () => {
   assert.ok(result.thinking.length > 0 && !/<\/?think>/.test(result.text + result.thinking));
   assert.equal(events.filter(({ type }) => type === 'thinking').map(({ text }) => text).join(''), result.thinking);
   assert.equal(events.findIndex(({ type }) => type === 'text'), events.findLastIndex(({ type }) => type === 'thinking') + 1);
-  assert.equal((await model.chat('What is the capital of France?', GREEDY).result).thinking, '');
+  const without = await model.chat('What is the capital of France?', GREEDY).result;
+  assert.equal(without.thinking, '');
+  assert.equal((await model.chat('What is the capital of France?', { temperature: 0 }).result).text, without.text, 'and that is the default');
+  const ask = [{ role: 'user', content: 'What is the capital of France?' }];
+  assert.equal(await model.countTokens(ask), await model.countTokens(ask, { thinking: false }));
 });
 
 test('what a person types stays text', async () => {
@@ -287,4 +291,20 @@ test('dispose() rejects what is pending and everything after it', async () => {
 test('errors are of the exported class', async () => {
   const error = await model.tokenize(5).catch((reason) => reason);
   assert.ok(error instanceof QuernError && error instanceof Error);
+});
+
+test('a text that is too long for a list of tokens is refused at once', async () => {
+  for (const text of ['7'.repeat(2 ** 24 + 1), new Uint8Array(2 ** 24 + 1)]) {
+    await soon(1000, () => timed(() => rejectsWith(model.tokenize(text), 'mem/load', /parts of at most 16777216/)));
+  }
+  await rejectsWith(model.countTokens('7'.repeat(2 ** 24 + 1)), 'mem/load', /too long/);
+  assert.equal((await model.tokenize('7'.repeat(2 ** 20))).length, 2 ** 20);
+});
+
+test('a text for which there is no memory leaves the model usable', async () => {
+  const other = await load(DEMO, { threads: 1, memoryLimit: 40e6 });
+  const error = await rejectsWith(other.tokenize('a'.repeat(2 ** 24)), 'mem/load', /not enough memory/);
+  assert.equal(error.phase, 'call');
+  assert.equal((await other.chat('What is the capital of Kenya?', GREEDY).result).text, (await model.chat('What is the capital of Kenya?', GREEDY).result).text);
+  await other.dispose();
 });

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // `quern quantize`: files as good as llama.cpp's own, the same bytes natively, in Node and with any number of threads, what other
-// programs need to know about them, and nothing left behind where it fails.
+// programs need to know about them, and what is refused. What disks, signals and other writers do is in quantize-faults.test.mjs.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -13,10 +12,7 @@ import { load } from '../../dist/node.js';
 import { GOLDEN, PROJECT, tokens } from '../fixtures/golden.mjs';
 import { SOURCES } from '../fixtures/hf/sources.mjs';
 import { readGguf } from '../fixtures/gguf-reader.mjs';
-import { writeHeader } from '../fixtures/gguf-writer.mjs';
-import { patchSpec, tinySpec } from '../fixtures/tiny.mjs';
 import { divergence, floatsOf } from '../fixtures/divergence.mjs';
-import { until } from './helper.mjs';
 
 const CLI = join(PROJECT, 'dist/cli.js');
 const TYPES = ['q8_0', 'q4_0', 'q4_k', 'q6_k'];
@@ -124,46 +120,6 @@ test('refused: other types, itself, what is quantised, bad names; nothing is lef
     assert.deepEqual(readdirSync(folder).sort(), files, String(args));
   }
   assert.ok(readFileSync(own).equals(readFileSync(golden('nano.F32.gguf'))));
-});
-
-test('where the disk has no more room, an older file of that name stays', () => {
-  const out = join(folder, 'full.gguf');
-  writeFileSync(out, 'older');
-  const script = 'trap "" XFSZ; ulimit -f 100; exec "$@"';
-  for (const program of [[process.execPath, CLI], [join(PROJECT, 'build/release/quern')]]) {
-    const { status, stderr } = spawnSync('bash', ['-c', script, 'bash', ...program, 'quantize', golden('nano.F32.gguf'), out, '--type', 'q8_0', '--threads', '2'], { encoding: 'utf8' });
-    assert.match(stderr, /^quern: storage\/quota: /);
-    assert.equal(status, 1);
-    assert.equal(readFileSync(out, 'utf8'), 'older');
-    assert.ok(!readdirSync(folder).includes('full.gguf.part'));
-  }
-});
-
-/** A file of zeros, seconds of work, which take no room on the disk. */
-function longFile() {
-  const spec = tinySpec({ type: 'F32', hidden: 256 });
-  const tensors = Object.fromEntries(['gate', 'up', 'down'].map((role) => [`blk.0.ffn_${role}.weight`, { dims: role === 'down' ? [2 ** 20, 256] : [256, 2 ** 20], data: undefined }]));
-  const { header, layout } = writeHeader(patchSpec(spec, { kv: { 'qwen3.feed_forward_length': ['u32', 2 ** 20] }, tensors }));
-  const path = join(folder, 'long.gguf');
-  writeFileSync(path, header);
-  truncateSync(path, header.length + Math.max(...layout.map(({ at, size }) => at + size)));
-  return path;
-}
-
-test('an interrupt: status 130, a sentence, an older file of that name stays', { timeout: 60_000 }, async () => {
-  const out = join(folder, 'stopped.gguf');
-  writeFileSync(out, 'older');
-  const input = longFile();
-  for (const program of [[process.execPath, CLI], [join(PROJECT, 'build/release/quern')]]) {
-    const child = spawn(program[0], [...program.slice(1), 'quantize', input, out, '--type', 'q6_k', '--threads', '1']);
-    const [closed, words] = [once(child, 'close'), child.stderr.toArray()];
-    await until(() => existsSync(`${out}.part`) && statSync(`${out}.part`).size > 2 ** 20, 30_000);
-    child.kill('SIGINT');
-    assert.deepEqual(await closed, [130, null], program[0]);
-    assert.equal(Buffer.concat(await words).toString(), 'quern: use/aborted: The conversion was stopped; nothing was kept of it.\n');
-    assert.equal(readFileSync(out, 'utf8'), 'older');
-    assert.ok(!existsSync(`${out}.part`));
-  }
 });
 
 test('quantised while loading: the bits of the file of that type', async () => {

@@ -107,7 +107,7 @@ test('N19 paths and pipes in Node', async () => {
     if (process.getuid() !== 0) {
       await writeFile(join(folder, 'closed'), 'x');
       await chmod(join(folder, 'closed'), 0);
-      await rejectsWith(load(join(folder, 'closed')), 'use/param', /EACCES/);
+      await rejectsWith(load(join(folder, 'closed')), 'use/param', /may not be read/);
     }
     const bytes = await readFile(NANO);
     await (await load([new Blob([bytes])])).dispose();

@@ -99,7 +99,7 @@ test('O02: no room, told at the start: a notice with numbers, nothing is kept', 
   const { bytes, notices } = await session(new Site(noise(3_000_000), []), disk, { faults: { quota: 1_100_000 } });
   same(bytes, noise(3_000_000));
   assert.deepEqual(codes(notices), ['storage/quota']);
-  assert.match(notices[0].message, /needs 3 MB, and 2 MB are free/);
+  assert.match(notices[0].message, /needs 3 MB, and 1 MB are free/);
   assert.equal(disk.size, 0);
 });
 
@@ -312,6 +312,56 @@ test('O08: the writer gives up its store: the other takes over', async () => {
   assert.deepEqual(codes(writer.notices), ['storage/unavailable']);
 });
 
+/** A disk with a part of the model, or nothing, and the lock held by who will never do anything again. */
+async function abandoned(calls) {
+  const disk = new Disk();
+  await session(new Site(BYTES), disk, { faults: { at: (n) => (n === calls ? { crash: true } : {}) } });
+  disk.locks.set(await keyOf(ADDRESS), []);
+  return disk;
+}
+
+test('O08: the writer is stopped: half a minute, then without the store, or not at all where the store is the purpose', async () => {
+  for (const calls of [0, 20]) {
+    const disk = await abandoned(calls);
+    const site = new Site(BYTES);
+    const start = site.clock.now();
+    const { code, bytes, notices } = await session(site, disk);
+    same(bytes);
+    const waited = site.clock.now() - start;
+    assert.ok(waited >= 30_000 && waited < 31_000, `${waited} ms`);
+    assert.deepEqual([code, codes(notices), site.clock.pending, disk.locks.size], [null, ['storage/busy', 'storage/busy'], 0, 1]);
+    assert.match(notices[1].message, /half a minute/);
+    assert.deepEqual([...disk.locks.values()], [[]], 'nobody waits any more');
+    assert.equal((await session(new Site(BYTES), await abandoned(calls), { mustStore: true })).code, 'storage/busy');
+  }
+});
+
+test('O08: a writer that is slow is followed, and so is one while the machine sleeps', async () => {
+  const disk = new Disk();
+  const site = new Site(BYTES, () => ({ perByteMs: 25, chunk: 250 }));    // a chunk in 25 seconds
+  site.clock.after(30_000, () => site.clock.jump(3_600_000));
+  const both = [begin(site, disk), begin(site, disk)];
+  for (const { bytes, code } of await site.clock.run(Promise.all(both.map(({ done }) => done)))) {
+    assert.equal(code, null);
+    same(bytes);
+  }
+  assert.deepEqual([site.sent, codes(both[1].notices)], [BYTES.length, ['storage/busy']]);
+});
+
+test('without a secure context there is no store, and the model all the same', async () => {
+  const { subtle } = crypto;
+  Object.defineProperty(crypto, 'subtle', { value: undefined, configurable: true });
+  try {
+    const { code, bytes, notices } = await session(new Site(BYTES), new Disk());
+    same(bytes);
+    assert.deepEqual([code, codes(notices)], [null, ['storage/unavailable']]);
+    assert.match(notices[0].message, /https/);
+    assert.equal((await session(new Site(BYTES), new Disk(), { mustStore: true })).code, 'storage/unavailable');
+  } finally {
+    Object.defineProperty(crypto, 'subtle', { value: subtle, configurable: true });
+  }
+});
+
 test('O09: what is being written cannot be removed; what is gone in mid-read is fetched', async () => {
   const disk = new Disk();
   const site = new Site(BYTES, () => ({ perByteMs: 1, chunk: 250 }));
@@ -334,7 +384,7 @@ test('O10: evicted between sessions: as if it had never been there', async () =>
   off.clock.isOnline = false;
   const { code, error } = await session(off, disk);
   assert.equal(code, 'net/offline');
-  assert.match(error.hint, /the browser has cleared it/);
+  assert.match(error.hint, /has been cleared away/);
   await session(new Site(BYTES), disk);
   await isComplete(disk);
 });

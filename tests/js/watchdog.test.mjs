@@ -13,7 +13,6 @@ class Scene {
   visible = true;
   #now = 0;
   #look = null;
-  #words = new Int32Array(new SharedArrayBuffer(12));
 
   constructor() {
     const clock = { now: () => this.#now, visible: () => this.visible, every: (ms, work) => this.#every(ms, work) };
@@ -41,24 +40,11 @@ class Scene {
     return this;
   }
 
-  share() {
-    this.say({ type: 'control', memory: this.#words.buffer, control: 0, lost: 8 });
-  }
-
-  beat() {
-    Atomics.add(this.#words, 1, 1);
-  }
-
-  lose() {
-    Atomics.store(this.#words, 2, 1);
-  }
-
   /** Looks `n` times, each `gap` ms after the one before. */
-  pass(n, gap = 1000, then = () => {}) {
+  pass(n, gap = 1000) {
     for (let i = 0; i < n && this.#look; i++) {
       this.#now += gap;
       this.#look();
-      then();
     }
   }
 }
@@ -107,18 +93,6 @@ test('W10: every answer to a ping is a sign of life, and followed by another pin
   assert.deepEqual([scene.terminated, scene.sent.filter((type) => type === 'ping').length], [0, 5]);
 });
 
-test('W10: while it computes, the heartbeat is the sign of life, however slow the machine', async () => {
-  const scene = new Scene().begin();
-  scene.share();
-  for (let i = 0; i < 20; i++) {
-    scene.beat();
-    scene.pass(28);
-  }
-  assert.equal(scene.terminated, 0);
-  scene.pass(30);
-  assert.equal(await scene.end, 'engine/hung');
-});
-
 test('W15: time in which the page is hidden does not count', async () => {
   const scene = new Scene().begin();
   scene.pass(20);
@@ -144,13 +118,3 @@ test('W14, W15: a page that was frozen, asleep or busy counts one second for eac
   assert.equal(await frequent.end, 'engine/hung');
 });
 
-test('W08: a thread that has ended is noticed at the next look, in a hidden page too, though the rest lives', async () => {
-  const scene = new Scene().begin();
-  scene.share();
-  scene.visible = false;
-  scene.pass(5, 1000, () => scene.beat());
-  scene.lose();
-  scene.pass(1);
-  assert.equal(await scene.end, 'engine/trap');
-  assert.equal(scene.terminated, 1);
-});

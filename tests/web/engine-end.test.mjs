@@ -54,7 +54,7 @@ const four = (code) => [code, code, code, code];
 
 test('W07, W08: a crash in any thread rejects everything within 5 s, no worker stays, and the next engine works', async () => {
   const visit = await openPage(isolated);
-  for (const fault of ['trap 0', 'stack 0', 'trap 1', 'trap 2', 'exit 1', 'stack 2']) {
+  for (const fault of ['trap 0', 'stack 0', 'trap 1', 'trap 2', 'stack 2']) {
     await soon(5000, async () => {
       const { codes, took } = await visit.page.evaluate(breakEngine, { fault, workerUrl: FAULTS });
       assert.deepEqual(codes, four('engine/trap'), fault);
@@ -125,6 +125,21 @@ test('W11: what nobody handles in the worker ends the engine', async () => {
     return codeOf(endless);
   }, workerUrl);
   assert.equal(code, 'engine/trap');
+  await visit.close();
+});
+
+test('W02: cross-origin isolated, but without shared memory, as WebKitGTK is: one thread, and a sentence of its own', async () => {
+  const visit = await openPage(isolated, { init: () => { delete globalThis.SharedArrayBuffer; } });
+  const workerUrl = await prefixWorker(visit.page, 'delete globalThis.SharedArrayBuffer');
+  const { support, threads, text } = await visit.page.evaluate(async (url) => {
+    const model = await globalThis.open(undefined, { workerUrl: url });
+    const reply = await model.chat('Hello', { maxTokens: 3, temperature: 0 }).result;
+    await model.dispose();
+    return { support: globalThis.quern.support(), threads: model.info.threads, text: reply.text };
+  }, workerUrl);
+  assert.deepEqual([support.ok, support.isolated, support.threads, support.defaultThreads, threads], [true, true, false, 1, 1]);
+  assert.match(support.reason, /SharedArrayBuffer/);
+  assert.ok(text && visit.console.includes(`quern: ${support.reason}`), visit.console.join());
   await visit.close();
 });
 

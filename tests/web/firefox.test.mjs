@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// 64-bit addresses in Firefox, with threads. Nobody drives this Firefox: as soon as it has a WebDriver session (version 153), a worker
-// that starts workers of its own may hang in `new Worker`, in one case of ten with three of them; without a session in none of 680.
+// 64-bit addresses in Firefox, with threads, and memory that dispose() gives back. Nobody drives this Firefox: as soon as it has a
+// WebDriver session (version 153), a worker that starts workers of its own may hang in `new Worker`, in one case of ten with three of
+// them; without a session in none of 680.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { on } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -11,49 +14,70 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { findFirefox } from '../bench/firefox.mjs';
+import { processFamily, processMemory } from '../bench/machine.mjs';
 import { CONFIGURATIONS_64, GOLDEN, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { modelBytes } from '../fixtures/make-model.mjs';
+import { eventually } from './browser.mjs';
 
 const NAME = 'nano.Q4_K_M';
 const PATIENCE_MS = 90_000;
 
+/** 55 MB of weights, and as much for a context of 4,096 positions. */
+const MODEL = { layers: 8, hidden: 256, ffn: 1024, heads: 8, kvHeads: 4, context: 40960 };
+
+/** A new browser's processes take a while to become small. */
+const SETTLE_MS = 3000;
+
 /** No first steps, no questions, nothing from the network. */
 const PREFERENCES = { 'datareporting.policy.dataSubmissionEnabled': false, 'browser.shell.checkDefaultBrowser': false, 'app.update.disabledForTesting': true };
 
-/** Opens an address in a Firefox with a new profile. @returns {Promise<() => Promise<void>>} ends it */
-async function openFirefox(url) {
+/** Opens an address in a Firefox with a new profile. @returns {Promise<number>} its id as a process */
+async function openFirefox(t, url) {
   const profile = await mkdtemp(join(tmpdir(), 'quern-firefox-'));
   await writeFile(join(profile, 'user.js'), Object.entries(PREFERENCES).map(([name, value]) => `user_pref("${name}", ${value});\n`).join(''));
   const firefox = spawn(findFirefox(), ['--headless', '--no-remote', '--profile', profile, url], { stdio: 'ignore' });
   const ended = new Promise((done) => { firefox.once('exit', done); });
-  return async () => {
+  t.after(async () => {
     firefox.kill();
     await ended;
     await rm(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-  };
+  });
+  return firefox.pid;
 }
 
-/** The first text that somebody posts. */
+/** Bytes of all processes that show pages: their command line ends so. Those that a server of forks makes have one argument only. */
+function memoryOfPages(pid) {
+  const pages = processFamily(pid).filter((id) => /\btab\0?$/.test(readFileSync(`/proc/${id}/cmdline`, 'utf8')));
+  return pages.reduce((sum, id) => sum + processMemory(id).now, 0);
+}
+
+/** `next()` is what a page reports, which then waits until it is `read`. */
 async function openMailbox(t) {
-  let post;
-  const mail = new Promise((done) => { post = done; });
-  const server = createServer(async (request, response) => {
-    post(await text(request));
-    response.end();
-  });
+  const server = createServer();
+  const letters = on(server, 'request');
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
   t.after(() => server.close());
-  return { mail, url: `http://127.0.0.1:${server.address().port}/` };
+  const next = async () => {
+    const { value: [request, response] } = await letters.next();
+    return { ...JSON.parse(await text(request)), read: () => response.writeHead(200, { 'Cross-Origin-Resource-Policy': 'cross-origin' }).end() };
+  };
+  return { next, url: `http://127.0.0.1:${server.address().port}/` };
+}
+
+/** A page that does what it is asked. */
+async function ask(t, serving, request) {
+  const site = await serve({ root: PROJECT, csp: false, ...serving });
+  t.after(() => site.close());
+  const { next, url: report } = await openMailbox(t);
+  const pid = await openFirefox(t, `${site.url}tests/web/report.html#${encodeURIComponent(JSON.stringify({ report, ...request }))}`);
+  return { next, pid };
 }
 
 test('64-bit addresses in Firefox: the native bits, and the text of 32-bit ones', { timeout: PATIENCE_MS }, async (t) => {
-  const site = await serve({ root: PROJECT, csp: false });
-  t.after(() => site.close());
-  const { mail, url: report } = await openMailbox(t);
   const comparison = { source: `/${GOLDEN}/${NAME}.gguf`, expected: `/${nativeLogits(NAME, 'f16')}`, tokens, configurations: CONFIGURATIONS_64 };
-  const request = encodeURIComponent(JSON.stringify({ report, comparison, chat: '/web/models/demo-q8_0.gguf' }));
-  const close = await openFirefox(`${site.url}tests/web/report.html#${request}`);
-  t.after(close);
-  const { problem, support, configurations, results, texts } = JSON.parse(await mail);
+  const { next } = await ask(t, {}, { comparison, chat: '/web/models/demo-q8_0.gguf' });
+  const { problem, support, configurations, results, texts, read } = await next();
+  read();
   assert.equal(problem, undefined);
   if (support.maxMemory <= 2 ** 32) return t.skip('this Firefox has no 64-bit addresses');
   assert.deepEqual(results, configurations.map((configuration) => ({ ran: configuration, length: true, first: -1 })));
@@ -62,3 +86,22 @@ test('64-bit addresses in Firefox: the native bits, and the text of 32-bit ones'
   assert.match(expected, /Nairobi/);
   return undefined;
 });
+
+for (const [where, serving, threads] of [['cross-origin isolated, two threads', { isolate: true }, 2], ['without shared memory', { isolate: false }, 1]]) {
+  test(`ten models one after the other, ${where}: each gives its memory back`, { timeout: PATIENCE_MS }, async (t) => {
+    const bytes = Buffer.concat([...modelBytes(MODEL)]);
+    const models = createServer((_, response) => response.writeHead(200, { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin', 'Content-Length': bytes.length }).end(bytes));
+    await new Promise((done) => { models.listen(0, '127.0.0.1', done); });
+    t.after(() => models.close());
+    const disposals = { source: `http://127.0.0.1:${models.address().port}/model.gguf`, options: { threads, cache: false }, counts: [1, 9] };
+    const { next, pid } = await ask(t, serving, { disposals });
+    const one = await next();
+    assert.equal(one.threads, threads, one.problem);
+    await new Promise((done) => { setTimeout(done, SETTLE_MS); });
+    const first = memoryOfPages(pid);
+    one.read();
+    const ten = await next();
+    await eventually(() => memoryOfPages(pid) < 1.1 * first, `as much as after one model, ${first} bytes`).finally(() => t.diagnostic(`${first} bytes, then ${memoryOfPages(pid)}; a model takes ${ten.wasm}`));
+    ten.read();
+  });
+}

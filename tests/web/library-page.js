@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Gives the tests the library as a page imports it, and the two things they do with it that must happen inside the
-// page: comparing logits bit by bit, and measuring how soon an abort takes effect.
+// Gives the tests the library as a page imports it, and the things they do with it that must happen inside the
+// page: comparing logits bit by bit, measuring how soon an abort takes effect, keeping models that were disposed of.
 import * as quern from '../../dist/index.js';
 
 // The server demands Trusted Types; the library's only need of them is `new Worker`.
@@ -72,4 +72,19 @@ export async function tryLoad(source, options) {
   }
 }
 
-globalThis.quern = { ...quern, compare, dots, interrupt, tryLoad };
+/** Models that were disposed of, and that a page still holds. */
+const kept = [];
+
+/** Loads `count` models one after the other, asks each something, disposes of it and keeps it. @returns {Promise<{wasm: number, threads: number}>} of the last one */
+export async function loadAndDispose(source, options, count) {
+  for (let i = 0; i < count; i++) {
+    const model = await quern.load(source, options);
+    kept.push(model);
+    await model.logits([1, 2, 3]);
+    await model.dispose();
+  }
+  const { memory, threads } = kept.at(-1).info;
+  return { wasm: memory.wasm, threads };
+}
+
+globalThis.quern = { ...quern, compare, dots, interrupt, tryLoad, loadAndDispose };

@@ -1,3 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A browser that refuses its store, as in private windows.
-StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('The operation is insecure.', 'SecurityError'));
+// A browser that refuses its store, as in private windows, or, where the worker's address says so, lacks a part of it.
+const define = (name, property) => Object.defineProperty(navigator, name, property);
+const refuse = () => { throw new DOMException('The operation is insecure.', 'SecurityError'); };
+
+const WAYS = {
+  '': () => { StorageManager.prototype.getDirectory = async () => refuse(); },
+  '?no-storage': () => define('storage', { value: undefined }),
+  '?storage-throws': () => define('storage', { get: refuse }),
+  '?no-locks': () => define('locks', { value: undefined }),
+  '?locks-throw': () => define('locks', { get: refuse }),
+  '?request-throws': () => { LockManager.prototype.request = refuse; },
+};
+
+WAYS[globalThis.location.search]();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// See report.html. The address's fragment is JSON: where to report, what to compare (library-page.js), and a model to ask.
+// See report.html. The address's fragment is JSON: where to report, and either what to compare (library-page.js) and a model to ask, or
+// a model to load and dispose of so and so often, with a report each time.
 import './library-page.js';
 
 const { quern } = globalThis;
@@ -24,5 +25,12 @@ async function answer({ comparison, chat }) {
 }
 
 const request = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-const found = await answer(request).catch((error) => ({ problem: `${error.code ?? error.name}: ${error.message}` }));
-await fetch(request.report, { method: 'POST', mode: 'no-cors', body: JSON.stringify(found) });
+
+async function report(work) {
+  const found = await work.catch((error) => ({ problem: `${error.code ?? error.name}: ${error.message}` }));
+  await fetch(request.report, { method: 'POST', mode: 'no-cors', body: JSON.stringify(found) });
+}
+
+const { source, options, counts } = request.disposals ?? {};
+if (source) for (const count of counts) await report(quern.loadAndDispose(source, options, count));
+else await report(answer(request));

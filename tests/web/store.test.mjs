@@ -75,6 +75,27 @@ const inPage = {
     }
     return hashes;
   },
+  /** Holds the lock of the model that is stored here, for as long as the page is there. */
+  async hold() {
+    const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('quern');
+    const { value: name } = await folder.keys().next();
+    return new Promise((held) => { navigator.locks.request(`quern:${name.split('.')[0]}`, () => new Promise(() => { held(); })); });
+  },
+  /** Loads with a store of the page that has one of its calls spoiled. @returns {Promise<string[]>} the answers, or why there is none */
+  async spoiled({ url, rows }) {
+    const [{ Disk, MemoryStore }, { ANSWERS, spoiled }] = await Promise.all(['memory-store', 'bad-stores'].map((name) => import(`/tests/fixtures/${name}.mjs`)));
+    const texts = [];
+    for (const [call, what] of rows) {
+      const disk = new Disk();
+      if (call === 'wait') disk.locks.get = () => [];     // somebody else always has it
+      if (call === 'wait') disk.locks.has = () => true;
+      const cache = spoiled(new MemoryStore(disk), call, ANSWERS[what]);
+      const model = await globalThis.quern.load(url, { threads: 1, cache }).catch((error) => error);
+      texts.push(model instanceof Error ? `${model.code} ${model.message}` : (await model.complete('The capital of Kenya is', { temperature: 0, maxTokens: 16 }).result).text);
+      await model.dispose?.();
+    }
+    return texts;
+  },
   async withoutStore() {
     StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('', 'SecurityError'));
     return globalThis.quern.models.list().then(() => 'listed', ({ code }) => code);
@@ -252,12 +273,37 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       }, '/q?download=');
     });
 
-    test('no store, as in a private window: it answers all the same', () => withModel(DEMO, () => ({}), async ({ server, url }) => {
+    test('two tabs, and the first is stopped: half a minute, then a load goes on, and a download says why it does not', () => withModel(DEMO, (n) => (n === 0 ? { stallAt: CHUNK + 100_000 } : {}), async ({ url }) => {
       const tab = await open();
-      const options = { workerUrl: '/tests/web/no-opfs-worker.js' };
-      for (const requests of [1, 2]) {
-        assert.match((await tab.run('complete', { url, options })).text, /Nairobi/);
-        assert.equal(server.requests.length, requests);
+      await tab.run('start', { url });
+      await eventually(async () => (await tab.run('list'))[0]?.loaded === CHUNK, 'a chunk is stored', PATIENCE_MS);
+      await tab.close();
+      const [stopped, first, second] = [await open(), await open(), await open()];
+      await stopped.run('hold');
+      await second.run('start', { url });
+      const { text } = await first.run('complete', { url });
+      assert.match(text, /Nairobi/);
+      assert.equal(await second.run('running'), 'storage/busy');
+      for (const open of [stopped, first, second]) await open.close();
+    }));
+
+    test('a store of the page that answers anything: the model all the same', () => withModel(DEMO, () => ({}), async ({ url }) => {
+      const rows = [
+        ['usage', 'null'], ['list', 'a number'], ['wait', 'null'], ['lock', 'a symbol'], ['release', 'a rejection of what throws'], ['open', 'an object that throws'],
+        ['read', 'a function'], ['read', 'bytes of shared memory'], ['fetch', 'bytes that are gone'], ['write', 'a promise of its own kind that settles often'], ['close', 'a throw of nothing'],
+      ];
+      const tab = await open();
+      const texts = await tab.run('spoiled', { url, rows });
+      for (const [i, text] of texts.entries()) assert.match(text, /Nairobi/, rows[i].join());
+      await tab.close();
+    }));
+
+    test('no store, as in a private window, or no locks: it answers all the same', () => withModel(DEMO, () => ({}), async ({ server, url }) => {
+      const tab = await open();
+      for (const [i, how] of ['', '', '?no-storage', '?storage-throws', '?no-locks', '?locks-throw', '?request-throws'].entries()) {
+        const options = { workerUrl: `/tests/web/no-opfs-worker.js${how}` };
+        assert.match((await tab.run('complete', { url, options })).text, /Nairobi/, how);
+        assert.equal(server.requests.length, i + 1);
       }
       assert.equal(await tab.run('withoutStore'), 'storage/unavailable');
       await tab.close();

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What people can do about a failure. Only the page's half has these sentences: the worker's would go nowhere.
+
+import { HOST, inNode } from './host.js';
+
+/** What else runs beside this. */
+const OTHERS = inNode ? 'programs' : 'tabs';
+
+/** By code. The message says what happened, so the hint does not repeat it. */
+export const HINTS = {
+  'model/format': 'Choose a GGUF model file, or download it again.',
+  'model/unsupported': 'Choose a Qwen3 model in a GGUF file with one of the supported weight types.',
+  'model/inconsistent': 'The file is damaged or was converted wrongly; choose another one.',
+  'model/nonfinite': 'The file is probably damaged; download it again or choose another one.',
+  'net/offline': 'Connect to the network and try again. If the model was complete here, it has been cleared away.',
+  'net/http': 'Check the address and whether the file may be downloaded without signing in.',
+  'net/unreachable': 'Check the address and the connection. The server may also forbid other sites to read the file (CORS), '
+    + 'or a content blocker is in the way.',
+  'net/truncated': 'Try again.',
+  'net/stalled': 'Check the connection and try again.',
+  'net/changed': 'Load the model again, from the start.',
+  'net/range': 'Try again, or download the file and choose it from the disk.',
+  'model/integrity': 'Load the model again: what did not match was not kept. Check the hash, if you gave one.',
+  'storage/quota': 'Remove models that are not needed, or free some space; the model also runs without being kept.',
+  'storage/unavailable': inNode ? 'Give another folder for models; without one they are downloaded anew each time.'
+    : 'In a private window, or where the page\'s storage is blocked, models are downloaded anew each time.',
+  'storage/busy': `Close the other ${OTHERS} that use the model, or wait until they are done.`,
+  'storage/corrupt': 'Connect to the network and load the model again: only what is damaged will be fetched.',
+  'mem/plan': 'Use a smaller model or a smaller contextSize.',
+  'mem/load': `Use a smaller model or a smaller contextSize, or close other ${OTHERS}.`,
+  'mem/kv': 'Use a smaller contextSize or start a new conversation.',
+  'env/simd': `Use a current version of ${inNode ? 'Node' : 'Chrome, Edge, Firefox or Safari'}.`,
+  'env/csp': 'The page\'s Content-Security-Policy must allow script-src \'wasm-unsafe-eval\', worker-src for its own files, '
+    + 'and connect-src for the model\'s host and those that it redirects to; with Trusted Types the page also needs a default policy that lets its own worker.js through.',
+  'env/worker': 'Make sure that worker.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
+  'env/version': 'Reload the page; serve all files of the package from one version.',
+  'engine/trap': 'Load the model again. If it happens again, please report it.',
+  'engine/hung': 'Load the model again. If it happens again, please report it.',
+  'engine/lost': `Load the model again; the ${HOST} may have ended it to save memory.`,
+  'engine/disposed': 'Load the model again.',
+  'use/context': 'Shorten the conversation, or load with a larger contextSize.',
+};

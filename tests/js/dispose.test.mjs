@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// dispose() gives the engine's memory back, though somebody keeps the Model: a process has after ten models what it had after one.
+// In Chromium and Firefox: tests/web/dispose.test.mjs.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { modelBytes } from '../fixtures/make-model.mjs';
+
+const DIST = new URL('../../dist/node.js', import.meta.url).href;
+
+/** 55 MB of weights, and as much for a context of 4,096 positions. */
+const MODEL = { layers: 8, hidden: 256, ffn: 1024, heads: 8, kvHeads: 4, context: 40960 };
+
+/** Prints the process's memory after each model, without what only waits to be collected. */
+const script = (file) => `
+  const { load } = await import(${JSON.stringify(DIST)});
+  const kept = [];
+  const sizes = [];
+  for (let i = 0; i < 10; i++) {
+    const model = await load(${JSON.stringify(file)}, { threads: 2 });
+    kept.push(model);
+    await model.logits([1, 2, 3]);
+    await model.dispose();
+    gc();
+    sizes.push(process.memoryUsage.rss());
+  }
+  console.log(JSON.stringify([sizes, kept.at(-1).info.memory.wasm]));`;
+
+test('ten models one after the other', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'quern-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'model.gguf');
+  await writeFile(file, Buffer.concat([...modelBytes(MODEL)]));
+  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', '--input-type=module', '-e', script(file)], { timeout: 120_000 });
+  const [sizes, wasm] = JSON.parse(stdout);
+  t.diagnostic(`${sizes.map((bytes) => Math.round(bytes / 1e6)).join(', ')} MB`);
+  assert.ok(sizes[9] < sizes[0] + wasm / 4, `${sizes[0]} bytes, then ${sizes[9]}; a model takes ${wasm}`);
+});

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The command line as a process of its own: started with pipes, or on a terminal.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { CLI } from './helper.mjs';
+
+/** Collects what a process says. @returns {{child: object, got: {out: string, err: string}, ended: Promise<object>}} */
+function follow(child) {
+  const got = { out: '', err: '' };
+  child.stdin.on('error', () => {});
+  child.stdout.setEncoding('utf8');
+  child.stderr.setEncoding('utf8');
+  child.stdout.on('data', (data) => { got.out += data; });
+  child.stderr.on('data', (data) => { got.err += data; });
+  return { child, got, ended: new Promise((resolve) => { child.on('close', (code) => resolve({ ...got, code })); }) };
+}
+
+/** The program, whose input stays open. @param {string[]} [flags] Node's */
+export const start = (args, { env, flags = [] } = {}) => follow(spawn(process.execPath, [...flags, CLI, ...args], { env: { ...process.env, ...env } }));
+
+/** @returns {Promise<{out: string, err: string, code: number}>} */
+export function quern(args, { input = '', ...options } = {}) {
+  const { child, ended } = start(args, options);
+  child.stdin.end(input);
+  return ended;
+}
+
+/** Whether there is a program here that lends terminals. */
+export const canLend = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
+
+/** The program on a terminal, where `out` is all that shows; what is written to `child.stdin` are keys. */
+export function startOnTerminal(args, { env } = {}) {
+  const line = [process.execPath, CLI, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+  return follow(spawn('script', ['-qec', line, '/dev/null'], { env: { ...process.env, ...env } }));
+}

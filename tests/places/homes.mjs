@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Other homes of the package, in Chromium: it comes from another origin than the page; it lives in frames, in the page's own
+// workers and in two tabs; and it is under policies of several kinds.
+import assert from 'node:assert/strict';
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { serve } from '../../tools/serve.mjs';
+import { ISOLATION, MODEL, OPEN, chromiumVersion, front, judge, openHost, visit, visitAll } from './visit.mjs';
+import { install } from './workshop.mjs';
+
+/** README's, and nothing else. */
+const STRICT = { 'content-security-policy': "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' http:" };
+const TRUSTED = { 'content-security-policy': "require-trusted-types-for 'script'" };
+const CREDENTIALLESS = { ...ISOLATION, 'cross-origin-embedder-policy': 'credentialless' };
+
+async function open(t) {
+  const folder = install('Other homes', ['homes']);
+  cpSync(join(folder, 'node_modules/quern/dist'), join(folder, 'quern'), { recursive: true });
+  const { url, close } = await serve({ root: folder, csp: false, isolate: false });
+  t.after(close);
+  return { model: await openHost(t) + MODEL, origin: (own, headers) => front(own, url, headers) };
+}
+
+/** A case: `headers` of the page's origin, and of another one (`other`); what is asked of it, and what is expected. */
+const home = ({ headers = ISOLATION, other, page = 'page.html', query = () => '', hash = () => ({}), threads = 2, refused }) => async ({ model, origin }, t) => {
+  const url = await origin(t, headers);
+  const elsewhere = other && await origin(t, other);
+  const given = new URLSearchParams({ model, ...hash(elsewhere) });
+  const outcome = await visit(`${url}${page}?${query(elsewhere)}#${given}`);
+  if (!refused) return judge(outcome, { threads });
+  assert.match(outcome.error ?? `no error, ${outcome.threads} threads`, refused);
+  return { note: `refused: ${outcome.error}` };
+};
+
+/** Two tabs want a model at the same time, of which one downloads it. */
+const twoTabs = (headers, threads) => async ({ model, origin }, t) => {
+  const url = `${await origin(t, headers)}page.html#${new URLSearchParams({ model })}`;
+  const outcomes = await visitAll([url, url]);
+  const [result] = outcomes.map((outcome) => judge(outcome, { threads }));
+  const requests = outcomes[0].asked.filter((address) => address === model).length;
+  assert.equal(requests, 1, `${requests} requests for the model`);
+  return { ...result, note: 'works, one download' };
+};
+
+const frame = (attributes) => (elsewhere) => new URLSearchParams({ frame: `${elsewhere ?? './'}page.html`, ...attributes });
+const fromElsewhere = (elsewhere) => ({ quern: `${elsewhere}quern/index.js` });
+const workerElsewhere = (elsewhere) => ({ workerUrl: `${elsewhere}quern/worker.js` });
+const holder = { page: 'holder.html' };
+
+const GROUPS = {
+  'Another origin': {
+    'with CORS': home({ other: OPEN, hash: fromElsewhere, threads: 1 }),
+    'with CORS, not isolated': home({ headers: {}, other: OPEN, hash: fromElsewhere, threads: 1 }),
+    'without CORS': home({ other: {}, hash: fromElsewhere, refused: /^import: Failed to fetch/ }),
+    'workerUrl, with CORS': home({ other: OPEN, hash: workerElsewhere, threads: 1 }),
+    'workerUrl, without CORS': home({ other: {}, hash: workerElsewhere, refused: /^env\/worker: / }),
+  },
+  Frame: {
+    'of the same origin': home({ ...holder, query: frame() }),
+    'sandboxed, same origin allowed': home({ ...holder, query: frame({ sandbox: 'allow-scripts allow-same-origin' }) }),
+    'sandboxed, with CORS': home({ ...holder, headers: { ...ISOLATION, ...OPEN }, query: frame({ sandbox: 'allow-scripts' }), threads: 1 }),
+    'of another origin': home({ ...holder, other: { ...ISOLATION, ...OPEN }, query: frame(), threads: 1 }),
+    'of another origin, isolation allowed': home({ ...holder, other: { ...ISOLATION, ...OPEN }, query: frame({ allow: 'cross-origin-isolated' }) }),
+  },
+  'The page\'s own worker': {
+    isolated: home({ ...holder }),
+    'not isolated': home({ ...holder, headers: {}, threads: 1 }),
+  },
+  'Two tabs': {
+    isolated: twoTabs(ISOLATION, 2),
+    'not isolated': twoTabs({}, 1),
+  },
+  Policies: {
+    'strict CSP': home({ headers: { ...ISOLATION, ...STRICT } }),
+    'strict CSP, not isolated': home({ headers: STRICT, threads: 1 }),
+    'Trusted Types everywhere': home({ headers: { ...ISOLATION, ...TRUSTED }, hash: () => ({ policy: 'default' }) }),
+    'Trusted Types everywhere, not isolated': home({ headers: TRUSTED, hash: () => ({ policy: 'default' }), threads: 1 }),
+    'COEP credentialless': home({ headers: CREDENTIALLESS }),
+  },
+};
+
+export const places = Object.entries(GROUPS).map(([name, cases]) => ({ name, version: '', by: chromiumVersion, open, cases }));

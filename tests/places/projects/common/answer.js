@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What is done with the package in every place: load, chat, dispose. The result says what came of it.
+
+export const QUESTION = 'What is the capital of Kenya?';
+
+/** @returns {Promise<object>} the reply's text, threads and milliseconds from the start to the first token; or the error */
+export async function answer(load, source, options) {
+  try {
+    const model = await load(source, { threads: 2, ...options });
+    const { threads, variant } = model.info;
+    let text = '';
+    let first;
+    for await (const piece of model.chat(QUESTION, { temperature: 0 }).events) {
+      first ??= performance.now();
+      if (piece.type === 'text') text += piece.text;
+    }
+    await model.dispose();
+    return { text, threads, variant, first };
+  } catch (error) {
+    return { error: [error.code ?? error.name, error.message, error.hint].filter(Boolean).join(': ') };
+  }
+}

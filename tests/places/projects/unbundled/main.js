@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// A page without a bundler. The address after the # has the name of one of these tasks and, in JSON, what it is given.
+import * as quern from 'quern';
+import { answer } from './answer.js';
+import { compare } from './compare.js';
+import { MemoryStore } from './memory-store.mjs';
+
+/** Ends a long reply in its middle. */
+async function stop({ model: source }) {
+  const model = await quern.load(source, { threads: 2 });
+  const reply = model.complete('the', { temperature: 0 });
+  let first;
+  for await (const _ of reply) {
+    first ??= performance.now();
+    reply.stop();
+  }
+  const { finishReason, usage } = await reply.result;
+  await model.dispose();
+  return { finishReason, tokens: usage.completionTokens, threads: model.info.threads, first };
+}
+
+const golden = (given) => compare(quern.load, given);
+
+/** Loads twice, with a store of the page's own. */
+async function store({ model: source }) {
+  const cache = new MemoryStore();
+  const cached = [];
+  let outcome;
+  for (let i = 0; i < 2; i++) {
+    let last;
+    outcome = await answer(quern.load, source, { cache, onProgress: (progress) => { last = progress; } });
+    cached.push(last?.cached);
+  }
+  return { ...outcome, cached };
+}
+
+const tasks = { chat: ({ model, ...options }) => answer(quern.load, model, options), stop, golden, store };
+
+const [task, given] = location.hash.slice(1).split(/=(.*)/s);
+
+tasks[task](JSON.parse(decodeURIComponent(given)))
+  .catch((error) => ({ error: [error.code ?? error.name, error.message].join(': ') }))
+  .then((outcome) => { globalThis.outcome = { ...outcome, isolated: crossOriginIsolated }; });

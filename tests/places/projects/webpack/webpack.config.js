@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+// Nothing here is about quern.
+export default { entry: './main.js', devServer: { static: '.' } };

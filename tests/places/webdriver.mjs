@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// WebKit as Debian has it (WebKitGTK's MiniBrowser), on a display without a screen, by the few commands of W3C WebDriver
+// that the tests need.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { start, freePort } from './workshop.mjs';
+
+/** What an answer of the driver's may take, in ms. */
+const PATIENCE_MS = 60_000;
+
+/** An X server that draws into memory. @returns {Promise<{name: string, close: () => void}>} */
+async function openDisplay() {
+  const server = spawn('Xvfb', ['-displayfd', '1', '-screen', '0', '1280x1024x24', '-nolisten', 'tcp'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const [number] = await once(server.stdout, 'data');
+  return { name: `:${String(number).trim()}`, close: () => server.kill() };
+}
+
+export class WebKit {
+  #driver;
+  #session;
+
+  /** @param {object} env variables of the browser's */
+  static async open(t, env = {}) {
+    const webkit = new WebKit();
+    const display = await openDisplay();
+    t.after(() => display.close());
+    const port = await freePort();
+    webkit.#driver = `http://127.0.0.1:${port}`;
+    const kill = await start(['WebKitWebDriver', `--port=${port}`], `${webkit.#driver}/status`, { env: { DISPLAY: display.name, ...env } });
+    t.after(kill);
+    const { sessionId } = await webkit.#ask('POST', '/session', { capabilities: {} });
+    webkit.#session = `/session/${sessionId}`;
+    return webkit;
+  }
+
+  async #ask(method, path, body) {
+    const response = await fetch(this.#driver + path, { method, body: body && JSON.stringify(body), signal: AbortSignal.timeout(PATIENCE_MS) });
+    const { value } = await response.json();
+    if (!response.ok) throw new Error(`WebDriver, ${path.split('/').at(-1)}: ${value.error}: ${value.message}`);
+    return value;
+  }
+
+  open(url) {
+    return this.#ask('POST', `${this.#session}/url`, { url });
+  }
+
+  reload() {
+    return this.#ask('POST', `${this.#session}/refresh`, {});
+  }
+
+  /** Keys, in the element that a selector finds. */
+  async type(selector, text) {
+    const found = await this.#ask('POST', `${this.#session}/element`, { using: 'css selector', value: selector });
+    await this.#ask('POST', `${this.#session}/element/${Object.values(found)[0]}/value`, { text });
+  }
+
+  /** What a function returns in the page; no promises. */
+  evaluate(work, ...args) {
+    return this.#ask('POST', `${this.#session}/execute/sync`, { script: `return (${work})(...arguments)`, args });
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// dispose() gives the engine's memory back, as soon as the browser has ended its threads and not when it collects garbage, though the page
+// keeps the Model: a renderer has after ten models what it had after one. In Chromium; Firefox and Node: firefox.test.mjs, tests/js/dispose.test.mjs.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+import { processMemory } from '../bench/machine.mjs';
+import { modelBytes } from '../fixtures/make-model.mjs';
+import { PROJECT, eventually, station } from './browser.mjs';
+
+const isolated = station({ root: PROJECT });
+const plain = station({ root: PROJECT, isolate: false });
+
+/** 55 MB of weights, and as much for a context of 4,096 positions. */
+const MODEL = Buffer.concat([...modelBytes({ layers: 8, hidden: 256, ffn: 1024, heads: 8, kvHeads: 4, context: 40960 })]);
+const LEAST = 90e6;
+const AGAIN = 9;
+
+let server;
+let source;
+before(async () => {
+  server = createServer((_, response) => {
+    response.writeHead(200, { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin', 'Content-Length': MODEL.length }).end(MODEL);
+  });
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  source = `http://127.0.0.1:${server.address().port}/model.gguf`;
+});
+after(() => server.close());
+
+for (const [where, here, threads] of [['cross-origin isolated, two threads', isolated, 2], ['without shared memory', plain, 1]]) {
+  test(`ten models one after the other, ${where}`, async (t) => {
+    const visit = await here.open('tests/web/library.html', { origins: [new URL(source).origin] });
+    const session = await here.browser.newBrowserCDPSession();
+    const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+    const memory = () => processInfo.filter(({ type }) => type === 'renderer').reduce((sum, { id }) => sum + processMemory(id).now, 0);
+    await visit.page.waitForFunction(() => globalThis.quern);
+    const loadAndDispose = (count) => visit.page.evaluate(([from, wanted, n]) => globalThis.quern.loadAndDispose(from, wanted, n), [source, { threads, cache: false }, count]);
+    const empty = memory();
+    const { wasm, threads: ran } = await loadAndDispose(1);
+    assert.equal(ran, threads);
+    assert.ok(wasm > LEAST, `${wasm} bytes`);
+    await eventually(() => memory() < empty + LEAST, 'the memory of one model is given back');
+    const first = memory();
+    await loadAndDispose(AGAIN);
+    await eventually(() => memory() < 1.1 * first, `as much as after one model, ${first} bytes`).finally(() => t.diagnostic(`${empty} bytes, then ${first}, then ${memory()}`));
+    await visit.close();
+  });
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// A page that is not served securely (http, from another machine): the browser gives it no hashes, no store, no locks, no shared memory.
+// Chromium is told that a name is this machine, and takes it for another one.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { serve } from '../../tools/serve.mjs';
+import { PROJECT, eventually, howToStart } from './browser.mjs';
+
+const DEMO = '/web/models/demo-q8_0.gguf';
+const NAME = 'lan.example';
+
+let site;
+let browser;
+before(async () => {
+  site = await serve({ root: PROJECT });
+  const { args, ...how } = howToStart([]);
+  browser = await chromium.launch({ ...how, args: [...args, `--host-resolver-rules=MAP ${NAME} 127.0.0.1`] });
+});
+after(async () => {
+  await browser?.close();
+  await site?.close();
+});
+
+test('no store, and the model all the same', async () => {
+  const page = await browser.newPage();
+  const said = [];
+  page.on('console', (message) => said.push(message.text()));
+  await page.goto(`http://${NAME}:${new URL(site.url).port}/tests/web/library.html`);
+  await eventually(() => page.evaluate(() => Boolean(globalThis.quern)), 'the library is there');
+  const { secure, text, codes } = await page.evaluate(async (source) => {
+    const { load, models } = globalThis.quern;
+    const codeOf = (promise) => promise.then(() => 'none', ({ code }) => code);
+    const model = await load(source);
+    const { text } = await model.complete('The capital of Kenya is', { temperature: 0, maxTokens: 16 }).result;
+    await model.dispose();
+    const codes = await Promise.all([models.list(), models.has(source), models.download(source), models.remove(source), models.usage(), models.persist()].map(codeOf));
+    return { secure: globalThis.isSecureContext, text, codes };
+  }, DEMO);
+  assert.equal(secure, false);
+  assert.match(text, /Nairobi/);
+  assert.deepEqual(new Set(codes), new Set(['storage/unavailable']));
+  assert.ok(said.some((line) => /storage\/unavailable.*https/.test(line)), said.join('\n'));
+  await page.close();
+});
