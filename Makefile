@@ -228,7 +228,7 @@ build/site/app.js: dist/index.js $(shell find web -type f) tools/site.mjs
 	@touch $@
 
 docs: docs/site/search.json
-docs/site/search.json: build/site/app.js js/index.d.ts js/errors.js web/base.css tools/docs.mjs $(wildcard docs/*.md docs/recipes/*.md docs/theme/* tools/docs/*)
+docs/site/search.json: build/site/app.js js/index.d.ts js/errors.js js/hints.js web/base.css tools/docs.mjs $(wildcard docs/*.md docs/recipes/*.md docs/theme/* tools/docs/*)
 	$(NODE) tools/docs.mjs
 	@touch $@
 

@@ -186,7 +186,7 @@ export const models: Models;
 export interface Store {
   /** Names of all files. */
   list(): string[] | Promise<string[]>;
-  /** The bytes of a (small) file, or null. */
+  /** The bytes of a (small) file, or null. They are handed over with their buffer: give a copy of what you keep. */
   read(name: string): Uint8Array | null | Promise<Uint8Array | null>;
   /** Opens a file; `write`: for writing too, and one that is not there is made. Null: there is none. Open files can be read and removed by others. */
   open(name: string, options: { write: boolean }): StoreFile | null | Promise<StoreFile | null>;

@@ -7,7 +7,6 @@ import { build } from 'esbuild';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { QuernError } from '../js/errors.js';
 import { readDeclarations } from './docs/declarations.mjs';
 import { frame } from './docs/frame.mjs';
 import { plain, slug } from './docs/html.mjs';
@@ -30,8 +29,15 @@ const titleOf = (markdown) => /^# (.*)$/m.exec(markdown)[1];
 /** The first paragraph, as the page's description. */
 const descriptionOf = (html) => plain(/<p>([\s\S]*?)<\/p>/.exec(html)?.[1] ?? '').slice(0, 200);
 
+/** js/errors.js as a page has it: in Node some of its advice is other. */
+export async function pageErrors() {
+  const define = { 'globalThis.process': 'undefined' };
+  const { outputFiles: [{ text }] } = await build({ entryPoints: [join(project, 'js/errors.js')], bundle: true, write: false, format: 'esm', define });
+  return import(`data:text/javascript,${encodeURIComponent(text)}`);
+}
+
 /** docs/errors.md with what the code itself says of each error. */
-function withHints(markdown) {
+function withHints(markdown, { QuernError }) {
   return markdown.replace(/^(### `([a-z]+\/[a-z]+)`\n\n)([\s\S]*?)(?=\n#|$(?![\s\S]))/gm, (_, head, code, text) => {
     const { hint, retryable } = new QuernError(code, '');
     const lines = [hint && `> \`error.hint\`: ${hint}`, retryable && '> `error.retryable`: the same call may succeed later.'].filter(Boolean);
@@ -60,8 +66,9 @@ async function readPages() {
   const start = { ...await readPage('start.md', 'start'), title: 'Start here' };
   const { overview, groups } = await readRecipes();
   const errors = await readPage('errors.md', 'reference');
+  const own = await pageErrors();
   const declared = referencePages(readDeclarations(join(project, 'js/index.d.ts')));
-  const reference = declared.map((page) => (page.path === errors.path ? { ...errors, ...page, markdown: withHints(errors.markdown) } : { ...page, kind: 'reference' }));
+  const reference = declared.map((page) => (page.path === errors.path ? { ...errors, ...page, markdown: withHints(errors.markdown, own) } : { ...page, kind: 'reference' }));
   return [{ title: 'quern', pages: [start, overview] }, ...groups, { title: 'Reference', pages: reference }];
 }
 

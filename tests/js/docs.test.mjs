@@ -10,8 +10,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { transform } from 'esbuild';
 import { find } from '../../docs/theme/find.js';
-import { QuernError } from '../../js/errors.js';
-import { buildDocs } from '../../tools/docs.mjs';
+import { buildDocs, pageErrors } from '../../tools/docs.mjs';
 import { plain } from '../../tools/docs/html.mjs';
 import { load, models } from '../../dist/node.js';
 import { serve } from '../../tools/serve.mjs';
@@ -47,8 +46,10 @@ test('every name that index.d.ts exports, and every member of it, has a place', 
   for (const nested of ['Result.usage.cachedTokens', 'PhaseCost.operations.layerMs']) assert.ok(here.has(nested), nested);
 });
 
-test('every error code has a meaning, and its hint', () => {
-  const codes = new Set([...source('js/index.d.ts').match(/type ErrorCode =[^;]*/)[0].matchAll(/'([a-z]+\/[a-z]+)'/g), ...source('js/errors.js').matchAll(/^ {2}'([a-z]+\/[a-z]+)':/gm)].map(([, code]) => code));
+test('every error code has a meaning, and the hint that a page gets', async () => {
+  const { QuernError } = await pageErrors();
+  const texts = [source('js/index.d.ts').match(/type ErrorCode =[^;]*/)[0], source('js/hints.js').match(/HINTS = [^}]*/)[0]];
+  const codes = new Set(texts.flatMap((text) => [...text.matchAll(/'((?:model|net|storage|mem|env|engine|use)\/[a-z]+)'/g)]).map(([, code]) => code));
   assert.ok(codes.size > 25);
   const sections = new Map(read('reference/errors.html').split('<h3 id="').slice(1).map((text) => [text.slice(0, text.indexOf('"')), plain(text.slice(text.indexOf('</h3>')))]));
   for (const code of codes) {
