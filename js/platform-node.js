@@ -95,5 +95,5 @@ export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persi
 
 export function support() {
   allowRelaxed();
-  return describeSupport({ isolated: true, threads: availableParallelism(), workers: true });
+  return describeSupport({ isolated: true, threads: availableParallelism() });
 }
