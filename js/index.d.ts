@@ -424,8 +424,13 @@ export interface Profile {
   readonly barrierUs: number;
 }
 
-/** A loaded model. It works on one call after the other; more may be made and wait their turn. */
-export interface Model extends AsyncDisposable {
+declare global {
+  /** As in `esnext.disposable`, which not every project names. */
+  interface SymbolConstructor { readonly asyncDispose: unique symbol }
+}
+
+/** A loaded model. It works on one call after the other; more may be made and wait their turn. `await using` disposes of it. */
+export interface Model {
   readonly info: Info;
   /**
    * Answers a message, or a whole conversation: pass all of it each time, what is known already is not computed again.

@@ -114,5 +114,5 @@ export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persi
 
 export function support() {
   allowRelaxed();
-  return describeSupport({ isolated: true, threads: availableParallelism(), workers: true });
+  return describeSupport({ isolated: true, threads: availableParallelism() });
 }

@@ -7,7 +7,7 @@ import { LIFELINE } from './protocol.js';
 import { locate } from './source.js';
 import { startWorker as start } from './start-worker.js';
 import { OpfsStore } from './store-opfs.js';
-import { describeSupport } from './variant.js';
+import { describeSupport, workerObstacle } from './variant.js';
 
 /** A worker's `error` event says nothing when its script could not be fetched or was forbidden, something when it threw. */
 function startFailure(event, forbidden) {
@@ -26,8 +26,9 @@ function port(worker) {
   let forbidden;      // the directive that does it
   let fail = () => {};
   let forget = () => {};
-  const onViolation = ({ disposition, effectiveDirective }) => {
-    if (disposition === 'enforce' && /^(worker|script)-src/.test(effectiveDirective)) forbidden = effectiveDirective;
+  const onViolation = ({ disposition, effectiveDirective, blockedURI }) => {
+    if (disposition !== 'enforce' || !/^(worker|script)-src/.test(effectiveDirective)) return;
+    forbidden = effectiveDirective + (/^blob/.test(blockedURI) ? ' without blob:' : '');    // see start-worker.js
   };
   globalThis.addEventListener('securitypolicyviolation', onViolation);
   const settled = () => globalThis.removeEventListener('securitypolicyviolation', onViolation);
@@ -60,6 +61,8 @@ function port(worker) {
 }
 
 function startWorker(workerUrl) {
+  const obstacle = workerObstacle();
+  if (obstacle) throw new QuernError('env/worker', obstacle, { phase: 'start' });
   if (workerUrl) return port(start(() => new Worker(workerUrl, { type: 'module' })));
   return port(start(() => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })));
 }
@@ -94,6 +97,6 @@ export function support() {
   return describeSupport({
     isolated: globalThis.crossOriginIsolated === true,
     threads: globalThis.navigator?.hardwareConcurrency,
-    workers: typeof Worker === 'function',
+    noWorkers: workerObstacle(),
   });
 }

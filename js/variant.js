@@ -32,6 +32,15 @@ const relaxedModule = (n) => moduleOf(...splat(-n), ...splat(1), ...splat(0), ..
 
 const validates = (bytes) => typeof WebAssembly === 'object' && WebAssembly.validate(bytes);
 
+/** Whether WebAssembly may be used, which a page's policy can forbid. */
+function mayCompile() {
+  try {
+    return new WebAssembly.Module(simdModule) !== null;
+  } catch {
+    return false;
+  }
+}
+
 export const hasSimd = () => validates(simdModule);
 export const knowsRelaxed = () => validates(relaxedModule(1));
 
@@ -89,6 +98,14 @@ export function chooseVariant(wanted, address) {
   return { build, scalar: wanted === 'scalar' };
 }
 
+/** Why no worker can be started here; '' where one can. */
+export function workerObstacle() {
+  if (typeof Worker === 'function') return '';
+  const kind = ['Service', 'Shared'].find((name) => `${name}WorkerGlobalScope` in globalThis);
+  if (kind) return `A ${kind.toLowerCase()} worker of this browser starts no workers: load the model in a page.`;
+  return 'This browser is too old: it has no Web Workers.';
+}
+
 /** Why only one thread can be used; '' when more can. WebKitGTK has no shared memory for any page, unless it is told to. */
 export function threadObstacle(isolated) {
   if (isolated && typeof SharedArrayBuffer === 'function') return '';
@@ -97,17 +114,22 @@ export function threadObstacle(isolated) {
     + '"Cross-Origin-Opener-Policy: same-origin" and "Cross-Origin-Embedder-Policy: require-corp".';
 }
 
-/** The object that support() returns. */
-export function describeSupport({ isolated, threads, workers }) {
+/** Why no model can run here; '' where one can. */
+function modelObstacle() {
+  if (!hasSimd()) return `This ${HOST} is too old: it has no WebAssembly with SIMD.`;
+  return mayCompile() ? '' : 'The page\'s policy (script-src without \'wasm-unsafe-eval\') forbids WebAssembly.';
+}
+
+/** The object that support() returns. @param {{isolated: boolean, threads: number, noWorkers?: string}} facts why there are none */
+export function describeSupport({ isolated, threads, noWorkers = '' }) {
   const webassembly = typeof WebAssembly === 'object';
   const simd = hasSimd();
   const relaxed = hasRelaxed();
-  const ok = simd && workers;
-  const missing = workers ? 'WebAssembly with SIMD' : 'Web Workers';
+  const problem = noWorkers || modelObstacle();
   const obstacle = threadObstacle(isolated);
   return {
-    ok,
-    reason: ok ? obstacle : `This ${HOST} is too old: it has no ${missing}.`,
+    ok: !problem,
+    reason: problem || obstacle,
     webassembly, simd, relaxed, isolated,
     threads: !obstacle,
     variant: relaxed ? 'relaxed' : simd ? 'simd' : null,

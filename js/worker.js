@@ -58,12 +58,23 @@ async function openGlue(fetching, startThread) {
   return (options) => glue({ ...options, startThread });
 }
 
-const startThread = () => startWorker(() => new Worker(new URL('./thread.js', import.meta.url), { type: 'module' }));
-const startThread64 = () => startWorker(() => new Worker(new URL('./thread64.js', import.meta.url), { type: 'module' }));
+/** What a thread throws is thrown here; by the glue it would be the event, which has no words. */
+function startThread(start) {
+  const worker = startWorker(start);
+  worker.addEventListener('error', (event) => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    throw new Error(`in a thread: ${event.message}`);
+  });
+  return worker;
+}
+
+const thread = () => startThread(() => new Worker(new URL('./thread.js', import.meta.url), { type: 'module' }));
+const thread64 = () => startThread(() => new Worker(new URL('./thread64.js', import.meta.url), { type: 'module' }));
 
 const GLUE = {
-  32: () => openGlue(import('./quern-simd.mjs'), startThread),
-  64: () => openGlue(import('./quern-simd64.mjs'), startThread64),
+  32: () => openGlue(import('./quern-simd.mjs'), thread),
+  64: () => openGlue(import('./quern-simd64.mjs'), thread64),
 };
 
 function startTemplateWorker() {

@@ -133,6 +133,16 @@ test('W01: without SIMD', async () => {
   await rejectsWith(load(NANO, { workerUrl: await workerThat('old.mjs', 'WebAssembly.validate = () => false;') }), 'env/simd');
 });
 
+test('W13: where no worker can be started, support() and load() say why', async () => {
+  const page = await import('../../dist/index.js');
+  for (const [scope, reason] of [['ServiceWorkerGlobalScope', 'A service worker of this browser starts no workers: load the model in a page.'], ['Other', 'This browser is too old: it has no Web Workers.']]) {
+    globalThis[scope] = class {};
+    assert.deepEqual([page.support().ok, page.support().reason], [false, reason]);
+    await assert.rejects(page.load('https://localhost/x.gguf'), { code: 'env/worker', message: reason });
+    delete globalThis[scope];
+  }
+});
+
 test('W06: a wasm file that is cut off or of another version', async () => {
   const bytes = await readFile(new URL('quern-simd.wasm', DIST));
   const cut = join(folder, 'cut.wasm');

@@ -120,8 +120,8 @@ test('a browser\'s entry can be imported where there is no browser', () => {
 });
 
 test('every address in package.json leads to a file', () => {
-  const { exports, bin, types, jsdelivr, unpkg } = JSON.parse(readFileSync(join(installed, 'package.json')));
-  const targets = [bin.quern, types, jsdelivr, unpkg, ...Object.values(exports).flatMap((target) => (typeof target === 'string' ? target : Object.values(target)))];
+  const { exports, bin, types, main, module, jsdelivr, unpkg } = JSON.parse(readFileSync(join(installed, 'package.json')));
+  const targets = [bin.quern, types, main, module, jsdelivr, unpkg, ...Object.values(exports).flatMap((target) => (typeof target === 'string' ? target : Object.values(target)))];
   for (const target of targets) assert.ok(readFileSync(join(installed, target)).length > 0, target);
 });
 

@@ -11,15 +11,23 @@ import * as page from '../../dist/index.js';
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-test('index.d.ts', async () => {
+/** What the compiler says. */
+function compile(file, target, lib) {
   const args = [
-    path('../../node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--target', 'esnext', '--module', 'nodenext', '--lib', 'esnext,dom,dom.asynciterable',
-    '--types', '', '--moduleDetection', 'force', path('types.ts'),
+    path('../../node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--target', target, '--module', 'nodenext', '--lib', lib,
+    '--types', '', '--moduleDetection', 'force', '--skipLibCheck', 'false', path(file),
   ];
-  const output = await new Promise((resolve) => {
+  return new Promise((resolve) => {
     execFile(process.execPath, args, { cwd: path('../../') }, (error, stdout) => resolve(error ? stdout || String(error) : ''));
   });
-  assert.equal(output, '');
+}
+
+test('index.d.ts', async () => {
+  assert.equal(await compile('types.ts', 'esnext', 'esnext,dom,dom.asynciterable'), '');
+});
+
+test('index.d.ts in a project of 2022', async () => {
+  assert.equal(await compile('../../dist/index.d.ts', 'es2022', 'es2022,dom'), '');
 });
 
 test('what is exported is what is declared, in a page and in Node', async () => {

@@ -128,6 +128,22 @@ test('W11: what nobody handles in the worker ends the engine', async () => {
   await visit.close();
 });
 
+test('W08: what a thread throws is said in its words', async () => {
+  const visit = await openPage(isolated, { expected: /boom/ });
+  const workerUrl = await prefixWorker(visit.page, `const Real = Worker;
+    globalThis.Worker = function (url, options) {
+      const worker = new Real(url, options);
+      if (/thread/.test(url)) addEventListener('message', ({ data }) => { if (data.text === 'throw') worker.dispatchEvent(new ErrorEvent('error', { message: 'boom', cancelable: true })); });
+      return worker;
+    }`);
+  const message = await visit.page.evaluate((url) => globalThis.open(undefined, { workerUrl: url, threads: 2 }).then((model) => {
+    model.tokenize('throw').catch(() => {});
+    return model.complete('the', { maxTokens: 1e6, temperature: 0 }).result;
+  }).catch((error) => error.message), workerUrl);
+  assert.match(message, /\(Uncaught Error: in a thread: boom\)/);
+  await visit.close();
+});
+
 test('W02: cross-origin isolated, but without shared memory, as WebKitGTK is: one thread, and a sentence of its own', async () => {
   const visit = await openPage(isolated, { init: () => { delete globalThis.SharedArrayBuffer; } });
   const workerUrl = await prefixWorker(visit.page, 'delete globalThis.SharedArrayBuffer');
@@ -193,7 +209,7 @@ test('W13: in a worker it works; in a shared worker the reason has a name', asyn
       new Promise((resolve) => { new SharedWorker(policy.createScriptURL('/own-shared.js'), { type: 'module' }).port.onmessage = ({ data }) => resolve(data); }),
     ]);
   });
-  assert.deepEqual([answers[0], answers[1][0]], ['2', 'env/worker']);
+  assert.deepEqual(answers, ['2', ['env/worker', 'A shared worker of this browser starts no workers: load the model in a page.']]);
   await visit.close();
 });
 

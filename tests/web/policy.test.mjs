@@ -74,6 +74,28 @@ test('W05: a policy that forbids WebAssembly, or to fetch it', async () => {
   }
 });
 
+test('W05: support() knows a policy of the page that forbids WebAssembly', async () => {
+  const { ok, reason } = await inPage(PAGE, having('script-src', "'self'"), () => globalThis.quern.support());
+  assert.deepEqual([ok, reason], [false, "The page's policy (script-src without 'wasm-unsafe-eval') forbids WebAssembly."]);
+});
+
+test('the package on another origin: two threads, or what the policy lacks', async () => {
+  const origin = await listen(async ({ url }, response) => {
+    const answer = await fetch(new URL(url, isolated.url));
+    response.writeHead(200, { 'Content-Type': answer.headers.get('content-type'), 'Access-Control-Allow-Origin': '*' }).end(Buffer.from(await answer.arrayBuffer()));
+  });
+  const withWorkers = (allowed) => (policy) => having('worker-src', allowed)(having('script-src', `'self' 'wasm-unsafe-eval' ${origin}`)(policy)['content-security-policy']);
+  const load = async ([from, source]) => {
+    const quern = await import(`${from}/dist/index.js`);
+    return quern.load(source, { threads: 2 }).then(async (model) => {
+      await model.dispose();
+      return model.info.threads;
+    }, ({ code, message }) => [code, message]);
+  };
+  assert.equal(await inPage(PAGE, withWorkers(`blob: ${origin}`), load, [origin, MODEL]), 2);
+  assert.deepEqual(await inPage(PAGE, withWorkers(origin), load, [origin, MODEL]), ['env/csp', "The page's policy (worker-src without blob:) forbids the engine's worker."]);
+});
+
 test('W03, W05: a policy that forbids workers', async () => {
   const { code, message } = await outcome(PAGE, having('worker-src', "'none'"));
   assert.equal(code, 'env/csp');
