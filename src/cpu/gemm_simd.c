@@ -20,6 +20,8 @@ struct how {
     enum layout packed; /* LAYOUT_NONE: expanded */
 };
 
+INLINE enum form form_of(const struct how h) { return h.dots != DOTS_I16 ? FORM_BYTES : h.packed ? FORM_APART : FORM_WORDS; }
+
 /* --- blocks -------------------------------------------------------------------------------------------- */
 
 INLINE bool has_halves(enum kind kind) { return kind == KIND_HALVES || kind == KIND_HALF_MINS; }
@@ -41,7 +43,7 @@ INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; 
 
 /* Constants of unpacking, in registers. */
 struct masks {
-    vec low, high, nibble, table, table_high;
+    vec low, high, nibble, even, table, table_high;
     struct half_masks halves;
 };
 
@@ -52,6 +54,9 @@ INLINE int32_t byte_mask(int width, int to) { return (int32_t)((((1u << width) -
 
 /* Whether a table's numbers are taken 4 bits at a time: sums of pairs have no room for more. */
 INLINE bool is_split(const struct how h) { return h.dots == DOTS_U7 && h.bits == 8; }
+
+/* Whether bytes have a sign where nothing makes them positive. */
+INLINE bool is_signed(const struct layout_info l) { return l.bits == 8 || l.table; }
 
 /* What codes stand for, made positive where the dot wants that. */
 INLINE vec table_kept(const int8_t *table, const int shift)
@@ -68,6 +73,7 @@ INLINE struct masks masks_new(const struct how h)
     if (low < 8) m.low = i32_kept(byte_mask(low, 0));
     if (l.bits > low) m.high = i32_kept(byte_mask(l.bits - low, low));
     if (l.bits == 8 && h.shift == 7) m.high = i32_kept(byte_mask(1, 7));
+    if (h.dots == DOTS_I16) m.even = i32_kept(is_signed(l) ? (int32_t)0xFF00FF00 : 0x00FF00FF);
     if (l.kind == KIND_HALF_MINS) m.nibble = i32_kept(byte_mask(4, 0));
     if (l.table) m.table = table_kept(l.table, h.shift);
     if (is_split(h)) m.table_high = vec_and(u32_shr(m.table, 4), m.low), m.table = vec_and(m.table, m.low);
@@ -213,24 +219,26 @@ INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec be
     for (int i = 0; i < 2; i++) sum[i] = i32_add(i32_shl(pairs_sum(high[i], scale, i, h), 4), pairs_sum(low[i], scale, i, h));
 }
 
-/* Bytes widened on the way; lanes are (row, column pair) until the end. */
+/* Two columns are a number of 16 bits, first + 256 * second, whose second part meets the odd column. So sums are 256 times too large until the end. */
 INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
-    vec part[4] = {i32_splat(0), i32_splat(0), i32_splat(0), i32_splat(0)};
+    const bool sign = is_signed(layouts[h.packed]);
     EACH_GROUP(first, n, at, j) {
-        vec w[2], v = vec_spread8(x + 8 * (at + j));
+        vec w[2], odd = vec_spread4(x + 12 * (at + j)), even = vec_spread4(x + 12 * (at + j) + (sign ? 8 : 4));
         group_load(w, codes, at, j, m, h);
-        for (int i = 0; i < 4; i++)
-            part[i] = i32_add(part[i], dot2_i16(v, i % 2 ? i16_from_i8_high(w[i / 2]) : i16_from_i8_low(w[i / 2])));
+        for (int i = 0; i < 2; i++) {
+            vec masked = vec_and(w[i], m->even), second = dot2_i16(odd, sign ? masked : w[i]);
+            sum[i] = i32_add(sum[i], i32_add(second, dot2_i16(even, sign ? i16_shl(w[i], 8) : masked)));
+        }
     }
-    for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i32_add_pairs(part[2 * i], part[2 * i + 1]));
+    for (int i = 0; i < 2; i++) sum[i] = i32_shr(sum[i], 8);
 }
 
 /* What sums of products begin at, to take the offset off. */
 INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
 {
     if (h.shift < 0) return i32_splat(0);
-    const int more = is_split(h) ? 0 : h.shift - (half < 0 ? 3 : 2);
+    const int more = is_split(h) ? 0 : h.shift - (half < 0 ? 3 : 2) + (h.dots == DOTS_I16 && h.packed ? 8 : 0);
     vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
     return h.dots == DOTS_U7 ? i16_shl(v, more) : i32_shl(v, more);
 }
@@ -240,7 +248,7 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 {
     size_t first = half > 0 ? 4 : 0, n = half < 0 ? 8 : 4;
     const uint8_t *act = x + ACT_HEAD * h.rows;
-    const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (size_t)(act_bytes(h.dots) - ACT_HEAD) / 8 * first * (size_t)h.rows;
+    const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (act_bytes(form_of(h)) - ACT_HEAD) / 8 * first * (size_t)h.rows;
     vec begin[TILE];
     for (int t = 0; t < h.rows; t++) begin[t] = block_begin(x, t, half, h);
     if (h.dots == DOTS_U7) {
@@ -320,8 +328,8 @@ INLINE void sums_store(const struct sums *a, float *out, const struct how h)
 
 INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out, const struct how h)
 {
-    size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h.kind) + code_bytes(h.dots), tile = act_bytes(h.dots) * (size_t)h.rows;
-    const uint8_t *x = a->tiles[form_of(h.dots)] + (size_t)row * blocks * act_bytes(h.dots);
+    size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h.kind) + code_bytes(h.dots), tile = act_bytes(form_of(h)) * (size_t)h.rows;
+    const uint8_t *x = a->tiles[form_of(h)] + (size_t)row * blocks * act_bytes(form_of(h));
     struct sums sums;
     sums_clear(&sums, h);
     for (size_t b = 0; b < blocks; b++, panel += block, x += tile) {
@@ -374,7 +382,7 @@ INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a,
     const struct layout_info l = layouts[h.packed];
     const size_t per_unit = (size_t)l.columns / BLOCK;
     size_t units = (size_t)(a->cols / l.columns);
-    const uint8_t *x = a->tiles[form_of(h.dots)];
+    const uint8_t *x = a->tiles[form_of(h)];
     struct masks m = masks_new(h);
     struct sums sums[STREAMS];
     struct scales s[STREAMS];
@@ -384,7 +392,7 @@ VEC_UNROLL
         const uint8_t *block = panels + l.head;
 VEC_UNROLL
         for (size_t p = 0; p < n; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h);
-        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots), block += l.block)
+        for (size_t i = 0; i < per_unit; i++, x += act_bytes(form_of(h)), block += l.block)
 VEC_UNROLL
             for (size_t p = 0; p < n; p++) {
                 block_scales(&s[p], block + p * panel_bytes, &m, h);
@@ -550,7 +558,7 @@ PACKED(  q8f_i16,   LAYOUT_Q8F,   DOTS_I16, 8, -1)
 PACKED(  q8f_u8,    LAYOUT_Q8F,   DOTS_U8,  8, 7)
 PACKED(  q8f_s8,    LAYOUT_Q8F,   DOTS_S8,  8, -1)
 
-#define SET_ROWS(layout, name, taken) (k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->row_form[layout] = taken)
+#define SET_ROWS(layout, name, taken) (k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->row_form[layout] = taken == FORM_WORDS ? FORM_APART : taken)
 #define SET(layout, product, name, taken) \
     (k->gemm[layout] = gemm_##product, k->expand[layout] = expand_##name, k->form[layout] = taken, SET_ROWS(layout, name, taken))
 #define SET_STREAMED(layout, product, name, taken) (SET(layout, product, name, taken), k->gemv[TOGETHER][layout] = gemv_##name)
