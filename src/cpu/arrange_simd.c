@@ -6,14 +6,17 @@
 
 #include <string.h>
 
-/* 4 columns of a row, as bytes or as two pairs of int16, into a tile's codes. */
-INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t, size_t T, const bool words)
+/* 4 columns of a row into a tile's codes. */
+INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t, size_t T, const enum form form)
 {
-    if (!words) {
-        memcpy(codes + 4 * (g * T + t), from, 4);
-        return;
+    if (form == FORM_BYTES) memcpy(codes + 4 * (g * T + t), from, 4);
+    for (size_t i = 0; i < 2; i++) {
+        int even = from[2 * i], odd = from[2 * i + 1];
+        if (form == FORM_WORDS) memcpy(codes + 4 * ((2 * g + i) * T + t), (int16_t[]){(int16_t)even, (int16_t)odd}, 4);
+        if (form != FORM_APART) continue;
+        const int16_t words[] = {(int16_t)odd, (int16_t)(256 * even - odd), (int16_t)even};
+        for (size_t j = 0; j < 3; j++) memcpy(codes + 12 * g + 4 * j + 2 * i, words + j, 2);
     }
-    for (size_t i = 0; i < 2; i++) memcpy(codes + 4 * ((2 * g + i) * T + t), (int16_t[]){from[2 * i], from[2 * i + 1]}, 4);
 }
 
 /* Sums of the even and of the odd pairs of 16 columns. */
@@ -40,10 +43,9 @@ INLINE void pairs_begin(const int8_t *code, int32_t begin[3])
     memcpy(begin, pairs, sizeof pairs);
 }
 
-INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, const enum dots dots)
+INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, const enum dots dots, const enum form form)
 {
-    const bool words = form_of(dots) == FORM_WORDS;
-    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * act_bytes(dots);
+    size_t T = (size_t)n_rows, blocks = (size_t)(a->cols / BLOCK), bytes = T * act_bytes(form);
     for (size_t t = 0; t < T; t++) {
         size_t at = ((size_t)row + t) * blocks;
         for (size_t b = 0; b < blocks; b++, at++) {
@@ -58,17 +60,22 @@ INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, con
             memcpy(block + 4 * (3 * T + t), half, 4);
             memcpy(block + 4 * (4 * T + t), begin + 1, 4);
             memcpy(block + 4 * (5 * T + t), begin + 2, 4);
-            for (size_t g = 0; g < 8; g++) arrange_group(block + ACT_HEAD * T, code + 4 * g, g, t, T, words);
+            for (size_t g = 0; g < 8; g++) arrange_group(block + ACT_HEAD * T, code + 4 * g, g, t, T, form);
         }
     }
 }
 
-static void arrange_bytes(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_U8); }
-static void arrange_pairs(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_U7); }
-static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16); }
+static void arrange_bytes(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_U8, FORM_BYTES); }
+static void arrange_pairs(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_U7, FORM_BYTES); }
+static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16, FORM_WORDS); }
+static void arrange_apart(const struct act *a, int row, int n_rows, uint8_t *tile)
+{
+    if (n_rows == 1) arrange(a, row, 1, tile, DOTS_I16, FORM_APART);
+}
 
 void arrange_simd(struct kernels *k)
 {
-    if (k->dots != DOTS_I16) k->arrange[FORM_BYTES] = k->dots == DOTS_U7 ? arrange_pairs : arrange_bytes, k->arranged[FORM_BYTES] = act_bytes(DOTS_U8);
-    if (k->dots == DOTS_I16 || k->dots == DOTS_U7) k->arrange[FORM_WORDS] = arrange_words, k->arranged[FORM_WORDS] = act_bytes(DOTS_I16);
+    if (k->dots != DOTS_I16) k->arrange[FORM_BYTES] = k->dots == DOTS_U7 ? arrange_pairs : arrange_bytes;
+    if (k->dots == DOTS_I16 || k->dots == DOTS_U7) k->arrange[FORM_WORDS] = arrange_words, k->arrange[FORM_APART] = arrange_apart;
+    for (enum form f = 0; f < FORMS; f++) k->arranged[f] = k->arrange[f] ? act_bytes(f) : 0;
 }

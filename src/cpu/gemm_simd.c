@@ -8,99 +8,18 @@
  * that differ in packing only have a gemm in common. Kernels are short calls (one panel, one tile): a browser replaces only functions
  * that return by their optimised code.
  */
-#include "products.h"
+#include "codes.h"
 
-/* Constants of a kernel. */
-struct how {
-    enum kind kind;
-    enum dots dots;
-    int bits;  /* of a code */
-    int shift; /* codes are 2^shift too large; -1: they are not */
-    int rows;  /* T, of a tile */
-    enum layout packed; /* LAYOUT_NONE: expanded */
-};
-
-/* --- blocks -------------------------------------------------------------------------------------------- */
-
-INLINE bool has_halves(enum kind kind) { return kind == KIND_HALVES || kind == KIND_HALF_MINS; }
-INLINE bool has_scale(enum kind kind) { return kind != KIND_PLAIN && kind != KIND_MIN; }
-
-/* Sums of pairs in 16 bits are multiplied by their scales as whole numbers, by the operation that adds them up. */
-INLINE bool whole_scales(const struct how h) { return h.dots == DOTS_U7 && has_scale(h.kind); }
+/* --- expanded blocks ------------------------------------------------------------------------------------- */
 
 /* An expanded block: f32 d[8] (KIND_SCALE: scale[8]; KIND_HALVES: scale[2][8]; KIND_MINS: dmin[8], scale[8], min[8]; KIND_HALF_MINS: dmin[8],
  * scale[2][8], int16 min[8][2 halves]), then 8 groups of codes: bytes [8 rows][4 columns], with DOTS_I16 two times int16 [8 rows][2 columns].
- * Whole scales are int16 [8][2], each twice. */
-INLINE size_t head_bytes(enum kind kind)
+ * Whole scales are int16 [8][2], each twice. With DOTS_I16 there are none. */
+INLINE size_t head_bytes(const struct how h)
 {
-    return 32 * (size_t)(1 + (has_scale(kind) ? 1 + has_halves(kind) : 0) + 2 * has_mins(kind));
+    return 32 * (size_t)(1 + (has_scale(h) ? 1 + has_halves(h) : 0) + 2 * has_mins(h.kind));
 }
 INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; }
-
-/* --- packed codes -------------------------------------------------------------------------------------- */
-
-/* Constants of unpacking, in registers. */
-struct masks {
-    vec low, high, nibble, table, table_high;
-    struct half_masks halves;
-};
-
-INLINE int low_bits(int bits) { return bits == 8 ? 8 : bits >= 4 ? 4 : 2; }
-
-/* `width` bits of each byte, from bit `to` on. */
-INLINE int32_t byte_mask(int width, int to) { return (int32_t)((((1u << width) - 1) << to) * 0x01010101u); }
-
-/* Whether a table's numbers are taken 4 bits at a time: sums of pairs have no room for more. */
-INLINE bool is_split(const struct how h) { return h.dots == DOTS_U7 && h.bits == 8; }
-
-/* What codes stand for, made positive where the dot wants that. */
-INLINE vec table_kept(const int8_t *table, const int shift)
-{
-    vec values = vec_kept(table);
-    return shift < 0 ? values : i8_add(values, i32_splat((int32_t)((1u << shift) * 0x01010101u)));
-}
-
-INLINE struct masks masks_new(const struct how h)
-{
-    const struct layout_info l = layouts[h.packed];
-    const int low = low_bits(l.bits);
-    struct masks m = {.halves = half_masks_new()};
-    if (low < 8) m.low = i32_kept(byte_mask(low, 0));
-    if (l.bits > low) m.high = i32_kept(byte_mask(l.bits - low, low));
-    if (l.bits == 8 && h.shift == 7) m.high = i32_kept(byte_mask(1, 7));
-    if (l.kind == KIND_HALF_MINS) m.nibble = i32_kept(byte_mask(4, 0));
-    if (l.table) m.table = table_kept(l.table, h.shift);
-    if (is_split(h)) m.table_high = vec_and(u32_shr(m.table, 4), m.low), m.table = vec_and(m.table, m.low);
-    return m;
-}
-
-INLINE vec move_bits(vec v, int from, int to) { return from > to ? u32_shr(v, from - to) : from < to ? i32_shl(v, to - from) : v; }
-
-/* Half group k of a plane of `width` bits, moved to bit `to` of each byte. */
-INLINE vec half_group(const uint8_t *plane, size_t k, const int width, int to, vec mask)
-{
-    const size_t per_byte = 8 / (size_t)width;
-    return vec_and(move_bits(vec_load(plane + 16 * (k / per_byte)), width * (int)(k % per_byte), to), mask);
-}
-
-/* Of a plane of single bits: those of groups at and at + 1 become the low four of each byte. */
-INLINE vec bits_at(const uint8_t *plane, size_t at) { return u32_shr(vec_load(plane + 16 * (at / 4)), 2 * (int)(at % 4)); }
-
-/* Codes of group g = at + j, rows 0..3 and 4..7; signed ones made unsigned where the dot wants that. `at` is even, j is 0 or 1 and a constant. */
-INLINE void group_load(vec w[2], const uint8_t *codes, size_t at, const size_t j, const struct masks *m, const struct how h)
-{
-    const struct layout_info l = layouts[h.packed];
-    const int low = low_bits(l.bits);
-    const uint8_t *plane = codes + 32 * low;
-    for (size_t i = 0; i < 2; i++) {
-        size_t k = 2 * (at + j) + i;
-        w[i] = low == 8 ? vec_load(codes + 16 * k) : half_group(codes, k, low, 0, m->low);
-        if (l.bits == low + 1) w[i] = vec_or(w[i], vec_and(move_bits(bits_at(plane, at), (int)(2 * j + i), low), m->high));
-        if (l.bits == low + 2) w[i] = vec_or(w[i], half_group(plane, k, 2, low, m->high));
-        if (l.bits == 8 && h.shift == 7) w[i] = vec_xor(w[i], m->high);
-        if (l.table && !is_split(h)) w[i] = vec_lookup(m->table, w[i]);
-    }
-}
 
 /* --- sums of codes --------------------------------------------------------------------------------------- */
 
@@ -213,24 +132,26 @@ INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec be
     for (int i = 0; i < 2; i++) sum[i] = i32_add(i32_shl(pairs_sum(high[i], scale, i, h), 4), pairs_sum(low[i], scale, i, h));
 }
 
-/* Bytes widened on the way; lanes are (row, column pair) until the end. */
+/* Two columns are a number of 16 bits, first + 256 * second, whose second part meets the odd column. So sums are 256 times too large until the end. */
 INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
-    vec part[4] = {i32_splat(0), i32_splat(0), i32_splat(0), i32_splat(0)};
+    const bool sign = is_signed(layouts[h.packed]);
     EACH_GROUP(first, n, at, j) {
-        vec w[2], v = vec_spread8(x + 8 * (at + j));
+        vec w[2], odd = vec_spread4(x + 12 * (at + j)), even = vec_spread4(x + 12 * (at + j) + (sign ? 8 : 4));
         group_load(w, codes, at, j, m, h);
-        for (int i = 0; i < 4; i++)
-            part[i] = i32_add(part[i], dot2_i16(v, i % 2 ? i16_from_i8_high(w[i / 2]) : i16_from_i8_low(w[i / 2])));
+        for (int i = 0; i < 2; i++) {
+            vec masked = vec_and(w[i], m->even), second = dot2_i16(odd, sign ? masked : w[i]);
+            sum[i] = i32_add(sum[i], i32_add(second, dot2_i16(even, sign ? i16_shl(w[i], 8) : masked)));
+        }
     }
-    for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i32_add_pairs(part[2 * i], part[2 * i + 1]));
+    for (int i = 0; i < 2; i++) sum[i] = i32_shr(sum[i], 8);
 }
 
 /* What sums of products begin at, to take the offset off. */
 INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
 {
     if (h.shift < 0) return i32_splat(0);
-    const int more = is_split(h) ? 0 : h.shift - (half < 0 ? 3 : 2);
+    const int more = is_split(h) ? 0 : h.shift - (half < 0 ? 3 : 2) + (h.dots == DOTS_I16 && h.packed ? 8 : 0);
     vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
     return h.dots == DOTS_U7 ? i16_shl(v, more) : i32_shl(v, more);
 }
@@ -240,7 +161,7 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 {
     size_t first = half > 0 ? 4 : 0, n = half < 0 ? 8 : 4;
     const uint8_t *act = x + ACT_HEAD * h.rows;
-    const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (size_t)(act_bytes(h.dots) - ACT_HEAD) / 8 * first * (size_t)h.rows;
+    const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (act_bytes(form_of(h)) - ACT_HEAD) / 8 * first * (size_t)h.rows;
     vec begin[TILE];
     for (int t = 0; t < h.rows; t++) begin[t] = block_begin(x, t, half, h);
     if (h.dots == DOTS_U7) {
@@ -262,18 +183,13 @@ struct sums {
     vec acc[TILE][2], mins[TILE][2];
 };
 
-/* Scales of a block: floats but for whole scales and the mins of halves. Which ones count, the kind says. */
-struct scales {
-    vec d[2], dmin[2], scale[2][2], min[2];
-};
-
 /* The order of an expanded block's head. */
-INLINE void scales_load(struct scales *s, const uint8_t *head, const enum kind kind)
+INLINE void scales_load(struct scales *s, const uint8_t *head, const struct how h)
 {
     load_two(s->d, head), head += 32;
-    if (has_mins(kind)) load_two(s->dmin, head), head += 32;
-    for (int i = 0; i <= has_halves(kind) && has_scale(kind); i++, head += 32) load_two(s->scale[i], head);
-    if (has_mins(kind)) load_two(s->min, head);
+    if (has_mins(h.kind)) load_two(s->dmin, head), head += 32;
+    for (int i = 0; i <= has_halves(h) && has_scale(h); i++, head += 32) load_two(s->scale[i], head);
+    if (has_mins(h.kind)) load_two(s->min, head);
 }
 
 /* mins += (float)msum * (dmin * xs) for row t */
@@ -292,15 +208,15 @@ INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *cod
 {
     vec sum[TILE][2], other[TILE][2];
     clear(sum, h.rows);
-    block_dots(sum, codes, x, has_halves(h.kind) ? 0 : -1, s->scale[0], m, h);
+    block_dots(sum, codes, x, has_halves(h) ? 0 : -1, s->scale[0], m, h);
     if (h.kind == KIND_HALVES && !h.packed) keep_in_memory(sum);
-    if (has_halves(h.kind)) block_dots(whole_scales(h) ? sum : other, codes, x, 1, s->scale[1], m, h);
+    if (has_halves(h)) block_dots(whole_scales(h) ? sum : other, codes, x, 1, s->scale[1], m, h);
     for (int t = 0; t < h.rows; t++) {
         vec xs = vec_spread4(x + 4 * t);
         for (int i = 0; i < 2; i++) {
             vec whole = f32_from_i32(sum[t][i]);
-            if (has_scale(h.kind) && !whole_scales(h)) whole = f32_mul(whole, s->scale[0][i]);
-            if (has_halves(h.kind) && !whole_scales(h)) whole = f32_add(whole, f32_mul(f32_from_i32(other[t][i]), s->scale[1][i]));
+            if (has_scale(h) && !whole_scales(h)) whole = f32_mul(whole, s->scale[0][i]);
+            if (has_halves(h) && !whole_scales(h)) whole = f32_add(whole, f32_mul(f32_from_i32(other[t][i]), s->scale[1][i]));
             a->acc[t][i] = f32_add(a->acc[t][i], f32_mul(whole, f32_mul(s->d[i], xs)));
         }
         if (has_mins(h.kind)) block_mins(a, s, x, xs, t, h);
@@ -320,53 +236,20 @@ INLINE void sums_store(const struct sums *a, float *out, const struct how h)
 
 INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out, const struct how h)
 {
-    size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h.kind) + code_bytes(h.dots), tile = act_bytes(h.dots) * (size_t)h.rows;
-    const uint8_t *x = a->tiles[form_of(h.dots)] + (size_t)row * blocks * act_bytes(h.dots);
+    size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h) + code_bytes(h.dots), tile = act_bytes(form_of(h)) * (size_t)h.rows;
+    const uint8_t *x = a->tiles[form_of(h)] + (size_t)row * blocks * act_bytes(form_of(h));
     struct sums sums;
     sums_clear(&sums, h);
     for (size_t b = 0; b < blocks; b++, panel += block, x += tile) {
         struct scales s;
-        scales_load(&s, panel, h.kind);
-        block_add(&sums, &s, panel + head_bytes(h.kind), x, NULL, h);
-        if (has_mins(h.kind) || has_halves(h.kind)) keep_in_memory(&sums);
+        scales_load(&s, panel, h);
+        block_add(&sums, &s, panel + head_bytes(h), x, NULL, h);
+        if (has_mins(h.kind) || has_halves(h)) keep_in_memory(&sums);
     }
     sums_store(&sums, out, h);
 }
 
 /* --- gemv: packed panels, one row ----------------------------------------------------------------------------- */
-
-/* 8 int16 as floats, or each twice. */
-INLINE void load_whole(vec out[2], vec words, const bool twice)
-{
-    out[0] = twice ? u16_interleave_low(words, words) : f32_from_i32(i32_from_i16_low(words));
-    out[1] = twice ? u16_interleave_high(words, words) : f32_from_i32(i32_from_i16_high(words));
-}
-
-/* Scales of a unit, then of a block. */
-INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const struct how h)
-{
-    if (h.packed == LAYOUT_Q8F) load_two(s->d, unit);
-    else if (h.packed == LAYOUT_FP4) load_bfloats(s->d, unit);
-    else load_halves(s->d, unit, &m->halves);
-    if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
-}
-
-INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct masks *m, const struct how h)
-{
-    const bool twice = whole_scales(h);
-    if (h.kind == KIND_SCALE || h.kind == KIND_HALVES) load_whole(s->scale[0], i16_from_i8_low(vec_load8(scales)), twice);
-    if (h.kind == KIND_HALVES) load_whole(s->scale[1], i16_from_i8_low(vec_load8(scales + 8)), twice);
-    if (h.kind == KIND_MINS) {
-        load_whole(s->scale[0], i16_from_u8_low(vec_load8(scales)), twice);
-        load_whole(s->min, i16_from_u8_low(vec_load8(scales + 8)), false);
-    }
-    if (h.kind == KIND_HALF_MINS) {
-        vec both = vec_load(scales), scale = vec_and(both, m->nibble), min = vec_and(u32_shr(both, 4), m->nibble);
-        vec first = i16_from_u8_low(min), second = i16_from_u8_high(min);
-        load_whole(s->scale[0], i16_from_u8_low(scale), twice), load_whole(s->scale[1], i16_from_u8_high(scale), twice);
-        s->min[0] = u16_interleave_low(first, second), s->min[1] = u16_interleave_high(first, second);
-    }
-}
 
 /* n panels, a block of each in turn. */
 INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const size_t n, const struct how h)
@@ -374,7 +257,7 @@ INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a,
     const struct layout_info l = layouts[h.packed];
     const size_t per_unit = (size_t)l.columns / BLOCK;
     size_t units = (size_t)(a->cols / l.columns);
-    const uint8_t *x = a->tiles[form_of(h.dots)];
+    const uint8_t *x = a->tiles[form_of(h)];
     struct masks m = masks_new(h);
     struct sums sums[STREAMS];
     struct scales s[STREAMS];
@@ -384,10 +267,10 @@ VEC_UNROLL
         const uint8_t *block = panels + l.head;
 VEC_UNROLL
         for (size_t p = 0; p < n; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h);
-        for (size_t i = 0; i < per_unit; i++, x += act_bytes(h.dots), block += l.block)
+        for (size_t i = 0; i < per_unit; i++, x += act_bytes(form_of(h)), block += l.block)
 VEC_UNROLL
             for (size_t p = 0; p < n; p++) {
-                block_scales(&s[p], block + p * panel_bytes, &m, h);
+                block_scales(&s[p], block + p * panel_bytes, &m, whole_scales(h), h);
                 block_add(&sums[p], &s[p], block + p * panel_bytes + l.scales, x, &m, h);
             }
     }
@@ -400,16 +283,16 @@ VEC_UNROLL
 /* One min for a block and one for each unit are the same to a gemm. */
 INLINE enum kind expanded_kind(enum kind kind) { return kind == KIND_MIN ? KIND_MINS : kind; }
 
-INLINE void scales_store(uint8_t *head, const struct scales *s, const enum kind kind)
+INLINE void scales_store(uint8_t *head, const struct scales *s, const struct how h)
 {
     store_two(head, s->d), head += 32;
-    if (has_mins(kind)) store_two(head, s->dmin), head += 32;
-    for (int i = 0; i <= has_halves(kind) && has_scale(kind); i++, head += 32) store_two(head, s->scale[i]);
-    if (has_mins(kind)) store_two(head, s->min);
+    if (has_mins(h.kind)) store_two(head, s->dmin), head += 32;
+    for (int i = 0; i <= has_halves(h) && has_scale(h); i++, head += 32) store_two(head, s->scale[i]);
+    if (has_mins(h.kind)) store_two(head, s->min);
 }
 
-/* One group's codes, as the dot wants them. */
-INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const struct masks *m, const struct how h)
+/* One group's codes, as the dot wants them; scale is whole. */
+INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const vec scale[2], const struct masks *m, const struct how h)
 {
     vec w[2];
     group_load(w, codes, g - g % 2, g % 2, m, h);
@@ -418,28 +301,30 @@ INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const str
         return;
     }
     for (size_t i = 0; i < 2; i++) { /* rows (0, 1), (2, 3) of 4 columns -> 4 rows of 2 columns, twice */
-        vec low = i16_from_i8_low(w[i]), high = i16_from_i8_high(w[i]);
-        vec_store(out + 64 * g + 16 * i, vec_even(low, high));
-        vec_store(out + 64 * g + 32 + 16 * i, vec_odd(low, high));
+        vec code = h.shift < 0 ? w[i] : i8_sub(w[i], m->offset), low = i16_from_i8_low(code), high = i16_from_i8_high(code);
+        vec first = vec_even(low, high), second = vec_odd(low, high);
+        vec_store(out + 64 * g + 16 * i, has_scale(h) ? i16_mul(first, scale[i]) : first);
+        vec_store(out + 64 * g + 32 + 16 * i, has_scale(h) ? i16_mul(second, scale[i]) : second);
     }
 }
 
 INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
-    const enum kind kind = expanded_kind(h.kind);
-    const size_t per_unit = (size_t)l.columns / BLOCK, head = head_bytes(kind);
-    const vec one = f32_splat(1), whole = h.dots == DOTS_U7 ? i32_splat(0x00010001) : one;
+    const struct how to = {expanded_kind(h.kind), h.dots, h.bits, h.shift, 1, LAYOUT_NONE};
+    const bool twice = whole_scales(to) || is_folded(to);
+    const size_t per_unit = (size_t)l.columns / BLOCK, head = head_bytes(to);
+    const vec one = f32_splat(1), whole = twice ? i32_splat(0x00010001) : one;
     struct masks m = masks_new(h);
     struct scales s = {.scale = {{whole, whole}}, .min = {one, one}};
     for (size_t u = 0; u < (size_t)(cols / l.columns); u++, panel += l.bytes) {
         unit_scales(&s, panel, &m, h);
         for (size_t i = 0; i < per_unit; i++, out += head + code_bytes(h.dots)) {
             const uint8_t *block = panel + l.head + (size_t)l.block * i;
-            block_scales(&s, block, &m, h);
-            scales_store(out, &s, kind);
+            block_scales(&s, block, &m, twice, h);
+            scales_store(out, &s, to);
 VEC_UNROLL
-            for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, &m, h);
+            for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.scale[has_halves(h) ? g / 4 : 0], &m, h);
         }
     }
 }
@@ -456,14 +341,9 @@ VEC_UNROLL
     }
 
 /*   name          kind            dots      bits shift */
-GEMM(bytes_i16,    KIND_PLAIN,     DOTS_I16, 8, -1)
-GEMM(four_i16,     KIND_PLAIN,     DOTS_I16, 4, 3)
-GEMM(five_i16,     KIND_PLAIN,     DOTS_I16, 5, 4)
-GEMM(scaled_i16,   KIND_SCALE,     DOTS_I16, 8, -1)
-GEMM(mins_i16,     KIND_MINS,      DOTS_I16, 5, -1)
-GEMM(six_i16,      KIND_HALVES,    DOTS_I16, 6, 5)
-GEMM(three_i16,    KIND_HALVES,    DOTS_I16, 3, 2)
-GEMM(two_i16,      KIND_HALF_MINS, DOTS_I16, 2, -1)
+GEMM(words_i16,    KIND_PLAIN,     DOTS_I16, 16, -1) /* words: scales and offsets are in them */
+GEMM(mins_i16,     KIND_MINS,      DOTS_I16, 16, -1)
+GEMM(halves_i16,   KIND_HALF_MINS, DOTS_I16, 16, -1)
 GEMM(four_u7,      KIND_PLAIN,     DOTS_U7,  4, 3)
 GEMM(five_u7,      KIND_PLAIN,     DOTS_U7,  5, 4)
 GEMM(mins_u7,      KIND_MINS,      DOTS_U7,  4, -1)
@@ -550,7 +430,7 @@ PACKED(  q8f_i16,   LAYOUT_Q8F,   DOTS_I16, 8, -1)
 PACKED(  q8f_u8,    LAYOUT_Q8F,   DOTS_U8,  8, 7)
 PACKED(  q8f_s8,    LAYOUT_Q8F,   DOTS_S8,  8, -1)
 
-#define SET_ROWS(layout, name, taken) (k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->row_form[layout] = taken)
+#define SET_ROWS(layout, name, taken) (k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->row_form[layout] = taken == FORM_WORDS ? FORM_APART : taken)
 #define SET(layout, product, name, taken) \
     (k->gemm[layout] = gemm_##product, k->expand[layout] = expand_##name, k->form[layout] = taken, SET_ROWS(layout, name, taken))
 #define SET_STREAMED(layout, product, name, taken) (SET(layout, product, name, taken), k->gemv[TOGETHER][layout] = gemv_##name)
@@ -566,16 +446,33 @@ PACKED(  q8f_s8,    LAYOUT_Q8F,   DOTS_S8,  8, -1)
      SET(LAYOUT_Q2K, two_##dots, q2k_##dots, taken), SET(LAYOUT_Q3K, three_##dots, q3k_##dots, taken),                             \
      SET_STREAMED(LAYOUT_Q6K, six_##dots, q6k_##dots, taken))
 
+static void set_wide_words(struct kernels *k)
+{
+    SET_STREAMED(LAYOUT_Q8, words_i16, q8_i16, FORM_WORDS);
+    SET(LAYOUT_Q8F, words_i16, q8f_i16, FORM_WORDS);
+    SET(LAYOUT_IQ4, words_i16, iq4_i16, FORM_WORDS);
+    SET(LAYOUT_IQ4XS, words_i16, iq4xs_i16, FORM_WORDS);
+}
+
 static void set_words(struct kernels *k)
 {
-    SET_WIDE(i16, FORM_WORDS);
-    SET_NARROW(i16, mins_i16, mins_i16, bytes_i16, FORM_WORDS);
+    set_wide_words(k);
+    SET_STREAMED(LAYOUT_Q4, words_i16, q4_i16, FORM_WORDS);
+    SET(LAYOUT_Q4_1, mins_i16, q4_1_i16, FORM_WORDS);
+    SET_STREAMED(LAYOUT_Q4K, mins_i16, q4k_i16, FORM_WORDS);
+    SET(LAYOUT_FP4, words_i16, fp4_i16, FORM_WORDS);
+    SET(LAYOUT_Q5, words_i16, q5_i16, FORM_WORDS);
+    SET(LAYOUT_Q5_1, mins_i16, q5_1_i16, FORM_WORDS);
+    SET_STREAMED(LAYOUT_Q5K, mins_i16, q5k_i16, FORM_WORDS);
+    SET(LAYOUT_Q2K, halves_i16, q2k_i16, FORM_WORDS);
+    SET(LAYOUT_Q3K, words_i16, q3k_i16, FORM_WORDS);
+    SET_STREAMED(LAYOUT_Q6K, words_i16, q6k_i16, FORM_WORDS);
 }
 
 /* Without a dot of whole bytes, words are faster for these than bytes in two halves, but for a row where bytes are looked up. */
 static void set_u7(struct kernels *k)
 {
-    SET_WIDE(i16, FORM_WORDS);
+    set_wide_words(k);
     SET_ROWS(LAYOUT_IQ4, iq4_u7, FORM_BYTES);
     SET_ROWS(LAYOUT_IQ4XS, iq4xs_u7, FORM_BYTES);
     SET_NARROW(u7, mins_u7, mins5_u7, five_u7, FORM_BYTES);

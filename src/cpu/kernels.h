@@ -27,8 +27,8 @@ enum dots {
 };
 extern const char *const dots_names[DOTS_COUNT];
 
-/* How a product wants activation codes: as bytes, or widened to 16 bits. */
-enum form { FORM_BYTES, FORM_WORDS, FORMS };
+/* How a product wants activation codes: as bytes, widened to 16 bits, or (one row) widened with even and odd columns apart. */
+enum form { FORM_BYTES, FORM_WORDS, FORM_APART, FORMS };
 
 /* Activations of n rows, as the products take them. Blocks of 32 columns; cols is a multiple of 32 where codes are used. */
 struct act {

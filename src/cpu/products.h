@@ -13,10 +13,10 @@
 
 /* A block of a tile of T rows: f32 scale[T], f32 sum of its codes [T], what sums of products with codes 8 too large begin at [T], int16 sums of its halves
  * [T][2], what sums of the halves' products with codes 4 too large begin at [2][T]; then codes: 8 groups of int8 [T][4], with DOTS_I16 16 of int16
- * [T][2]. A beginning is int32; with DOTS_U7, whose sums are of pairs, int16 [2], of the even and of the odd pairs of columns. */
+ * [T][2]. A beginning is int32; with DOTS_U7, whose sums are of pairs, int16 [2], of the even and of the odd pairs of columns. FORM_APART has
+ * 8 groups of int16 [3][2] instead: the odd columns b, 256 * a - b with the even columns a, and a. */
 enum { ACT_HEAD = 24 };
-INLINE enum form form_of(enum dots dots) { return dots == DOTS_I16 ? FORM_WORDS : FORM_BYTES; }
-INLINE size_t act_bytes(enum dots dots) { return ACT_HEAD + (form_of(dots) == FORM_WORDS ? 64 : 32); }
+INLINE size_t act_bytes(enum form form) { return ACT_HEAD + (form == FORM_BYTES ? 32 : form == FORM_WORDS ? 64 : 96); }
 
 /* --- loads --------------------------------------------------------------------------------------------- */
 

@@ -81,13 +81,15 @@ VEC i8_narrow(vec a, vec b, vec c, vec d)
 VEC i16_from_i8_high(vec a) { return wasm_i16x8_extend_high_i8x16(a); }
 VEC i16_from_u8_high(vec a) { return wasm_u16x8_extend_high_u8x16(a); }
 VEC i8_add(vec a, vec b) { return wasm_i8x16_add(a, b); }
+VEC i8_sub(vec a, vec b) { return wasm_i8x16_sub(a, b); }
+VEC i16_mul(vec a, vec b) { return wasm_i16x8_mul(a, b); } /* the low halves of the products */
 VEC i16_sub(vec a, vec b) { return wasm_i16x8_sub(a, b); }
 VEC i16_add(vec a, vec b) { return wasm_i16x8_add(a, b); }
 VEC i16_pairs(vec a) { return wasm_i32x4_extadd_pairwise_i16x8(a); } /* sums of neighbours, int32 */
 VEC u16_interleave_low(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }   /* a0 b0 a1 b1 .. */
 VEC u16_interleave_high(vec a, vec b) { return wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
 /* Whether any of 8 int16 of a is above b's, unsigned. */
-static inline bool u16_any_above(vec a, vec b) { return wasm_v128_any_true(wasm_u16x8_gt(a, b)); }
+static inline bool u16_any_above(vec a, vec b) { return wasm_v128_any_true(wasm_u16x8_sub_sat(a, b)); }
 
 #ifdef __wasm_relaxed_simd__
 VEC vec_lookup(vec table, vec i) { return wasm_i8x16_relaxed_swizzle(table, i); } /* bytes i, each in 0..15, of the table */

@@ -83,6 +83,8 @@ VEC i8_narrow(vec a, vec b, vec c, vec d)
 VEC i16_from_i8_high(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]}; }
 VEC i16_from_u8_high(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[8], v[9], v[10], v[11], v[12], v[13], v[14], v[15]}; }
 VEC i8_add(vec a, vec b) { return (vec)((vec_u8)a + (vec_u8)b); }
+VEC i8_sub(vec a, vec b) { return (vec)((vec_u8)a - (vec_u8)b); }
+VEC i16_mul(vec a, vec b) { return (vec)((vec_u16)a * (vec_u16)b); }
 VEC i16_add(vec a, vec b) { return (vec)((vec_u16)a + (vec_u16)b); }
 VEC i16_sub(vec a, vec b) { return (vec)((vec_u16)a - (vec_u16)b); }
 VEC u16_interleave_low(vec a, vec b)
