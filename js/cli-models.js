@@ -5,6 +5,7 @@ import { stopWith } from './cli-signals.js';
 import { out, showStatus } from './cli-terminal.js';
 import { bytesText, columns, timeText } from './cli-units.js';
 import { badParam } from './errors.js';
+import { idOfSource } from './identity.js';
 import { models } from './node.js';
 import { platform } from './platform-node.js';
 
@@ -46,7 +47,7 @@ export async function list({ values, load: { cache } }) {
 
 export async function remove({ model, load: { cache } }) {
   const all = await models.list({ cache });
-  const id = model === 'all' ? null : platform.resolveSource(model).source.id;
+  const id = model === 'all' ? null : await idOfSource(platform.resolveSource(model).source);
   const wanted = model === 'all' ? all : all.filter((one) => one.id === id);
   if (model !== 'all' && wanted.length === 0) throw badParam('MODEL', 'is not among the models that are kept (quern list)');
   for (const one of wanted) {

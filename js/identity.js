@@ -38,7 +38,7 @@ async function hashOf(text) {
 /** An address as anybody may see it. */
 export const plainUrl = (url) => new URL(url).origin + new URL(url).pathname;
 
-/** @param {string} url of the (first) file, or of a folder @returns {Promise<string>} '' for what is on no server, and is not kept */
+/** @param {string} url of the (first) file, or of a folder @returns {Promise<string>} '' for what is on no server */
 export async function idOf(url) {
   const { protocol, searchParams } = new URL(url);
   if (!/^https?:$/.test(protocol)) return '';
@@ -48,6 +48,11 @@ export async function idOf(url) {
   if (!query) return plain;
   const isPlain = rest.every(([name, value]) => PLAIN_NAME.test(name) && PLAIN_VALUE.test(value));
   return isPlain ? `${plain}?${query}` : `${plain}#query=${await hashOf(`${plain}?${query}`)}`;
+}
+
+/** @param {object} source as source.js locates it @returns {Promise<string>} '' for what is not kept */
+export async function idOfSource({ kind, id, folder, urls }) {
+  return id ?? (kind === 'urls' ? idOf(folder ?? urls[0]) : '');
 }
 
 /** Whether an address is the name of a stored model. */

@@ -3,7 +3,6 @@
 // fetched, and nothing is stored. For the command line; a page's limit of bytes has no room for it.
 
 import glue from './node/quern-simd.mjs';
-import { openRemote } from './download.js';
 import { Engine } from './engine.js';
 import { compile, openAny } from './host-node.js';
 import { Hasher } from './hasher.js';
@@ -12,28 +11,14 @@ import { listFolder } from './listing.js';
 import { models } from './node.js';
 import { checkOptions } from './options.js';
 import { platform } from './platform-node.js';
-import { Runs } from './runs.js';
-
-/** Bytes that are fetched at once: a Qwen3 file's header has about 6 MB, most of it the vocabulary. */
-const PIECE = 1 << 20;
-
-/** A file's pieces, each fetched when it is asked for; in one go where the server knows no ranges. */
-async function* piecesOf(url, { headers, signal }) {
-  const remote = await openRemote(url, { headers, signal, first: { from: 0, to: PIECE }, chunkSize: PIECE });
-  try {
-    if (!remote.ranges || remote.size === null) for await (const { bytes } of remote.chunks()) yield bytes;
-    else for (let i = 0; i < remote.count; i++) for await (const { bytes } of remote.chunks(Runs.of(i))) yield bytes;
-  } finally {
-    remote.close();
-  }
-}
+import { headerBytes } from './peek.js';
 
 /** The files' bytes, which are read as far as they are asked for: from the store, where the model is complete there. */
 async function open(source, located, { cache = true, ...options }, hasher) {
   const stored = located.kind === 'urls' && cache && await models.has(source, { cache }).catch(() => false);
   if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, cache: stored && cache, hasher })).parts;
   const { urls } = located.folder ? await listFolder({ ...located, id: '' }, options) : located;
-  return urls.map((url) => ({ size: 0, chunks: piecesOf(url, options) }));
+  return urls.map((url) => ({ size: 0, chunks: headerBytes(url, options) }));
 }
 
 async function readHeader(engine, chunks) {

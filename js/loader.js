@@ -6,7 +6,7 @@
 import { hostOf } from './answer.js';
 import { QuernError, isOf } from './errors.js';
 import { CHUNKS } from './hasher.js';
-import { idOf, onlyName, plainUrl } from './identity.js';
+import { idOfSource, onlyName, plainUrl } from './identity.js';
 import { CHUNK, sameFiles, sameVersions } from './journal.js';
 import { Keeper } from './keeper.js';
 import { listFolder } from './listing.js';
@@ -242,7 +242,7 @@ class Loading {
  */
 export async function openParts(source, options) {
   if (source.kind === 'urls') {
-    const named = { id: await idOf(source.folder ?? source.urls[0]), ...source };
+    const named = { ...source, id: await idOfSource(source) };
     return new Loading(source.folder ? await listFolder(named, options) : named, options).open();
   }
   const files = source.streams ?? source.blobs.map((blob) => ({ size: blob.size, get stream() { return blob.stream(); } }));

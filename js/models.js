@@ -4,7 +4,7 @@
 
 import { QuernError, badParam } from './errors.js';
 import { guarded, storageError } from './guard.js';
-import { idOf } from './identity.js';
+import { idOfSource } from './identity.js';
 import { startWith } from './model.js';
 import { checkOptions } from './options.js';
 import { DOWNLOAD } from './protocol.js';
@@ -35,10 +35,9 @@ export class Models {
 
   /** What a store knows a source by; local files are not stored. */
   async #idOf(source) {
-    const { kind, id, folder, urls } = this.#platform.resolveSource(source).source;
-    const found = id ?? (kind === 'urls' && await idOf(folder ?? urls[0]));
-    if (!found) throw badParam('source', 'must be on a server: files of this machine are not stored');
-    return found;
+    const id = await idOfSource(this.#platform.resolveSource(source).source);
+    if (!id) throw badParam('source', 'must be on a server: files of this machine are not stored');
+    return id;
   }
 
   async list(options) {
