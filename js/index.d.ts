@@ -108,7 +108,7 @@ export interface LoadOptions {
   chunk?: number;
   /** Whether to measure what each operation costs, for {@link Model.profile}. Default false, which costs nothing. */
   profile?: boolean;
-  /** Address of `worker.js`, for bundlers that do not follow `new URL(…, import.meta.url)`. */
+  /** Address of `worker.js`, for bundlers that do not follow `new URL(…, import.meta.url)`. It names code to run: take it from nobody else. */
   workerUrl?: string | URL;
   /** Address of the wasm file, for the same reason. It must be the file of the variant in use. */
   wasmUrl?: string | URL;
