@@ -4,7 +4,7 @@
 
 import { QuernError } from './errors.js';
 
-const CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
+const CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
 /** Two within this time are one: npx passes on what the terminal has sent already. */
 const SAME_MS = 250;

@@ -103,11 +103,12 @@ static float rule(const struct matrix *m, const struct act *a, int t, int r)
 static void check_tile(const struct kernels *k, const struct matrix *m, const uint8_t *panel, struct act *a, int n)
 {
     enum layout layout = m->type->layout;
-    enum form form = k->form[layout];
-    uint8_t *tiles = malloc((size_t)(TILE * COLS / BLOCK) * (k->arranged[form] + 1)), *expanded = malloc((size_t)(COLS / BLOCK) * (k->expanded ? k->expanded : 1));
+    uint8_t *tiles[FORMS], *expanded = malloc((size_t)(COLS / BLOCK) * (k->expanded ? k->expanded : 1));
     float out[STREAMS * PANEL_ROWS];
-    if (layouts[layout].kind != KIND_FLOAT && k->arrange[form]) k->arrange[form](a, 0, n, tiles);
-    a->tiles[form] = tiles;
+    for (enum form f = 0; f < FORMS; f++) {
+        a->tiles[f] = tiles[f] = malloc((size_t)(n * COLS / BLOCK) * k->arranged[f] + 1);
+        if (k->arrange[f]) k->arrange[f](a, 0, n, tiles[f]);
+    }
     const uint8_t *use = panel;
     if (k->expand[m->type->layout]) {
         k->expand[m->type->layout](panel, COLS, expanded);
@@ -125,7 +126,7 @@ static void check_tile(const struct kernels *k, const struct matrix *m, const ui
             if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, 0, i % PANEL_ROWS)));
         free(streams);
     }
-    free(tiles);
+    for (enum form f = 0; f < FORMS; f++) free(tiles[f]);
     free(expanded);
 }
 
