@@ -118,8 +118,9 @@ function read(object, key, path) {
   }
 }
 
-/** A checked copy of the options; absent and undefined are the same. @param {keyof typeof TABLES} kind */
-export function checkOptions(kind, options = {}) {
+/** A checked copy of the options; absent, undefined and null are the same. @param {keyof typeof TABLES} kind */
+export function checkOptions(kind, given) {
+  const options = given ?? {};
   if (!isRecord(options)) throw badParam('options', 'must be an object');
   const table = TABLES[kind];
   const copy = {};
@@ -127,7 +128,7 @@ export function checkOptions(kind, options = {}) {
     const path = `options.${key.slice(0, 64)}`;
     if (!Object.hasOwn(table, key)) throw badParam(path, LATER.has(key) ? 'is not available in this version' : 'is not an option here');
     const value = read(options, key, path);
-    if (value === undefined) continue;
+    if (value == null) continue;
     const problem = table[key](value);
     if (problem) throw badParam(path, problem);
     copy[key] = value;

@@ -75,8 +75,8 @@ export class Shelf {
   #pick(known, one) {
     const { fits } = verdict(known, one, this.#maxMemory);
     const pick = button('', () => this.suggest(one), fits ? 'button pick' : 'button pick unfit');
-    pick.append(element('span', {}, one.quant), element('span', { className: 'size' }, fits ? bytes(one.size) : `${bytes(one.size)}, too large`));
-    pick.setAttribute('aria-label', `Choose ${known.label} ${one.quant}, ${bytes(one.size)}${fits ? '' : ', too large for this browser'}`);
+    pick.append(element('span', {}, one.quant), ' ', element('span', { className: 'size' }, fits ? bytes(one.size) : `${bytes(one.size)}, too large`));
+    pick.setAttribute('aria-label', `Choose ${known.label} ${pick.textContent}${fits ? '' : ' for this browser'}`);   // what is seen is said
     return pick;
   }
 

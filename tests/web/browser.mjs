@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { after, before } from 'node:test';
+import axe from 'axe-core';
 import { chromium } from 'playwright-core';
 import { serve } from '../../tools/serve.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
@@ -145,4 +146,13 @@ export async function eventually(check, what, patience = PATIENCE_MS) {
     if (Date.now() > end) assert.fail(`not within ${patience / 1000} s: ${what}`);
     await new Promise((done) => { setTimeout(done, 20); });
   }
+}
+
+/** What axe has against a page as it stands, in a line each. What is seen on a button must be in its name, for those who speak to it. */
+export async function complaints({ page }) {
+  await page.evaluate(axe.source);
+  const rules = { 'label-content-name-mismatch': { enabled: true } };
+  const { violations, passes } = await page.evaluate((options) => globalThis.axe.run(options), { resultTypes: ['violations'], rules });
+  assert.ok(passes.length > 20);
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(', ')}`);
 }

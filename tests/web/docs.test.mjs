@@ -4,10 +4,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import axe from 'axe-core';
 import { buildDocs } from '../../tools/docs.mjs';
 import { removeFolder, temporaryFolder } from '../js/pack.mjs';
-import { eventually, station } from './browser.mjs';
+import { complaints, eventually, station } from './browser.mjs';
 
 const folder = temporaryFolder();
 before(() => buildDocs({ out: join(folder, 'some/where') }));
@@ -17,14 +16,6 @@ const here = station({ root: folder });
 const DESK = { viewport: { width: 1360, height: 900 } };
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 const open = (path, options = DESK) => here.open(`some/where/${path}`, options);
-
-/** What axe has against the page as it stands, in a line each. */
-async function complaints({ page }) {
-  await page.evaluate(axe.source);
-  const { violations, passes } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ['violations'] }));
-  assert.ok(passes.length > 20);
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(', ')}`);
-}
 
 test('a search by keyboard leads to an option', async () => {
   const visit = await open('recipes/images.html');

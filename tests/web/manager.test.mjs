@@ -166,7 +166,7 @@ test('the known models: quantisation, size, and whether it fits, before anything
   const picks = page.locator('#shelf .pick');
   assert.equal(await picks.count(), 6);
   const unfit = await page.locator('#shelf .unfit').evaluateAll((all) => all.map((node) => node.getAttribute('aria-label')));
-  assert.deepEqual(unfit, ['Choose Qwen3-4B Q8_0, 4.3 GB, too large for this browser']);
+  assert.deepEqual(unfit, ['Choose Qwen3-4B Q8_0 4.3 GB, too large for this browser']);
   await page.getByRole('button', { name: 'Choose Qwen3-0.6B Q8_0' }).click();
   const note = page.locator('#url-note');
   assert.match(await note.innerText(), /downloads 639 MB from huggingface\.co .* about 1\.2 GB of memory, which this browser allows\. Its checksum is known/);

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { soon } from '../js/soon.mjs';
-import { eventually, station } from './browser.mjs';
+import { complaints, eventually, station } from './browser.mjs';
 import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 
 const here = station();
@@ -70,6 +70,25 @@ test('the demo model answers what it knows, and the numbers around it are filled
   assert.ok(Number(await meter.getAttribute('aria-valuenow')) > 0);
   await close();
 });
+
+for (const colorScheme of ['light', 'dark']) {
+  test(`axe has nothing against the chat and its dialogs, ${colorScheme}`, async () => {
+    const visit = await openChat(here, { colorScheme });
+    const { page, chat, close } = visit;
+    await chat.ask('What is the capital of Kenya?');
+    const calm = { animations: 'disabled' };
+    await page.screenshot(calm);
+    assert.deepEqual(await complaints(visit), []);
+    for (const [opener, dialog] of [['#model-button', '#model-dialog'], ['#settings', '#settings-dialog']]) {
+      await page.locator(opener).click();
+      await page.locator(dialog).getByRole('button').first().waitFor();
+      await page.screenshot(calm);
+      assert.deepEqual(await complaints(visit), []);
+      await page.keyboard.press('Escape');
+    }
+    await close();
+  });
+}
 
 test('the second turn reads only what is new', async () => {
   const { chat, close } = await openChat(here);
