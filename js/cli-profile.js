@@ -15,16 +15,16 @@ function operationRow({ name, calls, ms, macs, bytes, barriers }, total) {
 /** Milliseconds of each layer, of all operations together. */
 const layerSums = (operations) => operations[0].layerMs.map((_, layer) => sum(operations.map(({ layerMs }) => layerMs[layer])));
 
-function phaseTable(name, { tokens, ms, barriers, operations }, clockMs, barrierUs) {
+function phaseTable(name, { tokens, ms, barriers, operations }, clockMs, { threads, barrierUs }) {
   if (operations.length === 0) return '';
   const outside = sum(operations.map(({ outsideMs }) => outsideMs));
   return `\n${name} of ${tokens} tokens: ${ms.toFixed(2)} of ${clockMs.toFixed(2)} ms in operations, `
-    + `${(barriers / tokens).toFixed(1)} barriers per token, ${barrierUs.toFixed(2)} us each when empty\n`
+    + `${(barriers / tokens).toFixed(1)} barriers per token, ${barrierUs.toFixed(2)} us each when empty; ${threads} threads in the end\n`
     + row('operation', COLUMNS) + operations.map((operation) => operationRow(operation, ms)).join('')
     + `ms per layer: ${layerSums(operations).map((value) => value.toFixed(2)).join(' ')}; outside: ${outside.toFixed(2)}\n`;
 }
 
 /** @param {import('./index.d.ts').Profile} profile @param {{prefillMs: number, decodeMs: number}} timings by the clock */
-export function profileTables({ prefill, decode, barrierUs }, { prefillMs, decodeMs }) {
-  return phaseTable('prefill', prefill, prefillMs, barrierUs) + phaseTable('decode', decode, decodeMs, barrierUs);
+export function profileTables(profile, { prefillMs, decodeMs }) {
+  return phaseTable('prefill', profile.prefill, prefillMs, profile) + phaseTable('decode', profile.decode, decodeMs, profile);
 }

@@ -52,6 +52,9 @@ export type Variant = 'scalar' | 'simd' | 'relaxed';
 /** Bits of the engine's addresses. */
 export type Address = 32 | 64;
 
+/** Options as they are given: null is the same as nothing. */
+export type Given<Options> = { [Name in keyof Options]: Options[Name] | null } | null;
+
 export interface LoadOptions {
   /** Aborts the load at any point; nothing stays behind. */
   signal?: AbortSignal;
@@ -73,7 +76,10 @@ export interface LoadOptions {
    * Asked for where they are not there: `env/simd`.
    */
   address?: Address;
-  /** Threads, 1 to 64. Default: the machine's, at most 8. One, where the page is not cross-origin isolated or threads do not start. */
+  /**
+   * Threads, 1 to 64. Default: the machine's, at most 8. One, where the page is not cross-origin isolated or threads do not start. Fewer of them
+   * work while the machine has no processors for all: then fewer are faster.
+   */
   threads?: number;
   /**
    * Type of the numbers kept per position. `f16` (default) takes half the memory of `f32`, and `q8` (8 bits and a scale for each 32
@@ -119,7 +125,7 @@ export interface LoadOptions {
  *
  * Rejects with `model/*` (the file), `net/*` (the download), `mem/*`, `env/*` (this browser), `use/param`, or the signal's reason.
  */
-export function load(source: Source, options?: LoadOptions): Promise<Model>;
+export function load(source: Source, options?: Given<LoadOptions>): Promise<Model>;
 
 /** A model in the store, or the part of it that has come. */
 export interface StoredModel {
@@ -159,20 +165,20 @@ export interface DownloadOptions extends CacheOptions {
 /** The models that are kept on this machine. Everything rejects with `storage/*` where nothing can be kept. */
 export interface Models {
   /** The last used first. */
-  list(options?: CacheOptions): Promise<StoredModel[]>;
+  list(options?: Given<CacheOptions>): Promise<StoredModel[]>;
   /** Whether a model is there completely, so that `load` needs no network. */
-  has(source: Source, options?: CacheOptions): Promise<boolean>;
+  has(source: Source, options?: Given<CacheOptions>): Promise<boolean>;
   /**
    * Gets a model, or the rest of it, without loading it. Aborted, it keeps what has come. Somebody else's download is followed, unless that
    * stores nothing more for half a minute: `storage/busy`. Also `net/*`, `model/integrity`.
    */
-  download(source: Source, options?: DownloadOptions): Promise<StoredModel>;
+  download(source: Source, options?: Given<DownloadOptions>): Promise<StoredModel>;
   /** Removes a model, by its source or id. `storage/busy` while it is being downloaded or loaded; models in use are not affected. */
-  remove(source: Source, options?: CacheOptions): Promise<void>;
+  remove(source: Source, options?: Given<CacheOptions>): Promise<void>;
   /** Bytes that are stored (in a browser everything of this origin), bytes there may be, and whether the browser has promised not to clear them away. */
-  usage(options?: CacheOptions): Promise<Usage>;
+  usage(options?: Given<CacheOptions>): Promise<Usage>;
   /** Asks the browser for that promise; some ask their user. `load` and `download` do so once, when the first download begins. */
-  persist(options?: CacheOptions): Promise<boolean>;
+  persist(options?: Given<CacheOptions>): Promise<boolean>;
 }
 
 export const models: Models;
@@ -420,6 +426,8 @@ export interface PhaseCost extends Cost {
 export interface Profile {
   readonly prefill: PhaseCost;
   readonly decode: PhaseCost;
+  /** How many threads work now: fewer than there are, while the machine has no processors for them. */
+  readonly threads: number;
   /** Microseconds of an empty barrier, measured at the call; 0 with one thread. */
   readonly barrierUs: number;
 }
@@ -437,19 +445,19 @@ export interface Model {
    *
    * The reply fails with `use/param`, `use/context` (before any work), `model/nonfinite`, `mem/kv`, `engine/*`.
    */
-  chat(messages: string | Message[], options?: ChatOptions): Reply;
+  chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
   /** Continues a text, without any template. Token ids are taken as they are. `thinking` of the result is empty. */
-  complete(prompt: string | ArrayLike<number>, options?: CompleteOptions): Reply;
+  complete(prompt: string | ArrayLike<number>, options?: Given<CompleteOptions>): Reply;
   /** Token ids of a text. `<think>`, `<tool_call>` and their like are tokens, control tokens such as `<|im_end|>` are text. */
-  tokenize(text: string | Uint8Array, options?: CallOptions): Promise<number[]>;
+  tokenize(text: string | Uint8Array, options?: Given<CallOptions>): Promise<number[]>;
   /** The text of token ids, special ones included. `use/param` for an id that does not exist. */
-  detokenize(tokens: ArrayLike<number>, options?: CallOptions): Promise<string>;
+  detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<string>;
   /** How many tokens a text has, or a conversation with everything its template adds. */
-  countTokens(input: string | Message[], options?: CallOptions & { thinking?: boolean }): Promise<number>;
+  countTokens(input: string | Message[], options?: Given<CallOptions & { thinking?: boolean }>): Promise<number>;
   /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. */
-  logits(tokens: ArrayLike<number>, options?: CallOptions): Promise<Float32Array>;
+  logits(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<Float32Array>;
   /** What the work since the load, or since the last call of this, has cost. Null unless loaded with `profile: true`. */
-  profile(options?: CallOptions): Promise<Profile | null>;
+  profile(options?: Given<CallOptions>): Promise<Profile | null>;
   /** Ends the engine and gives all its memory back. Always resolves; calls still pending fail with `engine/disposed`. */
   dispose(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

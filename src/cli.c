@@ -520,8 +520,8 @@ static void print_phase(const struct profile *p, const char *name, enum profile_
     struct profile_cost all = profile_cost(p, phase, PROFILE_ALL, PROFILE_ALL);
     double tokens = profile_tokens(p, phase);
     if (all.calls == 0) return;
-    printf("\n%s of %.0f tokens: %.2f of %.2f ms in operations, %.1f barriers per token, %.2f us each when empty\n", name, tokens, all.ms, ms, all.barriers / tokens,
-           profile_barrier_us(p));
+    printf("\n%s of %.0f tokens: %.2f of %.2f ms in operations, %.1f barriers per token, %.2f us each when empty; %d threads in the end\n", name, tokens, all.ms, ms, all.barriers / tokens,
+           profile_barrier_us(p), profile_threads(p));
     print_operations(p, phase, &all);
     print_layers(p, phase);
 }

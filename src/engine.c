@@ -379,6 +379,14 @@ int quern_next_file(struct quern_engine *e, uint64_t file_size)
     return OK;
 }
 
+/* As many as have barriers of a reasonable cost: of a token's 200 such ones take 20 ms, as much as a model worth waiting for needs to compute it. */
+static void choose_threads(struct quern_engine *e)
+{
+    const double most_us = 100;
+    while (pool_barrier_us(e->pool) > most_us) pool_limit(e->pool, pool_working(e->pool) - 1);
+    crew_begin(&e->crew, pool_threads(e->pool), pool_working(e->pool));
+}
+
 int quern_finish(struct quern_engine *e)
 {
     if (e->state == STATE_FAILED) return e->error.code;
@@ -391,6 +399,7 @@ int quern_finish(struct quern_engine *e)
     if (status) return failed(e, status);
     ck_close(&e->ck);
     ck_close(&e->part);
+    choose_threads(e);
     e->state = STATE_READY;
     return OK;
 }

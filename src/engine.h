@@ -5,6 +5,7 @@
 #ifndef QUERN_ENGINE_H
 #define QUERN_ENGINE_H
 
+#include "crew.h"
 #include "kvcache.h"
 #include "model.h"
 #include "quern.h"
@@ -49,6 +50,7 @@ struct quern_engine {
     struct error error;
     struct mem mem;
     struct pool *pool;
+    struct crew crew;         /* how many of its threads work */
     struct hashing hashing;   /* the last ones begun */
     struct backend *be;
     struct profile *profile;  /* NULL: none wanted */

@@ -2,9 +2,10 @@
  *
  * The pool's barrier: one word that counts jobs, one that counts workers still busy.
  *
- * A job is published by adding 1 to `job`; workers spin on it, then wait in the kernel. The last worker to finish wakes
- * the caller. Nobody is woken while nobody sleeps: a wake-up that finds no one still is a call of the system (or, in a browser, of its runtime). In wasm the words are waited on with memory.atomic.wait32 (Atomics.wait), elsewhere with a futex or, where there is
- * none, by yielding.
+ * A job is published by a new value of `job`, which also says how many threads it is for; workers spin on it, then wait in the
+ * kernel. The last worker to finish wakes the caller. Nobody is woken while nobody sleeps: a wake-up that finds no one still is a call
+ * of the system (or, in a browser, of its runtime). Workers that a job is not for wait for `working` to grow, and no job wakes them.
+ * In wasm the words are waited on with memory.atomic.wait32 (Atomics.wait), elsewhere with a futex or, where there is none, by naps.
  */
 #include "pool.h"
 
@@ -18,16 +19,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #else
-#include <sched.h>
+#include <time.h>
 #endif
 
-/* About 100 microseconds: longer than the gaps between the operations of a step, of which a token has some hundred, each of which
- * would cost a wake-up of 50 microseconds. A turn of the loop takes 1 ns in wasm, which has no pause, and about 40 with one. */
+/* Spinning lasts longer than the gaps between the operations of a step, of which a token has some hundred, each of which would cost a wake-up of
+ * 50 microseconds. What a turn takes differs: 1 ns in V8, which has no pause, 3 in JavaScriptCore, 40 with a pause. So a clock ends
+ * it, looked at every few microseconds; and a number of turns, since there are browsers with clocks of 1 to 100 ms. */
+static const double SPIN_MS = 0.1;
 #ifdef __EMSCRIPTEN__
-enum { SPINS = 100000 };
+enum { TURNS = 2000, LOOKS = 50 };
 #else
-enum { SPINS = 2500 };
+enum { TURNS = 50, LOOKS = 50 };
 #endif
+
+enum { JOB = 256 };
+_Static_assert((int)POOL_MAX_THREADS < (int)JOB, "a job's word says how many threads it is for");
 
 struct worker {
     struct pool *pool;
@@ -40,9 +46,13 @@ struct pool {
     int n_threads;                 /* the caller included */
     pool_fn *fn;
     void *arg;
+    double waited;                 /* ms, by the caller */
+    uint32_t jobs;                 /* published so far */
     bool quit;
-    _Alignas(MEM_ALIGN) _Atomic uint32_t job;   /* counts up with every job */
+    _Alignas(MEM_ALIGN) _Atomic uint32_t job;   /* counts up by JOB with every job; below that, how many threads it is for */
     _Alignas(MEM_ALIGN) _Atomic uint32_t busy;  /* workers that have not finished the job */
+    _Alignas(MEM_ALIGN) _Atomic uint32_t working; /* threads the next job is for */
+    _Atomic uint32_t grown;                       /* the job before `working` grew */
     _Alignas(MEM_ALIGN) _Atomic uint32_t sleepers; /* threads that wait in the kernel, or are about to */
     _Alignas(MEM_ALIGN) struct worker workers[POOL_MAX_THREADS - 1];
 };
@@ -56,7 +66,7 @@ static void word_wait(_Atomic uint32_t *word, uint32_t value)
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 #else
     (void)word, (void)value;
-    sched_yield();
+    nanosleep(&(struct timespec){0, 20000}, NULL);
 #endif
 }
 
@@ -84,19 +94,47 @@ static void wake(struct pool *p, _Atomic uint32_t *word, int count)
     if (atomic_load(&p->sleepers)) word_wake(word, count);
 }
 
-/* Returns the word's value once it is no longer `value`. */
-static uint32_t await_change(struct pool *p, _Atomic uint32_t *word, uint32_t value)
+/* Returns the word's value once it is no longer `value`, after *waited ms, or after a moment that is none. */
+static uint32_t await_change(struct pool *p, _Atomic uint32_t *word, uint32_t value, double *waited)
 {
-    for (int i = 0; i < SPINS; i++) {
-        uint32_t now = atomic_load_explicit(word, memory_order_acquire);
-        if (now != value) return now;
-        relax();
-    }
     uint32_t now;
+    double start = 0, last = 0;
+    for (int look = 0; look < LOOKS && last - start < SPIN_MS; look++) {
+        for (int i = 0; i < TURNS; i++) {
+            now = atomic_load_explicit(word, memory_order_acquire);
+            if (now != value) {
+                *waited += last - start;
+                return now;
+            }
+            relax();
+        }
+        last = now_ms();
+        if (look == 0) start = last;
+    }
     atomic_fetch_add(&p->sleepers, 1);
     while ((now = atomic_load(word)) == value) word_wait(word, value);
     atomic_fetch_sub(&p->sleepers, 1);
+    *waited += now_ms() - start;
     return now;
+}
+
+/* Waits until jobs are for this worker. Returns the last job it need not do, which was `job`. */
+static uint32_t await_work(const struct worker *w, uint32_t job)
+{
+    struct pool *p = w->pool;
+    uint32_t index = (uint32_t)w->index, working = atomic_load(&p->working);
+    if (working > index) return job;
+    while ((working = atomic_load(&p->working)) <= index) word_wait(&p->working, working);
+    return atomic_load(&p->grown);
+}
+
+/* The next job that is for this worker, after `job`. */
+static uint32_t await_job(const struct worker *w, uint32_t job)
+{
+    double waited = 0;
+    do job = await_change(w->pool, &w->pool->job, await_work(w, job), &waited);
+    while (job % JOB <= (uint32_t)w->index);
+    return job;
 }
 
 static void *work(void *arg)
@@ -105,16 +143,18 @@ static void *work(void *arg)
     struct pool *p = w->pool;
     uint32_t job = 0;
     for (;;) {
-        job = await_change(p, &p->job, job);
+        job = await_job(w, job);
         if (p->quit) return NULL;
-        p->fn(p->arg, w->index, p->n_threads);
+        p->fn(p->arg, w->index, (int)(job % JOB));
         if (atomic_fetch_sub(&p->busy, 1) == 1) wake(p, &p->busy, 1);
     }
 }
 
 static void publish(struct pool *p)
 {
-    atomic_fetch_add(&p->job, 1);
+    uint32_t last = atomic_load_explicit(&p->job, memory_order_relaxed), n = atomic_load_explicit(&p->working, memory_order_relaxed);
+    p->jobs++;
+    atomic_store(&p->job, last - last % JOB + JOB + n);
     wake(p, &p->job, p->n_threads - 1);
 }
 
@@ -131,6 +171,7 @@ struct pool *pool_new(struct mem *m, int threads)
         if (pthread_create(&w->thread, NULL, work, w)) break;
         p->n_threads++;
     }
+    pool_limit(p, p->n_threads);
     return p;
 }
 
@@ -138,6 +179,7 @@ void pool_free(struct pool *p)
 {
     if (!p) return;
     pool_end(p);
+    pool_limit(p, p->n_threads);
     p->quit = true;
     publish(p);
     for (int i = 0; i < p->n_threads - 1; i++) pthread_join(p->workers[i].thread, NULL);
@@ -145,31 +187,60 @@ void pool_free(struct pool *p)
 }
 
 int pool_threads(const struct pool *p) { return p->n_threads; }
-uint32_t pool_jobs(const struct pool *p) { return atomic_load_explicit(&p->job, memory_order_relaxed); }
+int pool_working(const struct pool *p) { return (int)atomic_load_explicit(&p->working, memory_order_relaxed); }
+uint32_t pool_jobs(const struct pool *p) { return p->jobs; }
+double pool_waited(const struct pool *p) { return p->waited; }
+
+void pool_limit(struct pool *p, int n)
+{
+    int before = pool_working(p);
+    if (n == before) return;
+    if (n > before) atomic_store(&p->grown, atomic_load(&p->job));
+    atomic_store(&p->working, (uint32_t)n);
+    if (n > before) word_wake(&p->working, p->n_threads - 1);
+}
 
 void pool_end(struct pool *p)
 {
-    for (uint32_t left; (left = atomic_load_explicit(&p->busy, memory_order_acquire)) != 0;) await_change(p, &p->busy, left);
+    for (uint32_t left; (left = atomic_load_explicit(&p->busy, memory_order_acquire)) != 0;) await_change(p, &p->busy, left, &p->waited);
 }
 
 void pool_begin(struct pool *p, pool_fn *fn, void *arg)
 {
+    int n = pool_working(p);
     pool_end(p);
-    if (p->n_threads == 1) {
+    if (n == 1) {
         fn(arg, 0, 1);
         return;
     }
     p->fn = fn;
     p->arg = arg;
-    atomic_store_explicit(&p->busy, (uint32_t)(p->n_threads - 1), memory_order_relaxed);
+    atomic_store_explicit(&p->busy, (uint32_t)(n - 1), memory_order_relaxed);
     publish(p);
 }
 
 void pool_run(struct pool *p, pool_fn *fn, void *arg)
 {
+    int n = pool_working(p);
     pool_begin(p, fn, arg);
-    if (p->n_threads > 1) fn(arg, 0, p->n_threads);
+    if (n > 1) fn(arg, 0, n);
     pool_end(p);
+}
+
+static void do_nothing(void *arg, int thread, int n_threads) { (void)arg, (void)thread, (void)n_threads; }
+
+double pool_barrier_us(struct pool *p)
+{
+    enum { TRIES = 6, JOBS = 16 }; /* a thread that is put aside holds up one try; one without a processor all */
+    double least = 0;
+    if (pool_working(p) == 1) return 0;
+    for (int t = 0; t < TRIES; t++) {
+        double begin = now_ms();
+        for (int i = 0; i < JOBS; i++) pool_run(p, do_nothing, NULL);
+        double us = (now_ms() - begin) * 1e3 / JOBS;
+        if (t == 0 || us < least) least = us;
+    }
+    return least;
 }
 
 void pool_share(int total, int thread, int n_threads, int *begin, int *end)

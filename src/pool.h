@@ -4,7 +4,8 @@
  *
  * pool_run() is a barrier: every thread calls fn once with its own index, and the call returns when all
  * have. Small work is split by index, large work is claimed piece by piece: results never depend on who
- * computes what. Waiting threads spin for a short while, then sleep in the kernel (Atomics.wait in wasm).
+ * computes what. Waiting threads spin for a short while, then sleep in the kernel (Atomics.wait in wasm). Where threads get no
+ * processor of their own fewer can do the same in less time: pool_limit() sends the others to sleep (see crew.h).
  */
 #ifndef QUERN_POOL_H
 #define QUERN_POOL_H
@@ -28,7 +29,13 @@ void pool_run(struct pool *p, pool_fn *fn, void *arg);
  * job ends this one first. */
 void pool_begin(struct pool *p, pool_fn *fn, void *arg);
 void pool_end(struct pool *p);
-uint32_t pool_jobs(const struct pool *p); /* barriers so far, modulo 2^32; none with one thread */
+
+/* From now on n threads work, 1 .. pool_threads(). Not while a job runs that was begun. */
+void pool_limit(struct pool *p, int n);
+int pool_working(const struct pool *p);
+uint32_t pool_jobs(const struct pool *p); /* barriers so far, modulo 2^32; none while one thread works */
+double pool_waited(const struct pool *p); /* ms that pool_end() has waited so far, which pool_run() ends with; short waits count as none */
+double pool_barrier_us(struct pool *p);   /* what an empty barrier takes now: the best of some tries; 0 while one thread works */
 
 /* The static split: thread t of n takes [*begin, *end) of `total` items, sizes differing by at most one. */
 void pool_share(int total, int thread, int n_threads, int *begin, int *end);

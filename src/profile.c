@@ -404,17 +404,8 @@ struct profile_cost profile_cost(const struct profile *p, enum profile_phase pha
     return sum;
 }
 
-static void do_nothing(void *arg, int thread, int n_threads) { (void)arg, (void)thread, (void)n_threads; }
-
-double profile_barrier_us(const struct profile *p)
-{
-    enum { WARM = 20, JOBS = 500 };
-    if (pool_threads(p->pool) == 1) return 0;
-    for (int i = 0; i < WARM; i++) pool_run(p->pool, do_nothing, NULL);
-    double begin = now_ms();
-    for (int i = 0; i < JOBS; i++) pool_run(p->pool, do_nothing, NULL);
-    return (now_ms() - begin) * 1e3 / (double)JOBS;
-}
+double profile_barrier_us(const struct profile *p) { return pool_barrier_us(p->pool); }
+int profile_threads(const struct profile *p) { return pool_working(p->pool); }
 
 /* --- JSON ---------------------------------------------------------------------------------------------------------- */
 
@@ -457,6 +448,7 @@ const char *profile_json(struct profile *p)
 {
     struct json j = {.mem = p->mem};
     json_object(&j, NULL);
+    json_number(&j, "threads", profile_threads(p));
     json_number(&j, "barrierUs", profile_barrier_us(p));
     write_phase(&j, p, "prefill", PROFILE_PREFILL);
     write_phase(&j, p, "decode", PROFILE_DECODE);

@@ -45,8 +45,9 @@ const char *profile_operation(const struct profile *p, int i);
 /* Zero calls from layer n_layers on. Either may be PROFILE_ALL. */
 struct profile_cost profile_cost(const struct profile *p, enum profile_phase phase, int operation, int layer);
 double profile_tokens(const struct profile *p, enum profile_phase phase);
-/* Microseconds that an empty barrier of the pool takes, measured now; 0 with one thread. */
+/* Microseconds of an empty barrier, and how many threads work, both of now: see pool.h. */
 double profile_barrier_us(const struct profile *p);
+int profile_threads(const struct profile *p);
 /* All of it as one JSON object (keys: see profile.c and index.d.ts); borrowed until the next call. NULL when memory is short. */
 const char *profile_json(struct profile *p);
 

@@ -198,6 +198,12 @@ static bool aborted(struct quern_engine *e)
     return __atomic_load_n(&e->control.abort, __ATOMIC_RELAXED) != 0;
 }
 
+/* One layer took ms, of which the caller has waited for other threads. */
+static void adapt_threads(struct quern_engine *e, double ms, double waited)
+{
+    pool_limit(e->pool, crew_layer(&e->crew, e->step.batch.n, ms, waited));
+}
+
 static int run_layers(struct quern_engine *e, int budget_ms)
 {
     struct step *p = &e->step;
@@ -208,10 +214,12 @@ static int run_layers(struct quern_engine *e, int budget_ms)
             return ERR_ABORTED;
         }
         if (budget_ms > 0 && now - start >= budget_ms) break;
+        double last = now, waited = pool_waited(e->pool);
         profile_layer(e->profile, p->layer);
         model_layer(e->model, &p->batch, p->layer++);
         __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
         now = now_ms();
+        adapt_threads(e, now - last, pool_waited(e->pool) - waited);
     }
     p->ms += now - start;
     return p->layer < e->model->config.n_layers ? NEED_MORE : OK;

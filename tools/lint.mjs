@@ -24,7 +24,7 @@ const read = (file) => readFileSync(join(root, file), 'utf8');
 
 /** Each module's layer and, within a layer, its family; modules of one family may include each other. */
 const MODULES = {
-  base: [0, 'base'], arena: [0, 'base'], pool: [0, 'base'], json: [0, 'base'], json_reader: [0, 'base'], reader: [0, 'base'], num: [0, 'base'], hash: [0, 'base'],
+  base: [0, 'base'], arena: [0, 'base'], pool: [0, 'base'], crew: [0, 'base'], json: [0, 'base'], json_reader: [0, 'base'], reader: [0, 'base'], num: [0, 'base'], hash: [0, 'base'],
   dtype: [1, 'pack'], pack: [1, 'pack'], quantize: [1, 'pack'],
   checkpoint: [2, 'checkpoint'], metadata: [2, 'checkpoint'], format: [2, 'checkpoint'], sniff: [2, 'checkpoint'], formats: [2, 'checkpoint'],
   backend: [2, 'backend'], cpu: [2, 'backend'],

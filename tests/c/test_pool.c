@@ -145,6 +145,54 @@ static void sleepers_wake(void)
     pool_free(p);
 }
 
+/* --- limits ------------------------------------------------------------------------------------------------ */
+
+/* Every number of threads after every other; those that are not meant stay away, and come back at their first job. */
+static void limits(void)
+{
+    enum { ROUNDS = 40, EACH = 3 };
+    struct pool *p = new_pool(MOST);
+    struct tally t = {0};
+    int calls[MOST] = {0};
+    for (int round = 0; round < ROUNDS; round++) {
+        int n = 1 + round * 5 % MOST; /* up and down, by steps of 5 and 3 */
+        uint32_t jobs = pool_jobs(p);
+        pool_limit(p, n);
+        CHECK_EQ(pool_working(p), n);
+        if (round % 3 == 0) pause_us(500); /* all are asleep, too */
+        for (int i = 0; i < EACH; i++) {
+            t.job++;
+            if (i % 2) pool_begin(p, count, &t), pool_end(p); /* without the caller, where there are others */
+            else pool_run(p, count, &t);
+            for (int j = 0; j < MOST; j++) {
+                calls[j] += j < n && (j > 0 || n == 1 || i % 2 == 0);
+                CHECK_EQ(t.of[j].calls, calls[j]);
+                if (t.of[j].last_job == t.job) CHECK_EQ(t.of[j].n_threads, n);
+            }
+        }
+        CHECK_EQ(pool_jobs(p) - jobs, n > 1 ? EACH : 0);
+    }
+    CHECK_EQ(pool_threads(p), MOST);
+    pool_limit(p, 1);
+    CHECK(pool_barrier_us(p) == 0);
+    pool_free(p);
+    CHECK_EQ(mem.used, 0);
+}
+
+static void waits_are_counted(void)
+{
+    struct pool *p = new_pool(2);
+    struct tally t = {0};
+    pool_run(p, count, &t);
+    CHECK(pool_barrier_us(p) > 0);
+    double before = pool_waited(p);
+    for (t.job = 1; t.job <= 20; t.job++) pool_run(p, late, &t); /* every other time the caller waits 2 ms */
+    CHECK(pool_waited(p) - before >= 15);
+    pool_free(p);
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------- */
+
 /* Freed at once, after a while, after a job: no worker may be lost or left. */
 static void come_and_go(void)
 {
@@ -243,6 +291,7 @@ static void slow_thread(void)
 
 static const struct check tests[] = {
     {"once_each", once_each},     {"results_follow", results_follow}, {"beside_the_caller", beside_the_caller}, {"sleepers_wake", sleepers_wake},
+    {"limits", limits},           {"waits_are_counted", waits_are_counted},
     {"come_and_go", come_and_go}, {"shares", shares},                 {"claims", claims},
     {"slow_thread", slow_thread}, {"odd_numbers", odd_numbers},
 };

@@ -86,7 +86,7 @@ test('bench --profile', async () => {
   const args = ['bench', NANO, '--prompt', '20', '--generate', '4', '--threads', '2', '--profile'];
   const { out, code } = await quern(args);
   assert.equal(code, 0);
-  assert.match(out, /^prefill of 20 tokens: [\d.]+ of [\d.]+ ms in operations, [\d.]+ barriers per token, [\d.]+ us each when empty$/m);
+  assert.match(out, /^prefill of 20 tokens: [\d.]+ of [\d.]+ ms in operations, [\d.]+ barriers per token, [\d.]+ us each when empty; [12] threads in the end$/m);
   assert.match(out, /^decode of 3 tokens: /m);
   assert.match(out, /^matmul Q8_0 \[\d+, \d+\] +\d+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +\d+$/m);
   assert.equal(out.match(/^ms per layer: [\d. ]+; outside: [\d.]+$/gm).length, 2);
