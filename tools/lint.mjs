@@ -56,10 +56,21 @@ function checkIncludes(file) {
 
 // --- layers of the JavaScript: the page's half and the worker's half meet in protocol and errors only ---
 
+/** The rooms of the page, and into which others each may look. Files outside of rooms put them together. */
+const WEB_ROOMS = { shell: [], message: ['shell'], model: ['shell'], conversation: ['shell', 'message', 'model'] };
+
+function checkWebRoom(file, path) {
+  const [room, ...rest] = file.split('/').slice(1);
+  const target = normalize(join(dirname(file), path)).split('/').slice(1);
+  if (!rest.length || target.length === 1 || target[0] === room || WEB_ROOMS[room]?.includes(target[0])) return;
+  problem(file, `imports ${path}; ${room} may only look into ${WEB_ROOMS[room]?.join(', ') || 'itself'}`);
+}
+
 function checkImports(file) {
   const text = read(file);
   for (const [, path] of text.matchAll(/(?:from|import\() ?'([^']+)'/g)) {
-    const outside = !path.startsWith('./');
+    const outside = !path.startsWith('.');
+    if (file.startsWith('web/') && !outside) checkWebRoom(file, path);
     if (file.startsWith('web/') && outside && !['quern', 'marked'].includes(path)) problem(file, `imports ${path}; the page uses the package and marked only`);
     if (file.startsWith('js/') && path.startsWith('../')) problem(file, `imports ${path} from outside js/`);
   }

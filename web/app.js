@@ -2,23 +2,23 @@
 // The chat page: puts its parts together. It uses the library as any page would, by its public entry alone.
 // Order at the start: isolation, which may load the page once more, then the demo model, which comes with the page and so needs nobody's leave.
 import { QuernError, support } from 'quern';
-import { Chat } from './chat.js';
-import { Composer } from './composer.js';
-import { acceptDrops } from './drop.js';
-import { byId, button, element } from './dom.js';
-import { codeOf, isAbort } from './failure.js';
-import { oneLine } from './format.js';
-import { findKept } from './kept.js';
-import { DEMO, KNOWN } from './known.js';
-import { Life } from './life.js';
-import { startOffline } from './offline.js';
-import { Readout } from './readout.js';
-import { followEnd } from './scroll.js';
-import { Session } from './session.js';
-import { Settings } from './settings.js';
-import { Shelf } from './shelf.js';
-import { themeSwitch } from './theme.js';
-import { Tray } from './tray.js';
+import { Chat } from './conversation/chat.js';
+import { Composer } from './conversation/composer.js';
+import { acceptDrops } from './shell/drop.js';
+import { byId, button, element } from './shell/dom.js';
+import { codeOf, isAbort } from './shell/failure.js';
+import { oneLine } from './shell/format.js';
+import { findKept } from './model/kept.js';
+import { DEMO, KNOWN } from './model/known.js';
+import { Life } from './shell/life.js';
+import { startOffline } from './shell/offline.js';
+import { Readout } from './conversation/readout.js';
+import { followEnd } from './conversation/scroll.js';
+import { Session } from './model/session.js';
+import { Settings } from './shell/settings.js';
+import { Shelf } from './model/shelf.js';
+import { themeSwitch } from './shell/theme.js';
+import { Tray } from './shell/tray.js';
 
 /** What the demo model answers well (examples/demo-model). */
 const SUGGESTIONS = ['What is quern?', 'What is 27 + 45?', 'What is the capital of Kenya?', 'Tell me a story about an owl and a golden key.'];

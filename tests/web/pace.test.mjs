@@ -2,7 +2,7 @@
 // The speed of a download and the time it leaves, with a clock that the test moves. No browser.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pace } from '../../web/pace.js';
+import { Pace } from '../../web/shell/pace.js';
 
 function scene() {
   const time = { now: 0 };

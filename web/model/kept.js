@@ -2,9 +2,9 @@
 // The models on this device, in the model dialog: what there is of each, use it or go on with its download, delete it; and
 // how much room they take and whether the browser promises to keep them. Deleting asks in the row itself.
 import { models } from 'quern';
-import { announce, byId, button, element } from './dom.js';
-import { explain } from './failure.js';
-import { bytes, oneLine } from './format.js';
+import { announce, byId, button, element } from '../shell/dom.js';
+import { explain } from '../shell/failure.js';
+import { bytes, oneLine } from '../shell/format.js';
 
 const title = (name) => oneLine(name.replace(/\.gguf$/i, ''), 80) || 'Model';
 

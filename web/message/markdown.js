@@ -5,7 +5,7 @@
 // is a link only to http, https or mail. Reference definitions are off: with them a late line would change
 // paragraphs above it, and a growing text could not be rendered block by block (stream.js).
 import { Lexer, Tokenizer } from 'marked';
-import { element, copyButton } from './dom.js';
+import { element, copyButton } from '../shell/dom.js';
 
 /** Nesting beyond this is shown as text: the lexer and the builder recurse once per level. */
 const MAX_DEPTH = 12;

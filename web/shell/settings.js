@@ -3,7 +3,9 @@
 // the model card's values hold until somebody changes one. Ranges stand in the markup (min, max, step) and are
 // enforced there and, for what comes back from storage, here from the same attributes.
 import { byId } from './dom.js';
-import { readSettings, writeSettings } from './store.js';
+import { read, write } from './storage.js';
+
+const KEY = 'quern:settings';
 
 const SAMPLING = ['temperature', 'topP', 'topK', 'maxTokens', 'seed'];
 const LOADING = ['threads', 'contextSize'];
@@ -19,7 +21,7 @@ export class Settings {
   /** @param {{onUnsaved: () => void}} events told once when settings cannot be stored */
   constructor({ onUnsaved }) {
     this.#unsaved = onUnsaved;
-    this.#restore(readSettings());
+    this.#restore(read(KEY));
     this.#form.addEventListener('change', (event) => this.#take(event.target));
     this.#form.addEventListener('submit', (event) => event.preventDefault());
     this.#switch.addEventListener('click', () => this.#setThinking(!this.#values.thinking));
@@ -79,7 +81,7 @@ export class Settings {
   }
 
   #save() {
-    if (writeSettings(this.#values)) return;
+    if (write(KEY, this.#values)) return;
     this.#unsaved?.();
     this.#unsaved = null;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The models the page knows by name: pinned files of public repositories with their sizes and checksums as those list them
 // (Git LFS), and what can be said about one before a byte of it is fetched: whether it fits.
-import { bytes } from './format.js';
+import { bytes } from '../shell/format.js';
 
 export const DEMO = { source: new URL('./models/demo-q8_0.gguf', document.baseURI).href, label: 'Demo model (toy)', kind: 'demo' };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The message field: grows with its text, Enter sends, Shift+Enter breaks the line, Esc stops. Send and Stop share
 // one place, and the focus goes back to the field after either.
-import { byId } from './dom.js';
+import { byId } from '../shell/dom.js';
 
 /** Longest text a link may put into the field. */
 const MAX_PREFILL = 8000;

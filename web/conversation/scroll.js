@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Keeps the end of the conversation in view while it grows, unless the visitor has scrolled away from it; then a
 // button leads back.
-import { byId } from './dom.js';
+import { byId } from '../shell/dom.js';
 
 /** Closer to the end than this, in CSS pixels, counts as being there. */
 const NEAR = 80;

@@ -2,10 +2,10 @@
 // How one message looks: the visitor's bubble, and a reply while it grows and after. The conversation itself
 // (what is sent, stopped, kept) is chat.js. While a reply grows its text is kept from screen readers, which would
 // read every few letters; chat.js announces the finished text once.
-import { button, copyButton, fromTemplate, iconButton } from './dom.js';
-import { count, duration } from './format.js';
+import { button, copyButton, fromTemplate, iconButton } from '../shell/dom.js';
+import { count, duration } from '../shell/format.js';
 import { MarkdownStream } from './stream.js';
-import { errorCard } from './tray.js';
+import { errorCard } from '../shell/tray.js';
 
 /** Why a reply ended, where that is worth a line. */
 const ENDINGS = {

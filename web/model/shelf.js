@@ -3,8 +3,8 @@
 // ways to any other (an address, a file). Choosing a known one only fills the address field and says whether it fits; a
 // download starts with the Load button alone.
 import { support } from 'quern';
-import { byId, button, element } from './dom.js';
-import { bytes, count, oneLine, parameters } from './format.js';
+import { byId, button, element } from '../shell/dom.js';
+import { bytes, count, oneLine, parameters } from '../shell/format.js';
 import { Kept } from './kept.js';
 import { DEMO, KNOWN, findKnown, verdict } from './known.js';
 

@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the page remembers in localStorage: settings and the one conversation. Storage is shared with everything
-// else on this origin, so what is read back is checked field by field like any foreign data, and no failure here
-// (blocked, full, damaged) is more than a notice: the conversation on the screen goes on.
+// The one conversation in localStorage, checked field by field when it is read back.
+import { read, write } from '../shell/storage.js';
 
 const KEY_CHAT = 'quern:chat';
-const KEY_SETTINGS = 'quern:settings';
 
 /** Characters kept of a conversation, about 1 MB as localStorage counts; the oldest messages go first. */
 const MAX_CHAT = 500_000;
 const MAX_MESSAGES = 500;
-
-function read(key) {
-  try {
-    return JSON.parse(localStorage.getItem(key) ?? 'null');
-  } catch {
-    return null;
-  }
-}
-
-/** @returns {boolean} whether it was stored */
-function write(key, value) {
-  try {
-    localStorage.setItem(key, JSON.stringify(value));
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 const text = (value) => (typeof value === 'string' ? value : '');
 const size = (message) => message.content.length + text(message.thinking).length;
@@ -58,6 +38,3 @@ export function readChat() {
 
 /** @returns {boolean} whether it was stored */
 export const writeChat = (messages) => write(KEY_CHAT, { version: 1, messages: newest(messages.map(checkMessage)) });
-
-export const readSettings = () => read(KEY_SETTINGS);
-export const writeSettings = (values) => write(KEY_SETTINGS, values);

@@ -2,7 +2,7 @@
 // The conversation as a list: what was said, its nodes in the log, what is stored, and what the model still reads.
 // When the conversation outgrows the context, the oldest turns are left out (and dimmed), half a context at once:
 // leaving out one turn each time would make the model read everything else anew every time.
-import { byId } from './dom.js';
+import { byId } from '../shell/dom.js';
 import { writeChat } from './store.js';
 
 /** Share of the context at which old turns are left out, and the share that is kept then. */

@@ -3,7 +3,7 @@
 // or cancelled load leaves the chat as it was; where memory does not hold both, the old one goes first and the
 // load is tried once more.
 import { load } from 'quern';
-import { codeOf } from './failure.js';
+import { codeOf } from '../shell/failure.js';
 
 /** @typedef {{source: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice */
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The small facts around the conversation: status line, speed, how full the context is, the lamp beside the
 // model's name, and the mark that turns like a mill stone while the model works.
-import { byId } from './dom.js';
-import { count, speed } from './format.js';
+import { byId } from '../shell/dom.js';
+import { count, speed } from '../shell/format.js';
 
 /** Time between two changes of the numbers, in ms: faster cannot be read. */
 const PACE_MS = 100;

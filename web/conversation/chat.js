@@ -2,10 +2,10 @@
 // Asking and answering: one reply at a time, streamed, stopped, written again. The library is stateless, so every
 // turn hands it the whole conversation (turns.js); it finds the known beginning itself.
 import { QuernError } from 'quern';
-import { announce, byId } from './dom.js';
-import { codeOf, isAbort } from './failure.js';
-import { count } from './format.js';
-import { AssistantMessage, userMessage } from './message.js';
+import { announce, byId } from '../shell/dom.js';
+import { codeOf, isAbort } from '../shell/failure.js';
+import { count } from '../shell/format.js';
+import { AssistantMessage, userMessage } from '../message/message.js';
 import { readChat } from './store.js';
 import { Turns } from './turns.js';
 
@@ -40,8 +40,8 @@ export class Chat {
   #events;
 
   /**
-   * @param {import('./session.js').Session} session
-   * @param {import('./settings.js').Settings} settings
+   * @param {import('../model/session.js').Session} session
+   * @param {import('../shell/settings.js').Settings} settings
    * @param {object} events
    * @param {() => void} events.onChange a reply began or ended, or the conversation changed
    * @param {(numbers: {used?: number, tokensPerSecond?: number}) => void} events.onMeter
