@@ -112,7 +112,7 @@ test('a reply that was cut off goes on where it stood', async () => {
     for (const maxTokens of new Set([2, count >> 1, count - 3])) {
       const cut = await model.chat([question], { ...GREEDY, thinking, maxTokens }).result;
       const begun = { role: 'assistant', content: cut.text, thinking: cut.thinking };
-      const rest = await model.chat([question, begun], { ...GREEDY, continue: true }).result;
+      const rest = await model.chat([question, begun], { ...GREEDY, thinking, continue: true }).result;
       assert.equal(cut.text + rest.text, whole.text, `after ${maxTokens} of ${count} tokens`);
       assert.equal(cut.thinking + rest.thinking, whole.thinking);
     }
