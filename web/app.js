@@ -2,8 +2,14 @@
 // The chat page: puts its parts together. It uses the library as any page would, by its public entry alone.
 // Order at the start: isolation, which may load the page once more, then the demo model, which comes with the page and so needs nobody's leave.
 import { QuernError, support } from 'quern';
+import { Archive } from './conversation/archive.js';
 import { Chat } from './conversation/chat.js';
 import { Composer } from './conversation/composer.js';
+import { List } from './conversation/list.js';
+import { Readout } from './conversation/readout.js';
+import { followEnd } from './conversation/scroll.js';
+import { Talk } from './conversation/talk.js';
+import { closeDialogs } from './shell/dialogs.js';
 import { acceptDrops } from './shell/drop.js';
 import { byId, button, element } from './shell/dom.js';
 import { codeOf, isAbort } from './shell/failure.js';
@@ -12,8 +18,6 @@ import { findKept } from './model/kept.js';
 import { DEMO, KNOWN } from './model/known.js';
 import { Life } from './shell/life.js';
 import { startOffline } from './shell/offline.js';
-import { Readout } from './conversation/readout.js';
-import { followEnd } from './conversation/scroll.js';
 import { Session } from './model/session.js';
 import { Settings } from './shell/settings.js';
 import { Shelf } from './model/shelf.js';
@@ -31,9 +35,11 @@ class App {
   #session = new Session({
     onProgress: (_, progress) => this.#progress?.(progress),
     onChange: () => this.#modelChanged(),
-    beforeSwap: () => this.#chat.stop(),
+    beforeSwap: () => this.#chat?.stop(),
   });
-  #chat;
+  #talk = null;
+  #chat = null;
+  #list;
   #composer;
   #shelf = new Shelf((choice) => this.#load(choice));
   #life = new Life();
@@ -41,36 +47,60 @@ class App {
 
   constructor() {
     this.#composer = new Composer({
-      onSend: (text) => this.#send(text),
-      onResend: (text) => this.#chat.resend(text),
-      onStop: () => this.#chat.stop(),
-    });
-    this.#chat = new Chat(this.#session, this.#settings, {
-      onChange: () => this.#chatChanged(),
-      onMeter: (numbers) => this.#readout.meter(numbers),
-      onStatus: (text) => this.#readout.status(text),
-      onEdit: (text) => this.#composer.edit(text),
-      onFailure: (error) => this.#remedy(error),
-      onUnsaved: () => this.#unsaved(),
+      onSend: (text, instead) => this.#send(text, instead),
+      onStop: () => this.#chat?.stop(),
     });
     this.#suggest();
     this.#wire();
     this.#chatChanged();
     this.#modelChanged();
-    this.#followLink();
-    this.#composer.focus();
   }
 
-  start() {
-    this.#life.begin().then((ending) => this.#tellEnding(ending));
-    return this.#load(DEMO, this.#prepare());
+  async start() {
+    const ending = await this.#life.begin();
+    const loading = this.#load(DEMO, this.#prepare());
+    await this.#openConversations();
+    this.#followLink();
+    this.#composer.focus();
+    this.#tellEnding(ending);
+    return loading;
+  }
+
+  async #openConversations() {
+    const archive = await Archive.open();
+    if (!archive.isKept) this.#unsaved();
+    this.#talk = new Talk(archive, { onChange: () => this.#chatChanged(), onUnsaved: () => this.#unsaved() });
+    this.#chat = new Chat(this.#talk, archive, this.#session, this.#settings, {
+      onChange: () => this.#chatChanged(),
+      onMeter: (numbers) => this.#readout.meter(numbers),
+      onStatus: (text) => this.#readout.status(text),
+      onEdit: (message) => this.#composer.edit(message),
+      onFailure: (error) => this.#remedy(error),
+    });
+    this.#list = new List(archive, {
+      onOpen: (id) => this.#open(id),
+      onGone: (id) => { if (id === this.#talk.id) this.#open(''); },
+      onNotice: (message, actions, ms) => this.#tray.passing('list', message, actions, ms),
+    });
+    await this.#talk.resume();
+    this.#toEnd();
+  }
+
+  /** Shows a conversation, or a new one (''). */
+  async #open(id) {
+    await this.#chat?.stop();
+    await this.#talk?.open(id);
+    this.#readout.meter({ used: 0, tokensPerSecond: 0 });
+    this.#chat?.measure();
+    this.#toEnd();
+    this.#composer.focus();
   }
 
   /** What the browser has done to the page before, and what may help. Only the demo model loads by itself, so it cannot happen for ever. */
   #tellEnding({ times, heavy }) {
     if (times === 0) return;
     const again = times > 1 && heavy;
-    const kept = this.#chat.isEmpty ? '' : ' The conversation is as it was last saved.';
+    const kept = this.#talk.isEmpty ? '' : ' The conversation is as it was last saved.';
     const advice = again ? ' That was twice in a row: a smaller model, or a smaller context in the settings, needs less.' : '';
     const choose = button(again ? 'Choose a smaller model' : 'Choose a model', () => this.#openShelf());
     this.#tray.notice('life', `The browser closed this page, most likely to save memory.${kept}${advice}`, heavy ? [choose] : []);
@@ -91,9 +121,10 @@ class App {
     if (!able.ok) throw new QuernError('env/simd', able.reason);
   }
 
-  #send(text) {
+  async #send(text, instead) {
+    if (!this.#chat) return false;
     this.#toEnd();
-    return this.#chat.send(text);
+    return this.#chat.send(text, instead);
   }
 
   #suggest() {
@@ -104,10 +135,7 @@ class App {
     const on = (id, action) => byId(id).addEventListener('click', action);
     on('model-button', () => this.#openShelf());
     on('get-real', () => this.#shelf.suggest(KNOWN[0].files[1]));
-    on('new-chat', async () => {
-      await this.#chat.reset();
-      this.#composer.focus();
-    });
+    on('new-chat', () => this.#open(''));
     on('settings', () => byId('settings-dialog').showModal());
     on('settings-reset', () => this.#settings.reset());
     on('settings-reload', () => {
@@ -118,11 +146,7 @@ class App {
       event.preventDefault();
       byId('input').focus();
     });
-    for (const dialog of document.querySelectorAll('dialog')) {
-      dialog.querySelector('[data-close]').addEventListener('click', () => dialog.close());
-      // A click on the backdrop is a click on the dialog itself.
-      dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
-    }
+    closeDialogs();
     themeSwitch();
     acceptDrops((files) => this.#shelf.chooseFiles(files));
   }
@@ -169,7 +193,7 @@ class App {
   }
 
   async #welcomeModel(choice) {
-    this.#chat.modelChanged();
+    this.#chat?.measure();
     byId('toy').hidden = choice.kind !== 'demo';
     byId('thinking-switch').hidden = !this.#session.model.info.thinking;
     if (this.#session.model.info.threads > 1) return this.#tray.remove('threads');
@@ -182,13 +206,17 @@ class App {
     const { model, choice, isLoading } = this.#session;
     byId('model-name').textContent = model ? choice.label : (isLoading ? 'Loading…' : 'No model');
     this.#readout.setLimit(model?.info.contextSize ?? 0);
-    if (!this.#chat.isRunning) this.#readout.status(isLoading ? 'Loading the model' : (model ? 'Ready' : 'No model loaded'));
+    if (!this.#chat?.isRunning) this.#readout.status(isLoading ? 'Loading the model' : (model ? 'Ready' : 'No model loaded'));
     this.#showState();
   }
 
   #chatChanged() {
-    byId('welcome').hidden = this.#chat ? !this.#chat.isEmpty : false;
-    document.title = this.#chat?.isEmpty === false ? `${oneLine(this.#chat.title, 50)} · quern` : 'quern';
+    const { id = '', isEmpty = true, title = '' } = this.#talk ?? {};
+    byId('welcome').hidden = !isEmpty;
+    document.title = isEmpty ? 'quern' : `${oneLine(title, 50) || 'Conversation'} · quern`;
+    this.#chat?.show();
+    this.#list?.mark(id);
+    this.#composer.show(id);
     this.#composer.setRunning(this.#chat?.isRunning ?? false);
     this.#showState();
   }
@@ -200,7 +228,7 @@ class App {
 
   /** After the engine itself has failed only a fresh one helps; after a message that is too long, another one. */
   #remedy(error) {
-    if (codeOf(error) === 'use/context') return { label: 'Edit the message', run: () => this.#chat.edit() };
+    if (codeOf(error) === 'use/context') return { label: 'Edit the message', run: () => this.#composer.edit(this.#talk.path.findLast(({ role }) => role === 'user')) };
     if (!codeOf(error).startsWith('engine/')) return null;
     const choice = this.#session.choice;
     this.#session.release().then(() => this.#modelChanged());
