@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chart, escapeText } from '../bench/chart.mjs';
 import { processFamily } from '../bench/machine.mjs';
+import { describeBuild } from '../bench/native.mjs';
 import { markdown, median, ratio, spread, summarise, table } from '../bench/report.mjs';
 
 const speed = (engine, repetition, figures, threads = 2) => ({
@@ -67,6 +68,12 @@ test('the chart is text that no name breaks, with a bar per figure', () => {
   assert.match(svg, /A &#60;CPU&#62; &#38; more, 2 threads/);
   const bars = [...svg.matchAll(/<rect class="(\w+)" x="[\d.]+" y="[\d.]+" width="34" height="([\d.]+)"/g)].map(([, name, height]) => [name, Number(height)]);
   assert.deepEqual(bars, [['quern', 164], ['native', 82], ['quern', 131.2], ['native', 164]]);
+});
+
+test('llama.cpp\'s build is told by its log, with the instructions that decide its speed', () => {
+  const told = (name) => describeBuild(`failed to enumerate /a\nload_backend: loaded CPU backend from /a b/libggml-cpu-${name}.so\nllama-bench: starting`);
+  assert.deepEqual(['zen4', 'haswell', 'sse42'].map(told), ['AVX-512: zen4', 'AVX2: haswell', 'sse42']);
+  assert.equal(describeBuild(''), 'unknown');
 });
 
 test('a process family begins with the process and holds its children only', () => {
