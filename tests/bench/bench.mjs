@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// `npm run bench`: quern in Chromium, Firefox and Node beside llama.cpp as wasm (wllama, same Chromium)
+// `npm run bench`: quern in Chromium (with relaxed SIMD and without), WebKit, Firefox and Node beside llama.cpp as wasm (wllama, same Chromium)
 // and as a native program, on models with Qwen3-0.6B's dimensions. Every repetition starts each engine afresh, one after the other, so that
 // what else the machine does hits all, and memory is one engine's own. Medians of all repetitions are compared.
 // Each measurement is written to build/bench/bench.json at once; `--resume` goes on there. The finished report goes to docs/benchmarks/.
@@ -22,12 +22,14 @@ import { shippedSizes } from './sizes.mjs';
 const PROGRESS = 'build/bench/bench.json';
 
 /**
- * In how many repetitions a cell is measured: the slow ones in fewer, so that a run takes an hour and not four. wllama needs
+ * In how many repetitions a cell is measured: the slow ones in fewer, so that a run takes somewhat over an hour and not five. wllama needs
  * minutes to read 2,048 tokens. `--all` measures every cell in every repetition.
  */
 const OFTEN = {
   quern: { most: { short: Infinity, middle: Infinity, long: 2, longest: 2 }, fewer: { short: 2, middle: 2 } },
   native: { most: { short: Infinity, middle: Infinity, long: 2, longest: 2 }, fewer: { short: 2, middle: 2 } },
+  simd: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: {} },
+  webkit: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: {} },
   firefox: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: { short: 1, middle: 1 } },
   avx2: { most: { short: Infinity, middle: Infinity }, fewer: {} },
   node: { most: { short: Infinity, middle: Infinity }, fewer: { short: 1, middle: 1 } },

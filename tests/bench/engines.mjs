@@ -10,6 +10,7 @@ import { PROJECT, TOKEN, bigModel, randomPrompt } from './fixtures.mjs';
 import { LlamaBench, hasNative } from './native.mjs';
 import { peerAvx2, peerBest } from './peer.mjs';
 import { Tab } from './tab.mjs';
+import { WebKitTab } from './webkit.mjs';
 
 /** The same for all. */
 export const CONTEXT = 4096;
@@ -48,6 +49,8 @@ const wllama = {
 export const ENGINES = {
   quern: { ...quern('relaxed'), name: 'quern, Chromium', open: (base, profile) => Tab.open(base, QUERN, profile) },
   native: { ...native('all', peerBest), name: 'llama.cpp native, best build' },
+  simd: { ...quern('simd'), name: 'quern, Chromium without relaxed SIMD', open: (base) => Tab.open(base, QUERN) },
+  webkit: { ...quern('simd'), name: 'quern, WebKit', open: (base) => WebKitTab.open(base, QUERN) },
   firefox: { ...quern('relaxed'), name: 'quern, Firefox', open: (base) => FirefoxTab.open(base, QUERN) },
   avx2: { ...native('avx2', peerAvx2), name: 'llama.cpp native, AVX2 build' },
   node: { ...quern('relaxed'), name: 'quern, Node', open: () => Child.open('tests/bench/node/quern.mjs') },
