@@ -9,15 +9,13 @@ import { GOLDEN, PROJECT, names, nativeLogits, tokens } from '../fixtures/golden
 import { storeSettings } from '../web/chat-page.mjs';
 import { MODEL, judge, openHost, outcomeOf, reference } from './visit.mjs';
 import { QUESTION } from './projects/common/answer.js';
-import { WebKit } from './webdriver.mjs';
+import { SHARED, WebKit } from './webdriver.mjs';
 import { installUnbundled, outputOf } from './workshop.mjs';
 
 export const title = 'WebKit';
 
 export const about = `WebKitGTK hides SharedArrayBuffer even from isolated pages unless a variable of its JavaScript engine (JSC_useSharedArrayBuffer=1) says
 otherwise; Safari does not. It has no synchronous access to stored files either, so models are kept in a store of the page's own here.`;
-
-const SHARED = { JSC_useSharedArrayBuffer: '1' };
 
 const CONDITIONS = {
   'isolated, shared memory': { isolate: true, env: SHARED, threads: 2 },
