@@ -18,6 +18,8 @@ export class Archive {
   #tables;
   #channel = globalThis.BroadcastChannel ? new BroadcastChannel('quern:conversations') : null;
   #listeners = new Set();
+  #texts = null;        // id -> what is searched, once somebody does
+  #stale = new Set();   // ids whose text may have changed since
 
   /** @returns {Promise<Archive>} */
   static async open() {
@@ -50,8 +52,8 @@ export class Archive {
   /** @returns {Promise<Set<string>>} ids of conversations that have all words, here or there */
   async search(words) {
     const wanted = folded(words).split(/\s+/).filter(Boolean);
-    const [ids, texts] = await this.#tables.texts();
-    return new Set(ids.filter((_, i) => wanted.every((word) => texts[i].includes(word))));
+    const texts = await this.#readTexts();
+    return new Set([...texts].filter(([, text]) => wanted.every((word) => text.includes(word))).map(([id]) => id));
   }
 
   /**
@@ -125,7 +127,21 @@ export class Archive {
     return entry;
   }
 
+  /** All texts at first, later those that have changed. */
+  async #readTexts() {
+    const stale = [...this.#stale];
+    this.#stale.clear();
+    if (!this.#texts) {
+      const [ids, texts] = await this.#tables.texts();
+      this.#texts = new Map(ids.map((id, i) => [id, texts[i]]));
+      return this.#texts;
+    }
+    for (const id of stale) this.#texts.set(id, await this.#tables.text(id) ?? '');
+    return this.#texts;
+  }
+
   #tell(id, elsewhere) {
+    this.#stale.add(id);
     for (const listener of this.#listeners) listener(id, elsewhere);
   }
 

@@ -38,10 +38,14 @@ export class List {
     byId('list-button').addEventListener('click', () => this.toggle());
     byId('list-close').addEventListener('click', () => this.toggle(false));
     this.#search.addEventListener('input', () => this.#fill());
+    this.#search.addEventListener('focus', () => archive.search(''));   // reads what it will look at
     byId('list-export').addEventListener('click', () => this.#export());
     byId('list-import').addEventListener('click', () => this.#import());
     this.#dialog.addEventListener('click', (event) => { if (event.target === this.#dialog) this.toggle(false); });
-    this.#dialog.addEventListener('close', () => byId('list-button').setAttribute('aria-expanded', 'false'));
+    this.#dialog.addEventListener('close', () => {
+      this.#rows.replaceChildren();
+      byId('list-button').setAttribute('aria-expanded', 'false');
+    });
     WIDE.addEventListener('change', () => this.toggle(WIDE.matches && read(KEY) === true));
     if (WIDE.matches && read(KEY) === true) this.toggle(true);
   }
@@ -49,9 +53,9 @@ export class List {
   /** Shows or hides the list; where it stands beside the page that is remembered. */
   async toggle(open = !this.#dialog.open) {
     if (this.#dialog.open) this.#dialog.close();
-    byId('list-button').setAttribute('aria-expanded', String(open));
     if (WIDE.matches) write(KEY, open);
     if (!open) return;
+    byId('list-button').setAttribute('aria-expanded', 'true');
     if (WIDE.matches) this.#dialog.show();
     else this.#dialog.showModal();
     await this.#fill();

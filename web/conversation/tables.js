@@ -20,6 +20,8 @@ class StoredTables {
 
   messages(id) { return this.#db.getAll('messages', IDBKeyRange.bound([id], [id, []])); }
 
+  text(id) { return this.#db.get('texts', id); }
+
   /** @returns {Promise<[string[], string[]]>} ids and texts */
   texts() {
     const { store } = this.#db.transaction('texts');
@@ -58,6 +60,7 @@ class MemoryTables {
   async entries() { return [...this.#entries.values()]; }
   async entry(id) { return this.#entries.get(id); }
   async messages(id) { return [...this.#messages.get(id)?.values() ?? []]; }
+  async text(id) { return this.#texts.get(id); }
   async texts() { return [[...this.#texts.keys()], [...this.#texts.values()]]; }
 
   async change(id, change) {
