@@ -38,7 +38,7 @@ async function weigh(folder) {
   const most = Object.entries(PAGE_LIMITS).map(([form, limit]) => {
     const bytes = Math.max(...pages.map((page) => page[form]));
     assert.ok(bytes <= limit, `${form}: ${bytes} bytes of ${limit}`);
-    return `${Math.ceil(bytes / 1000)} of ${limit / 1000} KB with ${form}`;
+    return `${Math.round(bytes / 1000)} of ${limit / 1000} KB with ${form}`;
   });
   return { note: most.join(', ') };
 }
