@@ -8,10 +8,11 @@ import { Composer } from './conversation/composer.js';
 import { List } from './conversation/list.js';
 import { Readout } from './conversation/readout.js';
 import { followEnd } from './conversation/scroll.js';
+import { suggest } from './conversation/suggest.js';
 import { Talk } from './conversation/talk.js';
 import { closeDialogs } from './shell/dialogs.js';
 import { acceptDrops } from './shell/drop.js';
-import { byId, button, element } from './shell/dom.js';
+import { byId, button } from './shell/dom.js';
 import { codeOf, isAbort } from './shell/failure.js';
 import { oneLine } from './shell/format.js';
 import { findKept } from './model/kept.js';
@@ -23,9 +24,6 @@ import { Settings } from './shell/settings.js';
 import { Shelf } from './model/shelf.js';
 import { themeSwitch } from './shell/theme.js';
 import { Tray } from './shell/tray.js';
-
-/** What the demo model answers well (examples/demo-model). */
-const SUGGESTIONS = ['What is quern?', 'What is 27 + 45?', 'What is the capital of Kenya?', 'Tell me a story about an owl and a golden key.'];
 
 class App {
   #tray = new Tray();
@@ -41,6 +39,7 @@ class App {
   #chat = null;
   #list;
   #composer;
+  #opening = null;
   #shelf = new Shelf((choice) => this.#load(choice));
   #life = new Life();
   #toEnd = followEnd();
@@ -50,7 +49,7 @@ class App {
       onSend: (text, instead) => this.#send(text, instead),
       onStop: () => this.#chat?.stop(),
     });
-    this.#suggest();
+    suggest((text) => this.#send(text));
     this.#wire();
     this.#chatChanged();
     this.#modelChanged();
@@ -88,8 +87,8 @@ class App {
 
   /** Shows a conversation, or a new one (''). */
   async #open(id) {
-    await this.#chat?.stop();
-    await this.#talk?.open(id);
+    this.#opening = this.#chat?.stop().then(() => this.#talk.open(id));
+    await this.#opening;
     this.#readout.meter({ used: 0, tokensPerSecond: 0 });
     this.#chat?.measure();
     this.#toEnd();
@@ -122,13 +121,10 @@ class App {
   }
 
   async #send(text, instead) {
+    await this.#opening;    // what is sent belongs to what is about to be shown
     if (!this.#chat) return false;
     this.#toEnd();
     return this.#chat.send(text, instead);
-  }
-
-  #suggest() {
-    byId('chips').append(...SUGGESTIONS.map((text) => element('li', {}, button(text, () => this.#send(text), 'chip'))));
   }
 
   #wire() {

@@ -49,10 +49,11 @@ test('a thousand conversations', async (t) => {
   const took = { open: [], search: [], back: [], switch: [] };
   for (let i = 0; i < 5; i++) {
     if (await page.getByTestId('list').isVisible()) await page.locator('#list-close').click();
-    took.open.push(await page.evaluate(timed, ['#list-button', { selector: '.list-title', has: 'Conversation 7', most: MANY }]));
+    took.open.push(await page.evaluate(timed, ['#list-button', { selector: '.list-title', has: 'Conversation 999', most: MANY }]));
     await page.locator('#list-search').focus();
     took.search.push(await page.evaluate(timed, ['#list-search', { selector: '.list-title', has: 'Conversation 500', most: 1 }, 'needle']));
-    took.back.push(await page.evaluate(timed, ['#list-search', { selector: '.list-title', has: 'Conversation 7', most: MANY }, '']));
+    took.back.push(await page.evaluate(timed, ['#list-search', { selector: '.list-title', has: 'Conversation 999', most: MANY }, '']));
+    await eventually(async () => await page.locator('.list-title').count() === MANY, 'all rows');
     took.switch.push(await page.evaluate(timed, [`#list-rows li[data-id=c${900 + i}] .list-open`, { selector: '.message.last .prose p', has: `Message 99 of conversation ${900 + i}:`, most: 1 }]));
   }
   await eventually(async () => await page.locator('.message').count() === MESSAGES, 'the earlier messages follow');

@@ -2,6 +2,7 @@
 // The home of all conversations: reads and writes them, finds them, and tells every tab of this page what has changed. A reply is put here
 // again and again while it grows. While one tab writes in a conversation it holds the lock of its name, and no other does.
 import { checkEntry, checkMessage, folded, titleOf } from './record.js';
+import { Mirror } from './mirror.js';
 import { openTables } from './tables.js';
 import { newId, newestLeaf } from './tree.js';
 import { read } from '../shell/storage.js';
@@ -18,8 +19,8 @@ export class Archive {
   #tables;
   #channel = globalThis.BroadcastChannel ? new BroadcastChannel('quern:conversations') : null;
   #listeners = new Set();
-  #texts = null;        // id -> what is searched, once somebody does
-  #stale = new Set();   // ids whose text may have changed since
+  #entries = new Mirror(() => this.#tables.entries(), (id) => this.#tables.entry(id));
+  #texts = new Mirror(() => this.#tables.texts(), (id) => this.#tables.text(id));
 
   /** @returns {Promise<Archive>} */
   static async open() {
@@ -39,7 +40,7 @@ export class Archive {
 
   /** @returns {Promise<object[]>} entries, pinned ones first, then the one that changed last */
   async list() {
-    const entries = (await this.#tables.entries()).map(checkEntry).filter((entry) => entry && !entry.deleted);
+    const entries = [...(await this.#entries.read()).values()].map(checkEntry).filter((entry) => entry && !entry.deleted);
     return entries.sort((a, b) => b.pinned - a.pinned || b.changed - a.changed);
   }
 
@@ -52,7 +53,7 @@ export class Archive {
   /** @returns {Promise<Set<string>>} ids of conversations that have all words, here or there */
   async search(words) {
     const wanted = folded(words).split(/\s+/).filter(Boolean);
-    const texts = await this.#readTexts();
+    const texts = await this.#texts.read();
     return new Set([...texts].filter(([, text]) => wanted.every((word) => text.includes(word))).map(([id]) => id));
   }
 
@@ -98,7 +99,7 @@ export class Archive {
   /** Adds what a file has and is not here yet. @returns {Promise<number>} how many conversations */
   async import(data) {
     if (data?.quern !== 1 || !Array.isArray(data.conversations)) throw new TypeError('This file holds no conversations of quern.');
-    const known = new Set((await this.#tables.entries()).map(({ id }) => id));
+    const known = await this.#entries.read();
     let added = 0;
     for (const value of data.conversations) {
       const entry = checkEntry(value);
@@ -127,26 +128,14 @@ export class Archive {
     return entry;
   }
 
-  /** All texts at first, later those that have changed. */
-  async #readTexts() {
-    const stale = [...this.#stale];
-    this.#stale.clear();
-    if (!this.#texts) {
-      const [ids, texts] = await this.#tables.texts();
-      this.#texts = new Map(ids.map((id, i) => [id, texts[i]]));
-      return this.#texts;
-    }
-    for (const id of stale) this.#texts.set(id, await this.#tables.text(id) ?? '');
-    return this.#texts;
-  }
-
   #tell(id, elsewhere) {
-    this.#stale.add(id);
+    this.#entries.touch(id);
+    this.#texts.touch(id);
     for (const listener of this.#listeners) listener(id, elsewhere);
   }
 
   async #sweep() {
-    const gone = (await this.#tables.entries()).filter(({ deleted }) => deleted && deleted < Date.now() - UNDO_MS);
+    const gone = [...(await this.#entries.read()).values()].filter(({ deleted }) => deleted && deleted < Date.now() - UNDO_MS);
     for (const { id } of gone) await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));
   }
 

@@ -8,6 +8,10 @@ import { UNDO_MS } from './archive.js';
 import { asMarkdown, pickFile, saveFile } from './files.js';
 
 const KEY = 'quern:list';
+/** Rows that are made at once, and then at a time. */
+const FIRST = 40;
+const MORE = 100;
+
 const WIDE = matchMedia('(min-width: 64rem)');
 
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
@@ -23,6 +27,7 @@ export class List {
   #events;
   #current = '';
   #late = null;
+  #filling = 0;
 
   /**
    * @param {import('./archive.js').Archive} archive
@@ -43,6 +48,7 @@ export class List {
     byId('list-import').addEventListener('click', () => this.#import());
     this.#dialog.addEventListener('click', (event) => { if (event.target === this.#dialog) this.toggle(false); });
     this.#dialog.addEventListener('close', () => {
+      clearTimeout(this.#filling);
       this.#rows.replaceChildren();
       byId('list-button').setAttribute('aria-expanded', 'false');
     });
@@ -81,11 +87,23 @@ export class List {
     if (words !== this.#search.value.trim()) return;
     const wanted = found ? entries.filter(({ id }) => found.has(id)) : entries;
     const held = document.activeElement?.closest('#list-rows li')?.dataset.id;
-    this.#rows.replaceChildren(...wanted.map((entry) => this.#row(entry)));
+    this.#rows.replaceChildren(...wanted.slice(0, FIRST).map((entry) => this.#row(entry)));
+    this.#rest(wanted.slice(FIRST));
     if (held) this.#rows.querySelector(`[data-id="${held}"] button`)?.focus();
     byId('list-none').textContent = wanted.length ? '' : (words ? 'Nothing found.' : 'No conversation yet.');
     byId('list-none').hidden = wanted.length > 0;
     this.mark(this.#current);
+  }
+
+  /** The rows below, when there is time. */
+  #rest(entries) {
+    clearTimeout(this.#filling);
+    if (!entries.length) return;
+    this.#filling = setTimeout(() => {
+      this.#rows.append(...entries.slice(0, MORE).map((entry) => this.#row(entry)));
+      this.#rest(entries.slice(MORE));
+      this.mark(this.#current);
+    }, 30);
   }
 
   #row(entry) {

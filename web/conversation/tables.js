@@ -14,7 +14,8 @@ class StoredTables {
     this.#db = db;
   }
 
-  entries() { return this.#db.getAll('conversations'); }
+  /** @returns {Promise<Map<string, object>>} by id */
+  async entries() { return new Map((await this.#db.getAll('conversations')).map((entry) => [entry?.id, entry])); }
 
   entry(id) { return this.#db.get('conversations', id); }
 
@@ -22,10 +23,11 @@ class StoredTables {
 
   text(id) { return this.#db.get('texts', id); }
 
-  /** @returns {Promise<[string[], string[]]>} ids and texts */
-  texts() {
+  /** @returns {Promise<Map<string, string>>} by id */
+  async texts() {
     const { store } = this.#db.transaction('texts');
-    return Promise.all([store.getAllKeys(), store.getAll()]);
+    const [ids, texts] = await Promise.all([store.getAllKeys(), store.getAll()]);
+    return new Map(ids.map((id, i) => [id, texts[i]]));
   }
 
   /**
@@ -57,11 +59,11 @@ class MemoryTables {
   #messages = new Map();    // id -> Map of messages
   #texts = new Map();
 
-  async entries() { return [...this.#entries.values()]; }
+  async entries() { return new Map(this.#entries); }
   async entry(id) { return this.#entries.get(id); }
   async messages(id) { return [...this.#messages.get(id)?.values() ?? []]; }
   async text(id) { return this.#texts.get(id); }
-  async texts() { return [[...this.#texts.keys()], [...this.#texts.values()]]; }
+  async texts() { return new Map(this.#texts); }
 
   async change(id, change) {
     const wanted = change(this.#entries.get(id), this.#texts.get(id) ?? '');
