@@ -49,9 +49,11 @@ test('the demo model loads by itself, on two threads or more, with relaxed SIMD'
 });
 
 test('a reply streams in over several frames', async () => {
-  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { seed: 1 } });
+  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { seed: 1, maxTokens: 300 } });
+  await chat.loadFile('talkative.gguf', talkativeModel());
+  await chat.modelName('talkative');
   await page.evaluate(recordGrowth);
-  const text = await chat.ask('Tell me a story about an owl and a golden key.');
+  const text = await chat.ask('Talk.');
   const lengths = await page.evaluate(() => globalThis.lengths);
   assert.ok(text.length > 100, text);
   const steps = new Set(lengths);
@@ -86,6 +88,10 @@ for (const colorScheme of ['light', 'dark']) {
       assert.deepEqual(await complaints(visit), []);
       await page.keyboard.press('Escape');
     }
+    await page.getByTestId('list-button').click();
+    await page.getByRole('button', { name: /^More about/ }).click();
+    await page.screenshot(calm);
+    assert.deepEqual(await complaints(visit), []);
     await close();
   });
 }
