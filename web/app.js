@@ -42,7 +42,7 @@ class App {
   constructor() {
     this.#composer = new Composer({
       onSend: (text) => this.#send(text),
-      onResend: (text) => this.#chat.resend(text),
+      onResend: (text) => this.#resend(text),
       onStop: () => this.#chat.stop(),
     });
     this.#chat = new Chat(this.#session, this.#settings, {
@@ -94,6 +94,11 @@ class App {
   #send(text) {
     this.#toEnd();
     return this.#chat.send(text);
+  }
+
+  #resend(text) {
+    this.#toEnd();
+    return this.#chat.resend(text);
   }
 
   #suggest() {
