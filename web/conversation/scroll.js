@@ -16,6 +16,7 @@ const HOLD_MS = 200;
 export function followEnd() {
   const scroller = byId('scroller');
   const toEnd = byId('to-end');
+  const log = byId('log');
   let following = true;
   let place = 0;      // where the page itself has scrolled to
   let known = 0;      // the end as the visitor saw it last: more may have come since
@@ -24,7 +25,7 @@ export function followEnd() {
   const showButton = () => { toEnd.hidden = following || end() - scroller.scrollTop < NEAR; };
   const follow = () => {
     known = end();
-    if (following && !held) {
+    if (following && !held && log.childElementCount) {
       scroller.scrollTop = known;
       place = scroller.scrollTop;
     }
@@ -53,7 +54,7 @@ export function followEnd() {
   }, { passive: true });
   for (const type of ['wheel', 'touchmove', 'keydown']) scroller.addEventListener(type, hold, { passive: true });
   const watcher = new ResizeObserver(follow);
-  watcher.observe(byId('log'));
+  watcher.observe(log);
   watcher.observe(scroller);
   toEnd.addEventListener('click', jump);
   return jump;
