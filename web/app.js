@@ -113,7 +113,7 @@ class App {
       await this.#chat.reset();
       this.#composer.focus();
     });
-    on('settings', () => byId('settings-dialog').showModal());
+    on('settings', () => this.#settings.open());
     on('settings-reset', () => this.#settings.reset());
     on('settings-reload', () => {
       byId('settings-dialog').close();
@@ -175,6 +175,7 @@ class App {
 
   async #welcomeModel(choice) {
     this.#chat.modelChanged();
+    this.#settings.tookContext(this.#session.model.info.contextSize);
     byId('toy').hidden = choice.kind !== 'demo';
     byId('thinking-switch').hidden = !this.#session.model.info.thinking;
     if (this.#session.model.info.threads > 1) return this.#tray.remove('threads');
@@ -205,7 +206,7 @@ class App {
 
   /** After the engine itself has failed only a fresh one helps; after a message that is too long, another one. */
   #remedy(error) {
-    if (codeOf(error) === 'use/context') return { label: 'Edit the message', run: () => this.#chat.edit() };
+    if (codeOf(error) === 'use/context') return this.#shorten(error);
     if (!codeOf(error).startsWith('engine/')) return null;
     const choice = this.#session.choice;
     this.#session.release().then(() => this.#modelChanged());
@@ -215,6 +216,17 @@ class App {
       await loading;
     };
     return { label: 'Restart the model', run };
+  }
+
+  /** What is too long: the system prompt, or else the message. Where the model itself ends, a larger context is no advice. */
+  #shorten(error) {
+    const { contextSize, contextLength } = this.#session.model.info;
+    if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
+    if (this.#settings.system.length <= this.#chat.lastQuestion.length) return { label: 'Edit the message', run: () => this.#chat.edit() };
+    const run = async () => {
+      if (await this.#settings.editSystem()) this.#chat.regenerate();
+    };
+    return { label: 'Shorten the system prompt', run };
   }
 
   #unsaved() {

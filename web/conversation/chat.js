@@ -60,6 +60,7 @@ export class Chat {
   get isRunning() { return this.#run !== null; }
   get isEmpty() { return this.#turns.isEmpty; }
   get title() { return this.#turns.title; }
+  get lastQuestion() { return this.#turns.content(this.#turns.lastQuestion); }
 
   async send(content) {
     if (this.isRunning) return;
