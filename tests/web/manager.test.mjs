@@ -80,15 +80,16 @@ async function openManager({ entries = [], usage, support = {}, ...store } = {},
 test('what is on this device: the latest first, with size, quantisation and how much is there', async () => {
   const { page, rows, close } = await openManager({ entries: [
     entry('a', 'Qwen3-0.6B-Q8_0.gguf', 639_446_688, 639_446_688, 100), entry('b', 'Qwen3-4B-Q4_K_M.gguf', 2_497_280_256, 500_000_000, 200),
-    entry('c', 'mine.gguf', 0, 4_194_304, 50),
+    entry('c', 'mine.gguf', 0, 4_194_304, 50), entry('d', 'q06.Q4_K_M.gguf', 5e6, 5e6, 40),
   ] });
-  await rows.nth(2).waitFor();
+  await rows.nth(3).waitFor();
   const texts = (await rows.locator('.row-text').allInnerTexts()).map((text) => text.split(/\s*\n\s*/).join(' | '));
   assert.deepEqual(texts, [
     'Qwen3-4B Q4_K_M | 500 MB of 2.5 GB, not complete', 'Qwen3-0.6B Q8_0 | 639 MB, complete', 'mine | 4.2 MB of an unknown size, not complete',
+    'q06 Q4_K_M | 5.0 MB, complete',
   ]);
   assert.deepEqual(await rows.getByRole('button').evaluateAll((all) => all.map((node) => node.getAttribute('aria-label'))), [
-    'Resume Qwen3-4B-Q4_K_M', 'Delete Qwen3-4B-Q4_K_M', 'Load Qwen3-0.6B-Q8_0', 'Delete Qwen3-0.6B-Q8_0', 'Resume mine', 'Delete mine',
+    'Resume Qwen3-4B-Q4_K_M', 'Delete Qwen3-4B-Q4_K_M', 'Load Qwen3-0.6B-Q8_0', 'Delete Qwen3-0.6B-Q8_0', 'Resume mine', 'Delete mine', 'Load q06.Q4_K_M', 'Delete q06.Q4_K_M',
   ]);
   assert.equal(await rows.first().locator('progress').evaluate((bar) => bar.value / bar.max), 500_000_000 / 2_497_280_256);
   assert.equal(await page.getByRole('list', { name: 'On this device' }).count(), 1);
