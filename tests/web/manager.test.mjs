@@ -33,7 +33,12 @@ const LIBRARY = `
       store.entries = store.entries.filter((entry) => entry.id !== id);
     },
   };
-  export const load = (source, { sha256, ...options }) => { store.hashes.push(sha256); return real.load(source, options); };`;
+  export const load = async (source, { sha256, ...options }) => {
+    store.hashes.push(sha256);
+    const { largest: contextSize } = store;
+    if (contextSize !== undefined && source.includes('tiny') && options.contextSize !== contextSize) throw new real.QuernError('mem/plan', \`Too much; a contextSize of \${contextSize} would fit.\`, { detail: { contextSize } });
+    return real.load(source, options);
+  };`;
 
 /** Sends all, or all but the end until it is asked again. */
 const host = { asked: [], held: [] };
@@ -201,8 +206,25 @@ test('the checksum of a known model goes along with its load', async () => {
   await page.context().route('https://huggingface.co/**', (route) => route.fulfill({ status: 503, headers: { 'Access-Control-Allow-Origin': '*' } }));
   await page.getByRole('button', { name: 'Choose Qwen3-1.7B Q4_K_M' }).click();
   await page.keyboard.press('Enter');
-  await chat.error.waitFor();
+  await chat.error.getByRole('button', { name: 'Try again' }).waitFor();
   assert.match((await store()).hashes.at(-1), /^b139949c/);
+  await close();
+});
+
+test('a model that does not fit with this context is offered with the one that fits, or another one where none does', async () => {
+  const url = () => `${host.url}/tiny.gguf`;
+  const { page, chat, rows, store, close } = await openManager({ largest: 40, entries: [entry('a', 'tiny.gguf', 5e6, 5e6, 2, url())] });
+  await rows.getByRole('button', { name: 'Load tiny' }).click();
+  await chat.error.getByText('a context size of 40 would fit').waitFor();
+  await chat.error.getByRole('button', { name: 'Load with 40 tokens' }).click();
+  await chat.modelName('tiny');
+  await page.getByText('of 40 tokens').waitFor();
+  await page.evaluate(() => { globalThis.playedStore.largest = 0; });
+  assert.equal((await store()).largest, 0);
+  await page.locator('#model-button').click();
+  await rows.getByRole('button', { name: 'Load tiny' }).click();
+  await chat.error.getByRole('button', { name: 'Choose another' }).waitFor();
+  assert.equal(await chat.error.getByRole('button').count(), 2, 'and Dismiss');
   await close();
 });
 

@@ -20,6 +20,7 @@ function answer({ url, method, headers }, response) {
   if (method === 'OPTIONS') return response.end();
   const times = host.asked.push(url) && host.asked.filter((one) => one === url).length;
   if (url.startsWith('/silent')) return undefined;
+  if (url.startsWith('/missing')) return response.writeHead(404).end();
   if (url.startsWith('/closed') && headers.authorization !== 'Bearer hf_secret') return response.writeHead(url.includes('403') ? 403 : 401).end();
   const bytes = url.startsWith('/half') ? talkativeModel() : tinyModel();
   const [, first = 0, last = ''] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? [];
@@ -128,13 +129,16 @@ for (const status of [401, 403]) {
   });
 }
 
-test('Try again is offered where it can help, Choose another where it cannot', async () => {
+test('where trying again cannot help another model is offered', async () => {
   const { page, chat, close } = await open();
-  await chat.loadFile('broken.gguf', Buffer.from('no model at all, but long enough to be read'));
-  await chat.error.getByRole('button', { name: 'Choose another' }).click();
-  await page.getByRole('dialog', { name: 'Model' }).waitFor();
-  await page.keyboard.press('Escape');
-  assert.equal(await chat.error.getByRole('button', { name: 'Try again' }).count(), 0);
+  for (const fail of [() => chat.loadFile('broken.gguf', Buffer.from('no model at all, but long enough to be read')), () => chat.loadUrl(`${host.url}/missing.gguf`)]) {
+    await fail();
+    await chat.error.getByRole('button', { name: 'Choose another' }).click();
+    await page.getByRole('dialog', { name: 'Model' }).waitFor();
+    await page.keyboard.press('Escape');
+    assert.equal(await chat.error.getByRole('button', { name: 'Try again' }).count(), 0);
+    await chat.error.getByRole('button', { name: 'Dismiss' }).click();
+  }
   await close();
 });
 

@@ -81,7 +81,10 @@ export class Tray {
     node.querySelector('.card-actions').append(pause, cancel);
     amount.textContent = 'Starting…';
     node.hidden = true;
-    setTimeout(() => { node.hidden = false; }, PATIENCE_MS);
+    setTimeout(() => {
+      node.hidden = false;
+      node.scrollIntoView({ block: 'nearest' });
+    }, PATIENCE_MS);
     const pace = new Pace();
     let latest = null;
     const start = performance.now();
@@ -127,6 +130,7 @@ export class Tray {
     if (old) old.replaceWith(node);
     else this.#node.append(node);
     this.#cards.set(subject, node);
+    node.scrollIntoView({ block: 'nearest' });      // cards have little room on a low screen
   }
 
   #closer(subject, onDismiss) {
