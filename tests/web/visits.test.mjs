@@ -11,7 +11,7 @@ import { openChat, talkativeModel } from './chat-page.mjs';
 const here = station();
 
 /** Answers ranges. `/closed` asks for a token, `/half` stops after 5 MB the first time, `/silent` never answers. */
-const host = { asked: [] };
+const host = { asked: [], tokens: [] };
 
 function answer({ url, method, headers }, response) {
   response.setHeader('Access-Control-Allow-Origin', '*');
@@ -19,6 +19,7 @@ function answer({ url, method, headers }, response) {
   response.setHeader('Access-Control-Expose-Headers', 'Content-Range, ETag');
   if (method === 'OPTIONS') return response.end();
   const times = host.asked.push(url) && host.asked.filter((one) => one === url).length;
+  host.tokens.push([headers.host, headers.authorization]);
   if (url.startsWith('/silent')) return undefined;
   if (url.startsWith('/missing')) return response.writeHead(404).end();
   if (url.startsWith('/closed') && headers.authorization !== 'Bearer hf_secret') return response.writeHead(url.includes('403') ? 403 : 401).end();
@@ -39,7 +40,7 @@ after(() => {
   host.server.close();
 });
 
-const open = (options) => openChat(here, { origins: [host.url], expected: /Failed to load resource/, ...options });
+const open = (options) => openChat(here, { origins: [host.url, host.url.replace('localhost', '127.0.0.1')], expected: /Failed to load resource/, ...options });
 
 test('the model used last is there again at the next visit, from this device alone', async () => {
   const { page, chat, close } = await open();
@@ -124,6 +125,10 @@ for (const status of [401, 403]) {
     await page.getByTestId('token').fill('hf_secret');
     await page.keyboard.press('Enter');
     await chat.modelName(`closed-${status}`);
+    const other = host.url.replace('localhost', '127.0.0.1');
+    await chat.loadUrl(`${other}/elsewhere.gguf`);
+    await chat.modelName('elsewhere');
+    assert.deepEqual(host.tokens.at(-1), [new URL(other).host, undefined]);
     assert.doesNotMatch(await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }])), /hf_secret/);
     await close();
   });
