@@ -9,7 +9,13 @@ const FOLDER = 'quern';
 /** A file that somebody writes to cannot be read through an older snapshot of it; a new one is tried this often. */
 const SNAPSHOTS = 50;
 
-const folder = async () => (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER, { create: true });
+/** Pages that are not served securely have none, and neither do some private windows. */
+function storage() {
+  if (!navigator.storage?.getDirectory) throw new Error('the browser gives this page no storage, for which it must be served over https');
+  return navigator.storage;
+}
+
+const folder = async () => (await storage().getDirectory()).getDirectoryHandle(FOLDER, { create: true });
 
 /** null instead of NotFoundError. */
 const orNull = (error) => {
@@ -93,11 +99,11 @@ export class OpfsStore {
   }
 
   async usage() {
-    const [{ usage = 0, quota = 0 }, persisted] = await Promise.all([navigator.storage.estimate(), navigator.storage.persisted()]);
+    const [{ usage = 0, quota = 0 }, persisted] = await Promise.all([storage().estimate(), storage().persisted()]);
     return { used: usage, quota, persisted };
   }
 
   persist() {
-    return navigator.storage.persist();
+    return storage().persist();
   }
 }

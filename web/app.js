@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The chat page: puts its parts together. It uses the library as any page would, by its public entry alone.
-// Order at the start: isolation, which may load the page once more, then the demo model, which comes with the page and so needs nobody's leave.
+// Order at the start: isolation, which may load the page once more, then the model that was used last if it is here, or the demo model,
+// which comes with the page and so needs nobody's leave.
 import { QuernError, support } from 'quern';
 import { Archive } from './conversation/archive.js';
 import { Chat } from './conversation/chat.js';
@@ -13,11 +14,11 @@ import { Talk } from './conversation/talk.js';
 import { closeDialogs } from './shell/dialogs.js';
 import { acceptDrops } from './shell/drop.js';
 import { byId, button } from './shell/dom.js';
-import { codeOf, isAbort } from './shell/failure.js';
-import { oneLine } from './shell/format.js';
-import { findKept } from './model/kept.js';
-import { DEMO, KNOWN } from './model/known.js';
+import { codeOf } from './shell/failure.js';
+import { bytes, oneLine } from './shell/format.js';
+import { DEMO, firstOffer } from './model/known.js';
 import { Life } from './shell/life.js';
+import { Loading } from './model/loading.js';
 import { startOffline } from './shell/offline.js';
 import { Session } from './model/session.js';
 import { Settings } from './shell/settings.js';
@@ -28,10 +29,9 @@ import { Tray } from './shell/tray.js';
 class App {
   #tray = new Tray();
   #readout = new Readout();
-  #progress = null;
   #settings = new Settings({ onUnsaved: () => this.#unsaved() });
   #session = new Session({
-    onProgress: (_, progress) => this.#progress?.(progress),
+    onProgress: (progress) => this.#loading.progress(progress),
     onChange: () => this.#modelChanged(),
     beforeSwap: () => this.#chat?.stop(),
   });
@@ -40,7 +40,14 @@ class App {
   #list;
   #composer;
   #opening = null;
-  #shelf = new Shelf((choice) => this.#load(choice));
+  #loading = new Loading(this.#session, this.#tray, {
+    options: () => this.#settings.loading,
+    isBusy: () => this.#chat?.isRunning && this.#session.model !== null,
+    onStart: ({ kind }) => this.#life.carry(kind !== 'demo'),
+    onLoad: (choice) => this.#welcomeModel(choice),
+    onChoose: () => this.#shelf.open(),
+  });
+  #shelf = new Shelf(this.#session, (choice) => this.#loading.load(choice));
   #life = new Life();
   #toEnd = followEnd();
 
@@ -56,12 +63,12 @@ class App {
   }
 
   async start() {
-    const ending = await this.#life.begin();
-    const loading = this.#load(DEMO, this.#prepare());
+    const begun = this.#life.begin();
+    const loading = this.#loading.start(this.#prepare(), begun);
     await this.#openConversations();
     this.#followLink();
     this.#composer.focus();
-    this.#tellEnding(ending);
+    this.#tellEnding(await begun);
     return loading;
   }
 
@@ -95,18 +102,14 @@ class App {
     this.#composer.focus();
   }
 
-  /** What the browser has done to the page before, and what may help. Only the demo model loads by itself, so it cannot happen for ever. */
+  /** What the browser has done to the page before, and what may help. No large model loads by itself after that, so it cannot happen for ever. */
   #tellEnding({ times, heavy }) {
     if (times === 0) return;
     const again = times > 1 && heavy;
     const kept = this.#talk.isEmpty ? '' : ' The conversation is as it was last saved.';
     const advice = again ? ' That was twice in a row: a smaller model, or a smaller context in the settings, needs less.' : '';
-    const choose = button(again ? 'Choose a smaller model' : 'Choose a model', () => this.#openShelf());
+    const choose = button(again ? 'Choose a smaller model' : 'Choose a model', () => this.#shelf.open());
     this.#tray.notice('life', `The browser closed this page, most likely to save memory.${kept}${advice}`, heavy ? [choose] : []);
-  }
-
-  #openShelf() {
-    return this.#shelf.open(this.#session.model, this.#session.choice);
   }
 
   /** What comes before the first load; never ends when the page is about to be loaded again. */
@@ -128,15 +131,17 @@ class App {
   }
 
   #wire() {
+    const offer = firstOffer();
+    byId('get-real').textContent = `Get a real one: ${offer.known.label}, ${bytes(offer.one.size)}`;
     const on = (id, action) => byId(id).addEventListener('click', action);
-    on('model-button', () => this.#openShelf());
-    on('get-real', () => this.#shelf.suggest(KNOWN[0].files[1]));
+    on('model-button', () => this.#shelf.open());
+    on('get-real', () => this.#shelf.suggest(offer.one));
     on('new-chat', () => this.#open(''));
-    on('settings', () => byId('settings-dialog').showModal());
+    on('settings', () => this.#settings.open());
     on('settings-reset', () => this.#settings.reset());
     on('settings-reload', () => {
       byId('settings-dialog').close();
-      this.#load(this.#session.choice ?? DEMO);
+      this.#loading.load({ ...this.#session.choice ?? DEMO, contextSize: undefined });
     });
     on('skip', (event) => {
       event.preventDefault();
@@ -152,44 +157,19 @@ class App {
     const query = new URLSearchParams(location.search);
     if (query.has('prompt')) this.#composer.prefill(query.get('prompt'));
     if (query.has('model')) this.#shelf.prefill(query.get('model'));
+    this.#forgetLink();
   }
 
-  async #load(choice, prepared) {
-    let paused = false;
-    this.#life.carry(choice.kind !== 'demo');
-    const onCancel = () => this.#session.cancel();
-    const onPause = () => {
-      paused = true;
-      onCancel();
-    };
-    this.#tray.remove('load');
-    this.#progress = this.#tray.progress('load', choice.label, { onCancel, onPause: choice.kind === 'url' ? onPause : undefined });
-    try {
-      await this.#session.open(choice, this.#loadOptions(choice), prepared);
-      this.#tray.remove('load');
-      this.#welcomeModel(choice);
-    } catch (error) {
-      if (this.#session.isLoading) return;
-      this.#tray.remove('load');
-      if (isAbort(error)) return paused ? this.#showPaused(choice) : undefined;
-      this.#tray.error('load', error, [button('Try again', () => this.#load(choice))]);
-    }
-    return undefined;
-  }
-
-  /** The demo model comes with the page, whose service worker keeps it. */
-  #loadOptions({ kind, sha256 }) {
-    return { ...this.#settings.loading, ...(kind === 'demo' && { cache: false }), ...(sha256 && { sha256 }) };
-  }
-
-  async #showPaused(choice) {
-    const kept = await findKept(choice.source);
-    if (this.#session.isLoading) return;
-    this.#tray.paused('load', choice.label, kept, { onResume: () => this.#load(choice), onCancel: () => this.#tray.remove('load') });
+  /** What a link asks for is done once, not at every reload. */
+  #forgetLink() {
+    const url = new URL(location.href);
+    for (const name of ['model', 'prompt']) url.searchParams.delete(name);
+    if (url.href !== location.href) history.replaceState(history.state, '', url);
   }
 
   async #welcomeModel(choice) {
     this.#chat?.measure();
+    this.#settings.tookContext(this.#session.model.info.contextSize);
     byId('toy').hidden = choice.kind !== 'demo';
     byId('thinking-switch').hidden = !this.#session.model.info.thinking;
     if (this.#session.model.info.threads > 1) return this.#tray.remove('threads');
@@ -201,6 +181,7 @@ class App {
   #modelChanged() {
     const { model, choice, isLoading } = this.#session;
     byId('model-name').textContent = model ? choice.label : (isLoading ? 'Loading…' : 'No model');
+    this.#shelf.modelChanged();
     this.#readout.setLimit(model?.info.contextSize ?? 0);
     if (!this.#chat?.isRunning) this.#readout.status(isLoading ? 'Loading the model' : (model ? 'Ready' : 'No model loaded'));
     this.#showState();
@@ -224,16 +205,28 @@ class App {
 
   /** After the engine itself has failed only a fresh one helps; after a message that is too long, another one. */
   #remedy(error) {
-    if (codeOf(error) === 'use/context') return { label: 'Edit the message', run: () => this.#composer.edit(this.#talk.path.findLast(({ role }) => role === 'user')) };
+    if (codeOf(error) === 'use/context') return this.#shorten(error);
     if (!codeOf(error).startsWith('engine/')) return null;
     const choice = this.#session.choice;
     this.#session.release().then(() => this.#modelChanged());
     const run = async () => {
-      const loading = this.#load(choice);
+      const loading = this.#loading.load(choice);
       this.#chat.regenerate();
       await loading;
     };
     return { label: 'Restart the model', run };
+  }
+
+  /** What is too long: the system prompt, or else the message. Where the model itself ends, a larger context is no advice. */
+  #shorten(error) {
+    const { contextSize, contextLength } = this.#session.model.info;
+    if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
+    const { lastQuestion } = this.#chat;
+    if (this.#settings.system.length <= lastQuestion.content.length) return { label: 'Edit the message', run: () => this.#composer.edit(lastQuestion) };
+    const run = async () => {
+      if (await this.#settings.editSystem()) this.#chat.regenerate();
+    };
+    return { label: 'Shorten the system prompt', run };
   }
 
   #unsaved() {

@@ -5,21 +5,25 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { serve } from '../../tools/serve.mjs';
-import { PROJECT, eventually, howToStart } from './browser.mjs';
+import { PROJECT, SITE, eventually, howToStart } from './browser.mjs';
+import { ChatPage } from './chat-page.mjs';
 
 const DEMO = '/web/models/demo-q8_0.gguf';
 const NAME = 'lan.example';
 
 let site;
+let chat;
 let browser;
 before(async () => {
   site = await serve({ root: PROJECT });
+  chat = await serve({ root: SITE });
   const { args, ...how } = howToStart([]);
   browser = await chromium.launch({ ...how, args: [...args, `--host-resolver-rules=MAP ${NAME} 127.0.0.1`] });
 });
 after(async () => {
   await browser?.close();
   await site?.close();
+  await chat?.close();
 });
 
 test('no store, and the model all the same', async () => {
@@ -41,5 +45,16 @@ test('no store, and the model all the same', async () => {
   assert.match(text, /Nairobi/);
   assert.deepEqual(new Set(codes), new Set(['storage/unavailable']));
   assert.ok(said.some((line) => /storage\/unavailable.*https/.test(line)), said.join('\n'));
+  await page.close();
+});
+
+test('the chat page says why it keeps no models, in words, and answers', async () => {
+  const page = await browser.newPage();
+  await page.goto(`http://${NAME}:${new URL(chat.url).port}/`);
+  const there = new ChatPage(page);
+  await there.ready();
+  assert.ok((await there.ask('Hello!')).length > 0);
+  await page.locator('#model-button').click();
+  await page.getByText('keeps no models for this page: Models cannot be kept here (the browser gives this page no storage, for which it must be served over https).').waitFor();
   await page.close();
 });

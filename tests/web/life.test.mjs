@@ -36,7 +36,11 @@ async function open(page) {
   const text = (selector) => page.$eval(selector, (node) => node.textContent).catch(() => '');
   const ready = (name) => eventually(async () => await text(part('status')) === 'Ready' && (await text(part('model-name'))).startsWith(name), `${name} is ready`);
   return {
-    page, ready, notice: () => text(`${part('notice')} .card-message`),
+    page, ready,
+    async notice() {
+      const all = await page.$$eval(`${part('notice')} .card-message`, (nodes) => nodes.map((node) => node.textContent));
+      return all.find((one) => one.startsWith('The browser')) ?? '';
+    },
     async crash() {
       const session = await page.createCDPSession();
       const crashed = new Promise((done) => { page.once('error', done); });

@@ -33,7 +33,12 @@ const LIBRARY = `
       store.entries = store.entries.filter((entry) => entry.id !== id);
     },
   };
-  export const load = (source, { sha256, ...options }) => { store.hashes.push(sha256); return real.load(source, options); };`;
+  export const load = async (source, { sha256, ...options }) => {
+    store.hashes.push(sha256);
+    const { largest: contextSize } = store;
+    if (contextSize !== undefined && source.includes('tiny') && options.contextSize !== contextSize) throw new real.QuernError('mem/plan', \`Too much; a contextSize of \${contextSize} would fit.\`, { detail: { contextSize } });
+    return real.load(source, options);
+  };`;
 
 /** Sends all, or all but the end until it is asked again. */
 const host = { asked: [], held: [] };
@@ -80,15 +85,16 @@ async function openManager({ entries = [], usage, support = {}, ...store } = {},
 test('what is on this device: the latest first, with size, quantisation and how much is there', async () => {
   const { page, rows, close } = await openManager({ entries: [
     entry('a', 'Qwen3-0.6B-Q8_0.gguf', 639_446_688, 639_446_688, 100), entry('b', 'Qwen3-4B-Q4_K_M.gguf', 2_497_280_256, 500_000_000, 200),
-    entry('c', 'mine.gguf', 0, 4_194_304, 50),
+    entry('c', 'mine.gguf', 0, 4_194_304, 50), entry('d', 'q06.Q4_K_M.gguf', 5e6, 5e6, 40),
   ] });
-  await rows.nth(2).waitFor();
+  await rows.nth(3).waitFor();
   const texts = (await rows.locator('.row-text').allInnerTexts()).map((text) => text.split(/\s*\n\s*/).join(' | '));
   assert.deepEqual(texts, [
     'Qwen3-4B Q4_K_M | 500 MB of 2.5 GB, not complete', 'Qwen3-0.6B Q8_0 | 639 MB, complete', 'mine | 4.2 MB of an unknown size, not complete',
+    'q06 Q4_K_M | 5.0 MB, complete',
   ]);
   assert.deepEqual(await rows.getByRole('button').evaluateAll((all) => all.map((node) => node.getAttribute('aria-label'))), [
-    'Resume Qwen3-4B-Q4_K_M', 'Delete Qwen3-4B-Q4_K_M', 'Load Qwen3-0.6B-Q8_0', 'Delete Qwen3-0.6B-Q8_0', 'Resume mine', 'Delete mine',
+    'Resume Qwen3-4B-Q4_K_M', 'Delete Qwen3-4B-Q4_K_M', 'Load Qwen3-0.6B-Q8_0', 'Delete Qwen3-0.6B-Q8_0', 'Resume mine', 'Delete mine', 'Load q06.Q4_K_M', 'Delete q06.Q4_K_M',
   ]);
   assert.equal(await rows.first().locator('progress').evaluate((bar) => bar.value / bar.max), 500_000_000 / 2_497_280_256);
   assert.equal(await page.getByRole('list', { name: 'On this device' }).count(), 1);
@@ -200,8 +206,25 @@ test('the checksum of a known model goes along with its load', async () => {
   await page.context().route('https://huggingface.co/**', (route) => route.fulfill({ status: 503, headers: { 'Access-Control-Allow-Origin': '*' } }));
   await page.getByRole('button', { name: 'Choose Qwen3-1.7B Q4_K_M' }).click();
   await page.keyboard.press('Enter');
-  await chat.error.waitFor();
+  await chat.error.getByRole('button', { name: 'Try again' }).waitFor();
   assert.match((await store()).hashes.at(-1), /^b139949c/);
+  await close();
+});
+
+test('a model that does not fit with this context is offered with the one that fits, or another one where none does', async () => {
+  const url = () => `${host.url}/tiny.gguf`;
+  const { page, chat, rows, store, close } = await openManager({ largest: 40, entries: [entry('a', 'tiny.gguf', 5e6, 5e6, 2, url())] });
+  await rows.getByRole('button', { name: 'Load tiny' }).click();
+  await chat.error.getByText('a context size of 40 would fit').waitFor();
+  await chat.error.getByRole('button', { name: 'Load with 40 tokens' }).click();
+  await chat.modelName('tiny');
+  await page.getByText('of 40 tokens').waitFor();
+  await page.evaluate(() => { globalThis.playedStore.largest = 0; });
+  assert.equal((await store()).largest, 0);
+  await page.locator('#model-button').click();
+  await rows.getByRole('button', { name: 'Load tiny' }).click();
+  await chat.error.getByRole('button', { name: 'Choose another' }).waitFor();
+  assert.equal(await chat.error.getByRole('button').count(), 2, 'and Dismiss');
   await close();
 });
 

@@ -2,10 +2,13 @@
 // The service worker's two jobs. The page works with the network cut once it was there; and on a host that cannot send
 // the isolation headers it brings threads all the same. Where it is not allowed, the page runs on one thread and says so.
 import assert from 'node:assert/strict';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
-import { SITE, Visit, station } from './browser.mjs';
-import { openChat } from './chat-page.mjs';
+import { SITE, Visit, eventually, station } from './browser.mjs';
+import { ChatPage, openChat } from './chat-page.mjs';
 
 const plain = station({ isolate: false });
 
@@ -77,5 +80,33 @@ test('without COOP, COEP and service workers: one thread, a notice, one line in 
   assert.ok((await chat.ask('Hello!')).length > 0);
   await chat.ask('What is quern?');
   assert.ok(await chat.cachedTokens() > 0);
+  await close();
+});
+
+test('a newer version is used where somebody asks for it, in a second tab too', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'quern-update-'));
+  await cp(SITE, root, { recursive: true });
+  const server = await serve({ root });
+  t.after(async () => {
+    await server.close();
+    await rm(root, { recursive: true });
+  });
+  const { page, context, chat, close } = await openChat({ open: () => Visit.open(plain.browser, server.url) });
+  await page.locator('html[data-offline=ready]').waitFor();
+  await page.reload();
+  await chat.ready();
+  const second = await context.newPage();
+  await second.goto(server.url);
+  await new ChatPage(second).ready();
+  const worker = join(root, 'sw.js');
+  await writeFile(worker, (await readFile(worker, 'utf8')).replace(/\b[0-9a-f]{16}\b/, '0123456789abcdef'));
+  await page.evaluate(async () => { await (await navigator.serviceWorker.getRegistration()).update(); });
+  for (const tab of [page, second]) {
+    await tab.evaluate(() => { globalThis.isOld = true; });
+    await tab.getByRole('button', { name: 'Use it' }).click();
+    await eventually(() => tab.evaluate(() => !globalThis.isOld).catch(() => false), 'the page is loaded anew');
+    await new ChatPage(tab).ready();
+    assert.equal(await tab.getByTestId('notice').count(), 0);
+  }
   await close();
 });

@@ -1,31 +1,60 @@
 // SPDX-License-Identifier: MIT
-// Keeps the end of the conversation in view while it grows, unless the visitor has scrolled away from it; then a
-// button leads back.
+// Keeps the end of the conversation in view while it grows, until the visitor moves up from where the page has scrolled to; then
+// a button leads back, and so does scrolling to the end. Nothing is scrolled while a wheel or finger is at work.
 import { byId } from '../shell/dom.js';
 
-/** Closer to the end than this, in CSS pixels, counts as being there. */
+/** Closer to the end than this, in CSS pixels, needs no button. */
 const NEAR = 80;
+
+/** Positions are fractions of pixels on some screens. */
+const SLACK = 2;
+
+/** How long after a turn of the wheel it is seen where that led. */
+const HOLD_MS = 200;
 
 /** @returns {() => void} goes to the end and stays there */
 export function followEnd() {
   const scroller = byId('scroller');
   const toEnd = byId('to-end');
+  const log = byId('log');
   let following = true;
-  const isNear = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < NEAR;
+  let place = 0;      // where the page itself has scrolled to
+  let known = 0;      // the end as the visitor saw it last: more may have come since
+  let held = 0;
+  const end = () => scroller.scrollHeight - scroller.clientHeight;
+  const showButton = () => { toEnd.hidden = following || end() - scroller.scrollTop < NEAR; };
   const follow = () => {
-    if (following) scroller.scrollTop = scroller.scrollHeight;
-    toEnd.hidden = isNear();
+    known = end();
+    if (following && !held && log.childElementCount) {
+      scroller.scrollTop = known;
+      place = scroller.scrollTop;
+    }
+    showButton();
+  };
+  const letGo = () => {
+    clearTimeout(held);
+    held = 0;
+    follow();
+  };
+  const hold = () => {
+    clearTimeout(held);
+    held = setTimeout(letGo, HOLD_MS);
   };
   const jump = () => {
     following = true;
-    follow();
+    letGo();
   };
   scroller.addEventListener('scroll', () => {
-    following = isNear();
-    toEnd.hidden = following;
+    const at = scroller.scrollTop;
+    const last = end();
+    // What has become shorter has moved everybody up.
+    if (at >= Math.min(known, last) - SLACK) following = true;
+    else if (at < Math.min(place, last) - SLACK) following = false;
+    showButton();
   }, { passive: true });
+  for (const type of ['wheel', 'touchmove', 'keydown']) scroller.addEventListener(type, hold, { passive: true });
   const watcher = new ResizeObserver(follow);
-  watcher.observe(byId('log'));
+  watcher.observe(log);
   watcher.observe(scroller);
   toEnd.addEventListener('click', jump);
   return jump;

@@ -5,17 +5,17 @@ import { models } from 'quern';
 import { announce, byId, button, element } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
 import { bytes, oneLine } from '../shell/format.js';
+import { place } from './address.js';
 
 const title = (name) => oneLine(name.replace(/\.gguf$/i, ''), 80) || 'Model';
 
-/** The quantisation that a file's name tells, as Q4_K_M in Qwen3-4B-Q4_K_M.gguf; '' when none. */
-export const quantOf = (name) => /(?:^|[-_.])((?:I?Q\d\w*?|BF16|F16|F32))(?=[-.]|$)/i.exec(name)?.[1].toUpperCase() ?? '';
+const QUANT = /(?<=^|[-_.])(I?Q[1-8](?:_(?:\d|K(?:_[A-Z]{1,2})?|NL|[A-Z]{1,3}))?|BF16|F16|F32)(?=[-.]|$)/gi;
+
+/** The quantisation that a file's name tells, as Q4_K_M in Qwen3-4B-Q4_K_M.gguf, the last one where there are several; '' when none. */
+export const quantOf = (name) => [...name.matchAll(QUANT)].at(-1)?.[1].toUpperCase() ?? '';
 
 /** A name without the quantisation at its end, which stands beside it. */
 const withoutQuant = (name, quant) => (quant && name.toUpperCase().endsWith(quant) && name.slice(0, -quant.length - 1)) || name;
-
-/** An address without its query, of which signatures and tokens are not kept. */
-const place = (url) => url.split(/[?#]/)[0];
 
 const findCopy = (entries, url) => entries.find((entry) => place(entry.url) === place(url)) ?? null;
 

@@ -61,3 +61,11 @@ export function findKnown(url) {
   }
   return null;
 }
+
+/** What a newcomer is offered: the smaller file on phones and where memory is short, as far as the browser tells. */
+export function firstOffer() {
+  const { deviceMemory = 8, userAgentData, userAgent } = navigator;
+  const isPhone = userAgentData?.mobile ?? /Mobi|Android/.test(userAgent);
+  const [known] = KNOWN;
+  return { known, one: known.files[isPhone || deviceMemory <= 4 ? 0 : 1] };
+}

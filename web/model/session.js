@@ -20,12 +20,12 @@ export class Session {
   #model = null;
   #choice = null;
   #job = null;      // the load under way, a promise
-  #loading = null;  // {choice, abort} of it
+  #loading = null;  // {coming, optionsFor, abort} of it
   #events;
 
   /**
    * @param {object} events
-   * @param {(choice: Choice, progress: object) => void} events.onProgress
+   * @param {(progress: object) => void} events.onProgress
    * @param {() => void} events.onChange the model, or whether one is loading, has changed
    * @param {() => Promise<void>} events.beforeSwap ends what still uses the old model
    */
@@ -39,16 +39,16 @@ export class Session {
 
   /**
    * Loads a model and makes it the current one. A load already under way is cancelled: there is one at a time.
-   * @param {Choice} choice
-   * @param {object} options of the library's `load`
+   * @param {Promise<Choice>} coming
+   * @param {(choice: Choice) => object} optionsFor options of the library's `load`
    * @param {Promise<void>} [prepared] what has to be done first
    */
-  async open(choice, options, prepared) {
+  async open(coming, optionsFor, prepared) {
     this.cancel();
-    const mine = { choice, abort: new AbortController() };
+    const mine = { coming, optionsFor, abort: new AbortController() };
     const earlier = this.#job;
     this.#loading = mine;
-    this.#job = this.#replace(Promise.all([earlier?.catch(() => {}), prepared]), mine, options);
+    this.#job = this.#replace(Promise.all([earlier?.catch(() => {}), prepared]), mine);
     this.#events.onChange();
     try {
       await this.#job;
@@ -77,12 +77,12 @@ export class Session {
     await model?.dispose().catch(() => {});
   }
 
-  async #replace(before, { choice, abort }, options) {
-    await before;
+  async #replace(before, { coming, optionsFor, abort }) {
+    const [choice] = await Promise.all([coming, before]);
     abort.signal.throwIfAborted();
     const request = {
-      ...options, signal: abort.signal,
-      onProgress: (progress) => { if (!abort.signal.aborted) this.#events.onProgress(choice, progress); },
+      ...optionsFor(choice), signal: abort.signal,
+      onProgress: (progress) => { if (!abort.signal.aborted) this.#events.onProgress(progress); },
     };
     const model = await load(choice.source, request).catch(async (error) => {
       if (!this.#model || !codeOf(error).startsWith('mem/')) throw error;

@@ -5,26 +5,9 @@
 import { support } from 'quern';
 import { byId, button, element } from '../shell/dom.js';
 import { bytes, count, oneLine, parameters } from '../shell/format.js';
+import { labelOf, place, readAddress } from './address.js';
 import { Kept } from './kept.js';
 import { DEMO, KNOWN, findKnown, verdict } from './known.js';
-
-/** The last part of an address, to call the model by. */
-function labelOf(url) {
-  const name = new URL(url).pathname.split('/').pop();
-  let readable = name;
-  try {
-    readable = decodeURIComponent(name);
-  } catch {
-    // Not UTF-8: shown as it stands.
-  }
-  return oneLine(readable.replace(/\.gguf$/i, ''), 60) || 'Model';
-}
-
-/** An address that can be fetched, or null. */
-function fetchable(text) {
-  const url = URL.canParse(text.trim(), document.baseURI) ? new URL(text.trim(), document.baseURI) : null;
-  return url && /^https?:$/.test(url.protocol) ? url.href : null;
-}
 
 export class Shelf {
   #dialog = byId('model-dialog');
@@ -33,10 +16,13 @@ export class Shelf {
   #kept = new Kept((choice) => this.#choose(choice));
   #maxMemory = 0;     // bytes a model may use here
   #demo = button('Load', () => this.#choose(DEMO));
+  #hint = this.#note.textContent;
+  #session;
   #onChoose;
 
-  /** @param {(choice: import('./session.js').Choice) => void} onChoose */
-  constructor(onChoose) {
+  /** @param {import('./session.js').Session} session @param {(choice: import('./session.js').Choice) => void} onChoose */
+  constructor(session, onChoose) {
+    this.#session = session;
     this.#onChoose = onChoose;
     byId('url-form').addEventListener('submit', (event) => this.#submit(event));
     this.#url.addEventListener('input', () => this.#edited());
@@ -46,12 +32,27 @@ export class Shelf {
     });
   }
 
-  /** @param {object | null} model the one in use @param {import('./session.js').Choice} [choice] where that came from */
-  async open(model, choice) {
-    this.#facts(model?.info);
-    this.#showDemo(Boolean(model) && choice?.kind === 'demo');
+  async open() {
+    this.#showCurrent();
     this.#dialog.showModal();
-    await Promise.all([this.#fill(), this.#kept.refresh(model && choice?.kind === 'url' ? choice.source : '')]);
+    await Promise.all([this.#fill(), this.#kept.refresh(this.#inUse)]);
+  }
+
+  /** Another model is in use. */
+  modelChanged() {
+    if (this.#dialog.open) this.#showCurrent();
+  }
+
+  /** Address of the model in use, '' where it has none. */
+  get #inUse() {
+    const { model, choice } = this.#session;
+    return model && choice.kind === 'url' ? choice.source : '';
+  }
+
+  #showCurrent() {
+    const { model, choice } = this.#session;
+    this.#facts(model?.info);
+    this.#showDemo(model !== null && choice.kind === 'demo');
   }
 
   /** The known models; once. */
@@ -88,10 +89,10 @@ export class Shelf {
 
   /** Puts an address into the field and says what Load would do. Nothing is fetched. */
   async prefill(text) {
-    const url = fetchable(text);
+    const { url } = readAddress(text);
     if (!url) return;
     this.#url.value = url;
-    if (!this.#dialog.open) await this.open(null);
+    if (!this.#dialog.open) await this.open();
     this.#describe(url);
   }
 
@@ -100,12 +101,18 @@ export class Shelf {
     const found = findKnown(url);
     const { fits, text } = found ? verdict(found.known, found.one, this.#maxMemory) : { fits: true, text: 'Whether it fits is known after its first megabytes.' };
     const checked = found?.one.sha256 ? 'Its checksum is known and will be compared.' : 'Unverified: no checksum of it is known here.';
-    this.#note.textContent = [this.#outlook(url, found?.one.size ?? 0), text, fits && checked].filter(Boolean).join(' ');
-    this.#note.classList.toggle('problem', !fits);
+    this.#say([this.#outlook(url, found?.one.size ?? 0), text, fits && checked].filter(Boolean).join(' '), !fits);
+  }
+
+  #say(sentence, isProblem) {
+    this.#note.textContent = sentence;
+    this.#note.classList.toggle('problem', isProblem);
+    this.#url.removeAttribute('aria-invalid');
   }
 
   /** How many bytes would come, from where, and whether they can stay. */
   #outlook(url, known) {
+    if (this.#inUse && place(this.#inUse) === place(url)) return 'It is in use.';
     const { copy, left } = this.#kept.outlook(url);
     if (copy?.complete) return 'It is on this device; nothing is downloaded.';
     const size = known || copy?.size || 0;
@@ -124,16 +131,18 @@ export class Shelf {
   }
 
   #edited() {
-    this.#url.setCustomValidity('');
-    const url = this.#url.value.trim() && fetchable(this.#url.value);
+    const { url, problem } = readAddress(this.#url.value);
     if (url) this.#describe(url);
+    else this.#say(this.#url.value.trim() ? problem : this.#hint, false);
   }
 
   #submit(event) {
     event.preventDefault();
-    const url = fetchable(this.#url.value);
-    this.#url.setCustomValidity(url && this.#url.value.trim() ? '' : 'An address starting with https:// is needed.');
-    if (this.#url.reportValidity()) this.#choose({ source: url, label: labelOf(url), kind: 'url', sha256: findKnown(url)?.one.sha256 });
+    const { url, problem } = readAddress(this.#url.value);
+    if (url) return this.#choose({ source: url, label: labelOf(url), kind: 'url', sha256: findKnown(url)?.one.sha256 });
+    this.#say(problem, true);
+    this.#url.setAttribute('aria-invalid', 'true');
+    return this.#url.focus();
   }
 
   #choose(choice) {

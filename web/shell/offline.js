@@ -41,8 +41,9 @@ function watchUpdates(registration, onUpdate) {
   const offer = (worker) => {
     if (!worker || !navigator.serviceWorker.controller) return;
     const ready = () => worker.state === 'installed' && onUpdate(() => {
+      if (worker.state !== 'installed') return location.reload();     // another tab has asked for it already
       navigator.serviceWorker.addEventListener('controllerchange', () => location.reload(), { once: true });
-      worker.postMessage('activate');
+      return worker.postMessage('activate');
     });
     ready();
     worker.addEventListener('statechange', ready);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The settings and their drawer. An empty field means "as the library decides" and is not passed on at all, so
-// the model card's values hold until somebody changes one. Ranges stand in the markup (min, max, step) and are
-// enforced there and, for what comes back from storage, here from the same attributes.
-import { byId } from './dom.js';
+// the model card's values hold until somebody changes one. Ranges stand in the markup (min, max, and step where only whole
+// numbers count); what breaks them stays in its field, with a line that says what is wrong and what holds instead.
+import { byId, element } from './dom.js';
+import { count } from './format.js';
 import { read, write } from './storage.js';
 
 const KEY = 'quern:settings';
@@ -12,7 +13,15 @@ const LOADING = ['threads', 'contextSize'];
 
 const pick = (values, names) => Object.fromEntries(names.filter((name) => values[name] !== undefined).map((name) => [name, values[name]]));
 
+/** What is wrong with a field's content, or ''. Steps of fractions are a convenience, not a rule. */
+function problemOf({ validity, step, min, max }) {
+  const isWhole = Number.isInteger(Number(step));
+  const isFine = validity.valid || (validity.stepMismatch && !isWhole && !validity.rangeUnderflow && !validity.rangeOverflow);
+  return isFine ? '' : `${isWhole ? 'A whole number' : 'A number'} from ${Number(min)} to ${Number(max)} is needed.`;
+}
+
 export class Settings {
+  #dialog = byId('settings-dialog');
   #form = byId('settings-form');
   #switch = byId('thinking-switch');
   #values = {};
@@ -23,6 +32,7 @@ export class Settings {
     this.#unsaved = onUnsaved;
     this.#restore(read(KEY));
     this.#form.addEventListener('change', (event) => this.#take(event.target));
+    this.#form.addEventListener('input', ({ target }) => { if (target.getAttribute('aria-invalid') && !problemOf(target)) this.#take(target); });
     this.#form.addEventListener('submit', (event) => event.preventDefault());
     this.#switch.addEventListener('click', () => this.#setThinking(!this.#values.thinking));
   }
@@ -42,8 +52,29 @@ export class Settings {
     return this.#values.system ?? '';
   }
 
+  open() {
+    this.#dialog.showModal();
+  }
+
+  /** Opens the drawer at the system prompt. @returns {Promise<boolean>} whether it is another one when the drawer is closed */
+  async editSystem() {
+    const before = this.system;
+    const closed = new Promise((done) => { this.#dialog.addEventListener('close', done, { once: true }); });
+    this.open();
+    byId('set-system').focus();
+    await closed;
+    return this.system !== before;
+  }
+
+  /** Says what a load made of the wish for a context. @param {number} size in tokens */
+  tookContext(size) {
+    const { contextSize } = this.#values;
+    byId('context-took').textContent = contextSize && contextSize !== size ? `The model in use holds ${count(size)} tokens at most.` : '';
+  }
+
   reset() {
     this.#form.reset();
+    for (const field of this.#form.elements) this.#note(field, '');
     this.#values = { thinking: this.#values.thinking };
     this.#save();
   }
@@ -53,16 +84,32 @@ export class Settings {
       const value = stored && Object.hasOwn(stored, field.name) ? stored[field.name] : undefined;
       if (!field.name || !['string', 'number'].includes(typeof value)) continue;
       field.value = String(value).slice(0, 20000);
-      if (field.checkValidity()) this.#set(field);
+      if (!problemOf(field)) this.#set(field);
       else field.value = '';
     }
     this.#show(stored?.thinking === true);
   }
 
   #take(field) {
-    if (!field.name || !field.reportValidity()) return;
+    if (!field.name) return;
+    const problem = problemOf(field);
+    this.#note(field, problem && `${problem} Until then: ${this.#values[field.name] ?? field.placeholder}.`);
+    if (problem) return;
     this.#set(field);
     this.#save();
+  }
+
+  /** The line below a field that says why it does not count; '' takes it away. */
+  #note(field, problem) {
+    const id = `${field.id}-problem`;
+    byId(id)?.remove();
+    if (!problem) {
+      for (const name of ['aria-invalid', 'aria-describedby']) field.removeAttribute(name);
+      return;
+    }
+    field.setAttribute('aria-invalid', 'true');
+    field.setAttribute('aria-describedby', id);
+    field.after(element('p', { id, className: 'hint problem', role: 'alert' }, problem));
   }
 
   #set(field) {

@@ -12,6 +12,9 @@ const PATIENCE_MS = 300;
 /** Time between two looks at the pace, in ms, so that a download that stands still says so. */
 const TICK_MS = 1000;
 
+/** A server that has sent nothing for so long is waited for; it may also have asked for patience (429, 503). */
+const SILENT_MS = 4000;
+
 /** "212 MB of 639 MB, 8.1 MB/s, 53 s left" */
 function progressText({ phase, loaded, total, cached }, pace) {
   const verb = phase === 'download' ? '' : 'Preparing ';
@@ -47,9 +50,9 @@ export class Tray {
   #node = byId('tray');
   #cards = new Map();
 
-  /** A quiet remark. @param {string} subject what it is about; one card per subject */
-  notice(subject, message, actions = []) {
-    const node = card('notice', 'info', message, '', [...actions, this.#closer(subject)]);
+  /** A quiet remark. @param {string} subject what it is about; one card per subject @param {() => void} [onDismiss] */
+  notice(subject, message, actions = [], onDismiss = undefined) {
+    const node = card('notice', 'info', message, '', [...actions, this.#closer(subject, onDismiss)]);
     node.setAttribute('role', 'status');
     this.#put(subject, node);
   }
@@ -85,10 +88,17 @@ export class Tray {
     node.querySelector('.card-actions').append(pause, cancel);
     amount.textContent = 'Starting…';
     node.hidden = true;
-    setTimeout(() => { node.hidden = false; }, PATIENCE_MS);
+    setTimeout(() => {
+      node.hidden = false;
+      node.scrollIntoView({ block: 'nearest' });
+    }, PATIENCE_MS);
     const pace = new Pace();
     let latest = null;
-    const show = () => { if (latest) amount.textContent = progressText(latest, pace); };
+    const start = performance.now();
+    const show = () => {
+      if (latest) amount.textContent = progressText(latest, pace);
+      else if (performance.now() - start > SILENT_MS) amount.textContent = 'Waiting for the server…';
+    };
     const ticking = setInterval(() => (node.isConnected ? show() : clearInterval(ticking)), TICK_MS);
     return (progress) => {
       const { phase, loaded, total, cached } = latest = progress;
@@ -127,9 +137,13 @@ export class Tray {
     if (old) old.replaceWith(node);
     else this.#node.append(node);
     this.#cards.set(subject, node);
+    node.scrollIntoView({ block: 'nearest' });      // cards have little room on a low screen
   }
 
-  #closer(subject) {
-    return iconButton('close', 'Dismiss', () => this.remove(subject));
+  #closer(subject, onDismiss) {
+    return iconButton('close', 'Dismiss', () => {
+      this.remove(subject);
+      onDismiss?.();
+    });
   }
 }

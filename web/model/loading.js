@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// A load as a visitor sees it: its progress, a pause, what may help when it fails, and whether it may end a reply. The model in use
+// is remembered by its address: the next visit begins with it if all of it is on this device, and says so if not. So is a
+// download under way, which a reload ends: a card offers to go on with it.
+import { button } from '../shell/dom.js';
+import { codeOf, isAbort, mayHelpAgain } from '../shell/failure.js';
+import { count, oneLine } from '../shell/format.js';
+import { read, write } from '../shell/storage.js';
+import { accessFor, tokenForm } from './access.js';
+import { place, readAddress } from './address.js';
+import { findKept } from './kept.js';
+import { DEMO, findKnown } from './known.js';
+
+/** @typedef {import('./session.js').Choice} Choice */
+
+const KEY_USED = 'quern:model';
+const KEY_COMING = 'quern:download';
+
+/** What is remembered of a choice; of a file only that it was one. */
+const essence = ({ source, label, kind }) => ({ label, kind, source: kind === 'url' ? place(source) : '' });
+
+/** @returns {Choice | null} a remembered choice */
+function remembered(key) {
+  const { source, label, kind } = read(key) ?? {};
+  if (typeof label !== 'string' || typeof source !== 'string' || !['url', 'file'].includes(kind)) return null;
+  const { url } = readAddress(source);
+  if (kind === 'url' && !url) return null;
+  return { source: url, label: oneLine(label, 60), kind, sha256: findKnown(url)?.one.sha256 };
+}
+
+export class Loading {
+  #session;
+  #tray;
+  #events;
+  #onProgress = null;
+
+  /**
+   * @param {import('./session.js').Session} session
+   * @param {import('../shell/tray.js').Tray} tray
+   * @param {object} events
+   * @param {() => object} events.options of the next load, as the settings say
+   * @param {() => boolean} events.isBusy whether a reply is being written
+   * @param {(choice: Choice) => void} events.onStart
+   * @param {(choice: Choice) => void} events.onLoad the model is there
+   * @param {() => void} events.onChoose the visitor wants another one
+   */
+  constructor(session, tray, events) {
+    this.#session = session;
+    this.#tray = tray;
+    this.#events = events;
+  }
+
+  /**
+   * The first load of a visit.
+   * @param {Promise<void>} prepared what has to be done before
+   * @param {Promise<{times: number, heavy: boolean}>} ending how the last visit ended (life.js)
+   */
+  start(prepared, ending) {
+    const last = remembered(KEY_USED);
+    this.#offerComing();
+    return this.#run(last ? this.#first(last, ending) : DEMO, prepared);
+  }
+
+  /** @param {Choice} choice */
+  async load(choice) {
+    if (this.#events.isBusy()) return this.#ask(choice);
+    return this.#run(choice);
+  }
+
+  progress(progress) {
+    this.#onProgress?.(progress);
+  }
+
+  async #first(last, ending) {
+    const [copy, { times, heavy }] = await Promise.all([last.kind === 'url' ? findKept(last.source) : null, ending]);
+    const ended = times > 0 && heavy;
+    if (copy?.complete && !ended) return { ...last, source: copy.url };
+    const missing = last.kind === 'file' ? 'came from a file, which has to be chosen again' : `is not ${copy ? 'complete' : 'kept'} on this device`;
+    const reason = copy?.complete ? 'was not loaded again by itself' : missing;
+    const offer = copy?.complete ? button('Load it', () => this.load({ ...last, source: copy.url })) : button('Choose a model', this.#events.onChoose);
+    this.#tray.notice('last', `The built-in toy answers now: ${last.label} ${reason}.`, [offer], () => write(KEY_USED, null));
+    return DEMO;
+  }
+
+  /** A download that the last visit left behind. */
+  async #offerComing() {
+    const coming = remembered(KEY_COMING);
+    const copy = coming && await findKept(coming.source);
+    if (copy && !copy.complete && copy.loaded) this.#offer('download', { ...coming, source: copy.url }, copy);
+  }
+
+  #offer(subject, choice, copy) {
+    const onCancel = () => {
+      this.#tray.remove(subject);
+      write(KEY_COMING, null);
+    };
+    this.#tray.paused(subject, choice.label, copy, { onResume: () => this.load(choice), onCancel });
+  }
+
+  #ask(choice) {
+    const anyway = button('Load it now', () => this.#run(choice), 'button primary');
+    const later = button('Not now', () => this.#tray.remove('load'));
+    this.#tray.notice('load', `A reply is being written; loading ${choice.label} ends it.`, [anyway, later]);
+  }
+
+  /** @param {Choice | Promise<Choice>} coming */
+  async #run(coming, prepared) {
+    const job = { choice: DEMO, paused: false };
+    const begin = (choice) => {
+      job.choice = choice;
+      this.#begin(job);
+      return choice;
+    };
+    try {
+      await this.#session.open(Promise.resolve(coming).then(begin), (choice) => this.#options(choice), prepared);
+      this.#tray.remove('load');
+      this.#arrived(job.choice, prepared !== undefined);
+    } catch (error) {
+      if (this.#session.isLoading) return;
+      this.#tray.remove('load');
+      if (!isAbort(error)) this.#tray.error('load', error, this.#remedies(job.choice, error));
+      else if (job.paused) await this.#showPaused(job.choice);
+      else write(KEY_COMING, null);
+    }
+  }
+
+  #begin(job) {
+    const { choice } = job;
+    const isDownload = choice.kind === 'url';
+    const onCancel = () => this.#session.cancel();
+    const onPause = () => {
+      job.paused = true;
+      onCancel();
+    };
+    if (isDownload) {
+      this.#tray.remove('download');
+      write(KEY_COMING, essence(choice));
+    }
+    this.#events.onStart(choice);
+    this.#onProgress = this.#tray.progress('load', choice.label, { onCancel, onPause: isDownload ? onPause : undefined });
+  }
+
+  #arrived(choice, isFirst) {
+    if (choice.kind === 'url') write(KEY_COMING, null);
+    if (choice.kind !== 'demo') this.#tray.remove('last');
+    if (!isFirst) write(KEY_USED, choice.kind === 'demo' ? null : essence(choice));
+    this.#events.onLoad(choice);
+  }
+
+  /** The demo model comes with the page, whose service worker keeps it. */
+  #options({ kind, source, sha256, contextSize }) {
+    return { ...this.#events.options(), ...accessFor(source), ...(contextSize && { contextSize }), ...(kind === 'demo' && { cache: false }), ...(sha256 && { sha256 }) };
+  }
+
+  async #showPaused(choice) {
+    const copy = await findKept(choice.source);
+    if (!this.#session.isLoading) this.#offer('load', choice, copy);
+  }
+
+  /** What may help, and nothing else. */
+  #remedies(choice, error) {
+    const { status, contextSize } = error.detail ?? {};
+    const again = button('Try again', () => this.load(choice));
+    const another = button('Choose another', this.#events.onChoose);
+    if (codeOf(error) === 'net/http' && [401, 403].includes(status)) return [tokenForm(choice.source, () => this.load(choice))];
+    if (codeOf(error) === 'mem/plan' && contextSize > 0) return [button(`Load with ${count(contextSize)} tokens`, () => this.load({ ...choice, contextSize })), another];
+    return [choice.kind === 'demo' || mayHelpAgain(error) ? again : another];
+  }
+}
