@@ -64,8 +64,9 @@ class App {
 
   async start() {
     const begun = this.#life.begin();
-    const loading = this.#loading.start(this.#prepare(), begun);
-    await this.#openConversations();
+    const opened = this.#openConversations();
+    const loading = this.#loading.start(Promise.all([this.#prepare(), opened]), begun);
+    await opened;
     this.#followLink();
     this.#composer.focus();
     this.#tellEnding(await begun);

