@@ -37,7 +37,7 @@ INLINE void scatter_plane(const struct unit u[PANEL_ROWS], int column, int from,
 #pragma GCC unroll 8
             for (int i = 0; i < per_byte; i++) {
                 int k = v * per_byte + i;
-                word |= (load_u32(u[r + k % 2 * 4].code + column + k / 2 * 4) >> from & mask) << width * i;
+                word |= (load_u32(u[r + k / 2 % 2 * 4].code + column + k / 4 * 8 + k % 2 * 4) >> from & mask) << width * i;
             }
             put_u32(out + 16 * v + 4 * r, word);
         }
@@ -137,7 +137,7 @@ static void read_plane(const uint8_t *plane, int width, int r, int to, int *code
 {
     const int per_byte = 8 / width, mask = (1 << width) - 1;
     for (int c = 0; c < BLOCK; c++) {
-        int k = c / 4 * 2 + r / 4;
+        int k = c / 8 * 4 + r / 4 * 2 + c / 4 % 2;
         code[c] |= (plane[16 * (k / per_byte) + 4 * (r % 4) + c % 4] >> k % per_byte * width & mask) << to;
     }
 }

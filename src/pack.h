@@ -6,8 +6,8 @@
  * A panel is a row of units, from column 0 on; matrix rows past the end are zero. A unit of floats is one column of 8 rows: f32 [8] or
  * u16 [8]; of F8 it is 128 columns: f32 d, 12 bytes unused, u8 [128][8]. A unit of codes has, with r the row 0..7:
  *   u16 d[8] (of Q8F f32), then u16 dmin[8] where the layout has mins; then for each block of 32 columns its scales, as the kind says, and its codes.
- * The codes of a block are 16 half groups k = 2 * (column / 4) + r / 4 of 4 rows x 4 columns, in one or two planes of 8, 4, 2 or 1 bits, low
- * bits first. In a plane of n bits a half group has bits n * (k % (8 / n)) of 16 bytes, those from 16 * (k / (8 / n)) on; byte
+ * The codes of a block are 16 half groups k = 4 * (column / 8) + 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns, in one or two planes of 8, 4, 2 or
+ * 1 bits, low bits first. In a plane of n bits a half group has bits n * (k % (8 / n)) of 16 bytes, those from 16 * (k / (8 / n)) on; byte
  * 4 * (r % 4) + column % 4 is row r's. 3 bits are 2 and 1, 5 are 4 and 1, 6 are 4 and 2.
  */
 #ifndef QUERN_PACK_H

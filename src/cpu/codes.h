@@ -19,8 +19,6 @@ struct how {
     enum layout packed; /* LAYOUT_NONE: expanded */
 };
 
-INLINE enum form form_of(const struct how h) { return h.dots != DOTS_I16 ? FORM_BYTES : h.packed ? FORM_APART : FORM_WORDS; }
-
 /* --- what a kernel has -------------------------------------------------------------------------------------------- */
 
 /* Codes of 16 bits have room for their scales, and are multiplied by them when they are expanded. */
@@ -28,14 +26,22 @@ INLINE bool is_folded(const struct how h) { return h.dots == DOTS_I16 && !h.pack
 INLINE bool has_scale(const struct how h) { return h.kind != KIND_PLAIN && h.kind != KIND_MIN && !is_folded(h); }
 INLINE bool has_halves(const struct how h) { return (h.kind == KIND_HALVES || h.kind == KIND_HALF_MINS) && !is_folded(h); }
 
-/* Sums of pairs in 16 bits are multiplied by their scales as whole numbers, by the operation that adds them up. */
-INLINE bool whole_scales(const struct how h) { return h.dots == DOTS_U7 && has_scale(h); }
+INLINE enum form form_of(const struct how h)
+{
+    if (h.dots != DOTS_I16) return FORM_BYTES;
+    if (!h.packed) return FORM_WORDS;
+    return h.bits == 8 ? FORM_APART : h.bits == 4 ? FORM_FOURS : FORM_TWOS;
+}
+
+/* Sums of pairs of columns in 16 bits are multiplied by their scales as whole numbers, by the operation that adds them up. */
+INLINE bool in_pairs(const struct how h) { return h.dots == DOTS_U7 || form_of(h) >= FORM_TWOS; }
+INLINE bool whole_scales(const struct how h) { return in_pairs(h) && has_scale(h); }
 
 /* --- packed codes -------------------------------------------------------------------------------------- */
 
 /* Constants of unpacking, in registers. */
 struct masks {
-    vec low, high, nibble, even, offset, table, table_high;
+    vec low, high, nibble, odd, offset, table, table_high;
     struct half_masks halves;
 };
 
@@ -46,9 +52,6 @@ INLINE int32_t byte_mask(int width, int to) { return (int32_t)((((1u << width) -
 
 /* Whether a table's numbers are taken 4 bits at a time: sums of pairs have no room for more. */
 INLINE bool is_split(const struct how h) { return h.dots == DOTS_U7 && h.bits == 8; }
-
-/* Whether bytes have a sign where nothing makes them positive. */
-INLINE bool is_signed(const struct layout_info l) { return l.bits == 8 || l.table; }
 
 /* What codes stand for, made positive where the dot wants that. */
 INLINE vec table_kept(const int8_t *table, const int shift)
@@ -65,7 +68,7 @@ INLINE struct masks masks_new(const struct how h)
     if (low < 8) m.low = i32_kept(byte_mask(low, 0));
     if (l.bits > low) m.high = i32_kept(byte_mask(l.bits - low, low));
     if (l.bits == 8 && h.shift == 7) m.high = i32_kept(byte_mask(1, 7));
-    if (h.dots == DOTS_I16) m.even = i32_kept(is_signed(l) ? (int32_t)0xFF00FF00 : 0x00FF00FF);
+    if (form_of(h) == FORM_APART) m.odd = i32_kept((int32_t)0xFF00FF00);
     if (h.dots == DOTS_I16 && h.shift >= 0) m.offset = i32_kept(byte_mask(1, h.shift));
     if (l.kind == KIND_HALF_MINS) m.nibble = i32_kept(byte_mask(4, 0));
     if (l.table) m.table = table_kept(l.table, h.shift);
@@ -92,9 +95,9 @@ INLINE void group_load(vec w[2], const uint8_t *codes, size_t at, const size_t j
     const int low = low_bits(l.bits);
     const uint8_t *plane = codes + 32 * low;
     for (size_t i = 0; i < 2; i++) {
-        size_t k = 2 * (at + j) + i;
+        size_t k = 2 * (at + i) + j;
         w[i] = low == 8 ? vec_load(codes + 16 * k) : half_group(codes, k, low, 0, m->low);
-        if (l.bits == low + 1) w[i] = vec_or(w[i], vec_and(move_bits(bits_at(plane, at), (int)(2 * j + i), low), m->high));
+        if (l.bits == low + 1) w[i] = vec_or(w[i], vec_and(move_bits(bits_at(plane, at), (int)(2 * i + j), low), m->high));
         if (l.bits == low + 2) w[i] = vec_or(w[i], half_group(plane, k, 2, low, m->high));
         if (l.bits == 8 && h.shift == 7) w[i] = vec_xor(w[i], m->high);
         if (l.table && !is_split(h)) w[i] = vec_lookup(m->table, w[i]);

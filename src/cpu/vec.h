@@ -68,6 +68,7 @@ VEC i32_from_i16_low(vec a) { return wasm_i32x4_extend_low_i16x8(a); }
 VEC i32_from_i16_high(vec a) { return wasm_i32x4_extend_high_i16x8(a); }
 VEC i16_shl(vec a, int n) { return wasm_i16x8_shl(a, (uint32_t)n); }
 VEC i16_shr(vec a, int n) { return wasm_i16x8_shr(a, (uint32_t)n); }
+VEC u16_shr(vec a, int n) { return wasm_u16x8_shr(a, (uint32_t)n); }
 VEC i16_from_u8_low(vec a) { return wasm_u16x8_extend_low_u8x16(a); }
 VEC i16_from_i8_low(vec a) { return wasm_i16x8_extend_low_i8x16(a); }
 /* The low halves of 4 int32 (each in 0..65535) of a, then of b. */

@@ -61,6 +61,7 @@ VEC i32_from_i16_low(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[0], v[1], v
 VEC i32_from_i16_high(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[4], v[5], v[6], v[7]}; }
 VEC i16_shl(vec a, int n) { return (vec)((vec_u16)a << (uint16_t)n); }
 VEC i16_shr(vec a, int n) { return (vec)((vec_i16)a >> (int16_t)n); }
+VEC u16_shr(vec a, int n) { return (vec)((vec_u16)a >> (uint16_t)n); }
 VEC i16_from_u8_low(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 VEC i16_from_i8_low(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 VEC u16_narrow(vec a, vec b)
