@@ -35,6 +35,7 @@ VEC vec_spread4(const void *p) { return wasm_v128_load32_splat(p); } /* 4 bytes,
 VEC vec_spread8(const void *p) { return wasm_v128_load64_splat(p); } /* 8 bytes, twice */
 static inline void vec_store(void *p, vec a) { wasm_v128_store(p, a); }
 VEC vec_and(vec a, vec b) { return wasm_v128_and(a, b); }
+VEC vec_and_not(vec a, vec b) { return wasm_v128_andnot(a, b); } /* a & ~b */
 VEC vec_or(vec a, vec b) { return wasm_v128_or(a, b); }
 VEC vec_xor(vec a, vec b) { return wasm_v128_xor(a, b); }
 VEC vec_select(vec mask, vec a, vec b) { return wasm_v128_bitselect(a, b, mask); } /* mask ? a : b */

@@ -29,6 +29,7 @@ VEC vec_spread4(const void *p) { int32_t x; __builtin_memcpy(&x, p, 4); return (
 VEC vec_spread8(const void *p) { int64_t x; __builtin_memcpy(&x, p, 8); return (vec)(vec_i64){x, x}; }
 static inline void vec_store(void *p, vec a) { __builtin_memcpy(p, &a, 16); }
 VEC vec_and(vec a, vec b) { return a & b; }
+VEC vec_and_not(vec a, vec b) { return a & ~b; }
 VEC vec_or(vec a, vec b) { return a | b; }
 VEC vec_xor(vec a, vec b) { return a ^ b; }
 VEC vec_select(vec mask, vec a, vec b) { return (a & mask) | (b & ~mask); }
