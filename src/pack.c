@@ -16,34 +16,44 @@ size_t panel_bytes(enum layout layout, int cols)
     return (size_t)(cols / layouts[layout].columns) * (size_t)layouts[layout].bytes;
 }
 
-/* Bits of a layout's first plane. */
-INLINE int low_bits(int bits) { return bits == 8 ? 8 : bits >= 4 ? 4 : 2; }
-
 /* --- scatter: 8 decoded rows -> one unit of a panel --------------------------------------------------- */
-
-typedef void scatter_fn(const struct unit u[PANEL_ROWS], uint8_t *out);
 
 static void put_u16(uint8_t *out, uint16_t v) { memcpy(out, &v, sizeof v); }
 static void put_u32(uint8_t *out, uint32_t v) { memcpy(out, &v, sizeof v); }
 
-/* Bits from .. from + width - 1 of the codes of 32 columns as a plane. Four columns at a time. */
-INLINE void scatter_plane(const struct unit u[PANEL_ROWS], int column, int from, int width, uint8_t *out)
+/* The codes of 32 columns, four columns at a time. */
+INLINE void scatter_codes(const struct unit u[PANEL_ROWS], int column, uint8_t *out, const int bits)
 {
-    const int per_byte = 8 / width;
-    const uint32_t mask = ((1u << width) - 1) * 0x01010101u;
-    for (int v = 0; v < 16 / per_byte; v++)
+    for (int step = 0; step < 4; step++)
         for (int r = 0; r < 4; r++) {
-            uint32_t word = 0;
+            uint32_t words[4] = {0};
 #pragma GCC unroll 8
-            for (int i = 0; i < per_byte; i++) {
-                int k = v * per_byte + i;
-                word |= (load_u32(u[r + k % 2 * 4].code + column + k / 2 * 4) >> from & mask) << width * i;
+            for (int i = 0; i < PIECES; i++) {
+                const struct piece p = pieces[bits][i];
+                uint32_t code = load_u32(u[r + p.k / 2 * 4].code + column + 8 * step + p.k % 2 * 4) >> p.from;
+                words[p.place] |= (code & ((1u << p.width) - 1) * 0x01010101u) << p.to;
             }
-            put_u32(out + 16 * v + 4 * r, word);
+#pragma GCC unroll 8
+            for (int v = 0; v < (bits + 1) / 2; v++) {
+                uint8_t *to = out + piece_at(bits, step, v) + 4 * r;
+                int shift = piece_shift(bits, step, v);
+                put_u32(to, shift ? load_u32(to) | words[v] << shift : words[v]);
+            }
         }
 }
 
-INLINE void scatter_scales(const struct unit *u, int r, int block, const enum kind kind, uint8_t *out)
+/* One function for each width. */
+typedef void scatter_fn(const struct unit u[PANEL_ROWS], int column, uint8_t *out);
+#define DEFINE(bits) static void scatter_##bits(const struct unit u[PANEL_ROWS], int column, uint8_t *out) { scatter_codes(u, column, out, bits); }
+DEFINE(2)
+DEFINE(3)
+DEFINE(4)
+DEFINE(5)
+DEFINE(6)
+DEFINE(8)
+static scatter_fn *const scatters[] = {[2] = scatter_2, [3] = scatter_3, [4] = scatter_4, [5] = scatter_5, [6] = scatter_6, [8] = scatter_8};
+
+static void scatter_scales(const struct unit *u, int r, int block, enum kind kind, uint8_t *out)
 {
     if (kind == KIND_SCALE) out[r] = u->scale[block];
     if (kind == KIND_MINS) out[r] = u->scale[block], out[8 + r] = u->min[block];
@@ -53,37 +63,18 @@ INLINE void scatter_scales(const struct unit *u, int r, int block, const enum ki
     }
 }
 
-INLINE void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const enum layout layout)
+static void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const struct layout_info *l)
 {
-    const struct layout_info l = layouts[layout];
-    const int blocks = l.columns / BLOCK, low = low_bits(l.bits);
-    uint8_t *block = out + l.head;
-    for (int r = 0; r < PANEL_ROWS; r++) {
+    uint8_t *block = out + l->head;
+    for (int r = 0; r < PANEL_ROWS && !l->scaled; r++) {
         put_u16(out + 2 * r, u[r].d);
-        if (has_mins(l.kind)) put_u16(out + 16 + 2 * r, u[r].dmin);
+        if (has_mins(l->kind)) put_u16(out + 16 + 2 * r, u[r].dmin);
     }
-    for (int b = 0; b < blocks; b++, block += l.block) {
-        uint8_t *codes = block + l.scales;
-        for (int r = 0; r < PANEL_ROWS; r++) scatter_scales(&u[r], r, b, l.kind, block);
-        scatter_plane(u, b * BLOCK, 0, low, codes);
-        if (l.bits > low) scatter_plane(u, b * BLOCK, low, l.bits - low, codes + 32 * low);
+    for (int b = 0; b < l->columns / BLOCK; b++, block += l->block) {
+        for (int r = 0; r < PANEL_ROWS && l->scales; r++) scatter_scales(&u[r], r, b, l->kind, block);
+        scatters[l->bits](u, b * BLOCK, block + l->scales);
     }
 }
-
-/* What people download most has code of its own, in which the numbers of the layout's row are constants; the others share one loop. */
-#define DEFINE(name, layout) static void scatter_##name(const struct unit u[PANEL_ROWS], uint8_t *out) { scatter(u, out, layout); }
-DEFINE(q8, LAYOUT_Q8)
-DEFINE(q4, LAYOUT_Q4)
-DEFINE(q4k, LAYOUT_Q4K)
-DEFINE(q5k, LAYOUT_Q5K)
-DEFINE(q6k, LAYOUT_Q6K)
-static void scatter_q8f(const struct unit u[PANEL_ROWS], uint8_t *out) { scatter_plane(u, 0, 0, 8, out + 32); }
-static __attribute__((noinline, cold)) void scatter_any(const struct unit u[PANEL_ROWS], uint8_t *out, enum layout layout) { scatter(u, out, layout); }
-
-static scatter_fn *const scatters[LAYOUT_COUNT] = {
-    [LAYOUT_Q8] = scatter_q8,   [LAYOUT_Q4] = scatter_q4,   [LAYOUT_Q4K] = scatter_q4k, [LAYOUT_Q5K] = scatter_q5k, [LAYOUT_Q6K] = scatter_q6k,
-    [LAYOUT_Q8F] = scatter_q8f, [LAYOUT_IQ4] = scatter_q4,  [LAYOUT_FP4] = scatter_q4, /* bytes as of Q4 */
-};
 
 /* --- packing ------------------------------------------------------------------------------------------ */
 
@@ -91,11 +82,10 @@ static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t
 {
     struct unit units[PANEL_ROWS];
     memset(units, 0, sizeof units);
-    size_t unit_bytes = (size_t)layouts[type->layout].bytes;
-    for (size_t b = 0; b < (size_t)cols / type->block; b++) {
+    const struct layout_info *l = &layouts[type->layout];
+    for (size_t b = 0; b < (size_t)cols / type->block; b++, panel += l->bytes) {
         for (int r = 0; r < n_rows; r++) type->unpack(rows + (size_t)r * row_bytes + b * type->bytes, &units[r]);
-        if (scatters[type->layout]) scatters[type->layout](units, panel + b * unit_bytes);
-        else scatter_any(units, panel + b * unit_bytes, type->layout);
+        scatter(units, panel, l);
     }
 }
 
@@ -132,22 +122,18 @@ void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes,
 static float half_at(const uint8_t *halves, int i) { return f32_from_f16(load_u16(halves + 2 * i)); }
 static float bfloat_at(const uint8_t *halves, int i) { return f32_from_bf16(load_u16(halves + 2 * i)); }
 
-/* Adds a plane of `width` bits to 32 codes of row r, moved up by `to`. */
-static void read_plane(const uint8_t *plane, int width, int r, int to, int *code)
+/* Adds a piece of row r's codes of 8 columns. */
+static void read_piece(const struct piece *p, const uint8_t *vector, int shift, int r, int *code)
 {
-    const int per_byte = 8 / width, mask = (1 << width) - 1;
-    for (int c = 0; c < BLOCK; c++) {
-        int k = c / 4 * 2 + r / 4;
-        code[c] |= (plane[16 * (k / per_byte) + 4 * (r % 4) + c % 4] >> k % per_byte * width & mask) << to;
-    }
+    for (int c = 0; c < 4; c++) code[p->k % 2 * 4 + c] |= (vector[4 * (r % 4) + c] >> shift >> p->to & ((1 << p->width) - 1)) << p->from;
 }
 
 static void read_codes(const struct layout_info *l, const uint8_t *codes, int r, int *code)
 {
-    int low = low_bits(l->bits);
     memset(code, 0, BLOCK * sizeof *code);
-    read_plane(codes, low, r, 0, code);
-    if (l->bits > low) read_plane(codes + 32 * low, l->bits - low, r, low, code);
+    for (int step = 0; step < 4; step++)
+        for (const struct piece *p = pieces[l->bits]; p < pieces[l->bits] + PIECES; p++)
+            if (p->k / 2 == r / 4) read_piece(p, codes + piece_at(l->bits, step, p->place), piece_shift(l->bits, step, p->place), r, code + 8 * step);
     for (int c = 0; c < BLOCK; c++) code[c] = l->table ? l->table[code[c]] : l->bits == 8 ? (int8_t)code[c] : code[c] - l->offset;
 }
 

@@ -6,9 +6,9 @@
  * A panel is a row of units, from column 0 on; matrix rows past the end are zero. A unit of floats is one column of 8 rows: f32 [8] or
  * u16 [8]; of F8 it is 128 columns: f32 d, 12 bytes unused, u8 [128][8]. A unit of codes has, with r the row 0..7:
  *   u16 d[8] (of Q8F f32), then u16 dmin[8] where the layout has mins; then for each block of 32 columns its scales, as the kind says, and its codes.
- * The codes of a block are 16 half groups k = 2 * (column / 4) + r / 4 of 4 rows x 4 columns, in one or two planes of 8, 4, 2 or 1 bits, low
- * bits first. In a plane of n bits a half group has bits n * (k % (8 / n)) of 16 bytes, those from 16 * (k / (8 / n)) on; byte
- * 4 * (r % 4) + column % 4 is row r's. 3 bits are 2 and 1, 5 are 4 and 1, 6 are 4 and 2.
+ * The codes of a block are 4 steps of 8 columns, a step is 4 half groups k = 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns: in vectors of 16 bytes, of
+ * which byte 4 * (r % 4) + column % 4 is row r's, bits / 2 a step; then, of odd widths, one vector for two steps, low nibble first. `pieces` says
+ * which bits of them are whose.
  */
 #ifndef QUERN_PACK_H
 #define QUERN_PACK_H
@@ -71,6 +71,28 @@ static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_F8] = {.columns = 128, .bytes = 16 + 1024, .head = 16, .scaled = true},
 };
 #undef CODES
+
+/* `width` bits of half group k's codes, from bit `from` on, are bits `to` .. of vector `place` of a step, whose last one, of odd widths, is a nibble wide.
+ * As many codes as can be are whole, and what a vector has above them together makes the others. */
+struct piece {
+    int k, from, width, place, to;
+};
+enum { PIECES = 6 };
+
+static const struct piece pieces[9][PIECES] = {
+    [2] = {{0, 0, 2, 0, 0}, {1, 0, 2, 0, 2}, {2, 0, 2, 0, 4}, {3, 0, 2, 0, 6}},
+    [3] = {{0, 0, 3, 0, 0}, {1, 0, 3, 0, 3}, {2, 1, 2, 0, 6}, {2, 0, 1, 1, 0}, {3, 0, 3, 1, 1}},
+    [4] = {{0, 0, 4, 0, 0}, {1, 0, 4, 0, 4}, {2, 0, 4, 1, 0}, {3, 0, 4, 1, 4}},
+    [5] = {{0, 0, 5, 0, 0}, {1, 0, 5, 1, 0}, {2, 2, 3, 0, 5}, {3, 2, 3, 1, 5}, {2, 0, 2, 2, 0}, {3, 0, 2, 2, 2}},
+    [6] = {{0, 0, 6, 0, 0}, {1, 0, 6, 1, 0}, {2, 0, 6, 2, 0}, {3, 0, 2, 0, 6}, {3, 2, 2, 1, 6}, {3, 4, 2, 2, 6}},
+    [8] = {{0, 0, 8, 0, 0}, {1, 0, 8, 1, 0}, {2, 0, 8, 2, 0}, {3, 0, 8, 3, 0}},
+};
+
+/* Where the vector is, among a block's codes. */
+static inline size_t piece_at(int bits, int step, int place) { return 16 * (size_t)(place < bits / 2 ? bits / 2 * step + place : bits / 2 * 4 + step / 2); }
+
+/* How far up in it. */
+static inline int piece_shift(int bits, int step, int place) { return place < bits / 2 ? 0 : 4 * (step % 2); }
 
 /* Bytes of one panel of `cols` columns (a multiple of the type's block). */
 size_t panel_bytes(enum layout layout, int cols);

@@ -19,8 +19,6 @@ struct how {
     enum layout packed; /* LAYOUT_NONE: expanded */
 };
 
-INLINE enum form form_of(const struct how h) { return h.dots != DOTS_I16 ? FORM_BYTES : h.packed ? FORM_APART : FORM_WORDS; }
-
 /* --- what a kernel has -------------------------------------------------------------------------------------------- */
 
 /* Codes of 16 bits have room for their scales, and are multiplied by them when they are expanded. */
@@ -28,27 +26,42 @@ INLINE bool is_folded(const struct how h) { return h.dots == DOTS_I16 && !h.pack
 INLINE bool has_scale(const struct how h) { return h.kind != KIND_PLAIN && h.kind != KIND_MIN && !is_folded(h); }
 INLINE bool has_halves(const struct how h) { return (h.kind == KIND_HALVES || h.kind == KIND_HALF_MINS) && !is_folded(h); }
 
-/* Sums of pairs in 16 bits are multiplied by their scales as whole numbers, by the operation that adds them up. */
-INLINE bool whole_scales(const struct how h) { return h.dots == DOTS_U7 && has_scale(h); }
+INLINE enum form form_of(const struct how h)
+{
+    if (h.dots != DOTS_I16) return FORM_BYTES;
+    if (!h.packed) return FORM_WORDS;
+    return h.bits == 8 ? FORM_APART : h.bits == 4 ? FORM_FOURS : FORM_TWOS;
+}
+
+/* Sums of pairs of columns in 16 bits are multiplied by their scales as whole numbers, by the operation that adds them up. */
+INLINE bool in_pairs(const struct how h) { return h.dots == DOTS_U7 || form_of(h) >= FORM_TWOS; }
+INLINE bool whole_scales(const struct how h) { return in_pairs(h) && has_scale(h); }
 
 /* --- packed codes -------------------------------------------------------------------------------------- */
 
 /* Constants of unpacking, in registers. */
 struct masks {
-    vec low, high, nibble, even, offset, table, table_high;
+    vec piece[PIECES], sign, nibble, odd, offset, table, table_high;
     struct half_masks halves;
 };
-
-INLINE int low_bits(int bits) { return bits == 8 ? 8 : bits >= 4 ? 4 : 2; }
 
 /* `width` bits of each byte, from bit `to` on. */
 INLINE int32_t byte_mask(int width, int to) { return (int32_t)((((1u << width) - 1) << to) * 0x01010101u); }
 
+/* Whether a piece is all that lies above a whole code. */
+INLINE bool is_rest(const int bits, const struct piece p) { return p.to == bits && p.width == 8 - bits; }
+
+/* The piece whose mask piece i shares: the first like it, or a whole code's, whose mask leaves the rest. */
+INLINE int piece_mask(const int bits, int i)
+{
+    const struct piece *of = pieces[bits];
+    for (int first = 0; first < i; first++)
+        if (is_rest(bits, of[i]) || (of[first].width == of[i].width && of[first].from == of[i].from)) return first;
+    return i;
+}
+
 /* Whether a table's numbers are taken 4 bits at a time: sums of pairs have no room for more. */
 INLINE bool is_split(const struct how h) { return h.dots == DOTS_U7 && h.bits == 8; }
-
-/* Whether bytes have a sign where nothing makes them positive. */
-INLINE bool is_signed(const struct layout_info l) { return l.bits == 8 || l.table; }
 
 /* What codes stand for, made positive where the dot wants that. */
 INLINE vec table_kept(const int8_t *table, const int shift)
@@ -60,43 +73,37 @@ INLINE vec table_kept(const int8_t *table, const int shift)
 INLINE struct masks masks_new(const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
-    const int low = low_bits(l.bits);
     struct masks m = {.halves = half_masks_new()};
-    if (low < 8) m.low = i32_kept(byte_mask(low, 0));
-    if (l.bits > low) m.high = i32_kept(byte_mask(l.bits - low, low));
-    if (l.bits == 8 && h.shift == 7) m.high = i32_kept(byte_mask(1, 7));
-    if (h.dots == DOTS_I16) m.even = i32_kept(is_signed(l) ? (int32_t)0xFF00FF00 : 0x00FF00FF);
+VEC_UNROLL
+    for (int i = 0; i < PIECES && l.bits < 8; i++)
+        if (piece_mask(l.bits, i) == i) m.piece[i] = i32_kept(byte_mask(pieces[l.bits][i].width, pieces[l.bits][i].from));
+    if (l.bits == 8 && h.shift == 7) m.sign = i32_kept(byte_mask(1, 7));
+    if (form_of(h) == FORM_APART) m.odd = i32_kept((int32_t)0xFF00FF00);
     if (h.dots == DOTS_I16 && h.shift >= 0) m.offset = i32_kept(byte_mask(1, h.shift));
     if (l.kind == KIND_HALF_MINS) m.nibble = i32_kept(byte_mask(4, 0));
     if (l.table) m.table = table_kept(l.table, h.shift);
-    if (is_split(h)) m.table_high = vec_and(u32_shr(m.table, 4), m.low), m.table = vec_and(m.table, m.low);
+    if (is_split(h)) m.table_high = vec_and(u32_shr(m.table, 4), m.piece[0]), m.table = vec_and(m.table, m.piece[0]);
     return m;
 }
 
 INLINE vec move_bits(vec v, int from, int to) { return from > to ? u32_shr(v, from - to) : from < to ? i32_shl(v, to - from) : v; }
 
-/* Half group k of a plane of `width` bits, moved to bit `to` of each byte. */
-INLINE vec half_group(const uint8_t *plane, size_t k, const int width, int to, vec mask)
-{
-    const size_t per_byte = 8 / (size_t)width;
-    return vec_and(move_bits(vec_load(plane + 16 * (k / per_byte)), width * (int)(k % per_byte), to), mask);
-}
-
-/* Of a plane of single bits: those of groups at and at + 1 become the low four of each byte. */
-INLINE vec bits_at(const uint8_t *plane, size_t at) { return u32_shr(vec_load(plane + 16 * (at / 4)), 2 * (int)(at % 4)); }
-
 /* Codes of group g = at + j, rows 0..3 and 4..7; signed ones made unsigned where the dot wants that. `at` is even, j is 0 or 1 and a constant. */
 INLINE void group_load(vec w[2], const uint8_t *codes, size_t at, const size_t j, const struct masks *m, const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
-    const int low = low_bits(l.bits);
-    const uint8_t *plane = codes + 32 * low;
-    for (size_t i = 0; i < 2; i++) {
-        size_t k = 2 * (at + j) + i;
-        w[i] = low == 8 ? vec_load(codes + 16 * k) : half_group(codes, k, low, 0, m->low);
-        if (l.bits == low + 1) w[i] = vec_or(w[i], vec_and(move_bits(bits_at(plane, at), (int)(2 * j + i), low), m->high));
-        if (l.bits == low + 2) w[i] = vec_or(w[i], half_group(plane, k, 2, low, m->high));
-        if (l.bits == 8 && h.shift == 7) w[i] = vec_xor(w[i], m->high);
+    for (int i = 0, step = (int)at / 2; i < 2; i++) {
+        w[i] = i32_splat(0);
+VEC_UNROLL
+        for (int n = 0; n < PIECES; n++) {
+            const struct piece p = pieces[l.bits][n];
+            if (p.k != 2 * i + (int)j || !p.width) continue;
+            vec v = u32_shr(vec_load(codes + piece_at(l.bits, step, p.place)), piece_shift(l.bits, step, p.place)), mask = m->piece[piece_mask(l.bits, n)];
+            if (is_rest(l.bits, p)) v = move_bits(vec_and_not(v, mask), p.to, p.from);
+            else if (p.width < 8) v = vec_and(move_bits(v, p.to, p.from), mask);
+            w[i] = vec_or(w[i], v);
+        }
+        if (l.bits == 8 && h.shift == 7) w[i] = vec_xor(w[i], m->sign);
         if (l.table && !is_split(h)) w[i] = vec_lookup(m->table, w[i]);
     }
 }

@@ -45,30 +45,32 @@ INLINE void clear(vec sum[TILE][2], const int T)
     for (int t = 0; t < T; t++) sum[t][0] = sum[t][1] = i32_splat(0);
 }
 
-/* Groups whose sums of pairs stay in 16 bits: all, when the offset was taken off first (16 * 16 * 127 = 32,512; what leaves 16 bits on the way
- * comes back) or codes have 4 bits (16 * 15 * 127), else 4 (8 * 31 * 127). */
-INLINE size_t pairs_run(size_t n, const struct how h) { return h.shift < 0 && h.bits > 4 ? 4 : n; }
+/* Sums of pairs stay in 16 bits when codes have 4 bits (16 * 15 * 127) or an offset is taken off first (16 * 16 * 127 = 32,512; what leaves 16 bits on
+ * the way comes back). So codes of 5 bits without one are given one. */
+INLINE bool is_lent(const struct how h) { return in_pairs(h) && h.shift < 0 && h.bits == 5; }
 
-INLINE vec pairs_sum(vec part, const vec scale[2], int i, const struct how h) { return whole_scales(h) ? dot2_i16(part, scale[i]) : i16_pairs(part); }
+/* sum += those that began at `begin`, times their whole scales. */
+INLINE vec pairs_add(vec sum, vec pairs, vec begin, const vec scale[2], int i, const struct how h)
+{
+    sum = i32_add(sum, whole_scales(h) ? dot2_i16(pairs, scale[i]) : i16_pairs(pairs));
+    return !is_lent(h) ? sum : i32_sub(sum, whole_scales(h) ? dot2_i16(begin, scale[i]) : i16_pairs(begin));
+}
 
 INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const vec begin[TILE], const vec scale[2], const struct how h)
 {
-    size_t run = pairs_run(n, h);
-    for (size_t from = 0; from < n; from += run) {
-        vec part[TILE][2];
-        for (int t = 0; t < h.rows; t++) part[t][0] = part[t][1] = begin[t];
+    vec part[TILE][2];
+    for (int t = 0; t < h.rows; t++) part[t][0] = part[t][1] = begin[t];
 #pragma GCC unroll 1
-        for (const uint8_t *end = loop_end(codes + 32 * run); codes != end; codes += 32, x += 4 * h.rows) {
-            vec w[2];
-            load_two(w, codes);
-            for (int t = 0; t < h.rows; t++) {
-                vec v = vec_spread4(x + 4 * t);
-                for (int i = 0; i < 2; i++) part[t][i] = i16_add(part[t][i], dot2_u7(v, w[i]));
-            }
+    for (const uint8_t *end = loop_end(codes + 32 * n); codes != end; codes += 32, x += 4 * h.rows) {
+        vec w[2];
+        load_two(w, codes);
+        for (int t = 0; t < h.rows; t++) {
+            vec v = vec_spread4(x + 4 * t);
+            for (int i = 0; i < 2; i++) part[t][i] = i16_add(part[t][i], dot2_u7(v, w[i]));
         }
-        for (int t = 0; t < h.rows; t++)
-            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], pairs_sum(part[t][i], scale, i, h));
     }
+    for (int t = 0; t < h.rows; t++)
+        for (int i = 0; i < 2; i++) sum[t][i] = pairs_add(sum[t][i], part[t][i], begin[t], scale, i, h);
 }
 
 /* 16-bit codes, two columns at a time. */
@@ -102,19 +104,30 @@ INLINE void row_bytes(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t
     for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], odd[i]);
 }
 
+/* part += words of n codes times their activations. */
+INLINE vec words_add(vec part, vec words, const uint8_t *x, const int n)
+{
+    for (int k = 0; k < n; k++) part = i16_add(part, i16_mul(k ? u16_shr(words, 16 / n * k) : words, vec_spread4(x + 4 * k)));
+    return part;
+}
+
+INLINE void group_add(vec part[2], const uint8_t *codes, const uint8_t *x, size_t at, const size_t j, const struct masks *m, const struct how h)
+{
+    vec w[2];
+    if (form_of(h) == FORM_FOURS) load_two(w, codes + 16 * at); /* both groups at once */
+    else group_load(w, codes, at, j, m, h);
+    for (int i = 0; i < 2; i++) {
+        if (h.dots == DOTS_U7) part[i] = i16_add(part[i], dot2_u7(vec_spread4(x + 4 * (at + j)), w[i]));
+        else if (form_of(h) == FORM_TWOS) part[i] = words_add(part[i], w[i], x + 8 * (at + j), 2);
+        else if (!j) part[i] = words_add(part[i], w[i], x + 8 * at, 4);
+    }
+}
+
 INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, vec begin, const vec scale[2], const struct masks *m, const struct how h)
 {
-    size_t run = pairs_run(n, h);
-VEC_UNROLL
-    for (size_t from = first; from < first + n; from += run) {
-        vec part[2] = {begin, begin};
-        EACH_GROUP(from, run, at, j) {
-            vec w[2], v = vec_spread4(x + 4 * (at + j));
-            group_load(w, codes, at, j, m, h);
-            for (int i = 0; i < 2; i++) part[i] = i16_add(part[i], dot2_u7(v, w[i]));
-        }
-        for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], pairs_sum(part[i], scale, i, h));
-    }
+    vec part[2] = {begin, begin};
+    EACH_GROUP(first, n, at, j) group_add(part, codes, x, at, j, m, h);
+    for (int i = 0; i < 2; i++) sum[i] = pairs_add(sum[i], part[i], begin, scale, i, h);
 }
 
 /* Numbers of 8 bits, 128 too large: their high halves are 8 too large. */
@@ -129,20 +142,16 @@ INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec be
             low[i] = i16_add(low[i], dot2_u7(v, vec_lookup(m->table, w[i])));
         }
     }
-    for (int i = 0; i < 2; i++) sum[i] = i32_add(i32_shl(pairs_sum(high[i], scale, i, h), 4), pairs_sum(low[i], scale, i, h));
+    for (int i = 0; i < 2; i++) sum[i] = pairs_add(i32_shl(pairs_add(i32_splat(0), high[i], begin, scale, i, h), 4), low[i], begin, scale, i, h);
 }
 
-/* Two columns are a number of 16 bits, first + 256 * second, whose second part meets the odd column. So sums are 256 times too large until the end. */
-INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
+/* Codes with a sign stay in the upper half of a word, those of the odd columns where they are. So sums are 256 times too large until the end. */
+INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
 {
-    const bool sign = is_signed(layouts[h.packed]);
-    EACH_GROUP(first, n, at, j) {
-        vec w[2], odd = vec_spread4(x + 12 * (at + j)), even = vec_spread4(x + 12 * (at + j) + (sign ? 8 : 4));
+    EACH_GROUP(0, 8, at, j) {
+        vec w[2], even = vec_spread4(x + 8 * (at + j)), odd = vec_spread4(x + 8 * (at + j) + 4);
         group_load(w, codes, at, j, m, h);
-        for (int i = 0; i < 2; i++) {
-            vec masked = vec_and(w[i], m->even), second = dot2_i16(odd, sign ? masked : w[i]);
-            sum[i] = i32_add(sum[i], i32_add(second, dot2_i16(even, sign ? i16_shl(w[i], 8) : masked)));
-        }
+        for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i32_add(dot2_i16(odd, vec_and(w[i], m->odd)), dot2_i16(even, i16_shl(w[i], 8))));
     }
     for (int i = 0; i < 2; i++) sum[i] = i32_shr(sum[i], 8);
 }
@@ -150,10 +159,10 @@ INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t
 /* What sums of products begin at, to take the offset off. */
 INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
 {
-    if (h.shift < 0) return i32_splat(0);
-    const int more = is_split(h) ? 0 : h.shift - (half < 0 ? 3 : 2) + (h.dots == DOTS_I16 && h.packed ? 8 : 0);
+    if (h.shift < 0 && !is_lent(h)) return i32_splat(0);
+    const int more = is_split(h) ? 0 : (is_lent(h) ? 4 : h.shift) - (half < 0 ? 3 : 2);
     vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
-    return h.dots == DOTS_U7 ? i16_shl(v, more) : i32_shl(v, more);
+    return in_pairs(h) ? i16_shl(v, more) : i32_shl(v, more);
 }
 
 /* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. Whole scales: sum += that times scale. */
@@ -164,14 +173,14 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
     const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (act_bytes(form_of(h)) - ACT_HEAD) / 8 * first * (size_t)h.rows;
     vec begin[TILE];
     for (int t = 0; t < h.rows; t++) begin[t] = block_begin(x, t, half, h);
-    if (h.dots == DOTS_U7) {
+    if (in_pairs(h)) {
         if (is_split(h)) row_split(sum[0], codes, act, begin[0], scale, m, h);
         else if (h.packed) row_pairs(sum[0], codes, act, first, n, begin[0], scale, m, h);
         else dots_pairs(sum, from, to, n, begin, scale, h);
         return;
     }
     for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = begin[t];
-    if (h.packed && h.dots == DOTS_I16) row_words(sum[0], codes, act, first, n, m, h);
+    if (h.packed && h.dots == DOTS_I16) row_words(sum[0], codes, act, m, h);
     else if (h.dots == DOTS_I16) dots_words(sum, from, to, n, h);
     else if (h.packed) row_bytes(sum[0], codes, act, first, n, m, h);
     else dots_bytes(sum, from, to, n, h);
@@ -281,7 +290,7 @@ VEC_UNROLL
 /* --- expanding ------------------------------------------------------------------------------------------------ */
 
 /* One min for a block and one for each unit are the same to a gemm. */
-INLINE enum kind expanded_kind(enum kind kind) { return kind == KIND_MIN ? KIND_MINS : kind; }
+INLINE struct how expanded(const struct how h) { return (struct how){h.kind == KIND_MIN ? KIND_MINS : h.kind, h.dots, h.bits, h.shift, 1, LAYOUT_NONE}; }
 
 INLINE void scales_store(uint8_t *head, const struct scales *s, const struct how h)
 {
@@ -311,7 +320,7 @@ INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const vec
 INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
-    const struct how to = {expanded_kind(h.kind), h.dots, h.bits, h.shift, 1, LAYOUT_NONE};
+    const struct how to = expanded(h);
     const bool twice = whole_scales(to) || is_folded(to);
     const size_t per_unit = (size_t)l.columns / BLOCK, head = head_bytes(to);
     const vec one = f32_splat(1), whole = twice ? i32_splat(0x00010001) : one;
@@ -397,7 +406,7 @@ STREAMED(q5k_i16,   LAYOUT_Q5K,   DOTS_I16, 5, -1)
 STREAMED(q6k_i16,   LAYOUT_Q6K,   DOTS_I16, 6, 5)
 PACKED(  iq4_i16,   LAYOUT_IQ4,   DOTS_I16, 8, -1)
 PACKED(  iq4xs_i16, LAYOUT_IQ4XS, DOTS_I16, 8, -1)
-PACKED(  fp4_i16,   LAYOUT_FP4,   DOTS_I16, 5, -1)
+PACKED(  fp4_i16,   LAYOUT_FP4,   DOTS_I16, 5, 4)
 STREAMED(q4_u7,     LAYOUT_Q4,    DOTS_U7,  4, 3)
 PACKED(  q4_1_u7,   LAYOUT_Q4_1,  DOTS_U7,  4, -1)
 PACKED(  q5_u7,     LAYOUT_Q5,    DOTS_U7,  5, 4)
@@ -430,59 +439,59 @@ PACKED(  q8f_i16,   LAYOUT_Q8F,   DOTS_I16, 8, -1)
 PACKED(  q8f_u8,    LAYOUT_Q8F,   DOTS_U8,  8, 7)
 PACKED(  q8f_s8,    LAYOUT_Q8F,   DOTS_S8,  8, -1)
 
-#define SET_ROWS(layout, name, taken) (k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->row_form[layout] = taken == FORM_WORDS ? FORM_APART : taken)
-#define SET(layout, product, name, taken) \
-    (k->gemm[layout] = gemm_##product, k->expand[layout] = expand_##name, k->form[layout] = taken, SET_ROWS(layout, name, taken))
-#define SET_STREAMED(layout, product, name, taken) (SET(layout, product, name, taken), k->gemv[TOGETHER][layout] = gemv_##name)
+#define SET_ROWS(layout, name) (k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->row_form[layout] = form_of(how_##name()))
+#define SET(layout, product, name)                                                                                          \
+    (SET_ROWS(layout, name), k->gemm[layout] = gemm_##product, k->expand[layout] = expand_##name, k->form[layout] = form_of(expanded(how_##name())))
+#define SET_STREAMED(layout, product, name) (SET(layout, product, name), k->gemv[TOGETHER][layout] = gemv_##name)
 
 /* Layouts whose codes fill a byte, and all others. */
-#define SET_WIDE(dots, taken)                                                                                                      \
-    (SET_STREAMED(LAYOUT_Q8, bytes_##dots, q8_##dots, taken), SET(LAYOUT_IQ4, bytes_##dots, iq4_##dots, taken),                    \
-     SET(LAYOUT_IQ4XS, scaled_##dots, iq4xs_##dots, taken), SET(LAYOUT_Q8F, bytes_##dots, q8f_##dots, taken))
-#define SET_NARROW(dots, mins4, mins5, fp4, taken)                                                                                 \
-    (SET_STREAMED(LAYOUT_Q4, four_##dots, q4_##dots, taken), SET(LAYOUT_Q5, five_##dots, q5_##dots, taken),                        \
-     SET(LAYOUT_FP4, fp4, fp4_##dots, taken), SET(LAYOUT_Q4_1, mins4, q4_1_##dots, taken), SET(LAYOUT_Q5_1, mins5, q5_1_##dots, taken), \
-     SET_STREAMED(LAYOUT_Q4K, mins4, q4k_##dots, taken), SET_STREAMED(LAYOUT_Q5K, mins5, q5k_##dots, taken),                       \
-     SET(LAYOUT_Q2K, two_##dots, q2k_##dots, taken), SET(LAYOUT_Q3K, three_##dots, q3k_##dots, taken),                             \
-     SET_STREAMED(LAYOUT_Q6K, six_##dots, q6k_##dots, taken))
+#define SET_WIDE(dots)                                                                                                      \
+    (SET_STREAMED(LAYOUT_Q8, bytes_##dots, q8_##dots), SET(LAYOUT_IQ4, bytes_##dots, iq4_##dots),                           \
+     SET(LAYOUT_IQ4XS, scaled_##dots, iq4xs_##dots), SET(LAYOUT_Q8F, bytes_##dots, q8f_##dots))
+#define SET_NARROW(dots, mins4, mins5, fp4)                                                                                 \
+    (SET_STREAMED(LAYOUT_Q4, four_##dots, q4_##dots), SET(LAYOUT_Q5, five_##dots, q5_##dots),                               \
+     SET(LAYOUT_FP4, fp4, fp4_##dots), SET(LAYOUT_Q4_1, mins4, q4_1_##dots), SET(LAYOUT_Q5_1, mins5, q5_1_##dots),          \
+     SET_STREAMED(LAYOUT_Q4K, mins4, q4k_##dots), SET_STREAMED(LAYOUT_Q5K, mins5, q5k_##dots),                              \
+     SET(LAYOUT_Q2K, two_##dots, q2k_##dots), SET(LAYOUT_Q3K, three_##dots, q3k_##dots),                                    \
+     SET_STREAMED(LAYOUT_Q6K, six_##dots, q6k_##dots))
 
 static void set_wide_words(struct kernels *k)
 {
-    SET_STREAMED(LAYOUT_Q8, words_i16, q8_i16, FORM_WORDS);
-    SET(LAYOUT_Q8F, words_i16, q8f_i16, FORM_WORDS);
-    SET(LAYOUT_IQ4, words_i16, iq4_i16, FORM_WORDS);
-    SET(LAYOUT_IQ4XS, words_i16, iq4xs_i16, FORM_WORDS);
+    SET_STREAMED(LAYOUT_Q8, words_i16, q8_i16);
+    SET(LAYOUT_Q8F, words_i16, q8f_i16);
+    SET(LAYOUT_IQ4, words_i16, iq4_i16);
+    SET(LAYOUT_IQ4XS, words_i16, iq4xs_i16);
 }
 
 static void set_words(struct kernels *k)
 {
     set_wide_words(k);
-    SET_STREAMED(LAYOUT_Q4, words_i16, q4_i16, FORM_WORDS);
-    SET(LAYOUT_Q4_1, mins_i16, q4_1_i16, FORM_WORDS);
-    SET_STREAMED(LAYOUT_Q4K, mins_i16, q4k_i16, FORM_WORDS);
-    SET(LAYOUT_FP4, words_i16, fp4_i16, FORM_WORDS);
-    SET(LAYOUT_Q5, words_i16, q5_i16, FORM_WORDS);
-    SET(LAYOUT_Q5_1, mins_i16, q5_1_i16, FORM_WORDS);
-    SET_STREAMED(LAYOUT_Q5K, mins_i16, q5k_i16, FORM_WORDS);
-    SET(LAYOUT_Q2K, halves_i16, q2k_i16, FORM_WORDS);
-    SET(LAYOUT_Q3K, words_i16, q3k_i16, FORM_WORDS);
-    SET_STREAMED(LAYOUT_Q6K, words_i16, q6k_i16, FORM_WORDS);
+    SET_STREAMED(LAYOUT_Q4, words_i16, q4_i16);
+    SET(LAYOUT_Q4_1, mins_i16, q4_1_i16);
+    SET_STREAMED(LAYOUT_Q4K, mins_i16, q4k_i16);
+    SET(LAYOUT_FP4, words_i16, fp4_i16);
+    SET(LAYOUT_Q5, words_i16, q5_i16);
+    SET(LAYOUT_Q5_1, mins_i16, q5_1_i16);
+    SET_STREAMED(LAYOUT_Q5K, mins_i16, q5k_i16);
+    SET(LAYOUT_Q2K, halves_i16, q2k_i16);
+    SET(LAYOUT_Q3K, words_i16, q3k_i16);
+    SET_STREAMED(LAYOUT_Q6K, words_i16, q6k_i16);
 }
 
 /* Without a dot of whole bytes, words are faster for these than bytes in two halves, but for a row where bytes are looked up. */
 static void set_u7(struct kernels *k)
 {
     set_wide_words(k);
-    SET_ROWS(LAYOUT_IQ4, iq4_u7, FORM_BYTES);
-    SET_ROWS(LAYOUT_IQ4XS, iq4xs_u7, FORM_BYTES);
-    SET_NARROW(u7, mins_u7, mins5_u7, five_u7, FORM_BYTES);
+    SET_ROWS(LAYOUT_IQ4, iq4_u7);
+    SET_ROWS(LAYOUT_IQ4XS, iq4xs_u7);
+    SET_NARROW(u7, mins_u7, mins5_u7, five_u7);
 }
 
 static void set_bytes(struct kernels *k)
 {
-    if (k->dots == DOTS_U8) SET_WIDE(u8, FORM_BYTES);
-    else SET_WIDE(s8, FORM_BYTES);
-    SET_NARROW(u8, mins_u8, mins_u8, five_u8, FORM_BYTES);
+    if (k->dots == DOTS_U8) SET_WIDE(u8);
+    else SET_WIDE(s8);
+    SET_NARROW(u8, mins_u8, mins_u8, five_u8);
 }
 
 void gemm_simd(struct kernels *k, enum dots dots)

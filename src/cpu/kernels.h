@@ -27,8 +27,9 @@ enum dots {
 };
 extern const char *const dots_names[DOTS_COUNT];
 
-/* How a product wants activation codes: as bytes, widened to 16 bits, or (one row) widened with even and odd columns apart. */
-enum form { FORM_BYTES, FORM_WORDS, FORM_APART, FORMS };
+/* How a product wants activation codes: as bytes, widened to 16 bits, or (one row) with even and odd columns apart, or ready for words of two codes or
+ * of four. */
+enum form { FORM_BYTES, FORM_WORDS, FORM_APART, FORM_TWOS, FORM_FOURS, FORMS };
 
 /* Activations of n rows, as the products take them. Blocks of 32 columns; cols is a multiple of 32 where codes are used. */
 struct act {

@@ -13,10 +13,14 @@
 
 /* A block of a tile of T rows: f32 scale[T], f32 sum of its codes [T], what sums of products with codes 8 too large begin at [T], int16 sums of its halves
  * [T][2], what sums of the halves' products with codes 4 too large begin at [2][T]; then codes: 8 groups of int8 [T][4], with DOTS_I16 16 of int16
- * [T][2]. A beginning is int32; with DOTS_U7, whose sums are of pairs, int16 [2], of the even and of the odd pairs of columns. FORM_APART has
- * 8 groups of int16 [3][2] instead: the odd columns b, 256 * a - b with the even columns a, and a. */
+ * [T][2]. A beginning is int32; where sums are of pairs (DOTS_U7, FORM_TWOS, FORM_FOURS) int16 [2], of the even and of the odd pairs of columns.
+ *
+ * FORM_APART, of one row, has 8 groups of int16 [2][2]: the even columns, the odd ones. FORM_TWOS has 8 groups of int16 [2][2] too, FORM_FOURS 4 pairs of
+ * groups of int16 [4][2], for words of n = 2 or 4 codes, two words a row. With B = 2^(16 / n) a word is the sum of c[k] * B^k, and shifted right by k codes
+ * it lacks the first k. So the sum of c[k] * x[k] is that of (word >> k codes) * y[k], y[k] = x[k] - B * x[k - 1], and no code is cut out: modulo 2^16,
+ * which a sum that fits in 16 bits does not notice. */
 enum { ACT_HEAD = 24 };
-INLINE size_t act_bytes(enum form form) { return ACT_HEAD + (form == FORM_BYTES ? 32 : form == FORM_WORDS ? 64 : 96); }
+INLINE size_t act_bytes(enum form form) { return ACT_HEAD + (form == FORM_BYTES ? 32 : 64); }
 
 /* --- loads --------------------------------------------------------------------------------------------- */
 

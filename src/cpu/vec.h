@@ -35,6 +35,7 @@ VEC vec_spread4(const void *p) { return wasm_v128_load32_splat(p); } /* 4 bytes,
 VEC vec_spread8(const void *p) { return wasm_v128_load64_splat(p); } /* 8 bytes, twice */
 static inline void vec_store(void *p, vec a) { wasm_v128_store(p, a); }
 VEC vec_and(vec a, vec b) { return wasm_v128_and(a, b); }
+VEC vec_and_not(vec a, vec b) { return wasm_v128_andnot(a, b); } /* a & ~b */
 VEC vec_or(vec a, vec b) { return wasm_v128_or(a, b); }
 VEC vec_xor(vec a, vec b) { return wasm_v128_xor(a, b); }
 VEC vec_select(vec mask, vec a, vec b) { return wasm_v128_bitselect(a, b, mask); } /* mask ? a : b */
@@ -68,6 +69,7 @@ VEC i32_from_i16_low(vec a) { return wasm_i32x4_extend_low_i16x8(a); }
 VEC i32_from_i16_high(vec a) { return wasm_i32x4_extend_high_i16x8(a); }
 VEC i16_shl(vec a, int n) { return wasm_i16x8_shl(a, (uint32_t)n); }
 VEC i16_shr(vec a, int n) { return wasm_i16x8_shr(a, (uint32_t)n); }
+VEC u16_shr(vec a, int n) { return wasm_u16x8_shr(a, (uint32_t)n); }
 VEC i16_from_u8_low(vec a) { return wasm_u16x8_extend_low_u8x16(a); }
 VEC i16_from_i8_low(vec a) { return wasm_i16x8_extend_low_i8x16(a); }
 /* The low halves of 4 int32 (each in 0..65535) of a, then of b. */

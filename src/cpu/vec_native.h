@@ -29,6 +29,7 @@ VEC vec_spread4(const void *p) { int32_t x; __builtin_memcpy(&x, p, 4); return (
 VEC vec_spread8(const void *p) { int64_t x; __builtin_memcpy(&x, p, 8); return (vec)(vec_i64){x, x}; }
 static inline void vec_store(void *p, vec a) { __builtin_memcpy(p, &a, 16); }
 VEC vec_and(vec a, vec b) { return a & b; }
+VEC vec_and_not(vec a, vec b) { return a & ~b; }
 VEC vec_or(vec a, vec b) { return a | b; }
 VEC vec_xor(vec a, vec b) { return a ^ b; }
 VEC vec_select(vec mask, vec a, vec b) { return (a & mask) | (b & ~mask); }
@@ -61,6 +62,7 @@ VEC i32_from_i16_low(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[0], v[1], v
 VEC i32_from_i16_high(vec a) { vec_i16 v = (vec_i16)a; return (vec){v[4], v[5], v[6], v[7]}; }
 VEC i16_shl(vec a, int n) { return (vec)((vec_u16)a << (uint16_t)n); }
 VEC i16_shr(vec a, int n) { return (vec)((vec_i16)a >> (int16_t)n); }
+VEC u16_shr(vec a, int n) { return (vec)((vec_u16)a >> (uint16_t)n); }
 VEC i16_from_u8_low(vec a) { vec_u8 v = (vec_u8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 VEC i16_from_i8_low(vec a) { vec_i8 v = (vec_i8)a; return (vec)(vec_i16){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
 VEC u16_narrow(vec a, vec b)
