@@ -54,7 +54,7 @@ help:
 	@echo 'make docs      the documentation as a static folder, docs/site/'
 	@echo 'make serve     serves both'
 	@echo 'make test      every test (npm test also installs what it needs)'
-	@echo 'make bench     quern in Chromium, Firefox and Node beside wllama and native llama.cpp'
+	@echo 'make bench     quern in Chromium, WebKit, Firefox and Node beside wllama and native llama.cpp'
 	@echo 'make bench-kernels  the product kernels natively, in Node and in Chromium'
 	@echo 'make bench-ops each operation alone, over lengths: build/bench/ops.html (ARGS=--quick)'
 	@echo 'make fuzz      the fuzz targets (clang-19)'

@@ -55,6 +55,16 @@ export function builtInChat(messages, thinking) {
   return `${turns.join('')}<|im_start|>assistant\n${thinking === false ? NO_THOUGHT : ''}`;
 }
 
+/**
+ * The prompt of a reply, and behind it as much of that reply as there is. Some templates have begun its thinking already.
+ * @param {{content: string, reasoning_content?: string}} begun guarded
+ */
+export function goOn(prompt, { content, reasoning_content: thought = '' }) {
+  const isOpen = /<think>\s*$/.test(prompt);
+  if (!thought && !isOpen) return prompt + content;
+  return `${prompt}${isOpen ? '' : '<think>\n'}${thought}${content && `\n</think>\n\n${content}`}`;
+}
+
 /** Whether a template knows how to switch thinking off; the built-in one does. */
 export const knowsThinking = (template) => !template || template.includes('enable_thinking');
 
@@ -78,15 +88,18 @@ export class Chat {
   }
 
   /**
-   * The prompt of the next reply, without thinking unless that is wanted. With `mustFit` a text that is far too long is refused before it is
-   * tokenized.
+   * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last message. With `mustFit` a text that
+   * is far too long is refused before it is tokenized.
    * @returns {Promise<{ids: Int32Array, startsThinking: boolean}>}
    */
-  async prompt(messages, thinking = false, { mustFit = false } = {}) {
+  async prompt(messages, { thinking = false, continue: goesOn = false, mustFit = false } = {}) {
     const { sentinel, messages: guarded } = protect(messages, this.#template);
-    const text = this.#template
-      ? await this.#render(this.#template, { messages: guarded, add_generation_prompt: true, enable_thinking: thinking })
-      : builtInChat(guarded, thinking);
+    const begun = goesOn ? guarded.pop() : null;
+    const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
+    const prompt = this.#template
+      ? await this.#render(this.#template, { messages: guarded, add_generation_prompt: true, enable_thinking: thinks })
+      : builtInChat(guarded, thinks);
+    const text = begun ? goOn(prompt, begun) : prompt;
     if (mustFit) refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);
     const ids = this.#engine.tokenize(text, 'chat', sentinel);
     return { ids, startsThinking: this.#opensThought(ids) };

@@ -267,6 +267,8 @@ export interface CompleteOptions {
 export interface ChatOptions extends CompleteOptions {
   /** Whether the model thinks before it answers, where its chat template knows the choice. Default: false; a model that always thinks does. */
   thinking?: boolean;
+  /** Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. Default: false. */
+  continue?: boolean;
 }
 
 /** What a finished reply is. */

@@ -56,9 +56,11 @@ export function wasmFailure(error) {
 
 /**
  * Rejects when the threads are late, or as soon as one fails: in browsers the glue throws a thread's error once more, which
- * would reach the page as a crash of the engine. After a failure this goes on, since the other threads fail one by one.
+ * would reach the page as a crash of the engine. After a failure this goes on, since the other threads fail one by one: an instance
+ * that has none (the next try) must not hear of it.
  */
-function watchThreads() {
+function watchThreads(threads) {
+  if (threads === 1) return { failure: new Promise(() => {}), stop() {} };
   let stop;
   const failure = new Promise((_, reject) => {
     const fail = (event) => {
@@ -85,7 +87,7 @@ function watchThreads() {
 export async function instantiate(glue, module, threads, address) {
   checkVersion(module);
   const { memory, maximum } = reserve(address);
-  const watch = watchThreads();
+  const watch = watchThreads(threads);
   const started = new Promise((resolve, reject) => {
     glue({
       nThreads: threads - 1,

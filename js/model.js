@@ -31,7 +31,7 @@ export class Model {
   }
 
   chat(messages, options) {
-    return this.#reply(CHAT, 'chat', options, () => ({ messages: checkMessages(messages) }));
+    return this.#reply(CHAT, 'chat', options, (checked) => ({ messages: checkMessages(messages, checked.continue) }));
   }
 
   complete(prompt, options) {
@@ -95,7 +95,7 @@ export class Model {
       let request;
       try {
         const checked = checkOptions(kind, options);
-        request = { checked, payload: { ...prepare(), options: { seed: randomSeed(), ...sampling(checked, this.#info.tokens) } } };
+        request = { checked, payload: { ...prepare(checked), options: { seed: randomSeed(), ...sampling(checked, this.#info.tokens) } } };
       } catch (error) {
         return { promise: Promise.reject(error), stop() {} };
       }

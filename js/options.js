@@ -101,7 +101,7 @@ const TABLES = {
   download: FETCH,
   store: { cache },
   complete: COMPLETE,
-  chat: { ...COMPLETE, thinking: boolean },
+  chat: { ...COMPLETE, thinking: boolean, continue: boolean },
   call: { signal },
   count: { signal, thinking: boolean },
 };
@@ -160,12 +160,14 @@ function checkMessage(message, path) {
   return { role, content, ...(thinking && { thinking }) };
 }
 
-/** A checked copy of a conversation; a string is one message of the user's. */
-export function checkMessages(messages) {
-  if (typeof messages === 'string') return [{ role: 'user', content: messages }];
+/** A checked copy of a conversation; a string is one message of the user's. @param {boolean} [goesOn] with its last message */
+export function checkMessages(messages, goesOn = false) {
+  if (typeof messages === 'string') return checkMessages([{ role: 'user', content: messages }], goesOn);
   if (!Array.isArray(messages)) throw badParam('messages', 'must be a text or an array of messages');
   if (messages.length === 0) throw badParam('messages', 'must not be empty');
-  return Array.from(messages, (message, i) => checkMessage(message, `messages[${i}]`));
+  const checked = Array.from(messages, (message, i) => checkMessage(message, `messages[${i}]`));
+  if (goesOn && checked.at(-1).role !== 'assistant') throw badParam('messages', 'must end with a message of the assistant\'s to be continued');
+  return checked;
 }
 
 /** A checked copy of token ids. */

@@ -28,7 +28,8 @@ function port(worker) {
   let forget = () => {};
   const onViolation = ({ disposition, effectiveDirective, blockedURI }) => {
     if (disposition !== 'enforce' || !/^(worker|script)-src/.test(effectiveDirective)) return;
-    forbidden = effectiveDirective + (/^blob/.test(blockedURI) ? ' without blob:' : '');    // see start-worker.js
+    const [scheme] = /^(?:blob|data)/.exec(blockedURI) ?? [];    // see start-worker.js
+    forbidden = effectiveDirective + (scheme ? ` without ${scheme}:` : '');
   };
   globalThis.addEventListener('securitypolicyviolation', onViolation);
   const settled = () => globalThis.removeEventListener('securitypolicyviolation', onViolation);

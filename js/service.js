@@ -79,7 +79,7 @@ export class Service {
     [PROFILE]: () => this.#inTurn(() => this.#engine.profile()),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
-    [COUNT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, thinking)).ids.length,
+    [COUNT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, { thinking })).ids.length,
   };
 
   #inTurn(work) {
@@ -110,8 +110,8 @@ export class Service {
 
   // --- replies ---
 
-  async #reply({ messages, options: { thinking, ...options } }, job, emit) {
-    const { ids, startsThinking } = await this.#chat.prompt(messages, thinking, { mustFit: true });
+  async #reply({ messages, options: { thinking, continue: goesOn, ...options } }, job, emit) {
+    const { ids, startsThinking } = await this.#chat.prompt(messages, { thinking, continue: goesOn, mustFit: true });
     const thinks = startsThinking || (thinking === true && knowsThinking(this.#chat.template));
     const marks = this.#engine.thinkingMarks();
     return generate(this.#engine, job, { ids, startsThinking, thinks, marks }, options, emit);

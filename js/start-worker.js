@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Starts the package's module workers, whatever stands in the way.
 // Another origin: browsers refuse `new Worker` across origins (a package imported from a CDN), so there, and only there, a
-// one-line blob imports the script: pages with a strict policy never meet a blob URL.
+// one-line blob imports the script: pages with a strict policy never meet a blob URL. In a sandboxed frame, whose origin is none,
+// Chromium starts no module from a blob; the line is a data: address there.
 // Trusted Types: addresses pass through a policy of our own, named `quern`. It vouches for nothing but what is started here.
 // Bundlers: they follow `new Worker(new URL('./FILE', import.meta.url), …)` where they find it literally, so it stands where a
 // worker is wanted, and finds a `Worker` in its place that does the above.
@@ -11,7 +12,9 @@ import { QuernError } from './errors.js';
 const isForeign = ({ protocol, origin }) => /^https?:$/.test(protocol) && origin !== globalThis.origin;
 
 function importing(url) {
-  const blob = URL.createObjectURL(new Blob([`import ${JSON.stringify(url)};`], { type: 'text/javascript' }));
+  const script = `import ${JSON.stringify(url)};`;
+  if (globalThis.origin === 'null') return `data:text/javascript,${encodeURIComponent(script)}`;
+  const blob = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
   // The fetch of the script is under way by then.
   setTimeout(() => URL.revokeObjectURL(blob), 10_000);
   return blob;

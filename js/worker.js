@@ -50,9 +50,9 @@ function rest() {
   });
 }
 
-/** The glue, which starts its threads by `startThread`. */
-async function openGlue(fetching, startThread) {
-  const { default: glue } = await fetching.catch((error) => {
+/** The glue, which starts its threads by `startThread`. What bundlers make of an import may throw at once. */
+async function openGlue(fetchGlue, startThread) {
+  const { default: glue } = await (async () => fetchGlue())().catch((error) => {
     throw new QuernError('env/worker', `The engine's glue could not be fetched (${error.message}).`, { phase: 'start', cause: error });
   });
   return (options) => glue({ ...options, startThread });
@@ -73,8 +73,8 @@ const thread = () => startThread(() => new Worker(new URL('./thread.js', import.
 const thread64 = () => startThread(() => new Worker(new URL('./thread64.js', import.meta.url), { type: 'module' }));
 
 const GLUE = {
-  32: () => openGlue(import('./quern-simd.mjs'), thread),
-  64: () => openGlue(import('./quern-simd64.mjs'), thread64),
+  32: () => openGlue(() => import('./quern-simd.mjs'), thread),
+  64: () => openGlue(() => import('./quern-simd64.mjs'), thread64),
 };
 
 function startTemplateWorker() {

@@ -71,7 +71,7 @@ function checkImports(file) {
   for (const [, path] of text.matchAll(/(?:from|import\() ?'([^']+)'/g)) {
     const outside = !path.startsWith('.');
     if (file.startsWith('web/') && !outside) checkWebRoom(file, path);
-    if (file.startsWith('web/') && outside && !['quern', 'marked'].includes(path)) problem(file, `imports ${path}; the page uses the package and marked only`);
+    if (file.startsWith('web/') && outside && !['quern', 'marked', 'idb'].includes(path)) problem(file, `imports ${path}; the page uses the package, marked and idb only`);
     if (file.startsWith('js/') && path.startsWith('../')) problem(file, `imports ${path} from outside js/`);
   }
   if (/\b(HEAP|memory\.buffer)/.test(text) && /^js\//.test(file) && !/(engine|heap|instance)\.js$/.test(file)) problem(file, 'touches the wasm heap; only engine.js and heap.js may');

@@ -3,8 +3,9 @@
 #
 # Gets this machine ready, installing only what it lacks; with nothing to do it is silent.
 #   tools/setup.sh               what `npm start` and the build need: Debian packages, node_modules, Emscripten
-#   tools/setup.sh test          also what `npm test` and `npm run bench` need: Chromium and Firefox
-#   tools/setup.sh places        also what `npm run test:places` needs: WebKit's driver, a display without a screen, an ARM processor
+#   tools/setup.sh test          also what `npm test` needs: Chromium and Firefox
+#   tools/setup.sh bench         also what `npm run bench` needs: WebKit's driver and a display without a screen
+#   tools/setup.sh places        also what `npm run test:places` needs: an ARM processor
 #   tools/setup.sh apt NAME...   install these Debian packages (used by toolchain.sh)
 # Packages are installed as root or through a sudo that asks for no password; otherwise it prints the one command to run.
 # All missing packages go into one apt call. No package's install script is run: esbuild's program comes as a package.
@@ -27,9 +28,10 @@ missing() {
     present cc || echo 'cc gcc'                 # brings the sanitizers' libraries too
     [ "$1" = build ] || present chromium || echo 'chromium chromium'
     [ "$1" = build ] || present firefox-esr || present firefox || echo 'firefox-esr firefox-esr'
-    [ "$1" = places ] || return 0
+    case $1 in build | test) return 0 ;; esac
     present WebKitWebDriver || echo 'WebKitWebDriver webkit2gtk-driver'
     present Xvfb || echo 'Xvfb xvfb'
+    [ "$1" = places ] || return 0
     present qemu-aarch64-static || echo 'qemu-aarch64-static qemu-user-static'
 }
 

@@ -67,8 +67,8 @@ export async function buildSite({
   await bundle(web, dist, out);
   for (const name of STATIC) await cp(join(web, name), join(out, name), { recursive: true });
   await copyEngine(dist, out);
-  // Its licence asks to stand beside every copy; the bundle holds one.
-  await cp(join(project, 'node_modules/marked/LICENSE'), join(out, 'marked.LICENSE'));
+  // Their licences ask to stand beside every copy; the bundle holds one.
+  for (const name of ['marked', 'idb']) await cp(join(project, 'node_modules', name, 'LICENSE'), join(out, `${name}.LICENSE`));
   const { version, files } = await fingerprint(out);
   const define = { SHELL_VERSION: JSON.stringify(version), SHELL_FILES: JSON.stringify(files) };
   await build({ ...shared, entryPoints: [join(web, 'sw.js')], outdir: out, format: 'iife', define });

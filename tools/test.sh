@@ -5,7 +5,7 @@
 #   tools/test.sh big     proofs at real sizes (Qwen3-0.6B), minutes; writes docs/benchmarks/big.json
 #   tools/test.sh smoke   greedy text from real weights: QUERN_MODEL=path
 #   tools/test.sh saboteur  10,000 servers that lie on a played clock, 500 over sockets: a quarter of an hour
-#   tools/test.sh bench   quern in Chromium, Firefox and Node beside wllama and native llama.cpp; writes docs/benchmarks/bench.*
+#   tools/test.sh bench   quern in Chromium, WebKit, Firefox and Node beside wllama and native llama.cpp; writes docs/benchmarks/bench.*
 #                         options as tests/bench/bench.mjs takes them: npm run bench -- --quick
 #   tools/test.sh places  the packed package in every place where people build and run it; writes docs/places.md
 #                         some of them: npm run test:places -- vite "node 20"

@@ -8,15 +8,13 @@
 # A good emcc on PATH wins. Debian 12 packages 3.1.6, so there the compiler is put together inside .toolchain/:
 # Debian 13's emscripten (scripts, headers, prebuilt libraries) over Debian 12's own LLVM 19. Debian 13's binaryen wants a
 # newer libc, so that comes along and its loader starts binaryen: nothing has to be patched, and the folder may be moved.
-# A private apt directory fetches all of it, so signatures are checked and the system's own sources stay as they are.
 set -euo pipefail
 
 readonly min_version=3.1.69
 readonly recipe=1                # raise it when the steps below change: installed copies are then made anew
 readonly suite=trixie            # Debian 13
-readonly keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 readonly debs=(emscripten binaryen node-acorn libc6 libstdc++6 libgcc-s1)
-readonly steps=(download unpack_emscripten unpack_binaryen write_programs check_compiler)
+readonly steps=(download_debs unpack_emscripten unpack_binaryen write_programs check_compiler)
 
 tools=$(cd "$(dirname "$0")" && pwd)
 readonly tools
@@ -26,6 +24,9 @@ readonly stamp="$prefix/stamp"
 say() { printf 'toolchain: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
+# shellcheck source=tools/debian.sh
+. "$tools/debian.sh"
+
 # version_ok EMCC: is it min_version or newer?
 version_ok() {
     found=$("$1" --version 2>/dev/null | sed -n '1s/.*) \([0-9][0-9.]*[0-9]\).*/\1/p')
@@ -34,12 +35,6 @@ version_ok() {
 
 have_system_emcc() { command -v emcc >/dev/null && version_ok emcc; }
 have_local_emcc() { [ "$(cat "$stamp" 2>/dev/null)" = "$recipe" ] && [ -z "$(missing_packages)" ]; }
-
-# The number of the Debian release, 0 on another system.
-debian_release() {
-    # shellcheck source=/dev/null
-    (. /etc/os-release 2>/dev/null && [ "${ID-}" = debian ] && echo "${VERSION_ID:-13}") || echo 0
-}
 
 # One package name per line, for what the compiler needs and this Debian lacks.
 missing_packages() {
@@ -53,56 +48,7 @@ missing_packages() {
     done
 }
 
-# Where this machine gets Debian from, best first. apt parses its sources itself, whatever their format; a foreign
-# archive that slips through has no Debian signature and is passed over.
-mirrors() {
-    # shellcheck disable=SC2016
-    apt-get indextargets --no-release-info --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-        awk '$1 ~ /^(bookworm|stable|oldstable)$/ && $2 == "main" && !seen[$3]++ { print $3 }'
-}
-
-# apt_private ARGS...: apt-get with lists, cache and sources of its own, blind to what is installed and pinned here.
-apt_private() {
-    apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$prefix/apt/sources" \
-        -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
-        -o Dir::State="$prefix/apt" -o Dir::State::Lists="$prefix/apt/lists" -o Dir::State::status=/dev/null \
-        -o Dir::Cache="$prefix/apt" -o APT::Sandbox::User="$(id -un)" \
-        -o Acquire::AllowInsecureRepositories=false -o APT::Get::AllowUnauthenticated=false "$@" </dev/null
-}
-
-# update_from MIRROR: write the private source and fetch its signed index.
-update_from() {
-    cat >"$prefix/apt/sources/debian.sources" <<END
-Types: deb
-URIs: $1
-Suites: $suite
-Components: main
-Targets: Packages
-Signed-By: $keyring
-END
-    apt_private -o APT::Update::Error-Mode=any update 2>"$prefix/apt/errors"
-}
-
-download() {
-    mkdir -p "$prefix/apt/sources" "$prefix/apt/lists/partial" "$prefix/apt/archives/partial" "$prefix/debs"
-    local mirror
-    for mirror in $(mirrors); do
-        update_from "$mirror" || continue
-        say "downloading Debian 13's emscripten and binaryen from $mirror (246 MB)"
-        (cd "$prefix/debs" && rm -f ./*.deb && apt_private download "${debs[@]}")
-        return
-    done
-    cat "$prefix/apt/errors" >&2 2>/dev/null || true
-    die "no mirror gave a $suite index signed by a key of $keyring: is the network up, and the package debian-archive-keyring current?"
-}
-
-# unpack PACKAGE FOLDER DEPTH TAR-ARGUMENTS...: some of the package's tree, less its first DEPTH path components.
-unpack() {
-    local package=$1 folder=$2 depth=$3
-    shift 3
-    mkdir -p "$folder"
-    dpkg-deb --fsys-tarfile "$prefix/debs/${package}_"*.deb | tar -x -C "$folder" --strip-components="$depth" "$@"
-}
+download_debs() { download "$suite" "Debian 13's emscripten and binaryen (246 MB)" "${debs[@]}"; }
 
 # Without the link-time-optimised and position-independent libraries, which nothing here links: 0.4 of 1.7 GB.
 unpack_emscripten() {

@@ -3,26 +3,28 @@
 // Order at the start: isolation, which may load the page once more, then the model that was used last if it is here, or the demo model,
 // which comes with the page and so needs nobody's leave.
 import { QuernError, support } from 'quern';
+import { Archive } from './conversation/archive.js';
 import { Chat } from './conversation/chat.js';
 import { Composer } from './conversation/composer.js';
+import { List } from './conversation/list.js';
+import { Readout } from './conversation/readout.js';
+import { followEnd } from './conversation/scroll.js';
+import { suggest } from './conversation/suggest.js';
+import { Talk } from './conversation/talk.js';
+import { closeDialogs } from './shell/dialogs.js';
 import { acceptDrops } from './shell/drop.js';
-import { byId, button, element } from './shell/dom.js';
+import { byId, button } from './shell/dom.js';
 import { codeOf } from './shell/failure.js';
 import { bytes, oneLine } from './shell/format.js';
 import { DEMO, firstOffer } from './model/known.js';
-import { Life } from './shell/life.js';
 import { Loading } from './model/loading.js';
+import { Life } from './shell/life.js';
 import { startOffline } from './shell/offline.js';
-import { Readout } from './conversation/readout.js';
-import { followEnd } from './conversation/scroll.js';
 import { Session } from './model/session.js';
 import { Settings } from './shell/settings.js';
 import { Shelf } from './model/shelf.js';
 import { themeSwitch } from './shell/theme.js';
 import { Tray } from './shell/tray.js';
-
-/** What the demo model answers well (examples/demo-model). */
-const SUGGESTIONS = ['What is quern?', 'What is 27 + 45?', 'What is the capital of Kenya?', 'Tell me a story about an owl and a golden key.'];
 
 class App {
   #tray = new Tray();
@@ -31,13 +33,16 @@ class App {
   #session = new Session({
     onProgress: (progress) => this.#loading.progress(progress),
     onChange: () => this.#modelChanged(),
-    beforeSwap: () => this.#chat.stop(),
+    beforeSwap: () => this.#chat?.stop(),
   });
-  #chat;
+  #talk = null;
+  #chat = null;
+  #list;
   #composer;
+  #opening = null;
   #loading = new Loading(this.#session, this.#tray, {
     options: () => this.#settings.loading,
-    isBusy: () => this.#chat.isRunning && this.#session.model !== null,
+    isBusy: () => this.#chat?.isRunning && this.#session.model !== null,
     onStart: ({ kind }) => this.#life.carry(kind !== 'demo'),
     onLoad: (choice) => this.#welcomeModel(choice),
     onChoose: () => this.#shelf.open(),
@@ -48,37 +53,60 @@ class App {
 
   constructor() {
     this.#composer = new Composer({
-      onSend: (text) => this.#send(text),
-      onResend: (text) => this.#resend(text),
-      onStop: () => this.#chat.stop(),
+      onSend: (text, instead) => this.#send(text, instead),
+      onStop: () => this.#chat?.stop(),
     });
-    this.#chat = new Chat(this.#session, this.#settings, {
-      onChange: () => this.#chatChanged(),
-      onMeter: (numbers) => this.#readout.meter(numbers),
-      onStatus: (text) => this.#readout.status(text),
-      onEdit: (text) => this.#composer.edit(text),
-      onFailure: (error) => this.#remedy(error),
-      onUnsaved: () => this.#unsaved(),
-    });
-    this.#suggest();
+    suggest((text) => this.#send(text));
     this.#wire();
     this.#chatChanged();
     this.#modelChanged();
-    this.#followLink();
-    this.#composer.focus();
   }
 
-  start() {
-    const ending = this.#life.begin();
-    ending.then((what) => this.#tellEnding(what));
-    return this.#loading.start(this.#prepare(), ending);
+  async start() {
+    const begun = this.#life.begin();
+    const loading = this.#loading.start(this.#prepare(), begun);
+    await this.#openConversations();
+    this.#followLink();
+    this.#composer.focus();
+    this.#tellEnding(await begun);
+    return loading;
+  }
+
+  async #openConversations() {
+    const archive = await Archive.open();
+    if (!archive.isKept) this.#unsaved();
+    this.#talk = new Talk(archive, { onChange: () => this.#chatChanged(), onUnsaved: () => this.#unsaved() });
+    this.#chat = new Chat(this.#talk, archive, this.#session, this.#settings, {
+      onChange: () => this.#chatChanged(),
+      onMeter: (numbers) => this.#readout.meter(numbers),
+      onStatus: (text) => this.#readout.status(text),
+      onEdit: (message) => this.#composer.edit(message),
+      onFailure: (error) => this.#remedy(error),
+    });
+    this.#list = new List(archive, {
+      onOpen: (id) => this.#open(id),
+      onGone: (id) => { if (id === this.#talk.id) this.#open(''); },
+      onNotice: (message, actions, ms) => this.#tray.passing('list', message, actions, ms),
+    });
+    await this.#talk.resume();
+    this.#toEnd();
+  }
+
+  /** Shows a conversation, or a new one (''). */
+  async #open(id) {
+    this.#opening = this.#chat?.stop().then(() => this.#talk.open(id));
+    await this.#opening;
+    this.#readout.meter({ used: 0, tokensPerSecond: 0 });
+    this.#chat?.measure();
+    this.#toEnd();
+    this.#composer.focus();
   }
 
   /** What the browser has done to the page before, and what may help. No large model loads by itself after that, so it cannot happen for ever. */
   #tellEnding({ times, heavy }) {
     if (times === 0) return;
     const again = times > 1 && heavy;
-    const kept = this.#chat.isEmpty ? '' : ' The conversation is as it was last saved.';
+    const kept = this.#talk.isEmpty ? '' : ' The conversation is as it was last saved.';
     const advice = again ? ' That was twice in a row: a smaller model, or a smaller context in the settings, needs less.' : '';
     const choose = button(again ? 'Choose a smaller model' : 'Choose a model', () => this.#shelf.open());
     this.#tray.notice('life', `The browser closed this page, most likely to save memory.${kept}${advice}`, heavy ? [choose] : []);
@@ -95,18 +123,11 @@ class App {
     if (!able.ok) throw new QuernError('env/simd', able.reason);
   }
 
-  #send(text) {
+  async #send(text, instead) {
+    await this.#opening;    // what is sent belongs to what is about to be shown
+    if (!this.#chat) return false;
     this.#toEnd();
-    return this.#chat.send(text);
-  }
-
-  #resend(text) {
-    this.#toEnd();
-    return this.#chat.resend(text);
-  }
-
-  #suggest() {
-    byId('chips').append(...SUGGESTIONS.map((text) => element('li', {}, button(text, () => this.#send(text), 'chip'))));
+    return this.#chat.send(text, instead);
   }
 
   #wire() {
@@ -115,10 +136,7 @@ class App {
     const on = (id, action) => byId(id).addEventListener('click', action);
     on('model-button', () => this.#shelf.open());
     on('get-real', () => this.#shelf.suggest(offer.one));
-    on('new-chat', async () => {
-      await this.#chat.reset();
-      this.#composer.focus();
-    });
+    on('new-chat', () => this.#open(''));
     on('settings', () => this.#settings.open());
     on('settings-reset', () => this.#settings.reset());
     on('settings-reload', () => {
@@ -129,11 +147,7 @@ class App {
       event.preventDefault();
       byId('input').focus();
     });
-    for (const dialog of document.querySelectorAll('dialog')) {
-      dialog.querySelector('[data-close]').addEventListener('click', () => dialog.close());
-      // A click on the backdrop is a click on the dialog itself.
-      dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
-    }
+    closeDialogs();
     themeSwitch();
     acceptDrops((files) => this.#shelf.chooseFiles(files));
   }
@@ -154,7 +168,7 @@ class App {
   }
 
   async #welcomeModel(choice) {
-    this.#chat.modelChanged();
+    this.#chat?.measure();
     this.#settings.tookContext(this.#session.model.info.contextSize);
     byId('toy').hidden = choice.kind !== 'demo';
     byId('thinking-switch').hidden = !this.#session.model.info.thinking;
@@ -169,13 +183,17 @@ class App {
     byId('model-name').textContent = model ? choice.label : (isLoading ? 'Loading…' : 'No model');
     this.#shelf.modelChanged();
     this.#readout.setLimit(model?.info.contextSize ?? 0);
-    if (!this.#chat.isRunning) this.#readout.status(isLoading ? 'Loading the model' : (model ? 'Ready' : 'No model loaded'));
+    if (!this.#chat?.isRunning) this.#readout.status(isLoading ? 'Loading the model' : (model ? 'Ready' : 'No model loaded'));
     this.#showState();
   }
 
   #chatChanged() {
-    byId('welcome').hidden = this.#chat ? !this.#chat.isEmpty : false;
-    document.title = this.#chat?.isEmpty === false ? `${oneLine(this.#chat.title, 50)} · quern` : 'quern';
+    const { id = '', isEmpty = true, title = '' } = this.#talk ?? {};
+    byId('welcome').hidden = !isEmpty;
+    document.title = isEmpty ? 'quern' : `${oneLine(title, 50) || 'Conversation'} · quern`;
+    this.#chat?.show();
+    this.#list?.mark(id);
+    this.#composer.show(id);
     this.#composer.setRunning(this.#chat?.isRunning ?? false);
     this.#showState();
   }
@@ -203,7 +221,8 @@ class App {
   #shorten(error) {
     const { contextSize, contextLength } = this.#session.model.info;
     if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
-    if (this.#settings.system.length <= this.#chat.lastQuestion.length) return { label: 'Edit the message', run: () => this.#chat.edit() };
+    const asked = this.#talk.path.findLast(({ role }) => role === 'user');
+    if (this.#settings.system.length <= asked.content.length) return { label: 'Edit the message', run: () => this.#composer.edit(asked) };
     const run = async () => {
       if (await this.#settings.editSystem()) this.#chat.regenerate();
     };

@@ -2,8 +2,8 @@
 // What the documentation does beyond being read: the search dialog (button, `/`, Ctrl+K), the theme switch, and a copy button on
 // every piece of code. All of it is extra: without this script every page is there and every link leads on.
 
-import { byId, copyButton, element } from '../../web/dom.js';
-import { themeSwitch } from '../../web/theme.js';
+import { byId, copyButton, element } from '../../web/shell/dom.js';
+import { themeSwitch } from '../../web/shell/theme.js';
 import { excerpt, find } from './find.js';
 
 const base = new URL('./', import.meta.url);

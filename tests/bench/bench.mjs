@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// `npm run bench`: quern in Chromium, Firefox and Node beside llama.cpp as wasm (wllama, same Chromium) and as a native program,
-// on models with Qwen3-0.6B's dimensions. Every repetition starts each engine afresh, one after the other, so that what else
-// the machine does hits all alike, and memory is one engine's own. Medians of all repetitions are compared.
+// `npm run bench`: quern in Chromium (with relaxed SIMD and without), WebKit, Firefox and Node beside llama.cpp as wasm (wllama, same Chromium)
+// and as a native program, on models with Qwen3-0.6B's dimensions. Every repetition starts each engine afresh, one after the other, so that
+// what else the machine does hits all, and memory is one engine's own. Medians of all repetitions are compared.
 // Each measurement is written to build/bench/bench.json at once; `--resume` goes on there. The finished report goes to docs/benchmarks/.
 //
 //   node tests/bench/bench.mjs [--types q8_0,q4_k_m] [--threads 1,2] [--engines quern,native] [--repeat 3] [--quick] [--all] [--resume] [--out DIR]
@@ -22,17 +22,22 @@ import { shippedSizes } from './sizes.mjs';
 const PROGRESS = 'build/bench/bench.json';
 
 /**
- * In how many repetitions a cell is measured: the slow ones in fewer, so that a run takes an hour and not four. wllama needs
+ * In how many repetitions a cell is measured: the slow ones in fewer, so that a run takes somewhat over an hour and not five. wllama needs
  * minutes to read 2,048 tokens. `--all` measures every cell in every repetition.
  */
 const OFTEN = {
   quern: { most: { short: Infinity, middle: Infinity, long: 2, longest: 2 }, fewer: { short: 2, middle: 2 } },
   native: { most: { short: Infinity, middle: Infinity, long: 2, longest: 2 }, fewer: { short: 2, middle: 2 } },
+  simd: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: {} },
+  webkit: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: {} },
   firefox: { most: { short: Infinity, middle: Infinity, long: 1 }, fewer: { short: 1, middle: 1 } },
   avx2: { most: { short: Infinity, middle: Infinity }, fewer: {} },
   node: { most: { short: Infinity, middle: Infinity }, fewer: { short: 1, middle: 1 } },
   wllama: { most: { short: 1, middle: 1 }, fewer: { short: 1 } },
 };
+
+/** Load above which native llama.cpp, whose threads spin while they wait, gets slow out of all proportion. */
+const BUSY = 1;
 
 /** Engines that keep a model in the browser. */
 const STORING = ['quern', 'wllama'];
@@ -164,6 +169,7 @@ function begin({ resume }) {
 
 async function main() {
   const chosen = options();
+  if (loadAverage() > BUSY) console.error(`bench: the machine is busy (load ${loadAverage()}): native llama.cpp suffers most, so claim nothing from this run`);
   const report = { ...begin(chosen), settings: { cells: CELLS, contextSize: CONTEXT, repeat: chosen.repeat }, sizes: await shippedSizes() };
   const write = (folder, name, text) => {
     mkdirSync(join(PROJECT, folder), { recursive: true });

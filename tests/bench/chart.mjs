@@ -6,11 +6,15 @@ import { ENGINES } from './engines.mjs';
 const PANELS = { prefill512: 'Prefill, 512 tokens', decode128: 'Decode, at 128 tokens' };
 
 /** Bars of a group, and their colours in light and dark. */
-const BARS = { wllama: ['#b0b7c0', '#6e7681'], firefox: ['#f2a65a', '#d9822b'], quern: ['#0f7b6c', '#2bb3a0'], native: ['#5b7fd1', '#6d93ea'] };
+const BARS = {
+  wllama: ['#b0b7c0', '#6e7681'], webkit: ['#c58fd6', '#a873bd'], firefox: ['#f2a65a', '#d9822b'],
+  simd: ['#8fc7bd', '#1d6f64'], quern: ['#0f7b6c', '#2bb3a0'], native: ['#5b7fd1', '#6d93ea'],
+};
 
 const WIDTH = 860;
-const PANEL = { height: 180, gap: 70, left: 16, top: 78 };
-const BAR = { width: 34, gap: 4 };
+const PANEL = { height: 180, gap: 70, left: 16, top: 98 };
+const BAR = { width: 26, gap: 4 };
+const LEGEND = { columns: 3, row: 20 };
 
 export const escapeText = (text) => String(text).replace(/[<>&"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
@@ -53,10 +57,11 @@ function panel(cases, figure, y) {
 }
 
 function legend() {
-  const step = (WIDTH - 2 * PANEL.left) / Object.keys(BARS).length;
+  const step = (WIDTH - 2 * PANEL.left) / LEGEND.columns;
   return Object.keys(BARS).map((name, i) => {
-    const x = PANEL.left + i * step;
-    return `<rect class="${name}" x="${x}" y="14" width="12" height="12" rx="2"/>${text(x + 18, 24, ENGINES[name].name)}`;
+    const x = PANEL.left + (i % LEGEND.columns) * step;
+    const y = 14 + LEGEND.row * Math.floor(i / LEGEND.columns);
+    return `<rect class="${name}" x="${x.toFixed(1)}" y="${y}" width="12" height="12" rx="2"/>${text((x + 18).toFixed(1), y + 10, ENGINES[name].name)}`;
   }).join('\n');
 }
 

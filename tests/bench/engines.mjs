@@ -7,8 +7,10 @@ import { join } from 'node:path';
 import { Child } from './child.mjs';
 import { FirefoxTab } from './firefox.mjs';
 import { PROJECT, TOKEN, bigModel, randomPrompt } from './fixtures.mjs';
+import { LlamaBench, hasNative } from './native.mjs';
 import { peerAvx2, peerBest } from './peer.mjs';
 import { Tab } from './tab.mjs';
+import { WebKitTab } from './webkit.mjs';
 
 /** The same for all. */
 export const CONTEXT = 4096;
@@ -25,13 +27,16 @@ export const CELLS = {
 };
 
 /** Before anything is measured: browsers compile often used functions anew, better, while they run. */
-const WARM_UP = { prompt: 64, generate: 8 };
+const WARM_UP = { prompt: 64, generate: 8, figures: {} };
 
-const quern = { settings: () => [{ variant: 'relaxed', cache: false }] };
-const native = (peer) => ({
-  open: () => Child.open('tests/bench/node/llama.mjs'),
+const QUERN = 'tests/bench/page/quern.js';
+const quern = (variant) => ({ settings: () => [{ variant, cache: false }] });
+
+/** Debian's newest llama.cpp with some of its builds for different CPUs, or npm's where there is none. */
+const native = (backends, peer) => ({
+  open: () => (hasNative() ? new LlamaBench(backends) : Child.open('tests/bench/node/llama.mjs')),
   // Flash attention makes some cells faster and others slower: each is measured both ways, and the better one kept.
-  settings: () => [true, false].map((flash) => ({ peer: peer(), flash })),
+  settings: () => [true, false].map((flash) => ({ flash, ...(hasNative() ? {} : { peer: peer() }) })),
 });
 
 /** Its default is flash attention on. It would take too long both ways: off serves the long context, as in the native program. */
@@ -42,16 +47,20 @@ const wllama = {
 
 /** In the order of a repetition. `known`: with which setting an engine is best, figure by figure; else that is found out. */
 export const ENGINES = {
-  quern: { ...quern, name: 'quern, Chromium', open: (base, profile) => Tab.open(base, 'tests/bench/page/quern.js', profile) },
-  native: { ...native(peerBest), name: 'llama.cpp native, best build' },
-  firefox: { ...quern, name: 'quern, Firefox', open: (base) => FirefoxTab.open(base, 'tests/bench/page/quern.js') },
-  avx2: { ...native(peerAvx2), name: 'llama.cpp native, AVX2 build' },
-  node: { ...quern, name: 'quern, Node', open: () => Child.open('tests/bench/node/quern.mjs') },
+  quern: { ...quern('relaxed'), name: 'quern, Chromium', open: (base, profile) => Tab.open(base, QUERN, profile) },
+  native: { ...native('all', peerBest), name: 'llama.cpp native, best build' },
+  simd: { ...quern('simd'), name: 'quern, Chromium without relaxed SIMD', open: (base) => Tab.open(base, QUERN) },
+  webkit: { ...quern('simd'), name: 'quern, WebKit', open: (base) => WebKitTab.open(base, QUERN) },
+  firefox: { ...quern('relaxed'), name: 'quern, Firefox', open: (base) => FirefoxTab.open(base, QUERN) },
+  avx2: { ...native('avx2', peerAvx2), name: 'llama.cpp native, AVX2 build' },
+  node: { ...quern('relaxed'), name: 'quern, Node', open: () => Child.open('tests/bench/node/quern.mjs') },
   wllama: { ...wllama, name: 'wllama, Chromium', open: (base, profile) => Tab.open(base, 'tests/bench/page/wllama.js', profile) },
 };
 
 /** One prompt and its reply. @returns {Promise<{prefill: number, decode: number}>} tokens per second */
-async function answer(session, { prompt, generate }, seed) {
+async function answer(session, cell, seed) {
+  if (session instanceof LlamaBench) return session.call('answer', cell);
+  const { prompt, generate } = cell;
   const done = await session.call('complete', { prompt: randomPrompt(prompt, seed), generate, token: TOKEN });
   if (done.promptTokens !== prompt || done.tokens !== generate) {
     throw new Error(`read ${done.promptTokens} instead of ${prompt} tokens, wrote ${done.tokens} instead of ${generate}`);

@@ -102,7 +102,8 @@ function speedTables({ cases }) {
 
 /** What is compared with what, and in which figures. */
 const PAIRS = [
-  ['quern', 'native', SPEEDS], ['quern', 'avx2', SPEEDS], ['quern', 'wllama', FIGURES], ['firefox', 'quern', FIGURES], ['node', 'quern', SPEEDS],
+  ['quern', 'native', SPEEDS], ['quern', 'avx2', SPEEDS], ['quern', 'wllama', FIGURES], ['simd', 'quern', SPEEDS], ['webkit', 'simd', SPEEDS],
+  ['webkit', 'native', SPEEDS], ['firefox', 'quern', FIGURES], ['node', 'quern', SPEEDS],
 ];
 
 function ratioTable({ cases }) {
@@ -179,7 +180,8 @@ export function markdown({ machine, settings, sizes, summary, runs }) {
   return `# Benchmark
 
 Made by \`npm run bench\`; every run is in bench.json. ${machineLine(machine)}.
-The machine's load was ${Math.min(...load)} to ${Math.max(...load)} before the measurements: what exceeds 1 or so makes all figures worse, and touches ratios least.
+The machine's load was ${Math.min(...load)} to ${Math.max(...load)} before the measurements: what exceeds 1 or so makes all figures worse, and those of native llama.cpp most of all,
+whose threads spin while they wait for each other.
 
 ![Bars: the speeds of the engines by file type](bench.svg)
 
@@ -187,12 +189,14 @@ Models: Qwen3-0.6B's dimensions and vocabulary, random weights. Medians of up to
 says how many), each in a fresh browser or process, after a warm-up of 64 tokens. Speeds are the engines' own timings, in tokens per second: of a prompt of 128
 and of 512 tokens, and of a reply of 32 tokens after a prompt of 128, of 2,048 and of 4,064. Context ${settings.contextSize}, keys and values in f16, the likeliest token each time.
 
-- llama.cpp native: node-llama-cpp's prebuilt library, CPU only, a process of its own, batches of 512; *best build* is the one it takes for this CPU, *AVX2 build* the one that a
-  CPU without AVX-512 and VNNI gets. Flash attention on and off, cell by cell the faster. Its timings leave sampling out; quern's and wllama's do not.
+- quern without relaxed SIMD is the build that Safari and every WebKit run, here in Chromium; WebKit is WebKitGTK, the engine alone.
+- llama.cpp native, CPU only: the newest that Debian packages, each figure a run of its own llama-bench (\`-p N\`, \`-n 32 -d N\`); where that cannot be had, node-llama-cpp's prebuilt
+  library. Rows name version, origin and build: *best build* is the one it takes for this CPU, *AVX2 build* the one that a CPU without AVX-512 and VNNI gets. Batches of 512; flash
+  attention on and off, cell by cell the faster. Its timings leave sampling out; quern's and wllama's do not.
 - wllama: \`n_gpu_layers: 0\`, its multi-threaded build, the same Chromium; flash attention as it comes (on), off at 2,048.
 - Load: from the call to the finished model, over HTTP from the same machine in browsers, from the file elsewhere. Memory: growth over the empty tab or process at the
-  peak; in Chromium of the renderer and browser processes; in Firefox of those that show pages (its main process, which holds much of a download that comes
-  this fast, is left out); llama.cpp maps the file, whose pages count.
+  peak; in Chromium of the renderer and browser processes; in Firefox and WebKit of those that show pages (Firefox's main process, which holds much of a download that comes
+  this fast, is left out); llama.cpp maps the file, whose pages count, and llama-bench's context is as long as a test needs.
 
 ## Speeds
 

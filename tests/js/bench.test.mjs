@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chart, escapeText } from '../bench/chart.mjs';
 import { processFamily } from '../bench/machine.mjs';
+import { describeBuild } from '../bench/native.mjs';
 import { markdown, median, ratio, spread, summarise, table } from '../bench/report.mjs';
 
 const speed = (engine, repetition, figures, threads = 2) => ({
@@ -16,6 +17,7 @@ const RUNS = [
   speed('quern', 1, { prefill128: 10, prefill512: 20, decode128: 30, decode2048: 20, decode4064: 10 }),
   speed('quern', 2, { prefill128: 30, prefill512: 40, decode128: 10 }),
   speed('quern', 3, { prefill128: 20, prefill512: 30, decode128: 20 }),
+  speed('simd', 1, { prefill128: 15, prefill512: 24, decode128: 16 }),
   speed('native', 1, { prefill128: 10, prefill512: 15, decode128: 25, decode2048: 10, loadMs: 500 }),
   speed('quern', 1, { prefill128: 10, prefill512: 15, decode128: 16 }, 1),
   { kind: 'first', type: 'q8_0', threads: 2, repetition: 1, machineLoad: 1.5, prefillFirst: 100, prefillThird: 120, gaps: Array.from({ length: 100 }, (_, i) => 1 + i) },
@@ -52,6 +54,7 @@ test('the report holds the figures, the ratios and the share of the bandwidth', 
   const text = markdown(report);
   assert.match(text, /\| quern, Chromium \(v quern\) \| 2 \| 20\.0 \| 30\.0 \| 20\.0 \| 20\.0 \| 10\.0 \| 1\.00 \| 0\.020 \| 700 \|/);
   assert.match(text, /\| quern, Chromium : llama\.cpp native, best build \| Q8_0 \| 2 \| 2\.00 \| 2\.00 \| 0\.80 \| 2\.00 \|/);
+  assert.match(text, /\| quern, Chromium without relaxed SIMD : quern, Chromium \| Q8_0 \| 2 \| 0\.75 \| 0\.80 \| 0\.80 \|/);
   assert.match(text, /\| quern, Chromium \| Q8_0 \| 2 : 1 \| 2\.00 \| 2\.00 \| 1\.25 \|  \|/);
   assert.match(text, /\| quern, Chromium \| Q8_0 \| 2 \| 12\.3 \| 61 % \| 1\.00 \| 1\.31 \| 2\.00 \| 1\.64 \|/);     // 20 x (600e6 + 144e5) bytes of 20e9
   assert.doesNotMatch(text, /undefined|NaN/);
@@ -65,8 +68,14 @@ test('the chart is text that no name breaks, with a bar per figure', () => {
   assert.equal(escapeText('<a & "b">'), '&#60;a &#38; &#34;b&#34;&#62;');
   const svg = chart(report);
   assert.match(svg, /A &#60;CPU&#62; &#38; more, 2 threads/);
-  const bars = [...svg.matchAll(/<rect class="(\w+)" x="[\d.]+" y="[\d.]+" width="34" height="([\d.]+)"/g)].map(([, name, height]) => [name, Number(height)]);
-  assert.deepEqual(bars, [['quern', 164], ['native', 82], ['quern', 131.2], ['native', 164]]);
+  const bars = [...svg.matchAll(/<rect class="(\w+)" x="[\d.]+" y="[\d.]+" width="26" height="([\d.]+)"/g)].map(([, name, height]) => [name, Number(height)]);
+  assert.deepEqual(bars, [['simd', 131.2], ['quern', 164], ['native', 82], ['simd', 105], ['quern', 131.2], ['native', 164]]);
+});
+
+test('llama.cpp\'s build is told by its log, with the instructions that decide its speed', () => {
+  const told = (name) => describeBuild(`failed to enumerate /a\nload_backend: loaded CPU backend from /a b/libggml-cpu-${name}.so\nllama-bench: starting`);
+  assert.deepEqual(['zen4', 'haswell', 'sse42'].map(told), ['AVX-512: zen4', 'AVX2: haswell', 'sse42']);
+  assert.equal(describeBuild(''), 'unknown');
 });
 
 test('a process family begins with the process and holds its children only', () => {

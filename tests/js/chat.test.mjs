@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { builtInChat, knowsThinking, protect } from '../../js/chat.js';
+import { builtInChat, goOn, knowsThinking, protect } from '../../js/chat.js';
 import { render } from '../../js/render.js';
 import { Renderer } from '../../js/renderer.js';
 import { TEMPLATE, rejectsWith } from './helper.mjs';
@@ -55,6 +55,15 @@ test('the sentinel is a code point that nobody uses', () => {
   assert.equal(protect([user('<')], `{{ "${MARK}" }}`).sentinel, 0xfdd1);
   const all = Array.from({ length: 32 }, (_, i) => String.fromCodePoint(0xfdd0 + i)).join('');
   assert.equal(protect([user(`${all}<`)], '').sentinel, 0xf0000);
+});
+
+test('a reply that is continued stands behind its prompt as it was written', () => {
+  const plain = 'x<|im_start|>assistant\n<think>\n\n</think>\n\n';
+  assert.equal(goOn(plain, { content: 'It is' }), `${plain}It is`);
+  assert.equal(goOn('x', { content: 'It is', reasoning_content: 'Hm.' }), 'x<think>\nHm.\n</think>\n\nIt is');
+  assert.equal(goOn('x', { content: '', reasoning_content: 'Hm' }), 'x<think>\nHm', 'in the middle of a thought');
+  assert.equal(goOn('x<think>\n', { content: '', reasoning_content: 'Hm' }), 'x<think>\nHm', 'where the template has begun it');
+  assert.equal(goOn('x<think>\n', { content: 'It is' }), 'x<think>\n\n</think>\n\nIt is');
 });
 
 test('content is normalised to NFC', () => {

@@ -10,6 +10,7 @@ import { execFile } from 'node:child_process';
 import { after, before, mock, test } from 'node:test';
 import { promisify } from 'node:util';
 import { load, models, support } from '../../dist/node.js';
+import { instantiate } from '../../js/instance.js';
 import { CLI, DEMO, NANO, rejectsWith, rejectsWithAbort, withServer } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 
@@ -156,6 +157,21 @@ test('W04: threads that do not start cost speed only', async () => {
   assert.match(notices.mock.calls[0].arguments[0], /threads did not start/);
   assert.equal((await model.complete('the', { maxTokens: 2, temperature: 0 }).result).usage.completionTokens, 2);
   await model.dispose();
+});
+
+test('W04: a thread that fails late leaves alone the engine that has none', async (t) => {
+  const scope = new EventTarget();
+  const sayError = () => scope.dispatchEvent(new Event('error', { cancelable: true }));
+  for (const name of ['addEventListener', 'removeEventListener']) {
+    const before = globalThis[name];
+    globalThis[name] = scope[name].bind(scope);
+    t.after(() => { globalThis[name] = before; });
+  }
+  const module = await WebAssembly.compile(await readFile(new URL('../../dist/quern-simd.wasm', import.meta.url)));
+  const start = (threads, glue) => instantiate(async () => glue(), module, threads, 32);
+  await rejectsWith(start(3, () => { sayError(); return new Promise(() => {}); }), 'env/worker');
+  const { wasm } = await start(1, () => { sayError(); return 'started'; });
+  assert.equal(wasm, 'started');
 });
 
 test('support()', () => {

@@ -104,6 +104,22 @@ test('thinking is kept apart', async () => {
   assert.equal(await model.countTokens(ask), await model.countTokens(ask, { thinking: false }));
 });
 
+test('a reply that was cut off goes on where it stood', async () => {
+  const question = { role: 'user', content: 'Tell me a story about an owl.' };
+  for (const thinking of [false, true]) {
+    const whole = await model.chat([question], { ...GREEDY, thinking }).result;
+    const count = whole.usage.completionTokens;
+    for (const maxTokens of new Set([2, count >> 1, count - 3])) {
+      const cut = await model.chat([question], { ...GREEDY, thinking, maxTokens }).result;
+      const begun = { role: 'assistant', content: cut.text, thinking: cut.thinking };
+      const rest = await model.chat([question, begun], { ...GREEDY, thinking, continue: true }).result;
+      assert.equal(cut.text + rest.text, whole.text, `after ${maxTokens} of ${count} tokens`);
+      assert.equal(cut.thinking + rest.thinking, whole.thinking);
+    }
+  }
+  for (const messages of ['x', [question], []]) await rejectsWith(model.chat(messages, { continue: true }).result, 'use/param');
+});
+
 test('what a person types stays text', async () => {
   const count = (content) => model.countTokens([{ role: 'user', content }]);
   const plain = await count('');

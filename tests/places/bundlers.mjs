@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Bundlers: a stranger's page is built, or served by a development server, as the bundler's own guide says and with nothing
-// configured for quern but what README says, and opened in Chromium, isolated and not.
+// configured for quern but what README says, and opened in Chromium: isolated, not isolated, and with Trusted Types.
+import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
-import { ISOLATION, MODEL, chromiumVersion, front, judge, openHost, visit } from './visit.mjs';
+import { ISOLATION, MODEL, TRUSTED, chromiumVersion, front, judge, openHost, visit } from './visit.mjs';
 import { freePort, install, run, start, versionOf } from './workshop.mjs';
 
 export const title = 'Bundlers';
+
+export const about = `Vite before 8 has what README says in its configuration, the others have nothing about quern. Rollup, esbuild and Bun copy no files: once the package's lie
+beside their output, once \`workerUrl\` says where they are. Under Trusted Types every response has the header
+\`Content-Security-Policy: require-trusted-types-for 'script'\`; what a bundler's own code then may not do is named.`;
 
 const packageIn = (folder) => join(folder, 'node_modules/quern');
 
@@ -28,7 +33,24 @@ function copyApart(folder) {
   return { workerUrl: '/quern/worker.js' };
 }
 
+const vite = (environment, projects) => [
+  { environment, way: 'build', projects, build: ['vite', 'build'] },
+  { environment, way: 'dev', projects, server: (port) => ['vite', '--port', port, '--strictPort'] },
+];
+
+/** By Turbopack, or by what an option says. */
+const next = (option, untrusted = []) => ['build', 'dev'].map((command, i) => ({
+  environment: 'Next.js', way: [command, ...option].join(' '), projects: ['next'], untrusted: untrusted[i],
+  ...(command === 'build' && { build: ['next', 'build', ...option] }),
+  server: (port) => (command === 'build' ? ['next', 'start', '-p', port] : ['next', 'dev', ...option, '-p', port]),
+}));
+
 const addPage = (folder) => copyFileSync(join(folder, 'index.html'), join(folder, 'dist/index.html'));
+
+const webpack = (option, untrusted = []) => [
+  { way: 'production', build: ['webpack', '--mode', 'production', ...option], finish: addPage },
+  { way: 'development', server: (port) => ['webpack', 'serve', '--mode', 'development', ...option, '--port', port] },
+].map(({ way, ...rest }, i) => ({ environment: 'webpack', way: [way, ...option].join(' '), projects: ['page', 'webpack'], untrusted: untrusted[i], ...rest }));
 
 /** Each copies nothing: once with the files beside it, once with `workerUrl`. */
 const bare = (environment, projects, build) => [['files beside', copyBeside], ['workerUrl', copyApart]]
@@ -36,23 +58,31 @@ const bare = (environment, projects, build) => [['files beside', copyBeside], ['
 
 /**
  * `build` writes the site into dist, to which `finish` adds what the bundler leaves to others (it returns options for the
- * page); `server` starts one instead, after `build` if there is one.
+ * page); `server` starts one instead, after `build` if there is one. `untrusted` is what of the bundler's own Trusted Types refuse.
  */
 const WAYS = [
-  { environment: 'Vite', way: 'build', build: ['vite', 'build'] },
-  { environment: 'Vite', way: 'dev', server: (port) => ['vite', '--port', port, '--strictPort'] },
-  { environment: 'webpack', way: 'production', projects: ['page', 'webpack'], build: ['webpack', '--mode', 'production'], finish: addPage },
-  { environment: 'webpack', way: 'development', projects: ['page', 'webpack'], server: (port) => ['webpack', 'serve', '--mode', 'development', '--port', port] },
-  { environment: 'Next.js', way: 'build', projects: ['next'], build: ['next', 'build'], server: (port) => ['next', 'start', '-p', port] },
-  { environment: 'Next.js', way: 'build --webpack', projects: ['next'], build: ['next', 'build', '--webpack'], server: (port) => ['next', 'start', '-p', port] },
-  { environment: 'Next.js', way: 'dev', projects: ['next'], server: (port) => ['next', 'dev', '-p', port] },
+  ...vite('Vite', ['page']),
+  ...vite('Vite 7', ['page', 'vite-older']),
+  ...vite('Vite 6', ['page', 'vite-older']),
+  ...vite('Vite 5', ['page', 'vite-older']),
+  ...webpack([], ['webpack\'s own importScripts', 'webpack\'s own eval']),
+  ...webpack(['--output-trusted-types']),
+  ...next([], ['Turbopack\'s own importScripts', 'Turbopack\'s own importScripts']),
+  ...next(['--webpack']),
   ...bare('Rollup', ['page', 'rollup'], ['rollup', '--config']),
-  { environment: 'Parcel', way: 'build', build: ['parcel', 'build', 'index.html', '--dist-dir', 'dist', '--no-autoinstall'] },
+  { environment: 'Parcel', way: 'build', build: ['parcel', 'build', 'index.html', '--dist-dir', 'dist', '--no-autoinstall'], untrusted: 'Parcel\'s own importScripts' },
   ...bare('esbuild', ['page'], ['esbuild', 'main.js', '--bundle', '--format=esm', '--outdir=dist']),
   ...bare('Bun', ['page'], ['../@oven/bun-linux-x64/bin/bun', 'build', 'main.js', '--outdir', 'dist']),
 ];
 
-/** @returns {Promise<{urls: {isolated: string, plain: string}, options: object}>} where the site is served */
+/** What the page's server sends, and the threads that come of it. */
+const CONDITIONS = {
+  isolated: { headers: ISOLATION, threads: 2 },
+  'not isolated': { headers: {}, threads: 1 },
+  'Trusted Types': { headers: { ...ISOLATION, ...TRUSTED }, threads: 2 },
+};
+
+/** @returns {Promise<{url: string, options: object}>} where the site is served */
 async function open({ environment, projects = ['page'], build, finish, server }, t) {
   const folder = install(environment, projects);
   const program = ([name, ...args]) => [join(folder, 'node_modules/.bin', name), ...args];
@@ -61,28 +91,32 @@ async function open({ environment, projects = ['page'], build, finish, server },
     const port = String(await freePort());
     const url = `http://localhost:${port}/`;
     t.after(await start(program(server(port)), url, { cwd: folder }));
-    return { urls: { isolated: await front(t, url, ISOLATION), plain: url }, options: {} };
+    return { url, options: {} };
   }
   const options = finish?.(folder) ?? {};
-  const urls = {};
-  for (const isolate of [true, false]) {
-    const { url, close } = await serve({ root: join(folder, 'dist'), csp: false, isolate });
-    t.after(close);
-    urls[isolate ? 'isolated' : 'plain'] = url;
-  }
-  return { urls, options };
+  const { url, close } = await serve({ root: join(folder, 'dist'), csp: false, isolate: false });
+  t.after(close);
+  return { url, options };
 }
 
-const look = async ({ urls, options }, where, threads, t) => {
+const look = ({ headers, threads }) => async ({ url, options }, t) => {
   const address = new URLSearchParams({ model: await openHost(t) + MODEL, ...options });
-  return judge(await visit(`${urls[where]}#${address}`), { threads });
+  return judge(await visit(`${await front(t, url, headers)}#${address}`), { threads });
 };
+
+/** Once the bundler has learnt it, this fails. */
+const refused = (work, what) => async (...given) => {
+  await assert.rejects(work(...given), /'TrustedScript/);
+  return { note: `refused: ${what}` };
+};
+
+function casesOf({ untrusted }) {
+  const cases = Object.fromEntries(Object.entries(CONDITIONS).map(([name, condition]) => [name, look(condition)]));
+  return untrusted ? { ...cases, 'Trusted Types': refused(cases['Trusted Types'], untrusted) } : cases;
+}
 
 export const places = WAYS.map((way) => ({
   name: `${way.environment}, ${way.way}`, version: versionOf(way.environment), by: chromiumVersion,
   open: (t) => open(way, t),
-  cases: {
-    isolated: (site, t) => look(site, 'isolated', 2, t),
-    'not isolated': (site, t) => look(site, 'plain', 1, t),
-  },
+  cases: casesOf(way),
 }));

@@ -3,14 +3,17 @@
 // workers and in two tabs; and it is under policies of several kinds.
 import assert from 'node:assert/strict';
 import { serve } from '../../tools/serve.mjs';
-import { ISOLATION, MODEL, OPEN, chromiumVersion, front, judge, openHost, visit, visitAll } from './visit.mjs';
+import { ISOLATION, MODEL, OPEN, TRUSTED, chromiumVersion, front, judge, openHost, visit, visitAll } from './visit.mjs';
 import { installUnbundled } from './workshop.mjs';
 
 export const title = 'Other homes';
 
 /** README's, and nothing else. */
 const STRICT = { 'content-security-policy': "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' http:" };
-const TRUSTED = { 'content-security-policy': "require-trusted-types-for 'script'" };
+const LISTED = { 'content-security-policy': `${STRICT['content-security-policy']}; ${TRUSTED['content-security-policy']}; trusted-types quern` };
+const UNLISTED = { 'content-security-policy': `${TRUSTED['content-security-policy']}; trusted-types other` };
+/** README's for a package from another origin, as a sandboxed frame has it. */
+const FRAMED = { 'content-security-policy': "default-src 'none'; script-src http://localhost:* 'wasm-unsafe-eval'; worker-src data: http://localhost:*; connect-src http:; frame-src 'self'" };
 const CREDENTIALLESS = { ...ISOLATION, 'cross-origin-embedder-policy': 'credentialless' };
 
 async function open(t) {
@@ -47,16 +50,17 @@ const holder = { page: 'holder.html' };
 
 const GROUPS = {
   'Another origin': {
-    'with CORS': home({ other: OPEN, hash: fromElsewhere, threads: 1 }),
+    'with CORS': home({ other: OPEN, hash: fromElsewhere }),
     'with CORS, not isolated': home({ headers: {}, other: OPEN, hash: fromElsewhere, threads: 1 }),
     'without CORS': home({ other: {}, hash: fromElsewhere, refused: /^import: Failed to fetch/ }),
-    'workerUrl, with CORS': home({ other: OPEN, hash: workerElsewhere, threads: 1 }),
+    'workerUrl, with CORS': home({ other: OPEN, hash: workerElsewhere }),
     'workerUrl, without CORS': home({ other: {}, hash: workerElsewhere, refused: /^env\/worker: / }),
   },
   Frame: {
     'of the same origin': home({ ...holder, query: frame() }),
     'sandboxed, same origin allowed': home({ ...holder, query: frame({ sandbox: 'allow-scripts allow-same-origin' }) }),
     'sandboxed, with CORS': home({ ...holder, headers: { ...ISOLATION, ...OPEN }, query: frame({ sandbox: 'allow-scripts' }), threads: 1 }),
+    'sandboxed, with CORS and strict CSP': home({ ...holder, headers: { ...ISOLATION, ...OPEN, ...FRAMED }, query: frame({ sandbox: 'allow-scripts' }), threads: 1 }),
     'of another origin': home({ ...holder, other: { ...ISOLATION, ...OPEN }, query: frame(), threads: 1 }),
     'of another origin, isolation allowed': home({ ...holder, other: { ...ISOLATION, ...OPEN }, query: frame({ allow: 'cross-origin-isolated' }) }),
   },
@@ -71,8 +75,10 @@ const GROUPS = {
   Policies: {
     'strict CSP': home({ headers: { ...ISOLATION, ...STRICT } }),
     'strict CSP, not isolated': home({ headers: STRICT, threads: 1 }),
-    'Trusted Types everywhere': home({ headers: { ...ISOLATION, ...TRUSTED }, hash: () => ({ policy: 'default' }) }),
-    'Trusted Types everywhere, not isolated': home({ headers: TRUSTED, hash: () => ({ policy: 'default' }), threads: 1 }),
+    'Trusted Types everywhere': home({ headers: { ...ISOLATION, ...TRUSTED } }),
+    'Trusted Types everywhere, not isolated': home({ headers: TRUSTED, threads: 1 }),
+    'strict CSP and Trusted Types, quern listed': home({ headers: { ...ISOLATION, ...LISTED } }),
+    'Trusted Types, quern not listed': home({ headers: { ...ISOLATION, ...UNLISTED }, refused: /^env\/csp: / }),
     'COEP credentialless': home({ headers: CREDENTIALLESS }),
   },
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What tools say of the package and its types: publint, attw (are the types wrong?) and the TypeScript compiler,
-// strict, with the library of ES2022 and every .d.ts checked.
+// strict, with the library of ES2022 and every .d.ts checked; and what a page downloads of it.
+import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { PAGE_LIMITS, sizes } from '../../tools/sizes.mjs';
 import { install, run, tarball, versionOf } from './workshop.mjs';
 
 export const title = 'Tools';
@@ -30,7 +32,22 @@ const check = ([program, ...args]) => async (folder) => {
   return { note: 'clean' };
 };
 
-export const places = Object.entries(TOOLS).map(([name, commands]) => ({
-  name, version: versionOf(name), by: () => '', open: () => install(name, ['types']),
-  cases: Object.fromEntries(Object.entries(commands).map(([title, command]) => [title, check(command)])),
-}));
+/** Against the limits, compressed as servers do; of all pages the one that downloads most. */
+async function weigh(folder) {
+  const { pages } = await sizes(join(folder, 'node_modules/quern/dist'));
+  const most = Object.entries(PAGE_LIMITS).map(([form, limit]) => {
+    const bytes = Math.max(...pages.map((page) => page[form]));
+    assert.ok(bytes <= limit, `${form}: ${bytes} bytes of ${limit}`);
+    return `${Math.round(bytes / 1000)} of ${limit / 1000} KB with ${form}`;
+  });
+  return { note: most.join(', ') };
+}
+
+const place = (name, version, cases) => ({ name, version, by: () => '', open: () => install(name, ['types']), cases });
+
+export const places = [
+  ...Object.entries(TOOLS).map(([name, commands]) => (
+    place(name, versionOf(name), Object.fromEntries(Object.entries(commands).map(([title, command]) => [title, check(command)])))
+  )),
+  place('Sizes', '', { 'what a page downloads': weigh }),
+];

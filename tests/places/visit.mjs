@@ -18,6 +18,9 @@ export const DEMO = join(PROJECT, MODEL);
 
 export const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 
+/** On all responses, so workers have it too. */
+export const TRUSTED = { 'content-security-policy': "require-trusted-types-for 'script'" };
+
 export const OPEN = {
   'access-control-allow-origin': '*', 'access-control-allow-headers': '*', 'access-control-expose-headers': '*', 'cross-origin-resource-policy': 'cross-origin',
 };

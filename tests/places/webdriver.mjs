@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 // WebKit as Debian has it (WebKitGTK's MiniBrowser), on a display without a screen, by the few commands of W3C WebDriver
-// that the tests need.
+// that the tests and the benchmark need.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { start, freePort } from './workshop.mjs';
 
 /** What an answer of the driver's may take, in ms. */
 const PATIENCE_MS = 60_000;
+
+/** What a page's promise may take, in ms: fetch() itself waits no longer for an answer. */
+const PROMISE_MS = 290_000;
+
+/** In the environment: WebKitGTK hides SharedArrayBuffer otherwise, which Safari does not. */
+export const SHARED = { JSC_useSharedArrayBuffer: '1' };
 
 /** An X server that draws into memory. @returns {Promise<{name: string, close: () => void}>} */
 async function openDisplay() {
@@ -19,6 +25,9 @@ export class WebKit {
   #driver;
   #session;
 
+  /** Its version. */
+  version;
+
   /** @param {object} env variables of the browser's */
   static async open(t, env = {}) {
     const webkit = new WebKit();
@@ -28,13 +37,14 @@ export class WebKit {
     webkit.#driver = `http://127.0.0.1:${port}`;
     const kill = await start(['WebKitWebDriver', `--port=${port}`], `${webkit.#driver}/status`, { env: { DISPLAY: display.name, ...env } });
     t.after(kill);
-    const { sessionId } = await webkit.#ask('POST', '/session', { capabilities: {} });
+    const { sessionId, capabilities } = await webkit.#ask('POST', '/session', { capabilities: { alwaysMatch: { timeouts: { script: PROMISE_MS } } } });
     webkit.#session = `/session/${sessionId}`;
+    webkit.version = capabilities.browserVersion;
     return webkit;
   }
 
-  async #ask(method, path, body) {
-    const response = await fetch(this.#driver + path, { method, body: body && JSON.stringify(body), signal: AbortSignal.timeout(PATIENCE_MS) });
+  async #ask(method, path, body, patience = PATIENCE_MS) {
+    const response = await fetch(this.#driver + path, { method, body: body && JSON.stringify(body), signal: AbortSignal.timeout(patience) });
     const { value } = await response.json();
     if (!response.ok) throw new Error(`WebDriver, ${path.split('/').at(-1)}: ${value.error}: ${value.message}`);
     return value;
@@ -57,5 +67,13 @@ export class WebKit {
   /** What a function returns in the page; no promises. */
   evaluate(work, ...args) {
     return this.#ask('POST', `${this.#session}/execute/sync`, { script: `return (${work})(...arguments)`, args });
+  }
+
+  /** What a function's promise gives. */
+  async settle(work, ...args) {
+    const script = `const done = [...arguments].pop(); (${work})(...arguments).then((value) => done({ value }), (error) => done({ error: String(error) }))`;
+    const { value, error } = await this.#ask('POST', `${this.#session}/execute/async`, { script, args }, PROMISE_MS);
+    if (error) throw new Error(error);
+    return value;
   }
 }

@@ -53,7 +53,7 @@ test('Enter sends, Shift+Enter breaks the line, Escape stops and keeps the focus
   await eventually(async () => (await chat.text()).length > 0, 'text comes');
   await page.keyboard.press('Escape');
   await chat.ended();
-  assert.match(await chat.reply.innerText(), /Stopped\.$/);
+  assert.match(await chat.reply.innerText(), /^Stopped\.$/m);
   assert.equal(await chat.input.evaluate((node) => node === document.activeElement), true);
   await close();
 });

@@ -9,8 +9,10 @@ import puppeteer from 'puppeteer-core';
 import { serve } from '../../tools/serve.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { SITE, eventually, howToStart } from './browser.mjs';
+import { talkativeModel } from './chat-page.mjs';
 
 const TINY = join(tmpdir(), `quern-life-${process.pid}.gguf`);
+const TALKER = join(tmpdir(), `quern-talker-${process.pid}.gguf`);
 
 let site;
 let browser;
@@ -18,11 +20,12 @@ before(async () => {
   site = await serve({ root: SITE });
   browser = await puppeteer.launch({ ...howToStart([]), headless: true });
   await writeFile(TINY, tinyModel());
+  await writeFile(TALKER, talkativeModel());
 });
 after(async () => {
   await browser?.close();
   await site?.close();
-  await rm(TINY, { force: true });
+  for (const file of [TINY, TALKER]) await rm(file, { force: true });
 });
 
 const part = (name) => `[data-testid=${name}]`;
@@ -100,4 +103,56 @@ test('Q09: a copy of a tab was not ended', async () => {
   await tab.crash();
   assert.match(await tab.notice(), /^The browser closed this page/);
   await tab.page.close();
+});
+
+/** In the page: every message of every conversation, as it is stored. */
+async function storedMessages() {
+  const db = await new Promise((done, fail) => { Object.assign(indexedDB.open('quern'), { onsuccess: ({ target }) => done(target.result), onerror: fail }); });
+  const all = await new Promise((done) => { db.transaction('messages').objectStore('messages').getAll().onsuccess = ({ target }) => done(target.result); });
+  db.close();
+  return all.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** What a store is behind a reply that grows, in ms, and what a busy machine adds. */
+const BEHIND_MS = 1000;
+
+test('killed at random moments of a talk: at most a second of a reply is lost, nothing else', { timeout: 900_000 }, async (t) => {
+  const tab = await open();
+  await tab.visit();
+  const { page } = tab;
+  const load = async () => {
+    await (await page.$(part('file-input'))).uploadFile(TALKER);
+    await tab.ready('quern-talker');
+  };
+  const kills = Number(process.env.QUERN_KILLS ?? 6);
+  let seed = 11;
+  const random = () => (seed = (seed * 48271) % 0x7fffffff) / 0x7fffffff;
+  let before = await page.evaluate(storedMessages);
+  const earlier = before.length;
+  const lost = [];
+  for (let i = 0; i < kills; i++) {
+    await load();
+    await page.type(part('input'), `Question ${i}`);
+    await page.keyboard.press('Enter');
+    const seen = [];    // [ms, letters on the screen]
+    const end = performance.now() + 200 + 2800 * random();
+    while (performance.now() < end) seen.push([performance.now(), await page.$$eval(`${part('message-assistant')} .prose`, (all) => all.at(-1)?.textContent.length ?? 0)]);
+    const killed = performance.now();
+    await tab.crash();
+    const stored = await page.evaluate(storedMessages);
+    for (const message of before) {
+      const now = stored.find(({ id }) => id === message.id);
+      assert.equal(now?.content, message.content, 'what was finished stays');
+    }
+    const added = stored.filter(({ id }) => !before.some((message) => message.id === id));
+    assert.equal(added[0]?.content, `Question ${i}`);
+    const due = seen.findLast(([time]) => time < killed - BEHIND_MS)?.[1] ?? 0;
+    const kept = added[1]?.content.length ?? 0;
+    lost.push(Math.max(0, seen.at(-1)[1] - kept));
+    assert.ok(kept >= due, `${kept} letters of ${due} that were there a second before`);
+    before = stored;
+  }
+  t.diagnostic(`letters lost at each kill: ${lost.join(' ')}`);
+  assert.equal(before.slice(earlier).filter(({ role }) => role === 'user').length, kills);
+  await page.close();
 });

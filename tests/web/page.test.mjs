@@ -110,7 +110,7 @@ test('Stop ends a long reply within 200 ms and keeps what is written', async () 
     await chat.ended();
     return took;
   });
-  assert.match(await chat.reply.innerText(), /Stopped\.$/);
+  assert.match(await chat.reply.innerText(), /^Stopped\.$/m);
   assert.ok((await chat.text()).length >= 20);
   assert.equal(await chat.status.innerText(), 'Stopped');
   await chat.send('Again.');
@@ -132,7 +132,7 @@ test('Stop ends the reading of a long prompt within 200 ms', async () => {
     await chat.ended();
     return took;
   });
-  assert.match(await chat.reply.innerText(), /Stopped\.$/);
+  assert.match(await chat.reply.innerText(), /^Stopped\.$/m);
   await close();
 });
 
@@ -161,7 +161,7 @@ test('O15: a stored conversation that is damaged or hostile is none, and one tha
     await chat.ready();
     assert.equal(await chat.replies.count() + await page.getByTestId('message-user').count(), 0, stored);
   }
-  await page.evaluate(() => { Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }; });
+  await page.evaluate(() => { IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError'); }; });
   await chat.ask('Hello!');
   await chat.ask('Hello!');
   assert.equal(await chat.replies.count(), 2);

@@ -79,11 +79,14 @@ test('W05: support() knows a policy of the page that forbids WebAssembly', async
   assert.deepEqual([ok, reason], [false, "The page's policy (script-src without 'wasm-unsafe-eval') forbids WebAssembly."]);
 });
 
+/** The project's files for whoever asks, under no policy. */
+const serveOpenly = () => listen(async ({ url }, response) => {
+  const answer = await fetch(new URL(url, isolated.url));
+  response.writeHead(200, { 'Content-Type': answer.headers.get('content-type'), 'Access-Control-Allow-Origin': '*' }).end(Buffer.from(await answer.arrayBuffer()));
+});
+
 test('the package on another origin: two threads, or what the policy lacks', async () => {
-  const origin = await listen(async ({ url }, response) => {
-    const answer = await fetch(new URL(url, isolated.url));
-    response.writeHead(200, { 'Content-Type': answer.headers.get('content-type'), 'Access-Control-Allow-Origin': '*' }).end(Buffer.from(await answer.arrayBuffer()));
-  });
+  const origin = await serveOpenly();
   const withWorkers = (allowed) => (policy) => having('worker-src', allowed)(having('script-src', `'self' 'wasm-unsafe-eval' ${origin}`)(policy)['content-security-policy']);
   const load = async ([from, source]) => {
     const quern = await import(`${from}/dist/index.js`);
@@ -94,6 +97,25 @@ test('the package on another origin: two threads, or what the policy lacks', asy
   };
   assert.equal(await inPage(PAGE, withWorkers(`blob: ${origin}`), load, [origin, MODEL]), 2);
   assert.deepEqual(await inPage(PAGE, withWorkers(origin), load, [origin, MODEL]), ['env/csp', "The page's policy (worker-src without blob:) forbids the engine's worker."]);
+});
+
+test('a sandboxed frame, to which every origin is another one', async () => {
+  const visit = await isolated.open('', { expected: /./ });
+  const origin = await serveOpenly();
+  await visit.page.goto(origin + PAGE);
+  const inFrame = ([from, source]) => new Promise((done) => {
+    addEventListener('message', ({ data }) => done(data));
+    const frame = document.createElement('iframe');
+    frame.sandbox = 'allow-scripts';
+    frame.srcdoc = `<script type="module">
+      import { load } from '${from}/dist/index.js';
+      const model = await load('${from}${source}').catch(({ code }) => parent.postMessage(code, '*'));
+      parent.postMessage((await model.complete('the', { maxTokens: 3, temperature: 0 }).result).usage.completionTokens, '*');
+    </script>`;
+    document.body.append(frame);
+  });
+  assert.equal(await visit.page.evaluate(inFrame, [origin, MODEL]), 3);
+  await visit.close();
 });
 
 test('W03, W05: a policy that forbids workers', async () => {

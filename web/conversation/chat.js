@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Asking and answering: one reply at a time, streamed, stopped, written again. The library is stateless, so every
-// turn hands it the whole conversation (turns.js); it finds the known beginning itself.
+// Asking and answering: one reply at a time, streamed, stored as it grows, stopped, written again, continued. The library is stateless, so
+// every turn hands it what the model reads of the conversation; it finds the known beginning itself.
 import { QuernError } from 'quern';
-import { announce, byId } from '../shell/dom.js';
+import { announce } from '../shell/dom.js';
 import { codeOf, isAbort } from '../shell/failure.js';
 import { count } from '../shell/format.js';
-import { AssistantMessage, userMessage } from '../message/message.js';
-import { readChat } from './store.js';
-import { Turns } from './turns.js';
+import { Log } from './log.js';
+import { makeRoom } from './room.js';
 
 /** An engine that has not stopped this long after it was asked to (it promises 200 ms) is given up. */
 const STOP_MS = 5000;
+
+/** How often a growing reply is stored, in ms: what a tab that dies loses of it. */
+const STORE_MS = 500;
 
 /** One answer under way: where its end is announced, and how it can be ended from outside. */
 class Run {
@@ -33,133 +35,145 @@ class Run {
 }
 
 export class Chat {
-  #turns = new Turns();
+  #talk;
+  #log;
+  #archive;
   #run = null;
+  #held = null;     // until it settles this tab has the conversation for itself
   #session;
   #settings;
   #events;
 
   /**
+   * @param {import('./talk.js').Talk} talk
+   * @param {import('./archive.js').Archive} archive
    * @param {import('../model/session.js').Session} session
    * @param {import('../shell/settings.js').Settings} settings
    * @param {object} events
-   * @param {() => void} events.onChange a reply began or ended, or the conversation changed
+   * @param {() => void} events.onChange a reply began or ended
    * @param {(numbers: {used?: number, tokensPerSecond?: number}) => void} events.onMeter
    * @param {(sentence: string) => void} events.onStatus
-   * @param {(text: string) => void} events.onEdit the last message goes back into the field
+   * @param {(message: object) => void} events.onEdit a message goes into the field
    * @param {(error: Error) => ?{label: string, run: Function}} events.onFailure what could help, if not a retry
-   * @param {() => void} events.onUnsaved
    */
-  constructor(session, settings, events) {
+  constructor(talk, archive, session, settings, events) {
+    this.#talk = talk;
+    this.#archive = archive;
     this.#session = session;
     this.#settings = settings;
     this.#events = events;
-    for (const message of readChat()) this.#restore(message);
+    this.#log = new Log(talk, {
+      onEdit: events.onEdit,
+      onAnswer: (message) => this.#again(message.id),
+      onAgain: (message) => this.#again(message.parent),
+      onContinue: ({ id }) => this.#continue(id),
+    });
   }
 
   get isRunning() { return this.#run !== null; }
-  get isEmpty() { return this.#turns.isEmpty; }
-  get title() { return this.#turns.title; }
-  get lastQuestion() { return this.#turns.content(this.#turns.lastQuestion); }
 
-  async send(content) {
-    if (this.isRunning) return;
-    this.#ask(content);
-    this.#save();
-    await this.#answer();
+  /** The conversation, or which one it is, has changed. */
+  show() {
+    this.#log.show();
   }
 
-  /** Sends the visitor's last message in another wording: it and its reply are taken back. */
-  async resend(content) {
+  /**
+   * Asks, and answers.
+   * @param {{parent: string}} [instead] of this message: then it is a branch of its own
+   * @returns {Promise<boolean>} false when it could not be sent: another tab is writing in this conversation
+   */
+  async send(content, instead) {
+    if (this.isRunning && !instead) return false;
     await this.stop();
-    this.#truncate(this.#turns.lastQuestion);
-    await this.send(content);
+    this.#talk.begin();
+    return this.#alone(() => this.#write(this.#talk.reply(this.#talk.ask(content, instead?.parent).id), false));
   }
 
-  /** Answers the last message once more. */
-  async regenerate() {
-    await this.stop();
-    const last = this.#turns.lastQuestion;
-    if (last < 0) return;
-    this.#truncate(last + 1);
-    await this.#answer();
+  /** Answers the last question once more. */
+  regenerate() {
+    const question = this.#talk.path.findLast(({ role }) => role === 'user');
+    return question && this.#again(question.id);
   }
 
-  /** Puts the last message back into the field, to be sent in another wording. */
-  edit() {
-    this.#events.onEdit(this.#turns.content(this.#turns.lastQuestion));
+  /** Shows how much of the context the conversation takes. */
+  async measure() {
+    const { model } = this.#session;
+    if (!model || this.isRunning || this.#talk.isEmpty) return;
+    const used = await model.countTokens(this.#messages({}, false)).catch(() => 0);
+    if (!this.isRunning) this.#events.onMeter({ used });
   }
 
   /** Ends the running reply, keeping what is written. Resolves when the model is free. */
   async stop() {
     await this.#run?.stop();
+    await this.#held;
   }
 
-  async reset() {
+  async #again(question) {
     await this.stop();
-    this.#truncate(0);
-    this.#turns.setUsed(0);
-    this.#save();
-    this.#events.onMeter({ used: 0, tokensPerSecond: 0 });
+    await this.#alone(() => this.#write(this.#talk.reply(question), false));
   }
 
-  /** Another model has read nothing yet. */
-  modelChanged() {
-    this.#turns.setUsed(0);
+  async #continue(id) {
+    await this.stop();
+    const message = this.#talk.path.find((one) => one.id === id);
+    if (message) await this.#alone(() => this.#write(message, true));
   }
 
-  #restore(message) {
-    if (message.role === 'user') return this.#ask(message.content);
-    const view = this.#newReply();
-    view.restore(message);
-    return this.#turns.add({ ...message, node: view.node });
+  /** No other tab writes in this conversation meanwhile. */
+  async #alone(work) {
+    this.#held = this.#archive.alone(this.#talk.id, work);
+    const free = await this.#held;
+    if (!free) this.#events.onStatus('Another tab is writing in this conversation');
+    return free;
   }
 
-  #ask(content) {
-    this.#turns.add({ role: 'user', content, node: userMessage(content, () => this.edit()) });
-  }
-
-  #newReply() {
-    return new AssistantMessage({ onRegenerate: () => this.regenerate() });
-  }
-
-  #truncate(index) {
-    this.#turns.truncate(index);
-    this.#events.onChange();
-  }
-
-  async #answer() {
-    const view = this.#newReply();
+  async #write(message, goesOn) {
+    const view = this.#log.grow(message);
     const run = new Run();
     this.#run = run;
-    byId('log').append(view.node);
+    this.#talk.isHeld = true;
+    if (goesOn) view.resume(message);
+    this.#log.show();
     this.#events.onChange();
+    const clock = setInterval(() => this.#keep(message, view, {}), STORE_MS);
     try {
-      this.#conclude(view, await Promise.race([this.#generate(run, view), run.lost]));
+      this.#conclude(message, view, await Promise.race([this.#generate(run, view, message, goesOn), run.lost]));
     } catch (error) {
-      if (isAbort(error)) this.#conclude(view, { finishReason: 'aborted' });
-      else this.#fail(view, error);
+      if (isAbort(error)) this.#conclude(message, view, { finishReason: 'aborted' });
+      else this.#fail(message, view, error);
     } finally {
+      clearInterval(clock);
       this.#run = null;
+      this.#talk.isHeld = false;
+      await this.#talk.stored();
       run.end();
       this.#events.onChange();
     }
   }
 
-  async #generate(run, view) {
+  async #generate(run, view, message, goesOn) {
     if (!this.#session.model) view.wait('Waiting for the model…');
     const model = await this.#session.ready(run.abort.signal);
-    this.#turns.makeRoom(model.info.contextSize);
+    const messages = () => this.#messages(message, goesOn);
+    await makeRoom(this.#talk, model, messages);
     for (;;) {
       try {
-        return await this.#stream(model, run, view);
+        return await this.#stream(model, run, view, messages(), goesOn);
       } catch (error) {
-        if (codeOf(error) !== 'use/context' || !this.#turns.leaveOut()) throw error;
+        if (codeOf(error) !== 'use/context' || !this.#talk.leaveOut()) throw error;
       }
     }
   }
 
-  async #stream(model, run, view) {
+  /** What is sent: an unanswered or empty turn says nothing to the model. */
+  #messages(message, goesOn) {
+    const turns = this.#talk.read.filter(({ id, content }) => (id === message.id ? goesOn : content));
+    const messages = turns.map(({ role, content, thinking }) => (thinking ? { role, content, thinking } : { role, content }));
+    return this.#settings.system ? [{ role: 'system', content: this.#settings.system }, ...messages] : messages;
+  }
+
+  async #stream(model, run, view, messages, goesOn) {
     const meter = { prompt: 0, tokens: 0, start: 0 };
     const onPrefill = ({ done, total }) => {
       meter.prompt = total;
@@ -168,7 +182,7 @@ export class Chat {
     };
     this.#events.onStatus('Reading');
     view.wait('');
-    run.reply = model.chat(this.#turns.prompt(this.#settings.system), { ...this.#settings.sampling, onPrefill });
+    run.reply = model.chat(messages, { ...this.#settings.sampling, continue: goesOn, onPrefill });
     if (run.abort.signal.aborted) run.reply.stop();
     for await (const event of run.reply.events) {
       view.push(event);
@@ -176,7 +190,6 @@ export class Chat {
     }
     const result = await run.reply.result;
     const used = result.usage.promptTokens + result.usage.completionTokens;
-    this.#turns.setUsed(used);
     this.#events.onMeter({ used, tokensPerSecond: result.timings.tokensPerSecond || undefined });
     return result;
   }
@@ -191,25 +204,33 @@ export class Chat {
     this.#events.onMeter({ used: meter.prompt + meter.tokens, tokensPerSecond });
   }
 
+  /** Stores the reply as it is now. */
+  #keep(message, view, fields) {
+    const { text: content, thinking, thoughtMs, note } = view;
+    if (!content && !thinking && !Object.keys(fields).length) return null;
+    const kept = { ...message, content, thinking, thoughtMs, note, model: this.#session.choice?.label ?? '', ...fields };
+    this.#talk.update(kept);
+    return kept;
+  }
+
   /** A reply that ended well or was stopped becomes part of the conversation. */
-  #conclude(view, result) {
+  #conclude(message, view, result) {
     view.finish(result);
+    const kept = this.#keep(message, view, { speed: result.timings?.tokensPerSecond ?? 0, writing: false });
     if (result.usage) view.describe(result);
-    const { text: content, thinking, thoughtMs, note, node } = view;
-    this.#turns.add({ role: 'assistant', content, thinking, thoughtMs, note, node });
-    this.#save();
+    view.caption(kept);
+    this.#log.settle(kept);
     const stopped = result.finishReason === 'aborted';
     this.#events.onStatus(stopped ? 'Stopped' : 'Ready');
-    announce(stopped ? 'Stopped.' : `Reply: ${content.slice(0, 2000)}`);
+    announce(stopped ? 'Stopped.' : `Reply: ${view.text.slice(0, 2000)}`);
   }
 
-  #fail(view, error) {
+  /** What was written stays; a reply of which nothing was is no part of the conversation. */
+  #fail(message, view, error) {
     const help = this.#events.onFailure(error);
-    view.fail(error, help ? help.run : () => this.regenerate(), help?.label);
+    view.fail(error, help ? help.run : () => this.#again(message.parent), help?.label);
+    if (view.text || view.thinking) this.#log.settle(this.#keep(message, view, { writing: false, note: 'Failed before it was finished.' }));
+    else this.#talk.takeBack(message);
     this.#events.onStatus('Failed');
-  }
-
-  #save() {
-    if (!this.#turns.save()) this.#events.onUnsaved();
   }
 }

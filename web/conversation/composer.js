@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The message field: grows with its text, Enter sends, Shift+Enter breaks the line, Esc stops. Send and Stop share
-// one place, and the focus goes back to the field after either.
+// The message field: grows with its text, Enter sends, Shift+Enter breaks the line, Esc stops. Send and Stop share one place, and the
+// focus goes back to the field after either. What is not sent stays with its conversation; editing an earlier message puts it aside.
 import { byId } from '../shell/dom.js';
+import { readDraft, writeDraft } from './drafts.js';
 
 /** Longest text a link may put into the field. */
 const MAX_PREFILL = 8000;
@@ -12,8 +13,11 @@ export class Composer {
   #stop = byId('stop');
   #editing = byId('editing');
   #actions;
+  #conversation = '';
+  #edited = null;   // the message that is being edited
+  #aside = '';      // what stood in the field before
 
-  /** @param {{onSend: (text: string) => void, onResend: (text: string) => void, onStop: () => void}} actions */
+  /** @param {{onSend: (text: string, instead?: object) => Promise<boolean>, onStop: () => void}} actions */
   constructor(actions) {
     this.#actions = actions;
     byId('composer').addEventListener('submit', (event) => {
@@ -21,12 +25,16 @@ export class Composer {
       this.#submit();
     });
     this.#input.addEventListener('keydown', (event) => this.#key(event));
-    this.#input.addEventListener('input', () => this.#update());
+    this.#input.addEventListener('input', () => {
+      this.#update();
+      if (!this.#edited) writeDraft(this.#conversation, this.#input.value);
+    });
     this.#stop.addEventListener('click', () => this.#halt());
     byId('edit-cancel').addEventListener('click', () => this.#endEdit());
     addEventListener('keydown', (event) => {
       if (event.key === 'Escape' && !document.querySelector('dialog[open]')) this.#escape();
     });
+    this.#input.value = readDraft('');
     this.#update();
   }
 
@@ -36,10 +44,22 @@ export class Composer {
     this.#update();
   }
 
-  /** The last message goes back into the field; sending replaces it. */
-  edit(text) {
+  /** Another conversation is shown: what was typed for it comes back. */
+  show(conversation) {
+    if (conversation === this.#conversation) return;
+    this.#conversation = conversation;
+    this.#edited = null;
+    this.#editing.hidden = true;
+    this.#input.value = readDraft(conversation);
+    this.#update();
+  }
+
+  /** A message goes back into the field; sending makes another version of it. */
+  edit(message) {
+    if (!this.#edited) this.#aside = this.#input.value;
+    this.#edited = message;
     this.#editing.hidden = false;
-    this.#input.value = text;
+    this.#input.value = message.content;
     this.#update();
     this.#input.focus();
   }
@@ -58,10 +78,11 @@ export class Composer {
 
   #submit() {
     const text = this.#input.value.trim();
-    if (!text || this.#send.hidden) return;
-    const resend = !this.#editing.hidden;
-    this.#endEdit();
-    this.#actions[resend ? 'onResend' : 'onSend'](text);
+    const edited = this.#edited;
+    if (!text || (this.#send.hidden && !edited)) return;
+    if (edited) this.#endEdit();
+    else this.#clear();
+    this.#actions.onSend(text, edited ?? undefined).then((sent) => { if (!sent && !this.#input.value) this.prefill(text); });
     this.#input.focus();
   }
 
@@ -73,8 +94,8 @@ export class Composer {
   }
 
   #escape() {
-    if (!this.#stop.hidden) this.#halt();
-    else if (!this.#editing.hidden) this.#endEdit();
+    if (this.#edited) this.#endEdit();
+    else if (!this.#stop.hidden) this.#halt();
   }
 
   #halt() {
@@ -83,7 +104,14 @@ export class Composer {
   }
 
   #endEdit() {
+    this.#edited = null;
     this.#editing.hidden = true;
+    this.#input.value = this.#aside;
+    this.#update();
+  }
+
+  #clear() {
+    writeDraft(this.#conversation, '');
     this.#input.value = '';
     this.#update();
   }

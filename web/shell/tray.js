@@ -57,6 +57,13 @@ export class Tray {
     this.#put(subject, node);
   }
 
+  /** A remark that goes by itself. */
+  passing(subject, message, actions, ms) {
+    this.notice(subject, message, actions);
+    const node = this.#cards.get(subject);
+    setTimeout(() => { if (this.#cards.get(subject) === node) this.remove(subject); }, ms);
+  }
+
   error(subject, error, actions = []) {
     this.#put(subject, errorCard(error, [...actions, this.#closer(subject)]));
   }

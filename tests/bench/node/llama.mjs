@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // llama.cpp as node-llama-cpp ships it, on the CPU alone. The timings are llama.cpp's own: they leave sampling out.
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { describeBuild } from '../native.mjs';
 
 let log = [];
 let llama;
@@ -17,9 +18,6 @@ async function start(peer, threads) {
   });
 }
 
-/** Which of its builds for different CPUs it took, by its own log. */
-const cpuBuild = () => basename(/loaded CPU backend from (\S+)\.so/.exec(log.join('\n'))?.[1] ?? 'unknown').replace('libggml-cpu-', '');
-
 /** The weights are read at the first call only: later ones change the other options. */
 export async function load({ peer, path, threads, contextSize, flash }) {
   llama ??= await start(peer, threads);
@@ -28,7 +26,7 @@ export async function load({ peer, path, threads, contextSize, flash }) {
   await context?.dispose();
   context = await model.createContext({ contextSize, batchSize: 512, threads, flashAttention: flash, performanceTracking: true });
   const ms = performance.now() - began;
-  return { ms, version: `${llama.llamaCppRelease.release}, ${cpuBuild()}`, threads: context.currentThreads };
+  return { ms, version: `${llama.llamaCppRelease.release.replace(/^v/, '')} of npm, ${describeBuild(log.join('\n'))}`, threads: context.currentThreads };
 }
 
 /** What llama.cpp counted since the last call: "prompt eval time" of steps of several tokens, "eval time" of single ones. */

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A page, a frame or a worker of somebody's with the package in it. The address after the # says where the package is
-// (`quern`) if not beside this, whether a policy for Trusted Types is made, and the rest of what load() is given.
+// (`quern`) if not beside this, and the rest of what load() is given.
 import { answer } from './answer.js';
 
-const { quern = './quern/index.js', policy, model, ...options } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-
-if (policy) trustedTypes.createPolicy('default', { createScriptURL: (url) => url });
+const { quern = './quern/index.js', model, ...options } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
 /** To whoever looks or listens: a frame's page, a worker's, an extension. */
 function tell(outcome) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How one message looks: the visitor's bubble, and a reply while it grows and after. The conversation itself
-// (what is sent, stopped, kept) is chat.js. While a reply grows its text is kept from screen readers, which would
-// read every few letters; chat.js announces the finished text once.
-import { button, copyButton, fromTemplate, iconButton } from '../shell/dom.js';
-import { count, duration } from '../shell/format.js';
+// How a reply looks while it grows and after. The conversation itself (what is sent, stopped, kept) is chat.js. While a reply grows its
+// text is kept from screen readers, which would read every few letters; chat.js announces the finished text once.
+import { button, copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
+import { count, duration, speed } from '../shell/format.js';
+import { branches } from './branches.js';
 import { MarkdownStream } from './stream.js';
 import { errorCard } from '../shell/tray.js';
 
@@ -13,14 +13,8 @@ const ENDINGS = {
   aborted: 'Stopped.',
 };
 
-export function userMessage(text, onEdit) {
-  const node = fromTemplate('t-user');
-  node.querySelector('.bubble').textContent = text;
-  const edit = iconButton('edit', 'Edit and send again', onEdit);
-  edit.classList.add('only-last');
-  node.querySelector('.tools').append(copyButton(() => text, 'Copy message'), edit);
-  return node;
-}
+/** Under a reply whose tab was closed while it was written. */
+const INTERRUPTED = 'Interrupted: the page was closed.';
 
 export class AssistantMessage {
   node = fromTemplate('t-assistant');
@@ -31,16 +25,30 @@ export class AssistantMessage {
   #details = this.#part('details');
   #thought = document.createTextNode('');
   #thoughtStart = 0;
+  #actions;
+  #goOn;
   #touched = false;  // the visitor opened or closed the thinking: leave it so
 
-  /** @param {{onRegenerate: () => void}} actions */
-  constructor({ onRegenerate }) {
-    const again = iconButton('retry', 'Write this reply again', onRegenerate);
-    again.classList.add('only-last');
-    this.#part('.tools').append(copyButton(() => this.text, 'Copy reply'), again);
+  /** @param {object} message which this shows @param {{onAgain: Function, onContinue: Function, onBranch: Function}} actions */
+  constructor(message, actions) {
+    this.#actions = actions;
+    this.#goOn = iconButton('go-on', 'Continue this reply', () => actions.onContinue(message));
+    this.#goOn.classList.add('only-last');
+    this.#goOn.hidden = true;
+    this.#part('.tools').append(copyButton(() => this.text, 'Copy reply'), iconButton('retry', 'Write this reply again', () => actions.onAgain(message)), this.#goOn,
+      element('span', { className: 'caption' }));
     this.#part('.thought').append(this.#thought);
     this.#part('summary').addEventListener('click', () => { this.#touched = true; });
     this.#setBusy(true);
+  }
+
+  /** A stored reply. */
+  static of(message, actions) {
+    const view = new AssistantMessage(message, actions);
+    view.resume(message);
+    view.finish({ note: message.note || (message.writing ? INTERRUPTED : '') });
+    view.caption(message);
+    return view;
   }
 
   /** The reply as markdown. */
@@ -70,6 +78,7 @@ export class AssistantMessage {
     const silent = !this.text.trim() && !note ? 'The model had nothing to say.' : note;
     this.#aside(silent);
     this.note = note;
+    this.#goOn.hidden = !note;
     return this.#stream.finish();
   }
 
@@ -81,13 +90,27 @@ export class AssistantMessage {
     this.#part('.tools').before(errorCard(error, onRetry ? [button(label, onRetry)] : []));
   }
 
-  /** Shows a stored reply. */
-  restore({ content, thinking, thoughtMs, note }) {
+  /** What there is of a reply that goes on. */
+  resume({ content, thinking, thoughtMs }) {
     if (thinking) this.#think(thinking);
-    this.#stream.append(content);
-    this.finish({ note });
+    if (content) {
+      this.#endThought();
+      this.#stream.append(content);
+    }
+    if (!thinking) return;
     this.thoughtMs = thoughtMs;
-    if (thinking) this.#summarise();
+    if (content) this.#summarise();
+  }
+
+  /** Who wrote this, and how fast. */
+  caption({ model, speed: tokensPerSecond }) {
+    this.#part('.caption').textContent = [model, speed(tokensPerSecond)].filter(Boolean).join(' · ');
+  }
+
+  setBranches(siblings, message) {
+    this.#part('.branches')?.remove();
+    const node = branches(siblings, message, this.#actions.onBranch);
+    if (node) this.#part('.tools').prepend(node);
   }
 
   /** Numbers of the finished reply, for those who hover over its foot. */

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// A thousand conversations of a hundred messages: the list opens, finds and switches at once; and tabs that write at random see the same in the end.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventually, station } from './browser.mjs';
+import { ChatPage, openChat, storeSettings } from './chat-page.mjs';
+
+const here = station();
+
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+
+const MANY = 1000;
+const MESSAGES = 100;
+
+const id = (i, j) => `m${String(i).padStart(5, '0')}-${String(j).padStart(4, '0')}`;
+const words = (i, j) => `Message ${j} of conversation ${i}: the **quick** brown fox, \`jumps(${i * j})\` over the lazy dog.\n\n- one\n- two`;
+
+function conversation(i) {
+  const messages = Array.from({ length: MESSAGES }, (_, j) => ({
+    id: id(i, j), parent: j ? id(i, j - 1) : '', role: j % 2 ? 'assistant' : 'user', content: i === 500 && j === 50 ? 'A needle.' : words(i, j),
+  }));
+  return { id: `c${i}`, title: `Conversation ${i}`, created: i, changed: i + 1, leaf: id(i, MESSAGES - 1), messages };
+}
+
+/** In the page: ms until `isDone`, looked at in every frame, after an action. */
+async function timed([selector, text, value]) {
+  const node = document.querySelector(selector);
+  const isDone = () => [...document.querySelectorAll(text.selector)].some((one) => one.textContent.includes(text.has)) && document.querySelectorAll(text.selector).length <= text.most;
+  const start = performance.now();
+  if (value === undefined) node.click();
+  else {
+    node.value = value;
+    node.dispatchEvent(new Event('input'));
+  }
+  while (!isDone()) await new Promise((done) => { requestAnimationFrame(done); });
+  return performance.now() - start;
+}
+
+test('a thousand conversations', async (t) => {
+  const { page, chat, close } = await openChat(here);
+  await page.getByTestId('list-button').click();
+  const chosen = page.waitForEvent('filechooser');
+  await page.getByRole('button', { name: 'Add from a file' }).click();
+  const file = JSON.stringify({ quern: 1, conversations: Array.from({ length: MANY }, (_, i) => conversation(i)) });
+  await (await chosen).setFiles({ name: 'all.json', mimeType: 'application/json', buffer: Buffer.from(file) });
+  await chat.notice.getByText('1000 conversations were added.').waitFor({ timeout: 120_000 });
+  await page.reload();
+  await chat.ready();
+  const took = { open: [], search: [], back: [], switch: [] };
+  for (let i = 0; i < 5; i++) {
+    if (await page.getByTestId('list').isVisible()) await page.locator('#list-close').click();
+    took.open.push(await page.evaluate(timed, ['#list-button', { selector: '.list-title', has: 'Conversation 999', most: MANY }]));
+    await page.locator('#list-search').focus();
+    took.search.push(await page.evaluate(timed, ['#list-search', { selector: '.list-title', has: 'Conversation 500', most: 1 }, 'needle']));
+    took.back.push(await page.evaluate(timed, ['#list-search', { selector: '.list-title', has: 'Conversation 999', most: MANY }, '']));
+    await eventually(async () => await page.locator('.list-title').count() === MANY, 'all rows');
+    took.switch.push(await page.evaluate(timed, [`#list-rows li[data-id=c${900 + i}] .list-open`, { selector: '.message.last .prose p', has: `Message 99 of conversation ${900 + i}:`, most: 1 }]));
+  }
+  await eventually(async () => await page.locator('.message').count() === MESSAGES, 'the earlier messages follow');
+  const medians = Object.fromEntries(Object.entries(took).map(([name, all]) => [name, Math.round(median(all))]));
+  t.diagnostic(JSON.stringify(medians));
+  assert.ok(medians.open < 100 && medians.search < 200 && medians.switch < 100, JSON.stringify(took));
+  await close();
+});
+
+/** In the page: every conversation with its messages, sorted. */
+async function everything() {
+  const db = await new Promise((done, fail) => { Object.assign(indexedDB.open('quern'), { onsuccess: ({ target }) => done(target.result), onerror: fail }); });
+  const all = (name) => new Promise((done) => { db.transaction(name).objectStore(name).getAll().onsuccess = ({ target }) => done(target.result); });
+  const found = { conversations: await all('conversations'), messages: await all('messages') };
+  db.close();
+  return found;
+}
+
+/** Opens a conversation of the list, whose rows may be made anew meanwhile. */
+async function openRow(page, n) {
+  const wanted = await page.locator('#list-rows li').nth(n).getAttribute('data-id');
+  await eventually(async () => {
+    await page.locator(`#list-rows li[data-id="${wanted}"] .list-open`).click({ timeout: 2000 }).catch(() => {});
+    return page.locator(`#list-rows li[data-id="${wanted}"] [aria-current]`).isVisible();
+  }, 'the conversation is shown');
+}
+
+test('two tabs at random on five conversations see the same at the end', { timeout: 600_000 }, async () => {
+  const rounds = Number(process.env.QUERN_ROUNDS ?? 20);
+  const visit = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 12 } });
+  const second = await visit.page.context().newPage();
+  await second.goto(here.url);
+  const tabs = [visit, { page: second, chat: new ChatPage(second) }];
+  await tabs[1].chat.ready();
+  for (const { page } of tabs) await page.getByTestId('list-button').click();
+  let seed = 7;
+  const random = (n) => Math.floor(((seed = (seed * 48271) % 0x7fffffff) / 0x7fffffff) * n);
+  const said = [];
+  for (let i = 0; i < rounds; i++) {
+    await Promise.all(tabs.map(async ({ page, chat }, tab) => {
+      const rows = page.locator('.list-open');
+      const count = await rows.count();
+      if (count < 5 && random(3) === 0) await page.getByTestId('new-chat').click();
+      else if (count) await openRow(page, random(Math.min(5, count)));
+      const text = `Tab ${tab}, message ${i}`;
+      await chat.send(text);
+      const isShown = async () => (await page.locator('.bubble').allInnerTexts()).includes(text);
+      await eventually(async () => await isShown() || await chat.input.inputValue() === text, 'sent, or given back');
+      await eventually(() => page.getByTestId('send').isVisible(), 'an end');
+      if (await isShown()) said.push(text);
+      else await chat.input.fill('');    // the other tab was writing there
+    }));
+  }
+  await Promise.all(tabs.map(({ page }) => page.reload()));
+  await Promise.all(tabs.map(({ chat }) => chat.ready()));
+  const [one, other] = await Promise.all(tabs.map(({ page }) => page.evaluate(everything)));
+  assert.deepEqual(one, other);
+  const stored = one.messages.filter(({ role }) => role === 'user').map(({ content }) => content);
+  assert.deepEqual(stored.toSorted(), said.toSorted(), 'everything that was sent is there');
+  const ids = new Set(one.messages.map((message) => message.id));
+  assert.ok(one.messages.every(({ parent }) => parent === '' || ids.has(parent)));
+  await visit.close();
+});

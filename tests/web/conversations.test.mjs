@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+// Conversations have a home: nothing that was said or typed is lost by a reload, a crash, another tab or a new chat; they are found, named,
+// deleted and brought back; messages have versions, and a reply that was cut off goes on.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { eventually, station } from './browser.mjs';
+import { ChatPage, openChat, storeSettings, talkativeModel } from './chat-page.mjs';
+
+const here = station();
+
+const users = (page) => page.getByTestId('message-user').locator('.bubble').allInnerTexts();
+const titles = (page) => page.locator('.list-title').allInnerTexts();
+const row = (page, title) => page.locator('#list-rows li', { hasText: title });
+
+async function openTalker(options) {
+  const visit = await openChat(here, options);
+  await visit.chat.loadFile('talkative.gguf', talkativeModel());
+  await visit.chat.modelName('talkative');
+  return visit;
+}
+
+/** In the page: the last stored reply, as it was written; '' for none. */
+function storedReply() {
+  return new Promise((done, fail) => {
+    const opening = indexedDB.open('quern');
+    opening.onerror = fail;
+    opening.onsuccess = () => {
+      const all = opening.result.transaction('messages').objectStore('messages').getAll();
+      all.onsuccess = () => {
+        opening.result.close();
+        done(all.result.findLast(({ role }) => role === 'assistant')?.content ?? '');
+      };
+    };
+  });
+}
+
+/** Another tab of the same browser. */
+async function secondTab(visit) {
+  const page = await visit.page.context().newPage();
+  await page.goto(here.url);
+  const chat = new ChatPage(page);
+  await chat.ready();
+  return { page, chat };
+}
+
+async function openList(page) {
+  await page.getByTestId('list-button').click();
+  await page.getByTestId('list').waitFor();
+}
+
+/** One of the small actions of a row of the list. */
+async function act(page, title, action) {
+  const more = row(page, title).getByRole('button', { name: /^More about/ });
+  if (await more.getAttribute('aria-expanded') === 'false') await more.click();
+  await row(page, title).getByRole('button', { name: action, exact: true }).click();
+}
+
+test('a reload in the middle of a reply keeps what was written, and the reply goes on', async () => {
+  const { page, chat, close } = await openTalker();
+  await chat.send('Talk.');
+  let before;
+  await eventually(async () => (before = await page.evaluate(storedReply)).length > 300, 'a long text');
+  await page.reload();
+  await chat.ready();
+  const kept = await page.evaluate(storedReply);
+  assert.deepEqual(await users(page), ['Talk.']);
+  assert.ok((await chat.text()).length > 100);
+  assert.ok(kept.startsWith(before), kept);
+  assert.match(await chat.reply.innerText(), /Interrupted: the page was closed\./);
+  await chat.reply.getByRole('button', { name: 'Continue this reply' }).click();
+  await chat.ended();
+  const whole = await chat.text();
+  assert.ok((await page.evaluate(storedReply)).startsWith(kept), 'the same beginning');
+  assert.match(await chat.reply.innerText(), /Demo model/);
+  await page.reload();
+  await chat.ready();
+  assert.equal(await chat.text(), whole);
+  await close();
+});
+
+test('a question without an answer can be answered after a reload', async () => {
+  const { page, chat, close } = await openChat(here, { init: () => { globalThis.Worker = class extends Worker { constructor(...all) { super(...all); globalThis.engine = this; } }; } });
+  await page.evaluate(() => { globalThis.engine.postMessage = () => { throw new Error('gone'); }; });
+  await chat.send('Hello!');
+  await chat.error.waitFor();
+  await page.reload();
+  await chat.ready();
+  assert.deepEqual(await users(page), ['Hello!']);
+  assert.equal(await chat.replies.count(), 0);
+  await page.getByRole('button', { name: 'Answer this' }).click();
+  await chat.ended();
+  assert.ok((await chat.text()).length > 0);
+  await close();
+});
+
+test('two tabs: neither takes away what the other has', async () => {
+  const visit = await openChat(here, { init: storeSettings, initArgument: { temperature: 0 } });
+  const { page, chat, close } = visit;
+  await chat.ask('Hello!');
+  const other = await secondTab(visit);
+  assert.deepEqual(await users(other.page), ['Hello!'], 'the second tab goes on with the last conversation');
+  await other.chat.ask('What is 27 + 45?');
+  await eventually(async () => (await users(page)).length === 2, 'the first tab sees it');
+  assert.equal(await chat.text(), await other.chat.text());
+  await other.page.getByTestId('new-chat').click();
+  await other.chat.ask('What is the capital of Kenya?');
+  assert.deepEqual(await users(page), ['Hello!', 'What is 27 + 45?']);
+  await chat.ask('What is quern?');
+  await page.reload();
+  await chat.ready();
+  assert.deepEqual(await users(page), ['Hello!', 'What is 27 + 45?', 'What is quern?']);
+  await other.page.reload();
+  await other.chat.ready();
+  assert.deepEqual(await users(other.page), ['What is the capital of Kenya?']);
+  await close();
+});
+
+test('while one tab writes in a conversation another one does not, and keeps what was typed', async () => {
+  const visit = await openTalker();
+  const { page, chat, close } = visit;
+  await chat.send('Talk.');
+  await eventually(async () => (await chat.text()).length > 100, 'text comes');
+  const other = await secondTab(visit);
+  await other.chat.send('Me too.');
+  await other.chat.status.getByText('Another tab is writing in this conversation').waitFor();
+  assert.equal(await other.chat.input.inputValue(), 'Me too.');
+  await page.keyboard.press('Escape');
+  await chat.ended();
+  await eventually(async () => (await other.chat.text()) === (await chat.text()), 'the other tab shows the whole reply');
+  await close();
+});
+
+test('a message of 600 KB outlives a reload, folded', async () => {
+  const { page, chat, close } = await openChat(here);
+  const text = 'Lorem ipsum dolor. '.repeat(32_000).trim();
+  await chat.ask('Hello!');
+  await chat.send(text);
+  await chat.error.waitFor();
+  await page.reload();
+  await chat.ready();
+  assert.deepEqual((await page.getByTestId('message-user').locator('.bubble').evaluateAll((all) => all.map((one) => one.textContent.length))), [6, text.length]);
+  assert.ok((await page.getByTestId('message-user').last().boundingBox()).height < 400);
+  await page.getByRole('button', { name: 'Show all' }).click();
+  assert.ok((await page.getByTestId('message-user').last().boundingBox()).height > 5000);
+  await close();
+});
+
+test('the list: open, search, rename, pin, delete and undo', async () => {
+  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { temperature: 0 } });
+  const questions = ['What is the capital of Kenya?', 'What is 27 + 45?', 'What is quern?'];
+  for (const question of questions) {
+    await page.getByTestId('new-chat').click();
+    await chat.ask(question);
+  }
+  await openList(page);
+  await eventually(async () => (await titles(page)).length === 3, 'three');
+  assert.deepEqual(await titles(page), questions.toReversed());
+  await page.locator('#list-search').fill('NAÏROBI');
+  await eventually(async () => (await titles(page)).length === 1, 'one is found, by its reply');
+  await row(page, 'Kenya').locator('.list-open').click();
+  await eventually(async () => (await users(page)).join() === questions[0], 'it is shown');
+  await page.locator('#list-search').fill('');
+  await eventually(async () => (await titles(page)).length === 3, 'three again');
+
+  await act(page, 'Kenya', 'Rename');
+  await page.getByLabel('Name of the conversation').fill('Africa');
+  await page.keyboard.press('Enter');
+  await eventually(async () => (await titles(page)).includes('Africa'), 'the new name');
+  await eventually(async () => await page.title() === 'Africa · quern', 'in the title too');
+  await act(page, '27 + 45', 'Pin');
+  await eventually(async () => (await titles(page))[0] === '★ What is 27 + 45?', 'pinned');
+
+  await act(page, 'Africa', 'Delete');
+  await eventually(async () => (await titles(page)).length === 2, 'two');
+  await eventually(async () => (await users(page)).length === 0, 'a new chat is shown');
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await eventually(async () => (await titles(page)).length === 3, 'three');
+  await eventually(async () => (await users(page)).join() === questions[0], 'it is shown again');
+  await page.reload();
+  await chat.ready();
+  await eventually(async () => (await titles(page)).length === 3, 'the list is open again, with all');
+  await close();
+});
+
+test('all conversations go into a file and come back', async () => {
+  const { page, chat, close } = await openChat(here);
+  await chat.ask('Hello!');
+  const reply = await chat.text();
+  await openList(page);
+  const saved = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Save all' }).click();
+  const path = await (await saved).path();
+  const markdown = page.waitForEvent('download');
+  await act(page, 'Hello!', 'Save as text');
+  assert.match((await markdown).suggestedFilename(), /^Hello!\.md$/);
+  await act(page, 'Hello!', 'Delete');
+  await eventually(async () => (await titles(page)).length === 0, 'none');
+  await page.waitForTimeout(10_500);    // until it is gone for good
+  const add = async (file) => {
+    const chosen = page.waitForEvent('filechooser');
+    await page.getByRole('button', { name: 'Add from a file' }).click();
+    await (await chosen).setFiles(file);
+  };
+  for (const text of ['{', '[]', '{"quern":1,"conversations":7}', '{"quern":1,"conversations":[null,{"id":"../x"},{"id":"a","messages":[{"id":"b","role":"boss"}]}]}']) {
+    await add({ name: 'x.json', mimeType: 'application/json', buffer: Buffer.from(text) });
+    await chat.notice.getByText(/holds no conversations|^0 conversations/).waitFor();
+    await chat.notice.getByRole('button', { name: 'Dismiss' }).click();
+  }
+  await add(path);
+  await row(page, 'Hello!').locator('.list-open').click();
+  await eventually(async () => (await users(page)).length === 1, 'it is shown');
+  assert.deepEqual([await users(page), await chat.text()], [['Hello!'], reply]);
+  await add(path);
+  await chat.notice.getByText('0 conversations were added.').waitFor();
+  await close();
+});
+
+test('messages have versions: a reply written again, a question in other words', async () => {
+  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { temperature: 0 } });
+  await chat.ask('What is the capital of Kenya?');
+  await chat.ask('What is 27 + 45?');
+  await page.getByTestId('message-user').first().getByRole('button', { name: 'Edit and send again' }).click();
+  assert.equal(await chat.input.inputValue(), 'What is the capital of Kenya?');
+  await chat.input.fill('What is the capital of France?');
+  await page.keyboard.press('Enter');
+  await page.getByRole('group', { name: 'Version 2 of 2' }).waitFor();
+  await chat.ended();
+  assert.deepEqual(await users(page), ['What is the capital of France?']);
+  await page.getByRole('button', { name: 'Earlier version' }).click();
+  await eventually(async () => (await users(page)).length === 2, 'the earlier ones');
+  assert.deepEqual(await users(page), ['What is the capital of Kenya?', 'What is 27 + 45?']);
+  await chat.replies.first().hover();
+  await chat.replies.first().getByRole('button', { name: 'Write this reply again' }).click();
+  await eventually(async () => (await chat.replies.count()) === 1 && await page.getByTestId('send').isVisible(), 'another reply');
+  await page.reload();
+  await chat.ready();
+  assert.deepEqual(await users(page), ['What is the capital of Kenya?']);
+  assert.equal(await page.getByRole('group', { name: /^Version 2 of 2/ }).count(), 1);
+  assert.equal(await page.getByRole('group', { name: /^Version 1 of 2/ }).count(), 1);
+  await close();
+});
+
+test('drafts stay with their conversations; editing puts them aside, and ends with a new chat', async () => {
+  const { page, chat, close } = await openChat(here);
+  await chat.ask('Hello!');
+  await chat.input.fill('half a thought');
+  await page.getByTestId('message-user').getByRole('button', { name: 'Edit and send again' }).click();
+  assert.equal(await chat.input.inputValue(), 'Hello!');
+  await page.keyboard.press('Escape');
+  assert.equal(await chat.input.inputValue(), 'half a thought');
+  await page.getByTestId('message-user').getByRole('button', { name: 'Edit and send again' }).click();
+  await page.getByTestId('new-chat').click();
+  await page.locator('#editing').waitFor({ state: 'hidden' });
+  assert.equal(await chat.input.inputValue(), '');
+  await chat.input.fill('something new');
+  await page.reload();
+  await chat.ready();
+  assert.equal(await chat.input.inputValue(), 'something new');
+  await openList(page);
+  await row(page, 'Hello!').locator('.list-open').click();
+  await eventually(async () => await chat.input.inputValue() === 'half a thought', 'its draft is back');
+  await close();
+});
+
+test('an edited message can be sent in the middle of a reply', async () => {
+  const { page, chat, close } = await openTalker();
+  await chat.send('Talk.');
+  await eventually(async () => (await chat.text()).length > 50, 'text comes');
+  await page.getByTestId('message-user').getByRole('button', { name: 'Edit and send again' }).click();
+  await page.keyboard.press('Escape');
+  assert.equal(await page.getByTestId('stop').isVisible(), true, 'Escape ends the editing, not the reply');
+  await page.getByTestId('message-user').getByRole('button', { name: 'Edit and send again' }).click();
+  await chat.input.fill('Talk more.');
+  await page.keyboard.press('Enter');
+  await eventually(async () => (await users(page)).join() === 'Talk more.' && (await chat.text()).length > 0, 'the new reply');
+  await page.keyboard.press('Escape');
+  await chat.ended();
+  await close();
+});
+
+test('what no longer fits is left out, which a reload does not change', async () => {
+  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { contextSize: 256, maxTokens: 20 } });
+  for (let i = 0; i < 12; i++) await chat.ask(`Tell me a short story about an owl and ${i} keys, please.`);
+  const left = () => page.locator('.left-out').count();
+  const before = await left();
+  assert.ok(before > 0 && before < 24, `${before}`);
+  assert.equal(await page.locator('.first-read').count(), 1);
+  await page.reload();
+  await chat.ready();
+  await eventually(async () => await left() === before, 'as before');
+  const meter = page.getByTestId('context-meter');
+  await eventually(async () => Number(await meter.getAttribute('aria-valuenow')) > 20, 'and the meter knows');
+  await chat.ask('And now about a bear?');
+  assert.ok(Number(await meter.getAttribute('aria-valuenow')) < 0.9 * 256);
+  await close();
+});
+
+test('the one conversation of earlier versions is taken over, once', async () => {
+  const old = { version: 1, messages: [{ role: 'user', content: 'Old?' }, { role: 'assistant', content: 'Very **old**.', thinking: '', thoughtMs: 0, note: '' }] };
+  const { page, chat, close } = await openChat(here);
+  await page.evaluate((text) => localStorage.setItem('quern:chat', text), JSON.stringify(old));
+  await page.evaluate(() => sessionStorage.clear());
+  await page.reload();
+  await chat.ready();
+  assert.deepEqual([await users(page), await chat.text()], [['Old?'], 'Very old.']);
+  assert.equal(await page.evaluate(() => localStorage.getItem('quern:chat')), null);
+  await openList(page);
+  assert.equal((await titles(page)).length, 1);
+  await close();
+});

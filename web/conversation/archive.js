@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// The home of all conversations: reads and writes them, finds them, and tells every tab of this page what has changed. A reply is put here
+// again and again while it grows. While one tab writes in a conversation it holds the lock of its name, and no other does.
+import { checkEntry, checkMessage, folded, titleOf } from './record.js';
+import { Mirror } from './mirror.js';
+import { openTables } from './tables.js';
+import { newId, newestLeaf } from './tree.js';
+import { read } from '../shell/storage.js';
+
+/** Where earlier versions kept the only conversation. */
+const OLD = 'quern:chat';
+
+/** What was deleted can be brought back for so long, in ms. */
+export const UNDO_MS = 10_000;
+
+const forever = () => {};
+
+export class Archive {
+  #tables;
+  #channel = globalThis.BroadcastChannel ? new BroadcastChannel('quern:conversations') : null;
+  #listeners = new Set();
+  #entries = new Mirror(() => this.#tables.entries(), (id) => this.#tables.entry(id));
+  #texts = new Mirror(() => this.#tables.texts(), (id) => this.#tables.text(id));
+
+  /** @returns {Promise<Archive>} */
+  static async open() {
+    const archive = new Archive();
+    archive.#tables = await openTables();
+    archive.#channel?.addEventListener('message', ({ data }) => archive.#tell(String(data), true));
+    await archive.#takeOver().catch(forever);
+    await archive.#sweep().catch(forever);
+    return archive;
+  }
+
+  /** Whether anything outlives this page. */
+  get isKept() { return this.#tables.isKept; }
+
+  /** @param {(id: string, elsewhere: boolean) => void} listener called after a conversation has changed, here or in another tab */
+  watch(listener) { this.#listeners.add(listener); }
+
+  /** @returns {Promise<object[]>} entries, pinned ones first, then the one that changed last */
+  async list() {
+    const entries = [...(await this.#entries.read()).values()].map(checkEntry).filter((entry) => entry && !entry.deleted);
+    return entries.sort((a, b) => b.pinned - a.pinned || b.changed - a.changed);
+  }
+
+  /** @returns {Promise<{entry: object, messages: object[]} | null>} */
+  async read(id) {
+    const entry = checkEntry(await this.#tables.entry(id));
+    return entry && !entry.deleted ? { entry, messages: (await this.#tables.messages(id)).map(checkMessage).filter(Boolean) } : null;
+  }
+
+  /** @returns {Promise<Set<string>>} ids of conversations that have all words, here or there */
+  async search(words) {
+    const wanted = folded(words).split(/\s+/).filter(Boolean);
+    const texts = await this.#texts.read();
+    return new Set([...texts].filter(([, text]) => wanted.every((word) => text.includes(word))).map(([id]) => id));
+  }
+
+  /**
+   * Puts messages, new ones or as they are now, and fields of the entry. What is finished can be found.
+   * @returns {Promise<object>} the entry
+   */
+  put(id, messages, fields = {}) {
+    return this.#change(id, (old, text) => {
+      const now = Date.now();
+      const entry = checkEntry(old) ?? { ...checkEntry({ id }), created: now, title: titleOf(messages[0]?.content ?? '') };
+      const said = messages.filter(({ writing }) => !writing).map(({ content }) => `\n${folded(content)}`).join('');
+      const head = text || folded(entry.title);
+      return { entry: { ...entry, ...fields, changed: now, deleted: 0 }, messages: messages.map(checkMessage), ...(said && { text: head + said }) };
+    });
+  }
+
+  /** Changes fields of an entry that is there. */
+  patch(id, fields) {
+    return this.#change(id, (old, text) => {
+      const entry = checkEntry(old);
+      if (!entry) return null;
+      const named = fields.title !== undefined && fields.title !== entry.title;
+      return { entry: { ...entry, ...fields, ...(named && { named }) }, ...(named && { text: `${folded(fields.title)}\n${text}` }) };
+    });
+  }
+
+  /** Hides a conversation; it goes for good after UNDO_MS, or when a page is opened after that. */
+  remove(id) {
+    setTimeout(() => this.#sweep().catch(forever), UNDO_MS + 100);
+    return this.patch(id, { deleted: Date.now() });
+  }
+
+  restore(id) { return this.patch(id, { deleted: 0 }); }
+
+  /** All there is, for a file. */
+  async export() {
+    const conversations = [];
+    for (const entry of await this.list()) conversations.push({ ...entry, messages: (await this.read(entry.id)).messages });
+    return { quern: 1, conversations };
+  }
+
+  /** Adds what a file has and is not here yet. @returns {Promise<number>} how many conversations */
+  async import(data) {
+    if (data?.quern !== 1 || !Array.isArray(data.conversations)) throw new TypeError('This file holds no conversations of quern.');
+    const known = await this.#entries.read();
+    let added = 0;
+    for (const value of data.conversations) {
+      const entry = checkEntry(value);
+      const messages = (Array.isArray(value?.messages) ? value.messages : []).map(checkMessage).filter(Boolean);
+      if (!entry || known.has(entry.id) || !messages.length) continue;
+      const text = [entry.title, ...messages.map(({ content }) => content)].map(folded).join('\n');
+      await this.#change(entry.id, () => ({ entry: { ...entry, deleted: 0, leaf: entry.leaf || newestLeaf(messages) }, messages, text }));
+      added++;
+    }
+    return added;
+  }
+
+  /**
+   * Does something while no other tab writes in the conversation.
+   * @returns {Promise<boolean>} false when another one does, and nothing was done
+   */
+  async alone(id, work) {
+    if (!navigator.locks) return work().then(() => true);
+    return navigator.locks.request(`quern:conversation:${id}`, { ifAvailable: true }, async (lock) => lock !== null && work().then(() => true));
+  }
+
+  async #change(id, change) {
+    const entry = await this.#tables.change(id, change);
+    this.#tell(id, false);
+    this.#channel?.postMessage(id);
+    return entry;
+  }
+
+  #tell(id, elsewhere) {
+    this.#entries.touch(id);
+    this.#texts.touch(id);
+    for (const listener of this.#listeners) listener(id, elsewhere);
+  }
+
+  async #sweep() {
+    const gone = [...(await this.#entries.read()).values()].filter(({ deleted }) => deleted && deleted < Date.now() - UNDO_MS);
+    for (const { id } of gone) await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));
+  }
+
+  /** The one conversation of earlier versions. */
+  async #takeOver() {
+    const old = read(OLD);
+    if (old?.version === 1 && Array.isArray(old.messages) && this.isKept) {
+      let parent = '';
+      const messages = old.messages.map((message) => checkMessage({ ...message, id: newId() })).filter(Boolean);
+      const from = messages.findIndex(({ role }) => role === 'user');
+      const taken = from < 0 ? [] : messages.slice(from).map((message) => {
+        const placed = { ...message, parent };
+        parent = message.id;
+        return placed;
+      });
+      if (taken.length) await this.put(newId(), taken, { leaf: parent });
+    }
+    localStorage.removeItem(OLD);
+  }
+}

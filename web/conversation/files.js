@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Conversations as files: one as Markdown, for people, and the way to the disk and back.
+import { element } from '../shell/dom.js';
+import { pathTo } from './tree.js';
+
+/** What is shown of a conversation. */
+export function asMarkdown({ entry, messages }) {
+  const parts = pathTo(messages, entry.leaf).map(({ role, content, model }) => `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${content.trim()}\n`);
+  return [`# ${entry.title}\n`, ...parts].join('\n');
+}
+
+/** Offers a text as a download. */
+export function saveFile(name, text, type) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  element('a', { href: url, download: name.replaceAll(/[\\/:*?"<>|]/g, ' ') }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/** @returns {Promise<File | null>} what somebody picks; null when nothing */
+export function pickFile(accept) {
+  return new Promise((done) => {
+    const input = element('input', { type: 'file', accept });
+    input.addEventListener('change', () => done(input.files[0] ?? null));
+    input.addEventListener('cancel', () => done(null));
+    input.click();
+  });
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// The list of conversations: beside the page where it is wide, over it on a phone. Found by words, opened, named, pinned, deleted (and
+// brought back), saved as files. A row's buttons are made when somebody wants them: there may be a thousand rows.
+import { announce, byId, button, element, iconButton } from '../shell/dom.js';
+import { explain } from '../shell/failure.js';
+import { read, write } from '../shell/storage.js';
+import { UNDO_MS } from './archive.js';
+import { asMarkdown, pickFile, saveFile } from './files.js';
+
+const KEY = 'quern:list';
+/** Rows that are made at once, and then at a time. */
+const FIRST = 40;
+const MORE = 100;
+
+const WIDE = matchMedia('(min-width: 64rem)');
+
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+const hour = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
+
+const when = (time) => (new Date(time).toDateString() === new Date().toDateString() ? hour : day).format(time);
+
+export class List {
+  #dialog = byId('list');
+  #rows = byId('list-rows');
+  #search = byId('list-search');
+  #archive;
+  #events;
+  #current = '';
+  #late = null;
+  #filling = 0;
+
+  /**
+   * @param {import('./archive.js').Archive} archive
+   * @param {object} events
+   * @param {(id: string) => void} events.onOpen
+   * @param {(id: string) => void} events.onGone a conversation was deleted
+   * @param {(message: string, actions: Node[], ms: number) => void} events.onNotice
+   */
+  constructor(archive, events) {
+    this.#archive = archive;
+    this.#events = events;
+    archive.watch(() => this.#soon());
+    byId('list-button').addEventListener('click', () => this.toggle());
+    byId('list-close').addEventListener('click', () => this.toggle(false));
+    this.#search.addEventListener('input', () => this.#fill());
+    this.#search.addEventListener('focus', () => archive.search(''));   // reads what it will look at
+    byId('list-export').addEventListener('click', () => this.#export());
+    byId('list-import').addEventListener('click', () => this.#import());
+    this.#dialog.addEventListener('click', (event) => { if (event.target === this.#dialog) this.toggle(false); });
+    this.#dialog.addEventListener('close', () => {
+      clearTimeout(this.#filling);
+      this.#rows.replaceChildren();
+      byId('list-button').setAttribute('aria-expanded', 'false');
+    });
+    WIDE.addEventListener('change', () => this.toggle(WIDE.matches && read(KEY) === true));
+    if (WIDE.matches && read(KEY) === true) this.toggle(true);
+  }
+
+  /** Shows or hides the list; where it stands beside the page that is remembered. */
+  async toggle(open = !this.#dialog.open) {
+    if (this.#dialog.open) this.#dialog.close();
+    if (WIDE.matches) write(KEY, open);
+    if (!open) return;
+    byId('list-button').setAttribute('aria-expanded', 'true');
+    if (WIDE.matches) this.#dialog.show();
+    else this.#dialog.showModal();
+    await this.#fill();
+  }
+
+  /** Which conversation is shown. */
+  mark(id) {
+    this.#current = id;
+    for (const row of this.#rows.children) row.firstElementChild.toggleAttribute('aria-current', row.dataset.id === id);
+  }
+
+  /** A reply that grows changes its conversation twice a second. */
+  #soon() {
+    this.#late ??= setTimeout(() => {
+      this.#late = null;
+      if (this.#dialog.open && !this.#rows.querySelector('input')) this.#fill();
+    }, 300);
+  }
+
+  async #fill() {
+    const words = this.#search.value.trim();
+    const [entries, found] = await Promise.all([this.#archive.list(), words ? this.#archive.search(words) : null]);
+    if (words !== this.#search.value.trim()) return;
+    const wanted = found ? entries.filter(({ id }) => found.has(id)) : entries;
+    const held = document.activeElement?.closest('#list-rows li')?.dataset.id;
+    this.#rows.replaceChildren(...wanted.slice(0, FIRST).map((entry) => this.#row(entry)));
+    this.#rest(wanted.slice(FIRST));
+    if (held) this.#rows.querySelector(`[data-id="${held}"] button`)?.focus();
+    byId('list-none').textContent = wanted.length ? '' : (words ? 'Nothing found.' : 'No conversation yet.');
+    byId('list-none').hidden = wanted.length > 0;
+    this.mark(this.#current);
+  }
+
+  /** The rows below, when there is time. */
+  #rest(entries) {
+    clearTimeout(this.#filling);
+    if (!entries.length) return;
+    this.#filling = setTimeout(() => {
+      this.#rows.append(...entries.slice(0, MORE).map((entry) => this.#row(entry)));
+      this.#rest(entries.slice(MORE));
+      this.mark(this.#current);
+    }, 30);
+  }
+
+  #row(entry) {
+    const open = button('', () => {
+      if (this.#dialog.matches(':modal')) this.toggle(false);
+      this.#events.onOpen(entry.id);
+    }, 'list-open');
+    open.append(element('span', { className: 'list-title', dir: 'auto' }, entry.pinned ? '★ ' : '', entry.title || 'Conversation'), element('time', {}, when(entry.changed)));
+    const more = iconButton('more', `More about ${entry.title}`, () => this.#more(row, entry, more));
+    more.setAttribute('aria-expanded', 'false');
+    const row = element('li', {}, open, more);
+    row.dataset.id = entry.id;
+    return row;
+  }
+
+  #more(row, entry, more) {
+    const shown = row.querySelector('.list-actions');
+    more.setAttribute('aria-expanded', String(!shown));
+    if (shown) return shown.remove();
+    const actions = element('div', { className: 'list-actions' },
+      button('Rename', () => this.#rename(row, entry), 'link-button'),
+      button(entry.pinned ? 'Unpin' : 'Pin', () => this.#archive.patch(entry.id, { pinned: !entry.pinned }), 'link-button'),
+      button('Save as text', () => this.#save(entry), 'link-button'),
+      button('Delete', () => this.#remove(entry), 'link-button danger'));
+    row.append(actions);
+    return actions.firstElementChild.focus();
+  }
+
+  #rename(row, entry) {
+    const field = element('input', { value: entry.title, maxLength: 80, dir: 'auto' });
+    field.setAttribute('aria-label', 'Name of the conversation');
+    const done = async (keep) => {
+      field.onblur = null;
+      field.remove();
+      if (keep && field.value.trim()) await this.#archive.patch(entry.id, { title: field.value.trim() });
+      await this.#fill();
+      this.#rows.querySelector(`[data-id="${entry.id}"] button`)?.focus();
+    };
+    field.onkeydown = (event) => {
+      if (event.key !== 'Enter' && event.key !== 'Escape') return;
+      event.preventDefault();
+      event.stopPropagation();
+      done(event.key === 'Enter');
+    };
+    field.onblur = () => done(true);
+    row.replaceChildren(field);
+    field.select();
+  }
+
+  async #remove({ id, title }) {
+    await this.#archive.remove(id);
+    this.#events.onGone(id);
+    const undo = async () => {
+      await this.#archive.restore(id);
+      this.#events.onOpen(id);
+    };
+    this.#events.onNotice(`“${title}” is deleted.`, [button('Undo', undo)], UNDO_MS);
+    announce(`${title} is deleted.`);
+    this.#search.focus();
+  }
+
+  async #save({ id, title }) {
+    const found = await this.#archive.read(id);
+    if (found) saveFile(`${title}.md`, asMarkdown(found), 'text/markdown');
+  }
+
+  async #export() {
+    saveFile(`quern-${new Date().toISOString().slice(0, 10)}.json`, JSON.stringify(await this.#archive.export()), 'application/json');
+  }
+
+  async #import() {
+    const file = await pickFile('.json,application/json');
+    if (!file) return;
+    try {
+      const added = await this.#archive.import(JSON.parse(await file.text()));
+      this.#events.onNotice(added === 1 ? 'One conversation was added.' : `${added} conversations were added.`, [], UNDO_MS);
+    } catch (error) {
+      const said = error instanceof SyntaxError ? 'This file holds no conversations of quern.' : explain(error).message;
+      this.#events.onNotice(said, [], UNDO_MS);
+    }
+  }
+}

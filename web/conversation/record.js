@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What is stored of a conversation, checked field by field whenever it comes from outside: storage is shared with everything else on this
+// origin, and anybody may have written a file.
+import { oneLine } from '../shell/format.js';
+
+const TITLE = 80;
+
+const text = (value, most = 1e7) => (typeof value === 'string' ? value.slice(0, most) : '');
+const number = (value) => (Number.isFinite(value) && value >= 0 ? value : 0);
+const isId = (value) => typeof value === 'string' && /^[\w-]{1,64}$/.test(value);
+
+/** A message with exactly the known fields, or null. `writing`: it was not finished. */
+export function checkMessage(value) {
+  if (!isId(value?.id) || !['user', 'assistant'].includes(value.role) || typeof value.content !== 'string') return null;
+  const { id, role } = value;
+  const common = { id, parent: isId(value.parent) ? value.parent : '', role, content: text(value.content) };
+  if (role === 'user') return common;
+  return {
+    ...common, thinking: text(value.thinking), thoughtMs: number(value.thoughtMs), note: text(value.note, 200), model: oneLine(text(value.model), TITLE),
+    speed: number(value.speed), writing: value.writing === true,
+  };
+}
+
+/** What is known of a conversation without its messages, or null. `first`: the message from which on the model reads. */
+export function checkEntry(value) {
+  if (!isId(value?.id)) return null;
+  const { id } = value;
+  return {
+    id, title: oneLine(text(value.title), TITLE), named: value.named === true, pinned: value.pinned === true, created: number(value.created),
+    changed: number(value.changed), leaf: isId(value.leaf) ? value.leaf : '', first: isId(value.first) ? value.first : '', deleted: number(value.deleted),
+  };
+}
+
+/** What a conversation that begins like this is called until somebody names it. */
+export const titleOf = (content) => oneLine(content.trim().split('\n')[0], TITLE) || 'Conversation';
+
+/** Text as it is searched: without case or accents. */
+export const folded = (content) => content.normalize('NFKD').replaceAll(/\p{M}+/gu, '').toLowerCase();

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Three tables: conversations (by id), their messages (by conversation and id) and the text in which they are found (by id). In
+// IndexedDB, or in memory where a browser has none for this page. A change of a conversation is one transaction in either.
+import { openDB } from 'idb';
+
+const NAME = 'quern';
+const TABLES = ['conversations', 'messages', 'texts'];
+
+class StoredTables {
+  isKept = true;
+  #db;
+
+  constructor(db) {
+    this.#db = db;
+  }
+
+  /** @returns {Promise<Map<string, object>>} by id */
+  async entries() { return new Map((await this.#db.getAll('conversations')).map((entry) => [entry?.id, entry])); }
+
+  entry(id) { return this.#db.get('conversations', id); }
+
+  messages(id) { return this.#db.getAll('messages', IDBKeyRange.bound([id], [id, []])); }
+
+  text(id) { return this.#db.get('texts', id); }
+
+  /** @returns {Promise<Map<string, string>>} by id */
+  async texts() {
+    const { store } = this.#db.transaction('texts');
+    const [ids, texts] = await Promise.all([store.getAllKeys(), store.getAll()]);
+    return new Map(ids.map((id, i) => [id, texts[i]]));
+  }
+
+  /**
+   * @param {string} id
+   * @param {(entry?: object, text: string) => ?{entry?: object | null, messages?: object[], text?: string}} change what is to be put; an entry that
+   * is null takes everything away, no answer changes nothing
+   */
+  async change(id, change) {
+    const transaction = this.#db.transaction(TABLES, 'readwrite');
+    const [entries, messages, texts] = TABLES.map((name) => transaction.objectStore(name));
+    const wanted = change(await entries.get(id), (await texts.get(id)) ?? '');
+    if (wanted?.entry === null) {
+      entries.delete(id);
+      texts.delete(id);
+      messages.delete(IDBKeyRange.bound([id], [id, []]));
+    } else if (wanted) {
+      if (wanted.entry) entries.put(wanted.entry);
+      if (wanted.text !== undefined) texts.put(wanted.text, id);
+      for (const message of wanted.messages ?? []) messages.put({ ...message, conversation: id });
+    }
+    await transaction.done;
+    return wanted?.entry;
+  }
+}
+
+class MemoryTables {
+  isKept = false;
+  #entries = new Map();
+  #messages = new Map();    // id -> Map of messages
+  #texts = new Map();
+
+  async entries() { return new Map(this.#entries); }
+  async entry(id) { return this.#entries.get(id); }
+  async messages(id) { return [...this.#messages.get(id)?.values() ?? []]; }
+  async text(id) { return this.#texts.get(id); }
+  async texts() { return new Map(this.#texts); }
+
+  async change(id, change) {
+    const wanted = change(this.#entries.get(id), this.#texts.get(id) ?? '');
+    if (wanted?.entry === null) {
+      for (const table of [this.#entries, this.#messages, this.#texts]) table.delete(id);
+    } else if (wanted) {
+      if (wanted.entry) this.#entries.set(id, wanted.entry);
+      if (wanted.text !== undefined) this.#texts.set(id, wanted.text);
+      const messages = this.#messages.get(id) ?? new Map();
+      for (const message of wanted.messages ?? []) messages.set(message.id, message);
+      this.#messages.set(id, messages);
+    }
+    return wanted?.entry;
+  }
+}
+
+/** @returns {Promise<StoredTables | MemoryTables>} */
+export async function openTables() {
+  try {
+    const upgrade = (db) => {
+      db.createObjectStore('conversations', { keyPath: 'id' });
+      db.createObjectStore('messages', { keyPath: ['conversation', 'id'] });
+      db.createObjectStore('texts');
+    };
+    const db = await openDB(NAME, 1, { upgrade, blocking: () => db.close() });
+    return new StoredTables(db);
+  } catch {
+    return new MemoryTables();
+  }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The small "2/3" with arrows under a message that has others in its place.
+import { element, iconButton } from '../shell/dom.js';
+
+/** @param {(message: object) => void} onBranch @returns {Node | null} null where there is only one */
+export function branches(siblings, message, onBranch) {
+  const at = siblings.findIndex(({ id }) => id === message.id);
+  if (siblings.length < 2 || at < 0) return null;
+  const step = (name, label, to) => {
+    const button = iconButton(name, label, () => onBranch(siblings[to]));
+    button.disabled = !siblings[to];
+    return button;
+  };
+  const node = element('span', { className: 'branches' }, step('back', 'Earlier version', at - 1),
+    element('span', { className: 'count' }, `${at + 1}/${siblings.length}`), step('next', 'Later version', at + 1));
+  node.setAttribute('role', 'group');
+  node.setAttribute('aria-label', `Version ${at + 1} of ${siblings.length}`);
+  return node;
+}

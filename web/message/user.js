@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// A message of the visitor's: the bubble, and what can be done with it. A very long one is folded.
+import { copyButton, fromTemplate, iconButton } from '../shell/dom.js';
+import { branches } from './branches.js';
+
+/** Characters from which on a message is folded, and lines. */
+const LONG = 1500;
+const LINES = 24;
+
+export class UserMessage {
+  node = fromTemplate('t-user');
+  #actions;
+
+  /** @param {object} message @param {{onEdit: Function, onAnswer: Function, onBranch: Function}} actions */
+  constructor(message, actions) {
+    this.#actions = actions;
+    const { content } = message;
+    const bubble = this.node.querySelector('.bubble');
+    bubble.textContent = content;
+    if (content.length > LONG || content.split('\n', LINES + 1).length > LINES) this.#fold(bubble);
+    const answer = iconButton('retry', 'Answer this', () => actions.onAnswer(message));
+    answer.classList.add('only-last');
+    this.node.querySelector('.tools').append(copyButton(() => content, 'Copy message'), iconButton('edit', 'Edit and send again', () => actions.onEdit(message)), answer);
+  }
+
+  setBranches(siblings, message) {
+    this.node.querySelector('.branches')?.remove();
+    const node = branches(siblings, message, this.#actions.onBranch);
+    if (node) this.node.querySelector('.tools').prepend(node);
+  }
+
+  #fold(bubble) {
+    bubble.classList.add('folded');
+    const more = document.createElement('button');
+    more.type = 'button';
+    more.className = 'link-button unfold';
+    const show = (folded) => {
+      bubble.classList.toggle('folded', folded);
+      more.textContent = folded ? 'Show all' : 'Show less';
+      more.setAttribute('aria-expanded', String(!folded));
+    };
+    more.addEventListener('click', () => show(!bubble.classList.contains('folded')));
+    show(true);
+    bubble.after(more);
+  }
+}
