@@ -47,8 +47,8 @@ export function followEnd() {
   scroller.addEventListener('scroll', () => {
     const at = scroller.scrollTop;
     const last = end();
-    // What has become shorter has moved everybody up.
-    if (at >= Math.min(known, last) - SLACK) following = true;
+    // What has become shorter has moved everybody up; a few lines may have come since, many are older messages that were put before.
+    if (at >= last - SLACK || (at >= known - SLACK && last - known < NEAR)) following = true;
     else if (at < Math.min(place, last) - SLACK) following = false;
     showButton();
   }, { passive: true });
