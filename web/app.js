@@ -17,8 +17,8 @@ import { byId, button } from './shell/dom.js';
 import { codeOf } from './shell/failure.js';
 import { bytes, oneLine } from './shell/format.js';
 import { DEMO, firstOffer } from './model/known.js';
-import { Life } from './shell/life.js';
 import { Loading } from './model/loading.js';
+import { Life } from './shell/life.js';
 import { startOffline } from './shell/offline.js';
 import { Session } from './model/session.js';
 import { Settings } from './shell/settings.js';
@@ -222,8 +222,8 @@ class App {
   #shorten(error) {
     const { contextSize, contextLength } = this.#session.model.info;
     if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
-    const { lastQuestion } = this.#chat;
-    if (this.#settings.system.length <= lastQuestion.content.length) return { label: 'Edit the message', run: () => this.#composer.edit(lastQuestion) };
+    const asked = this.#talk.path.findLast(({ role }) => role === 'user');
+    if (this.#settings.system.length <= asked.content.length) return { label: 'Edit the message', run: () => this.#composer.edit(asked) };
     const run = async () => {
       if (await this.#settings.editSystem()) this.#chat.regenerate();
     };

@@ -106,8 +106,8 @@ test('a download that a reload cut off waits with Resume; what is remembered has
 test('a link fills the fields once, not at every reload', async () => {
   const visit = await here.open(`?prompt=Hello&model=${encodeURIComponent(`${host.url}/tiny.gguf`)}&theme=x#place`);
   const { page } = visit;
-  assert.equal(await page.getByTestId('input').inputValue(), 'Hello');
   await page.locator('#model-dialog[open]').waitFor();
+  assert.equal(await page.getByTestId('input').inputValue(), 'Hello');
   assert.equal(page.url(), `${here.url}?theme=x#place`);
   await page.reload();
   await page.getByTestId('status').getByText('Ready', { exact: true }).waitFor();

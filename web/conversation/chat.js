@@ -71,8 +71,6 @@ export class Chat {
   }
 
   get isRunning() { return this.#run !== null; }
-  /** What was asked last. */
-  get lastQuestion() { return this.#talk.path.findLast(({ role }) => role === 'user'); }
 
   /** The conversation, or which one it is, has changed. */
   show() {

@@ -21,6 +21,7 @@ export function followEnd() {
   let place = 0;      // where the page itself has scrolled to
   let known = 0;      // the end as the visitor saw it last: more may have come since
   let held = 0;
+  let jumped = -HOLD_MS;      // when: what was under way then does not count
   const end = () => scroller.scrollHeight - scroller.clientHeight;
   const showButton = () => { toEnd.hidden = following || end() - scroller.scrollTop < NEAR; };
   const follow = () => {
@@ -42,14 +43,15 @@ export function followEnd() {
   };
   const jump = () => {
     following = true;
+    jumped = performance.now();
     letGo();
   };
   scroller.addEventListener('scroll', () => {
     const at = scroller.scrollTop;
     const last = end();
-    // What has become shorter has moved everybody up.
-    if (at >= Math.min(known, last) - SLACK) following = true;
-    else if (at < Math.min(place, last) - SLACK) following = false;
+    // What has become shorter has moved everybody up; a few lines may have come since, many are older messages that were put before.
+    if (at >= last - SLACK || (at >= known - SLACK && last - known < NEAR)) following = true;
+    else if (at < Math.min(place, last) - SLACK && performance.now() - jumped > HOLD_MS) following = false;
     showButton();
   }, { passive: true });
   for (const type of ['wheel', 'touchmove', 'keydown']) scroller.addEventListener(type, hold, { passive: true });
