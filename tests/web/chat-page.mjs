@@ -52,9 +52,10 @@ export class ChatPage {
 
   /** @returns {Promise<string>} the reply's text */
   async ask(text) {
-    const before = await this.replies.count();
+    const questions = this.page.getByTestId('message-user');
+    const before = await questions.count();
     await this.send(text);
-    await this.replies.nth(before).waitFor();
+    await questions.nth(before).waitFor();
     await this.ended();
     return this.text();
   }

@@ -21,7 +21,7 @@ export function followEnd() {
   let place = 0;      // where the page itself has scrolled to
   let known = 0;      // the end as the visitor saw it last: more may have come since
   let held = 0;
-  let jumped = -HOLD_MS;      // when: what was under way then does not count
+  let jumped = -HOLD_MS;      // when: what was under way then does not count yet
   const end = () => scroller.scrollHeight - scroller.clientHeight;
   const showButton = () => { toEnd.hidden = following || end() - scroller.scrollTop < NEAR; };
   const follow = () => {
@@ -46,14 +46,18 @@ export function followEnd() {
     jumped = performance.now();
     letGo();
   };
-  scroller.addEventListener('scroll', () => {
+  const look = () => {
     const at = scroller.scrollTop;
     const last = end();
     // What has become shorter has moved everybody up; a few lines may have come since, many are older messages that were put before.
     if (at >= last - SLACK || (at >= known - SLACK && last - known < NEAR)) following = true;
-    else if (at < Math.min(place, last) - SLACK && performance.now() - jumped > HOLD_MS) following = false;
+    else if (at < Math.min(place, last) - SLACK) {
+      if (performance.now() - jumped > HOLD_MS) following = false;
+      else setTimeout(look, HOLD_MS);
+    }
     showButton();
-  }, { passive: true });
+  };
+  scroller.addEventListener('scroll', look, { passive: true });
   for (const type of ['wheel', 'touchmove', 'keydown']) scroller.addEventListener(type, hold, { passive: true });
   const watcher = new ResizeObserver(follow);
   watcher.observe(log);
