@@ -33,8 +33,7 @@ export function followEnd() {
     showButton();
   };
   const letGo = () => {
-    clearTimeout(held);
-    held = 0;
+    held = clearTimeout(held);
     follow();
   };
   const hold = () => {
@@ -60,8 +59,7 @@ export function followEnd() {
   scroller.addEventListener('scroll', look, { passive: true });
   for (const type of ['wheel', 'touchmove', 'keydown']) scroller.addEventListener(type, hold, { passive: true });
   const watcher = new ResizeObserver(follow);
-  watcher.observe(log);
-  watcher.observe(scroller);
+  for (const node of [log, scroller]) watcher.observe(node);
   toEnd.addEventListener('click', jump);
   return jump;
 }
