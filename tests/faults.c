@@ -44,6 +44,10 @@ EXPORT int wasm_tokenize(address e, address text, int size, int mode, uint32_t s
     struct fault fault;
     char line[32] = "";
     if (size < (int)sizeof line) memcpy(line, TO(const char, text), (size_t)size);
-    if (sscanf(line, "fault %15s %d", fault.kind, &fault.thread) == 2) pool_run(ENGINE(e)->pool, strike, &fault);
+    if (sscanf(line, "fault %15s %d", fault.kind, &fault.thread) == 2) {
+        struct pool *p = ENGINE(e)->pool;
+        pool_limit(p, pool_threads(p)); /* all of them, whatever the crew has decided */
+        pool_run(p, strike, &fault);
+    }
     return wasm_tokenize_unharmed(e, text, size, mode, sentinel, ids, cap);
 }
