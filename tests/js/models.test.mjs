@@ -173,7 +173,7 @@ test('a folder that cannot be used: a notice, and the model', async () => {
   info.mock.restore();
   assert.match(text, /Nairobi/);
   assert.match(info.mock.calls[0].arguments[0], /storage\/unavailable/);
-  for (const bad of ['', 5, null, {}, { list() {} }]) await rejectsWith(load(url, { cache: bad }), 'use/param', /options\.cache/);
+  for (const bad of ['', 5, {}, { list() {} }]) await rejectsWith(load(url, { cache: bad }), 'use/param', /options\.cache/);
 });
 
 test('a store of one\'s own, which the worker uses over a port', async () => {
