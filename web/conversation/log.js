@@ -88,7 +88,7 @@ export class Log {
 
   /** Branches, and from where on the model reads. */
   #mark(path) {
-    const first = this.#talk.entry?.first;
+    const { first } = this.#talk;
     const from = Math.max(0, path.findIndex(({ id }) => id === first));
     path.forEach((message, i) => {
       const { view } = this.#views.get(message.id);

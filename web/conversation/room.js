@@ -20,7 +20,7 @@ export async function makeRoom(talk, model, messages) {
     const letters = messages().reduce((sum, { content }) => sum + content.length, 0);
     return letters > most * LEAST_LETTERS && await model.countTokens(messages()) > most;
   };
-  const { first } = talk.entry ?? {};
+  const { first } = talk;
   if (first) {
     talk.readFrom('');
     if (await takes(KEPT)) talk.readFrom(first);

@@ -27,6 +27,7 @@ export class Talk {
   entry = null;
   messages = [];
   path = [];          // those that are shown
+  first = '';         // id of the one from which on the model reads; '' for all
   #archive;
   #events;
   #writes = Promise.resolve();
@@ -51,7 +52,7 @@ export class Talk {
 
   /** The messages that the model reads. */
   get read() {
-    const from = this.path.findIndex(({ id }) => id === this.entry?.first);
+    const from = this.path.findIndex(({ id }) => id === this.first);
     return this.path.slice(Math.max(0, from));
   }
 
@@ -115,7 +116,7 @@ export class Talk {
 
   /** The model reads from this message on; '' for all. */
   readFrom(first) {
-    this.entry = { ...this.entry, first };
+    this.first = first;
     this.#store([], { first });
     this.#events.onChange();
   }
@@ -156,6 +157,7 @@ export class Talk {
 
   #set(entry, messages) {
     this.entry = entry;
+    this.first = entry?.first ?? '';
     this.messages = messages;
     this.#show(entry?.leaf);
   }
