@@ -132,11 +132,13 @@ test('killed at random moments of a talk: at most a second of a reply is lost, n
   const lost = [];
   for (let i = 0; i < kills; i++) {
     await load();
+    const replies = (await page.$$(part('message-assistant'))).length;
     await page.type(part('input'), `Question ${i}`);
     await page.keyboard.press('Enter');
-    const seen = [];    // [ms, letters on the screen]
+    const seen = [];    // [ms, letters of the new reply on the screen]
     const end = performance.now() + 200 + 2800 * random();
-    while (performance.now() < end) seen.push([performance.now(), await page.$$eval(`${part('message-assistant')} .prose`, (all) => all.at(-1)?.textContent.length ?? 0)]);
+    const letters = (all, old) => all[old]?.textContent.length ?? 0;
+    while (performance.now() < end) seen.push([performance.now(), await page.$$eval(`${part('message-assistant')} .prose`, letters, replies)]);
     const killed = performance.now();
     await tab.crash();
     const stored = await page.evaluate(storedMessages);
