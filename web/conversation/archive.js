@@ -13,7 +13,7 @@ const OLD = 'quern:chat';
 /** What was deleted can be brought back for so long, in ms. */
 export const UNDO_MS = 10_000;
 
-const forever = () => {};
+const ignore = () => {};
 
 export class Archive {
   #tables;
@@ -27,8 +27,8 @@ export class Archive {
     const archive = new Archive();
     archive.#tables = await openTables();
     archive.#channel?.addEventListener('message', ({ data }) => archive.#tell(String(data), true));
-    await archive.#takeOver().catch(forever);
-    await archive.#sweep().catch(forever);
+    await archive.#takeOver().catch(ignore);
+    await archive.#sweep().catch(ignore);
     return archive;
   }
 
@@ -83,7 +83,7 @@ export class Archive {
 
   /** Hides a conversation; it goes for good after UNDO_MS, or when a page is opened after that. */
   remove(id) {
-    setTimeout(() => this.#sweep().catch(forever), UNDO_MS + 100);
+    setTimeout(() => this.#sweep().catch(ignore), UNDO_MS + 100);
     return this.patch(id, { deleted: Date.now() });
   }
 

@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The conversation that this tab shows: its messages, which of them are on the way to the leaf, and where the model begins to read. Everything
 // changes here first and is stored behind; the log, the list and the field follow what this says.
+import { read, write } from '../shell/storage.js';
 import { newId, newestBelow, newestLeaf, pathTo, siblingsOf } from './tree.js';
 
 /** Which conversation a tab shows outlives its reload. */
 const OPEN = 'quern:open';
-
-function remember(id) {
-  try {
-    sessionStorage.setItem(OPEN, id);
-  } catch {
-    // Then a reload opens the last one.
-  }
-}
-
-function remembered() {
-  try {
-    return sessionStorage.getItem(OPEN);
-  } catch {
-    return null;
-  }
-}
+const remember = (id) => write(OPEN, id, 'sessionStorage');
 
 export class Talk {
   id = '';            // of the conversation; a new one gets it with its first message
@@ -28,6 +14,7 @@ export class Talk {
   messages = [];
   path = [];          // those that are shown
   first = '';         // id of the one from which on the model reads; '' for all
+  isHeld = false;     // while this tab writes: what others say is not listened to then
   #archive;
   #events;
   #writes = Promise.resolve();
@@ -43,9 +30,6 @@ export class Talk {
     archive.watch((id, elsewhere) => { if (id === this.id && (elsewhere || !this.#pending)) this.#reread(); });
   }
 
-  /** Set while this tab writes: what others say is not listened to then. */
-  isHeld = false;
-
   get isEmpty() { return this.path.length === 0; }
   get title() { return this.entry?.title ?? this.path[0]?.content ?? ''; }
   get leaf() { return this.path.findLast(({ failed }) => !failed)?.id ?? ''; }
@@ -60,7 +44,7 @@ export class Talk {
 
   /** What this tab has shown before, or else what changed last. */
   async resume() {
-    const id = remembered() ?? (await this.#archive.list()).sort((a, b) => b.changed - a.changed)[0]?.id;
+    const id = read(OPEN, 'sessionStorage') ?? (await this.#archive.list()).sort((a, b) => b.changed - a.changed)[0]?.id;
     await this.open(id ?? '');
   }
 
@@ -142,7 +126,7 @@ export class Talk {
     this.#pending++;
     const write = () => (messages.length ? this.#archive.put(id, messages, fields) : this.#archive.patch(id, fields));
     this.#writes = this.#writes.then(write).then((entry) => {
-      if (entry && this.id === id) this.entry = { ...entry, leaf: this.leaf };
+      if (entry && this.id === id) this.entry = entry;
     }, () => this.#events.onUnsaved()).finally(() => { this.#pending--; });
   }
 

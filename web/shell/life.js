@@ -3,17 +3,16 @@
 // goes when the page is left, and is still there when the page had no time to leave. A duplicated tab begins with a copy
 // of the mark, but the tab it was copied from still holds the lock of that name.
 
+import { read, write } from './storage.js';
+
 const KEY = 'quern:life';
 
 const forget = () => {};
 
-function read() {
-  try {
-    const { name, times, heavy } = JSON.parse(sessionStorage.getItem(KEY));
-    return { name: String(name), times: Number(times) || 0, heavy: heavy === true };
-  } catch {
-    return null;
-  }
+/** The mark of a page that was ended, or null. */
+function readMark() {
+  const { name, times, heavy } = read(KEY, 'sessionStorage') ?? {};
+  return name === undefined ? null : { name: String(name), times: Number(times) || 0, heavy: heavy === true };
 }
 
 /** Asks for the lock and keeps it while the page lives. @returns {Promise<boolean>} whether it was free */
@@ -34,7 +33,7 @@ export class Life {
    * @returns {Promise<{times: number, heavy: boolean}>} how often in a row the browser has ended the page; whether its model was a large one
    */
   async begin() {
-    const last = read();
+    const last = readMark();
     const ended = last !== null && await take(last.name);
     if (ended) this.#mark.times = last.times + 1;
     await take(this.#mark.name);
@@ -51,11 +50,7 @@ export class Life {
   }
 
   #write() {
-    try {
-      sessionStorage.setItem(KEY, JSON.stringify(this.#mark));
-    } catch {
-      // Without storage nothing is known.
-    }
+    write(KEY, this.#mark, 'sessionStorage');   // without storage nothing is known
   }
 
   #remove() {

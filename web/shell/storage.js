@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
-// What the page keeps in localStorage. It is shared with everything else on this origin, so what is read back is checked by who
+// What the page keeps in localStorage, and a tab in sessionStorage. It is shared with everything else on this origin, so what is read back is checked by who
 // asked for it, and no failure here (blocked, full, damaged) is more than a notice.
 
 /** @returns {any} what was stored, null when there is nothing that can be read */
-export function read(key) {
+export function read(key, storage = 'localStorage') {
   try {
-    return JSON.parse(localStorage.getItem(key) ?? 'null');
+    return JSON.parse(globalThis[storage].getItem(key) ?? 'null');
   } catch {
     return null;
   }
 }
 
 /** @returns {boolean} whether it was stored */
-export function write(key, value) {
+export function write(key, value, storage = 'localStorage') {
   try {
-    localStorage.setItem(key, JSON.stringify(value));
+    globalThis[storage].setItem(key, JSON.stringify(value));
     return true;
   } catch {
     return false;
