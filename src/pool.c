@@ -237,7 +237,7 @@ double pool_barrier_us(struct pool *p)
     for (int t = 0; t < TRIES; t++) {
         double begin = now_ms();
         for (int i = 0; i < JOBS; i++) pool_run(p, do_nothing, NULL);
-        double us = (now_ms() - begin) * 1e3 / JOBS;
+        double us = (now_ms() - begin) * 1e3 / (double)JOBS;
         if (t == 0 || us < least) least = us;
     }
     return least;
