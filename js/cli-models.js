@@ -12,10 +12,12 @@ import { platform } from './platform-node.js';
 /** What a speed is taken from, in milliseconds. */
 const RECENT = 5000;
 
+const waitingText = ({ ms, message }) => `${message} ${ms === null ? 'Waiting for it' : `Trying again in ${Math.ceil(ms / 1000)} s`} …`;
+
 /** Shows on a terminal how far a download is: its bytes, their speed, the time left. @returns {(progress: import('./index.d.ts').Progress) => void} */
 export function downloadProgress() {
   const seen = [];        // of the last seconds
-  return ({ phase, loaded, total, cached }) => {
+  return ({ phase, loaded, total, cached, waiting }) => {
     if (phase !== 'download' || cached) return showStatus('');
     const now = performance.now();
     seen.push({ now, loaded });
@@ -23,6 +25,7 @@ export function downloadProgress() {
     const speed = (1000 * (loaded - seen[0].loaded)) / (now - seen[0].now) || 0;
     const share = total ? ` of ${bytesText(total)} (${Math.floor((100 * loaded) / total)} %)` : '';
     const left = total && speed ? `, ${timeText((total - loaded) / speed)} left` : '';
+    if (waiting) return showStatus(`${bytesText(loaded)}${share}: ${waitingText(waiting)}`);
     return showStatus(`${bytesText(loaded)}${share}${speed ? `, ${bytesText(speed)}/s` : ''}${left}`);
   };
 }

@@ -39,7 +39,7 @@ class Remote {
     this.#first = answer;
     this.#signal = signal;
     this.#most = ranges && size !== null ? parallel : 1;
-    Object.assign(this, { url: server.url, host: hostOf(server.url), clock: server.clock, size, etag, lastModified, ranges, sha256, chunkSize, name: nameOf(server.url, answer.disposition) });
+    Object.assign(this, { url: server.url, host: hostOf(server.url), clock: server.clock, onWait: server.onWait, size, etag, lastModified, ranges, sha256, chunkSize, name: nameOf(server.url, answer.disposition) });
   }
 
   /** Chunks of the file; Infinity while not known. */
@@ -120,7 +120,7 @@ export function nameOf(url, disposition) {
 
 /** The first good answer. */
 async function open(server, { from, to }, signal) {
-  const patience = new Patience(server.clock, signal, false);
+  const patience = new Patience(server, signal, false);
   for (;;) {
     try {
       return await ask(server, from, to, signal);
@@ -141,12 +141,12 @@ function checkHeaders(headers) {
 /**
  * @param {string} url absolute
  * @param {{headers?: object, forwardHeaders?: boolean, fetch?: Function, clock?: object, signal?: AbortSignal, first?: {from: number, to: number | null},
- *   parallel?: number, chunkSize?: number}} options
- *   `first`: the bytes to ask for at first, for whoever has the others; `parallel`: requests at a time at most; `chunkSize`: for tests
+ *   parallel?: number, chunkSize?: number, onWait?: (waiting: {ms: number | null, code: string, message: string}) => void}} options
+ *   `onWait`: hears for how long nothing will be asked after a failure, null until the device is online; `first`: the bytes to ask for at first, for whoever has the others; `parallel`: requests at a time at most; `chunkSize`: for tests
  * @returns {Promise<Remote>} `size` null: unknown until the end; `sha256` null: unknown; `ranges`: whether parts can be asked for
  */
-export async function openRemote(url, { headers = {}, forwardHeaders = false, fetch = globalThis.fetch, clock = systemClock, signal = new AbortController().signal, first = WHOLE, parallel = LANES, chunkSize = CHUNK } = {}) {
-  const server = { url, headers: checkHeaders(headers), forwardHeaders, fetch, clock };
+export async function openRemote(url, { headers = {}, forwardHeaders = false, fetch = globalThis.fetch, clock = systemClock, signal = new AbortController().signal, first = WHOLE, parallel = LANES, chunkSize = CHUNK, onWait = () => {} } = {}) {
+  const server = { url, headers: checkHeaders(headers), forwardHeaders, fetch, clock, onWait };
   const hash = hubHash(server, signal);
   try {
     const answer = await open(server, first, signal);

@@ -44,6 +44,11 @@ export interface Progress {
   total: number;
   /** Whether the whole model comes from the store: no request is made, unless a part of it turns out to be damaged. */
   cached: boolean;
+  /**
+   * Only while nothing comes because a request failed (a busy server, a broken connection) and will be repeated by itself: after `ms`
+   * milliseconds, null as soon as the device is online again. `code` and `message` say what failed, as a {@link QuernError} would.
+   */
+  waiting?: { ms: number | null; code: string; message: string };
 }
 
 /** Which compiled kernels to use. The best available one is chosen when you name none. */

@@ -118,8 +118,8 @@ function startRpc(platform, workerUrl) {
 
 /** Asked once, when the first model is about to be kept: the browser may then clear it away only when its user says so. */
 let asked = false;
-function askToPersist(platform, { phase }) {
-  if (asked || phase !== 'download') return;
+function askToPersist(platform, { phase, waiting }) {
+  if (asked || waiting || phase !== 'download') return;
   asked = true;
   platform.persist();
 }

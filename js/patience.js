@@ -24,12 +24,17 @@ const kindOf = ({ code, detail: { status } }) => (code === 'net/http' && status 
 export class Patience {
   #clock;
   #signal;
+  #onWait;
   #failures = new Map();   // kind -> how often, since bytes came
   #opened;
 
-  /** @param {boolean} opened whether the server has already answered well */
-  constructor(clock, signal, opened) {
+  /**
+   * @param {{clock: object, onWait: (waiting: {ms: number | null, code: string, message: string}) => void}} server
+   * @param {boolean} opened whether it has already answered well
+   */
+  constructor({ clock, onWait }, signal, opened) {
     this.#clock = clock;
+    this.#onWait = onWait;
     this.#signal = signal;
     this.#opened = opened;
   }
@@ -48,7 +53,13 @@ export class Patience {
     const times = (this.#failures.get(kind) ?? 0) + 1;
     this.#failures.set(kind, times);
     if (times > this.#retries(kind, error)) throw error;
-    await sleep(this.#clock, this.#delay(error), this.#signal);
+    const ms = this.#delay(error);
+    this.#tell(ms, error);
+    await sleep(this.#clock, ms, this.#signal);
+  }
+
+  #tell(ms, { code, message }) {
+    this.#onWait({ ms, code, message });
   }
 
   #retries(kind, { detail }) {
@@ -63,10 +74,12 @@ export class Patience {
   }
 
   async #untilOnline(error) {
+    const offline = new QuernError('net/offline', 'This device is offline.', { phase: 'load', detail: { host: error.detail.host }, cause: error });
+    if (this.#opened) this.#tell(null, offline);
     for (let waited = 0; this.#opened && waited < OFFLINE_MS; waited += POLL_MS) {
       await sleep(this.#clock, POLL_MS, this.#signal);
       if (this.#clock.online()) return;
     }
-    throw new QuernError('net/offline', 'This device is offline.', { phase: 'load', detail: { host: error.detail.host }, cause: error });
+    throw offline;
   }
 }

@@ -29,11 +29,17 @@ export class Progress {
     this.#timer ??= setTimeout(() => this.#send(), Math.max(0, this.#last + INTERVAL_MS - performance.now()));
   }
 
-  #send() {
+  #send(more) {
     this.#timer = undefined;
     this.#last = performance.now();
     const { loaded, total } = this.#state;
-    this.#emit({ type: 'progress', ...this.#state, total: total && Math.max(loaded, total) });
+    this.#emit({ type: 'progress', ...this.#state, total: total && Math.max(loaded, total), ...more });
+  }
+
+  /** Told at once: the server is asked again later. @param {{ms: number | null, code: string, message: string}} waiting */
+  wait(waiting) {
+    this.stop();
+    this.#send({ phase: 'download', waiting });
   }
 
   /** No more reports. */

@@ -82,10 +82,10 @@ class Starter {
 }
 
 /** Opens a source while an instance starts, which lends its hash. */
-async function open(host, source, options, starting, onBytes) {
+async function open(host, source, options, starting, progress, onBytes = (n) => progress.add(n)) {
   const hashing = starting.then((instance) => new Hasher(instance));
   const notice = ({ code, message }) => host.post({ type: NOTICE, text: `quern: ${code}: ${message}` });
-  const opening = host.openParts(source, { ...options, hasher: hashing, notice, onBytes, saysEnds: true });
+  const opening = host.openParts(source, { ...options, hasher: hashing, notice, onBytes, onWait: (waiting) => progress.wait(waiting), saysEnds: true });
   const [opened, instance, hasher] = await Promise.all([opening, starting, hashing]);
   return { opened, instance, hasher };
 }
@@ -117,7 +117,7 @@ async function load(host, source, options, progress) {
   const starter = new Starter(host, options);
   let feeder;
   const onBytes = (n) => progress.add(n, feeder?.engine.fileSize());
-  const { opened, instance, hasher } = await open(host, source, options, starter.first(), onBytes);
+  const { opened, instance, hasher } = await open(host, source, options, starter.first(), progress, onBytes);
   progress.begin(opened);
   try {
     await keptIfGood(opened, progress, async () => {
@@ -152,7 +152,7 @@ export async function storeModel(host, source, options, emit) {
   const progress = new Progress(emit);
   const starting = Promise.all([host.glue[32](), host.compile(chooseVariant().build, options.wasmUrl)]).then(([glue, module]) => instantiate(glue, module, 1, 32));
   await onceMore(host, async () => {
-    const { opened, instance, hasher } = await open(host, source, { ...options, mustStore: true }, starting, (n) => progress.add(n));
+    const { opened, instance, hasher } = await open(host, source, { ...options, mustStore: true }, starting, progress);
     progress.begin(opened);
     await keptIfGood(opened, progress, () => readAll(new HeaderReader(host, instance, opened.parts.length), opened.parts));
     hasher.close();

@@ -118,7 +118,7 @@ export class Transfer {
   }
 
   async #lane() {
-    const patience = new Patience(this.#remote.clock, this.#abort.signal, true);
+    const patience = new Patience(this.#remote, this.#abort.signal, true);
     while (this.#pool.any && this.#lanes <= this.#width()) {
       const run = this.#take();
       const tally = { gained: 0 };

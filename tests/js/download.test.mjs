@@ -159,6 +159,18 @@ test('N02 the waits between attempts: doubled each time up to 30 s, with jitter,
   }
 });
 
+test('what is waited for is told: for how long, and after what', async () => {
+  const told = [];
+  const script = [{ status: 429, headers: { 'Retry-After': '8' } }, { dropAt: 3000 }, { status: 503 }];
+  const { play, open, clock } = await serve(script, { onWait: (waiting) => told.push(waiting) });
+  const start = clock.now();
+  await play(open().then((remote) => collect(remote)));
+  assert.deepEqual(told.map(({ code }) => code), ['net/http', 'net/truncated', 'net/http']);
+  assert.equal(told[0].ms, 8000);
+  assert.match(told[0].message, /answered 429: too many requests; it asks to wait 8 s/);
+  assert.equal(told.reduce((all, { ms }) => all + ms, 0), clock.now() - start, 'all of the time, and no more');
+});
+
 test('N03 the whole file instead of a part: retried once, then skipped up to where it goes on', async () => {
   const once = await download([{ dropAt: 5500 }, { ignoreRange: true }]);
   assert.deepEqual([ranges(once), once.remote.ranges], [['bytes=0-', 'bytes=5500-', 'bytes=5500-'], true]);

@@ -10,17 +10,18 @@ import { openChat, talkativeModel } from './chat-page.mjs';
 
 const here = station();
 
-/** Answers ranges. `/closed` asks for a token, `/half` stops after 5 MB the first time, `/silent` never answers. */
+/** Answers ranges. `/closed` asks for a token, `/half` stops after 5 MB the first time, `/busy` asks for patience the first time, `/silent` never answers. */
 const host = { asked: [], tokens: [] };
 
 function answer({ url, method, headers }, response) {
   response.setHeader('Access-Control-Allow-Origin', '*');
   response.setHeader('Access-Control-Allow-Headers', 'Authorization, Range');
-  response.setHeader('Access-Control-Expose-Headers', 'Content-Range, ETag');
+  response.setHeader('Access-Control-Expose-Headers', 'Content-Range, ETag, Retry-After');
   if (method === 'OPTIONS') return response.end();
   const times = host.asked.push(url) && host.asked.filter((one) => one === url).length;
   host.tokens.push([headers.host, headers.authorization]);
   if (url.startsWith('/silent')) return undefined;
+  if (url.startsWith('/busy') && times === 1) return response.writeHead(429, { 'Retry-After': '4' }).end();
   if (url.startsWith('/missing')) return response.writeHead(404).end();
   if (url.startsWith('/closed') && headers.authorization !== 'Bearer hf_secret') return response.writeHead(url.includes('403') ? 403 : 401).end();
   const bytes = url.startsWith('/half') ? talkativeModel() : tinyModel();
@@ -153,6 +154,21 @@ test('a server that says nothing is waited for, and the card says so', async () 
   await page.getByTestId('progress').getByText('Waiting for the server…').waitFor();
   await page.getByTestId('cancel-load').click();
   await chat.ready();
+  await close();
+});
+
+test('a server that asks for patience gets it, and the card counts down', async () => {
+  const { page, chat, close } = await open();
+  await chat.loadUrl(`${host.url}/busy.gguf`);
+  const told = [];
+  await eventually(async () => {
+    const [, seconds] = /, the server is busy, trying again in (\d) s/.exec((await page.getByTestId('progress').allInnerTexts()).join()) ?? [];
+    if (seconds && seconds !== told.at(-1)) told.push(seconds);
+    return await chat.name.innerText() === 'busy';
+  }, 'it is loaded after all');
+  assert.match(told.join(''), /^4?3?21$/);
+  assert.ok(told.length > 2, told.join());
+  await chat.modelName('busy');
   await close();
 });
 

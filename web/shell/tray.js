@@ -15,10 +15,17 @@ const TICK_MS = 1000;
 /** A server that has sent nothing for so long is waited for; it may also have asked for patience (429, 503). */
 const SILENT_MS = 4000;
 
+/** @param {number} age of what is told, in ms */
+function waitingText({ ms, code }, age) {
+  if (ms === null) return 'waiting for the network';
+  return `${code === 'net/http' ? 'the server is busy' : 'waiting for the server'}, trying again in ${Math.ceil(Math.max(1, ms - age) / 1000)} s`;
+}
+
 /** "212 MB of 639 MB, 8.1 MB/s, 53 s left" */
-function progressText({ phase, loaded, total, cached }, pace) {
+function progressText({ phase, loaded, total, cached, waiting }, pace, age) {
   const verb = phase === 'download' ? '' : 'Preparing ';
   const amount = `${verb}${bytes(loaded)}${total > 0 ? ` of ${bytes(total)}` : ''}${cached ? ' from this browser' : ''}`;
+  if (waiting) return `${amount}, ${waitingText(waiting, age)}`;
   const now = pace.read(total);
   if (!now || phase !== 'download') return amount;
   if (now.stalled) return `${amount}, waiting for the server`;
@@ -94,14 +101,16 @@ export class Tray {
     }, PATIENCE_MS);
     const pace = new Pace();
     let latest = null;
-    const start = performance.now();
+    let told = performance.now();
     const show = () => {
-      if (latest) amount.textContent = progressText(latest, pace);
-      else if (performance.now() - start > SILENT_MS) amount.textContent = 'Waiting for the server…';
+      const age = performance.now() - told;
+      if (latest) amount.textContent = progressText(latest, pace, age);
+      else if (age > SILENT_MS) amount.textContent = 'Waiting for the server…';
     };
     const ticking = setInterval(() => (node.isConnected ? show() : clearInterval(ticking)), TICK_MS);
     return (progress) => {
       const { phase, loaded, total, cached } = latest = progress;
+      told = performance.now();
       if (total > 0) bar.value = Math.min(1, loaded / total);
       pause.hidden = !onPause || phase !== 'download';
       if (phase === 'download' && !cached) pace.add(loaded);
