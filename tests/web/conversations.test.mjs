@@ -182,6 +182,24 @@ test('the list: open, search, rename, pin, delete and undo', async () => {
   await close();
 });
 
+test('a row of the list stays as it is while a reply grows: what is open, what has the focus', async () => {
+  const { page, chat, close } = await openTalker();
+  await chat.send('Talk.');
+  await openList(page);
+  await row(page, 'Talk.').waitFor();
+  await page.getByRole('button', { name: /^More about/ }).click();
+  await row(page, 'Talk.').getByRole('button', { name: 'Pin' }).focus();
+  const written = (await chat.text()).length;
+  await eventually(async () => (await chat.text()).length > written + 400, 'the reply grows, and is stored');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Pin');
+  await page.keyboard.press('Enter');
+  await eventually(async () => (await titles(page))[0] === '★ Talk.', 'pinned');
+  assert.equal(await page.evaluate(() => Boolean(document.activeElement.closest('#list-rows'))), true, 'the focus is in the list');
+  await chat.input.press('Escape');
+  await chat.ended();
+  await close();
+});
+
 test('all conversations go into a file and come back', async () => {
   const { page, chat, close } = await openChat(here);
   await chat.ask('Hello!');

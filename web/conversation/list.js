@@ -28,6 +28,7 @@ export class List {
   #current = '';
   #late = null;
   #filling = 0;
+  #made = new Map();      // id -> {row, said}, while the list is open
 
   /**
    * @param {import('./archive.js').Archive} archive
@@ -50,6 +51,7 @@ export class List {
     this.#dialog.addEventListener('close', () => {
       clearTimeout(this.#filling);
       this.#rows.replaceChildren();
+      this.#made.clear();
       byId('list-button').setAttribute('aria-expanded', 'false');
     });
     WIDE.addEventListener('change', () => this.toggle(WIDE.matches && read(KEY) === true));
@@ -86,13 +88,23 @@ export class List {
     const [entries, found] = await Promise.all([this.#archive.list(), words ? this.#archive.search(words) : null]);
     if (words !== this.#search.value.trim()) return;
     const wanted = found ? entries.filter(({ id }) => found.has(id)) : entries;
-    const held = document.activeElement?.closest('#list-rows li')?.dataset.id;
-    this.#rows.replaceChildren(...wanted.slice(0, FIRST).map((entry) => this.#row(entry)));
-    this.#rest(wanted.slice(FIRST));
-    if (held) this.#rows.querySelector(`[data-id="${held}"] button`)?.focus();
+    const count = Math.max(FIRST, this.#rows.childElementCount);
+    this.#show(wanted.slice(0, count).map((entry) => this.#rowOf(entry)));
+    this.#rest(wanted.slice(count));
     byId('list-none').textContent = wanted.length ? '' : (words ? 'Nothing found.' : 'No conversation yet.');
     byId('list-none').hidden = wanted.length > 0;
     this.mark(this.#current);
+  }
+
+  /** What somebody is about to press stays as it is where nothing has changed, and keeps the focus where something has. */
+  #show(rows) {
+    const { children } = this.#rows;
+    if (rows.length === children.length && rows.every((row, i) => row === children[i])) return;
+    const held = document.activeElement;
+    const { id } = held?.closest('#list-rows li')?.dataset ?? {};
+    this.#rows.replaceChildren(...rows);
+    if (id && !held.isConnected) this.#rows.querySelector(`[data-id="${id}"] button`)?.focus();
+    else if (id) held.focus();
   }
 
   /** The rows below, when there is time. */
@@ -100,10 +112,20 @@ export class List {
     clearTimeout(this.#filling);
     if (!entries.length) return;
     this.#filling = setTimeout(() => {
-      this.#rows.append(...entries.slice(0, MORE).map((entry) => this.#row(entry)));
+      this.#rows.append(...entries.slice(0, MORE).map((entry) => this.#rowOf(entry)));
       this.#rest(entries.slice(MORE));
       this.mark(this.#current);
     }, 30);
+  }
+
+  /** The row that is there already, as long as it says the same: with what is open in it. */
+  #rowOf(entry) {
+    const said = [entry.title, entry.pinned, when(entry.changed)].join('\n');
+    const made = this.#made.get(entry.id);
+    if (made?.said === said) return made.row;
+    const row = this.#row(entry);
+    this.#made.set(entry.id, { row, said });
+    return row;
   }
 
   #row(entry) {
@@ -133,6 +155,7 @@ export class List {
   }
 
   #rename(row, entry) {
+    this.#made.delete(entry.id);    // a row of its own when the field is gone
     const field = element('input', { value: entry.title, maxLength: 80, dir: 'auto' });
     field.setAttribute('aria-label', 'Name of the conversation');
     const done = async (keep) => {
