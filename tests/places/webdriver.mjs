@@ -24,6 +24,8 @@ async function openDisplay() {
 export class WebKit {
   #driver;
   #session;
+  #window;                          // undefined: the only one
+  #driven = { window: undefined };  // shared by all tabs of a browser
 
   /** Its version. */
   version;
@@ -43,6 +45,15 @@ export class WebKit {
     return webkit;
   }
 
+  /** A command to the session, in this tab. */
+  async #tell(method, path, body, patience) {
+    if (this.#driven.window !== this.#window) {
+      await this.#ask('POST', `${this.#session}/window`, { handle: this.#window });
+      this.#driven.window = this.#window;
+    }
+    return this.#ask(method, this.#session + path, body, patience);
+  }
+
   async #ask(method, path, body, patience = PATIENCE_MS) {
     const response = await fetch(this.#driver + path, { method, body: body && JSON.stringify(body), signal: AbortSignal.timeout(patience) });
     const { value } = await response.json();
@@ -51,28 +62,54 @@ export class WebKit {
   }
 
   open(url) {
-    return this.#ask('POST', `${this.#session}/url`, { url });
+    return this.#tell('POST', '/url', { url });
   }
 
   reload() {
-    return this.#ask('POST', `${this.#session}/refresh`, {});
+    return this.#tell('POST', '/refresh', {});
+  }
+
+  /** Makes the page's inside as large as asked, or as near to it as a window gets. @returns {Promise<number>} its width */
+  async resize(width, height) {
+    const inside = () => this.evaluate(() => [innerWidth, innerHeight]);
+    const outer = await this.#tell('GET', '/window/rect');
+    const [w, h] = await inside();
+    await this.#tell('POST', '/window/rect', { width: width + outer.width - w, height: height + outer.height - h });
+    return (await inside())[0];
+  }
+
+  /** Another tab of the same browser. @returns {Promise<WebKit>} */
+  async another() {
+    this.#window ??= this.#driven.window = await this.#tell('GET', '/window');
+    const tab = new WebKit();
+    tab.version = this.version;
+    tab.#driver = this.#driver;
+    tab.#session = this.#session;
+    tab.#driven = this.#driven;
+    tab.#window = (await this.#tell('POST', '/window/new', { type: 'tab' })).handle;
+    return tab;
+  }
+
+  async close() {
+    await this.#tell('DELETE', '/window');
+    this.#driven.window = undefined;    // whatever the next tab is, it has to be chosen
   }
 
   /** Keys, in the element that a selector finds. */
   async type(selector, text) {
-    const found = await this.#ask('POST', `${this.#session}/element`, { using: 'css selector', value: selector });
-    await this.#ask('POST', `${this.#session}/element/${Object.values(found)[0]}/value`, { text });
+    const found = await this.#tell('POST', '/element', { using: 'css selector', value: selector });
+    await this.#tell('POST', `/element/${Object.values(found)[0]}/value`, { text });
   }
 
   /** What a function returns in the page; no promises. */
   evaluate(work, ...args) {
-    return this.#ask('POST', `${this.#session}/execute/sync`, { script: `return (${work})(...arguments)`, args });
+    return this.#tell('POST', '/execute/sync', { script: `return (${work})(...arguments)`, args });
   }
 
   /** What a function's promise gives. */
   async settle(work, ...args) {
     const script = `const done = [...arguments].pop(); (${work})(...arguments).then((value) => done({ value }), (error) => done({ error: String(error) }))`;
-    const { value, error } = await this.#ask('POST', `${this.#session}/execute/async`, { script, args }, PROMISE_MS);
+    const { value, error } = await this.#tell('POST', '/execute/async', { script, args }, PROMISE_MS);
     if (error) throw new Error(error);
     return value;
   }

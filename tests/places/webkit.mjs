@@ -7,6 +7,7 @@ import { serve } from '../../tools/serve.mjs';
 import { buildSite } from '../../tools/site.mjs';
 import { GOLDEN, PROJECT, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { storeSettings } from '../web/chat-page.mjs';
+import { STORIES, hostModels, play } from '../web/stories.mjs';
 import { MODEL, judge, openHost, outcomeOf, reference } from './visit.mjs';
 import { QUESTION } from './projects/common/answer.js';
 import { SHARED, WebKit } from './webdriver.mjs';
@@ -95,11 +96,17 @@ async function ask(webkit) {
   return page;
 }
 
-const chatPage = () => async ({ folder, isolate, open: openBrowser }, t) => {
-  const out = join(folder, 'site');
-  await buildSite({ dist: join(folder, 'quern'), out });
-  const { url, close } = await serve({ root: out, isolate });
+/** The chat page with the package under test. */
+async function openPage({ folder, isolate }, t) {
+  const root = join(folder, 'site');
+  await buildSite({ dist: join(folder, 'quern'), out: root });
+  const { url, close } = await serve({ root, isolate });
   t.after(close);
+  return { url, root, close };
+}
+
+const chatPage = () => async ({ open: openBrowser, ...place }, t) => {
+  const { url, close } = await openPage(place, t);
   const webkit = await openBrowser(t);
   await webkit.open(`${url}app.js`);    // any file of the page's origin
   await webkit.evaluate(storeSettings, { temperature: 0, thinking: true });
@@ -112,7 +119,19 @@ const chatPage = () => async ({ folder, isolate, open: openBrowser }, t) => {
   return { threads: isOnOneThread ? 1 : '> 1', note: 'works, offline too' };
 };
 
-const CASES = { library, stop, golden, store, 'chat page': chatPage };
+/** What once went wrong on the chat page. */
+const pageStories = () => async ({ open: openBrowser, ...place }, t) => {
+  const page = await openPage(place, t);
+  const models = await hostModels();
+  t.after(models.close);
+  const webkit = await openBrowser(t);
+  for (const name of Object.keys(STORIES)) {
+    await play(name, webkit, page, models.url).catch((error) => { throw new Error(`${name}: ${error.message}`, { cause: error }); });
+  }
+  return { note: `${Object.keys(STORIES).length} stories of what once went wrong` };
+};
+
+const CASES = { library, stop, golden, store, 'chat page': chatPage, 'page stories': pageStories };
 
 export const places = Object.entries(CONDITIONS).map(([name, condition]) => ({
   name: `WebKitGTK, ${name}`, version: version(), by: () => 'Linux, x64',

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+// What once went wrong on the chat page, told so that any browser can play it: a driver needs open, reload, type, evaluate, settle, resize and
+// tabs (WebKit of places/webdriver.mjs has them, FirefoxTab of firefox-page.test.mjs too). Chromium's own tests look closer.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { networkInterfaces } from 'node:os';
+import { serve } from '../../tools/serve.mjs';
+import { tinyModel } from '../fixtures/tiny.mjs';
+import { eventually } from './browser.mjs';
+import { talkativeModel } from './chat-page.mjs';
+
+/** Keys as W3C WebDriver names them. */
+export const KEYS = { '\uE007': 'Enter', '\uE00C': 'Escape', '\uE004': 'Tab' };
+const [ENTER, ESCAPE, TAB] = Object.keys(KEYS);
+
+const INPUT = '[data-testid=input]';
+const REPLY = '[data-testid=message-assistant]';
+const BUSY = `${REPLY}[aria-busy=true]`;
+const BUBBLE = '[data-testid=message-user] .bubble';
+
+/** Models by their paths, with ranges, for every origin. @returns {Promise<{url: string, close: () => void}>} */
+export async function hostModels() {
+  const models = { '/talkative.gguf': talkativeModel(), '/q06.Q4_K_M.gguf': Buffer.from(tinyModel()) };
+  const server = createServer(({ url, method, headers }, response) => {
+    response.setHeader('Access-Control-Allow-Origin', '*');
+    response.setHeader('Access-Control-Allow-Headers', '*');
+    response.setHeader('Access-Control-Expose-Headers', '*');
+    const bytes = models[url];
+    if (method === 'OPTIONS' || !bytes) return response.writeHead(bytes ? 204 : 404).end();
+    const [, first = 0, last = bytes.length - 1] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? [];
+    const part = bytes.subarray(Number(first), Number(last || bytes.length - 1) + 1);
+    response.writeHead(206, { 'Content-Range': `bytes ${first}-${Number(first) + part.length - 1}/${bytes.length}`, 'Content-Length': part.length });
+    return response.end(part);
+  });
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url: `http://localhost:${server.address().port}`, close };
+}
+
+/** In the page, any of the origin: forgets everything, then stores what is given. */
+async function startAnew(items) {
+  await new Promise((done) => { Object.assign(indexedDB.deleteDatabase('quern'), { onsuccess: done, onerror: done, onblocked: done }); });
+  localStorage.clear();
+  sessionStorage.clear();
+  for (const [name, value] of Object.entries(items)) localStorage.setItem(`quern:${name}`, JSON.stringify(value));
+}
+
+/** A conversation as earlier versions kept it: several screens high. */
+const LONG_TALK = {
+  version: 1,
+  messages: Array.from({ length: 12 }, (_, i) => [{ role: 'user', content: `Question ${i}?` }, { role: 'assistant', content: 'A sentence of a reply.\n\n'.repeat(6) }]).flat(),
+};
+
+/** The chat page in one tab of a browser. */
+class Page {
+  constructor(tab, site, models) {
+    Object.assign(this, { tab, site, models });
+  }
+
+  /** A first visit. @param {object} [items] what the browser has stored already */
+  async visit(items = {}, path = '') {
+    await this.tab.open(`${this.site}app.js`);    // any file of the page's origin
+    await this.tab.settle(startAnew, { settings: { temperature: 0, threads: 1, ...items.settings }, ...(items.chat && { chat: items.chat }) });
+    await this.tab.open(this.site + path);
+    await this.ready();
+  }
+
+  async ready(name = '') {
+    await eventually(async () => await this.text('[data-testid=status]') === 'Ready' && (await this.text('[data-testid=model-name]')).startsWith(name), `${name} is ready`);
+  }
+
+  async reload() {
+    await this.tab.reload();
+    await this.ready();
+  }
+
+  count(selector) {
+    return this.tab.evaluate((wanted) => document.querySelectorAll(wanted).length, selector);
+  }
+
+  async text(selector) {
+    return (await this.texts(selector)).at(-1) ?? '';
+  }
+
+  texts(selector) {
+    return this.tab.evaluate((wanted) => [...document.querySelectorAll(wanted)].map((node) => node.textContent), selector);
+  }
+
+  value(selector) {
+    return this.tab.evaluate((wanted) => document.querySelector(wanted).value, selector);
+  }
+
+  /** Presses what a selector finds first. */
+  async press(selector) {
+    const press = (wanted) => {
+      const node = document.querySelector(wanted);
+      node?.click();
+      return Boolean(node);
+    };
+    await eventually(() => this.tab.evaluate(press, selector), `there is ${selector} to press`);
+  }
+
+  /** Presses the last button whose name begins so. */
+  async pressNamed(name) {
+    const press = (wanted) => {
+      const node = [...document.querySelectorAll('button')].findLast((one) => (one.ariaLabel ?? one.textContent).startsWith(wanted) && one.checkVisibility());
+      node?.click();
+      return Boolean(node);
+    };
+    await eventually(() => this.tab.evaluate(press, name), `there is a button ${name}`);
+  }
+
+  /** Fills a field at once, as a paste does. */
+  fill(selector, text) {
+    return this.tab.evaluate((wanted, value) => {
+      const field = document.querySelector(wanted);
+      field.focus();
+      field.value = value;
+      for (const type of ['input', 'change']) field.dispatchEvent(new Event(type, { bubbles: true }));
+    }, selector, text);
+  }
+
+  send(text) {
+    return this.tab.type(INPUT, text + ENTER);
+  }
+
+  async ask(text) {
+    const before = await this.count(BUBBLE);
+    await this.send(text);
+    await eventually(async () => await this.count(BUBBLE) > before, 'the question is there');
+    await this.ended();
+  }
+
+  async ended() {
+    await eventually(async () => await this.count(BUSY) === 0 && await this.count('[data-testid=send]:not([hidden])') === 1, 'the reply ends');
+  }
+
+  /** A model that goes on until it is stopped. */
+  async loadTalker() {
+    await this.load('talkative');
+  }
+
+  async load(name) {
+    await this.press('#model-button');
+    await this.fill('[data-testid=model-url]', `${this.models}/${name}.gguf`);
+    await this.press('[data-testid=load-url]');
+    await this.ready(name.split('.')[0]);
+  }
+
+  async talking() {
+    await this.loadTalker();
+    await this.send('Talk.');
+    await eventually(async () => (await this.text(`${REPLY} .prose`)).length > 300, 'text comes');
+  }
+
+  /** Pixels between what is seen and the end. */
+  missing() {
+    return this.tab.evaluate(() => {
+      const { scrollHeight, clientHeight, scrollTop } = document.getElementById('scroller');
+      return scrollHeight - clientHeight - scrollTop;
+    });
+  }
+
+  scroll(by) {
+    return this.tab.evaluate((pixels) => { document.getElementById('scroller').scrollTop += pixels; }, by);
+  }
+
+  /** Another tab with the page. */
+  async second() {
+    const other = new Page(await this.tab.another(), this.site, this.models);
+    await other.tab.open(this.site);
+    await other.ready();
+    return other;
+  }
+}
+
+/** Name -> what a person does and sees. */
+export const STORIES = {
+  async 'a reply comes into sight wherever it was sent from'(page) {
+    await page.visit({ chat: LONG_TALK });
+    for (let i = 0; i < 2; i++) {
+      await page.scroll(-1e6);
+      await eventually(() => page.count('#to-end:not([hidden])'), 'there is a way back');
+      await page.ask('Hello!');
+      await eventually(async () => await page.missing() <= 2, 'the reply is in sight');
+    }
+    await page.scroll(-1e6);
+    await page.tab.evaluate((wanted) => {
+      const input = document.querySelector(wanted);
+      input.value = 'One line\n'.repeat(8);
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+      input.form.requestSubmit();
+    }, INPUT);
+    await eventually(async () => await page.count(REPLY) === 15, 'there is a reply');
+    await page.ended();
+    await eventually(async () => await page.missing() <= 2, 'the last one too');
+  },
+
+  async 'who moves up while a reply is written is left alone'(page) {
+    await page.visit();
+    await page.talking();
+    await eventually(async () => { await page.scroll(-60); return page.count('#to-end:not([hidden])'); }, 'there is a way back');
+    const place = () => page.tab.evaluate(() => document.getElementById('scroller').scrollTop);
+    const [there, far] = [await place(), await page.missing()];
+    await eventually(async () => await page.missing() > far + 60, 'the reply grows');
+    assert.equal(await place(), there, 'and nothing moves');
+    await page.press('#to-end');
+    await eventually(async () => await page.missing() < 80, 'Latest leads back');
+    await page.tab.type(INPUT, ESCAPE);
+    await page.ended();
+  },
+
+  async 'nothing is wider than a small screen'(page) {
+    const wide = `${'averyveryverylongword'.repeat(20)}\n\n| ${'a column | '.repeat(12)}\n| ${'--- | '.repeat(12)}\n\n\`\`\`\n${'code '.repeat(60)}\n\`\`\``;
+    await page.visit({ chat: { version: 1, messages: [{ role: 'user', content: wide }, { role: 'assistant', content: wide }] } });
+    for (const [width, height] of [[360, 740], [320, 568], [740, 360]]) {
+      const inner = await page.tab.resize(width, height);
+      const { across, outside } = await page.tab.evaluate(() => {
+        document.getElementById('model-name').textContent = 'A-model-with-a-very-long-name-indeed-Q4_K_M';
+        const seen = [...document.querySelectorAll('button, .bubble, .prose, .composer, .code, .table')].filter((node) => node.checkVisibility());
+        const isOutside = ({ left, right }) => left < -0.5 || right > innerWidth + 0.5;
+        return {
+          across: [document.documentElement.scrollWidth, document.body.scrollWidth],
+          outside: seen.filter((node) => isOutside(node.getBoundingClientRect())).map((node) => node.id || node.className),
+        };
+      });
+      assert.deepEqual([across, outside], [[inner, inner], []], `${width} by ${height}`);
+    }
+  },
+
+  async 'a reload in the middle of a reply keeps it, and what it answers'(page) {
+    await page.visit();
+    await page.talking();
+    const before = (await page.text(`${REPLY} .prose`)).length;
+    await new Promise((done) => { setTimeout(done, 1000); });
+    await page.reload();
+    assert.deepEqual(await page.texts(BUBBLE), ['Talk.']);
+    const kept = (await page.text(`${REPLY} .prose`)).length;
+    assert.ok(kept >= before, `${kept} letters of ${before}`);
+    assert.match(await page.text(REPLY), /Interrupted: the page was closed\./);
+    await page.pressNamed('Continue this reply');
+    await eventually(async () => !/Interrupted/.test(await page.text(REPLY)), 'it goes on');
+    await page.tab.type(INPUT, ESCAPE);
+    await page.ended();
+  },
+
+  async 'two tabs: neither takes away what the other has'(page) {
+    await page.visit();
+    await page.ask('Hello!');
+    const other = await page.second();
+    assert.deepEqual(await other.texts(BUBBLE), ['Hello!']);
+    await other.ask('What is 27 + 45?');
+    await other.press('#new-chat');
+    await other.ask('What is the capital of Kenya?');
+    await other.tab.close();
+    await eventually(async () => (await page.count(BUBBLE)) === 2, 'the first tab has followed');
+    assert.deepEqual(await page.texts(BUBBLE), ['Hello!', 'What is 27 + 45?']);
+    await page.press('#list-button');
+    await eventually(async () => await page.count('.list-title') === 2, 'both conversations are there');
+  },
+
+  async 'a very long message outlives a reload'(page) {
+    await page.visit();
+    await page.ask('Hello!');
+    await page.fill(INPUT, 'Lorem ipsum dolor. '.repeat(32_000));
+    await page.tab.type(INPUT, ENTER);
+    await eventually(() => page.count('[data-testid=error]'), 'it does not fit');
+    await page.reload();
+    assert.deepEqual((await page.texts(BUBBLE)).map((text) => text.length), [6, 19 * 32_000 - 1]);
+  },
+
+  async 'a new chat takes nothing away; what is deleted comes back'(page) {
+    await page.visit();
+    await page.ask('Hello!');
+    await page.press('#new-chat');
+    await eventually(async () => await page.count(BUBBLE) === 0, 'an empty page');
+    await page.press('#list-button');
+    await eventually(async () => await page.count('.list-title') === 1, 'the conversation is in the list');
+    await page.pressNamed('More about');
+    await page.pressNamed('Delete');
+    await eventually(async () => await page.count('.list-title') === 0, 'deleted');
+    await page.pressNamed('Undo');
+    await eventually(async () => await page.count('.list-title') === 1, 'and back');
+  },
+
+  async 'what is no longer read is marked, after a reload too'(page) {
+    await page.visit({ settings: { contextSize: 256, maxTokens: 20 } });
+    for (let i = 0; i < 9; i++) await page.ask(`Tell me a short story about an owl and ${i} keys, please.`);
+    const left = await page.count('.left-out');
+    assert.ok(left > 0 && left < 18, `${left}`);
+    await page.reload();
+    await eventually(async () => await page.count('.left-out') === left && await page.count('.first-read') === 1, 'as before');
+  },
+
+  async 'editing ends with a new chat and with Escape, and gives the draft back'(page) {
+    await page.visit();
+    await page.ask('Hello!');
+    await page.tab.type(INPUT, 'half a thought');
+    await page.pressNamed('Edit and send again');
+    assert.equal(await page.value(INPUT), 'Hello!');
+    await page.tab.type(INPUT, ESCAPE);
+    assert.equal(await page.value(INPUT), 'half a thought');
+    await page.pressNamed('Edit and send again');
+    await page.press('#new-chat');
+    await eventually(async () => await page.count('#editing:not([hidden])') === 0, 'no longer editing');
+    assert.equal(await page.value(INPUT), '');
+  },
+
+  async 'a setting that does not count says so'(page) {
+    await page.visit();
+    await page.press('#settings');
+    await page.fill('#set-temperature', '');
+    await page.tab.type('#set-temperature', `5${TAB}`);
+    assert.match(await page.text('#settings-form [role=alert]'), /^A number from 0 to 2 is needed/);
+    await page.fill('#set-temperature', '0.5');
+    assert.equal(await page.count('#settings-form [role=alert]'), 0);
+  },
+
+  async 'a system prompt that is too long leads to the settings'(page) {
+    await page.visit({ settings: { system: 'Be kind. '.repeat(1500) } });
+    await page.send('Hello!');
+    await eventually(() => page.count('[data-testid=error]'), 'it does not fit');
+    await page.pressNamed('Shorten the system prompt');
+    assert.equal(await page.tab.evaluate(() => document.activeElement.id), 'set-system');
+  },
+
+  async 'without storage for models the page says why, in words'(page) {
+    const address = Object.values(networkInterfaces()).flat().find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+    assert.ok(address, 'this machine has an address of its own');
+    const { url, close } = await serve({ root: page.root, host: address });
+    try {
+      const insecure = new Page(page.tab, url, page.models);
+      await insecure.visit();
+      await insecure.ask('Hello!');
+      await insecure.press('#model-button');
+      await eventually(async () => (await insecure.text('#storage-text')).includes('gives this page no storage, for which it must be served over https'), 'the reason');
+    } finally {
+      await close();
+    }
+  },
+
+  async 'the dialog says what is in use, and what is no address'(page) {
+    await page.visit();
+    await page.press('#get-real');
+    assert.match(await page.text('#model-facts'), /In use.*quern demo/);
+    for (const [typed, says] of [['qwen', /^That is no address yet/], ['https://example.com/x.gguf', /^Load downloads it from example\.com/]]) {
+      await page.fill('[data-testid=model-url]', typed);
+      assert.match(await page.text('#url-note'), says);
+    }
+  },
+
+  async 'a link fills the fields once'(page) {
+    await page.visit({}, '?prompt=Hello');
+    assert.equal(await page.value(INPUT), 'Hello');
+    await page.fill(INPUT, '');
+    await page.reload();
+    assert.equal(await page.value(INPUT), '');
+  },
+
+  async 'a model is called what its file is called'(page) {
+    await page.visit();
+    await page.load('q06.Q4_K_M');
+    assert.equal(await page.text('[data-testid=model-name]'), 'q06.Q4_K_M');
+    await page.press('#model-button');
+    await eventually(() => page.text('#storage-text'), 'the list is made');
+    if (/keeps no models/.test(await page.text('#storage-text'))) return;    // WebKitGTK has no store for them
+    await eventually(async () => (await page.texts('#kept-list li')).some((text) => /^q06 Q4_K_M/.test(text)), 'its name, and its type as a tag');
+  },
+};
+
+/** Plays one story in a tab. @param {{url: string, root: string}} site the page's address and folder @param {string} models address of `hostModels` */
+export async function play(name, tab, site, models) {
+  const page = new Page(tab, site.url, models);
+  page.root = site.root;
+  await STORIES[name](page);
+}
