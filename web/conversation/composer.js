@@ -119,6 +119,6 @@ export class Composer {
   #update() {
     this.#send.disabled = this.#input.value.trim() === '';
     this.#input.style.height = 'auto';
-    this.#input.style.height = `${this.#input.scrollHeight}px`;
+    if (this.#input.value) this.#input.style.height = `${this.#input.scrollHeight}px`;    // asking makes the browser lay everything out
   }
 }

@@ -14,10 +14,12 @@ const MORE = 100;
 
 const WIDE = matchMedia('(min-width: 64rem)');
 
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
-const hour = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
+const formats = {};
 
-const when = (time) => (new Date(time).toDateString() === new Date().toDateString() ? hour : day).format(time);
+/** Made when a date is shown: a browser takes some ten milliseconds for its first one. */
+const format = (name) => (formats[name] ??= new Intl.DateTimeFormat(undefined, name === 'day' ? { dateStyle: 'medium' } : { timeStyle: 'short' }));
+
+const when = (time) => format(new Date(time).toDateString() === new Date().toDateString() ? 'hour' : 'day').format(time);
 
 export class List {
   #dialog = byId('list');
