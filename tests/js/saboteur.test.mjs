@@ -19,7 +19,7 @@ import { sabotage } from '../fixtures/saboteur.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { CLI } from './helper.mjs';
 
-const PLAYED = Number(process.env.QUERN_PLAYED ?? 400);
+const PLAYED = Number(process.env.QUERN_PLAYED ?? 250);
 const PLAYER = fileURLToPath(new URL('../fixtures/played-saboteurs.mjs', import.meta.url));
 const BATCH = 100;
 const MB = 2 ** 20;
@@ -37,7 +37,7 @@ test(`${PLAYED} saboteurs on a played clock`, async (t) => {
 });
 
 /** Two versions of some chunks each; kept in memory, as whoever plays them. */
-const REAL = Number(process.env.QUERN_REAL ?? 24);
+const REAL = Number(process.env.QUERN_REAL ?? 16);
 const AT_A_TIME = 8;
 const MOST_S = 300;
 const versions = [1, 2].map((seed) => tinyModel({ seed, layers: 2, hidden: 256, ffn: 2048, heads: 4, headDim: 64 }));

@@ -83,7 +83,7 @@ async function openRow(page, n) {
 }
 
 test('two tabs at random on five conversations see the same at the end', { timeout: 600_000 }, async () => {
-  const rounds = Number(process.env.QUERN_ROUNDS ?? 20);
+  const rounds = Number(process.env.QUERN_ROUNDS ?? 10);
   const visit = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 12 } });
   const second = await visit.page.context().newPage();
   await second.goto(here.url);

@@ -2,6 +2,7 @@
 // Conversations have a home: nothing that was said or typed is lost by a reload, a crash, another tab or a new chat; they are found, named,
 // deleted and brought back; messages have versions, and a reply that was cut off goes on.
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { eventually, station } from './browser.mjs';
 import { ChatPage, openChat, storeSettings, talkativeModel } from './chat-page.mjs';
@@ -190,7 +191,9 @@ test('a row of the list stays as it is while a reply grows: what is open, what h
   await page.getByRole('button', { name: /^More about/ }).click();
   await row(page, 'Talk.').getByRole('button', { name: 'Pin' }).focus();
   const written = (await chat.text()).length;
-  await eventually(async () => (await chat.text()).length > written + 400, 'the reply grows, and is stored');
+  const grown = async () => (await page.evaluate(storedReply)).length > written;
+  await eventually(grown, 'the reply grows, and is stored');
+  await page.waitForTimeout(500);    // until the list has heard of it
   assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Pin');
   await page.keyboard.press('Enter');
   await eventually(async () => (await titles(page))[0] === '★ Talk.', 'pinned');
@@ -200,20 +203,21 @@ test('a row of the list stays as it is while a reply grows: what is open, what h
   await close();
 });
 
-test('all conversations go into a file and come back', async () => {
-  const { page, chat, close } = await openChat(here);
-  await chat.ask('Hello!');
-  const reply = await chat.text();
-  await openList(page);
-  const saved = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Save all' }).click();
-  const path = await (await saved).path();
-  const markdown = page.waitForEvent('download');
-  await act(page, 'Hello!', 'Save as text');
+test('all conversations go into a file and come back, on another device too', async () => {
+  const first = await openChat(here);
+  await first.chat.ask('Hello!');
+  const reply = await first.chat.text();
+  await openList(first.page);
+  const saved = first.page.waitForEvent('download');
+  await first.page.getByRole('button', { name: 'Save all' }).click();
+  const all = { name: 'all.json', mimeType: 'application/json', buffer: await readFile(await (await saved).path()) };
+  const markdown = first.page.waitForEvent('download');
+  await act(first.page, 'Hello!', 'Save as text');
   assert.match((await markdown).suggestedFilename(), /^Hello!\.md$/);
-  await act(page, 'Hello!', 'Delete');
-  await eventually(async () => (await titles(page)).length === 0, 'none');
-  await page.waitForTimeout(10_500);    // until it is gone for good
+  await first.close();
+
+  const { page, chat, close } = await openChat(here);
+  await openList(page);
   const add = async (file) => {
     const chosen = page.waitForEvent('filechooser');
     await page.getByRole('button', { name: 'Add from a file' }).click();
@@ -224,11 +228,11 @@ test('all conversations go into a file and come back', async () => {
     await chat.notice.getByText(/holds no conversations|^0 conversations/).waitFor();
     await chat.notice.getByRole('button', { name: 'Dismiss' }).click();
   }
-  await add(path);
+  await add(all);
   await row(page, 'Hello!').locator('.list-open').click();
   await eventually(async () => (await users(page)).length === 1, 'it is shown');
   assert.deepEqual([await users(page), await chat.text()], [['Hello!'], reply]);
-  await add(path);
+  await add(all);
   await chat.notice.getByText('0 conversations were added.').waitFor();
   await close();
 });

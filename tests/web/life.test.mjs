@@ -124,7 +124,7 @@ test('killed at random moments of a talk: at most a second of a reply is lost, n
     await (await page.$(part('file-input'))).uploadFile(TALKER);
     await tab.ready('quern-talker');
   };
-  const kills = Number(process.env.QUERN_KILLS ?? 6);
+  const kills = Number(process.env.QUERN_KILLS ?? 4);
   let seed = 11;
   const random = () => (seed = (seed * 48271) % 0x7fffffff) / 0x7fffffff;
   let before = await page.evaluate(storedMessages);

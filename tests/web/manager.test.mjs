@@ -203,10 +203,10 @@ test('what is here already is not downloaded again, and what cannot stay is said
 
 test('the checksum of a known model goes along with its load', async () => {
   const { page, chat, store, close } = await openManager({}, { expected: /Failed to load resource/, origins: ['https://huggingface.co'] });
-  await page.context().route('https://huggingface.co/**', (route) => route.fulfill({ status: 503, headers: { 'Access-Control-Allow-Origin': '*' } }));
+  await page.context().route('https://huggingface.co/**', (route) => route.fulfill({ status: 404, headers: { 'Access-Control-Allow-Origin': '*' } }));
   await page.getByRole('button', { name: 'Choose Qwen3-1.7B Q4_K_M' }).click();
   await page.keyboard.press('Enter');
-  await chat.error.getByRole('button', { name: 'Try again' }).waitFor();
+  await chat.error.getByRole('button', { name: 'Choose another' }).waitFor();
   assert.match((await store()).hashes.at(-1), /^b139949c/);
   await close();
 });
