@@ -12,7 +12,7 @@ NODE ?= node
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
-LOADERS = base arena reader json_reader checkpoint metadata sniff formats/gguf formats/safetensors formats/json formats/hf_config formats/hf_tokenizer formats/ajc1 formats/ajc1_tokenizer dtype quantize convert convert_keys gguf_writer tokenizer vocab bpe scores split unicode table sampler json
+LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_tokenizer load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces text/unicode text/table text/sampler base/json
 STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
@@ -28,18 +28,18 @@ endif
 FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
 # What only command lines have: the conversion of models. No page loads it.
-TOOL = gguf_writer convert convert_keys cli_claim cli_files cli_output cli_quantize
-SOURCES = $(filter-out src/cli.c src/cli_process.c src/tool.c src/wasm.c $(TOOL:%=src/%.c),$(wildcard src/*.c src/*/*.c))
+TOOL = cli/gguf_writer cli/convert cli/convert_keys cli/cli_claim cli/cli_files cli/cli_output cli/cli_quantize
+SOURCES = $(filter-out src/wasm.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 # xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
 XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
 build/include/xxhash.h: $(XXHASH)
 	@mkdir -p $(@D)
 	@test -n '$<' || { echo 'xxhash.h is missing: install libxxhash-dev (Debian) or xxhash, or pass XXHASH=path'; exit 1; }
 	cp $< $@
-$(BUILD)/obj/hash.o: build/include/xxhash.h
+$(BUILD)/obj/base/hash.o: build/include/xxhash.h
 
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
-TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o) $(BUILD)/obj/cli_process.o
+TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o) $(BUILD)/obj/cli/cli_process.o
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -59,7 +59,7 @@ help:
 	@echo 'make bench-ops each operation alone, over lengths: build/bench/ops.html (ARGS=--quick)'
 	@echo 'make fuzz      the fuzz targets (clang-19)'
 	@echo 'make format    clang-format on the C sources'
-	@echo 'make lint      the layering, style and size checks'
+	@echo 'make lint      the checks of rooms, style and sizes'
 	@echo 'make stats     sizes of files and functions against their limits'
 	@echo 'make size      bytes of what is shipped, plain and compressed'
 	@echo 'make clean     removes build/, dist/ and docs/site/'
@@ -68,7 +68,7 @@ help:
 
 native: $(BUILD)/quern
 
-$(BUILD)/quern: $(BUILD)/obj/cli.o $(TOOL_OBJECTS) $(OBJECTS)
+$(BUILD)/quern: $(BUILD)/obj/cli/cli.o $(TOOL_OBJECTS) $(OBJECTS)
 	$(CC) $(FLAGS) $^ -o $@ -lm
 
 $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(LOADERS))): FLAGS += $(STRICT)
@@ -113,7 +113,7 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size, the reference kernels too. Packing for 64-bit addresses, whose code is larger, is for size.
-HOT = cpu/cpu cpu/attention cpu/kernels_simd cpu/gemm_simd cpu/floats_simd cpu/arrange_simd cpu/attend_simd sampler $(if $(findstring 64,$(1)),,pack dtype)
+HOT = $(addprefix compute/cpu/,cpu attention kernels_simd gemm_simd floats_simd arrange_simd attend_simd) text/sampler $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
 WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
@@ -127,8 +127,8 @@ define WASM_VARIANT
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
 build/wasm/$(1)/%.o: WASM_OPT = -Oz
 # xxHash knows SSE2, which Emscripten translates to SIMD128: 16 GB/s instead of 8; 11 where loops stay as they are (-Os).
-build/wasm/$(1)/hash.o: WASM_OPT = -O2 -fno-vectorize -fno-slp-vectorize -msse2
-build/wasm/$(1)/hash.o: build/include/xxhash.h
+build/wasm/$(1)/base/hash.o: WASM_OPT = -O2 -fno-vectorize -fno-slp-vectorize -msse2
+build/wasm/$(1)/base/hash.o: build/include/xxhash.h
 build/wasm/$(1)/%.o: src/%.c
 	@mkdir -p $$(@D)
 	$$($(2)) $$(WASM_COMPILE) $$(WASM_OPT) $$(WASM_$(1)) -c $$< -o $$@
@@ -150,11 +150,11 @@ wasm: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs
 # --- the conversion tool, for Node alone: it reads and writes the disk itself ---
 
 # Its quantisers are compiled for speed.
-build/wasm/tool/quantize.o: src/quantize.c
+build/wasm/tool/weights/quantize.o: src/weights/quantize.c
 	@mkdir -p $(@D)
 	$(EMCC) $(WASM_COMPILE) -O3 $(WASM_simd) -c $< -o $@
 
-build/wasm/node/quern-tool.mjs: build/wasm/tool/quantize.o $(addprefix build/wasm/simd/,$(addsuffix .o,tool $(TOOL) $(filter-out quantize,$(SOURCES:src/%.c=%))))
+build/wasm/node/quern-tool.mjs: build/wasm/tool/weights/quantize.o $(addprefix build/wasm/simd/,$(addsuffix .o,cli/tool $(TOOL) $(filter-out weights/quantize,$(SOURCES:src/%.c=%))))
 	@mkdir -p $(@D)
 	$(EMCC) -O3 -pthread $(WASM_simd) -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=64MB -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=256KB \
 		-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sDYNAMIC_EXECUTION=0 --no-entry -sENVIRONMENT=node -sNODERAWFS '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
@@ -163,7 +163,7 @@ build/wasm/node/quern-tool.mjs: build/wasm/tool/quantize.o $(addprefix build/was
 
 # --- kernel benchmark: the engine's own objects behind a few exports ---
 
-KERNELS = arena base dtype num reader pack pool cpu/arrange_simd cpu/attend_simd cpu/dots cpu/floats_simd cpu/gemm_simd cpu/kernels_scalar cpu/kernels_simd
+KERNELS = base/arena base/base weights/dtype base/num base/reader weights/pack base/pool compute/cpu/arrange_simd compute/cpu/attend_simd compute/cpu/dots compute/cpu/floats_simd compute/cpu/gemm_simd compute/cpu/kernels_scalar compute/cpu/kernels_simd
 
 build/release/kernels: tests/bench/kernels.c $(KERNELS:%=build/release/obj/%.o)
 	$(CC) $(COMMON) -O2 -MT $@ $^ -o $@ -lm
@@ -218,7 +218,7 @@ build/faults/.stamp: $(FAULTS) dist/index.js
 faults: build/faults/.stamp
 
 dist: dist/index.js
-dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs $(wildcard js/*) web/isolated.js web/sw-headers.js tools/build.mjs tools/sizes.mjs package.json
+dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs $(wildcard js/* js/*/*) web/isolated.js web/sw-headers.js tools/build.mjs tools/sizes.mjs package.json
 	$(NODE) tools/build.mjs
 	@touch $@
 
@@ -228,7 +228,7 @@ build/site/app.js: dist/index.js $(shell find web -type f) tools/site.mjs
 	@touch $@
 
 docs: docs/site/search.json
-docs/site/search.json: build/site/app.js js/index.d.ts js/errors.js js/hints.js web/base.css tools/docs.mjs $(wildcard docs/*.md docs/recipes/*.md docs/theme/* tools/docs/*)
+docs/site/search.json: build/site/app.js js/index.d.ts js/shared/errors.js js/shared/hints.js web/base.css tools/docs.mjs $(wildcard docs/*.md docs/recipes/*.md docs/theme/* tools/docs/*)
 	$(NODE) tools/docs.mjs
 	@touch $@
 
@@ -269,7 +269,7 @@ $(TESTS:%=run/%): run/%: $(BUILD)/tests/% build/fixtures/.stamp
 # A file whose tests have failed may leave something open and never end by itself: ten minutes are its end.
 SUITES ?= js web
 test-node: native site faults
-	$(NODE) --test --test-concurrency=2 --test-timeout=600000 $(wildcard $(SUITES:%=tests/%/*.test.mjs))
+	$(NODE) --test --test-concurrency=3 --test-timeout=600000 $(wildcard $(SUITES:%=tests/%/*.test.mjs))
 
 bench: site
 	$(NODE) tests/bench/bench.mjs

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // quern in Node. The documentation of everything exported here is in index.d.ts.
 
-import { openModel } from './model.js';
-import { Models } from './models.js';
-import { platform } from './platform-node.js';
+import { openModel } from './page/model.js';
+import { Models } from './page/models.js';
+import { platform } from './page/platform-node.js';
 
-export { QuernError } from './errors.js';
-export { support } from './platform-node.js';
+export { QuernError } from './shared/errors.js';
+export { support } from './page/platform-node.js';
 
 export function load(source, options) {
   return openModel(platform, source, options);

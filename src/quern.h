@@ -14,9 +14,9 @@
 #ifndef QUERN_H
 #define QUERN_H
 
-#include "base.h"
-#include "profile.h"
-#include "sampler.h"
+#include "base/base.h"
+#include "compute/profile.h"
+#include "text/sampler.h"
 
 struct quern_engine;
 struct quern_sequence;

@@ -2,22 +2,22 @@
  *
  * The exported symbols of the wasm build: quern.h in flat integers and doubles, because a JavaScript caller has
  * neither structs nor 64-bit integers. No logic here: whatever needs a decision belongs to the engine (below) or
- * to js/engine.js (above), the one caller.
+ * to js/engine/engine.js (above), the one caller.
  *
  * Addresses, sizes and offsets are doubles (exact up to 2^53) in both directions, so that wasm32 and wasm64 have one
  * interface, and no address is ever negative. A function with two results writes the second one to `out`.
  */
+#include "base/hash.h"
+#include "quern.h"
+
 #include <emscripten/emscripten.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "hash.h"
-#include "quern.h"
-
-/* The version of this interface, raised with every change of a name, an argument or a meaning below. js/instance.js expects
+/* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"8\"\n"
+        ".ascii \"9\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -46,25 +46,29 @@ EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const v
 
 /* --- engine --- */
 
-/* memory_size: bytes that the wasm memory can grow to. What lies below the break is in use already, and a little is left for
- * the caller's arguments. */
-EXPORT address wasm_new(int threads, int context_size, int kv, int chunk, int scalar, int profile, int inspect, int quantize, double file_size, int files, double rest_size,
-                        double memory_size)
+/* Options by their places in a table of doubles; js/engine/engine.js has the same order. */
+enum option {
+    OPTION_THREADS, OPTION_CONTEXT_SIZE, OPTION_KV, OPTION_CHUNK, OPTION_SCALAR, OPTION_PROFILE, OPTION_INSPECT, OPTION_QUANTIZE,
+    OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */
+};
+
+/* What lies below the break is in use already, and a little is left for the caller's arguments. */
+EXPORT address wasm_new(address table)
 {
-    const double taken = FROM(sbrk(0)) + (2 << 20);
+    const double *o = TO(const double, table), taken = FROM(sbrk(0)) + (2 << 20);
     struct quern_options options = {
-        .threads = threads,
-        .context_size = context_size,
-        .kv = (enum quern_kv)kv,
-        .chunk = chunk,
-        .scalar = scalar != 0,
-        .profile = profile != 0,
-        .inspect = inspect != 0,
-        .quantize = (enum quern_quantize)quantize,
-        .file_size = (uint64_t)file_size,
-        .files = files,
-        .rest_size = (uint64_t)rest_size,
-        .memory_limit = memory_size > taken ? (uint64_t)(memory_size - taken) : 1,
+        .threads = (int)o[OPTION_THREADS],
+        .context_size = (int)o[OPTION_CONTEXT_SIZE],
+        .kv = (enum quern_kv)o[OPTION_KV],
+        .chunk = (int)o[OPTION_CHUNK],
+        .scalar = o[OPTION_SCALAR] != 0,
+        .profile = o[OPTION_PROFILE] != 0,
+        .inspect = o[OPTION_INSPECT] != 0,
+        .quantize = (enum quern_quantize)o[OPTION_QUANTIZE],
+        .file_size = (uint64_t)o[OPTION_FILE_SIZE],
+        .files = (int)o[OPTION_FILES],
+        .rest_size = (uint64_t)o[OPTION_REST_SIZE],
+        .memory_limit = o[OPTION_MEMORY_SIZE] > taken ? (uint64_t)(o[OPTION_MEMORY_SIZE] - taken) : 1,
     };
     return FROM(quern_new(&options));
 }
@@ -127,7 +131,8 @@ EXPORT double wasm_error_offset(address e) { return (double)quern_error(ENGINE(e
 /* Texts here are shorter than 2 GiB, so sizes and counts fit an int. */
 EXPORT int wasm_tokenize(address e, address text, int size, int mode, uint32_t sentinel, address ids, int cap)
 {
-    return (int)quern_tokenize(ENGINE(e), (struct bytes){TO(const uint8_t, text), (size_t)size}, (enum quern_text)mode, sentinel, TO(int32_t, ids), cap);
+    return (int)quern_tokenize(ENGINE(e), (struct bytes){TO(const uint8_t, text), (size_t)size}, (enum quern_text)mode, sentinel, TO(int32_t, ids),
+                               cap);
 }
 
 EXPORT address wasm_token(address e, int id, address out) { return view(quern_token(ENGINE(e), id), out); }

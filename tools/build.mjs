@@ -4,7 +4,7 @@
 // glue and wasm files beside it under their own names, the types, and the service worker for headers. Run by `make dist` after `make wasm`.
 // Our own code has source maps where it is minified; the types need none, since they are written by hand: what an editor opens is the source.
 //
-// The builds of one address size share one glue: theirs differ in the name of the wasm file only, which js/instance.js fetches
+// The builds of one address size share one glue: theirs differ in the name of the wasm file only, which js/engine/instance.js fetches
 // itself. That is checked here, as are the promises about what a bundler meets: no bare specifier, no node: import.
 
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -19,11 +19,11 @@ const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
 /** What the page loads, and what Node does. */
-const PAGE = { index: 'index.js', template: 'template.js' };
-const WORKER = { worker: 'worker.js' };
-const SMALL = { thread: 'thread.js', thread64: 'thread64.js', sha256: 'sha256.js' };
-const NODE = { node: 'node.js', 'template.node': 'template-node.js', cli: 'cli.js', 'cli-main': 'cli-main.js' };
-const NODE_WORKERS = { 'worker.node': 'worker-node.js' };
+const PAGE = { index: 'index.js', template: 'reply/template.js' };
+const WORKER = { worker: 'worker/worker.js' };
+const SMALL = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js' };
+const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
+const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 
 /** The worker and its threads load one file; that for Node, which starts its threads itself, is in a folder of its own. */
 const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];

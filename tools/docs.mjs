@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 // Builds the documentation into docs/site (not committed): docs/start.md, docs/recipes/ in the order of its README, the
-// reference from js/index.d.ts, the errors from js/errors.js and docs/errors.md, and the chat page from build/site as playground.
+// reference from js/index.d.ts, the errors from js/shared/errors.js and docs/errors.md, and the chat page from build/site as playground.
 // All of it is static and every address relative. The search index is made here; docs/theme/ has the looks and the script.
 import { build } from 'esbuild';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -29,10 +29,10 @@ const titleOf = (markdown) => /^# (.*)$/m.exec(markdown)[1];
 /** The first paragraph, as the page's description. */
 const descriptionOf = (html) => plain(/<p>([\s\S]*?)<\/p>/.exec(html)?.[1] ?? '').slice(0, 200);
 
-/** js/errors.js as a page has it: in Node some of its advice is other. */
+/** js/shared/errors.js as a page has it: in Node some of its advice is other. */
 export async function pageErrors() {
   const define = { 'globalThis.process': 'undefined' };
-  const { outputFiles: [{ text }] } = await build({ entryPoints: [join(project, 'js/errors.js')], bundle: true, write: false, format: 'esm', define });
+  const { outputFiles: [{ text }] } = await build({ entryPoints: [join(project, 'js/shared/errors.js')], bundle: true, write: false, format: 'esm', define });
   return import(`data:text/javascript,${encodeURIComponent(text)}`);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the design promises about the sources, checked: layers, sizes, and words that must not occur.
+// What the design promises about the sources, checked: rooms, sizes, and words that must not occur.
 // `--stats` prints the sizes of every file; without it only what is broken is said.
 
 import { readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, normalize } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -20,61 +20,68 @@ function files(folder, endings) {
 
 const read = (file) => readFileSync(join(root, file), 'utf8');
 
-// --- layers of the C sources: includes go downward only, siblings never meet ---
+// --- rooms: a folder says what it owns, and looks only into those below it ---
 
-/** Each module's layer and, within a layer, its family; modules of one family may include each other. */
-const MODULES = {
-  base: [0, 'base'], arena: [0, 'base'], pool: [0, 'base'], crew: [0, 'base'], json: [0, 'base'], json_reader: [0, 'base'], reader: [0, 'base'], num: [0, 'base'], hash: [0, 'base'],
-  dtype: [1, 'pack'], pack: [1, 'pack'], quantize: [1, 'pack'],
-  checkpoint: [2, 'checkpoint'], metadata: [2, 'checkpoint'], format: [2, 'checkpoint'], sniff: [2, 'checkpoint'], formats: [2, 'checkpoint'],
-  backend: [2, 'backend'], cpu: [2, 'backend'],
-  tokenizer: [2, 'tokenizer'], bpe: [2, 'tokenizer'], scores: [2, 'tokenizer'], split: [2, 'tokenizer'], vocab: [2, 'tokenizer'], table: [2, 'tokenizer'],
-  unicode: [2, 'tokenizer'], unicode_data: [2, 'tokenizer'],
-  sampler: [2, 'sampler'],
-  batch: [3, 'batch'], profile: [3, 'profile'], kvcache: [3, 'kvcache'],
-  model: [4, 'model'], models: [4, 'model'],
-  quern: [5, 'engine'], engine: [5, 'engine'], plan: [5, 'engine'], files: [5, 'engine'], info: [5, 'engine'], sequence: [5, 'engine'],
-  gguf_writer: [2, 'checkpoint'], convert: [5, 'engine'], convert_keys: [5, 'engine'],
-  wasm: [6, 'wasm'], cli: [6, 'cli'], cli_claim: [6, 'cli'], cli_files: [6, 'cli'], cli_output: [6, 'cli'], cli_process: [6, 'cli'], cli_quantize: [6, 'cli'], tool: [6, 'cli'],
+/** Into which others a room may look; '' are the faces, which lie in no room and see all of them. */
+const C_ROOMS = {
+  base: [], weights: ['base'], load: ['base', 'weights'], text: ['base', 'weights'], compute: ['base', 'weights'],
+  models: ['base', 'weights', 'load', 'compute'], engine: ['base', 'weights', 'load', 'text', 'compute', 'models', ''],
+  cli: ['base', 'weights', 'load', 'text', 'compute', 'models', 'engine', ''],
 };
 
-function moduleOf(file) {
-  const path = file.replace(/^src\//, '');
-  const name = path.includes('/') ? path.split('/')[0] : basename(path).replace(/\.[ch]$/, '');
-  if (!MODULES[name]) problem(file, `belongs to no layer; add it to MODULES in tools/lint.mjs`);
-  return MODULES[name] ?? [99, name];
+const JS_ROOMS = {
+  shared: [], net: ['shared'], store: ['shared', 'net'], engine: ['shared'], reply: ['shared', 'engine'], page: ['shared', 'net', 'store'],
+  worker: ['shared', 'net', 'store', 'engine', 'reply'], cli: ['shared', 'net', 'store', 'engine', 'page', 'worker', ''],
+};
+
+const WEB_ROOMS = { shell: [], message: ['shell'], model: ['shell'], conversation: ['shell', 'message', 'model'] };
+
+/** The room of a file below a folder; '' for a face. */
+const roomOf = (file) => (file.split('/').length > 2 ? file.split('/')[1] : '');
+
+const graph = new Map();    // file -> the files that it names
+
+/** One file names another one. @param {object} rooms the edges */
+function checkEdge(rooms, file, target) {
+  const [room, other] = [roomOf(file), roomOf(target)];
+  if (room && !rooms[room]) problem(file, `${room} is no room; add it to tools/lint.mjs`);
+  if (room && other !== room && !rooms[room]?.includes(other)) problem(file, `may not look into ${target}; ${room} sees ${rooms[room]?.join(', ') || 'itself'}`);
+  graph.set(file, [...graph.get(file) ?? [], target]);
+}
+
+/** Files that name each other in a circle, found by their depths. A header and the source of its name count as one. */
+function checkCircles() {
+  const nodeOf = (file) => file.replace(/\.[ch]$/, '');
+  const edges = new Map();
+  for (const [file, targets] of graph) edges.set(nodeOf(file), new Set([...edges.get(nodeOf(file)) ?? [], ...targets.map(nodeOf)]));
+  const state = new Map();
+  const visit = (node, path) => {
+    if (state.get(node) === 'done') return;
+    if (state.get(node) === 'open') return problem(node, `a circle: ${[...path.slice(path.indexOf(node)), node].join(' -> ')}`);
+    state.set(node, 'open');
+    for (const next of edges.get(node) ?? []) if (next !== node) visit(next, [...path, node]);
+    state.set(node, 'done');
+  };
+  for (const node of edges.keys()) visit(node, []);
 }
 
 function checkIncludes(file) {
-  const [layer, family] = moduleOf(file);
-  for (const [, include] of read(file).matchAll(/^#include "([^"]+)"/gm)) {
-    const target = normalize(join(dirname(file), include));
-    const [below, other] = moduleOf(target);
-    if (below > layer || (below === layer && other !== family)) problem(file, `may not include ${include} (layer ${below} from layer ${layer})`);
-  }
+  for (const [, include] of read(file).matchAll(/^#include "([^"]+)"/gm)) checkEdge(C_ROOMS, file, `src/${include}`);
 }
 
-// --- layers of the JavaScript: the page's half and the worker's half meet in protocol and errors only ---
-
-/** The rooms of the page, and into which others each may look. Files outside of rooms put them together. */
-const WEB_ROOMS = { shell: [], message: ['shell'], model: ['shell'], conversation: ['shell', 'message', 'model'] };
-
-function checkWebRoom(file, path) {
-  const [room, ...rest] = file.split('/').slice(1);
-  const target = normalize(join(dirname(file), path)).split('/').slice(1);
-  if (!rest.length || target.length === 1 || target[0] === room || WEB_ROOMS[room]?.includes(target[0])) return;
-  problem(file, `imports ${path}; ${room} may only look into ${WEB_ROOMS[room]?.join(', ') || 'itself'}`);
-}
+/** What the page may have from outside. */
+const PAGE_IMPORTS = ['quern', 'marked', 'idb'];
 
 function checkImports(file) {
   const text = read(file);
   for (const [, path] of text.matchAll(/(?:from|import\() ?'([^']+)'/g)) {
-    const outside = !path.startsWith('.');
-    if (file.startsWith('web/') && !outside) checkWebRoom(file, path);
-    if (file.startsWith('web/') && outside && !['quern', 'marked', 'idb'].includes(path)) problem(file, `imports ${path}; the page uses the package, marked and idb only`);
-    if (file.startsWith('js/') && path.startsWith('../')) problem(file, `imports ${path} from outside js/`);
+    const target = normalize(join(dirname(file), path));
+    if (!path.startsWith('.')) {
+      if (file.startsWith('web/') && !PAGE_IMPORTS.includes(path)) problem(file, `imports ${path}; the page uses ${PAGE_IMPORTS.join(', ')} only`);
+    } else if (target.split('/')[0] !== file.split('/')[0]) problem(file, `imports ${path} from outside ${file.split('/')[0]}/`);
+    else if (!/\.mjs$|\.ts$/.test(target)) checkEdge(file.startsWith('js/') ? JS_ROOMS : WEB_ROOMS, file, target);
   }
-  if (/\b(HEAP|memory\.buffer)/.test(text) && /^js\//.test(file) && !/(engine|heap|instance)\.js$/.test(file)) problem(file, 'touches the wasm heap; only engine.js and heap.js may');
+  if (/\b(HEAP|memory\.buffer)/.test(text) && /^js\//.test(file) && !/^js\/engine\/(engine|heap|instance)\.js$/.test(file)) problem(file, 'touches the wasm heap; only engine.js and heap.js may');
 }
 
 // --- sizes ---
@@ -99,10 +106,14 @@ function functionLengths(file) {
   return lengths;
 }
 
+const COLUMNS = 150;
+
 const quantile = (sorted, q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
 
 function checkFile(file, maxLines, maxFunction) {
-  const count = read(file).split('\n').length - 1;
+  const lines = read(file).split('\n');
+  const count = lines.length - 1;
+  for (const [i, line] of lines.entries()) if (line.length > COLUMNS) problem(`${file}:${i + 1}`, `${line.length} columns; at most ${COLUMNS}`);
   if (count > maxLines) problem(file, `${count} lines; at most ${maxLines}`);
   const lengths = functionLengths(file);
   for (const { line, length } of lengths) if (length > maxFunction) problem(`${file}:${line}`, `a function of ${length} lines; at most ${maxFunction}`);
@@ -118,8 +129,8 @@ function checkHead(file) {
 // --- words ---
 
 const FORBIDDEN = [
-  [/^src\/(?!cli\.c).*\.c$/, /\b(?:exit|abort|assert|printf|puts|getenv)\s*\(/, 'prints, exits or asserts below the command line'],
-  [/^src\/(?!cpu\/vec\.h|cpu\/vec_native\.h|base\.h|pool\.c).*$/, /^#\s*if(?!ndef (?:QUERN_(?:\w+_)?H|ADDR_MAX)\b)/m, 'has a conditional; only vec.h, base.h and pool.c may'],
+  [/^src\/(?!cli\/cli\.c).*\.c$/, /\b(?:exit|abort|assert|printf|puts|getenv)\s*\(/, 'prints, exits or asserts below the command line'],
+  [/^src\/(?!compute\/cpu\/vec\.h|compute\/cpu\/vec_native\.h|base\/base\.h|base\/pool\.c).*$/, /^#\s*if(?!ndef (?:QUERN_(?:\w+_)?H|ADDR_MAX)\b)/m, 'has a conditional; only vec.h, base.h and pool.c may'],
   [/^web\/.*\.js$/, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc/, 'makes markup from a string'],
 ];
 
@@ -134,6 +145,7 @@ const c = files('src', ['.c', '.h']);
 const js = [...files('js', ['.js']), ...files('web', ['.js']).filter((file) => !file.includes('models/'))];
 for (const file of c) checkIncludes(file);
 for (const file of js) checkImports(file);
+checkCircles();
 for (const file of [...c, ...js]) {
   checkHead(file);
   checkWords(file);
@@ -147,7 +159,7 @@ if (quantile(all, 0.95) > 60) problem('src', `95 % of functions have up to ${qua
 
 if (process.argv.includes('--stats')) {
   for (const { file, count, lengths } of [...cStats, ...jsStats]) {
-    console.log(`${file.padEnd(28)} ${String(count).padStart(4)} lines  ${String(lengths.length).padStart(3)} functions, median ${quantile(lengths, 0.5)}, longest ${lengths.at(-1) ?? 0}`);
+    console.log(`${file.padEnd(36)} ${String(count).padStart(4)} lines  ${String(lengths.length).padStart(3)} functions, median ${quantile(lengths, 0.5)}, longest ${lengths.at(-1) ?? 0}`);
   }
   const total = (stats) => stats.reduce((sum, { count }) => sum + count, 0);
   console.log(`C: ${total(cStats)} lines, ${all.length} functions, median ${quantile(all, 0.5)}, 95 % <= ${quantile(all, 0.95)}, longest ${all.at(-1)} (limits 18, 60, 120)`);

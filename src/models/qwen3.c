@@ -5,9 +5,10 @@
  * The list of binds is the architecture; `attend` and `feed_forward` below are the recipe. Layers of both kinds may be mixed: which one a
  * layer is, its tensors tell. Facts and shapes: MODEL.md.
  */
-#include "../num.h"
-#include "../reader.h"
-#include "rope.h"
+#include "base/num.h"
+#include "base/reader.h"
+#include "load/metadata.h"
+#include "models/rope.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +70,9 @@ static int config_int(const struct keys *k, const char *name, int64_t lo, int64_
 {
     char key[KEY_SIZE];
     const struct meta *m = meta_find(k->ck, model_key(key, k->architecture, name));
-    if (m && m->type == META_ARRAY) return fail(err, ERR_UNSUPPORTED, "value", m->key.at, "The metadata key %s differs from layer to layer; this version does not run that.", key);
+    if (m && m->type == META_ARRAY)
+        return fail(err, ERR_UNSUPPORTED, "value", m->key.at, "The metadata key %s differs from layer to layer; this version does not run that.",
+                    key);
     int64_t value;
     int status = meta_int(k->ck, key, lo, hi, missing, &value, err);
     if (!status) *out = (int)value;
@@ -88,7 +91,8 @@ static int check_heads(const struct model_config *c, int value_length, int rope_
         return fail(err, ERR_INCONSISTENT, "value", 0, "%d attention heads do not divide by %d key-value heads.", c->n_heads, c->n_kv_heads);
     if (c->head_dim % 2) return fail(err, ERR_INCONSISTENT, "value", 0, "The head size %d is odd.", c->head_dim);
     if (value_length != c->head_dim)
-        return fail(err, ERR_INCONSISTENT, "value", 0, "Keys have %d and values %d columns per head; Qwen3 has equal ones.", c->head_dim, value_length);
+        return fail(err, ERR_INCONSISTENT, "value", 0, "Keys have %d and values %d columns per head; Qwen3 has equal ones.", c->head_dim,
+                    value_length);
     if (rope_dim && rope_dim != c->head_dim) /* 0: all of them */
         return fail(err, ERR_INCONSISTENT, "value", 0, "RoPE turns %d columns of heads of %d; Qwen3 turns all.", rope_dim, c->head_dim);
     return OK;
@@ -107,7 +111,9 @@ static int check_gating(const struct keys *k, struct error *err)
         (status = config_float(k, "expert_weights_scale", -1e9, 1e9, &one, &scale, err)))
         return status;
     if (gating == SOFTMAX && shared == 0 && (scale == 1 || scale == 0)) return OK;
-    return fail(err, ERR_UNSUPPORTED, "experts", 0, "The experts are chosen by gating function %d with scale %g, and %d are shared; Qwen3 has softmax, no scale and none shared.", gating, scale, shared);
+    return fail(err, ERR_UNSUPPORTED, "experts", 0,
+                "The experts are chosen by gating function %d with scale %g, and %d are shared; Qwen3 has softmax, no scale and none shared.", gating,
+                scale, shared);
 }
 
 /* What is left of all sizes when experts and columns multiply: they are counted in int32. */
@@ -147,7 +153,8 @@ static int read_vocab_size(const struct keys *k, struct model_config *c, struct 
     if (status) return status;
     uint64_t rows = t ? t->rows : (uint64_t)said;
     if (rows > VOCAB_MAX)
-        return fail(err, ERR_INCONSISTENT, "value", t ? t->name.at : 0, "The embedding has %llu rows; at most %d are allowed.", (unsigned long long)rows, VOCAB_MAX);
+        return fail(err, ERR_INCONSISTENT, "value", t ? t->name.at : 0, "The embedding has %llu rows; at most %d are allowed.",
+                    (unsigned long long)rows, VOCAB_MAX);
     c->vocab_size = (int)rows;
     return OK;
 }
@@ -204,11 +211,13 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
     bool dense = w->dense || (!m->told && dense_here(m, ck, l)), experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
     int n = c->n_experts, status;
     if (dense && experts_before)
-        return fail(err, ERR_INCONSISTENT, "split", 0, "Layer %d has experts in one file of the split model and is dense in another; they do not belong together.", l);
+        return fail(err, ERR_INCONSISTENT, "split", 0,
+                    "Layer %d has experts in one file of the split model and is dense in another; they do not belong together.", l);
     w->dense = dense;
     w->ffn_dim = dense ? c->ffn_dim : c->expert_dim;
     if (dense && w->ffn_dim == 0)
-        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", b->ops->architecture, l);
+        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", b->ops->architecture,
+                    l);
     if (dense)
         (void)((status = model_matrix(b, ck, "blk.%d.ffn_gate.weight", l, c->dim, w->ffn_dim, &w->gate, err)) ||
                (status = model_matrix(b, ck, "blk.%d.ffn_up.weight", l, c->dim, w->ffn_dim, &w->up, err)) ||
@@ -315,7 +324,8 @@ static void qwen3_free(struct model *base)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
 }
 
-static int open_as(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
+static int open_as(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out,
+                   struct error *err)
 {
     struct qwen3 *m = mem_alloc(mem, sizeof *m);
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
@@ -345,7 +355,8 @@ static void lay_out(struct arena *a, const struct model_config *c, uint64_t rows
 {
     uint64_t dim = (uint64_t)c->dim, ffn = (uint64_t)c->ffn_dim, head = (uint64_t)c->head_dim, f = sizeof(float);
     uint64_t q_dim = (uint64_t)c->n_heads * head, kv_dim = (uint64_t)c->n_kv_heads * head;
-    uint64_t places = rows * (uint64_t)c->n_used, expert = (uint64_t)c->expert_dim, inner = places * expert > rows * ffn ? places * expert : rows * ffn;
+    uint64_t places = rows * (uint64_t)c->n_used, expert = (uint64_t)c->expert_dim,
+             inner = places * expert > rows * ffn ? places * expert : rows * ffn;
     s->x = arena_take(a, rows * dim, f);
     s->h = arena_take(a, rows * dim, f);
     s->q = arena_take(a, rows * q_dim, f);
@@ -475,8 +486,8 @@ static const float *qwen3_end(struct model *base, const struct batch *b)
 /* Two architectures by name: files tell them apart, the forward pass does not. */
 #define QWEN3_OPS(name, function) \
     { \
-        .architecture = name, .open = function, .bind = qwen3_bind, .free = qwen3_free, .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, \
-        .layer = qwen3_layer, .end = qwen3_end, \
+        .architecture = name, .open = function, .bind = qwen3_bind, .free = qwen3_free, .reserve_cost = qwen3_reserve_cost, \
+        .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, .end = qwen3_end, \
     }
 
 const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen3_open);

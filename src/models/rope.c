@@ -2,15 +2,17 @@
  *
  * Reading the scaling's keys, and the frequencies they give. All in double, by our own exp and log.
  */
-#include "rope.h"
+#include "models/rope.h"
 
-#include "../num.h"
+#include "base/num.h"
+#include "load/metadata.h"
 
 #include <math.h>
 
 static const double TURN = 6.283185307179586; /* radians */
 
-static int scaling_float(const struct checkpoint *ck, const char *architecture, const char *name, double lo, double hi, const double *missing, double *out, struct error *err)
+static int scaling_float(const struct checkpoint *ck, const char *architecture, const char *name, double lo, double hi, const double *missing,
+                         double *out, struct error *err)
 {
     char part[KEY_SIZE], key[KEY_SIZE];
     return meta_float(ck, model_key(key, architecture, model_key(part, "rope.scaling", name)), lo, hi, missing, out, err);
@@ -29,8 +31,10 @@ static int read_yarn(const struct checkpoint *ck, const char *a, const struct mo
         (status = scaling_float(ck, a, "yarn_attn_factor", 1e-3, 1e3, &one, &more, err)) ||
         (status = scaling_float(ck, a, "yarn_ext_factor", -1e9, 1e9, &one, &mix, err)))
         return status;
-    if (mix >= 0 && mix != 1) return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "YaRN with an extrapolation factor of %g is not supported; only 1 is.", mix);
-    if (r->beta_slow > r->beta_fast) return fail(err, ERR_INCONSISTENT, "value", 0, "YaRN's slow frequencies begin at %g turns, its fast ones at %g.", r->beta_slow, r->beta_fast);
+    if (mix >= 0 && mix != 1)
+        return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "YaRN with an extrapolation factor of %g is not supported; only 1 is.", mix);
+    if (r->beta_slow > r->beta_fast)
+        return fail(err, ERR_INCONSISTENT, "value", 0, "YaRN's slow frequencies begin at %g turns, its fast ones at %g.", r->beta_slow, r->beta_fast);
     if (r->theta <= 1) return fail(err, ERR_INCONSISTENT, "value", 0, "YaRN needs a RoPE base above 1; it is %g.", r->theta);
     r->magnitude = (0.1 * num_log64(r->factor) + 1) * attention * more;
     return OK;
@@ -44,7 +48,8 @@ int rope_read(const struct checkpoint *ck, const char *architecture, const struc
     int status = meta_text(ck, model_key(key, architecture, "rope.scaling.type"), false, &type, err);
     if (status || !type.data || bytes_equal(type, "none")) return status;
     if (bytes_equal(type, "yarn")) return read_yarn(ck, architecture, c, out, err);
-    return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "The RoPE scaling type \"%.64s\" is not supported in this version; none and yarn are.", quoted(type, text));
+    return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "The RoPE scaling type \"%.64s\" is not supported in this version; none and yarn are.",
+                quoted(type, text));
 }
 
 /* The pair of columns that makes so many turns over the original context. */

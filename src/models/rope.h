@@ -6,7 +6,7 @@
 #ifndef QUERN_ROPE_H
 #define QUERN_ROPE_H
 
-#include "../model.h"
+#include "models/model.h"
 
 struct rope {
     double theta;

@@ -6,9 +6,9 @@
  * arithmetic counts. One thread; "read 2" is the read by two at once. Built natively, where main() prints, and as WebAssembly, where
  * kernels.mjs keeps time. Run it with: make bench-kernels
  */
-#include "arena.h"
-#include "cpu/kernels.h"
-#include "pool.h"
+#include "base/arena.h"
+#include "compute/cpu/kernels.h"
+#include "base/pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -48,7 +48,7 @@ async function native() {
 }
 
 async function inNode(variant, { node, flags }) {
-  const modules = [`${PROJECT}js/node-flags.js`, import.meta.url, `${PROJECT}build/bench/kernels-${variant}.mjs`].map((path) => JSON.stringify(path));
+  const modules = [`${PROJECT}js/shared/node-flags.js`, import.meta.url, `${PROJECT}build/bench/kernels-${variant}.mjs`].map((path) => JSON.stringify(path));
   const script = `Promise.all([import(${modules[0]}), import(${modules[1]})])
     .then(([{ allowRelaxed }, { measure }]) => { allowRelaxed(); return measure(${modules[2]}); })
     .then((result) => { console.log(JSON.stringify(result)); process.exit(); });`;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `node ops-node.mjs VARIANT THREADS`: the wasm operations behind the line protocol of ops.c's main.
 import { createInterface } from 'node:readline';
-import { allowRelaxed } from '../../js/node-flags.js';
+import { allowRelaxed } from '../../js/shared/node-flags.js';
 import { openOps } from './ops-wasm.mjs';
 
 const [variant, threads] = process.argv.slice(2);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Times the operations of src/backend.h at Qwen3-0.6B's dimensions, one cell (operation, length) at a time.
+ * Times the operations of src/compute/backend.h at Qwen3-0.6B's dimensions, one cell (operation, length) at a time.
  *
  * The length is rows for what works by row and positions for attention and blocks: a prefill cell is the chunk of up to 64 rows that
  * ends at the length, a decode cell the one row that does. Weights and pages go round several copies, so that they come from memory as
  * they do in a model. Built natively it is a program that is asked for cells line by line (main); as wasm its functions are called.
  */
-#include "backend.h"
+#include "compute/backend.h"
 #include "blocks.h"
 
 #include <stdlib.h>

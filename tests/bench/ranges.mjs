@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Whether several ranges at a time make a download faster: against a server that limits each connection, one that limits
 // all of them together, and one without a limit, with at most 1, 2 and 3 lanes, in Node and in Chromium. By hand:
-// node tests/bench/ranges.mjs. The finding is in the head of js/download.js.
+// node tests/bench/ranges.mjs. The finding is in the head of js/net/download.js.
 
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openRemote } from '../../js/download.js';
+import { openRemote } from '../../js/net/download.js';
 import { launchChromium } from '../web/browser.mjs';
 
 const MB = 1e6;
@@ -76,7 +76,7 @@ const browser = await launchChromium();
 const page = await browser.newPage();
 await page.goto(base);
 const inPage = (url, parallel) => page.evaluate(async ([source, ...args]) => {
-  const { openRemote: open } = await import('/js/download.js');
+  const { openRemote: open } = await import('/js/net/download.js');
   return new Function(`return ${source}`)()(open, ...args);
 }, [String(seconds), url, parallel]);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The first prompt and the first token of a fresh page are as fast as later ones: the kernels were warmed up while the model loaded
-// (src/cpu/warm.c). Medians over fresh pages are compared, each page with itself, so that a busy machine slows both sides.
+// (src/compute/cpu/warm.c). Medians over fresh pages are compared, each page with itself, so that a busy machine slows both sides.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';

@@ -2,13 +2,13 @@
 // Reads a stored model into wasm memory, in turn by a plain loop over its file and as the loader does, which checks every byte;
 // there with the engine's threads and with the caller's alone. Everything is the package's own, but no engine is fed.
 import glue from '../../dist/quern-simd.mjs';
-import { Engine } from '../../js/engine.js';
-import { Hasher } from '../../js/hasher.js';
-import { instantiate } from '../../js/instance.js';
-import { CHUNK } from '../../js/journal.js';
-import { openParts } from '../../js/loader.js';
-import { OpfsStore } from '../../js/store-opfs.js';
-import { keyOf } from '../../js/store.js';
+import { Engine } from '../../js/engine/engine.js';
+import { Hasher } from '../../js/engine/hasher.js';
+import { instantiate } from '../../js/engine/instance.js';
+import { CHUNK } from '../../js/shared/chunk.js';
+import { openParts } from '../../js/store/loader.js';
+import { OpfsStore } from '../../js/store/store-opfs.js';
+import { keyOf } from '../../js/store/store.js';
 
 const store = new OpfsStore();
 

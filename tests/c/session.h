@@ -5,7 +5,7 @@
 #ifndef QUERN_SESSION_H
 #define QUERN_SESSION_H
 
-#include "engine.h"
+#include "engine/state.h"
 #include "model_file.h"
 
 enum { GOLDEN_ROWS = 192, GOLDEN_VOCAB = 320 };

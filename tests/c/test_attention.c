@@ -3,7 +3,7 @@
  * Attention over pages, through the backend's operations: against one softmax in double, over pages in any order, for rows of several
  * sequences in one call, on contexts of several spans, with NaN in every position that a row may not see.
  */
-#include "backend.h"
+#include "compute/backend.h"
 #include "model_file.h"
 
 #include <math.h>

@@ -4,8 +4,9 @@
  * way to fail, without a leak.
  */
 #include "blocks.h"
-#include "checkpoint.h"
-#include "convert.h"
+#include "load/checkpoint.h"
+#include "cli/convert.h"
+#include "load/format.h"
 
 enum { FILES_MAX = 9 };
 

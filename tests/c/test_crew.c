@@ -3,7 +3,7 @@
  * The crew on played machines: what a layer takes with each number of threads, and how much of it the caller waits.
  */
 #include "check.h"
-#include "crew.h"
+#include "base/crew.h"
 
 enum { MOST = 4 };
 

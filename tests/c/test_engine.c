@@ -4,7 +4,7 @@
  * any number of threads, any chunks, alone or beside others, with pages in any order and NaN in all that nobody holds,
  * and after an abort that another thread asks for.
  */
-#include "hash.h"
+#include "base/hash.h"
 #include "session.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * Mixture of experts: how rows are routed, products by expert against a plain sum, and models with experts, whose logits are the same
  * alone, in chunks, beside others, and in the layers that have none.
  */
-#include "cpu/cpu.h"
+#include "compute/cpu/cpu.h"
 #include "session.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * every single flipped bit changes it.
  */
 #include "check.h"
-#include "hash.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,9 @@
  * tokenizer.json with Qwen3's whole vocabulary, merges in both spellings: the same tokens, types and merges as from the ranks, and so the
  * reference's ids.
  */
-#include "checkpoint.h"
-#include "format.h"
+#include "load/checkpoint.h"
+#include "load/format.h"
+#include "load/metadata.h"
 #include "model_file.h"
 #include "tok_fixture.h"
 

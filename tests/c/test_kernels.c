@@ -5,8 +5,8 @@
  * once more over the file's own blocks, and against double precision.
  */
 #include "blocks.h"
-#include "cpu/kernels.h"
-#include "num.h"
+#include "compute/cpu/kernels.h"
+#include "base/num.h"
 
 #include <float.h>
 

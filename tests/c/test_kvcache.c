@@ -3,7 +3,7 @@
  * The KV cache without a model: what a page holds is a number for each position that depends on all ids before it, as keys and values
  * do. So whatever the cache shares, copies or reuses, a sequence must find in its pages the numbers of its own ids.
  */
-#include "kvcache.h"
+#include "engine/kvcache.h"
 #include "model_file.h"
 
 enum { PAGES = 40, SEQUENCES = 6, LENGTH_MAX = 8 * KV_PAGE, TALKS = 8, STEPS = 500000 };

@@ -4,7 +4,7 @@
  * functions against libm.
  */
 #include "check.h"
-#include "num.h"
+#include "base/num.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * Packing loses nothing: every panel row decodes to the values that a second decoder reads in the file's own blocks, to the bit.
  */
 #include "blocks.h"
-#include "pack.h"
+#include "weights/pack.h"
 
 enum { GUARD = 64, GUARD_BYTE = 0xA5 };
 

@@ -4,7 +4,7 @@
  * pools that come and go. Meant for ThreadSanitizer too, so what jobs share is plain memory: the pool alone must order it.
  */
 #include "check.h"
-#include "pool.h"
+#include "base/pool.h"
 
 #include <stdlib.h>
 #include <time.h>

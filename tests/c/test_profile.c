@@ -139,7 +139,7 @@ static void sums_agree(void)
     }
     CHECK(ms > 0 && ms <= took);
     CHECK_EQ(barriers, 0);
-    CHECK(pool_threads(e->pool) == 1 || profile_barrier_us(e->profile) > 0);
+    CHECK(pool_working(e->pool) == 1 || profile_barrier_us(e->profile) > 0);
     quern_free(e);
     file_free(&f);
 }

@@ -4,8 +4,8 @@
  * all scales where that is possible; and values that no scale suits.
  */
 #include "blocks.h"
-#include "num.h"
-#include "quantize.h"
+#include "base/num.h"
+#include "weights/quantize.h"
 
 enum { COLS = 256 };
 

@@ -3,7 +3,7 @@
  * The race between the orders of reading weights: who wins, and when it is over.
  */
 #include "check.h"
-#include "cpu/cpu.h"
+#include "compute/cpu/cpu.h"
 
 /* Runs a race in which order i reads `rate[i]` bytes per ms, but `noise` times slower in its first heats. Returns the bytes it took. */
 static double run(struct race *r, const double rate[ORDERS], double noise)

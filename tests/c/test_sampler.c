@@ -4,8 +4,8 @@
  * implementation for the random choices.
  */
 #include "check.h"
-#include "num.h"
-#include "sampler.h"
+#include "base/num.h"
+#include "text/sampler.h"
 
 #include <float.h>
 #include <math.h>

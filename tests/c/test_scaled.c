@@ -3,9 +3,9 @@
  * Types whose scales come apart from their codes (Q8F, F8_E4M3): packing loses nothing, and every kernel gives the bits of the rules, which are
  * written here once more over the file's own codes. Vocabularies with scores: joining as qwen3.c does it, by trying all pairs each time.
  */
-#include "cpu/kernels.h"
+#include "compute/cpu/kernels.h"
 #include "model_file.h"
-#include "num.h"
+#include "base/num.h"
 #include "tok_fixture.h"
 
 enum { COLS = 384, GUARD = 64 };

@@ -4,7 +4,7 @@
  */
 #include "tok_fixture.h"
 
-#include "unicode.h"
+#include "text/unicode.h"
 
 #include <time.h>
 

@@ -5,8 +5,8 @@
  */
 #include "tok_fixture.h"
 
-#include "table.h"
-#include "unicode.h"
+#include "text/table.h"
+#include "text/unicode.h"
 
 #include <time.h>
 

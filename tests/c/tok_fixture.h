@@ -8,7 +8,7 @@
 #define QUERN_TOK_FIXTURE_H
 
 #include "check.h"
-#include "tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
  *   build/fuzz/fuzz/fuzz_tokenizer -max_len=8192 -timeout=5 -malloc_limit_mb=64 NEW_CORPUS tests/fuzz/corpus/tokenizer
  */
 #include "load.h"
-#include "tokenizer.h"
+#include "text/tokenizer.h"
 
 /* The next n bytes, or as many as there are. */
 static struct bytes take(const uint8_t **data, size_t *size, size_t n)

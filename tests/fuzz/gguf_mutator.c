@@ -6,8 +6,8 @@
  */
 #include "load.h"
 
-#include "dtype.h"
-#include "reader.h"
+#include "weights/dtype.h"
+#include "base/reader.h"
 
 enum { KEYS = 64, TENSORS = 64, ROOM = 1 << 18 };
 enum { U32 = 4, BOOL = 7, STRING = 8, ARRAY = 9, VALUE_TYPES = 13, TENSOR_TYPES = 42 };

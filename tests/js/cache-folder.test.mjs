@@ -15,9 +15,9 @@ import { join } from 'node:path';
 import { after, before, mock, test } from 'node:test';
 import { promisify } from 'node:util';
 import { load, models } from '../../dist/node.js';
-import { guarded } from '../../js/guard.js';
-import { FolderStore } from '../../js/store-node.js';
-import { Entry, keyOf } from '../../js/store.js';
+import { guarded } from '../../js/store/guard.js';
+import { FolderStore } from '../../js/store/store-node.js';
+import { Entry, keyOf } from '../../js/store/store.js';
 import { LyingServer } from '../fixtures/lying-server.mjs';
 import { noise } from '../fixtures/noise.mjs';
 import { Site, session } from '../fixtures/sessions.mjs';
@@ -255,7 +255,7 @@ test('a lock of somebody else is not believed', async () => {
 /** A process that takes a lock, says whether it has it, and holds it. */
 async function holderOf(cache, name) {
   const script = join(folder, 'holder.mjs');
-  writeFileSync(script, `import { FolderStore } from ${JSON.stringify(new URL('../../js/store-node.js', import.meta.url).href)};
+  writeFileSync(script, `import { FolderStore } from ${JSON.stringify(new URL('../../js/store/store-node.js', import.meta.url).href)};
     const release = await new FolderStore(process.argv[2]).lock(process.argv[3], { wait: false });
     process.send(Boolean(release));
     setInterval(() => {}, 1000);`);

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { openParts } from '../../js/loader.js';
-import { Progress } from '../../js/progress.js';
-import { storeModel, startEngine } from '../../js/start.js';
+import { openParts } from '../../js/store/loader.js';
+import { Progress } from '../../js/worker/progress.js';
+import { storeModel, startEngine } from '../../js/worker/start.js';
 import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
 import { ADDRESS, Site } from '../fixtures/sessions.mjs';
 import { logitsOf, testHost } from './engine-host.mjs';

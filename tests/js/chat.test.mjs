@@ -4,9 +4,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { builtInChat, goOn, knowsThinking, protect } from '../../js/chat.js';
-import { render } from '../../js/render.js';
-import { Renderer } from '../../js/renderer.js';
+import { builtInChat, goOn, knowsThinking, protect } from '../../js/reply/chat.js';
+import { render } from '../../js/reply/render.js';
+import { Renderer } from '../../js/reply/renderer.js';
 import { TEMPLATE, rejectsWith } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 

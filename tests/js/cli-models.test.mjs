@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { headersFor } from '../../js/cli-values.js';
+import { headersFor } from '../../js/cli/cli-values.js';
 import { DEMO, NANO, withServer } from './helper.mjs';
 import { quern } from './program.mjs';
 

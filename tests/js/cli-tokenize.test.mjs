@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../dist/node.js';
-import { TokenStream, cutOf } from '../../js/token-stream.js';
+import { TokenStream, cutOf } from '../../js/cli/token-stream.js';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
 import { modelSpec } from '../fixtures/make-model.mjs';
 import { random } from '../fixtures/random.mjs';

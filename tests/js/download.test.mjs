@@ -4,8 +4,8 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { openRemote } from '../../js/download.js';
-import { Runs } from '../../js/runs.js';
+import { openRemote } from '../../js/net/download.js';
+import { Runs } from '../../js/net/runs.js';
 import { LyingServer, lyingFetch } from '../fixtures/lying-server.mjs';
 import { random } from '../fixtures/random.mjs';
 import { VirtualClock } from '../fixtures/virtual-clock.mjs';

@@ -16,9 +16,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { load } from '../../dist/node.js';
-import { openModel } from '../../js/model.js';
-import { platform } from '../../js/platform-node.js';
-import { defaultThreads } from '../../js/variant.js';
+import { openModel } from '../../js/page/model.js';
+import { platform } from '../../js/page/platform-node.js';
+import { defaultThreads } from '../../js/shared/variant.js';
 import { NANO, rejectsWith, until } from './helper.mjs';
 import { stopwatch } from './soon.mjs';
 

@@ -5,9 +5,9 @@
 import { readFile } from 'node:fs/promises';
 import glue32 from '../../dist/node/quern-simd.mjs';
 import glue64 from '../../dist/node/quern-simd64.mjs';
-import { Engine } from '../../js/engine.js';
-import { instantiate } from '../../js/instance.js';
-import { startEngine } from '../../js/start.js';
+import { Engine } from '../../js/engine/engine.js';
+import { instantiate } from '../../js/engine/instance.js';
+import { startEngine } from '../../js/worker/start.js';
 
 const modules = new Map();
 export const glue = { 32: glue32, 64: glue64 };

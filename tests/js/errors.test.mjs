@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { QuernError as Published, support } from '../../dist/node.js';
-import { QuernError, asQuernError, fromWire, harmless } from '../../js/errors.js';
+import { QuernError, asQuernError, fromWire, harmless } from '../../js/shared/errors.js';
 import { rejectsWith } from './helper.mjs';
 
 test('text from elsewhere only shows', () => {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { load } from '../../dist/node.js';
-import { modelOf } from '../../js/folder.js';
+import { modelOf } from '../../js/shared/folder.js';
 import { ajc1Model } from '../fixtures/ajc1.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
 import { tinyFolder } from '../fixtures/folder.mjs';

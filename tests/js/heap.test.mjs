@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Heap } from '../../js/heap.js';
+import { Heap } from '../../js/engine/heap.js';
 
 const PAGE = 65536;
 

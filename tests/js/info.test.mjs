@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `quern info`: the report of the engine (src/info.c) against numbers that are computed here from the files' own tables, for every
+// `quern info`: the report of the engine (src/engine/info.c) against numbers that are computed here from the files' own tables, for every
 // container; what of a file it reads; and how the command line sets it.
 
 import assert from 'node:assert/strict';

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { load, models } from '../../dist/node.js';
-import { idOf, isName } from '../../js/identity.js';
+import { idOf, isName } from '../../js/store/identity.js';
 import { CLAIMS, ENDLESS, NO_NUMBERS, PORTALS, claims } from '../fixtures/liars.mjs';
 import { LyingServer } from '../fixtures/lying-server.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';

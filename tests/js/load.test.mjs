@@ -10,7 +10,7 @@ import { execFile } from 'node:child_process';
 import { after, before, mock, test } from 'node:test';
 import { promisify } from 'node:util';
 import { load, models, support } from '../../dist/node.js';
-import { instantiate } from '../../js/instance.js';
+import { instantiate } from '../../js/engine/instance.js';
 import { CLI, DEMO, NANO, rejectsWith, rejectsWithAbort, withServer } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 

@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { load, support } from '../../dist/node.js';
-import { Hasher } from '../../js/hasher.js';
+import { Hasher } from '../../js/engine/hasher.js';
 import { GOLDEN, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
 import { readGguf } from '../fixtures/gguf-reader.mjs';

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { after, before, mock, test } from 'node:test';
 import { promisify } from 'node:util';
 import { load, models } from '../../dist/node.js';
-import { FolderStore, defaultFolder } from '../../js/store-node.js';
+import { FolderStore, defaultFolder } from '../../js/store/store-node.js';
 import { LyingServer } from '../fixtures/lying-server.mjs';
 import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
@@ -223,7 +223,7 @@ test('locks of a folder: one at a time, free when their holder ends, however it 
   next();
 
   const script = join(folder, 'holder.mjs');
-  writeFileSync(script, `import { FolderStore } from ${JSON.stringify(new URL('../../js/store-node.js', import.meta.url).href)};
+  writeFileSync(script, `import { FolderStore } from ${JSON.stringify(new URL('../../js/store/store-node.js', import.meta.url).href)};
     await new FolderStore(${JSON.stringify(cache)}).lock('k', { wait: true });
     process.send('held');
     setInterval(() => {}, 1000);`);

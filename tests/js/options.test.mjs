@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkMessages, checkOptions, checkTokens, sampling } from '../../js/options.js';
+import { checkMessages, checkOptions, checkTokens, sampling } from '../../js/page/options.js';
 
 
 /** Values that no option of any kind accepts, unless a table below says so. */

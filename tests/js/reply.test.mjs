@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Reply } from '../../js/reply.js';
+import { Reply } from '../../js/page/reply.js';
 import { collect } from './helper.mjs';
 
 /** A reply whose events the test sends; `stop` ends it as the worker would, a little later. */

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { QuernError } from '../../js/errors.js';
-import { Rpc } from '../../js/rpc.js';
+import { QuernError } from '../../js/shared/errors.js';
+import { Rpc } from '../../js/page/rpc.js';
 import { rejectsWith, rejectsWithAbort } from './helper.mjs';
 
 /** The watchdog never looks. */

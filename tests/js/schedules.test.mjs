@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openRemote } from '../../js/download.js';
+import { openRemote } from '../../js/net/download.js';
 import { LyingServer, lyingFetch } from '../fixtures/lying-server.mjs';
 import { random } from '../fixtures/random.mjs';
 import { schedule } from '../fixtures/schedules.mjs';

@@ -7,7 +7,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { support } from '../../dist/node.js';
-import { allowRelaxed } from '../../js/node-flags.js';
+import { allowRelaxed } from '../../js/shared/node-flags.js';
 import { ajc1Model } from '../fixtures/ajc1.mjs';
 import { abuse } from '../fixtures/bad-attacks.mjs';
 import { badSets, goodSets } from '../fixtures/bad-sets.mjs';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { test } from 'node:test';
 import { load } from '../../dist/node.js';
-import { locate } from '../../js/source.js';
+import { locate } from '../../js/page/source.js';
 import { NANO, rejectsWith } from './helper.mjs';
 
 const web = (text) => ({ url: new URL(text, 'https://page.example/app/').href });

@@ -155,7 +155,7 @@ test('Ctrl-C by way of npx comes twice and counts once', async () => {
 });
 
 test('a second Ctrl-C ends what does not end by itself', async () => {
-  const code = `import { interrupted, listen } from './js/cli-signals.js';
+  const code = `import { interrupted, listen } from './js/cli/cli-signals.js';
     listen();
     interrupted.addEventListener('abort', () => console.log('heard'));
     setInterval(() => {}, 1000);

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReplyText, StopFilter } from '../../js/text.js';
+import { ReplyText, StopFilter } from '../../js/reply/text.js';
 import { random } from '../fixtures/random.mjs';
 
 function filter(stops, pieces) {

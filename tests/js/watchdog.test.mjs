@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Rpc } from '../../js/rpc.js';
+import { Rpc } from '../../js/page/rpc.js';
 import { rejectsWith } from './helper.mjs';
 
 /** A worker that the test plays, and time. */

@@ -23,7 +23,7 @@ async function openPage(where, options) {
   const { page } = visit;
   await page.waitForFunction(() => globalThis.quern);
   await page.evaluate(async (source) => {
-    const [{ openModel }, { platform }] = await Promise.all([import('/js/model.js'), import('/js/platform-web.js')]);
+    const [{ openModel }, { platform }] = await Promise.all([import('/js/page/model.js'), import('/js/page/platform-web.js')]);
     globalThis.open = (limits, wanted) => openModel({ ...platform, watch: { limits } }, source, { threads: 3, variant: 'simd', workerUrl: '/dist/worker.js', ...wanted });
     globalThis.codeOf = (promise) => promise.then(() => 'no error', ({ code, name }) => code ?? name);
   }, MODEL);

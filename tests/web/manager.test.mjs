@@ -24,7 +24,7 @@ const LIBRARY = `
   const answer = async (value) => { if (store.broken) throw new real.QuernError('storage/unavailable', 'There is no storage here.'); return structuredClone(value); };
   export const support = () => ({ ...real.support(), ...playedSupport });
   export const models = {
-    list: () => answer(store.entries),
+    list: () => answer(store.entries.toSorted((a, b) => b.lastUsed - a.lastUsed)),
     usage: () => answer(store.usage),
     async persist() { store.usage.persisted = store.agrees; return store.agrees; },
     async remove(id) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The page in every state that somebody may meet it in, on a phone and on a desktop, light and dark: nothing that axe complains of. And all of
-// it by the keyboard alone. QUERN_SHOTS=docs/screens writes a sheet of the states for each window.
+// The page in every state that somebody may meet it in, on a desktop and on a phone, light and dark: nothing that axe complains of. And all of
+// it by the keyboard alone. QUERN_SHOTS=docs/screens looks at all four, and writes a sheet of the states for each.
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -138,8 +138,11 @@ async function writeSheet(name, pictures, { width, height }) {
   await page.close();
 }
 
+/** Each device and each scheme once; with pictures all four. */
+const SCHEMES = process.env.QUERN_SHOTS ? { desktop: ['light', 'dark'], phone: ['light', 'dark'] } : { desktop: ['light'], phone: ['dark'] };
+
 for (const [device, window] of Object.entries(WINDOWS)) {
-  for (const colorScheme of ['light', 'dark']) {
+  for (const colorScheme of SCHEMES[device]) {
     test(`every state, ${device}, ${colorScheme}`, { timeout: 240_000 }, async () => {
       const visit = await openChat(here, { ...window, colorScheme, reducedMotion: 'reduce', origins: [host.url], init: storeSettings, initArgument: { temperature: 0 } });
       const pictures = [];

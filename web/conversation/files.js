@@ -5,7 +5,8 @@ import { pathTo } from './tree.js';
 
 /** What is shown of a conversation. */
 export function asMarkdown({ entry, messages }) {
-  const parts = pathTo(messages, entry.leaf).map(({ role, content, model }) => `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${content.trim()}\n`);
+  const parts = pathTo(messages, entry.leaf).map(({ role, content, model }) =>
+    `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${content.trim()}\n`);
   return [`# ${entry.title}\n`, ...parts].join('\n');
 }
 

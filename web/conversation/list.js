@@ -135,7 +135,8 @@ export class List {
       if (this.#dialog.matches(':modal')) this.toggle(false);
       this.#events.onOpen(entry.id);
     }, 'list-open');
-    open.append(element('span', { className: 'list-title', dir: 'auto' }, entry.pinned ? '★ ' : '', entry.title || 'Conversation'), element('time', {}, when(entry.changed)));
+    open.append(element('span', { className: 'list-title', dir: 'auto' }, entry.pinned ? '★ ' : '', entry.title || 'Conversation'),
+      element('time', {}, when(entry.changed)));
     const more = iconButton('more', `More about ${entry.title}`, () => this.#more(row, entry, more));
     more.setAttribute('aria-expanded', 'false');
     const row = element('li', {}, open, more);

@@ -16,8 +16,8 @@ export function checkMessage(value) {
   const common = { id, parent: isId(value.parent) ? value.parent : '', role, content: text(value.content) };
   if (role === 'user') return common;
   return {
-    ...common, thinking: text(value.thinking), thoughtMs: number(value.thoughtMs), note: text(value.note, 200), model: oneLine(text(value.model), TITLE),
-    speed: number(value.speed), writing: value.writing === true,
+    ...common, thinking: text(value.thinking), thoughtMs: number(value.thoughtMs), note: text(value.note, 200),
+    model: oneLine(text(value.model), TITLE), speed: number(value.speed), writing: value.writing === true,
   };
 }
 
@@ -27,7 +27,8 @@ export function checkEntry(value) {
   const { id } = value;
   return {
     id, title: oneLine(text(value.title), TITLE), named: value.named === true, pinned: value.pinned === true, created: number(value.created),
-    changed: number(value.changed), leaf: isId(value.leaf) ? value.leaf : '', first: isId(value.first) ? value.first : '', deleted: number(value.deleted),
+    changed: number(value.changed), leaf: isId(value.leaf) ? value.leaf : '', first: isId(value.first) ? value.first : '',
+    deleted: number(value.deleted),
   };
 }
 

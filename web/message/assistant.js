@@ -35,7 +35,8 @@ export class AssistantMessage {
     this.#goOn = iconButton('go-on', 'Continue this reply', () => actions.onContinue(message));
     this.#goOn.classList.add('only-last');
     this.#goOn.hidden = true;
-    this.#part('.tools').append(copyButton(() => this.text, 'Copy reply'), iconButton('retry', 'Write this reply again', () => actions.onAgain(message)), this.#goOn,
+    this.#part('.tools').append(copyButton(() => this.text, 'Copy reply'),
+      iconButton('retry', 'Write this reply again', () => actions.onAgain(message)), this.#goOn,
       element('span', { className: 'caption' }));
     this.#part('.thought').append(this.#thought);
     this.#part('summary').addEventListener('click', () => { this.#touched = true; });

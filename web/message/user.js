@@ -20,7 +20,8 @@ export class UserMessage {
     if (content.length > LONG || content.split('\n', LINES + 1).length > LINES) this.#fold(bubble);
     const answer = iconButton('retry', 'Answer this', () => actions.onAnswer(message));
     answer.classList.add('only-last');
-    this.node.querySelector('.tools').append(copyButton(() => content, 'Copy message'), iconButton('edit', 'Edit and send again', () => actions.onEdit(message)), answer);
+    this.node.querySelector('.tools').append(copyButton(() => content, 'Copy message'),
+      iconButton('edit', 'Edit and send again', () => actions.onEdit(message)), answer);
   }
 
   setBranches(siblings, message) {

@@ -12,7 +12,7 @@ const title = (name) => oneLine(name.replace(/\.gguf$/i, ''), 80) || 'Model';
 const QUANT = /(?<=^|[-_.])(I?Q[1-8](?:_(?:\d|K(?:_[A-Z]{1,2})?|NL|[A-Z]{1,3}))?|BF16|F16|F32)(?=[-.]|$)/gi;
 
 /** The quantisation that a file's name tells, as Q4_K_M in Qwen3-4B-Q4_K_M.gguf, the last one where there are several; '' when none. */
-export const quantOf = (name) => [...name.matchAll(QUANT)].at(-1)?.[1].toUpperCase() ?? '';
+const quantOf = (name) => [...name.matchAll(QUANT)].at(-1)?.[1].toUpperCase() ?? '';
 
 /** A name without the quantisation at its end, which stands beside it. */
 const withoutQuant = (name, quant) => (quant && name.toUpperCase().endsWith(quant) && name.slice(0, -quant.length - 1)) || name;
@@ -51,8 +51,7 @@ export class Kept {
   #show(entries, usage) {
     this.#entries = entries;
     this.#left = usage.quota ? Math.max(0, usage.quota - usage.used) : Infinity;
-    const sorted = entries.toSorted((a, b) => b.lastUsed - a.lastUsed);
-    this.#list.replaceChildren(...sorted.map((entry) => this.#row(entry)));
+    this.#list.replaceChildren(...entries.map((entry) => this.#row(entry)));
     byId('kept-none').hidden = entries.length > 0;
     this.#showUsage(usage, entries.length > 0);
   }

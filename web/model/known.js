@@ -13,22 +13,28 @@ export const KNOWN = [
   {
     label: 'Qwen3-0.6B', note: 'Small and quick, a good first one', layers: 28,
     files: [
-      file('Q4_K_M', 396_705_472, 'unsloth/Qwen3-0.6B-GGUF', 'Qwen3-0.6B', '50968a4468ef4233ed78cd7c3de230dd1d61a56b', 'ac2d97712095a558e31573f62f466a3f9d93990898b0ec79d7c974c1780d524a'),
-      file('Q8_0', 639_446_688, 'Qwen/Qwen3-0.6B-GGUF', 'Qwen3-0.6B', '23749fefcc72300e3a2ad315e1317431b06b590a', '9465e63a22add5354d9bb4b99e90117043c7124007664907259bd16d043bb031'),
+      file('Q4_K_M', 396_705_472, 'unsloth/Qwen3-0.6B-GGUF', 'Qwen3-0.6B', '50968a4468ef4233ed78cd7c3de230dd1d61a56b',
+        'ac2d97712095a558e31573f62f466a3f9d93990898b0ec79d7c974c1780d524a'),
+      file('Q8_0', 639_446_688, 'Qwen/Qwen3-0.6B-GGUF', 'Qwen3-0.6B', '23749fefcc72300e3a2ad315e1317431b06b590a',
+        '9465e63a22add5354d9bb4b99e90117043c7124007664907259bd16d043bb031'),
     ],
   },
   {
     label: 'Qwen3-1.7B', note: 'Knows more, a third of the speed', layers: 28,
     files: [
-      file('Q4_K_M', 1_107_409_472, 'unsloth/Qwen3-1.7B-GGUF', 'Qwen3-1.7B', 'd7f544eead698dbd1f15126ef60b45a1e1933222', 'b139949c5bd74937ad8ed8c8cf3d9ffb1e99c866c823204dc42c0d91fa181897'),
-      file('Q8_0', 1_834_426_016, 'Qwen/Qwen3-1.7B-GGUF', 'Qwen3-1.7B', '90862c4b9d2787eaed51d12237eafdfe7c5f6077', '061b54daade076b5d3362dac252678d17da8c68f07560be70818cace6590cb1a'),
+      file('Q4_K_M', 1_107_409_472, 'unsloth/Qwen3-1.7B-GGUF', 'Qwen3-1.7B', 'd7f544eead698dbd1f15126ef60b45a1e1933222',
+        'b139949c5bd74937ad8ed8c8cf3d9ffb1e99c866c823204dc42c0d91fa181897'),
+      file('Q8_0', 1_834_426_016, 'Qwen/Qwen3-1.7B-GGUF', 'Qwen3-1.7B', '90862c4b9d2787eaed51d12237eafdfe7c5f6077',
+        '061b54daade076b5d3362dac252678d17da8c68f07560be70818cace6590cb1a'),
     ],
   },
   {
     label: 'Qwen3-4B', note: 'The best of these, for strong machines', layers: 36,
     files: [
-      file('Q4_K_M', 2_497_280_256, 'Qwen/Qwen3-4B-GGUF', 'Qwen3-4B', 'bc640142c66e1fdd12af0bd68f40445458f3869b', '7485fe6f11af29433bc51cab58009521f205840f5b4ae3a32fa7f92e8534fdf5'),
-      file('Q8_0', 4_280_404_704, 'Qwen/Qwen3-4B-GGUF', 'Qwen3-4B', 'bc640142c66e1fdd12af0bd68f40445458f3869b', '8c2f07f26af9747e41988551106f149b03eb9b5cb6df636027b6bf6278473300'),
+      file('Q4_K_M', 2_497_280_256, 'Qwen/Qwen3-4B-GGUF', 'Qwen3-4B', 'bc640142c66e1fdd12af0bd68f40445458f3869b',
+        '7485fe6f11af29433bc51cab58009521f205840f5b4ae3a32fa7f92e8534fdf5'),
+      file('Q8_0', 4_280_404_704, 'Qwen/Qwen3-4B-GGUF', 'Qwen3-4B', 'bc640142c66e1fdd12af0bd68f40445458f3869b',
+        '8c2f07f26af9747e41988551106f149b03eb9b5cb6df636027b6bf6278473300'),
     ],
   },
 ];
@@ -40,7 +46,7 @@ const contextBytes = (layers) => layers * 4096 * 2 * 8 * 128 * 2;
 const SCRATCH = 64e6;
 
 /** Bytes of memory that a known file needs here; panels take up to 4 % more than the file. The library's own plan, made from the header, is exact. */
-export const memoryNeed = ({ size }, { layers }) => 1.04 * size + contextBytes(layers) + SCRATCH;
+const memoryNeed = ({ size }, { layers }) => 1.04 * size + contextBytes(layers) + SCRATCH;
 
 /** @returns {{fits: boolean, text: string}} what becomes of a file on a machine that grants `maxMemory` bytes */
 export function verdict(known, one, maxMemory) {

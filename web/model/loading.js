@@ -77,7 +77,8 @@ export class Loading {
     if (copy?.complete && !ended) return { ...last, source: copy.url };
     const missing = last.kind === 'file' ? 'came from a file, which has to be chosen again' : `is not ${copy ? 'complete' : 'kept'} on this device`;
     const reason = copy?.complete ? 'was not loaded again by itself' : missing;
-    const offer = copy?.complete ? button('Load it', () => this.load({ ...last, source: copy.url })) : button('Choose a model', this.#events.onChoose);
+    const offer = copy?.complete ? button('Load it', () => this.load({ ...last, source: copy.url }))
+      : button('Choose a model', this.#events.onChoose);
     this.#tray.notice('last', `The built-in toy answers now: ${last.label} ${reason}.`, [offer], () => write(KEY_USED, null));
     return DEMO;
   }
@@ -149,7 +150,8 @@ export class Loading {
 
   /** The demo model comes with the page, whose service worker keeps it. */
   #options({ kind, source, sha256, contextSize }) {
-    return { ...this.#events.options(), ...accessFor(source), ...(contextSize && { contextSize }), ...(kind === 'demo' && { cache: false }), ...(sha256 && { sha256 }) };
+    return { ...this.#events.options(), ...accessFor(source), ...(contextSize && { contextSize }), ...(kind === 'demo' && { cache: false }),
+      ...(sha256 && { sha256 }) };
   }
 
   async #showPaused(choice) {
@@ -163,7 +165,9 @@ export class Loading {
     const again = button('Try again', () => this.load(choice));
     const another = button('Choose another', this.#events.onChoose);
     if (codeOf(error) === 'net/http' && [401, 403].includes(status)) return [tokenForm(choice.source, () => this.load(choice))];
-    if (codeOf(error) === 'mem/plan' && contextSize > 0) return [button(`Load with ${count(contextSize)} tokens`, () => this.load({ ...choice, contextSize })), another];
+    if (codeOf(error) === 'mem/plan' && contextSize > 0) {
+      return [button(`Load with ${count(contextSize)} tokens`, () => this.load({ ...choice, contextSize })), another];
+    }
     return [choice.kind === 'demo' || mayHelpAgain(error) ? again : another];
   }
 }

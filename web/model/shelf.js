@@ -76,7 +76,8 @@ export class Shelf {
   #pick(known, one) {
     const { fits } = verdict(known, one, this.#maxMemory);
     const pick = button('', () => this.suggest(one), fits ? 'button pick' : 'button pick unfit');
-    pick.append(element('span', {}, one.quant), ' ', element('span', { className: 'size' }, fits ? bytes(one.size) : `${bytes(one.size)}, too large`));
+    const size = fits ? bytes(one.size) : `${bytes(one.size)}, too large`;
+    pick.append(element('span', {}, one.quant), ' ', element('span', { className: 'size' }, size));
     pick.setAttribute('aria-label', `Choose ${known.label} ${pick.textContent}${fits ? '' : ' for this browser'}`);   // what is seen is said
     return pick;
   }
@@ -99,7 +100,8 @@ export class Shelf {
   /** What Load would do with this address, and what speaks against it. */
   #describe(url) {
     const found = findKnown(url);
-    const { fits, text } = found ? verdict(found.known, found.one, this.#maxMemory) : { fits: true, text: 'Whether it fits is known after its first megabytes.' };
+    const { fits, text } = found ? verdict(found.known, found.one, this.#maxMemory)
+      : { fits: true, text: 'Whether it fits is known after its first megabytes.' };
     const checked = found?.one.sha256 ? 'Its checksum is known and will be compared.' : 'Unverified: no checksum of it is known here.';
     this.#say([this.#outlook(url, found?.one.size ?? 0), text, fits && checked].filter(Boolean).join(' '), !fits);
   }

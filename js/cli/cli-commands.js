@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// What each command of the command line does. They use the package as everybody else does.
+
+import { createInterface } from 'node:readline';
+import { infoText } from './cli-info.js';
+import { download, downloadProgress, list, remove } from './cli-models.js';
+import { profileTables } from './cli-profile.js';
+import { interrupted, onCtrlC, stopWith } from './cli-signals.js';
+import { dim, input, out, say, showStatus } from './cli-terminal.js';
+import { tokenize } from './cli-tokenize.js';
+import { tokenIds, wholeOf } from './cli-values.js';
+import { worded } from './cli-wording.js';
+import { QuernError, badParam, isOf } from '../shared/errors.js';
+import { inspect } from './inspect.js';
+import { load } from '../node.js';
+import { quantizeFile } from './quantize.js';
+import { writeWhole } from './whole-file.js';
+
+/** The longest prompt that is read from the standard input, in bytes: more than any context holds. */
+const MOST_PROMPT = 2 ** 27;
+
+/** The most that `bench` reads or writes, in tokens: what a context can hold. */
+const MOST_TOKENS = 2 ** 24;
+
+/** Runs with a loaded model, which is disposed of in any case. */
+async function withModel(source, options, use) {
+  const model = await load(source, { ...options, onProgress: downloadProgress() }).finally(() => showStatus(''));
+  try {
+    return await use(model);
+  } finally {
+    await model.dispose();
+  }
+}
+
+/** What is written into the program; one line end at its end belongs to whoever wrote it there. */
+async function readPrompt() {
+  const chunks = [];
+  let size = 0;
+  for await (const chunk of input()) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MOST_PROMPT) throw badParam('PROMPT', `is longer than ${MOST_PROMPT} bytes`);
+  }
+  return String(Buffer.concat(chunks)).replace(/\r?\n$/, '');
+}
+
+/** A reply that is stopped counts as far as it came. */
+async function run({ model: source, text, values, load: options, reply: sampling }) {
+  const prompt = text === '-' ? await readPrompt() : text;
+  await withModel(source, options, async (model) => {
+    const reply = model.complete(prompt, sampling);
+    interrupted.addEventListener('abort', () => reply.stop());
+    if (!values.json) {
+      for await (const piece of reply) await out(piece);
+      await out('\n');
+    }
+    const result = await reply.result;
+    if (values.json) await out(`${JSON.stringify(result)}\n`);
+  });
+}
+
+/** Prints a reply as it comes, its thinking dimmed. */
+async function show(reply) {
+  let last = null;
+  try {
+    for await (const { type, text } of reply.events) {
+      if (type !== last) dim(type === 'thinking');
+      await out(last === 'thinking' && type === 'text' ? `\n\n${text}` : text);
+      last = type;
+    }
+  } finally {
+    dim(false);
+    if (last) await out('\n');
+  }
+}
+
+/** A conversation with a model, and the reply that is being made. */
+class Talk {
+  #model;
+  #options;
+  #messages = [];
+  #reply = null;
+
+  constructor(model, options) {
+    this.#model = model;
+    this.#options = options;
+  }
+
+  /** A turn that fails is left out, and the talk goes on, unless the engine has ended. */
+  async turn(content) {
+    const messages = [...this.#messages, { role: 'user', content }];
+    try {
+      this.#reply = this.#model.chat(messages, this.#options);
+      await show(this.#reply);
+      const { text, thinking } = await this.#reply.result;
+      this.#messages = [...messages, { role: 'assistant', content: text, thinking }];
+    } catch (error) {
+      if (!(error instanceof QuernError) || isOf('engine', error)) throw error;
+      say(`${worded(error)} This turn is left out.`);
+    } finally {
+      this.#reply = null;
+    }
+  }
+
+  /** @returns {boolean} whether there was a reply to stop */
+  stop() {
+    this.#reply?.stop();
+    return this.#reply !== null;
+  }
+}
+
+/** Lines in, replies out, until the end of the input. Ctrl-C stops a reply, and without one ends the program. */
+async function chat({ model: source, load: options, reply: sampling }) {
+  await withModel(source, options, async (model) => {
+    const talk = new Talk(model, { ...sampling, signal: interrupted });
+    const { isTTY } = process.stdout;
+    const lines = createInterface({ input: process.stdin, output: isTTY ? process.stdout : undefined, prompt: '> ', signal: interrupted });
+    let open = true;
+    const ask = () => isTTY && open && lines.prompt();     // one that is closed would begin to read again
+    lines.once('close', () => { open = false; });
+    onCtrlC(() => talk.stop());
+    lines.on('SIGINT', () => process.emit('SIGINT'));   // on a terminal Ctrl-C is a key
+    ask();
+    for await (const line of lines) {
+      if (line.trim() !== '') await talk.turn(line);
+      ask();
+    }
+    if (isTTY) await out('\n');
+  });
+}
+
+async function logits({ model: source, load: options, values }) {
+  const ids = tokenIds(values.tokens, '--tokens');
+  if (values.out === undefined) throw badParam('--out', 'is missing');
+  await withModel(source, options, async (model) => {
+    const rows = await model.logits(ids, { signal: interrupted });
+    await writeWhole('--out', values.out, new Uint8Array(rows.buffer), stopWith('The writing was stopped; nothing was kept of it.'));
+  });
+}
+
+/** Token ids that look like nothing in particular; the same on every run. */
+const someTokens = (n, nTokens) => Array.from({ length: n }, (_, i) => (i * 7919 + 13) % Math.min(nTokens, 50_000));
+
+/** Reads and writes as many tokens as it is told: those that end a reply are forbidden. */
+async function measure(model, prompt, generate) {
+  const { tokens, endTokens, contextSize } = model.info;
+  if (prompt + generate > contextSize) {
+    throw badParam('--prompt',
+      `and --generate are ${prompt + generate} tokens together, but the context holds ${contextSize}; give a larger --context`);
+  }
+  const logitBias = Object.fromEntries(endTokens.map((id) => [id, -Infinity]));
+  const options = { maxTokens: generate, temperature: 0, logitBias, signal: interrupted };
+  const { timings } = await model.complete(someTokens(prompt, tokens), options).result;
+  return timings;
+}
+
+async function bench({ model: source, load: options, values }) {
+  const prompt = wholeOf(values.prompt ?? '128', '--prompt', [1, MOST_TOKENS]);
+  const generate = wholeOf(values.generate ?? '32', '--generate', [0, MOST_TOKENS]);
+  const start = performance.now();
+  await withModel(source, options, async (model) => {
+    const loadMs = performance.now() - start;
+    const timings = await measure(model, prompt, generate);
+    const { variant, threads, memory } = model.info;
+    const figures = {
+      prefill_tps: (1000 * prompt) / timings.prefillMs, decode_tps: timings.tokensPerSecond,
+      load_ms: loadMs, peak_bytes: memory.peak, variant, threads,
+    };
+    const profile = await model.profile();
+    await out(values.json ? `${JSON.stringify({ ...figures, ...(profile && { profile }) })}\n` : table(figures));
+    if (profile && !values.json) await out(profileTables(profile, timings));
+  });
+}
+
+/** Names and values in two columns. */
+function table(record) {
+  const width = Math.max(...Object.keys(record).map((name) => name.length));
+  const show = (value) => (typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(2) : String(value));
+  return Object.entries(record).map(([name, value]) => `${name.padEnd(width)}  ${show(value)}\n`).join('');
+}
+
+/** Reads no weights. */
+async function info({ model: source, load: options, values }) {
+  const facts = await inspect(source, options);
+  await out(values.json ? `${JSON.stringify(facts)}\n` : infoText(facts));
+}
+
+/** On a terminal, over itself. */
+function showProgress(part) {
+  if (!process.stderr.isTTY) return;
+  const width = 40;
+  process.stderr.write(`\r[${'#'.repeat(part * width).padEnd(width)}] ${String(Math.round(100 * part)).padStart(3)} %${part === 1 ? '\n' : ''}`);
+}
+
+async function quantize({ model, text: out, values: { type }, load: { threads } }) {
+  if (type === undefined) throw badParam('--type', 'is missing');
+  try {
+    const signal = stopWith('The conversion was stopped; nothing was kept of it.');
+    await quantizeFile(model, out, { type, threads, signal, onProgress: showProgress });
+  } finally {
+    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K'); // an unfinished bar
+  }
+}
+
+export const commands = { bench, chat, download, info, list, logits, quantize, remove, run, tokenize };

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The report of `quern info` as text: names in one column, what they are in the next.
+
+import { oneLine } from './cli-terminal.js';
+import { bytesText, columns, countText, grouped, plural } from './cli-units.js';
+
+const TOKENIZERS = { gpt2: 'byte-level BPE', scores: 'pairs by their scores, of a .tokenizer file' };
+
+/** A page's 4 GiB are a little less by what the engine's own code takes. */
+const limitText = (n) => `${Math.round(n / 2 ** 30 * 10) / 10} GiB`;
+
+function file({ format, files, fileBytes }) {
+  const kind = { gguf: 'GGUF', ajc1: 'qwen3.c checkpoint' }[format] ?? format;
+  return [`${kind}, ${bytesText(fileBytes)}${files > 1 ? ` in ${files} files` : ''}`];
+}
+
+function parameters({ parameters: all, activeParameters: active }) {
+  return [all === active ? countText(all) : `${countText(all)}, of which ${countText(active)} work for a token`];
+}
+
+function weights({ types }) {
+  const rows = Object.entries(types).sort(([, a], [, b]) => b.bytes - a.bytes)
+    .map(([name, { tensors, parameters: n, bytes }]) => [name, plural(tensors, 'tensor'), countText(n), bytesText(bytes)]);
+  return columns(rows, [1, 2, 3]);
+}
+
+const attention = ({ heads, kvHeads, headDim }) => [`${plural(heads, 'head')} of ${headDim}, ${grouped(kvHeads)} for keys and values`];
+
+function layers({ layers: n, dim, ffnDim, experts, expertsUsed, expertDim }) {
+  const dense = ffnDim && !experts ? `, feed-forward ${grouped(ffnDim)}` : '';
+  const line = `${grouped(n)}, ${grouped(dim)} wide${dense}`;
+  return experts ? [line, `${plural(experts, 'expert')} of ${grouped(expertDim)}, ${grouped(expertsUsed)} used for a token`] : [line];
+}
+
+const vocabulary = ({ vocabSize, tied }) =>
+  [`${grouped(vocabSize)} rows, ${tied ? 'the embedding is the output head too' : 'the output head is a matrix of its own'}`];
+
+function context({ contextLength, ropeFactor, ropeTheta }) {
+  const yarn = ropeFactor === 1 ? '' : `, extended ${ropeFactor} times by YaRN`;
+  return [`${plural(contextLength, 'token')}${yarn} (RoPE base ${grouped(ropeTheta)})`];
+}
+
+const tokenizer = ({ tokenizer: kind, tokens }) => [`${TOKENIZERS[kind] ?? kind}, ${plural(tokens, 'token')}`];
+
+function license({ license: id, licenseName, licenseLink }) {
+  const named = [id, licenseName].filter((text) => text !== '').join(': ');
+  return [named, licenseLink].filter((text) => text !== '').concat(named || licenseLink ? [] : ['not stated']);
+}
+
+/** What running it takes with a context, and how long one may be. */
+function memory({ plan, contextSize, kv, contextLength }) {
+  const parts = columns([
+    ['weights', bytesText(plan.weights)],
+    ['context', bytesText(plan.cache)],
+    ['scratch', bytesText(plan.scratch)],
+    ['total', bytesText(plan.total)],
+  ], [1]);
+  const most = ({ largestContext: n }) => (n === 0 ? 'none' : n === contextLength ? `${grouped(n)} (all)` : grouped(n));
+  const caches = columns([['cache', 'a token', `largest context in ${limitText(plan.limit)}`]].concat(
+    ['f16', 'q8'].filter((name) => plan[name].bytesPerToken).map((name) => [name, bytesText(plan[name].bytesPerToken), most(plan[name])]),
+  ), [1, 2]);
+  const fits = plan.total <= plan.limit ? '' : `, more than the ${limitText(plan.limit)} of 32-bit addresses`;
+  return [`with a context of ${plural(contextSize, 'token')}, cached as ${kv}${fits}:`, ...parts, '', ...caches];
+}
+
+const SECTIONS = {
+  file, architecture: ({ architecture }) => [architecture], parameters, weights, layers, attention, vocabulary, context, tokenizer,
+  'chat template': ({ chatTemplate }) => [chatTemplate ? 'yes' : 'no (ChatML is used)'], license, memory,
+};
+
+/** @param {object} facts as inspect.js tells them @returns {string} */
+export function infoText(facts) {
+  const width = Math.max(...Object.keys(SECTIONS).map((name) => name.length)) + 2;
+  const lines = Object.entries({ ...(facts.name && { name: () => [facts.name] }), ...SECTIONS })
+    .flatMap(([name, section]) => section(facts).map((line, i) => (i ? '' : name).padEnd(width) + oneLine(line)));
+  return lines.map((line) => `${line.trimEnd()}\n`).join('');
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The command line: finds the command, reads its words and options, runs it, tells a failure in one line.
+
+import { parseArgs } from 'node:util';
+import { commands } from './cli-commands.js';
+import { interrupted, listen } from './cli-signals.js';
+import { COMMANDS, OPTIONS } from './cli-syntax.js';
+import { say } from './cli-terminal.js';
+import { bytesOf, headersFor, numberOf } from './cli-values.js';
+import { worded } from './cli-wording.js';
+import { QuernError, badParam } from '../shared/errors.js';
+
+const typeOf = ({ value, many = false }) => ({ type: value ? 'string' : 'boolean', multiple: many });
+
+/** @returns {{values: object, positionals: string[]}} */
+function readWords(command, args) {
+  const options = Object.fromEntries(COMMANDS[command].options.map((name) => [name, typeOf(OPTIONS[name])]));
+  try {
+    return parseArgs({ args, options, allowPositionals: true });
+  } catch (error) {
+    throw new QuernError('use/param', `${error.message.split(/\.?(?:\s*\n|\. |$)/)[0].slice(0, 200)} (quern help ${command}).`, { cause: error });
+  }
+}
+
+function checkWords(command, found) {
+  const { words } = COMMANDS[command];
+  if (found.length === words.length) return;
+  const given = `${found.length} ${found.length === 1 ? 'word was' : 'words were'} given`;
+  const advice = found.length > words.length && words.length > 0 ? '; put what has spaces into quotes' : '';
+  throw badParam(`'quern ${command}'`, `takes ${words.join(' and ') || 'no words'}, but ${given}${advice} (quern help ${command})`);
+}
+
+function cacheOf({ cache, 'no-cache': none }) {
+  if (cache !== undefined && none) throw badParam('--cache', 'and --no-cache exclude each other');
+  if (cache === '') throw badParam('--cache', 'must name a folder');
+  return cache ?? !none;
+}
+
+/** Arguments as commands take them: the model, what comes behind it, options as they are written, and those for the library. */
+function parse(command, args) {
+  const { values, positionals } = readWords(command, args);
+  checkWords(command, positionals);
+  const [model, text] = positionals;
+  const number = (name) => numberOf(values[name], `--${name}`);
+  const load = {
+    threads: number('threads'), variant: values.variant, kv: values.kv, quantize: values.quantize, contextSize: number('context'),
+    chunk: number('chunk'), memoryLimit: bytesOf(values.memory, '--memory'), profile: values.profile, cache: cacheOf(values),
+    headers: COMMANDS[command].options.includes('header') ? headersFor(model, values.header) : undefined, signal: interrupted,
+  };
+  const reply = { maxTokens: number('max-tokens'), temperature: number('temperature'), seed: number('seed') };
+  return { model, text, values, load, reply };
+}
+
+async function run([command, ...args]) {
+  if (!Object.hasOwn(COMMANDS, command)) {
+    throw badParam(`'${(command === 'help' ? args[0] : command).slice(0, 64)}'`,
+      `is not a command; these are: ${Object.keys(COMMANDS).join(', ')} (quern help)`);
+  }
+  await commands[command](parse(command, args));
+}
+
+/** @param {string[]} args the command first */
+export async function main(args) {
+  listen();
+  console.info = (text) => say(text.replace(/^quern: /, ''));   // what the library has to tell while it works
+  try {
+    await run(args);
+  } catch (error) {
+    if (!interrupted.aborted || error.code === 'use/aborted') say(worded(error));
+    process.exitCode ||= 1;
+  }
+  if (interrupted.aborted) process.exit();   // whoever should read the rest may never do so
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The commands about models that are kept: download, list, remove.
+
+import { stopWith } from './cli-signals.js';
+import { out, showStatus } from './cli-terminal.js';
+import { bytesText, columns, timeText } from './cli-units.js';
+import { badParam } from '../shared/errors.js';
+import { idOfSource } from '../store/identity.js';
+import { models } from '../node.js';
+import { platform } from '../page/platform-node.js';
+
+/** What a speed is taken from, in milliseconds. */
+const RECENT = 5000;
+
+const waitingText = ({ ms, message }) => `${message} ${ms === null ? 'Waiting for it' : `Trying again in ${Math.ceil(ms / 1000)} s`} …`;
+
+/**
+ * Shows on a terminal how far a download is: its bytes, their speed, the time left.
+ * @returns {(progress: import('../index.d.ts').Progress) => void}
+ */
+export function downloadProgress() {
+  const seen = [];        // of the last seconds
+  return ({ phase, loaded, total, cached, waiting }) => {
+    if (phase !== 'download' || cached) return showStatus('');
+    const now = performance.now();
+    seen.push({ now, loaded });
+    while (seen.length > 2 && now - seen[0].now > RECENT) seen.shift();
+    const speed = (1000 * (loaded - seen[0].loaded)) / (now - seen[0].now) || 0;
+    const share = total ? ` of ${bytesText(total)} (${Math.floor((100 * loaded) / total)} %)` : '';
+    const left = total && speed ? `, ${timeText((total - loaded) / speed)} left` : '';
+    if (waiting) return showStatus(`${bytesText(loaded)}${share}: ${waitingText(waiting)}`);
+    return showStatus(`${bytesText(loaded)}${share}${speed ? `, ${bytesText(speed)}/s` : ''}${left}`);
+  };
+}
+
+export async function download({ model, load: { cache, headers } }) {
+  const signal = stopWith('The download was stopped; what has come is kept, and the next one goes on from there.');
+  const { id, size } = await models.download(model, { cache, headers, signal, onProgress: downloadProgress() });
+  showStatus('');
+  await out(`${bytesText(size)}  ${id}\n`);
+}
+
+const stateOf = ({ complete, loaded, size }) => (complete ? 'complete' : size ? `${Math.floor((100 * loaded) / size)} %` : 'begun');
+
+const dayOf = (time) => (time ? new Date(time).toISOString().slice(0, 10) : 'never');
+
+export async function list({ values, load: { cache } }) {
+  const all = await models.list({ cache });
+  const rows = all.map((model) => [bytesText(model.loaded), stateOf(model), dayOf(model.lastUsed), model.id]);
+  const lines = columns([['size', 'state', 'used', 'model'], ...rows], [0]);
+  await out(values.json ? `${JSON.stringify(all)}\n` : lines.map((line) => `${line}\n`).join(''));
+}
+
+export async function remove({ model, load: { cache } }) {
+  const all = await models.list({ cache });
+  const id = model === 'all' ? null : await idOfSource(platform.resolveSource(model).source);
+  const wanted = model === 'all' ? all : all.filter((one) => one.id === id);
+  if (model !== 'all' && wanted.length === 0) throw badParam('MODEL', 'is not among the models that are kept (quern list)');
+  for (const one of wanted) {
+    await models.remove(one.id, { cache });
+    await out(`removed ${bytesText(one.loaded)}  ${one.id}\n`);
+  }
+}

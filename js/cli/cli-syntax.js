@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// The commands, the words and options that each takes, and what they are for: cli-main.js reads arguments by this, cli-help.js tells it.
+
+/** `value`: what an option takes, '' where it takes nothing. */
+export const OPTIONS = {
+  'max-tokens': { value: 'N', text: 'longest reply; 0 only reads the prompt' },
+  temperature: { value: 'T', text: 'randomness; 0 always takes the likeliest token' },
+  seed: { value: 'S', text: 'the same seed gives the same reply' },
+  json: { value: '', text: 'prints JSON' },
+  ids: { value: '', text: 'prints the ids alone, in one line' },
+  nul: { value: '', text: 'takes the input as texts with NUL bytes between them, and prints a line of ids for each' },
+  tokens: { value: 'IDS', text: 'decimal ids with a space or a comma between them' },
+  out: { value: 'FILE', text: 'where the scores go: 32-bit floats, little-endian, a row for each token' },
+  prompt: { value: 'N', text: 'tokens that are read (128)' },
+  generate: { value: 'N', text: 'tokens that are written (32)' },
+  profile: { value: '', text: 'shows what each operation costs' },
+  type: { value: 'TYPE', text: 'q8_0, q4_0, q4_k or q6_k' },
+  context: { value: 'N', text: 'positions (tokens) there is room for, replies included' },
+  memory: { value: 'BYTES', text: 'memory that may be used: 4GB, 4GiB, 512MB or plain bytes' },
+  threads: { value: 'N', text: 'threads that compute' },
+  variant: { value: 'NAME', text: 'kernels: scalar, simd or relaxed' },
+  kv: { value: 'TYPE', text: 'of the numbers kept per position: f16, q8 or f32' },
+  quantize: { value: 'TYPE', text: 'what a model of floats becomes while it is loaded: q8 or q4' },
+  chunk: { value: 'N', text: 'tokens computed at once while a prompt is read' },
+  cache: { value: 'FOLDER', text: 'where models from servers are kept' },
+  'no-cache': { value: '', text: 'keeps nothing' },
+  header: { value: "'NAME: VALUE'", text: 'is sent with every request; may be given several times', many: true },
+};
+
+const SAMPLING = ['max-tokens', 'temperature', 'seed'];
+const FETCH = ['cache', 'no-cache', 'header'];
+const LOAD = ['context', 'memory', 'threads', 'variant', 'kv', 'quantize', 'chunk', ...FETCH];
+
+/** `words`: what comes without a name; `rest`: what usage shows besides. */
+export const COMMANDS = {
+  chat: { words: ['MODEL'], options: [...SAMPLING, ...LOAD], text: 'talks, a line a turn', more: ' Ctrl-C stops a reply.' },
+  run: {
+    words: ['MODEL', 'PROMPT'], options: [...SAMPLING, 'json', ...LOAD], text: 'continues PROMPT',
+    more: " Where it is '-' it is read from the standard input, without\nthe line end at its end. One that begins with a dash comes behind '--'.",
+  },
+  info: { words: ['MODEL'], options: ['json', ...LOAD], text: 'says what a model is and what memory it takes; reads no weights' },
+  download: { words: ['MODEL'], options: ['cache', 'header'], text: 'gets a model, or the rest of it, and keeps it' },
+  list: { words: [], options: ['json', 'cache'], text: 'says which models are kept' },
+  remove: { words: ['MODEL|all'], options: ['cache'], text: 'removes a model, or all of them, from those that are kept' },
+  quantize: { words: ['MODEL', 'OUT.gguf'], rest: '--type TYPE', options: ['type', 'threads'], text: 'writes a model with another weight type' },
+  bench: { words: ['MODEL'], options: ['prompt', 'generate', 'profile', 'json', ...LOAD], text: 'measures speed' },
+  tokenize: { words: ['MODEL'], rest: '< text', options: ['ids', 'nul', ...LOAD], text: 'shows the tokens of a text; reads no weights' },
+  logits: { words: ['MODEL'], rest: '--tokens IDS --out FILE', options: ['tokens', 'out', ...LOAD],
+    text: 'writes the scores of what could follow each token' },
+};

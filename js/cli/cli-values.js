@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// What the values of options mean. Each refusal names the option; what a header holds is never repeated.
+
+import { badParam } from '../shared/errors.js';
+import { platform } from '../page/platform-node.js';
+
+const quoted = (text) => `'${text.slice(0, 64)}'`;
+
+export function numberOf(text, flag) {
+  if (text === undefined) return undefined;
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text)) throw badParam(flag, `must be a number, not ${quoted(text)}`);
+  return Number(text);
+}
+
+export function wholeOf(text, flag, [least, most]) {
+  const value = numberOf(text, flag);
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw badParam(flag, `must be a whole number from ${least} to ${most}, not ${quoted(text)}`);
+  }
+  return value;
+}
+
+const UNITS = { '': 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 };
+
+/** 4GB, 4GiB, 512MB, or a number of bytes. */
+export function bytesOf(text, flag) {
+  if (text === undefined) return undefined;
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?) ?([kmgt]?i?b)?$/i.exec(text) ?? [];
+  const scale = UNITS[unit.toLowerCase()];
+  if (number === undefined || !scale) throw badParam(flag, `must be a number of bytes such as 4GB, 4GiB or 512MB, not ${quoted(text)}`);
+  return Math.floor(Number(number) * scale);
+}
+
+/** Decimal ids with spaces or single commas between them. */
+export function tokenIds(text, flag) {
+  if (text === undefined) throw badParam(flag, 'is missing');
+  if (!/^\s*\d+(?:(?:\s*,\s*|\s+)\d+)*\s*$/.test(text)) {
+    throw badParam(flag, 'must be token ids, decimal numbers with a space or a comma between them');
+  }
+  return text.match(/\d+/g).map(Number);
+}
+
+// --- headers ---
+
+const HEADER = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([\x20-\x7e\x80-\xff\t]*)$/;
+
+/** Where a token for Hugging Face may go. */
+function isHub(url) {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'https:' && /(?:^|\.)(?:huggingface\.co|hf\.co)$/.test(hostname);
+}
+
+/** Whether all that a model consists of comes from there. */
+function isOnHub(model) {
+  const { kind, urls, folder } = platform.resolveSource(model).source;
+  return kind === 'urls' && [...urls, ...(folder ? [folder] : [])].every(isHub);
+}
+
+/** The environment's token; its own variable comes before the one that other programs use too. */
+function tokenOf({ QUERN_TOKEN, HF_TOKEN }) {
+  const token = (QUERN_TOKEN || HF_TOKEN || '').trim();
+  if (!/^[\x21-\x7e]*$/.test(token)) throw badParam(QUERN_TOKEN ? 'QUERN_TOKEN' : 'HF_TOKEN', 'in the environment is no token');
+  return token;
+}
+
+/**
+ * What is sent with requests for a model.
+ * @param {string[]} lines 'Name: value' each
+ * @returns {Record<string, string> | undefined}
+ */
+export function headersFor(model, lines = [], env = process.env) {
+  const headers = new Headers();
+  for (const line of lines) {
+    const [, name, value] = HEADER.exec(line) ?? [];
+    if (name === undefined) throw badParam('--header', 'must be \'Name: value\', as requests have them');
+    headers.append(name, value);
+  }
+  if (!headers.has('Authorization') && isOnHub(model) && tokenOf(env)) headers.set('Authorization', `Bearer ${tokenOf(env)}`);
+  const all = Object.fromEntries(headers);
+  return Object.keys(all).length ? all : undefined;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// The library's failures in the words of the command line: an option of a function is one of the program here.
+
+import { asQuernError } from '../shared/errors.js';
+
+const FLAGS = { contextSize: 'context', memoryLimit: 'memory', headers: 'header' };
+
+const flag = (name) => `--${FLAGS[name] ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+/** What arguments are called: the model is the first word, ids come by an option. */
+const ARGUMENTS = [[/^source(?:\.\w+)?/, 'MODEL'], [/^tokens(?=\[)/, '--tokens']];
+
+const WORDS = [
+  [/(?:options\.)?headers: \{ Authorization[^}]*\}/g, "--header 'Authorization: Bearer …' (for Hugging Face HF_TOKEN will do)"],
+  [/\boptions\.(\w+)/g, (_, name) => flag(name)],
+  [/\ba contextSize of\b/g, flag('contextSize')],
+  [/\bcontextSize\b/g, flag('contextSize')],
+];
+
+const replaced = (text, pairs) => pairs.reduce((all, [from, to]) => all.replace(from, to), text);
+
+/** @param {unknown} failure @returns {string} its code and sentence */
+export function worded(failure) {
+  const { code, message, detail } = asQuernError(failure, 'call');
+  return `${code}: ${replaced(detail.param ? replaced(message, ARGUMENTS) : message, WORDS)}`;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What a model is, by the headers of its files (src/engine/info.c): no weights are read, of a file on a server only its beginning is
+// fetched, and nothing is stored. For the command line; a page's limit of bytes has no room for it.
+
+import glue from './node/quern-simd.mjs';
+import { Engine } from '../engine/engine.js';
+import { compile, openAny } from '../worker/host-node.js';
+import { Hasher } from '../engine/hasher.js';
+import { instantiate } from '../engine/instance.js';
+import { listFolder } from '../store/listing.js';
+import { models } from '../node.js';
+import { checkOptions } from '../page/options.js';
+import { platform } from '../page/platform-node.js';
+import { headerBytes } from '../net/peek.js';
+
+/** The files' bytes, which are read as far as they are asked for: from the store, where the model is complete there. */
+async function open(source, located, { cache = true, ...options }, hasher) {
+  const stored = located.kind === 'urls' && cache && await models.has(source, { cache }).catch(() => false);
+  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, cache: stored && cache, hasher })).parts;
+  const { urls } = located.folder ? await listFolder({ ...located, id: '' }, options) : located;
+  return urls.map((url) => ({ size: 0, chunks: headerBytes(url, options) }));
+}
+
+async function readHeader(engine, chunks) {
+  for await (const chunk of chunks) {
+    engine.feed(chunk);
+    if (engine.fileSize()) return;
+  }
+}
+
+/**
+ * @param {string | URL} source @param {object} options as of load; those that only matter to a model that runs are checked and not used
+ * @returns {Promise<Engine>} one that knows what the headers say: facts and tokens
+ */
+export async function openHeaders(source, options) {
+  const { contextSize, kv, chunk, memoryLimit, headers, signal, cache } = checkOptions('load', options);
+  const { source: located } = platform.resolveSource(source);
+  const instance = await instantiate(glue, await compile('simd'), 1, 32);
+  const parts = await open(source, located, { headers, signal, cache }, Promise.resolve(new Hasher(instance)));
+  const memorySize = memoryLimit ?? instance.maximum;
+  const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, inspect: true, files: parts.length, memorySize });
+  for (const [i, { chunks }] of parts.entries()) {
+    if (i > 0) engine.nextFile(0);
+    await readHeader(engine, chunks);
+  }
+  engine.finish();
+  return engine;
+}
+
+/** What Info in index.d.ts says about the file, its dimensions and the plan. */
+export const inspect = async (source, options) => (await openHeaders(source, options)).facts;

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The conversion tool in Node: a WebAssembly module of its own, which reads and writes the disk itself, taken step by step, so that
+// progress shows and an interrupt is heard in between. No page loads it.
+
+import { availableParallelism } from 'node:os';
+import createTool from './node/quern-tool.mjs';
+import { QuernError, badParam } from '../shared/errors.js';
+
+const MAX_THREADS = 64;
+
+const nextTurn = () => new Promise((resolve) => { setImmediate(resolve); });
+
+/** Calls use with the addresses of C strings. */
+function withStrings(tool, texts, use) {
+  const addresses = texts.map((text) => {
+    const size = tool.lengthBytesUTF8(text) + 1;
+    const address = tool._tool_alloc(size);
+    tool.stringToUTF8(text, address, size);
+    return address;
+  });
+  return use(...addresses);
+}
+
+async function takeSteps(tool, job, { signal, onProgress }) {
+  for (let status = 1; status === 1;) {
+    signal?.throwIfAborted();
+    status = tool._tool_step(job);
+    if (status < 0) throw new QuernError(tool.UTF8ToString(tool._tool_code(job)), tool.UTF8ToString(tool._tool_message(job)), { phase: 'load' });
+    onProgress?.(tool._tool_progress(job));
+    await nextTurn();
+  }
+}
+
+/**
+ * Writes a model's files as one GGUF file of another weight type. Nothing is left of a file that was not finished; one that another process
+ * is writing is refused ('storage/busy').
+ * @param {string} input a GGUF file, the first of a split one, or a folder with safetensors files
+ * @param {string} output
+ * @param {{type: string, threads?: number, signal?: AbortSignal, onProgress?: (part: number) => void}} options
+ */
+export async function quantizeFile(input, output, { type, threads = availableParallelism(), signal, onProgress }) {
+  if (!Number.isInteger(threads) || threads < 1) throw badParam('--threads', 'must be a whole number from 1 on');
+  const nThreads = Math.min(threads, MAX_THREADS);
+  const tool = await createTool({ nThreads: nThreads - 1 });
+  const job = withStrings(tool, [input, output, type], (...texts) => tool._tool_new(...texts, nThreads));
+  try {
+    if (job === 0) throw new QuernError('mem/load', 'Not enough memory to convert this model.', { phase: 'load' });
+    await takeSteps(tool, job, { signal, onProgress });
+  } finally {
+    tool._tool_free(job);
+    tool.PThread.terminateAllThreads();
+  }
+}

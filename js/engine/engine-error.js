@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// What the engine says about a negative status, as the error that callers see.
+
+import { QuernError } from '../shared/errors.js';
+
+/** Of enum status in src/base/base.h. */
+const ERR_EMPTY = -10;
+
+/** The numbers of a refusal; contextSize: the largest that would fit, 0: none. */
+const planDetail = ({ total, limit, largest }) => ({ needed: total, allowed: limit, contextSize: largest });
+
+/**
+ * @param {{wasm: object, heap: import('./heap.js').Heap, engine: number, plan: object}} where
+ * @param {number} status
+ * @param {string} phase
+ */
+export function engineError({ wasm, heap, engine, plan }, status, phase) {
+  const code = heap.cString(wasm._wasm_status_name(status));
+  if (wasm._wasm_error_code(engine) !== status) {
+    const message = status === ERR_EMPTY ? 'There is nothing to do: the text is empty.' : `The engine refused the call (${code}).`;
+    return new QuernError(code, message, { phase });
+  }
+  const rule = heap.cString(wasm._wasm_error_rule(engine));
+  const offset = wasm._wasm_error_offset(engine);
+  const detail = { ...(rule && { rule }), ...(offset && { offset }), ...(code === 'mem/plan' && planDetail(plan)) };
+  return new QuernError(code, heap.cString(wasm._wasm_error_message(engine)), { phase, detail });
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// quern.h's engine and its one sequence as a JavaScript object, the only one that calls wasm (heap.js is its part).
+// Addresses and status codes stay in here; whatever the engine refuses becomes a QuernError. Anything else that
+// is thrown (a trap) means that the engine must not be entered again, which service.js sees to.
+
+import { engineError } from './engine-error.js';
+import { QuernError } from '../shared/errors.js';
+import { Heap } from './heap.js';
+
+/** Bytes from elsewhere go to the engine through a buffer of this size. */
+const STAGING = 1 << 20;
+
+/** Bytes for second results: eight doubles at most, the plan's. */
+const OUT = 64;
+
+const TEXT_MODES = { text: 1, chat: 2 };
+const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
+const OUTPUTS = { last: 0, all: 1 };
+const QUANTIZED = ['q8', 'q4'];
+
+/** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
+const OPTIONS = [
+  'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'fileSize', 'files', 'restSize', 'memorySize',
+];
+
+const encoder = new TextEncoder();
+
+export class Engine {
+  #wasm;                // exported functions
+  #heap;
+  #engine;              // addresses
+  #sequence = 0;
+  #staging = 0;
+  #out = 0;
+  #facts = null;        // parsed info
+  #longestToken = 0;
+
+  /**
+   * @param {{wasm: object, memory: WebAssembly.Memory}} instance
+   * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others
+   */
+  constructor({ wasm, memory }, options) {
+    this.#wasm = wasm;
+    this.#heap = new Heap(wasm, memory);
+    this.#out = this.#heap.alloc(OUT);
+    const { kv = 'f16', quantize, files = 1 } = options;
+    const values = { ...options, kv: KV_TYPES[kv], quantize: QUANTIZED.indexOf(quantize) + 1, files };
+    this.#engine = this.#heap.lend(8 * OPTIONS.length, (table) => {
+      this.#heap.float64(table, OPTIONS.length).set(OPTIONS.map((name) => Number(values[name] ?? 0)));
+      return wasm._wasm_new(table);
+    });
+    if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
+  }
+
+  // --- loading ---
+
+  /** Bytes that lie in the wasm memory already (hasher.js) are taken where they are. */
+  feed(chunk) {
+    const here = this.#heap.addressOf(chunk);
+    if (!here) this.#staging ||= this.#heap.alloc(STAGING);
+    for (let at = 0; at < chunk.length; at += STAGING) {
+      const part = chunk.subarray(at, at + STAGING);
+      if (!here) this.#heap.bytes(this.#staging, part.length).set(part);
+      this.#check(this.#wasm._wasm_feed(this.#engine, here ? here + at : this.#staging, part.length), 'load');
+    }
+  }
+
+  /** Hashes chunks in the wasm memory, while the caller does something else where there are threads. */
+  startHash(address, size, chunk, out) { this.#wasm._wasm_hash_begin(this.#engine, address, size, chunk, out); }
+  endHash() { this.#wasm._wasm_hash_end(this.#engine); }
+
+  /** A millisecond of running the kernels, so that the browser compiles them well. Whether there is more to do. */
+  warm() { return this.#wasm._wasm_warm(this.#engine) !== 0; }
+
+  /** The file has ended, and the next one of the model begins. @param {number} size 0 where it is not known */
+  nextFile(size) {
+    this.#check(this.#wasm._wasm_next_file(this.#engine, size), 'load');
+  }
+
+  finish() {
+    if (this.#staging) this.#heap.release(this.#staging);
+    this.#check(this.#wasm._wasm_finish(this.#engine), 'load');
+    this.#facts = JSON.parse(this.#heap.cString(this.#wasm._wasm_info(this.#engine)));
+    this.#sequence = this.#wasm._wasm_sequence_new(this.#engine);   // what is only inspected has none, nor threads
+    if (!this.#sequence && this.#facts.threads) throw new QuernError('mem/load', 'There is not enough memory for a conversation.', { phase: 'load' });
+  }
+
+  /** Bytes of the file that its header promises; 0 until it has come. */
+  fileSize() { return this.#wasm._wasm_file_size(this.#engine); }
+
+  /** What running the model takes, in bytes, and contexts (struct quern_plan); all 0 until the header has come. */
+  plan() {
+    this.#wasm._wasm_plan(this.#engine, this.#out);
+    const [weights, cache, scratch, total, limit, contextSize, wanted, largest] = this.#heap.float64(this.#out, 8);
+    return { weights, cache, scratch, total, limit, contextSize, wanted, largest };
+  }
+
+  /** Ends the threads; the memory goes with the object. */
+  close() { this.#wasm.PThread.terminateAllThreads(); }
+
+  /** The engine's own description, as src/engine/info.c words it. */
+  get facts() { return this.#facts; }
+  get contextSize() { return this.#facts.contextSize; }
+
+  chatTemplate() { return this.#text(this.#wasm._wasm_chat_template(this.#engine, this.#out)); }
+
+  /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given. */
+  memory() {
+    const used = this.#wasm._wasm_memory_used(this.#engine);
+    const peak = this.#wasm._wasm_memory_peak(this.#engine);
+    return { used, peak, planned: this.plan().total, wasm: this.#heap.buffer.byteLength };
+  }
+
+  /** What the steps have cost since the last call, as src/compute/profile.c words it; null where no profile is kept. */
+  profile() {
+    const address = this.#wasm._wasm_profile(this.#engine);
+    return address ? JSON.parse(this.#heap.cString(address)) : null;
+  }
+
+  // --- text ---
+
+  /** @param {string | Uint8Array} text @param {'text' | 'chat'} mode @returns {Int32Array} */
+  tokenize(text, mode = 'text', sentinel = 0) {
+    const bytes = typeof text === 'string' ? encoder.encode(text) : text;
+    const room = bytes.length;    // a token stands for one byte at least
+    return this.#heap.lend(4 * room + bytes.length, (ids) => {
+      const address = ids + 4 * room;
+      this.#heap.bytes(address, bytes.length).set(bytes);
+      const n = this.#check(this.#wasm._wasm_tokenize(this.#engine, address, bytes.length, TEXT_MODES[mode], sentinel, ids, room));
+      return this.#heap.int32(ids, n).slice();
+    });
+  }
+
+  detokenize(ids) {
+    const stream = new TextDecoder('utf-8', { ignoreBOM: true });
+    return Array.from(ids, (id) => stream.decode(this.#tokenBytes(id), { stream: true })).join('') + stream.decode();
+  }
+
+  /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
+  longestToken() {
+    return this.#longestToken ||= this.#findLongest();
+  }
+
+  #findLongest() {
+    let longest = 1;
+    for (let id = 0; id < this.#facts.tokens; id++) longest = Math.max(longest, this.#tokenBytes(id).length);
+    return longest;
+  }
+
+  /** Ids of the tokens that begin and end thinking; -1 where the vocabulary has none. */
+  thinkingMarks() {
+    const only = (text) => {
+      const ids = this.tokenize(text, 'chat');
+      return ids.length === 1 ? ids[0] : -1;
+    };
+    return { open: only('<think>'), close: only('</think>') };
+  }
+
+  isEnd(id) {
+    return this.#wasm._wasm_is_end(this.#engine, id) !== 0;
+  }
+
+  /** Of tokenizer.ggml.token_type. */
+  tokenType(id) {
+    return this.#wasm._wasm_token_type(this.#engine, id);
+  }
+
+  // --- the sequence ---
+
+  /** Makes these tokens the conversation. @returns {number} how many of them are known already */
+  set(ids, outputs = 'last') {
+    return this.#heap.lend(4 * ids.length, (address) => {
+      this.#heap.int32(address, ids.length).set(ids);
+      return this.#check(this.#wasm._wasm_sequence_set(this.#sequence, address, ids.length, OUTPUTS[outputs]));
+    });
+  }
+
+  push(id) {
+    this.#check(this.#wasm._wasm_sequence_push(this.#sequence, id));
+  }
+
+  /** Tokens computed, and tokens still to compute. */
+  get length() { return this.#wasm._wasm_sequence_length(this.#sequence); }
+  get pending() { return this.#wasm._wasm_sequence_pending(this.#sequence); }
+
+  /** Computes for about `budgetMs`. @returns {boolean} whether a chunk was finished */
+  step(budgetMs) {
+    return this.#check(this.#wasm._wasm_step(this.#engine, budgetMs)) === 0;
+  }
+
+  /** A copy of the rows that the last finished step made. @returns {{first: number, rows: Float32Array} | null} */
+  logits() {
+    const address = this.#wasm._wasm_logits(this.#sequence, this.#out);
+    const [first, n] = this.#heap.int32(this.#out, 2);
+    if (!address || n <= 0) return null;
+    return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
+  }
+
+  // --- sampling ---
+
+  /** @param {object} params every one of them: see generate.js */
+  sampleBegin({ temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias }) {
+    this.#heap.lend(8 * bias.length, (address) => {
+      const view = new DataView(this.#heap.buffer, address);
+      bias.forEach(([id, amount], i) => {
+        view.setInt32(8 * i, id, true);
+        view.setFloat32(8 * i + 4, amount, true);
+      });
+      this.#check(this.#wasm._wasm_sample_begin(
+        this.#sequence, temperature, Math.min(topK, this.#facts.vocabSize), topP, minP,
+        repeatPenalty, presencePenalty, frequencyPenalty, seed, address, bias.length,
+      ));
+    });
+  }
+
+  sample() {
+    return this.#check(this.#wasm._wasm_sample(this.#sequence));
+  }
+
+  /** The text that a token completes; id -1: what is left at the end. */
+  stream(id) {
+    return this.#text(this.#wasm._wasm_stream(this.#sequence, id, this.#out));
+  }
+
+  #text(address) {
+    return this.#heap.text(address, this.#heap.int32(this.#out, 1)[0]);
+  }
+
+  #tokenBytes(id) {
+    const address = this.#wasm._wasm_token(this.#engine, id, this.#out);
+    return this.#heap.copy(address, this.#heap.int32(this.#out, 1)[0]);
+  }
+
+  /** Passes a result on, or throws what the engine says about a negative status. */
+  #check(status, phase = 'call') {
+    if (status >= 0) return status;
+    throw engineError({ wasm: this.#wasm, heap: this.#heap, engine: this.#engine, plan: this.plan() }, status, phase);
+  }
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// One pass over a remote file: fetches the chunks that are wanted and yields them in order. Lanes (requests side by side)
+// take runs of chunks from the front of a pool, write what comes into chunk buffers, and put back what they did not get
+// done, half-filled chunks included, so that a fault costs no byte twice. A lane begins a chunk when its last one is kept
+// (onChunk), so that a crash costs each lane one. Buffers are bounded: a lane waits for the consumer before it begins a chunk
+// too far ahead, except for the very chunk that is awaited. A server without ranges: one lane reads all, skips what is there.
+
+import { QuernError } from '../shared/errors.js';
+import { reasonOf } from '../shared/clock.js';
+import { Pace } from './pace.js';
+import { Patience } from './patience.js';
+import { checkTrailing } from './trailing.js';
+
+const SPAN = 16;         // chunks that a lane takes at once while there are others
+const ALONE = 4;         // chunks in memory while there are none
+
+export class Transfer {
+  #remote;
+  #wanted;               // Runs
+  #pool;                 // what of them no lane has taken
+  #running = new Set();  // runs that lanes have taken
+  #chunks = new Map();   // index -> {bytes, size, filled, kept}
+  #spare = [];           // buffers to use again
+  #head;                 // the chunk that the consumer awaits
+  #lanes = 0;
+  #pace;
+  #abort = new AbortController();
+  #waiters = [];
+
+  constructor(remote, wanted, most) {
+    this.#remote = remote;
+    this.#wanted = wanted;
+    this.#head = wanted.first;
+    this.#pool = wanted.below(remote.count);
+    this.#pace = new Pace(remote.clock, most, remote.chunkSize);
+    this.#abort.signal.addEventListener('abort', () => this.#wake());
+  }
+
+  /** @returns {AsyncGenerator<{index: number, bytes: Uint8Array}>} */
+  async* run(signal) {
+    const onAbort = () => this.#abort.abort(reasonOf(signal));
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    try {
+      this.#crew();
+      for (let index = this.#head; ; index = this.#wanted.next(index + 1)) {
+        const chunk = await this.#complete(index);
+        if (!chunk) return;
+        yield { index, bytes: chunk.bytes.subarray(0, chunk.size) };
+        this.#release(index);
+      }
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      this.#abort.abort();
+      while (this.#lanes) await this.#change();
+    }
+  }
+
+  // --- the consumer's side ---
+
+  /** The chunk once it is kept; null when the file ended before it. */
+  async #complete(index) {
+    this.#head = index;
+    this.#wake();
+    for (;;) {
+      if (this.#abort.signal.aborted) throw reasonOf(this.#abort.signal);
+      const chunk = this.#chunks.get(index);
+      if (chunk?.kept) return chunk;
+      if (index >= this.#remote.count) return null;
+      await this.#change();
+    }
+  }
+
+  #release(index) {
+    const { bytes } = this.#chunks.get(index);
+    if (bytes.length) this.#spare.push(bytes);   // else the consumer gave it away
+    this.#chunks.delete(index);
+    this.#head = index + 1;
+    this.#wake();
+  }
+
+  #change = () => new Promise((resolve) => { this.#waiters.push(resolve); });
+
+  #wake() {
+    for (const resolve of this.#waiters.splice(0)) resolve();
+  }
+
+  // --- work ---
+
+  #width = () => (this.#remote.ranges && this.#remote.end !== null ? this.#pace.lanes : 1);
+
+  /** Starts the lanes that are missing. */
+  #crew() {
+    while (this.#lanes < this.#width() && !this.#abort.signal.aborted && (this.#pool.any || this.#share())) {
+      this.#lanes++;
+      this.#lane().catch((error) => this.#abort.abort(error)).finally(() => {
+        this.#lanes--;
+        this.#crew();
+        this.#wake();
+      });
+    }
+  }
+
+  /** Takes the far part of the longest run from its lane, when it has enough. */
+  #share() {
+    const run = [...this.#running].reduce((longest, one) => (one.to - one.from > longest.to - longest.from ? one : longest), { from: 0, to: 0 });
+    const cut = run.from + SPAN;
+    if (cut >= run.to) return false;
+    this.#pool.put({ from: cut, to: run.to });
+    run.to = cut;
+    return true;
+  }
+
+  /** The next run, rather one whose first chunk is half there; of a server without ranges all that is left, since nothing can be left out. */
+  #take() {
+    if (!this.#remote.ranges) return this.#pool.takeAll();
+    return this.#pool.take(this.#width() > 1 ? SPAN : Infinity, (index) => this.#chunks.has(index));
+  }
+
+  async #lane() {
+    const patience = new Patience(this.#remote, this.#abort.signal, true);
+    while (this.#pool.any && this.#lanes <= this.#width()) {
+      const run = this.#take();
+      const tally = { gained: 0 };
+      this.#running.add(run);
+      const error = await this.#fill(run, tally).then(() => null, (reason) => reason);
+      this.#running.delete(run);
+      if (run.from < run.to) this.#pool.put(run);
+      this.#wake();
+      if (!error || run.from >= run.to) patience.reset();   // what fails after the last byte does not matter
+      else if (this.#lanes > 1 && isRefusal(error)) this.#pace.settle(1);
+      else await patience.afterFailure(error, tally.gained);
+    }
+  }
+
+  /** Reads one answer into a run's chunks, until the run is done, the answer ends, or an earlier run waits. */
+  async #fill(run, tally) {
+    const answer = await this.#remote.answer(this.#position(run), run.to, this.#abort.signal);
+    let pos = answer.start;
+    try {
+      for (let piece; (piece = await answer.read());) {
+        const more = await this.#write(run, piece, pos, tally);
+        pos += piece.length;
+        if (!more && pos !== answer.end) return;   // else one more read sees the end, which keeps the connection
+      }
+    } finally {
+      answer.close();
+    }
+    if (answer.end === null) await this.#finish(run, pos);
+    else if (pos < answer.end) throw this.#truncated(pos);
+  }
+
+  /** Puts a piece that begins at `pos` where it belongs; false when nothing more of the answer is needed. */
+  async #write(run, piece, pos, tally) {
+    if (this.#remote.size === null) checkTrailing(this.#remote.host, pos + piece.length, this.#remote.end);
+    for (let used = 0; used < piece.length && run.from < run.to;) {
+      if (this.#isThere(run.from)) run.from++;
+      else if (!(await this.#room(run.from))) return false;
+      else used = this.#copy(run, piece, used, pos, tally);
+      await this.#keep(run);
+    }
+    return run.from < run.to;
+  }
+
+  /** Waits until the run's first chunk is kept, once it is whole. */
+  async #keep(run) {
+    const chunk = this.#chunks.get(run.from);
+    if (!chunk || chunk.kept || chunk.filled < chunk.size) return;
+    const start = this.#remote.clock.now();
+    await this.#remote.onChunk(run.from, chunk.bytes.subarray(0, chunk.size)).catch((error) => this.#abort.abort(error));
+    this.#pace.waited(this.#remote.clock.now() - start);
+    chunk.kept = true;
+    run.from++;
+    this.#wake();
+  }
+
+  /** Copies into the run's first chunk what belongs there, skipping what comes before. @returns {number} where in the piece to go on */
+  #copy(run, piece, used, pos, tally) {
+    const from = Math.max(used, this.#position(run) - pos);
+    if (from >= piece.length) return piece.length;
+    const chunk = this.#chunk(run.from);
+    const part = piece.subarray(from, from + chunk.size - chunk.filled);
+    chunk.bytes.set(part, chunk.filled);
+    chunk.filled += part.length;
+    tally.gained += part.length;
+    this.#remote.onBytes(part.length);
+    if (this.#pace.count(part.length)) this.#crew();
+    return from + part.length;
+  }
+
+  /** Waits until there is room for a chunk; false when a lane must go back to an earlier one, which the consumer awaits. */
+  async #room(index) {
+    const start = this.#remote.clock.now();
+    while (!this.#chunks.has(index) && index !== this.#head && this.#chunks.size >= this.#most()) {
+      if (this.#abort.signal.aborted) throw reasonOf(this.#abort.signal);
+      if (this.#pool.first < index) return false;
+      await this.#change();
+    }
+    this.#pace.waited(this.#remote.clock.now() - start);
+    return true;
+  }
+
+  /** Chunks in memory. Of several lanes each has a run; while nobody knows where the contents end, no chunk is begun ahead. */
+  #most() {
+    if (this.#remote.end === null) return 1;
+    return this.#pace.lanes === 1 ? ALONE : this.#pace.lanes * SPAN + 1;
+  }
+
+  /** Whether a chunk need not be fetched: kept, handed over, or not wanted. */
+  #isThere(index) {
+    const chunk = this.#chunks.get(index);
+    if (chunk) return chunk.kept;
+    return index < this.#head || (!this.#remote.ranges && !this.#wanted.has(index));
+  }
+
+  #chunk(index) {
+    const { chunkSize, size } = this.#remote;
+    if (!this.#chunks.has(index)) {
+      const bytes = this.#spare.pop() ?? new Uint8Array(chunkSize);
+      this.#chunks.set(index, { bytes, size: Math.min(chunkSize, (size ?? Infinity) - index * chunkSize), filled: 0, kept: false });
+    }
+    return this.#chunks.get(index);
+  }
+
+  /** The next byte that a run needs. */
+  #position({ from }) {
+    return from * this.#remote.chunkSize + (this.#chunks.get(from)?.filled ?? 0);
+  }
+
+  /** The end of a file whose size the server did not tell. */
+  async #finish(run, size) {
+    if (size < this.#position(run)) throw this.#truncated(size);
+    this.#remote.size = size;
+    const last = this.#chunks.get(run.from);
+    if (last) last.size = last.filled;
+    await this.#keep(run);
+    run.to = run.from;
+    this.#wake();
+  }
+
+  #truncated(received) {
+    const { host, size } = this.#remote;
+    return new QuernError('net/truncated', `The download from ${host} ended early, after ${received} of ${size ?? 'an unknown number of'} bytes.`, {
+      phase: 'load', detail: { host, received, total: size ?? 0 },
+    });
+  }
+}
+
+/** What a server answers that does not like several requests at a time. */
+const isRefusal = ({ code }) => code === 'net/http' || code === 'net/range' || code === 'net/unreachable';

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The stored models as a page sees them: what is there, how much of it, and how to get and remove it. Only downloading
+// needs a worker. Documentation: index.d.ts.
+
+import { QuernError, badParam } from '../shared/errors.js';
+import { guarded, storageError } from '../store/guard.js';
+import { idOfSource } from '../store/identity.js';
+import { startWith } from './model.js';
+import { checkOptions } from './options.js';
+import { DOWNLOAD } from '../shared/protocol.js';
+import { Entry } from '../store/store.js';
+
+/** How long a removal waits for a load that is ending. */
+const PATIENCE_MS = 3000;
+
+const describe = ({ header: { id, name, files }, total, loaded, complete, used }) => ({
+  id, name, url: id, files: files.length, size: total, loaded, complete, lastUsed: used,
+});
+
+const done = () => new QuernError('engine/disposed', 'The download has ended.');
+
+export class Models {
+  #platform;
+
+  constructor(platform) {
+    this.#platform = platform;
+  }
+
+  #store(options) {
+    const { cache = true } = checkOptions('store', options);
+    const store = this.#platform.storeOf(cache);
+    if (!store) throw badParam('options.cache', 'must not be false here');
+    return store;
+  }
+
+  /** What a store knows a source by; local files are not stored. */
+  async #idOf(source) {
+    const id = await idOfSource(this.#platform.resolveSource(source).source);
+    if (!id) throw badParam('source', 'must be on a server: files of this machine are not stored');
+    return id;
+  }
+
+  async list(options) {
+    return (await Entry.all(this.#store(options))).map(describe).sort((a, b) => b.lastUsed - a.lastUsed);
+  }
+
+  async has(source, options) {
+    const id = await this.#idOf(source);
+    return (await Entry.open(this.#store(options), id)).complete;
+  }
+
+  async download(source, options) {
+    const checked = checkOptions('download', options);
+    const store = this.#store({ cache: checked.cache });
+    const id = await this.#idOf(source);
+    const { rpc } = await startWith(this.#platform, DOWNLOAD, source, checked);
+    await rpc.close(done());
+    const entry = await Entry.open(store, id);
+    if (!entry.complete) throw storageError('storage/unavailable', 'what was stored is not there');
+    return describe(entry);
+  }
+
+  async remove(source, options) {
+    const entry = await Entry.open(this.#store(options), await this.#idOf(source));
+    await entry.remove(PATIENCE_MS);
+  }
+
+  async usage(options) {
+    return guarded(this.#store(options)).usage();
+  }
+
+  async persist(options) {
+    return guarded(this.#store(options)).persist();
+  }
+}

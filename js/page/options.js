@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// What callers may pass: one table row per option. Everything is checked on the page, before anything is sent, so
+// that an error names the argument as it was written (`options.topP`, `messages[3].role`). Unknown names are
+// errors: a mistyped option would otherwise be ignored silently.
+
+import { badParam } from '../shared/errors.js';
+
+const MAX_STOPS = 64;
+const MAX_STOP_LENGTH = 1000;
+const MAX_BIAS = 100;
+
+const integer = (min, max) => (value) => (Number.isSafeInteger(value) && value >= min && value <= max
+  ? null : `must be a whole number from ${min} to ${max === Number.MAX_SAFE_INTEGER ? '2^53-1' : max}`);
+const between = (min, max) => (value) => (typeof value === 'number' && value >= min && value <= max
+  ? null : `must be a number from ${min} to ${max}`);
+const above = (min, max) => (value) => (typeof value === 'number' && value > min && value <= max
+  ? null : `must be a number above ${min} and up to ${max}`);
+const oneOf = (...names) => (value) => (names.includes(value)
+  ? null : `must be one of ${names.map((name) => (typeof name === 'string' ? `'${name}'` : name)).join(', ')}`);
+const ofType = (type, words) => (value) => (typeof value === type ? null : `must be ${words}`);
+
+const anyFunction = ofType('function', 'a function');
+const boolean = ofType('boolean', 'true or false');
+const url = (value) => (typeof value === 'string' || value instanceof URL ? null : 'must be a URL');
+const signal = (value) => (typeof value === 'object' && typeof value?.addEventListener === 'function' && typeof value.aborted === 'boolean'
+  ? null : 'must be an AbortSignal');
+
+const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function headers(value) {
+  if (!isRecord(value)) return 'must be an object of strings';
+  const bad = Object.entries(value).find(([, text]) => typeof text !== 'string');
+  return bad ? `must be an object of strings, but '${bad[0].slice(0, 64)}' is not one` : null;
+}
+
+function stops(value) {
+  const list = typeof value === 'string' ? [value] : value;
+  if (!Array.isArray(list) || list.some((text) => typeof text !== 'string')) return 'must be a text or an array of texts';
+  if (list.some((text) => text === '')) return 'must not be empty: every reply starts with the empty text';
+  if (list.length > MAX_STOPS) return `has ${list.length} texts, at most ${MAX_STOPS} are possible`;
+  if (list.some((text) => text.length > MAX_STOP_LENGTH)) return `has a text of over ${MAX_STOP_LENGTH} characters`;
+  return null;
+}
+
+function bias(value) {
+  if (!isRecord(value)) return 'must be an object from token ids to numbers';
+  for (const [id, amount] of Object.entries(value)) {
+    if (!/^\d{1,9}$/.test(id)) return `has the key '${id.slice(0, 64)}', which is not a token id`;
+    if (amount !== -Infinity && between(-MAX_BIAS, MAX_BIAS)(amount)) {
+      return `must map ${id} to -Infinity or a number from -${MAX_BIAS} to ${MAX_BIAS}`;
+    }
+  }
+  return null;
+}
+
+/** What store.js calls. */
+const STORE = ['list', 'read', 'open', 'remove', 'lock', 'usage'];
+
+function cache(value) {
+  if (typeof value === 'boolean' || (typeof value === 'string' && value !== '')) return null;
+  if (!isRecord(value)) return 'must be true, false or a store';
+  const missing = STORE.find((name) => typeof read(value, name, `options.cache.${name}`) !== 'function');
+  return missing ? `must be true, false or a store, but has no function '${missing}'` : null;
+}
+
+const isHash = (text) => typeof text === 'string' && /^[0-9a-f]{64}$/i.test(text);
+
+function sha256(value) {
+  return [value].flat().every(isHash) && [value].flat().length ? null
+    : 'must be a SHA-256 in 64 hexadecimal digits, or an array of them, one for each file of a split model';
+}
+
+/** How a model gets here. */
+const FETCH = { signal, headers, forwardHeaders: boolean, cache, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction };
+
+const LOAD = {
+  ...FETCH,
+  contextSize: integer(1, 2 ** 24),
+  threads: integer(1, 64),
+  chunk: integer(1, 1024),
+  profile: boolean,
+  kv: oneOf('f16', 'q8', 'f32'),
+  quantize: oneOf('q8', 'q4'),
+  variant: oneOf('scalar', 'simd', 'relaxed'),
+  address: oneOf(32, 64),
+  memoryLimit: integer(1, Number.MAX_SAFE_INTEGER),
+};
+
+const COMPLETE = {
+  signal, stop: stops, logitBias: bias,
+  maxTokens: integer(0, Number.MAX_SAFE_INTEGER),
+  temperature: between(0, 100),
+  topP: above(0, 1),
+  topK: integer(0, Number.MAX_SAFE_INTEGER),
+  minP: between(0, 1),
+  repeatPenalty: above(0, 10),
+  presencePenalty: between(-2, 2),
+  frequencyPenalty: between(-2, 2),
+  seed: integer(0, Number.MAX_SAFE_INTEGER),
+  onPrefill: anyFunction,
+};
+
+const TABLES = {
+  load: LOAD,
+  download: FETCH,
+  store: { cache },
+  complete: COMPLETE,
+  chat: { ...COMPLETE, thinking: boolean, continue: boolean },
+  call: { signal },
+  count: { signal, thinking: boolean },
+};
+
+/** Options that are planned but not built; saying so is kinder than "unknown". */
+const LATER = new Set(['projector', 'tokenizer', 'tools', 'schema', 'grammar', 'logprobs', 'n']);
+
+/** Reads a property of the caller's, whose getter may throw. */
+function read(object, key, path) {
+  try {
+    return object[key];
+  } catch (error) {
+    throw Object.assign(badParam(path, `cannot be read (${String(error?.message ?? error).slice(0, 100)})`), { cause: error });
+  }
+}
+
+/** A checked copy of the options; absent, undefined and null are the same. @param {keyof typeof TABLES} kind */
+export function checkOptions(kind, given) {
+  const options = given ?? {};
+  if (!isRecord(options)) throw badParam('options', 'must be an object');
+  const table = TABLES[kind];
+  const copy = {};
+  for (const key of Object.keys(options)) {
+    const path = `options.${key.slice(0, 64)}`;
+    if (!Object.hasOwn(table, key)) throw badParam(path, LATER.has(key) ? 'is not available in this version' : 'is not an option here');
+    const value = read(options, key, path);
+    if (value == null) continue;
+    const problem = table[key](value);
+    if (problem) throw badParam(path, problem);
+    copy[key] = value;
+  }
+  return copy;
+}
+
+/** The part of checked generation options that the worker needs, in the engine's terms. */
+export function sampling({ logitBias = {}, stop = [], ...options }, nTokens) {
+  const pairs = Object.entries(logitBias).map(([id, amount]) => [Number(id), amount]);
+  const unknown = pairs.find(([id]) => id >= nTokens);
+  if (unknown) throw badParam('options.logitBias', `has the token id ${unknown[0]}, but the model has ${nTokens} tokens`);
+  if (pairs.filter(([, amount]) => amount === -Infinity).length === nTokens) throw badParam('options.logitBias', 'forbids every token');
+  const { signal: _, onPrefill: __, ...plain } = options;
+  return { ...plain, bias: pairs, stops: typeof stop === 'string' ? [stop] : [...stop] };
+}
+
+const ROLES = oneOf('system', 'user', 'assistant');
+
+function checkMessage(message, path) {
+  if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
+  const role = read(message, 'role', `${path}.role`);
+  const content = read(message, 'content', `${path}.content`);
+  const thinking = read(message, 'thinking', `${path}.thinking`);
+  const problem = ROLES(role);
+  if (problem) throw badParam(`${path}.role`, problem);
+  if (typeof content !== 'string') throw badParam(`${path}.content`, 'must be a string');
+  if (thinking !== undefined && typeof thinking !== 'string') throw badParam(`${path}.thinking`, 'must be a string');
+  return { role, content, ...(thinking && { thinking }) };
+}
+
+/** A checked copy of a conversation; a string is one message of the user's. @param {boolean} [goesOn] with its last message */
+export function checkMessages(messages, goesOn = false) {
+  if (typeof messages === 'string') return checkMessages([{ role: 'user', content: messages }], goesOn);
+  if (!Array.isArray(messages)) throw badParam('messages', 'must be a text or an array of messages');
+  if (messages.length === 0) throw badParam('messages', 'must not be empty');
+  const checked = Array.from(messages, (message, i) => checkMessage(message, `messages[${i}]`));
+  if (goesOn && checked.at(-1).role !== 'assistant') throw badParam('messages', 'must end with a message of the assistant\'s to be continued');
+  return checked;
+}
+
+/** A checked copy of token ids. */
+export function checkTokens(tokens, nTokens, path = 'tokens') {
+  if (!isRecord(tokens) && !Array.isArray(tokens)) throw badParam(path, 'must be an array of token ids');
+  const ids = Array.from(tokens);
+  const at = ids.findIndex((id) => !Number.isInteger(id) || id < 0 || id >= nTokens);
+  if (at >= 0) throw badParam(`${path}[${at}]`, `must be a token id from 0 to ${nTokens - 1}`);
+  return Int32Array.from(ids);
+}
+
+export function checkText(text, path = 'text') {
+  if (typeof text === 'string' || text instanceof Uint8Array) return text;
+  throw badParam(path, 'must be a string');
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// What Node supplies: the same as platform-web.js with worker threads and paths.
+
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { QuernError, badParam } from '../shared/errors.js';
+import { VOCABULARY, modelOf } from '../shared/folder.js';
+import { allowRelaxed } from '../shared/node-flags.js';
+import { unreadable } from '../shared/path-node.js';
+import { locate } from './source.js';
+import { FolderStore } from '../store/store-node.js';
+import { describeSupport } from '../shared/variant.js';
+
+function failure(error, started) {
+  return started
+    ? new QuernError('engine/trap', `The engine crashed (${error.message}).`, { cause: error })
+    : new QuernError('env/worker', `The engine's worker did not start: ${error.message}.`, { phase: 'start', cause: error });
+}
+
+/** Flags of the process are not for its workers: some make them fail (--input-type). V8's hold for all threads anyway. */
+const NO_FLAGS = { execArgv: [] };
+
+const IMPORT_GRACE_MS = 1000;
+
+/** A process ends although a model is loaded, but not while a call is pending. */
+function startWorker(workerUrl) {
+  const worker = new Worker(workerUrl ? new URL(workerUrl) : new URL('./worker.node.js', import.meta.url), NO_FLAGS);
+  let started = false;
+  const up = new Promise((resolve) => { for (const event of ['message', 'error', 'exit']) worker.once(event, resolve); });
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    onMessage: (receive) => worker.on('message', (message) => { started = true; receive(message); }),
+    onError(fail) {
+      worker.on('error', (error) => fail(failure(error, started)));
+      worker.on('messageerror', (error) => fail(failure(error, started)));
+      worker.on('exit', (code) => fail(new QuernError('engine/lost', `The engine's worker has ended (exit code ${code}).`)));
+    },
+    keepAlive: (needed) => (needed ? worker.ref() : worker.unref()),
+    /** Node 24 crashes when a worker is ended while it imports its modules, which takes it a few milliseconds. */
+    async terminate() {
+      worker.ref();   // whoever waits for the end must see it
+      await Promise.race([up, sleep(IMPORT_GRACE_MS, undefined, { ref: false })]);
+      await worker.terminate();
+    },
+  };
+}
+
+const isWebUrl = (text) => /^(https?|blob|data):/i.test(text);
+
+function resolveUrl(url) {
+  const text = String(url);
+  return URL.canParse(text) ? text : pathToFileURL(text).href;
+}
+
+function addressOf(text) {
+  if (!URL.canParse(text)) throw badParam('source', `is not an address: '${text.slice(0, 64)}'`);
+  return text;
+}
+
+function pathOfUrl(text) {
+  try {
+    return fileURLToPath(text);
+  } catch (error) {
+    throw Object.assign(badParam('source', `is not the address of a file on this machine: '${text.slice(0, 64)}'`), { cause: error });
+  }
+}
+
+function pathOf(text) {
+  if (/^[a-z][a-z\d+.-]+:\/\//i.test(text) && !/^file:/i.test(text)) {
+    throw badParam('source', `must begin with http:// or https:// where it is an address, not '${text.slice(0, 64)}'`);
+  }
+  const path = /^file:/i.test(text) ? pathOfUrl(text) : text;
+  if (path.includes('\0')) throw badParam('source', `has a character 0, which no path has: '${path.slice(0, 64)}'`);
+  return path;
+}
+
+/** What the disk says about a path. */
+function ask(path, question) {
+  try {
+    return question();
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+/** The files of a folder, or of a checkpoint whose vocabulary stands beside it. */
+function filesAt(path) {
+  if (existsSync(path + VOCABULARY)) return [path + VOCABULARY, path];
+  if (!ask(path, () => statSync(path, { throwIfNoEntry: false }))?.isDirectory()) return [path];
+  const names = ask(path, () => readdirSync(path));
+  const model = modelOf(names);
+  if (!model) {
+    throw badParam('source',
+      'is a folder without a model: it has no safetensors files, nor a checkpoint with its .tokenizer file; name a GGUF file itself');
+  }
+  return model.map((i) => join(path, names[i]));
+}
+
+/** Blobs go over as streams: one that stands for a file (openAsBlob) crashes Node 20 when a worker reads it. */
+function resolveSource(source) {
+  const located = locate(source, (text) => (isWebUrl(text) ? { url: addressOf(text) } : { path: pathOf(text) }));
+  if (located.kind === 'paths' && located.paths.length === 1) return { source: { ...located, paths: filesAt(located.paths[0]) } };
+  if (located.kind !== 'blobs') return { source: located };
+  const streams = located.blobs.map((blob) => ({ stream: blob.stream(), size: blob.size }));
+  return { source: { kind: 'streams', streams }, transfer: streams.map(({ stream }) => stream) };
+}
+
+/** @param {boolean | string | object} cache */
+function storeOf(cache) {
+  if (typeof cache === 'object') return cache;
+  return cache ? new FolderStore(cache === true ? undefined : cache) : null;
+}
+
+export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist() {} };
+
+export function support() {
+  allowRelaxed();
+  return describeSupport({ isolated: true, threads: availableParallelism() });
+}

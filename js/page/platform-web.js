@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// What a page supplies: starting the engine's worker and naming a source so that a worker can open it.
+
+import { QuernError, badParam } from '../shared/errors.js';
+import { followLifeline } from '../shared/lifeline.js';
+import { LIFELINE } from '../shared/protocol.js';
+import { locate } from './source.js';
+import { startWorker as start } from '../shared/start-worker.js';
+import { OpfsStore } from '../store/store-opfs.js';
+import { describeSupport, workerObstacle } from '../shared/variant.js';
+
+/** A worker's `error` event says nothing when its script could not be fetched or was forbidden, something when it threw. */
+function startFailure(event, forbidden) {
+  const phase = { phase: 'start' };
+  if (forbidden) return new QuernError('env/csp', `The page's policy (${forbidden}) forbids the engine's worker.`, phase);
+  return new QuernError('env/worker', `The engine's worker did not start: ${event.message || 'its script could not be fetched'}.`, phase);
+}
+
+const crash = (what) => new QuernError('engine/trap', `The engine crashed (${what || 'no reason given'}).`);
+
+const lost = () => new QuernError('engine/lost', 'The engine\'s worker has ended without a word.');
+
+/** The worker as rpc.js wants it. */
+function port(worker) {
+  let started = false;
+  let forbidden;      // the directive that does it
+  let fail = () => {};
+  let forget = () => {};
+  const onViolation = ({ disposition, effectiveDirective, blockedURI }) => {
+    if (disposition !== 'enforce' || !/^(worker|script)-src/.test(effectiveDirective)) return;
+    const [scheme] = /^(?:blob|data)/.exec(blockedURI) ?? [];    // see start-worker.js
+    forbidden = effectiveDirective + (scheme ? ` without ${scheme}:` : '');
+  };
+  globalThis.addEventListener('securitypolicyviolation', onViolation);
+  const settled = () => globalThis.removeEventListener('securitypolicyviolation', onViolation);
+  return {
+    post: (message, transfer = []) => worker.postMessage(message, transfer),
+    onMessage(receive) {
+      worker.addEventListener('message', ({ data }) => {
+        started = true;
+        settled();
+        if (data?.type === LIFELINE) forget = followLifeline(data.name, () => fail(lost()));
+        receive(data);
+      });
+    },
+    onError(listener) {
+      fail = listener;
+      worker.addEventListener('error', (event) => {
+        event.preventDefault();
+        if (started) fail(crash(event.message));
+        else setTimeout(() => fail(startFailure(event, forbidden)));   // the report of a violation may come after the error
+      });
+      worker.addEventListener('messageerror', () => fail(crash('a message of it could not be read')));
+    },
+    keepAlive() {},
+    terminate() {
+      settled();
+      forget();
+      worker.terminate();
+    },
+  };
+}
+
+function startWorker(workerUrl) {
+  const obstacle = workerObstacle();
+  if (obstacle) throw new QuernError('env/worker', obstacle, { phase: 'start' });
+  if (workerUrl) return port(start(() => new Worker(workerUrl, { type: 'module' })));
+  return port(start(() => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })));
+}
+
+const baseUrl = () => globalThis.document?.baseURI ?? globalThis.location?.href;
+
+/** URL.canParse would ask for browsers of 2023. */
+function resolveUrl(url) {
+  try {
+    return new URL(url, baseUrl()).href;
+  } catch {
+    throw badParam('source', `is not a URL: '${String(url).slice(0, 64)}'`);
+  }
+}
+
+function resolveSource(source) {
+  return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };
+}
+
+/** @param {boolean | object} cache */
+function storeOf(cache) {
+  if (typeof cache === 'object') return cache;
+  if (typeof cache === 'string') throw badParam('options.cache', 'must be true, false or a store');
+  return cache ? new OpfsStore() : null;
+}
+
+const persist = () => (async () => navigator.storage.persist())().catch(() => {});
+
+export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist };
+
+export function support() {
+  return describeSupport({
+    isolated: globalThis.crossOriginIsolated === true,
+    threads: globalThis.navigator?.hardwareConcurrency,
+    noWorkers: workerObstacle(),
+  });
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// The page's end of the line to one engine worker: requests with their promises, events of running requests, and
+// the one rule that nothing waits for ever: whatever ends the worker rejects everything that is pending.
+// It knows nothing of models; platform-*.js supplies the port (post, onMessage, onError, keepAlive, terminate).
+
+import { QuernError, fromWire } from '../shared/errors.js';
+import { DONE, ERROR, EVENT, FATAL, NOTICE, PING, READY, STOP } from '../shared/protocol.js';
+import { Watchdog } from './watchdog.js';
+
+const withResolvers = () => {
+  const deferred = {};
+  deferred.promise = new Promise((resolve, reject) => Object.assign(deferred, { resolve, reject }));
+  return deferred;
+};
+
+const report = (error) => console.error('quern: a callback has failed:', error);
+
+export class Rpc {
+  #port;
+  #pending = new Map();   // id -> {resolve, reject, onEvent, release}
+  #lastId = 0;
+  #dead = null;           // why no further call is possible
+  #closing = null;        // promise of the worker's end
+  #ready = withResolvers();
+  #watchdog;
+
+  /** @param {{limits?: object, clock?: object}} [watch] of the watchdog; for tests */
+  constructor(port, watch) {
+    this.#port = port;
+    this.#watchdog = new Watchdog({ ...watch, ask: () => port.post({ type: PING }), fail: (error) => this.close(error) });
+    this.#watchdog.watch();
+    port.onMessage((message) => this.#receive(message));
+    port.onError((error) => this.close(error));
+    this.#ready.promise.catch(() => {});
+  }
+
+  /** Resolves when the worker's script runs. */
+  ready() {
+    return this.#ready.promise;
+  }
+
+  /**
+   * Sends a request. With `signal` the promise rejects at once when it aborts; `stop` asks the worker to end the
+   * request early and lets it answer with what it has.
+   * @returns {{promise: Promise<any>, stop: () => void}}
+   */
+  call(type, payload, { signal, onEvent, transfer } = {}) {
+    const id = ++this.#lastId;
+    const { promise, resolve, reject } = withResolvers();
+    if (signal?.aborted || this.#dead) {
+      reject(signal?.aborted ? signal.reason : this.#dead);
+      return { promise, stop() {} };
+    }
+    const onAbort = () => this.#giveUp(id, signal.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#pending.set(id, { resolve, reject, onEvent, release: () => signal?.removeEventListener('abort', onAbort) });
+    this.#port.keepAlive(true);
+    this.#watchdog.watch();
+    try {
+      this.#port.post({ ...payload, type, id }, transfer);
+    } catch (error) {
+      this.#settle(id, 'reject', new QuernError('use/param', `The arguments cannot be sent to the worker (${error.message}).`));
+    }
+    return { promise, stop: () => this.#stop(id) };
+  }
+
+  /** Ends the worker and everything pending. @returns {Promise<void>} when it is gone */
+  close(reason) {
+    this.#closing ??= this.#end(reason);
+    return this.#closing;
+  }
+
+  async #end(reason) {
+    this.#dead = reason;
+    this.#watchdog.rest();
+    this.#ready.reject(reason);
+    for (const id of [...this.#pending.keys()]) this.#settle(id, 'reject', reason);
+    await this.#port.terminate();
+  }
+
+  #receive(message) {
+    this.#watchdog.sign();
+    switch (message?.type) {
+      case READY: return this.#begin();
+      case DONE: return this.#settle(message.id, 'resolve', message.value);
+      case ERROR: return this.#settle(message.id, 'reject', fromWire(message.error));
+      case EVENT: return this.#event(message.id, message.event);
+      case FATAL: return this.close(fromWire(message.error));
+      case NOTICE: return Rpc.#tell(message.text);
+      default: return undefined;
+    }
+  }
+
+  /** The worker's script runs. */
+  #begin() {
+    this.#ready.resolve();
+    if (this.#pending.size === 0) this.#watchdog.rest();
+  }
+
+  /** A notice is worth one line, however many models are loaded. */
+  static #told = new Set();
+  static #tell(text) {
+    if (!Rpc.#told.has(text)) console.info(text);
+    Rpc.#told.add(text);
+  }
+
+  /** A listener of the caller's that throws ends its own request and no other; one that fails later, nothing. */
+  #event(id, event) {
+    try {
+      Promise.resolve(this.#pending.get(id)?.onEvent?.(event)).catch(report);
+    } catch (error) {
+      this.#giveUp(id, error);
+    }
+  }
+
+  #settle(id, how, value) {
+    const call = this.#pending.get(id);
+    if (!call) return;
+    this.#pending.delete(id);
+    if (this.#pending.size === 0) {
+      this.#port.keepAlive(false);
+      this.#watchdog.rest();
+    }
+    call.release();
+    call[how](value);
+  }
+
+  #giveUp(id, reason) {
+    this.#stop(id);
+    this.#settle(id, 'reject', reason);
+  }
+
+  #stop(id) {
+    if (this.#pending.has(id)) this.#port.post({ type: STOP, target: id });
+  }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// What the caller says a model is, turned into what the worker opens: {kind: 'urls', urls, id?}, {kind: 'blobs', blobs} or
+// {kind: 'paths', paths}, the files of a split model in order; a folder on a server is {kind: 'urls', urls: [], folder, id?}, which the worker
+// looks into. Runs on the page, so that a mistake is told before anything starts. Where the name of a stored model was given instead of its
+// address (identity.js), that is `id`, and `isName` is true.
+
+import { badParam } from '../shared/errors.js';
+import { modelOf } from '../shared/folder.js';
+import { HUB, fileOfPage, hubUrl } from '../net/hub.js';
+import { isName } from '../store/identity.js';
+
+const SPLIT = /-(\d{5})-of-(\d{5})(\.gguf)$/i;
+const MOST_PARTS = 1000;
+
+const five = (n) => String(n).padStart(5, '0');
+const shorten = (text) => (text.length > 80 ? `…${text.slice(-79)}` : text);
+
+/** The number of a part and how many there are, by its name; null for a file that is not split. */
+function partOf(name) {
+  const [, no, of] = SPLIT.exec(name) ?? [];
+  return no === undefined ? null : { no: Number(no), of: Number(of) };
+}
+
+/** All parts of a split file by the name of the first; a file that is not split alone. */
+function partsOf(name, param) {
+  const part = partOf(name);
+  if (!part) return [name];
+  const { no, of } = part;
+  const nameOf = (i) => name.replace(SPLIT, (_, __, total, ending) => `-${five(i)}-of-${total}${ending}`);
+  if (of < 1 || of > MOST_PARTS || no < 1 || no > of) throw badParam(param, `names part ${no} of ${of}, which cannot be: '${shorten(name)}'`);
+  if (no !== 1) throw badParam(param, `is part ${no} of ${of} of a model; name its first part, '${shorten(nameOf(1))}'`);
+  return Array.from({ length: of }, (_, i) => nameOf(i + 1));
+}
+
+// --- addresses ---
+
+/** The same address with the name of another part at the end of its path. */
+function withPath(url, path) {
+  const copy = new URL(url);
+  copy.pathname = path;
+  return copy.href;
+}
+
+function urls(url, param) {
+  const file = new URL(fileOfPage(url));
+  if (!/^https?:$/.test(file.protocol)) return { kind: 'urls', urls: [file.href] };
+  if (file.username || file.password) {
+    throw badParam(param, 'must not have a user name or password in its address; pass options.headers: { Authorization }');
+  }
+  const name = isName(file.href) && { id: file.href, isName: true };
+  file.hash = '';
+  if (file.pathname.endsWith('/')) return { kind: 'urls', urls: [], folder: file.href, ...name };
+  return { kind: 'urls', urls: partsOf(file.pathname, param).map((path) => withPath(file, path)), ...name };
+}
+
+// --- repositories ---
+
+const words = (value) => typeof value === 'string' && value.trim() !== '' && !/\p{Cc}/u.test(value);
+
+/** A segment of a path that cannot be a name: '', '.' or '..'. */
+const isDots = (part) => /^\.{0,2}$/.test(part);
+
+const isEndpoint = (value) => {
+  try {
+    return typeof value === 'string' && /^https?:$/.test(new URL(value).protocol) && !/[?#]/.test(value);
+  } catch {
+    return false;
+  }
+};
+
+/** Each field: whether a value is one, and what it must be. */
+const FIELDS = {
+  repo: [(value) => words(value) && /^[\w.-]+(?:\/[\w.-]+)?$/.test(value) && !value.split('/').some(isDots),
+    'must be a repository such as \'Qwen/Qwen3-0.6B-GGUF\''],
+  file: [(value) => value === undefined || (words(value) && !value.split('/').some(isDots)), 'must be the name of a file in the repository'],
+  revision: [(value) => words(value) && !value.split('/').some(isDots), 'must be the name of a branch or tag, or a commit'],
+  endpoint: [isEndpoint, 'must be the address of a server such as \'https://huggingface.co\', without ? and #'],
+};
+
+function repository(source) {
+  const fields = { revision: 'main', endpoint: HUB, ...source };
+  for (const name of Object.keys(fields)) {
+    if (!Object.hasOwn(FIELDS, name)) {
+      throw badParam(`source.${name.slice(0, 64)}`, 'is not a field here; a repository is { repo, file, revision, endpoint }');
+    }
+  }
+  for (const [name, [isGood, problem]] of Object.entries(FIELDS)) if (!isGood(fields[name])) throw badParam(`source.${name}`, problem);
+  return urls(hubUrl(fields), 'source.file');
+}
+
+/** `hf:OWNER/REPO[/FILE][@REVISION]`. */
+const SHORT = /^hf:([^/@]+\/[^/@]+)(?:\/([^@]*))?(?:@(.*))?$/i;
+
+function abbreviated(text) {
+  const [, repo, file, revision] = SHORT.exec(text) ?? [];
+  if (!repo) throw badParam('source', `must be hf:OWNER/REPO, hf:OWNER/REPO/FILE or either with @REVISION, not '${shorten(text)}'`);
+  return repository({ repo, ...(file && { file }), ...(revision !== undefined && { revision }) });
+}
+
+// --- files that were picked ---
+
+function checkSplit(blobs, numbers) {
+  const { of } = numbers[0];
+  const base = (blob) => blob.name.replace(SPLIT, '');
+  if (numbers.some((part) => part.of !== of) || blobs.some((blob) => base(blob) !== base(blobs[0]))) {
+    throw badParam('source', 'has parts of different models');
+  }
+  for (let no = 1; no <= of; no++) {
+    const found = numbers.filter((part) => part.no === no).length;
+    if (found !== 1) {
+      const lacks = `lacks part ${no} of ${of} of the model; choose all its files together`;
+      throw badParam('source', found ? `has part ${no} of ${of} ${found} times` : lacks);
+    }
+  }
+  if (numbers.length !== of) throw badParam('source', `has ${numbers.length} parts of a model of ${of}`);
+}
+
+/** Picked files are sorted by their numbers, or as the files of a folder are; blobs without names are taken in the order given. */
+function blobs(list) {
+  const folder = list.every(({ name }) => typeof name === 'string') ? modelOf(list.map(({ name }) => name)) : null;
+  if (folder) return { kind: 'blobs', blobs: folder.map((i) => list[i]) };
+  const numbers = list.map(({ name }) => (typeof name === 'string' ? partOf(name) : null));
+  if (numbers.every((part) => part === null)) {
+    if (list.length > 1 && list.some(({ name }) => name !== undefined)) {
+      throw badParam('source',
+        'has several files that are not parts of one split model (…-00001-of-00003.gguf), nor a folder with safetensors files');
+    }
+    return { kind: 'blobs', blobs: [...list] };
+  }
+  const at = numbers.indexOf(null);
+  if (at >= 0) throw badParam(`source[${at}]`, 'is not a part of the split model that the other files are of');
+  checkSplit(list, numbers);
+  const order = new Map(list.map((blob, i) => [blob, numbers[i].no]));
+  return { kind: 'blobs', blobs: [...list].sort((a, b) => order.get(a) - order.get(b)) };
+}
+
+const isRecord = (value) => typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value));
+
+/**
+ * @param {unknown} source as `load` takes it
+ * @param {(text: string) => {url: string} | {path: string}} resolve what a text means here: an absolute address, or in Node a path
+ * @returns {{kind: 'urls', urls: string[], id?: string, folder?: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'paths', paths: string[]}}
+ */
+export function locate(source, resolve) {
+  if (source instanceof Blob) return blobs([source]);
+  if (Array.isArray(source) && source.length > 0) {
+    const at = source.findIndex((part) => !(part instanceof Blob));
+    if (at >= 0) throw badParam(`source[${at}]`, 'must be a File or a Blob; of a split model elsewhere name the first part, without an array');
+    return blobs(source);
+  }
+  if (typeof source === 'string' || source instanceof URL) {
+    const text = String(source);
+    if (text === '') throw badParam('source', 'must not be empty');
+    if (/^hf:/i.test(text)) return abbreviated(text);
+    const { url, path } = resolve(text);
+    return url === undefined ? { kind: 'paths', paths: partsOf(path, 'source') } : urls(url, 'source');
+  }
+  if (isRecord(source) && 'repo' in source) return repository(source);
+  throw badParam('source', 'must be a URL, a path (in Node), a File or Blob, an array of them, or { repo, file }');
+}

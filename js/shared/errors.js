@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Every failure that leaves the library: one class with a stable code, a sentence that says what and where, and a
+// hint that says what to do. Errors cross from the worker to the page as plain objects (toWire, fromWire), where they get their hints: a
+// worker is built without these sentences.
+
+import { HINTS } from './hints.js';
+import { HOST } from './host.js';
+
+const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'net/stalled', 'net/changed', 'mem/load', 'engine/hung',
+  'engine/lost']);
+
+/** What steers a terminal, or shows text in another order than it has: control characters, controls of direction, odd line ends. */
+const STEERING = /[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\p{Bidi_Control}\u2028\u2029]/gu;
+
+/** Text from elsewhere that only shows, piece by piece the same as at once. Lines and tabs stay. */
+export const harmless = (text) => text.replace(/\r/g, '').replace(STEERING, '\uFFFD');
+
+export class QuernError extends Error {
+  constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause } = {}) {
+    super(harmless(String(message)), cause === undefined ? undefined : { cause });
+    this.name = 'QuernError';
+    this.code = code;
+    this.hint = HINTS[code] ?? '';
+    this.phase = phase;
+    this.retryable = retryable;
+    this.detail = detail;
+  }
+}
+
+/** Whether an error is one of ours and of this group. */
+export const isOf = (group, error) => error instanceof QuernError && error.code.startsWith(`${group}/`);
+
+/** A bad argument; `path` names it as the caller wrote it: `options.temperature`, `messages[3].role`. */
+export function badParam(path, problem) {
+  return new QuernError('use/param', `${path} ${problem}.`, { detail: { param: path } });
+}
+
+export function abortError() {
+  return new DOMException('The work was aborted.', 'AbortError');
+}
+
+/** What Emscripten throws out of a call that waits for a thread, when it notices that one has crashed. */
+const THREAD_CRASHED = 'unwind';
+
+/** An error that is none of ours: memory that was not given, else a bug or a crash, after which the engine must not be entered again. */
+function foreign(error, phase) {
+  const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const text = error === THREAD_CRASHED ? 'one of its threads has ended' : said.slice(0, 200);
+  if (error instanceof RangeError && /alloc|array length|string length/i.test(text)) {
+    return new QuernError('mem/load', `This ${HOST} has not enough memory for this (${text}).`, { phase, cause: error });
+  }
+  return new QuernError('engine/trap', `The engine crashed (${text}).`, { phase, cause: error });
+}
+
+export function asQuernError(error, phase) {
+  return error instanceof QuernError ? error : foreign(error, phase);
+}
+
+export function toWire(error) {
+  const { code, message, phase, retryable, detail } = error;
+  return { code, message, phase, retryable, detail };
+}
+
+export function fromWire({ code, message, phase, retryable, detail }) {
+  return new QuernError(code, message, { phase, retryable, detail });
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// What a store knows a model by (`id`): its address, as far as it says which file that is. A signature is left out, where it is
+// complete and of a kind that is known: it changes with each download. Everything else in a query may tell one file from another, or
+// may be secret: unless it is neither, a hash stands for the whole query. Such an id is a name, by which the model is found and
+// removed, and no address to download from.
+
+import { badParam } from '../shared/errors.js';
+import { hex } from '../shared/chunk.js';
+
+/** Signatures by what all of one kind have, and what may stand beside it. */
+const SIGNATURES = [
+  { has: ['x-amz-signature', 'x-amz-credential'], also: /^(?:x-amz-.*|x-id|response-.*)$/ },
+  { has: ['x-goog-signature', 'x-goog-credential'], also: /^(?:x-goog-.*|response-.*)$/ },
+  { has: ['awsaccesskeyid', 'signature', 'expires'], also: /^(?:x-amz-security-token|response-.*)$/ },
+  { has: ['googleaccessid', 'signature', 'expires'], also: /^response-.*$/ },
+  { has: ['key-pair-id', 'signature'], also: /^(?:policy|expires|hash-algorithm|response-.*)$/ },
+  { has: ['sig', 'sv'], also: /^(?:s[eprtis]|spr|sip|srt|ses|sdd|sk(?:oid|tid|t|e|s|v)|rsc[cdelt])$/ },
+];
+
+/** Names and values that say which file is meant, and that anybody may know. */
+const PLAIN_NAME = /^(?:revision|ref|branch|file|file_?name|file_?path|path)$/i;
+const PLAIN_VALUE = /^[\w./ -]{1,200}$/;
+
+const NAME = /#query=[0-9a-f]{32}$/;
+
+function withoutSignature(params) {
+  const names = new Set([...params.keys()].map((name) => name.toLowerCase()));
+  const { has, also } = SIGNATURES.find((kind) => kind.has.every((name) => names.has(name))) ?? { has: [] };
+  return [...params].filter(([name]) => !has.includes(name.toLowerCase()) && !also?.test(name.toLowerCase()));
+}
+
+/** In a page that is not served securely nothing is hashed, and nothing stored. */
+async function hashOf(text) {
+  const digest = await globalThis.crypto?.subtle?.digest('SHA-256', new TextEncoder().encode(text));
+  return digest ? hex(new Uint8Array(digest, 0, 16)) : '';
+}
+
+/** An address as anybody may see it. */
+export const plainUrl = (url) => new URL(url).origin + new URL(url).pathname;
+
+/** @param {string} url of the (first) file, or of a folder @returns {Promise<string>} '' for what is on no server */
+export async function idOf(url) {
+  const { protocol, searchParams } = new URL(url);
+  if (!/^https?:$/.test(protocol)) return '';
+  const rest = withoutSignature(searchParams);
+  const query = new URLSearchParams(rest).toString();
+  const plain = plainUrl(url);
+  if (!query) return plain;
+  const isPlain = rest.every(([name, value]) => PLAIN_NAME.test(name) && PLAIN_VALUE.test(value));
+  return isPlain ? `${plain}?${query}` : `${plain}#query=${await hashOf(`${plain}?${query}`)}`;
+}
+
+/** @param {object} source as source.js locates it @returns {Promise<string>} '' for what is not kept */
+export async function idOfSource({ kind, id, folder, urls }) {
+  return id ?? (kind === 'urls' ? idOf(folder ?? urls[0]) : '');
+}
+
+/** Whether an address is the name of a stored model. */
+export const isName = (url) => NAME.test(url);
+
+export const onlyName = () => badParam('source',
+  'is the name of a stored model, which is not there completely; give its whole address, of which only a part is kept');

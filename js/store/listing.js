@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// A Hugging Face folder on a server. Nobody lists it, so its files are asked for by name; the index, where there is one, names those
+// with the weights. It is read for that alone: the engine checks what it says against the files.
+
+import { hostOf } from '../net/answer.js';
+import { nameOf, openRemote } from '../net/download.js';
+import { QuernError } from '../shared/errors.js';
+import { DESCRIPTIONS, INDEX, PICKLES, pickled } from '../shared/folder.js';
+import { onlyName } from './identity.js';
+import { Entry } from './store.js';
+
+const WEIGHTS = 'model.safetensors';
+const REQUIRED = ['config.json', 'tokenizer.json'];
+const MOST_WEIGHTS = 900;
+const MOST_BYTES = 64 << 20;     // of an index; that of a model with 235 billion weights has 7 MB
+
+const NOT_THERE = [404, 410];
+const NOT_SHOWN = [403, ...NOT_THERE];   // what servers say of files that are not there, or perhaps not
+
+/** A file's address; `part` is the last part of it, as addresses have it. */
+function fileAt(folder, part) {
+  const url = new URL(folder);
+  url.pathname += part;
+  return url.href;
+}
+
+/**
+ * A file of the folder, let go of until its turn comes; null where the server answers with one of these statuses, or if another
+ * site's does not let the page see its 404 (nginx leaves out CORS headers there): then a second request fails like the first.
+ */
+async function find(folder, name, statuses, options, again = true) {
+  try {
+    const remote = await openRemote(fileAt(folder, encodeURIComponent(name)), options);
+    remote.close();
+    return remote;
+  } catch (error) {
+    const isHidden = statuses === NOT_SHOWN && error.code === 'net/unreachable';
+    if (isHidden && again) return find(folder, name, statuses, options, false);
+    if (!isHidden && !statuses.includes(error.detail?.status)) throw error;
+    return null;
+  }
+}
+
+const missing = (folder, name, why) => new QuernError('model/format', `There is no ${name} in the folder on ${hostOf(folder)}; ${why}.`, {
+  phase: 'load', detail: { rule: 'missing', host: hostOf(folder), file: name },
+});
+
+async function findWeights(folder, name, options) {
+  const remote = await find(folder, name, NOT_THERE, options);
+  if (remote) return remote;
+  if (name !== WEIGHTS) throw missing(folder, name.slice(0, 64), `its ${INDEX} names it`);
+  for (const pickle of PICKLES) if (await find(folder, pickle, NOT_SHOWN, options)) throw pickled();
+  throw missing(folder, name, 'if the model is a GGUF file, give that file\'s address');
+}
+
+const wrongIndex = (problem) => new QuernError('model/inconsistent', `The folder's ${INDEX} ${problem}.`,
+  { phase: 'load', detail: { rule: 'index' } });
+
+/** The files that an index names, all of them beside it. */
+function namesIn(text) {
+  let map;
+  try {
+    map = JSON.parse(text).weight_map;
+  } catch {
+    throw wrongIndex('is no JSON');
+  }
+  const names = [...new Set(Object.values(map ?? {}))].sort();
+  const other = names.find((name) => typeof name !== 'string' || !/^[^./\\:][^/\\:]*\.safetensors$/.test(name));
+  if (other !== undefined) throw wrongIndex(`names what is no safetensors file beside it: ${JSON.stringify(other).slice(0, 64)}`);
+  if (names.length === 0 || names.length > MOST_WEIGHTS) throw wrongIndex(`names ${names.length} files; 1 to ${MOST_WEIGHTS} are possible`);
+  return names;
+}
+
+async function readIndex(index) {
+  const parts = [];
+  if (index.size > MOST_BYTES) throw wrongIndex(`has ${index.size} bytes`);
+  for await (const { bytes } of index.chunks()) {
+    parts.push(bytes.slice());
+    if (parts.length * index.chunkSize > MOST_BYTES) throw wrongIndex('is too long');
+  }
+  return namesIn(await new Blob(parts).text());
+}
+
+/** What a folder holds, in the order in which the engine takes it. */
+async function findAll(folder, options) {
+  const found = [];
+  let names = [WEIGHTS];
+  for (const name of DESCRIPTIONS) {
+    const isRequired = REQUIRED.includes(name);
+    const remote = await find(folder, name, isRequired ? NOT_THERE : NOT_SHOWN, options);
+    if (!remote && isRequired) throw missing(folder, name, 'a Hugging Face folder has one');
+    if (remote) found.push(remote);
+    if (remote && name === INDEX) names = await readIndex(remote);
+  }
+  for (const name of names) found.push(await findWeights(folder, name, options));
+  return found;
+}
+
+/** The last part of its address, or the repository's name. */
+const folderName = (folder) => nameOf(folder.replace(/[?#].*$/, '').replace(/\/(?:resolve\/[^/]+\/)?$/, ''), null);
+
+/** Where the files of a complete copy are, by its journal, in which the first has the folder's own address. */
+async function storedFiles({ folder, id }, options) {
+  const entry = options.store && await Entry.open(options.store, id, options).catch(() => null);
+  return entry?.complete ? entry.header.files.map(({ url }, i) => fileAt(folder, i ? url.slice(url.lastIndexOf('/') + 1) : DESCRIPTIONS[0])) : null;
+}
+
+/**
+ * The files of a folder: those of a complete copy, which needs no server, or what is there now.
+ * @param {{folder: string, id: string}} source the address, with a slash at the end of its path @param {object} options of `openParts`
+ * @returns {Promise<{urls: string[], id: string, name: string, found?: object[]}>} `found`: the files, opened
+ */
+export async function listFolder(source, options) {
+  const { id, folder, isName } = source;
+  const urls = await storedFiles(source, options);
+  if (!urls && isName) throw onlyName();
+  const found = urls ? undefined : await findAll(folder, options);
+  return { id, isName, name: folderName(folder), urls: urls ?? found.map(({ url }) => url), found };
+}

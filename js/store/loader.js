@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// From a source to the bytes of its files, in order, by way of the store (keeper.js): what is stored there is checked before use, the rest comes
+// from the servers (remotes.js), stored on its way to the engine. A complete model needs no request; a damaged chunk is fetched again, alone.
+
+import { hostOf } from '../net/answer.js';
+import { CHUNK, CHUNKS } from '../shared/chunk.js';
+import { QuernError, isOf } from '../shared/errors.js';
+import { idOfSource, onlyName, plainUrl } from './identity.js';
+import { sameFiles, sameVersions } from './journal.js';
+import { Keeper } from './keeper.js';
+import { listFolder } from './listing.js';
+import { localParts, notTheHash, startSha256, streamBytes, sum } from './local.js';
+import { Remotes } from '../net/remotes.js';
+import { Runs } from '../net/runs.js';
+import { checkTrailing } from '../net/trailing.js';
+
+class Loading {
+  #urls;
+  #id;
+  #more;                  // {isName?: whether only the name of the model was given}, and of a folder {name, found}
+  #options;
+  #keeper;
+  #remotes = null;
+  #seen = null;           // the stored files that chunks were read of
+  #hashes;                // SHA-256 of each file that was checked
+  #came = 0;              // bytes of the file that is being read
+  #ends;                  // where each file's contents end, null while not known; undefined: the caller will not say
+
+  constructor({ urls, id, ...more }, options) {
+    this.#urls = urls;
+    this.#id = id;
+    this.#more = more;
+    this.#options = { sha256: [], onBytes() {}, chunkSize: CHUNK, ...options };
+    this.#hashes = urls.map(() => '');
+    this.#ends = options.saysEnds && urls.map(() => null);
+  }
+
+  async open() {
+    this.#keeper = await Keeper.open(this.#id ? this.#options.store : undefined, this.#id, this.#options);
+    const cached = this.#keeper.complete && this.#isWanted();
+    if (!cached) await this.#begin();
+    const sizes = this.#urls.map((_, file) => this.#size(file));
+    return {
+      phase: cached ? 'load' : 'download', cached, total: sizes.includes(0) ? 0 : sum(sizes),
+      parts: sizes.map((size, file) => ({ size, chunks: this.#bytes(file), endsAt: (end) => this.#endsAt(file, end) })),
+      discard: () => this.#keeper.discard(),
+    };
+  }
+
+  async #begin() {
+    try {
+      await this.#keeper.acquire();
+      const { follows, complete } = this.#keeper;
+      if (!follows && !(complete && this.#isWanted())) await this.#connect();
+    } catch (error) {
+      await this.#close();
+      throw error;
+    }
+  }
+
+  /** Whether no other hash is known of the complete copy than the one asked for. */
+  #isWanted() {
+    const { sha256 } = this.#options;
+    return this.#urls.every((_, file) => !sha256[file] || ['', sha256[file]].includes(this.#keeper.sha256(file)));
+  }
+
+  #size(file) {
+    return this.#keeper.size(file) || this.#remotes?.size(file) || 0;
+  }
+
+  /** The bytes to ask for first: of the first chunk that is missing, and what follows; of a damaged one no more. */
+  #firstWanted(damaged) {
+    const { chunkSize } = this.#options;
+    const [file, index] = damaged ?? this.#keeper.firstMissing ?? [0, 0];
+    const from = index * chunkSize;
+    return { file, from, to: damaged && this.#keeper.complete ? Math.min(from + chunkSize, this.#size(file)) : null };
+  }
+
+  /** Asks the servers; what is stored of another version is dropped. */
+  async #connect(damaged) {
+    if (this.#more.isName) throw onlyName();
+    const options = { ...this.#options, found: damaged ? [] : this.#more.found, ends: this.#ends, onChunk: (...chunk) => this.#keep(...chunk) };
+    this.#remotes = await Remotes.open(this.#urls, options, this.#firstWanted(damaged));
+    const { name, versions } = this.#remotes;
+    if (this.#seen && !sameVersions(this.#seen, versions)) throw await this.#changed();
+    const files = versions.map((version, i) => ({ ...version, url: i === 0 ? this.#id : plainUrl(this.#urls[i]) }));
+    const about = { id: this.#id, name: this.#more.name ?? name, files };
+    await this.#keeper.claim(about, (header) => sameVersions(header.files, versions) && this.#isWanted());
+  }
+
+  async #changed() {
+    await this.#keeper.discard();
+    return new QuernError('net/changed', `The file on ${new URL(this.#urls[0]).host} is another one than its stored copy.`, { phase: 'load' });
+  }
+
+  // --- chunks ---
+
+  async* #bytes(file) {
+    const hasher = await this.#options.hasher;
+    let ended = false;
+    try {
+      const sha = await this.#startHash(file);
+      for (let index = 0, bytes; this.#left(file, index) > 0; index += this.#count(bytes)) {
+        bytes = await this.#next(hasher, file, index);
+        if (!bytes) break;
+        sha?.update(bytes);
+        this.#came = index * this.#options.chunkSize + bytes.length;
+        yield bytes;
+      }
+      await this.#endHash(file, sha);
+      ended = true;
+    } finally {
+      if (!ended) await this.#close();
+    }
+    if (file === this.#urls.length - 1) await this.#finish();
+  }
+
+  /** The header of the file that is being read has come. */
+  #endsAt(file, end) {
+    checkTrailing(hostOf(this.#urls[file]), this.#size(file) || this.#came, end);
+    this.#ends[file] = end;
+    this.#remotes?.ends(file, end);
+  }
+
+  /** Bytes of a file from a chunk on; Infinity while not known. */
+  #left(file, index) {
+    return Math.max(0, (this.#size(file) || Infinity) - index * this.#options.chunkSize);
+  }
+
+  #count = (bytes) => Math.ceil(bytes.length / this.#options.chunkSize);
+
+  /** Bytes from a chunk on, of one or more; null: the file has ended. */
+  async #next(hasher, file, index) {
+    for (;;) {
+      const bytes = await this.#stored(hasher, file, index);
+      if (bytes) return bytes;
+      if (!this.#keeper.follows) break;
+      await this.#keeper.follow();
+      if (!this.#left(file, index)) return null;
+    }
+    if (!this.#remotes) await this.#repair(file, index);
+    return this.#remotes.next(file, index, (from) => Runs.without(this.#keeper.stored(file).filter((i) => i > from), from));
+  }
+
+  /** Whether a chunk is to be read from the store. */
+  #isStored(file, index) {
+    return Boolean(this.#keeper.hash(file, index)) && !this.#remotes?.brings(file, index);
+  }
+
+  /** Chunks from the store, as many as are there and undamaged. While they are hashed, the next ones are read. */
+  async #stored(hasher, file, index) {
+    if (!this.#isStored(file, index)) return null;
+    const { header } = this.#keeper;
+    if (!sameFiles(this.#seen ?? header.files, header.files)) throw await this.#changed();    // another tab began anew
+    const { ahead } = hasher;
+    const { bytes } = ahead?.file === file && ahead.index === index ? ahead : await this.#read(hasher, file, index);
+    const next = index + this.#count(bytes);
+    hasher.start(bytes, this.#options.chunkSize);
+    hasher.ahead = this.#isStored(file, next) ? await this.#read(hasher, file, next, bytes) : null;
+    const hashes = hasher.end();
+    const bad = hashes.findIndex((hash, i) => hash !== this.#keeper.hash(file, index + i));
+    const good = bytes.subarray(0, bad < 0 ? bytes.length : bad * this.#options.chunkSize);
+    if (!good.length) return null;
+    this.#seen = header.files;
+    this.#options.onBytes(good.length);
+    return good;
+  }
+
+  /** What there is of stored chunks, some at a time. */
+  async #read(hasher, file, index, needed) {
+    let to = index + 1;
+    while (to < index + CHUNKS && this.#isStored(file, to)) to++;
+    const room = hasher.room(Math.min((to - index) * this.#options.chunkSize, this.#left(file, index)), needed);
+    return { file, index, bytes: room.subarray(0, await this.#keeper.read(file, index, room)) };
+  }
+
+  /** Keeps a chunk that has come. */
+  async #keep(file, index, bytes) {
+    const expected = this.#keeper.hash(file, index);
+    if (!expected && !this.#keeper.writes) return;
+    const hash = (await this.#options.hasher).hash(bytes);
+    if (expected && expected !== hash) throw await this.#changed();
+    await this.#keeper.put(file, index, bytes, hash);
+  }
+
+  /** What was thought to be there is needed from the servers after all. */
+  async #repair(file, index) {
+    const damaged = this.#keeper.complete;
+    this.#seen ??= this.#keeper.header?.files ?? null;
+    await this.#keeper.tryLock();
+    try {
+      await this.#connect([file, index]);
+    } catch (error) {
+      if (!damaged || !isOf('net', error) || error.code === 'net/changed') throw error;
+      throw new QuernError('storage/corrupt', `The stored copy of the model is damaged, and what is damaged cannot be fetched: ${error.message}`, {
+        phase: 'load', retryable: true, cause: error,
+      });
+    }
+  }
+
+  // --- the end ---
+
+  #expected(file) {
+    return this.#options.sha256[file] ?? this.#remotes?.sha256(file) ?? '';
+  }
+
+  async #startHash(file) {
+    const expected = this.#expected(file);
+    return expected && this.#keeper.sha256(file) !== expected ? startSha256() : null;
+  }
+
+  async #endHash(file, sha) {
+    const expected = sha ? this.#expected(file) : this.#keeper.sha256(file);
+    if (sha && sha.digest() !== expected) {
+      await this.#keeper.discard();
+      throw notTheHash(`The file from ${new URL(this.#urls[file]).host}`, expected);
+    }
+    this.#hashes[file] = expected;
+  }
+
+  async #finish() {
+    try {
+      await this.#keeper.finish(this.#urls.map((_, file) => this.#size(file)), this.#hashes);
+    } finally {
+      await this.#close();
+    }
+  }
+
+  async #close() {
+    await this.#remotes?.close();
+    await this.#keeper.close();
+  }
+}
+
+/**
+ * @param {object} source as source.js locates it, or {kind: 'streams', streams: {stream: ReadableStream, size: number}[]}
+ * @param {{store?: object, hasher: Promise<object>, headers?: object, sha256?: string[], signal?: AbortSignal, notice?: Function,
+ *   mustStore?: boolean, saysEnds?: boolean, onBytes?: (n: number) => void}} options, and for tests chunkSize, clock, fetch, parallel;
+ *   `saysEnds`: each part's `endsAt` will be called when its header tells; until then nothing is fetched ahead
+ * @returns {Promise<{phase: 'download' | 'load', cached: boolean, total: number, parts: import('./local.js').Part[], discard: Function}>}
+ *   total and size 0: unknown; a chunk is valid until the next is asked for; `discard` forgets what turned out to be no model
+ */
+export async function openParts(source, options) {
+  if (source.kind === 'urls') {
+    const named = { ...source, id: await idOfSource(source) };
+    return new Loading(source.folder ? await listFolder(named, options) : named, options).open();
+  }
+  const files = source.streams ?? source.blobs.map((blob) => ({ size: blob.size, get stream() { return blob.stream(); } }));
+  return localParts(files.map((file) => ({ size: file.size, chunks: streamBytes(file) })), options);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Bytes of this machine's files, which are not kept anywhere, and the check of a whole file that loader.js shares.
+
+import { QuernError } from '../shared/errors.js';
+import { piecesOf } from '../shared/stream.js';
+
+/** A hash that is begun. */
+export const startSha256 = async () => (await (await import('./sha256.js')).createSHA256()).init();
+
+export const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
+
+export const notTheHash = (what, expected) => new QuernError('model/integrity', `${what} does not have the SHA-256 that it should have.`,
+  { phase: 'load', detail: { expected } });
+
+const unreadable = (error) => new QuernError('use/param', `The file cannot be read any more (${error?.message ?? error}); choose it again.`, {
+  phase: 'load', detail: { param: 'source' }, cause: error,
+});
+
+export async function* streamBytes(file) {
+  yield* piecesOf(file.stream, unreadable);
+}
+
+/** A file's bytes, counted, and hashed where its hash is known. */
+async function* countedBytes(chunks, expected, onBytes) {
+  const sha = expected ? await startSha256() : null;
+  for await (const bytes of chunks) {
+    sha?.update(bytes);
+    onBytes(bytes.length);
+    yield bytes;
+  }
+  if (sha && sha.digest() !== expected) throw notTheHash('The file', expected);
+}
+
+/** @typedef {{size: number, chunks: AsyncIterable<Uint8Array>, endsAt?: (end: number) => void}} Part a file of a model */
+
+/** What is read on this machine anyway, and not kept. @param {{size: number, chunks: AsyncIterable<Uint8Array>}[]} files */
+export function localParts(files, { sha256 = [], onBytes = () => {} }) {
+  const parts = files.map(({ size, chunks }, file) => ({ size, chunks: countedBytes(chunks, sha256[file], onBytes) }));
+  return { phase: 'load', cached: false, total: sum(parts.map(({ size }) => size)), parts, async discard() {} };
+}

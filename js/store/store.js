@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// A model in a store: its journal, its chunks, and the rules common to all stores. A store itself (Store in index.d.ts:
+// store-opfs.js, store-node.js, or a page's own) only keeps files under short names and lends locks.
+// Everything that fails here is a typed error of the group `storage`.
+
+import { CHUNK, hex } from '../shared/chunk.js';
+import { deadline } from '../shared/clock.js';
+import { guarded, storageError } from './guard.js';
+import { Journal, headerLine, line } from './journal.js';
+
+/** A short name for an id of any length and alphabet. */
+export async function keyOf(id) {
+  const { subtle } = globalThis.crypto ?? {};
+  if (!subtle) throw storageError('storage/unavailable', 'this page was not loaded securely, by https');
+  const digest = await subtle.digest('SHA-256', new TextEncoder().encode(id));
+  return hex(new Uint8Array(digest, 0, 16));
+}
+
+const JOURNAL = '.journal';
+const dataName = (key, file) => `${key}.${file}`;
+
+/** Keys of all that is stored. */
+async function keysIn(store) {
+  return [...new Set((await guarded(store).list()).map((name) => /^([0-9a-f]{32})\.(?:\d+|journal)$/.exec(name)?.[1]).filter(Boolean))];
+}
+
+export class Entry {
+  #store;
+  #key;
+  #journal = new Journal();
+  #log = null;            // the journal's file, open for writing
+  #files = new Map();     // number -> open file
+  #writing = false;
+  #chunkSize;
+
+  /** @param {{chunkSize?: number, clock?: object}} options both for tests */
+  constructor(store, key, { chunkSize = CHUNK, clock } = {}) {
+    this.#store = guarded(store, clock);
+    this.#key = key;
+    this.#chunkSize = chunkSize;
+  }
+
+  /** The stored model of this id, as far as there is one. */
+  static async open(store, id, options) {
+    const entry = new Entry(store, await keyOf(id), options);
+    await entry.refresh();
+    return entry;
+  }
+
+  /** Everything that is stored. Whatever has lost its journal, and nobody is writing, is removed. */
+  static async all(store) {
+    const entries = [];
+    for (const key of await keysIn(store)) {
+      const entry = new Entry(store, key);
+      await entry.refresh();
+      if (entry.header) entries.push(entry);
+      else await entry.remove().catch(() => {});
+    }
+    return entries;
+  }
+
+  get header() { return this.#journal.header; }
+  get complete() { return this.#journal.done !== null; }
+  get total() { return this.#journal.total; }
+  get loaded() { return this.#journal.loaded(this.#chunkSize); }
+  get used() { return this.#journal.used; }
+  /** Bytes of the journal: it grows with what is stored. */
+  get recorded() { return this.#journal.bytes; }
+  get sha256() { return this.#journal.done?.hashes ?? []; }
+
+  size(file) { return this.#journal.size(file); }
+
+  /** [file, index] of the first chunk that is not there of files of these sizes; null: none. */
+  missing(sizes) {
+    for (const [file, size] of sizes.entries()) {
+      for (let index = 0; index * this.#chunkSize < size; index++) if (!this.hash(file, index)) return [file, index];
+    }
+    return null;
+  }
+
+  hash(file, index) { return this.#journal.hash(file, index); }
+  stored(file) { return this.#journal.stored(file); }
+
+  /** Reads the journal, all of it: another tab may have begun anew. */
+  async refresh() {
+    const bytes = await this.#store.read(this.#key + JOURNAL);
+    this.#journal = new Journal();
+    if (bytes) this.#journal.read(bytes);
+  }
+
+  /** The right to write. @returns {Promise<(() => void) | null>} gives it back; null: another has it and `wait` is false */
+  lock({ wait = true, signal } = {}) {
+    return this.#store.lock(this.#key, { wait, signal });
+  }
+
+  // --- writing, under the lock ---
+
+  /** Starts over for these files. */
+  async begin(header) {
+    await this.close();
+    for (const name of await this.#dataNames()) await this.#truncate(name);
+    await this.#truncate(this.#key + JOURNAL);
+    this.#journal = new Journal();
+    this.#writing = true;
+    await this.#append(headerLine(header));
+  }
+
+  /** Throws when there is no room for so many more bytes. */
+  async checkRoom(bytes) {
+    const { used, quota } = await this.#store.usage();
+    const free = Math.max(0, quota - used);
+    if (bytes > free) throw storageError('storage/quota', `it needs ${Math.ceil(bytes / 1e6)} MB, and ${Math.floor(free / 1e6)} MB are free`);
+  }
+
+  /** Goes on writing what is there. */
+  async resume() {
+    await this.close();
+    this.#writing = true;
+  }
+
+  async #dataNames() {
+    return (await this.#store.list()).filter((name) => name.startsWith(`${this.#key}.`) && !name.endsWith(JOURNAL));
+  }
+
+  async #truncate(name) {
+    const file = await this.#store.open(name, { write: true });
+    await file.truncate(0).finally(() => file.close());
+  }
+
+  /** Appends a line; after a torn one it begins a new line first. */
+  async #append(bytes) {
+    this.#log ??= await this.#store.open(this.#key + JOURNAL, { write: true });
+    const end = await this.#log.size();
+    const text = this.#journal.torn ? Uint8Array.of(10, ...bytes) : bytes;
+    await writeAll(this.#log, end, text);
+    this.#journal.bytes = end + text.length - bytes.length;
+    this.#journal.read(bytes);
+  }
+
+  /** Keeps a chunk. */
+  async put(file, index, bytes, hash) {
+    await writeAll(await this.#file(file), index * this.#chunkSize, bytes);
+    if (this.hash(file, index) !== hash) await this.#append(line('chunk', file, index, hash));
+  }
+
+  /** All chunks are there. */
+  async finish(sizes, hashes) {
+    for (const file of this.#files.values()) await file.flush();
+    await this.#append(line('done', sizes, hashes));
+    await this.#log.flush();
+  }
+
+  async touch() {
+    this.#writing = true;
+    await this.#append(line('used', Date.now()));
+  }
+
+  // --- reading ---
+
+  async #file(number) {
+    if (!this.#files.has(number)) {
+      const file = await this.#store.open(dataName(this.#key, number), { write: this.#writing });
+      if (!file) return null;
+      this.#files.set(number, file);
+    }
+    return this.#files.get(number);
+  }
+
+  /** Reads a chunk into `target`. @returns {Promise<number>} bytes that were there */
+  async read(file, index, target) {
+    const handle = await this.#file(file);
+    let n = 0;
+    while (handle && n < target.length) {
+      const got = await handle.read(index * this.#chunkSize + n, target.subarray(n));
+      if (got === 0) break;
+      n += got;
+    }
+    return n;
+  }
+
+  async close() {
+    const open = [...this.#files.values(), ...(this.#log ? [this.#log] : [])];
+    this.#files.clear();
+    this.#log = null;
+    await Promise.all(open.map((file) => file.close()));
+  }
+
+  /** Removes all of it, for whoever has the lock. */
+  async drop() {
+    await this.close();
+    for (const name of await this.#dataNames()) await this.#store.remove(name);
+    await this.#store.remove(this.#key + JOURNAL);
+    this.#journal = new Journal();
+  }
+
+  /** Removes all of it; `storage/busy` when another is writing or reading it after this time. */
+  async remove(patienceMs = 0) {
+    const busy = storageError('storage/busy', 'it is being downloaded or loaded');
+    const impatience = new AbortController();
+    const cancel = deadline(patienceMs, () => impatience.abort(busy));
+    const release = await this.lock({ wait: patienceMs > 0, signal: impatience.signal }).finally(cancel);
+    if (!release) throw busy;
+    try {
+      await this.drop();
+    } finally {
+      release();
+    }
+  }
+}
+
+async function writeAll(file, at, bytes) {
+  for (let done = 0; done < bytes.length;) {
+    const n = await file.write(at + done, bytes.subarray(done));
+    if (!(n > 0)) throw storageError('storage/quota', 'nothing more was written');
+    done += n;
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// What Node supplies to whoever runs the engine (worker-node.js, inspect.js): files instead of fetched scripts, and paths as
+// sources, which are read in place.
+
+import { access, constants, open, readFile, stat } from 'node:fs/promises';
+import glue32 from './node/quern-simd.mjs';
+import glue64 from './node/quern-simd64.mjs';
+import { QuernError } from '../shared/errors.js';
+import { wasmFailure } from '../engine/instance.js';
+import { openParts } from '../store/loader.js';
+import { localParts } from '../store/local.js';
+import { unreadable } from '../shared/path-node.js';
+import { FolderStore } from '../store/store-node.js';
+import { PortStore } from '../store/store-port.js';
+
+export const glue = { 32: async () => glue32, 64: async () => glue64 };
+
+const WASM = {
+  simd: () => new URL('./quern-simd.wasm', import.meta.url),
+  relaxed: () => new URL('./quern-relaxed.wasm', import.meta.url),
+  simd64: () => new URL('./quern-simd64.wasm', import.meta.url),
+  relaxed64: () => new URL('./quern-relaxed64.wasm', import.meta.url),
+};
+
+export async function compile(build, wasmUrl) {
+  const url = new URL(wasmUrl ?? WASM[build]());
+  const bytes = await readFile(url).catch((error) => {
+    throw new QuernError('env/worker', `${url.href} cannot be read (${error.code}).`, { phase: 'start', cause: error });
+  });
+  return WebAssembly.compile(bytes).catch((error) => { throw wasmFailure(error); });
+}
+
+/** Looks before it opens: opening a pipe that nobody writes to never ends. */
+async function find(path) {
+  const found = await stat(path).catch((error) => { throw unreadable(path, error); });
+  if (!found.isFile()) throw unreadable(path, 'it is not a file');
+  await access(path, constants.R_OK).catch((error) => { throw unreadable(path, error); });
+  return found;
+}
+
+/** A file that was written to while it was read may be parts of two files. */
+function checkSame(path, found, now) {
+  if (now.size === found.size && now.mtimeMs === found.mtimeMs) return;
+  throw new QuernError('model/integrity', `'${path.slice(-64)}' was changed while it was read.`,
+    { phase: 'load', detail: { expected: found.size, actual: now.size } });
+}
+
+/** The chunks of a file as it was found, read straight into the engine's memory. */
+async function* fileBytes(path, found, hashing) {
+  const hasher = await hashing;
+  const failed = (error) => { throw unreadable(path, error); };
+  const handle = await open(path).catch(failed);
+  const read = async (left) => (await handle.read(hasher.room().subarray(0, left)).catch(failed)).bytesRead;
+  try {
+    for (let left = found.size, n; left && (n = await read(left)); left -= n) yield hasher.room(n);
+    checkSame(path, found, await handle.stat().catch(failed));
+  } finally {
+    await handle.close();
+  }
+}
+
+/** @param {boolean | string | MessagePort} cache */
+function storeOf(cache) {
+  if (cache instanceof MessagePort) return new PortStore(cache);
+  return cache ? new FolderStore(cache === true ? undefined : cache) : undefined;
+}
+
+export async function openAny(source, { cache, ...options }) {
+  if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
+  const found = await Promise.all(source.paths.map(find));
+  return localParts(source.paths.map((path, i) => ({ size: found[i].size, chunks: fileBytes(path, found[i], options.hasher) })), options);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// The engine worker's work: messages in, answers out. Whatever uses the conversation waits its turn; the rest
+// (tokens of a text) is answered in between. `host` is what differs between a browser's worker and Node's.
+
+import { Chat, knowsThinking, refuseHopeless } from '../reply/chat.js';
+import { QuernError, asQuernError, toWire } from '../shared/errors.js';
+import { compute, generate } from '../reply/generate.js';
+import {
+  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP,
+  TOKENIZE,
+} from '../shared/protocol.js';
+import { Renderer } from '../reply/renderer.js';
+import { startEngine, storeModel } from './start.js';
+
+const NO_MARKS = { open: -1, close: -1 };
+
+export class Service {
+  #host;
+  #engine = null;
+  #chat = null;
+  #jobs = new Map();            // id -> job, of all that is not answered
+  #turn = Promise.resolve();    // of the conversation
+
+  constructor(host) {
+    this.#host = host;
+    host.listen((message) => this.#receive(message));
+    host.post({ type: READY });
+  }
+
+  #receive(message) {
+    if (message?.type === PING) {
+      this.#host.post({ type: PONG });
+    } else if (message?.type === STOP) {
+      const job = this.#jobs.get(message.target);
+      if (job) job.stopped = true;
+    } else if (Object.hasOwn(this.#calls, message?.type ?? '')) {
+      this.#answer(message);
+    }
+  }
+
+  async #answer(message) {
+    const job = { id: message.id, stopped: false, rest: this.#host.rest };
+    const emit = (event) => this.#host.post({ type: EVENT, id: job.id, event });
+    this.#jobs.set(job.id, job);
+    try {
+      this.#done(job, await this.#calls[message.type](message, job, emit));
+    } catch (error) {
+      this.#fail(job, asQuernError(error, [LOAD, DOWNLOAD].includes(message.type) ? 'load' : 'call'));
+    } finally {
+      this.#jobs.delete(job.id);
+    }
+  }
+
+  /** Large arrays are handed over, not copied. */
+  #done(job, value) {
+    const wrapped = job.bare ? value : { value, memory: this.#engine.memory() };
+    this.#host.post({ type: DONE, id: job.id, value: wrapped }, ArrayBuffer.isView(value) ? [value.buffer] : []);
+  }
+
+  /** After a crash the engine is not entered again: whatever still waits its turn waits until the page has ended this worker. */
+  #fail({ id }, error) {
+    const fatal = error.code.startsWith('engine/');
+    if (fatal) this.#turn = new Promise(() => {});
+    this.#host.post({ ...(fatal ? { type: FATAL } : { type: ERROR, id }), error: toWire(error) });
+  }
+
+  #calls = {
+    [LOAD]: (message, job, emit) => {
+      job.bare = true;
+      return this.#load(message, emit);
+    },
+    [DOWNLOAD]: (message, job, emit) => {
+      job.bare = true;
+      return storeModel(this.#host, message.source, message.options, emit);
+    },
+    [CHAT]: (message, job, emit) => this.#inTurn(() => this.#reply(message, job, emit)),
+    [COMPLETE]: (message, job, emit) => this.#inTurn(() => this.#continue(message, job, emit)),
+    [LOGITS]: (message, job) => this.#inTurn(() => this.#logits(message, job)),
+    [PROFILE]: () => this.#inTurn(() => this.#engine.profile()),
+    [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
+    [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
+    [COUNT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, { thinking })).ids.length,
+  };
+
+  #inTurn(work) {
+    const mine = this.#turn.then(work);
+    this.#turn = mine.catch(() => {});
+    return mine;
+  }
+
+  // --- loading ---
+
+  async #load({ source, options }, emit) {
+    const { obstacle } = this.#host;
+    this.#engine = await startEngine(this.#host, source, options, emit);
+    this.#chat = new Chat(this.#engine, this.#renderer());
+    if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
+    return this.#info();
+  }
+
+  #renderer() {
+    const renderer = new Renderer(this.#host.startTemplateWorker);
+    return (template, variables) => renderer.render(template, variables);
+  }
+
+  /** The engine's facts and what only this side knows. */
+  #info() {
+    return { ...this.#engine.facts, thinking: knowsThinking(this.#chat.template), memory: this.#engine.memory() };
+  }
+
+  // --- replies ---
+
+  async #reply({ messages, options: { thinking, continue: goesOn, ...options } }, job, emit) {
+    const { ids, startsThinking } = await this.#chat.prompt(messages, { thinking, continue: goesOn, mustFit: true });
+    const thinks = startsThinking || (thinking === true && knowsThinking(this.#chat.template));
+    const marks = this.#engine.thinkingMarks();
+    return generate(this.#engine, job, { ids, startsThinking, thinks, marks }, options, emit);
+  }
+
+  async #continue({ prompt, options }, job, emit) {
+    if (typeof prompt === 'string') refuseHopeless(this.#engine, prompt.length);
+    const ids = typeof prompt === 'string' ? this.#engine.tokenize(prompt) : prompt;
+    if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
+    return generate(this.#engine, job, { ids, startsThinking: false, thinks: false, marks: NO_MARKS }, options, emit);
+  }
+
+  async #logits({ ids }, job) {
+    const width = this.#engine.facts.vocabSize;
+    if (ids.length === 0) return new Float32Array(0);
+    this.#engine.set(ids, 'all');
+    const all = new Float32Array(ids.length * width);
+    await compute(this.#engine, job, () => {
+      const part = this.#engine.logits();
+      if (part) all.set(part.rows, part.first * width);
+    });
+    return all;
+  }
+}

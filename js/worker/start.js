@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// From a source to a loaded engine, or to a stored model: which build, how many threads, what happens when something fails.
+// `host` is what differs between a browser's worker and Node's.
+
+import { Engine } from '../engine/engine.js';
+import { isOf } from '../shared/errors.js';
+import { Hasher } from '../engine/hasher.js';
+import { instantiate } from '../engine/instance.js';
+import { Feeder, HeaderReader, readAll } from './intake.js';
+import { Progress } from './progress.js';
+import { NOTICE } from '../shared/protocol.js';
+import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js';
+
+/** What the engine with 32-bit addresses surely cannot hold. */
+const TOO_LARGE = 2 ** 32;
+
+/** Starts engines for one set of options. */
+class Starter {
+  #host;
+  #options;
+  #threads;
+  #sizes;        // of the files, once they are known
+
+  constructor(host, options) {
+    this.#host = host;
+    this.#options = options;
+    this.#threads = host.obstacle ? 1 : options.threads ?? defaultThreads(host.hardwareThreads);
+  }
+
+  /** Bytes that may be used, whatever can be addressed. */
+  get #allowed() {
+    return Math.min(this.#options.memoryLimit ?? Infinity, this.#host.deviceMemory ?? Infinity);
+  }
+
+  /** Whether 64-bit addresses are there and would help. A file of the engine that the caller chose stays. */
+  get canGrow() {
+    return !this.#options.address && !this.#options.wasmUrl && this.#allowed > TOO_LARGE && hasMemory64();
+  }
+
+  /** The wasm instance that comes first: 32-bit addresses, unless the caller wants others. */
+  first() {
+    return this.#instance(this.#options.address ?? 32);
+  }
+
+  /** The instance that will take the place of one with 32-bit addresses. */
+  larger() {
+    return this.#instance(64);
+  }
+
+  /** Tells how large the files are. @returns {boolean} whether they surely need 64-bit addresses, and can have them */
+  measure(parts) {
+    this.#sizes = parts.map(({ size }) => size);
+    return this.canGrow && this.#sizes.reduce((sum, size) => sum + size, 0) > TOO_LARGE;
+  }
+
+  /** @param {32 | 64} address of a new instance */
+  async #instance(address) {
+    const { build, scalar } = chooseVariant(this.#options.variant, address);
+    const compiling = this.#host.compile(address === 64 ? `${build}64` : build, this.#options.wasmUrl);
+    const [module, glue] = await Promise.all([compiling, this.#host.glue[address]()]);
+    return { ...await this.#instantiate(glue, module, address), scalar };
+  }
+
+  engine(instance) {
+    const [fileSize, ...rest] = this.#sizes;
+    return new Engine(instance, {
+      ...this.#options, threads: instance.threads, scalar: instance.scalar, fileSize, files: this.#sizes.length,
+      restSize: rest.reduce((sum, size) => sum + size, 0), memorySize: Math.min(instance.maximum, this.#allowed),
+    });
+  }
+
+  /** Threads that do not start (a blocked script, a busy phone) cost speed, not the model. */
+  async #instantiate(glue, module, address) {
+    const threads = this.#threads;
+    try {
+      return { ...await instantiate(glue, module, threads, address), threads };
+    } catch (error) {
+      if (error.code !== 'env/worker' || threads === 1) throw error;
+      this.#host.post({ type: NOTICE, text: 'quern: the engine\'s threads did not start, so one thread is used.' });
+      return { ...await instantiate(glue, module, 1, address), threads: 1 };
+    }
+  }
+}
+
+/** Opens a source while an instance starts, which lends its hash. */
+async function open(host, source, options, starting, progress, onBytes = (n) => progress.add(n)) {
+  const hashing = starting.then((instance) => new Hasher(instance));
+  const notice = ({ code, message }) => host.post({ type: NOTICE, text: `quern: ${code}: ${message}` });
+  const onWait = (waiting) => progress.wait(waiting);
+  const opening = host.openParts(source, { ...options, hasher: hashing, notice, onBytes, onWait, saysEnds: true });
+  const [opened, instance, hasher] = await Promise.all([opening, starting, hashing]);
+  return { opened, instance, hasher };
+}
+
+/** A file that changed on its server meanwhile is loaded again, once, from the start. */
+async function onceMore(host, work) {
+  try {
+    return await work();
+  } catch (error) {
+    if (error.code !== 'net/changed') throw error;
+    host.post({ type: NOTICE, text: `quern: ${error.message} It is loaded again.` });
+    return work();
+  }
+}
+
+/** What turns out to be no model while it is read is not kept. */
+async function keptIfGood(opened, progress, read) {
+  try {
+    return await read();
+  } catch (error) {
+    if (isOf('model', error)) await opened.discard();
+    throw error;
+  } finally {
+    progress.stop();
+  }
+}
+
+async function load(host, source, options, progress) {
+  const starter = new Starter(host, options);
+  let feeder;
+  const onBytes = (n) => progress.add(n, feeder?.engine.fileSize());
+  const { opened, instance, hasher } = await open(host, source, options, starter.first(), progress, onBytes);
+  progress.begin(opened);
+  try {
+    await keptIfGood(opened, progress, async () => {
+      const isLarge = starter.measure(opened.parts);
+      feeder = new Feeder(starter, { instance, hasher });
+      if (isLarge) await feeder.replace();
+      await readAll(feeder, opened.parts);
+    });
+  } catch (error) {
+    if (error.code === 'net/changed') feeder.engine.close();
+    throw error;
+  }
+  hasher.close();
+  return feeder.engine;
+}
+
+/**
+ * @param {object} host see service.js
+ * @param {object} source as source.js locates it
+ * @param {(event: object) => void} emit of progress
+ * @returns {Promise<Engine>}
+ */
+export async function startEngine(host, source, options, emit) {
+  const progress = new Progress(emit);
+  const engine = await onceMore(host, () => load(host, source, options, progress));
+  progress.end('load');
+  return engine;
+}
+
+/** Only stores a model. An engine lends its hash and reads the headers. */
+export async function storeModel(host, source, options, emit) {
+  const progress = new Progress(emit);
+  const starting = Promise.all([host.glue[32](), host.compile(chooseVariant().build, options.wasmUrl)])
+    .then(([glue, module]) => instantiate(glue, module, 1, 32));
+  await onceMore(host, async () => {
+    const { opened, instance, hasher } = await open(host, source, { ...options, mustStore: true }, starting, progress);
+    progress.begin(opened);
+    await keptIfGood(opened, progress, () => readAll(new HeaderReader(host, instance, opened.parts.length), opened.parts));
+    hasher.close();
+  });
+  progress.end();
+}

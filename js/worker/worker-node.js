@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The engine's worker in Node: the same service as in a page.
+
+import { availableParallelism, totalmem } from 'node:os';
+import { Worker, parentPort } from 'node:worker_threads';
+import { compile, glue, openAny } from './host-node.js';
+import { allowRelaxed } from '../shared/node-flags.js';
+import { Service } from './service.js';
+
+/** A template that fills the memory ends its own worker and nothing else. */
+const TEMPLATE_LIMITS = { maxOldGenerationSizeMb: 256 };
+
+function startTemplateWorker() {
+  const worker = new Worker(new URL('./template.node.js', import.meta.url), { resourceLimits: TEMPLATE_LIMITS });
+  const listen = (event, handler) => worker.removeAllListeners(event).on(event, handler);
+  return {
+    post: (message) => worker.postMessage(message),
+    onMessage: (receive) => listen('message', receive),
+    onError: (fail) => listen('error', fail),
+    terminate: () => worker.terminate(),
+  };
+}
+
+parentPort.on('messageerror', (error) => { throw error; });
+allowRelaxed();
+new Service({
+  compile, glue, startTemplateWorker, openParts: openAny,
+  deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
+  rest: () => new Promise((resolve) => { setImmediate(resolve); }),
+  obstacle: '',
+  hardwareThreads: availableParallelism(),
+  post: (message, transfer = []) => parentPort.postMessage(message, transfer),
+  listen: (receive) => parentPort.on('message', receive),
+});

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// The engine's worker in a browser. Whatever it fetches or starts (of the wasm files one) is named here in the form that bundlers
+// follow. The glue is a file of its own, which the engine's threads load too.
+
+import { QuernError } from '../shared/errors.js';
+import { wasmFailure } from '../engine/instance.js';
+import { holdLifeline } from '../shared/lifeline.js';
+import { LIFELINE } from '../shared/protocol.js';
+import { openParts } from '../store/loader.js';
+import { fetchAllowed } from '../net/policy.js';
+import { Service } from './service.js';
+import { startWorker } from '../shared/start-worker.js';
+import { OpfsStore } from '../store/store-opfs.js';
+import { PortStore } from '../store/store-port.js';
+import { threadObstacle } from '../shared/variant.js';
+
+const WASM = {
+  simd: () => new URL('./quern-simd.wasm', import.meta.url),
+  relaxed: () => new URL('./quern-relaxed.wasm', import.meta.url),
+  simd64: () => new URL('./quern-simd64.wasm', import.meta.url),
+  relaxed64: () => new URL('./quern-relaxed64.wasm', import.meta.url),
+};
+
+async function fetchWasm(url) {
+  const failed = (why) => new QuernError('env/worker', `${url} could not be fetched (${why}).`, { phase: 'start' });
+  const response = await fetchAllowed(url).catch((error) => { throw error instanceof QuernError ? error : failed(error.message); });
+  if (!response.ok) throw failed(`status ${response.status}`);
+  return response;
+}
+
+/** Streaming compilation lets the browser keep the compiled code; it insists on the right MIME type, which not every server sends. */
+async function compile(build, wasmUrl) {
+  const response = await fetchWasm(String(wasmUrl ?? WASM[build]()));
+  const spare = response.clone();
+  try {
+    return await WebAssembly.compileStreaming(response).catch(async () => WebAssembly.compile(await spare.arrayBuffer()));
+  } catch (error) {
+    throw wasmFailure(error);
+  }
+}
+
+/** Lets waiting messages in: a task of its own, without the 4 ms that nested timers wait. */
+const { port1, port2 } = new MessageChannel();
+const waiting = [];
+port2.onmessage = () => waiting.shift()();
+function rest() {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    port1.postMessage(0);
+  });
+}
+
+/** The glue, which starts its threads by `startThread`. What bundlers make of an import may throw at once. */
+async function openGlue(fetchGlue, startThread) {
+  const { default: glue } = await (async () => fetchGlue())().catch((error) => {
+    throw new QuernError('env/worker', `The engine's glue could not be fetched (${error.message}).`, { phase: 'start', cause: error });
+  });
+  return (options) => glue({ ...options, startThread });
+}
+
+/** What a thread throws is thrown here; by the glue it would be the event, which has no words. */
+function startThread(start) {
+  const worker = startWorker(start);
+  worker.addEventListener('error', (event) => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    throw new Error(`in a thread: ${event.message}`);
+  });
+  return worker;
+}
+
+const thread = () => startThread(() => new Worker(new URL('./thread.js', import.meta.url), { type: 'module' }));
+const thread64 = () => startThread(() => new Worker(new URL('./thread64.js', import.meta.url), { type: 'module' }));
+
+const GLUE = {
+  32: () => openGlue(() => import('./quern-simd.mjs'), thread),
+  64: () => openGlue(() => import('./quern-simd64.mjs'), thread64),
+};
+
+function startTemplateWorker() {
+  const worker = startWorker(() => new Worker(new URL('./template.js', import.meta.url), { type: 'module' }));
+  return {
+    post: (message) => worker.postMessage(message),
+    onMessage: (receive) => { worker.onmessage = ({ data }) => receive(data); },
+    onError: (fail) => { worker.onerror = (event) => { event.preventDefault(); fail(event); }; },
+    terminate: () => worker.terminate(),
+  };
+}
+
+/** @param {boolean | MessagePort} cache */
+function storeOf(cache) {
+  if (cache instanceof MessagePort) return new PortStore(cache);
+  return cache ? new OpfsStore() : undefined;
+}
+
+/** Bytes. Browsers round it and tell no more than 8 GiB, which may then be any number above. */
+function deviceMemory() {
+  const { deviceMemory: gigabytes = 8 } = navigator;
+  return gigabytes < 8 ? gigabytes * 2 ** 30 : undefined;
+}
+
+/**
+ * What nobody handles ends the engine, instead of leaving the page to wait for it: an error in a worker is an event in the page, a rejection
+ * is not.
+ */
+globalThis.onunhandledrejection = ({ reason }) => { throw reason; };
+globalThis.onmessageerror = () => { throw new Error('A message of the page could not be read.'); };
+
+holdLifeline((name) => globalThis.postMessage({ type: LIFELINE, name }));
+new Service({
+  compile, rest, startTemplateWorker,
+  openParts: (source, { cache, ...options }) => openParts(source, { ...options, fetch: fetchAllowed, store: storeOf(cache) }),
+  glue: GLUE,
+  obstacle: threadObstacle(globalThis.crossOriginIsolated === true),
+  deviceMemory: deviceMemory(),
+  hardwareThreads: navigator.hardwareConcurrency,
+  post: (message, transfer = []) => globalThis.postMessage(message, transfer),
+  listen: (receive) => { globalThis.onmessage = ({ data }) => receive(data); },
+});

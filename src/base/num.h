@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers: half floats, and our own exp, log, sine and cosine.
+ *
+ * libm differs between platforms in the last bit; these do not. Each is a fixed sequence of IEEE operations
+ * (compiled with -ffp-contract=off), so scalar code, SIMD code and every browser agree to the bit. ARITHMETIC.md of the
+ * design is summarised in MODEL.md. Everything is inline: the scalar kernels use it per element.
+ */
+#ifndef QUERN_NUM_H
+#define QUERN_NUM_H
+
+#include "base/base.h"
+
+/* --- half floats ------------------------------------------------------------------------------------- */
+
+/* Exact, all 65,536 values; a NaN keeps its payload bits. A subnormal half gets the exponent of the smallest normal one, which
+ * is then taken off as a float: so no operand is a subnormal float, on which processors lose hundreds of cycles, and
+ * the scales of K types are subnormal halves as a rule. */
+static inline float f32_from_f16(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7FFF;
+    if (rest >= 0x7C00) return f32_from_bits(sign | 0x7F800000 | (rest & 0x3FF) << 13);
+    float value = rest >= 0x400 ? f32_from_bits((rest << 13) + (112u << 23)) : f32_from_bits((rest << 13) + (113u << 23)) - 0x1p-14f;
+    return f32_from_bits(sign | bits_from_f32(value));
+}
+
+/* Round to nearest even, subnormals and overflow to infinity included. NaN becomes the quiet NaN 0x7E00. */
+static inline uint16_t f16_from_f32(float x)
+{
+    uint32_t bits = bits_from_f32(x), sign = bits >> 16 & 0x8000, abs = bits & 0x7FFFFFFF;
+    if (abs > 0x7F800000) return (uint16_t)(sign | 0x7E00);
+    if (abs >= 0x477FF000) return (uint16_t)(sign | 0x7C00); /* from 65520 on */
+    if (abs < 0x38800000) { /* below 2^-14: adding 0.5 leaves the value in units of 2^-24, rounded, in the low bits */
+        float shifted = f32_from_bits(abs) + 0.5f;
+        return (uint16_t)(sign | (bits_from_f32(shifted) - 0x3F000000));
+    }
+    uint32_t odd = abs >> 13 & 1;
+    return (uint16_t)(sign | ((abs + 0xFFF + odd - 0x38000000) >> 13));
+}
+
+/* OCP FP8 E4M3, exact: bias 7, no infinities, NaN where all bits but the sign are set; the trick of f32_from_f16 for subnormal ones. */
+static inline float f32_from_e4m3(uint8_t b)
+{
+    uint32_t sign = (uint32_t)(b & 0x80) << 24, rest = b & 0x7F;
+    if (rest == 0x7F) return f32_from_bits(sign | 0x7FC00000);
+    float value = rest >= 8 ? f32_from_bits((rest << 20) + (120u << 23)) : f32_from_bits((rest << 20) + (121u << 23)) - 0x1p-6f;
+    return f32_from_bits(sign | bits_from_f32(value));
+}
+
+static inline float f32_from_bf16(uint16_t b) { return f32_from_bits((uint32_t)b << 16); }
+
+/* --- f32 exp ----------------------------------------------------------------------------------------- */
+
+/* Minimax coefficients of (e^r - 1 - r) / r^2 on |r| <= ln2 / 2, lowest power first (Cephes' expf; under 2 ulp). */
+#define EXP_C0 0.50000001201f
+#define EXP_C1 0.16666665459f
+#define EXP_C2 0.041665795894f
+#define EXP_C3 0.0083334519073f
+#define EXP_C4 0.0013981999507f
+#define EXP_C5 0.00019875691500f
+#define EXP_LOG2E 1.44269504089f
+#define EXP_LN2_HI 0.693359375f     /* 9 bits: n * it is exact */
+#define EXP_LN2_LO -2.12194440e-4f
+#define EXP_MAGIC 12582912.0f       /* 1.5 * 2^23: adding it rounds to an integer, half to even */
+#define EXP_MIN -87.33f             /* below: 0, before the result gets subnormal */
+#define EXP_MAX 88.0f               /* above: infinity */
+
+/* exp(0) is exactly 1; NaN in, NaN out. vec.h's callers repeat these steps lane by lane. */
+static inline float num_exp(float x)
+{
+    if (x < EXP_MIN) return 0.0f;
+    if (x > EXP_MAX) return f32_from_bits(0x7F800000);
+    float shifted = x * EXP_LOG2E + EXP_MAGIC;
+    float n = shifted - EXP_MAGIC;
+    float r = x - n * EXP_LN2_HI;
+    r = r - n * EXP_LN2_LO;
+    float p = EXP_C5 * r + EXP_C4;
+    p = p * r + EXP_C3;
+    p = p * r + EXP_C2;
+    p = p * r + EXP_C1;
+    p = p * r + EXP_C0;
+    p = p * (r * r) + r;
+    p = p + 1.0f;
+    uint32_t power = (bits_from_f32(shifted) - bits_from_f32(EXP_MAGIC) + 127) << 23;
+    return p * f32_from_bits(power);
+}
+
+/* silu(x) = x / (1 + e^-x) */
+static inline float num_silu(float x) { return x / (1.0f + num_exp(-x)); }
+
+/* --- f64 functions: sampling and RoPE ---------------------------------------------------------------- */
+
+/* Errors below 1e-15 relative. exp: 0 below -708, infinity above 709. log: x > 0 and normal. */
+double num_exp64(double x);
+double num_log64(double x);
+/* |x| < 1e6 (a position in radians). */
+void num_sincos64(double x, double *sine, double *cosine);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names of files: the parts of a split model, a Hugging Face folder, a checkpoint with its vocabulary.
+ */
+#include "cli/cli_files.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+FILE *cli_open(const char *path, uint64_t *size)
+{
+    struct stat info;
+    FILE *f = fopen(path, "rb");
+    if (f && fstat(fileno(f), &info) == 0 && S_ISREG(info.st_mode)) {
+        *size = (uint64_t)info.st_size;
+        return f;
+    }
+    if (f) fclose(f);
+    return NULL;
+}
+
+void cli_files_free(struct cli_files *f)
+{
+    for (int i = 0; i < f->n; i++) free(f->paths[i]);
+    free(f->paths);
+    *f = (struct cli_files){0};
+}
+
+/* folder "": the name is a path. */
+static void add(struct cli_files *f, const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(size), **grown = realloc(f->paths, ((size_t)f->n + 1) * sizeof *grown);
+    if (grown) f->paths = grown;
+    if (!path || !grown) {
+        free(path);
+        return;
+    }
+    snprintf(path, size, "%s%s%s", folder, *folder ? "/" : "", name);
+    f->paths[f->n++] = path;
+}
+
+static bool exists(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+/* --- folders ---------------------------------------------------------------------------------------------- */
+
+static const char *const described_by[] = {"config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json",
+                                           "model.safetensors.index.json"};
+
+static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void add_weights(struct cli_files *f, const char *folder)
+{
+    int first = f->n;
+    DIR *d = opendir(folder);
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        if (ends_with(entry->d_name, ".safetensors")) add(f, folder, entry->d_name);
+    if (d) closedir(d);
+    if (f->n > first) qsort(f->paths + first, (size_t)(f->n - first), sizeof *f->paths, compare_paths);
+}
+
+static void add_folder(struct cli_files *f, const char *folder)
+{
+    for (size_t i = 0; i < sizeof described_by / sizeof *described_by; i++) {
+        add(f, folder, described_by[i]);
+        if (f->n == 0 || exists(f->paths[f->n - 1])) continue;
+        free(f->paths[--f->n]);
+    }
+    add_weights(f, folder);
+}
+
+/* --- files ------------------------------------------------------------------------------------------------ */
+
+enum { PART_NAME = sizeof "-00001-of-00003.gguf" - 1 };
+
+/* As many as the name of the first file of a split model says, else one. */
+static int count_parts(const char *path)
+{
+    size_t n = strlen(path);
+    int files = 1, end = 0;
+    if (n > PART_NAME && sscanf(path + n - PART_NAME, "-00001-of-%5d.gguf%n", &files, &end) == 1 && end == PART_NAME && files > 0) return files;
+    return 1;
+}
+
+static void add_parts(struct cli_files *f, const char *path)
+{
+    int parts = count_parts(path);
+    for (int i = 0; i < parts; i++) {
+        char number[8];
+        add(f, "", path);
+        if (i == 0 || f->n == 0) continue;
+        snprintf(number, sizeof number, "%05d", (i + 1) % 100000);
+        memcpy(f->paths[f->n - 1] + strlen(path) - PART_NAME + 1, number, 5);
+    }
+}
+
+/* The vocabulary of a qwen3.c checkpoint. */
+static void add_vocabulary(struct cli_files *f, const char *path)
+{
+    size_t size = strlen(path) + sizeof ".tokenizer";
+    char *name = malloc(size);
+    if (!name) return;
+    snprintf(name, size, "%s.tokenizer", path);
+    if (exists(name)) add(f, "", name);
+    free(name);
+}
+
+struct cli_files cli_files(const char *path)
+{
+    struct cli_files f = {0};
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        add_folder(&f, path);
+        return f;
+    }
+    add_vocabulary(&f, path);
+    add_parts(&f, path);
+    return f;
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which tensor becomes what, and the flow of rows through the quantisers.
+ *
+ * The files are checked by the engine's own code: as it loads a model, this opens it over a backend that only remembers what has come.
+ * Then each bound tensor's rows are sent here instead.
+ */
+#include "cli/convert.h"
+
+#include "base/reader.h"
+#include "cli/convert_keys.h"
+#include "engine/files.h"
+#include "load/format.h"
+#include "weights/quantize.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CHUNK = 4 << 20 }; /* bytes that are read at once */
+
+/* --- which weights get which type -------------------------------------------------------------------------- */
+
+/* As llama.cpp's own tool has them, so that a name means what people know by it. */
+struct recipe {
+    const char *name;
+    uint32_t file_type;            /* general.file_type */
+    const char *most, *head, *more; /* matrices; the output head (the embedding where it is that); values and down projections of some layers */
+};
+
+static const struct recipe recipes[] = {
+    {"q8_0", 7, "Q8_0", "Q8_0", "Q8_0"},
+    {"q4_0", 2, "Q4_0", "Q6_K", "Q4_0"},
+    {"q4_k", 15, "Q4_K", "Q6_K", "Q6_K"}, /* known as Q4_K_M */
+    {"q6_k", 18, "Q6_K", "Q6_K", "Q6_K"},
+};
+
+const struct recipe *recipe_by_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
+        if (!strcmp(recipes[i].name, name)) return &recipes[i];
+    return NULL;
+}
+
+/* The layers where errors matter most get more bits: the first and last eighth, and every third between. */
+static bool gets_more(int layer, int n_layers)
+{
+    int eighth = n_layers / 8;
+    return layer < eighth || layer >= 7 * n_layers / 8 || (layer - eighth) % 3 == 2;
+}
+
+static const struct dtype *wanted_type(const struct recipe *r, const char *name, const struct model_config *model)
+{
+    int layer, end = 0;
+    if (!strcmp(name, "output.weight") || (model->tied && !strcmp(name, "token_embd.weight"))) return dtype_by_name(r->head);
+    if (sscanf(name, "blk.%d.%n", &layer, &end) != 1 || !end) return dtype_by_name(r->most);
+    const char *role = name + end;
+    bool more = (!strcmp(role, "attn_v.weight") || !strncmp(role, "ffn_down", 8)) && gets_more(layer, model->n_layers);
+    return !strcmp(role, "ffn_gate_inp.weight") ? dtype_by_name("F32") : dtype_by_name(more ? r->more : r->most);
+}
+
+/* Vectors and routers stay floats. Rows that are not whole blocks of 256 get blocks of 32, or halves. */
+static const struct dtype *choose_type(const struct recipe *r, const char *name, const struct tensor *t, const struct model_config *model)
+{
+    const struct dtype *type = t->n_dims == 1 ? dtype_by_name("F32") : wanted_type(r, name, model);
+    if (t->cols % type->block) type = dtype_by_name("Q8_0");
+    return t->cols % type->block ? dtype_by_name("F16") : type;
+}
+
+/* --- state ------------------------------------------------------------------------------------------------- */
+
+/* A tensor of the new file. */
+struct made {
+    char name[80];
+    const struct dtype *type;
+    uint64_t dims[3];
+    int n_dims;
+    uint64_t offset, row_bytes, rows;
+};
+
+/* Where the rows of a tensor of a file go; the checkpoint owns it. */
+struct target {
+    struct convert *c;
+    const struct dtype *from;
+    size_t made;
+    int first; /* its place among the rows there */
+    int cols;
+};
+
+/* A file with weights. */
+struct source {
+    int file;
+    struct checkpoint *ck, own;
+};
+
+struct convert {
+    struct convert_options options;
+    struct quern_engine e;  /* of it the files: files.c and the model read them as if it were loading */
+    struct backend be;
+    struct source *sources; /* [n_sources] */
+    int n_sources, current;
+    bool begun;             /* the current one's data */
+    struct made *made;      /* [n_made] */
+    size_t n_made, made_room;
+    uint64_t data;          /* where the tensors begin */
+    uint64_t done, total;
+    uint8_t *chunk;         /* [CHUNK] of a file */
+    uint8_t *blocks;        /* of the rows at hand */
+    uint64_t blocks_room;
+    float *floats;          /* [threads, max_cols] */
+    int max_cols;
+    struct error *err;      /* of the step at hand */
+    int status;
+};
+
+/* --- a backend that holds nothing ----------------------------------------------------------------------------- */
+
+struct weight {
+    struct weight_facts facts;
+};
+
+static struct convert *convert_of(struct backend *b) { return (struct convert *)((char *)b - offsetof(struct convert, be)); }
+
+static struct weight *weight_new(struct backend *b, const struct dtype *type, int rows, int cols)
+{
+    struct weight *w = mem_alloc(&convert_of(b)->e.mem, sizeof *w);
+    if (w) w->facts = (struct weight_facts){.type = type, .rows = rows, .cols = cols, .has_rows = true};
+    return w;
+}
+
+static void weight_free(struct backend *b, struct weight *w) { mem_free(&convert_of(b)->e.mem, w); }
+
+static struct weight_facts weight_facts(const struct backend *b, const struct weight *w)
+{
+    (void)b;
+    return w->facts;
+}
+
+static const struct backend_ops nowhere = {.weight_new = weight_new, .weight_free = weight_free, .weight_facts = weight_facts};
+
+/* --- rows ------------------------------------------------------------------------------------------------------- */
+
+struct job {
+    const struct target *t;
+    const struct made *made;
+    const uint8_t *rows;
+    size_t row_bytes;
+    int n;
+    int bad[POOL_MAX_THREADS]; /* of each thread: its first row with a value that cannot be said, or n */
+};
+
+static void make_rows(void *arg, int thread, int n_threads)
+{
+    struct job *j = arg;
+    struct convert *c = j->t->c;
+    float *x = c->floats + (size_t)thread * (size_t)c->max_cols;
+    quantize_fn *quantize = quantizer(j->made->type);
+    int begin, end;
+    pool_share(j->n, thread, n_threads, &begin, &end);
+    j->bad[thread] = j->n;
+    for (int r = begin; r < end; r++) {
+        read_floats(j->t->from, j->rows + (size_t)r * j->row_bytes, j->t->cols, x);
+        if (!quantize(x, j->t->cols, c->blocks + (size_t)r * j->made->row_bytes) && r < j->bad[thread]) j->bad[thread] = r;
+    }
+}
+
+static int fail_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "convert", 0, "Not enough memory to convert this model."); }
+
+static int write_at(struct convert *c, uint64_t at, const void *bytes, uint64_t n, struct error *err)
+{
+    if (c->options.io.write(c->options.io.context, at, bytes, (size_t)n)) return OK;
+    return fail(err, ERR_PARAM, "write", 0, "The new file could not be written.");
+}
+
+static int make_and_write(struct convert *c, struct job *j, int row)
+{
+    uint64_t bytes = (uint64_t)j->n * j->made->row_bytes;
+    if (bytes > c->blocks_room) {
+        uint8_t *grown = mem_resize(&c->e.mem, c->blocks, bytes);
+        if (!grown) return fail_memory(c->err);
+        c->blocks = grown;
+        c->blocks_room = bytes;
+    }
+    pool_run(c->e.pool, make_rows, j);
+    c->done += (uint64_t)j->n * j->row_bytes;
+    for (int t = 0; t < pool_threads(c->e.pool); t++)
+        if (j->bad[t] < j->n)
+            return fail(c->err, ERR_NONFINITE, "value", 0, "Row %d of the tensor %s holds a value that is not finite, or too large for %s.",
+                        row + j->bad[t], j->made->name, j->made->type->name);
+    return write_at(c, c->data + j->made->offset + (uint64_t)row * j->made->row_bytes, c->blocks, bytes, c->err);
+}
+
+static void put_rows(void *context, int row, int n, const uint8_t *rows)
+{
+    struct target *t = context;
+    struct convert *c = t->c;
+    struct job j = {.t = t, .made = &c->made[t->made], .rows = rows, .row_bytes = (size_t)t->cols * t->from->bytes, .n = n};
+    if (!c->status) c->status = make_and_write(c, &j, t->first + row);
+}
+
+/* --- headers: what there is ------------------------------------------------------------------------------------- */
+
+static int check_type(const struct made *m, const struct tensor *t, struct error *err)
+{
+    if (t->type->block == 1 && !layouts[t->type->layout].scaled) return OK;
+    return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                "The tensor %s is quantised already (%s); convert the model's F32, F16 or BF16 files.", m->name, t->type->name);
+}
+
+static int add_made(struct convert *c, const struct made *m, struct error *err)
+{
+    if (c->n_made == c->made_room) {
+        size_t room = c->made_room ? 2 * c->made_room : 512;
+        struct made *grown = mem_resize(&c->e.mem, c->made, room * sizeof *grown);
+        if (!grown) return fail_memory(err);
+        c->made = grown;
+        c->made_room = room;
+    }
+    c->made[c->n_made++] = *m;
+    return OK;
+}
+
+/* From behind: parts of a tensor mostly come close to each other. n_made: there is none. */
+static size_t find_made(const struct convert *c, const char *name)
+{
+    for (size_t i = c->n_made; i-- > 0;)
+        if (!strcmp(c->made[i].name, name)) return i;
+    return c->n_made;
+}
+
+/* What becomes of a tensor of a file. The matrices of experts one by one, NAME.i.weight, become the stack NAME_exps.weight. */
+static struct made describe(const struct convert *c, const struct checkpoint *ck, const struct tensor *t, int *first)
+{
+    struct bytes view = ck_view(ck, t->name);
+    struct made m = {.n_dims = t->n_dims, .dims = {t->cols, t->rows / t->stack, t->stack}};
+    int expert, prefix;
+    *first = 0;
+    snprintf(m.name, sizeof m.name, "%.*s", (int)view.size, (const char *)view.data);
+    if (sscanf(m.name, "blk.%*d.ffn_%*[a-z]%n.%d.weight", &prefix, &expert) == 1) {
+        *first = expert * (int)t->rows;
+        m.n_dims = 3;
+        m.dims[2] = (uint64_t)c->e.model->config.n_experts;
+        snprintf(m.name + prefix, sizeof m.name - (size_t)prefix, "_exps.weight");
+    }
+    m.rows = m.dims[1] * m.dims[2];
+    return m;
+}
+
+/* One bound tensor of a file. */
+static int add_tensor(struct convert *c, const struct checkpoint *ck, struct tensor *t, struct error *err)
+{
+    struct target *target = mem_alloc(&c->e.mem, sizeof *target);
+    if (!target) return fail_memory(err);
+    *target = (struct target){.c = c, .from = t->type, .cols = (int)t->cols};
+    struct made m = describe(c, ck, t, &target->first);
+    target->made = find_made(c, m.name);
+    mem_free(&c->e.mem, t->context);
+    t->context = target;
+    t->put = put_rows;
+    c->total += t->bytes;
+    c->max_cols = max_int(c->max_cols, (int)t->cols);
+    int status = check_type(&m, t, err);
+    if (status || target->made < c->n_made) return status;
+    m.type = choose_type(c->options.recipe, m.name, t, &c->e.model->config);
+    return add_made(c, &m, err);
+}
+
+static int read_header(struct convert *c, int file, struct checkpoint *ck, struct error *err)
+{
+    int status = NEED_MORE;
+    for (uint64_t at = 0; status == NEED_MORE;) {
+        size_t used, n = c->options.io.read(c->options.io.context, file, at, c->chunk, CHUNK);
+        if (n == 0) return NEED_MORE;
+        status = ck_header(ck, c->chunk, n, &used, err);
+        at += n;
+    }
+    return status;
+}
+
+/* The weights of a file, whose header is complete. */
+static int take_file(struct convert *c, int file, struct error *err)
+{
+    struct quern_engine *e = &c->e;
+    struct source *s = &c->sources[c->n_sources];
+    int status = files_check(e, err);
+    if (!status && !e->model) status = model_open(&e->mem, &c->be, &e->ck, &e->model, err);
+    if (!status) status = model_bind(e->model, e->file, e->split.number + 1 < e->split.files, err);
+    if (!status) status = model_take(e->model, e->file, err);
+    for (size_t i = 0; !status && i < e->file->n_tensors; i++)
+        if (e->file->tensors[i].put) status = add_tensor(c, e->file, &e->file->tensors[i], err);
+    *s = (struct source){.file = file, .ck = e->file};
+    c->n_sources++;
+    if (e->file == &e->ck) return status;
+    s->own = e->part;
+    s->ck = &s->own;
+    ck_init(&e->part, &e->mem, 0);
+    return status;
+}
+
+/* As quern_next_file() and quern_feed() do it. */
+static int open_file(struct convert *c, int file, struct error *err)
+{
+    struct quern_engine *e = &c->e;
+    ck_close(&e->part);
+    e->file = file ? &e->part : &e->ck;
+    ck_init(e->file, &e->mem, c->options.sizes[file]);
+    if (e->model && e->split.number + 1 >= e->split.files)
+        return fail(err, ERR_INCONSISTENT, "split", 0, "The model has %lld files only.", (long long)e->split.files);
+    e->split.number += e->model != NULL;
+    int status = read_header(c, file, e->file, err);
+    if (status != NEED_MORE) return status ? status : take_file(c, file, err);
+    status = ck_header_ended(e->file, err);
+    return status ? status : files_take_side(e, err);
+}
+
+/* --- the new file's header ------------------------------------------------------------------------------------- */
+
+/* Places the tensors one after the other; of rows that stay in file order. */
+static void place(struct convert *c)
+{
+    uint64_t at = 0;
+    for (size_t i = 0; i < c->n_made; i++) {
+        struct made *m = &c->made[i];
+        m->row_bytes = m->dims[0] / m->type->block * m->type->bytes;
+        m->offset = at;
+        at += (m->rows * m->row_bytes + GGUF_ALIGNMENT - 1) / GGUF_ALIGNMENT * GGUF_ALIGNMENT;
+    }
+}
+
+static int write_header(struct convert *c, struct error *err)
+{
+    struct gguf_writer w;
+    gguf_begin(&w, &c->e.mem, c->n_made);
+    convert_keys(&w, &c->e.ck, &c->e.model->config, c->options.recipe->file_type, c->e.sides > 0);
+    for (size_t i = 0; i < c->n_made; i++) gguf_tensor(&w, c->made[i].name, c->made[i].n_dims, c->made[i].dims, c->made[i].type, c->made[i].offset);
+    gguf_end(&w);
+    int status = w.out.failed ? fail_memory(err) : write_at(c, 0, w.out.data, w.out.size, err);
+    c->data = w.out.size;
+    buffer_free(&w.out);
+    return status;
+}
+
+/* The data of the last tensor is padded like the others'. */
+static int write_end(struct convert *c, struct error *err)
+{
+    static const uint8_t zeros[GGUF_ALIGNMENT];
+    const struct made *last = &c->made[c->n_made - 1];
+    uint64_t end = c->data + last->offset + last->rows * last->row_bytes, rest = (GGUF_ALIGNMENT - end % GGUF_ALIGNMENT) % GGUF_ALIGNMENT;
+    return rest ? write_at(c, end, zeros, rest, err) : OK;
+}
+
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+static int open_all(struct convert *c, struct error *err)
+{
+    struct quern_engine *e = &c->e;
+    int status = OK;
+    for (int i = 0; !status && i < c->options.n_files; i++) status = open_file(c, i, err);
+    if (!status && (!e->model || e->split.number + 1 < e->split.files))
+        status = fail(err, ERR_INCONSISTENT, "split", 0, "%lld of the model's files are missing.", (long long)(e->split.files - e->split.number - 1));
+    if (status) return status;
+    c->floats = mem_array(&e->mem, (uint64_t)pool_threads(e->pool) * (uint64_t)c->max_cols, sizeof *c->floats);
+    if (!c->floats) return fail_memory(err);
+    place(c);
+    return write_header(c, err);
+}
+
+struct convert *convert_open(const struct convert_options *options, struct error *err)
+{
+    struct mem mem = {.limit = options->memory_limit};
+    struct convert *c = mem_alloc(&mem, sizeof *c);
+    if (!c) return (void)fail_memory(err), NULL;
+    c->options = *options;
+    c->be.ops = &nowhere; /* before anything can fail: convert_close() */
+    c->e.mem = mem;
+    c->e.options.files = options->n_files;
+    c->e.pool = pool_new(&c->e.mem, max_int(options->threads, 1));
+    c->sources = mem_array(&c->e.mem, (uint64_t)options->n_files, sizeof *c->sources);
+    c->chunk = mem_alloc_raw(&c->e.mem, CHUNK);
+    ck_init(&c->e.ck, &c->e.mem, 0);
+    ck_init(&c->e.part, &c->e.mem, 0);
+    int status = c->e.pool && c->sources && c->chunk ? open_all(c, err) : fail_memory(err);
+    if (!status) return c;
+    convert_close(c);
+    return NULL;
+}
+
+void convert_close(struct convert *c)
+{
+    if (!c) return;
+    struct quern_engine *e = &c->e;
+    for (int i = 0; i < c->n_sources; i++) ck_close(&c->sources[i].own);
+    ck_close(&e->ck);
+    ck_close(&e->part);
+    model_free(e->model);
+    pool_free(e->pool);
+    void *parts[] = {c->sources, c->made, c->chunk, c->blocks, c->floats};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&e->mem, parts[i]);
+    struct mem mem = e->mem;
+    mem_free(&mem, c);
+}
+
+static int file_ended(struct convert *c, struct error *err)
+{
+    int status = ck_data_ended(c->sources[c->current].ck, err);
+    c->current++;
+    c->begun = false;
+    if (status || c->current < c->n_sources) return status ? status : 1;
+    return write_end(c, err);
+}
+
+int convert_step(struct convert *c, struct error *err)
+{
+    if (c->status || c->current == c->n_sources) return c->status;
+    struct source *s = &c->sources[c->current];
+    if (!c->begun) c->status = ck_data_begin(s->ck, err);
+    c->begun = true;
+    c->err = err;
+    if (c->status) return c->status;
+    size_t n = c->options.io.read(c->options.io.context, s->file, s->ck->pos, c->chunk, CHUNK);
+    if (n == 0) {
+        int status = file_ended(c, err);
+        if (status < 0) c->status = status;
+        return status;
+    }
+    ck_data(s->ck, c->chunk, n);
+    return c->status ? c->status : 1;
+}
+
+void convert_progress(const struct convert *c, uint64_t *done, uint64_t *total)
+{
+    *done = c->done;
+    *total = c->total;
+}

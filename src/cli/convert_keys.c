@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys are copied. What JSON files say is in the engine's own words (whole numbers of 64 bits, lists of end tokens, a vocabulary shorter
+ * than the embedding) and becomes what other programs read.
+ */
+#include "cli/convert_keys.h"
+
+#include "load/metadata.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TOKEN_UNUSED = 5, QUANTIZATION_VERSION = 2 };
+
+static bool starts_with(struct bytes key, const char *text)
+{
+    size_t n = strlen(text);
+    return key.size >= n && memcmp(key.data, text, n) == 0;
+}
+
+static bool ends_with(struct bytes key, const char *text)
+{
+    size_t n = strlen(text);
+    return key.size >= n && memcmp(key.data + key.size - n, text, n) == 0;
+}
+
+/* How the old file is stored, and the engine's own words for what the new one says otherwise. */
+static bool is_dropped(struct bytes key)
+{
+    static const char *const begins[] = {"split.", "index.", "config.", "generation.", "general.file_type", "general.quantization_version",
+                                         "general.alignment"};
+    static const char *const ends[] = {".tie_word_embeddings", ".decoder_sparse_step", ".mlp_only_layers"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (starts_with(key, begins[i])) return true;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_with(key, ends[i])) return true;
+    return false;
+}
+
+static void put_u32(struct gguf_writer *w, const char *key, uint32_t value)
+{
+    gguf_key(w, text_bytes(key), META_U32, (struct bytes){(const uint8_t *)&value, sizeof value});
+}
+
+static void copy(struct gguf_writer *w, const struct checkpoint *ck, const struct meta *m)
+{
+    struct bytes key = ck_view(ck, m->key), value = ck_view(ck, m->value);
+    if (m->type == META_ARRAY) gguf_array(w, key, m->element, m->count, value);
+    else gguf_key(w, key, m->type, value);
+}
+
+/* Numbers as other programs ask for them: of 32 bits. */
+static void copy_described(struct gguf_writer *w, const struct checkpoint *ck, const struct meta *m)
+{
+    struct bytes key = ck_view(ck, m->key), value = ck_view(ck, m->value);
+    double number;
+    int64_t whole;
+    if (m->type != META_I64 && m->type != META_F64) return copy(w, ck, m);
+    memcpy(&number, value.data, sizeof number);
+    memcpy(&whole, value.data, sizeof whole);
+    if (m->type == META_F64 && ends_with(key, ".original_context_length")) whole = (int64_t)number;
+    else if (m->type == META_F64) {
+        float rounded = (float)number;
+        gguf_key(w, key, META_F32, (struct bytes){(const uint8_t *)&rounded, sizeof rounded});
+        return;
+    }
+    uint32_t narrow = (uint32_t)whole;
+    gguf_key(w, key, META_U32, (struct bytes){(const uint8_t *)&narrow, sizeof narrow});
+}
+
+/* --- the vocabulary --------------------------------------------------------------------------------------------- */
+
+/* The next one of packed strings. */
+static struct bytes next_text(struct bytes *packed)
+{
+    size_t n = (size_t)load_u64(packed->data);
+    struct bytes text = {packed->data + 8, n};
+    *packed = (struct bytes){packed->data + 8 + n, packed->size - 8 - n};
+    return text;
+}
+
+/* As many tokens as the embedding has rows: programs take the vocabulary's size from them. */
+static void put_tokens(struct gguf_writer *w, const struct checkpoint *ck, uint64_t rows)
+{
+    struct bytes texts, types;
+    uint64_t n, n_types;
+    struct buffer names = {.mem = ck->mem}, kinds = {.mem = ck->mem};
+    if (meta_array(ck, "tokenizer.ggml.tokens", META_STRING, true, &texts, &n, NULL) ||
+        meta_array(ck, "tokenizer.ggml.token_type", META_I32, true, &types, &n_types, NULL))
+        return;
+    for (uint64_t id = 0; id < rows || id < n; id++) {
+        char padding[32];
+        struct bytes text = id < n ? next_text(&texts) : (struct bytes){NULL, 0};
+        int32_t type = id < n_types ? (int32_t)load_u32(types.data + 4 * id) : TOKEN_UNUSED;
+        snprintf(padding, sizeof padding, "[PAD%llu]", (unsigned long long)id);
+        buffer_string(&names, text.size ? text : text_bytes(padding));
+        buffer_add(&kinds, &type, sizeof type);
+    }
+    n = kinds.size / 4;
+    gguf_array(w, text_bytes("tokenizer.ggml.tokens"), META_STRING, n, (struct bytes){names.data, names.size});
+    gguf_array(w, text_bytes("tokenizer.ggml.token_type"), META_I32, n, (struct bytes){kinds.data, kinds.size});
+    w->out.failed |= names.failed || kinds.failed;
+    buffer_free(&names);
+    buffer_free(&kinds);
+}
+
+/* -1: there is none. */
+static int64_t find_token(const struct checkpoint *ck, const char *text)
+{
+    struct bytes texts;
+    uint64_t n;
+    if (meta_array(ck, "tokenizer.ggml.tokens", META_STRING, true, &texts, &n, NULL)) return -1;
+    for (uint64_t id = 0; id < n; id++)
+        if (bytes_equal(next_text(&texts), text)) return (int64_t)id;
+    return -1;
+}
+
+/* The first end token of generation_config.json, or else of config.json; and Qwen's own for the rest. */
+static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
+{
+    struct bytes ids;
+    uint64_t n = 0;
+    int64_t end = find_token(ck, "<|endoftext|>");
+    if (meta_array(ck, "generation.eos_token_ids", META_I32, false, &ids, &n, NULL) || n == 0)
+        (void)meta_array(ck, "config.eos_token_ids", META_I32, false, &ids, &n, NULL);
+    if (n > 0) put_u32(w, "tokenizer.ggml.eos_token_id", load_u32(ids.data));
+    if (end >= 0) {
+        put_u32(w, "tokenizer.ggml.padding_token_id", (uint32_t)end);
+        put_u32(w, "tokenizer.ggml.bos_token_id", (uint32_t)end);
+    }
+    gguf_key(w, text_bytes("tokenizer.ggml.add_bos_token"), META_BOOL, (struct bytes){(const uint8_t *)"", 1});
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------------- */
+
+/* As many tokens as the embedding has rows say what the vocabulary's size is; of experts a dense model says nothing. */
+static bool is_rebuilt(struct bytes key, const struct model_config *model)
+{
+    if (!model->n_experts && ends_with(key, ".expert_weights_norm")) return true;
+    return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type") || ends_with(key, ".vocab_size");
+}
+
+static void complete(struct gguf_writer *w, const struct checkpoint *ck, const struct model_config *model)
+{
+    char key[KEY_SIZE];
+    struct bytes architecture;
+    char name[32];
+    if (meta_text(ck, "general.architecture", true, &architecture, NULL)) return;
+    snprintf(name, sizeof name, "%.*s", (int)architecture.size, (const char *)architecture.data);
+    if (!meta_find(ck, model_key(key, name, "attention.value_length"))) put_u32(w, key, (uint32_t)model->head_dim);
+    gguf_key(w, text_bytes("general.type"), META_STRING, text_bytes("model"));
+    put_tokens(w, ck, (uint64_t)model->vocab_size);
+    put_special(w, ck);
+}
+
+void convert_keys(struct gguf_writer *w, const struct checkpoint *ck, const struct model_config *model, uint32_t file_type, bool described)
+{
+    for (size_t i = 0; i < ck->n_metas; i++) {
+        const struct meta *m = &ck->metas[i];
+        struct bytes key = ck_view(ck, m->key);
+        if (is_dropped(key) || (described && is_rebuilt(key, model))) continue;
+        if (described) copy_described(w, ck, m);
+        else copy(w, ck, m);
+    }
+    if (described) complete(w, ck, model);
+    put_u32(w, "general.file_type", file_type);
+    put_u32(w, "general.quantization_version", QUANTIZATION_VERSION);
+}

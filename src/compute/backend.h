@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tensor operations a model is made of, as a table, so that a model does not know where they run.
+ *
+ * Weights enter row group by row group (weight_put), in the file's own type, and live in the backend's layout; the KV
+ * cache's pages live there too. Everything that can fail, fails in weight_new and reserve; the operations return void. Rows never
+ * influence each other: [n, ...] is n independent rows. All floats are float32. MODEL.md states every formula.
+ */
+#ifndef QUERN_BACKEND_H
+#define QUERN_BACKEND_H
+
+#include "base/pool.h"
+#include "weights/dtype.h"
+
+struct weight; /* a matrix [rows, cols] in the backend's own layout */
+
+struct weight_facts {
+    const struct dtype *type;
+    int rows, cols;
+    uint64_t bytes; /* that a product reads */
+    bool has_rows, has_scales; /* whether any have come */
+};
+
+enum { KV_PAGE = 32 }; /* positions per page: one block of the online softmax */
+
+/* Type of keys and values: floats, or codes with a scale for each 32 columns. */
+enum kv_type { KV_F16 = 0, KV_F32 = 1, KV_Q8 = 2 };
+
+/* Geometry of the KV cache and of attention. */
+struct kv_shape {
+    int n_layers, n_heads, n_kv_heads, head_dim; /* n_heads a multiple of n_kv_heads; head_dim even */
+    int n_pages;
+    enum kv_type type; /* KV_Q8: head_dim a multiple of 32 */
+};
+
+/* Where one row of a batch stands: its sequence's pages and its index in them. */
+struct kv_row {
+    const int32_t *pages; /* page of positions 0..31, 32..63, ... */
+    int32_t index;        /* this row's position in the cache; it sees 0 .. index */
+};
+
+/* Bytes. */
+struct reserve_cost {
+    uint64_t scratch, pages;
+};
+
+/* Which experts work for which rows of a batch. A place is one expert's work for one row; places are ordered by expert, those of
+ * one expert by row. */
+struct route {
+    int n_experts, n_used; /* all, and those of each row */
+    int32_t *first;        /* [n_experts + 1] expert e has the places first[e] .. first[e + 1] - 1 */
+    int32_t *place;        /* [n, n_used] a row's places, its experts ascending */
+    float *share;          /* [n, n_used] what each of them counts for */
+};
+
+/* y [n, w.rows] = x [n, w.cols] * w^T */
+struct product {
+    float *y;
+    const struct weight *w;
+};
+
+struct backend {
+    const struct backend_ops *ops;
+};
+
+struct backend_ops {
+    const char *(*name)(const struct backend *b); /* "scalar", "simd" or "relaxed" */
+    const char *(*dots)(const struct backend *b); /* how codes are multiplied here; the CPU: a name of cpu/kernels.h's enum dots, or "none" */
+    void (*free)(struct backend *b);
+
+    /* --- opening --- */
+    /* type->layout is supported and cols a multiple of type->block. NULL when memory is short. */
+    struct weight *(*weight_new)(struct backend *b, const struct dtype *type, int rows, int cols);
+    void (*weight_free)(struct backend *b, struct weight *w);
+    /* The rows that follow are of this float type, and quantised as they come. */
+    void (*weight_from)(struct backend *b, struct weight *w, const struct dtype *type);
+    /* Rows row .. row + n - 1 as in the file; row a multiple of 8, n too unless they are the last. */
+    void (*weight_put)(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
+    /* For types whose scales come apart from their codes (layouts[].scaled), in any order: the scale of rows row .. row + n_rows - 1
+     * in columns col .. col + n_cols - 1, a rectangle as the file has them. */
+    void (*weight_scale)(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale);
+    struct weight_facts (*weight_facts)(const struct backend *b, const struct weight *w);
+    /* What weight_new and reserve take, in bytes; they saturate. */
+    uint64_t (*weight_cost)(const struct backend *b, const struct dtype *type, int rows, int cols);
+    struct reserve_cost (*reserve_cost)(const struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols);
+    /* Scratch and pages for batches of at most max_rows. ERR_MEM_LOAD or ERR_MEM_KV, and then nothing has been taken. */
+    int (*reserve)(struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols);
+    /* After reserve, while weights are awaited: about a millisecond of every operation on made-up data, for machines that compile code
+     * better once it has run for a while. Overwrites scratch and page 0 only. Returns whether more is to be done. */
+    bool (*warm)(struct backend *b);
+
+    /* --- pages --- */
+    void (*kv_copy)(struct backend *b, int to, int from, int n); /* the first n positions of a page, all layers; others too, perhaps */
+    void (*kv_poison)(struct backend *b, int page);              /* fills it with NaN; for tests */
+
+    /* --- operations --- */
+    void (*embed)(struct backend *b, float *y, const struct weight *w, const int32_t *ids, int n); /* y [n, w.cols] = rows of w */
+    void (*rmsnorm)(struct backend *b, float *y, const float *x, const float *w, int n, int dim, float eps); /* x, y [n, dim], w [dim] */
+    /* All products share x [n, cols]; one dispatch for all of them. With a route, each w is its experts' matrices one below the other,
+     * of a multiple of 8 rows, and x and y are rows of places: y [n, w.rows / n_experts], only the experts that have places are read. */
+    void (*matmul)(struct backend *b, const struct product *p, int n_products, const float *x, int n, const struct route *r);
+    /* Chooses each row's experts by scores [n, n_experts], which are overwritten: softmax, then the n_used largest. Fills r. */
+    void (*route)(struct backend *b, float *scores, int n, bool renormalise, struct route *r);
+    /* y [n * n_used, dim]: x [n, dim] in its places */
+    void (*gather)(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
+    /* y [n, dim]: sums of share * x [its place, dim] */
+    void (*combine)(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
+    /* x [n, heads, head_dim]; cosine, sine [n, head_dim / 2] */
+    void (*rope)(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim);
+    /* k, v [n, n_kv_heads * head_dim] */
+    void (*kv_append)(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n);
+    /* o, q [n, n_heads * head_dim]; reads the pages only, so append first */
+    void (*attention)(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n);
+    void (*swiglu)(struct backend *b, float *gate, const float *up, int n, int dim); /* gate = silu(gate) * up, [n, dim] */
+    void (*add)(struct backend *b, float *x, const float *y, int n, int dim);        /* x += y, [n, dim] */
+};
+
+/* The CPU backend. `scalar` asks for the reference kernels. NULL when memory is short. */
+struct backend *backend_cpu(struct mem *m, struct pool *pool, bool scalar);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attention over one page: the same sums as kernels_scalar.c, positions in the lanes of scores and columns in those of values.
+ *
+ * Both add products of a row's lanes with one factor, 16 lanes of one query or of two that share what is loaded: eight sums at once hide
+ * the latency of the additions. This is written once, for floats and for halves that are widened in registers.
+ */
+#include "compute/cpu/simd.h"
+
+#include <math.h>
+
+enum source { FLOATS, HALVES };
+
+/* 8 lanes of keys or values; halves come out divided by F16_SCALE. */
+INLINE void load8(enum source source, const uint8_t *x, vec mask, vec out[2])
+{
+    if (source == HALVES) f16_scaled(x, mask, out);
+    else out[0] = vec_load(x), out[1] = vec_load(x + 16);
+}
+
+/* --- sums of products ------------------------------------------------------------------------------------ */
+
+INLINE size_t lanes_bytes(enum source source) { return KV_LANES * (source == FLOATS ? sizeof(float) : sizeof(uint16_t)); }
+
+/* to[t] [16] += w[t][i * next] * x[i] [16] for i < n in order, of one query or two. With `fresh` sums begin at 0. */
+struct sums_of {
+    float *to[2];
+    const float *w[2];
+    size_t next;
+    const uint8_t *x;
+    int n;
+};
+
+INLINE void add_products(enum source source, int queries, const bool fresh, const struct sums_of a, vec mask)
+{
+    const float *w[2] = {a.w[0], a.w[1]};
+    const uint8_t *row = a.x;
+    vec s[2][4];
+    for (int t = 0; t < queries; t++)
+        for (int j = 0; j < 4; j++) s[t][j] = fresh ? f32_splat(0) : vec_load(a.to[t] + 4 * j);
+    for (int i = 0; i < a.n; i++, row += lanes_bytes(source), w[0] += a.next, w[1] += a.next)
+#pragma GCC unroll 2
+        for (size_t j = 0; j < 2; j++) {
+            vec x[2];
+            load8(source, row + j * lanes_bytes(source) / 2, mask, x);
+            for (int t = 0; t < queries; t++) {
+                s[t][2 * j] = f32_add(s[t][2 * j], f32_mul(vec_spread4(w[t]), x[0]));
+                s[t][2 * j + 1] = f32_add(s[t][2 * j + 1], f32_mul(vec_spread4(w[t]), x[1]));
+            }
+        }
+    for (int t = 0; t < queries; t++)
+        for (int j = 0; j < 4; j++) vec_store(a.to[t] + 4 * j, s[t][j]);
+}
+
+/* --- scores -------------------------------------------------------------------------------------------- */
+
+/* The partial sums of 16 positions, one for each remainder of columns divided by 8. */
+typedef float partial_sums[8][KV_LANES];
+
+/* p [16] = the tree of the sums * scale */
+INLINE void store_scores(float *p, const partial_sums sums, float scale)
+{
+    for (int i = 0; i < KV_LANES; i += 4) {
+        vec s[8];
+        for (int r = 0; r < 8; r++) s[r] = vec_load(sums[r] + i);
+        vec even = f32_add(f32_add(s[0], s[4]), f32_add(s[2], s[6])), odd = f32_add(f32_add(s[1], s[5]), f32_add(s[3], s[7]));
+        vec_store(p + i, f32_mul(f32_add(even, odd), f32_splat(scale)));
+    }
+}
+
+INLINE const float *factor(enum source source, const struct query *q) { return source == FLOATS ? q->q : q->scaled; }
+
+/* Positions after the last one seen, up to a multiple of 16, are computed too: they are in the page, and no one looks at the result. */
+INLINE void score_queries(enum source source, int queries, float *p, const struct query *q, const uint8_t *k, int dim, float scale)
+{
+    const struct query *last = q + queries - 1;
+    const vec mask = i32_kept(F16_MASK);
+    partial_sums sums[2];
+    for (int i = 0; i < max_int(q->seen, last->seen); i += KV_LANES) {
+        for (int r = 0; r < 8; r++) {
+            int n = (dim - r + 7) / 8;
+            add_products(source, queries, true,
+                         (struct sums_of){{sums[0][r], sums[1][r]}, {factor(source, q) + r, factor(source, last) + r}, 8, k, n}, mask);
+            k += (size_t)n * lanes_bytes(source);
+        }
+        for (int t = 0; t < queries; t++) store_scores(p + t * KV_PAGE + i, sums[t], scale);
+    }
+}
+
+INLINE void score_all(enum source source, float *p, const struct query *q, int n, const uint8_t *k, int dim, float scale)
+{
+    for (; n >= 2; n -= 2, q += 2, p += 2 * KV_PAGE) score_queries(source, 2, p, q, k, dim, scale);
+    if (n) score_queries(source, 1, p, q, k, dim, scale);
+}
+
+static void scores(float *p, const struct query *q, int n, const float *k, int dim, float scale)
+{
+    score_all(FLOATS, p, q, n, (const uint8_t *)k, dim, scale);
+}
+
+static void scores_f16(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale)
+{
+    score_all(HALVES, p, q, n, (const uint8_t *)k, dim, scale);
+}
+
+/* Sums of 32 products of codes: lanes are 4 keys. */
+INLINE vec sum4_codes(const int8_t *code, size_t step, const int8_t *q)
+{
+    vec low = vec_load(q), high = vec_load(q + 16), s[4];
+    for (int j = 0; j < 4; j++) s[j] = i32_add(dot16(vec_load(code + (size_t)j * step), low), dot16(vec_load(code + (size_t)j * step + 16), high));
+    vec a = i32_add(vec_low_pairs(s[0], s[1]), vec_high_pairs(s[0], s[1]));
+    vec b = i32_add(vec_low_pairs(s[2], s[3]), vec_high_pairs(s[2], s[3]));
+    return i32_add(vec_even(a, b), vec_odd(a, b));
+}
+
+static void scores_q8(float *p, const struct query *q, int n, const int8_t *code, const float *d, int dim, float scale)
+{
+    int blocks = dim / BLOCK;
+    for (int t = 0; t < n; t++, p += KV_PAGE)
+        for (int i = 0; i < q[t].seen; i += 4) {
+            const float *e = d + i * blocks;
+            vec y = f32_splat(0);
+            for (int b = 0; b < blocks; b++, e++) {
+                const float each[4] = {e[0], e[blocks], e[2 * blocks], e[3 * blocks]};
+                vec sum = sum4_codes(code + (size_t)i * (size_t)dim + (size_t)b * BLOCK, (size_t)dim, q[t].code + b * BLOCK);
+                y = f32_add(y, f32_mul(f32_from_i32(sum), f32_mul(vec_load(each), f32_splat(q[t].scale[b]))));
+            }
+            vec_store(p + i, f32_mul(y, f32_splat(scale)));
+        }
+}
+
+/* --- softmax ------------------------------------------------------------------------------------------- */
+
+static void scale_row(float *x, float factor, int n)
+{
+    int i = 0;
+    for (; i + 4 <= n; i += 4) vec_store(x + i, f32_mul(vec_load(x + i), f32_splat(factor)));
+    for (; i < n; i++) x[i] *= factor;
+}
+
+/* Puts -infinity behind the scores. A NaN is no maximum, as in the reference. */
+static float largest(float *p, int n, float max)
+{
+    float lane[4];
+    vec top = f32_splat(max);
+    for (int i = n; i % 4; i++) p[i] = -INFINITY;
+    for (int i = 0; i < n; i += 4) top = f32_pmax(top, vec_load(p + i));
+    top = f32_pmax(top, vec_high_pairs(top, top));
+    vec_store(lane, f32_pmax(top, vec_odd(top, top)));
+    return lane[0];
+}
+
+static void soften_one(const struct exp4 *k, float *p, struct query *q, int dim)
+{
+    float max = largest(p, q->seen, q->max);
+    if (max > q->max) {
+        float shrink = num_exp(q->max - max);
+        q->sum *= shrink;
+        scale_row(q->acc, shrink, dim);
+        q->max = max;
+    }
+    for (int i = 0; i < q->seen; i += 4) vec_store(p + i, exp4(k, f32_sub(vec_load(p + i), f32_splat(max))));
+    float sum = q->sum;
+    for (int i = 0; i < q->seen; i++) sum += p[i];
+    q->sum = sum;
+}
+
+static void soften(float *p, struct query *q, int n, int dim)
+{
+    const struct exp4 k = exp4_constants();
+    for (int t = 0; t < n; t++)
+        if (q[t].seen) soften_one(&k, p + t * KV_PAGE, &q[t], dim);
+}
+
+/* --- values -------------------------------------------------------------------------------------------- */
+
+/* acc += p * v for one query or two that see as much. */
+INLINE void add_rows(enum source source, int queries, const float *p, const struct query *q, const uint8_t *v, int dim)
+{
+    const vec mask = i32_kept(F16_MASK);
+    for (int d = 0; d + KV_LANES <= dim; d += KV_LANES, v += KV_PAGE * lanes_bytes(source))
+        add_products(source, queries, false, (struct sums_of){{q[0].acc + d, q[queries - 1].acc + d}, {p, p + KV_PAGE}, 1, v, q->seen}, mask);
+}
+
+INLINE void add_values(enum source source, const float *p, const struct query *q, int n, const uint8_t *v, int dim)
+{
+    for (int t = 0; t < n; t++) {
+        bool pair = t + 1 < n && q[t].seen == q[t + 1].seen;
+        if (pair) add_rows(source, 2, p + t * KV_PAGE, q + t, v, dim);
+        else add_rows(source, 1, p + t * KV_PAGE, q + t, v, dim);
+        t += pair;
+    }
+}
+
+static void values(float *p, const struct query *q, int n, const float *v, int dim)
+{
+    add_values(FLOATS, p, q, n, (const uint8_t *)v, dim);
+    for (int t = 0; t < n; t++)
+        for (int d = dim - dim % KV_LANES; d < dim; d++)
+            for (int i = 0; i < q[t].seen; i++) q[t].acc[d] += p[t * KV_PAGE + i] * v[value_place(i, d, dim)];
+}
+
+static void values_f16(float *p, const struct query *q, int n, const uint16_t *v, int dim)
+{
+    scale_row(p, F16_SCALE, n * KV_PAGE);
+    add_values(HALVES, p, q, n, (const uint8_t *)v, dim);
+}
+
+void attend_simd(struct kernels *k)
+{
+    k->scores = scores;
+    k->scores_q8 = scores_q8;
+    k->scores_f16 = scores_f16;
+    k->soften = soften;
+    k->values = values;
+    k->values_f16 = values_f16;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Codes as they are packed, and their scales, in registers: what the kernels over panels of codes share. Every function is
+ * inlined into kernels whose constants (struct how) the compiler knows.
+ */
+#ifndef QUERN_CODES_H
+#define QUERN_CODES_H
+
+#include "compute/cpu/products.h"
+
+/* Constants of a kernel. */
+struct how {
+    enum kind kind;
+    enum dots dots;
+    int bits;  /* of a code */
+    int shift; /* codes are 2^shift too large; -1: they are not */
+    int rows;  /* T, of a tile */
+    enum layout packed; /* LAYOUT_NONE: expanded */
+};
+
+/* --- what a kernel has -------------------------------------------------------------------------------------------- */
+
+/* Codes of 16 bits have room for their scales, and are multiplied by them when they are expanded. */
+INLINE bool is_folded(const struct how h) { return h.dots == DOTS_I16 && !h.packed; }
+INLINE bool has_scale(const struct how h) { return h.kind != KIND_PLAIN && h.kind != KIND_MIN && !is_folded(h); }
+INLINE bool has_halves(const struct how h) { return (h.kind == KIND_HALVES || h.kind == KIND_HALF_MINS) && !is_folded(h); }
+
+INLINE enum form form_of(const struct how h)
+{
+    if (h.dots != DOTS_I16) return FORM_BYTES;
+    if (!h.packed) return FORM_WORDS;
+    return h.bits == 8 ? FORM_APART : h.bits == 4 ? FORM_FOURS : FORM_TWOS;
+}
+
+/* Sums of pairs of columns in 16 bits are multiplied by their scales as whole numbers, by the operation that adds them up. */
+INLINE bool in_pairs(const struct how h) { return h.dots == DOTS_U7 || form_of(h) >= FORM_TWOS; }
+INLINE bool whole_scales(const struct how h) { return in_pairs(h) && has_scale(h); }
+
+/* --- packed codes -------------------------------------------------------------------------------------- */
+
+/* Constants of unpacking, in registers. */
+struct masks {
+    vec piece[PIECES], sign, nibble, odd, offset, table, table_high;
+    struct half_masks halves;
+};
+
+/* `width` bits of each byte, from bit `to` on. */
+INLINE int32_t byte_mask(int width, int to) { return (int32_t)((((1u << width) - 1) << to) * 0x01010101u); }
+
+/* Whether a piece is all that lies above a whole code. */
+INLINE bool is_rest(const int bits, const struct piece p) { return p.to == bits && p.width == 8 - bits; }
+
+/* The piece whose mask piece i shares: the first like it, or a whole code's, whose mask leaves the rest. */
+INLINE int piece_mask(const int bits, int i)
+{
+    const struct piece *of = pieces[bits];
+    for (int first = 0; first < i; first++)
+        if (is_rest(bits, of[i]) || (of[first].width == of[i].width && of[first].from == of[i].from)) return first;
+    return i;
+}
+
+/* Whether a table's numbers are taken 4 bits at a time: sums of pairs have no room for more. */
+INLINE bool is_split(const struct how h) { return h.dots == DOTS_U7 && h.bits == 8; }
+
+/* What codes stand for, made positive where the dot wants that. */
+INLINE vec table_kept(const int8_t *table, const int shift)
+{
+    vec values = vec_kept(table);
+    return shift < 0 ? values : i8_add(values, i32_splat((int32_t)((1u << shift) * 0x01010101u)));
+}
+
+INLINE struct masks masks_new(const struct how h)
+{
+    const struct layout_info l = layouts[h.packed];
+    struct masks m = {.halves = half_masks_new()};
+VEC_UNROLL
+    for (int i = 0; i < PIECES && l.bits < 8; i++)
+        if (piece_mask(l.bits, i) == i) m.piece[i] = i32_kept(byte_mask(pieces[l.bits][i].width, pieces[l.bits][i].from));
+    if (l.bits == 8 && h.shift == 7) m.sign = i32_kept(byte_mask(1, 7));
+    if (form_of(h) == FORM_APART) m.odd = i32_kept((int32_t)0xFF00FF00);
+    if (h.dots == DOTS_I16 && h.shift >= 0) m.offset = i32_kept(byte_mask(1, h.shift));
+    if (l.kind == KIND_HALF_MINS) m.nibble = i32_kept(byte_mask(4, 0));
+    if (l.table) m.table = table_kept(l.table, h.shift);
+    if (is_split(h)) m.table_high = vec_and(u32_shr(m.table, 4), m.piece[0]), m.table = vec_and(m.table, m.piece[0]);
+    return m;
+}
+
+INLINE vec move_bits(vec v, int from, int to) { return from > to ? u32_shr(v, from - to) : from < to ? i32_shl(v, to - from) : v; }
+
+/* Codes of group g = at + j, rows 0..3 and 4..7; signed ones made unsigned where the dot wants that. `at` is even, j is 0 or 1 and a constant. */
+INLINE void group_load(vec w[2], const uint8_t *codes, size_t at, const size_t j, const struct masks *m, const struct how h)
+{
+    const struct layout_info l = layouts[h.packed];
+    for (int i = 0, step = (int)at / 2; i < 2; i++) {
+        w[i] = i32_splat(0);
+VEC_UNROLL
+        for (int n = 0; n < PIECES; n++) {
+            const struct piece p = pieces[l.bits][n];
+            if (p.k != 2 * i + (int)j || !p.width) continue;
+            vec v = vec_load(codes + piece_at(l.bits, step, p.place)), mask = m->piece[piece_mask(l.bits, n)];
+            v = u32_shr(v, piece_shift(l.bits, step, p.place));
+            if (is_rest(l.bits, p)) v = move_bits(vec_and_not(v, mask), p.to, p.from);
+            else if (p.width < 8) v = vec_and(move_bits(v, p.to, p.from), mask);
+            w[i] = vec_or(w[i], v);
+        }
+        if (l.bits == 8 && h.shift == 7) w[i] = vec_xor(w[i], m->sign);
+        if (l.table && !is_split(h)) w[i] = vec_lookup(m->table, w[i]);
+    }
+}
+
+/* --- scales ----------------------------------------------------------------------------------------------- */
+
+/* Scales of a block: floats but for whole scales and the mins of halves. Which ones count, the kind says. */
+struct scales {
+    vec d[2], dmin[2], scale[2][2], min[2];
+};
+
+/* 8 int16 as floats, or each twice. */
+INLINE void load_whole(vec out[2], vec words, const bool twice)
+{
+    out[0] = twice ? u16_interleave_low(words, words) : f32_from_i32(i32_from_i16_low(words));
+    out[1] = twice ? u16_interleave_high(words, words) : f32_from_i32(i32_from_i16_high(words));
+}
+
+/* Scales of a unit, then of a block: floats or, twice, whole scales. */
+INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const struct how h)
+{
+    if (h.packed == LAYOUT_Q8F) load_two(s->d, unit);
+    else if (h.packed == LAYOUT_FP4) load_bfloats(s->d, unit);
+    else load_halves(s->d, unit, &m->halves);
+    if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
+}
+
+INLINE void block_scales(struct scales *s, const uint8_t *scales, const struct masks *m, const bool twice, const struct how h)
+{
+    if (h.kind == KIND_SCALE || h.kind == KIND_HALVES) load_whole(s->scale[0], i16_from_i8_low(vec_load8(scales)), twice);
+    if (h.kind == KIND_HALVES) load_whole(s->scale[1], i16_from_i8_low(vec_load8(scales + 8)), twice);
+    if (h.kind == KIND_MINS) {
+        load_whole(s->scale[0], i16_from_u8_low(vec_load8(scales)), twice);
+        load_whole(s->min, i16_from_u8_low(vec_load8(scales + 8)), false);
+    }
+    if (h.kind == KIND_HALF_MINS) {
+        vec both = vec_load(scales), scale = vec_and(both, m->nibble), min = vec_and(u32_shr(both, 4), m->nibble);
+        vec first = i16_from_u8_low(min), second = i16_from_u8_high(min);
+        load_whole(s->scale[0], i16_from_u8_low(scale), twice), load_whole(s->scale[1], i16_from_u8_high(scale), twice);
+        s->min[0] = u16_interleave_low(first, second), s->min[1] = u16_interleave_high(first, second);
+    }
+}
+
+#endif

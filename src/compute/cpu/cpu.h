@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the CPU backend share: the backend itself and its scratch.
+ */
+#ifndef QUERN_CPU_H
+#define QUERN_CPU_H
+
+#include "compute/backend.h"
+#include "compute/cpu/kernels.h"
+
+struct weight {
+    const struct dtype *type;
+    const struct dtype *from; /* of the rows that come: the same, or floats */
+    int rows, cols;
+    size_t panel;    /* bytes of one panel of 8 rows */
+    uint8_t *panels; /* [ceil(rows / 8)] panels */
+    bool has_rows, has_scales;
+};
+
+struct tile;
+struct scratch;
+
+/* The race between the orders in which gemv may read: heats in turn, the best of each counts. */
+struct race {
+    int heat;                 /* so many are over */
+    double bytes, ms;         /* of this heat */
+    double best[ORDERS];      /* bytes per ms; of whole heats */
+    int rested, rest;         /* products since the last race, and how many come before the next */
+};
+
+struct cpu {
+    struct backend base;
+    struct kernels k;
+    struct mem *mem;
+    struct pool *pool;
+    struct kv_shape kv;
+    uint8_t *pages;      /* [n_pages][n_layers][n_kv_heads]: see attention.c */
+    void *memory;        /* of all scratch, in one block */
+    struct act act;      /* views of the four arrays below */
+    int8_t *code;        /* [max_rows, max_cols] */
+    float *scale;        /* [max_rows, max_cols / 32] */
+    int16_t *sum;        /* [max_rows, max_cols / 16] */
+    uint8_t *arranged[FORMS]; /* [max_rows, max_cols / 32 * k.arranged] */
+    uint8_t *expanded;   /* [threads][max_cols / 32 * k.expanded]: a panel */
+    size_t expanded_size; /* of one thread */
+    /* Attention's. */
+    struct query *queries;   /* [max_queries] softmaxes of queries over spans */
+    float *acc;              /* [max_queries, head_dim] theirs */
+    uint64_t max_queries;
+    struct tile *tiles;      /* [max_rows] */
+    struct scratch *scratch; /* [threads] */
+    int max_rows;
+    struct weight like[LAYOUT_COUNT]; /* a weight of each layout in use; type NULL where there is none */
+    struct race race;        /* see race.c */
+    struct warm *warm;       /* the warm-up while it lasts: see warm.c */
+    bool warmed;
+    _Alignas(MEM_ALIGN) int64_t claimed; /* of the running job's cost: see pool_claim() */
+};
+
+/* Calls fn over the pool when there is enough to share, else only here. */
+void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg);
+
+/* Work that is shared by cost: the first of n units of that cost, the first at 0, which begins at `at` or behind it. */
+static inline int unit_from(int64_t at, int64_t cost, int n)
+{
+    int64_t unit = at <= 0 ? 0 : (at + cost - 1) / cost;
+    return unit < n ? (int)unit : n;
+}
+
+/* Experts (experts.c). */
+void cpu_route(struct backend *b, float *scores, int n, bool renormalise, struct route *r);
+void cpu_gather(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
+void cpu_combine(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
+
+/* The race (race.c). */
+bool race_over(const struct race *r);
+bool race_on(struct race *r); /* asked before a product: whether it is to be added */
+enum order race_order(const struct race *r); /* to be taken now: the next one to be tried, or the winner */
+void race_add(struct race *r, double bytes, double ms);
+
+/* The warm-up (warm.c). */
+bool cpu_warm(struct backend *b);
+
+/* Attention (attention.c). */
+void cpu_attention_take(struct arena *a, struct cpu *c); /* its scratch, for c->kv and c->max_rows */
+uint64_t cpu_page_bytes(const struct kv_shape *shape);
+void cpu_kv_copy(struct backend *b, int to, int from, int n);
+void cpu_kv_poison(struct backend *b, int page);
+void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n);
+void cpu_attention(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n);
+
+#endif

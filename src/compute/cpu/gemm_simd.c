@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The products with codes: the same sums as kernels_scalar.c, 8 rows in the lanes of two vectors.
+ *
+ * One body, block_add(), adds a block of 32 columns for a tile of rows; what a layout, a dot instruction or a tile's height changes is a
+ * constant of it (struct how), so that each kernel is compiled for its own and its sums stay in registers. gemv reads panels as
+ * they are packed. gemm reads them expanded, codes as bytes and scales as floats, which all tiles of a chunk share; so layouts
+ * that differ in packing only have a gemm in common. Kernels are short calls (one panel, one tile): a browser replaces only functions
+ * that return by their optimised code.
+ */
+#include "compute/cpu/codes.h"
+
+/* --- expanded blocks ------------------------------------------------------------------------------------- */
+
+/* An expanded block: f32 d[8] (KIND_SCALE: scale[8]; KIND_HALVES: scale[2][8]; KIND_MINS: dmin[8], scale[8], min[8]; KIND_HALF_MINS: dmin[8],
+ * scale[2][8], int16 min[8][2 halves]), then 8 groups of codes: bytes [8 rows][4 columns], with DOTS_I16 two times int16 [8 rows][2 columns].
+ * Whole scales are int16 [8][2], each twice. With DOTS_I16 there are none. */
+INLINE size_t head_bytes(const struct how h)
+{
+    return 32 * (size_t)(1 + (has_scale(h) ? 1 + has_halves(h) : 0) + 2 * has_mins(h.kind));
+}
+INLINE size_t code_bytes(enum dots dots) { return dots == DOTS_I16 ? 512 : 256; }
+
+/* --- sums of codes --------------------------------------------------------------------------------------- */
+
+/* sum [T][2] += codes of n groups times the tile's; n is 4 or 8. The loops over groups stay loops: without them compilers line up all
+ * dots of a sum, each waiting for the last, instead of those of the tile's sums in turn. Two steps at once need more registers than there are,
+ * where products are added in an instruction of their own. Expanded groups are 32 bytes. */
+
+INLINE void dots_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
+{
+#pragma GCC unroll 2
+    for (size_t g = 0; g < n; g++, codes += 32, x += 4 * h.rows) {
+        vec w[2];
+        load_two(w, codes);
+        for (int t = 0; t < h.rows; t++) {
+            vec v = vec_spread4(x + 4 * t);
+            for (int i = 0; i < 2; i++) sum[t][i] = h.dots == DOTS_S8 ? dot4_s8(sum[t][i], v, w[i]) : dot4_u8(sum[t][i], v, w[i]);
+        }
+    }
+}
+
+INLINE void clear(vec sum[TILE][2], const int T)
+{
+    for (int t = 0; t < T; t++) sum[t][0] = sum[t][1] = i32_splat(0);
+}
+
+/* Sums of pairs stay in 16 bits when codes have 4 bits (16 * 15 * 127) or an offset is taken off first (16 * 16 * 127 = 32,512; what leaves 16 bits
+ * on the way comes back). So codes of 5 bits without one are given one. */
+INLINE bool is_lent(const struct how h) { return in_pairs(h) && h.shift < 0 && h.bits == 5; }
+
+/* sum += those that began at `begin`, times their whole scales. */
+INLINE vec pairs_add(vec sum, vec pairs, vec begin, const vec scale[2], int i, const struct how h)
+{
+    sum = i32_add(sum, whole_scales(h) ? dot2_i16(pairs, scale[i]) : i16_pairs(pairs));
+    return !is_lent(h) ? sum : i32_sub(sum, whole_scales(h) ? dot2_i16(begin, scale[i]) : i16_pairs(begin));
+}
+
+INLINE void dots_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const vec begin[TILE], const vec scale[2],
+                       const struct how h)
+{
+    vec part[TILE][2];
+    for (int t = 0; t < h.rows; t++) part[t][0] = part[t][1] = begin[t];
+#pragma GCC unroll 1
+    for (const uint8_t *end = loop_end(codes + 32 * n); codes != end; codes += 32, x += 4 * h.rows) {
+        vec w[2];
+        load_two(w, codes);
+        for (int t = 0; t < h.rows; t++) {
+            vec v = vec_spread4(x + 4 * t);
+            for (int i = 0; i < 2; i++) part[t][i] = i16_add(part[t][i], dot2_u7(v, w[i]));
+        }
+    }
+    for (int t = 0; t < h.rows; t++)
+        for (int i = 0; i < 2; i++) sum[t][i] = pairs_add(sum[t][i], part[t][i], begin[t], scale, i, h);
+}
+
+/* 16-bit codes, two columns at a time. */
+INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t n, const struct how h)
+{
+#pragma GCC unroll 1
+    for (size_t g = 0; g < 2 * n; g++, codes += 32, x += 4 * h.rows) {
+        vec w[2];
+        load_two(w, codes);
+        for (int t = 0; t < h.rows; t++) {
+            vec v = vec_spread4(x + 4 * t);
+            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], dot2_i16(v, w[i]));
+        }
+    }
+}
+
+/* --- the same of packed codes and one row: two groups at a step ------------------------------------------------- */
+
+/* Of more groups at once compilers read all codes first, and keep most of them in memory meanwhile: on V8's stack, see keep_in_memory(). */
+#define EACH_GROUP(first, n, at, j) \
+    _Pragma("GCC unroll 1") for (size_t at = (first); at < (first) + (n); at += 2) VEC_UNROLL for (size_t j = 0; j < 2; j++)
+
+INLINE void row_of_bytes(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
+{
+    vec odd[2] = {i32_splat(0), i32_splat(0)};
+    EACH_GROUP(first, n, at, j) {
+        vec w[2], v = vec_spread4(x + 4 * (at + j)), *to = j ? odd : sum;
+        group_load(w, codes, at, j, m, h);
+        for (int i = 0; i < 2; i++) to[i] = h.dots == DOTS_S8 ? dot4_s8(to[i], v, w[i]) : dot4_u8(to[i], v, w[i]);
+    }
+    for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], odd[i]);
+}
+
+/* part += words of n codes times their activations. */
+INLINE vec words_add(vec part, vec words, const uint8_t *x, const int n)
+{
+    for (int k = 0; k < n; k++) part = i16_add(part, i16_mul(k ? u16_shr(words, 16 / n * k) : words, vec_spread4(x + 4 * k)));
+    return part;
+}
+
+INLINE void group_add(vec part[2], const uint8_t *codes, const uint8_t *x, size_t at, const size_t j, const struct masks *m, const struct how h)
+{
+    vec w[2];
+    if (form_of(h) == FORM_FOURS) load_two(w, codes + 16 * at); /* both groups at once */
+    else group_load(w, codes, at, j, m, h);
+    for (int i = 0; i < 2; i++) {
+        if (h.dots == DOTS_U7) part[i] = i16_add(part[i], dot2_u7(vec_spread4(x + 4 * (at + j)), w[i]));
+        else if (form_of(h) == FORM_TWOS) part[i] = words_add(part[i], w[i], x + 8 * (at + j), 2);
+        else if (!j) part[i] = words_add(part[i], w[i], x + 8 * at, 4);
+    }
+}
+
+INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, vec begin, const vec scale[2],
+                      const struct masks *m, const struct how h)
+{
+    vec part[2] = {begin, begin};
+    EACH_GROUP(first, n, at, j) group_add(part, codes, x, at, j, m, h);
+    for (int i = 0; i < 2; i++) sum[i] = pairs_add(sum[i], part[i], begin, scale, i, h);
+}
+
+/* Numbers of 8 bits, 128 too large: their high halves are 8 too large. */
+INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec begin, const vec scale[2], const struct masks *m, const struct how h)
+{
+    vec high[2] = {begin, begin}, low[2] = {i32_splat(0), i32_splat(0)};
+    EACH_GROUP(0, 8, at, j) {
+        vec w[2], v = vec_spread4(x + 4 * (at + j));
+        group_load(w, codes, at, j, m, h);
+        for (int i = 0; i < 2; i++) {
+            high[i] = i16_add(high[i], dot2_u7(v, vec_lookup(m->table_high, w[i])));
+            low[i] = i16_add(low[i], dot2_u7(v, vec_lookup(m->table, w[i])));
+        }
+    }
+    for (int i = 0; i < 2; i++) sum[i] = pairs_add(i32_shl(pairs_add(i32_splat(0), high[i], begin, scale, i, h), 4), low[i], begin, scale, i, h);
+}
+
+/* Codes with a sign stay in the upper half of a word, those of the odd columns where they are. So sums are 256 times too large until the end. */
+INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
+{
+    EACH_GROUP(0, 8, at, j) {
+        vec w[2], even = vec_spread4(x + 8 * (at + j)), odd = vec_spread4(x + 8 * (at + j) + 4);
+        group_load(w, codes, at, j, m, h);
+        for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i32_add(dot2_i16(odd, vec_and(w[i], m->odd)), dot2_i16(even, i16_shl(w[i], 8))));
+    }
+    for (int i = 0; i < 2; i++) sum[i] = i32_shr(sum[i], 8);
+}
+
+/* What sums of products begin at, to take the offset off. */
+INLINE vec block_begin(const uint8_t *x, int t, int half, const struct how h)
+{
+    if (h.shift < 0 && !is_lent(h)) return i32_splat(0);
+    const int more = is_split(h) ? 0 : (is_lent(h) ? 4 : h.shift) - (half < 0 ? 3 : 2);
+    vec v = vec_spread4(x + 4 * (h.rows * (half < 0 ? 2 : 4 + half) + t));
+    return in_pairs(h) ? i16_shl(v, more) : i32_shl(v, more);
+}
+
+/* sum [T][2] = codes of columns 16 * half .. times the tile's, with half < 0 of all 32; offsets taken off. Whole scales: sum += that times scale. */
+INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, int half, const vec scale[2], const struct masks *m,
+                       const struct how h)
+{
+    size_t first = half > 0 ? 4 : 0, n = half < 0 ? 8 : 4;
+    const uint8_t *act = x + ACT_HEAD * h.rows;
+    const uint8_t *from = codes + (size_t)code_bytes(h.dots) / 8 * first, *to = act + (act_bytes(form_of(h)) - ACT_HEAD) / 8 * first * (size_t)h.rows;
+    vec begin[TILE];
+    for (int t = 0; t < h.rows; t++) begin[t] = block_begin(x, t, half, h);
+    if (in_pairs(h)) {
+        if (is_split(h)) row_split(sum[0], codes, act, begin[0], scale, m, h);
+        else if (h.packed) row_pairs(sum[0], codes, act, first, n, begin[0], scale, m, h);
+        else dots_pairs(sum, from, to, n, begin, scale, h);
+        return;
+    }
+    for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = begin[t];
+    if (h.packed && h.dots == DOTS_I16) row_words(sum[0], codes, act, m, h);
+    else if (h.dots == DOTS_I16) dots_words(sum, from, to, n, h);
+    else if (h.packed) row_of_bytes(sum[0], codes, act, first, n, m, h);
+    else dots_bytes(sum, from, to, n, h);
+}
+
+/* --- a block --------------------------------------------------------------------------------------------- */
+
+struct sums {
+    vec acc[TILE][2], mins[TILE][2];
+};
+
+/* The order of an expanded block's head. */
+INLINE void scales_load(struct scales *s, const uint8_t *head, const struct how h)
+{
+    load_two(s->d, head), head += 32;
+    if (has_mins(h.kind)) load_two(s->dmin, head), head += 32;
+    for (int i = 0; i <= has_halves(h) && has_scale(h); i++, head += 32) load_two(s->scale[i], head);
+    if (has_mins(h.kind)) load_two(s->min, head);
+}
+
+/* mins += (float)msum * (dmin * xs) for row t */
+INLINE void block_mins(struct sums *a, const struct scales *s, const uint8_t *x, vec xs, int t, const struct how h)
+{
+    for (int i = 0; i < 2; i++) {
+        vec whole = vec_spread4(x + 4 * (h.rows + t));
+        if (h.kind == KIND_MINS) whole = f32_mul(s->min[i], whole);
+        if (h.kind == KIND_HALF_MINS) whole = f32_from_i32(dot2_i16(s->min[i], vec_spread4(x + 4 * (3 * h.rows + t))));
+        a->mins[t][i] = f32_add(a->mins[t][i], f32_mul(whole, f32_mul(s->dmin[i], xs)));
+    }
+}
+
+/* acc += (float)isum * (d * xs). Whole numbers below 2^24 multiply and add exactly as floats too. */
+INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
+{
+    vec sum[TILE][2], other[TILE][2];
+    clear(sum, h.rows);
+    block_dots(sum, codes, x, has_halves(h) ? 0 : -1, s->scale[0], m, h);
+    if (h.kind == KIND_HALVES && !h.packed) keep_in_memory(sum);
+    if (has_halves(h)) block_dots(whole_scales(h) ? sum : other, codes, x, 1, s->scale[1], m, h);
+    for (int t = 0; t < h.rows; t++) {
+        vec xs = vec_spread4(x + 4 * t);
+        for (int i = 0; i < 2; i++) {
+            vec whole = f32_from_i32(sum[t][i]);
+            if (has_scale(h) && !whole_scales(h)) whole = f32_mul(whole, s->scale[0][i]);
+            if (has_halves(h) && !whole_scales(h)) whole = f32_add(whole, f32_mul(f32_from_i32(other[t][i]), s->scale[1][i]));
+            a->acc[t][i] = f32_add(a->acc[t][i], f32_mul(whole, f32_mul(s->d[i], xs)));
+        }
+        if (has_mins(h.kind)) block_mins(a, s, x, xs, t, h);
+    }
+}
+
+INLINE void sums_clear(struct sums *a, const struct how h) { clear(a->acc, h.rows), clear(a->mins, h.rows); }
+
+INLINE void sums_store(const struct sums *a, float *out, const struct how h)
+{
+    for (int t = 0; t < h.rows; t++)
+        for (int i = 0; i < 2; i++)
+            vec_store(out + 8 * t + 4 * i, has_mins(h.kind) ? f32_sub(a->acc[t][i], a->mins[t][i]) : a->acc[t][i]);
+}
+
+/* --- gemm: an expanded panel, a tile ------------------------------------------------------------------------ */
+
+INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out, const struct how h)
+{
+    size_t blocks = (size_t)(a->cols / BLOCK), block = head_bytes(h) + code_bytes(h.dots), tile = act_bytes(form_of(h)) * (size_t)h.rows;
+    const uint8_t *x = a->tiles[form_of(h)] + (size_t)row * blocks * act_bytes(form_of(h));
+    struct sums sums;
+    sums_clear(&sums, h);
+    for (size_t b = 0; b < blocks; b++, panel += block, x += tile) {
+        struct scales s;
+        scales_load(&s, panel, h);
+        block_add(&sums, &s, panel + head_bytes(h), x, NULL, h);
+        if (has_mins(h.kind) || has_halves(h)) keep_in_memory(&sums);
+    }
+    sums_store(&sums, out, h);
+}
+
+/* --- gemv: packed panels, one row ----------------------------------------------------------------------------- */
+
+/* n panels, a block of each in turn. */
+INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const size_t n, const struct how h)
+{
+    const struct layout_info l = layouts[h.packed];
+    const size_t per_unit = (size_t)l.columns / BLOCK;
+    size_t units = (size_t)(a->cols / l.columns);
+    const uint8_t *x = a->tiles[form_of(h)];
+    struct masks m = masks_new(h);
+    struct sums sums[STREAMS];
+    struct scales s[STREAMS];
+VEC_UNROLL
+    for (size_t p = 0; p < n; p++) sums_clear(&sums[p], h);
+    for (size_t u = 0; u < units; u++, panels += l.bytes) {
+        const uint8_t *block = panels + l.head;
+VEC_UNROLL
+        for (size_t p = 0; p < n; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h);
+        for (size_t i = 0; i < per_unit; i++, x += act_bytes(form_of(h)), block += l.block)
+VEC_UNROLL
+            for (size_t p = 0; p < n; p++) {
+                block_scales(&s[p], block + p * panel_bytes, &m, whole_scales(h), h);
+                block_add(&sums[p], &s[p], block + p * panel_bytes + l.scales, x, &m, h);
+            }
+    }
+VEC_UNROLL
+    for (size_t p = 0; p < n; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
+}
+
+/* --- expanding ------------------------------------------------------------------------------------------------ */
+
+/* One min for a block and one for each unit are the same to a gemm. */
+INLINE struct how expanded(const struct how h)
+{
+    return (struct how){h.kind == KIND_MIN ? KIND_MINS : h.kind, h.dots, h.bits, h.shift, 1, LAYOUT_NONE};
+}
+
+INLINE void scales_store(uint8_t *head, const struct scales *s, const struct how h)
+{
+    store_two(head, s->d), head += 32;
+    if (has_mins(h.kind)) store_two(head, s->dmin), head += 32;
+    for (int i = 0; i <= has_halves(h) && has_scale(h); i++, head += 32) store_two(head, s->scale[i]);
+    if (has_mins(h.kind)) store_two(head, s->min);
+}
+
+/* One group's codes, as the dot wants them; scale is whole. */
+INLINE void expand_group(uint8_t *out, const uint8_t *codes, size_t g, const vec scale[2], const struct masks *m, const struct how h)
+{
+    vec w[2];
+    group_load(w, codes, g - g % 2, g % 2, m, h);
+    if (h.dots != DOTS_I16) {
+        store_two(out + 32 * g, w);
+        return;
+    }
+    for (size_t i = 0; i < 2; i++) { /* rows (0, 1), (2, 3) of 4 columns -> 4 rows of 2 columns, twice */
+        vec code = h.shift < 0 ? w[i] : i8_sub(w[i], m->offset), low = i16_from_i8_low(code), high = i16_from_i8_high(code);
+        vec first = vec_even(low, high), second = vec_odd(low, high);
+        vec_store(out + 64 * g + 16 * i, has_scale(h) ? i16_mul(first, scale[i]) : first);
+        vec_store(out + 64 * g + 32 + 16 * i, has_scale(h) ? i16_mul(second, scale[i]) : second);
+    }
+}
+
+INLINE void expand(const uint8_t *panel, int cols, uint8_t *out, const struct how h)
+{
+    const struct layout_info l = layouts[h.packed];
+    const struct how to = expanded(h);
+    const bool twice = whole_scales(to) || is_folded(to);
+    const size_t per_unit = (size_t)l.columns / BLOCK, head = head_bytes(to);
+    const vec one = f32_splat(1), whole = twice ? i32_splat(0x00010001) : one;
+    struct masks m = masks_new(h);
+    struct scales s = {.scale = {{whole, whole}}, .min = {one, one}};
+    for (size_t u = 0; u < (size_t)(cols / l.columns); u++, panel += l.bytes) {
+        unit_scales(&s, panel, &m, h);
+        for (size_t i = 0; i < per_unit; i++, out += head + code_bytes(h.dots)) {
+            const uint8_t *block = panel + l.head + (size_t)l.block * i;
+            block_scales(&s, block, &m, twice, h);
+            scales_store(out, &s, to);
+VEC_UNROLL
+            for (size_t g = 0; g < 8; g++) expand_group(out + head, block + l.scales, g, s.scale[has_halves(h) ? g / 4 : 0], &m, h);
+        }
+    }
+}
+
+/* --- the kernels --------------------------------------------------------------------------------------------- */
+
+/* gemm_NAME from the constants of a kernel */
+#define HOW(T) if (T <= full_tile(how.dots)) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE})
+#define GEMM(name, ...)                                                                                     \
+    static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
+    {                                                                                                       \
+        const struct how how = {__VA_ARGS__, 0, LAYOUT_NONE};                                                            \
+        BY_HEIGHT(HOW)                                                                                      \
+    }
+
+/*   name          kind            dots      bits shift */
+GEMM(words_i16,    KIND_PLAIN,     DOTS_I16, 16, -1) /* words: scales and offsets are in them */
+GEMM(mins_i16,     KIND_MINS,      DOTS_I16, 16, -1)
+GEMM(halves_i16,   KIND_HALF_MINS, DOTS_I16, 16, -1)
+GEMM(four_u7,      KIND_PLAIN,     DOTS_U7,  4, 3)
+GEMM(five_u7,      KIND_PLAIN,     DOTS_U7,  5, 4)
+GEMM(mins_u7,      KIND_MINS,      DOTS_U7,  4, -1)
+GEMM(mins5_u7,     KIND_MINS,      DOTS_U7,  5, -1)
+GEMM(six_u7,       KIND_HALVES,    DOTS_U7,  6, 5)
+GEMM(three_u7,     KIND_HALVES,    DOTS_U7,  3, 2)
+GEMM(two_u7,       KIND_HALF_MINS, DOTS_U7,  2, -1)
+GEMM(bytes_u8,     KIND_PLAIN,     DOTS_U8,  8, 7)
+GEMM(bytes_s8,     KIND_PLAIN,     DOTS_S8,  8, -1)
+GEMM(scaled_u8,    KIND_SCALE,     DOTS_U8,  8, 7)
+GEMM(scaled_s8,    KIND_SCALE,     DOTS_S8,  8, -1)
+GEMM(four_u8,      KIND_PLAIN,     DOTS_U8,  4, 3) /* DOTS_S8 too, from here on: these codes are the same signed and unsigned */
+GEMM(five_u8,      KIND_PLAIN,     DOTS_U8,  5, 4)
+GEMM(mins_u8,      KIND_MINS,      DOTS_U8,  5, -1)
+GEMM(six_u8,       KIND_HALVES,    DOTS_U8,  6, 5)
+GEMM(three_u8,     KIND_HALVES,    DOTS_U8,  3, 2)
+GEMM(two_u8,       KIND_HALF_MINS, DOTS_U8,  2, -1)
+
+/* turns_NAME: eight panels one after the other */
+#define TURNS(name, layout, dots, bits, shift)                                                                      \
+    INLINE struct how how_##name(void) { return (struct how){layouts[layout].kind, dots, bits, shift, 1, layout}; } \
+    static void turns_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)            \
+    {                                                                                                               \
+        for (size_t p = 0; p < STREAMS; p++)                                                                        \
+            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, how_##name());                  \
+    }
+
+/* expand_NAME too */
+#define PACKED(name, ...)                                                                                           \
+    TURNS(name, __VA_ARGS__)                                                                                        \
+    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out) { expand(panel, cols, out, how_##name()); }
+
+/* gemv_NAME too, eight panels at once, for what people download most: up to 12 KB of code. */
+#define STREAMED(name, ...)                                                                                         \
+    PACKED(name, __VA_ARGS__)                                                                                       \
+    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)             \
+    {                                                                                                               \
+        gemv(panels, panel_bytes, a, out, STREAMS, how_##name());                                                   \
+    }
+
+/*       name       layout        dots      bits shift */
+STREAMED(q8_i16,    LAYOUT_Q8,    DOTS_I16, 8, -1)
+STREAMED(q4_i16,    LAYOUT_Q4,    DOTS_I16, 4, 3)
+PACKED(  q4_1_i16,  LAYOUT_Q4_1,  DOTS_I16, 4, -1)
+PACKED(  q5_i16,    LAYOUT_Q5,    DOTS_I16, 5, 4)
+PACKED(  q5_1_i16,  LAYOUT_Q5_1,  DOTS_I16, 5, -1)
+PACKED(  q2k_i16,   LAYOUT_Q2K,   DOTS_I16, 2, -1)
+PACKED(  q3k_i16,   LAYOUT_Q3K,   DOTS_I16, 3, 2)
+STREAMED(q4k_i16,   LAYOUT_Q4K,   DOTS_I16, 4, -1)
+STREAMED(q5k_i16,   LAYOUT_Q5K,   DOTS_I16, 5, -1)
+STREAMED(q6k_i16,   LAYOUT_Q6K,   DOTS_I16, 6, 5)
+PACKED(  iq4_i16,   LAYOUT_IQ4,   DOTS_I16, 8, -1)
+PACKED(  iq4xs_i16, LAYOUT_IQ4XS, DOTS_I16, 8, -1)
+PACKED(  fp4_i16,   LAYOUT_FP4,   DOTS_I16, 5, 4)
+STREAMED(q4_u7,     LAYOUT_Q4,    DOTS_U7,  4, 3)
+PACKED(  q4_1_u7,   LAYOUT_Q4_1,  DOTS_U7,  4, -1)
+PACKED(  q5_u7,     LAYOUT_Q5,    DOTS_U7,  5, 4)
+PACKED(  q5_1_u7,   LAYOUT_Q5_1,  DOTS_U7,  5, -1)
+PACKED(  q2k_u7,    LAYOUT_Q2K,   DOTS_U7,  2, -1)
+PACKED(  q3k_u7,    LAYOUT_Q3K,   DOTS_U7,  3, 2)
+STREAMED(q4k_u7,    LAYOUT_Q4K,   DOTS_U7,  4, -1)
+STREAMED(q5k_u7,    LAYOUT_Q5K,   DOTS_U7,  5, -1)
+STREAMED(q6k_u7,    LAYOUT_Q6K,   DOTS_U7,  6, 5)
+PACKED(  fp4_u7,    LAYOUT_FP4,   DOTS_U7,  5, 4)
+TURNS(   iq4_u7,    LAYOUT_IQ4,   DOTS_U7,  8, 7)
+TURNS(   iq4xs_u7,  LAYOUT_IQ4XS, DOTS_U7,  8, 7)
+STREAMED(q8_u8,     LAYOUT_Q8,    DOTS_U8,  8, 7)
+STREAMED(q8_s8,     LAYOUT_Q8,    DOTS_S8,  8, -1)
+PACKED(  iq4_u8,    LAYOUT_IQ4,   DOTS_U8,  8, 7)
+PACKED(  iq4_s8,    LAYOUT_IQ4,   DOTS_S8,  8, -1)
+PACKED(  iq4xs_u8,  LAYOUT_IQ4XS, DOTS_U8,  8, 7)
+PACKED(  iq4xs_s8,  LAYOUT_IQ4XS, DOTS_S8,  8, -1)
+STREAMED(q4_u8,     LAYOUT_Q4,    DOTS_U8,  4, 3) /* DOTS_S8 too, from here on */
+PACKED(  q4_1_u8,   LAYOUT_Q4_1,  DOTS_U8,  4, -1)
+PACKED(  q5_u8,     LAYOUT_Q5,    DOTS_U8,  5, 4)
+PACKED(  q5_1_u8,   LAYOUT_Q5_1,  DOTS_U8,  5, -1)
+PACKED(  q2k_u8,    LAYOUT_Q2K,   DOTS_U8,  2, -1)
+PACKED(  q3k_u8,    LAYOUT_Q3K,   DOTS_U8,  3, 2)
+STREAMED(q4k_u8,    LAYOUT_Q4K,   DOTS_U8,  4, -1)
+STREAMED(q5k_u8,    LAYOUT_Q5K,   DOTS_U8,  5, -1)
+STREAMED(q6k_u8,    LAYOUT_Q6K,   DOTS_U8,  6, 5)
+PACKED(  fp4_u8,    LAYOUT_FP4,   DOTS_U8,  5, 4)
+PACKED(  q8f_i16,   LAYOUT_Q8F,   DOTS_I16, 8, -1)
+PACKED(  q8f_u8,    LAYOUT_Q8F,   DOTS_U8,  8, 7)
+PACKED(  q8f_s8,    LAYOUT_Q8F,   DOTS_S8,  8, -1)
+
+#define SET_ROWS(layout, name) (k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->row_form[layout] = form_of(how_##name()))
+#define SET(layout, product, name)                                                                                          \
+    (SET_ROWS(layout, name), k->gemm[layout] = gemm_##product, k->expand[layout] = expand_##name, k->form[layout] = form_of(expanded(how_##name())))
+#define SET_STREAMED(layout, product, name) (SET(layout, product, name), k->gemv[TOGETHER][layout] = gemv_##name)
+
+/* Layouts whose codes fill a byte, and all others. */
+#define SET_WIDE(dots)                                                                                                      \
+    (SET_STREAMED(LAYOUT_Q8, bytes_##dots, q8_##dots), SET(LAYOUT_IQ4, bytes_##dots, iq4_##dots),                           \
+     SET(LAYOUT_IQ4XS, scaled_##dots, iq4xs_##dots), SET(LAYOUT_Q8F, bytes_##dots, q8f_##dots))
+#define SET_NARROW(dots, mins4, mins5, fp4)                                                                                 \
+    (SET_STREAMED(LAYOUT_Q4, four_##dots, q4_##dots), SET(LAYOUT_Q5, five_##dots, q5_##dots),                               \
+     SET(LAYOUT_FP4, fp4, fp4_##dots), SET(LAYOUT_Q4_1, mins4, q4_1_##dots), SET(LAYOUT_Q5_1, mins5, q5_1_##dots),          \
+     SET_STREAMED(LAYOUT_Q4K, mins4, q4k_##dots), SET_STREAMED(LAYOUT_Q5K, mins5, q5k_##dots),                              \
+     SET(LAYOUT_Q2K, two_##dots, q2k_##dots), SET(LAYOUT_Q3K, three_##dots, q3k_##dots),                                    \
+     SET_STREAMED(LAYOUT_Q6K, six_##dots, q6k_##dots))
+
+static void set_wide_words(struct kernels *k)
+{
+    SET_STREAMED(LAYOUT_Q8, words_i16, q8_i16);
+    SET(LAYOUT_Q8F, words_i16, q8f_i16);
+    SET(LAYOUT_IQ4, words_i16, iq4_i16);
+    SET(LAYOUT_IQ4XS, words_i16, iq4xs_i16);
+}
+
+static void set_words(struct kernels *k)
+{
+    set_wide_words(k);
+    SET_STREAMED(LAYOUT_Q4, words_i16, q4_i16);
+    SET(LAYOUT_Q4_1, mins_i16, q4_1_i16);
+    SET_STREAMED(LAYOUT_Q4K, mins_i16, q4k_i16);
+    SET(LAYOUT_FP4, words_i16, fp4_i16);
+    SET(LAYOUT_Q5, words_i16, q5_i16);
+    SET(LAYOUT_Q5_1, mins_i16, q5_1_i16);
+    SET_STREAMED(LAYOUT_Q5K, mins_i16, q5k_i16);
+    SET(LAYOUT_Q2K, halves_i16, q2k_i16);
+    SET(LAYOUT_Q3K, words_i16, q3k_i16);
+    SET_STREAMED(LAYOUT_Q6K, words_i16, q6k_i16);
+}
+
+/* Without a dot of whole bytes, words are faster for these than bytes in two halves, but for a row where bytes are looked up. */
+static void set_u7(struct kernels *k)
+{
+    set_wide_words(k);
+    SET_ROWS(LAYOUT_IQ4, iq4_u7);
+    SET_ROWS(LAYOUT_IQ4XS, iq4xs_u7);
+    SET_NARROW(u7, mins_u7, mins5_u7, five_u7);
+}
+
+static void set_bytes(struct kernels *k)
+{
+    if (k->dots == DOTS_U8) SET_WIDE(u8);
+    else SET_WIDE(s8);
+    SET_NARROW(u8, mins_u8, mins_u8, five_u8);
+}
+
+void gemm_simd(struct kernels *k, enum dots dots)
+{
+    k->dots = dots;
+    k->tile = full_tile(dots);
+    k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* of F16; codes with their scales take less */
+    arrange_simd(k);
+    if (!VEC_BYTE_DOTS || (VEC_MODEL && dots == DOTS_I16)) set_words(k);
+    else if (dots == DOTS_U7) set_u7(k);
+    else set_bytes(k);
+}

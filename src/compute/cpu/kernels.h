@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernel table: everything that computes over a row, a panel or a block, once per instruction set.
+ *
+ * kernels_scalar is complete and is the reference; kernels_simd() starts as a copy of it and overrides what it has. Every
+ * entry gives the same bits in both (tests/c/test_kernels.c compares with ==), so which table runs is a matter of speed only.
+ * The formulas are normative: see MODEL.md, "Arithmetic".
+ */
+#ifndef QUERN_KERNELS_H
+#define QUERN_KERNELS_H
+
+#include "compute/backend.h"
+#include "weights/pack.h"
+
+enum {
+    TILE = 6,   /* rows (tokens) a gemm kernel takes at once, at most */
+    STREAMS = 8 /* panels a gemv kernel takes at once */
+};
+
+/* How a SIMD build multiplies codes: which products of bytes its one dot instruction gives exactly. The instruction differs from
+ * processor to processor (and is absent without relaxed SIMD), so it is asked when the engine starts. */
+enum dots {
+    DOTS_I16, /* no dot of bytes: codes are widened to 16 bits */
+    DOTS_U7,  /* signed by 0..127, sums of two in 16 bits: what every processor can */
+    DOTS_U8,  /* signed by 0..255 (x86 with VNNI) */
+    DOTS_S8,  /* signed by signed (ARM, x86 with VNNI-INT8) */
+    DOTS_COUNT
+};
+extern const char *const dots_names[DOTS_COUNT];
+
+/* How a product wants activation codes: as bytes, widened to 16 bits, or (one row) with even and odd columns apart, or ready for words of two codes
+ * or of four. */
+enum form { FORM_BYTES, FORM_WORDS, FORM_APART, FORM_TWOS, FORM_FOURS, FORMS };
+
+/* Activations of n rows, as the products take them. Blocks of 32 columns; cols is a multiple of 32 where codes are used. */
+struct act {
+    const float *x;       /* [n, cols] for float weights */
+    const int8_t *code;   /* [n, cols] -127..127, for quantised weights */
+    const float *scale;   /* [n, cols / 32] */
+    const int16_t *sum;   /* [n, cols / 16] sums of 16 codes */
+    const uint8_t *tiles[FORMS]; /* the same arranged for gemm, tile after tile; NULL where the table has no arrange */
+    int cols;
+};
+
+/* out [n_rows, 8] = rows row .. row + n_rows - 1 times one panel [8, cols], expanded where the table says so.
+ * n_rows as tile_rows() gives it: 1, 2, 4 or 6. */
+typedef void gemm_fn(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out);
+
+/* out [8 * 8] = row 0 times STREAMS neighbouring panels, panel_bytes apart. */
+typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out);
+
+/* For one row memory is the limit, and how it is read best depends on the processor: one that looks ahead of its work by some hundred
+ * instructions and fetches ahead within a page only waits least with eight streams (Intel's of 2023 reach twice the speed), one that follows a
+ * single stream far ahead loses a third by them (AMD's of 2022). cpu/race.c finds out. */
+enum order { TOGETHER, IN_TURN, ORDERS };
+
+/* A half whose bits are moved into place as a float lacks this factor, the difference of the exponents' biases. */
+#define F16_SCALE 0x1p112f
+
+/* One query head of one row, and its running softmax over the positions that it has seen. */
+struct query {
+    const float *q;      /* [head_dim] */
+    const float *scaled; /* [head_dim] q * F16_SCALE, for keys that are widened in registers */
+    const int8_t *code;  /* [head_dim] and */
+    const float *scale;  /* [head_dim / 32]: q quantised, where the keys are */
+    float *acc;          /* [head_dim], 0 at the start */
+    float max, sum;      /* -INFINITY and 0 at the start */
+    int seen;            /* positions of the page at hand: its first ones, 0..KV_PAGE */
+};
+
+/* Keys and values of a page lie in the order in which they are read, so that memory sees one stream: 16 lanes at a time, positions of keys
+ * [KV_PAGE / 16][dim, by remainders of 8][16], columns of values [dim / 16][KV_PAGE][16]; what is left of the columns makes narrower rows. */
+enum { KV_LANES = 16 };
+
+static inline size_t key_place(int position, int column, int dim)
+{
+    int r = column % 8, rank = r * (dim / 8) + min_int(r, dim % 8) + column / 8;
+    return (size_t)((position / KV_LANES * dim + rank) * KV_LANES + position % KV_LANES);
+}
+
+static inline size_t value_place(int position, int column, int dim)
+{
+    int lane = column % KV_LANES, first = column - lane;
+    return (size_t)(first * KV_PAGE + position * min_int(KV_LANES, dim - first) + lane);
+}
+
+struct kernels {
+    const char *name;
+    enum dots dots;
+    int tile;                    /* rows of a full tile: 1, 4 or TILE */
+    gemm_fn *gemm[LAYOUT_COUNT];
+    gemv_fn *gemv[ORDERS][LAYOUT_COUNT]; /* NULL where gemm is as good */
+    enum form form[LAYOUT_COUNT], row_form[LAYOUT_COUNT]; /* that gemm and gemv of a quantised layout take */
+    /* panel -> out [cols / 32 * expanded], its codes and scales ready for gemm: done once for all tiles of a chunk. NULL: gemm takes
+     * the panel as it is. */
+    void (*expand[LAYOUT_COUNT])(const uint8_t *panel, int cols, uint8_t *out);
+    /* Rows row .. row + n_rows - 1 of code, scale and sum -> their tile of [n_rows, cols / 32 * arranged] bytes. NULL: not needed. */
+    void (*arrange[FORMS])(const struct act *a, int row, int n_rows, uint8_t *tile);
+    size_t expanded, arranged[FORMS]; /* bytes of a block of 8 rows, at most; of a block of one row, 0 where there is no arrange */
+    /* x [cols] -> code [cols], scale [cols / 32], sum [cols / 16]; cols a multiple of 32 */
+    void (*quantize)(const float *x, int cols, int8_t *code, float *scale, int16_t *sum);
+    /* y = x / sqrt(mean(x^2) + eps) * w, all [n]; y may be x */
+    void (*rmsnorm)(float *y, const float *x, const float *w, int n, float eps);
+    /* one head x [2 * half]: pairs (i, i + half) turned by the angle whose cosine and sine are given, [half] each */
+    void (*rope)(float *x, const float *cosine, const float *sine, int half);
+    void (*swiglu)(float *gate, const float *up, int n); /* gate = silu(gate) * up */
+    void (*add)(float *x, const float *y, int n);        /* x += y */
+    void (*add_scaled)(float *x, const float *y, float scale, int n); /* x += scale * y */
+    void (*widen)(float *out, const uint16_t *in, int n);  /* f16 -> f32 */
+    void (*narrow)(uint16_t *out, const float *in, int n); /* f32 -> f16 */
+    /* values = code * scale: n positions of codes [n, dim] and scales [n, dim / 32]; dim a multiple of 32 */
+    void (*dequantize)(float *v, const int8_t *code, const float *scale, int n, int dim);
+
+    /* Attention of n queries over one page of one kv head, in three steps. Keys and values lie as key_place() and value_place() say, codes
+     * [KV_PAGE, dim]. p [n, KV_PAGE] has a row for each query, which holds something in its first `seen` places only. */
+    void (*scores)(float *p, const struct query *q, int n, const float *k, int dim, float scale); /* p = q.k * scale */
+    void (*scores_q8)(float *p, const struct query *q, int n, const int8_t *code, const float *d, int dim, float scale);
+    void (*soften)(float *p, struct query *q, int n, int dim); /* p = exp(p - max), with max, sum and acc brought up to date */
+    void (*values)(float *p, const struct query *q, int n, const float *v, int dim); /* acc += p * v, positions in order */
+    /* The same for finite f16 and dims that 16 divides, for few queries: the halves are widened in registers, and the other factor
+     * is scaled beforehand, exactly. NULL where widening first is as good. values_f16 leaves nothing of use in p. */
+    void (*scores_f16)(float *p, const struct query *q, int n, const uint16_t *k, int dim, float scale);
+    void (*values_f16)(float *p, const struct query *q, int n, const uint16_t *v, int dim);
+};
+
+extern const struct kernels kernels_scalar;
+/* The table for a kind of dot that this build has (native builds have all). */
+struct kernels kernels_simd(enum dots dots);
+/* What this processor's dot gives exactly, by trying. */
+enum dots dots_probe(void);
+/* The fastest kind for this build on this processor. */
+enum dots dots_choose(void);
+
+/* Rows of the next tile when n are left: full ones first, then the largest that fits. */
+static inline int tile_rows(const struct kernels *k, int n)
+{
+    return n >= k->tile ? k->tile : n >= 4 && k->tile > 4 ? 4 : n >= 2 && k->tile > 2 ? 2 : 1;
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The warm-up: every operation the loaded model needs, on made-up data, until a just-in-time compiler has seen enough of it.
+ *
+ * Browsers compile each function quickly first, and well only after it has run for a while (V8: some 13 MB of quick code executed), and never
+ * while it runs. Loading has time to spare for that: the first prompt has not. So small matrices of zeros in the layouts of the
+ * weights to come are multiplied by 1 .. TILE rows, and page 0 is attended to, pass after pass, through the backend's own operations.
+ */
+#include "compute/cpu/cpu.h"
+
+enum {
+    PASSES = 360,          /* V8 14.6 has compiled most products well after 120 passes, all kernels after 360 */
+    ROWS = 8 * PANEL_ROWS, /* of a matrix: a panel for each of 8 threads */
+    COLS = 256,            /* at most: a block of any type */
+    LENGTH = 4096,         /* elements of what goes row by row */
+};
+
+struct warm {
+    int pass;
+    float *x, *y;     /* input and output of everything, [length] */
+    uint8_t *panels;  /* zeros */
+};
+
+/* A matrix of zeros like w. */
+static struct weight small_like(const struct weight *w, uint8_t *zeros)
+{
+    int cols = min_int(w->cols, COLS);
+    return (struct weight){.type = w->type, .rows = ROWS, .cols = cols, .panel = panel_bytes(w->type->layout, cols), .panels = zeros};
+}
+
+/* NULL when memory is short, which is no reason to fail. */
+static struct warm *warm_new(const struct cpu *c)
+{
+    size_t length = (size_t)max_int(LENGTH, TILE * c->kv.n_heads * c->kv.head_dim), panels = ROWS * COLS * sizeof(float);
+    struct warm *w = mem_alloc(c->mem, MEM_ALIGN + 2 * length * sizeof(float) + panels);
+    if (!w) return NULL;
+    w->x = (float *)(void *)((uint8_t *)w + MEM_ALIGN);
+    w->y = w->x + length;
+    w->panels = (uint8_t *)(w->y + length);
+    for (size_t i = 0; i < length; i++) w->x[i] = 0.25f * (float)((int)(i % 7) - 3);
+    return w;
+}
+
+/* The n rows that end page 0. */
+static void page_rows(struct kv_row rows[KV_PAGE], int n)
+{
+    static const int32_t pages[] = {0};
+    for (int i = 0; i < n; i++) rows[i] = (struct kv_row){pages, KV_PAGE - n + i};
+}
+
+static void warm_rows(struct cpu *c, const struct warm *w)
+{
+    struct backend *b = &c->base;
+    const struct backend_ops *op = b->ops;
+    op->rmsnorm(b, w->y, w->x, w->x, 1, LENGTH, 1e-6f);
+    op->swiglu(b, w->y, w->x, 1, LENGTH);
+    op->add(b, w->y, w->x, 1, LENGTH);
+    c->k.add_scaled(w->y, w->x, 0.5f, LENGTH);
+    op->rope(b, w->y, w->x, w->x, 1, c->kv.n_heads, c->kv.head_dim);
+}
+
+static void warm_attention(struct cpu *c, const struct warm *w, int n)
+{
+    const struct backend_ops *op = c->base.ops;
+    struct kv_row rows[KV_PAGE];
+    page_rows(rows, n);
+    op->kv_append(&c->base, 0, w->x, w->x, rows, n);
+    op->attention(&c->base, 0, w->y, w->x, rows, n);
+}
+
+static void warm_products(struct cpu *c, const struct warm *w, int n)
+{
+    for (int l = 0; l < LAYOUT_COUNT; l++) {
+        if (!c->like[l].type) continue;
+        struct weight zeros = small_like(&c->like[l], w->panels);
+        c->base.ops->matmul(&c->base, &(struct product){w->y, &zeros}, 1, w->x, n, NULL);
+    }
+}
+
+/* Page 0 holds anything so far. */
+static void fill_page(struct cpu *c, const struct warm *w)
+{
+    struct kv_row rows[KV_PAGE];
+    page_rows(rows, KV_PAGE);
+    for (int i = 0; i < KV_PAGE; i++) c->base.ops->kv_append(&c->base, 0, w->x, w->x, rows + i, 1);
+}
+
+static void warm_begin(struct cpu *c)
+{
+    c->warm = warm_new(c);
+    if (c->warm) fill_page(c, c->warm);
+    else c->warmed = true;
+}
+
+static void warm_end(struct cpu *c)
+{
+    mem_free(c->mem, c->warm);
+    c->warm = NULL;
+    c->warmed = true;
+}
+
+bool cpu_warm(struct backend *b)
+{
+    const double slice_ms = 1;
+    struct cpu *c = (struct cpu *)b;
+    const struct race race = c->race;
+    double start = now_ms();
+    if (!c->warm && !c->warmed) warm_begin(c);
+    while (!c->warmed && now_ms() - start < slice_ms) {
+        int n = 1 + c->warm->pass % min_int(TILE, c->max_rows);
+        warm_rows(c, c->warm);
+        warm_attention(c, c->warm, n);
+        for (c->race.heat = 0; c->race.heat < ORDERS; c->race.heat++) warm_products(c, c->warm, 1); /* decoding has kernels of its own */
+        warm_products(c, c->warm, n);
+        if (++c->warm->pass == PASSES) warm_end(c);
+    }
+    c->race = race;
+    return !c->warmed;
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The engine: owns everything, and loads a model from a stream of bytes.
+ *
+ * Loading is a small state machine: header, data (again for each further file of a split model), ready; or failed, for good. What
+ * memory the engine will need is planned when the first header is complete and then taken (but the weights of further files),
+ * so that a model that cannot run is refused before its weights are downloaded. Of a model that is only inspected nothing but headers
+ * is looked at, and everything happens at the end.
+ */
+#include "base/hash.h"
+#include "base/reader.h"
+#include "engine/files.h"
+#include "engine/info.h"
+#include "engine/plan.h"
+#include "load/format.h"
+#include "load/metadata.h"
+
+#include <string.h>
+
+enum {
+    CHUNK_DEFAULT = 64,        /* rows: products are at their best speed */
+    CHUNK_FIRST = 16,          /* rows of the first step, until the machine's speed is known */
+    LOGIT_BYTES = 4 << 20,     /* room for rows of logits, at least one chunk's last rows */
+    LOGIT_ROWS_MIN = 8,
+    TEMPLATE_MAX = 1 << 20,    /* bytes */
+    PADDING_MOST = 1024,       /* rows of an embedding that no token of a .tokenizer file belongs to */
+};
+
+struct quern_engine *quern_new(const struct quern_options *options)
+{
+    struct mem mem = {.limit = options->memory_limit};
+    struct quern_engine *e = mem_alloc(&mem, sizeof *e);
+    if (!e) return NULL;
+    e->mem = mem;
+    e->options = *options;
+    e->pool = pool_new(&e->mem, max_int(options->threads, 1));
+    e->be = e->pool ? backend_cpu(&e->mem, e->pool, options->scalar) : NULL;
+    if (e->be && options->profile) e->profile = profile_new(&e->mem, e->be, e->pool);
+    if (e->profile) e->be = profile_backend(e->profile);
+    if (options->inspect) e->options.file_size = e->options.rest_size = 0; /* a file that was cut describes itself as well */
+    ck_init(&e->ck, &e->mem, e->options.file_size);
+    ck_init(&e->part, &e->mem, 0);
+    e->file = &e->ck;
+    if (e->be && (e->profile || !options->profile)) return e;
+    quern_free(e);
+    return NULL;
+}
+
+void quern_free(struct quern_engine *e)
+{
+    if (!e) return;
+    while (e->sequences) quern_sequence_free(e->sequences);
+    ck_close(&e->ck);
+    ck_close(&e->part);
+    kv_free(e->kv);
+    tok_free(e->tok);
+    model_free(e->model);
+    if (e->be) e->be->ops->free(e->be);
+    pool_free(e->pool);
+    void *parts[] = {(void *)e->template.data, e->info, e->step.batch.tokens, e->step.batch.kv, e->step.batch.pos, e->step.batch.out};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&e->mem, parts[i]);
+    struct mem mem = e->mem;
+    mem_free(&mem, e);
+}
+
+/* --- opening: what the header decides -------------------------------------------------------------------- */
+
+static int check_tokenizer_kind(const struct checkpoint *ck, bool *scored, struct error *err)
+{
+    struct bytes kind, pre;
+    char text[QUOTED];
+    int status = meta_text(ck, "tokenizer.ggml.model", true, &kind, err);
+    *scored = !status && bytes_equal(kind, "scores");
+    if (!status && !*scored) status = meta_text(ck, "tokenizer.ggml.pre", true, &pre, err);
+    if (status || *scored) return status;
+    if (!bytes_equal(kind, "gpt2"))
+        return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The tokenizer \"%.64s\" is not supported; Qwen3's is byte-level BPE (gpt2).",
+                    quoted(kind, text));
+    if (!bytes_equal(pre, "qwen2"))
+        return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The pre-tokenizer \"%.64s\" is not supported; Qwen3's is qwen2.", quoted(pre, text));
+    return OK;
+}
+
+static int open_tokenizer(struct quern_engine *e, struct error *err)
+{
+    struct tok_source s = {0};
+    uint64_t n_types, n_scores;
+    bool scored;
+    int vocab_size = e->model->config.vocab_size;
+    int status = check_tokenizer_kind(&e->ck, &scored, err);
+    if (!status) status = meta_array(&e->ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
+    if (!status) status = meta_array(&e->ck, "tokenizer.ggml.token_type", META_I32, false, &s.types, &n_types, err);
+    if (!status && scored) status = meta_array(&e->ck, "tokenizer.ggml.scores", META_F32, true, &s.scores, &n_scores, err);
+    else if (!status) status = meta_array(&e->ck, "tokenizer.ggml.merges", META_STRING, true, &s.merges, &s.n_merges, err);
+    if (!status && meta_find(&e->ck, "tokenizer.ggml.token_type") && n_types != s.n_tokens)
+        status = fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %llu tokens, but %llu token types.", (unsigned long long)s.n_tokens,
+                      (unsigned long long)n_types);
+    if (!status && s.n_tokens > (uint64_t)vocab_size)
+        status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The vocabulary has %llu tokens, the embedding only %d rows.",
+                      (unsigned long long)s.n_tokens, vocab_size);
+    if (!status && scored && s.n_tokens + PADDING_MOST < (uint64_t)vocab_size)
+        status = fail(err, ERR_INCONSISTENT, "vocab", 0, "The tokenizer file has %llu tokens, the embedding %d rows; it belongs to another model.",
+                      (unsigned long long)s.n_tokens, vocab_size);
+    if (!status) status = tok_new(&e->mem, &s, &e->tok, err);
+    if (status) return status;
+    e->n_sampled = tok_count(e->tok);
+    while (e->n_sampled > 1 && tok_type(e->tok, e->n_sampled - 1) == 5) e->n_sampled--;
+    for (int id = 0; id < tok_count(e->tok); id++)
+        if (tok_bytes(e->tok, id).size > e->longest_token) e->longest_token = tok_bytes(e->tok, id).size;
+    return OK;
+}
+
+static void add_end(struct quern_engine *e, int64_t id)
+{
+    for (int i = 0; i < e->n_ends; i++)
+        if (e->ends[i] == id) return;
+    if (id >= 0 && e->n_ends < (int)(sizeof e->ends / sizeof *e->ends)) e->ends[e->n_ends++] = (int32_t)id;
+}
+
+static int special(const struct quern_engine *e, const char *text)
+{
+    return tok_find_special(e->tok, (struct bytes){(const uint8_t *)text, strlen(text)});
+}
+
+/* Lists that the JSON files have. */
+static int read_end_lists(struct quern_engine *e, struct error *err)
+{
+    static const char *const keys[] = {"generation.eos_token_ids", "config.eos_token_ids"};
+    int status = OK;
+    for (size_t i = 0; !status && i < sizeof keys / sizeof *keys; i++) {
+        struct bytes ids;
+        uint64_t n;
+        status = meta_array(&e->ck, keys[i], META_I32, false, &ids, &n, err);
+        for (uint64_t j = 0; !status && j < n; j++) {
+            uint32_t id = load_u32(ids.data + 4 * j);
+            if (id < (uint32_t)tok_count(e->tok)) add_end(e, id);
+            else status = fail(err, ERR_INCONSISTENT, "value", 0, "The end token %u is not in the vocabulary.", (unsigned)id);
+        }
+    }
+    return status;
+}
+
+/* The file's end tokens, and Qwen's own two where they exist: published files name only one of them. */
+static int read_ends(struct quern_engine *e, struct error *err)
+{
+    const int64_t none = -1, top = tok_count(e->tok) - 1;
+    int64_t eos, eot, bos, pad;
+    bool add_bos;
+    int status = meta_int(&e->ck, "tokenizer.ggml.eos_token_id", 0, top, &none, &eos, err);
+    if (!status) status = meta_int(&e->ck, "tokenizer.ggml.eot_token_id", 0, top, &none, &eot, err);
+    if (!status) status = meta_int(&e->ck, "tokenizer.ggml.bos_token_id", 0, top, &none, &bos, err);
+    if (!status) status = meta_int(&e->ck, "tokenizer.ggml.padding_token_id", 0, e->model->config.vocab_size - 1, &none, &pad, err);
+    if (!status) status = meta_bool(&e->ck, "tokenizer.ggml.add_bos_token", false, &add_bos, err);
+    if (!status && add_bos && bos < 0)
+        status = fail(err, ERR_INCONSISTENT, "value", 0, "tokenizer.ggml.add_bos_token is set, but there is no tokenizer.ggml.bos_token_id.");
+    if (status) return status;
+    add_end(e, eos);
+    add_end(e, eot);
+    status = read_end_lists(e, err);
+    add_end(e, special(e, "<|im_end|>"));
+    add_end(e, special(e, "<|endoftext|>"));
+    return status;
+}
+
+static int copy_template(struct quern_engine *e, struct error *err)
+{
+    struct bytes text;
+    int status = meta_text(&e->ck, "tokenizer.chat_template", false, &text, err);
+    if (status || !text.data) return status;
+    if (text.size > TEMPLATE_MAX)
+        return fail(err, ERR_FORMAT, "template", 0, "The chat template has %zu bytes; at most 1 MiB is allowed.", text.size);
+    uint8_t *copy = mem_alloc(&e->mem, text.size);
+    if (!copy) return fail(err, ERR_MEM_LOAD, "template", 0, "Not enough memory for the chat template.");
+    memcpy(copy, text.data, text.size);
+    e->template = (struct bytes){copy, text.size};
+    return OK;
+}
+
+/* --- opening: memory ----------------------------------------------------------------------------------------- */
+
+static void copy_page(void *context, int to, int from, int n)
+{
+    struct backend *be = context;
+    be->ops->kv_copy(be, to, from, n);
+}
+
+static void size_step(struct quern_engine *e)
+{
+    struct step *s = &e->step;
+    int vocab = e->model->config.vocab_size, rows = LOGIT_BYTES / 4 / vocab;
+    s->max_rows = e->options.chunk > 0 ? min_int(e->options.chunk, 1024) : CHUNK_DEFAULT;
+    s->rows = e->options.chunk > 0 ? s->max_rows : CHUNK_FIRST;
+    s->max_out = min_int(s->max_rows, max_int(rows, LOGIT_ROWS_MIN));
+}
+
+static int reserve_step(struct quern_engine *e)
+{
+    struct step *s = &e->step;
+    s->batch.tokens = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.tokens);
+    s->batch.kv = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.kv);
+    s->batch.pos = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.pos);
+    s->batch.out = mem_array(&e->mem, (uint64_t)s->max_out, sizeof *s->batch.out);
+    if (!s->batch.tokens || !s->batch.kv || !s->batch.pos || !s->batch.out) return ERR_MEM_LOAD;
+    return model_reserve(e->model, s->max_rows, s->max_out);
+}
+
+static int check_kv(const struct quern_engine *e, struct error *err)
+{
+    int head_dim = e->model->config.head_dim;
+    if (e->options.kv != QUERN_KV_Q8 || head_dim % 32 == 0) return OK;
+    return fail(err, ERR_PARAM, "kv", 0, "An 8-bit cache needs heads of a multiple of 32 columns, this model's have %d; use kv f16.", head_dim);
+}
+
+static int reserve_context(struct quern_engine *e, int context_size)
+{
+    struct kv_shape shape = plan_shape(e, context_size);
+    return e->be->ops->reserve(e->be, &shape, e->step.max_rows, model_max_cols(e->model));
+}
+
+/* Reserves the planned context. Where the system gives less memory than the plan counts on, it is halved until it fits; that is an
+ * error where a context was asked for. */
+static int reserve_cache(struct quern_engine *e, struct error *err)
+{
+    int wanted = e->context_size, context = wanted;
+    int status = reserve_context(e, context);
+    while (status && context > KV_PAGE) status = reserve_context(e, context /= 2);
+    if (status) return fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
+    if (context < wanted && e->options.context_size > 0)
+        return fail(err, ERR_MEM_PLAN, "context", 0, "There is not enough memory for a context of %d tokens; a contextSize of %d would fit.", wanted,
+                    context);
+    if (context < wanted) plan_settle(e, context);
+    return OK;
+}
+
+static int reserve(struct quern_engine *e, struct error *err)
+{
+    if (reserve_step(e)) return fail(err, ERR_MEM_LOAD, "scratch", 0, "Not enough memory to run this model.");
+    int status = reserve_cache(e, err);
+    if (status) return status;
+    e->kv = kv_new(&e->mem, plan_shape(e, e->context_size).n_pages, copy_page, e->be);
+    return e->kv ? OK : fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
+}
+
+/* --- the stream ------------------------------------------------------------------------------------------------- */
+
+static void choose_type(struct quern_engine *e)
+{
+    if (e->options.quantize) e->model->quantize = dtype_by_name(e->options.quantize == QUERN_TO_Q8 ? "Q8_0" : "Q4_0");
+}
+
+/* What the header of a file says: its weights, and in the first one everything else. */
+static int read_header(struct quern_engine *e, bool first, struct error *err)
+{
+    int status = model_bind(e->model, e->file, e->split.number + 1 < e->split.files, err);
+    if (status) return status;
+    info_count(e);
+    if (!first) return OK;
+    if (!status) status = open_tokenizer(e, err);
+    if (!status) status = read_ends(e, err);
+    if (!status) status = copy_template(e, err);
+    if (!status) status = check_kv(e, err);
+    if (!status) size_step(e);
+    return status;
+}
+
+/* Room for what it promises. */
+static int take_file(struct quern_engine *e, bool first, struct error *err)
+{
+    int status = first ? plan_make(e, err) : OK;
+    if (!status) status = model_take(e->model, e->file, err);
+    if (!status && first) status = reserve(e, err);
+    return status ? status : ck_data_begin(e->file, err);
+}
+
+/* Of a model that is only inspected, the tensors of all files come together first. */
+static int gather(struct quern_engine *e, struct error *err)
+{
+    return e->file == &e->ck ? OK : ck_gather(&e->ck, e->file, e->file_bytes, err);
+}
+
+/* Room for a header depends on how much of the file came with its end, which a report must not. */
+static void trim(struct checkpoint *ck)
+{
+    uint8_t *header = mem_resize(ck->mem, ck->header, ck->header_size);
+    if (!header) return;
+    ck->header = header;
+    ck->header_room = ck->header_size;
+}
+
+static int inspect(struct quern_engine *e, struct error *err)
+{
+    e->file = &e->ck;
+    trim(e->file);
+    int status = read_header(e, true, err);
+    if (!status) plan_make(e, NULL); /* what does not fit is told, not refused */
+    return status;
+}
+
+/* The header of a file has come. */
+static int open_file(struct quern_engine *e, struct error *err)
+{
+    bool first = !e->model;
+    int status = files_check(e, err);
+    if (!status && first) status = model_open(&e->mem, e->be, &e->ck, &e->model, err);
+    if (!status && first) choose_type(e);
+    if (!status && e->options.inspect) status = gather(e, err);
+    else if (!status && !(status = read_header(e, first, err))) status = take_file(e, first, err);
+    if (status) return status;
+    e->file_size = e->file->file_size;
+    e->file_bytes += e->file_size;
+    return OK;
+}
+
+static int failed(struct quern_engine *e, int status)
+{
+    if (status < 0) e->state = STATE_FAILED;
+    return status;
+}
+
+int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
+{
+    const uint8_t *data = bytes;
+    size_t used = 0;
+    __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
+    if (e->state == STATE_FAILED) return e->error.code;
+    if (e->state == STATE_READY) return fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
+    if (n == 0) return OK;
+    if (e->state == STATE_HEADER) {
+        int status = ck_header(e->file, data, n, &used, &e->error);
+        if (status == NEED_MORE) return OK;
+        if (!status) status = open_file(e, &e->error);
+        if (status) return failed(e, status);
+        e->state = STATE_DATA;
+    }
+    if (!e->options.inspect) ck_data(e->file, data + used, n - used);
+    return OK;
+}
+
+/* Only while loading: later the pages belong to conversations. */
+bool quern_warm(struct quern_engine *e)
+{
+    return e->kv && e->state < STATE_READY ? e->be->ops->warm(e->be) : e->state == STATE_HEADER;
+}
+
+/* Each thread takes one chunk after the other. */
+static void hash_chunks(void *arg, int thread, int n_threads)
+{
+    struct hashing *h = arg;
+    (void)thread, (void)n_threads;
+    for (size_t i; (i = __atomic_fetch_add(&h->next, 1, __ATOMIC_RELAXED)) * h->chunk < h->n;)
+        hash128(h->bytes + i * h->chunk, h->n - i * h->chunk < h->chunk ? h->n - i * h->chunk : h->chunk, h->out + i * HASH_BYTES);
+}
+
+void quern_hash_begin(struct quern_engine *e, const void *bytes, size_t n, size_t chunk, uint8_t *out)
+{
+    pool_end(e->pool);
+    e->hashing = (struct hashing){.bytes = bytes, .n = n, .chunk = chunk, .out = out};
+    pool_begin(e->pool, hash_chunks, &e->hashing);
+}
+
+void quern_hash_end(struct quern_engine *e)
+{
+    hash_chunks(&e->hashing, 0, 0);
+    pool_end(e->pool);
+}
+
+static int file_ended(struct quern_engine *e)
+{
+    if (e->state == STATE_DATA) return e->options.inspect ? OK : ck_data_ended(e->file, &e->error);
+    int status = ck_header_ended(e->file, &e->error);
+    return status ? status : files_take_side(e, &e->error);
+}
+
+int quern_next_file(struct quern_engine *e, uint64_t file_size)
+{
+    if (e->state == STATE_FAILED) return e->error.code;
+    if (e->state == STATE_READY) return fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
+    int status = file_ended(e);
+    if (!status && e->model && e->split.number + 1 >= e->split.files)
+        status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The model has %lld files only.", (long long)e->split.files);
+    if (status) return failed(e, status);
+    ck_close(&e->part);
+    ck_init(&e->part, &e->mem, e->options.inspect ? 0 : file_size);
+    e->file = &e->part;
+    e->split.number += e->model != NULL;
+    e->state = STATE_HEADER;
+    return OK;
+}
+
+/* As many as have barriers of a reasonable cost: of a token's 200 such ones take 20 ms, as much as a model worth waiting for needs to compute it. */
+static void choose_threads(struct quern_engine *e)
+{
+    const double most_us = 100;
+    while (pool_barrier_us(e->pool) > most_us) pool_limit(e->pool, pool_working(e->pool) - 1);
+    crew_begin(&e->crew, pool_threads(e->pool), pool_working(e->pool));
+}
+
+int quern_finish(struct quern_engine *e)
+{
+    if (e->state == STATE_FAILED) return e->error.code;
+    if (e->state == STATE_READY) return OK;
+    int status = file_ended(e);
+    if (!status && e->split.number + 1 < e->split.files)
+        status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The last %lld of the split model's files are missing.",
+                      (long long)(e->split.files - e->split.number - 1));
+    if (!status && e->options.inspect) status = inspect(e, &e->error);
+    if (!status) status = info_write(e, &e->error);
+    if (status) return failed(e, status);
+    ck_close(&e->ck);
+    ck_close(&e->part);
+    choose_threads(e);
+    e->state = STATE_READY;
+    return OK;
+}
+
+const struct error *quern_error(const struct quern_engine *e) { return &e->error; }
+const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; }
+struct bytes quern_chat_template(const struct quern_engine *e) { return e->template; }
+struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
+const struct quern_plan *quern_plan(const struct quern_engine *e) { return &e->plan; }
+uint64_t quern_file_size(const struct quern_engine *e) { return e->state == STATE_HEADER ? 0 : e->file_size; }
+
+struct profile *quern_profile(struct quern_engine *e) { return e->profile; }
+
+int quern_vocab_size(const struct quern_engine *e) { return e->model ? e->model->config.vocab_size : 0; }
+
+void quern_memory(const struct quern_engine *e, uint64_t *used, uint64_t *peak)
+{
+    *used = e->mem.used;
+    *peak = e->mem.peak;
+}
+
+/* --- text ----------------------------------------------------------------------------------------------------------- */
+
+int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids, int64_t cap)
+{
+    if (!e->tok) return fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
+    int64_t n = tok_encode(e->tok, text, (enum tok_mode)mode, sentinel, ids, cap);
+    return n < 0 ? fail(&e->error, (int)n, "text", 0, "There is not enough memory for this text.") : n;
+}
+
+struct bytes quern_token(const struct quern_engine *e, int32_t id) { return e->tok ? tok_bytes(e->tok, id) : (struct bytes){NULL, 0}; }
+
+int quern_token_type(const struct quern_engine *e, int32_t id) { return e->tok ? tok_type(e->tok, id) : 0; }
+
+bool quern_is_end(const struct quern_engine *e, int32_t id)
+{
+    for (int i = 0; i < e->n_ends; i++)
+        if (e->ends[i] == id) return true;
+    return false;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which page holds what: sequences as lists of pages, shared by content.
+ *
+ * A page has KV_PAGE positions and belongs to a chain: it knows the serial number of the page before it and the ids it holds.
+ * Pages that nobody uses keep their content until they are needed for something else, the longest unused first, so a conversation that comes
+ * again finds its longest known prefix by walking the chain. Ids are compared, never only hashes. At most one page is copied
+ * per match: the partly equal one at the end. Contents live in the backend; this file only counts.
+ */
+#ifndef QUERN_KVCACHE_H
+#define QUERN_KVCACHE_H
+
+#include "base/arena.h"
+#include "compute/backend.h"
+
+struct kv_cache;
+
+/* One conversation's pages. ids are 64-bit, so that later an image part can be an id too. */
+struct kv_seq {
+    struct kv_cache *cache;
+    int32_t *pages;  /* [max_pages]; n_pages of them in use */
+    int n_pages;
+    int length;      /* positions computed */
+};
+
+/* Copies the first n positions of a page. */
+typedef void kv_copy_fn(void *context, int to, int from, int n);
+
+/* Bytes that kv_new() takes. */
+uint64_t kv_cost(int n_pages);
+/* NULL when memory is short. context is handed to copy. */
+struct kv_cache *kv_new(struct mem *m, int n_pages, kv_copy_fn *copy, void *context);
+void kv_free(struct kv_cache *c); /* accepts NULL */
+
+/* max_length: positions. ERR_MEM_LOAD. */
+int kv_seq_open(struct kv_cache *c, int max_length, struct kv_seq *out);
+void kv_seq_close(struct kv_seq *s); /* its pages stay known */
+
+/* Gives the sequence the longest known prefix of ids, at most n positions; the rest of its pages is let go. Returns the length. */
+int kv_match(struct kv_seq *s, const uint64_t *ids, int n);
+/* Lets everything go: length 0. */
+void kv_clear(struct kv_seq *s);
+/* Makes room for n more positions. ERR_MEM_KV when no page is free; the sequence is then as before. */
+int kv_reserve(struct kv_seq *s, int n);
+/* Lets reserved pages behind the length go. */
+void kv_trim(struct kv_seq *s);
+/* The next n positions, reserved before, hold these ids now. */
+void kv_commit(struct kv_seq *s, const uint64_t *ids, int n);
+
+int kv_pages_used(const struct kv_cache *c); /* by sequences; the others are free or only remembered */
+
+/* --- for tests --- */
+void kv_shuffle(struct kv_cache *c, uint64_t seed); /* the order in which free pages are taken */
+/* Forgets all unused content, calls fn for each page. */
+void kv_each_forgotten(struct kv_cache *c, void (*fn)(void *context, int page), void *context);
+bool kv_check(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs); /* invariants: references, lists, hash chains */
+
+#endif

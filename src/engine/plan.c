@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Adding up, and what to say when it is too much.
+ */
+#include "engine/plan.h"
+
+#include "base/reader.h"
+#include "engine/sequence.h"
+
+#include <stdio.h>
+
+enum {
+    CONTEXT_DEFAULT = 4096, /* where memory allows: plan.h says why */
+    CONTEXT_LEAST = 512,    /* less is not chosen, only granted */
+    INFO_BYTES = 4096,      /* of quern_info() */
+};
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return add64(a, b, &sum) ? sum : UINT64_MAX;
+}
+
+/* A sum that saturated fits nowhere. */
+static uint64_t limit_of(const struct quern_engine *e)
+{
+    if (e->options.inspect && !e->options.memory_limit) return UINT32_MAX;
+    return e->options.memory_limit ? e->options.memory_limit : ADDR_MAX < UINT64_MAX ? (uint64_t)ADDR_MAX : UINT64_MAX - 1;
+}
+
+static struct kv_shape shape_of(const struct quern_engine *e, enum quern_kv kv, int context_size)
+{
+    const struct model_config *c = &e->model->config;
+    return (struct kv_shape){.n_layers = c->n_layers, .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
+                             .n_pages = context_size / KV_PAGE + 2, .type = (enum kv_type)kv};
+}
+
+struct kv_shape plan_shape(const struct quern_engine *e, int context_size) { return shape_of(e, e->options.kv, context_size); }
+
+/* What the first file's bound tensors take in memory for a byte of the file; the others of a split model are taken to be alike. */
+static double growth(const struct quern_engine *e)
+{
+    uint64_t file = 0;
+    for (size_t i = 0; i < e->file->n_tensors; i++)
+        if (e->file->tensors[i].put) file = plus(file, e->file->tensors[i].bytes);
+    return file ? (double)model_take_cost(e->model, e->file) / (double)file : 1;
+}
+
+/* Of the files with weights that follow the one at hand, which is the first. */
+static uint64_t rest_size(const struct quern_engine *e)
+{
+    uint64_t all = plus(e->options.file_size, e->options.rest_size), here = plus(e->side_bytes, e->file->file_size);
+    if (!e->sides) return e->options.rest_size;
+    return all > here ? all - here : 0;
+}
+
+static uint64_t weight_bytes(const struct quern_engine *e)
+{
+    double rest = (double)rest_size(e) * growth(e);
+    return plus(model_take_cost(e->model, e->file), rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
+}
+
+/* Fills everything but limit, wanted and largest. What is only there while loading (the file's header) makes room for what a
+ * conversation takes afterwards. */
+static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv, int context_size)
+{
+    const struct step *s = &e->step;
+    struct kv_shape shape = shape_of(e, kv, context_size);
+    struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape, s->max_rows, model_max_cols(e->model));
+    struct quern_plan p = {.weights = weight_bytes(e), .cache = reserved.pages, .context_size = context_size};
+    uint64_t later = sequence_cost(e, context_size), freed = ck_held(e->file) + (e->sides ? ck_held(&e->ck) : 0);
+    p.scratch = plus(e->mem.used, reserved.scratch);
+    p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows, s->max_out));
+    p.scratch = plus(p.scratch, step_cost(s));
+    p.scratch = plus(p.scratch, kv_cost(shape.n_pages));
+    p.scratch = plus(p.scratch, ck_data_cost(e->file));
+    p.scratch = plus(p.scratch, INFO_BYTES);
+    p.scratch = plus(p.scratch, later > freed ? later - freed : 0);
+    p.total = plus(plus(p.weights, p.cache), p.scratch);
+    return p;
+}
+
+/* The largest context up to `most` that fits; 0 when none does. */
+static int largest_context(const struct quern_engine *e, enum quern_kv kv, int most)
+{
+    int fits = 0, above = most;
+    while (fits < above) {
+        int mid = above - (above - fits) / 2;
+        if (measure(e, kv, mid).total <= e->plan.limit) fits = mid;
+        else above = mid - 1;
+    }
+    return fits;
+}
+
+/* --- refusing ---------------------------------------------------------------------------------------------------- */
+
+struct size_text {
+    char text[24];
+};
+
+static struct size_text size_text(double bytes)
+{
+    struct size_text t;
+    snprintf(t.text, sizeof t.text, bytes < 1e9 ? "%.1f MB" : "%.2f GB", bytes / (bytes < 1e9 ? 1e6 : 1e9));
+    return t;
+}
+
+static double bits_per_weight(const struct quern_engine *e, double bytes)
+{
+    double weights = 0;
+    for (size_t i = 0; i < e->file->n_tensors; i++)
+        if (e->file->tensors[i].put) weights += (double)e->file->tensors[i].cols * (double)e->file->tensors[i].rows;
+    return weights > 0 ? 8 * bytes / weights : 0;
+}
+
+/* Not even the weights fit: which file would, with the least context. */
+static int refuse_weights(const struct quern_engine *e, struct error *err)
+{
+    const struct quern_plan *p = &e->plan;
+    struct quern_plan least = measure(e, e->options.kv, min_int(CONTEXT_LEAST, p->wanted));
+    double room = (double)p->limit - (double)(least.total - least.weights), file = room / growth(e) + (double)e->ck.header_size;
+    struct size_text total = size_text((double)p->total), weights = size_text((double)p->weights), limit = size_text((double)p->limit);
+    if (room <= 0)
+        return fail(err, ERR_MEM_PLAN, "weights", 0, "The model needs %s, but %s can be used here, too little for any model of its dimensions.",
+                    total.text, limit.text);
+    if (rest_size(e))
+        return fail(err, ERR_MEM_PLAN, "weights", 0,
+                    "The model needs %s, %s of them for weights, but %s can be used here; files of %s in all would fit.", total.text, weights.text,
+                    limit.text, size_text(file).text);
+    return fail(err, ERR_MEM_PLAN, "weights", 0,
+                "The model needs %s, %s of them for weights, but %s can be used here; a file of %s would fit, with %.1f instead of %.1f bits per "
+                "weight.", total.text, weights.text, limit.text, size_text(file).text, bits_per_weight(e, room),
+                bits_per_weight(e, (double)p->weights));
+}
+
+static int refuse(const struct quern_engine *e, struct error *err)
+{
+    const struct quern_plan *p = &e->plan;
+    struct size_text total = size_text((double)p->total), limit = size_text((double)p->limit);
+    if (p->largest == 0) return refuse_weights(e, err);
+    return fail(err, ERR_MEM_PLAN, "context", 0,
+                "The model needs %s with a context of %d tokens, but %s can be used here; a contextSize of %d would fit.", total.text,
+                p->context_size, limit.text, p->largest);
+}
+
+/* --- the choice ---------------------------------------------------------------------------------------------------- */
+
+void plan_settle(struct quern_engine *e, int context_size)
+{
+    struct quern_plan p = e->plan;
+    e->plan = measure(e, e->options.kv, context_size);
+    e->plan.limit = p.limit;
+    e->plan.wanted = p.wanted;
+    e->plan.largest = p.largest;
+    e->context_size = context_size;
+}
+
+/* For each type of cache, whichever was asked for. */
+static void compare_caches(const struct quern_engine *e, int most, struct cache_choice *out)
+{
+    for (enum quern_kv kv = 0; kv <= QUERN_KV_Q8; kv++) {
+        if (kv == QUERN_KV_Q8 && e->model->config.head_dim % 32) continue;
+        out[kv].largest = largest_context(e, kv, most);
+        out[kv].bytes = (double)(measure(e, kv, KV_PAGE).cache - measure(e, kv, 0).cache) / (int)KV_PAGE;
+    }
+}
+
+int plan_make(struct quern_engine *e, struct error *err)
+{
+    int64_t own = e->model->config.context_length;
+    int most = own < INT32_MAX ? (int)own : INT32_MAX, asked = e->options.context_size;
+    e->plan.limit = limit_of(e);
+    e->plan.wanted = min_int(asked > 0 ? asked : CONTEXT_DEFAULT, most);
+    compare_caches(e, most, e->caches);
+    e->plan.largest = e->caches[e->options.kv].largest;
+    if (e->plan.largest >= e->plan.wanted) return plan_settle(e, e->plan.wanted), OK;
+    if (asked <= 0 && e->plan.largest >= CONTEXT_LEAST) return plan_settle(e, e->plan.largest), OK;
+    plan_settle(e, e->plan.wanted);
+    return refuse(e, err);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The memory plan: what running the model will take, computed from the header before anything large is taken, and the context
+ * that fits. It is exact but for the last pages of small things, since every module says what its own reserving costs.
+ *
+ * The default context is 4,096 positions, or the model's own if that is less; where they do not fit, as many as do, 512 at least. It
+ * is not larger where memory allows: the cache of a whole context is taken at once, so that no reply can fail for want of it
+ * later, and most models' own context (40,960 positions) takes more than their weights. Who needs it asks for it.
+ * A context that was asked for is granted or refused, never reduced (but to the model's own).
+ */
+#ifndef QUERN_PLAN_H
+#define QUERN_PLAN_H
+
+#include "engine/state.h"
+
+/* After binding the first file's weights and before taking anything for them: fills e->plan and chooses e->context_size.
+ * ERR_MEM_PLAN says what would fit. */
+int plan_make(struct quern_engine *e, struct error *err);
+/* The plan again for a context that memory allowed, since allocations may fail below the limit. */
+void plan_settle(struct quern_engine *e, int context_size);
+
+/* The geometry of a context. */
+struct kv_shape plan_shape(const struct quern_engine *e, int context_size);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An engine's state and a conversation's, which the files of this room share, and a conversion too. The public face is quern.h.
+ */
+#ifndef QUERN_STATE_H
+#define QUERN_STATE_H
+
+#include "base/crew.h"
+#include "engine/kvcache.h"
+#include "load/metadata.h"
+#include "models/model.h"
+#include "quern.h"
+#include "text/tokenizer.h"
+
+enum { TYPES_MOST = 64 }; /* more than dtype.c has */
+
+enum state { STATE_HEADER, STATE_DATA, STATE_READY, STATE_FAILED };
+
+/* A step that may be stopped at a layer and go on later. */
+struct step {
+    bool running;
+    int layer;             /* next one */
+    struct batch batch;    /* arrays of max_rows and max_out */
+    int max_rows, max_out;
+    int rows;              /* taken at most now: follows the machine's speed unless the caller chose a chunk */
+    double ms;             /* spent in the layers of this step so far */
+};
+
+/* Bound tensors of one type, as they stand in the files. */
+struct type_count {
+    const struct dtype *type;
+    double tensors, bytes, weights;
+};
+
+/* A type of cache: bytes for each position, and the largest context that fits; 0 where the model cannot have it. */
+struct cache_choice {
+    double bytes;
+    int largest;
+};
+
+struct hashing {
+    const uint8_t *bytes;
+    size_t n, chunk;
+    uint8_t *out;
+    size_t next;              /* chunk that no thread has taken */
+};
+
+struct quern_engine {
+    struct quern_options options;
+    enum state state;
+    struct error error;
+    struct mem mem;
+    struct pool *pool;
+    struct crew crew;         /* how many of its threads work */
+    struct hashing hashing;   /* the last ones begun */
+    struct backend *be;
+    struct profile *profile;  /* NULL: none wanted */
+    struct checkpoint ck;     /* with the metadata: the only or the first file, or the collection of what side files say: files.c */
+    struct checkpoint part;   /* of a later one */
+    struct checkpoint *file;  /* the one that is being read */
+    struct split split;       /* which one that is, and of how many */
+    uint64_t tensors, name_hash; /* in the files so far */
+    int sides;                /* files so far that describe the model */
+    uint64_t side_bytes;      /* theirs */
+    const struct format *weights; /* of the files with weights */
+    struct model *model;
+    struct tokenizer *tok;
+    struct kv_cache *kv;
+    uint64_t file_size;       /* what the header promises */
+    uint64_t file_bytes;      /* of all files so far */
+    struct type_count types[TYPES_MOST]; /* of the files so far, as they come; the rest is zero */
+    double weights_all, weights_used; /* in those; and how many of them work for a token */
+    struct quern_plan plan;
+    struct cache_choice caches[QUERN_KV_Q8 + 1];
+    int context_size;
+    int n_sampled;            /* ids from here on are padding */
+    size_t longest_token;     /* bytes */
+    int32_t ends[16];         /* tokens that end a reply */
+    int n_ends;
+    struct bytes template;    /* a copy; data NULL when the file has none */
+    char *info;
+    struct step step;
+    struct quern_sequence *sequences; /* linked */
+    struct quern_control control;
+};
+
+struct quern_sequence {
+    struct quern_engine *e;
+    struct quern_sequence *next;
+    struct kv_seq kv;
+    uint64_t *ids;            /* [context_size]; n of them set, kv.length computed */
+    int n;
+    enum quern_outputs outputs;
+    int taken;                /* rows in the running step */
+    const float *logits;      /* of the last finished step: [logit_rows, vocab_size] */
+    int logit_first, logit_rows;
+    struct sampler *sampler;
+    struct tok_stream stream;
+    uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */
+};
+
+#endif

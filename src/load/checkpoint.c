@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a format fills a checkpoint, the order that look-ups want, tensor lookup with shape checks, and the flow of tensor bytes.
+ */
+#include "load/checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUP = 8, HEADER_MAX = 64 << 20 };
+
+void ck_init(struct checkpoint *ck, struct mem *m, uint64_t known_size)
+{
+    *ck = (struct checkpoint){.mem = m, .known_size = known_size};
+}
+
+void ck_close(struct checkpoint *ck)
+{
+    for (size_t i = 0; i < ck->n_tensors; i++) mem_free(ck->mem, ck->tensors[i].context);
+    void *parts[] = {ck->header, ck->metas, ck->tensors, ck->by_name, ck->parser, ck->stage};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(ck->mem, parts[i]);
+    *ck = (struct checkpoint){.mem = ck->mem};
+}
+
+struct bytes ck_view(const struct checkpoint *ck, struct span s) { return (struct bytes){ck->header + s.at, s.size}; }
+
+/* --- collecting ---------------------------------------------------------------------------------------- */
+
+int ck_keep(struct checkpoint *ck, const uint8_t *bytes, size_t n, struct error *err)
+{
+    if (n > HEADER_MAX - ck->header_size)
+        return fail(err, ERR_FORMAT, "header-size", ck->header_size, "The file's header is longer than 64 MiB; this is not a model file.");
+    if (ck->header_size + n > ck->header_room) {
+        size_t room = ck->header_room ? ck->header_room * 2 : 65536;
+        while (room < ck->header_size + n) room *= 2;
+        uint8_t *grown = mem_resize(ck->mem, ck->header, room);
+        if (!grown) return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header (%zu bytes).", room);
+        ck->header = grown;
+        ck->header_room = room;
+    }
+    if (n) memcpy(ck->header + ck->header_size, bytes, n);
+    ck->header_size += n;
+    return OK;
+}
+
+/* A list with room for one more item of `size` bytes: it doubles. NULL when memory is short. */
+static void *make_room(struct checkpoint *ck, void *list, size_t count, size_t *room, size_t size)
+{
+    if (count < *room) return list;
+    size_t wanted = *room ? *room * 2 : 64;
+    void *grown = mem_resize(ck->mem, list, wanted * size);
+    if (grown) *room = wanted;
+    return grown;
+}
+
+static int fail_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's header."); }
+
+int ck_add_meta(struct checkpoint *ck, const struct meta *m, struct error *err)
+{
+    struct meta *list = make_room(ck, ck->metas, ck->n_metas, &ck->metas_room, sizeof *list);
+    if (!list) return fail_memory(err);
+    ck->metas = list;
+    list[ck->n_metas++] = *m;
+    return OK;
+}
+
+int ck_add_tensor(struct checkpoint *ck, const struct tensor *t, struct error *err)
+{
+    struct tensor *list = make_room(ck, ck->tensors, ck->n_tensors, &ck->tensors_room, sizeof *list);
+    if (!list) return fail_memory(err);
+    ck->tensors = list;
+    list[ck->n_tensors++] = *t;
+    return OK;
+}
+
+/* --- metadata in our words ------------------------------------------------------------------------------ */
+
+static int keep_span(struct checkpoint *ck, struct bytes b, struct span *out, struct error *err)
+{
+    *out = (struct span){ck->header_size, b.size};
+    return ck_keep(ck, b.data, b.size, err);
+}
+
+static int put(struct checkpoint *ck, struct bytes key, struct meta m, struct bytes value, struct error *err)
+{
+    int status = keep_span(ck, key, &m.key, err);
+    if (!status) status = keep_span(ck, value, &m.value, err);
+    return status ? status : ck_add_meta(ck, &m, err);
+}
+
+static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
+
+int ck_put_text(struct checkpoint *ck, const char *key, struct bytes text, struct error *err)
+{
+    return put(ck, text_of(key), (struct meta){.type = META_STRING}, text, err);
+}
+
+int ck_put_int(struct checkpoint *ck, const char *key, int64_t value, struct error *err)
+{
+    return put(ck, text_of(key), (struct meta){.type = META_I64}, (struct bytes){(const uint8_t *)&value, sizeof value}, err);
+}
+
+int ck_put_float(struct checkpoint *ck, const char *key, double value, struct error *err)
+{
+    return put(ck, text_of(key), (struct meta){.type = META_F64}, (struct bytes){(const uint8_t *)&value, sizeof value}, err);
+}
+
+int ck_put_bool(struct checkpoint *ck, const char *key, bool value, struct error *err)
+{
+    uint8_t byte = value;
+    return put(ck, text_of(key), (struct meta){.type = META_BOOL}, (struct bytes){&byte, 1}, err);
+}
+
+int ck_put_array(struct checkpoint *ck, const char *key, enum meta_type element, struct bytes data, uint64_t count, struct error *err)
+{
+    return put(ck, text_of(key), (struct meta){.type = META_ARRAY, .element = element, .count = count}, data, err);
+}
+
+int ck_merge(struct checkpoint *ck, const struct checkpoint *from, struct error *err)
+{
+    int status = OK;
+    for (size_t i = 0; !status && i < from->n_metas; i++) {
+        const struct meta *m = &from->metas[i];
+        status = put(ck, ck_view(from, m->key), *m, ck_view(from, m->value), err);
+    }
+    return status;
+}
+
+int ck_gather(struct checkpoint *ck, const struct checkpoint *from, uint64_t at, struct error *err)
+{
+    int status = OK;
+    for (size_t i = 0; !status && i < from->n_tensors; i++) {
+        struct tensor t = from->tensors[i];
+        struct bytes name = ck_view(from, t.name);
+        t.name.at = ck->header_size;
+        t.offset += at;
+        status = ck_keep(ck, name.data, name.size, err);
+        if (!status) status = ck_add_tensor(ck, &t, err);
+    }
+    return status ? status : ck_complete(ck, err);
+}
+
+uint64_t name_hash(struct bytes name)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < name.size; i++) hash = (hash ^ name.data[i]) * 1099511628211u;
+    return hash;
+}
+
+/* --- order ---------------------------------------------------------------------------------------------- */
+
+/* qsort has no context argument in C11, so items carry their view while they are sorted. */
+struct keyed {
+    struct bytes key;
+    size_t index;
+};
+
+static int compare_keyed(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    int order = bytes_compare(x->key, y->key);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Sorts `keys` and reports the second of two equal ones; SIZE_MAX when all differ. */
+static size_t find_duplicate(struct keyed *keys, size_t n)
+{
+    qsort(keys, n, sizeof *keys, compare_keyed);
+    for (size_t i = 1; i < n; i++)
+        if (bytes_compare(keys[i - 1].key, keys[i].key) == 0) return keys[i].index;
+    return SIZE_MAX;
+}
+
+static int sort_metas(struct checkpoint *ck, struct error *err)
+{
+    struct keyed *keys = mem_array(ck->mem, ck->n_metas + 1, sizeof *keys);
+    struct meta *sorted = mem_array(ck->mem, ck->n_metas + 1, sizeof *sorted);
+    int status = keys && sorted ? OK : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the file's metadata.");
+    for (size_t i = 0; !status && i < ck->n_metas; i++) keys[i] = (struct keyed){ck_view(ck, ck->metas[i].key), i};
+    size_t twice = status ? SIZE_MAX : find_duplicate(keys, ck->n_metas);
+    if (twice != SIZE_MAX) {
+        char name[QUOTED];
+        struct span key = ck->metas[twice].key;
+        status = fail(err, ERR_FORMAT, "key-duplicate", key.at, "The metadata key \"%s\" appears twice.", quoted(ck_view(ck, key), name));
+    }
+    for (size_t i = 0; !status && i < ck->n_metas; i++) sorted[i] = ck->metas[keys[i].index];
+    mem_free(ck->mem, keys);
+    if (status) {
+        mem_free(ck->mem, sorted);
+        return status;
+    }
+    mem_free(ck->mem, ck->metas);
+    ck->metas = sorted;
+    return OK;
+}
+
+/* Fills by_name. */
+static int sort_names(struct checkpoint *ck, struct error *err)
+{
+    struct keyed *keys = mem_array(ck->mem, ck->n_tensors + 1, sizeof *keys);
+    mem_free(ck->mem, ck->by_name); /* of before more tensors came */
+    ck->by_name = mem_array(ck->mem, ck->n_tensors + 1, sizeof *ck->by_name);
+    if (!keys || !ck->by_name) {
+        mem_free(ck->mem, keys);
+        return fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the list of tensors.");
+    }
+    for (size_t i = 0; i < ck->n_tensors; i++) keys[i] = (struct keyed){ck_view(ck, ck->tensors[i].name), i};
+    size_t twice = find_duplicate(keys, ck->n_tensors);
+    for (size_t i = 0; i < ck->n_tensors; i++) ck->by_name[i] = keys[i].index;
+    mem_free(ck->mem, keys);
+    if (twice == SIZE_MAX) return OK;
+    char name[QUOTED];
+    struct span span = ck->tensors[twice].name;
+    return fail(err, ERR_FORMAT, "tensor-duplicate", span.at, "The tensor \"%s\" appears twice.", quoted(ck_view(ck, span), name));
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    const struct tensor *x = a, *y = b;
+    int order = (x->offset > y->offset) - (x->offset < y->offset);
+    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+void ck_sort_tensors(struct checkpoint *ck)
+{
+    if (ck->n_tensors) qsort(ck->tensors, ck->n_tensors, sizeof *ck->tensors, compare_offsets);
+}
+
+int ck_complete(struct checkpoint *ck, struct error *err)
+{
+    ck_sort_tensors(ck);
+    int status = sort_metas(ck, err);
+    if (!status) status = sort_names(ck, err);
+    if (status) return status;
+    for (size_t i = 1; i < ck->n_tensors; i++) {
+        const struct tensor *a = &ck->tensors[i - 1], *b = &ck->tensors[i];
+        char one[QUOTED], two[QUOTED];
+        if (a->offset + a->bytes > b->offset)
+            return fail(err, ERR_FORMAT, "tensor-overlap", b->offset, "The tensors \"%.64s\" and \"%.64s\" overlap.",
+                        quoted(ck_view(ck, a->name), one), quoted(ck_view(ck, b->name), two));
+    }
+    return OK;
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------- */
+
+size_t ck_first(const struct checkpoint *ck, const char *prefix)
+{
+    struct bytes wanted = {(const uint8_t *)prefix, strlen(prefix)};
+    size_t low = 0, high = ck->n_tensors;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (bytes_compare(ck_view(ck, ck->tensors[ck->by_name[mid]].name), wanted) < 0) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
+bool ck_rest(const struct checkpoint *ck, size_t place, const char *prefix, struct bytes *rest)
+{
+    size_t n = strlen(prefix);
+    if (place >= ck->n_tensors) return false;
+    *rest = ck_view(ck, ck->tensors[ck->by_name[place]].name);
+    if (rest->size < n || memcmp(rest->data, prefix, n) != 0) return false;
+    *rest = (struct bytes){rest->data + n, rest->size - n};
+    return true;
+}
+
+struct tensor *ck_find(const struct checkpoint *ck, const char *name)
+{
+    struct bytes rest;
+    size_t place = ck_first(ck, name);
+    return ck_rest(ck, place, name, &rest) && rest.size == 0 ? &ck->tensors[ck->by_name[place]] : NULL;
+}
+
+int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64_t rows, uint64_t stack, struct tensor **out, struct error *err)
+{
+    struct tensor *t = ck_find(ck, name);
+    if (!t) return fail(err, ERR_FORMAT, "missing", 0, "The tensor %s is missing.", name);
+    uint64_t high = rows ? rows : 1;
+    if (t->cols != cols || t->rows != high * stack || t->stack != stack || t->n_dims > 3)
+        return fail(err, ERR_INCONSISTENT, "shape", t->name.at,
+                    "The tensor %s is %llu x %llu x %llu (%d dimensions); the metadata asks for %llu x %llu x %llu.", name,
+                    (unsigned long long)t->cols, (unsigned long long)(t->rows / t->stack), (unsigned long long)t->stack, t->n_dims,
+                    (unsigned long long)cols, (unsigned long long)high, (unsigned long long)stack);
+    const struct layout_info *info = &layouts[t->type->layout];
+    if (t->type->layout == LAYOUT_NONE || (!rows && (t->type->block != 1 || info->scaled)))
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at, "The tensor %s has the weight type %s, which this version does not run.", name,
+                    t->type->name);
+    if (t->cols % (uint64_t)info->columns)
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at,
+                    "The tensor %s of the type %s has %llu columns; whole blocks of %d are supported.", name, t->type->name,
+                    (unsigned long long)t->cols, info->columns);
+    *out = t;
+    return OK;
+}
+
+/* --- data ---------------------------------------------------------------------------------------------- */
+
+static size_t row_bytes(const struct tensor *t) { return (size_t)(t->bytes / t->rows); }
+
+/* The largest group of rows that is wanted. */
+static size_t largest_group(const struct checkpoint *ck)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        const struct tensor *t = &ck->tensors[i];
+        size_t group = t->put ? row_bytes(t) * (t->rows < GROUP ? (size_t)t->rows : GROUP) : 0;
+        if (group > largest) largest = group;
+    }
+    return largest;
+}
+
+uint64_t ck_data_cost(const struct checkpoint *ck) { return mem_cost(largest_group(ck)); }
+
+uint64_t ck_held(const struct checkpoint *ck) { return ck->header_room + ck->n_tensors * (sizeof *ck->tensors + 2 * MEM_ALIGN); }
+
+int ck_data_begin(struct checkpoint *ck, struct error *err)
+{
+    ck->stage_room = largest_group(ck);
+    ck->stage = mem_alloc_raw(ck->mem, ck->stage_room);
+    if (!ck->stage) return fail(err, ERR_MEM_LOAD, "stage", 0, "Not enough memory to load the file (%zu bytes).", ck->stage_room);
+    ck->pos = ck->begin;
+    return OK;
+}
+
+/* Bytes of row groups of tensor t: whole groups go on at once, the rest waits in the stage. Returns how many were taken. */
+static size_t put_rows(struct checkpoint *ck, const struct tensor *t, const uint8_t *bytes, size_t n)
+{
+    size_t row = row_bytes(t), left = (size_t)t->rows - (size_t)ck->next_row;
+    size_t group = (left < GROUP ? left : GROUP) * row;
+    if (ck->staged == 0 && n >= group) {
+        size_t rows = n / row < left ? n / row / GROUP * GROUP : left;
+        t->put(t->context, ck->next_row, (int)rows, bytes);
+        ck->next_row += (int)rows;
+        return rows * row;
+    }
+    size_t take = group - ck->staged < n ? group - ck->staged : n;
+    memcpy(ck->stage + ck->staged, bytes, take);
+    ck->staged += take;
+    if (ck->staged == group) {
+        t->put(t->context, ck->next_row, (int)(group / row), ck->stage);
+        ck->next_row += (int)(group / row);
+        ck->staged = 0;
+    }
+    return take;
+}
+
+/* Bytes of this chunk that nobody wants before the next bound tensor, or of its own rows. */
+static size_t take_data(struct checkpoint *ck, const struct tensor *t, const uint8_t *bytes, size_t n)
+{
+    uint64_t end = t->offset + t->bytes;
+    if (ck->pos < t->offset || !t->put) {
+        uint64_t skip = (ck->pos < t->offset ? t->offset : end) - ck->pos;
+        return skip < n ? (size_t)skip : n;
+    }
+    return put_rows(ck, t, bytes, end - ck->pos < n ? (size_t)(end - ck->pos) : n);
+}
+
+void ck_data(struct checkpoint *ck, const uint8_t *bytes, size_t n)
+{
+    while (n && ck->current < ck->n_tensors) {
+        const struct tensor *t = &ck->tensors[ck->current];
+        size_t taken = take_data(ck, t, bytes, n);
+        ck->pos += taken;
+        bytes += taken;
+        n -= taken;
+        if (ck->pos == t->offset + t->bytes) ck->current++, ck->next_row = 0;
+    }
+    ck->pos += n;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config.json and generation_config.json -> the metadata keys that GGUF files have.
+ */
+#include "load/formats/hf.h"
+
+#include "base/num.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ENDS_MAX = 8 };
+
+static const char *const keys[] = {
+    /* whole numbers */
+    "num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings",
+    "vocab_size", "num_experts", "num_experts_per_tok", "moe_intermediate_size", "decoder_sparse_step",
+    /* numbers */
+    "rms_norm_eps", "rope_theta",
+    /* truth values */
+    "tie_word_embeddings", "norm_topk_prob", "attention_bias", "use_sliding_window",
+    /* the rest */
+    "architectures", "model_type", "hidden_act", "eos_token_id", "mlp_only_layers", "rope_scaling", "rope_parameters", "quantization_config",
+    "peft_type", NULL,
+};
+enum {
+    LAYERS, DIM, FFN, HEADS, KV_HEADS, HEAD_DIM, CONTEXT, VOCAB, EXPERTS, EXPERTS_USED, EXPERT_FFN, SPARSE_STEP, INTS,
+    EPS = INTS, THETA, FLOATS_END,
+    TIED = FLOATS_END, NORM_TOPK, BIAS, SLIDING, TRUTHS_END,
+    ARCHITECTURES = TRUTHS_END, MODEL_TYPE, ACTIVATION, EOS, DENSE_LAYERS, ROPE_SCALING, ROPE_PARAMETERS, QUANTIZATION, PEFT
+};
+
+/* The keys of numbers and truth values behind the architecture's name; NULL: only checked. */
+static const char *const names[] = {
+    "block_count", "embedding_length", "feed_forward_length", "attention.head_count", "attention.head_count_kv", "attention.key_length",
+    "context_length", "vocab_size", "expert_count", "expert_used_count", "expert_feed_forward_length", "decoder_sparse_step",
+    "attention.layer_norm_rms_epsilon", "rope.freq_base", "tie_word_embeddings", "expert_weights_norm", NULL, NULL,
+};
+
+static const char *const scaling_keys[] = {"factor", "attention_factor", "beta_fast", "beta_slow", "original_max_position_embeddings"};
+static const char *const scaling_names[] = {"rope.scaling.factor", "rope.scaling.attn_factor", "rope.scaling.yarn_beta_fast",
+                                            "rope.scaling.yarn_beta_slow", "rope.scaling.original_context_length"};
+enum { FACTOR, ATTENTION, SCALINGS = 5 };
+
+struct hf_config {
+    bool there[TRUTHS_END];
+    int64_t integer[INTS];
+    double number[FLOATS_END];
+    bool truth[TRUTHS_END];
+    struct bytes architecture, model_type, scaling_type;
+    bool has_scaling[SCALINGS];
+    double scaling[SCALINGS];
+    int32_t ends[ENDS_MAX];
+    int n_ends;
+    int32_t dense_layers[1024];
+    int n_dense;
+};
+
+struct hf_config *hf_config_new(struct mem *m) { return mem_alloc(m, sizeof(struct hf_config)); }
+
+/* --- values ------------------------------------------------------------------------------------------- */
+
+/* A number, or a list of them. More than `most` are not kept apart from the first ones. */
+static void read_ids(struct json_reader *r, int32_t *out, int most, int *n)
+{
+    int64_t id;
+    bool list = json_peek(r) == JSON_ARRAY;
+    if (list && !json_open(r, JSON_ARRAY)) return;
+    while (!list || json_more(r)) {
+        if (!json_integer(r, &id)) return;
+        if (id > INT32_MAX) {
+            json_wrong(r, r->pos, "an id is too large");
+            return;
+        }
+        if (*n < most) out[(*n)++] = (int32_t)id;
+        else json_wrong(r, r->pos, "the list is too long");
+        if (!list) return;
+    }
+}
+
+static void read_architectures(struct hf_config *c, struct json_reader *r)
+{
+    struct bytes name;
+    if (!json_open(r, JSON_ARRAY)) return;
+    while (json_more(r) && json_string_value(r, &name))
+        if (!c->architecture.data) c->architecture = name;
+}
+
+static void read_scaling_key(struct hf_config *c, struct json_reader *r, struct bytes key)
+{
+    for (int i = 0; i < SCALINGS; i++)
+        if (bytes_equal(key, scaling_keys[i])) {
+            c->has_scaling[i] = json_float(r, &c->scaling[i]);
+            return;
+        }
+    if (bytes_equal(key, "rope_type") || bytes_equal(key, "type")) json_string_value(r, &c->scaling_type);
+    else if (bytes_equal(key, "rope_theta")) c->there[THETA] = json_float(r, &c->number[THETA]);
+    else json_skip(r);
+}
+
+static void read_scaling(struct hf_config *c, struct json_reader *r)
+{
+    struct bytes key;
+    if (hf_null(r) || !json_open(r, JSON_OBJECT)) return;
+    while (json_key(r, &key)) {
+        if (!hf_null(r)) read_scaling_key(c, r, key);
+    }
+}
+
+/* Blocks of 128 x 128 only, as published. */
+static void read_blocks(struct json_reader *r)
+{
+    int64_t size;
+    if (!json_open(r, JSON_ARRAY)) return;
+    while (json_more(r) && json_integer(r, &size))
+        if (size != 128) hf_unsupported(r, "quantisation", "Scales of blocks that are not 128 x 128 are not supported", (struct bytes){NULL, 0});
+}
+
+/* Of the published quantisations only FP8 with block scales stores weights that we read. */
+static void read_quantization(struct json_reader *r)
+{
+    struct bytes key, text = {NULL, 0};
+    bool blocks = false;
+    if (hf_null(r) || !json_open(r, JSON_OBJECT)) return;
+    while (json_key(r, &key)) {
+        if (bytes_equal(key, "quant_method") && json_string_value(r, &text)) {
+            if (!bytes_equal(text, "fp8"))
+                hf_unsupported(r, "quantisation", "Weights quantised by this method are not supported; take a GGUF file", text);
+        } else if (bytes_equal(key, "weight_block_size") && json_peek(r) == JSON_ARRAY) {
+            blocks = true;
+            read_blocks(r);
+        } else json_skip(r);
+    }
+    if (!r->status && !blocks)
+        hf_unsupported(r, "quantisation", "Of FP8 weights only those with scales of blocks are supported", (struct bytes){NULL, 0});
+}
+
+static void read_number(struct hf_config *c, struct json_reader *r, int key)
+{
+    if (hf_null(r)) return;
+    if (key < INTS) c->there[key] = json_integer(r, &c->integer[key]);
+    else if (key < FLOATS_END) c->there[key] = json_float(r, &c->number[key]);
+    else c->there[key] = json_truth(r, &c->truth[key]);
+    if (key == BIAS && c->truth[BIAS]) hf_unsupported(r, "architecture", "Attention with biases is not supported", (struct bytes){NULL, 0});
+    if (key == SLIDING && c->truth[SLIDING])
+        hf_unsupported(r, "architecture", "Attention in a sliding window is not supported", (struct bytes){NULL, 0});
+}
+
+static void read_key(void *state, struct json_reader *r, int key)
+{
+    struct hf_config *c = state;
+    struct bytes text;
+    if (key < TRUTHS_END) read_number(c, r, key);
+    else if (hf_null(r)) return;
+    else if (key == ARCHITECTURES) read_architectures(c, r);
+    else if (key == MODEL_TYPE) json_string_value(r, &c->model_type);
+    else if (key == EOS) read_ids(r, c->ends, ENDS_MAX, &c->n_ends);
+    else if (key == DENSE_LAYERS) read_ids(r, c->dense_layers, 1024, &c->n_dense);
+    else if (key == ROPE_SCALING || key == ROPE_PARAMETERS) read_scaling(c, r);
+    else if (key == QUANTIZATION) read_quantization(r);
+    else if (json_string_value(r, &text) && (key == PEFT || !bytes_equal(text, "silu")))
+        hf_unsupported(r, key == PEFT ? "lora" : "architecture",
+                       key == PEFT ? "This describes an adapter (LoRA), not a model; merge it into its model first"
+                                   : "This activation function is not supported",
+                       text);
+}
+
+/* --- metadata --------------------------------------------------------------------------------------------- */
+
+/* The name under which GGUF files know it; an unknown one stays, to be refused by name. */
+static struct bytes architecture_name(const struct hf_config *c)
+{
+    static const char *const known[][2] = {{"Qwen3ForCausalLM", "qwen3"}, {"Qwen3MoeForCausalLM", "qwen3moe"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (bytes_equal(c->architecture, known[i][0])) return (struct bytes){(const uint8_t *)known[i][1], strlen(known[i][1])};
+    return c->architecture.data ? c->architecture : c->model_type;
+}
+
+struct writer {
+    struct checkpoint *model;
+    struct bytes prefix;
+    struct error *err;
+    int status;
+};
+
+static const char *full_key(const struct writer *w, const char *name, char out[128])
+{
+    snprintf(out, 128, "%.*s.%s", (int)(w->prefix.size < 64 ? w->prefix.size : 64), (const char *)w->prefix.data, name);
+    return out;
+}
+
+static void write_number(struct writer *w, const struct hf_config *c, int key)
+{
+    char full[128];
+    if (w->status || !c->there[key] || !names[key]) return;
+    full_key(w, names[key], full);
+    w->status = key < INTS         ? ck_put_int(w->model, full, c->integer[key], w->err)
+                : key < FLOATS_END ? ck_put_float(w->model, full, c->number[key], w->err)
+                                   : ck_put_bool(w->model, full, c->truth[key], w->err);
+}
+
+static void write_scaling(struct writer *w, const struct hf_config *c)
+{
+    char full[128];
+    bool none = !c->scaling_type.data || bytes_equal(c->scaling_type, "default");
+    if (w->status || none) return;
+    w->status = ck_put_text(w->model, full_key(w, "rope.scaling.type", full), c->scaling_type, w->err);
+    for (int i = 0; !w->status && i < SCALINGS; i++)
+        if (c->has_scaling[i]) w->status = ck_put_float(w->model, full_key(w, scaling_names[i], full), c->scaling[i], w->err);
+}
+
+/* YaRN's growth of cosines and sines is all of attention_factor here; in GGUF files their factor comes on top of 0.1 ln(factor) + 1. */
+static void convert_attention(struct hf_config *c)
+{
+    if (c->has_scaling[ATTENTION] && c->has_scaling[FACTOR] && c->scaling[FACTOR] >= 1)
+        c->scaling[ATTENTION] /= 0.1 * num_log64(c->scaling[FACTOR]) + 1;
+}
+
+/* What transformers fills in where a file is silent. */
+static void set_defaults(struct hf_config *c)
+{
+    if (!c->there[HEAD_DIM] && c->there[DIM] && c->there[HEADS] && c->integer[HEADS]) {
+        c->integer[HEAD_DIM] = c->integer[DIM] / c->integer[HEADS];
+        c->there[HEAD_DIM] = true;
+    }
+    if (!c->there[KV_HEADS]) {
+        c->integer[KV_HEADS] = c->integer[HEADS];
+        c->there[KV_HEADS] = c->there[HEADS];
+    }
+    if (!c->there[SPARSE_STEP]) c->integer[SPARSE_STEP] = 1;
+    c->there[SPARSE_STEP] = c->there[TIED] = c->there[NORM_TOPK] = true;
+    convert_attention(c);
+}
+
+static int write_architecture(struct hf_config *c, struct writer *w)
+{
+    char full[128];
+    w->prefix = architecture_name(c);
+    w->status = ck_put_text(w->model, "general.architecture", w->prefix, w->err);
+    set_defaults(c);
+    for (int key = 0; key < TRUTHS_END; key++) write_number(w, c, key);
+    write_scaling(w, c);
+    if (!w->status && c->n_dense)
+        w->status = ck_put_array(w->model, full_key(w, "mlp_only_layers", full), META_I32,
+                                 (struct bytes){(const uint8_t *)c->dense_layers, (size_t)c->n_dense * 4}, (uint64_t)c->n_dense, w->err);
+    return w->status;
+}
+
+/* Only config.json says what the model is. Its end tokens are named apart from those of generation_config.json. */
+static int done(void *state, struct checkpoint *model, struct error *err)
+{
+    struct hf_config *c = state;
+    struct writer w = {.model = model, .err = err};
+    bool whole = c->architecture.data || c->model_type.data;
+    int status = whole ? write_architecture(c, &w) : OK;
+    if (status || !c->n_ends) return status;
+    return ck_put_array(model, whole ? "config.eos_token_ids" : "generation.eos_token_ids", META_I32,
+                        (struct bytes){(const uint8_t *)c->ends, (size_t)c->n_ends * 4}, (uint64_t)c->n_ends, err);
+}
+
+const struct hf_reader hf_config = {keys, read_key, done};

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The JSON files beside safetensors files: kept whole, then walked once. Which one it is, its keys say. Here: the walk, the chat template of
+ * tokenizer_config.json and the list of tensors of model.safetensors.index.json; the rest is in hf_config.c and hf_tokenizer.c.
+ */
+#include "load/formats/hf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool sniff(const uint8_t *b, size_t n)
+{
+    while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
+    return n && *b == '{';
+}
+
+static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
+{
+    int status = ck_keep(ck, bytes, n, err);
+    *used = n;
+    return status ? status : NEED_MORE;
+}
+
+void hf_unsupported(struct json_reader *r, const char *rule, const char *what, struct bytes name)
+{
+    char text[QUOTED];
+    if (r->status) return;
+    r->status = name.data ? fail(r->err, ERR_UNSUPPORTED, rule, r->pos, "%s: \"%.64s\".", what, quoted(name, text))
+                          : fail(r->err, ERR_UNSUPPORTED, rule, r->pos, "%s.", what);
+}
+
+bool hf_null(struct json_reader *r)
+{
+    if (json_peek(r) != JSON_NULL) return false;
+    json_skip(r);
+    return true;
+}
+
+/* --- the index and the chat template ------------------------------------------------------------------------ */
+
+struct notes {
+    struct mem *mem;
+    struct bytes template;
+    struct noted {
+        uint64_t file, name;
+    } *tensors;        /* [n_tensors] of the index: hashes of a tensor's name and of its file's */
+    size_t n_tensors, room;
+    bool index;
+};
+
+static const char *const note_keys[] = {"chat_template", "weight_map", NULL};
+
+/* A string, or a list of named ones, of which "default" is the one. */
+static void read_template(struct notes *n, struct json_reader *r)
+{
+    struct bytes key, name, text;
+    if (json_peek(r) == JSON_STRING) {
+        json_string_value(r, &n->template);
+        return;
+    }
+    if (hf_null(r) || !json_open(r, JSON_ARRAY)) return;
+    while (json_more(r) && json_open(r, JSON_OBJECT)) {
+        name = text = (struct bytes){NULL, 0};
+        while (json_key(r, &key)) {
+            if (bytes_equal(key, "name")) json_string_value(r, &name);
+            else if (bytes_equal(key, "template")) json_string_value(r, &text);
+            else json_skip(r);
+        }
+        if (name.data && bytes_equal(name, "default")) n->template = text;
+    }
+}
+
+/* A file of the same folder. */
+static bool plain_name(struct bytes name)
+{
+    if (name.size == 0 || name.data[0] == '.') return false;
+    for (size_t i = 0; i < name.size; i++)
+        if (name.data[i] == '/' || name.data[i] == '\\' || name.data[i] == ':' || name.data[i] == 0) return false;
+    return true;
+}
+
+static bool note_tensor(struct notes *n, struct bytes file, uint64_t name)
+{
+    if (n->n_tensors == n->room) {
+        size_t room = n->room ? 2 * n->room : 1024;
+        struct noted *grown = mem_resize(n->mem, n->tensors, room * sizeof *grown);
+        if (!grown) return false;
+        n->tensors = grown;
+        n->room = room;
+    }
+    n->tensors[n->n_tensors++] = (struct noted){name_hash(file), name};
+    return true;
+}
+
+static void read_weight_map(struct notes *n, struct json_reader *r)
+{
+    struct bytes tensor, file;
+    char text[QUOTED];
+    n->index = json_open(r, JSON_OBJECT);
+    while (json_key(r, &tensor)) {
+        uint64_t name = name_hash(tensor); /* before the next string may take its place */
+        if (!json_string_value(r, &file)) return;
+        if (!plain_name(file))
+            r->status = fail(r->err, ERR_INCONSISTENT, "index", r->pos, "The index of the weights names a file outside its folder: \"%.64s\".",
+                             quoted(file, text));
+        else if (!note_tensor(n, file, name)) r->status = fail(r->err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the index of the weights.");
+    }
+}
+
+static void read_note(void *state, struct json_reader *r, int key)
+{
+    if (key == 0) read_template(state, r);
+    else read_weight_map(state, r);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    uint64_t x = ((const struct noted *)a)->file, y = ((const struct noted *)b)->file;
+    return (x > y) - (x < y);
+}
+
+/* For each file the sum of its tensors' hashes, as name_hash in struct checkpoint; in place of the list. Returns how many. */
+static size_t sum_files(struct notes *n)
+{
+    uint64_t *sums = (uint64_t *)n->tensors;
+    size_t files = 0;
+    if (n->n_tensors) qsort(n->tensors, n->n_tensors, sizeof *n->tensors, compare_files);
+    for (size_t i = 0; i < n->n_tensors;) {
+        uint64_t file = n->tensors[i].file, sum = 0;
+        for (; i < n->n_tensors && n->tensors[i].file == file; i++) sum += n->tensors[i].name;
+        sums[files++] = sum;
+    }
+    return files;
+}
+
+static int notes_done(void *state, struct checkpoint *model, struct error *err)
+{
+    struct notes *n = state;
+    int status = OK;
+    if (n->template.data) status = ck_put_text(model, "tokenizer.chat_template", n->template, err);
+    if (status || !n->index) return status;
+    size_t files = sum_files(n);
+    return ck_put_array(model, "index.files", META_U64, (struct bytes){(const uint8_t *)n->tensors, files * sizeof(uint64_t)}, files, err);
+}
+
+static const struct hf_reader notes_reader = {note_keys, read_note, notes_done};
+
+/* --- the walk ------------------------------------------------------------------------------------------------- */
+
+enum { READERS = 3 };
+struct walk {
+    const struct hf_reader *readers[READERS];
+    void *states[READERS];
+    uint64_t seen[READERS]; /* keys */
+};
+
+static void read_field(struct walk *w, struct json_reader *r, struct bytes name)
+{
+    for (int i = 0; i < READERS; i++)
+        for (int key = 0; w->readers[i]->keys[key]; key++) {
+            if (!bytes_equal(name, w->readers[i]->keys[key])) continue;
+            if (w->seen[i] >> key & 1) json_wrong(r, r->pos, "a key stands there twice");
+            w->seen[i] |= 1ull << key;
+            w->readers[i]->key(w->states[i], r, key);
+            return;
+        }
+    json_skip(r);
+}
+
+static int read_all(struct walk *w, struct json_reader *r, struct checkpoint *model)
+{
+    struct bytes name;
+    uint64_t seen = 0;
+    if (json_open(r, JSON_OBJECT))
+        while (json_key(r, &name)) read_field(w, r, name);
+    int status = json_finish(r);
+    for (int i = 0; i < READERS; i++) seen |= w->seen[i];
+    if (!status && !seen)
+        status = fail(r->err, ERR_FORMAT, "magic", 0, "This file is not a model: this is JSON, perhaps an error message of the server.");
+    for (int i = 0; !status && i < READERS; i++)
+        if (w->seen[i]) status = w->readers[i]->done(w->states[i], model, r->err);
+    return status;
+}
+
+static int read(struct checkpoint *file, struct checkpoint *model, struct error *err)
+{
+    struct json_reader r = {.text = file->header, .size = file->header_size, .rule = "json", .what = "The JSON file", .err = err};
+    struct notes notes = {.mem = file->mem};
+    struct walk w = {{&hf_config, &hf_tokenizer, &notes_reader}, {hf_config_new(file->mem), hf_tokenizer_new(file->mem), &notes}, {0}};
+    int status = w.states[0] && w.states[1] ? read_all(&w, &r, model)
+                                            : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory to read the JSON file.");
+    mem_free(file->mem, w.states[0]);
+    hf_tokenizer_free(w.states[1]);
+    mem_free(file->mem, notes.tensors);
+    return status;
+}
+
+const struct format format_json = {.name = "json", .sniff = sniff, .header = header, .read = read};

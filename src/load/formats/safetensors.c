@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * safetensors: a length, a JSON header of that length, and tensors that fill the rest of the file without a gap.
+ *
+ * The header is collected as it comes (its length is only a promise) and read when it is whole. Hugging Face's names become canonical ones
+ * where they stand, so that errors know their place. What the model is, the JSON files beside it say: see json.c.
+ */
+#include "base/json_reader.h"
+#include "base/reader.h"
+#include "load/format.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    FIXED = 8,               /* the length */
+    LENGTH_MAX = 64 << 20,   /* bytes of the header; Qwen3-235B's files have 300 KB each */
+    DIMS_MAX = 8,
+};
+
+/* A brace in the ninth byte, after a number that is no text; or what a damaged writer puts there, after a small number. */
+static bool sniff(const uint8_t *b, size_t n)
+{
+    bool text = true;
+    if (n <= FIXED) return false;
+    for (int i = 0; i < FIXED; i++) text &= (b[i] >= 0x20 && b[i] < 0x7F) || b[i] == '\n' || b[i] == '\r' || b[i] == '\t';
+    if (b[FIXED] == '{') return !text;
+    return load_u32(b + 4) == 0 && load_u32(b) < LENGTH_MAX && memchr(" \t\r\n\xEF\xFE\xFF\0", b[FIXED], 8);
+}
+
+/* --- names ---------------------------------------------------------------------------------------------- */
+
+/* Takes `text` off the front. */
+static bool take_text(struct bytes *b, const char *text)
+{
+    size_t n = strlen(text);
+    if (b->size < n || memcmp(b->data, text, n) != 0) return false;
+    *b = (struct bytes){b->data + n, b->size - n};
+    return true;
+}
+
+/* A number as programs write it, and a full stop. */
+static bool take_index(struct bytes *b, int *out)
+{
+    size_t n = 0;
+    *out = 0;
+    while (n < b->size && n < 6 && b->data[n] >= '0' && b->data[n] <= '9') *out = *out * 10 + b->data[n++] - '0';
+    if (n == 0 || (n > 1 && b->data[0] == '0') || n == b->size || b->data[n] != '.') return false;
+    *b = (struct bytes){b->data + n + 1, b->size - n - 1};
+    return true;
+}
+
+struct rename {
+    const char *from, *to;
+};
+
+static const char *renamed(struct bytes *b, const struct rename *table, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (take_text(b, table[i].from)) return table[i].to;
+    return NULL;
+}
+
+#define RENAMED(b, table) renamed((b), (table), sizeof(table) / sizeof *(table))
+
+static const struct rename outside[] = {{"embed_tokens.", "token_embd"}, {"norm.", "output_norm"}, {"lm_head.", "output"}};
+static const struct rename inside[] = {
+    {"input_layernorm.", "attn_norm"},     {"post_attention_layernorm.", "ffn_norm"},
+    {"self_attn.q_proj.", "attn_q"},       {"self_attn.k_proj.", "attn_k"},
+    {"self_attn.v_proj.", "attn_v"},       {"self_attn.o_proj.", "attn_output"},
+    {"self_attn.q_norm.", "attn_q_norm"},  {"self_attn.k_norm.", "attn_k_norm"},
+    {"mlp.gate_proj.", "ffn_gate"},        {"mlp.up_proj.", "ffn_up"},
+    {"mlp.down_proj.", "ffn_down"},        {"mlp.gate.", "ffn_gate_inp"}, /* the router */
+};
+static const struct rename expert[] = {{"gate_proj.", "ffn_gate"}, {"up_proj.", "ffn_up"}, {"down_proj.", "ffn_down"}};
+static const struct rename parts[] = {{"weight_scale_inv", "scale"}, {"weight", "weight"}};
+
+enum { CANONICAL = 64 };
+
+/* The canonical name of a tensor, expert e of a layer being blk.N.ffn_gate.e.weight; "" for one that nobody wants. */
+static void canonical_name(struct bytes name, char out[CANONICAL])
+{
+    int layer = -1, e = -1;
+    take_text(&name, "model.");
+    bool in_layer = take_text(&name, "layers.") && take_index(&name, &layer);
+    bool in_expert = in_layer && take_text(&name, "mlp.experts.") && take_index(&name, &e);
+    const char *role = in_expert ? RENAMED(&name, expert) : in_layer ? RENAMED(&name, inside) : RENAMED(&name, outside);
+    const char *part = role ? RENAMED(&name, parts) : NULL;
+    out[0] = 0;
+    if (!part || name.size) return;
+    if (in_expert) snprintf(out, CANONICAL, "blk.%d.%s.%d.%s", layer, role, e, part);
+    else if (in_layer) snprintf(out, CANONICAL, "blk.%d.%s.%s", layer, role, part);
+    else snprintf(out, CANONICAL, "%s.%s", role, part);
+}
+
+/* Writes the canonical name over the name and its quotes, where it fits: output_norm.weight is one byte longer. */
+static struct span rename_tensor(struct json_reader *r, struct bytes name)
+{
+    char canonical[CANONICAL];
+    size_t at = (size_t)(name.data - r->text), n;
+    canonical_name(name, canonical);
+    n = strlen(canonical);
+    if (n == 0 || n > name.size + 2) return (struct span){FIXED + at, name.size};
+    memcpy(r->text + at - 1, canonical, n);
+    return (struct span){FIXED + at - 1, n};
+}
+
+/* --- types ---------------------------------------------------------------------------------------------- */
+
+/* Known to the format, unknown to us: refused when a model wants such a tensor. */
+#define OTHER(name, bytes) {name, UINT32_MAX, 1, bytes, LAYOUT_NONE, NULL}
+static const struct dtype others[] = {
+    OTHER("BOOL", 1), OTHER("U8", 1), OTHER("I8", 1), OTHER("F8_E5M2", 1), OTHER("F8_E8M0", 1), OTHER("F8_E4M3FNUZ", 1), OTHER("F8_E5M2FNUZ", 1),
+    OTHER("I16", 2), OTHER("U16", 2), OTHER("I32", 4), OTHER("U32", 4), OTHER("F64", 8), OTHER("I64", 8), OTHER("U64", 8), OTHER("C64", 8),
+};
+static const char *const sub_byte[] = {"F4", "F6_E2M3", "F6_E3M2"};
+
+static const struct dtype *find_type(struct bytes name)
+{
+    static const char *const ours[] = {"F32", "F16", "BF16", "F8_E4M3"};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (bytes_equal(name, ours[i])) return dtype_by_name(ours[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (bytes_equal(name, others[i].name)) return &others[i];
+    return NULL;
+}
+
+static int fail_type(struct json_reader *r, struct bytes name)
+{
+    char text[QUOTED];
+    for (size_t i = 0; i < sizeof sub_byte / sizeof *sub_byte; i++)
+        if (bytes_equal(name, sub_byte[i]))
+            return r->status = fail(r->err, ERR_UNSUPPORTED, "dtype", FIXED + r->pos,
+                                    "The file holds tensors of the type %s, which this version does not run.", sub_byte[i]);
+    return r->status = fail(r->err, ERR_FORMAT, "dtype", FIXED + r->pos, "The file holds a tensor of the unknown type \"%.64s\".",
+                            quoted(name, text));
+}
+
+/* --- the header ------------------------------------------------------------------------------------------- */
+
+struct entry {
+    struct tensor t;
+    uint64_t elements;
+    int64_t begin, end;
+    bool has_type, has_shape, has_offsets;
+};
+
+/* From the outermost dimension in. Rows are all but the last. */
+static void read_shape(struct json_reader *r, struct entry *e)
+{
+    int64_t dim, outer = 1;
+    e->t.cols = e->t.rows = e->t.stack = e->elements = 1;
+    if (!json_open(r, JSON_ARRAY)) return;
+    while (json_more(r) && json_integer(r, &dim)) {
+        bool fits = e->t.n_dims < DIMS_MAX && mul64(e->t.rows, e->t.cols, &e->t.rows) && mul64(e->elements, (uint64_t)dim, &e->elements);
+        if (!fits || (dim > INT32_MAX)) {
+            r->status = fail(r->err, ERR_FORMAT, "size", FIXED + r->pos, "The shape at byte %zu is too large.", FIXED + r->pos);
+            return;
+        }
+        if (e->t.n_dims == 0) outer = dim;
+        e->t.cols = (uint64_t)dim;
+        e->t.n_dims++;
+    }
+    if (e->t.n_dims == 3 && outer > 0) e->t.stack = (uint64_t)outer;
+}
+
+static void read_offsets(struct json_reader *r, struct entry *e)
+{
+    int64_t *ends[] = {&e->begin, &e->end};
+    int n = 0;
+    if (!json_open(r, JSON_ARRAY)) return;
+    for (; n < 3 && json_more(r); n++)
+        if (n < 2) json_integer(r, ends[n]);
+    if (!r->status && (n != 2 || e->begin > e->end))
+        r->status = fail(r->err, ERR_FORMAT, "offsets", FIXED + r->pos, "The data_offsets at byte %zu are not a beginning and an end.",
+                         FIXED + r->pos);
+}
+
+static void read_field(struct json_reader *r, struct bytes key, struct entry *e)
+{
+    struct bytes name;
+    size_t at = r->pos;
+    bool *seen = bytes_equal(key, "dtype")          ? &e->has_type
+                 : bytes_equal(key, "shape")        ? &e->has_shape
+                 : bytes_equal(key, "data_offsets") ? &e->has_offsets
+                                                    : NULL;
+    if (!seen || *seen) {
+        json_wrong(r, at, seen ? "a field stands twice in one entry" : "an entry has a field that the format does not know");
+        return;
+    }
+    *seen = true;
+    if (seen == &e->has_shape) read_shape(r, e);
+    else if (seen == &e->has_offsets) read_offsets(r, e);
+    else if (json_string_value(r, &name) && !(e->t.type = find_type(name))) fail_type(r, name);
+}
+
+static int check_entry(const struct checkpoint *ck, struct json_reader *r, struct entry *e, size_t at)
+{
+    char name[QUOTED];
+    if (!e->has_type || !e->has_shape || !e->has_offsets) return json_wrong(r, at, "an entry lacks its type, its shape or its offsets"), r->status;
+    e->t.bytes = (uint64_t)e->end - (uint64_t)e->begin;
+    uint64_t bytes;
+    if (mul64(e->elements, e->t.type->bytes, &bytes) && bytes == e->t.bytes) return OK;
+    return r->status = fail(r->err, ERR_FORMAT, "size", FIXED + at,
+                            "The tensor \"%.64s\" has %llu bytes, but its shape and type ask for another number.",
+                            quoted(ck_view(ck, e->t.name), name), (unsigned long long)e->t.bytes);
+}
+
+static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes name)
+{
+    struct entry e = {0};
+    struct bytes key;
+    size_t at = (size_t)(name.data - r->text);
+    if (name.size == 0 || memchr(name.data, 0, name.size)) return json_wrong(r, at, "a tensor's name is empty or holds a NUL"), r->status;
+    for (size_t i = 0; i + 6 <= name.size; i++)
+        if (memcmp(name.data + i, "lora_A", 6) == 0)
+            return r->status = fail(r->err, ERR_UNSUPPORTED, "lora", FIXED + at,
+                                    "This is a LoRA adapter, not a model; merge it into its model first.");
+    ck->name_hash += name_hash(name);
+    e.t.name = rename_tensor(r, name);
+    if (json_open(r, JSON_OBJECT))
+        while (json_key(r, &key)) read_field(r, key, &e);
+    if (!r->status) check_entry(ck, r, &e, at);
+    e.t.offset = (uint64_t)e.begin; /* made absolute later */
+    return r->status ? r->status : ck_add_tensor(ck, &e.t, r->err);
+}
+
+/* Strings by strings, of no use to us. */
+static void read_notes(struct json_reader *r)
+{
+    struct bytes text;
+    if (!json_open(r, JSON_OBJECT)) return;
+    while (json_key(r, &text) && json_string_value(r, &text)) {}
+}
+
+static int read_header(struct checkpoint *ck, struct json_reader *r)
+{
+    struct bytes name;
+    int notes = 0;
+    if (r->text[0] != '{') return json_wrong(r, 0, "a brace was expected"), r->status;
+    json_open(r, JSON_OBJECT);
+    while (json_key(r, &name)) {
+        if (!bytes_equal(name, "__metadata__")) {
+            if (read_entry(ck, r, name)) return r->err->code;
+        } else if (notes++) json_wrong(r, r->pos, "__metadata__ stands there twice");
+        else read_notes(r);
+    }
+    while (!r->status && r->pos < r->size && r->text[r->pos] == ' ') r->pos++;
+    if (!r->status && r->pos < r->size) json_wrong(r, r->pos, "only spaces may follow the header's end");
+    return r->status;
+}
+
+/* --- places ----------------------------------------------------------------------------------------------- */
+
+/* Sorted, they must follow each other from the first byte after the header on; makes offsets absolute. */
+static int place_tensors(struct checkpoint *ck, struct error *err)
+{
+    uint64_t at = 0;
+    char name[QUOTED];
+    ck_sort_tensors(ck);
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        struct tensor *t = &ck->tensors[i];
+        if (t->offset != at)
+            return fail(err, ERR_FORMAT, "offsets", t->name.at, "The tensor \"%.64s\" begins at %llu, but the one before it ends at %llu.",
+                        quoted(ck_view(ck, t->name), name), (unsigned long long)t->offset, (unsigned long long)at);
+        at += t->bytes; /* data_offsets are below 2^63 */
+        t->offset += ck->begin;
+    }
+    ck->file_size = ck->begin + at;
+    return OK;
+}
+
+static int check_file_size(const struct checkpoint *ck, struct error *err)
+{
+    bool less = ck->known_size < ck->file_size;
+    if (!ck->known_size || ck->known_size == ck->file_size) return OK;
+    return fail(err, ERR_FORMAT, less ? "truncated" : "trailing", less ? ck->known_size : ck->file_size,
+                "The file has %llu bytes; by its header it should have %llu.", (unsigned long long)ck->known_size, (unsigned long long)ck->file_size);
+}
+
+static int finish(struct checkpoint *ck, struct error *err)
+{
+    struct json_reader r = {
+        .text = ck->header + FIXED, .size = ck->header_size - FIXED, .base = FIXED, .rule = "header-json", .what = "The file's header", .err = err};
+    int status = read_header(ck, &r);
+    ck->begin = ck->header_size;
+    if (!status && ck->n_tensors == 0) status = fail(err, ERR_FORMAT, "no-tensors", FIXED, "The file holds no tensors.");
+    if (!status) status = place_tensors(ck, err);
+    if (!status) status = check_file_size(ck, err);
+    return status ? status : ck_complete(ck, err);
+}
+
+/* ck->header has the first SNIFF bytes when this is called first. */
+static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
+{
+    uint64_t length = load_u64(ck->header), end;
+    if (length < 2 || length > LENGTH_MAX || !add64(length, FIXED, &end) || (ck->known_size && end > ck->known_size))
+        return fail(err, ERR_FORMAT, "header-length", 0, "The file claims a header of %llu bytes, which it cannot have.", (unsigned long long)length);
+    if (end < ck->header_size) /* so short that sniffing went further */
+        return fail(err, ERR_FORMAT, "no-tensors", FIXED, "The file holds no tensors.");
+    *used = end - ck->header_size < n ? (size_t)(end - ck->header_size) : n;
+    int status = ck_keep(ck, bytes, *used, err);
+    if (status || ck->header_size < end) return status ? status : NEED_MORE;
+    return finish(ck, err);
+}
+
+static int ended(struct checkpoint *ck, struct error *err)
+{
+    return fail(err, ERR_FORMAT, "truncated", ck->header_size, "The file ends at byte %zu, inside its header.", ck->header_size);
+}
+
+const struct format format_safetensors = {.name = "safetensors", .too_long = "trailing", .sniff = sniff, .header = header, .ended = ended};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A model: an architecture's configuration, its weights in a backend, and the forward pass.
+ *
+ * model_open() reads the configuration, model_bind() finds the weights and checks their shapes, file by file of a split model,
+ * model_take() makes room for those; the bytes arrive afterwards. A step is begin, each layer, end: the engine looks at the clock
+ * and the abort word between layers. These cannot fail and allocate nothing.
+ */
+#ifndef QUERN_MODEL_H
+#define QUERN_MODEL_H
+
+#include "load/checkpoint.h"
+#include "models/batch.h"
+
+struct model_config {
+    int n_layers, dim, ffn_dim, n_heads, n_kv_heads, head_dim, vocab_size;
+    int n_experts, n_used, expert_dim; /* of layers with experts: how many, how many of them for each row, their feed-forward size; or 0 */
+    bool renormalise;       /* the chosen experts' shares */
+    int64_t context_length; /* positions the model was made for */
+    double rope_theta;
+    double rope_factor;     /* by how much YaRN extends the context; 1: not */
+    float eps;
+    bool tied;              /* the output head is the embedding */
+};
+
+struct model;
+
+struct model_ops {
+    const char *architecture;
+    int (*open)(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err);
+    int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
+    void (*free)(struct model *m);
+    uint64_t (*reserve_cost)(const struct model *m, int max_rows, int max_out);
+    int (*reserve)(struct model *m, int max_rows, int max_out);
+    void (*begin)(struct model *m, const struct batch *b);
+    void (*layer)(struct model *m, const struct batch *b, int layer);
+    const float *(*end)(struct model *m, const struct batch *b);
+};
+
+struct model {
+    const struct model_ops *ops;
+    struct model_config config;
+    struct mem *mem;
+    struct backend *be;
+    const struct dtype *quantize; /* what matrices of floats become while they are loaded; NULL: they stay what they are */
+    bool more; /* files of a split model are still to come: what is missing may be there */
+};
+
+/* Picks the architecture by the (first) file's metadata. ERR_UNSUPPORTED "architecture" names another one. */
+int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err);
+void model_free(struct model *m); /* accepts NULL */
+
+/* Binds the weights of a file; `more`: others follow. Every weight must be in one of the files, and in one only. */
+int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err);
+/* Bytes that model_take() takes for the bound tensors of this file; saturates. */
+uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck);
+/* Storage for the weights bound in this file. ERR_MEM_LOAD. */
+int model_take(struct model *m, struct checkpoint *ck, struct error *err);
+
+/* Bytes that model_reserve() takes. */
+uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out);
+/* Scratch for batches of at most max_rows rows, max_out of which want logits. ERR_MEM_LOAD. */
+int model_reserve(struct model *m, int max_rows, int max_out);
+int model_max_cols(const struct model *m); /* most columns that a product takes for one row, in all its places; for backend reserve */
+
+void model_begin(struct model *m, const struct batch *b);
+void model_layer(struct model *m, const struct batch *b, int layer); /* 0 .. n_layers - 1, in order */
+/* Logits [b->n_out, vocab_size], borrowed until the next begin. */
+const float *model_end(struct model *m, const struct batch *b);
+
+/* --- for the architectures --- */
+
+enum { KEY_SIZE = 96 };
+/* "ARCHITECTURE.name". Returns out. */
+const char *model_key(char out[KEY_SIZE], const char *architecture, const char *name);
+
+/* Binds a matrix [rows, cols]: shape-checked, its bytes routed to *out, which model_take() makes. `name` may hold one %d for the
+ * layer. Nothing happens where more files follow and this one does not have it. */
+int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err);
+/* What files have of a stack of matrices one by one: their type, and which parts of each; `there` NULL: none. */
+struct singles {
+    const struct dtype *type, *from; /* of the weight, of the tensors */
+    uint8_t *there; /* [stack] */
+};
+/* The same for a stack of matrices, which become one of stack * rows rows: NAME_exps.weight, or, in any order and any of the files, each matrix i
+ * as NAME.i.weight. rows is a multiple of 8. The caller frees singles->there. */
+int model_stack(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out,
+                struct singles *singles, struct error *err);
+/* The same for a float vector [n], as float32. */
+int model_vector(struct model *m, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err);
+
+extern const struct model_ops model_qwen3, model_qwen3moe;
+
+#endif

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A candidate is one 64-bit key: the logit's bits, made to order like integers, above the complement of its id. The
+ * largest key is the next candidate by (logit descending, id ascending), and every selection here is integer work on
+ * keys. top-k keeps the k largest in a heap; then a heap of what is left yields candidates in order, only as many
+ * as the filters and the draw ask for, so no full sort of 150,000 logits ever happens.
+ *
+ * Filters are applied as Hugging Face's processors are: temperature, top-k, top-p over what top-k left, min-p. Each leaves
+ * at least the first candidate. The generator is xoshiro256** (Blackman, Vigna 2018), its state four outputs of
+ * splitmix64 from the seed; a draw is its upper 53 bits as a fraction. One draw per token at any temperature above 0.
+ */
+#include "text/sampler.h"
+
+#include "base/num.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+struct sampler {
+    struct mem *mem;
+    int n_tokens;
+    struct sampler_params params; /* bias: our copy */
+    uint64_t random[4];
+    int32_t recent[SAMPLER_REPEAT_WINDOW]; /* a ring: token i of prompt and reply is at i mod the window */
+    int n_recent;    /* tokens in the ring */
+    int next_recent; /* where the next one goes */
+    float *adjusted; /* [n_tokens] when a penalty or a bias is on, else NULL */
+    uint32_t *counts; /* [n_tokens] in this reply, when presence or frequency count, else NULL */
+    uint64_t *keys;   /* [n_keys] the candidates, when not greedy, else NULL */
+    int n_keys;
+};
+
+/* --- randomness --------------------------------------------------------------------------------------- */
+
+static uint64_t splitmix64(uint64_t *state)
+{
+    uint64_t z = *state += 0x9E3779B97F4A7C15;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+    z = (z ^ z >> 27) * 0x94D049BB133111EB;
+    return z ^ z >> 31;
+}
+
+static uint64_t rotate_left(uint64_t x, int k) { return x << k | x >> (64 - k); }
+
+static uint64_t xoshiro256(uint64_t s[4])
+{
+    uint64_t result = rotate_left(s[1] * 5, 7) * 9, t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate_left(s[3], 45);
+    return result;
+}
+
+/* Uniform in [0, 1). */
+static double draw(uint64_t s[4]) { return (double)(xoshiro256(s) >> 11) * 0x1p-53; }
+
+/* --- a reply starts ----------------------------------------------------------------------------------- */
+
+uint64_t sampler_cost(int n_tokens)
+{
+    uint64_t n = (uint64_t)n_tokens;
+    const struct sampler *s = NULL;
+    return mem_cost(sizeof *s) + mem_cost(n * sizeof *s->adjusted) + mem_cost(n * sizeof *s->counts) + mem_cost(n * sizeof *s->keys);
+}
+
+struct sampler *sampler_new(struct mem *m, int n_tokens)
+{
+    struct sampler *s = mem_alloc(m, sizeof *s);
+    if (!s) return NULL;
+    s->mem = m;
+    s->n_tokens = n_tokens;
+    return s;
+}
+
+static void free_buffers(struct sampler *s)
+{
+    mem_free(s->mem, s->adjusted);
+    mem_free(s->mem, s->counts);
+    mem_free(s->mem, s->keys);
+    mem_free(s->mem, (void *)(uintptr_t)s->params.bias);
+}
+
+void sampler_free(struct sampler *s)
+{
+    if (!s) return;
+    free_buffers(s);
+    mem_free(s->mem, s);
+}
+
+static int check_numbers(const struct sampler_params *p, struct error *err)
+{
+    const struct {
+        const char *name;
+        float value, low, high;
+    } rules[] = {
+        {"temperature", p->temperature, -FLT_MAX, FLT_MAX},
+        {"topP", p->top_p, 0.0f, FLT_MAX},
+        {"minP", p->min_p, 0.0f, 1.0f},
+        {"repeatPenalty", p->repeat_penalty, 0.0f, FLT_MAX},
+        {"presencePenalty", p->presence_penalty, -FLT_MAX, FLT_MAX},
+        {"frequencyPenalty", p->frequency_penalty, -FLT_MAX, FLT_MAX},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (!(rules[i].value >= rules[i].low && rules[i].value <= rules[i].high)) /* NaN fails too */
+            return fail(err, ERR_PARAM, rules[i].name, 0, "%s must be %s, not %g.", rules[i].name,
+                        rules[i].low == 0.0f ? rules[i].high == 1.0f ? "from 0 to 1" : "finite and not negative" : "finite",
+                        (double)rules[i].value);
+    return OK;
+}
+
+static int check_bias(const struct sampler_params *p, int n_tokens, struct error *err)
+{
+    if (p->n_bias < 0 || (p->n_bias > 0 && !p->bias)) return fail(err, ERR_PARAM, "logitBias", 0, "logitBias has no entries to read.");
+    for (int i = 0; i < p->n_bias; i++) {
+        if (p->bias[i].id < 0 || p->bias[i].id >= n_tokens)
+            return fail(err, ERR_PARAM, "logitBias", 0, "logitBias names token %d; ids are 0 to %d.", (int)p->bias[i].id, n_tokens - 1);
+        if (!(p->bias[i].bias <= FLT_MAX) || (p->bias[i].bias < -FLT_MAX && p->bias[i].bias != -INFINITY))
+            return fail(err, ERR_PARAM, "logitBias", 0, "logitBias of token %d is not a number it can have.", (int)p->bias[i].id);
+    }
+    return OK;
+}
+
+static bool is_greedy(const struct sampler_params *p) { return p->temperature <= 0.0f; }
+static bool counts_reply(const struct sampler_params *p) { return p->presence_penalty != 0.0f || p->frequency_penalty != 0.0f; }
+static bool repeats_cost(const struct sampler_params *p) { return p->repeat_penalty != 0.0f && p->repeat_penalty != 1.0f; }
+
+/* Fills `next` with what the parameters need; false when memory is short, next is then to be freed. */
+static bool allocate_buffers(struct sampler *next, const struct sampler_params *p)
+{
+    uint64_t n = (uint64_t)next->n_tokens;
+    next->n_keys = is_greedy(p) ? 0 : p->top_k > 0 ? min_int(p->top_k, next->n_tokens) : next->n_tokens;
+    bool adjusts = repeats_cost(p) || counts_reply(p) || p->n_bias > 0;
+    if (adjusts && !(next->adjusted = mem_array(next->mem, n, sizeof *next->adjusted))) return false;
+    if (counts_reply(p) && !(next->counts = mem_array(next->mem, n, sizeof *next->counts))) return false;
+    if (next->n_keys && !(next->keys = mem_array(next->mem, (uint64_t)next->n_keys, sizeof *next->keys))) return false;
+    if (p->n_bias == 0) return true;
+    struct logit_bias *bias = mem_array(next->mem, (uint64_t)p->n_bias, sizeof *bias);
+    if (!bias) return false;
+    memcpy(bias, p->bias, (size_t)p->n_bias * sizeof *bias);
+    next->params.bias = bias;
+    return true;
+}
+
+static float saturated(double x) { return x > (double)FLT_MAX ? FLT_MAX : x < -(double)FLT_MAX ? -FLT_MAX : (float)x; }
+
+static void add_bias(struct sampler *s)
+{
+    for (int i = 0; i < s->params.n_bias; i++) {
+        float *logit = &s->adjusted[s->params.bias[i].id], bias = s->params.bias[i].bias;
+        bool forbidden = bias == -INFINITY || *logit == -INFINITY;
+        *logit = forbidden ? -INFINITY : saturated((double)*logit + bias);
+    }
+}
+
+/* Uses s->adjusted, which is still zero. */
+static bool all_forbidden(struct sampler *s)
+{
+    if (s->params.n_bias < s->n_tokens) return false;
+    add_bias(s);
+    for (int i = 0; i < s->n_tokens; i++)
+        if (s->adjusted[i] != -INFINITY) return false;
+    return true;
+}
+
+static void remember(struct sampler *s, int32_t id)
+{
+    s->recent[s->next_recent] = id;
+    s->next_recent = (s->next_recent + 1) % SAMPLER_REPEAT_WINDOW;
+    s->n_recent = min_int(s->n_recent + 1, SAMPLER_REPEAT_WINDOW);
+}
+
+int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32_t *prompt, int n_prompt, struct error *err)
+{
+    int status = check_numbers(p, err);
+    if (!status) status = check_bias(p, s->n_tokens, err);
+    if (status) return status;
+    struct sampler next = {.mem = s->mem, .n_tokens = s->n_tokens, .params = *p};
+    next.params.bias = NULL;
+    if (!allocate_buffers(&next, p)) status = fail(err, ERR_MEM_LOAD, "sampling", 0, "Out of memory for sampling.");
+    else if (all_forbidden(&next)) status = fail(err, ERR_PARAM, "logitBias", 0, "logitBias forbids every token.");
+    if (status) {
+        free_buffers(&next);
+        return status;
+    }
+    uint64_t seed = p->seed;
+    for (int i = 0; i < 4; i++) next.random[i] = splitmix64(&seed);
+    for (int i = max_int(0, n_prompt - SAMPLER_REPEAT_WINDOW); i < n_prompt; i++) remember(&next, prompt[i]);
+    free_buffers(s);
+    *s = next;
+    return OK;
+}
+
+/* --- penalties and bias ------------------------------------------------------------------------------- */
+
+static bool seen_earlier(const struct sampler *s, int i)
+{
+    for (int j = 0; j < i; j++)
+        if (s->recent[j] == s->recent[i]) return true;
+    return false;
+}
+
+/* Each token of the window once; ids that cannot be chosen are skipped. */
+static void penalise_repeats(struct sampler *s)
+{
+    double penalty = s->params.repeat_penalty;
+    for (int i = 0; i < s->n_recent; i++) {
+        int32_t id = s->recent[i];
+        if (id < 0 || id >= s->n_tokens || seen_earlier(s, i)) continue;
+        double logit = s->adjusted[id];
+        s->adjusted[id] = saturated(logit > 0.0 ? logit / penalty : logit * penalty);
+    }
+}
+
+static void penalise_counts(struct sampler *s)
+{
+    double presence = s->params.presence_penalty, frequency = s->params.frequency_penalty;
+    for (int i = 0; i < s->n_tokens; i++)
+        if (s->counts[i]) s->adjusted[i] = saturated(s->adjusted[i] - presence - frequency * s->counts[i]);
+}
+
+/* The logits to choose by; a forbidden token has -INFINITY. */
+static const float *adjust(struct sampler *s, const float *logits)
+{
+    if (!s->adjusted) return logits;
+    memcpy(s->adjusted, logits, (size_t)s->n_tokens * sizeof *logits);
+    if (repeats_cost(&s->params)) penalise_repeats(s);
+    if (s->counts) penalise_counts(s);
+    add_bias(s);
+    return s->adjusted;
+}
+
+/* --- choosing ----------------------------------------------------------------------------------------- */
+
+static bool all_finite(const float *x, int n)
+{
+    uint32_t worst = 0;
+    for (int i = 0; i < n; i++) {
+        uint32_t magnitude = bits_from_f32(x[i]) & 0x7FFFFFFF;
+        worst = magnitude > worst ? magnitude : worst;
+    }
+    return worst < 0x7F800000;
+}
+
+/* Maxima of 8 interleaved parts, which compilers turn into vector code, then the first place of the largest. */
+static int first_largest(const float *x, int n)
+{
+    float part[8], largest = -INFINITY;
+    int i = 0;
+    for (int k = 0; k < 8; k++) part[k] = -INFINITY;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; k++) part[k] = x[i + k] > part[k] ? x[i + k] : part[k];
+    for (int k = 0; k < 8; k++) largest = part[k] > largest ? part[k] : largest;
+    for (; i < n; i++) largest = x[i] > largest ? x[i] : largest;
+    int id = 0;
+    while (x[id] != largest) id++;
+    return id;
+}
+
+/* The sign bit is flipped on positive, all bits on negative numbers; -0 becomes +0 first, since they are equal. */
+static uint64_t key_of(float logit, int id)
+{
+    uint32_t bits = bits_from_f32(logit + 0.0f);
+    bits ^= bits >> 31 ? UINT32_MAX : 0x80000000;
+    return (uint64_t)bits << 32 | ~(uint32_t)id;
+}
+
+static int key_id(uint64_t key) { return (int)~(uint32_t)key; }
+
+static double key_logit(uint64_t key)
+{
+    uint32_t bits = (uint32_t)(key >> 32);
+    return (double)f32_from_bits(bits ^ (bits >> 31 ? 0x80000000 : UINT32_MAX));
+}
+
+/* flip = 0: the parent is the larger of the keys; UINT64_MAX: the smaller. Restores that order from i on down. */
+static void sift_down(uint64_t *keys, int n, int i, uint64_t flip)
+{
+    uint64_t moving = keys[i];
+    for (int child = 2 * i + 1; child < n; child = 2 * i + 1) {
+        if (child + 1 < n && (keys[child + 1] ^ flip) > (keys[child] ^ flip)) child++;
+        if ((keys[child] ^ flip) <= (moving ^ flip)) break;
+        keys[i] = keys[child];
+        i = child;
+    }
+    keys[i] = moving;
+}
+
+static void make_heap(uint64_t *keys, int n, uint64_t flip)
+{
+    for (int i = n / 2 - 1; i >= 0; i--) sift_down(keys, n, i, flip);
+}
+
+/* Fills s->keys with the best n_keys of the logits that are not forbidden; returns how many there are. */
+static int select_candidates(struct sampler *s, const float *logits)
+{
+    int n = 0, id = 0;
+    for (; id < s->n_tokens && n < s->n_keys; id++)
+        if (logits[id] != -INFINITY) s->keys[n++] = key_of(logits[id], id);
+    if (id == s->n_tokens) return n;
+    make_heap(s->keys, n, UINT64_MAX);
+    float worst = (float)key_logit(s->keys[0]);
+    for (; id < s->n_tokens; id++) {
+        if (logits[id] <= worst) continue; /* of equal logits the lower id is in already */
+        s->keys[0] = key_of(logits[id], id);
+        sift_down(s->keys, n, 0, UINT64_MAX);
+        worst = (float)key_logit(s->keys[0]);
+    }
+    return n;
+}
+
+/* The candidates as a heap that is sorted from its top only as far as somebody looks. */
+struct ranking {
+    uint64_t *keys;     /* [n]: a heap of the first n - n_sorted; behind it, last to first, the sorted ones */
+    int n, n_sorted;
+    double max_logit, temperature;
+};
+
+static double weight_of(const struct ranking *r, uint64_t key)
+{
+    return num_exp64((key_logit(key) - r->max_logit) / r->temperature);
+}
+
+/* The candidate of rank i; asked for in order. */
+static uint64_t ranked(struct ranking *r, int i)
+{
+    if (i == r->n_sorted) {
+        int end = r->n - 1 - r->n_sorted++;
+        uint64_t top = r->keys[0];
+        r->keys[0] = r->keys[end];
+        r->keys[end] = top;
+        sift_down(r->keys, end, 0, 0);
+    }
+    return r->keys[r->n - 1 - i];
+}
+
+/* Sum of weights of all candidates, in the order they lie, which the logits alone determine. */
+static double total_weight(const struct ranking *r)
+{
+    double sum = 0.0;
+    for (int i = 0; i < r->n; i++) sum += weight_of(r, r->keys[i]);
+    return sum;
+}
+
+/* Drops candidates beyond top_p and min_p; returns the weight of those that stay. The first has weight 1 and stays. */
+static double filter(struct ranking *r, const struct sampler_params *p, double total)
+{
+    bool by_mass = p->top_p > 0.0f && p->top_p < 1.0f;
+    if (!by_mass && p->min_p <= 0.0f) return total;
+    double wanted = by_mass ? (double)p->top_p * total : INFINITY, kept = 0.0;
+    int n = 0;
+    for (; n < r->n && (n == 0 || kept < wanted); n++) {
+        double weight = weight_of(r, ranked(r, n));
+        if (n > 0 && weight < (double)p->min_p) break;
+        kept += weight;
+    }
+    memmove(r->keys, r->keys + r->n - n, (size_t)n * sizeof *r->keys);
+    r->n = r->n_sorted = n;
+    return kept;
+}
+
+static int pick_random(struct sampler *s, const float *logits)
+{
+    struct ranking r = {.keys = s->keys, .n = select_candidates(s, logits), .temperature = (double)s->params.temperature};
+    uint64_t best = 0;
+    for (int i = 0; i < r.n; i++) best = r.keys[i] > best ? r.keys[i] : best;
+    r.max_logit = key_logit(best);
+    double total = total_weight(&r);
+    make_heap(r.keys, r.n, 0);
+    double target = draw(s->random) * filter(&r, &s->params, total), sum = 0.0;
+    int chosen = key_id(best);
+    for (int i = 0; i < r.n; i++) {
+        uint64_t key = ranked(&r, i);
+        double weight = weight_of(&r, key);
+        if (weight <= 0.0) break; /* the order of summing differs: the sum may stay a hair below the target */
+        chosen = key_id(key);
+        sum += weight;
+        if (sum > target) break;
+    }
+    return chosen;
+}
+
+int sampler_pick(struct sampler *s, const float *logits)
+{
+    if (!all_finite(logits, s->n_tokens)) return ERR_NONFINITE;
+    const float *adjusted = adjust(s, logits);
+    int id = is_greedy(&s->params) ? first_largest(adjusted, s->n_tokens) : pick_random(s, adjusted);
+    if (s->counts) s->counts[id]++;
+    remember(s, id);
+    return id;
+}

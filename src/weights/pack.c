@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * File blocks -> panels, and one panel row -> floats.
+ *
+ * Packing goes unit by unit: decode the block of each of 8 rows into a struct unit, then scatter the eight. That is one scalar
+ * decoder per file type and one scatter, which the table of layouts makes each layout's own.
+ */
+#include "weights/pack.h"
+
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+size_t panel_bytes(enum layout layout, int cols)
+{
+    return (size_t)(cols / layouts[layout].columns) * (size_t)layouts[layout].bytes;
+}
+
+/* --- scatter: 8 decoded rows -> one unit of a panel --------------------------------------------------- */
+
+static void put_u16(uint8_t *out, uint16_t v) { memcpy(out, &v, sizeof v); }
+static void put_u32(uint8_t *out, uint32_t v) { memcpy(out, &v, sizeof v); }
+
+/* The codes of 32 columns, four columns at a time. */
+INLINE void scatter_codes(const struct unit u[PANEL_ROWS], int column, uint8_t *out, const int bits)
+{
+    for (int step = 0; step < 4; step++)
+        for (int r = 0; r < 4; r++) {
+            uint32_t words[4] = {0};
+#pragma GCC unroll 8
+            for (int i = 0; i < PIECES; i++) {
+                const struct piece p = pieces[bits][i];
+                uint32_t code = load_u32(u[r + p.k / 2 * 4].code + column + 8 * step + p.k % 2 * 4) >> p.from;
+                words[p.place] |= (code & ((1u << p.width) - 1) * 0x01010101u) << p.to;
+            }
+#pragma GCC unroll 8
+            for (int v = 0; v < (bits + 1) / 2; v++) {
+                uint8_t *to = out + piece_at(bits, step, v) + 4 * r;
+                int shift = piece_shift(bits, step, v);
+                put_u32(to, shift ? load_u32(to) | words[v] << shift : words[v]);
+            }
+        }
+}
+
+/* One function for each width. */
+typedef void scatter_fn(const struct unit u[PANEL_ROWS], int column, uint8_t *out);
+#define DEFINE(bits) static void scatter_##bits(const struct unit u[PANEL_ROWS], int column, uint8_t *out) { scatter_codes(u, column, out, bits); }
+DEFINE(2)
+DEFINE(3)
+DEFINE(4)
+DEFINE(5)
+DEFINE(6)
+DEFINE(8)
+static scatter_fn *const scatters[] = {[2] = scatter_2, [3] = scatter_3, [4] = scatter_4, [5] = scatter_5, [6] = scatter_6, [8] = scatter_8};
+
+static void scatter_scales(const struct unit *u, int r, int block, enum kind kind, uint8_t *out)
+{
+    if (kind == KIND_SCALE) out[r] = u->scale[block];
+    if (kind == KIND_MINS) out[r] = u->scale[block], out[8 + r] = u->min[block];
+    for (int h = 0; h < 2; h++) {
+        if (kind == KIND_HALVES) out[8 * h + r] = u->scale[2 * block + h];
+        if (kind == KIND_HALF_MINS) out[8 * h + r] = (uint8_t)(u->scale[2 * block + h] | u->min[2 * block + h] << 4);
+    }
+}
+
+static void scatter(const struct unit u[PANEL_ROWS], uint8_t *out, const struct layout_info *l)
+{
+    uint8_t *block = out + l->head;
+    for (int r = 0; r < PANEL_ROWS && !l->scaled; r++) {
+        put_u16(out + 2 * r, u[r].d);
+        if (has_mins(l->kind)) put_u16(out + 16 + 2 * r, u[r].dmin);
+    }
+    for (int b = 0; b < l->columns / BLOCK; b++, block += l->block) {
+        for (int r = 0; r < PANEL_ROWS && l->scales; r++) scatter_scales(&u[r], r, b, l->kind, block);
+        scatters[l->bits](u, b * BLOCK, block + l->scales);
+    }
+}
+
+/* --- packing ------------------------------------------------------------------------------------------ */
+
+static void pack_quantised(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+{
+    struct unit units[PANEL_ROWS];
+    memset(units, 0, sizeof units);
+    const struct layout_info *l = &layouts[type->layout];
+    for (size_t b = 0; b < (size_t)cols / type->block; b++, panel += l->bytes) {
+        for (int r = 0; r < n_rows; r++) type->unpack(rows + (size_t)r * row_bytes + b * type->bytes, &units[r]);
+        scatter(units, panel, l);
+    }
+}
+
+/* Each width has code of its own: moves of a known size are one instruction. */
+INLINE void pack_floats(size_t width, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+{
+    if (n_rows < PANEL_ROWS) memset(panel, 0, (size_t)cols * PANEL_ROWS * width);
+    for (size_t c = 0; c < (size_t)cols; c++)
+        for (size_t r = 0; r < (size_t)n_rows; r++) memcpy(panel + (c * PANEL_ROWS + r) * width, rows + r * row_bytes + c * width, width);
+}
+
+static void pack_f8(const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+{
+    for (size_t c = 0; c < (size_t)cols; c++)
+        for (size_t r = 0; r < PANEL_ROWS; r++) panel[f8_column(c) + r] = r < (size_t)n_rows ? rows[r * row_bytes + c] : 0;
+}
+
+void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale)
+{
+    size_t columns = (size_t)layouts[layout].columns, bytes = (size_t)layouts[layout].bytes, offset = layout == LAYOUT_F8 ? 0 : 4 * (size_t)r;
+    for (size_t c = (size_t)col; c < (size_t)(col + n_cols); c += columns) memcpy(panel + c / columns * bytes + offset, &scale, sizeof scale);
+}
+
+void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel)
+{
+    if (layouts[type->layout].kind != KIND_FLOAT) pack_quantised(type, rows, row_bytes, n_rows, cols, panel);
+    else if (type->layout == LAYOUT_F8) pack_f8(rows, row_bytes, n_rows, cols, panel);
+    else if (type->bytes == 4) pack_floats(4, rows, row_bytes, n_rows, cols, panel);
+    else pack_floats(2, rows, row_bytes, n_rows, cols, panel);
+}
+
+/* --- one panel row back to floats -------------------------------------------------------------------- */
+
+static float half_at(const uint8_t *halves, int i) { return f32_from_f16(load_u16(halves + 2 * i)); }
+static float bfloat_at(const uint8_t *halves, int i) { return f32_from_bf16(load_u16(halves + 2 * i)); }
+
+/* Adds a piece of row r's codes of 8 columns. */
+static void read_piece(const struct piece *p, const uint8_t *vector, int shift, int r, int *code)
+{
+    for (int c = 0; c < 4; c++) code[p->k % 2 * 4 + c] |= (vector[4 * (r % 4) + c] >> shift >> p->to & ((1 << p->width) - 1)) << p->from;
+}
+
+static void read_codes(const struct layout_info *l, const uint8_t *codes, int r, int *code)
+{
+    memset(code, 0, BLOCK * sizeof *code);
+    for (int step = 0; step < 4; step++)
+        for (const struct piece *p = pieces[l->bits]; p < pieces[l->bits] + PIECES; p++)
+            if (p->k / 2 == r / 4) read_piece(p, codes + piece_at(l->bits, step, p->place), piece_shift(l->bits, step, p->place), r, code + 8 * step);
+    for (int c = 0; c < BLOCK; c++) code[c] = l->table ? l->table[code[c]] : l->bits == 8 ? (int8_t)code[c] : code[c] - l->offset;
+}
+
+static void read_scales(enum kind kind, const uint8_t *scales, int r, struct block *out)
+{
+    for (int h = 0; h < 2; h++) {
+        const uint8_t *half = scales + 8 * h + r;
+        out->scale[h] = 1;
+        out->min[h] = kind == KIND_MIN;
+        if (kind == KIND_SCALE) out->scale[h] = (int8_t)scales[r];
+        if (kind == KIND_HALVES) out->scale[h] = (int8_t)*half;
+        if (kind == KIND_MINS) out->scale[h] = scales[r], out->min[h] = scales[8 + r];
+        if (kind == KIND_HALF_MINS) out->scale[h] = *half & 15, out->min[h] = *half >> 4;
+    }
+}
+
+void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct block *out)
+{
+    const struct layout_info *l = &layouts[layout];
+    int blocks = l->columns / BLOCK;
+    const uint8_t *unit = panel + (size_t)(b / blocks) * (size_t)l->bytes, *block = unit + l->head + b % blocks * l->block;
+    out->d = layout == LAYOUT_Q8F ? load_f32(unit + 4 * r) : layout == LAYOUT_FP4 ? bfloat_at(unit, r) : half_at(unit, r);
+    out->dmin = has_mins(l->kind) ? half_at(unit + 16, r) : 0;
+    read_scales(l->kind, block, r, out);
+    read_codes(l, block + l->scales, r, out->code);
+}
+
+/* Every product is exact; the difference is rounded once. */
+static void row_codes(enum layout layout, const uint8_t *panel, int r, int cols, float *out)
+{
+    struct block block;
+    for (int b = 0; b < cols / BLOCK; b++) {
+        unpack_block(layout, panel, b, r, &block);
+        for (int c = 0; c < BLOCK; c++)
+            *out++ = block.d * (float)block.scale[c / 16] * (float)block.code[c] - block.dmin * (float)block.min[c / 16];
+    }
+}
+
+void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols, float *out)
+{
+    if (layouts[layout].kind != KIND_FLOAT) row_codes(layout, panel, r, cols, out);
+    else if (layout == LAYOUT_F32) for (int c = 0; c < cols; c++) out[c] = load_f32(panel + 32 * (size_t)c + 4 * r);
+    else if (layout == LAYOUT_F8) for (int c = 0; c < cols; c++) out[c] = f8_value(panel, (size_t)c, (size_t)r);
+    else if (layout == LAYOUT_F16) for (int c = 0; c < cols; c++) out[c] = half_at(panel + 16 * (size_t)c, r);
+    else for (int c = 0; c < cols; c++) out[c] = bfloat_at(panel + 16 * (size_t)c, r);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Panels: weights as the kernels want them. 8 rows of a matrix are interleaved, so that one 16-byte load of codes
+ * meets one broadcast of 4 activations and 8 row sums stay in lanes.
+ *
+ * A panel is a row of units, from column 0 on; matrix rows past the end are zero. A unit of floats is one column of 8 rows: f32 [8] or
+ * u16 [8]; of F8 it is 128 columns: f32 d, 12 bytes unused, u8 [128][8]. A unit of codes has, with r the row 0..7:
+ *   u16 d[8] (of Q8F f32), then u16 dmin[8] where the layout has mins; then for each block of 32 columns its scales, as the kind says, and its codes.
+ * The codes of a block are 4 steps of 8 columns, a step is 4 half groups k = 2 * (r / 4) + column / 4 % 2 of 4 rows x 4 columns: in vectors of 16
+ * bytes, of which byte 4 * (r % 4) + column % 4 is row r's, bits / 2 a step; then, of odd widths, one vector for two steps, low nibble first.
+ * `pieces` says which bits of them are whose.
+ */
+#ifndef QUERN_PACK_H
+#define QUERN_PACK_H
+
+#include "base/num.h"
+#include "weights/dtype.h"
+
+enum { PANEL_ROWS = 8, BLOCK = 32 }; /* BLOCK: columns per activation scale (ARITHMETIC) */
+
+/* What a block of codes has beside them. value = d * scale * (code - offset) - dmin * min, what is absent being 1 or, of mins, 0. */
+enum kind {
+    KIND_FLOAT,     /* no codes */
+    KIND_PLAIN,     /* d */
+    KIND_MIN,       /* d, dmin */
+    KIND_SCALE,     /* d; per block: int8 scale[8] */
+    KIND_HALVES,    /* d; per block: int8 scale[2 halves of 16 columns][8] */
+    KIND_MINS,      /* d, dmin; per block: u8 scale[8], u8 min[8] */
+    KIND_HALF_MINS, /* d, dmin; per block: u8 [2 halves][8], scale in the low nibble and min in the high one */
+};
+
+static inline bool has_mins(enum kind kind) { return kind == KIND_MIN || kind == KIND_MINS || kind == KIND_HALF_MINS; }
+
+/* A unit: 8 rows x columns. */
+struct layout_info {
+    int columns, bytes;
+    enum kind kind;
+    int head, scales;    /* bytes of d and dmin; bytes of the scales of a block */
+    int block;           /* bytes of a block: scales, then codes */
+    int bits, offset;    /* of a code */
+    const int8_t *table; /* [16] what codes stand for, or NULL */
+    bool scaled;         /* d comes apart from the codes: pack_scale() */
+};
+
+/* IQ4's numbers, and those of a 4-bit float (1 bit sign, 2 exponent, 1 fraction) times 2. */
+static const int8_t table_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+static const int8_t table_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+#define CODES(kind, columns, mins, scales, bits, offset, table) \
+    {columns, 16 * (1 + mins) + (columns) / BLOCK * (scales + 32 * (bits)), kind, 16 * (1 + mins), scales, scales + 32 * (bits), bits, offset, \
+     table, false}
+
+static const struct layout_info layouts[LAYOUT_COUNT] = {
+    [LAYOUT_F32] = {.columns = 1, .bytes = 32},
+    [LAYOUT_F16] = {.columns = 1, .bytes = 16},
+    [LAYOUT_BF16] = {.columns = 1, .bytes = 16},
+    /*                     kind       columns mins scales bits offset table */
+    [LAYOUT_Q8] = CODES(KIND_PLAIN,         32, 0,  0, 8,  0, NULL),
+    [LAYOUT_Q4] = CODES(KIND_PLAIN,         32, 0,  0, 4,  8, NULL),
+    [LAYOUT_Q4_1] = CODES(KIND_MIN,         32, 1,  0, 4,  0, NULL),
+    [LAYOUT_Q5] = CODES(KIND_PLAIN,         32, 0,  0, 5, 16, NULL),
+    [LAYOUT_Q5_1] = CODES(KIND_MIN,         32, 1,  0, 5,  0, NULL),
+    [LAYOUT_Q2K] = CODES(KIND_HALF_MINS,   256, 1, 16, 2,  0, NULL),
+    [LAYOUT_Q3K] = CODES(KIND_HALVES,      256, 0, 16, 3,  4, NULL),
+    [LAYOUT_Q4K] = CODES(KIND_MINS,        256, 1, 16, 4,  0, NULL),
+    [LAYOUT_Q5K] = CODES(KIND_MINS,        256, 1, 16, 5,  0, NULL),
+    [LAYOUT_Q6K] = CODES(KIND_HALVES,      256, 0, 16, 6, 32, NULL),
+    [LAYOUT_IQ4] = CODES(KIND_PLAIN,        32, 0,  0, 4,  0, table_iq4),
+    [LAYOUT_IQ4XS] = CODES(KIND_SCALE,     256, 0,  8, 4,  0, table_iq4),
+    [LAYOUT_FP4] = CODES(KIND_PLAIN,        32, 0,  0, 4,  0, table_fp4), /* d is bf16, of all others f16 */
+    [LAYOUT_Q8F] = {.columns = 32, .bytes = 32 + 256, .kind = KIND_PLAIN, .head = 32, .block = 256, .bits = 8, .scaled = true},
+    [LAYOUT_F8] = {.columns = 128, .bytes = 16 + 1024, .head = 16, .scaled = true},
+};
+#undef CODES
+
+/* `width` bits of half group k's codes, from bit `from` on, are bits `to` .. of vector `place` of a step, whose last one, of odd widths, is a nibble
+ * wide. As many codes as can be are whole, and what a vector has above them together makes the others. */
+struct piece {
+    int k, from, width, place, to;
+};
+enum { PIECES = 6 };
+
+static const struct piece pieces[9][PIECES] = {
+    [2] = {{0, 0, 2, 0, 0}, {1, 0, 2, 0, 2}, {2, 0, 2, 0, 4}, {3, 0, 2, 0, 6}},
+    [3] = {{0, 0, 3, 0, 0}, {1, 0, 3, 0, 3}, {2, 1, 2, 0, 6}, {2, 0, 1, 1, 0}, {3, 0, 3, 1, 1}},
+    [4] = {{0, 0, 4, 0, 0}, {1, 0, 4, 0, 4}, {2, 0, 4, 1, 0}, {3, 0, 4, 1, 4}},
+    [5] = {{0, 0, 5, 0, 0}, {1, 0, 5, 1, 0}, {2, 2, 3, 0, 5}, {3, 2, 3, 1, 5}, {2, 0, 2, 2, 0}, {3, 0, 2, 2, 2}},
+    [6] = {{0, 0, 6, 0, 0}, {1, 0, 6, 1, 0}, {2, 0, 6, 2, 0}, {3, 0, 2, 0, 6}, {3, 2, 2, 1, 6}, {3, 4, 2, 2, 6}},
+    [8] = {{0, 0, 8, 0, 0}, {1, 0, 8, 1, 0}, {2, 0, 8, 2, 0}, {3, 0, 8, 3, 0}},
+};
+
+/* Where the vector is, among a block's codes. */
+static inline size_t piece_at(int bits, int step, int place)
+{
+    return 16 * (size_t)(place < bits / 2 ? bits / 2 * step + place : bits / 2 * 4 + step / 2);
+}
+
+/* How far up in it. */
+static inline int piece_shift(int bits, int step, int place) { return place < bits / 2 ? 0 : 4 * (step % 2); }
+
+/* Bytes of one panel of `cols` columns (a multiple of the type's block). */
+size_t panel_bytes(enum layout layout, int cols);
+
+/* Packs n_rows (1..8) rows of a file, row_bytes apart, into one panel. */
+void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel);
+
+/* Sets the scale of n_cols columns of row r, from a unit's first one on; of F8 that of all rows. */
+void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale);
+
+/* 32 columns of one row, decoded. Of a layout without mins dmin is 0, and what is not there of the scales is 1. */
+struct block {
+    float d, dmin;
+    int scale[2], min[2]; /* of the halves of 16 columns */
+    int code[BLOCK];      /* its offset taken off */
+};
+
+/* Block b of row r of a panel of codes. */
+void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct block *out);
+
+/* Of F8: where in a panel the unit of column c begins, and where the bytes of its 8 rows are. */
+static inline size_t f8_unit(size_t c) { return c / (size_t)layouts[LAYOUT_F8].columns * (size_t)layouts[LAYOUT_F8].bytes; }
+static inline size_t f8_column(size_t c)
+{
+    return f8_unit(c) + (size_t)layouts[LAYOUT_F8].head + c % (size_t)layouts[LAYOUT_F8].columns * PANEL_ROWS;
+}
+static inline float f8_value(const uint8_t *panel, size_t c, size_t r)
+{
+    return f32_from_e4m3(panel[f8_column(c) + r]) * load_f32(panel + f8_unit(c));
+}
+
+/* Decodes row r (0..7) of a panel to the very values the file encodes: out [cols]. */
+void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols, float *out);
+
+#endif
