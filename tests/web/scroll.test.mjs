@@ -22,7 +22,13 @@ function storeTalk() {
 
 /** Pixels between what is seen and the end. */
 const missing = (page) => page.locator('#scroller').evaluate((node) => node.scrollHeight - node.clientHeight - node.scrollTop);
-const scrollTo = (page, place) => page.locator('#scroller').evaluate((node, top) => { node.scrollTop = top; }, place);
+
+/** As a person would, who has seen what came: for a moment after a jump only a hand on the page counts. */
+async function scrollTo(page, place) {
+  await page.waitForTimeout(300);
+  await page.locator('#scroller').evaluate((node, top) => { node.scrollTop = top; }, place);
+}
+
 const atEnd = (page, what) => eventually(async () => await missing(page) <= 2, what);
 
 for (const [what, window] of Object.entries(WINDOWS)) {

@@ -164,7 +164,9 @@ class Page {
     });
   }
 
-  scroll(by) {
+  /** As a person would, who has seen what came: for a moment after a jump only a hand on the page counts. */
+  async scroll(by) {
+    await new Promise((done) => { setTimeout(done, 300); });
     return this.tab.evaluate((pixels) => { document.getElementById('scroller').scrollTop += pixels; }, by);
   }
 

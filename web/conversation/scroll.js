@@ -21,7 +21,7 @@ export function followEnd() {
   let place = 0;      // where the page itself has scrolled to
   let known = 0;      // the end as the visitor saw it last: more may have come since
   let held = 0;
-  let jumped = -HOLD_MS;      // when: what was under way then does not count yet
+  let jumped = -HOLD_MS;      // when: what was under way then does not count yet, nor what was cut short and has grown back within a frame
   const end = () => scroller.scrollHeight - scroller.clientHeight;
   const showButton = () => { toEnd.hidden = following || end() - scroller.scrollTop < NEAR; };
   const follow = () => {
@@ -52,7 +52,7 @@ export function followEnd() {
     if (at >= last - SLACK || (at >= known - SLACK && last - known < NEAR)) following = true;
     else if (at < Math.min(place, last) - SLACK) {
       if (performance.now() - jumped > HOLD_MS) following = false;
-      else setTimeout(look, HOLD_MS);
+      else setTimeout(() => (held ? look() : follow()), HOLD_MS);
     }
     showButton();
   };
