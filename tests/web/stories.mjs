@@ -348,6 +348,7 @@ export const STORIES = {
     await page.visit();
     await page.press('#get-real');
     assert.match(await page.text('#model-facts'), /In use.*quern demo/);
+    await eventually(async () => /\.gguf$/.test(await page.value('[data-testid=model-url]')), 'the offer is filled in');
     for (const [typed, says] of [['qwen', /^That is no address yet/], ['https://example.com/x.gguf', /^Load downloads it from example\.com/]]) {
       await page.fill('[data-testid=model-url]', typed);
       assert.match(await page.text('#url-note'), says);
