@@ -94,7 +94,7 @@ export class Shelf {
     if (!url) return;
     this.#url.value = url;
     if (!this.#dialog.open) await this.open();
-    this.#describe(url);
+    if (this.#url.value === url) this.#describe(url);    // else somebody has typed meanwhile
   }
 
   /** What Load would do with this address, and what speaks against it. */
