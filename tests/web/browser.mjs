@@ -9,6 +9,7 @@ import { after, before } from 'node:test';
 import axe from 'axe-core';
 import { chromium } from 'playwright-core';
 import { serve } from '../../tools/serve.mjs';
+import { processMemory } from '../bench/machine.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
 
 export { PROJECT };
@@ -146,6 +147,14 @@ export async function eventually(check, what, patience = PATIENCE_MS) {
     if (Date.now() > end) assert.fail(`not within ${patience / 1000} s: ${what}`);
     await new Promise((done) => { setTimeout(done, 20); });
   }
+}
+
+/** Bytes that a browser's pages and their workers have in memory now. @param {import('playwright-core').Browser} browser */
+export async function rendererMemory(browser) {
+  const session = await browser.newBrowserCDPSession();
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  await session.detach();
+  return processInfo.filter(({ type }) => type === 'renderer').reduce((sum, { id }) => sum + processMemory(id).now, 0);
 }
 
 /** What axe has against a page as it stands, in a line each. What is seen on a button must be in its name, for those who speak to it. */

@@ -4,9 +4,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
-import { processMemory } from '../bench/machine.mjs';
 import { modelBytes } from '../fixtures/make-model.mjs';
-import { PROJECT, eventually, station } from './browser.mjs';
+import { PROJECT, eventually, rendererMemory, station } from './browser.mjs';
 
 const isolated = station({ root: PROJECT });
 const plain = station({ root: PROJECT, isolate: false });
@@ -30,19 +29,17 @@ after(() => server.close());
 for (const [where, here, threads] of [['cross-origin isolated, two threads', isolated, 2], ['without shared memory', plain, 1]]) {
   test(`ten models one after the other, ${where}`, async (t) => {
     const visit = await here.open('tests/web/library.html', { origins: [new URL(source).origin] });
-    const session = await here.browser.newBrowserCDPSession();
-    const { processInfo } = await session.send('SystemInfo.getProcessInfo');
-    const memory = () => processInfo.filter(({ type }) => type === 'renderer').reduce((sum, { id }) => sum + processMemory(id).now, 0);
+    const memory = () => rendererMemory(here.browser);
     await visit.page.waitForFunction(() => globalThis.quern);
     const loadAndDispose = (count) => visit.page.evaluate(([from, wanted, n]) => globalThis.quern.loadAndDispose(from, wanted, n), [source, { threads, cache: false }, count]);
-    const empty = memory();
+    const empty = await memory();
     const { wasm, threads: ran } = await loadAndDispose(1);
     assert.equal(ran, threads);
     assert.ok(wasm > LEAST, `${wasm} bytes`);
-    await eventually(() => memory() < empty + LEAST, 'the memory of one model is given back');
-    const first = memory();
+    await eventually(async () => await memory() < empty + LEAST, 'the memory of one model is given back');
+    const first = await memory();
     await loadAndDispose(AGAIN);
-    await eventually(() => memory() < 1.1 * first, `as much as after one model, ${first} bytes`).finally(() => t.diagnostic(`${empty} bytes, then ${first}, then ${memory()}`));
+    await eventually(async () => await memory() < 1.1 * first, `as much as after one model, ${first} bytes`).finally(async () => t.diagnostic(`${empty} bytes, then ${first}, then ${await memory()}`));
     await visit.close();
   });
 }

@@ -56,8 +56,8 @@ const LONG_TALK = {
 
 /** The chat page in one tab of a browser. */
 class Page {
-  constructor(tab, site, models) {
-    Object.assign(this, { tab, site, models });
+  constructor(tab, { url, root }, models) {
+    Object.assign(this, { tab, site: url, root, models });
   }
 
   /** A first visit. @param {object} [items] what the browser has stored already */
@@ -138,11 +138,6 @@ class Page {
     await eventually(async () => await this.count(BUSY) === 0 && await this.count('[data-testid=send]:not([hidden])') === 1, 'the reply ends');
   }
 
-  /** A model that goes on until it is stopped. */
-  async loadTalker() {
-    await this.load('talkative');
-  }
-
   async load(name) {
     await this.press('#model-button');
     await this.fill('[data-testid=model-url]', `${this.models}/${name}.gguf`);
@@ -150,8 +145,9 @@ class Page {
     await this.ready(name.split('.')[0]);
   }
 
+  /** A reply that goes on until it is stopped. */
   async talking() {
-    await this.loadTalker();
+    await this.load('talkative');
     await this.send('Talk.');
     await eventually(async () => (await this.text(`${REPLY} .prose`)).length > 300, 'text comes');
   }
@@ -172,7 +168,7 @@ class Page {
 
   /** Another tab with the page. */
   async second() {
-    const other = new Page(await this.tab.another(), this.site, this.models);
+    const other = new Page(await this.tab.another(), { url: this.site, root: this.root }, this.models);
     await other.tab.open(this.site);
     await other.ready();
     return other;
@@ -334,7 +330,7 @@ export const STORIES = {
     assert.ok(address, 'this machine has an address of its own');
     const { url, close } = await serve({ root: page.root, host: address });
     try {
-      const insecure = new Page(page.tab, url, page.models);
+      const insecure = new Page(page.tab, { url, root: page.root }, page.models);
       await insecure.visit();
       await insecure.ask('Hello!');
       await insecure.press('#model-button');
@@ -376,7 +372,5 @@ export const STORIES = {
 
 /** Plays one story in a tab. @param {{url: string, root: string}} site the page's address and folder @param {string} models address of `hostModels` */
 export async function play(name, tab, site, models) {
-  const page = new Page(tab, site.url, models);
-  page.root = site.root;
-  await STORIES[name](page);
+  await STORIES[name](new Page(tab, site, models));
 }

@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
-import { processMemory } from '../bench/machine.mjs';
 import { modelBytes } from '../fixtures/make-model.mjs';
-import { eventually, station } from './browser.mjs';
+import { eventually, rendererMemory, station } from './browser.mjs';
 import { openChat } from './chat-page.mjs';
 
 const here = station();
@@ -26,11 +25,7 @@ after(() => server.close());
 
 test('two stored models, eight times', async (t) => {
   const { page, chat, close } = await openChat(here, { origins: [host] });
-  const session = await here.browser.newBrowserCDPSession();
-  const memory = async () => {
-    const { processInfo } = await session.send('SystemInfo.getProcessInfo');
-    return processInfo.filter(({ type }) => type === 'renderer').reduce((sum, { id }) => sum + processMemory(id).now, 0);
-  };
+  const memory = () => rendererMemory(here.browser);
   const toy = await memory();
   for (const name of ['one', 'two']) {
     await chat.loadUrl(`${host}/${name}.gguf`);
