@@ -198,8 +198,9 @@ test('a row of the list stays as it is while a reply grows: what is open, what h
   await page.keyboard.press('Enter');
   await eventually(async () => (await titles(page))[0] === '★ Talk.', 'pinned');
   assert.equal(await page.evaluate(() => Boolean(document.activeElement.closest('#list-rows'))), true, 'the focus is in the list');
-  await chat.input.press('Escape');
+  await page.keyboard.press('Escape');
   await chat.ended();
+  assert.match(await chat.reply.innerText(), /^Stopped\.$/m, 'Esc stops beside the open list');
   await close();
 });
 

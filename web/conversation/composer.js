@@ -32,7 +32,9 @@ export class Composer {
     this.#stop.addEventListener('click', () => this.#halt());
     byId('edit-cancel').addEventListener('click', () => this.#endEdit());
     addEventListener('keydown', (event) => {
-      if (event.key === 'Escape' && !document.querySelector('dialog[open]')) this.#escape();
+      // Beside the page the list is open and not in the way; a search field with words in it takes Esc for itself.
+      const taken = document.querySelector('dialog:modal') || (event.target.type === 'search' && event.target.value);
+      if (event.key === 'Escape' && !taken) this.#escape();
     });
     this.#input.value = readDraft('');
     this.#update();
