@@ -2,15 +2,14 @@
  *
  * Which tensor becomes what, and the flow of rows through the quantisers.
  *
- * The files are checked by the engine's own code: as it loads a model, this opens it over a backend that only remembers what has come.
- * Then each bound tensor's rows are sent here instead.
+ * The files are checked by the code that checks them for the engine (intake.h), and the model's own list of weights is bound over all their
+ * headers together, without a backend. What it bound of a file, the rows of that are sent here.
  */
 #include "cli/convert.h"
 
 #include "base/reader.h"
 #include "cli/convert_keys.h"
-#include "engine/files.h"
-#include "load/format.h"
+#include "engine/intake.h"
 #include "weights/quantize.h"
 
 #include <stdio.h>
@@ -89,13 +88,16 @@ struct target {
 /* A file with weights. */
 struct source {
     int file;
-    struct checkpoint *ck, own;
+    struct checkpoint *ck, own; /* own, or the intake's */
 };
 
 struct convert {
     struct convert_options options;
-    struct quern_engine e;  /* of it the files: files.c and the model read them as if it were loading */
-    struct backend be;
+    struct mem mem;
+    struct pool *pool;
+    struct intake intake;
+    struct checkpoint all;  /* the tensors of all files, which the model binds; no data */
+    struct model *model;
     struct source *sources; /* [n_sources] */
     int n_sources, current;
     bool begun;             /* the current one's data */
@@ -111,31 +113,6 @@ struct convert {
     struct error *err;      /* of the step at hand */
     int status;
 };
-
-/* --- a backend that holds nothing ----------------------------------------------------------------------------- */
-
-struct weight {
-    struct weight_facts facts;
-};
-
-static struct convert *convert_of(struct backend *b) { return (struct convert *)((char *)b - offsetof(struct convert, be)); }
-
-static struct weight *weight_new(struct backend *b, const struct dtype *type, int rows, int cols)
-{
-    struct weight *w = mem_alloc(&convert_of(b)->e.mem, sizeof *w);
-    if (w) w->facts = (struct weight_facts){.type = type, .rows = rows, .cols = cols, .has_rows = true};
-    return w;
-}
-
-static void weight_free(struct backend *b, struct weight *w) { mem_free(&convert_of(b)->e.mem, w); }
-
-static struct weight_facts weight_facts(const struct backend *b, const struct weight *w)
-{
-    (void)b;
-    return w->facts;
-}
-
-static const struct backend_ops nowhere = {.weight_new = weight_new, .weight_free = weight_free, .weight_facts = weight_facts};
 
 /* --- rows ------------------------------------------------------------------------------------------------------- */
 
@@ -175,14 +152,14 @@ static int make_and_write(struct convert *c, struct job *j, int row)
 {
     uint64_t bytes = (uint64_t)j->n * j->made->row_bytes;
     if (bytes > c->blocks_room) {
-        uint8_t *grown = mem_resize(&c->e.mem, c->blocks, bytes);
+        uint8_t *grown = mem_resize(&c->mem, c->blocks, bytes);
         if (!grown) return fail_memory(c->err);
         c->blocks = grown;
         c->blocks_room = bytes;
     }
-    pool_run(c->e.pool, make_rows, j);
+    pool_run(c->pool, make_rows, j);
     c->done += (uint64_t)j->n * j->row_bytes;
-    for (int t = 0; t < pool_threads(c->e.pool); t++)
+    for (int t = 0; t < pool_threads(c->pool); t++)
         if (j->bad[t] < j->n)
             return fail(c->err, ERR_NONFINITE, "value", 0, "Row %d of the tensor %s holds a value that is not finite, or too large for %s.",
                         row + j->bad[t], j->made->name, j->made->type->name);
@@ -210,7 +187,7 @@ static int add_made(struct convert *c, const struct made *m, struct error *err)
 {
     if (c->n_made == c->made_room) {
         size_t room = c->made_room ? 2 * c->made_room : 512;
-        struct made *grown = mem_resize(&c->e.mem, c->made, room * sizeof *grown);
+        struct made *grown = mem_resize(&c->mem, c->made, room * sizeof *grown);
         if (!grown) return fail_memory(err);
         c->made = grown;
         c->made_room = room;
@@ -238,78 +215,75 @@ static struct made describe(const struct convert *c, const struct checkpoint *ck
     if (sscanf(m.name, "blk.%*d.ffn_%*[a-z]%n.%d.weight", &prefix, &expert) == 1) {
         *first = expert * (int)t->rows;
         m.n_dims = 3;
-        m.dims[2] = (uint64_t)c->e.model->config.n_experts;
+        m.dims[2] = (uint64_t)c->model->config.n_experts;
         snprintf(m.name + prefix, sizeof m.name - (size_t)prefix, "_exps.weight");
     }
     m.rows = m.dims[1] * m.dims[2];
     return m;
 }
 
-/* One bound tensor of a file. */
+/* A bound tensor of a file. */
 static int add_tensor(struct convert *c, const struct checkpoint *ck, struct tensor *t, struct error *err)
 {
-    struct target *target = mem_alloc(&c->e.mem, sizeof *target);
+    struct target *target = mem_alloc(&c->mem, sizeof *target);
     if (!target) return fail_memory(err);
     *target = (struct target){.c = c, .from = t->type, .cols = (int)t->cols};
     struct made m = describe(c, ck, t, &target->first);
     target->made = find_made(c, m.name);
-    mem_free(&c->e.mem, t->context);
     t->context = target;
     t->put = put_rows;
     c->total += t->bytes;
     c->max_cols = max_int(c->max_cols, (int)t->cols);
     int status = check_type(&m, t, err);
     if (status || target->made < c->n_made) return status;
-    m.type = choose_type(c->options.recipe, m.name, t, &c->e.model->config);
+    m.type = choose_type(c->options.recipe, m.name, t, &c->model->config);
     return add_made(c, &m, err);
 }
 
-static int read_header(struct convert *c, int file, struct checkpoint *ck, struct error *err)
+static bool is_bound(const struct convert *c, struct bytes name)
 {
-    int status = NEED_MORE;
-    for (uint64_t at = 0; status == NEED_MORE;) {
-        size_t used, n = c->options.io.read(c->options.io.context, file, at, c->chunk, CHUNK);
-        if (n == 0) return NEED_MORE;
-        status = ck_header(ck, c->chunk, n, &used, err);
-        at += n;
-    }
+    char text[80]; /* what a model binds has a shorter name */
+    snprintf(text, sizeof text, "%.*s", (int)name.size, (const char *)name.data);
+    const struct tensor *t = name.size < sizeof text ? ck_find(&c->all, text) : NULL;
+    return t && t->put;
+}
+
+static int add_tensors(struct convert *c, struct checkpoint *ck, struct error *err)
+{
+    int status = OK;
+    for (size_t i = 0; !status && i < ck->n_tensors; i++)
+        if (is_bound(c, ck_view(ck, ck->tensors[i].name))) status = add_tensor(c, ck, &ck->tensors[i], err);
     return status;
 }
 
-/* The weights of a file, whose header is complete. */
+/* A file with weights, whose header is complete. */
 static int take_file(struct convert *c, int file, struct error *err)
 {
-    struct quern_engine *e = &c->e;
+    struct intake *in = &c->intake;
     struct source *s = &c->sources[c->n_sources];
-    int status = files_check(e, err);
-    if (!status && !e->model) status = model_open(&e->mem, &c->be, &e->ck, &e->model, err);
-    if (!status) status = model_bind(e->model, e->file, e->split.number + 1 < e->split.files, err);
-    if (!status) status = model_take(e->model, e->file, err);
-    for (size_t i = 0; !status && i < e->file->n_tensors; i++)
-        if (e->file->tensors[i].put) status = add_tensor(c, e->file, &e->file->tensors[i], err);
-    *s = (struct source){.file = file, .ck = e->file};
+    int status = c->model ? OK : model_open(&c->mem, NULL, &in->ck, &c->model, err);
+    if (!status) status = ck_gather(&c->all, in->file, in->bytes - in->file->file_size, err);
+    if (status) return status;
     c->n_sources++;
-    if (e->file == &e->ck) return status;
-    s->own = e->part;
+    *s = (struct source){.file = file, .ck = in->file};
+    if (in->file == &in->ck) return OK;
+    s->own = in->part;
     s->ck = &s->own;
-    ck_init(&e->part, &e->mem, 0);
-    return status;
+    ck_init(&in->part, &c->mem, 0);
+    return OK;
 }
 
-/* As quern_next_file() and quern_feed() do it. */
-static int open_file(struct convert *c, int file, struct error *err)
+/* A file with weights up to the end of its header, another one whole. */
+static int read_file(struct convert *c, int file, struct error *err)
 {
-    struct quern_engine *e = &c->e;
-    ck_close(&e->part);
-    e->file = file ? &e->part : &e->ck;
-    ck_init(e->file, &e->mem, c->options.sizes[file]);
-    if (e->model && e->split.number + 1 >= e->split.files)
-        return fail(err, ERR_INCONSISTENT, "split", 0, "The model has %lld files only.", (long long)e->split.files);
-    e->split.number += e->model != NULL;
-    int status = read_header(c, file, e->file, err);
-    if (status != NEED_MORE) return status ? status : take_file(c, file, err);
-    status = ck_header_ended(e->file, err);
-    return status ? status : files_take_side(e, err);
+    struct intake *in = &c->intake;
+    int status = file ? intake_next(in, c->options.sizes[file], err) : OK;
+    for (uint64_t at = 0, n = 1; !status && n && !in->complete; at += n) {
+        size_t used;
+        n = c->options.io.read(c->options.io.context, file, at, c->chunk, CHUNK);
+        if (n) status = intake_header(in, c->chunk, (size_t)n, &used, err);
+    }
+    return status || !in->complete ? status : take_file(c, file, err);
 }
 
 /* --- the new file's header ------------------------------------------------------------------------------------- */
@@ -329,8 +303,8 @@ static void place(struct convert *c)
 static int write_header(struct convert *c, struct error *err)
 {
     struct gguf_writer w;
-    gguf_begin(&w, &c->e.mem, c->n_made);
-    convert_keys(&w, &c->e.ck, &c->e.model->config, c->options.recipe->file_type, c->e.sides > 0);
+    gguf_begin(&w, &c->mem, c->n_made);
+    convert_keys(&w, &c->intake.ck, &c->model->config, c->options.recipe->file_type, c->intake.sides > 0);
     for (size_t i = 0; i < c->n_made; i++) gguf_tensor(&w, c->made[i].name, c->made[i].n_dims, c->made[i].dims, c->made[i].type, c->made[i].offset);
     gguf_end(&w);
     int status = w.out.failed ? fail_memory(err) : write_at(c, 0, w.out.data, w.out.size, err);
@@ -352,13 +326,13 @@ static int write_end(struct convert *c, struct error *err)
 
 static int open_all(struct convert *c, struct error *err)
 {
-    struct quern_engine *e = &c->e;
     int status = OK;
-    for (int i = 0; !status && i < c->options.n_files; i++) status = open_file(c, i, err);
-    if (!status && (!e->model || e->split.number + 1 < e->split.files))
-        status = fail(err, ERR_INCONSISTENT, "split", 0, "%lld of the model's files are missing.", (long long)(e->split.files - e->split.number - 1));
+    for (int i = 0; !status && i < c->options.n_files; i++) status = read_file(c, i, err);
+    if (!status) status = intake_finish(&c->intake, err);
+    if (!status) status = model_bind(c->model, &c->all, false, err);
+    for (int i = 0; !status && i < c->n_sources; i++) status = add_tensors(c, c->sources[i].ck, err);
     if (status) return status;
-    c->floats = mem_array(&e->mem, (uint64_t)pool_threads(e->pool) * (uint64_t)c->max_cols, sizeof *c->floats);
+    c->floats = mem_array(&c->mem, (uint64_t)pool_threads(c->pool) * (uint64_t)c->max_cols, sizeof *c->floats);
     if (!c->floats) return fail_memory(err);
     place(c);
     return write_header(c, err);
@@ -370,15 +344,14 @@ struct convert *convert_open(const struct convert_options *options, struct error
     struct convert *c = mem_alloc(&mem, sizeof *c);
     if (!c) return (void)fail_memory(err), NULL;
     c->options = *options;
-    c->be.ops = &nowhere; /* before anything can fail: convert_close() */
-    c->e.mem = mem;
-    c->e.options.files = options->n_files;
-    c->e.pool = pool_new(&c->e.mem, max_int(options->threads, 1));
-    c->sources = mem_array(&c->e.mem, (uint64_t)options->n_files, sizeof *c->sources);
-    c->chunk = mem_alloc_raw(&c->e.mem, CHUNK);
-    ck_init(&c->e.ck, &c->e.mem, 0);
-    ck_init(&c->e.part, &c->e.mem, 0);
-    int status = c->e.pool && c->sources && c->chunk ? open_all(c, err) : fail_memory(err);
+    c->mem = mem;
+    c->pool = pool_new(&c->mem, max_int(options->threads, 1));
+    c->sources = mem_array(&c->mem, (uint64_t)options->n_files, sizeof *c->sources);
+    c->chunk = mem_alloc_raw(&c->mem, CHUNK);
+    intake_open(&c->intake, &c->mem, options->n_files, options->sizes[0]);
+    c->intake.headers_only = true;
+    ck_init(&c->all, &c->mem, 0);
+    int status = c->pool && c->sources && c->chunk ? open_all(c, err) : fail_memory(err);
     if (!status) return c;
     convert_close(c);
     return NULL;
@@ -387,15 +360,15 @@ struct convert *convert_open(const struct convert_options *options, struct error
 void convert_close(struct convert *c)
 {
     if (!c) return;
-    struct quern_engine *e = &c->e;
-    for (int i = 0; i < c->n_sources; i++) ck_close(&c->sources[i].own);
-    ck_close(&e->ck);
-    ck_close(&e->part);
-    model_free(e->model);
-    pool_free(e->pool);
+    for (int i = 0; i < c->n_sources; i++)
+        if (c->sources[i].ck == &c->sources[i].own) ck_close(&c->sources[i].own);
+    ck_close(&c->all);
+    intake_close(&c->intake);
+    model_free(c->model);
+    pool_free(c->pool);
     void *parts[] = {c->sources, c->made, c->chunk, c->blocks, c->floats};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&e->mem, parts[i]);
-    struct mem mem = e->mem;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&c->mem, parts[i]);
+    struct mem mem = c->mem;
     mem_free(&mem, c);
 }
 

@@ -9,11 +9,8 @@
  */
 #include "base/hash.h"
 #include "base/reader.h"
-#include "engine/files.h"
 #include "engine/info.h"
 #include "engine/plan.h"
-#include "load/format.h"
-#include "load/metadata.h"
 
 #include <string.h>
 
@@ -38,9 +35,8 @@ struct quern_engine *quern_new(const struct quern_options *options)
     if (e->be && options->profile) e->profile = profile_new(&e->mem, e->be, e->pool);
     if (e->profile) e->be = profile_backend(e->profile);
     if (options->inspect) e->options.file_size = e->options.rest_size = 0; /* a file that was cut describes itself as well */
-    ck_init(&e->ck, &e->mem, e->options.file_size);
-    ck_init(&e->part, &e->mem, 0);
-    e->file = &e->ck;
+    intake_open(&e->intake, &e->mem, options->files, e->options.file_size);
+    e->intake.headers_only = options->inspect;
     if (e->be && (e->profile || !options->profile)) return e;
     quern_free(e);
     return NULL;
@@ -50,8 +46,7 @@ void quern_free(struct quern_engine *e)
 {
     if (!e) return;
     while (e->sequences) quern_sequence_free(e->sequences);
-    ck_close(&e->ck);
-    ck_close(&e->part);
+    intake_close(&e->intake);
     kv_free(e->kv);
     tok_free(e->tok);
     model_free(e->model);
@@ -87,12 +82,12 @@ static int open_tokenizer(struct quern_engine *e, struct error *err)
     uint64_t n_types, n_scores;
     bool scored;
     int vocab_size = e->model->config.vocab_size;
-    int status = check_tokenizer_kind(&e->ck, &scored, err);
-    if (!status) status = meta_array(&e->ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
-    if (!status) status = meta_array(&e->ck, "tokenizer.ggml.token_type", META_I32, false, &s.types, &n_types, err);
-    if (!status && scored) status = meta_array(&e->ck, "tokenizer.ggml.scores", META_F32, true, &s.scores, &n_scores, err);
-    else if (!status) status = meta_array(&e->ck, "tokenizer.ggml.merges", META_STRING, true, &s.merges, &s.n_merges, err);
-    if (!status && meta_find(&e->ck, "tokenizer.ggml.token_type") && n_types != s.n_tokens)
+    int status = check_tokenizer_kind(&e->intake.ck, &scored, err);
+    if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
+    if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.token_type", META_I32, false, &s.types, &n_types, err);
+    if (!status && scored) status = meta_array(&e->intake.ck, "tokenizer.ggml.scores", META_F32, true, &s.scores, &n_scores, err);
+    else if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.merges", META_STRING, true, &s.merges, &s.n_merges, err);
+    if (!status && meta_find(&e->intake.ck, "tokenizer.ggml.token_type") && n_types != s.n_tokens)
         status = fail(err, ERR_FORMAT, "vocab", 0, "The vocabulary has %llu tokens, but %llu token types.", (unsigned long long)s.n_tokens,
                       (unsigned long long)n_types);
     if (!status && s.n_tokens > (uint64_t)vocab_size)
@@ -130,7 +125,7 @@ static int read_end_lists(struct quern_engine *e, struct error *err)
     for (size_t i = 0; !status && i < sizeof keys / sizeof *keys; i++) {
         struct bytes ids;
         uint64_t n;
-        status = meta_array(&e->ck, keys[i], META_I32, false, &ids, &n, err);
+        status = meta_array(&e->intake.ck, keys[i], META_I32, false, &ids, &n, err);
         for (uint64_t j = 0; !status && j < n; j++) {
             uint32_t id = load_u32(ids.data + 4 * j);
             if (id < (uint32_t)tok_count(e->tok)) add_end(e, id);
@@ -146,11 +141,11 @@ static int read_ends(struct quern_engine *e, struct error *err)
     const int64_t none = -1, top = tok_count(e->tok) - 1;
     int64_t eos, eot, bos, pad;
     bool add_bos;
-    int status = meta_int(&e->ck, "tokenizer.ggml.eos_token_id", 0, top, &none, &eos, err);
-    if (!status) status = meta_int(&e->ck, "tokenizer.ggml.eot_token_id", 0, top, &none, &eot, err);
-    if (!status) status = meta_int(&e->ck, "tokenizer.ggml.bos_token_id", 0, top, &none, &bos, err);
-    if (!status) status = meta_int(&e->ck, "tokenizer.ggml.padding_token_id", 0, e->model->config.vocab_size - 1, &none, &pad, err);
-    if (!status) status = meta_bool(&e->ck, "tokenizer.ggml.add_bos_token", false, &add_bos, err);
+    int status = meta_int(&e->intake.ck, "tokenizer.ggml.eos_token_id", 0, top, &none, &eos, err);
+    if (!status) status = meta_int(&e->intake.ck, "tokenizer.ggml.eot_token_id", 0, top, &none, &eot, err);
+    if (!status) status = meta_int(&e->intake.ck, "tokenizer.ggml.bos_token_id", 0, top, &none, &bos, err);
+    if (!status) status = meta_int(&e->intake.ck, "tokenizer.ggml.padding_token_id", 0, e->model->config.vocab_size - 1, &none, &pad, err);
+    if (!status) status = meta_bool(&e->intake.ck, "tokenizer.ggml.add_bos_token", false, &add_bos, err);
     if (!status && add_bos && bos < 0)
         status = fail(err, ERR_INCONSISTENT, "value", 0, "tokenizer.ggml.add_bos_token is set, but there is no tokenizer.ggml.bos_token_id.");
     if (status) return status;
@@ -165,7 +160,7 @@ static int read_ends(struct quern_engine *e, struct error *err)
 static int copy_template(struct quern_engine *e, struct error *err)
 {
     struct bytes text;
-    int status = meta_text(&e->ck, "tokenizer.chat_template", false, &text, err);
+    int status = meta_text(&e->intake.ck, "tokenizer.chat_template", false, &text, err);
     if (status || !text.data) return status;
     if (text.size > TEMPLATE_MAX)
         return fail(err, ERR_FORMAT, "template", 0, "The chat template has %zu bytes; at most 1 MiB is allowed.", text.size);
@@ -251,7 +246,7 @@ static void choose_type(struct quern_engine *e)
 /* What the header of a file says: its weights, and in the first one everything else. */
 static int read_header(struct quern_engine *e, bool first, struct error *err)
 {
-    int status = model_bind(e->model, e->file, e->split.number + 1 < e->split.files, err);
+    int status = model_bind(e->model, e->intake.file, intake_more(&e->intake), err);
     if (status) return status;
     info_count(e);
     if (!first) return OK;
@@ -267,15 +262,16 @@ static int read_header(struct quern_engine *e, bool first, struct error *err)
 static int take_file(struct quern_engine *e, bool first, struct error *err)
 {
     int status = first ? plan_make(e, err) : OK;
-    if (!status) status = model_take(e->model, e->file, err);
+    if (!status) status = model_take(e->model, e->intake.file, err);
     if (!status && first) status = reserve(e, err);
-    return status ? status : ck_data_begin(e->file, err);
+    return status ? status : ck_data_begin(e->intake.file, err);
 }
 
 /* Of a model that is only inspected, the tensors of all files come together first. */
 static int gather(struct quern_engine *e, struct error *err)
 {
-    return e->file == &e->ck ? OK : ck_gather(&e->ck, e->file, e->file_bytes, err);
+    struct intake *in = &e->intake;
+    return in->file == &in->ck ? OK : ck_gather(&in->ck, in->file, in->bytes - in->file->file_size, err);
 }
 
 /* Room for a header depends on how much of the file came with its end, which a report must not. */
@@ -289,26 +285,23 @@ static void trim(struct checkpoint *ck)
 
 static int inspect(struct quern_engine *e, struct error *err)
 {
-    e->file = &e->ck;
-    trim(e->file);
+    e->intake.file = &e->intake.ck;
+    trim(e->intake.file);
     int status = read_header(e, true, err);
     if (!status) plan_make(e, NULL); /* what does not fit is told, not refused */
     return status;
 }
 
-/* The header of a file has come. */
+/* The header of a file with weights has come. */
 static int open_file(struct quern_engine *e, struct error *err)
 {
     bool first = !e->model;
-    int status = files_check(e, err);
-    if (!status && first) status = model_open(&e->mem, e->be, &e->ck, &e->model, err);
+    int status = first ? model_open(&e->mem, e->be, &e->intake.ck, &e->model, err) : OK;
     if (!status && first) choose_type(e);
-    if (!status && e->options.inspect) status = gather(e, err);
-    else if (!status && !(status = read_header(e, first, err))) status = take_file(e, first, err);
     if (status) return status;
-    e->file_size = e->file->file_size;
-    e->file_bytes += e->file_size;
-    return OK;
+    if (e->options.inspect) return gather(e, err);
+    status = read_header(e, first, err);
+    return status ? status : take_file(e, first, err);
 }
 
 static int failed(struct quern_engine *e, int status)
@@ -317,29 +310,35 @@ static int failed(struct quern_engine *e, int status)
     return status;
 }
 
+/* Whether files may come; or why not. */
+static int check_loading(struct quern_engine *e)
+{
+    if (e->state == STATE_FAILED) return e->error.code;
+    return e->state == STATE_LOADING ? OK : fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
+}
+
 int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
 {
+    struct intake *in = &e->intake;
     const uint8_t *data = bytes;
     size_t used = 0;
     __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
-    if (e->state == STATE_FAILED) return e->error.code;
-    if (e->state == STATE_READY) return fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
-    if (n == 0) return OK;
-    if (e->state == STATE_HEADER) {
-        int status = ck_header(e->file, data, n, &used, &e->error);
-        if (status == NEED_MORE) return OK;
-        if (!status) status = open_file(e, &e->error);
-        if (status) return failed(e, status);
-        e->state = STATE_DATA;
+    int status = check_loading(e);
+    if (status || n == 0) return status;
+    if (!in->complete) {
+        status = intake_header(in, data, n, &used, &e->error);
+        if (!status && in->complete) status = open_file(e, &e->error);
+        if (status || !in->complete) return failed(e, status);
     }
-    if (!e->options.inspect) ck_data(e->file, data + used, n - used);
+    if (!in->headers_only) ck_data(in->file, data + used, n - used);
     return OK;
 }
 
 /* Only while loading: later the pages belong to conversations. */
 bool quern_warm(struct quern_engine *e)
 {
-    return e->kv && e->state < STATE_READY ? e->be->ops->warm(e->be) : e->state == STATE_HEADER;
+    if (e->state != STATE_LOADING) return false;
+    return e->kv ? e->be->ops->warm(e->be) : !e->intake.complete;
 }
 
 /* Each thread takes one chunk after the other. */
@@ -364,27 +363,10 @@ void quern_hash_end(struct quern_engine *e)
     pool_end(e->pool);
 }
 
-static int file_ended(struct quern_engine *e)
-{
-    if (e->state == STATE_DATA) return e->options.inspect ? OK : ck_data_ended(e->file, &e->error);
-    int status = ck_header_ended(e->file, &e->error);
-    return status ? status : files_take_side(e, &e->error);
-}
-
 int quern_next_file(struct quern_engine *e, uint64_t file_size)
 {
-    if (e->state == STATE_FAILED) return e->error.code;
-    if (e->state == STATE_READY) return fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
-    int status = file_ended(e);
-    if (!status && e->model && e->split.number + 1 >= e->split.files)
-        status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The model has %lld files only.", (long long)e->split.files);
-    if (status) return failed(e, status);
-    ck_close(&e->part);
-    ck_init(&e->part, &e->mem, e->options.inspect ? 0 : file_size);
-    e->file = &e->part;
-    e->split.number += e->model != NULL;
-    e->state = STATE_HEADER;
-    return OK;
+    int status = check_loading(e);
+    return status ? status : failed(e, intake_next(&e->intake, e->options.inspect ? 0 : file_size, &e->error));
 }
 
 /* As many as have barriers of a reasonable cost: of a token's 200 such ones take 20 ms, as much as a model worth waiting for needs to compute it. */
@@ -397,17 +379,13 @@ static void choose_threads(struct quern_engine *e)
 
 int quern_finish(struct quern_engine *e)
 {
-    if (e->state == STATE_FAILED) return e->error.code;
     if (e->state == STATE_READY) return OK;
-    int status = file_ended(e);
-    if (!status && e->split.number + 1 < e->split.files)
-        status = fail(&e->error, ERR_INCONSISTENT, "split", 0, "The last %lld of the split model's files are missing.",
-                      (long long)(e->split.files - e->split.number - 1));
+    int status = check_loading(e);
+    if (!status) status = intake_finish(&e->intake, &e->error);
     if (!status && e->options.inspect) status = inspect(e, &e->error);
     if (!status) status = info_write(e, &e->error);
     if (status) return failed(e, status);
-    ck_close(&e->ck);
-    ck_close(&e->part);
+    intake_close(&e->intake);
     choose_threads(e);
     e->state = STATE_READY;
     return OK;
@@ -418,7 +396,7 @@ const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; 
 struct bytes quern_chat_template(const struct quern_engine *e) { return e->template; }
 struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
 const struct quern_plan *quern_plan(const struct quern_engine *e) { return &e->plan; }
-uint64_t quern_file_size(const struct quern_engine *e) { return e->state == STATE_HEADER ? 0 : e->file_size; }
+uint64_t quern_file_size(const struct quern_engine *e) { return e->intake.complete ? e->intake.file->file_size : 0; }
 
 struct profile *quern_profile(struct quern_engine *e) { return e->profile; }
 

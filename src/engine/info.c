@@ -6,8 +6,6 @@
 #include "engine/info.h"
 
 #include "base/json.h"
-#include "load/format.h"
-#include "load/metadata.h"
 
 /* --- counting ------------------------------------------------------------------------------------------------- */
 
@@ -30,8 +28,8 @@ static bool of_experts(const struct checkpoint *ck, const struct tensor *t)
 
 void info_count(struct quern_engine *e)
 {
-    for (size_t i = 0; i < e->file->n_tensors; i++) {
-        const struct tensor *t = &e->file->tensors[i];
+    for (size_t i = 0; i < e->intake.file->n_tensors; i++) {
+        const struct tensor *t = &e->intake.file->tensors[i];
         if (!t->put) continue;
         struct type_count *c = count_of(e, t->weights ? t->weights : t->type);
         c->bytes += (double)t->bytes;
@@ -40,7 +38,7 @@ void info_count(struct quern_engine *e)
         c->tensors++;
         c->weights += weights;
         e->weights_all += weights;
-        if (of_experts(e->file, t)) weights = weights * e->model->config.n_used / e->model->config.n_experts;
+        if (of_experts(e->intake.file, t)) weights = weights * e->model->config.n_used / e->model->config.n_experts;
         e->weights_used += weights;
     }
 }
@@ -133,13 +131,13 @@ int info_write(struct quern_engine *e, struct error *err)
 {
     struct json j = {.mem = &e->mem};
     json_object(&j, NULL);
-    write_texts(&j, &e->ck);
-    json_string(&j, "format", e->weights->name);
+    write_texts(&j, &e->intake.ck);
+    json_string(&j, "format", e->intake.weights->name);
     json_string(&j, "architecture", e->model->ops->architecture);
     json_number(&j, "parameters", e->weights_all);
     json_number(&j, "activeParameters", (double)(uint64_t)(e->weights_used + 0.5));
-    json_number(&j, "fileBytes", (double)e->file_bytes);
-    json_number(&j, "files", (double)(e->split.files + e->sides));
+    json_number(&j, "fileBytes", (double)e->intake.bytes);
+    json_number(&j, "files", (double)(e->intake.split.files + e->intake.sides));
     write_types(&j, e->types);
     write_dimensions(&j, &e->model->config);
     json_number(&j, "tokens", tok_count(e->tok));

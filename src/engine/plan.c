@@ -40,24 +40,26 @@ struct kv_shape plan_shape(const struct quern_engine *e, int context_size) { ret
 /* What the first file's bound tensors take in memory for a byte of the file; the others of a split model are taken to be alike. */
 static double growth(const struct quern_engine *e)
 {
+    const struct checkpoint *ck = e->intake.file;
     uint64_t file = 0;
-    for (size_t i = 0; i < e->file->n_tensors; i++)
-        if (e->file->tensors[i].put) file = plus(file, e->file->tensors[i].bytes);
-    return file ? (double)model_take_cost(e->model, e->file) / (double)file : 1;
+    for (size_t i = 0; i < ck->n_tensors; i++)
+        if (ck->tensors[i].put) file = plus(file, ck->tensors[i].bytes);
+    return file ? (double)model_take_cost(e->model, ck) / (double)file : 1;
 }
 
 /* Of the files with weights that follow the one at hand, which is the first. */
 static uint64_t rest_size(const struct quern_engine *e)
 {
-    uint64_t all = plus(e->options.file_size, e->options.rest_size), here = plus(e->side_bytes, e->file->file_size);
-    if (!e->sides) return e->options.rest_size;
+    const struct intake *in = &e->intake;
+    uint64_t all = plus(e->options.file_size, e->options.rest_size), here = plus(in->side_bytes, in->file->file_size);
+    if (!in->sides) return e->options.rest_size;
     return all > here ? all - here : 0;
 }
 
 static uint64_t weight_bytes(const struct quern_engine *e)
 {
     double rest = (double)rest_size(e) * growth(e);
-    return plus(model_take_cost(e->model, e->file), rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
+    return plus(model_take_cost(e->model, e->intake.file), rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
 }
 
 /* Fills everything but limit, wanted and largest. What is only there while loading (the file's header) makes room for what a
@@ -65,15 +67,16 @@ static uint64_t weight_bytes(const struct quern_engine *e)
 static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv, int context_size)
 {
     const struct step *s = &e->step;
+    const struct intake *in = &e->intake;
     struct kv_shape shape = shape_of(e, kv, context_size);
     struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape, s->max_rows, model_max_cols(e->model));
     struct quern_plan p = {.weights = weight_bytes(e), .cache = reserved.pages, .context_size = context_size};
-    uint64_t later = sequence_cost(e, context_size), freed = ck_held(e->file) + (e->sides ? ck_held(&e->ck) : 0);
+    uint64_t later = sequence_cost(e, context_size), freed = ck_held(&in->ck) + (in->file != &in->ck ? ck_held(in->file) : 0);
     p.scratch = plus(e->mem.used, reserved.scratch);
     p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows, s->max_out));
     p.scratch = plus(p.scratch, step_cost(s));
     p.scratch = plus(p.scratch, kv_cost(shape.n_pages));
-    p.scratch = plus(p.scratch, ck_data_cost(e->file));
+    p.scratch = plus(p.scratch, ck_data_cost(in->file));
     p.scratch = plus(p.scratch, INFO_BYTES);
     p.scratch = plus(p.scratch, later > freed ? later - freed : 0);
     p.total = plus(plus(p.weights, p.cache), p.scratch);
@@ -107,9 +110,10 @@ static struct size_text size_text(double bytes)
 
 static double bits_per_weight(const struct quern_engine *e, double bytes)
 {
+    const struct checkpoint *ck = e->intake.file;
     double weights = 0;
-    for (size_t i = 0; i < e->file->n_tensors; i++)
-        if (e->file->tensors[i].put) weights += (double)e->file->tensors[i].cols * (double)e->file->tensors[i].rows;
+    for (size_t i = 0; i < ck->n_tensors; i++)
+        if (ck->tensors[i].put) weights += (double)ck->tensors[i].cols * (double)ck->tensors[i].rows;
     return weights > 0 ? 8 * bytes / weights : 0;
 }
 
@@ -118,7 +122,7 @@ static int refuse_weights(const struct quern_engine *e, struct error *err)
 {
     const struct quern_plan *p = &e->plan;
     struct quern_plan least = measure(e, e->options.kv, min_int(CONTEXT_LEAST, p->wanted));
-    double room = (double)p->limit - (double)(least.total - least.weights), file = room / growth(e) + (double)e->ck.header_size;
+    double room = (double)p->limit - (double)(least.total - least.weights), file = room / growth(e) + (double)e->intake.ck.header_size;
     struct size_text total = size_text((double)p->total), weights = size_text((double)p->weights), limit = size_text((double)p->limit);
     if (room <= 0)
         return fail(err, ERR_MEM_PLAN, "weights", 0, "The model needs %s, but %s can be used here, too little for any model of its dimensions.",

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * An engine's state and a conversation's, which the files of this room share, and a conversion too. The public face is quern.h.
+ * An engine's state and a conversation's, which the files of this room share. The public face is quern.h.
  */
 #ifndef QUERN_STATE_H
 #define QUERN_STATE_H
 
 #include "base/crew.h"
+#include "engine/intake.h"
 #include "engine/kvcache.h"
-#include "load/metadata.h"
 #include "models/model.h"
 #include "quern.h"
 #include "text/tokenizer.h"
 
 enum { TYPES_MOST = 64 }; /* more than dtype.c has */
 
-enum state { STATE_HEADER, STATE_DATA, STATE_READY, STATE_FAILED };
+enum state { STATE_LOADING, STATE_READY, STATE_FAILED };
 
 /* A step that may be stopped at a layer and go on later. */
 struct step {
@@ -55,19 +55,10 @@ struct quern_engine {
     struct hashing hashing;   /* the last ones begun */
     struct backend *be;
     struct profile *profile;  /* NULL: none wanted */
-    struct checkpoint ck;     /* with the metadata: the only or the first file, or the collection of what side files say: files.c */
-    struct checkpoint part;   /* of a later one */
-    struct checkpoint *file;  /* the one that is being read */
-    struct split split;       /* which one that is, and of how many */
-    uint64_t tensors, name_hash; /* in the files so far */
-    int sides;                /* files so far that describe the model */
-    uint64_t side_bytes;      /* theirs */
-    const struct format *weights; /* of the files with weights */
+    struct intake intake;     /* the files so far */
     struct model *model;
     struct tokenizer *tok;
     struct kv_cache *kv;
-    uint64_t file_size;       /* what the header promises */
-    uint64_t file_bytes;      /* of all files so far */
     struct type_count types[TYPES_MOST]; /* of the files so far, as they come; the rest is zero */
     double weights_all, weights_used; /* in those; and how many of them work for a token */
     struct quern_plan plan;

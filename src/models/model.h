@@ -46,7 +46,8 @@ struct model {
     bool more; /* files of a split model are still to come: what is missing may be there */
 };
 
-/* Picks the architecture by the (first) file's metadata. ERR_UNSUPPORTED "architecture" names another one. */
+/* Picks the architecture by the (first) file's metadata. be NULL: nothing but model_bind() will be asked for. ERR_UNSUPPORTED "architecture"
+ * names another one. */
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err);
 void model_free(struct model *m); /* accepts NULL */
 

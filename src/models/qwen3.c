@@ -310,16 +310,17 @@ static void qwen3_free(struct model *base)
 {
     struct qwen3 *m = (struct qwen3 *)base;
     struct mem *mem = base->mem;
+    struct backend *be = base->be;
     for (int l = 0; m->layers && l < base->config.n_layers; l++) {
         struct layer *w = &m->layers[l];
         float *vectors[] = {w->attn_norm, w->ffn_norm, w->q_norm, w->k_norm};
         struct weight *matrices[] = {w->q, w->k, w->v, w->o, w->router, w->gate, w->up, w->down};
         for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) mem_free(mem, vectors[i]);
         for (size_t i = 0; i < sizeof w->singles / sizeof *w->singles; i++) mem_free(mem, w->singles[i].there);
-        for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) base->be->ops->weight_free(base->be, matrices[i]);
+        for (size_t i = 0; be && i < sizeof matrices / sizeof *matrices; i++) be->ops->weight_free(be, matrices[i]);
     }
-    base->be->ops->weight_free(base->be, m->output);
-    base->be->ops->weight_free(base->be, m->embedding);
+    if (be) be->ops->weight_free(be, m->output);
+    if (be) be->ops->weight_free(be, m->embedding);
     void *parts[] = {m->output_norm, m->layers, m->frequency, m->arena, m};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
 }

@@ -108,7 +108,7 @@ static void experts_cut_anywhere(void)
     struct file whole = file_read(built_fixtures(""), "moe.gguf");
     struct quern_engine *e = engine_load(&whole, (struct quern_options){0}, SIZE_MAX);
     float *expected = first_logits(e);
-    int n = (int)e->tensors;
+    int n = (int)e->intake.tensors;
     CHECK(n > 30);
     quern_free(e);
     for (int at = 1; at < n; at++) {

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The files of a model: one; the parts of a split GGUF model; or files that describe it (JSON, a vocabulary) and then its weights.
+ */
+#include "engine/intake.h"
+
+#include "base/reader.h"
+
+void intake_open(struct intake *in, struct mem *m, int n_files, uint64_t first_size)
+{
+    *in = (struct intake){.mem = m, .n_files = max_int(n_files, 1), .file = &in->ck};
+    ck_init(&in->ck, m, first_size);
+    ck_init(&in->part, m, 0);
+}
+
+void intake_close(struct intake *in)
+{
+    ck_close(&in->ck);
+    ck_close(&in->part);
+}
+
+bool intake_more(const struct intake *in) { return in->split.number + 1 < in->split.files; }
+
+/* Files with weights, by what the caller says. */
+static int given(const struct intake *in) { return max_int(in->n_files - in->sides, 1); }
+
+/* --- split GGUF ----------------------------------------------------------------------------------------- */
+
+/* The first file of a split model, or a whole one. */
+static int check_first(const struct intake *in, const struct split *s, struct error *err)
+{
+    if (s->number > 0)
+        return fail(err, ERR_UNSUPPORTED, "split", 0,
+                    "This is file %lld of a model that is split into %lld; begin with the first, whose name ends in -00001-of-%05lld.gguf.",
+                    (long long)s->number + 1, (long long)s->files, (long long)s->files);
+    if (s->files > 1 && given(in) == 1)
+        return fail(err, ERR_UNSUPPORTED, "split", 0, "This is the first of the %lld files of a split model; all of them are needed.",
+                    (long long)s->files);
+    if (s->files != given(in))
+        return fail(err, ERR_INCONSISTENT, "split", 0, "%d files were given, but the model consists of %lld.", given(in), (long long)s->files);
+    return OK;
+}
+
+/* A later one. */
+static int check_later(const struct intake *in, const struct split *s, struct error *err)
+{
+    const struct split *first = &in->split;
+    if (s->files == first->files && s->number == first->number && s->tensors == first->tensors) return OK;
+    return fail(err, ERR_INCONSISTENT, "split", 0,
+                "File %lld of %lld was expected; this one says it is file %lld of %lld, or belongs to another model.", (long long)first->number + 1,
+                (long long)first->files, (long long)s->number + 1, (long long)s->files);
+}
+
+static int check_split(struct intake *in, bool first, struct error *err)
+{
+    struct split s;
+    int status = ck_split(in->file, &s, err);
+    if (!status) status = first ? check_first(in, &s, err) : check_later(in, &s, err);
+    if (status) return status;
+    in->split = s;
+    in->tensors += in->file->n_tensors;
+    if (!s.tensors || intake_more(in) || in->tensors == (uint64_t)s.tensors) return OK;
+    return fail(err, ERR_INCONSISTENT, "split", 0,
+                "The files of the split model hold %llu tensors, but there should be %lld; they do not belong together.",
+                (unsigned long long)in->tensors, (long long)s.tensors);
+}
+
+/* --- weights that other files describe ------------------------------------------------------------------- */
+
+/* Each file must hold the tensors that the index has for one of its files, and all together those of all. */
+static int check_index(const struct intake *in, struct error *err)
+{
+    struct bytes sums;
+    uint64_t files, all = 0;
+    bool known = false;
+    int status = meta_array(&in->ck, "index.files", META_U64, false, &sums, &files, err);
+    if (status || !sums.data) return status;
+    if (files != (uint64_t)in->split.files)
+        return fail(err, ERR_INCONSISTENT, "index", 0, "%lld files with weights were given, but the index names %llu.", (long long)in->split.files,
+                    (unsigned long long)files);
+    for (uint64_t i = 0; i < files; i++) {
+        known |= load_u64(sums.data + 8 * i) == in->file->name_hash;
+        all += load_u64(sums.data + 8 * i);
+    }
+    if (known && (intake_more(in) || in->name_hash == all)) return OK;
+    return fail(err, ERR_INCONSISTENT, "index", 0, "File %lld of those with weights does not hold the tensors that the index says.",
+                (long long)in->split.number + 1);
+}
+
+/* These do not say how many they are: whoever gives them does. */
+static int count_file(struct intake *in, struct error *err)
+{
+    in->split.files = given(in);
+    in->tensors += in->file->n_tensors;
+    in->name_hash += in->file->name_hash;
+    return check_index(in, err);
+}
+
+static int fail_missing(struct error *err, const char *what)
+{
+    return fail(err, ERR_FORMAT, "missing", 0, "%s", what);
+}
+
+static int check_described(const struct intake *in, struct error *err)
+{
+    bool ajc1 = in->file->format == &format_ajc1;
+    if (!meta_find(&in->ck, "general.architecture"))
+        return fail_missing(err, "config.json is missing: weights in safetensors files need it; give the whole folder.");
+    if (meta_find(&in->ck, "tokenizer.ggml.model")) return OK;
+    return fail_missing(err, ajc1 ? "The model's .tokenizer file is missing; give it before the checkpoint."
+                                  : "tokenizer.json is missing: weights in safetensors files need it; give the whole folder.");
+}
+
+/* What the side files said, and the first file with weights. */
+static int join(struct intake *in, struct error *err)
+{
+    uint64_t tensors = given(in) == 1 && in->file->n_tensors < TENSORS_MOST ? in->file->n_tensors : TENSORS_MOST;
+    if (in->file->format == &format_gguf)
+        return fail(err, ERR_UNSUPPORTED, "mixed", 0, "A GGUF file describes itself and has its own vocabulary; give it without other files.");
+    int status = ck_merge(&in->ck, in->file, err);
+    if (!status) status = ck_put_int(&in->ck, "split.tensors.count", (int64_t)tensors, err);
+    return status ? status : ck_complete(&in->ck, err);
+}
+
+/* What a file with weights means among the files of the model. */
+static int place(struct intake *in, struct error *err)
+{
+    bool first = !in->weights;
+    const struct format *format = in->file->format;
+    if (format == &format_gguf && !in->sides) return check_split(in, first, err);
+    int status = first && in->sides ? join(in, err) : OK;
+    if (!status && first) status = check_described(in, err);
+    if (!status && !first && format != in->weights)
+        status = fail(err, ERR_INCONSISTENT, "mixed", 0, "The files are of different formats; they do not belong together.");
+    return status ? status : count_file(in, err);
+}
+
+int intake_header(struct intake *in, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
+{
+    int status = ck_header(in->file, bytes, n, used, err);
+    if (status == NEED_MORE) return OK;
+    if (!status) status = place(in, err);
+    if (status) return status;
+    in->weights = in->file->format;
+    in->bytes += in->file->file_size;
+    in->complete = true;
+    return OK;
+}
+
+/* --- ends ---------------------------------------------------------------------------------------------------- */
+
+/* The file at hand had no weights: it describes the model. */
+static int take_side(struct intake *in, struct error *err)
+{
+    if (in->weights) return fail(err, ERR_PARAM, "order", 0, "The files that describe a model must come before those with its weights.");
+    if (in->file == &in->ck) { /* it begins the collection */
+        in->part = in->ck;
+        in->file = &in->part;
+        ck_init(&in->ck, in->mem, 0);
+    }
+    int status = ck_read_side(&in->part, &in->ck, err);
+    in->sides++;
+    in->side_bytes += in->part.header_size;
+    if (!status && in->sides >= in->n_files)
+        status = fail_missing(err, "This file describes a model; its weights are missing. Give the whole folder.");
+    return status;
+}
+
+static int file_ended(struct intake *in, struct error *err)
+{
+    if (in->complete) return in->headers_only ? OK : ck_data_ended(in->file, err);
+    int status = ck_header_ended(in->file, err);
+    return status ? status : take_side(in, err);
+}
+
+int intake_next(struct intake *in, uint64_t size, struct error *err)
+{
+    int status = file_ended(in, err);
+    if (!status && in->weights && !intake_more(in))
+        status = fail(err, ERR_INCONSISTENT, "split", 0, "The model has %lld files only.", (long long)in->split.files);
+    if (status) return status;
+    ck_close(&in->part);
+    ck_init(&in->part, in->mem, size);
+    in->file = &in->part;
+    in->split.number += in->weights != NULL;
+    in->complete = false;
+    return OK;
+}
+
+int intake_finish(struct intake *in, struct error *err)
+{
+    int status = file_ended(in, err);
+    if (!status && !in->weights) status = fail_missing(err, "The model's weights are missing; give the whole folder.");
+    if (status || !intake_more(in)) return status;
+    return fail(err, ERR_INCONSISTENT, "split", 0, "The last %lld of the split model's files are missing.",
+                (long long)(in->split.files - in->split.number - 1));
+}
