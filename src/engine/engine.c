@@ -60,29 +60,13 @@ void quern_free(struct quern_engine *e)
 
 /* --- opening: what the header decides -------------------------------------------------------------------- */
 
-static int check_tokenizer_kind(const struct checkpoint *ck, bool *scored, struct error *err)
-{
-    struct bytes kind, pre;
-    char text[QUOTED];
-    int status = meta_text(ck, "tokenizer.ggml.model", true, &kind, err);
-    *scored = !status && bytes_equal(kind, "scores");
-    if (!status && !*scored) status = meta_text(ck, "tokenizer.ggml.pre", true, &pre, err);
-    if (status || *scored) return status;
-    if (!bytes_equal(kind, "gpt2"))
-        return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The tokenizer \"%.64s\" is not supported; Qwen3's is byte-level BPE (gpt2).",
-                    quoted(kind, text));
-    if (!bytes_equal(pre, "qwen2"))
-        return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The pre-tokenizer \"%.64s\" is not supported; Qwen3's is qwen2.", quoted(pre, text));
-    return OK;
-}
-
 static int open_tokenizer(struct quern_engine *e, struct error *err)
 {
     struct tok_source s = {0};
     uint64_t n_types, n_scores;
-    bool scored;
     int vocab_size = e->model->config.vocab_size;
-    int status = check_tokenizer_kind(&e->intake.ck, &scored, err);
+    int status = model_tokenizer(e->model, &e->intake.ck, &e->kind, err);
+    bool scored = e->kind.scored;
     if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.tokens", META_STRING, true, &s.tokens, &s.n_tokens, err);
     if (!status) status = meta_array(&e->intake.ck, "tokenizer.ggml.token_type", META_I32, false, &s.types, &n_types, err);
     if (!status && scored) status = meta_array(&e->intake.ck, "tokenizer.ggml.scores", META_F32, true, &s.scores, &n_scores, err);
@@ -112,11 +96,6 @@ static void add_end(struct quern_engine *e, int64_t id)
     if (id >= 0 && e->n_ends < (int)(sizeof e->ends / sizeof *e->ends)) e->ends[e->n_ends++] = (int32_t)id;
 }
 
-static int special(const struct quern_engine *e, const char *text)
-{
-    return tok_find_special(e->tok, (struct bytes){(const uint8_t *)text, strlen(text)});
-}
-
 /* Lists that the JSON files have. */
 static int read_end_lists(struct quern_engine *e, struct error *err)
 {
@@ -135,7 +114,7 @@ static int read_end_lists(struct quern_engine *e, struct error *err)
     return status;
 }
 
-/* The file's end tokens, and Qwen's own two where they exist: published files name only one of them. */
+/* The file's end tokens, and the model's own where they exist. */
 static int read_ends(struct quern_engine *e, struct error *err)
 {
     const int64_t none = -1, top = tok_count(e->tok) - 1;
@@ -152,8 +131,8 @@ static int read_ends(struct quern_engine *e, struct error *err)
     add_end(e, eos);
     add_end(e, eot);
     status = read_end_lists(e, err);
-    add_end(e, special(e, "<|im_end|>"));
-    add_end(e, special(e, "<|endoftext|>"));
+    for (const char *const *end = e->kind.ends; *end; end++)
+        add_end(e, tok_find_special(e->tok, (struct bytes){(const uint8_t *)*end, strlen(*end)}));
     return status;
 }
 

@@ -17,15 +17,6 @@ static struct type_count *count_of(struct quern_engine *e, const struct dtype *t
     return c;
 }
 
-/* One expert's or all experts' matrix: blk.0.ffn_up.7.weight, which alone has four full stops, or a stack. */
-static bool of_experts(const struct checkpoint *ck, const struct tensor *t)
-{
-    struct bytes name = ck_view(ck, t->name);
-    int stops = 0;
-    for (size_t i = 0; i < name.size; i++) stops += name.data[i] == '.';
-    return t->stack > 1 || stops > 3;
-}
-
 void info_count(struct quern_engine *e)
 {
     for (size_t i = 0; i < e->intake.file->n_tensors; i++) {
@@ -38,7 +29,7 @@ void info_count(struct quern_engine *e)
         c->tensors++;
         c->weights += weights;
         e->weights_all += weights;
-        if (of_experts(e->intake.file, t)) weights = weights * e->model->config.n_used / e->model->config.n_experts;
+        if (model_of_experts(t)) weights = weights * e->model->config.n_used / e->model->config.n_experts;
         e->weights_used += weights;
     }
 }

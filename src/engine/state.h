@@ -57,6 +57,7 @@ struct quern_engine {
     struct profile *profile;  /* NULL: none wanted */
     struct intake intake;     /* the files so far */
     struct model *model;
+    struct model_tokenizer kind; /* of it; then the tokenizer itself */
     struct tokenizer *tok;
     struct kv_cache *kv;
     struct type_count types[TYPES_MOST]; /* of the files so far, as they come; the rest is zero */

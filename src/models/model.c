@@ -65,6 +65,11 @@ int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *
     return m->ops->bind(m, ck, err);
 }
 
+int model_tokenizer(const struct model *m, const struct checkpoint *ck, struct model_tokenizer *out, struct error *err)
+{
+    return m->ops->tokenizer(ck, out, err);
+}
+
 uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out) { return m->ops->reserve_cost(m, max_rows, max_out); }
 int model_reserve(struct model *m, int max_rows, int max_out) { return m->ops->reserve(m, max_rows, max_out); }
 
@@ -97,6 +102,8 @@ struct sink {
     struct weight **matrix;
     float **vector;
     bool new;                 /* the first tensor of its weight in any file */
+    bool stays;               /* in the type that it is stored in */
+    bool experts;             /* a matrix of experts */
     /* Of a tensor of scales: */
     const struct dtype *scales;
     int n_scales;             /* in a row */
@@ -152,11 +159,12 @@ static int fail_twice(const struct tensor *t, const char *name, struct error *er
     return fail(err, ERR_INCONSISTENT, "split", t->name.at, "The tensor %s is there twice; the files do not belong together.", name);
 }
 
-/* What a matrix becomes. Routers stay floats, and rows that are not whole blocks. */
-static const struct dtype *loaded_type(const struct model *m, const struct dtype *type, const char *name, int cols)
+/* What a matrix becomes. Rows that are not whole blocks stay floats. */
+static const struct dtype *loaded_type(const struct sink *sink, const struct dtype *type)
 {
-    bool stays = !m->quantize || type->block > 1 || layouts[type->layout].scaled || cols % (int)m->quantize->block || strstr(name, "ffn_gate_inp");
-    return stays ? type : m->quantize;
+    const struct dtype *wanted = sink->stays ? NULL : sink->m->quantize;
+    bool stays = !wanted || type->block > 1 || layouts[type->layout].scaled || sink->cols % (int)wanted->block;
+    return stays ? type : wanted;
 }
 
 /* `there`: an earlier file had it. rows = 0: a vector. */
@@ -167,7 +175,7 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
     if (!t && (there || sink->m->more)) return OK;
     int status = ck_bind(ck, name, (uint64_t)sink->cols, (uint64_t)(sink->rows / sink->stack), (uint64_t)sink->stack, &t, err);
     if (status) return status;
-    const struct dtype *type = sink->matrix ? loaded_type(sink->m, t->type, name, sink->cols) : t->type;
+    const struct dtype *type = sink->matrix ? loaded_type(sink, t->type) : t->type;
     const struct dtype *known = sink->from ? sink->from : sink->type;
     if (known && known != (sink->from ? t->type : type))
         return fail(err, ERR_INCONSISTENT, "type", t->name.at, "The tensor %s has the type %s, but what belongs to it is for %s.", name,
@@ -238,6 +246,14 @@ int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int l
                       err);
 }
 
+int model_matrix_as_stored(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out,
+                           struct error *err)
+{
+    char full[80];
+    struct sink sink = {.m = m, .rows = rows, .all = rows, .cols = cols, .stack = 1, .matrix = out, .stays = true};
+    return bind_whole(ck, tensor_name(full, name, layer), sink, err);
+}
+
 /* --- matrices of a stack one by one ------------------------------------------------------------------- */
 
 enum part { PART_NONE, PART_WEIGHT, PART_SCALE };
@@ -304,7 +320,7 @@ int model_stack(struct model *m, struct checkpoint *ck, const char *name, int la
                 struct singles *singles, struct error *err)
 {
     char prefix[80], whole[96];
-    struct sink sink = {.m = m, .rows = rows, .all = rows * stack, .cols = cols, .stack = 1, .matrix = out};
+    struct sink sink = {.m = m, .rows = rows, .all = rows * stack, .cols = cols, .stack = 1, .matrix = out, .experts = true};
     tensor_name(prefix, name, layer);
     snprintf(whole, sizeof whole, "%s_exps.weight", prefix);
     strcat(prefix, ".");
@@ -324,6 +340,8 @@ int model_vector(struct model *m, struct checkpoint *ck, const char *name, int l
     char full[80];
     return bind(ck, tensor_name(full, name, layer), *out != NULL, &(struct sink){.m = m, .cols = n, .stack = 1, .vector = out, .new = true}, err);
 }
+
+bool model_of_experts(const struct tensor *t) { return ((const struct sink *)t->context)->experts; }
 
 /* --- storage ------------------------------------------------------------------------------------------ */
 

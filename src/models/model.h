@@ -23,11 +23,18 @@ struct model_config {
     bool tied;              /* the output head is the embedding */
 };
 
+/* How a model's texts become tokens, and which of those end a reply, whatever else its files say. */
+struct model_tokenizer {
+    bool scored;             /* neighbours are joined by their tokens' scores; otherwise by merges, behind Qwen2's split */
+    const char *const *ends; /* NULL at the end */
+};
+
 struct model;
 
 struct model_ops {
     const char *architecture;
     int (*open)(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err);
+    int (*tokenizer)(const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
     int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
     void (*free)(struct model *m);
     uint64_t (*reserve_cost)(const struct model *m, int max_rows, int max_out);
@@ -51,8 +58,13 @@ struct model {
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err);
 void model_free(struct model *m); /* accepts NULL */
 
+/* By the metadata. ERR_FORMAT "missing", ERR_UNSUPPORTED "tokenizer" for one that the architecture does not have. */
+int model_tokenizer(const struct model *m, const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
+
 /* Binds the weights of a file; `more`: others follow. Every weight must be in one of the files, and in one only. */
 int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err);
+/* Whether a bound tensor is one expert's matrix or all experts': not all of them work for a token. */
+bool model_of_experts(const struct tensor *t);
 /* Bytes that model_take() takes for the bound tensors of this file; saturates. */
 uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck);
 /* Storage for the weights bound in this file. ERR_MEM_LOAD. */
@@ -78,6 +90,9 @@ const char *model_key(char out[KEY_SIZE], const char *architecture, const char *
 /* Binds a matrix [rows, cols]: shape-checked, its bytes routed to *out, which model_take() makes. `name` may hold one %d for the
  * layer. Nothing happens where more files follow and this one does not have it. */
 int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err);
+/* One that stays as it is stored, whatever model->quantize says. */
+int model_matrix_as_stored(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out,
+                           struct error *err);
 /* What files have of a stack of matrices one by one: their type, and which parts of each; `there` NULL: none. */
 struct singles {
     const struct dtype *type, *from; /* of the weight, of the tensors */

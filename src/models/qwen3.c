@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/reader.h"
 #include "load/metadata.h"
+#include "models/qwen.h"
 #include "models/rope.h"
 
 #include <stdio.h>
@@ -45,7 +46,7 @@ enum head { HEAD_FOUND, HEAD_OWN, HEAD_TIED };
 struct qwen3 {
     struct model base;
     enum head head;
-    bool told;                         /* which layers are dense: GGUF files do not say */
+    bool dense_known;                  /* which layers are dense, by the metadata: GGUF files do not say */
     struct weight *embedding, *output; /* [vocab_size, dim]; output NULL when tied */
     float *output_norm;                /* [dim] */
     struct layer *layers;              /* [n_layers] */
@@ -208,7 +209,7 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
     const struct model_config *c = &m->base.config;
     struct model *b = &m->base;
     struct layer *w = &m->layers[l];
-    bool dense = w->dense || (!m->told && dense_here(m, ck, l)), experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
+    bool dense = w->dense || (!m->dense_known && dense_here(m, ck, l)), experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
     int n = c->n_experts, status;
     if (dense && experts_before)
         return fail(err, ERR_INCONSISTENT, "split", 0,
@@ -223,7 +224,7 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
                (status = model_matrix(b, ck, "blk.%d.ffn_up.weight", l, c->dim, w->ffn_dim, &w->up, err)) ||
                (status = model_matrix(b, ck, "blk.%d.ffn_down.weight", l, w->ffn_dim, c->dim, &w->down, err)));
     else
-        (void)((status = model_matrix(b, ck, "blk.%d.ffn_gate_inp.weight", l, c->dim, n, &w->router, err)) ||
+        (void)((status = model_matrix_as_stored(b, ck, "blk.%d.ffn_gate_inp.weight", l, c->dim, n, &w->router, err)) ||
                (status = model_stack(b, ck, "blk.%d.ffn_gate", l, c->dim, w->ffn_dim, n, &w->gate, &w->singles[0], err)) ||
                (status = model_stack(b, ck, "blk.%d.ffn_up", l, c->dim, w->ffn_dim, n, &w->up, &w->singles[1], err)) ||
                (status = model_stack(b, ck, "blk.%d.ffn_down", l, w->ffn_dim, c->dim, n, &w->down, &w->singles[2], err)));
@@ -289,7 +290,7 @@ static int read_dense(struct qwen3 *m, const struct checkpoint *ck, struct error
     int step, status = config_int(&keys, "decoder_sparse_step", 1, INT32_MAX, &none, &step, err);
     if (!status) status = meta_array(ck, model_key(key, keys.architecture, "mlp_only_layers"), META_I32, false, &list, &n, err);
     if (status || !step || !m->base.config.n_experts) return status;
-    m->told = true;
+    m->dense_known = true;
     for (int l = 0; l < m->base.config.n_layers; l++) m->layers[l].dense = (l + 1) % step != 0;
     for (uint64_t i = 0; i < n; i++)
         if (load_u32(list.data + 4 * i) < (uint32_t)m->base.config.n_layers) m->layers[load_u32(list.data + 4 * i)].dense = true;
@@ -487,8 +488,8 @@ static const float *qwen3_end(struct model *base, const struct batch *b)
 /* Two architectures by name: files tell them apart, the forward pass does not. */
 #define QWEN3_OPS(name, function) \
     { \
-        .architecture = name, .open = function, .bind = qwen3_bind, .free = qwen3_free, .reserve_cost = qwen3_reserve_cost, \
-        .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, .end = qwen3_end, \
+        .architecture = name, .open = function, .tokenizer = qwen_tokenizer, .bind = qwen3_bind, .free = qwen3_free, \
+        .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, .end = qwen3_end, \
     }
 
 const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen3_open);
