@@ -4,10 +4,11 @@
  * chunks; and every broken set of tests/fixtures/bad-sets.mjs (groups S and J) is refused with its code and rule, in little time and memory.
  */
 #include "model_file.h"
+#include "refusal.h"
 
 #include <dirent.h>
 
-enum { REFUSAL_MB = 16, REFUSAL_MS = 100 /* under sanitizers, which take twice the time and more */, TRIES = 5, FILES_MOST = 12 };
+enum { FILES_MOST = 12 };
 #define WHOLE SIZE_MAX
 
 struct set {
@@ -164,11 +165,10 @@ static void checkpoints(void)
 
 /* --- the catalogue ---------------------------------------------------------------------------------------- */
 
-struct verdict {
-    int status;
-    struct error error;
-    uint64_t peak;
-    double cpu_ms;
+struct loading {
+    const struct set *set;
+    bool sizes; /* are known */
+    size_t chunk;
 };
 
 static void generate(struct quern_engine *e)
@@ -186,15 +186,17 @@ static void generate(struct quern_engine *e)
     quern_sequence_free(s);
 }
 
-static struct verdict load_once(const struct set *s, bool sizes, size_t chunk)
+static struct verdict load_once(const void *what)
 {
-    struct quern_options options = {.file_size = sizes ? s->files[0].size : 0, .files = s->n, .chunk = 4, .context_size = 64};
+    const struct loading *l = what;
+    const struct set *s = l->set;
+    struct quern_options options = {.file_size = l->sizes ? s->files[0].size : 0, .files = s->n, .chunk = 4, .context_size = 64};
     struct verdict v = {0};
     uint64_t used;
     double begin = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     struct quern_engine *e = quern_new(&options);
     CHECK(e != NULL);
-    v.status = feed_set(e, s, sizes, chunk);
+    v.status = feed_set(e, s, l->sizes, l->chunk);
     v.cpu_ms = clock_ms(CLOCK_PROCESS_CPUTIME_ID) - begin;
     v.error = *quern_error(e);
     quern_memory(e, &used, &v.peak);
@@ -205,12 +207,9 @@ static struct verdict load_once(const struct set *s, bool sizes, size_t chunk)
     return v;
 }
 
-/* A refusal must be quick: the machine may do other things meanwhile, so a slow one gets two more tries. */
 static struct verdict judge_load(const struct set *s, bool sizes, size_t chunk)
 {
-    struct verdict v = load_once(s, sizes, chunk);
-    for (int i = 1; i < TRIES && v.status && v.cpu_ms >= REFUSAL_MS; i++) v = load_once(s, sizes, chunk);
-    return v;
+    return verdict_of(load_once, &(struct loading){s, sizes, chunk});
 }
 
 struct entry {
@@ -222,7 +221,7 @@ static int judge(const struct entry *t, const char *how, const struct verdict *v
 {
     bool good = !strcmp(t->kind, "good");
     bool right = good ? v->status == OK : v->status && listed(t->codes, status_name(v->status)) && listed(t->rules, v->error.rule);
-    bool cheap = good || (v->cpu_ms < REFUSAL_MS && v->peak < REFUSAL_MB << 20);
+    bool cheap = good || (verdict_quick(v) && v->peak < REFUSAL_MB << 20);
     if (!right)
         printf("# %s %s: expected %s %s, is %s %s: %s\n", t->id, how, t->codes, t->rules, v->status ? status_name(v->status) : "loaded", v->error.rule, v->error.message);
     if (!cheap) printf("# %s %s: refused after %.1f ms with %.1f MB\n", t->id, how, v->cpu_ms, (double)v->peak / 1048576);

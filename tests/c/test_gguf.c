@@ -6,17 +6,17 @@
  */
 #include "model_file.h"
 #include "base/reader.h"
+#include "refusal.h"
 
-enum { REFUSAL_MB = 16, REFUSAL_MS = 100 /* under sanitizers, which take twice the time and more */, TRIES = 5, CUTS = 4, FIXED_HEADER = 24 };
+enum { CUTS = 4, FIXED_HEADER = 24 };
 #define WHOLE SIZE_MAX
 
 /* --- one load ---------------------------------------------------------------------------------------- */
 
-struct verdict {
-    int status;
-    struct error error;
-    uint64_t peak; /* bytes */
-    double cpu_ms;
+struct loading {
+    const struct file *file;
+    uint64_t known_size, limit;
+    size_t chunk;
 };
 
 /* A loaded model must run: two tokens, or numbers that are found to be no numbers. */
@@ -53,15 +53,16 @@ static void check_failed(struct quern_engine *e, const struct verdict *v)
     CHECK(quern_sequence_new(e) == NULL);
 }
 
-static struct verdict load_once(const struct file *f, uint64_t known_size, uint64_t limit, size_t chunk)
+static struct verdict load_once(const void *what)
 {
-    struct quern_options options = {.file_size = known_size, .memory_limit = limit, .chunk = 4, .context_size = 64};
+    const struct loading *l = what;
+    struct quern_options options = {.file_size = l->known_size, .memory_limit = l->limit, .chunk = 4, .context_size = 64};
     struct verdict v = {0};
     uint64_t used;
     double begin = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
     struct quern_engine *e = quern_new(&options);
     CHECK(e != NULL);
-    v.status = engine_feed(e, f, chunk);
+    v.status = engine_feed(e, l->file, l->chunk);
     v.cpu_ms = clock_ms(CLOCK_PROCESS_CPUTIME_ID) - begin;
     v.error = *quern_error(e);
     quern_memory(e, &used, &v.peak);
@@ -71,12 +72,9 @@ static struct verdict load_once(const struct file *f, uint64_t known_size, uint6
     return v;
 }
 
-/* A refusal must be quick: the machine may do other things meanwhile, so a slow one gets two more tries. */
 static struct verdict load(const struct file *f, uint64_t known_size, uint64_t limit, size_t chunk)
 {
-    struct verdict v = load_once(f, known_size, limit, chunk);
-    for (int i = 1; i < TRIES && v.status && v.cpu_ms >= REFUSAL_MS; i++) v = load_once(f, known_size, limit, chunk);
-    return v;
+    return verdict_of(load_once, &(struct loading){f, known_size, limit, chunk});
 }
 
 static bool same_error(const struct error *a, const struct error *b)
@@ -98,7 +96,7 @@ static int judge(const struct entry *t, const char *how, const struct verdict *v
     if (!right)
         printf("# %s %s: expected %s %s, is %s %s: %s\n", t->id, how, t->codes, t->rules, v->status ? status_name(v->status) : "loaded", v->error.rule,
                v->error.message);
-    bool cheap = good || (v->cpu_ms < REFUSAL_MS && v->peak < REFUSAL_MB << 20);
+    bool cheap = good || (verdict_quick(v) && v->peak < REFUSAL_MB << 20);
     if (!cheap) printf("# %s %s: refused after %.1f ms with %.1f MB\n", t->id, how, v->cpu_ms, (double)v->peak / 1048576);
     return !right + !cheap;
 }
@@ -182,8 +180,8 @@ static void check_damaged(const struct file *f, size_t at)
         if (!known) proper |= v.status == ERR_MEM_LOAD || v.status == ERR_MEM_KV || v.status == ERR_MEM_PLAN;
         if (!proper) printf("# damaged at byte %zu: %s: %s\n", at, status_name(v.status), v.error.message);
         CHECK(proper);
-        if (known && v.status && v.cpu_ms >= REFUSAL_MS) printf("# damaged at byte %zu: %.1f ms\n", at, v.cpu_ms);
-        CHECK(!known || !v.status || v.cpu_ms < REFUSAL_MS);
+        if (known && !verdict_quick(&v)) printf("# damaged at byte %zu: %.1f ms\n", at, v.cpu_ms);
+        CHECK(!known || verdict_quick(&v));
     }
 }
 
