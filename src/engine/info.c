@@ -79,6 +79,18 @@ static void write_dimensions(struct json *j, const struct model_config *c)
     json_number(j, "contextLength", (double)c->context_length);
 }
 
+/* What the files do not say, or say otherwise: metadata keys, and what they were taken to be. */
+static void write_assumed(struct json *j, const struct quern_engine *e)
+{
+    struct bytes said;
+    const char *architecture = e->model->ops->architecture;
+    json_object(j, "assumed");
+    if (meta_text(&e->intake.ck, "general.architecture", true, &said, NULL) || !bytes_equal(said, architecture))
+        json_string(j, "general.architecture", architecture);
+    if (e->kind.split_assumed) json_string(j, "tokenizer.ggml.pre", "qwen2");
+    json_end(j);
+}
+
 /* The tokens that end a reply. */
 static void write_ends(struct json *j, const struct quern_engine *e)
 {
@@ -134,6 +146,7 @@ int info_write(struct quern_engine *e, struct error *err)
     json_number(&j, "tokens", tok_count(e->tok));
     json_bool(&j, "chatTemplate", e->template.data != NULL);
     write_ends(&j, e);
+    write_assumed(&j, e);
     json_number(&j, "contextSize", e->context_size);
     json_string(&j, "kv", kv_names[e->options.kv]);
     json_number(&j, "chunk", e->step.max_rows);

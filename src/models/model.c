@@ -26,21 +26,26 @@ static int check_kind(const struct checkpoint *ck, struct error *err)
     return OK;
 }
 
-/* Files without the key are taken for the architecture whose keys they have. */
-static int find_architecture(const struct checkpoint *ck, const struct model_ops **out, struct error *err)
+/* Files without the name are taken for the architecture whose keys they have. */
+static bool is_named(const struct checkpoint *ck, struct bytes name, const struct model_ops *ops)
 {
-    size_t n = sizeof architectures / sizeof *architectures;
+    char key[KEY_SIZE];
+    return name.data ? bytes_equal(name, ops->architecture) : meta_find(ck, model_key(key, ops->architecture, "block_count")) != NULL;
+}
+
+static int find_architecture(const struct checkpoint *ck, const struct model_ops **out, const char **prefix, struct error *err)
+{
     struct bytes name;
-    int status = meta_text(ck, "general.architecture", false, &name, err);
-    if (status) return status;
-    for (size_t i = 0; i < n; i++) {
-        char key[64];
-        *out = architectures[i];
-        snprintf(key, sizeof key, "%s.block_count", (*out)->architecture);
-        if (name.data ? bytes_equal(name, (*out)->architecture) : meta_find(ck, key) != NULL) return OK;
-    }
-    if (!name.data) return fail(err, ERR_FORMAT, "missing", 0, "The metadata key general.architecture is missing.");
     char text[QUOTED];
+    int status = meta_text(ck, "general.architecture", false, &name, err);
+    *prefix = NULL;
+    for (size_t i = 0; !status && !*prefix && i < sizeof architectures / sizeof *architectures; i++) {
+        *out = architectures[i];
+        if (is_named(ck, name, *out)) *prefix = (*out)->architecture;
+        else if (name.data && (*out)->claim) status = (*out)->claim(ck, name, prefix, err);
+    }
+    if (status || *prefix) return status;
+    if (!name.data) return fail(err, ERR_FORMAT, "missing", 0, "The metadata key general.architecture is missing.");
     return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs qwen3 and qwen3moe.",
                 quoted(name, text));
 }
@@ -48,10 +53,11 @@ static int find_architecture(const struct checkpoint *ck, const struct model_ops
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
 {
     const struct model_ops *ops = NULL;
+    const char *prefix;
     *out = NULL;
     int status = check_kind(ck, err);
-    if (!status) status = find_architecture(ck, &ops, err);
-    return status ? status : ops->open(mem, be, ck, out, err);
+    if (!status) status = find_architecture(ck, &ops, &prefix, err);
+    return status ? status : ops->open(mem, be, ck, prefix, out, err);
 }
 
 void model_free(struct model *m)
@@ -59,10 +65,27 @@ void model_free(struct model *m)
     if (m) m->ops->free(m);
 }
 
+/* A file with more layers than its metadata says would run, without the last of them. */
+static int check_layers(const struct model *m, const struct checkpoint *ck, struct error *err)
+{
+    struct bytes rest;
+    for (size_t at = ck_first(ck, "blk."); ck_rest(ck, at, "blk.", &rest); at++) {
+        int layer = 0;
+        size_t n = 0;
+        for (; n < rest.size && n < 8 && rest.data[n] >= '0' && rest.data[n] <= '9'; n++) layer = layer * 10 + rest.data[n] - '0';
+        if (n == 0 || n == rest.size || rest.data[n] != '.' || layer < m->config.n_layers) continue;
+        return fail(err, ERR_INCONSISTENT, "layers", ck->tensors[ck->by_name[at]].name.at,
+                    "There are weights of a layer %d, but the metadata says that the layers are 0 to %d; take another copy of the model, or correct "
+                    "its block_count.", layer, m->config.n_layers - 1);
+    }
+    return OK;
+}
+
 int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err)
 {
+    int status = check_layers(m, ck, err);
     m->more = more;
-    return m->ops->bind(m, ck, err);
+    return status ? status : m->ops->bind(m, ck, err);
 }
 
 int model_tokenizer(const struct model *m, const struct checkpoint *ck, struct model_tokenizer *out, struct error *err)
@@ -84,9 +107,9 @@ void model_begin(struct model *m, const struct batch *b) { m->ops->begin(m, b); 
 void model_layer(struct model *m, const struct batch *b, int layer) { m->ops->layer(m, b, layer); }
 const float *model_end(struct model *m, const struct batch *b) { return m->ops->end(m, b); }
 
-const char *model_key(char out[KEY_SIZE], const char *architecture, const char *name)
+const char *model_key(char out[KEY_SIZE], const char *prefix, const char *name)
 {
-    snprintf(out, KEY_SIZE, "%s.%s", architecture, name);
+    snprintf(out, KEY_SIZE, "%s.%s", prefix, name);
     return out;
 }
 

@@ -26,6 +26,7 @@ struct model_config {
 /* How a model's texts become tokens, and which of those end a reply, whatever else its files say. */
 struct model_tokenizer {
     bool scored;             /* neighbours are joined by their tokens' scores; otherwise by merges, behind Qwen2's split */
+    bool split_assumed;      /* which the files do not say */
     const char *const *ends; /* NULL at the end */
 };
 
@@ -33,7 +34,10 @@ struct model;
 
 struct model_ops {
     const char *architecture;
-    int (*open)(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err);
+    /* Of a file that names another architecture: whether older programs meant this one by it. Sets *prefix to that name, or leaves it; an
+     * error is a name that is known but stands for another model. NULL: never. */
+    int (*claim)(const struct checkpoint *ck, struct bytes name, const char **prefix, struct error *err);
+    int (*open)(struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix, struct model **out, struct error *err);
     int (*tokenizer)(const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
     int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
     void (*free)(struct model *m);
@@ -46,6 +50,7 @@ struct model_ops {
 
 struct model {
     const struct model_ops *ops;
+    const char *prefix;     /* of its metadata keys: the architecture, or the older name that the file has for it */
     struct model_config config;
     struct mem *mem;
     struct backend *be;
@@ -84,8 +89,8 @@ const float *model_end(struct model *m, const struct batch *b);
 /* --- for the architectures --- */
 
 enum { KEY_SIZE = 96 };
-/* "ARCHITECTURE.name". Returns out. */
-const char *model_key(char out[KEY_SIZE], const char *architecture, const char *name);
+/* "PREFIX.name". Returns out. */
+const char *model_key(char out[KEY_SIZE], const char *prefix, const char *name);
 
 /* Binds a matrix [rows, cols]: shape-checked, its bytes routed to *out, which model_take() makes. `name` may hold one %d for the
  * layer. Nothing happens where more files follow and this one does not have it. */

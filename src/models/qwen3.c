@@ -63,14 +63,14 @@ enum { VOCAB_MAX = 1 << 24 }; /* rows; Qwen3 has 151,936 */
 /* Where a model's own keys are: "qwen3." and so on. */
 struct keys {
     const struct checkpoint *ck;
-    const char *architecture;
+    const char *prefix;
 };
 
 /* An integer key of lo .. hi; a missing one is an error unless a default is given. */
 static int config_int(const struct keys *k, const char *name, int64_t lo, int64_t hi, const int64_t *missing, int *out, struct error *err)
 {
     char key[KEY_SIZE];
-    const struct meta *m = meta_find(k->ck, model_key(key, k->architecture, name));
+    const struct meta *m = meta_find(k->ck, model_key(key, k->prefix, name));
     if (m && m->type == META_ARRAY)
         return fail(err, ERR_UNSUPPORTED, "value", m->key.at, "The metadata key %s differs from layer to layer; this version does not run that.",
                     key);
@@ -83,7 +83,7 @@ static int config_int(const struct keys *k, const char *name, int64_t lo, int64_
 static int config_float(const struct keys *k, const char *name, double lo, double hi, const double *missing, double *out, struct error *err)
 {
     char key[KEY_SIZE];
-    return meta_float(k->ck, model_key(key, k->architecture, name), lo, hi, missing, out, err);
+    return meta_float(k->ck, model_key(key, k->prefix, name), lo, hi, missing, out, err);
 }
 
 static int check_heads(const struct model_config *c, int value_length, int rope_dim, struct error *err)
@@ -135,7 +135,7 @@ static int read_experts(const struct keys *k, struct model_config *c, struct err
     if ((status = config_int(k, "expert_count", 1, EXPERTS_MAX, NULL, &c->n_experts, err)) ||
         (status = config_int(k, "expert_used_count", 1, c->n_experts, NULL, &c->n_used, err)) ||
         (status = config_int(k, "expert_feed_forward_length", 1, 1 << 22, NULL, &c->expert_dim, err)) ||
-        (status = meta_bool(k->ck, model_key(key, k->architecture, "expert_weights_norm"), true, &c->renormalise, err)) ||
+        (status = meta_bool(k->ck, model_key(key, k->prefix, "expert_weights_norm"), true, &c->renormalise, err)) ||
         (status = check_gating(k, err)))
         return status;
     return check_expert_sizes(c, err);
@@ -150,7 +150,7 @@ static int read_vocab_size(const struct keys *k, struct model_config *c, struct 
     const struct meta *tokens = meta_find(ck, "tokenizer.ggml.tokens");
     const int64_t n_tokens = tokens && tokens->count && tokens->count <= VOCAB_MAX ? (int64_t)tokens->count : 1;
     int64_t said;
-    int status = meta_int(ck, model_key(key, k->architecture, "vocab_size"), 1, INT64_MAX, &n_tokens, &said, err);
+    int status = meta_int(ck, model_key(key, k->prefix, "vocab_size"), 1, INT64_MAX, &n_tokens, &said, err);
     if (status) return status;
     uint64_t rows = t ? t->rows : (uint64_t)said;
     if (rows > VOCAB_MAX)
@@ -163,7 +163,7 @@ static int read_vocab_size(const struct keys *k, struct model_config *c, struct 
 static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct error *err)
 {
     struct model_config *c = &m->base.config;
-    const struct keys keys = {ck, m->base.ops->architecture}, *k = &keys;
+    const struct keys keys = {ck, m->base.prefix}, *k = &keys;
     const bool moe = m->base.ops == &model_qwen3moe;
     const double theta = 1e6;
     const int64_t n_tensors = (int64_t)ck_tensors_in_all(ck), unset = 0;
@@ -178,10 +178,10 @@ static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct erro
         (status = config_int(k, "attention.key_length", 1, 1024, NULL, &c->head_dim, err)) ||
         (status = config_int(k, "attention.value_length", 1, INT32_MAX, &(const int64_t){c->head_dim}, &value_length, err)) ||
         (status = config_int(k, "rope.dimension_count", 0, INT32_MAX, &unset, &rope_dim, err)) ||
-        (status = meta_int(ck, model_key(key, k->architecture, "context_length"), 1, INT64_MAX, NULL, &c->context_length, err)) ||
+        (status = meta_int(ck, model_key(key, k->prefix, "context_length"), 1, INT64_MAX, NULL, &c->context_length, err)) ||
         (status = config_float(k, "rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err)) ||
         (status = config_float(k, "attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err)) ||
-        (status = rope_read(ck, k->architecture, c, &m->rope, err)) ||
+        (status = rope_read(ck, k->prefix, c, &m->rope, err)) ||
         (status = moe ? read_experts(k, c, err) : OK))
         return status;
     c->eps = (float)eps;
@@ -217,7 +217,7 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
     w->dense = dense;
     w->ffn_dim = dense ? c->ffn_dim : c->expert_dim;
     if (dense && w->ffn_dim == 0)
-        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", b->ops->architecture,
+        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", b->prefix,
                     l);
     if (dense)
         (void)((status = model_matrix(b, ck, "blk.%d.ffn_gate.weight", l, c->dim, w->ffn_dim, &w->gate, err)) ||
@@ -231,13 +231,24 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
     return status;
 }
 
+/* Qwen2's attention has them; without them its numbers would be wrong without a sign. */
+static int check_biases(const struct checkpoint *ck, int l, struct error *err)
+{
+    char name[40];
+    snprintf(name, sizeof name, "blk.%d.attn_q.bias", l);
+    const struct tensor *t = ck_find(ck, name);
+    if (!t) return OK;
+    return fail(err, ERR_UNSUPPORTED, "architecture", t->name.at, "Attention with biases (%s) is not supported; Qwen3 has none.", name);
+}
+
 static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
     const struct model_config *c = &m->base.config;
     struct model *b = &m->base;
     struct layer *w = &m->layers[l];
     int q_dim = c->n_heads * c->head_dim, kv_dim = c->n_kv_heads * c->head_dim, status;
-    (void)((status = model_vector(b, ck, "blk.%d.attn_norm.weight", l, c->dim, &w->attn_norm, err)) ||
+    (void)((status = check_biases(ck, l, err)) ||
+           (status = model_vector(b, ck, "blk.%d.attn_norm.weight", l, c->dim, &w->attn_norm, err)) ||
            (status = model_matrix(b, ck, "blk.%d.attn_q.weight", l, c->dim, q_dim, &w->q, err)) ||
            (status = model_matrix(b, ck, "blk.%d.attn_k.weight", l, c->dim, kv_dim, &w->k, err)) ||
            (status = model_matrix(b, ck, "blk.%d.attn_v.weight", l, c->dim, kv_dim, &w->v, err)) ||
@@ -273,7 +284,7 @@ static int read_head(struct qwen3 *m, const struct checkpoint *ck, struct error 
 {
     bool tied;
     char key[KEY_SIZE];
-    int status = meta_bool(ck, model_key(key, m->base.ops->architecture, "tie_word_embeddings"), false, &tied, err);
+    int status = meta_bool(ck, model_key(key, m->base.prefix, "tie_word_embeddings"), false, &tied, err);
     if (!status && meta_find(ck, key)) m->head = tied ? HEAD_TIED : HEAD_OWN;
     m->base.config.tied = true;
     return status;
@@ -282,13 +293,13 @@ static int read_head(struct qwen3 *m, const struct checkpoint *ck, struct error 
 /* Layers without experts, as config.json counts them: each that is named, and all but every so many. */
 static int read_dense(struct qwen3 *m, const struct checkpoint *ck, struct error *err)
 {
-    const struct keys keys = {ck, m->base.ops->architecture};
+    const struct keys keys = {ck, m->base.prefix};
     const int64_t none = 0;
     char key[KEY_SIZE];
     struct bytes list;
     uint64_t n;
     int step, status = config_int(&keys, "decoder_sparse_step", 1, INT32_MAX, &none, &step, err);
-    if (!status) status = meta_array(ck, model_key(key, keys.architecture, "mlp_only_layers"), META_I32, false, &list, &n, err);
+    if (!status) status = meta_array(ck, model_key(key, keys.prefix, "mlp_only_layers"), META_I32, false, &list, &n, err);
     if (status || !step || !m->base.config.n_experts) return status;
     m->dense_known = true;
     for (int l = 0; l < m->base.config.n_layers; l++) m->layers[l].dense = (l + 1) % step != 0;
@@ -326,12 +337,12 @@ static void qwen3_free(struct model *base)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
 }
 
-static int open_as(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out,
-                   struct error *err)
+static int open_as(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
+                   struct model **out, struct error *err)
 {
     struct qwen3 *m = mem_alloc(mem, sizeof *m);
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
-    m->base = (struct model){.ops = ops, .mem = mem, .be = be};
+    m->base = (struct model){.ops = ops, .prefix = prefix, .mem = mem, .be = be};
     int status = read_config(ck, m, err);
     if (!status) status = read_head(m, ck, err);
     if (!status) status = take_layers(m, err);
@@ -341,14 +352,15 @@ static int open_as(const struct model_ops *ops, struct mem *mem, struct backend 
     return status;
 }
 
-static int qwen3_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
+static int qwen3_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix, struct model **out, struct error *err)
 {
-    return open_as(&model_qwen3, mem, be, ck, out, err);
+    return open_as(&model_qwen3, mem, be, ck, prefix, out, err);
 }
 
-static int qwen3moe_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
+static int qwen3moe_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix, struct model **out,
+                         struct error *err)
 {
-    return open_as(&model_qwen3moe, mem, be, ck, out, err);
+    return open_as(&model_qwen3moe, mem, be, ck, prefix, out, err);
 }
 
 /* --- scratch -------------------------------------------------------------------------------------------- */
@@ -486,11 +498,11 @@ static const float *qwen3_end(struct model *base, const struct batch *b)
 }
 
 /* Two architectures by name: files tell them apart, the forward pass does not. */
-#define QWEN3_OPS(name, function) \
+#define QWEN3_OPS(name, function, older) \
     { \
-        .architecture = name, .open = function, .tokenizer = qwen_tokenizer, .bind = qwen3_bind, .free = qwen3_free, \
+        .architecture = name, .claim = older, .open = function, .tokenizer = qwen_tokenizer, .bind = qwen3_bind, .free = qwen3_free, \
         .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, .end = qwen3_end, \
     }
 
-const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen3_open);
-const struct model_ops model_qwen3moe = QWEN3_OPS("qwen3moe", qwen3moe_open);
+const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen3_open, qwen_claim);
+const struct model_ops model_qwen3moe = QWEN3_OPS("qwen3moe", qwen3moe_open, NULL);
