@@ -19,7 +19,9 @@
  * Of a split model name the first part (`…-00001-of-00003.gguf`), or give all its files in an array, in any order. The same goes for the
  * files of a Hugging Face folder (safetensors and JSON; others are left out) and for a qwen3.c checkpoint with its `.tokenizer` file; in
  * Node the path of the folder, or of the checkpoint, is enough. A folder on a server is an address that ends in a slash, the page of a
- * repository on Hugging Face, or a repository without a file; of its safetensors files all are kept and listed as one model.
+ * repository on Hugging Face, or a repository without a file; of its safetensors files all are kept and listed as one model. Beside a GGUF file
+ * in such an array or folder, `tokenizer.json`, `tokenizer_config.json` and `generation_config.json` count instead of its own vocabulary, chat template
+ * and end tokens.
  */
 export type Source = string | URL | Blob | readonly Blob[] | Repository;
 
@@ -341,6 +343,11 @@ export interface Info {
   /** `gguf`, `safetensors` or `ajc1`. */
   readonly format: string;
   readonly architecture: string;
+  /**
+   * What the files do not say, or say otherwise: metadata keys with what they were taken to be. Older files have no `tokenizer.ggml.pre` (`qwen2` where the
+   * vocabulary is like Qwen's), or another `general.architecture` (`qwen3` for a `qwen2` with norms of queries and keys). Mostly empty.
+   */
+  readonly assumed: Readonly<Record<string, string>>;
   readonly parameters: number;
   /** Those that work for one token: less than all where there are experts. */
   readonly activeParameters: number;

@@ -4,7 +4,7 @@
  *
  * Two nouns. An engine is a loaded model: feed it the file's bytes in any chunks, then finish. A model of several files comes file after
  * file, with quern_next_file() between them: the parts of a split GGUF model in their order; or first, in any order, the JSON files of a
- * Hugging Face folder (or a .tokenizer file), then its safetensors files (or the ajc1 checkpoint). What a file is, its bytes say.
+ * Hugging Face folder (or a .tokenizer file), then its safetensors files (or the ajc1 checkpoint, or GGUF). What a file is, its bytes say.
  * A sequence is one conversation: set its tokens, step the engine until nothing is pending, sample. Nothing about tensors,
  * kernels or threads shows here. Keep it so: what a page, a command line or a test needs is tokens in, text out.
  *

@@ -304,7 +304,7 @@ static int write_header(struct convert *c, struct error *err)
 {
     struct gguf_writer w;
     gguf_begin(&w, &c->mem, c->n_made);
-    convert_keys(&w, &c->intake.ck, &c->model->config, c->options.recipe->file_type, c->intake.sides > 0);
+    convert_keys(&w, &c->intake, &c->model->config, c->options.recipe->file_type);
     for (size_t i = 0; i < c->n_made; i++) gguf_tensor(&w, c->made[i].name, c->made[i].n_dims, c->made[i].dims, c->made[i].type, c->made[i].offset);
     gguf_end(&w);
     int status = w.out.failed ? fail_memory(err) : write_at(c, 0, w.out.data, w.out.size, err);

@@ -136,9 +136,10 @@ static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
 /* As many tokens as the embedding has rows say what the vocabulary's size is; of experts a dense model says nothing. */
 static bool is_rebuilt(struct bytes key, const struct model_config *model)
 {
-    if (!model->n_experts && ends_with(key, ".expert_weights_norm")) return true;
-    return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type") || ends_with(key, ".vocab_size");
+    return ends_with(key, ".vocab_size") || (!model->n_experts && ends_with(key, ".expert_weights_norm"));
 }
+
+static bool is_vocabulary(struct bytes key) { return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type"); }
 
 static void complete(struct gguf_writer *w, const struct checkpoint *ck, const struct model_config *model)
 {
@@ -149,20 +150,22 @@ static void complete(struct gguf_writer *w, const struct checkpoint *ck, const s
     snprintf(name, sizeof name, "%.*s", (int)architecture.size, (const char *)architecture.data);
     if (!meta_find(ck, model_key(key, name, "attention.value_length"))) put_u32(w, key, (uint32_t)model->head_dim);
     gguf_key(w, text_bytes("general.type"), META_STRING, text_bytes("model"));
-    put_tokens(w, ck, (uint64_t)model->vocab_size);
     put_special(w, ck);
 }
 
-void convert_keys(struct gguf_writer *w, const struct checkpoint *ck, const struct model_config *model, uint32_t file_type, bool described)
+void convert_keys(struct gguf_writer *w, const struct intake *in, const struct model_config *model, uint32_t file_type)
 {
+    const struct checkpoint *ck = &in->ck;
+    bool described = in->weights != &format_gguf, padded = in->sides > 0 && meta_find(ck, "tokenizer.ggml.token_type");
     for (size_t i = 0; i < ck->n_metas; i++) {
         const struct meta *m = &ck->metas[i];
         struct bytes key = ck_view(ck, m->key);
-        if (is_dropped(key) || (described && is_rebuilt(key, model))) continue;
+        if (is_dropped(key) || (described && is_rebuilt(key, model)) || (padded && is_vocabulary(key))) continue;
         if (described) copy_described(w, ck, m);
         else copy(w, ck, m);
     }
     if (described) complete(w, ck, model);
+    if (padded) put_tokens(w, ck, (uint64_t)model->vocab_size);
     put_u32(w, "general.file_type", file_type);
     put_u32(w, "general.quantization_version", QUANTIZATION_VERSION);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a model: one; the parts of a split GGUF model; or files that describe it (JSON, a vocabulary) and then its weights.
+ * The files of a model: one, the parts of a split GGUF model, or as many safetensors files as there are; before them files that describe it
+ * (JSON, a vocabulary), which only GGUF does without.
  */
 #include "engine/intake.h"
 
@@ -115,24 +116,37 @@ static int check_described(const struct intake *in, struct error *err)
 static int join(struct intake *in, struct error *err)
 {
     uint64_t tensors = given(in) == 1 && in->file->n_tensors < TENSORS_MOST ? in->file->n_tensors : TENSORS_MOST;
-    if (in->file->format == &format_gguf)
-        return fail(err, ERR_UNSUPPORTED, "mixed", 0, "A GGUF file describes itself and has its own vocabulary; give it without other files.");
     int status = ck_merge(&in->ck, in->file, err);
     if (!status) status = ck_put_int(&in->ck, "split.tensors.count", (int64_t)tensors, err);
     return status ? status : ck_complete(&in->ck, err);
 }
 
+/* A GGUF file describes itself. What files beside it say of texts counts instead of what it says: the vocabulary, the chat template, which
+ * tokens end a reply. What they say of the weights is of other files. */
+static int join_gguf(struct intake *in, struct error *err)
+{
+    struct checkpoint beside = in->ck;
+    in->ck = in->part;
+    in->part = beside;
+    in->file = &in->ck;
+    int status = ck_override(&in->ck, &beside, "tokenizer.", err);
+    if (!status) status = ck_override(&in->ck, &beside, "generation.", err);
+    if (!status) status = ck_complete(&in->ck, err);
+    ck_close(&in->part);
+    return status;
+}
+
 /* What a file with weights means among the files of the model. */
 static int place(struct intake *in, struct error *err)
 {
-    bool first = !in->weights;
-    const struct format *format = in->file->format;
-    if (format == &format_gguf && !in->sides) return check_split(in, first, err);
-    int status = first && in->sides ? join(in, err) : OK;
-    if (!status && first) status = check_described(in, err);
-    if (!status && !first && format != in->weights)
-        status = fail(err, ERR_INCONSISTENT, "mixed", 0, "The files are of different formats; they do not belong together.");
-    return status ? status : count_file(in, err);
+    bool first = !in->weights, gguf = in->file->format == &format_gguf;
+    int status = OK;
+    if (!first && in->file->format != in->weights)
+        return fail(err, ERR_INCONSISTENT, "mixed", 0, "The files are of different formats; they do not belong together.");
+    if (first && in->sides) status = gguf ? join_gguf(in, err) : join(in, err);
+    if (!status && first && !gguf) status = check_described(in, err);
+    if (status) return status;
+    return gguf ? check_split(in, first, err) : count_file(in, err);
 }
 
 int intake_header(struct intake *in, const uint8_t *bytes, size_t n, size_t *used, struct error *err)

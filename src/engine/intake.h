@@ -4,7 +4,7 @@
  * feeds headers here, file after file; which weights are wanted, and where their data goes, is the caller's.
  *
  * `ck` has the metadata: it is the first file with weights itself where that describes itself (GGUF), and otherwise collects what the
- * files before it say (JSON, a vocabulary: "side files").
+ * files before it say (JSON, a vocabulary: "side files"). A GGUF file's own vocabulary gives way to one beside it.
  */
 #ifndef QUERN_INTAKE_H
 #define QUERN_INTAKE_H

@@ -126,6 +126,36 @@ int ck_merge(struct checkpoint *ck, const struct checkpoint *from, struct error 
     return status;
 }
 
+static bool begins_with(struct bytes text, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return text.size >= n && memcmp(text.data, prefix, n) == 0;
+}
+
+/* Whatever the order of its metadata. */
+static bool has_key(const struct checkpoint *ck, struct bytes key)
+{
+    for (size_t i = 0; i < ck->n_metas; i++)
+        if (bytes_compare(ck_view(ck, ck->metas[i].key), key) == 0) return true;
+    return false;
+}
+
+int ck_override(struct checkpoint *ck, const struct checkpoint *from, const char *prefix, struct error *err)
+{
+    size_t kept = 0;
+    int status = OK;
+    for (size_t i = 0; i < ck->n_metas; i++) {
+        struct bytes key = ck_view(ck, ck->metas[i].key);
+        if (!begins_with(key, prefix) || !has_key(from, key)) ck->metas[kept++] = ck->metas[i];
+    }
+    ck->n_metas = kept;
+    for (size_t i = 0; !status && i < from->n_metas; i++) {
+        const struct meta *m = &from->metas[i];
+        if (begins_with(ck_view(from, m->key), prefix)) status = put(ck, ck_view(from, m->key), *m, ck_view(from, m->value), err);
+    }
+    return status;
+}
+
 int ck_gather(struct checkpoint *ck, const struct checkpoint *from, uint64_t at, struct error *err)
 {
     int status = OK;
@@ -191,6 +221,7 @@ static int sort_metas(struct checkpoint *ck, struct error *err)
     }
     mem_free(ck->mem, ck->metas);
     ck->metas = sorted;
+    ck->metas_room = ck->n_metas + 1;
     return OK;
 }
 

@@ -97,7 +97,9 @@ int ck_put_bool(struct checkpoint *ck, const char *key, bool value, struct error
 int ck_put_array(struct checkpoint *ck, const char *key, enum meta_type element, struct bytes data, uint64_t count, struct error *err);
 /* Adds a copy of all metadata of another file. */
 int ck_merge(struct checkpoint *ck, const struct checkpoint *from, struct error *err);
-/* The same of its tensors, as if it began at `at`. */
+/* The same of metadata whose keys begin with `prefix`, in place of what was there under these keys. ck_complete() is to follow. */
+int ck_override(struct checkpoint *ck, const struct checkpoint *from, const char *prefix, struct error *err);
+/* Adds a copy of its tensors, as if it began at `at`. */
 int ck_gather(struct checkpoint *ck, const struct checkpoint *from, uint64_t at, struct error *err);
 void ck_sort_tensors(struct checkpoint *ck); /* by their places; empty ones first */
 /* Sorts both lists and checks what no format may violate: duplicates, overlaps. */

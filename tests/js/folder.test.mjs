@@ -32,6 +32,11 @@ test('which files are a model, and their order', () => {
   assert.deepEqual(order('README.md', 'b.safetensors', 'tokenizer.json', 'vocab.json', 'a.safetensors', 'config.json'), ['config.json', 'tokenizer.json', 'a.safetensors', 'b.safetensors']);
   assert.deepEqual(order('m/model.safetensors', 'm\\config.json'), ['m\\config.json', 'm/model.safetensors']);
   assert.deepEqual(order('x.bin', 'x.bin.tokenizer', 'x.bin.template'), ['x.bin.tokenizer', 'x.bin']);
+  assert.deepEqual(order('m/a.gguf', 'tokenizer.json', 'config.json', 'tokenizer_config.json', 'model.safetensors.index.json', 'README.md'), ['tokenizer_config.json', 'tokenizer.json', 'm/a.gguf']);
+  assert.deepEqual(order('config.json', 'a.gguf'), ['a.gguf']);
+  assert.deepEqual(order('a-00002-of-00002.gguf', 'tokenizer.json', 'a-00001-of-00002.gguf'), ['tokenizer.json', 'a-00001-of-00002.gguf', 'a-00002-of-00002.gguf']);
+  for (const ggufs of [['a.gguf', 'b.gguf'], ['a-00001-of-00002.gguf'], ['a-00001-of-00002.gguf', 'b-00002-of-00002.gguf']]) assert.equal(order('tokenizer.json', ...ggufs), undefined);
+  assert.deepEqual(order('a.safetensors', 'tokenizer.json', 'a.gguf'), ['tokenizer.json', 'a.safetensors']);
   for (const names of [[], ['a.gguf'], ['config.json'], ['a.tokenizer'], ['pytorch_model.bin']]) assert.equal(modelOf(names), null);
 });
 
