@@ -15,7 +15,10 @@ const PART = /-\d{5}-of-(\d{5})\.gguf$/i;
 const BESIDE_GGUF = ['generation_config.json', 'tokenizer_config.json', 'tokenizer.json'];
 
 /** Whether these are one GGUF file, or all parts of one. */
-const isOne = (names) => new Set(names.map((name) => name.replace(PART, '$1'))).size === 1 && names.length === Number(PART.exec(names[0])?.[1] ?? 1);
+function isOne(names) {
+  const models = new Set(names.map((name) => name.replace(PART, '$1')));
+  return models.size === 1 && names.length === Number(PART.exec(names[0])?.[1] ?? 1);
+}
 
 /** What a folder has instead of safetensors files. */
 export const PICKLES = ['pytorch_model.bin', 'pytorch_model.bin.index.json'];
@@ -37,7 +40,9 @@ export function modelOf(names) {
   const weights = known.filter((name) => WEIGHTS.test(name)).sort();
   if (weights.length) return [...DESCRIPTIONS.filter((name) => at.has(name)), ...weights].map((name) => at.get(name));
   const ggufs = known.filter((name) => GGUF.test(name)).sort();
-  if (isOne(ggufs) && DESCRIPTIONS.some((name) => at.has(name))) return [...BESIDE_GGUF.filter((name) => at.has(name)), ...ggufs].map((name) => at.get(name));
+  if (isOne(ggufs) && DESCRIPTIONS.some((name) => at.has(name))) {
+    return [...BESIDE_GGUF.filter((name) => at.has(name)), ...ggufs].map((name) => at.get(name));
+  }
   const checkpoint = known.find((name) => at.has(name + VOCABULARY));
   if (checkpoint !== undefined) return [at.get(checkpoint + VOCABULARY), at.get(checkpoint)];
   if (names.length > 1 && PICKLES.some((name) => at.has(name))) throw pickled();

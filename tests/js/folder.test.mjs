@@ -10,6 +10,7 @@ import { test } from 'node:test';
 import { load } from '../../dist/node.js';
 import { modelOf } from '../../js/shared/folder.js';
 import { ajc1Model } from '../fixtures/ajc1.mjs';
+import { beside, mistaken } from '../fixtures/beside-gguf.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
 import { tinyFolder } from '../fixtures/folder.mjs';
 import { SOURCES } from '../fixtures/hf/sources.mjs';
@@ -53,6 +54,31 @@ test('a folder by its path, and as files in any order', { timeout: 60_000 }, asy
   const model = await load(FOLDER, { threads: 1, cache: false });
   assert.ok((await model.chat('the', { maxTokens: 2, temperature: 0 }).result).usage.completionTokens > 0, 'the chat template is in tokenizer_config.json');
   await model.dispose();
+});
+
+test('a GGUF file with files beside it: as files in any order, and as a folder', { timeout: 60_000 }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'quern-'));
+  const contents = {
+    'model.gguf': mistaken(), 'tokenizer.json': beside.tokenizer(), 'tokenizer_config.json': beside.template(), 'config.json': beside.config(),
+    'generation_config.json': beside.generation(), 'model.safetensors.index.json': beside.index(), 'README.md': 'text',
+  };
+  for (const [name, bytes] of Object.entries(contents)) await writeFile(join(folder, name), bytes);
+  const files = Object.entries(contents).map(([name, bytes]) => new File([bytes], name));
+  const twin = await logitsOf(new Blob([tinyModel({ type: 'F32' })]));
+  for (const source of [folder, files, [contents['tokenizer.json'], contents['model.gguf']].map((bytes) => new Blob([bytes]))]) {
+    const { logits, info } = await logitsOf(source);
+    assert.deepEqual(logits, twin.logits);
+    assert.deepEqual([info.format, info.files], ['gguf', source.length === 2 ? 2 : 4]);
+    const model = await load(source, { threads: 1, cache: false });
+    assert.deepEqual(await model.tokenize('the<think>'), [258, 286]);
+    if (source.length !== 2) assert.ok(model.info.endTokens.includes(5));
+    await model.dispose();
+  }
+  const two = [...files, new File([contents['model.gguf']], 'other.gguf')];
+  await rejectsWith(load(two), 'use/param', /several files that are not parts/);
+  await writeFile(join(folder, 'other.gguf'), contents['model.gguf']);
+  await rejectsWith(load(folder), 'use/param', /folder without a model.*name a GGUF file itself/);
+  await rm(folder, { recursive: true });
 });
 
 test('a checkpoint by its path, and as files', { timeout: 60_000 }, async () => {

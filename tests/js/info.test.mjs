@@ -139,6 +139,17 @@ test('mixed types, experts, licence and YaRN; a file that ends with its header s
   assert.deepEqual(lasting(await native(cut)), lasting(whole));
 });
 
+test('what a file does not say, or says otherwise, is told', async () => {
+  const architecture = { 'general.architecture': 'qwen3' };
+  for (const [path, assumed] of [
+    [NANO, {}], [file('older.gguf', tinyModel({ arch: 'qwen2' })), architecture],
+    [file('unsaid.gguf', tinyModel({ arch: 'qwen' }, { kv: { 'tokenizer.ggml.pre': null } })), { ...architecture, 'tokenizer.ggml.pre': 'qwen2' }],
+    [file('nameless.gguf', tinyModel({}, { kv: { 'general.architecture': null } })), architecture],
+  ]) {
+    for (const facts of [await info(path), await native(path)]) assert.deepEqual([facts.assumed, facts.architecture], [assumed, 'qwen3']);
+  }
+});
+
 test('a split model is described by the headers of all its files', async () => {
   const bytes = readFileSync(golden('moe-nano.Q4_K_M'));
   const parts = splitGguf(bytes, evenly(readGguf(bytes).tensors.size, 3));
