@@ -252,7 +252,7 @@ test-narrow:
 
 test-thread:
 	$(MAKE) config=thread run-c TESTS='test_engine test_pool test_experts test_convert' \
-	    ONLY_test_engine='beside_another many_at_once abort_from_another_thread warmed_up_by_threads hashes_of_chunks'
+	    ONLY_test_engine='beside_another many_at_once attention_from_another_thread warmed_up_by_threads hashes_of_chunks'
 
 # Files that the C tests read, written by Node.
 build/fixtures/.stamp: $(wildcard tests/fixtures/*.mjs)

@@ -40,6 +40,7 @@ struct quern_options {
     int files;             /* that will come in all; default 1 */
     uint64_t rest_size;    /* of all files but the first, when known: the plan counts their weights */
     bool inspect;          /* only reads headers: quern_info() after quern_finish() is all that there will be */
+    double (*now)(void);   /* milliseconds of a clock; default the system's */
 };
 
 /* What running the model takes, in bytes, known once the (first) header has arrived and before anything of it is taken. What exceeds
@@ -70,25 +71,21 @@ void quern_hash_end(struct quern_engine *e);
 int quern_next_file(struct quern_engine *e, uint64_t file_size);
 /* The (last) file has ended. Checks that every weight has arrived and makes the engine ready. */
 int quern_finish(struct quern_engine *e);
-/* The last error of this engine; code OK when there was none. Borrowed until the next call. */
-const struct error *quern_error(const struct quern_engine *e);
-/* What was loaded, or inspected, as one JSON object (keys: see info.c and index.d.ts). Valid once quern_finish() has returned OK
- * ("" before that); borrowed until the engine is freed. */
+const struct error *quern_error(const struct quern_engine *e); /* the last one; code OK when there was none; borrowed until the next call */
+/* What was loaded, or inspected, as one JSON object (keys: info.c, index.d.ts); "" before quern_finish() is OK; borrowed until quern_free(). */
 const char *quern_info(struct quern_engine *e);
 /* All zero until the header has arrived; also after ERR_MEM_PLAN. Borrowed until the engine is freed. */
 const struct quern_plan *quern_plan(const struct quern_engine *e);
 /* Bytes of the file at hand that its header promises; 0 until it has arrived. A model that is only inspected needs no more of it;
  * files without weights it needs whole. */
 uint64_t quern_file_size(const struct quern_engine *e);
-/* Width of a row of logits; 0 until the header has arrived. */
-int quern_vocab_size(const struct quern_engine *e);
-/* The file's chat template; empty when it has none. Borrowed until the engine is freed. */
-struct bytes quern_chat_template(const struct quern_engine *e);
+int quern_vocab_size(const struct quern_engine *e); /* width of a row of logits; 0 until the header has arrived */
+struct bytes quern_chat_template(const struct quern_engine *e); /* empty when the file has none; borrowed until the engine is freed */
 
-/* Two words that another thread may use while a call runs: set abort to a non-zero value to make quern_step()
- * return ERR_ABORTED at the next layer; heartbeat changes with every layer and every feed. */
+/* Two words that another thread may use while a call runs: while attention is not zero, quern_step() returns after each layer;
+ * heartbeat changes with every layer and every feed. */
 struct quern_control {
-    int32_t abort;
+    int32_t attention;
     int32_t heartbeat;
 };
 struct quern_control *quern_control(struct quern_engine *e);
@@ -99,12 +96,9 @@ enum quern_text { QUERN_PLAIN = 0, QUERN_TEXT = 1, QUERN_CHAT = 2 }; /* which sp
 
 /* Returns how many ids the text has and writes at most cap of them; a negative status on failure. */
 int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids, int64_t cap);
-/* The bytes a token stands for; empty for padding and ids out of range. */
-struct bytes quern_token(const struct quern_engine *e, int32_t id);
-/* 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte; 0 out of range. */
-int quern_token_type(const struct quern_engine *e, int32_t id);
-/* Whether id ends a reply (the file's end-of-text and end-of-turn tokens). */
-bool quern_is_end(const struct quern_engine *e, int32_t id);
+struct bytes quern_token(const struct quern_engine *e, int32_t id);   /* what it stands for; empty for padding and ids out of range */
+int quern_token_type(const struct quern_engine *e, int32_t id); /* 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte; 0 out of range */
+bool quern_is_end(const struct quern_engine *e, int32_t id); /* whether it ends a reply (the file's end-of-text and end-of-turn tokens) */
 
 /* --- sequences --- */
 
@@ -113,29 +107,36 @@ void quern_sequence_free(struct quern_sequence *s); /* accepts NULL; its pages s
 
 enum quern_outputs {
     QUERN_LAST = 0, /* logits of the last token only; the longest known prefix is not computed again */
-    QUERN_ALL = 1   /* logits of every token; nothing is reused */
+    QUERN_ALL = 1,  /* logits of every token; nothing is reused */
+    QUERN_HIDDEN = 2 /* the last token's hidden state, and no logits; else like QUERN_LAST */
 };
 
-/* Makes these n >= 1 tokens the content of the sequence. Returns how many of them need no computing (known prefix),
- * or ERR_EMPTY, ERR_PARAM (an id out of range), ERR_CONTEXT. */
+/* Makes these n >= 1 tokens the content of the sequence, which leaves a step that is not finished; others in it do not notice. Returns how
+ * many of them need no computing (known prefix), or ERR_EMPTY, ERR_PARAM (an id out of range), ERR_CONTEXT. */
 int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum quern_outputs outputs);
 /* Appends one token, as in decoding. OK, ERR_PARAM, ERR_CONTEXT. */
 int quern_sequence_push(struct quern_sequence *s, int32_t id);
 int quern_sequence_length(const struct quern_sequence *s);  /* tokens computed */
 int quern_sequence_pending(const struct quern_sequence *s); /* tokens set or pushed, not yet computed */
 
-/* Computes pending tokens of all sequences together, at most one chunk of rows. Stops early at a layer
+/* Computes pending tokens of all sequences together, at most one chunk of rows. Stops early after a layer
  * when budget_ms > 0 has passed; the next call goes on from there.
- * Returns OK (the chunk is done) or 1 (stopped early), ERR_ABORTED (the chunk is dropped, lengths are as before), ERR_MEM_KV. */
+ * Returns OK (the chunk is done) or 1 (stopped early), ERR_MEM_KV, ERR_BUSY (results are awaited). */
 int quern_step(struct quern_engine *e, int budget_ms);
+/* Where a device computes: whether results of the last finished step are on their way, and, called when they are there, that the device
+ * took ms for it. Never on the CPU. */
+bool quern_awaits(const struct quern_engine *e);
+void quern_arrive(struct quern_engine *e, double ms);
 
 /* Rows of logits that the last finished step made for s: n_rows [n_rows, vocab_size] for tokens from position *first on.
- * QUERN_LAST gives one row, when nothing is pending. Borrowed until the next step. */
+ * QUERN_LAST gives one row, of what was the last token. Borrowed until the next step. */
 const float *quern_logits(const struct quern_sequence *s, int *first, int *n_rows);
+/* The same for QUERN_HIDDEN: one row [*dim], after the model's last norm; NULL when there is none. */
+const float *quern_hidden(const struct quern_sequence *s, int *dim);
 
 /* Starts a reply: sampling parameters; the sequence's tokens so far count as prompt. OK, ERR_PARAM. */
 int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *params);
-/* The next token by the last logits: an id, ERR_NONFINITE, or ERR_EMPTY when there are no logits. Does not push it. */
+/* The next token by the last logits: an id, ERR_NONFINITE, ERR_EMPTY when there are no logits, ERR_BUSY while they are awaited. Does not push it. */
 int quern_sample(struct quern_sequence *s);
 /* Whole characters of the reply so far: appends token id's bytes to the stream, gives what is complete. id -1: the end,
  * gives the rest. Borrowed until the next call. */
@@ -144,7 +145,6 @@ struct bytes quern_stream(struct quern_sequence *s, int32_t id);
 /* What the steps so far have cost, by operation and layer: see profile.h. NULL unless options.profile. */
 struct profile *quern_profile(struct quern_engine *e);
 
-/* Peak and current bytes of everything this engine allocated. */
-void quern_memory(const struct quern_engine *e, uint64_t *used, uint64_t *peak);
+void quern_memory(const struct quern_engine *e, uint64_t *used, uint64_t *peak); /* bytes of everything this engine allocated */
 
 #endif

@@ -22,7 +22,6 @@ static const char *const names[] = {
     [-ERR_CONTEXT] = "use/context",
     [-ERR_EMPTY] = "use/empty",
     [-ERR_BUSY] = "use/busy",
-    [-ERR_ABORTED] = "use/aborted",
 };
 
 const char *status_name(int status)

@@ -26,8 +26,7 @@ enum status {
     ERR_PARAM = -8,        /* use/param: an argument is out of range */
     ERR_CONTEXT = -9,      /* use/context: more tokens than the context holds */
     ERR_EMPTY = -10,       /* use/empty: nothing to do */
-    ERR_BUSY = -11,        /* use/busy: called in the wrong state */
-    ERR_ABORTED = -12      /* use/aborted: the abort word was set */
+    ERR_BUSY = -11         /* use/busy: called in the wrong state */
 };
 
 enum { ERROR_MESSAGE = 201 }; /* bytes, the final NUL included */

@@ -5,6 +5,10 @@
  * Weights enter row group by row group (weight_put), in the file's own type, and live in the backend's layout; the KV
  * cache's pages live there too. Everything that can fail, fails in weight_new and reserve; the operations return void. Rows never
  * influence each other: [n, ...] is n independent rows. All floats are float32. MODEL.md states every formula.
+ *
+ * A float pointer that an operation gets lies in the scratch that the backend has adopted, and is a handle: a device of its own keeps
+ * what it names elsewhere, at the same offset. So nobody else reads or writes there, but for angles, which go up, and what submit()
+ * names, which comes down. Vectors of weights (rmsnorm's w) and features are real memory.
  */
 #ifndef QUERN_BACKEND_H
 #define QUERN_BACKEND_H
@@ -28,7 +32,8 @@ enum kv_type { KV_F16 = 0, KV_F32 = 1, KV_Q8 = 2 };
 
 /* Geometry of the KV cache and of attention. */
 struct kv_shape {
-    int n_layers, n_heads, n_kv_heads, head_dim; /* n_heads a multiple of n_kv_heads; head_dim even */
+    int n_layers; /* that have keys and values: kv_append and attention count these */
+    int n_heads, n_kv_heads, head_dim; /* n_heads a multiple of n_kv_heads; head_dim even */
     int n_pages;
     enum kv_type type; /* KV_Q8: head_dim a multiple of 32 */
 };
@@ -59,13 +64,18 @@ struct product {
     const struct weight *w;
 };
 
+/* What one of the operations wrote: y [n] */
+struct result {
+    const float *y;
+    uint64_t n;
+};
+
 struct backend {
     const struct backend_ops *ops;
 };
 
 struct backend_ops {
     const char *(*name)(const struct backend *b); /* "scalar", "simd" or "relaxed" */
-    const char *(*dots)(const struct backend *b); /* how codes are multiplied here; the CPU: a name of cpu/kernels.h's enum dots, or "none" */
     void (*free)(struct backend *b);
 
     /* --- opening --- */
@@ -88,13 +98,18 @@ struct backend_ops {
     /* After reserve, while weights are awaited: about a millisecond of every operation on made-up data, for machines that compile code
      * better once it has run for a while. Overwrites scratch and page 0 only. Returns whether more is to be done. */
     bool (*warm)(struct backend *b);
+    /* The scratch [bytes] of the model: the addresses that operations get lie there. Once, before the first of them. NULL where an operation
+     * works on the memory itself. */
+    void (*adopt)(struct backend *b, void *base, uint64_t bytes);
 
     /* --- pages --- */
     void (*kv_copy)(struct backend *b, int to, int from, int n); /* the first n positions of a page, all layers; others too, perhaps */
-    void (*kv_poison)(struct backend *b, int page);              /* fills it with NaN; for tests */
 
     /* --- operations --- */
     void (*embed)(struct backend *b, float *y, const struct weight *w, const int32_t *ids, int n); /* y [n, w.cols] = rows of w */
+    /* x [n, dim] of rows that have features, [from + dim] of them each, becomes features[row] + from, or with `add` gets that added. */
+    void (*features)(struct backend *b, float *x, const float *const *features, int from, int n, int dim, bool add);
+    void (*pick)(struct backend *b, float *y, const float *x, const int32_t *rows, int n, int dim); /* y [n, dim]: these rows of x */
     void (*rmsnorm)(struct backend *b, float *y, const float *x, const float *w, int n, int dim, float eps); /* x, y [n, dim], w [dim] */
     /* All products share x [n, cols]; one dispatch for all of them. With a route, each w is its experts' matrices one below the other,
      * of a multiple of 8 rows, and x and y are rows of places: y [n, w.rows / n_experts], only the experts that have places are read. */
@@ -105,17 +120,22 @@ struct backend_ops {
     void (*gather)(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
     /* y [n, dim]: sums of share * x [its place, dim] */
     void (*combine)(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
-    /* x [n, heads, head_dim]; cosine, sine [n, head_dim / 2] */
-    void (*rope)(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim);
+    /* x [n, heads, head_dim], whose first rot columns turn; cosine, sine [n, rot / 2], the same memory in a whole step */
+    void (*rope)(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim, int rot);
     /* k, v [n, n_kv_heads * head_dim] */
     void (*kv_append)(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n);
     /* o, q [n, n_heads * head_dim]; reads the pages only, so append first */
     void (*attention)(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n);
     void (*swiglu)(struct backend *b, float *gate, const float *up, int n, int dim); /* gate = silu(gate) * up, [n, dim] */
     void (*add)(struct backend *b, float *x, const float *y, int n, int dim);        /* x += y, [n, dim] */
+    /* Ends a step: what was asked for since the last one begins, and these results are to arrive in memory; there may be none. NULL where an
+     * operation is done when it returns. */
+    void (*submit)(struct backend *b, const struct result *results, int n);
 };
 
 /* The CPU backend. `scalar` asks for the reference kernels. NULL when memory is short. */
 struct backend *backend_cpu(struct mem *m, struct pool *pool, bool scalar);
+/* How such a backend multiplies codes on this machine: a name of cpu/kernels.h's enum dots, or "none". */
+const char *backend_cpu_dots(bool scalar);
 
 #endif

@@ -24,6 +24,7 @@ struct slot {
 
 struct profile {
     struct backend base;
+    struct backend_ops ops;     /* base's: those that the inner one leaves out are left out here */
     struct backend *inner;
     struct mem *mem;
     struct pool *pool;
@@ -95,6 +96,22 @@ static void profile_embed(struct backend *b, float *y, const struct weight *w, c
     stop(p, &(struct slot){.op = "embed", .cols = facts.cols}, "", 0, (double)facts.bytes / facts.rows * n);
 }
 
+static void profile_features(struct backend *b, float *x, const float *const *features, int from, int n, int dim, bool add)
+{
+    struct profile *p = profile_of(b);
+    start(p);
+    p->inner->ops->features(p->inner, x, features, from, n, dim, add);
+    stop(p, &(struct slot){.op = "features", .cols = dim}, "", 0, 0);
+}
+
+static void profile_pick(struct backend *b, float *y, const float *x, const int32_t *rows, int n, int dim)
+{
+    struct profile *p = profile_of(b);
+    start(p);
+    p->inner->ops->pick(p->inner, y, x, rows, n, dim);
+    stop(p, &(struct slot){.op = "pick", .cols = dim}, "", 0, 0);
+}
+
 static void profile_rmsnorm(struct backend *b, float *y, const float *x, const float *w, int n, int dim, float eps)
 {
     struct profile *p = profile_of(b);
@@ -155,11 +172,12 @@ static void profile_combine(struct backend *b, float *y, const float *x, const s
     stop(p, &(struct slot){.op = "combine", .cols = dim}, "", 0, 0);
 }
 
-static void profile_rope(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim)
+static void profile_rope(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim,
+                         int rot)
 {
     struct profile *p = profile_of(b);
     start(p);
-    p->inner->ops->rope(p->inner, x, cosine, sine, n, heads, head_dim);
+    p->inner->ops->rope(p->inner, x, cosine, sine, n, heads, head_dim, rot);
     stop(p, &(struct slot){.op = "rope", .rows = heads, .cols = head_dim}, "", 0, 0);
 }
 
@@ -213,12 +231,6 @@ static const char *profile_name(const struct backend *b)
 {
     const struct backend *inner = ((const struct profile *)b)->inner;
     return inner->ops->name(inner);
-}
-
-static const char *profile_dots(const struct backend *b)
-{
-    const struct backend *inner = ((const struct profile *)b)->inner;
-    return inner->ops->dots(inner);
 }
 
 static struct weight *profile_weight_new(struct backend *b, const struct dtype *type, int rows, int cols)
@@ -275,10 +287,16 @@ static void profile_kv_copy(struct backend *b, int to, int from, int n)
     inner->ops->kv_copy(inner, to, from, n);
 }
 
-static void profile_kv_poison(struct backend *b, int page)
+static void profile_adopt(struct backend *b, void *base, uint64_t bytes)
 {
     struct backend *inner = profile_of(b)->inner;
-    inner->ops->kv_poison(inner, page);
+    inner->ops->adopt(inner, base, bytes);
+}
+
+static void profile_submit(struct backend *b, const struct result *results, int n)
+{
+    struct backend *inner = profile_of(b)->inner;
+    inner->ops->submit(inner, results, n);
 }
 
 /* --- life -------------------------------------------------------------------------------------------------- */
@@ -317,7 +335,6 @@ static void profile_free(struct backend *b)
 
 static const struct backend_ops profile_ops = {
     .name = profile_name,
-    .dots = profile_dots,
     .free = profile_free,
     .weight_new = profile_weight_new,
     .weight_cost = profile_weight_cost,
@@ -330,8 +347,11 @@ static const struct backend_ops profile_ops = {
     .reserve = profile_reserve,
     .warm = profile_warm,
     .kv_copy = profile_kv_copy,
-    .kv_poison = profile_kv_poison,
+    .adopt = profile_adopt,
+    .submit = profile_submit,
     .embed = profile_embed,
+    .features = profile_features,
+    .pick = profile_pick,
     .rmsnorm = profile_rmsnorm,
     .matmul = profile_matmul,
     .route = profile_route,
@@ -348,7 +368,10 @@ struct profile *profile_new(struct mem *m, struct backend *inner, struct pool *p
 {
     struct profile *p = mem_alloc(m, sizeof *p);
     if (!p) return NULL;
-    p->base.ops = &profile_ops;
+    p->ops = profile_ops;
+    if (!inner->ops->adopt) p->ops.adopt = NULL;
+    if (!inner->ops->submit) p->ops.submit = NULL;
+    p->base.ops = &p->ops;
     p->inner = inner;
     p->mem = m;
     p->pool = pool;

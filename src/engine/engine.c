@@ -30,6 +30,7 @@ struct quern_engine *quern_new(const struct quern_options *options)
     if (!e) return NULL;
     e->mem = mem;
     e->options = *options;
+    if (!e->options.now) e->options.now = now_ms;
     e->pool = pool_new(&e->mem, max_int(options->threads, 1));
     e->be = e->pool ? backend_cpu(&e->mem, e->pool, options->scalar) : NULL;
     if (e->be && options->profile) e->profile = profile_new(&e->mem, e->be, e->pool);
@@ -52,7 +53,7 @@ void quern_free(struct quern_engine *e)
     model_free(e->model);
     if (e->be) e->be->ops->free(e->be);
     pool_free(e->pool);
-    void *parts[] = {(void *)e->template.data, e->info, e->step.batch.tokens, e->step.batch.kv, e->step.batch.pos, e->step.batch.out};
+    void *parts[] = {(void *)e->template.data, e->info, e->step.takes, e->step.batch.tokens, e->step.batch.kv, e->step.batch.pos, e->step.batch.out};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&e->mem, parts[i]);
     struct mem mem = e->mem;
     mem_free(&mem, e);
@@ -170,11 +171,12 @@ static void size_step(struct quern_engine *e)
 static int reserve_step(struct quern_engine *e)
 {
     struct step *s = &e->step;
+    s->takes = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->takes);
     s->batch.tokens = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.tokens);
     s->batch.kv = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.kv);
     s->batch.pos = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.pos);
     s->batch.out = mem_array(&e->mem, (uint64_t)s->max_out, sizeof *s->batch.out);
-    if (!s->batch.tokens || !s->batch.kv || !s->batch.pos || !s->batch.out) return ERR_MEM_LOAD;
+    if (!s->takes || !s->batch.tokens || !s->batch.kv || !s->batch.pos || !s->batch.out) return ERR_MEM_LOAD;
     return model_reserve(e->model, s->max_rows, s->max_out);
 }
 

@@ -28,14 +28,12 @@ static uint64_t limit_of(const struct quern_engine *e)
     return e->options.memory_limit ? e->options.memory_limit : ADDR_MAX < UINT64_MAX ? (uint64_t)ADDR_MAX : UINT64_MAX - 1;
 }
 
-static struct kv_shape shape_of(const struct quern_engine *e, enum quern_kv kv, int context_size)
+static struct cache_shape shape_of(const struct quern_engine *e, enum quern_kv kv, int context_size)
 {
-    const struct model_config *c = &e->model->config;
-    return (struct kv_shape){.n_layers = c->n_layers, .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
-                             .n_pages = context_size / KV_PAGE + 2, .type = (enum kv_type)kv};
+    return model_cache(e->model, context_size / KV_PAGE + 2, (enum kv_type)kv);
 }
 
-struct kv_shape plan_shape(const struct quern_engine *e, int context_size) { return shape_of(e, e->options.kv, context_size); }
+struct kv_shape plan_shape(const struct quern_engine *e, int context_size) { return shape_of(e, e->options.kv, context_size).kv; }
 
 /* What the first file's bound tensors take in memory for a byte of the file; the others of a split model are taken to be alike. */
 static double growth(const struct quern_engine *e)
@@ -68,14 +66,14 @@ static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv,
 {
     const struct step *s = &e->step;
     const struct intake *in = &e->intake;
-    struct kv_shape shape = shape_of(e, kv, context_size);
-    struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape, s->max_rows, model_max_cols(e->model));
-    struct quern_plan p = {.weights = weight_bytes(e), .cache = reserved.pages, .context_size = context_size};
+    struct cache_shape shape = shape_of(e, kv, context_size);
+    struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape.kv, s->max_rows, model_max_cols(e->model));
+    struct quern_plan p = {.weights = weight_bytes(e), .cache = plus(reserved.pages, shape.state_bytes), .context_size = context_size};
     uint64_t later = sequence_cost(e, context_size), freed = ck_held(&in->ck) + (in->file != &in->ck ? ck_held(in->file) : 0);
     p.scratch = plus(e->mem.used, reserved.scratch);
     p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows, s->max_out));
     p.scratch = plus(p.scratch, step_cost(s));
-    p.scratch = plus(p.scratch, kv_cost(shape.n_pages));
+    p.scratch = plus(p.scratch, kv_cost(shape.kv.n_pages));
     p.scratch = plus(p.scratch, ck_data_cost(in->file));
     p.scratch = plus(p.scratch, INFO_BYTES);
     p.scratch = plus(p.scratch, later > freed ? later - freed : 0);

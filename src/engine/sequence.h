@@ -11,7 +11,4 @@
 uint64_t step_cost(const struct step *s);
 uint64_t sequence_cost(const struct quern_engine *e, int context_size);
 
-/* Forgets a stopped step: nothing of it counts. */
-void step_drop(struct quern_engine *e);
-
 #endif

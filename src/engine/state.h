@@ -16,10 +16,21 @@ enum { TYPES_MOST = 64 }; /* more than dtype.c has */
 
 enum state { STATE_LOADING, STATE_READY, STATE_FAILED };
 
-/* A step that may be stopped at a layer and go on later. */
+/* What a step does for one sequence, whose rows in it are neighbours. */
+struct take {
+    struct quern_sequence *seq; /* NULL: it has left the step; its rows go on in vain */
+    struct kv_seq kv;           /* then: its pages, which the step may write until it ends */
+    int first, rows;            /* positions first .. first + rows - 1 */
+    int outs;                   /* of so many of the last of them something is wanted: */
+    bool hidden;                /* their hidden state, or logits */
+};
+
+/* A step that may be stopped at a layer and go on later. It is a plan: who takes which rows, and nothing of a sequence changes before it ends. */
 struct step {
     bool running;
     int layer;             /* next one */
+    struct take *takes;    /* [max_rows]; n_takes of them while it runs */
+    int n_takes;
     struct batch batch;    /* arrays of max_rows and max_out */
     int max_rows, max_out;
     int rows;              /* taken at most now: follows the machine's speed unless the caller chose a chunk */
@@ -72,6 +83,7 @@ struct quern_engine {
     struct bytes template;    /* a copy; data NULL when the file has none */
     char *info;
     struct step step;
+    bool awaits;              /* results of the last step are on their way */
     struct quern_sequence *sequences; /* linked */
     struct quern_control control;
 };
@@ -83,9 +95,8 @@ struct quern_sequence {
     uint64_t *ids;            /* [context_size]; n of them set, kv.length computed */
     int n;
     enum quern_outputs outputs;
-    int taken;                /* rows in the running step */
-    const float *logits;      /* of the last finished step: [logit_rows, vocab_size] */
-    int logit_first, logit_rows;
+    const float *made;        /* by the last finished step: [made_rows] rows of logits, or a hidden state; for positions from made_first on */
+    int made_first, made_rows;
     struct sampler *sampler;
     struct tok_stream stream;
     uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */

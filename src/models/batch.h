@@ -10,11 +10,21 @@
 
 struct batch {
     int n;                  /* rows */
-    int32_t *tokens;        /* [n] */
+    int32_t *tokens;        /* [n]; of a row with features any */
+    const float **features; /* [n], or NULL: none. NULL: the row is its token; else [1 + n_added, dim]: what stands in its place, then what is
+                               added to the row after layer 0, 1, ... */
+    int n_added;            /* at most the layers of the model */
     struct kv_row *kv;      /* [n]; rows of one sequence are neighbours, in order */
-    int32_t (*pos)[3];      /* [n] rope positions; text: three equal */
-    int n_out;              /* rows that want logits */
-    int32_t *out;           /* [n_out] their numbers, ascending */
+    int32_t (*pos)[3];      /* [n] rope positions: time, row, column; text: three equal */
+    int n_out;              /* rows of which something is wanted */
+    int n_logits;           /* the first n_logits of them want logits, the others their hidden state only */
+    int32_t *out;           /* [n_out] their numbers */
+};
+
+/* What a step made; borrowed until the next one begins. */
+struct outputs {
+    const float *hidden; /* [n_out, dim] after the last norm; on a device those without logits */
+    const float *logits; /* [n_logits, vocab_size] */
 };
 
 #endif

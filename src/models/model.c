@@ -93,6 +93,7 @@ int model_tokenizer(const struct model *m, const struct checkpoint *ck, struct m
     return m->ops->tokenizer(ck, out, err);
 }
 
+struct cache_shape model_cache(const struct model *m, int n_pages, enum kv_type type) { return m->ops->cache(m, n_pages, type); }
 uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out) { return m->ops->reserve_cost(m, max_rows, max_out); }
 int model_reserve(struct model *m, int max_rows, int max_out) { return m->ops->reserve(m, max_rows, max_out); }
 
@@ -105,7 +106,19 @@ int model_max_cols(const struct model *m)
 
 void model_begin(struct model *m, const struct batch *b) { m->ops->begin(m, b); }
 void model_layer(struct model *m, const struct batch *b, int layer) { m->ops->layer(m, b, layer); }
-const float *model_end(struct model *m, const struct batch *b) { return m->ops->end(m, b); }
+
+struct outputs model_end(struct model *m, const struct batch *b)
+{
+    const struct backend_ops *op = m->be->ops;
+    struct outputs made = m->ops->end(m, b);
+    uint64_t logits = (uint64_t)b->n_logits, rest = (uint64_t)(b->n_out - b->n_logits), dim = (uint64_t)m->config.dim;
+    struct result results[2];
+    int n = 0;
+    if (logits) results[n++] = (struct result){made.logits, logits * (uint64_t)m->config.vocab_size};
+    if (rest) results[n++] = (struct result){made.hidden + logits * dim, rest * dim};
+    if (op->submit) op->submit(m->be, results, n);
+    return made;
+}
 
 const char *model_key(char out[KEY_SIZE], const char *prefix, const char *name)
 {

@@ -17,6 +17,7 @@ struct model_config {
     int n_experts, n_used, expert_dim; /* of layers with experts: how many, how many of them for each row, their feed-forward size; or 0 */
     bool renormalise;       /* the chosen experts' shares */
     int64_t context_length; /* positions the model was made for */
+    int rope_dim;           /* columns of a head that RoPE turns */
     double rope_theta;
     double rope_factor;     /* by how much YaRN extends the context; 1: not */
     float eps;
@@ -30,6 +31,12 @@ struct model_tokenizer {
     const char *const *ends; /* NULL at the end */
 };
 
+/* What a conversation leaves behind in a model: keys and values in pages, and perhaps a state beside them. */
+struct cache_shape {
+    struct kv_shape kv;
+    uint64_t state_bytes; /* of each conversation; 0: none */
+};
+
 struct model;
 
 struct model_ops {
@@ -41,11 +48,12 @@ struct model_ops {
     int (*tokenizer)(const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
     int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
     void (*free)(struct model *m);
+    struct cache_shape (*cache)(const struct model *m, int n_pages, enum kv_type type);
     uint64_t (*reserve_cost)(const struct model *m, int max_rows, int max_out);
     int (*reserve)(struct model *m, int max_rows, int max_out);
     void (*begin)(struct model *m, const struct batch *b);
     void (*layer)(struct model *m, const struct batch *b, int layer);
-    const float *(*end)(struct model *m, const struct batch *b);
+    struct outputs (*end)(struct model *m, const struct batch *b);
 };
 
 struct model {
@@ -75,16 +83,17 @@ uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck);
 /* Storage for the weights bound in this file. ERR_MEM_LOAD. */
 int model_take(struct model *m, struct checkpoint *ck, struct error *err);
 
+struct cache_shape model_cache(const struct model *m, int n_pages, enum kv_type type);
 /* Bytes that model_reserve() takes. */
 uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out);
-/* Scratch for batches of at most max_rows rows, max_out of which want logits. ERR_MEM_LOAD. */
+/* Scratch for batches of at most max_rows rows, of max_out of which something is wanted. ERR_MEM_LOAD. */
 int model_reserve(struct model *m, int max_rows, int max_out);
 int model_max_cols(const struct model *m); /* most columns that a product takes for one row, in all its places; for backend reserve */
 
 void model_begin(struct model *m, const struct batch *b);
 void model_layer(struct model *m, const struct batch *b, int layer); /* 0 .. n_layers - 1, in order */
-/* Logits [b->n_out, vocab_size], borrowed until the next begin. */
-const float *model_end(struct model *m, const struct batch *b);
+/* Where the backend has an operation submit, they arrive later. */
+struct outputs model_end(struct model *m, const struct batch *b);
 
 /* --- for the architectures --- */
 

@@ -26,7 +26,7 @@ struct layer {
     int ffn_dim;                           /* of an expert */
 };
 
-/* Values of the step at hand; n rows. */
+/* Values of the step at hand; n rows. Handles: see backend.h. */
 struct scratch {
     float *x, *h;            /* [n, dim] the residual stream; its norm, or a block's result */
     float *q, *o;            /* [n, q_dim] */
@@ -35,9 +35,9 @@ struct scratch {
     float *scores;           /* [n, n_experts] */
     float *places;           /* [n * n_used, dim] what the experts get, then what they give */
     struct route route;
-    float *cosine, *sine;    /* [n, head_dim / 2] */
-    float *last;             /* [n_out, dim] rows that want logits */
-    float *logits;           /* [n_out, vocab_size] */
+    float *cosine, *sine;    /* [n, rope_dim / 2] the only ones that are written here; nothing is read */
+    float *last;             /* [n_out, dim] rows of which something is wanted */
+    float *logits;           /* [n_logits, vocab_size] */
 };
 
 /* Where the output head is: GGUF files do not say. */
@@ -51,7 +51,7 @@ struct qwen3 {
     float *output_norm;                /* [dim] */
     struct layer *layers;              /* [n_layers] */
     struct rope rope;
-    double *frequency;                 /* [head_dim / 2] radians per position */
+    double *frequency;                 /* [rope_dim / 2] radians per position */
     struct scratch s;
     void *arena;
 };
@@ -86,7 +86,7 @@ static int config_float(const struct keys *k, const char *name, double lo, doubl
     return meta_float(k->ck, model_key(key, k->prefix, name), lo, hi, missing, out, err);
 }
 
-static int check_heads(const struct model_config *c, int value_length, int rope_dim, struct error *err)
+static int check_heads(const struct model_config *c, int value_length, struct error *err)
 {
     if (c->n_heads % c->n_kv_heads)
         return fail(err, ERR_INCONSISTENT, "value", 0, "%d attention heads do not divide by %d key-value heads.", c->n_heads, c->n_kv_heads);
@@ -94,8 +94,8 @@ static int check_heads(const struct model_config *c, int value_length, int rope_
     if (value_length != c->head_dim)
         return fail(err, ERR_INCONSISTENT, "value", 0, "Keys have %d and values %d columns per head; Qwen3 has equal ones.", c->head_dim,
                     value_length);
-    if (rope_dim && rope_dim != c->head_dim) /* 0: all of them */
-        return fail(err, ERR_INCONSISTENT, "value", 0, "RoPE turns %d columns of heads of %d; Qwen3 turns all.", rope_dim, c->head_dim);
+    if (c->rope_dim % 2 || c->rope_dim > c->head_dim)
+        return fail(err, ERR_INCONSISTENT, "value", 0, "RoPE turns %d columns of heads of %d.", c->rope_dim, c->head_dim);
     return OK;
 }
 
@@ -168,7 +168,7 @@ static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct erro
     const double theta = 1e6;
     const int64_t n_tensors = (int64_t)ck_tensors_in_all(ck), unset = 0;
     char key[KEY_SIZE];
-    int value_length = 0, rope_dim = 0, status;
+    int value_length = 0, status;
     double eps;
     if ((status = config_int(k, "block_count", 1, n_tensors, NULL, &c->n_layers, err)) ||
         (status = config_int(k, "embedding_length", 1, 1 << 20, NULL, &c->dim, err)) ||
@@ -177,16 +177,17 @@ static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct erro
         (status = config_int(k, "attention.head_count_kv", 1, c->n_heads, NULL, &c->n_kv_heads, err)) ||
         (status = config_int(k, "attention.key_length", 1, 1024, NULL, &c->head_dim, err)) ||
         (status = config_int(k, "attention.value_length", 1, INT32_MAX, &(const int64_t){c->head_dim}, &value_length, err)) ||
-        (status = config_int(k, "rope.dimension_count", 0, INT32_MAX, &unset, &rope_dim, err)) ||
+        (status = config_int(k, "rope.dimension_count", 0, INT32_MAX, &unset, &c->rope_dim, err)) ||
         (status = meta_int(ck, model_key(key, k->prefix, "context_length"), 1, INT64_MAX, NULL, &c->context_length, err)) ||
         (status = config_float(k, "rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err)) ||
         (status = config_float(k, "attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err)) ||
-        (status = rope_read(ck, k->prefix, c, &m->rope, err)) ||
         (status = moe ? read_experts(k, c, err) : OK))
         return status;
     c->eps = (float)eps;
+    if (c->rope_dim == 0) c->rope_dim = c->head_dim;
+    status = check_heads(c, value_length, err);
+    if (!status) status = rope_read(ck, k->prefix, c, &m->rope, err);
     c->rope_factor = m->rope.factor;
-    status = check_heads(c, value_length, rope_dim, err);
     return status ? status : read_vocab_size(k, c, err);
 }
 
@@ -312,9 +313,9 @@ static int take_layers(struct qwen3 *m, struct error *err)
 {
     struct model_config *c = &m->base.config;
     m->layers = mem_array(m->base.mem, (uint64_t)c->n_layers, sizeof *m->layers);
-    m->frequency = mem_array(m->base.mem, (uint64_t)c->head_dim / 2, sizeof *m->frequency);
+    m->frequency = mem_array(m->base.mem, (uint64_t)c->rope_dim / 2, sizeof *m->frequency);
     if (!m->layers || !m->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model's %d layers.", c->n_layers);
-    rope_frequencies(&m->rope, c->head_dim, m->frequency);
+    rope_frequencies(&m->rope, m->frequency);
     return OK;
 }
 
@@ -367,7 +368,7 @@ static int qwen3moe_open(struct mem *mem, struct backend *be, const struct check
 
 static void lay_out(struct arena *a, const struct model_config *c, uint64_t rows, uint64_t out, struct scratch *s)
 {
-    uint64_t dim = (uint64_t)c->dim, ffn = (uint64_t)c->ffn_dim, head = (uint64_t)c->head_dim, f = sizeof(float);
+    uint64_t dim = (uint64_t)c->dim, ffn = (uint64_t)c->ffn_dim, head = (uint64_t)c->head_dim, angles = (uint64_t)c->rope_dim / 2, f = sizeof(float);
     uint64_t q_dim = (uint64_t)c->n_heads * head, kv_dim = (uint64_t)c->n_kv_heads * head;
     uint64_t places = rows * (uint64_t)c->n_used, expert = (uint64_t)c->expert_dim,
              inner = places * expert > rows * ffn ? places * expert : rows * ffn;
@@ -385,8 +386,8 @@ static void lay_out(struct arena *a, const struct model_config *c, uint64_t rows
     s->route.first = arena_take(a, (uint64_t)c->n_experts + 1, sizeof *s->route.first);
     s->route.place = arena_take(a, places, sizeof *s->route.place);
     s->route.share = arena_take(a, places, f);
-    s->cosine = arena_take(a, rows * head / 2, f);
-    s->sine = arena_take(a, rows * head / 2, f);
+    s->cosine = arena_take(a, rows * angles, f);
+    s->sine = arena_take(a, rows * angles, f);
     s->last = arena_take(a, out * dim, f);
     s->logits = arena_take(a, out * (uint64_t)c->vocab_size, f);
 }
@@ -399,6 +400,14 @@ static uint64_t scratch_bytes(const struct model *base, int max_rows, int max_ou
     return a.used;
 }
 
+/* Every layer has keys and values, and nothing beside them. */
+static struct cache_shape qwen3_cache(const struct model *base, int n_pages, enum kv_type type)
+{
+    const struct model_config *c = &base->config;
+    return (struct cache_shape){.kv = {.n_layers = c->n_layers, .n_heads = c->n_heads, .n_kv_heads = c->n_kv_heads, .head_dim = c->head_dim,
+                                       .n_pages = n_pages, .type = type}};
+}
+
 static uint64_t qwen3_reserve_cost(const struct model *base, int max_rows, int max_out) { return mem_cost(scratch_bytes(base, max_rows, max_out)); }
 
 static int qwen3_reserve(struct model *base, int max_rows, int max_out)
@@ -408,6 +417,7 @@ static int qwen3_reserve(struct model *base, int max_rows, int max_out)
     if (!m->arena) return ERR_MEM_LOAD;
     struct arena a = {.base = m->arena};
     lay_out(&a, &base->config, (uint64_t)max_rows, (uint64_t)max_out, &m->s);
+    if (base->be->ops->adopt) base->be->ops->adopt(base->be, m->arena, a.used);
     return OK;
 }
 
@@ -416,11 +426,11 @@ static int qwen3_reserve(struct model *base, int max_rows, int max_out)
 /* Cosine and sine of every angle of the step, in double, rounded once. */
 static void set_angles(struct qwen3 *m, const struct batch *b)
 {
-    size_t half = (size_t)m->base.config.head_dim / 2;
+    size_t half = (size_t)m->rope.dim / 2;
     for (size_t t = 0; t < (size_t)b->n; t++)
         for (size_t i = 0; i < half; i++) {
             double sine, cosine;
-            num_sincos64(b->pos[t][0] * m->frequency[i], &sine, &cosine);
+            num_sincos64(b->pos[t][rope_axis(&m->rope, (int)i)] * m->frequency[i], &sine, &cosine);
             m->s.cosine[t * half + i] = (float)(cosine * m->rope.magnitude);
             m->s.sine[t * half + i] = (float)(sine * m->rope.magnitude);
         }
@@ -429,7 +439,9 @@ static void set_angles(struct qwen3 *m, const struct batch *b)
 static void qwen3_begin(struct model *base, const struct batch *b)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    base->be->ops->embed(base->be, m->s.x, m->embedding, b->tokens, b->n);
+    const struct backend_ops *op = base->be->ops;
+    op->embed(base->be, m->s.x, m->embedding, b->tokens, b->n);
+    if (b->features) op->features(base->be, m->s.x, b->features, 0, b->n, base->config.dim, false);
     set_angles(m, b);
 }
 
@@ -446,8 +458,8 @@ static void attend(struct qwen3 *m, const struct batch *b, int l)
     op->matmul(be, (struct product[]){{s->q, w->q}, {s->k, w->k}, {s->v, w->v}}, 3, s->h, n, NULL);
     op->rmsnorm(be, s->q, s->q, w->q_norm, n * c->n_heads, c->head_dim, c->eps);
     op->rmsnorm(be, s->k, s->k, w->k_norm, n * c->n_kv_heads, c->head_dim, c->eps);
-    op->rope(be, s->q, s->cosine, s->sine, n, c->n_heads, c->head_dim);
-    op->rope(be, s->k, s->cosine, s->sine, n, c->n_kv_heads, c->head_dim);
+    op->rope(be, s->q, s->cosine, s->sine, n, c->n_heads, c->head_dim, c->rope_dim);
+    op->rope(be, s->k, s->cosine, s->sine, n, c->n_kv_heads, c->head_dim, c->rope_dim);
     op->kv_append(be, l, s->k, s->v, b->kv, n);
     op->attention(be, l, s->o, s->q, b->kv, n);
     op->matmul(be, (struct product[]){{s->h, w->o}}, 1, s->o, n, NULL);
@@ -480,27 +492,30 @@ static void feed_forward(struct qwen3 *m, const struct layer *w, int n)
 static void qwen3_layer(struct model *base, const struct batch *b, int l)
 {
     struct qwen3 *m = (struct qwen3 *)base;
+    int dim = base->config.dim;
     attend(m, b, l);
     feed_forward(m, &m->layers[l], b->n);
+    if (b->features && l < b->n_added) base->be->ops->features(base->be, m->s.x, b->features, (1 + l) * dim, b->n, dim, true);
 }
 
-static const float *qwen3_end(struct model *base, const struct batch *b)
+static struct outputs qwen3_end(struct model *base, const struct batch *b)
 {
     struct qwen3 *m = (struct qwen3 *)base;
     const struct model_config *c = &base->config;
     struct backend *be = base->be;
-    size_t dim = (size_t)c->dim;
-    if (b->n_out == 0) return m->s.logits;
-    for (size_t i = 0; i < (size_t)b->n_out; i++) memcpy(m->s.last + i * dim, m->s.x + (size_t)b->out[i] * dim, dim * sizeof(float));
+    const struct outputs made = {m->s.last, m->s.logits};
+    if (b->n_out == 0) return made;
+    be->ops->pick(be, m->s.last, m->s.x, b->out, b->n_out, c->dim);
     be->ops->rmsnorm(be, m->s.last, m->s.last, m->output_norm, b->n_out, c->dim, c->eps);
-    be->ops->matmul(be, (struct product[]){{m->s.logits, m->output ? m->output : m->embedding}}, 1, m->s.last, b->n_out, NULL);
-    return m->s.logits;
+    if (b->n_logits) be->ops->matmul(be, (struct product[]){{m->s.logits, m->output ? m->output : m->embedding}}, 1, m->s.last, b->n_logits, NULL);
+    return made;
 }
 
 /* Two architectures by name: files tell them apart, the forward pass does not. */
 #define QWEN3_OPS(name, function, older) \
     { \
         .architecture = name, .claim = older, .open = function, .tokenizer = qwen_tokenizer, .bind = qwen3_bind, .free = qwen3_free, \
+        .cache = qwen3_cache, \
         .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, .end = qwen3_end, \
     }
 

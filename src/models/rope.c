@@ -5,6 +5,7 @@
 #include "models/rope.h"
 
 #include "base/num.h"
+#include "base/reader.h"
 #include "load/metadata.h"
 
 #include <math.h>
@@ -40,12 +41,32 @@ static int read_yarn(const struct checkpoint *ck, const char *a, const struct mo
     return OK;
 }
 
+/* Pairs take turns as long as their section lasts: time, row, column, time, ... */
+static int read_sections(const struct checkpoint *ck, const char *architecture, struct rope *r, struct error *err)
+{
+    char key[KEY_SIZE];
+    struct bytes list;
+    uint64_t n;
+    int64_t s[4] = {0};
+    int half = r->dim / 2;
+    int status = meta_array(ck, model_key(key, architecture, "rope.dimension_sections"), META_I32, false, &list, &n, err);
+    if (status || !list.data) return status;
+    for (uint64_t i = 0; i < n && i < 4; i++) s[i] = (int32_t)load_u32(list.data + 4 * i);
+    if (n < 3 || n > 4 || s[3] || s[0] < 0 || s[1] < 0 || s[2] < 0 || s[0] + s[1] + s[2] != half || 3 * s[1] > half + 2 || 3 * s[2] > half + 2)
+        return fail(err, ERR_INCONSISTENT, "value", 0, "The sections of RoPE in %s do not suit %d columns.", key, r->dim);
+    for (int i = 0; i < 3; i++) r->sections[i] = (int)s[i];
+    return OK;
+}
+
+int rope_axis(const struct rope *r, int i) { return i % 3 && i < 3 * r->sections[i % 3] ? i % 3 : 0; }
+
 int rope_read(const struct checkpoint *ck, const char *architecture, const struct model_config *c, struct rope *out, struct error *err)
 {
     struct bytes type;
     char text[QUOTED], key[KEY_SIZE];
-    *out = (struct rope){.theta = c->rope_theta, .factor = 1, .magnitude = 1};
-    int status = meta_text(ck, model_key(key, architecture, "rope.scaling.type"), false, &type, err);
+    *out = (struct rope){.dim = c->rope_dim, .theta = c->rope_theta, .factor = 1, .magnitude = 1};
+    int status = read_sections(ck, architecture, out, err);
+    if (!status) status = meta_text(ck, model_key(key, architecture, "rope.scaling.type"), false, &type, err);
     if (status || !type.data || bytes_equal(type, "none")) return status;
     if (bytes_equal(type, "yarn")) return read_yarn(ck, architecture, c, out, err);
     return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "The RoPE scaling type \"%.64s\" is not supported in this version; none and yarn are.",
@@ -53,21 +74,18 @@ int rope_read(const struct checkpoint *ck, const char *architecture, const struc
 }
 
 /* The pair of columns that makes so many turns over the original context. */
-static double column_of(const struct rope *r, double turns, int head_dim)
-{
-    return head_dim * num_log64(r->original / (turns * TURN)) / (2 * num_log64(r->theta));
-}
+static double column_of(const struct rope *r, double turns) { return r->dim * num_log64(r->original / (turns * TURN)) / (2 * num_log64(r->theta)); }
 
-void rope_frequencies(const struct rope *r, int head_dim, double *out)
+void rope_frequencies(const struct rope *r, double *out)
 {
     double log_theta = num_log64(r->theta), low = 0, high = 0;
     if (r->factor != 1) {
-        low = fmax(floor(column_of(r, r->beta_fast, head_dim)), 0);
-        high = fmin(ceil(column_of(r, r->beta_slow, head_dim)), head_dim - 1);
+        low = fmax(floor(column_of(r, r->beta_fast)), 0);
+        high = fmin(ceil(column_of(r, r->beta_slow)), r->dim - 1);
         if (high <= low) high = low + 0.001;
     }
-    for (int i = 0; i < head_dim / 2; i++) {
-        double fast = num_exp64(-2.0 * i / head_dim * log_theta);
+    for (int i = 0; i < r->dim / 2; i++) {
+        double fast = num_exp64(-2.0 * i / r->dim * log_theta);
         double slow = r->factor == 1 ? 0 : fmin(fmax((i - low) / (high - low), 0), 1); /* how much of it is divided */
         out[i] = r->factor == 1 ? fast : fast / r->factor * slow + fast * (1 - slow);
     }

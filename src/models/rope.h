@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * RoPE's frequencies, and YaRN, which extends a model's context: slow frequencies are divided by a factor, fast ones kept, those
- * between blended, and cosines and sines grow a little. MODEL.md has the formulas.
+ * between blended, and cosines and sines grow a little. A row has three positions (time, row, column of a picture's part), and sections
+ * say which of them turns a pair of columns. MODEL.md has the formulas.
  */
 #ifndef QUERN_ROPE_H
 #define QUERN_ROPE_H
@@ -9,6 +10,8 @@
 #include "models/model.h"
 
 struct rope {
+    int dim;                     /* columns that turn: pairs (i, i + dim / 2) */
+    int sections[3];             /* pairs that turn by each position; all 0: by the first one */
     double theta;
     double factor;               /* of YaRN; 1: none */
     double original;             /* positions the model was trained for */
@@ -16,9 +19,11 @@ struct rope {
     double magnitude;            /* of cosines and sines */
 };
 
-/* From the keys ARCHITECTURE.rope.scaling.*; c has theta and the context's length. Scalings other than YaRN: ERR_UNSUPPORTED "rope-scaling". */
+/* From the keys ARCHITECTURE.rope.*; c has rope_dim, theta and the context's length. Scalings other than YaRN: ERR_UNSUPPORTED "rope-scaling". */
 int rope_read(const struct checkpoint *ck, const char *architecture, const struct model_config *c, struct rope *out, struct error *err);
-/* out [head_dim / 2] radians per position */
-void rope_frequencies(const struct rope *r, int head_dim, double *out);
+/* out [dim / 2] radians per position */
+void rope_frequencies(const struct rope *r, double *out);
+/* Which of a row's three positions turns pair i. */
+int rope_axis(const struct rope *r, int i);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef QUERN_SESSION_H
 #define QUERN_SESSION_H
 
+#include "compute/cpu/cpu.h"
 #include "engine/state.h"
 #include "model_file.h"
 
@@ -132,8 +133,7 @@ static inline void check_row(const struct reference *r, int at, const float *log
 
 static inline void poison_page(void *context, int page)
 {
-    struct backend *be = context;
-    be->ops->kv_poison(be, page);
+    cpu_kv_poison(context, page);
 }
 
 /* Every page that no sequence holds becomes NaN, and free pages come in any order from now on. */
@@ -148,6 +148,8 @@ static inline void check_pages(const struct quern_engine *e)
     const struct kv_seq *seqs[16];
     int n = 0;
     for (const struct quern_sequence *s = e->sequences; s; s = s->next) seqs[n++] = &s->kv;
+    for (const struct take *t = e->step.takes; t < e->step.takes + e->step.n_takes; t++)
+        if (!t->seq) seqs[n++] = &t->kv;
     CHECK(kv_check(e->kv, seqs, n));
 }
 

@@ -3,7 +3,7 @@
  * Attention over pages, through the backend's operations: against one softmax in double, over pages in any order, for rows of several
  * sequences in one call, on contexts of several spans, with NaN in every position that a row may not see.
  */
-#include "compute/backend.h"
+#include "compute/cpu/cpu.h"
 #include "model_file.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ static void world_open(struct world *w, struct kv_shape shape, int threads, bool
         w->pages[i] = w->pages[j];
         w->pages[j] = page;
     }
-    for (int i = 0; i < N_PAGES; i++) w->be->ops->kv_poison(w->be, i);
+    for (int i = 0; i < N_PAGES; i++) cpu_kv_poison(w->be, i);
     w->k = malloc(2 * POSITIONS * kv_dim(w) * sizeof(float));
     w->v = malloc(2 * POSITIONS * kv_dim(w) * sizeof(float));
     CHECK(w->k && w->v);

@@ -329,49 +329,63 @@ static void last_rows_of_many(void)
 
 /* --- stopping ------------------------------------------------------------------------------------------------- */
 
-struct aborter {
+struct caller {
     struct quern_control *control;
     int32_t quit;
 };
 
 /* Sets the word as soon as a layer has been computed. */
-static void *abort_soon(void *arg)
+static void *call_soon(void *arg)
 {
-    struct aborter *a = arg;
-    int32_t before = __atomic_load_n(&a->control->heartbeat, __ATOMIC_RELAXED);
-    while (!__atomic_load_n(&a->quit, __ATOMIC_RELAXED)) {
-        if (__atomic_load_n(&a->control->heartbeat, __ATOMIC_RELAXED) == before) continue;
-        __atomic_store_n(&a->control->abort, 1, __ATOMIC_RELAXED);
+    struct caller *c = arg;
+    int32_t before = __atomic_load_n(&c->control->heartbeat, __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&c->quit, __ATOMIC_RELAXED)) {
+        if (__atomic_load_n(&c->control->heartbeat, __ATOMIC_RELAXED) == before) continue;
+        __atomic_store_n(&c->control->attention, 1, __ATOMIC_RELAXED);
         return NULL;
     }
     return NULL;
 }
 
-static void abort_from_another_thread(void)
+/* Computes from the start again and again, until the word stops a step. Returns the length that it began with. */
+static int step_until_called(struct quern_engine *e, struct quern_sequence *s, const int32_t *ids)
+{
+    int status = OK, length = 0;
+    double begin = clock_ms(CLOCK_MONOTONIC);
+    while (status == OK && clock_ms(CLOCK_MONOTONIC) - begin < 20000) {
+        if (quern_sequence_pending(s) == 0) CHECK_EQ(quern_sequence_set(s, ids, GOLDEN_ROWS, QUERN_ALL), 0);
+        length = quern_sequence_length(s);
+        status = quern_step(e, 0);
+    }
+    CHECK_EQ(status, 1);
+    CHECK_EQ(quern_sequence_length(s), length);
+    return length;
+}
+
+/* While the word is set each call computes a layer; nothing is lost. */
+static void attention_from_another_thread(void)
 {
     struct reference r = reference_new("duo.F32");
     struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 32, .threads = 2}, SIZE_MAX);
     struct quern_sequence *s = sequence_new(e);
-    struct aborter a = {.control = quern_control(e)};
-    pthread_t thread;
-    int status = OK, length = 0;
-    CHECK_EQ(pthread_create(&thread, NULL, abort_soon, &a), 0);
-    double begin = clock_ms(CLOCK_MONOTONIC);
-    while (status == OK && clock_ms(CLOCK_MONOTONIC) - begin < 20000) {
-        if (quern_sequence_pending(s) == 0) CHECK_EQ(quern_sequence_set(s, r.ids, GOLDEN_ROWS, QUERN_ALL), 0); /* once more from the start */
-        length = quern_sequence_length(s);
-        status = quern_step(e, 0);
-    }
-    __atomic_store_n(&a.quit, 1, __ATOMIC_RELAXED);
-    pthread_join(thread, NULL);
-    CHECK_EQ(status, ERR_ABORTED);
-    CHECK_EQ(quern_error(e)->code, ERR_ABORTED);
-    CHECK_EQ(quern_sequence_length(s), length);
-    CHECK_EQ(quern_step(e, 0), ERR_ABORTED); /* until the word is cleared */
-    CHECK_EQ(quern_sequence_length(s), length);
-    check_pages(e);
-    __atomic_store_n(&a.control->abort, 0, __ATOMIC_RELAXED);
+    struct caller c = {.control = quern_control(e)};
     float *all = logits_new(GOLDEN_ROWS, GOLDEN_VOCAB);
+    pthread_t thread;
+    int status = 1;
+    CHECK_EQ(pthread_create(&thread, NULL, call_soon, &c), 0);
+    int length = step_until_called(e, s, r.ids);
+    __atomic_store_n(&c.quit, 1, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    while (status == 1) {
+        int32_t layers = c.control->heartbeat;
+        status = quern_step(e, 0);
+        CHECK_EQ(c.control->heartbeat, layers + 1);
+        check_pages(e);
+    }
+    CHECK_EQ(status, OK);
+    CHECK_EQ(quern_sequence_length(s), length + 32);
+    logits_keep(s, GOLDEN_VOCAB, all);
+    __atomic_store_n(&c.control->attention, 0, __ATOMIC_RELAXED);
     while (quern_sequence_pending(s) > 0) {
         CHECK_EQ(quern_step(e, 0), OK);
         logits_keep(s, GOLDEN_VOCAB, all);
@@ -477,7 +491,7 @@ static const struct check tests[] = {
     {"interleaved", interleaved},
     {"many_at_once", many_at_once},
     {"last_rows_of_many", last_rows_of_many},
-    {"abort_from_another_thread", abort_from_another_thread},
+    {"attention_from_another_thread", attention_from_another_thread},
     {"warmed_up", warmed_up},
     {"warmed_up_by_threads", warmed_up_by_threads},
     {"hashes_of_chunks", hashes_of_chunks},

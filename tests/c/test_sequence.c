@@ -80,62 +80,115 @@ static void forks(void)
     reference_free(&r);
 }
 
-/* --- steps that do not end ---------------------------------------------------------------------------------- */
+/* --- steps that are stopped ----------------------------------------------------------------------------------- */
 
-/* A budget that is over after each layer: the same logits, by more calls. Dropped by other work in between, too. */
+/* A clock that goes on by a millisecond whenever it is asked: a budget of one is over after each layer. */
+static double played_ms;
+
+static double played_clock(void) { return played_ms += 1; }
+
+/* A budget that is over after each layer: the same logits, by more calls. */
 static void budget(void)
 {
     struct reference r = reference_new("duo.F32");
-    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 96, .scalar = true}, SIZE_MAX);
-    struct quern_sequence *a = sequence_new(e), *b = sequence_new(e);
-    int stopped = 0, status;
-    CHECK_EQ(quern_sequence_set(a, r.ids, GOLDEN_ROWS, QUERN_LAST), 0);
-    while (quern_sequence_pending(a) > 0) {
-        int length = quern_sequence_length(a);
-        status = quern_step(e, 1);
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 96, .now = played_clock}, SIZE_MAX);
+    struct quern_sequence *s = sequence_new(e);
+    int stopped = 0, layers = e->model->config.n_layers;
+    CHECK_EQ(quern_sequence_set(s, r.ids, GOLDEN_ROWS, QUERN_LAST), 0);
+    while (quern_sequence_pending(s) > 0) {
+        int length = quern_sequence_length(s), status = quern_step(e, 1);
         CHECK(status == OK || status == 1);
-        CHECK(status ? quern_sequence_length(a) == length : quern_sequence_length(a) > length);
+        CHECK(status ? quern_sequence_length(s) == length : quern_sequence_length(s) > length);
         stopped += status;
-        if (status && stopped == 1) CHECK_EQ(quern_sequence_set(b, r.ids, 5, QUERN_LAST), 0); /* drops the step */
     }
-    CHECK(stopped >= 2);
-    check_row(&r, GOLDEN_ROWS - 1, logits_last(e, a));
-    CHECK_EQ(quern_sequence_push(b, r.ids[5]), OK);
-    check_row(&r, 5, logits_last(e, b));
+    CHECK_EQ(stopped, 2 * (layers - 1)); /* two chunks */
+    check_row(&r, GOLDEN_ROWS - 1, logits_last(e, s));
     quern_free(e);
     reference_free(&r);
 }
 
-/* Stops a step of `ids` after its first layer. */
-static void stop_a_step(struct quern_engine *e, struct quern_sequence *s, const int32_t *ids, int n)
+enum leaving { SET, SET_ALIKE, FREED, PUSHED, SET_TWICE, SET_SHORT_OF_MEMORY, LEAVINGS };
+
+/* What happens to a sequence in the middle of a step. `other`: what it held. Returns whether it is still there. */
+static bool let_leave(struct quern_engine *e, struct quern_sequence *s, enum leaving how, const struct reference *r, const int32_t *other)
 {
-    kv_each_forgotten(e->kv, poison_page, e->be);
-    CHECK(quern_sequence_set(s, ids, n, QUERN_LAST) >= 0);
-    CHECK_EQ(quern_step(e, 1), 1);
+    if (how == SET_SHORT_OF_MEMORY) e->mem.fail_at = e->mem.n_allocs + 1;
+    if (how == FREED) quern_sequence_free(s);
+    else if (how == PUSHED) CHECK_EQ(quern_sequence_push(s, r->ids[0]), OK);
+    else if (how == SET_ALIKE) CHECK(quern_sequence_set(s, other, 15, QUERN_LAST) >= 0);
+    else CHECK(quern_sequence_set(s, r->ids, 33, QUERN_LAST) >= 0);
+    if (how == SET_TWICE) CHECK(quern_sequence_set(s, r->ids, 21, QUERN_ALL) == 0);
+    e->mem.fail_at = 0;
+    return how != FREED;
 }
 
-/* A step is half done when its sequence gets another text, another one goes on, or another one ends: nothing of it remains. */
-static void dropped_steps(void)
+/* Three are in a step; after `layer` layers of it one leaves, or goes on. The others have their logits of before, and so has it later. */
+static void leave_at(const struct reference *r, enum leaving how, int layer)
+{
+    struct quern_engine *e = engine_load(&r->file, (struct quern_options){.chunk = 96, .threads = 2, .now = played_clock}, SIZE_MAX);
+    struct quern_sequence *a = sequence_new(e), *b = sequence_new(e), *c = sequence_new(e);
+    int32_t other[20];
+    int status = 1;
+    for (int i = 0; i < 20; i++) other[i] = 255 - r->ids[i] % 256;
+    CHECK_EQ(quern_sequence_set(a, r->ids, 30, QUERN_LAST), 0);
+    CHECK_EQ(quern_sequence_set(b, other, 20, QUERN_LAST), 0);
+    CHECK_EQ(quern_sequence_set(c, r->ids, 26, QUERN_ALL), 0);
+    for (int i = 0; i < layer; i++) CHECK_EQ(quern_step(e, 1), 1);
+    CHECK_EQ(e->step.n_takes, layer ? 3 : 0);
+    bool there = let_leave(e, b, how, r, other);
+    CHECK_EQ(e->step.running, layer && how != SET_SHORT_OF_MEMORY);
+    check_pages(e);
+    disturb_pages(e, 17); /* what nobody holds is NaN now */
+    while (quern_sequence_pending(a) || quern_sequence_pending(c)) {
+        status = quern_step(e, 1);
+        CHECK(status == OK || status == 1);
+        check_pages(e);
+    }
+    int first, n;
+    check_row(r, 29, quern_logits(a, &first, &n));
+    CHECK(same_bits(quern_logits(c, &first, &n), r->logits, 26 * GOLDEN_VOCAB));
+    CHECK(first == 0 && n == 26);
+    while (there && quern_sequence_pending(b)) CHECK_EQ(quern_step(e, 0), OK);
+    if (how == SET || how == SET_SHORT_OF_MEMORY) check_row(r, 32, quern_logits(b, &first, &n));
+    if (how == SET_TWICE) CHECK(same_bits(quern_logits(b, &first, &n), r->logits, 21 * GOLDEN_VOCAB));
+    if (there) CHECK(quern_sequence_set(b, r->ids, 60, QUERN_LAST) >= 0);
+    if (there) check_row(r, 59, logits_last(e, b));
+    quern_free(e);
+}
+
+static void leaving_a_step(void)
 {
     struct reference r = reference_new("duo.F32");
-    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 96, .scalar = true}, SIZE_MAX);
+    for (enum leaving how = 0; how < LEAVINGS; how++)
+        for (int layer = 0; layer < 2; layer++) leave_at(&r, how, layer);
+    reference_free(&r);
+}
+
+/* The only one in a step leaves it: nothing of it remains, at once. All do, one after the other: the same. */
+static void left_by_all(void)
+{
+    struct reference r = reference_new("duo.F32");
+    struct quern_engine *e = engine_load(&r.file, (struct quern_options){.chunk = 96, .now = played_clock}, SIZE_MAX);
     struct quern_sequence *a = sequence_new(e), *b = sequence_new(e);
     int32_t other[96];
     for (int i = 0; i < 96; i++) other[i] = 255 - r.ids[i] % 256;
-    stop_a_step(e, a, other, 96);
+    CHECK_EQ(quern_sequence_set(a, other, 96, QUERN_LAST), 0);
+    CHECK_EQ(quern_step(e, 1), 1);
     CHECK_EQ(quern_sequence_set(a, r.ids, 90, QUERN_LAST), 0);
+    CHECK(!e->step.running);
     check_row(&r, 89, logits_last(e, a));
-    CHECK_EQ(quern_sequence_set(b, r.ids, 50, QUERN_LAST), 49);
-    check_row(&r, 49, logits_last(e, b));
-    stop_a_step(e, a, other, 96);
-    CHECK_EQ(quern_sequence_push(b, r.ids[50]), OK);
-    check_row(&r, 50, logits_last(e, b));
-    stop_a_step(e, a, other, 96);
+    CHECK_EQ(quern_sequence_set(a, other, 40, QUERN_LAST), 0);
+    CHECK_EQ(quern_sequence_set(b, other + 1, 40, QUERN_LAST), 0);
+    CHECK_EQ(quern_step(e, 1), 1);
     quern_sequence_free(a);
-    CHECK_EQ(quern_sequence_push(b, r.ids[51]), OK);
-    check_row(&r, 51, logits_last(e, b));
+    CHECK(e->step.running);
+    CHECK_EQ(quern_sequence_set(b, r.ids, 50, QUERN_LAST), 49);
+    CHECK(!e->step.running);
     check_pages(e);
-    quern_free(e);
+    check_row(&r, 49, logits_last(e, b));
+    CHECK_EQ(quern_sequence_push(b, 7), OK);
+    CHECK_EQ(quern_step(e, 1), 1);
+    quern_free(e); /* in the middle of a step */
     reference_free(&r);
 }
 
@@ -497,7 +550,8 @@ static const struct check tests[] = {
     {"regeneration", regeneration},
     {"forks", forks},
     {"budget", budget},
-    {"dropped_steps", dropped_steps},
+    {"leaving_a_step", leaving_a_step},
+    {"left_by_all", left_by_all},
     {"bad_calls", bad_calls},
     {"before_loading", before_loading},
     {"context", context},

@@ -24,10 +24,12 @@ void cpu_run(struct cpu *c, bool parallel, pool_fn *fn, void *arg)
 
 static const char *cpu_name(const struct backend *b) { return ((const struct cpu *)b)->k.name; }
 
-static const char *cpu_dots(const struct backend *b)
+static struct kernels kernels_of(bool scalar) { return scalar ? kernels_scalar : kernels_simd(dots_choose()); }
+
+const char *backend_cpu_dots(bool scalar)
 {
-    const struct kernels *k = &((const struct cpu *)b)->k;
-    return k->expanded ? dots_names[k->dots] : "none";
+    const struct kernels k = kernels_of(scalar);
+    return k.expanded ? dots_names[k.dots] : "none";
 }
 
 /* --- weights ------------------------------------------------------------------------------------------ */
@@ -316,7 +318,9 @@ struct rows_op {
     const float *cosine, *sine;
     const int32_t *ids;
     const struct weight *table;
-    int n, dim, heads;
+    const float *const *features;
+    int n, dim, heads, rot, from;
+    bool add;
     float eps;
 };
 
@@ -346,6 +350,28 @@ static void cpu_embed(struct backend *b, float *y, const struct weight *w, const
     run_rows(&(struct rows_op){.c = cpu_of(b), .y = y, .table = w, .ids = ids, .n = n, .dim = w->cols}, embed_rows);
 }
 
+static void feature_rows(void *arg, int thread, int n_threads)
+{
+    struct rows_op *op = arg;
+    size_t dim = (size_t)op->dim;
+    EACH_ROW(op, t) {
+        if (!op->features[t]) continue;
+        if (op->add) op->c->k.add(op->y + t * dim, op->features[t] + op->from, op->dim);
+        else memcpy(op->y + t * dim, op->features[t] + op->from, dim * sizeof *op->y);
+    }
+}
+
+static void cpu_features(struct backend *b, float *x, const float *const *features, int from, int n, int dim, bool add)
+{
+    run_rows(&(struct rows_op){.c = cpu_of(b), .y = x, .features = features, .from = from, .n = n, .dim = dim, .add = add}, feature_rows);
+}
+
+static void cpu_pick(struct backend *b, float *y, const float *x, const int32_t *rows, int n, int dim)
+{
+    (void)b;
+    for (int i = 0; i < n; i++) memcpy(y + (size_t)i * (size_t)dim, x + (size_t)rows[i] * (size_t)dim, (size_t)dim * sizeof *y);
+}
+
 static void rmsnorm_rows(void *arg, int thread, int n_threads)
 {
     struct rows_op *op = arg;
@@ -361,15 +387,15 @@ static void cpu_rmsnorm(struct backend *b, float *y, const float *x, const float
 static void rope_rows(void *arg, int thread, int n_threads)
 {
     struct rows_op *op = arg;
-    size_t half = (size_t)op->dim / 2, heads = (size_t)op->heads;
+    size_t half = (size_t)op->rot / 2, heads = (size_t)op->heads, dim = (size_t)op->dim;
     EACH_ROW(op, t)
-        for (size_t h = 0; h < heads; h++)
-            op->c->k.rope(op->y + (t * heads + h) * half * 2, op->cosine + t * half, op->sine + t * half, (int)half);
+        for (size_t h = 0; h < heads; h++) op->c->k.rope(op->y + (t * heads + h) * dim, op->cosine + t * half, op->sine + t * half, (int)half);
 }
 
-static void cpu_rope(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim)
+static void cpu_rope(struct backend *b, float *x, const float *cosine, const float *sine, int n, int heads, int head_dim, int rot)
 {
-    run_rows(&(struct rows_op){.c = cpu_of(b), .y = x, .cosine = cosine, .sine = sine, .n = n, .heads = heads, .dim = head_dim}, rope_rows);
+    run_rows(&(struct rows_op){.c = cpu_of(b), .y = x, .cosine = cosine, .sine = sine, .n = n, .heads = heads, .dim = head_dim, .rot = rot},
+             rope_rows);
 }
 
 static void swiglu_rows(void *arg, int thread, int n_threads)
@@ -460,7 +486,6 @@ static void cpu_free(struct backend *b)
 
 static const struct backend_ops cpu_ops = {
     .name = cpu_name,
-    .dots = cpu_dots,
     .free = cpu_free,
     .weight_new = cpu_weight_new,
     .weight_from = cpu_weight_from,
@@ -473,8 +498,9 @@ static const struct backend_ops cpu_ops = {
     .reserve = cpu_reserve,
     .warm = cpu_warm,
     .kv_copy = cpu_kv_copy,
-    .kv_poison = cpu_kv_poison,
     .embed = cpu_embed,
+    .features = cpu_features,
+    .pick = cpu_pick,
     .rmsnorm = cpu_rmsnorm,
     .matmul = cpu_matmul,
     .route = cpu_route,
@@ -494,6 +520,6 @@ struct backend *backend_cpu(struct mem *m, struct pool *pool, bool scalar)
     c->base.ops = &cpu_ops;
     c->mem = m;
     c->pool = pool;
-    c->k = scalar ? kernels_scalar : kernels_simd(dots_choose());
+    c->k = kernels_of(scalar);
     return &c->base;
 }

@@ -56,7 +56,7 @@ static void warm_rows(struct cpu *c, const struct warm *w)
     op->swiglu(b, w->y, w->x, 1, LENGTH);
     op->add(b, w->y, w->x, 1, LENGTH);
     c->k.add_scaled(w->y, w->x, 0.5f, LENGTH);
-    op->rope(b, w->y, w->x, w->x, 1, c->kv.n_heads, c->kv.head_dim);
+    op->rope(b, w->y, w->x, w->x, 1, c->kv.n_heads, c->kv.head_dim, c->kv.head_dim);
 }
 
 static void warm_attention(struct cpu *c, const struct warm *w, int n)
