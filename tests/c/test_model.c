@@ -229,14 +229,16 @@ static void part_of_a_head(void)
     uint64_t seed = 4;
     for (int scalar = 0; scalar < 2; scalar++) {
         struct backend *be = backend_cpu(&mem, pool, scalar);
-        float x[2][HEADS][DIM], y[2][HEADS][DIM], part[2][HEADS][ROT], cosine[2][ROT / 2], sine[2][ROT / 2];
-        for (int i = 0; i < 2 * HEADS * DIM; i++) x[0][0][i] = y[0][0][i] = random_unit(&seed);
-        for (int i = 0; i < ROT; i++) cosine[0][i] = random_unit(&seed), sine[0][i] = random_unit(&seed);
-        for (int i = 0; i < 2 * HEADS; i++) memcpy(part[0][i], x[0][i], sizeof part[0][i]);
-        be->ops->rope(be, y[0][0], cosine[0], sine[0], 2, HEADS, DIM, ROT);
-        be->ops->rope(be, part[0][0], cosine[0], sine[0], 2, HEADS, ROT, ROT);
-        for (int i = 0; i < 2 * HEADS; i++)
-            CHECK(same_bits(y[0][i], part[0][i], ROT) && same_bits(y[0][i] + ROT, x[0][i] + ROT, DIM - ROT) && !same_bits(y[0][i], x[0][i], ROT));
+        float x[2 * HEADS * DIM], y[2 * HEADS * DIM], part[2 * HEADS * ROT], cosine[ROT], sine[ROT]; /* of two rows */
+        for (int i = 0; i < 2 * HEADS * DIM; i++) x[i] = y[i] = random_unit(&seed);
+        for (int i = 0; i < ROT; i++) cosine[i] = random_unit(&seed), sine[i] = random_unit(&seed);
+        for (int i = 0; i < 2 * HEADS; i++) memcpy(part + i * ROT, x + i * DIM, ROT * sizeof *x);
+        be->ops->rope(be, y, cosine, sine, 2, HEADS, DIM, ROT);
+        be->ops->rope(be, part, cosine, sine, 2, HEADS, ROT, ROT);
+        for (int i = 0; i < 2 * HEADS; i++) {
+            const float *before = x + i * DIM, *after = y + i * DIM;
+            CHECK(same_bits(after, part + i * ROT, ROT) && same_bits(after + ROT, before + ROT, DIM - ROT) && !same_bits(after, before, ROT));
+        }
         be->ops->free(be);
     }
     pool_free(pool);

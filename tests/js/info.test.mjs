@@ -261,7 +261,7 @@ license        not stated
 memory         with a context of 512 tokens, cached as f16:
                weights  1.08 MiB
                context   290 KiB
-               scratch  1.38 MiB
+               scratch  1.39 MiB
                total    2.75 MiB
 
                cache    a token  largest context in 4 GiB
