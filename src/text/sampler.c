@@ -235,6 +235,10 @@ static const float *adjust(struct sampler *s, const float *logits)
 
 /* --- choosing ----------------------------------------------------------------------------------------- */
 
+/* `allowed` has a bit per id; NULL: all are. A token that is not allowed is passed over as a forbidden one is, at the same place, so that a mask
+ * and biases of -INFINITY give the same choices. */
+static bool is_allowed(const uint32_t *allowed, int id) { return !allowed || (allowed[id / 32] >> id % 32 & 1); }
+
 static bool all_finite(const float *x, int n)
 {
     uint32_t worst = 0;
@@ -258,6 +262,15 @@ static int first_largest(const float *x, int n)
     int id = 0;
     while (x[id] != largest) id++;
     return id;
+}
+
+static int first_largest_allowed(const float *x, const uint32_t *allowed, int n)
+{
+    float largest = -INFINITY;
+    int best = ERR_EMPTY;
+    for (int id = 0; id < n; id++)
+        if (is_allowed(allowed, id) && x[id] > largest) largest = x[id], best = id;
+    return best;
 }
 
 /* The sign bit is flipped on positive, all bits on negative numbers; -0 becomes +0 first, since they are equal. */
@@ -294,17 +307,17 @@ static void make_heap(uint64_t *keys, int n, uint64_t flip)
     for (int i = n / 2 - 1; i >= 0; i--) sift_down(keys, n, i, flip);
 }
 
-/* Fills s->keys with the best n_keys of the logits that are not forbidden; returns how many there are. */
-static int select_candidates(struct sampler *s, const float *logits)
+/* Fills s->keys with the best n_keys of the logits that are allowed and not forbidden; returns how many there are. */
+static int select_candidates(struct sampler *s, const float *logits, const uint32_t *allowed)
 {
     int n = 0, id = 0;
     for (; id < s->n_tokens && n < s->n_keys; id++)
-        if (logits[id] != -INFINITY) s->keys[n++] = key_of(logits[id], id);
+        if (is_allowed(allowed, id) && logits[id] != -INFINITY) s->keys[n++] = key_of(logits[id], id);
     if (id == s->n_tokens) return n;
     make_heap(s->keys, n, UINT64_MAX);
     float worst = (float)key_logit(s->keys[0]);
     for (; id < s->n_tokens; id++) {
-        if (logits[id] <= worst) continue; /* of equal logits the lower id is in already */
+        if (logits[id] <= worst || !is_allowed(allowed, id)) continue; /* of equal logits the lower id is in already */
         s->keys[0] = key_of(logits[id], id);
         sift_down(s->keys, n, 0, UINT64_MAX);
         worst = (float)key_logit(s->keys[0]);
@@ -362,9 +375,10 @@ static double filter(struct ranking *r, const struct sampler_params *p, double t
     return kept;
 }
 
-static int pick_random(struct sampler *s, const float *logits)
+static int pick_random(struct sampler *s, const float *logits, const uint32_t *allowed)
 {
-    struct ranking r = {.keys = s->keys, .n = select_candidates(s, logits), .temperature = (double)s->params.temperature};
+    struct ranking r = {.keys = s->keys, .n = select_candidates(s, logits, allowed), .temperature = (double)s->params.temperature};
+    if (!r.n) return ERR_EMPTY;
     uint64_t best = 0;
     for (int i = 0; i < r.n; i++) best = r.keys[i] > best ? r.keys[i] : best;
     r.max_logit = key_logit(best);
@@ -383,11 +397,14 @@ static int pick_random(struct sampler *s, const float *logits)
     return chosen;
 }
 
-int sampler_pick(struct sampler *s, const float *logits)
+int sampler_pick(struct sampler *s, const float *logits, const uint32_t *allowed)
 {
     if (!all_finite(logits, s->n_tokens)) return ERR_NONFINITE;
-    const float *adjusted = adjust(s, logits);
-    int id = is_greedy(&s->params) ? first_largest(adjusted, s->n_tokens) : pick_random(s, adjusted);
+    const float *x = adjust(s, logits);
+    int id = !is_greedy(&s->params) ? pick_random(s, x, allowed)
+             : allowed              ? first_largest_allowed(x, allowed, s->n_tokens)
+                                    : first_largest(x, s->n_tokens);
+    if (id < 0) return id;
     if (s->counts) s->counts[id]++;
     remember(s, id);
     return id;

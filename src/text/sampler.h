@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From logits to the next token: penalties, bias, temperature, top-k, top-p, min-p, one random draw, in this order.
+ * From logits to the next token: penalties, bias, a mask, temperature, top-k, top-p, min-p, one random draw, in this order.
  *
  * The same seed gives the same tokens everywhere: candidates are ordered by (logit descending, id ascending),
  * probabilities are f64 by our own exp, and the generator is stated in sampler.c.
@@ -44,7 +44,10 @@ void sampler_free(struct sampler *s); /* accepts NULL */
 /* Starts a reply: parameters, seed, and the prompt's tokens for the repeat penalty. ERR_PARAM on a non-finite or out-of-range
  * value, naming it, or when every id is forbidden; ERR_MEM_LOAD. After an error the sampler is as it was. */
 int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32_t *prompt, int n_prompt, struct error *err);
-/* logits [>= n_tokens], unchanged. Returns the id, and counts it for the penalties; ERR_NONFINITE when a logit is NaN or infinite. */
-int sampler_pick(struct sampler *s, const float *logits);
+/* logits [>= n_tokens], unchanged. `allowed`: a bit per id, [ceil(n_tokens / 32)], lowest bit first, of which those from n_tokens on do not
+ * count; NULL: every id. Others are as if they were not there: they are never chosen, and neither limits nor probabilities know of them.
+ * Returns the id, and counts it for the penalties; ERR_NONFINITE when a logit, allowed or not, is NaN or infinite; ERR_EMPTY when no id is left
+ * that is allowed and that no bias forbids. After an error the sampler is as it was. */
+int sampler_pick(struct sampler *s, const float *logits, const uint32_t *allowed);
 
 #endif

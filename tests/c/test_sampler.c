@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sampler: filters, penalties and bias by their effects, hostile parameters and logits, and sequences of an independent
- * implementation for the random choices.
+ * The sampler: filters, penalties and bias by their effects, hostile parameters and logits, sequences of an independent
+ * implementation for the random choices, and masks against the rules written plainly.
  */
-#include "check.h"
+#include "model_file.h"
 #include "base/num.h"
 #include "text/sampler.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
-#include <time.h>
 
 static struct mem mem;
 
@@ -48,13 +46,13 @@ static void greedy(void)
             for (int i = 0; i < 60; i++) logits[i] = i < 50 ? (float)-i : 1e9f; /* padding must not win */
             logits[best] = 7.0f;
             if (best + 3 < 50) logits[best + 3] = 7.0f; /* a tie goes to the lower id */
-            CHECK_EQ(sampler_pick(s, logits), best);
+            CHECK_EQ(sampler_pick(s, logits, NULL), best);
         }
     }
     for (int i = 0; i < 60; i++) logits[i] = i % 2 ? 0.0f : -0.0f;
-    CHECK_EQ(sampler_pick(s, logits), 0);
+    CHECK_EQ(sampler_pick(s, logits, NULL), 0);
     for (int i = 0; i < 60; i++) logits[i] = -FLT_MAX;
-    CHECK_EQ(sampler_pick(s, logits), 0);
+    CHECK_EQ(sampler_pick(s, logits, NULL), 0);
     finish(s);
 }
 
@@ -63,9 +61,9 @@ static void defaults(void)
 {
     struct sampler *s = new_sampler(1);
     const float logit = -3.0f;
-    CHECK_EQ(sampler_pick(s, &logit), 0);
+    CHECK_EQ(sampler_pick(s, &logit, NULL), 0);
     CHECK_EQ(BEGIN(s, .temperature = 2.0f, .top_p = 0.01f, .min_p = 1.0f, .top_k = 9), OK);
-    CHECK_EQ(sampler_pick(s, &logit), 0);
+    CHECK_EQ(sampler_pick(s, &logit, NULL), 0);
     finish(s);
 }
 
@@ -79,9 +77,9 @@ static void nonfinite_logits(void)
             float logits[17];
             spread(logits);
             logits[16] = NAN; /* padding may be anything */
-            CHECK(sampler_pick(s, logits) >= 0);
+            CHECK(sampler_pick(s, logits, NULL) >= 0);
             logits[i / 4] = bad[i % 4];
-            CHECK_EQ(sampler_pick(s, logits), ERR_NONFINITE);
+            CHECK_EQ(sampler_pick(s, logits, NULL), ERR_NONFINITE);
         }
     }
     finish(s);
@@ -107,7 +105,7 @@ static void reference_sequences(void)
     struct sampler *s = new_sampler(16);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         CHECK_EQ(sampler_begin(s, &cases[c].params, NULL, 0, NULL), OK);
-        for (int i = 0; i < 24; i++) CHECK_EQ(sampler_pick(s, logits), cases[c].ids[i]);
+        for (int i = 0; i < 24; i++) CHECK_EQ(sampler_pick(s, logits, NULL), cases[c].ids[i]);
     }
     finish(s);
 }
@@ -122,14 +120,14 @@ static void same_seed(void)
     CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK);
     CHECK_EQ(sampler_begin(b, &params, NULL, 0, NULL), OK);
     for (int i = 0; i < 100; i++) {
-        first[i] = sampler_pick(a, logits);
-        CHECK_EQ(sampler_pick(b, logits), first[i]);
+        first[i] = sampler_pick(a, logits, NULL);
+        CHECK_EQ(sampler_pick(b, logits, NULL), first[i]);
     }
     CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK); /* counts and generator start again */
     CHECK_EQ(BEGIN(b, .temperature = 1.0f, .frequency_penalty = 0.1f, .seed = 6), OK);
     for (int i = 0; i < 100; i++) {
-        CHECK_EQ(sampler_pick(a, logits), first[i]);
-        differ += sampler_pick(b, logits) != first[i];
+        CHECK_EQ(sampler_pick(a, logits, NULL), first[i]);
+        differ += sampler_pick(b, logits, NULL) != first[i];
     }
     CHECK(differ > 20);
     sampler_free(b);
@@ -144,7 +142,7 @@ static void distribution(void)
     int counts[4] = {0};
     double total = 0.0;
     CHECK_EQ(BEGIN(s, .temperature = 0.5f, .seed = 3), OK);
-    for (int i = 0; i < DRAWS; i++) counts[sampler_pick(s, logits)]++;
+    for (int i = 0; i < DRAWS; i++) counts[sampler_pick(s, logits, NULL)]++;
     for (int i = 0; i < 4; i++) total += num_exp64(2.0 * (double)logits[i]);
     for (int i = 0; i < 4; i++) { /* within five standard deviations */
         double p = num_exp64(2.0 * (double)logits[i]) / total, distance = counts[i] - p * (double)DRAWS;
@@ -158,7 +156,7 @@ static unsigned reachable(struct sampler *s, const struct sampler_params *params
 {
     unsigned seen = 0;
     CHECK_EQ(sampler_begin(s, params, NULL, 0, NULL), OK);
-    for (int i = 0; i < 2000; i++) seen |= 1u << sampler_pick(s, logits);
+    for (int i = 0; i < 2000; i++) seen |= 1u << sampler_pick(s, logits, NULL);
     return seen;
 }
 
@@ -209,11 +207,11 @@ static void repeat_penalty(void)
     const struct sampler_params params = {.repeat_penalty = 2.0f};
     struct sampler *s = new_sampler(4);
     CHECK_EQ(sampler_begin(s, &params, prompt, 4, NULL), OK);
-    CHECK_EQ(sampler_pick(s, logits), 1); /* 4 / 2 < 3 */
-    CHECK_EQ(sampler_pick(s, logits), 0); /* both halved, once however often seen */
-    CHECK_EQ(sampler_pick(s, logits), 0);
+    CHECK_EQ(sampler_pick(s, logits, NULL), 1); /* 4 / 2 < 3 */
+    CHECK_EQ(sampler_pick(s, logits, NULL), 0); /* both halved, once however often seen */
+    CHECK_EQ(sampler_pick(s, logits, NULL), 0);
     static const float negative[4] = {-1.0f, -1.5f, -1.2f, -9.0f};
-    CHECK_EQ(sampler_pick(s, negative), 2); /* -2, -3, -1.2 */
+    CHECK_EQ(sampler_pick(s, negative, NULL), 2); /* -2, -3, -1.2 */
     finish(s);
 }
 
@@ -226,10 +224,10 @@ static void repeat_window(void)
     struct sampler *s = new_sampler(2);
     for (int i = 1; i <= SAMPLER_REPEAT_WINDOW; i++) prompt[i] = 77;
     CHECK_EQ(sampler_begin(s, &params, prompt, SAMPLER_REPEAT_WINDOW, NULL), OK);
-    CHECK_EQ(sampler_pick(s, logits), 1);
+    CHECK_EQ(sampler_pick(s, logits, NULL), 1);
     CHECK_EQ(sampler_begin(s, &params, prompt, SAMPLER_REPEAT_WINDOW + 1, NULL), OK);
-    CHECK_EQ(sampler_pick(s, logits), 0);
-    for (int i = 1; i < SAMPLER_REPEAT_WINDOW; i++) CHECK(sampler_pick(s, logits) >= 0);
+    CHECK_EQ(sampler_pick(s, logits, NULL), 0);
+    for (int i = 1; i < SAMPLER_REPEAT_WINDOW; i++) CHECK(sampler_pick(s, logits, NULL) >= 0);
     finish(s);
 }
 
@@ -240,10 +238,10 @@ static void reply_penalties(void)
     struct sampler *s = new_sampler(3);
     CHECK_EQ(sampler_begin(s, &(struct sampler_params){.presence_penalty = 1.0f}, prompt, 3, NULL), OK);
     const int by_presence[] = {0, 1, 0, 0, 0};
-    for (int i = 0; i < 5; i++) CHECK_EQ(sampler_pick(s, logits), by_presence[i]);
+    for (int i = 0; i < 5; i++) CHECK_EQ(sampler_pick(s, logits, NULL), by_presence[i]);
     CHECK_EQ(sampler_begin(s, &(struct sampler_params){.frequency_penalty = 1.0f}, prompt, 3, NULL), OK);
     const int by_frequency[] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2};
-    for (int i = 0; i < 10; i++) CHECK_EQ(sampler_pick(s, logits), by_frequency[i]);
+    for (int i = 0; i < 10; i++) CHECK_EQ(sampler_pick(s, logits, NULL), by_frequency[i]);
     finish(s);
 }
 
@@ -253,9 +251,9 @@ static void bias(void)
     const struct logit_bias forbid[] = {{3, -INFINITY}, {3, 100.0f}, {1, 0.75f}, {1, 0.5f}};
     struct sampler *s = new_sampler(4);
     CHECK_EQ(BEGIN(s, .bias = forbid, .n_bias = 4), OK);
-    CHECK_EQ(sampler_pick(s, logits), 1);
+    CHECK_EQ(sampler_pick(s, logits, NULL), 1);
     CHECK_EQ(BEGIN(s, .temperature = 1e9f, .bias = forbid, .n_bias = 4), OK);
-    for (int i = 0; i < 500; i++) CHECK(sampler_pick(s, logits) != 3);
+    for (int i = 0; i < 500; i++) CHECK(sampler_pick(s, logits, NULL) != 3);
     const struct logit_bias all[] = {{0, -INFINITY}, {1, -INFINITY}, {2, -INFINITY}, {3, -INFINITY}, {2, 1.0f}};
     const struct logit_bias most[] = {{0, -INFINITY}, {1, -INFINITY}, {1, -INFINITY}, {3, -INFINITY}};
     struct error err = {0};
@@ -264,9 +262,216 @@ static void bias(void)
     CHECK_EQ(sampler_begin(s, &(struct sampler_params){.temperature = 1.0f, .bias = all, .n_bias = 4}, NULL, 0, &err), ERR_PARAM);
     for (int top_k = 0; top_k < 3; top_k++) {
         CHECK_EQ(BEGIN(s, .temperature = 1.0f, .top_k = top_k, .bias = most, .n_bias = 4), OK);
-        CHECK_EQ(sampler_pick(s, logits), 2);
+        CHECK_EQ(sampler_pick(s, logits, NULL), 2);
     }
     finish(s);
+}
+
+/* --- masks -------------------------------------------------------------------------------------------- */
+
+enum { MOST = 100, WORDS = (MOST + 31) / 32 };
+
+/* Of 100 ids at most: logits in quarters, so that some are equal, and a mask of the very size that is promised. */
+struct masked {
+    int n;
+    float logits[MOST];
+    uint32_t *allowed;
+};
+
+static bool allows(const uint32_t *allowed, int id) { return allowed[id / 32] >> id % 32 & 1; }
+
+/* One id in `sparse` is allowed; bits that no id has are random. */
+static void masked_fill(struct masked *m, uint64_t *seed, int sparse)
+{
+    for (int i = 0; i < m->n; i++) m->logits[i] = (float)(random_below(seed, 64) - 32) / 4.0f;
+    for (int i = 0; i < (m->n + 31) / 32 * 32; i++) {
+        uint32_t bit = 1u << i % 32;
+        m->allowed[i / 32] = random_below(seed, sparse) == 0 ? m->allowed[i / 32] | bit : m->allowed[i / 32] & ~bit;
+    }
+}
+
+static struct masked masked_new(int n)
+{
+    struct masked m = {.n = n, .allowed = calloc((size_t)(n + 31) / 32, sizeof *m.allowed)};
+    CHECK(m.allowed != NULL);
+    return m;
+}
+
+static int count_allowed(const struct masked *m)
+{
+    int n = 0;
+    for (int i = 0; i < m->n; i++) n += allows(m->allowed, i);
+    return n;
+}
+
+static struct sampler_params random_params(uint64_t *seed)
+{
+    static const float temperatures[] = {0.0f, 0.3f, 1.0f, 5.0f}, limits[] = {0.0f, 0.1f, 0.5f, 0.95f}, penalties[] = {0.0f, 0.0f, 0.5f, 1.5f};
+    static const int tops[] = {0, 1, 3, 20};
+    return (struct sampler_params){
+        .temperature = temperatures[random_below(seed, 4)], .top_k = tops[random_below(seed, 4)], .top_p = limits[random_below(seed, 4)],
+        .min_p = limits[random_below(seed, 4)], .repeat_penalty = penalties[random_below(seed, 4)],
+        .presence_penalty = penalties[random_below(seed, 4)], .frequency_penalty = -penalties[random_below(seed, 4)], .seed = random_next(seed),
+    };
+}
+
+/* The rules, written plainly: everything is sorted, nothing is kept. */
+struct plain {
+    struct sampler_params p;
+    uint64_t random[4];
+    int replied[64], n_replied;
+};
+
+struct plain_candidate {
+    int id;
+    double logit, weight;
+};
+
+static struct plain plain_new(const struct sampler_params *p)
+{
+    struct plain r = {.p = *p};
+    uint64_t state = p->seed;
+    for (int i = 0; i < 4; i++) {
+        uint64_t z = state += 0x9E3779B97F4A7C15u;
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+        r.random[i] = z ^ z >> 31;
+    }
+    return r;
+}
+
+static double plain_draw(uint64_t s[4])
+{
+    uint64_t five = s[1] * 5, result = (five << 7 | five >> 57) * 9, t = s[1] << 17;
+    s[2] ^= s[0], s[3] ^= s[1], s[1] ^= s[2], s[0] ^= s[3], s[2] ^= t;
+    s[3] = s[3] << 45 | s[3] >> 19;
+    return (double)(result >> 11) / 9007199254740992.0;
+}
+
+static double plain_logit(const struct plain *r, int id, double logit)
+{
+    int times = 0;
+    for (int i = 0; i < r->n_replied; i++) times += r->replied[i] == id;
+    if (!times) return logit;
+    if (r->p.repeat_penalty > 0.0f) logit = (double)(float)(logit > 0 ? logit / (double)r->p.repeat_penalty : logit * (double)r->p.repeat_penalty);
+    return (double)(float)(logit - (double)r->p.presence_penalty - (double)r->p.frequency_penalty * times);
+}
+
+static int plain_order(const void *a, const void *b)
+{
+    const struct plain_candidate *x = a, *y = b;
+    return x->logit != y->logit ? (x->logit < y->logit) - (x->logit > y->logit) : x->id - y->id;
+}
+
+static int plain_pick(struct plain *r, const float *logits, int n_tokens, const uint32_t *allowed)
+{
+    struct plain_candidate c[MOST];
+    int n = 0, left = 0;
+    for (int i = 0; i < n_tokens; i++)
+        if (allows(allowed, i)) c[n++] = (struct plain_candidate){.id = i, .logit = plain_logit(r, i, (double)logits[i])};
+    if (!n) return ERR_EMPTY;
+    qsort(c, (size_t)n, sizeof *c, plain_order);
+    if (r->p.temperature <= 0.0f || (r->p.top_k > 0 && r->p.top_k < n)) n = r->p.temperature <= 0.0f ? 1 : r->p.top_k;
+    double total = 0, kept = 0, sum = 0;
+    for (int i = 0; i < n; i++) total += c[i].weight = num_exp64((c[i].logit - c[0].logit) / (r->p.temperature > 0 ? (double)r->p.temperature : 1));
+    for (; left < n; left++) {
+        bool enough = r->p.top_p > 0.0f && kept >= (double)r->p.top_p * total, unlikely = c[left].weight < (double)r->p.min_p;
+        if (left > 0 && (enough || unlikely)) break;
+        kept += c[left].weight;
+    }
+    double target = r->p.temperature > 0.0f ? plain_draw(r->random) * kept : -1;
+    int chosen = 0;
+    for (int i = 0; i < left && sum <= target; i++) sum += c[chosen = i].weight;
+    if (r->n_replied < 64) r->replied[r->n_replied++] = c[chosen].id;
+    return c[chosen].id;
+}
+
+/* Replies of 60 tokens, each with logits and a mask of its own; all ids of a mask may be missing. */
+static void masks_by_the_rules(void)
+{
+    static const int sizes[] = {1, 2, 5, 31, 32, 33, 64, 99, 100};
+    uint64_t seed = 21;
+    int chosen = 0, none = 0;
+    for (int round = 0; round < 1500; round++) {
+        struct masked m = masked_new(sizes[round % 9]);
+        struct sampler *s = new_sampler(m.n);
+        const struct sampler_params params = random_params(&seed);
+        struct plain rules = plain_new(&params);
+        CHECK_EQ(sampler_begin(s, &params, NULL, 0, NULL), OK);
+        for (int i = 0; i < 60; i++) {
+            masked_fill(&m, &seed, 1 << random_below(&seed, 6));
+            int id = sampler_pick(s, m.logits, m.allowed);
+            CHECK_EQ(id, plain_pick(&rules, m.logits, m.n, m.allowed));
+            CHECK(id < 0 ? id == ERR_EMPTY && !count_allowed(&m) : id < m.n && allows(m.allowed, id));
+            chosen += id >= 0, none += id < 0;
+        }
+        free(m.allowed);
+        finish(s);
+    }
+    CHECK(chosen > 50000 && none > 1000);
+}
+
+/* A mask of all ids and none at all; a mask and biases that forbid the rest. */
+static void masks_that_say_the_same(void)
+{
+    static const int sizes[] = {1, 7, 32, 50, 100};
+    const uint32_t all[WORDS] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    uint64_t seed = 22;
+    for (int round = 0; round < 500; round++) {
+        struct masked m = masked_new(sizes[round % 5]);
+        struct sampler *a = new_sampler(m.n), *b = new_sampler(m.n);
+        struct sampler_params params = random_params(&seed);
+        struct logit_bias bias[MOST];
+        masked_fill(&m, &seed, 1 + round % 4);
+        CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK);
+        CHECK_EQ(sampler_begin(b, &params, NULL, 0, NULL), OK);
+        for (int i = 0; i < 50; i++) CHECK_EQ(sampler_pick(a, m.logits, all), sampler_pick(b, m.logits, NULL));
+        for (int i = 0; i < m.n; i++)
+            if (!allows(m.allowed, i)) bias[params.n_bias++] = (struct logit_bias){i, -INFINITY};
+        params.bias = bias;
+        if (sampler_begin(b, &params, NULL, 0, NULL) == OK) {
+            params.n_bias = 0;
+            CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK);
+            for (int i = 0; i < 50; i++) CHECK_EQ(sampler_pick(a, m.logits, m.allowed), sampler_pick(b, m.logits, NULL));
+        } else CHECK_EQ(count_allowed(&m), 0);
+        free(m.allowed);
+        sampler_free(b);
+        finish(a);
+    }
+}
+
+/* One id is that one, whatever the logits; none is an error after which all goes on as if nobody had asked. */
+static void masks_of_one_and_none(void)
+{
+    static const uint32_t none[WORDS] = {0}, beyond[WORDS] = {0, 0, 0xFFFFFFFCu, UINT32_MAX}; /* of 66 ids */
+    const struct logit_bias forbidden[] = {{5, -INFINITY}, {33, -INFINITY}};
+    const uint32_t only_forbidden[WORDS] = {1u << 5, 1u << 1};
+    float logits[66];
+    uint64_t seed = 23;
+    for (int i = 0; i < 66; i++) logits[i] = random_unit(&seed) * 10;
+    struct sampler *a = new_sampler(66), *b = new_sampler(66);
+    for (int round = 0; round < 300; round++) {
+        struct sampler_params params = random_params(&seed);
+        params.bias = forbidden, params.n_bias = round % 3;
+        CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK);
+        CHECK_EQ(sampler_begin(b, &params, NULL, 0, NULL), OK);
+        for (int i = 0; i < 20; i++) {
+            int only = random_below(&seed, 66);
+            uint32_t one[WORDS] = {0, 0, 0xFFFFFF00u};
+            one[only / 32] |= 1u << only % 32;
+            int expected = round % 3 && (only == 5 || (only == 33 && round % 3 == 2)) ? ERR_EMPTY : only;
+            CHECK_EQ(sampler_pick(a, logits, one), expected);
+            CHECK_EQ(sampler_pick(b, logits, one), expected);
+            CHECK_EQ(sampler_pick(a, logits, none), ERR_EMPTY);
+            CHECK_EQ(sampler_pick(a, logits, beyond), ERR_EMPTY);
+            if (round % 3 == 2) CHECK_EQ(sampler_pick(a, logits, only_forbidden), ERR_EMPTY);
+            CHECK_EQ(sampler_pick(a, logits, NULL), sampler_pick(b, logits, NULL));
+        }
+    }
+    logits[7] = NAN; /* is seen though it is not allowed */
+    CHECK_EQ(sampler_pick(a, logits, only_forbidden), ERR_NONFINITE);
+    sampler_free(b);
+    finish(a);
 }
 
 /* --- hostile parameters ------------------------------------------------------------------------------- */
@@ -278,7 +483,7 @@ static void refuse(const struct sampler_params *params, const char *name)
     const float logits[4] = {0.0f, 1.0f, 2.0f, 0.0f};
     CHECK_EQ(sampler_begin(s, params, NULL, 0, &err), ERR_PARAM);
     CHECK(strstr(err.message, name) != NULL);
-    CHECK_EQ(sampler_pick(s, logits), 2); /* as before */
+    CHECK_EQ(sampler_pick(s, logits, NULL), 2); /* as before */
     finish(s);
 }
 
@@ -318,7 +523,7 @@ static void extreme_parameters(void)
                                               .top_p = fabsf(c), .bias = biases, .n_bias = i / 512 * 3, .top_k = i % 5};
         CHECK_EQ(sampler_begin(s, &params, (const int32_t[]){0, 1, 2, 3}, 4, NULL), OK);
         for (int k = 0; k < 20; k++) {
-            int id = sampler_pick(s, logits);
+            int id = sampler_pick(s, logits, NULL);
             CHECK(id >= 0 && id < (params.n_bias ? 5 : 6));
         }
     }
@@ -340,7 +545,7 @@ static void short_memory(void)
         mem.fail_at = mem.n_allocs + call;
         status = sampler_begin(s, &params, NULL, 0, &err);
         CHECK(status == OK || (status == ERR_MEM_LOAD && err.code == ERR_MEM_LOAD && mem.used == used));
-        if (status) CHECK_EQ(sampler_pick(s, logits), 2); /* as before: greedy */
+        if (status) CHECK_EQ(sampler_pick(s, logits, NULL), 2); /* as before: greedy */
         CHECK(call < 10);
     }
     mem.fail_at = 0;
@@ -365,12 +570,14 @@ static void speed(void)
     for (int i = 0; i < N; i++) logits[i] = (float)((state = state * 1664525 + 1013904223) >> 8) * 0x1p-22f; /* 0 .. 4 */
     logits[1234] = 14.0f;
     struct sampler *s = new_sampler(N);
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        CHECK_EQ(sampler_begin(s, &cases[c].params, NULL, 0, NULL), OK);
+    static uint32_t even[(N + 31) / 32];
+    memset(even, 0x55, sizeof even);
+    for (size_t c = 0; c < 2 * (sizeof cases / sizeof *cases); c++) {
+        CHECK_EQ(sampler_begin(s, &cases[c / 2].params, NULL, 0, NULL), OK);
         clock_t start = clock();
-        for (int i = 0; i < ROUNDS; i++) CHECK(sampler_pick(s, logits) >= 0);
+        for (int i = 0; i < ROUNDS; i++) CHECK(sampler_pick(s, logits, c % 2 ? even : NULL) >= 0);
         double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC / (double)ROUNDS;
-        printf("# %s: %.3f ms\n", cases[c].name, ms);
+        printf("# %s%s: %.3f ms\n", cases[c / 2].name, c % 2 ? ", masked" : "", ms);
         CHECK(ms < 200.0);
     }
     free(logits);
@@ -382,7 +589,9 @@ int main(int argc, char **argv)
     static const struct check tests[] = {
         {"greedy", greedy}, {"defaults", defaults}, {"nonfinite_logits", nonfinite_logits}, {"reference_sequences", reference_sequences},
         {"same_seed", same_seed}, {"distribution", distribution}, {"filters", filters}, {"repeat_penalty", repeat_penalty},
-        {"repeat_window", repeat_window}, {"reply_penalties", reply_penalties}, {"bias", bias}, {"refused_parameters", refused_parameters},
+        {"repeat_window", repeat_window}, {"reply_penalties", reply_penalties}, {"bias", bias}, {"masks_by_the_rules", masks_by_the_rules},
+        {"masks_that_say_the_same", masks_that_say_the_same}, {"masks_of_one_and_none", masks_of_one_and_none},
+        {"refused_parameters", refused_parameters},
         {"extreme_parameters", extreme_parameters}, {"short_memory", short_memory}, {"speed", speed},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
