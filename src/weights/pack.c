@@ -43,15 +43,12 @@ INLINE void scatter_codes(const struct unit u[PANEL_ROWS], int column, uint8_t *
 }
 
 /* One function for each width. */
+#define WIDTHS(WIDTH) WIDTH(2) WIDTH(3) WIDTH(4) WIDTH(5) WIDTH(6) WIDTH(8)
 typedef void scatter_fn(const struct unit u[PANEL_ROWS], int column, uint8_t *out);
-#define DEFINE(bits) static void scatter_##bits(const struct unit u[PANEL_ROWS], int column, uint8_t *out) { scatter_codes(u, column, out, bits); }
-DEFINE(2)
-DEFINE(3)
-DEFINE(4)
-DEFINE(5)
-DEFINE(6)
-DEFINE(8)
-static scatter_fn *const scatters[] = {[2] = scatter_2, [3] = scatter_3, [4] = scatter_4, [5] = scatter_5, [6] = scatter_6, [8] = scatter_8};
+#define SCATTER(bits) static void scatter_##bits(const struct unit u[PANEL_ROWS], int column, uint8_t *out) { scatter_codes(u, column, out, bits); }
+WIDTHS(SCATTER)
+#define ENTRY(bits) [bits] = scatter_##bits,
+static scatter_fn *const scatters[] = {WIDTHS(ENTRY)};
 
 static void scatter_scales(const struct unit *u, int r, int block, enum kind kind, uint8_t *out)
 {
@@ -155,7 +152,7 @@ void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct
     const struct layout_info *l = &layouts[layout];
     int blocks = l->columns / BLOCK;
     const uint8_t *unit = panel + (size_t)(b / blocks) * (size_t)l->bytes, *block = unit + l->head + b % blocks * l->block;
-    out->d = layout == LAYOUT_Q8F ? load_f32(unit + 4 * r) : layout == LAYOUT_FP4 ? bfloat_at(unit, r) : half_at(unit, r);
+    out->d = l->d == D_F32 ? load_f32(unit + 4 * r) : l->d == D_BF16 ? bfloat_at(unit, r) : half_at(unit, r);
     out->dmin = has_mins(l->kind) ? half_at(unit + 16, r) : 0;
     read_scales(l->kind, block, r, out);
     read_codes(l, block + l->scales, r, out->code);

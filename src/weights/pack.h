@@ -29,49 +29,61 @@ enum kind {
     KIND_HALF_MINS, /* d, dmin; per block: u8 [2 halves][8], scale in the low nibble and min in the high one */
 };
 
-static inline bool has_mins(enum kind kind) { return kind == KIND_MIN || kind == KIND_MINS || kind == KIND_HALF_MINS; }
+#define HAS_MINS(kind) ((kind) == KIND_MIN || (kind) == KIND_MINS || (kind) == KIND_HALF_MINS)
+static inline bool has_mins(enum kind kind) { return HAS_MINS(kind); }
 
-/* A unit: 8 rows x columns. */
-struct layout_info {
-    int columns, bytes;
-    enum kind kind;
-    int head, scales;    /* bytes of d and dmin; bytes of the scales of a block */
-    int block;           /* bytes of a block: scales, then codes */
-    int bits, offset;    /* of a code */
-    const int8_t *table; /* [16] what codes stand for, or NULL */
-    bool scaled;         /* d comes apart from the codes: pack_scale() */
-};
+enum d_type { D_F16, D_BF16, D_F32 /* comes apart from the codes: pack_scale() */ };
 
 /* IQ4's numbers, and those of a 4-bit float (1 bit sign, 2 exponent, 1 fraction) times 2. */
 static const int8_t table_iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 static const int8_t table_fp4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-#define CODES(kind, columns, mins, scales, bits, offset, table) \
-    {columns, 16 * (1 + mins) + (columns) / BLOCK * (scales + 32 * (bits)), kind, 16 * (1 + mins), scales, scales + 32 * (bits), bits, offset, \
-     table, false}
+/* A unit: 8 rows x columns. */
+struct layout_info {
+    int columns, bytes;
+    enum kind kind;
+    enum d_type d;
+    int head, scales;    /* bytes of d and dmin; bytes of the scales of a block */
+    int block;           /* bytes of a block: scales, then codes */
+    int bits, offset;    /* of a code; the offset is 0 or half of what the bits can say */
+    int value_bits;      /* that hold what codes stand for, with its sign: more than a code's where there is a table */
+    const int8_t *table; /* [16] what codes stand for, or NULL */
+    bool scaled;         /* d comes apart from the codes: pack_scale() */
+};
+
+/* The layouts of codes: packing, the scalar kernels and the SIMD ones with their constants are made from these rows. */
+#define CODE_LAYOUTS(ROW)                                                      \
+    /*  name   kind          columns bits offset value_bits table      d */    \
+    ROW(Q8,    KIND_PLAIN,      32,  8,  0, 8, NULL,      D_F16)               \
+    ROW(Q4,    KIND_PLAIN,      32,  4,  8, 4, NULL,      D_F16)               \
+    ROW(Q4_1,  KIND_MIN,        32,  4,  0, 4, NULL,      D_F16)               \
+    ROW(Q5,    KIND_PLAIN,      32,  5, 16, 5, NULL,      D_F16)               \
+    ROW(Q5_1,  KIND_MIN,        32,  5,  0, 5, NULL,      D_F16)               \
+    ROW(Q2K,   KIND_HALF_MINS, 256,  2,  0, 2, NULL,      D_F16)               \
+    ROW(Q3K,   KIND_HALVES,    256,  3,  4, 3, NULL,      D_F16)               \
+    ROW(Q4K,   KIND_MINS,      256,  4,  0, 4, NULL,      D_F16)               \
+    ROW(Q5K,   KIND_MINS,      256,  5,  0, 5, NULL,      D_F16)               \
+    ROW(Q6K,   KIND_HALVES,    256,  6, 32, 6, NULL,      D_F16)               \
+    ROW(IQ4,   KIND_PLAIN,      32,  4,  0, 8, table_iq4, D_F16)               \
+    ROW(IQ4XS, KIND_SCALE,     256,  4,  0, 8, table_iq4, D_F16)               \
+    ROW(FP4,   KIND_PLAIN,      32,  4,  0, 5, table_fp4, D_BF16)              \
+    ROW(Q8F,   KIND_PLAIN,      32,  8,  0, 8, NULL,      D_F32)
+
+#define HEAD_BYTES(kind, d) (PANEL_ROWS * ((d) == D_F32 ? 4 : 2) + (HAS_MINS(kind) ? 16 : 0))
+#define SCALE_BYTES(kind) ((kind) == KIND_SCALE ? 8 : (kind) > KIND_SCALE ? 16 : 0)
+#define BLOCK_BYTES(kind, bits) (SCALE_BYTES(kind) + PANEL_ROWS * BLOCK / 8 * (bits))
+#define INFO(name, kind, columns, bits, offset, value_bits, table, d)                                                                        \
+    [LAYOUT_##name] = {columns, HEAD_BYTES(kind, d) + (columns) / BLOCK * BLOCK_BYTES(kind, bits), kind, d, HEAD_BYTES(kind, d), SCALE_BYTES(kind), \
+                       BLOCK_BYTES(kind, bits), bits, offset, value_bits, table, (d) == D_F32},
 
 static const struct layout_info layouts[LAYOUT_COUNT] = {
     [LAYOUT_F32] = {.columns = 1, .bytes = 32},
     [LAYOUT_F16] = {.columns = 1, .bytes = 16},
     [LAYOUT_BF16] = {.columns = 1, .bytes = 16},
-    /*                     kind       columns mins scales bits offset table */
-    [LAYOUT_Q8] = CODES(KIND_PLAIN,         32, 0,  0, 8,  0, NULL),
-    [LAYOUT_Q4] = CODES(KIND_PLAIN,         32, 0,  0, 4,  8, NULL),
-    [LAYOUT_Q4_1] = CODES(KIND_MIN,         32, 1,  0, 4,  0, NULL),
-    [LAYOUT_Q5] = CODES(KIND_PLAIN,         32, 0,  0, 5, 16, NULL),
-    [LAYOUT_Q5_1] = CODES(KIND_MIN,         32, 1,  0, 5,  0, NULL),
-    [LAYOUT_Q2K] = CODES(KIND_HALF_MINS,   256, 1, 16, 2,  0, NULL),
-    [LAYOUT_Q3K] = CODES(KIND_HALVES,      256, 0, 16, 3,  4, NULL),
-    [LAYOUT_Q4K] = CODES(KIND_MINS,        256, 1, 16, 4,  0, NULL),
-    [LAYOUT_Q5K] = CODES(KIND_MINS,        256, 1, 16, 5,  0, NULL),
-    [LAYOUT_Q6K] = CODES(KIND_HALVES,      256, 0, 16, 6, 32, NULL),
-    [LAYOUT_IQ4] = CODES(KIND_PLAIN,        32, 0,  0, 4,  0, table_iq4),
-    [LAYOUT_IQ4XS] = CODES(KIND_SCALE,     256, 0,  8, 4,  0, table_iq4),
-    [LAYOUT_FP4] = CODES(KIND_PLAIN,        32, 0,  0, 4,  0, table_fp4), /* d is bf16, of all others f16 */
-    [LAYOUT_Q8F] = {.columns = 32, .bytes = 32 + 256, .kind = KIND_PLAIN, .head = 32, .block = 256, .bits = 8, .scaled = true},
-    [LAYOUT_F8] = {.columns = 128, .bytes = 16 + 1024, .head = 16, .scaled = true},
+    [LAYOUT_F8] = {.columns = 128, .bytes = 16 + 1024, .d = D_F32, .head = 16, .scaled = true},
+    CODE_LAYOUTS(INFO)
 };
-#undef CODES
+#undef INFO
 
 /* `width` bits of half group k's codes, from bit `from` on, are bits `to` .. of vector `place` of a step, whose last one, of odd widths, is a nibble
  * wide. As many codes as can be are whole, and what a vector has above them together makes the others. */

@@ -687,11 +687,12 @@ static void places(void)
 
 static void tables_complete(void)
 {
-    const struct kernels *tables[] = {&kernels_scalar, &simd};
     CHECK(!strcmp(kernels_scalar.name, "scalar") && !strcmp(simd.name, "simd"));
-    for (int i = 0; i < 2; i++) {
-        const struct kernels *k = tables[i];
-        for (int layout = LAYOUT_NONE + 1; layout < LAYOUT_COUNT; layout++) CHECK(k->gemm[layout] != NULL);
+    for (int dots = -1; dots < DOTS_COUNT; dots++) {
+        struct kernels table = dots < 0 ? kernels_scalar : kernels_simd((enum dots)dots);
+        const struct kernels *k = &table;
+        for (int layout = LAYOUT_NONE + 1; layout < LAYOUT_COUNT; layout++)
+            CHECK(k->gemm[layout] && (dots < 0 || k->gemm[layout] != kernels_scalar.gemm[layout]));
         CHECK(k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->add_scaled && k->widen && k->narrow && k->dequantize);
         CHECK(k->scores && k->scores_q8 && k->soften && k->values && !k->scores_f16 == !k->values_f16);
     }

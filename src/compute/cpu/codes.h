@@ -125,8 +125,8 @@ INLINE void load_whole(vec out[2], vec words, const bool twice)
 /* Scales of a unit, then of a block: floats or, twice, whole scales. */
 INLINE void unit_scales(struct scales *s, const uint8_t *unit, const struct masks *m, const struct how h)
 {
-    if (h.packed == LAYOUT_Q8F) load_two(s->d, unit);
-    else if (h.packed == LAYOUT_FP4) load_bfloats(s->d, unit);
+    if (layouts[h.packed].d == D_F32) load_two(s->d, unit);
+    else if (layouts[h.packed].d == D_BF16) load_bfloats(s->d, unit);
     else load_halves(s->d, unit, &m->halves);
     if (has_mins(h.kind)) load_halves(s->dmin, unit + 16, &m->halves);
 }

@@ -292,10 +292,13 @@ VEC_UNROLL
 
 /* --- expanding ------------------------------------------------------------------------------------------------ */
 
-/* One min for a block and one for each unit are the same to a gemm. */
+/* What is the same to a gemm: one min for a block and one for each unit; words, which have their scales and offsets in them; and, but where sums have
+ * 16 bits, codes of any width. */
 INLINE struct how expanded(const struct how h)
 {
-    return (struct how){h.kind == KIND_MIN ? KIND_MINS : h.kind, h.dots, h.bits, h.shift, 1, LAYOUT_NONE};
+    const bool words = h.dots == DOTS_I16, no_scale = words && (h.kind == KIND_SCALE || h.kind == KIND_HALVES);
+    const enum kind kind = no_scale ? KIND_PLAIN : h.kind == KIND_MIN ? KIND_MINS : h.kind;
+    return (struct how){kind, h.dots, words ? 16 : h.dots == DOTS_U7 ? h.bits : 8, words ? -1 : h.shift, 1, LAYOUT_NONE};
 }
 
 INLINE void scales_store(uint8_t *head, const struct scales *s, const struct how h)
@@ -344,161 +347,122 @@ VEC_UNROLL
     }
 }
 
-/* --- the kernels --------------------------------------------------------------------------------------------- */
+/* --- the kernels: of tiles ------------------------------------------------------------------------------------- */
 
 /* gemm_NAME from the constants of a kernel */
 #define HOW(T) if (T <= full_tile(how.dots)) gemm(panel, a, row, out, (struct how){how.kind, how.dots, how.bits, how.shift, T, LAYOUT_NONE})
-#define GEMM(name, ...)                                                                                     \
-    static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)     \
-    {                                                                                                       \
-        const struct how how = {__VA_ARGS__, 0, LAYOUT_NONE};                                                            \
-        BY_HEIGHT(HOW)                                                                                      \
+#define GEMM(name, kind, dots, ...)                                                                     \
+    static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) \
+    {                                                                                                   \
+        const struct how how = {kind, dots, __VA_ARGS__, 0, LAYOUT_NONE};                               \
+        if (VEC_BYTE_DOTS || dots == DOTS_I16) BY_HEIGHT(HOW)                                           \
     }
 
-/*   name          kind            dots      bits shift */
-GEMM(words_i16,    KIND_PLAIN,     DOTS_I16, 16, -1) /* words: scales and offsets are in them */
-GEMM(mins_i16,     KIND_MINS,      DOTS_I16, 16, -1)
-GEMM(halves_i16,   KIND_HALF_MINS, DOTS_I16, 16, -1)
-GEMM(four_u7,      KIND_PLAIN,     DOTS_U7,  4, 3)
-GEMM(five_u7,      KIND_PLAIN,     DOTS_U7,  5, 4)
-GEMM(mins_u7,      KIND_MINS,      DOTS_U7,  4, -1)
-GEMM(mins5_u7,     KIND_MINS,      DOTS_U7,  5, -1)
-GEMM(six_u7,       KIND_HALVES,    DOTS_U7,  6, 5)
-GEMM(three_u7,     KIND_HALVES,    DOTS_U7,  3, 2)
-GEMM(two_u7,       KIND_HALF_MINS, DOTS_U7,  2, -1)
-GEMM(bytes_u8,     KIND_PLAIN,     DOTS_U8,  8, 7)
-GEMM(bytes_s8,     KIND_PLAIN,     DOTS_S8,  8, -1)
-GEMM(scaled_u8,    KIND_SCALE,     DOTS_U8,  8, 7)
-GEMM(scaled_s8,    KIND_SCALE,     DOTS_S8,  8, -1)
-GEMM(four_u8,      KIND_PLAIN,     DOTS_U8,  4, 3) /* DOTS_S8 too, from here on: these codes are the same signed and unsigned */
-GEMM(five_u8,      KIND_PLAIN,     DOTS_U8,  5, 4)
-GEMM(mins_u8,      KIND_MINS,      DOTS_U8,  5, -1)
-GEMM(six_u8,       KIND_HALVES,    DOTS_U8,  6, 5)
-GEMM(three_u8,     KIND_HALVES,    DOTS_U8,  3, 2)
-GEMM(two_u8,       KIND_HALF_MINS, DOTS_U8,  2, -1)
+/* One for each of what expanded() makes of the layouts. */
+#define GEMMS(ROW)                                             \
+    /*  name        kind            dots      bits shift */    \
+    ROW(words_i16,  KIND_PLAIN,     DOTS_I16, 16, -1)          \
+    ROW(mins_i16,   KIND_MINS,      DOTS_I16, 16, -1)          \
+    ROW(halves_i16, KIND_HALF_MINS, DOTS_I16, 16, -1)          \
+    ROW(four_u7,    KIND_PLAIN,     DOTS_U7,   4, 3)           \
+    ROW(five_u7,    KIND_PLAIN,     DOTS_U7,   5, 4)           \
+    ROW(mins_u7,    KIND_MINS,      DOTS_U7,   4, -1)          \
+    ROW(mins5_u7,   KIND_MINS,      DOTS_U7,   5, -1)          \
+    ROW(six_u7,     KIND_HALVES,    DOTS_U7,   6, 5)           \
+    ROW(three_u7,   KIND_HALVES,    DOTS_U7,   3, 2)           \
+    ROW(two_u7,     KIND_HALF_MINS, DOTS_U7,   2, -1)          \
+    ROW(bytes_u8,   KIND_PLAIN,     DOTS_U8,   8, 7)           \
+    ROW(bytes_s8,   KIND_PLAIN,     DOTS_S8,   8, -1)          \
+    ROW(scaled_u8,  KIND_SCALE,     DOTS_U8,   8, 7)           \
+    ROW(scaled_s8,  KIND_SCALE,     DOTS_S8,   8, -1)          \
+    ROW(four_u8,    KIND_PLAIN,     DOTS_U8,   8, 3)           \
+    ROW(five_u8,    KIND_PLAIN,     DOTS_U8,   8, 4)           \
+    ROW(mins_u8,    KIND_MINS,      DOTS_U8,   8, -1)          \
+    ROW(six_u8,     KIND_HALVES,    DOTS_U8,   8, 5)           \
+    ROW(three_u8,   KIND_HALVES,    DOTS_U8,   8, 2)           \
+    ROW(two_u8,     KIND_HALF_MINS, DOTS_U8,   8, -1)
+GEMMS(GEMM)
 
-/* turns_NAME: eight panels one after the other */
-#define TURNS(name, layout, dots, bits, shift)                                                                      \
-    INLINE struct how how_##name(void) { return (struct how){layouts[layout].kind, dots, bits, shift, 1, layout}; } \
-    static void turns_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)            \
+INLINE bool is_same(const struct how a, const struct how b)
+{
+    return a.kind == b.kind && a.dots == b.dots && a.bits == b.bits && a.shift == b.shift;
+}
+
+/* NULL, which a test notices: GEMMS lacks a row. */
+#define IF_SAME(name, ...) if (is_same(h, (struct how){__VA_ARGS__, 1, LAYOUT_NONE})) return gemm_##name;
+INLINE gemm_fn *gemm_of(const struct how h)
+{
+    GEMMS(IF_SAME)
+    return NULL;
+}
+
+/* --- the kernels: of one row, and what expands ------------------------------------------------------------------ */
+
+/* The constants of a layout's kernels: all follow from its row of CODE_LAYOUTS. */
+INLINE struct how how_of(const enum layout layout, const enum dots dots)
+{
+    const struct layout_info l = layouts[layout];
+    const bool above = l.value_bits == 8 ? dots == DOTS_U7 || dots == DOTS_U8 : l.offset || l.table;
+    return (struct how){l.kind, dots, l.value_bits, above ? l.value_bits - 1 : -1, 1, layout};
+}
+
+/* turns_: eight panels one after the other; gemv_: at once */
+#define KERNELS_FOR(name, suffix, dots)                                                                             \
+    static void turns_##name##_##suffix(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out) \
     {                                                                                                               \
         for (size_t p = 0; p < STREAMS; p++)                                                                        \
-            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, how_##name());                  \
-    }
-
-/* expand_NAME too */
-#define PACKED(name, ...)                                                                                           \
-    TURNS(name, __VA_ARGS__)                                                                                        \
-    static void expand_##name(const uint8_t *panel, int cols, uint8_t *out) { expand(panel, cols, out, how_##name()); }
-
-/* gemv_NAME too, eight panels at once, for what people download most: up to 12 KB of code. */
-#define STREAMED(name, ...)                                                                                         \
-    PACKED(name, __VA_ARGS__)                                                                                       \
-    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)             \
+            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, how_of(LAYOUT_##name, dots));   \
+    }                                                                                                               \
+    static void gemv_##name##_##suffix(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)  \
     {                                                                                                               \
-        gemv(panels, panel_bytes, a, out, STREAMS, how_##name());                                                   \
+        gemv(panels, panel_bytes, a, out, STREAMS, how_of(LAYOUT_##name, dots));                                    \
+    }                                                                                                               \
+    static void expand_##name##_##suffix(const uint8_t *panel, int cols, uint8_t *out)                              \
+    {                                                                                                               \
+        expand(panel, cols, out, how_of(LAYOUT_##name, dots));                                                      \
     }
+#define KERNELS(name, ...) \
+    KERNELS_FOR(name, i16, DOTS_I16) KERNELS_FOR(name, u7, DOTS_U7) KERNELS_FOR(name, u8, DOTS_U8) KERNELS_FOR(name, s8, DOTS_S8)
+CODE_LAYOUTS(KERNELS)
 
-/*       name       layout        dots      bits shift */
-STREAMED(q8_i16,    LAYOUT_Q8,    DOTS_I16, 8, -1)
-STREAMED(q4_i16,    LAYOUT_Q4,    DOTS_I16, 4, 3)
-PACKED(  q4_1_i16,  LAYOUT_Q4_1,  DOTS_I16, 4, -1)
-PACKED(  q5_i16,    LAYOUT_Q5,    DOTS_I16, 5, 4)
-PACKED(  q5_1_i16,  LAYOUT_Q5_1,  DOTS_I16, 5, -1)
-PACKED(  q2k_i16,   LAYOUT_Q2K,   DOTS_I16, 2, -1)
-PACKED(  q3k_i16,   LAYOUT_Q3K,   DOTS_I16, 3, 2)
-STREAMED(q4k_i16,   LAYOUT_Q4K,   DOTS_I16, 4, -1)
-STREAMED(q5k_i16,   LAYOUT_Q5K,   DOTS_I16, 5, -1)
-STREAMED(q6k_i16,   LAYOUT_Q6K,   DOTS_I16, 6, 5)
-PACKED(  iq4_i16,   LAYOUT_IQ4,   DOTS_I16, 8, -1)
-PACKED(  iq4xs_i16, LAYOUT_IQ4XS, DOTS_I16, 8, -1)
-PACKED(  fp4_i16,   LAYOUT_FP4,   DOTS_I16, 5, 4)
-STREAMED(q4_u7,     LAYOUT_Q4,    DOTS_U7,  4, 3)
-PACKED(  q4_1_u7,   LAYOUT_Q4_1,  DOTS_U7,  4, -1)
-PACKED(  q5_u7,     LAYOUT_Q5,    DOTS_U7,  5, 4)
-PACKED(  q5_1_u7,   LAYOUT_Q5_1,  DOTS_U7,  5, -1)
-PACKED(  q2k_u7,    LAYOUT_Q2K,   DOTS_U7,  2, -1)
-PACKED(  q3k_u7,    LAYOUT_Q3K,   DOTS_U7,  3, 2)
-STREAMED(q4k_u7,    LAYOUT_Q4K,   DOTS_U7,  4, -1)
-STREAMED(q5k_u7,    LAYOUT_Q5K,   DOTS_U7,  5, -1)
-STREAMED(q6k_u7,    LAYOUT_Q6K,   DOTS_U7,  6, 5)
-PACKED(  fp4_u7,    LAYOUT_FP4,   DOTS_U7,  5, 4)
-TURNS(   iq4_u7,    LAYOUT_IQ4,   DOTS_U7,  8, 7)
-TURNS(   iq4xs_u7,  LAYOUT_IQ4XS, DOTS_U7,  8, 7)
-STREAMED(q8_u8,     LAYOUT_Q8,    DOTS_U8,  8, 7)
-STREAMED(q8_s8,     LAYOUT_Q8,    DOTS_S8,  8, -1)
-PACKED(  iq4_u8,    LAYOUT_IQ4,   DOTS_U8,  8, 7)
-PACKED(  iq4_s8,    LAYOUT_IQ4,   DOTS_S8,  8, -1)
-PACKED(  iq4xs_u8,  LAYOUT_IQ4XS, DOTS_U8,  8, 7)
-PACKED(  iq4xs_s8,  LAYOUT_IQ4XS, DOTS_S8,  8, -1)
-STREAMED(q4_u8,     LAYOUT_Q4,    DOTS_U8,  4, 3) /* DOTS_S8 too, from here on */
-PACKED(  q4_1_u8,   LAYOUT_Q4_1,  DOTS_U8,  4, -1)
-PACKED(  q5_u8,     LAYOUT_Q5,    DOTS_U8,  5, 4)
-PACKED(  q5_1_u8,   LAYOUT_Q5_1,  DOTS_U8,  5, -1)
-PACKED(  q2k_u8,    LAYOUT_Q2K,   DOTS_U8,  2, -1)
-PACKED(  q3k_u8,    LAYOUT_Q3K,   DOTS_U8,  3, 2)
-STREAMED(q4k_u8,    LAYOUT_Q4K,   DOTS_U8,  4, -1)
-STREAMED(q5k_u8,    LAYOUT_Q5K,   DOTS_U8,  5, -1)
-STREAMED(q6k_u8,    LAYOUT_Q6K,   DOTS_U8,  6, 5)
-PACKED(  fp4_u8,    LAYOUT_FP4,   DOTS_U8,  5, 4)
-PACKED(  q8f_i16,   LAYOUT_Q8F,   DOTS_I16, 8, -1)
-PACKED(  q8f_u8,    LAYOUT_Q8F,   DOTS_U8,  8, 7)
-PACKED(  q8f_s8,    LAYOUT_Q8F,   DOTS_S8,  8, -1)
+/* --- the table: by constant expressions, so that compilers never come to the kernels that no kind of dots takes ----- */
 
-#define SET_ROWS(layout, name) (k->gemv[TOGETHER][layout] = k->gemv[IN_TURN][layout] = turns_##name, k->row_form[layout] = form_of(how_##name()))
-#define SET(layout, product, name)                                                                                          \
-    (SET_ROWS(layout, name), k->gemm[layout] = gemm_##product, k->expand[layout] = expand_##name, k->form[layout] = form_of(expanded(how_##name())))
-#define SET_STREAMED(layout, product, name) (SET(layout, product, name), k->gemv[TOGETHER][layout] = gemv_##name)
+/* The kind that a layout is expanded for. Without a dot of whole bytes, words are faster for these than bytes in two halves; all other codes are the
+ * same signed and unsigned. */
+#define TILE_DOTS(dots, value_bits) ((value_bits) == 8 ? ((dots) == DOTS_U7 ? DOTS_I16 : (dots)) : (dots) == DOTS_S8 ? DOTS_U8 : (dots))
 
-/* Layouts whose codes fill a byte, and all others. */
-#define SET_WIDE(dots)                                                                                                      \
-    (SET_STREAMED(LAYOUT_Q8, bytes_##dots, q8_##dots), SET(LAYOUT_IQ4, bytes_##dots, iq4_##dots),                           \
-     SET(LAYOUT_IQ4XS, scaled_##dots, iq4xs_##dots), SET(LAYOUT_Q8F, bytes_##dots, q8f_##dots))
-#define SET_NARROW(dots, mins4, mins5, fp4)                                                                                 \
-    (SET_STREAMED(LAYOUT_Q4, four_##dots, q4_##dots), SET(LAYOUT_Q5, five_##dots, q5_##dots),                               \
-     SET(LAYOUT_FP4, fp4, fp4_##dots), SET(LAYOUT_Q4_1, mins4, q4_1_##dots), SET(LAYOUT_Q5_1, mins5, q5_1_##dots),          \
-     SET_STREAMED(LAYOUT_Q4K, mins4, q4k_##dots), SET_STREAMED(LAYOUT_Q5K, mins5, q5k_##dots),                              \
-     SET(LAYOUT_Q2K, two_##dots, q2k_##dots), SET(LAYOUT_Q3K, three_##dots, q3k_##dots),                                    \
-     SET_STREAMED(LAYOUT_Q6K, six_##dots, q6k_##dots))
+/* The same for a row, for which bytes in two halves are faster where they are looked up. */
+#define ROW_DOTS(dots, bits, value_bits) ((bits) != (value_bits) && (dots) == DOTS_U7 ? (dots) : TILE_DOTS(dots, value_bits))
 
-static void set_wide_words(struct kernels *k)
+/* What people download most is read from eight panels at once: up to 12 KB of code each. */
+#define IS_STREAMED(layout) \
+    ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
+
+#define OF_DOTS(kernel, dots) \
+    ((dots) == DOTS_I16 ? kernel##_i16 : (dots) == DOTS_U7 ? kernel##_u7 : (dots) == DOTS_U8 ? kernel##_u8 : kernel##_s8)
+
+INLINE void set_forms(struct kernels *k, const enum layout layout, const enum dots row, const enum dots tile)
 {
-    SET_STREAMED(LAYOUT_Q8, words_i16, q8_i16);
-    SET(LAYOUT_Q8F, words_i16, q8f_i16);
-    SET(LAYOUT_IQ4, words_i16, iq4_i16);
-    SET(LAYOUT_IQ4XS, words_i16, iq4xs_i16);
+    const struct how to = expanded(how_of(layout, tile));
+    k->row_form[layout] = form_of(how_of(layout, row));
+    k->form[layout] = form_of(to);
+    k->gemm[layout] = gemm_of(to);
 }
 
-static void set_words(struct kernels *k)
-{
-    set_wide_words(k);
-    SET_STREAMED(LAYOUT_Q4, words_i16, q4_i16);
-    SET(LAYOUT_Q4_1, mins_i16, q4_1_i16);
-    SET_STREAMED(LAYOUT_Q4K, mins_i16, q4k_i16);
-    SET(LAYOUT_FP4, words_i16, fp4_i16);
-    SET(LAYOUT_Q5, words_i16, q5_i16);
-    SET(LAYOUT_Q5_1, mins_i16, q5_1_i16);
-    SET_STREAMED(LAYOUT_Q5K, mins_i16, q5k_i16);
-    SET(LAYOUT_Q2K, halves_i16, q2k_i16);
-    SET(LAYOUT_Q3K, words_i16, q3k_i16);
-    SET_STREAMED(LAYOUT_Q6K, words_i16, q6k_i16);
-}
+#define SET(name, row, tile)                                                                                                \
+    k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row);                                                           \
+    k->gemv[TOGETHER][LAYOUT_##name] = IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
+    k->expand[LAYOUT_##name] = OF_DOTS(expand_##name, tile);                                                                \
+    set_forms(k, LAYOUT_##name, row, tile);
+#define SET_I16(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_I16, bits, value_bits), TILE_DOTS(DOTS_I16, value_bits))
+#define SET_U7(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_U7, bits, value_bits), TILE_DOTS(DOTS_U7, value_bits))
+#define SET_U8(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_U8, bits, value_bits), TILE_DOTS(DOTS_U8, value_bits))
+#define SET_S8(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_S8, bits, value_bits), TILE_DOTS(DOTS_S8, value_bits))
 
-/* Without a dot of whole bytes, words are faster for these than bytes in two halves, but for a row where bytes are looked up. */
-static void set_u7(struct kernels *k)
-{
-    set_wide_words(k);
-    SET_ROWS(LAYOUT_IQ4, iq4_u7);
-    SET_ROWS(LAYOUT_IQ4XS, iq4xs_u7);
-    SET_NARROW(u7, mins_u7, mins5_u7, five_u7);
-}
-
-static void set_bytes(struct kernels *k)
-{
-    if (k->dots == DOTS_U8) SET_WIDE(u8);
-    else SET_WIDE(s8);
-    SET_NARROW(u8, mins_u8, mins_u8, five_u8);
-}
+static void set_i16(struct kernels *k) { CODE_LAYOUTS(SET_I16) }
+static void set_u7(struct kernels *k) { CODE_LAYOUTS(SET_U7) }
+static void set_u8(struct kernels *k) { CODE_LAYOUTS(SET_U8) }
+static void set_s8(struct kernels *k) { CODE_LAYOUTS(SET_S8) }
 
 void gemm_simd(struct kernels *k, enum dots dots)
 {
@@ -506,7 +470,8 @@ void gemm_simd(struct kernels *k, enum dots dots)
     k->tile = full_tile(dots);
     k->expanded = BLOCK * PANEL_ROWS * sizeof(float); /* of F16; codes with their scales take less */
     arrange_simd(k);
-    if (!VEC_BYTE_DOTS || (VEC_MODEL && dots == DOTS_I16)) set_words(k);
+    if (!VEC_BYTE_DOTS || (VEC_MODEL && dots == DOTS_I16)) set_i16(k);
     else if (dots == DOTS_U7) set_u7(k);
-    else set_bytes(k);
+    else if (dots == DOTS_U8) set_u8(k);
+    else set_s8(k);
 }

@@ -54,6 +54,7 @@ static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_r
 static void gemm_f16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f16); }
 static void gemm_bf16(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_bf16); }
 static void gemm_f8(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { EACH_ELEMENT(element_f8); }
+
 /* --- products of codes --------------------------------------------------------------------------------- */
 
 /* The block of row r and the same columns of row t of the activations: what it adds to the sums of products and of mins. */
@@ -84,25 +85,12 @@ static void gemm_codes(enum layout layout, const uint8_t *panel, const struct ac
     }
 }
 
-#define DEFINE(name, layout) \
+#define DEFINE(name, ...)                                                                               \
     static void gemm_##name(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) \
-    { \
-        gemm_codes(layout, panel, a, row, n_rows, out); \
+    {                                                                                                   \
+        gemm_codes(LAYOUT_##name, panel, a, row, n_rows, out);                                          \
     }
-DEFINE(q8, LAYOUT_Q8)
-DEFINE(q4, LAYOUT_Q4)
-DEFINE(q4_1, LAYOUT_Q4_1)
-DEFINE(q5, LAYOUT_Q5)
-DEFINE(q5_1, LAYOUT_Q5_1)
-DEFINE(q2k, LAYOUT_Q2K)
-DEFINE(q3k, LAYOUT_Q3K)
-DEFINE(q4k, LAYOUT_Q4K)
-DEFINE(q5k, LAYOUT_Q5K)
-DEFINE(q6k, LAYOUT_Q6K)
-DEFINE(iq4, LAYOUT_IQ4)
-DEFINE(iq4xs, LAYOUT_IQ4XS)
-DEFINE(fp4, LAYOUT_FP4)
-DEFINE(q8f, LAYOUT_Q8F)
+CODE_LAYOUTS(DEFINE)
 
 /* --- rows -------------------------------------------------------------------------------------------- */
 
@@ -256,12 +244,10 @@ static void values(float *p, const struct query *q, int n, const float *v, int d
             for (int d = 0; d < dim; d++) q[t].acc[d] += p[t * KV_PAGE + i] * v[value_place(i, d, dim)];
 }
 
+#define ENTRY(name, ...) [LAYOUT_##name] = gemm_##name,
 const struct kernels kernels_scalar = {
     .name = "scalar",
-    .gemm = {[LAYOUT_F32] = gemm_f32, [LAYOUT_F16] = gemm_f16, [LAYOUT_BF16] = gemm_bf16, [LAYOUT_Q8] = gemm_q8, [LAYOUT_Q4] = gemm_q4,
-             [LAYOUT_Q4_1] = gemm_q4_1, [LAYOUT_Q5] = gemm_q5, [LAYOUT_Q5_1] = gemm_q5_1, [LAYOUT_Q2K] = gemm_q2k, [LAYOUT_Q3K] = gemm_q3k,
-             [LAYOUT_Q4K] = gemm_q4k, [LAYOUT_Q5K] = gemm_q5k, [LAYOUT_Q6K] = gemm_q6k, [LAYOUT_IQ4] = gemm_iq4, [LAYOUT_IQ4XS] = gemm_iq4xs,
-             [LAYOUT_FP4] = gemm_fp4, [LAYOUT_Q8F] = gemm_q8f, [LAYOUT_F8] = gemm_f8},
+    .gemm = {[LAYOUT_F32] = gemm_f32, [LAYOUT_F16] = gemm_f16, [LAYOUT_BF16] = gemm_bf16, [LAYOUT_F8] = gemm_f8, CODE_LAYOUTS(ENTRY)},
     .tile = TILE,
     .quantize = quantize,
     .rmsnorm = rmsnorm,
