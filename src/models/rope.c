@@ -23,15 +23,14 @@ static int read_yarn(const struct checkpoint *ck, const char *a, const struct mo
 {
     const double length = (double)c->context_length, fast = 32, slow = 1, one = 1;
     double attention, more, mix;
-    int status;
-    if ((status = scaling_float(ck, a, "factor", 1, 1e6, NULL, &r->factor, err)) ||
-        (status = scaling_float(ck, a, "original_context_length", 1, 1e12, &length, &r->original, err)) ||
-        (status = scaling_float(ck, a, "yarn_beta_fast", 1e-3, 1e6, &fast, &r->beta_fast, err)) ||
-        (status = scaling_float(ck, a, "yarn_beta_slow", 1e-3, 1e6, &slow, &r->beta_slow, err)) ||
-        (status = scaling_float(ck, a, "attn_factor", 1e-3, 1e3, &one, &attention, err)) ||
-        (status = scaling_float(ck, a, "yarn_attn_factor", 1e-3, 1e3, &one, &more, err)) ||
-        (status = scaling_float(ck, a, "yarn_ext_factor", -1e9, 1e9, &one, &mix, err)))
-        return status;
+    int status = scaling_float(ck, a, "factor", 1, 1e6, NULL, &r->factor, err);
+    if (!status) status = scaling_float(ck, a, "original_context_length", 1, 1e12, &length, &r->original, err);
+    if (!status) status = scaling_float(ck, a, "yarn_beta_fast", 1e-3, 1e6, &fast, &r->beta_fast, err);
+    if (!status) status = scaling_float(ck, a, "yarn_beta_slow", 1e-3, 1e6, &slow, &r->beta_slow, err);
+    if (!status) status = scaling_float(ck, a, "attn_factor", 1e-3, 1e3, &one, &attention, err);
+    if (!status) status = scaling_float(ck, a, "yarn_attn_factor", 1e-3, 1e3, &one, &more, err);
+    if (!status) status = scaling_float(ck, a, "yarn_ext_factor", -1e9, 1e9, &one, &mix, err);
+    if (status) return status;
     if (mix >= 0 && mix != 1)
         return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "YaRN with an extrapolation factor of %g is not supported; only 1 is.", mix);
     if (r->beta_slow > r->beta_fast)
