@@ -56,6 +56,9 @@ export interface Progress {
 /** Which compiled kernels to use. The best available one is chosen when you name none. */
 export type Variant = 'scalar' | 'simd' | 'relaxed';
 
+/** What weights become while they are loaded. */
+export type Quantize = 'none' | 'q8' | 'q4';
+
 /** Bits of the engine's addresses. */
 export type Address = 32 | 64;
 
@@ -94,11 +97,16 @@ export interface LoadOptions {
    */
   kv?: 'f16' | 'q8' | 'f32';
   /**
-   * What the matrices of a file of floats (F32, F16, BF16) become while it is loaded: `q8` the very blocks of a Q8_0 GGUF file, `q4` those
-   * of a Q4_0 one, so that memory and speed are that file's, and its logits to the bit. Default: they stay what they are. Matrices that
-   * are quantised already stay what they are too, and so do vectors, routers and rows that are no multiple of 32.
+   * What the weights become while they are loaded: `q8` the very blocks of a Q8_0 GGUF file, `q4` those of a Q4_0 one, so that memory and speed are
+   * that file's, and of a file of floats its logits to the bit. Weights that are quantised already are decoded first, which loses more than
+   * a file of that type made from floats. No weight becomes larger: what has as few bits stays what it is, and so do vectors, routers, rows that
+   * are no multiple of 32, FP8 and qwen3.c's weights. Default `none`: as stored.
+   *
+   * `auto`: as stored where that fits the memory there is (64-bit addresses included), with the least default context if need be; else `q8`; else
+   * `q4`. {@link Info.quantize} tells which. An object says it for the layers' weights and the embeddings (the output head too) apart, what it leaves
+   * out being `none`: `{ weights: 'q4', embeddings: 'q8' }` costs less accuracy.
    */
-  quantize?: 'q8' | 'q4';
+  quantize?: Quantize | 'auto' | { weights?: Quantize; embeddings?: Quantize };
   /** Request headers for the download, such as `{ Authorization: 'Bearer …' }` for a gated or private repository. */
   headers?: Record<string, string>;
   /**
@@ -393,6 +401,8 @@ export interface Info {
   /** Threads in use. */
   readonly threads: number;
   readonly kv: 'f16' | 'q8' | 'f32';
+  /** What was done to the weights while they were loaded. {@link Info.types} are those of the file. */
+  readonly quantize: { readonly weights: Quantize; readonly embeddings: Quantize };
   /** Tokens computed per step at most. */
   readonly chunk: number;
   /** Bytes the engine needs once loaded. */

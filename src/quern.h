@@ -23,8 +23,8 @@ struct quern_sequence;
 
 enum quern_kv { QUERN_KV_F16 = 0, QUERN_KV_F32 = 1, QUERN_KV_Q8 = 2 }; /* Q8: heads of a multiple of 32 columns only */
 
-/* What the matrices of a file of floats become while it is loaded: Q8_0 or Q4_0, the very blocks that a GGUF file of that type has. */
-enum quern_quantize { QUERN_AS_STORED = 0, QUERN_TO_Q8 = 1, QUERN_TO_Q4 = 2 };
+/* What matrices become while they are loaded: the blocks of a Q8_0 or Q4_0 file, unless theirs are as small already. AUTO: the first that fits. */
+enum quern_quantize { QUERN_AS_STORED = 0, QUERN_TO_Q8 = 1, QUERN_TO_Q4 = 2, QUERN_AUTO = 3 };
 
 /* Zero = default. */
 struct quern_options {
@@ -34,7 +34,7 @@ struct quern_options {
     int chunk;             /* rows per step at most; default 64 */
     bool scalar;           /* use the scalar reference kernels */
     uint64_t memory_limit; /* bytes that may be taken; default what can be addressed */
-    enum quern_quantize quantize;
+    enum quern_quantize quantize, embeddings; /* of layers; of the embedding and the output head. AUTO is for both */
     bool profile;          /* measure what each operation costs: quern_profile() */
     uint64_t file_size;    /* of the (first) file to come, when known: a header that promises more is refused at once */
     int files;             /* that will come in all; default 1 */

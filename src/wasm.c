@@ -17,7 +17,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"9\"\n"
+        ".ascii \"10\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -49,7 +49,7 @@ EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const v
 /* Options by their places in a table of doubles; js/engine/engine.js has the same order. */
 enum option {
     OPTION_THREADS, OPTION_CONTEXT_SIZE, OPTION_KV, OPTION_CHUNK, OPTION_SCALAR, OPTION_PROFILE, OPTION_INSPECT, OPTION_QUANTIZE,
-    OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */
+    OPTION_EMBEDDINGS, OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */
 };
 
 /* What lies below the break is in use already, and a little is left for the caller's arguments. */
@@ -65,6 +65,7 @@ EXPORT address wasm_new(address table)
         .profile = o[OPTION_PROFILE] != 0,
         .inspect = o[OPTION_INSPECT] != 0,
         .quantize = (enum quern_quantize)o[OPTION_QUANTIZE],
+        .embeddings = (enum quern_quantize)o[OPTION_EMBEDDINGS],
         .file_size = (uint64_t)o[OPTION_FILE_SIZE],
         .files = (int)o[OPTION_FILES],
         .rest_size = (uint64_t)o[OPTION_REST_SIZE],

@@ -33,12 +33,12 @@ async function readHeader(engine, chunks) {
  * @returns {Promise<Engine>} one that knows what the headers say: facts and tokens
  */
 export async function openHeaders(source, options) {
-  const { contextSize, kv, chunk, memoryLimit, headers, signal, cache } = checkOptions('load', options);
+  const { contextSize, kv, chunk, quantize, memoryLimit, headers, signal, cache } = checkOptions('load', options);
   const { source: located } = platform.resolveSource(source);
   const instance = await instantiate(glue, await compile('simd'), 1, 32);
   const parts = await open(source, located, { headers, signal, cache }, Promise.resolve(new Hasher(instance)));
   const memorySize = memoryLimit ?? instance.maximum;
-  const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, inspect: true, files: parts.length, memorySize });
+  const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, quantize, inspect: true, files: parts.length, memorySize });
   for (const [i, { chunks }] of parts.entries()) {
     if (i > 0) engine.nextFile(0);
     await readHeader(engine, chunks);

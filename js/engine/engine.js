@@ -16,12 +16,18 @@ const OUT = 64;
 const TEXT_MODES = { text: 1, chat: 2 };
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
 const OUTPUTS = { last: 0, all: 1 };
-const QUANTIZED = ['q8', 'q4'];
+const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 
 /** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
 const OPTIONS = [
-  'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'fileSize', 'files', 'restSize', 'memorySize',
+  'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'embeddings', 'fileSize', 'files', 'restSize', 'memorySize',
 ];
+
+/** What weights become: those of layers, the embeddings. One word is for both. */
+function quantized(wanted) {
+  const { weights = 'none', embeddings = 'none' } = typeof wanted === 'string' ? { weights: wanted, embeddings: wanted } : wanted ?? {};
+  return { quantize: Math.max(0, QUANTIZED.indexOf(weights)), embeddings: Math.max(0, QUANTIZED.indexOf(embeddings)) };
+}
 
 const encoder = new TextEncoder();
 
@@ -44,7 +50,7 @@ export class Engine {
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(OUT);
     const { kv = 'f16', quantize, files = 1 } = options;
-    const values = { ...options, kv: KV_TYPES[kv], quantize: QUANTIZED.indexOf(quantize) + 1, files };
+    const values = { ...options, ...quantized(quantize), kv: KV_TYPES[kv], files };
     this.#engine = this.#heap.lend(8 * OPTIONS.length, (table) => {
       this.#heap.float64(table, OPTIONS.length).set(OPTIONS.map((name) => Number(values[name] ?? 0)));
       return wasm._wasm_new(table);

@@ -53,6 +53,22 @@ function bias(value) {
   return null;
 }
 
+/** What weights may become by the caller's choice. */
+const quantized = oneOf('none', 'q8', 'q4');
+
+/** A word for all, or one each for those of layers and the embeddings. */
+function quantize(value) {
+  if (value === 'auto' || !quantized(value)) return null;
+  if (!isRecord(value)) return "must be one of 'none', 'q8', 'q4', 'auto', or an object { weights, embeddings } of the first three";
+  for (const key of Object.keys(value)) {
+    const path = `options.quantize.${key.slice(0, 64)}`;
+    if (!['weights', 'embeddings'].includes(key)) throw badParam(path, 'is not an option here');
+    const problem = read(value, key, path) == null ? null : quantized(value[key]);
+    if (problem) throw badParam(path, problem);
+  }
+  return null;
+}
+
 /** What store.js calls. */
 const STORE = ['list', 'read', 'open', 'remove', 'lock', 'usage'];
 
@@ -80,7 +96,7 @@ const LOAD = {
   chunk: integer(1, 1024),
   profile: boolean,
   kv: oneOf('f16', 'q8', 'f32'),
-  quantize: oneOf('q8', 'q4'),
+  quantize,
   variant: oneOf('scalar', 'simd', 'relaxed'),
   address: oneOf(32, 64),
   memoryLimit: integer(1, Number.MAX_SAFE_INTEGER),

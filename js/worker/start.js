@@ -58,13 +58,19 @@ class Starter {
     const { build, scalar } = chooseVariant(this.#options.variant, address);
     const compiling = this.#host.compile(address === 64 ? `${build}64` : build, this.#options.wasmUrl);
     const [module, glue] = await Promise.all([compiling, this.#host.glue[address]()]);
-    return { ...await this.#instantiate(glue, module, address), scalar };
+    return { ...await this.#instantiate(glue, module, address), scalar, address };
+  }
+
+  /** Weights become smaller by themselves only where larger addresses would not help. */
+  #quantize({ address }) {
+    const { quantize } = this.#options;
+    return quantize === 'auto' && address === 32 && this.canGrow ? 'none' : quantize;
   }
 
   engine(instance) {
     const [fileSize, ...rest] = this.#sizes;
     return new Engine(instance, {
-      ...this.#options, threads: instance.threads, scalar: instance.scalar, fileSize, files: this.#sizes.length,
+      ...this.#options, quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files: this.#sizes.length,
       restSize: rest.reduce((sum, size) => sum + size, 0), memorySize: Math.min(instance.maximum, this.#allowed),
     });
   }

@@ -82,7 +82,7 @@ struct backend_ops {
     /* type->layout is supported and cols a multiple of type->block. NULL when memory is short. */
     struct weight *(*weight_new)(struct backend *b, const struct dtype *type, int rows, int cols);
     void (*weight_free)(struct backend *b, struct weight *w);
-    /* The rows that follow are of this float type, and quantised as they come. */
+    /* The rows that follow are of this type, whose scales do not come apart, and quantised as they come. */
     void (*weight_from)(struct backend *b, struct weight *w, const struct dtype *type);
     /* Rows row .. row + n - 1 as in the file; row a multiple of 8, n too unless they are the last. */
     void (*weight_put)(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);

@@ -219,16 +219,12 @@ static int reserve(struct quern_engine *e, struct error *err)
 
 /* --- the stream ------------------------------------------------------------------------------------------------- */
 
-static void choose_type(struct quern_engine *e)
-{
-    if (e->options.quantize) e->model->quantize = dtype_by_name(e->options.quantize == QUERN_TO_Q8 ? "Q8_0" : "Q4_0");
-}
-
 /* What the header of a file says: its weights, and in the first one everything else. */
 static int read_header(struct quern_engine *e, bool first, struct error *err)
 {
     int status = model_bind(e->model, e->intake.file, intake_more(&e->intake), err);
     if (status) return status;
+    plan_types(e, first);
     info_count(e);
     if (!first) return OK;
     if (!status) status = open_tokenizer(e, err);
@@ -278,7 +274,6 @@ static int open_file(struct quern_engine *e, struct error *err)
 {
     bool first = !e->model;
     int status = first ? model_open(&e->mem, e->be, &e->intake.ck, &e->model, err) : OK;
-    if (!status && first) choose_type(e);
     if (status) return status;
     if (e->options.inspect) return gather(e, err);
     status = read_header(e, first, err);

@@ -120,6 +120,16 @@ static void write_plan(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
+/* What the weights have become. */
+static void write_quantized(struct json *j, const struct quern_engine *e)
+{
+    static const char *const names[] = {[QUERN_AS_STORED] = "none", [QUERN_TO_Q8] = "q8", [QUERN_TO_Q4] = "q4"};
+    json_object(j, "quantize");
+    json_string(j, "weights", names[e->quantized[0]]);
+    json_string(j, "embeddings", names[e->quantized[1]]);
+    json_end(j);
+}
+
 /* How it runs here. */
 static void write_run(struct json *j, const struct quern_engine *e)
 {
@@ -150,6 +160,7 @@ int info_write(struct quern_engine *e, struct error *err)
     json_number(&j, "contextSize", e->context_size);
     json_string(&j, "kv", kv_names[e->options.kv]);
     json_number(&j, "chunk", e->step.max_rows);
+    write_quantized(&j, e);
     if (!e->options.inspect) write_run(&j, e);
     write_plan(&j, e);
     json_end(&j);

@@ -167,16 +167,47 @@ static void compare_caches(const struct quern_engine *e, int most, struct cache_
     }
 }
 
+/* A context for these weights: whether there is one that may be chosen. */
+static bool choose_context(struct quern_engine *e, int most)
+{
+    int asked = e->options.context_size;
+    compare_caches(e, most, e->caches);
+    e->plan.largest = e->caches[e->options.kv].largest;
+    bool whole = e->plan.largest >= e->plan.wanted, granted = whole || (asked <= 0 && e->plan.largest >= CONTEXT_LEAST);
+    plan_settle(e, whole || !granted ? e->plan.wanted : e->plan.largest);
+    return granted;
+}
+
+static const struct dtype *loaded_type(enum quern_quantize q)
+{
+    return q == QUERN_TO_Q8 ? dtype_by_name("Q8_0") : q == QUERN_TO_Q4 ? dtype_by_name("Q4_0") : NULL;
+}
+
+static void set_types(struct quern_engine *e, enum quern_quantize layers, enum quern_quantize ends)
+{
+    e->quantized[0] = layers;
+    e->quantized[1] = ends;
+    model_quantize(e->model, e->intake.file, (struct model_types){loaded_type(layers), loaded_type(ends)});
+}
+
+void plan_types(struct quern_engine *e, bool first)
+{
+    const struct quern_options *o = &e->options;
+    if (!first) set_types(e, e->quantized[0], e->quantized[1]);
+    else if (o->quantize == QUERN_AUTO || o->embeddings == QUERN_AUTO) set_types(e, QUERN_AS_STORED, QUERN_AS_STORED);
+    else set_types(e, o->quantize, o->embeddings);
+}
+
 int plan_make(struct quern_engine *e, struct error *err)
 {
     int64_t own = e->model->config.context_length;
     int most = own < INT32_MAX ? (int)own : INT32_MAX, asked = e->options.context_size;
     e->plan.limit = limit_of(e);
     e->plan.wanted = min_int(asked > 0 ? asked : CONTEXT_DEFAULT, most);
-    compare_caches(e, most, e->caches);
-    e->plan.largest = e->caches[e->options.kv].largest;
-    if (e->plan.largest >= e->plan.wanted) return plan_settle(e, e->plan.wanted), OK;
-    if (asked <= 0 && e->plan.largest >= CONTEXT_LEAST) return plan_settle(e, e->plan.largest), OK;
-    plan_settle(e, e->plan.wanted);
-    return refuse(e, err);
+    bool granted = choose_context(e, most);
+    for (enum quern_quantize q = QUERN_TO_Q8; !granted && e->options.quantize == QUERN_AUTO && q <= QUERN_TO_Q4; q++) {
+        set_types(e, q, q);
+        granted = choose_context(e, most);
+    }
+    return granted ? OK : refuse(e, err);
 }

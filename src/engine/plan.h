@@ -6,13 +6,16 @@
  * The default context is 4,096 positions, or the model's own if that is less; where they do not fit, as many as do, 512 at least. It
  * is not larger where memory allows: the cache of a whole context is taken at once, so that no reply can fail for want of it
  * later, and most models' own context (40,960 positions) takes more than their weights. Who needs it asks for it.
- * A context that was asked for is granted or refused, never reduced (but to the model's own).
+ * A context that was asked for is granted or refused, never reduced (but to the model's own). Where the types of the weights are left to
+ * the plan (QUERN_AUTO), they are the first of "as stored", Q8_0 and Q4_0 with which it is granted.
  */
 #ifndef QUERN_PLAN_H
 #define QUERN_PLAN_H
 
 #include "engine/state.h"
 
+/* After binding a file's weights: what they become, as the options say, or as the first file's plan has chosen. */
+void plan_types(struct quern_engine *e, bool first);
 /* After binding the first file's weights and before taking anything for them: fills e->plan and chooses e->context_size.
  * ERR_MEM_PLAN says what would fit. */
 int plan_make(struct quern_engine *e, struct error *err);

@@ -75,6 +75,7 @@ struct quern_engine {
     double weights_all, weights_used; /* in those; and how many of them work for a token */
     struct quern_plan plan;
     struct cache_choice caches[QUERN_KV_Q8 + 1];
+    enum quern_quantize quantized[2]; /* what weights become: those of layers; the embedding and the output head */
     int context_size;
     int n_sampled;            /* ids from here on are padding */
     size_t longest_token;     /* bytes */

@@ -139,6 +139,7 @@ struct sink {
     float **vector;
     bool new;                 /* the first tensor of its weight in any file */
     bool stays;               /* in the type that it is stored in */
+    bool outside;             /* of the layers */
     bool experts;             /* a matrix of experts */
     /* Of a tensor of scales: */
     const struct dtype *scales;
@@ -195,14 +196,6 @@ static int fail_twice(const struct tensor *t, const char *name, struct error *er
     return fail(err, ERR_INCONSISTENT, "split", t->name.at, "The tensor %s is there twice; the files do not belong together.", name);
 }
 
-/* What a matrix becomes. Rows that are not whole blocks stay floats. */
-static const struct dtype *loaded_type(const struct sink *sink, const struct dtype *type)
-{
-    const struct dtype *wanted = sink->stays ? NULL : sink->m->quantize;
-    bool stays = !wanted || type->block > 1 || layouts[type->layout].scaled || sink->cols % (int)wanted->block;
-    return stays ? type : wanted;
-}
-
 /* `there`: an earlier file had it. rows = 0: a vector. */
 static int bind(struct checkpoint *ck, const char *name, bool there, struct sink *sink, struct error *err)
 {
@@ -211,13 +204,10 @@ static int bind(struct checkpoint *ck, const char *name, bool there, struct sink
     if (!t && (there || sink->m->more)) return OK;
     int status = ck_bind(ck, name, (uint64_t)sink->cols, (uint64_t)(sink->rows / sink->stack), (uint64_t)sink->stack, &t, err);
     if (status) return status;
-    const struct dtype *type = sink->matrix ? loaded_type(sink, t->type) : t->type;
-    const struct dtype *known = sink->from ? sink->from : sink->type;
-    if (known && known != (sink->from ? t->type : type))
+    if (sink->type && sink->type != t->type)
         return fail(err, ERR_INCONSISTENT, "type", t->name.at, "The tensor %s has the type %s, but what belongs to it is for %s.", name,
-                    t->type->name, known->name);
-    sink->from = t->type;
-    sink->type = type;
+                    t->type->name, sink->type->name);
+    sink->from = sink->type = t->type;
     return keep(t, *sink, sink->matrix ? put_matrix : put_vector, err);
 }
 
@@ -278,8 +268,8 @@ static int bind_whole(struct checkpoint *ck, const char *name, struct sink sink,
 int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err)
 {
     char full[80];
-    return bind_whole(ck, tensor_name(full, name, layer), (struct sink){.m = m, .rows = rows, .all = rows, .cols = cols, .stack = 1, .matrix = out},
-                      err);
+    struct sink sink = {.m = m, .rows = rows, .all = rows, .cols = cols, .stack = 1, .matrix = out, .outside = !strstr(name, "%d")};
+    return bind_whole(ck, tensor_name(full, name, layer), sink, err);
 }
 
 int model_matrix_as_stored(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out,
@@ -310,12 +300,10 @@ static int bind_single(struct checkpoint *ck, const char *prefix, int i, enum pa
     snprintf(name, sizeof name, "%.50s%d.weight", prefix, i);
     sink.first = i * sink.rows;
     sink.type = s->type;
-    sink.from = s->from;
     sink.new = part == PART_WEIGHT;
     int status = part == PART_WEIGHT ? bind(ck, name, there, &sink, err) : bind_scales(ck, name, there, &sink, err);
     s->there[i] |= (uint8_t)part;
     s->type = sink.type;
-    s->from = sink.from;
     return status;
 }
 
@@ -379,6 +367,27 @@ int model_vector(struct model *m, struct checkpoint *ck, const char *name, int l
 
 bool model_of_experts(const struct tensor *t) { return ((const struct sink *)t->context)->experts; }
 
+/* --- quantising --------------------------------------------------------------------------------------- */
+
+static bool is_smaller(const struct dtype *a, const struct dtype *b) { return a->bytes * b->block < b->bytes * a->block; }
+
+/* What a matrix becomes. */
+static const struct dtype *loaded_type(const struct sink *sink, const struct dtype *type)
+{
+    const struct dtype *wanted = sink->outside ? sink->m->quantize.ends : sink->m->quantize.layers;
+    bool stays = !wanted || sink->stays || layouts[type->layout].scaled || sink->cols % (int)wanted->block || !is_smaller(wanted, type);
+    return stays ? type : wanted;
+}
+
+void model_quantize(struct model *m, struct checkpoint *ck, struct model_types types)
+{
+    m->quantize = types;
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        struct sink *sink = ck->tensors[i].context;
+        if (ck->tensors[i].put == put_matrix) sink->type = loaded_type(sink, ck->tensors[i].type);
+    }
+}
+
 /* --- storage ------------------------------------------------------------------------------------------ */
 
 uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck)
@@ -404,7 +413,7 @@ int model_take(struct model *m, struct checkpoint *ck, struct error *err)
         if (!sink || (sink->matrix && *sink->matrix)) continue;
         if (sink->matrix) *sink->matrix = m->be->ops->weight_new(m->be, sink->type, sink->all, sink->cols);
         else *sink->vector = mem_array(m->mem, (uint64_t)sink->cols, sizeof(float));
-        if (sink->matrix && *sink->matrix && sink->from != sink->type && sink->from) m->be->ops->weight_from(m->be, *sink->matrix, sink->from);
+        if (sink->matrix && *sink->matrix && sink->from && sink->from != sink->type) m->be->ops->weight_from(m->be, *sink->matrix, sink->from);
         if (sink->matrix ? !*sink->matrix : !*sink->vector)
             return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).", quoted(ck_view(ck, t->name), name),
                         (unsigned long long)t->bytes);

@@ -37,6 +37,11 @@ struct cache_shape {
     uint64_t state_bytes; /* of each conversation; 0: none */
 };
 
+/* Q8_0 or Q4_0; NULL: as stored. */
+struct model_types {
+    const struct dtype *layers, *ends; /* matrices of layers; the embedding and the output head */
+};
+
 struct model;
 
 struct model_ops {
@@ -62,7 +67,7 @@ struct model {
     struct model_config config;
     struct mem *mem;
     struct backend *be;
-    const struct dtype *quantize; /* what matrices of floats become while they are loaded; NULL: they stay what they are */
+    struct model_types quantize; /* what matrices become while they are loaded, if that is smaller: model_quantize() */
     bool more; /* files of a split model are still to come: what is missing may be there */
 };
 
@@ -78,6 +83,9 @@ int model_tokenizer(const struct model *m, const struct checkpoint *ck, struct m
 int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err);
 /* Whether a bound tensor is one expert's matrix or all experts': not all of them work for a token. */
 bool model_of_experts(const struct tensor *t);
+/* Between the two: what the bound matrices of this file become, and those of later files. May be said again until they are taken. Routers, rows that
+ * are not whole blocks, and types whose scales come apart stay what they are. */
+void model_quantize(struct model *m, struct checkpoint *ck, struct model_types types);
 /* Bytes that model_take() takes for the bound tensors of this file; saturates. */
 uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck);
 /* Storage for the weights bound in this file. ERR_MEM_LOAD. */
@@ -109,7 +117,7 @@ int model_matrix_as_stored(struct model *m, struct checkpoint *ck, const char *n
                            struct error *err);
 /* What files have of a stack of matrices one by one: their type, and which parts of each; `there` NULL: none. */
 struct singles {
-    const struct dtype *type, *from; /* of the weight, of the tensors */
+    const struct dtype *type; /* of the tensors */
     uint8_t *there; /* [stack] */
 };
 /* The same for a stack of matrices, which become one of stack * rows rows: NAME_exps.weight, or, in any order and any of the files, each matrix i

@@ -125,13 +125,19 @@ static void read_piece(const struct piece *p, const uint8_t *vector, int shift, 
     for (int c = 0; c < 4; c++) code[p->k % 2 * 4 + c] |= (vector[4 * (r % 4) + c] >> shift >> p->to & ((1 << p->width) - 1)) << p->from;
 }
 
+/* What a code stands for. */
+static int code_value(const struct layout_info *l, int code)
+{
+    return l->table ? l->table[code] : l->bits == 8 ? (int8_t)code : code - l->offset;
+}
+
 static void read_codes(const struct layout_info *l, const uint8_t *codes, int r, int *code)
 {
     memset(code, 0, BLOCK * sizeof *code);
     for (int step = 0; step < 4; step++)
         for (const struct piece *p = pieces[l->bits]; p < pieces[l->bits] + PIECES; p++)
             if (p->k / 2 == r / 4) read_piece(p, codes + piece_at(l->bits, step, p->place), piece_shift(l->bits, step, p->place), r, code + 8 * step);
-    for (int c = 0; c < BLOCK; c++) code[c] = l->table ? l->table[code[c]] : l->bits == 8 ? (int8_t)code[c] : code[c] - l->offset;
+    for (int c = 0; c < BLOCK; c++) code[c] = code_value(l, code[c]);
 }
 
 static void read_scales(enum kind kind, const uint8_t *scales, int r, struct block *out)
@@ -159,13 +165,17 @@ void unpack_block(enum layout layout, const uint8_t *panel, int b, int r, struct
 }
 
 /* Every product is exact; the difference is rounded once. */
+static void block_values(const struct block *b, float *out)
+{
+    for (int c = 0; c < BLOCK; c++) out[c] = b->d * (float)b->scale[c / 16] * (float)b->code[c] - b->dmin * (float)b->min[c / 16];
+}
+
 static void row_codes(enum layout layout, const uint8_t *panel, int r, int cols, float *out)
 {
     struct block block;
     for (int b = 0; b < cols / BLOCK; b++) {
         unpack_block(layout, panel, b, r, &block);
-        for (int c = 0; c < BLOCK; c++)
-            *out++ = block.d * (float)block.scale[c / 16] * (float)block.code[c] - block.dmin * (float)block.min[c / 16];
+        block_values(&block, out + b * BLOCK);
     }
 }
 
@@ -176,4 +186,33 @@ void unpack_panel_row(enum layout layout, const uint8_t *panel, int r, int cols,
     else if (layout == LAYOUT_F8) for (int c = 0; c < cols; c++) out[c] = f8_value(panel, (size_t)c, (size_t)r);
     else if (layout == LAYOUT_F16) for (int c = 0; c < cols; c++) out[c] = half_at(panel + 16 * (size_t)c, r);
     else for (int c = 0; c < cols; c++) out[c] = bfloat_at(panel + 16 * (size_t)c, r);
+}
+
+/* --- a file's row to floats ---------------------------------------------------------------------------- */
+
+/* Block b of a unit. */
+static void unit_block(const struct layout_info *l, const struct unit *u, int b, struct block *out)
+{
+    for (int h = 0; h < 2; h++) {
+        int i = l->kind == KIND_SCALE || l->kind == KIND_MINS ? b : 2 * b + h;
+        out->scale[h] = !l->scales ? 1 : l->kind == KIND_SCALE || l->kind == KIND_HALVES ? (int8_t)u->scale[i] : u->scale[i];
+        out->min[h] = l->kind == KIND_MIN ? 1 : has_mins(l->kind) ? u->min[i] : 0;
+    }
+    for (int c = 0; c < BLOCK; c++) out->code[c] = code_value(l, u->code[b * BLOCK + c]);
+}
+
+void unpack_row(const struct dtype *type, const uint8_t *row, int cols, float *out)
+{
+    const struct layout_info *l = &layouts[type->layout];
+    struct unit unit;
+    struct block block;
+    for (int c = 0; c < cols; c += (int)type->block, row += type->bytes) {
+        type->unpack(row, &unit);
+        block.d = type->layout == LAYOUT_FP4 ? f32_from_bf16(unit.d) : f32_from_f16(unit.d);
+        block.dmin = has_mins(l->kind) ? f32_from_f16(unit.dmin) : 0;
+        for (int b = 0; b < (int)type->block / BLOCK; b++, out += BLOCK) {
+            unit_block(l, &unit, b, &block);
+            block_values(&block, out);
+        }
+    }
 }

@@ -116,6 +116,9 @@ size_t panel_bytes(enum layout layout, int cols);
 /* Packs n_rows (1..8) rows of a file, row_bytes apart, into one panel. */
 void pack_panel(const struct dtype *type, const uint8_t *rows, size_t row_bytes, int n_rows, int cols, uint8_t *panel);
 
+/* Decodes `cols` columns of a file's row of codes (whole blocks) to the very values it encodes. Not for types whose scales come apart. */
+void unpack_row(const struct dtype *type, const uint8_t *row, int cols, float *out);
+
 /* Sets the scale of n_cols columns of row r, from a unit's first one on; of F8 that of all rows. */
 void pack_scale(enum layout layout, uint8_t *panel, int r, int col, int n_cols, float scale);
 

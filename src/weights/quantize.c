@@ -361,14 +361,18 @@ void read_floats(const struct dtype *type, const uint8_t *values, int n, float *
 
 void quantize_panel(const struct dtype *from, const uint8_t *rows, size_t row_bytes, int n, int cols, const struct dtype *to, uint8_t *panel)
 {
-    enum { WIDTH = 32 };
-    for (int c = 0; c < cols; c += WIDTH, panel += layouts[to->layout].bytes) {
-        uint8_t blocks[PANEL_ROWS][34];
+    enum { WIDTH = 256 }; /* whole blocks of every type */
+    for (int c = 0; c < cols; c += WIDTH) {
+        uint8_t blocks[PANEL_ROWS][WIDTH / 32 * 34];
         float x[WIDTH];
+        int width = min_int(WIDTH, cols - c);
         for (int r = 0; r < n; r++) {
-            read_floats(from, rows + (size_t)r * row_bytes + (size_t)c * from->bytes, WIDTH, x);
-            quantize_32(x, WIDTH, blocks[r], to->layout == LAYOUT_Q4);
+            const uint8_t *row = rows + (size_t)r * row_bytes + (size_t)c / from->block * from->bytes;
+            if (from->block > 1) unpack_row(from, row, width, x);
+            else read_floats(from, row, width, x);
+            quantize_32(x, width, blocks[r], to->layout == LAYOUT_Q4);
         }
-        pack_panel(to, blocks[0], sizeof blocks[0], n, WIDTH, panel);
+        pack_panel(to, blocks[0], sizeof blocks[0], n, width, panel);
+        panel += panel_bytes(to->layout, width);
     }
 }

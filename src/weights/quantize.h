@@ -22,7 +22,8 @@ quantize_fn *quantizer(const struct dtype *type);
 /* n values of a float type. */
 void read_floats(const struct dtype *type, const uint8_t *values, int n, float *out);
 
-/* n (1..8) rows of a float type, row_bytes apart -> one panel of Q8_0 or Q4_0. What is not finite becomes NaN, and the model's logits with it. */
+/* n (1..8) rows of a file, row_bytes apart, of any type whose scales do not come apart -> one panel of Q8_0 or Q4_0. What is not finite becomes NaN,
+ * and the model's logits with it. */
 void quantize_panel(const struct dtype *from, const uint8_t *rows, size_t row_bytes, int n, int cols, const struct dtype *to, uint8_t *panel);
 
 #endif

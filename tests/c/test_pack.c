@@ -52,6 +52,24 @@ static void pack_and_compare(const struct ref_type *t, enum hostility how, uint6
     free(memory);
 }
 
+/* A row of codes decoded without a panel. */
+static void unpack_and_compare(const struct ref_type *t, enum hostility how, uint64_t *seed, int cols)
+{
+    float *out = malloc((2 * (size_t)cols + 1) * sizeof *out), *expected = out + cols + 1;
+    uint8_t *row = make_rows(t, how, seed, 1, cols);
+    CHECK(out != NULL);
+    out[cols] = 42;
+    unpack_row(type_of(t), row, cols, out);
+    ref_row(t, row, cols, expected);
+    for (int c = 0; c < cols; c++) {
+        if (!same(out[c], expected[c])) printf("# %s column %d is %.9g, expected %.9g\n", t->name, c, (double)out[c], (double)expected[c]);
+        CHECK(same(out[c], expected[c]));
+    }
+    CHECK(out[cols] == 42);
+    free(row);
+    free(out);
+}
+
 /* --- tests --------------------------------------------------------------------------------------------- */
 
 static void types_agree(void)
@@ -75,6 +93,14 @@ static void panels_hold_the_file(void)
             for (int n_rows = 1; n_rows <= PANEL_ROWS; n_rows++)
                 for (int blocks = 1; blocks <= 5; blocks++) pack_and_compare(t, how, &seed, n_rows, blocks * t->columns);
     }
+}
+
+static void rows_hold_the_file(void)
+{
+    uint64_t seed = 3;
+    for (int i = 0; i < REF_TYPES; i++)
+        for (int how = 0; ref_types[i].columns > 1 && how < BLOCKS_KINDS; how++)
+            for (int blocks = 1; blocks <= 9; blocks += 4) unpack_and_compare(&ref_types[i], how, &seed, blocks * ref_types[i].columns);
 }
 
 static void long_rows(void)
@@ -117,7 +143,7 @@ static void growth(void)
 }
 
 static const struct check tests[] = {
-    {"types_agree", types_agree}, {"panels_hold_the_file", panels_hold_the_file}, {"long_rows", long_rows},
+    {"types_agree", types_agree}, {"panels_hold_the_file", panels_hold_the_file}, {"long_rows", long_rows}, {"rows_hold_the_file", rows_hold_the_file},
     {"single_bits", single_bits}, {"growth", growth},
 };
 

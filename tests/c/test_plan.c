@@ -42,6 +42,7 @@ static void equals_the_peak(void)
 {
     const struct quern_options variants[] = {
         {0}, {.scalar = true, .threads = 3}, {.kv = QUERN_KV_F32, .chunk = 1}, {.kv = QUERN_KV_Q8, .context_size = 100, .chunk = 200}, {.profile = true, .threads = 2},
+        {.quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4}, {.quantize = QUERN_TO_Q8},
     };
     struct file big = file_read(built_fixtures(""), "big-q8_0.gguf"), wide = file_read(built_fixtures(""), "long.gguf");
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
@@ -148,6 +149,37 @@ static void default_context(void)
     file_free(&f);
 }
 
+static uint64_t weights_as(const struct file *f, enum quern_quantize layers, enum quern_quantize ends)
+{
+    struct quern_plan plan;
+    real_peak(f, (struct quern_options){.quantize = layers, .embeddings = ends, .context_size = 512}, &plan);
+    return plan.weights;
+}
+
+/* Each limit gets the weights that fit, and says which. */
+static void chosen_types(void)
+{
+    struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
+    struct quern_plan stored, four;
+    real_peak(&f, (struct quern_options){.context_size = 512}, &stored);
+    real_peak(&f, (struct quern_options){.context_size = 512, .quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4}, &four);
+    CHECK(four.weights < stored.weights * 6 / 10);
+    CHECK_EQ(weights_as(&f, QUERN_TO_Q8, QUERN_TO_Q8), stored.weights); /* they are that already */
+    uint64_t layers = weights_as(&f, QUERN_TO_Q4, QUERN_AS_STORED), ends = weights_as(&f, QUERN_AS_STORED, QUERN_TO_Q4);
+    CHECK(layers < stored.weights && ends < stored.weights);
+    CHECK_EQ(stored.weights - layers + stored.weights - ends, stored.weights - four.weights);
+    const uint64_t limits[] = {stored.total, stored.total - 65536, four.total, four.total - 65536};
+    for (int i = 0; i < 4; i++) {
+        struct quern_options options = {.quantize = QUERN_AUTO, .memory_limit = limits[i], .context_size = 512, .file_size = f.size};
+        struct quern_engine *e = quern_new(&options);
+        CHECK_EQ(engine_feed(e, &f, 1 << 20), i < 3 ? OK : ERR_MEM_PLAN);
+        CHECK_EQ(quern_plan(e)->weights, i ? four.weights : stored.weights);
+        if (i < 3) CHECK(strstr(quern_info(e), i ? "\"quantize\":{\"weights\":\"q4\"" : "\"quantize\":{\"weights\":\"none\"") != NULL);
+        quern_free(e);
+    }
+    file_free(&f);
+}
+
 /* A context beyond all sizes is a refusal, not a small number. */
 static void q06_no_wrap(void)
 {
@@ -183,6 +215,7 @@ static void q03_the_system_refuses(void)
 static const struct check tests[] = {
     {"equals_the_peak", equals_the_peak}, {"q01_refused_by_the_header", q01_refused_by_the_header}, {"default_context", default_context},
     {"q06_no_wrap", q06_no_wrap},         {"q03_the_system_refuses", q03_the_system_refuses},
+    {"chosen_types", chosen_types},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

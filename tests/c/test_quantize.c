@@ -192,6 +192,31 @@ static void floats_of_all_types(void)
     }
 }
 
+/* A panel from any type is that from the floats that a second decoder reads there. */
+static void panels_of_all_types(void)
+{
+    enum { WIDE = 3 * COLS, ROWS = 5 };
+    static const char *const targets[] = {"Q8_0", "Q4_0"};
+    const struct ref_type *floats = ref_of("F32");
+    uint64_t seed = 8;
+    for (int i = 0; i < REF_TYPES; i++)
+        for (int k = 0; k < 2; k++)
+            for (int cols = ref_types[i].columns < COLS ? 32 : COLS; cols <= WIDE; cols += COLS) {
+                const struct ref_type *t = &ref_types[i];
+                const struct dtype *to = dtype_by_name(targets[k]), *f32 = dtype_by_name(floats->name);
+                size_t size = panel_bytes(to->layout, cols), row_bytes = ref_row_bytes(t, cols);
+                uint8_t *rows = make_rows(t, BLOCKS_RANDOM, &seed, ROWS, cols), *panel = malloc(size), *wanted = malloc(size);
+                float *x = malloc(ROWS * (size_t)cols * sizeof *x);
+                CHECK(panel && wanted && x);
+                for (int r = 0; r < ROWS; r++) ref_row(t, rows + (size_t)r * row_bytes, cols, x + r * cols);
+                quantize_panel(dtype_by_name(t->name), rows, row_bytes, ROWS, cols, to, panel);
+                quantize_panel(f32, (const uint8_t *)x, (size_t)cols * sizeof *x, ROWS, cols, to, wanted);
+                if (memcmp(panel, wanted, size) != 0) printf("# %s to %s, %d columns\n", t->name, to->name, cols);
+                CHECK(memcmp(panel, wanted, size) == 0);
+                free(rows), free(panel), free(wanted), free(x);
+            }
+}
+
 static void floats_as_they_are(void)
 {
     uint64_t seed = 7;
@@ -211,7 +236,7 @@ static void floats_as_they_are(void)
 static const struct check tests[] = {
     {"every_value_is_near", every_value_is_near}, {"mean_error", mean_error}, {"near_the_best", near_the_best}, {"degenerate", degenerate},
     {"not_finite", not_finite}, {"blocks_are_apart", blocks_are_apart}, {"floats_of_all_types", floats_of_all_types},
-    {"floats_as_they_are", floats_as_they_are},
+    {"panels_of_all_types", panels_of_all_types}, {"floats_as_they_are", floats_as_they_are},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

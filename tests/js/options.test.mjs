@@ -38,7 +38,7 @@ for (const [name, good] of Object.entries(GOOD)) {
 
 test('load options', () => {
   for (const [name, bad] of Object.entries({
-    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8],
+    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
     variant: ['auto', 'SIMD'], profile: [1, 'yes'], headers: ['x', { a: 1 }], signal: [{}, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
   })) {
     for (const value of bad) fails(() => checkOptions('load', { [name]: value }), `options.${name}`);
@@ -49,7 +49,16 @@ test('load options', () => {
 
 test('every type of keys and values', () => {
   for (const kv of ['f16', 'q8', 'f32']) assert.deepEqual(checkOptions('load', { kv }), { kv });
-  for (const quantize of ['q8', 'q4']) assert.deepEqual(checkOptions('load', { quantize }), { quantize });
+});
+
+test('what weights become', () => {
+  for (const quantize of ['none', 'q8', 'q4', 'auto', {}, { weights: 'q8' }, { weights: 'q4', embeddings: 'none' }, { weights: null, embeddings: undefined }]) {
+    assert.deepEqual(checkOptions('load', { quantize }), { quantize });
+  }
+  for (const [quantize, path] of [[{ weights: 'auto' }, 'weights'], [{ embeddings: 8 }, 'embeddings'], [{ layers: 'q8' }, 'layers']]) {
+    fails(() => checkOptions('load', { quantize }), `options.quantize.${path}`);
+  }
+  fails(() => checkOptions('load', { quantize: { get weights() { throw new Error('no'); } } }), 'options.quantize.weights');
 });
 
 test('unknown, later and unreadable options', () => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `quern quantize`: files as good as llama.cpp's own, the same bytes natively, in Node and with any number of threads, what other
-// programs need to know about them, and what is refused. What disks, signals and other writers do is in quantize-faults.test.mjs.
+// programs need to know about them, and what is refused. What disks, signals and other writers do is in quantize-faults.test.mjs,
+// what becomes of weights while they are loaded in quantize-load.test.mjs.
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -120,23 +121,4 @@ test('refused: other types, itself, what is quantised, bad names; nothing is lef
     assert.deepEqual(readdirSync(folder).sort(), files, String(args));
   }
   assert.ok(readFileSync(own).equals(readFileSync(golden('nano.F32.gguf'))));
-});
-
-test('quantised while loading: the bits of the file of that type', async () => {
-  const options = { threads: 2, kv: 'f32', cache: false };
-  const logits = async (source, more) => {
-    const model = await load(source, { ...options, ...more });
-    try {
-      return { logits: await model.logits(tokens), weights: model.info.plan.weights };
-    } finally {
-      await model.dispose();
-    }
-  };
-  for (const [floats, file, quantize] of [['nano.F32', 'nano.Q8_0', 'q8'], ['nano.F32', 'nano.Q4_0', 'q4'], ['moe-nano.F32', 'moe-nano.Q8_0', 'q8']]) {
-    assert.deepEqual(await logits(golden(`${floats}.gguf`), { quantize }), await logits(golden(`${file}.gguf`)), file);
-  }
-  assert.deepEqual(await logits(golden('nano.Q8_0.gguf'), { quantize: 'q4' }), await logits(golden('nano.Q8_0.gguf')), 'what is quantised stays');
-  const halves = await logits(golden('nano.F16.gguf'), { quantize: 'q8', variant: 'scalar', threads: 1 });
-  assert.deepEqual(await logits(golden('nano.F16.gguf'), { quantize: 'q8', threads: 4 }), halves);
-  await assert.rejects(load(golden('nano.F32.gguf'), { quantize: 'q6' }), { code: 'use/param' });
 });

@@ -4,7 +4,7 @@
 import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Reply, type Result } from 'quern';
 
 const model: Model = await load('model.gguf');
-await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', quantize: 'q8', onProgress: ({ loaded, total }) => loaded / total });
+await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', quantize: { weights: 'q8', embeddings: 'none' }, onProgress: ({ loaded, total }) => loaded / total });
 await load(new File([], 'model.gguf'), { signal: new AbortController().signal, headers: { Authorization: 'x' } });
 await load({ repo: 'a/b', file: 'c.gguf', revision: 'main' });
 await load([new File([], 'm-00001-of-00001.gguf')]);

@@ -6,7 +6,7 @@ import { escape } from './html.mjs';
 import { heading, renderMarkdown } from './markdown.mjs';
 
 const PAGES = [
-  { file: 'load', title: 'Loading', names: ['load', 'Source', 'Repository', 'LoadOptions', 'Progress', 'Variant', 'Address', 'support', 'Support'] },
+  { file: 'load', title: 'Loading', names: ['load', 'Source', 'Repository', 'LoadOptions', 'Progress', 'Variant', 'Address', 'Quantize', 'support', 'Support'] },
   { file: 'model', title: 'The model', names: ['Model', 'CallOptions', 'Info', 'CacheChoice'] },
   { file: 'reply', title: 'Replies', names: ['Message', 'ChatOptions', 'CompleteOptions', 'Reply', 'ReplyEvent', 'Result'] },
   { file: 'models', title: 'Stored models', names: ['models', 'Models', 'StoredModel', 'CacheOptions', 'DownloadOptions', 'Usage'] },
