@@ -78,11 +78,12 @@ async function show(reply) {
 class Talk {
   #model;
   #options;
-  #messages = [];
+  #messages;
   #reply = null;
 
-  constructor(model, options) {
+  constructor(model, messages, options) {
     this.#model = model;
+    this.#messages = messages;
     this.#options = options;
   }
 
@@ -109,24 +110,43 @@ class Talk {
   }
 }
 
+/** What the flags say about the talk. */
+function talkOf({ system, think, 'no-think': noThink }) {
+  if (think && noThink) throw badParam('--think', 'and --no-think exclude each other');
+  return { messages: system === undefined ? [] : [{ role: 'system', content: system }], thinking: think || (noThink ? false : undefined) };
+}
+
+/** One answer. Stopped, it counts as far as it came. */
+async function answer(model, content, messages, options) {
+  const reply = model.chat([...messages, { role: 'user', content }], options);
+  interrupted.addEventListener('abort', () => reply.stop());
+  await show(reply);
+  await reply.result;
+}
+
 /** Lines in, replies out, until the end of the input. Ctrl-C stops a reply, and without one ends the program. */
-async function chat({ model: source, load: options, reply: sampling }) {
-  await withModel(source, options, async (model) => {
-    const talk = new Talk(model, { ...sampling, signal: interrupted });
-    const { isTTY } = process.stdout;
-    const lines = createInterface({ input: process.stdin, output: isTTY ? process.stdout : undefined, prompt: '> ', signal: interrupted });
-    let open = true;
-    const ask = () => isTTY && open && lines.prompt();     // one that is closed would begin to read again
-    lines.once('close', () => { open = false; });
-    onCtrlC(() => talk.stop());
-    lines.on('SIGINT', () => process.emit('SIGINT'));   // on a terminal Ctrl-C is a key
+async function converse(model, messages, options) {
+  const talk = new Talk(model, messages, { ...options, signal: interrupted });
+  const { isTTY } = process.stdout;
+  const lines = createInterface({ input: process.stdin, output: isTTY ? process.stdout : undefined, prompt: '> ', signal: interrupted });
+  let open = true;
+  const ask = () => isTTY && open && lines.prompt();     // one that is closed would begin to read again
+  lines.once('close', () => { open = false; });
+  onCtrlC(() => talk.stop());
+  lines.on('SIGINT', () => process.emit('SIGINT'));   // on a terminal Ctrl-C is a key
+  ask();
+  for await (const line of lines) {
+    if (line.trim() !== '') await talk.turn(line);
     ask();
-    for await (const line of lines) {
-      if (line.trim() !== '') await talk.turn(line);
-      ask();
-    }
-    if (isTTY) await out('\n');
-  });
+  }
+  if (isTTY) await out('\n');
+}
+
+async function chat({ model: source, text, values, load: options, reply: sampling }) {
+  const { messages, thinking } = talkOf(values);
+  const prompt = text === '-' ? await readPrompt() : text;
+  const all = { ...sampling, thinking };
+  await withModel(source, options, (model) => (prompt === undefined ? converse(model, messages, all) : answer(model, prompt, messages, all)));
 }
 
 async function logits({ model: source, load: options, values }) {

@@ -21,7 +21,11 @@ function table(rows) {
   return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}\n`).join('');
 }
 
-const usage = (name) => ['quern', name, ...COMMANDS[name].words, COMMANDS[name].rest].filter(Boolean).join(' ');
+function usage(name) {
+  const { words, optional = 0, rest } = COMMANDS[name];
+  const shown = words.map((word, i) => (i < words.length - optional ? word : `[${word}]`));
+  return ['quern', name, ...shown, rest].filter(Boolean).join(' ');
+}
 
 const option = (name) => [`--${name}${OPTIONS[name].value && ` ${OPTIONS[name].value}`}`, OPTIONS[name].text];
 

@@ -6,8 +6,9 @@ import { commands } from './cli-commands.js';
 import { interrupted, listen } from './cli-signals.js';
 import { COMMANDS, OPTIONS } from './cli-syntax.js';
 import { say } from './cli-terminal.js';
-import { bytesOf, headersFor, numberOf } from './cli-values.js';
+import { bytesOf, headersFor, numberOf, quantizeOf } from './cli-values.js';
 import { worded } from './cli-wording.js';
+import { checkOptions } from '../page/options.js';
 import { QuernError, badParam } from '../shared/errors.js';
 
 const typeOf = ({ value, many = false }) => ({ type: value ? 'string' : 'boolean', multiple: many });
@@ -23,11 +24,12 @@ function readWords(command, args) {
 }
 
 function checkWords(command, found) {
-  const { words } = COMMANDS[command];
-  if (found.length === words.length) return;
+  const { words, optional = 0 } = COMMANDS[command];
+  if (found.length <= words.length && found.length >= words.length - optional) return;
   const given = `${found.length} ${found.length === 1 ? 'word was' : 'words were'} given`;
   const advice = found.length > words.length && words.length > 0 ? '; put what has spaces into quotes' : '';
-  throw badParam(`'quern ${command}'`, `takes ${words.join(' and ') || 'no words'}, but ${given}${advice} (quern help ${command})`);
+  const wanted = words.join(optional ? ' and perhaps ' : ' and ') || 'no words';
+  throw badParam(`'quern ${command}'`, `takes ${wanted}, but ${given}${advice} (quern help ${command})`);
 }
 
 function cacheOf({ cache, 'no-cache': none }) {
@@ -43,12 +45,16 @@ function parse(command, args) {
   const [model, text] = positionals;
   const number = (name) => numberOf(values[name], `--${name}`);
   const load = {
-    threads: number('threads'), variant: values.variant, kv: values.kv, quantize: values.quantize, contextSize: number('context'),
-    chunk: number('chunk'), memoryLimit: bytesOf(values.memory, '--memory'), profile: values.profile, cache: cacheOf(values),
+    threads: number('threads'), variant: values.variant, kv: values.kv, quantize: quantizeOf(values.quantize, '--quantize'),
+    contextSize: number('context'), chunk: number('chunk'), memoryLimit: bytesOf(values.memory, '--memory'),
+    profile: values.profile, cache: cacheOf(values),
     headers: COMMANDS[command].options.includes('header') ? headersFor(model, values.header) : undefined, signal: interrupted,
   };
-  const reply = { maxTokens: number('max-tokens'), temperature: number('temperature'), seed: number('seed') };
-  return { model, text, values, load, reply };
+  const reply = {
+    maxTokens: number('max-tokens'), temperature: number('temperature'), topP: number('top-p'), topK: number('top-k'), minP: number('min-p'),
+    repeatPenalty: number('repeat-penalty'), seed: number('seed'), stop: values.stop,
+  };
+  return { model, text, values, load, reply: checkOptions('complete', reply) };
 }
 
 async function run([command, ...args]) {

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The commands, the words and options that each takes, and what they are for: cli-main.js reads arguments by this, cli-help.js tells it.
+// The native program has a table of its own (src/cli/cli_args.c) with the same texts.
 
 /** `value`: what an option takes, '' where it takes nothing. */
 export const OPTIONS = {
   'max-tokens': { value: 'N', text: 'longest reply; 0 only reads the prompt' },
-  temperature: { value: 'T', text: 'randomness; 0 always takes the likeliest token' },
+  system: { value: 'TEXT', text: 'what the model is told before the talk' },
+  think: { value: '', text: 'thinks before it answers, where the model knows how' },
+  'no-think': { value: '', text: 'does not think; the same as without either' },
+  temperature: { value: 'T', text: 'randomness; 0 always takes the likeliest token (0.7, thinking 0.6)' },
+  'top-p': { value: 'P', text: 'of the likeliest tokens those that have this probability together; 1: all (0.8, thinking 0.95)' },
+  'top-k': { value: 'N', text: 'so many of the likeliest tokens; 0: all (20)' },
+  'min-p': { value: 'P', text: 'no token less likely than this share of the likeliest (0)' },
+  'repeat-penalty': { value: 'R', text: 'divides the scores of tokens that were there lately (1)' },
+  stop: { value: 'TEXT', text: 'ends the reply where this text would come; may be given several times', many: true },
   seed: { value: 'S', text: 'the same seed gives the same reply' },
   json: { value: '', text: 'prints JSON' },
   ids: { value: '', text: 'prints the ids alone, in one line' },
@@ -20,20 +29,24 @@ export const OPTIONS = {
   threads: { value: 'N', text: 'threads that compute' },
   variant: { value: 'NAME', text: 'kernels: scalar, simd or relaxed' },
   kv: { value: 'TYPE', text: 'of the numbers kept per position: f16, q8 or f32' },
-  quantize: { value: 'TYPE', text: 'what a model of floats becomes while it is loaded: q8 or q4' },
+  quantize: { value: 'TYPE', text: 'what weights become while they are loaded: none, q8, q4 or auto; WEIGHTS/EMBEDDINGS: one for each' },
   chunk: { value: 'N', text: 'tokens computed at once while a prompt is read' },
   cache: { value: 'FOLDER', text: 'where models from servers are kept' },
   'no-cache': { value: '', text: 'keeps nothing' },
   header: { value: "'NAME: VALUE'", text: 'is sent with every request; may be given several times', many: true },
 };
 
-const SAMPLING = ['max-tokens', 'temperature', 'seed'];
+const SAMPLING = ['max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'seed', 'stop'];
 const FETCH = ['cache', 'no-cache', 'header'];
 const LOAD = ['context', 'memory', 'threads', 'variant', 'kv', 'quantize', 'chunk', ...FETCH];
 
-/** `words`: what comes without a name; `rest`: what usage shows besides. */
+/** `words`: what comes without a name; `optional`: how many of the last ones may be left out; `rest`: what usage shows besides. */
 export const COMMANDS = {
-  chat: { words: ['MODEL'], options: [...SAMPLING, ...LOAD], text: 'talks, a line a turn', more: ' Ctrl-C stops a reply.' },
+  chat: {
+    words: ['MODEL', 'PROMPT'], optional: 1, options: ['system', 'think', 'no-think', ...SAMPLING, ...LOAD],
+    text: 'answers PROMPT, or talks, a line a turn',
+    more: " A PROMPT of '-' is read from the standard input, without\nthe line end at its end. Ctrl-C stops a reply.",
+  },
   run: {
     words: ['MODEL', 'PROMPT'], options: [...SAMPLING, 'json', ...LOAD], text: 'continues PROMPT',
     more: " Where it is '-' it is read from the standard input, without\nthe line end at its end. One that begins with a dash comes behind '--'.",

@@ -31,6 +31,17 @@ export function bytesOf(text, flag) {
   return Math.floor(Number(number) * scale);
 }
 
+const TYPES = ['none', 'q8', 'q4'];
+
+/** A type for all weights, 'auto', or two with a slash between: of the layers' weights, and of the embeddings. */
+export function quantizeOf(text, flag) {
+  if (text === undefined || text === 'auto' || TYPES.includes(text)) return text;
+  const [weights, embeddings, ...more] = text.split('/');
+  if (TYPES.includes(weights) && TYPES.includes(embeddings) && more.length === 0) return { weights, embeddings };
+  throw badParam(flag,
+    `must be none, q8, q4 or auto, or two of the first three with a slash between, for weights and embeddings, not ${quoted(text)}`);
+}
+
 /** Decimal ids with spaces or single commas between them. */
 export function tokenIds(text, flag) {
   if (text === undefined) throw badParam(flag, 'is missing');

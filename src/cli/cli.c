@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The native command line: the same commands as the npm package's, for development, tests and sanitizers. It reads a file in
- * chunks, exactly as a page does. `chat` renders ChatML itself, since the file's template needs a template engine, which
- * lives in JavaScript. Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
+ * The native command line: the npm package's commands that need no server, no store and no chat template (which is a program that needs the
+ * template engine, and that lives in JavaScript), for development, tests and sanitizers. It reads a file in chunks, exactly as a page does.
+ * Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
  */
+#include "cli/cli_args.h"
 #include "cli/cli_files.h"
 #include "cli/cli_output.h"
 #include "cli/cli_process.h"
@@ -11,26 +12,18 @@
 #include "quern.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-struct args {
-    const char *command, *model, *prompt, *tokens, *out, *type;
+/* A command at work. */
+struct job {
+    struct args args;
     struct quern_options engine;
-    struct sampler_params sampling;
-    int max_tokens, bench_prompt, bench_generate;
-    size_t feed;           /* bytes per quern_feed */
-    bool json, ids, nul;
     double load_ms;
 };
-
-static int complain(const char *code, const char *sentence)
-{
-    fprintf(stderr, "quern: %s: %s\n", code, sentence);
-    return 1;
-}
 
 static int complain_engine(const struct quern_engine *e)
 {
@@ -38,123 +31,46 @@ static int complain_engine(const struct quern_engine *e)
     return complain(status_name(err->code), err->message);
 }
 
-/* --- arguments --------------------------------------------------------------------------------------------- */
+/* --- options ----------------------------------------------------------------------------------------------- */
 
-static const char usage[] =
-    "quern COMMAND MODEL [options]\n"
-    "  chat MODEL                           a conversation, a line a turn\n"
-    "  run MODEL PROMPT [--json]            continues the prompt\n"
-    "  tokenize MODEL [--ids] [--nul]       stdin to tokens\n"
-    "  logits MODEL --tokens \"1 2\" --out F  float32 [n, vocab], little-endian\n"
-    "  bench MODEL [--prompt N --generate N --json --profile]\n"
-    "  info MODEL                           what it is and what it takes, as JSON; reads no weights\n"
-    "  quantize MODEL OUT.gguf --type q8_0|q4_0|q4_k|q6_k [--threads N]\n"
-    "MODEL: a file, the first one of a split model (-00001-of-00003.gguf), a folder with safetensors and JSON files,\n"
-    "       or a qwen3.c checkpoint whose .tokenizer file stands beside it\n"
-    "options: --threads N --variant scalar|simd --kv f16|q8|f32 --quantize q8|q4 --context N --chunk N --memory BYTES --max-tokens N\n"
-    "         --temperature T --top-k N --top-p P --min-p P --seed S --feed BYTES";
-
-static bool read_kv(const char *value, struct args *a)
+static int whole(const struct args *a, enum option option, double otherwise)
 {
-    static const char *const names[] = {[QUERN_KV_F16] = "f16", [QUERN_KV_F32] = "f32", [QUERN_KV_Q8] = "q8"};
-    for (int i = 0; i < 3; i++) {
-        a->engine.kv = (enum quern_kv)i;
-        if (!strcmp(value, names[i])) return true;
-    }
-    return false;
+    double v = args_number(a, option, otherwise);
+    return v < INT32_MAX ? (int)v : INT32_MAX;
 }
 
-static bool read_quantize(const char *value, struct args *a)
+static struct quern_options engine_options(const struct args *a)
 {
-    a->engine.quantize = strcmp(value, "q8") ? QUERN_TO_Q4 : QUERN_TO_Q8;
-    return !strcmp(value, "q8") || !strcmp(value, "q4");
+    static const enum quern_kv kv[] = {QUERN_KV_F16, QUERN_KV_Q8, QUERN_KV_F32};
+    static const enum quern_quantize types[] = {QUERN_AS_STORED, QUERN_TO_Q8, QUERN_TO_Q4, QUERN_AUTO};
+    return (struct quern_options){
+        .threads = whole(a, OPT_THREADS, 0),
+        .context_size = whole(a, OPT_CONTEXT, 0),
+        .kv = kv[whole(a, OPT_KV, 0)],
+        .chunk = whole(a, OPT_CHUNK, 0),
+        .scalar = a->given[OPT_VARIANT] && a->number[OPT_VARIANT] == 0,
+        .memory_limit = (uint64_t)args_number(a, OPT_MEMORY, 0),
+        .quantize = types[whole(a, OPT_QUANTIZE, 0)],
+        .embeddings = types[(int)a->embeddings],
+        .profile = a->given[OPT_PROFILE],
+        .inspect = a->command == COMMAND_INFO,
+    };
 }
 
-static bool read_variant(const char *value, struct args *a)
+/* Sampling defaults of the model card without thinking, as in the npm package. */
+static struct sampler_params sampling(const struct args *a)
 {
-    a->engine.scalar = strcmp(value, "scalar") == 0;
-    return a->engine.scalar || strcmp(value, "simd") == 0;
+    return (struct sampler_params){
+        .temperature = (float)args_number(a, OPT_TEMPERATURE, 0.7),
+        .top_p = (float)args_number(a, OPT_TOP_P, 0.8),
+        .top_k = whole(a, OPT_TOP_K, 20),
+        .min_p = (float)args_number(a, OPT_MIN_P, 0),
+        .repeat_penalty = (float)args_number(a, OPT_REPEAT_PENALTY, 1),
+        .seed = (uint64_t)args_number(a, OPT_SEED, floor(now_ms() * 1e3)),
+    };
 }
 
-/* A whole number of 0 .. 2^31 - 1. */
-static bool read_int(const char *value, int *out)
-{
-    char *end;
-    long v = strtol(value, &end, 10);
-    *out = (int)v;
-    return *value && !*end && v >= 0 && v <= INT32_MAX;
-}
-
-static bool read_float(const char *value, float *out)
-{
-    char *end;
-    *out = strtof(value, &end);
-    return *value && !*end;
-}
-
-static bool read_size(const char *value, size_t *out)
-{
-    int v;
-    bool ok = read_int(value, &v) && v > 0;
-    *out = (size_t)v;
-    return ok;
-}
-
-static bool read_u64(const char *value, uint64_t *out)
-{
-    char *end;
-    *out = strtoull(value, &end, 10);
-    return *value && !*end;
-}
-
-/* One option with a value; false when it is unknown or its value bad. */
-static bool read_option(const char *name, const char *value, struct args *a)
-{
-    if (!strcmp(name, "--threads")) return read_int(value, &a->engine.threads);
-    if (!strcmp(name, "--context")) return read_int(value, &a->engine.context_size);
-    if (!strcmp(name, "--chunk")) return read_int(value, &a->engine.chunk);
-    if (!strcmp(name, "--kv")) return read_kv(value, a);
-    if (!strcmp(name, "--quantize")) return read_quantize(value, a);
-    if (!strcmp(name, "--variant")) return read_variant(value, a);
-    if (!strcmp(name, "--max-tokens")) return read_int(value, &a->max_tokens);
-    if (!strcmp(name, "--prompt")) return read_int(value, &a->bench_prompt);
-    if (!strcmp(name, "--generate")) return read_int(value, &a->bench_generate);
-    if (!strcmp(name, "--temperature")) return read_float(value, &a->sampling.temperature);
-    if (!strcmp(name, "--top-k")) return read_int(value, &a->sampling.top_k);
-    if (!strcmp(name, "--top-p")) return read_float(value, &a->sampling.top_p);
-    if (!strcmp(name, "--min-p")) return read_float(value, &a->sampling.min_p);
-    if (!strcmp(name, "--seed")) return read_u64(value, &a->sampling.seed);
-    if (!strcmp(name, "--memory")) return read_u64(value, &a->engine.memory_limit);
-    if (!strcmp(name, "--feed")) return read_size(value, &a->feed);
-    if (!strcmp(name, "--tokens")) return (a->tokens = value) != NULL;
-    if (!strcmp(name, "--out")) return (a->out = value) != NULL;
-    if (!strcmp(name, "--type")) return (a->type = value) != NULL;
-    return false;
-}
-
-static bool read_flag(const char *name, struct args *a)
-{
-    bool *flag = !strcmp(name, "--json") ? &a->json : !strcmp(name, "--ids") ? &a->ids : !strcmp(name, "--nul") ? &a->nul
-                 : !strcmp(name, "--profile") ? &a->engine.profile : NULL;
-    if (flag) *flag = true;
-    return flag != NULL;
-}
-
-static bool read_args(int argc, char **argv, struct args *a)
-{
-    const char **words[] = {&a->command, &a->model, &a->prompt};
-    int n = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strncmp(argv[i], "--", 2) != 0) {
-            if (n == 3) return false;
-            *words[n++] = argv[i];
-        } else if (!read_flag(argv[i], a)) {
-            if (i + 1 >= argc || !read_option(argv[i], argv[i + 1], a)) return false;
-            i++;
-        }
-    }
-    return n >= 2;
-}
+enum { FEED_DEFAULT = 1 << 20 }; /* bytes of the file at once */
 
 /* --- loading ------------------------------------------------------------------------------------------------- */
 
@@ -169,20 +85,20 @@ static int feed_file(struct quern_engine *e, FILE *f, size_t chunk, bool inspect
 }
 
 /* Whether all files are there, and their sizes in the engine's options. */
-static bool measure_files(struct args *a, const struct cli_files *files)
+static bool measure_files(struct job *j, const struct cli_files *files)
 {
-    a->engine.files = files->n;
+    j->engine.files = files->n;
     for (int i = 0; i < files->n; i++) {
         uint64_t size;
         FILE *f = cli_open(files->paths[i], &size);
         if (f) fclose(f);
         else return complain("use/param", "The model or a file of it is missing or cannot be read."), false;
-        *(i ? &a->engine.rest_size : &a->engine.file_size) += size;
+        *(i ? &j->engine.rest_size : &j->engine.file_size) += size;
     }
     return files->n > 0 || (complain("use/param", "The folder holds no model."), false);
 }
 
-static int feed_all(struct quern_engine *e, const struct args *a, const struct cli_files *files)
+static int feed_all(struct quern_engine *e, const struct job *j, const struct cli_files *files)
 {
     int status = OK;
     for (int i = 0; !status && i < files->n; i++) {
@@ -190,21 +106,21 @@ static int feed_all(struct quern_engine *e, const struct args *a, const struct c
         FILE *f = cli_open(files->paths[i], &size);
         if (!f) return ERR_PARAM;
         if (i > 0) status = quern_next_file(e, size);
-        if (!status) status = feed_file(e, f, a->feed, a->engine.inspect);
+        if (!status) status = feed_file(e, f, (size_t)args_number(&j->args, OPT_FEED, FEED_DEFAULT), j->engine.inspect);
         fclose(f);
     }
     return status ? status : quern_finish(e);
 }
 
 /* NULL after the complaint. */
-static struct quern_engine *load(struct args *a)
+static struct quern_engine *load(struct job *j)
 {
-    struct cli_files files = cli_files(a->model);
+    struct cli_files files = cli_files(j->args.words[0]);
     struct quern_engine *e = NULL;
-    if (measure_files(a, &files)) {
-        e = quern_new(&a->engine);
+    if (measure_files(j, &files)) {
+        e = quern_new(&j->engine);
         if (!e) complain("mem/load", "Not enough memory to start.");
-        else if (feed_all(e, a, &files)) {
+        else if (feed_all(e, j, &files)) {
             complain_engine(e);
             quern_free(e);
             e = NULL;
@@ -253,43 +169,108 @@ static int drain(struct quern_engine *e, struct quern_sequence *s)
 
 /* --- generation ---------------------------------------------------------------------------------------------- */
 
-/* A reply in the making: text goes out as it comes, unless it is kept for --json. */
+/* A reply in the making: text goes out as it comes, but for what may become a stop text. */
 struct reply {
-    FILE *live;        /* NULL: keep only */
-    char *text;        /* kept; grows */
+    const struct args *args;
+    bool live;         /* else it is only kept */
+    char *text;        /* all of it; grows */
     size_t size, room;
-    int tokens;
-    bool ended;        /* by an end token */
+    size_t shown;      /* what comes behind it is held back */
+    int prompt_tokens, tokens, steps;
+    double prefill_ms, decode_ms;
+    bool stopped;      /* by a stop text: nothing comes after it */
+    bool failed;       /* memory was short */
+    const char *finish;
 };
 
-static void reply_add(struct reply *r, struct bytes text)
+static void show_until(struct reply *r, size_t end)
 {
-    if (r->live) fwrite(text.data, 1, text.size, r->live), fflush(r->live);
+    if (r->live) fwrite(r->text + r->shown, 1, end - r->shown, stdout), fflush(stdout);
+    r->shown = end;
+}
+
+static bool begins(const struct reply *r, size_t at, const char *stop, size_t n) { return at + n <= r->size && !memcmp(r->text + at, stop, n); }
+
+/* Where the stop text begins that is complete first; of those the longest. SIZE_MAX: there is none. */
+static size_t find_stop(const struct reply *r)
+{
+    size_t first = SIZE_MAX, end = SIZE_MAX;
+    for (int i = 0; i < r->args->n_stops; i++) {
+        size_t n = strlen(r->args->stops[i]), at = r->shown;
+        while (at + n <= r->size && !begins(r, at, r->args->stops[i], n)) at++;
+        if (at + n > r->size || at + n > end || (at + n == end && at > first)) continue;
+        first = at;
+        end = at + n;
+    }
+    return first;
+}
+
+/* Bytes of the text's longest end that a stop text begins with. */
+static size_t possible_stop(const struct reply *r)
+{
+    size_t longest = 0;
+    for (int i = 0; i < r->args->n_stops; i++)
+        for (size_t n = strlen(r->args->stops[i]) - 1; n > longest; n--)
+            if (n <= r->size - r->shown && begins(r, r->size - n, r->args->stops[i], n)) longest = n;
+    return longest;
+}
+
+/* Whether a stop text has ended the reply. */
+static bool reply_add(struct reply *r, struct bytes text)
+{
+    if (r->stopped) return true;
     if (r->size + text.size + 1 > r->room) {
-        char *grown = realloc(r->text, r->room = (r->size + text.size + 1) * 2);
-        if (!grown) return;
+        size_t room = (r->size + text.size + 1) * 2;
+        char *grown = realloc(r->text, room);
+        r->failed |= !grown;
+        if (!grown) return true;
         r->text = grown;
+        r->room = room;
     }
     if (text.size) memcpy(r->text + r->size, text.data, text.size);
     r->size += text.size;
-    r->text[r->size] = 0;
+    size_t stop = find_stop(r);
+    r->stopped = stop != SIZE_MAX;
+    if (r->stopped) r->size = stop;
+    show_until(r, r->stopped ? stop : r->size - possible_stop(r));
+    return r->stopped;
+}
+
+/* Token by token. Text of tokens that only steer is not shown. */
+static int write_reply(struct quern_engine *e, struct quern_sequence *s, double limit, struct reply *r)
+{
+    enum { CONTROL = 3 };
+    int status = OK;
+    while (r->tokens < limit) {
+        int id = quern_sample(s);
+        if (id < 0) return id;
+        if (quern_is_end(e, id)) return r->finish = "stop", OK;
+        r->tokens++;
+        if (quern_token_type(e, id) != CONTROL && reply_add(r, quern_stream(s, id))) return r->finish = "stop", OK;
+        if (r->tokens >= limit) break;
+        if (!(status = quern_sequence_push(s, id))) status = drain(e, s);
+        if (status) return status;
+        r->steps++;
+    }
+    return status;
 }
 
 /* From the sequence's tokens on. OK, or a status of the engine. */
-static int generate(struct quern_engine *e, struct quern_sequence *s, const struct args *a, struct reply *r)
+static int generate(struct quern_engine *e, struct quern_sequence *s, struct reply *r)
 {
-    int status = quern_sample_begin(s, &a->sampling);
-    while (!status && r->tokens < a->max_tokens) {
-        if ((status = drain(e, s))) break;
-        int id = quern_sample(s);
-        if (id < 0) return id;
-        if ((r->ended = quern_is_end(e, id))) break;
-        r->tokens++;
-        reply_add(r, quern_stream(s, id));
-        if (quern_sequence_push(s, id)) break; /* the context is full */
-    }
+    const struct args *a = r->args;
+    struct sampler_params params = sampling(a);
+    double room = quern_plan(e)->context_size - r->prompt_tokens, wanted = args_number(a, OPT_MAX_TOKENS, room), start = now_ms();
+    r->finish = "length";
+    int status = drain(e, s);
+    r->prefill_ms = now_ms() - start;
+    if (status || wanted == 0) return status;
+    if (!(status = quern_sample_begin(s, &params))) status = write_reply(e, s, wanted < room ? wanted : room, r);
+    if (status) return status;
+    r->decode_ms = now_ms() - start - r->prefill_ms;
     reply_add(r, quern_stream(s, -1));
-    return status;
+    show_until(r, r->size);
+    return r->failed ? ERR_MEM_LOAD : OK;
 }
 
 static void print_json_text(const char *text, size_t size)
@@ -306,86 +287,76 @@ static void print_json_text(const char *text, size_t size)
 
 /* --- commands ------------------------------------------------------------------------------------------------ */
 
-typedef int command_fn(struct quern_engine *e, struct args *a);
+typedef int command_fn(struct quern_engine *e, const struct job *j);
 
-static int run_info(struct quern_engine *e, struct args *a)
+static int run_info(struct quern_engine *e, const struct job *j)
 {
-    (void)a;
+    (void)j;
     puts(quern_info(e));
     return 0;
 }
 
-/* The tokens of a prompt, set in a new sequence. NULL after the complaint. */
-static struct quern_sequence *prompt_sequence(struct quern_engine *e, const char *text, enum quern_text mode)
+static int complain_context(int n, int size)
 {
-    int n;
-    int32_t *ids = tokenize(e, (struct bytes){(const uint8_t *)text, strlen(text)}, mode, &n);
-    struct quern_sequence *s = ids ? quern_sequence_new(e) : NULL;
-    if (!s) complain("mem/load", "Not enough memory for the prompt.");
-    else if (quern_sequence_set(s, ids, n, QUERN_LAST) < 0) {
-        complain_engine(e);
-        quern_sequence_free(s);
-        s = NULL;
-    }
-    free(ids);
-    return s;
+    char text[100];
+    snprintf(text, sizeof text, "The prompt has %d tokens, but the context holds %d, the reply included.", n, size);
+    return complain("use/context", text);
 }
 
-static int run_run(struct quern_engine *e, struct args *a)
+/* A prompt's tokens in a new sequence. NULL after the complaint. */
+static struct quern_sequence *prompt_sequence(struct quern_engine *e, struct bytes text, int *n)
 {
-    struct reply r = {.live = a->json ? NULL : stdout};
-    struct quern_sequence *s = a->prompt ? prompt_sequence(e, a->prompt, QUERN_TEXT) : NULL;
-    if (!s) return a->prompt ? 1 : complain("use/param", usage);
-    int prompt_tokens = quern_sequence_pending(s), status = generate(e, s, a, &r);
-    if (status) complain_engine(e);
-    else if (a->json) {
-        printf("{\"text\":");
-        print_json_text(r.text, r.size);
-        printf(",\"finishReason\":\"%s\",\"promptTokens\":%d,\"completionTokens\":%d}\n", r.ended ? "stop" : "length", prompt_tokens, r.tokens);
-    } else {
-        putchar('\n');
-    }
+    int size = quern_plan(e)->context_size;
+    int32_t *ids = tokenize(e, text, QUERN_TEXT, n);
+    struct quern_sequence *s = ids ? quern_sequence_new(e) : NULL;
+    bool refused = true;
+    if (!s) complain("mem/load", "Not enough memory for the prompt.");
+    else if (*n == 0) complain("use/empty", "There is nothing to do: the prompt is empty.");
+    else if (*n >= size) complain_context(*n, size);
+    else if (quern_sequence_set(s, ids, *n, QUERN_LAST) < 0) complain_engine(e);
+    else refused = false;
+    free(ids);
+    if (!refused) return s;
+    quern_sequence_free(s);
+    return NULL;
+}
+
+/* The package's Result. */
+static void print_result(const struct reply *r)
+{
+    printf("{\"text\":");
+    print_json_text(r->text, r->size);
+    printf(",\"thinking\":\"\",\"finishReason\":\"%s\",\"usage\":{\"promptTokens\":%d,\"cachedTokens\":0,\"completionTokens\":%d},", r->finish,
+           r->prompt_tokens, r->tokens);
+    printf("\"timings\":{\"prefillMs\":%.3f,\"decodeMs\":%.3f,\"tokensPerSecond\":%.3f}}\n", r->prefill_ms, r->decode_ms,
+           r->steps ? 1e3 * r->steps / r->decode_ms : 0);
+}
+
+static int continue_prompt(struct quern_engine *e, const struct args *a, struct bytes prompt)
+{
+    struct reply r = {.args = a, .live = !a->given[OPT_JSON]};
+    struct quern_sequence *s = prompt_sequence(e, prompt, &r.prompt_tokens);
+    if (!s) return 1;
+    int status = generate(e, s, &r);
+    if (r.failed) complain("mem/load", "Not enough memory for the reply.");
+    else if (status) complain_engine(e);
+    else if (a->given[OPT_JSON]) print_result(&r);
+    else putchar('\n');
     free(r.text);
     return status != 0;
 }
 
-/* One turn of ChatML, appended to the conversation so far, which goes in whole each time: the cache knows its prefix. */
-static bool chat_append(char **talk, size_t *size, const char *text, size_t n)
+/* What is written into the program; one line end at its end belongs to whoever wrote it there. */
+static int run_run(struct quern_engine *e, const struct job *j)
 {
-    char *grown = realloc(*talk, *size + n + 1);
-    if (!grown) return false;
-    memcpy(grown + *size, text, n);
-    grown[*size += n] = 0;
-    *talk = grown;
-    return true;
-}
-
-static bool chat_turn(struct quern_engine *e, struct args *a, char **talk, size_t *size, const char *line)
-{
-    static const char begin[] = "<|im_start|>user\n", middle[] = "<|im_end|>\n<|im_start|>assistant\n", end[] = "<|im_end|>\n";
-    struct reply r = {.live = stdout};
-    bool ok = chat_append(talk, size, begin, sizeof begin - 1) && chat_append(talk, size, line, strlen(line)) &&
-              chat_append(talk, size, middle, sizeof middle - 1);
-    struct quern_sequence *s = ok ? prompt_sequence(e, *talk, QUERN_CHAT) : NULL;
-    ok = s && generate(e, s, a, &r) == OK;
-    quern_sequence_free(s);
-    putchar('\n');
-    ok = ok && chat_append(talk, size, r.text, r.size) && chat_append(talk, size, end, sizeof end - 1);
-    free(r.text);
-    return ok;
-}
-
-static int run_chat(struct quern_engine *e, struct args *a)
-{
-    char line[65536], *talk = NULL;
-    size_t size = 0;
-    bool ok = true;
-    while (ok && fputs("> ", stdout) >= 0 && fflush(stdout) == 0 && fgets(line, sizeof line, stdin)) {
-        line[strcspn(line, "\n")] = 0;
-        ok = chat_turn(e, a, &talk, &size, line);
-    }
-    free(talk);
-    return ok ? 0 : 1;
+    const char *word = j->args.words[1];
+    size_t size = strlen(word);
+    char *input = strcmp(word, "-") ? NULL : read_all(stdin, &size);
+    if (!strcmp(word, "-") && !input) return complain("mem/load", "Not enough memory for the prompt.");
+    if (input && size && input[size - 1] == '\n') size -= size > 1 && input[size - 2] == '\r' ? 2 : 1;
+    int status = continue_prompt(e, &j->args, (struct bytes){(const uint8_t *)(input ? input : word), size});
+    free(input);
+    return status;
 }
 
 static void print_tokens(struct quern_engine *e, const int32_t *ids, int n, bool only_ids)
@@ -401,18 +372,19 @@ static void print_tokens(struct quern_engine *e, const int32_t *ids, int n, bool
     if (only_ids) putchar('\n');
 }
 
-static int run_tokenize(struct quern_engine *e, struct args *a)
+static int run_tokenize(struct quern_engine *e, const struct job *j)
 {
+    bool nul_ended = j->args.given[OPT_NUL];
     size_t size;
     char *text = read_all(stdin, &size);
     if (!text) return complain("mem/load", "Not enough memory for the text.");
     for (size_t at = 0, end; at <= size; at = end + 1) {
-        const char *nul = a->nul ? memchr(text + at, 0, size - at) : NULL;
+        const char *nul = nul_ended ? memchr(text + at, 0, size - at) : NULL;
         end = nul ? (size_t)(nul - text) : size;
-        if (a->nul && at == size) break; /* after the last NUL */
+        if (nul_ended && at == size) break; /* after the last NUL */
         int n;
         int32_t *ids = tokenize(e, (struct bytes){(const uint8_t *)text + at, end - at}, QUERN_TEXT, &n);
-        if (ids) print_tokens(e, ids, n, a->ids);
+        if (ids) print_tokens(e, ids, n, j->args.given[OPT_IDS] || nul_ended);
         free(ids);
     }
     free(text);
@@ -445,15 +417,15 @@ static int write_logits(struct quern_engine *e, struct quern_sequence *s, struct
     return OK;
 }
 
-static int run_logits(struct quern_engine *e, struct args *a)
+static int run_logits(struct quern_engine *e, const struct job *j)
 {
+    const struct args *a = &j->args;
     int n, status = OK;
-    if (!a->tokens || !a->out) return complain("use/param", usage);
-    int32_t *ids = read_ids(a->tokens, &n);
+    int32_t *ids = read_ids(a->text[OPT_TOKENS], &n);
     struct quern_sequence *s = quern_sequence_new(e);
     struct output o = {.fd = -1};
     struct error err;
-    int failed = ids && s ? output_open(&o, a->out) : ENOMEM;
+    int failed = ids && s ? output_open(&o, a->text[OPT_OUT]) : ENOMEM;
     if (o.unfinished) process_note_signals();
     if (!failed) status = min_int(quern_sequence_set(s, ids, n, QUERN_ALL), OK);
     free(ids);
@@ -525,22 +497,25 @@ static void print_phase(const struct profile *p, const char *name, enum profile_
     print_layers(p, phase);
 }
 
-static int run_bench(struct quern_engine *e, struct args *a)
+static int run_bench(struct quern_engine *e, const struct job *j)
 {
+    const struct args *a = &j->args;
+    int prompt = whole(a, OPT_PROMPT, 128), generate = whole(a, OPT_GENERATE, 32);
+    bool json = a->given[OPT_JSON];
     double prefill, decode;
     uint64_t used, peak;
     struct profile *p = quern_profile(e);
     time_tokens(e, 8, 4, &prefill, &decode); /* warm up */
     if (p) profile_reset(p);
-    if (time_tokens(e, a->bench_prompt, a->bench_generate, &prefill, &decode)) return complain_engine(e);
+    if (time_tokens(e, prompt, generate, &prefill, &decode)) return complain_engine(e);
     quern_memory(e, &used, &peak);
-    const char *form = a->json ? "{\"prefill_tps\":%.2f,\"decode_tps\":%.2f,\"load_ms\":%.1f,\"peak_bytes\":%llu,\"variant\":\"%s\",\"threads\":%d"
+    const char *form = json ? "{\"prefill_tps\":%.2f,\"decode_tps\":%.2f,\"load_ms\":%.1f,\"peak_bytes\":%llu,\"variant\":\"%s\",\"threads\":%d"
                                : "prefill %.2f tokens/s, decode %.2f tokens/s, load %.1f ms, peak %llu bytes, %s, %d threads\n";
-    printf(form, a->bench_prompt * 1e3 / prefill, a->bench_generate * 1e3 / decode, a->load_ms, (unsigned long long)peak,
-           a->engine.scalar ? "scalar" : "simd", max_int(a->engine.threads, 1));
-    if (p && a->json) printf(",\"profile\":%s", profile_json(p));
-    if (a->json) puts("}");
-    if (!p || a->json) return 0;
+    printf(form, prompt * 1e3 / prefill, generate * 1e3 / decode, j->load_ms, (unsigned long long)peak,
+           j->engine.scalar ? "scalar" : "simd", max_int(j->engine.threads, 1));
+    if (p && json) printf(",\"profile\":%s", profile_json(p));
+    if (json) puts("}");
+    if (!p || json) return 0;
     print_phase(p, "prefill", PROFILE_PREFILL, prefill);
     print_phase(p, "decode", PROFILE_DECODE, decode);
     return 0;
@@ -559,8 +534,8 @@ static void show_progress(double part)
 
 static int run_quantize(const struct args *a)
 {
-    struct quantizing *q = a->prompt && a->type ? quantizing_new(a->model, a->prompt, a->type, a->engine.threads) : NULL;
-    if (!q) return complain("use/param", usage);
+    struct quantizing *q = quantizing_new(a->words[0], a->words[1], a->text[OPT_TYPE], whole(a, OPT_THREADS, 1));
+    if (!q) return complain("mem/load", "Not enough memory to convert this model.");
     int status = 1;
     process_note_signals();
     while (status == 1 && !process_signal()) {
@@ -574,27 +549,31 @@ static int run_quantize(const struct args *a)
     return status > 0 ? 128 + process_signal() : status != 0; /* as shells have it */
 }
 
+/* Options that a command cannot do without. */
+static int check_required(const struct args *a)
+{
+    if (a->command == COMMAND_QUANTIZE && !a->given[OPT_TYPE]) return complain("use/param", "--type is missing.");
+    if (a->command == COMMAND_LOGITS && !a->given[OPT_TOKENS]) return complain("use/param", "--tokens is missing.");
+    if (a->command == COMMAND_LOGITS && !a->given[OPT_OUT]) return complain("use/param", "--out is missing.");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        command_fn *run;
-    } commands[] = {
-        {"chat", run_chat}, {"run", run_run}, {"tokenize", run_tokenize}, {"logits", run_logits}, {"bench", run_bench}, {"info", run_info}};
-    /* Sampling defaults of the model card without thinking, as in the npm command line. */
-    struct args a = {.max_tokens = 256, .bench_prompt = 128, .bench_generate = 32, .feed = 1 << 20,
-                     .sampling = {.temperature = 0.7f, .top_p = 0.8f, .top_k = 20, .seed = (uint64_t)(now_ms() * 1e3)}};
-    if (!read_args(argc, argv, &a)) return complain("use/param", usage);
-    if (!strcmp(a.command, "quantize")) return run_quantize(&a);
-    a.engine.inspect = strcmp(a.command, "info") == 0;
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        if (strcmp(commands[i].name, a.command) != 0) continue;
-        double start = now_ms();
-        struct quern_engine *e = load(&a);
-        a.load_ms = now_ms() - start;
-        int status = e ? commands[i].run(e, &a) : 1;
-        quern_free(e);
-        return status;
-    }
-    return complain("use/param", usage);
+    static command_fn *const commands[COMMANDS] = {
+        [COMMAND_RUN] = run_run, [COMMAND_INFO] = run_info, [COMMAND_BENCH] = run_bench, [COMMAND_TOKENIZE] = run_tokenize,
+        [COMMAND_LOGITS] = run_logits,
+    };
+    struct job j;
+    int status;
+    if (!args_read(argc, argv, &j.args, &status)) return status;
+    if (check_required(&j.args)) return 1;
+    if (j.args.command == COMMAND_QUANTIZE) return run_quantize(&j.args);
+    j.engine = engine_options(&j.args);
+    double start = now_ms();
+    struct quern_engine *e = load(&j);
+    j.load_ms = now_ms() - start;
+    status = e ? commands[j.args.command](e, &j) : 1;
+    quern_free(e);
+    return status;
 }

@@ -44,6 +44,32 @@ test('chat reads lines and answers each', async () => {
   assert.ok(out.trim().split('\n').length >= 2);
 });
 
+test('chat with a prompt gives one answer', async () => {
+  const question = 'What is the capital of France?';
+  const flags = ['--temperature', '0', '--max-tokens', '60', '--threads', '1'];
+  const model = await load(DEMO, { threads: 1 });
+  const said = async (messages, options) => (await model.chat(messages, { temperature: 0, maxTokens: 60, ...options }).result);
+  const plain = await said(question);
+  const thought = await said(question, { thinking: true });
+  const told = await said([{ role: 'system', content: 'You are a pirate.' }, { role: 'user', content: question }]);
+  const stopped = await said(question, { stop: ['cap', 'xyz'] });
+  await model.dispose();
+  assert.match(plain.text, /Paris/);
+  assert.notEqual(thought.thinking, '');
+  assert.ok(stopped.text.length < plain.text.length);
+  for (const args of [[question], [question, '--no-think'], ['-']]) {
+    assert.deepEqual(await quern(['chat', DEMO, ...args, ...flags], { input: `${question}\n` }), { out: `${plain.text}\n`, err: '', code: 0 });
+  }
+  assert.equal((await quern(['chat', DEMO, question, '--think', ...flags])).out, `${thought.thinking}\n\n${thought.text}\n`);
+  assert.equal((await quern(['chat', DEMO, question, '--system', 'You are a pirate.', ...flags])).out, `${told.text}\n`);
+  assert.equal((await quern(['chat', DEMO, question, '--stop', 'cap', '--stop', 'xyz', ...flags])).out, `${stopped.text}\n`);
+  assert.equal((await quern(['chat', DEMO, '--system', 'You are a pirate.', ...flags], { input: `${question}\n` })).out, `${told.text}\n`);
+  const seeded = ['chat', DEMO, question, '--seed', '5', '--temperature', '1.5', '--top-p', '1', '--top-k', '0', '--max-tokens', '20'];
+  const [one, two] = [await quern(seeded), await quern([...seeded, '--min-p', '0.5'])];
+  assert.deepEqual(await quern(seeded), one);
+  assert.notEqual(one.out, two.out);
+});
+
 test('a turn that fails is left out of the talk, which goes on', async () => {
   const input = `${'What is it? '.repeat(60)}\nWhat is the capital of France?\n`;
   const { out, err, code } = await quern(['chat', DEMO, '--temperature', '0', '--context', '100'], { input });
@@ -128,6 +154,12 @@ test('failures are one line on stderr', async () => {
     [['list', NANO], /^quern: use\/param: 'quern list' takes no words, but 1 word was given \(quern help list\)\.\n$/],
     [['run', NANO], /^quern: use\/param: .*MODEL and PROMPT, but 1 word was given \(quern help run\)\.\n$/],
     [['run', NANO, 'Once', 'upon'], /^quern: use\/param: .*3 words were given; put what has spaces into quotes \(quern help run\)\.\n$/],
+    [['chat', NANO, 'Hi', 'there'], /^quern: use\/param: 'quern chat' takes MODEL and perhaps PROMPT, but 3 words were given; put .*\n$/],
+    [['chat'], /^quern: use\/param: 'quern chat' takes MODEL and perhaps PROMPT, but 0 words were given \(quern help chat\)\.\n$/],
+    [['chat', NANO, 'Hi', '--think', '--no-think'], /^quern: use\/param: --think and --no-think exclude each other\.\n$/],
+    [['chat', NANO, '--top-p', '2'], /^quern: use\/param: --top-p must be a number above 0 and up to 1\.\n$/],
+    [['chat', NANO, 'Hi', '--context', '8'], /^quern: use\/context: The prompt has .*\n$/],
+    [['info', NANO, '--quantize', 'q5'], /^quern: use\/param: --quantize must be none, q8, q4 or auto, or two of the first three .*, not 'q5'\.\n$/],
     [['info', NANO, '--colour'], /^quern: use\/param: Unknown option '--colour' \(quern help info\)\.\n$/],
     [['info', NANO, '--kv'], /^quern: use\/param: Option '--kv <value>' argument missing \(quern help info\)\.\n$/],
     [['info', NANO, '--threads', 'many'], /^quern: use\/param: --threads must be a number.*\n$/],

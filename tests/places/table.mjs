@@ -36,7 +36,7 @@ export function writeReport(tables) {
   writeFileSync(join(PROJECT, 'docs/places.md'), `# Where it runs
 
 Made by \`npm run test:places\` on ${date} with the packed package, version ${version} (${commit}), on ${cpu}, ${cores} cores of a shared machine. Every place loads the
-demo model, asks it a question and compares the reply with the native build's, where no other outcome is named; the first token is counted from
+demo model, asks it a question and compares the reply with that of the reference kernels, where no other outcome is named; the first token is counted from
 the opening of the page or the start of the program. Versions are pinned in \`tests/places/versions.json\`, but for what comes with Debian.
 
 ${tables}`);

@@ -112,17 +112,17 @@ export async function visitAll(urls) {
 
 export const visit = async (url) => (await visitAll([url]))[0];
 
-/** What the native build replies. */
+/** What the command line replies in this Node, on one thread with the reference kernels, behind a line of thinking. */
 export const reference = once(() => {
-  const said = execFileSync(join(PROJECT, 'build/release/quern'), ['chat', DEMO, '--temperature', '0'], { input: `${QUESTION}\n`, encoding: 'utf8' });
-  const [, reply] = /<\/think>\n\n(.*)\n> $/s.exec(said);
+  const args = ['dist/cli.js', 'chat', DEMO, QUESTION, '--think', '--temperature', '0', '--threads', '1', '--variant', 'scalar'];
+  const [, reply] = /^[^\n]+\n\n(.*)\n$/s.exec(execFileSync(process.execPath, args, { cwd: PROJECT, encoding: 'utf8' }));
   return reply;
 });
 
 /** Fails unless a place did what it should. @returns {{threads: number, first: number}} for its row */
 export function judge({ error, text, threads, first, problems = [] }, expected) {
   if (error) throw new Error([error, ...problems].join('\n'));
-  assert.equal(text, reference(), 'the reply is another one than the native build\'s');
+  assert.equal(text, reference(), 'the reply is another one than that of the reference kernels');
   assert.equal(threads, expected.threads, [`${threads} threads instead of ${expected.threads}`, ...problems].join('\n'));
   return { threads, first };
 }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The words and options of a command line: read, checked and explained as the npm package's (js/cli/cli-syntax.js) has them, with the same
+ * names, limits and sentences. A test runs both over the same ones.
+ */
+#ifndef QUERN_CLI_ARGS_H
+#define QUERN_CLI_ARGS_H
+
+#include "base/base.h"
+
+enum command { COMMAND_RUN, COMMAND_INFO, COMMAND_QUANTIZE, COMMAND_BENCH, COMMAND_TOKENIZE, COMMAND_LOGITS, COMMANDS };
+
+enum option {
+    OPT_MAX_TOKENS, OPT_TEMPERATURE, OPT_TOP_P, OPT_TOP_K, OPT_MIN_P, OPT_REPEAT_PENALTY, OPT_SEED, OPT_STOP, OPT_JSON, OPT_IDS, OPT_NUL,
+    OPT_TOKENS, OPT_OUT, OPT_PROMPT, OPT_GENERATE, OPT_PROFILE, OPT_TYPE, OPT_CONTEXT, OPT_MEMORY, OPT_THREADS, OPT_VARIANT, OPT_KV,
+    OPT_QUANTIZE, OPT_CHUNK, OPT_FEED, OPTIONS
+};
+
+enum { STOPS_MOST = 64 };
+
+struct args {
+    enum command command;
+    const char *words[2];       /* the model and what comes behind it */
+    int n_words;
+    bool given[OPTIONS];
+    double number[OPTIONS];     /* of options that take one; whole ones are exact. Of names: its place in the list; of --quantize: of the weights */
+    double embeddings;          /* of --quantize */
+    const char *text[OPTIONS];  /* of options that take any text */
+    const char *stops[STOPS_MOST];
+    int n_stops;
+};
+
+/* Whether there is something to do. If not, what was asked for has been printed (*status 0), or the complaint (1). Texts are borrowed from argv. */
+bool args_read(int argc, char **argv, struct args *a, int *status);
+
+/* The number that was given, or another one. */
+double args_number(const struct args *a, enum option option, double otherwise);
+
+/* One line on stderr. Returns 1. */
+int complain(const char *code, const char *sentence);
+
+#endif
