@@ -3,7 +3,8 @@
  * Times the operations of src/compute/backend.h at Qwen3-0.6B's dimensions, one cell (operation, length) at a time.
  *
  * The length is rows for what works by row and positions for attention and blocks: a prefill cell is the chunk of up to 64 rows that
- * ends at the length, a decode cell the one row that does. Weights and pages go round several copies, so that they come from memory as
+ * ends at the length, a decode cell the one row that does. A batch is as many rows as the length says, each of a conversation of its own with
+ * BATCH_PAST positions. Weights and pages go round several copies, so that they come from memory as
  * they do in a model. Built natively it is a program that is asked for cells line by line (main); as wasm its functions are called.
  */
 #include "compute/backend.h"
@@ -21,6 +22,8 @@
 enum {
     DIM = 1024, FFN = 3072, HEADS = 16, KV_HEADS = 8, HEAD = 128, Q_DIM = HEADS * HEAD, KV_DIM = KV_HEADS * HEAD,
     LENGTH_MAX = 4096, CHUNK = 64,
+    BATCH_MAX = 16, BATCH_PAST = LENGTH_MAX / BATCH_MAX,
+    EXPERTS = 128, USED = 8, EXPERT = 256, /* as many as Qwen3-30B-A3B has, about as wide beside DIM */
     LAYERS = 4,               /* of pages and of a block's weights */
     MATRIX_BYTES = 64 << 20,  /* of the copies of one matrix together */
     COPIES_MAX = 64, SAMPLES_MAX = 25,
@@ -30,6 +33,13 @@ struct layer {
     struct weight *q, *k, *v, *o, *gate, *up, *down;
 };
 
+/* A mixture's matrices, experts one below the other. */
+struct mixture {
+    struct weight *router, *gate, *up, *down;
+};
+
+enum weights { PLAIN, LAYER, MIXTURE, BOTH }; /* that a series needs: matrices, layers, a mixture, layers and a mixture */
+
 struct bench {
     struct mem mem;
     struct pool *pool;
@@ -37,11 +47,15 @@ struct bench {
     float *x, *y, *gate, *up, *q, *k, *v, *o, *cosine, *sine, *norm; /* [LENGTH_MAX, widest use] */
     int32_t pages[LENGTH_MAX / KV_PAGE];
     struct kv_row rows[LENGTH_MAX];
+    struct kv_row batch[BATCH_MAX];
+    float *scores, *places;             /* [BATCH_MAX, EXPERTS], [BATCH_MAX * USED, DIM] */
+    struct route route;
     const char *type;                   /* of the weights there are now */
     struct weight *matrices[COPIES_MAX]; /* [FFN, DIM] each */
     int n_matrices;
     struct layer layers[LAYERS];
-    bool blocks;                        /* layers are there, not matrices */
+    struct mixture mixture;
+    enum weights there;
     unsigned turn;                      /* which copy is next */
     char line[400];
 };
@@ -102,14 +116,12 @@ static struct work work_attention_decode(const struct bench *b, int length) { re
 
 /* --- a transformer block: src/models/qwen3.c's layer ---------------------------------------------------------- */
 
-static void run_block(struct bench *b, int length, int n)
+static void run_attention(struct bench *b, int l, float *x, const struct kv_row *rows, int n)
 {
     struct backend *be = b->be;
     const struct backend_ops *op = be->ops;
-    int l = layer_turn(b);
     const struct layer *w = &b->layers[l];
-    const struct kv_row *rows = b->rows + length - n;
-    op->rmsnorm(be, b->y, b->x, b->norm, n, DIM, 1e-6f);
+    op->rmsnorm(be, b->y, x, b->norm, n, DIM, 1e-6f);
     op->matmul(be, (struct product[]){{b->q, w->q}, {b->k, w->k}, {b->v, w->v}}, 3, b->y, n, NULL);
     op->rmsnorm(be, b->q, b->q, b->norm, n * HEADS, HEAD, 1e-6f);
     op->rmsnorm(be, b->k, b->k, b->norm, n * KV_HEADS, HEAD, 1e-6f);
@@ -118,12 +130,52 @@ static void run_block(struct bench *b, int length, int n)
     op->kv_append(be, l, b->k, b->v, rows, n);
     op->attention(be, l, b->o, b->q, rows, n);
     op->matmul(be, (struct product[]){{b->y, w->o}}, 1, b->o, n, NULL);
-    op->add(be, b->x, b->y, n, DIM);
-    op->rmsnorm(be, b->y, b->x, b->norm, n, DIM, 1e-6f);
+    op->add(be, x, b->y, n, DIM);
+}
+
+static void run_feed_forward(struct bench *b, int l, float *x, int n)
+{
+    struct backend *be = b->be;
+    const struct backend_ops *op = be->ops;
+    const struct layer *w = &b->layers[l];
+    op->rmsnorm(be, b->y, x, b->norm, n, DIM, 1e-6f);
     op->matmul(be, (struct product[]){{b->gate, w->gate}, {b->up, w->up}}, 2, b->y, n, NULL);
     op->swiglu(be, b->gate, b->up, n, FFN);
     op->matmul(be, (struct product[]){{b->y, w->down}}, 1, b->gate, n, NULL);
-    op->add(be, b->x, b->y, n, DIM);
+    op->add(be, x, b->y, n, DIM);
+}
+
+/* The mixture instead. */
+static void run_experts(struct bench *b, float *x, int n)
+{
+    struct backend *be = b->be;
+    const struct backend_ops *op = be->ops;
+    const struct mixture *w = &b->mixture;
+    struct route *r = &b->route;
+    op->rmsnorm(be, b->y, x, b->norm, n, DIM, 1e-6f);
+    op->matmul(be, (struct product[]){{b->scores, w->router}}, 1, b->y, n, NULL);
+    op->route(be, b->scores, n, true, r);
+    op->gather(be, b->places, b->y, r, n, DIM);
+    op->matmul(be, (struct product[]){{b->gate, w->gate}, {b->up, w->up}}, 2, b->places, n * USED, r);
+    op->swiglu(be, b->gate, b->up, n * USED, EXPERT);
+    op->matmul(be, (struct product[]){{b->places, w->down}}, 1, b->gate, n * USED, r);
+    op->combine(be, b->y, b->places, r, n, DIM);
+    op->add(be, x, b->y, n, DIM);
+}
+
+static void run_block(struct bench *b, int length, int n)
+{
+    int l = layer_turn(b);
+    run_attention(b, l, b->x, b->rows + length - n, n);
+    run_feed_forward(b, l, b->x, n);
+}
+
+/* n rows and all their bytes of a weight. */
+static void add_product(const struct bench *b, const struct weight *w, int n, struct work *sum)
+{
+    struct weight_facts facts = b->be->ops->weight_facts(b->be, w);
+    sum->macs += (double)n * facts.rows * facts.cols;
+    sum->bytes += (double)facts.bytes;
 }
 
 static struct work block_work(const struct bench *b, int length, int n)
@@ -131,11 +183,7 @@ static struct work block_work(const struct bench *b, int length, int n)
     const struct layer *w = &b->layers[0];
     const struct weight *all[] = {w->q, w->k, w->v, w->o, w->gate, w->up, w->down};
     struct work sum = attend_work(length, n);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        struct weight_facts facts = b->be->ops->weight_facts(b->be, all[i]);
-        sum.macs += (double)n * facts.rows * facts.cols;
-        sum.bytes += (double)facts.bytes;
-    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) add_product(b, all[i], n, &sum);
     return sum;
 }
 
@@ -143,6 +191,60 @@ static void call_block_prefill(struct bench *b, int length) { run_block(b, lengt
 static struct work work_block_prefill(const struct bench *b, int length) { return block_work(b, length, chunk_of(length)); }
 static void call_block_decode(struct bench *b, int length) { run_block(b, length, 1); }
 static struct work work_block_decode(const struct bench *b, int length) { return block_work(b, length, 1); }
+
+/* --- batches: rows of many conversations ------------------------------------------------------------------------ */
+
+/* Other rows each time, so that other experts work. */
+static float *batch_rows(struct bench *b) { return b->x + (size_t)(b->turn * BATCH_MAX % (LENGTH_MAX - BATCH_MAX)) * DIM; }
+
+static void call_feed_forward(struct bench *b, int n) { run_feed_forward(b, layer_turn(b), b->x, n); }
+static void call_experts(struct bench *b, int n) { run_experts(b, (b->turn++, batch_rows(b)), n); }
+
+static void call_layer(struct bench *b, int n)
+{
+    int l = layer_turn(b);
+    run_attention(b, l, b->x, b->batch, n);
+    run_feed_forward(b, l, b->x, n);
+}
+
+static void call_expert_layer(struct bench *b, int n)
+{
+    float *x = batch_rows(b);
+    run_attention(b, layer_turn(b), x, b->batch, n);
+    run_experts(b, x, n);
+}
+
+static struct work work_feed_forward(const struct bench *b, int n)
+{
+    const struct layer *w = &b->layers[0];
+    struct work sum = {0};
+    add_product(b, w->gate, n, &sum), add_product(b, w->up, n, &sum), add_product(b, w->down, n, &sum);
+    return sum;
+}
+
+/* Of the experts as much as works, if no two rows have one in common. */
+static struct work work_experts(const struct bench *b, int n)
+{
+    const struct mixture *w = &b->mixture;
+    struct work sum = {0}, all = {0};
+    double share = (double)min_int(n * USED, EXPERTS) / EXPERTS;
+    add_product(b, w->router, n, &sum);
+    add_product(b, w->gate, n, &all), add_product(b, w->up, n, &all), add_product(b, w->down, n, &all);
+    return (struct work){sum.macs + all.macs * USED / EXPERTS, sum.bytes + all.bytes * share};
+}
+
+static struct work plus(struct work a, struct work b) { return (struct work){a.macs + b.macs, a.bytes + b.bytes}; }
+
+static struct work work_attention_batch(const struct bench *b, int n)
+{
+    const struct layer *w = &b->layers[0];
+    struct work sum = {2.0 * n * BATCH_PAST * Q_DIM, 4.0 * n * BATCH_PAST * KV_DIM};
+    add_product(b, w->q, n, &sum), add_product(b, w->k, n, &sum), add_product(b, w->v, n, &sum), add_product(b, w->o, n, &sum);
+    return sum;
+}
+
+static struct work work_layer(const struct bench *b, int n) { return plus(work_attention_batch(b, n), work_feed_forward(b, n)); }
+static struct work work_expert_layer(const struct bench *b, int n) { return plus(work_attention_batch(b, n), work_experts(b, n)); }
 
 /* --- the series -------------------------------------------------------------------------------------------------- */
 
@@ -153,25 +255,34 @@ static const struct series {
     call_fn *call;
     work_fn *work;
     int (*rows)(int length);   /* rows that one call computes */
-    bool block;
+    enum weights weights;
+    int most;                  /* length */
 } all_series[] = {
-    {"rmsnorm", NULL, call_rmsnorm, work_rmsnorm, all_of, false},
-    {"rope", NULL, call_rope, work_rope, all_of, false},
-    {"swiglu", NULL, call_swiglu, work_swiglu, all_of, false},
-    {"kv_append", NULL, call_kv_append, work_kv_append, all_of, false},
-    {"attention, prefill", NULL, call_attention_prefill, work_attention_prefill, chunk_of, false},
-    {"attention, decode", NULL, call_attention_decode, work_attention_decode, one_of, false},
-    {"matmul F32", "F32", call_matmul, work_matmul, all_of, false},
-    {"matmul F16", "F16", call_matmul, work_matmul, all_of, false},
-    {"matmul BF16", "BF16", call_matmul, work_matmul, all_of, false},
-    {"matmul Q8_0", "Q8_0", call_matmul, work_matmul, all_of, false},
-    {"matmul Q4_0", "Q4_0", call_matmul, work_matmul, all_of, false},
-    {"matmul Q4_K", "Q4_K", call_matmul, work_matmul, all_of, false},
-    {"matmul Q6_K", "Q6_K", call_matmul, work_matmul, all_of, false},
-    {"block Q8_0, prefill", "Q8_0", call_block_prefill, work_block_prefill, chunk_of, true},
-    {"block Q8_0, decode", "Q8_0", call_block_decode, work_block_decode, one_of, true},
-    {"block Q4_K, prefill", "Q4_K", call_block_prefill, work_block_prefill, chunk_of, true},
-    {"block Q4_K, decode", "Q4_K", call_block_decode, work_block_decode, one_of, true},
+    {"rmsnorm", NULL, call_rmsnorm, work_rmsnorm, all_of, PLAIN, LENGTH_MAX},
+    {"rope", NULL, call_rope, work_rope, all_of, PLAIN, LENGTH_MAX},
+    {"swiglu", NULL, call_swiglu, work_swiglu, all_of, PLAIN, LENGTH_MAX},
+    {"kv_append", NULL, call_kv_append, work_kv_append, all_of, PLAIN, LENGTH_MAX},
+    {"attention, prefill", NULL, call_attention_prefill, work_attention_prefill, chunk_of, PLAIN, LENGTH_MAX},
+    {"attention, decode", NULL, call_attention_decode, work_attention_decode, one_of, PLAIN, LENGTH_MAX},
+    {"matmul F32", "F32", call_matmul, work_matmul, all_of, PLAIN, LENGTH_MAX},
+    {"matmul F16", "F16", call_matmul, work_matmul, all_of, PLAIN, LENGTH_MAX},
+    {"matmul BF16", "BF16", call_matmul, work_matmul, all_of, PLAIN, LENGTH_MAX},
+    {"matmul Q8_0", "Q8_0", call_matmul, work_matmul, all_of, PLAIN, LENGTH_MAX},
+    {"matmul Q4_0", "Q4_0", call_matmul, work_matmul, all_of, PLAIN, LENGTH_MAX},
+    {"matmul Q4_K", "Q4_K", call_matmul, work_matmul, all_of, PLAIN, LENGTH_MAX},
+    {"matmul Q6_K", "Q6_K", call_matmul, work_matmul, all_of, PLAIN, LENGTH_MAX},
+    {"block Q8_0, prefill", "Q8_0", call_block_prefill, work_block_prefill, chunk_of, LAYER, LENGTH_MAX},
+    {"block Q8_0, decode", "Q8_0", call_block_decode, work_block_decode, one_of, LAYER, LENGTH_MAX},
+    {"block Q4_K, prefill", "Q4_K", call_block_prefill, work_block_prefill, chunk_of, LAYER, LENGTH_MAX},
+    {"block Q4_K, decode", "Q4_K", call_block_decode, work_block_decode, one_of, LAYER, LENGTH_MAX},
+    {"feed-forward Q8_0, batch", "Q8_0", call_feed_forward, work_feed_forward, all_of, LAYER, BATCH_MAX},
+    {"experts Q8_0, batch", "Q8_0", call_experts, work_experts, all_of, MIXTURE, BATCH_MAX},
+    {"layer Q8_0, batch", "Q8_0", call_layer, work_layer, all_of, LAYER, BATCH_MAX},
+    {"layer with experts Q8_0, batch", "Q8_0", call_expert_layer, work_expert_layer, all_of, BOTH, BATCH_MAX},
+    {"feed-forward Q4_K, batch", "Q4_K", call_feed_forward, work_feed_forward, all_of, LAYER, BATCH_MAX},
+    {"experts Q4_K, batch", "Q4_K", call_experts, work_experts, all_of, MIXTURE, BATCH_MAX},
+    {"layer Q4_K, batch", "Q4_K", call_layer, work_layer, all_of, LAYER, BATCH_MAX},
+    {"layer with experts Q4_K, batch", "Q4_K", call_expert_layer, work_expert_layer, all_of, BOTH, BATCH_MAX},
 };
 enum { SERIES = sizeof all_series / sizeof *all_series };
 
@@ -193,36 +304,62 @@ static struct weight *matrix(struct bench *b, const struct ref_type *t, const ui
     return w;
 }
 
+/* The same with many rows: `codes` are FFN rows of as many bytes, which come again and again. */
+static struct weight *stack(struct bench *b, const struct ref_type *t, const uint8_t *codes, int rows, int cols)
+{
+    struct weight *w = b->be->ops->weight_new(b->be, dtype_by_gguf(t->gguf_id), rows, cols);
+    if (!w) exit(2);
+    for (int row = 0; row < rows; row += FFN) b->be->ops->weight_put(b->be, w, row, min_int(FFN, rows - row), codes);
+    return w;
+}
+
+static void free_all(struct bench *b, struct weight **all, int n)
+{
+    for (int i = 0; i < n; i++) b->be->ops->weight_free(b->be, all[i]);
+}
+
 static void free_weights(struct bench *b)
 {
-    for (int i = 0; i < b->n_matrices; i++) b->be->ops->weight_free(b->be, b->matrices[i]);
+    struct mixture *m = &b->mixture;
+    free_all(b, b->matrices, b->n_matrices);
     b->n_matrices = 0;
-    for (int l = 0; b->blocks && l < LAYERS; l++) {
+    for (int l = 0; l < LAYERS; l++) {
         struct layer *w = &b->layers[l];
-        struct weight *all[] = {w->q, w->k, w->v, w->o, w->gate, w->up, w->down};
-        for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->be->ops->weight_free(b->be, all[i]);
+        free_all(b, (struct weight *[]){w->q, w->k, w->v, w->o, w->gate, w->up, w->down}, 7);
+        *w = (struct layer){0};
     }
-    b->blocks = false;
+    free_all(b, (struct weight *[]){m->router, m->gate, m->up, m->down}, 4);
+    *m = (struct mixture){0};
     b->type = NULL;
+}
+
+static void make_mixture(struct bench *b, const struct ref_type *t, const uint8_t *codes)
+{
+    uint64_t seed = 6;
+    uint8_t *scores = make_rows(type_of("F32"), BLOCKS_RANDOM, &seed, EXPERTS, DIM);
+    b->mixture = (struct mixture){.router = matrix(b, type_of("F32"), scores, EXPERTS, DIM), .gate = stack(b, t, codes, EXPERTS * EXPERT, DIM),
+                                  .up = stack(b, t, codes, EXPERTS * EXPERT, DIM), .down = stack(b, t, codes, EXPERTS * DIM, EXPERT)};
+    free(scores);
 }
 
 /* Makes the weights that a series needs, unless they are there. All copies have the same numbers. */
 static void make_weights(struct bench *b, const struct series *s)
 {
-    if (!s->type || (b->type && strcmp(b->type, s->type) == 0 && b->blocks == s->block)) return;
+    if (!s->type || (b->type && strcmp(b->type, s->type) == 0 && b->there == s->weights)) return;
     free_weights(b);
     const struct ref_type *t = type_of(s->type);
     uint64_t seed = 5;
     uint8_t *codes = make_rows(t, BLOCKS_RANDOM, &seed, FFN, DIM); /* as many as the widest matrix has */
-    int copies = min_int((int)(MATRIX_BYTES / (FFN * ref_row_bytes(t, DIM))) + 1, COPIES_MAX);
-    for (int l = 0; s->block && l < LAYERS; l++)
+    int copies = s->weights == PLAIN ? min_int((int)(MATRIX_BYTES / (FFN * ref_row_bytes(t, DIM))) + 1, COPIES_MAX) : 0;
+    for (int l = 0; (s->weights == LAYER || s->weights == BOTH) && l < LAYERS; l++)
         b->layers[l] = (struct layer){.q = matrix(b, t, codes, Q_DIM, DIM), .k = matrix(b, t, codes, KV_DIM, DIM), .v = matrix(b, t, codes, KV_DIM, DIM),
                                       .o = matrix(b, t, codes, DIM, Q_DIM), .gate = matrix(b, t, codes, FFN, DIM), .up = matrix(b, t, codes, FFN, DIM),
                                       .down = matrix(b, t, codes, DIM, FFN)};
-    while (!s->block && b->n_matrices < copies) b->matrices[b->n_matrices++] = matrix(b, t, codes, FFN, DIM);
+    if (s->weights == MIXTURE || s->weights == BOTH) make_mixture(b, t, codes);
+    while (b->n_matrices < copies) b->matrices[b->n_matrices++] = matrix(b, t, codes, FFN, DIM);
     free(codes);
     b->type = s->type;
-    b->blocks = s->block;
+    b->there = s->weights;
 }
 
 /* --- life ----------------------------------------------------------------------------------------------------------- */
@@ -241,6 +378,9 @@ static void make_inputs(struct bench *b)
     b->x = floats(b, DIM, 1), b->y = floats(b, FFN, 1), b->gate = floats(b, FFN, 1), b->up = floats(b, FFN, 1);
     b->q = floats(b, Q_DIM, 1), b->k = floats(b, KV_DIM, 1), b->v = floats(b, KV_DIM, 1), b->o = floats(b, Q_DIM, 1);
     b->cosine = floats(b, HEAD / 2, 0), b->sine = floats(b, HEAD / 2, 0), b->norm = floats(b, 1, 1);
+    b->scores = mem_array(&b->mem, BATCH_MAX * EXPERTS, sizeof(float)), b->places = mem_array(&b->mem, BATCH_MAX * USED * DIM, sizeof(float));
+    b->route = (struct route){EXPERTS, USED, mem_array(&b->mem, EXPERTS + 1, 4), mem_array(&b->mem, BATCH_MAX * USED, 4), mem_array(&b->mem, BATCH_MAX * USED, 4)};
+    if (!b->scores || !b->places || !b->route.first || !b->route.place || !b->route.share) exit(2);
     for (int i = 0; i < LENGTH_MAX * HEAD / 2; i++) b->cosine[i] = 0.8f, b->sine[i] = 0.6f; /* a turn: nothing grows */
     for (int i = 0; i < LENGTH_MAX * FFN; i++) { /* a stable fixed point of gate = silu(gate) * up, which is done over and over */
         b->gate[i] = -1 - 0.8f * b->gate[i];
@@ -248,6 +388,7 @@ static void make_inputs(struct bench *b)
     }
     for (int i = 0; i < LENGTH_MAX / KV_PAGE; i++) b->pages[i] = i;
     for (int i = 0; i < LENGTH_MAX; i++) b->rows[i] = (struct kv_row){b->pages, i};
+    for (int i = 0; i < BATCH_MAX; i++) b->batch[i] = (struct kv_row){b->pages + i * (BATCH_PAST / KV_PAGE), BATCH_PAST - 1};
 }
 
 /* NULL when memory is short. */
@@ -269,6 +410,7 @@ EXPORT int ops_threads(struct bench *b) { return pool_threads(b->pool); }
 
 /* NULL after the last. */
 EXPORT const char *ops_series(int i) { return i < SERIES ? all_series[i].name : NULL; }
+EXPORT int ops_most(int i) { return all_series[i].most; }
 
 /* --- one cell ------------------------------------------------------------------------------------------------------- */
 
@@ -332,7 +474,7 @@ int main(int argc, char **argv)
     printf("{\"variant\":\"%s\",\"threads\":%d}\n", ops_name(b), ops_threads(b));
     fflush(stdout);
     while (fgets(line, sizeof line, stdin) && sscanf(line, "%d %d %lf", &series, &length, &budget) == 3) {
-        if (!ops_series(series) || length < 1 || length > LENGTH_MAX) return 2;
+        if (!ops_series(series) || length < 1 || length > ops_most(series)) return 2;
         puts(ops_cell(b, series, length, budget));
         fflush(stdout);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// `npm run bench:ops`: every operation of the backend alone, over lengths of 1 to 4,096, at Qwen3-0.6B's dimensions. Writes ops.json
-// and ops.html (plots, and the comparison with the run before) into build/bench/. What a cell is: ops.c.
+// `npm run bench:ops`: every operation of the backend alone, over lengths of 1 to 4,096, and parts of a layer and whole ones over batches of
+// 1 to 16, at Qwen3-0.6B's dimensions. Writes ops.json and ops.html (plots, and the comparison with the run before) into build/bench/. What a cell is: ops.c.
 //
 //   node tests/bench/ops.mjs [--quick] [--targets chromium,relaxed,relaxed2,simd,native] [--only TEXT] [--against FILE] [--baseline]
 //
@@ -14,17 +14,11 @@ import { PROJECT } from './fixtures.mjs';
 import { describeMachine, loadAverage } from './machine.mjs';
 import { compare, comparisonText } from './ops-compare.mjs';
 import { html } from './ops-report.mjs';
+import { SERIES, mostOf } from './ops-series.mjs';
 import { TARGETS } from './ops-targets.mjs';
 
 const BUILT = join(PROJECT, 'build/bench/ops.json');
 const BASELINE = join(PROJECT, 'docs/benchmarks/ops.json');
-
-/** Of ops.c, by its number there. */
-const SERIES = [
-  'rmsnorm', 'rope', 'swiglu', 'kv_append', 'attention, prefill', 'attention, decode',
-  'matmul F32', 'matmul F16', 'matmul BF16', 'matmul Q8_0', 'matmul Q4_0', 'matmul Q4_K', 'matmul Q6_K',
-  'block Q8_0, prefill', 'block Q8_0, decode', 'block Q4_K, prefill', 'block Q4_K, decode',
-];
 
 /** Milliseconds: what a cell may take about, and the longest call that is worth the wait. A length is left out when the one before says so. */
 const FULL = { step: 2, budgetMs: 60, limitMs: 1200 };
@@ -43,7 +37,7 @@ function options() {
 /** One series: lengths double until a call would take too long. */
 async function measureSeries(target, index, { step, budgetMs, limitMs }) {
   const cells = [];
-  for (let length = 1, next = 0; length <= 4096 && next <= limitMs; length *= step) {
+  for (let length = 1, next = 0; length <= mostOf(SERIES[index]) && next <= limitMs; length *= step) {
     const cell = await target.cell(index, length, budgetMs);
     if (cell.series !== SERIES[index]) throw new Error(`series ${index} is '${cell.series}', not '${SERIES[index]}'`);
     cells.push(cell);

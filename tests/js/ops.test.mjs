@@ -2,14 +2,23 @@
 // What `npm run bench:ops` says of two runs, and its report: one file that asks no network for anything.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { compare, comparisonText } from '../bench/ops-compare.mjs';
 import { html } from '../bench/ops-report.mjs';
+import { SERIES, mostOf } from '../bench/ops-series.mjs';
 
 const cell = (series, length, min) => ({ series, length, rows: 1, min, median: min, samples: 3, macs: 1e6, bytes: 1e6 });
 const run = (...cells) => ({
   machine: { cpu: 'a </script> cpu', cores: 2, flags: [], memoryGiB: 1, commit: 'abc', date: '2026-01-01' }, machineLoad: 0,
   targets: [{ key: 'simd', name: 'simd, 1 thread', cells }],
+});
+
+test('the series are those of ops.c, in its order, and get as long', () => {
+  const source = readFileSync(new URL('../bench/ops.c', import.meta.url), 'utf8');
+  const rows = [...source.matchAll(/^ {4}\{"([^"]+)", (?:NULL|"\w+"), call_\w+, work_\w+, \w+, \w+, (\w+)\},$/gm)].map(([, name, most]) => [name, { LENGTH_MAX: 4096, BATCH_MAX: 16 }[most]]);
+  assert.deepEqual(SERIES.map((name) => [name, mostOf(name)]), rows);
+  for (const name of ['feed-forward', 'experts', 'layer', 'layer with experts']) assert.ok(SERIES.includes(`${name} Q8_0, batch`), name);
 });
 
 test('ratios are of the same cells, slowest first', () => {

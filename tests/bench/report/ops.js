@@ -92,6 +92,8 @@ function plotAll() {
     plot('Decode', 'keys and values read', { lines: byTarget('attention, decode'), measure: bandwidth, xLabel: 'position' }));
   section('Transformer block', 'A whole layer of Qwen3-0.6B: the model has 28 of them.',
     series.filter((name) => name.startsWith('block')).map((name) => plot(name.replace('block ', ''), '', { lines: byTarget(name), measure: perRow, xLabel: 'position', log: true })));
+  section('Batches', 'One row each of so many conversations, which have 256 positions. Of 128 experts of 256 columns 8 work for a row.',
+    series.filter((name) => name.endsWith(', batch')).map((name) => plot(name.replace(', batch', ''), '', { lines: byTarget(name), measure: perRow, xLabel: 'rows', log: true })));
   section('Operations by row', 'Inputs stay in the cache while they fit. Several rows of more than 16,384 numbers are shared by the threads.',
     [['rmsnorm', 'RMSNorm', '[1024]'], ['rope', 'RoPE', '16 heads of 128'], ['swiglu', 'SwiGLU', '[3072]'], ['kv_append', 'KV append', '2 x 1024 numbers to f16']]
       .map(([name, title, note]) => plot(title, note, { lines: byTarget(name), measure: perRow, xLabel: 'rows' })));
