@@ -5,7 +5,6 @@
 import glue from './node/quern-simd.mjs';
 import { Engine } from '../engine/engine.js';
 import { compile, openAny } from '../worker/host-node.js';
-import { Hasher } from '../engine/hasher.js';
 import { instantiate } from '../engine/instance.js';
 import { listFolder } from '../store/listing.js';
 import { models } from '../node.js';
@@ -14,9 +13,9 @@ import { platform } from '../page/platform-node.js';
 import { headerBytes } from '../net/peek.js';
 
 /** The files' bytes, which are read as far as they are asked for: from the store, where the model is complete there. */
-async function open(source, located, { cache = true, ...options }, hasher) {
+async function open(source, located, { cache = true, memory, ...options }) {
   const stored = located.kind === 'urls' && cache && await models.has(source, { cache }).catch(() => false);
-  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, cache: stored && cache, hasher })).parts;
+  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, cache: stored && cache, memory })).parts;
   const { urls } = located.folder ? await listFolder({ ...located, id: '' }, options) : located;
   return urls.map((url) => ({ size: 0, chunks: headerBytes(url, options) }));
 }
@@ -36,7 +35,7 @@ export async function openHeaders(source, options) {
   const { contextSize, kv, chunk, quantize, memoryLimit, headers, signal, cache } = checkOptions('load', options);
   const { source: located } = platform.resolveSource(source);
   const instance = await instantiate(glue, await compile('simd'), 1, 32);
-  const parts = await open(source, located, { headers, signal, cache }, Promise.resolve(new Hasher(instance)));
+  const parts = await open(source, located, { headers, signal, cache, memory: () => engine.staging });
   const memorySize = memoryLimit ?? instance.maximum;
   const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, quantize, inspect: true, files: parts.length, memorySize });
   for (const [i, { chunks }] of parts.entries()) {

@@ -5,10 +5,9 @@
 
 import { engineError } from './engine-error.js';
 import { QuernError } from '../shared/errors.js';
+import { CHUNK } from '../shared/chunk.js';
 import { Heap } from './heap.js';
-
-/** Bytes from elsewhere go to the engine through a buffer of this size. */
-const STAGING = 1 << 20;
+import { Staging } from './staging.js';
 
 /** Bytes for second results: eight doubles at most, the plan's. */
 const OUT = 64;
@@ -36,10 +35,12 @@ export class Engine {
   #heap;
   #engine;              // addresses
   #sequence = 0;
-  #staging = 0;
   #out = 0;
   #facts = null;        // parsed info
   #longestToken = 0;
+
+  /** Where bytes come in, until all have. */
+  staging;
 
   /**
    * @param {{wasm: object, memory: WebAssembly.Memory}} instance
@@ -49,6 +50,7 @@ export class Engine {
     this.#wasm = wasm;
     this.#heap = new Heap(wasm, memory);
     this.#out = this.#heap.alloc(OUT);
+    this.staging = new Staging(wasm, this.#heap, () => this.#engine);    // before the plan, which counts what is taken
     const { kv = 'f16', quantize, files = 1 } = options;
     const values = { ...options, ...quantized(quantize), kv: KV_TYPES[kv], files };
     this.#engine = this.#heap.lend(8 * OPTIONS.length, (table) => {
@@ -60,20 +62,13 @@ export class Engine {
 
   // --- loading ---
 
-  /** Bytes that lie in the wasm memory already (hasher.js) are taken where they are. */
+  /** Bytes that lie in the wasm memory already are taken where they are. */
   feed(chunk) {
-    const here = this.#heap.addressOf(chunk);
-    if (!here) this.#staging ||= this.#heap.alloc(STAGING);
-    for (let at = 0; at < chunk.length; at += STAGING) {
-      const part = chunk.subarray(at, at + STAGING);
-      if (!here) this.#heap.bytes(this.#staging, part.length).set(part);
-      this.#check(this.#wasm._wasm_feed(this.#engine, here ? here + at : this.#staging, part.length), 'load');
+    for (let at = 0; at < chunk.length; at += CHUNK) {
+      const part = chunk.length > CHUNK ? chunk.subarray(at, at + CHUNK) : chunk;
+      this.#check(this.#wasm._wasm_feed(this.#engine, this.staging.enter(part), part.length), 'load');
     }
   }
-
-  /** Hashes chunks in the wasm memory, while the caller does something else where there are threads. */
-  startHash(address, size, chunk, out) { this.#wasm._wasm_hash_begin(this.#engine, address, size, chunk, out); }
-  endHash() { this.#wasm._wasm_hash_end(this.#engine); }
 
   /** A millisecond of running the kernels, so that the browser compiles them well. Whether there is more to do. */
   warm() { return this.#wasm._wasm_warm(this.#engine) !== 0; }
@@ -84,7 +79,7 @@ export class Engine {
   }
 
   finish() {
-    if (this.#staging) this.#heap.release(this.#staging);
+    this.staging.close();
     this.#check(this.#wasm._wasm_finish(this.#engine), 'load');
     this.#facts = JSON.parse(this.#heap.cString(this.#wasm._wasm_info(this.#engine)));
     this.#sequence = this.#wasm._wasm_sequence_new(this.#engine);   // what is only inspected has none, nor threads

@@ -19,7 +19,7 @@ export class Transfer {
   #wanted;               // Runs
   #pool;                 // what of them no lane has taken
   #running = new Set();  // runs that lanes have taken
-  #chunks = new Map();   // index -> {bytes, size, filled, kept}
+  #chunks = new Map();   // index -> {bytes, size, filled, kept}; kept: what was kept, null before
   #spare = [];           // buffers to use again
   #head;                 // the chunk that the consumer awaits
   #lanes = 0;
@@ -46,7 +46,7 @@ export class Transfer {
       for (let index = this.#head; ; index = this.#wanted.next(index + 1)) {
         const chunk = await this.#complete(index);
         if (!chunk) return;
-        yield { index, bytes: chunk.bytes.subarray(0, chunk.size) };
+        yield { index, bytes: chunk.kept };
         this.#release(index);
       }
     } finally {
@@ -166,10 +166,10 @@ export class Transfer {
   async #keep(run) {
     const chunk = this.#chunks.get(run.from);
     if (!chunk || chunk.kept || chunk.filled < chunk.size) return;
-    const start = this.#remote.clock.now();
-    await this.#remote.onChunk(run.from, chunk.bytes.subarray(0, chunk.size)).catch((error) => this.#abort.abort(error));
+    const [start, whole] = [this.#remote.clock.now(), chunk.bytes.subarray(0, chunk.size)];
+    await this.#remote.onChunk(run.from, whole).catch((error) => this.#abort.abort(error));
     this.#pace.waited(this.#remote.clock.now() - start);
-    chunk.kept = true;
+    chunk.kept = whole;
     run.from++;
     this.#wake();
   }
@@ -217,7 +217,7 @@ export class Transfer {
     const { chunkSize, size } = this.#remote;
     if (!this.#chunks.has(index)) {
       const bytes = this.#spare.pop() ?? new Uint8Array(chunkSize);
-      this.#chunks.set(index, { bytes, size: Math.min(chunkSize, (size ?? Infinity) - index * chunkSize), filled: 0, kept: false });
+      this.#chunks.set(index, { bytes, size: Math.min(chunkSize, (size ?? Infinity) - index * chunkSize), filled: 0, kept: null });
     }
     return this.#chunks.get(index);
   }

@@ -21,6 +21,7 @@ class Loading {
   #options;
   #keeper;
   #remotes = null;
+  #ahead = null;          // what was read of the store and not asked for yet, and where it lies
   #seen = null;           // the stored files that chunks were read of
   #hashes;                // SHA-256 of each file that was checked
   #came = 0;              // bytes of the file that is being read
@@ -96,12 +97,11 @@ class Loading {
   // --- chunks ---
 
   async* #bytes(file) {
-    const hasher = await this.#options.hasher;
     let ended = false;
     try {
       const sha = await this.#startHash(file);
       for (let index = 0, bytes; this.#left(file, index) > 0; index += this.#count(bytes)) {
-        bytes = await this.#next(hasher, file, index);
+        bytes = await this.#next(file, index);
         if (!bytes) break;
         sha?.update(bytes);
         this.#came = index * this.#options.chunkSize + bytes.length;
@@ -130,9 +130,9 @@ class Loading {
   #count = (bytes) => Math.ceil(bytes.length / this.#options.chunkSize);
 
   /** Bytes from a chunk on, of one or more; null: the file has ended. */
-  async #next(hasher, file, index) {
+  async #next(file, index) {
     for (;;) {
-      const bytes = await this.#stored(hasher, file, index);
+      const bytes = await this.#stored(file, index);
       if (bytes) return bytes;
       if (!this.#keeper.follows) break;
       await this.#keeper.follow();
@@ -148,16 +148,17 @@ class Loading {
   }
 
   /** Chunks from the store, as many as are there and undamaged. While they are hashed, the next ones are read. */
-  async #stored(hasher, file, index) {
+  async #stored(file, index) {
     if (!this.#isStored(file, index)) return null;
     const { header } = this.#keeper;
     if (!sameFiles(this.#seen ?? header.files, header.files)) throw await this.#changed();    // another tab began anew
-    const { ahead } = hasher;
-    const { bytes } = ahead?.file === file && ahead.index === index ? ahead : await this.#read(hasher, file, index);
+    const staging = this.#options.memory();
+    const isAhead = this.#ahead?.staging === staging && this.#ahead.file === file && this.#ahead.index === index;
+    const { bytes } = isAhead ? this.#ahead : await this.#read(staging, file, index);
     const next = index + this.#count(bytes);
-    hasher.start(bytes, this.#options.chunkSize);
-    hasher.ahead = this.#isStored(file, next) ? await this.#read(hasher, file, next, bytes) : null;
-    const hashes = hasher.end();
+    staging.start(bytes, this.#options.chunkSize);
+    this.#ahead = this.#isStored(file, next) ? await this.#read(staging, file, next, bytes) : null;
+    const hashes = staging.end();
     const bad = hashes.findIndex((hash, i) => hash !== this.#keeper.hash(file, index + i));
     const good = bytes.subarray(0, bad < 0 ? bytes.length : bad * this.#options.chunkSize);
     if (!good.length) return null;
@@ -167,18 +168,18 @@ class Loading {
   }
 
   /** What there is of stored chunks, some at a time. */
-  async #read(hasher, file, index, needed) {
+  async #read(staging, file, index, needed) {
     let to = index + 1;
     while (to < index + CHUNKS && this.#isStored(file, to)) to++;
-    const room = hasher.room(Math.min((to - index) * this.#options.chunkSize, this.#left(file, index)), needed);
-    return { file, index, bytes: room.subarray(0, await this.#keeper.read(file, index, room)) };
+    const room = staging.room(Math.min((to - index) * this.#options.chunkSize, this.#left(file, index)), needed);
+    return { staging, file, index, bytes: room.subarray(0, await this.#keeper.read(file, index, room)) };
   }
 
   /** Keeps a chunk that has come. */
   async #keep(file, index, bytes) {
     const expected = this.#keeper.hash(file, index);
     if (!expected && !this.#keeper.writes) return;
-    const hash = (await this.#options.hasher).hash(bytes);
+    const hash = this.#options.memory().hash(bytes);
     if (expected && expected !== hash) throw await this.#changed();
     await this.#keeper.put(file, index, bytes, hash);
   }
@@ -234,11 +235,8 @@ class Loading {
 
 /**
  * @param {object} source as source.js locates it, or {kind: 'streams', streams: {stream: ReadableStream, size: number}[]}
- * @param {{store?: object, hasher: Promise<object>, headers?: object, sha256?: string[], signal?: AbortSignal, notice?: Function,
- *   mustStore?: boolean, saysEnds?: boolean, onBytes?: (n: number) => void}} options, and for tests chunkSize, clock, fetch, parallel;
- *   `saysEnds`: each part's `endsAt` will be called when its header tells; until then nothing is fetched ahead
- * @returns {Promise<{phase: 'download' | 'load', cached: boolean, total: number, parts: import('./local.js').Part[], discard: Function}>}
- *   total and size 0: unknown; a chunk is valid until the next is asked for; `discard` forgets what turned out to be no model
+ * @param {import('./local.js').OpenOptions} options and for tests chunkSize, clock, parallel
+ * @returns {Promise<import('./local.js').Opened>}
  */
 export async function openParts(source, options) {
   if (source.kind === 'urls') {

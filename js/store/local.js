@@ -31,9 +31,32 @@ async function* countedBytes(chunks, expected, onBytes) {
   if (sha && sha.digest() !== expected) throw notTheHash('The file', expected);
 }
 
-/** @typedef {{size: number, chunks: AsyncIterable<Uint8Array>, endsAt?: (end: number) => void}} Part a file of a model */
+/**
+ * @typedef {object} OpenOptions
+ * @property {() => any} memory where bytes come to lie, once they are asked for (engine/staging.js)
+ * @property {object} [store]
+ * @property {boolean} [mustStore] what cannot be kept fails
+ * @property {Function} [fetch]
+ * @property {object} [headers]
+ * @property {string[]} [sha256]
+ * @property {AbortSignal} [signal]
+ * @property {boolean} [saysEnds] each part's `endsAt` will be called when its header tells; until then nothing is fetched ahead
+ * @property {(error: Error) => void} [notice]
+ * @property {(n: number) => void} [onBytes]
+ * @property {(waiting: object) => void} [onWait]
+ *
+ * @typedef {{size: number, chunks: AsyncIterable<Uint8Array>, endsAt?: (end: number) => void}} Part
+ *   a file of a model; size 0: unknown; a chunk is valid until the next is asked for
+ * @typedef {{phase: 'download' | 'load', cached: boolean, total: number, parts: Part[], discard: () => Promise<void>}} Opened
+ *   a model; total 0: unknown; `discard` forgets what turned out to be none
+ */
 
-/** What is read on this machine anyway, and not kept. @param {{size: number, chunks: AsyncIterable<Uint8Array>}[]} files */
+/**
+ * What is read on this machine anyway, and not kept.
+ * @param {{size: number, chunks: AsyncIterable<Uint8Array>}[]} files
+ * @param {{sha256?: string[], onBytes?: (n: number) => void}} options
+ * @returns {Opened}
+ */
 export function localParts(files, { sha256 = [], onBytes = () => {} }) {
   const parts = files.map(({ size, chunks }, file) => ({ size, chunks: countedBytes(chunks, sha256[file], onBytes) }));
   return { phase: 'load', cached: false, total: sum(parts.map(({ size }) => size)), parts, async discard() {} };

@@ -46,13 +46,12 @@ function checkSame(path, found, now) {
 }
 
 /** The chunks of a file as it was found, read straight into the engine's memory. */
-async function* fileBytes(path, found, hashing) {
-  const hasher = await hashing;
+async function* fileBytes(path, found, memory) {
   const failed = (error) => { throw unreadable(path, error); };
   const handle = await open(path).catch(failed);
-  const read = async (left) => (await handle.read(hasher.room().subarray(0, left)).catch(failed)).bytesRead;
+  const read = async (left) => (await handle.read(memory().room().subarray(0, left)).catch(failed)).bytesRead;
   try {
-    for (let left = found.size, n; left && (n = await read(left)); left -= n) yield hasher.room(n);
+    for (let left = found.size, n; left && (n = await read(left)); left -= n) yield memory().room(n);
     checkSame(path, found, await handle.stat().catch(failed));
   } finally {
     await handle.close();
@@ -68,5 +67,5 @@ function storeOf(cache) {
 export async function openAny(source, { cache, ...options }) {
   if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
   const found = await Promise.all(source.paths.map(find));
-  return localParts(source.paths.map((path, i) => ({ size: found[i].size, chunks: fileBytes(path, found[i], options.hasher) })), options);
+  return localParts(source.paths.map((path, i) => ({ size: found[i].size, chunks: fileBytes(path, found[i], options.memory) })), options);
 }

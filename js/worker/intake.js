@@ -25,18 +25,11 @@ async function* whileAwaiting(chunks, work) {
 /** Feeds an engine; what it was fed is kept until the weights' header has ended, in case that another engine must take its place. */
 export class Feeder {
   #starter;
-  #hasher;
   #head = [];          // chunks, and the sizes of files that begin between them
 
-  constructor(starter, { instance, hasher }) {
+  constructor(starter, instance) {
     this.#starter = starter;
-    this.#hasher = hasher;
-    this.#take(instance);
-  }
-
-  #take(instance) {
-    this.engine = this.#starter.engine(instance);
-    this.#hasher.engine = this.engine;
+    this.engine = starter.engine(instance);
   }
 
   warm() { return this.engine.warm(); }
@@ -67,9 +60,7 @@ export class Feeder {
   /** An engine with 64-bit addresses takes over. */
   async replace() {
     this.engine.close();
-    const instance = await this.#starter.larger();
-    this.#take(instance);
-    this.#hasher.move(instance);
+    this.engine = this.#starter.engine(await this.#starter.larger());
     const head = this.#head;
     this.#head = null;
     for (const part of head) {

@@ -4,7 +4,6 @@
 
 import { Engine } from '../engine/engine.js';
 import { isOf } from '../shared/errors.js';
-import { Hasher } from '../engine/hasher.js';
 import { instantiate } from '../engine/instance.js';
 import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
@@ -88,14 +87,17 @@ class Starter {
   }
 }
 
-/** Opens a source while an instance starts, which lends its hash. */
-async function open(host, source, options, starting, progress, onBytes = (n) => progress.add(n)) {
-  const hashing = starting.then((instance) => new Hasher(instance));
+/**
+ * Opens a source while an instance starts. `memory()` gives the Staging of the engine that is fed, which is there before bytes are asked for.
+ * @param {EngineHost} host
+ */
+async function open(host, source, options, { starting, memory, progress, onBytes = (n) => progress.add(n) }) {
   const notice = ({ code, message }) => host.post({ type: NOTICE, text: `quern: ${code}: ${message}` });
   const onWait = (waiting) => progress.wait(waiting);
-  const opening = host.openParts(source, { ...options, hasher: hashing, notice, onBytes, onWait, saysEnds: true });
-  const [opened, instance, hasher] = await Promise.all([opening, starting, hashing]);
-  return { opened, instance, hasher };
+  const opening = host.openParts(source, { ...options, memory, notice, onBytes, onWait, saysEnds: true });
+  const [opened, instance] = await Promise.all([opening, starting]);
+  progress.begin(opened);
+  return { opened, instance };
 }
 
 /** A file that changed on its server meanwhile is loaded again, once, from the start. */
@@ -125,12 +127,12 @@ async function load(host, source, options, progress) {
   const starter = new Starter(host, options);
   let feeder;
   const onBytes = (n) => progress.add(n, feeder?.engine.fileSize());
-  const { opened, instance, hasher } = await open(host, source, options, starter.first(), progress, onBytes);
-  progress.begin(opened);
+  const memory = () => feeder.engine.staging;
+  const { opened, instance } = await open(host, source, options, { starting: starter.first(), memory, progress, onBytes });
   try {
     await keptIfGood(opened, progress, async () => {
       const isLarge = starter.measure(opened.parts);
-      feeder = new Feeder(starter, { instance, hasher });
+      feeder = new Feeder(starter, instance);
       if (isLarge) await feeder.replace();
       await readAll(feeder, opened.parts);
     });
@@ -138,12 +140,11 @@ async function load(host, source, options, progress) {
     if (error.code === 'net/changed') feeder.engine.close();
     throw error;
   }
-  hasher.close();
   return feeder.engine;
 }
 
 /**
- * @param {object} host see service.js
+ * @param {EngineHost} host
  * @param {object} source as source.js locates it
  * @param {(event: object) => void} emit of progress
  * @returns {Promise<Engine>}
@@ -155,16 +156,17 @@ export async function startEngine(host, source, options, emit) {
   return engine;
 }
 
-/** Only stores a model. An engine lends its hash and reads the headers. */
+/** Only stores a model. An engine lends its memory and its hash, and reads the headers. @param {EngineHost} host */
 export async function storeModel(host, source, options, emit) {
   const progress = new Progress(emit);
   const starting = Promise.all([host.glue[32](), host.compile(chooseVariant().build, options.wasmUrl)])
     .then(([glue, module]) => instantiate(glue, module, 1, 32));
   await onceMore(host, async () => {
-    const { opened, instance, hasher } = await open(host, source, { ...options, mustStore: true }, starting, progress);
-    progress.begin(opened);
-    await keptIfGood(opened, progress, () => readAll(new HeaderReader(host, instance, opened.parts.length), opened.parts));
-    hasher.close();
+    let reader;
+    const memory = () => reader.engine.staging;
+    const { opened, instance } = await open(host, source, { ...options, mustStore: true }, { starting, memory, progress });
+    reader = new HeaderReader(host, instance, opened.parts.length);
+    await keptIfGood(opened, progress, () => readAll(reader, opened.parts));
   });
   progress.end();
 }

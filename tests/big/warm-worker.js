@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Reads a stored model into wasm memory, in turn by a plain loop over its file and as the loader does, which checks every byte;
-// there with the engine's threads and with the caller's alone. Everything is the package's own, but no engine is fed.
+// there by an engine with threads and by one without. Everything is the package's own, but no engine is fed.
 import glue from '../../dist/quern-simd.mjs';
 import { Engine } from '../../js/engine/engine.js';
-import { Hasher } from '../../js/engine/hasher.js';
 import { instantiate } from '../../js/engine/instance.js';
-import { CHUNK } from '../../js/shared/chunk.js';
 import { openParts } from '../../js/store/loader.js';
 import { OpfsStore } from '../../js/store/store-opfs.js';
 import { keyOf } from '../../js/store/store.js';
@@ -13,10 +11,10 @@ import { keyOf } from '../../js/store/store.js';
 const store = new OpfsStore();
 
 /** @returns {Promise<number>} milliseconds from the opening of the file to its last byte */
-async function plain(url, hasher) {
+async function plain(url, { staging }) {
   const start = performance.now();
   const file = await store.open(`${await keyOf(url)}.0`, { write: false });
-  const room = hasher.room();
+  const room = staging.room();
   for (let at = 0, n; (n = file.read(at, room)) > 0; at += n);
   const ms = performance.now() - start;
   file.close();
@@ -24,8 +22,8 @@ async function plain(url, hasher) {
 }
 
 /** The same, to the last byte checked. */
-async function checked(url, hasher) {
-  const { cached, total, parts: [{ chunks }] } = await openParts({ kind: 'urls', urls: [url] }, { store, hasher: Promise.resolve(hasher) });
+async function checked(url, engine) {
+  const { cached, total, parts: [{ chunks }] } = await openParts({ kind: 'urls', urls: [url] }, { store, memory: () => engine.staging });
   if (!cached) throw new Error('it is not stored');
   const start = performance.now();
   let ms;
@@ -38,19 +36,18 @@ async function checked(url, hasher) {
   return ms;
 }
 
-async function start() {
-  const threads = 2;
+async function start(threads) {
   const instance = await instantiate(glue, await WebAssembly.compileStreaming(fetch('../../dist/quern-relaxed.wasm')), threads, 32);
-  return { engine: new Engine(instance, { threads, memorySize: instance.maximum }), hasher: new Hasher(instance) };
+  return new Engine(instance, { threads, memorySize: instance.maximum });
 }
 
-const starting = start();
+const threaded = start(2);
+const starting = { plain: threaded, threads: threaded, alone: start(1) };
 
 /** @param {{url: string, how: 'plain' | 'threads' | 'alone'}} read @returns {Promise<number>} milliseconds */
 async function measure({ url, how }) {
-  const { engine, hasher } = await starting;
-  hasher.engine = how === 'threads' ? engine : null;
-  return how === 'plain' ? plain(url, hasher) : checked(url, hasher);
+  const engine = await starting[how];
+  return how === 'plain' ? plain(url, engine) : checked(url, engine);
 }
 
 globalThis.onmessage = ({ data }) => measure(data).then((ms) => globalThis.postMessage({ ms }), (error) => globalThis.postMessage({ error: String(error.stack ?? error) }));

@@ -13,7 +13,6 @@ import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { load, support } from '../../dist/node.js';
-import { Hasher } from '../../js/engine/hasher.js';
 import { GOLDEN, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
 import { readGguf } from '../fixtures/gguf-reader.mjs';
@@ -79,10 +78,9 @@ test('Q01 over the limit: refused by the header, with what is needed, what is al
   assert.ok(part.read <= 8 * MB, `${part.read} bytes were read`);
   assert.ok(needed > allowed && allowed < 200 * MB && allowed > 185 * MB);
   assert.ok(contextSize > 2000 && contextSize < 40_000);
-  const use = (instance) => new Hasher(instance);
-  const engine = await engineOver(bytes.subarray(0, part.read), { contextSize, memorySize: 200 * MB, use });
+  const engine = await engineOver(bytes.subarray(0, part.read), { contextSize, memorySize: 200 * MB });
   assert.equal(engine.plan().contextSize, contextSize);
-  const tight = await rejectsWith(engineOver(bytes.subarray(0, part.read), { contextSize: contextSize + 32, memorySize: 200 * MB, use }), 'mem/plan');
+  const tight = await rejectsWith(engineOver(bytes.subarray(0, part.read), { contextSize: contextSize + 32, memorySize: 200 * MB }), 'mem/plan');
   assert.equal(tight.detail.contextSize, contextSize);
 });
 

@@ -9,14 +9,13 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { createXXHash128 } from 'hash-wasm';
 import { Engine } from '../../js/engine/engine.js';
-import { Hasher } from '../../js/engine/hasher.js';
 import { instantiate } from '../../js/engine/instance.js';
 import { Journal, headerLine, line } from '../../js/store/journal.js';
 import { locate } from '../../js/page/source.js';
 import { Entry, keyOf } from '../../js/store/store.js';
 import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
 import { noise } from '../fixtures/noise.mjs';
-import { ADDRESS, CHUNK, PIECE, Site, begin, hasher, session } from '../fixtures/sessions.mjs';
+import { ADDRESS, CHUNK, PIECE, Site, begin, idleEngine, session } from '../fixtures/sessions.mjs';
 import { compile, glue } from './engine-host.mjs';
 
 const BYTES = noise(5 * CHUNK + 300);
@@ -43,23 +42,22 @@ async function isComplete(disk, bytes = BYTES) {
   assert.deepEqual([found.code, codes(notices), site.requests, opened.cached, opened.phase, opened.total], [null, [], [], true, 'load', bytes.length]);
 }
 
-/** A hasher whose chunks are hashed by another thread. */
-async function threadedHasher() {
+/** An engine that hashes by another thread. */
+async function threadedEngine() {
   const instance = await instantiate(glue[32], await compile('simd'), 2, 32);
-  const threaded = new Hasher(instance);
-  threaded.engine = new Engine(instance, { threads: 2, memorySize: instance.maximum });
-  return threaded;
+  return new Engine(instance, { threads: 2, memorySize: instance.maximum });
 }
 
 test('the engine hashes as another implementation of XXH3 does, on its own thread and on another one', async () => {
   const other = await createXXHash128();
-  const threaded = await threadedHasher();
+  const threaded = await threadedEngine();
+  const stagings = [idleEngine().staging, threaded.staging];
   for (const size of [0, 1, 3, 4, 8, 9, 16, 17, 128, 129, 240, 241, 512, 1024, 1025, 65_536, 1 << 20]) {
     const bytes = noise(size, size);
-    for (const one of [hasher, threaded]) assert.equal(one.hash(bytes), other.init().update(bytes).digest(), `${size} bytes`);
+    for (const one of stagings) assert.equal(one.hash(bytes), other.init().update(bytes).digest(), `${size} bytes`);
   }
   const bytes = noise(3500);
-  for (const one of [hasher, threaded]) {
+  for (const one of stagings) {
     for (const size of [1, 1000, 1001, 3500]) {
       const room = one.room(size, one.room());
       room.set(bytes.subarray(0, size));
@@ -69,13 +67,75 @@ test('the engine hashes as another implementation of XXH3 does, on its own threa
       assert.deepEqual(one.end(), expected, `${size} bytes by chunks`);
     }
   }
-  threaded.engine.close();
+  threaded.close();
+});
+
+test('what was hashed is fed where it lies, unless something came in since', () => {
+  const engine = idleEngine();
+  const { staging } = engine;
+  const [one, other] = [noise(1 << 20, 1), noise(1000, 2)];
+  const at = staging.enter(one);
+  const hash = staging.hash(one);
+  one[5] ^= 1;    // nobody does that: it shows what was copied
+  assert.equal(staging.enter(one), at);
+  assert.notEqual(staging.hash(one), hash, 'it was fed: the next time it comes in anew');
+  const changed = staging.hash(one);
+  one[5] ^= 1;
+  staging.hash(other);
+  assert.equal(staging.hash(one), hash, 'another came in between');
+  assert.notEqual(changed, hash);
+  for (const needed of [undefined, staging.room()]) {
+    const room = staging.room(1000, needed);
+    room.set(other);
+    assert.deepEqual([staging.enter(room), staging.hash(room)], [room.byteOffset, staging.hash(other)], 'what is here stays where it is');
+  }
 });
 
 test('a model is stored on its way, and then needs no request', async () => {
   const disk = await filled();
   await isComplete(disk);
   same(disk.files.get(disk.data[0]));
+});
+
+/** How often something is copied into an engine's memory while `load` is done with these options. */
+async function copies(load) {
+  const { staging } = idleEngine();
+  let count = 0;
+  const { set } = Uint8Array.prototype;
+  Uint8Array.prototype.set = function counted(...args) {
+    count += this.buffer instanceof SharedArrayBuffer;
+    return set.apply(this, args);
+  };
+  try {
+    same((await load({ memory: () => staging, onChunk: (n, chunk) => staging.enter(chunk) })).bytes);
+  } finally {
+    Uint8Array.prototype.set = set;
+  }
+  return count;
+}
+
+test('a chunk that comes is copied into the engine\'s memory once, and is hashed and fed there', async () => {
+  const disk = new Disk();
+  const site = () => new Site(BYTES);
+  assert.equal(await copies((options) => session(site(), disk, options)), COUNT);
+  assert.equal(await copies((options) => session(site(), undefined, { ...options, store: null })), COUNT, 'one that is not kept, too');
+  assert.equal(disk.files.size > 0, true);
+});
+
+test('another engine takes over in mid-load, wherever that is: the bytes are the source\'s, and all are kept', async () => {
+  for (const stored of [0, 2, 4, COUNT]) {
+    for (let at = 1; at < COUNT; at++) {
+      const disk = new Disk();
+      if (stored) await session(new Site(BYTES), disk, { onChunk: (n) => { if (n === stored && n < COUNT) throw Object.assign(new Error('left'), { code: 'left' }); } });
+      const engines = [idleEngine(), idleEngine()];
+      let engine = engines[0];
+      const options = { memory: () => engine.staging, onChunk: (n) => { if (n >= at) [, engine] = engines; } };
+      const { bytes, code, notices } = await session(new Site(BYTES), disk, options);
+      same(bytes);
+      assert.deepEqual([code, codes(notices)], [null, []], `${stored} stored, after ${at}`);
+      await isComplete(disk);
+    }
+  }
 });
 
 test('without a store nothing is kept', async () => {
