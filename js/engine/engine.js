@@ -148,15 +148,6 @@ export class Engine {
     return longest;
   }
 
-  /** Ids of the tokens that begin and end thinking; -1 where the vocabulary has none. */
-  thinkingMarks() {
-    const only = (text) => {
-      const ids = this.tokenize(text, 'chat');
-      return ids.length === 1 ? ids[0] : -1;
-    };
-    return { open: only('<think>'), close: only('</think>') };
-  }
-
   isEnd(id) {
     return this.#wasm._wasm_is_end(this.#engine, id) !== 0;
   }

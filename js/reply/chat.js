@@ -7,11 +7,19 @@
 // The content's own thinking is taken out here, not by the template: with sentinels in it the template cannot see it.
 
 import { QuernError, badParam } from '../shared/errors.js';
+import { CHANNELS, THINKING } from './text.js';
 
-const THOUGHT = /^\s*<think>\n*([\s\S]*?)\n*<\/think>\n*/;
+const { open: OPEN, close: CLOSE } = THINKING;
+
+const THOUGHT = new RegExp(`^\\s*${OPEN}\\n*([\\s\\S]*?)\\n*${CLOSE}\\n*`);
+const BEGUN_THOUGHT = new RegExp(`${OPEN}\\s*$`);
 
 /** What Qwen3's own template writes when thinking is switched off. */
-const NO_THOUGHT = '<think>\n\n</think>\n\n';
+const NO_THOUGHT = `${OPEN}\n\n${CLOSE}\n\n`;
+
+/** Sampling defaults of the model card (Qwen3: "Best Practices"), thinking and not. */
+const CARD_THINKING = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
+const CARD = { temperature: 0.7, topP: 0.8, topK: 20, minP: 0 };
 
 /** Noncharacters first: no text should have them. Then private use, of which there is more than any conversation spells out. */
 function* sentinels() {
@@ -60,18 +68,37 @@ export function builtInChat(messages, thinking) {
  * @param {{content: string, reasoning_content?: string}} begun guarded
  */
 export function goOn(prompt, { content, reasoning_content: thought = '' }) {
-  const isOpen = /<think>\s*$/.test(prompt);
+  const isOpen = BEGUN_THOUGHT.test(prompt);
   if (!thought && !isOpen) return prompt + content;
-  return `${prompt}${isOpen ? '' : '<think>\n'}${thought}${content && `\n</think>\n\n${content}`}`;
+  return `${prompt}${isOpen ? '' : `${OPEN}\n`}${thought}${content && `\n${CLOSE}\n\n${content}`}`;
 }
 
 /** Whether a template knows how to switch thinking off; the built-in one does. */
 export const knowsThinking = (template) => !template || template.includes('enable_thinking');
 
+/** The channels that a vocabulary has tokens for. @param {import('../engine/engine.js').Engine} engine */
+function channelsOf(engine) {
+  const idOf = (mark) => {
+    const ids = engine.tokenize(mark, 'chat');
+    return ids.length === 1 ? ids[0] : -1;
+  };
+  return CHANNELS.map(({ open, close, type }) => ({ open: idOf(open), close: idOf(close), type }))
+    .filter(({ open, close }) => open >= 0 && close >= 0);
+}
+
+/**
+ * @typedef {object} Prompt what a reply comes from
+ * @property {Int32Array} ids
+ * @property {{open: number, close: number, type: string}[]} channels that the reply can have beside its text, with the ids of their marks
+ * @property {object | null} inside the one of them in which the prompt ends, as templates of models that always think make it
+ * @property {{temperature: number, topP: number, topK: number, minP: number}} defaults of sampling
+ */
+
 export class Chat {
   #engine;
   #template;
   #render;
+  #channels;
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -81,16 +108,18 @@ export class Chat {
     this.#engine = engine;
     this.#template = engine.chatTemplate();
     this.#render = render;
+    this.#channels = channelsOf(engine);
   }
 
-  get template() {
-    return this.#template;
+  /** Whether thinking can be switched on and off. */
+  get canThink() {
+    return knowsThinking(this.#template);
   }
 
   /**
    * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last message. With `mustFit` a text that
    * is far too long is refused before it is tokenized.
-   * @returns {Promise<{ids: Int32Array, startsThinking: boolean}>}
+   * @returns {Promise<Prompt>}
    */
   async prompt(messages, { thinking = false, continue: goesOn = false, mustFit = false } = {}) {
     const { sentinel, messages: guarded } = protect(messages, this.#template);
@@ -102,18 +131,22 @@ export class Chat {
     const text = begun ? goOn(prompt, begun) : prompt;
     if (mustFit) refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);
     const ids = this.#engine.tokenize(text, 'chat', sentinel);
-    return { ids, startsThinking: this.#opensThought(ids) };
+    const inside = this.#channels.find(({ open, close }) => ids.lastIndexOf(open) > ids.lastIndexOf(close)) ?? null;
+    const willThink = inside?.type === THINKING.type || (thinking && this.canThink);
+    return { ids, channels: this.#channels, inside, defaults: willThink ? CARD_THINKING : CARD };
   }
 
-  /** Whether the prompt ends inside thinking, as templates of models that always think make it. */
-  #opensThought(ids) {
-    const { open, close } = this.#engine.thinkingMarks();
-    return open >= 0 && ids.lastIndexOf(open) > ids.lastIndexOf(close);
+  /** Text or tokens to go on from, in which nothing is a mark. @param {string | Int32Array} given @returns {Prompt} */
+  plain(given) {
+    if (typeof given === 'string') refuseHopeless(this.#engine, given.length);
+    const ids = typeof given === 'string' ? this.#engine.tokenize(given) : given;
+    if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
+    return { ids, channels: [], inside: null, defaults: CARD };
   }
 }
 
 /** Refuses a text that cannot fit however well it is tokenized, before that work: pasted files can be huge. */
-export function refuseHopeless(engine, letters) {
+function refuseHopeless(engine, letters) {
   const limit = engine.contextSize;
   if (letters < limit) return;
   const atLeast = Math.ceil(letters / engine.longestToken());

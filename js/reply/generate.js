@@ -12,9 +12,6 @@ const CONTROL = 3;
 /** Longest computation between two looks at the messages. Stops have to take effect within 200 ms. */
 const BUDGET_MS = 50;
 
-/** Sampling defaults of the model card (Qwen3: "Best Practices"), thinking and not. */
-const THINKING = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
-const NOT_THINKING = { temperature: 0.7, topP: 0.8, topK: 20, minP: 0 };
 const NO_PENALTY = { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0 };
 
 /**
@@ -50,14 +47,14 @@ async function write(engine, job, limit, text, counts) {
 /**
  * @param {import('../engine/engine.js').Engine} engine
  * @param {object} job
- * @param {{ids: Int32Array, thinks: boolean, startsThinking: boolean, marks: {open: number, close: number}}} prompt
+ * @param {import('./chat.js').Prompt} prompt
  * @param {object} options as options.js sends them
  * @param {(event: object) => void} emit
  */
 export async function generate(engine, job, prompt, { stops, maxTokens = Infinity, ...sampling }, emit) {
   const total = prompt.ids.length;
   if (total >= engine.contextSize) throw tooLong(total, engine.contextSize);
-  const text = new ReplyText({ marks: prompt.marks, startsThinking: prompt.startsThinking, stops, emit });
+  const text = new ReplyText({ ...prompt, stops, emit });
   const counts = { tokens: 0, steps: 0 };
   const start = performance.now();
   const cached = engine.set(prompt.ids);
@@ -66,15 +63,14 @@ export async function generate(engine, job, prompt, { stops, maxTokens = Infinit
   let finishReason = await compute(engine, job, report) ? 'length' : 'aborted';
   const prefilled = performance.now();
   if (finishReason !== 'aborted' && maxTokens > 0) {
-    engine.sampleBegin({ ...(prompt.thinks ? THINKING : NOT_THINKING), ...NO_PENALTY, ...sampling });
+    engine.sampleBegin({ ...prompt.defaults, ...NO_PENALTY, ...sampling });
     finishReason = await write(engine, job, Math.min(maxTokens, engine.contextSize - total), text, counts);
     text.push(engine.stream(-1));
   }
   text.end();
   const decodeMs = performance.now() - prefilled;
   return {
-    text: text.text,
-    thinking: text.thinking,
+    ...text.parts,
     finishReason,
     usage: { promptTokens: total, cachedTokens: cached, completionTokens: counts.tokens },
     timings: { prefillMs: prefilled - start, decodeMs, tokensPerSecond: counts.steps ? (1000 * counts.steps) / decodeMs : 0 },

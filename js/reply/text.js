@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What becomes of the tokens of a reply: which of them are thinking, where a stop text ends it, and what must be
-// held back until it is known to be neither. The pieces in which a text arrives never change the outcome.
+// What becomes of the tokens of a reply: which of them are no text but thinking, say, where a stop text ends it, and what must
+// be held back until it is known to be neither. The pieces in which a text arrives never change the outcome.
+
+/** How models of the family mark their thinking. */
+export const THINKING = { open: '<think>', close: '</think>', type: 'thinking' };
+
+/** What a reply can have beside its text: the marks around it, and the type of its events, which is its name in the result. */
+export const CHANNELS = [THINKING];
 
 /** Finds the first stop text in a growing text; what may still become one is held back. */
 export class StopFilter {
@@ -72,43 +78,52 @@ class Trimmed {
   }
 }
 
+/** The text of a channel that is open. */
+class Aside extends Trimmed {
+  constructor(channel) {
+    super();
+    this.channel = channel;
+  }
+}
+
 /**
- * The two channels of a reply. The model marks its thinking by two tokens, which are told by their ids: the same
+ * The channels of a reply. The model marks where one begins and ends by two tokens, which are told by their ids: the same
  * letters spelled by other tokens are text.
  */
 export class ReplyText {
-  #marks;
+  #channels;
   #emit;
   #filter;
-  #thought = null;      // Trimmed while thinking
-  #afterThought = false;
+  #aside = null;          // while in a channel
+  #afterAside = false;
   #stopped = false;
-  text = '';
-  thinking = '';
+  /** What there is of each, by its type. */
+  parts = Object.fromEntries(['text', ...CHANNELS.map(({ type }) => type)].map((type) => [type, '']));
 
   /**
    * @param {object} options
-   * @param {{open: number, close: number}} options.marks ids of `<think>` and `</think>`, -1 where there are none
-   * @param {boolean} options.startsThinking whether the prompt has opened the thinking already
+   * @param {{open: number, close: number, type: string}[]} options.channels those of the model, with the ids of their marks
+   * @param {object | null} options.inside the one of them that the prompt has opened already
    * @param {string[]} options.stops
-   * @param {(event: {type: 'text' | 'thinking', text: string}) => void} options.emit
+   * @param {(event: {type: string, text: string}) => void} options.emit
    */
-  constructor({ marks, startsThinking, stops, emit }) {
-    this.#marks = marks;
+  constructor({ channels, inside, stops, emit }) {
+    this.#channels = channels;
     this.#emit = emit;
     this.#filter = new StopFilter(stops);
-    if (startsThinking) this.#thought = new Trimmed();
+    if (inside) this.#aside = new Aside(inside);
   }
 
   /** Whether a token is a mark, and then what follows from it. Its own letters are never shown. */
   mark(id) {
-    if (id < 0 || (id !== this.#marks.open && id !== this.#marks.close)) return false;
-    if (id === this.#marks.open && !this.#thought) {
+    const channel = this.#channels.find(({ open, close }) => id === open || id === close);
+    if (!channel) return false;
+    if (id === channel.open && !this.#aside) {
       this.#show('text', this.#filter.end());
-      this.#thought = new Trimmed();
-    } else if (id === this.#marks.close && this.#thought) {
-      this.#thought = null;
-      this.#afterThought = true;
+      this.#aside = new Aside(channel);
+    } else if (id === channel.close && this.#aside?.channel === channel) {
+      this.#aside = null;
+      this.#afterAside = true;
     }
     return true;
   }
@@ -116,12 +131,12 @@ export class ReplyText {
   /** @returns {boolean} whether a stop text has ended the reply; nothing comes after it */
   push(piece) {
     if (this.#stopped) return true;
-    if (this.#thought) {
-      this.#show('thinking', this.#thought.push(piece));
+    if (this.#aside) {
+      this.#show(this.#aside.channel.type, this.#aside.push(piece));
       return false;
     }
-    const fresh = this.#afterThought ? piece.replace(/^\n+/, '') : piece;
-    if (fresh) this.#afterThought = false;
+    const fresh = this.#afterAside ? piece.replace(/^\n+/, '') : piece;
+    if (fresh) this.#afterAside = false;
     const { text, stopped } = this.#filter.push(fresh);
     this.#show('text', text);
     this.#stopped = stopped;
@@ -135,7 +150,7 @@ export class ReplyText {
 
   #show(type, text) {
     if (!text) return;
-    this[type] += text;
+    this.parts[type] += text;
     this.#emit({ type, text });
   }
 }

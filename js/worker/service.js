@@ -2,8 +2,8 @@
 // The engine worker's work: messages in, answers out. Whatever uses the conversation waits its turn; the rest
 // (tokens of a text) is answered in between. `host` is what differs between a browser's worker and Node's.
 
-import { Chat, knowsThinking, refuseHopeless } from '../reply/chat.js';
-import { QuernError, asQuernError, toWire } from '../shared/errors.js';
+import { Chat } from '../reply/chat.js';
+import { asQuernError, toWire } from '../shared/errors.js';
 import { compute, generate } from '../reply/generate.js';
 import {
   CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP,
@@ -12,7 +12,15 @@ import {
 import { Renderer } from '../reply/renderer.js';
 import { startEngine, storeModel } from './start.js';
 
-const NO_MARKS = { open: -1, close: -1 };
+/**
+ * What differs between a browser's worker (worker.js) and Node's (worker-node.js).
+ * @typedef {object} ServiceHost
+ * @property {(receive: (message: any) => void) => void} listen to the page's messages
+ * @property {() => import('../reply/renderer.js').TemplatePort} startTemplateWorker
+ * @property {() => Promise<void>} rest
+ *
+ * @typedef {import('./start.js').EngineHost & ServiceHost} Host
+ */
 
 export class Service {
   #host;
@@ -74,7 +82,7 @@ export class Service {
       return storeModel(this.#host, message.source, message.options, emit);
     },
     [CHAT]: (message, job, emit) => this.#inTurn(() => this.#reply(message, job, emit)),
-    [COMPLETE]: (message, job, emit) => this.#inTurn(() => this.#continue(message, job, emit)),
+    [COMPLETE]: ({ prompt, options }, job, emit) => this.#inTurn(() => generate(this.#engine, job, this.#chat.plain(prompt), options, emit)),
     [LOGITS]: (message, job) => this.#inTurn(() => this.#logits(message, job)),
     [PROFILE]: () => this.#inTurn(() => this.#engine.profile()),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
@@ -105,23 +113,14 @@ export class Service {
 
   /** The engine's facts and what only this side knows. */
   #info() {
-    return { ...this.#engine.facts, thinking: knowsThinking(this.#chat.template), memory: this.#engine.memory() };
+    return { ...this.#engine.facts, thinking: this.#chat.canThink, memory: this.#engine.memory() };
   }
 
   // --- replies ---
 
   async #reply({ messages, options: { thinking, continue: goesOn, ...options } }, job, emit) {
-    const { ids, startsThinking } = await this.#chat.prompt(messages, { thinking, continue: goesOn, mustFit: true });
-    const thinks = startsThinking || (thinking === true && knowsThinking(this.#chat.template));
-    const marks = this.#engine.thinkingMarks();
-    return generate(this.#engine, job, { ids, startsThinking, thinks, marks }, options, emit);
-  }
-
-  async #continue({ prompt, options }, job, emit) {
-    if (typeof prompt === 'string') refuseHopeless(this.#engine, prompt.length);
-    const ids = typeof prompt === 'string' ? this.#engine.tokenize(prompt) : prompt;
-    if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
-    return generate(this.#engine, job, { ids, startsThinking: false, thinks: false, marks: NO_MARKS }, options, emit);
+    const prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, mustFit: true });
+    return generate(this.#engine, job, prompt, options, emit);
   }
 
   async #logits({ ids }, job) {

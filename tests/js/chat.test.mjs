@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { builtInChat, goOn, knowsThinking, protect } from '../../js/reply/chat.js';
+import { Chat, builtInChat, goOn, knowsThinking, protect } from '../../js/reply/chat.js';
 import { render } from '../../js/reply/render.js';
 import { Renderer } from '../../js/reply/renderer.js';
 import { TEMPLATE, rejectsWith } from './helper.mjs';
@@ -79,6 +79,64 @@ test('an earlier reply\'s thinking goes its own way', () => {
     assert.ok(split([question, reply]).includes('[<think>]\nthought\n[</think>]\n\nanswer'));
   }
   assert.equal(protect([user('<think>a</think>b')], '').messages[0].content, `<${MARK}think>a<${MARK}/think>b`);
+});
+
+/** An engine whose tokens are letters, but for these marks; `asked` are the texts that were tokenized. */
+function fakeEngine({ template = TEMPLATE, marks = ['<think>', '</think>'] } = {}) {
+  const asked = [];
+  return {
+    asked, contextSize: 4096, chatTemplate: () => template, longestToken: () => 8,
+    tokenize(text, mode, sentinel = 0) {
+      asked.push(text);
+      const pieces = text.replaceAll(String.fromCodePoint(sentinel), '').split(/(<\/?think>)/).flatMap((piece) => (marks.includes(piece) ? [piece] : [...piece]));
+      return Int32Array.from(mode === 'chat' ? pieces : text, (piece) => (marks.includes(piece) ? 1000 + marks.indexOf(piece) : piece.codePointAt()));
+    },
+  };
+}
+
+const chatOf = (options) => {
+  const engine = fakeEngine(options);
+  return { engine, chat: new Chat(engine, async (template, variables) => render(template, variables)) };
+};
+
+const ALWAYS = "{{ messages[0].content }}<think>\n";
+
+test('what a reply comes from is decided in one place: its channels, whether it begins in one, and the defaults of its sampling', async () => {
+  const marks = { open: 1000, close: 1001, type: 'thinking' };
+  for (const [name, options, asked, inside, temperature] of [
+    ['not asked for', {}, {}, null, 0.7], ['off', {}, { thinking: false }, null, 0.7], ['on', {}, { thinking: true }, null, 0.6],
+    ['begun by the template', { template: ALWAYS }, {}, marks, 0.6], ['not known to the template', { template: '{{ messages[0].content }}' }, { thinking: true }, null, 0.7],
+    ['no template', { template: '' }, { thinking: true }, null, 0.6],
+  ]) {
+    const { channels, defaults, ...prompt } = await chatOf(options).chat.prompt([user('Hi')], asked);
+    assert.deepEqual([channels, prompt.inside, defaults.temperature], [[marks], inside, temperature], name);
+  }
+  const continued = [user('Hi'), { role: 'assistant', content: '', thinking: 'Hm' }];
+  assert.equal((await chatOf().chat.prompt(continued, { continue: true })).inside.type, 'thinking');
+  assert.equal((await chatOf().chat.prompt([user('Hi'), assistant('It is', 'Hm')], { continue: true })).inside, null);
+});
+
+test('a vocabulary without a mark has no channel for it', async () => {
+  for (const marks of [[], ['<think>'], ['</think>']]) {
+    const { channels, inside } = await chatOf({ marks, template: ALWAYS }).chat.prompt([user('Hi')], { thinking: true });
+    assert.deepEqual([channels, inside], [[], null]);
+  }
+});
+
+test('marks are looked up once for all replies', async () => {
+  const { engine, chat } = chatOf();
+  const before = engine.asked.length;
+  for (let i = 0; i < 3; i++) await chat.prompt([user('Hi')]);
+  assert.deepEqual([before, engine.asked.length], [2, 5]);
+});
+
+test('a text to go on from has no channels, and is not empty', () => {
+  const { chat } = chatOf();
+  const { ids, ...prompt } = chat.plain('<think>');
+  assert.deepEqual([ids.length, prompt.channels, prompt.inside, prompt.defaults.topP], [7, [], null, 0.8]);
+  assert.deepEqual([...chat.plain([5, 6]).ids], [5, 6]);
+  assert.throws(() => chat.plain(''), { code: 'use/empty' });
+  assert.throws(() => chat.plain('x'.repeat(8 * 4096)), { code: 'use/context' });
 });
 
 test('whether a template knows thinking', () => {

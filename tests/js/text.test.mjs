@@ -55,24 +55,24 @@ test('random texts, stops and cuts give what reading letter by letter gives', ()
 
 const OPEN = 1;
 const CLOSE = 2;
+const THINKING = { open: OPEN, close: CLOSE, type: 'thinking' };
 
 /** Numbers are marks, strings are text. */
-function replyText(parts, { stops = [], startsThinking = false, marks = { open: OPEN, close: CLOSE } } = {}) {
+function replyText(parts, { stops = [], channels = [THINKING], inside = null } = {}) {
   const events = [];
-  const text = new ReplyText({ marks, startsThinking, stops, emit: (event) => events.push(event) });
+  const text = new ReplyText({ channels, inside, stops, emit: (event) => events.push(event) });
   for (const part of parts) {
     if (typeof part === 'number' ? text.mark(part) && false : text.push(part)) break;
   }
   text.end();
   const joined = (type) => events.filter((event) => event.type === type).map((event) => event.text).join('');
-  assert.equal(joined('text'), text.text);
-  assert.equal(joined('thinking'), text.thinking);
-  return [text.thinking, text.text];
+  assert.deepEqual({ text: joined('text'), thinking: joined('thinking') }, text.parts);
+  return [text.parts.thinking, text.parts.text];
 }
 
 test('thinking is told by its tokens', () => {
   assert.deepEqual(replyText([OPEN, '\n', 'I ', 'think\n', '\n', CLOSE, '\n\n', 'Answer']), ['I think', 'Answer']);
-  assert.deepEqual(replyText(['so\n', '\n', CLOSE, '\n', '\n', 'Answer\n'], { startsThinking: true }), ['so', 'Answer\n']);
+  assert.deepEqual(replyText(['so\n', '\n', CLOSE, '\n', '\n', 'Answer\n'], { inside: THINKING }), ['so', 'Answer\n']);
   assert.deepEqual(replyText(['<think>', 'spelled', '</think>', ' out']), ['', '<think>spelled</think> out']);
   assert.deepEqual(replyText([OPEN, 'never', ' ends ']), ['never ends', '']);
   assert.deepEqual(replyText([OPEN, '\n\n', CLOSE, '\n\n', 'x']), ['', 'x']);
@@ -87,5 +87,20 @@ test('stop texts are looked for in the text, not in the thinking', () => {
 });
 
 test('a vocabulary without marks has no thinking', () => {
-  assert.deepEqual(replyText(['a', 'b'], { marks: { open: -1, close: -1 } }), ['', 'ab']);
+  assert.deepEqual(replyText(['a', 'b'], { channels: [] }), ['', 'ab']);
+});
+
+test('each channel has marks of its own, and only its own ends it', () => {
+  const CALL = { open: 3, close: 4, type: 'call' };
+  const events = [];
+  const text = new ReplyText({ channels: [THINKING, CALL], inside: null, stops: ['END'], emit: (event) => events.push(event) });
+  const isMark = [];
+  for (const part of [OPEN, 'a', CALL.close, 'b', CALL.open, 'c', CLOSE, '\n\nd', CALL.open, '\n{END', CLOSE, '}\n', CALL.close, '\n', 'e', 5]) {
+    if (typeof part === 'number') isMark.push(text.mark(part));
+    else text.push(part);
+  }
+  text.end();
+  const joined = (type) => events.filter((event) => event.type === type).map((event) => event.text).join('');
+  assert.deepEqual(['thinking', 'text', 'call'].map(joined), ['abc', 'de', '{END}']);
+  assert.deepEqual(isMark, [true, true, true, true, true, true, true, false]);
 });
