@@ -5,19 +5,11 @@
 // Only time in which the page was visible and ran counts: a look that comes late (a sleeping machine, throttled timers, a
 // debugger) is worth one interval, and a hidden page's is worth none. A debugger that stops the worker alone looks like a hang.
 
+import { every, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
 
 /** Longest silence in ms of a worker that starts and of one that works, and the time between two looks. */
 const LIMITS = { start: 10_000, hang: 30_000, look: 1000 };
-
-const pageClock = {
-  now: () => performance.now(),
-  visible: () => globalThis.document?.visibilityState !== 'hidden',
-  every(ms, work) {
-    const timer = setInterval(work, ms);
-    return () => clearInterval(timer);
-  },
-};
 
 export class Watchdog {
   #ask;
@@ -27,14 +19,13 @@ export class Watchdog {
   #started = false;       // whether there was ever a sign
   #asked = false;         // whether a ping is unanswered
   #silence = 0;           // ms that count
-  #last = 0;              // when it was looked at last
   #end = null;            // ends the looks
 
   /**
    * @param {() => void} ask sends a ping: any message from the worker is the answer
    * @param {(error: QuernError) => void} fail what to do when it is dead
    */
-  constructor({ ask, fail, limits, clock = pageClock }) {
+  constructor({ ask, fail, limits, clock = systemClock }) {
     this.#ask = ask;
     this.#fail = fail;
     this.#limits = { ...LIMITS, ...limits };
@@ -46,8 +37,7 @@ export class Watchdog {
     if (this.#end) return;
     this.#silence = 0;
     this.#asked = false;
-    this.#last = this.#clock.now();
-    this.#end = this.#clock.every(this.#limits.look, () => this.#look());
+    this.#end = every(this.#clock, this.#limits.look, () => this.#look());
   }
 
   /** Nothing is awaited any more. */
@@ -64,20 +54,11 @@ export class Watchdog {
   }
 
   #look() {
-    const passed = this.#passed();
-    this.#silence += passed;
+    if (this.#clock.visible()) this.#silence += this.#limits.look;
     if (this.#silence >= this.#limit) return this.#fail(this.#silenced());
     if (this.#started && !this.#asked) this.#ask();
     this.#asked = true;
     return undefined;
-  }
-
-  /** Time since the last look, as far as it counts. */
-  #passed() {
-    const now = this.#clock.now();
-    const gap = now - this.#last;
-    this.#last = now;
-    return this.#clock.visible() ? Math.min(gap, this.#limits.look) : 0;
   }
 
   get #limit() {

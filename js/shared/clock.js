@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Time as downloads and deadlines see it. What waits for a download takes a clock, so that tests can play it: `now()` in milliseconds
-// since 1970, `after(ms, work)` which returns how to cancel it, `online()`, and `random()` for jitter.
+// Time as downloads, deadlines and the watchdog see it. What waits takes a clock, so that tests can play it: `now()` in milliseconds
+// since 1970, `after(ms, work)` which returns how to cancel it, `online()`, `visible()`, and `random()` for jitter.
 //
-// Silence and deadlines are measured in the time during which our own timers ran: a machine that slept, or a page that the browser
-// froze in the background, comes back with one late tick, which counts as one tick and not as hours without data.
+// Silence and deadlines are measured in the time during which our own timers ran, in ticks (`every`): a machine that slept, or a page that
+// the browser froze in the background, comes back with one late tick, which counts as one tick and not as hours without data.
 
 import { abortError } from './errors.js';
 
@@ -11,23 +11,37 @@ export const systemClock = {
   now: () => Date.now(),
   random: () => Math.random(),
   online: () => globalThis.navigator?.onLine !== false,   // Node does not say
+  visible: () => globalThis.document?.visibilityState !== 'hidden',
   after(ms, work) {
     const timer = setTimeout(work, ms);
     return () => clearTimeout(timer);
   },
 };
 
+/** Calls `work` again and again, that time after its last call at the soonest. @returns {() => void} ends it */
+export function every(clock, ms, work) {
+  let cancel;
+  const next = () => {
+    cancel = clock.after(ms, () => {
+      next();
+      work();
+    });
+  };
+  next();
+  return () => cancel();
+}
+
 const COUNT_MS = 500;
 
 /** Calls `work` when that time has passed, counted in ticks. @returns {() => void} cancels it */
-export function deadline(ms, work) {
+export function deadline(ms, work, clock = systemClock) {
   let left = ms / COUNT_MS;
-  const timer = setInterval(() => {
+  const cancel = every(clock, COUNT_MS, () => {
     if (--left > 0) return;
-    clearInterval(timer);
+    cancel();
     work();
-  }, COUNT_MS);
-  return () => clearInterval(timer);
+  });
+  return cancel;
 }
 
 /** What an aborted signal rejects with. */
@@ -69,7 +83,6 @@ export class Watch {
   #clock;
   #onStall;
   #cancel = null;
-  #last;
   #silent = 0;
   #waiting = 0;
 
@@ -82,7 +95,7 @@ export class Watch {
   async during(promise) {
     this.#silent = 0;
     this.#waiting++;
-    if (!this.#cancel) this.#next();
+    this.#cancel ??= every(this.#clock, TICK_MS, () => this.#tick());
     try {
       return await promise;
     } finally {
@@ -95,16 +108,11 @@ export class Watch {
     this.#cancel = null;
   }
 
-  #next() {
-    this.#last = this.#clock.now();
-    this.#cancel = this.#clock.after(TICK_MS, () => this.#tick());
-  }
-
   #tick() {
-    this.#cancel = null;
-    if (!this.#waiting) return;
-    this.#silent += Math.min(Math.max(this.#clock.now() - this.#last, 0), 2 * TICK_MS);
-    if (this.#silent < STALL_MS) this.#next();
-    else this.#onStall(this.#silent);
+    if (!this.#waiting) return this.end();
+    this.#silent += TICK_MS;
+    if (this.#silent < STALL_MS) return undefined;
+    this.end();
+    return this.#onStall(this.#silent);
   }
 }

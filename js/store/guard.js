@@ -2,7 +2,7 @@
 // A store as the rest of the package sees it, whatever a store is: every call ends within a time limit, every answer has the
 // form that it should have, and everything thrown is an error of the group `storage`.
 
-import { systemClock } from '../shared/clock.js';
+import { deadline, systemClock } from '../shared/clock.js';
 import { QuernError, isOf } from '../shared/errors.js';
 
 /** A store that has not answered after this many seconds will not. */
@@ -32,17 +32,14 @@ function asStorageError(error) {
   }
 }
 
-/** Rejects when the time is up, counted in ticks: a machine that slept is not taken for a store that hangs. */
+/** Rejects when the time is up. */
 function patience(clock) {
   let cancel;
   const passed = new Promise((_, reject) => {
-    const tick = (left) => {
-      if (left === 0) reject(storageError('storage/unavailable', `no answer for ${PATIENCE_S} seconds`));
-      else cancel = clock.after(1000, () => tick(left - 1));
-    };
-    tick(PATIENCE_S);
+    const late = () => reject(storageError('storage/unavailable', `no answer for ${PATIENCE_S} seconds`));
+    cancel = deadline(1000 * PATIENCE_S, late, clock);
   });
-  return { passed, cancel: () => cancel() };
+  return { passed, cancel };
 }
 
 /** For whoever waits for a lock, which may take as long as it likes. */

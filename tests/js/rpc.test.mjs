@@ -8,7 +8,7 @@ import { Rpc } from '../../js/page/rpc.js';
 import { rejectsWith, rejectsWithAbort } from './helper.mjs';
 
 /** The watchdog never looks. */
-const quiet = { clock: { now: () => 0, visible: () => true, every: () => () => {} } };
+const quiet = { clock: { visible: () => true, after: () => () => {} } };
 
 function fakePort() {
   const port = { sent: [], alive: [], terminated: 0 };

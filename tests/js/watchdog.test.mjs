@@ -4,33 +4,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Rpc } from '../../js/page/rpc.js';
+import { deadline, every } from '../../js/shared/clock.js';
+import { VirtualClock } from '../fixtures/virtual-clock.mjs';
 import { rejectsWith } from './helper.mjs';
 
 /** A worker that the test plays, and time. */
 class Scene {
   sent = [];
   terminated = 0;
+  clock = Object.assign(new VirtualClock(), { visible: () => this.visible });
   visible = true;
-  #now = 0;
-  #look = null;
 
   constructor() {
-    const clock = { now: () => this.#now, visible: () => this.visible, every: (ms, work) => this.#every(ms, work) };
     const port = {
       post: (message) => this.sent.push(message.type), onMessage: (receive) => { this.say = receive; }, onError() {},
       keepAlive() {}, terminate: () => { this.terminated++; },
     };
-    this.rpc = new Rpc(port, { clock });
-  }
-
-  #every(ms, work) {
-    assert.equal(ms, 1000);
-    this.#look = work;
-    return () => { this.#look = null; };
+    this.rpc = new Rpc(port, { clock: this.clock });
   }
 
   get watched() {
-    return this.#look !== null;
+    return this.clock.pending > 0;
   }
 
   /** The worker runs and is asked something. */
@@ -40,11 +34,13 @@ class Scene {
     return this;
   }
 
-  /** Looks `n` times, each `gap` ms after the one before. */
-  pass(n, gap = 1000) {
-    for (let i = 0; i < n && this.#look; i++) {
-      this.#now += gap;
-      this.#look();
+  /** Looks `n` times, each a second after the one before, or so many ms where it is late. */
+  pass(n, late = 0) {
+    for (let i = 0; i < n && this.watched; i++) {
+      const before = this.clock.now();
+      this.clock.jump(late);
+      this.clock.step();
+      assert.equal(this.clock.now() - before, Math.max(late, 1000));
     }
   }
 }
@@ -111,10 +107,33 @@ test('W14, W15: a page that was frozen, asleep or busy counts one second for eac
   assert.equal(scene.terminated, 0);
   scene.pass(1, 3_600_000);
   assert.equal(await scene.end, 'engine/hung');
-  const frequent = new Scene().begin();
-  frequent.pass(299, 100);
-  assert.equal(frequent.terminated, 0);
-  frequent.pass(1, 100);
-  assert.equal(await frequent.end, 'engine/hung');
+});
+
+test('a deadline is counted in ticks, none of which is worth more for being late, and can be cancelled', () => {
+  const clock = new VirtualClock();
+  const ticks = [];
+  const end = every(clock, 300, () => ticks.push(clock.now()));
+  const start = clock.now();
+  while (ticks.length < 3) clock.step();
+  assert.deepEqual(ticks.map((at) => at - start), [300, 600, 900]);
+  clock.jump(10_000);
+  clock.step();
+  clock.step();
+  assert.deepEqual(ticks.slice(3).map((at) => at - start), [10_900, 11_200], 'what is late moves what follows');
+  end();
+  assert.equal(clock.pending, 0);
+
+  let late = 0;
+  const cancel = deadline(2000, () => { late++; }, clock);
+  for (let i = 0; i < 3; i++) {
+    clock.jump(3_600_000);
+    clock.step();
+  }
+  assert.deepEqual([late, clock.pending], [0, 1]);
+  clock.step();
+  assert.deepEqual([late, clock.pending], [1, 0]);
+  cancel();
+  deadline(2000, () => { late++; }, clock)();
+  assert.deepEqual([late, clock.pending], [1, 0]);
 });
 
