@@ -15,12 +15,20 @@ const broken = (problem) => new QuernError(
 
 const notStarted = (why) => new QuernError('env/worker', `The worker for chat templates did not start (${why}).`);
 
+/**
+ * @typedef {object} TemplatePort a template worker as it is used here; each listener takes the place of the one before
+ * @property {(request: object) => void} post
+ * @property {(receive: (message: any) => void) => void} onMessage
+ * @property {(fail: (error: any) => void) => void} onError
+ * @property {() => void} terminate
+ */
+
 export class Renderer {
   #start;
   #port = null;
   #turn = Promise.resolve();
 
-  /** @param {() => {post, onMessage, onError, terminate}} start starts the template worker, which says `ready` first */
+  /** @param {() => TemplatePort} start starts the template worker, which says `ready` first */
   constructor(start) {
     this.#start = start;
   }

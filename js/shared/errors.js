@@ -16,6 +16,11 @@ const STEERING = /[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\p{Bidi_Control}\u2028\u2029]/gu
 export const harmless = (text) => text.replace(/\r/g, '').replace(STEERING, '\uFFFD');
 
 export class QuernError extends Error {
+  /**
+   * @param {string} code
+   * @param {string} message
+   * @param {{phase?: string, detail?: object, retryable?: boolean, cause?: unknown}} [options]
+   */
   constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause } = {}) {
     super(harmless(String(message)), cause === undefined ? undefined : { cause });
     this.name = 'QuernError';

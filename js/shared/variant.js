@@ -85,7 +85,7 @@ export function defaultThreads(hardwareThreads) {
 
 /**
  * The build for a wanted variant, or the best one. The scalar kernels are in the SIMD build.
- * @param {'scalar' | 'simd' | 'relaxed' | undefined} wanted
+ * @param {'scalar' | 'simd' | 'relaxed'} [wanted]
  * @param {32 | 64} [address] bits of its addresses, when that is wanted too
  * @returns {{build: 'simd' | 'relaxed', scalar: boolean}}
  */

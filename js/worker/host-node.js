@@ -12,15 +12,9 @@ import { localParts } from '../store/local.js';
 import { unreadable } from '../shared/path-node.js';
 import { FolderStore } from '../store/store-node.js';
 import { PortStore } from '../store/store-port.js';
+import { WASM } from './wasm-files.js';
 
 export const glue = { 32: async () => glue32, 64: async () => glue64 };
-
-const WASM = {
-  simd: () => new URL('./quern-simd.wasm', import.meta.url),
-  relaxed: () => new URL('./quern-relaxed.wasm', import.meta.url),
-  simd64: () => new URL('./quern-simd64.wasm', import.meta.url),
-  relaxed64: () => new URL('./quern-relaxed64.wasm', import.meta.url),
-};
 
 export async function compile(build, wasmUrl) {
   const url = new URL(wasmUrl ?? WASM[build]());
@@ -64,6 +58,7 @@ function storeOf(cache) {
   return cache ? new FolderStore(cache === true ? undefined : cache) : undefined;
 }
 
+/** @type {import('./start.js').EngineHost['openParts']} */
 export async function openAny(source, { cache, ...options }) {
   if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
   const found = await Promise.all(source.paths.map(find));

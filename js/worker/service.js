@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The engine worker's work: messages in, answers out. Whatever uses the conversation waits its turn; the rest
-// (tokens of a text) is answered in between. `host` is what differs between a browser's worker and Node's.
+// (tokens of a text) is answered in between.
 
 import { Chat } from '../reply/chat.js';
 import { asQuernError, toWire } from '../shared/errors.js';
@@ -29,6 +29,7 @@ export class Service {
   #jobs = new Map();            // id -> job, of all that is not answered
   #turn = Promise.resolve();    // of the conversation
 
+  /** @param {Host} host */
   constructor(host) {
     this.#host = host;
     host.listen((message) => this.#receive(message));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // From a source to a loaded engine, or to a stored model: which build, how many threads, what happens when something fails.
-// `host` is what differs between a browser's worker and Node's.
 
 import { Engine } from '../engine/engine.js';
 import { isOf } from '../shared/errors.js';
@@ -9,6 +8,21 @@ import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
 import { NOTICE } from '../shared/protocol.js';
 import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js';
+
+/**
+ * @import { OpenOptions, Opened } from '../store/local.js'
+ *
+ * What an engine is started by, which differs between a browser's worker, Node's and the tests'.
+ * @typedef {object} EngineHost
+ * @property {(build: 'simd' | 'relaxed' | 'simd64' | 'relaxed64', wasmUrl?: string) => Promise<WebAssembly.Module>} compile
+ * @property {Record<32 | 64, () => Promise<Function>>} glue the factory that Emscripten made, by the bits of addresses
+ * @property {(source: any, options: OpenOptions & {cache?: any}) => Promise<Opened>} openParts a source as source.js locates it
+ * @property {(message: object, transfer?: ArrayBuffer[]) => void} post to the page
+ * @property {() => void | Promise<void>} rest lets waiting messages in
+ * @property {string} obstacle why only one thread can be used; '' when more can
+ * @property {number | undefined} hardwareThreads
+ * @property {number | undefined} deviceMemory bytes, where so few that they are a limit
+ */
 
 /** What the engine with 32-bit addresses surely cannot hold. */
 const TOO_LARGE = 2 ** 32;

@@ -21,9 +21,8 @@ function startTemplateWorker() {
   };
 }
 
-parentPort.on('messageerror', (error) => { throw error; });
-allowRelaxed();
-new Service({
+/** @type {import('./service.js').Host} */
+const host = {
   compile, glue, startTemplateWorker, openParts: openAny,
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
@@ -31,4 +30,8 @@ new Service({
   hardwareThreads: availableParallelism(),
   post: (message, transfer = []) => parentPort.postMessage(message, transfer),
   listen: (receive) => parentPort.on('message', receive),
-});
+};
+
+parentPort.on('messageerror', (error) => { throw error; });
+allowRelaxed();
+new Service(host);

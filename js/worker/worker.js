@@ -13,13 +13,7 @@ import { startWorker } from '../shared/start-worker.js';
 import { OpfsStore } from '../store/store-opfs.js';
 import { PortStore } from '../store/store-port.js';
 import { threadObstacle } from '../shared/variant.js';
-
-const WASM = {
-  simd: () => new URL('./quern-simd.wasm', import.meta.url),
-  relaxed: () => new URL('./quern-relaxed.wasm', import.meta.url),
-  simd64: () => new URL('./quern-simd64.wasm', import.meta.url),
-  relaxed64: () => new URL('./quern-relaxed64.wasm', import.meta.url),
-};
+import { WASM } from './wasm-files.js';
 
 async function fetchWasm(url) {
   const failed = (why) => new QuernError('env/worker', `${url} could not be fetched (${why}).`, { phase: 'start' });
@@ -95,7 +89,7 @@ function storeOf(cache) {
 
 /** Bytes. Browsers round it and tell no more than 8 GiB, which may then be any number above. */
 function deviceMemory() {
-  const { deviceMemory: gigabytes = 8 } = navigator;
+  const { deviceMemory: gigabytes = 8 } = /** @type {any} */ (navigator);    // Chromium's alone
   return gigabytes < 8 ? gigabytes * 2 ** 30 : undefined;
 }
 
@@ -106,8 +100,8 @@ function deviceMemory() {
 globalThis.onunhandledrejection = ({ reason }) => { throw reason; };
 globalThis.onmessageerror = () => { throw new Error('A message of the page could not be read.'); };
 
-holdLifeline((name) => globalThis.postMessage({ type: LIFELINE, name }));
-new Service({
+/** @type {import('./service.js').Host} */
+const host = {
   compile, rest, startTemplateWorker,
   openParts: (source, { cache, ...options }) => openParts(source, { ...options, fetch: fetchAllowed, store: storeOf(cache) }),
   glue: GLUE,
@@ -116,4 +110,7 @@ new Service({
   hardwareThreads: navigator.hardwareConcurrency,
   post: (message, transfer = []) => globalThis.postMessage(message, transfer),
   listen: (receive) => { globalThis.onmessage = ({ data }) => receive(data); },
-});
+};
+
+holdLifeline((name) => globalThis.postMessage({ type: LIFELINE, name }));
+new Service(host);

@@ -17,11 +17,12 @@ export function compile(build) {
   return modules.get(build);
 }
 
-/** @returns {object} the host, and `started`: the builds that were */
+/** @returns {import('../../js/worker/start.js').EngineHost & {started: string[]}} `started`: the builds that were */
 export function testHost(machine = {}) {
   const started = [];
   return {
-    started, glue: { 32: async () => glue32, 64: async () => glue64 }, obstacle: '', hardwareThreads: 1, post() {},
+    started, glue: { 32: async () => glue32, 64: async () => glue64 }, obstacle: '', hardwareThreads: 1, deviceMemory: undefined, post() {}, rest() {},
+    openParts: () => Promise.reject(new Error('see startOver')),
     compile(build) {
       started.push(build);
       return compile(build);
@@ -54,15 +55,25 @@ async function* counted(chunks, onBytes) {
   }
 }
 
-/** An engine over what was opened. @param {object} host of testHost @param {object} source of opened */
+/**
+ * An engine over what was opened.
+ * @param {import('../../js/worker/start.js').EngineHost} host
+ * @param {any} source of opened
+ */
 export function startOver(host, source, options = {}, emit = () => {}) {
+  /** @type {typeof host.openParts} */
   const openParts = async (_, { onBytes }) => ({
     cached: false, async discard() {}, ...source, parts: source.parts.map(({ size, chunks }) => ({ size, chunks: counted(chunks, onBytes) })),
   });
   return startEngine({ ...host, openParts }, {}, options, emit);
 }
 
-/** An instance of one thread, and `use` of its memory before an engine of `options` is fed. @returns {Promise<Engine>} not finished */
+/**
+ * An instance of one thread, and `use` of its memory before an engine of `options` is fed.
+ * @param {Uint8Array} bytes
+ * @param {any} options
+ * @returns {Promise<Engine>} not finished
+ */
 export async function engineOver(bytes, { address = 32, use = () => {}, ...options } = {}) {
   const instance = await instantiate(glue[address], await compile(address === 64 ? 'simd64' : 'simd'), 1, address);
   use(instance);

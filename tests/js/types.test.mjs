@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The hand-written types against a file that must compile and lines in it that must not; and against what is really exported.
+// The hand-written types against a file that must compile and lines in it that must not; and against what is really exported. And the
+// contracts between our own files that have a type.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -11,15 +12,23 @@ import * as page from '../../dist/index.js';
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-/** What the compiler says. */
-function compile(file, target, lib) {
+/** What the compiler says of files. */
+function tsc(files, lib, ...options) {
   const args = [
-    path('../../node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--target', target, '--module', 'nodenext', '--lib', lib,
-    '--types', '', '--moduleDetection', 'force', '--skipLibCheck', 'false', path(file),
+    path('../../node_modules/typescript/bin/tsc'), '--noEmit', '--module', 'nodenext', '--lib', lib, '--moduleDetection', 'force', ...options, ...files.map(path),
   ];
   return new Promise((resolve) => {
     execFile(process.execPath, args, { cwd: path('../../') }, (error, stdout) => resolve(error ? stdout || String(error) : ''));
   });
+}
+
+const compile = (file, target, lib) => tsc([file], lib, '--strict', '--target', target, '--types', '', '--skipLibCheck', 'false');
+
+/** What the compiler says about these JavaScript files, and not about others that they import: only types between files are checked. */
+async function check(files, lib, types) {
+  const said = await tsc(['glue.d.ts', ...files], lib, '--allowJs', '--checkJs', '--strict', 'false', '--target', 'esnext', '--types', types, '--skipLibCheck');
+  const names = files.map((file) => file.split('/').at(-1));
+  return said.split('\n').filter((line) => names.some((name) => line.split('(')[0].endsWith(name)));
 }
 
 test('index.d.ts', async () => {
@@ -28,6 +37,11 @@ test('index.d.ts', async () => {
 
 test('index.d.ts in a project of 2022', async () => {
   assert.equal(await compile('../../dist/index.d.ts', 'es2022', 'es2022,dom'), '');
+});
+
+test('the hosts of an engine\'s worker are what it needs: in a browser, in Node, in tests', async () => {
+  assert.deepEqual(await check(['../../js/worker/worker.js', '../../js/worker/start.js', '../../js/worker/service.js', '../../js/worker/intake.js', 'hosts.ts'], 'esnext,webworker', ''), []);
+  assert.deepEqual(await check(['../../js/worker/worker-node.js', '../../js/worker/host-node.js', 'engine-host.mjs'], 'esnext,dom', 'node'), []);
 });
 
 test('what is exported is what is declared, in a page and in Node', async () => {

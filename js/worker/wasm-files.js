@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// Where the engine's builds are: beside the file that this is bundled into, each named in the form that bundlers follow.
+
+/** By build; called, since a bundler may have put only some of them there. */
+export const WASM = {
+  simd: () => new URL('./quern-simd.wasm', import.meta.url),
+  relaxed: () => new URL('./quern-relaxed.wasm', import.meta.url),
+  simd64: () => new URL('./quern-simd64.wasm', import.meta.url),
+  relaxed64: () => new URL('./quern-relaxed64.wasm', import.meta.url),
+};
