@@ -2,12 +2,12 @@
 // What once went wrong on the chat page, told so that any browser can play it: a driver needs open, reload, type, evaluate, settle, resize and
 // tabs (WebKit of places/webdriver.mjs has them, FirefoxTab of firefox-page.test.mjs too). Chromium's own tests look closer.
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { serve } from '../../tools/serve.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { eventually } from './browser.mjs';
 import { talkativeModel } from './chat-page.mjs';
+import { serveModels } from './model-host.mjs';
 
 /** Keys as W3C WebDriver names them. */
 export const KEYS = { '\uE007': 'Enter', '\uE00C': 'Escape', '\uE004': 'Tab' };
@@ -18,26 +18,10 @@ const REPLY = '[data-testid=message-assistant]';
 const BUSY = `${REPLY}[aria-busy=true]`;
 const BUBBLE = '[data-testid=message-user] .bubble';
 
-/** Models by their paths, with ranges, for every origin. @returns {Promise<{url: string, close: () => void}>} */
-export async function hostModels() {
+/** The models that stories load. @returns {Promise<{url: string, close: () => void}>} */
+export function hostModels() {
   const models = { '/talkative.gguf': talkativeModel(), '/q06.Q4_K_M.gguf': Buffer.from(tinyModel()) };
-  const server = createServer(({ url, method, headers }, response) => {
-    response.setHeader('Access-Control-Allow-Origin', '*');
-    response.setHeader('Access-Control-Allow-Headers', '*');
-    response.setHeader('Access-Control-Expose-Headers', '*');
-    const bytes = models[url];
-    if (method === 'OPTIONS' || !bytes) return response.writeHead(bytes ? 204 : 404).end();
-    const [, first = 0, last = bytes.length - 1] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? [];
-    const part = bytes.subarray(Number(first), Number(last || bytes.length - 1) + 1);
-    response.writeHead(206, { 'Content-Range': `bytes ${first}-${Number(first) + part.length - 1}/${bytes.length}`, 'Content-Length': part.length });
-    return response.end(part);
-  });
-  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
-  const close = () => {
-    server.closeAllConnections();
-    server.close();
-  };
-  return { url: `http://localhost:${server.address().port}`, close };
+  return serveModels(({ url }) => models[url]);
 }
 
 /** In the page, any of the origin: forgets everything, then stores what is given. */

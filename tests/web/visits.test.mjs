@@ -2,44 +2,37 @@
 // From one visit of the chat page to the next: the model that was used last, a download that a reload cut off, and what a link asks for.
 // And what may end a load or a reply: servers that refuse, another model in the middle of it.
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { eventually, station } from './browser.mjs';
 import { openChat, talkativeModel } from './chat-page.mjs';
+import { beginRange, serveModels } from './model-host.mjs';
 
 const here = station();
 
-/** Answers ranges. `/closed` asks for a token, `/half` stops after 5 MB the first time, `/busy` asks for patience the first time, `/silent` never answers. */
+/** `/closed` asks for a token, `/half` stops after 5 MB the first time, `/busy` asks for patience the first time, `/silent` never answers. */
 const host = { asked: [], tokens: [] };
 
-function answer({ url, method, headers }, response) {
-  response.setHeader('Access-Control-Allow-Origin', '*');
-  response.setHeader('Access-Control-Allow-Headers', 'Authorization, Range');
-  response.setHeader('Access-Control-Expose-Headers', 'Content-Range, ETag, Retry-After');
-  if (method === 'OPTIONS') return response.end();
+function find(request, response) {
+  const { url, headers } = request;
   const times = host.asked.push(url) && host.asked.filter((one) => one === url).length;
   host.tokens.push([headers.host, headers.authorization]);
-  if (url.startsWith('/silent')) return undefined;
-  if (url.startsWith('/busy') && times === 1) return response.writeHead(429, { 'Retry-After': '4' }).end();
-  if (url.startsWith('/missing')) return response.writeHead(404).end();
-  if (url.startsWith('/closed') && headers.authorization !== 'Bearer hf_secret') return response.writeHead(url.includes('403') ? 403 : 401).end();
-  const bytes = url.startsWith('/half') ? talkativeModel() : tinyModel();
-  const [, first = 0, last = ''] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? [];
-  const [start, end] = [Number(first), last ? Number(last) + 1 : bytes.length];
-  response.writeHead(206, { ETag: '"1"', 'Content-Range': `bytes ${start}-${end - 1}/${bytes.length}`, 'Content-Length': end - start });
-  return url.startsWith('/half') && times === 1 ? response.write(bytes.subarray(start, 5_000_000)) : response.end(bytes.subarray(start, end));
+  const refuse = (...answer) => {
+    response.writeHead(...answer).end();
+    return null;
+  };
+  if (url.startsWith('/silent')) return null;
+  if (url.startsWith('/busy') && times === 1) return refuse(429, { 'Retry-After': '4' });
+  if (url.startsWith('/missing')) return undefined;
+  if (url.startsWith('/closed') && headers.authorization !== 'Bearer hf_secret') return refuse(url.includes('403') ? 403 : 401);
+  if (!url.startsWith('/half')) return tinyModel();
+  if (times > 1) return talkativeModel();
+  response.write(beginRange(request, response, talkativeModel()).subarray(0, 5_000_000));
+  return null;
 }
 
-before(async () => {
-  host.server = createServer(answer);
-  await new Promise((done) => { host.server.listen(0, '127.0.0.1', done); });
-  host.url = `http://localhost:${host.server.address().port}`;
-});
-after(() => {
-  host.server.closeAllConnections();
-  host.server.close();
-});
+before(async () => Object.assign(host, await serveModels(find)));
+after(() => host.close());
 
 const open = (options) => openChat(here, { origins: [host.url, host.url.replace('localhost', '127.0.0.1')], expected: /Failed to load resource/, ...options });
 

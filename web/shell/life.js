@@ -3,11 +3,11 @@
 // goes when the page is left, and is still there when the page had no time to leave. A duplicated tab begins with a copy
 // of the mark, but the tab it was copied from still holds the lock of that name.
 
-import { read, write } from './storage.js';
+import { forget, read, write } from './storage.js';
 
 const KEY = 'quern:life';
 
-const forget = () => {};
+const nothing = () => {};
 
 /** The mark of a page that was ended, or null. */
 function readMark() {
@@ -19,7 +19,7 @@ function readMark() {
 const take = (name) => new Promise((done) => {
   const held = (lock) => {
     done(lock !== null);
-    return lock && new Promise(forget);
+    return lock && new Promise(nothing);
   };
   if (navigator.locks) navigator.locks.request(`${KEY}:${name}`, { ifAvailable: true }, held).catch(() => done(true));
   else done(true);
@@ -39,7 +39,7 @@ export class Life {
     await take(this.#mark.name);
     this.#write();
     addEventListener('pageshow', () => this.#write());
-    addEventListener('pagehide', () => this.#remove());
+    addEventListener('pagehide', () => forget(KEY, 'sessionStorage'));
     return { times: this.#mark.times, heavy: ended && last.heavy };
   }
 
@@ -51,13 +51,5 @@ export class Life {
 
   #write() {
     write(KEY, this.#mark, 'sessionStorage');   // without storage nothing is known
-  }
-
-  #remove() {
-    try {
-      sessionStorage.removeItem(KEY);
-    } catch {
-      // Nothing was written either.
-    }
   }
 }

@@ -3,6 +3,8 @@
 // headers, the page loads itself once more as soon as the worker can add them: without them there are no threads.
 // On an isolated page it only fills the offline cache in the background.
 
+import { forget, read, write } from './storage.js';
+
 /** Set for the one reload, so that a browser where it does not help is not reloaded for ever. */
 const TRIED = 'quern:isolation-tried';
 
@@ -17,24 +19,8 @@ function scriptFor(variant) {
 
 const later = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
-/** @returns {boolean} whether the reload may be tried now; remembers that it was */
-function mayReload() {
-  try {
-    if (sessionStorage.getItem(TRIED)) return false;
-    sessionStorage.setItem(TRIED, '1');
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function forgetReload() {
-  try {
-    sessionStorage.removeItem(TRIED);
-  } catch {
-    // Without session storage there was no reload either.
-  }
-}
+/** Whether the reload may be tried now, which is then remembered; without storage it is not tried. */
+const mayReload = () => !read(TRIED, 'sessionStorage') && write(TRIED, true, 'sessionStorage');
 
 /** Calls back when a newer build lies ready beside the one in use. */
 function watchUpdates(registration, onUpdate) {
@@ -60,7 +46,7 @@ function watchUpdates(registration, onUpdate) {
  * @returns {Promise<boolean>} true when the page is about to be loaded again: start nothing
  */
 export async function startOffline(variant, { onWait, onUpdate }) {
-  if (crossOriginIsolated) forgetReload();
+  if (crossOriginIsolated) forget(TRIED, 'sessionStorage');
   if (!navigator.serviceWorker) return false;
   // Refused in private windows and by some blockers, which may also just answer nothing.
   const registration = await navigator.serviceWorker.register(scriptFor(variant)).catch(() => null);

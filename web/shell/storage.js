@@ -11,6 +11,15 @@ export function read(key, storage = 'localStorage') {
   }
 }
 
+/** What is not there, or may not be touched, needs no forgetting. */
+export function forget(key, storage = 'localStorage') {
+  try {
+    globalThis[storage].removeItem(key);
+  } catch {
+    // as said
+  }
+}
+
 /** @returns {boolean} whether it was stored */
 export function write(key, value, storage = 'localStorage') {
   try {
