@@ -30,7 +30,7 @@ const CSP_SCRIPT = [
 ].join('; ');
 
 /** The page's policy. */
-export const CSP_PAGE = [
+const CSP_PAGE = [
   CSP_SCRIPT,
   "style-src 'self'", "img-src 'self' blob: data:", "manifest-src 'self'",
   "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",

@@ -20,7 +20,7 @@ const MOST_TEXT = 2 ** 24;
 /** The seed of a reply whose caller named none: any whole number up to 2^53-1. */
 const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
 
-export class Model {
+class Model {
   #rpc;
   #info;
 

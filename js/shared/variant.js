@@ -41,7 +41,7 @@ function mayCompile() {
   }
 }
 
-export const hasSimd = () => validates(simdModule);
+const hasSimd = () => validates(simdModule);
 export const knowsRelaxed = () => validates(relaxedModule(1));
 
 /** A shared memory that can grow; sizes in pages. @param {32 | 64} address bits of its addresses */

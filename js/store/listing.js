@@ -9,7 +9,7 @@ import { DESCRIPTIONS, INDEX, PICKLES, pickled } from '../shared/folder.js';
 import { onlyName } from './identity.js';
 import { Entry } from './store.js';
 
-const WEIGHTS = 'model.safetensors';
+const WHOLE = 'model.safetensors';
 const REQUIRED = ['config.json', 'tokenizer.json'];
 const MOST_WEIGHTS = 900;
 const MOST_BYTES = 64 << 20;     // of an index; that of a model with 235 billion weights has 7 MB
@@ -48,7 +48,7 @@ const missing = (folder, name, why) => new QuernError('model/format', `There is 
 async function findWeights(folder, name, options) {
   const remote = await find(folder, name, NOT_THERE, options);
   if (remote) return remote;
-  if (name !== WEIGHTS) throw missing(folder, name.slice(0, 64), `its ${INDEX} names it`);
+  if (name !== WHOLE) throw missing(folder, name.slice(0, 64), `its ${INDEX} names it`);
   for (const pickle of PICKLES) if (await find(folder, pickle, NOT_SHOWN, options)) throw pickled();
   throw missing(folder, name, 'if the model is a GGUF file, give that file\'s address');
 }
@@ -84,7 +84,7 @@ async function readIndex(index) {
 /** What a folder holds, in the order in which the engine takes it. */
 async function findAll(folder, options) {
   const found = [];
-  let names = [WEIGHTS];
+  let names = [WHOLE];
   for (const name of DESCRIPTIONS) {
     const isRequired = REQUIRED.includes(name);
     const remote = await find(folder, name, isRequired ? NOT_THERE : NOT_SHOWN, options);

@@ -7,7 +7,7 @@ import { cpSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT } from './fixtures.mjs';
 
-export const PEER_VERSION = '3.22.1';
+const PEER_VERSION = '3.22.1';
 
 const PLATFORM = `@node-llama-cpp/${process.platform}-${process.arch}`;
 const FOLDER = join(PROJECT, 'build/bench/peer');

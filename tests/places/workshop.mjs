@@ -13,7 +13,7 @@ import { PROJECT } from '../fixtures/golden.mjs';
 import { npm, pack } from '../js/pack.mjs';
 
 const HERE = join(PROJECT, 'tests/places');
-export const WORKSHOP = join(PROJECT, 'build/places');
+const WORKSHOP = join(PROJECT, 'build/places');
 
 /** What is installed for each environment: npm packages, of which the first one names its version. */
 const VERSIONS = JSON.parse(readFileSync(join(HERE, 'versions.json')));
