@@ -32,7 +32,6 @@ enum { VEC_BYTE_DOTS = 0, VEC_MODEL = 0 };
 VEC vec_load(const void *p) { return wasm_v128_load(p); }
 VEC vec_load8(const void *p) { return wasm_v128_load64_zero(p); } /* 8 bytes, then zeros */
 VEC vec_spread4(const void *p) { return wasm_v128_load32_splat(p); } /* 4 bytes, four times */
-VEC vec_spread8(const void *p) { return wasm_v128_load64_splat(p); } /* 8 bytes, twice */
 static inline void vec_store(void *p, vec a) { wasm_v128_store(p, a); }
 VEC vec_and(vec a, vec b) { return wasm_v128_and(a, b); }
 VEC vec_and_not(vec a, vec b) { return wasm_v128_andnot(a, b); } /* a & ~b */

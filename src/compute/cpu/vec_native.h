@@ -26,7 +26,6 @@ typedef uint8_t vec_u8 __attribute__((vector_size(16)));
 VEC vec_load(const void *p) { vec v; __builtin_memcpy(&v, p, 16); return v; }
 VEC vec_load8(const void *p) { vec v = {0}; __builtin_memcpy(&v, p, 8); return v; }
 VEC vec_spread4(const void *p) { int32_t x; __builtin_memcpy(&x, p, 4); return (vec){x, x, x, x}; }
-VEC vec_spread8(const void *p) { int64_t x; __builtin_memcpy(&x, p, 8); return (vec)(vec_i64){x, x}; }
 static inline void vec_store(void *p, vec a) { __builtin_memcpy(p, &a, 16); }
 VEC vec_and(vec a, vec b) { return a & b; }
 VEC vec_and_not(vec a, vec b) { return a & ~b; }
