@@ -73,7 +73,7 @@ typedef struct work work_fn(const struct bench *b, int length);
 static void call_rmsnorm(struct bench *b, int n) { b->be->ops->rmsnorm(b->be, b->y, b->x, b->norm, n, DIM, 1e-6f); }
 static struct work work_rmsnorm(const struct bench *b, int n) { return (void)b, (struct work){0, 8.0 * n * DIM}; }
 
-static void call_rope(struct bench *b, int n) { b->be->ops->rope(b->be, b->q, b->cosine, b->sine, n, HEADS, HEAD); }
+static void call_rope(struct bench *b, int n) { b->be->ops->rope(b->be, b->q, b->cosine, b->sine, n, HEADS, HEAD, HEAD); }
 static struct work work_rope(const struct bench *b, int n) { return (void)b, (struct work){0, 8.0 * n * Q_DIM + 4.0 * n * HEAD}; }
 
 static void call_swiglu(struct bench *b, int n) { b->be->ops->swiglu(b->be, b->gate, b->up, n, FFN); }
@@ -125,8 +125,8 @@ static void run_attention(struct bench *b, int l, float *x, const struct kv_row 
     op->matmul(be, (struct product[]){{b->q, w->q}, {b->k, w->k}, {b->v, w->v}}, 3, b->y, n, NULL);
     op->rmsnorm(be, b->q, b->q, b->norm, n * HEADS, HEAD, 1e-6f);
     op->rmsnorm(be, b->k, b->k, b->norm, n * KV_HEADS, HEAD, 1e-6f);
-    op->rope(be, b->q, b->cosine, b->sine, n, HEADS, HEAD);
-    op->rope(be, b->k, b->cosine, b->sine, n, KV_HEADS, HEAD);
+    op->rope(be, b->q, b->cosine, b->sine, n, HEADS, HEAD, HEAD);
+    op->rope(be, b->k, b->cosine, b->sine, n, KV_HEADS, HEAD, HEAD);
     op->kv_append(be, l, b->k, b->v, rows, n);
     op->attention(be, l, b->o, b->q, rows, n);
     op->matmul(be, (struct product[]){{b->y, w->o}}, 1, b->o, n, NULL);
