@@ -248,7 +248,8 @@ static int write_reply(struct quern_engine *e, struct quern_sequence *s, double 
         r->tokens++;
         if (quern_token_type(e, id) != CONTROL && reply_add(r, quern_stream(s, id))) return r->finish = "stop", OK;
         if (r->tokens >= limit) break;
-        if (!(status = quern_sequence_push(s, id))) status = drain(e, s);
+        status = quern_sequence_push(s, id);
+        if (!status) status = drain(e, s);
         if (status) return status;
         r->steps++;
     }

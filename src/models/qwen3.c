@@ -105,12 +105,12 @@ static int check_gating(const struct keys *k, struct error *err)
     enum { SOFTMAX = 1 };
     const int64_t softmax = SOFTMAX, none = 0;
     const double one = 1;
-    int gating, shared, status;
+    int gating, shared;
     double scale;
-    if ((status = config_int(k, "expert_gating_func", 0, INT32_MAX, &softmax, &gating, err)) ||
-        (status = config_int(k, "expert_shared_count", 0, INT32_MAX, &none, &shared, err)) ||
-        (status = config_float(k, "expert_weights_scale", -1e9, 1e9, &one, &scale, err)))
-        return status;
+    int status = config_int(k, "expert_gating_func", 0, INT32_MAX, &softmax, &gating, err);
+    if (!status) status = config_int(k, "expert_shared_count", 0, INT32_MAX, &none, &shared, err);
+    if (!status) status = config_float(k, "expert_weights_scale", -1e9, 1e9, &one, &scale, err);
+    if (status) return status;
     if (gating == SOFTMAX && shared == 0 && (scale == 1 || scale == 0)) return OK;
     return fail(err, ERR_UNSUPPORTED, "experts", 0,
                 "The experts are chosen by gating function %d with scale %g, and %d are shared; Qwen3 has softmax, no scale and none shared.", gating,
@@ -131,13 +131,12 @@ static int read_experts(const struct keys *k, struct model_config *c, struct err
 {
     enum { EXPERTS_MAX = 1024 }; /* Qwen3 has 128 */
     char key[KEY_SIZE];
-    int status;
-    if ((status = config_int(k, "expert_count", 1, EXPERTS_MAX, NULL, &c->n_experts, err)) ||
-        (status = config_int(k, "expert_used_count", 1, c->n_experts, NULL, &c->n_used, err)) ||
-        (status = config_int(k, "expert_feed_forward_length", 1, 1 << 22, NULL, &c->expert_dim, err)) ||
-        (status = meta_bool(k->ck, model_key(key, k->prefix, "expert_weights_norm"), true, &c->renormalise, err)) ||
-        (status = check_gating(k, err)))
-        return status;
+    int status = config_int(k, "expert_count", 1, EXPERTS_MAX, NULL, &c->n_experts, err);
+    if (!status) status = config_int(k, "expert_used_count", 1, c->n_experts, NULL, &c->n_used, err);
+    if (!status) status = config_int(k, "expert_feed_forward_length", 1, 1 << 22, NULL, &c->expert_dim, err);
+    if (!status) status = meta_bool(k->ck, model_key(key, k->prefix, "expert_weights_norm"), true, &c->renormalise, err);
+    if (!status) status = check_gating(k, err);
+    if (status) return status;
     return check_expert_sizes(c, err);
 }
 
@@ -168,21 +167,21 @@ static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct erro
     const double theta = 1e6;
     const int64_t n_tensors = (int64_t)ck_tensors_in_all(ck), unset = 0;
     char key[KEY_SIZE];
-    int value_length = 0, status;
+    int value_length = 0;
     double eps;
-    if ((status = config_int(k, "block_count", 1, n_tensors, NULL, &c->n_layers, err)) ||
-        (status = config_int(k, "embedding_length", 1, 1 << 20, NULL, &c->dim, err)) ||
-        (status = config_int(k, "feed_forward_length", moe ? 0 : 1, 1 << 22, moe ? &unset : NULL, &c->ffn_dim, err)) ||
-        (status = config_int(k, "attention.head_count", 1, 4096, NULL, &c->n_heads, err)) ||
-        (status = config_int(k, "attention.head_count_kv", 1, c->n_heads, NULL, &c->n_kv_heads, err)) ||
-        (status = config_int(k, "attention.key_length", 1, 1024, NULL, &c->head_dim, err)) ||
-        (status = config_int(k, "attention.value_length", 1, INT32_MAX, &(const int64_t){c->head_dim}, &value_length, err)) ||
-        (status = config_int(k, "rope.dimension_count", 0, INT32_MAX, &unset, &c->rope_dim, err)) ||
-        (status = meta_int(ck, model_key(key, k->prefix, "context_length"), 1, INT64_MAX, NULL, &c->context_length, err)) ||
-        (status = config_float(k, "rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err)) ||
-        (status = config_float(k, "attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err)) ||
-        (status = moe ? read_experts(k, c, err) : OK))
-        return status;
+    int status = config_int(k, "block_count", 1, n_tensors, NULL, &c->n_layers, err);
+    if (!status) status = config_int(k, "embedding_length", 1, 1 << 20, NULL, &c->dim, err);
+    if (!status) status = config_int(k, "feed_forward_length", moe ? 0 : 1, 1 << 22, moe ? &unset : NULL, &c->ffn_dim, err);
+    if (!status) status = config_int(k, "attention.head_count", 1, 4096, NULL, &c->n_heads, err);
+    if (!status) status = config_int(k, "attention.head_count_kv", 1, c->n_heads, NULL, &c->n_kv_heads, err);
+    if (!status) status = config_int(k, "attention.key_length", 1, 1024, NULL, &c->head_dim, err);
+    if (!status) status = config_int(k, "attention.value_length", 1, INT32_MAX, &(const int64_t){c->head_dim}, &value_length, err);
+    if (!status) status = config_int(k, "rope.dimension_count", 0, INT32_MAX, &unset, &c->rope_dim, err);
+    if (!status) status = meta_int(ck, model_key(key, k->prefix, "context_length"), 1, INT64_MAX, NULL, &c->context_length, err);
+    if (!status) status = config_float(k, "rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err);
+    if (!status) status = config_float(k, "attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err);
+    if (!status) status = moe ? read_experts(k, c, err) : OK;
+    if (status) return status;
     c->eps = (float)eps;
     if (c->rope_dim == 0) c->rope_dim = c->head_dim;
     status = check_heads(c, value_length, err);
@@ -205,31 +204,43 @@ static bool dense_here(const struct qwen3 *m, const struct checkpoint *ck, int l
     return m->base.config.n_experts == 0;
 }
 
+static int bind_dense(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
+{
+    struct model *b = &m->base;
+    struct layer *w = &m->layers[l];
+    int dim = b->config.dim;
+    int status = model_matrix(b, ck, "blk.%d.ffn_gate.weight", l, dim, w->ffn_dim, &w->gate, err);
+    if (!status) status = model_matrix(b, ck, "blk.%d.ffn_up.weight", l, dim, w->ffn_dim, &w->up, err);
+    if (!status) status = model_matrix(b, ck, "blk.%d.ffn_down.weight", l, w->ffn_dim, dim, &w->down, err);
+    return status;
+}
+
+static int bind_experts(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
+{
+    struct model *b = &m->base;
+    struct layer *w = &m->layers[l];
+    int dim = b->config.dim, n = b->config.n_experts;
+    int status = model_matrix_as_stored(b, ck, "blk.%d.ffn_gate_inp.weight", l, dim, n, &w->router, err);
+    if (!status) status = model_stack(b, ck, "blk.%d.ffn_gate", l, dim, w->ffn_dim, n, &w->gate, &w->singles[0], err);
+    if (!status) status = model_stack(b, ck, "blk.%d.ffn_up", l, dim, w->ffn_dim, n, &w->up, &w->singles[1], err);
+    if (!status) status = model_stack(b, ck, "blk.%d.ffn_down", l, w->ffn_dim, dim, n, &w->down, &w->singles[2], err);
+    return status;
+}
+
 static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
     const struct model_config *c = &m->base.config;
     struct model *b = &m->base;
     struct layer *w = &m->layers[l];
     bool dense = w->dense || (!m->dense_known && dense_here(m, ck, l)), experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
-    int n = c->n_experts, status;
     if (dense && experts_before)
         return fail(err, ERR_INCONSISTENT, "split", 0,
                     "Layer %d has experts in one file of the split model and is dense in another; they do not belong together.", l);
     w->dense = dense;
     w->ffn_dim = dense ? c->ffn_dim : c->expert_dim;
     if (dense && w->ffn_dim == 0)
-        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", b->prefix,
-                    l);
-    if (dense)
-        (void)((status = model_matrix(b, ck, "blk.%d.ffn_gate.weight", l, c->dim, w->ffn_dim, &w->gate, err)) ||
-               (status = model_matrix(b, ck, "blk.%d.ffn_up.weight", l, c->dim, w->ffn_dim, &w->up, err)) ||
-               (status = model_matrix(b, ck, "blk.%d.ffn_down.weight", l, w->ffn_dim, c->dim, &w->down, err)));
-    else
-        (void)((status = model_matrix_as_stored(b, ck, "blk.%d.ffn_gate_inp.weight", l, c->dim, n, &w->router, err)) ||
-               (status = model_stack(b, ck, "blk.%d.ffn_gate", l, c->dim, w->ffn_dim, n, &w->gate, &w->singles[0], err)) ||
-               (status = model_stack(b, ck, "blk.%d.ffn_up", l, c->dim, w->ffn_dim, n, &w->up, &w->singles[1], err)) ||
-               (status = model_stack(b, ck, "blk.%d.ffn_down", l, w->ffn_dim, c->dim, n, &w->down, &w->singles[2], err)));
-    return status;
+        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", b->prefix, l);
+    return dense ? bind_dense(m, ck, l, err) : bind_experts(m, ck, l, err);
 }
 
 /* Qwen2's attention has them; without them its numbers would be wrong without a sign. */
@@ -247,17 +258,17 @@ static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct erro
     const struct model_config *c = &m->base.config;
     struct model *b = &m->base;
     struct layer *w = &m->layers[l];
-    int q_dim = c->n_heads * c->head_dim, kv_dim = c->n_kv_heads * c->head_dim, status;
-    (void)((status = check_biases(ck, l, err)) ||
-           (status = model_vector(b, ck, "blk.%d.attn_norm.weight", l, c->dim, &w->attn_norm, err)) ||
-           (status = model_matrix(b, ck, "blk.%d.attn_q.weight", l, c->dim, q_dim, &w->q, err)) ||
-           (status = model_matrix(b, ck, "blk.%d.attn_k.weight", l, c->dim, kv_dim, &w->k, err)) ||
-           (status = model_matrix(b, ck, "blk.%d.attn_v.weight", l, c->dim, kv_dim, &w->v, err)) ||
-           (status = model_vector(b, ck, "blk.%d.attn_q_norm.weight", l, c->head_dim, &w->q_norm, err)) ||
-           (status = model_vector(b, ck, "blk.%d.attn_k_norm.weight", l, c->head_dim, &w->k_norm, err)) ||
-           (status = model_matrix(b, ck, "blk.%d.attn_output.weight", l, q_dim, c->dim, &w->o, err)) ||
-           (status = model_vector(b, ck, "blk.%d.ffn_norm.weight", l, c->dim, &w->ffn_norm, err)) ||
-           (status = bind_feed_forward(m, ck, l, err)));
+    int q_dim = c->n_heads * c->head_dim, kv_dim = c->n_kv_heads * c->head_dim;
+    int status = check_biases(ck, l, err);
+    if (!status) status = model_vector(b, ck, "blk.%d.attn_norm.weight", l, c->dim, &w->attn_norm, err);
+    if (!status) status = model_matrix(b, ck, "blk.%d.attn_q.weight", l, c->dim, q_dim, &w->q, err);
+    if (!status) status = model_matrix(b, ck, "blk.%d.attn_k.weight", l, c->dim, kv_dim, &w->k, err);
+    if (!status) status = model_matrix(b, ck, "blk.%d.attn_v.weight", l, c->dim, kv_dim, &w->v, err);
+    if (!status) status = model_vector(b, ck, "blk.%d.attn_q_norm.weight", l, c->head_dim, &w->q_norm, err);
+    if (!status) status = model_vector(b, ck, "blk.%d.attn_k_norm.weight", l, c->head_dim, &w->k_norm, err);
+    if (!status) status = model_matrix(b, ck, "blk.%d.attn_output.weight", l, q_dim, c->dim, &w->o, err);
+    if (!status) status = model_vector(b, ck, "blk.%d.ffn_norm.weight", l, c->dim, &w->ffn_norm, err);
+    if (!status) status = bind_feed_forward(m, ck, l, err);
     return status;
 }
 
