@@ -372,7 +372,7 @@ const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; 
 struct bytes quern_chat_template(const struct quern_engine *e) { return e->template; }
 struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
 const struct quern_plan *quern_plan(const struct quern_engine *e) { return &e->plan; }
-uint64_t quern_file_size(const struct quern_engine *e) { return e->intake.complete ? e->intake.file->file_size : 0; }
+uint64_t quern_file_size(const struct quern_engine *e) { return e->intake.complete ? e->intake.file_size : 0; }
 
 struct profile *quern_profile(struct quern_engine *e) { return e->profile; }
 

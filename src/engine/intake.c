@@ -156,7 +156,8 @@ int intake_header(struct intake *in, const uint8_t *bytes, size_t n, size_t *use
     if (!status) status = place(in, err);
     if (status) return status;
     in->weights = in->file->format;
-    in->bytes += in->file->file_size;
+    in->file_size = in->file->file_size;
+    in->bytes += in->file_size;
     in->complete = true;
     return OK;
 }

@@ -20,6 +20,7 @@ struct intake {
     struct checkpoint part;   /* a file that is not ck */
     struct checkpoint *file;  /* the one that is being read */
     bool complete;            /* its header has come: it has weights */
+    uint64_t file_size;       /* then: what that promises */
     const struct format *weights; /* of the files with weights; NULL: none has come */
     struct split split;       /* which of these the one at hand is, and of how many */
     uint64_t tensors, name_hash; /* in them so far */
