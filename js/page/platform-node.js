@@ -87,10 +87,20 @@ function ask(path, question) {
   }
 }
 
+/** What stands at a path; null: nothing. Told not to throw, Node 26 says the same of a path that leads through a file. */
+function standingAt(path) {
+  try {
+    return statSync(path);
+  } catch (error) {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
 /** The files of a folder, or of a checkpoint whose vocabulary stands beside it. */
 function filesAt(path) {
   if (existsSync(path + VOCABULARY)) return [path + VOCABULARY, path];
-  if (!ask(path, () => statSync(path, { throwIfNoEntry: false }))?.isDirectory()) return [path];
+  if (!ask(path, () => standingAt(path))?.isDirectory()) return [path];
   const names = ask(path, () => readdirSync(path));
   const model = modelOf(names);
   if (!model) {
