@@ -136,7 +136,7 @@ const float *quern_hidden(const struct quern_sequence *s, int *dim);
 
 /* Starts a reply: sampling parameters; the sequence's tokens so far count as prompt. OK, ERR_PARAM. */
 int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *params);
-/* The next token by the last logits: an id, ERR_NONFINITE, ERR_EMPTY when there are no logits, ERR_BUSY while they are awaited. Does not push it. */
+/* The next token by the last logits, not pushed: an id, ERR_NONFINITE, ERR_EMPTY (no logits; every token forbidden), ERR_BUSY (awaited). */
 int quern_sample(struct quern_sequence *s);
 /* Whole characters of the reply so far: appends token id's bytes to the stream, gives what is complete. id -1: the end,
  * gives the rest. Borrowed until the next call. */

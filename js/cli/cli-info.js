@@ -42,6 +42,8 @@ function context({ contextLength, ropeFactor, ropeTheta }) {
 
 const tokenizer = ({ tokenizer: kind, tokens }) => [`${TOKENIZERS[kind] ?? kind}, ${plural(tokens, 'token')}`];
 
+const assumed = ({ assumed: all }) => Object.entries(all).map(([key, value]) => `${key} is taken to be ${value}`);
+
 function license({ license: id, licenseName, licenseLink }) {
   const named = [id, licenseName].filter((text) => text !== '').join(': ');
   return [named, licenseLink].filter((text) => text !== '').concat(named || licenseLink ? [] : ['not stated']);
@@ -65,7 +67,7 @@ function memory({ plan, contextSize, kv, contextLength }) {
 
 const SECTIONS = {
   file, architecture: ({ architecture }) => [architecture], parameters, weights, layers, attention, vocabulary, context, tokenizer,
-  'chat template': ({ chatTemplate }) => [chatTemplate ? 'yes' : 'no (ChatML is used)'], license, memory,
+  'chat template': ({ chatTemplate }) => [chatTemplate ? 'yes' : 'no (ChatML is used)'], assumed, license, memory,
 };
 
 /** @param {object} facts as inspect.js tells them @returns {string} */

@@ -54,34 +54,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && !strcmp(text + n - m, end);
 }
 
-/* --- folders ---------------------------------------------------------------------------------------------- */
-
-static const char *const described_by[] = {"config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json",
-                                           "model.safetensors.index.json"};
-
-static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-static void add_weights(struct cli_files *f, const char *folder)
-{
-    int first = f->n;
-    DIR *d = opendir(folder);
-    for (struct dirent *entry; d && (entry = readdir(d));)
-        if (ends_with(entry->d_name, ".safetensors")) add(f, folder, entry->d_name);
-    if (d) closedir(d);
-    if (f->n > first) qsort(f->paths + first, (size_t)(f->n - first), sizeof *f->paths, compare_paths);
-}
-
-static void add_folder(struct cli_files *f, const char *folder)
-{
-    for (size_t i = 0; i < sizeof described_by / sizeof *described_by; i++) {
-        add(f, folder, described_by[i]);
-        if (f->n == 0 || exists(f->paths[f->n - 1])) continue;
-        free(f->paths[--f->n]);
-    }
-    add_weights(f, folder);
-}
-
-/* --- files ------------------------------------------------------------------------------------------------ */
+/* --- names ------------------------------------------------------------------------------------------------ */
 
 enum { PART_NAME = sizeof "-00001-of-00003.gguf" - 1 };
 
@@ -93,6 +66,64 @@ static int count_parts(const char *path)
     if (n > PART_NAME && sscanf(path + n - PART_NAME, "-00001-of-%5d.gguf%n", &files, &end) == 1 && end == PART_NAME && files > 0) return files;
     return 1;
 }
+
+/* --- folders ---------------------------------------------------------------------------------------------- */
+
+/* The same choice as js/shared/folder.js makes. */
+static const char *const described_by[] = {"config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json",
+                                           "model.safetensors.index.json"};
+/* What counts beside a GGUF file, which describes its weights itself. */
+static const char *const beside_gguf[] = {"generation_config.json", "tokenizer_config.json", "tokenizer.json"};
+
+static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* Those of the names that are there. */
+static void add_existing(struct cli_files *f, const char *folder, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        add(f, folder, names[i]);
+        if (f->n == 0 || exists(f->paths[f->n - 1])) continue;
+        free(f->paths[--f->n]);
+    }
+}
+
+/* All files with this ending, by name. Returns how many. */
+static int add_ending(struct cli_files *f, const char *folder, const char *end)
+{
+    int first = f->n;
+    DIR *d = opendir(folder);
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        if (ends_with(entry->d_name, end)) add(f, folder, entry->d_name);
+    if (d) closedir(d);
+    if (f->n > first) qsort(f->paths + first, (size_t)(f->n - first), sizeof *f->paths, compare_paths);
+    return f->n - first;
+}
+
+/* Whether paths [n], sorted, are one GGUF file, or all parts of one. */
+static bool is_one(char *const *paths, int n)
+{
+    size_t size = n ? strlen(paths[0]) : 0;
+    if (n == 0 || count_parts(paths[0]) != n) return false;
+    for (int i = 1; i < n; i++)
+        if (strlen(paths[i]) != size || strncmp(paths[i], paths[0], size - PART_NAME) || !ends_with(paths[i], paths[0] + size - PART_NAME + 6))
+            return false;
+    return true;
+}
+
+static void add_folder(struct cli_files *f, const char *folder)
+{
+    struct cli_files found = {0};
+    add_existing(f, folder, described_by, sizeof described_by / sizeof *described_by);
+    if (add_ending(f, folder, ".safetensors") == 0 && f->n > 0) add_ending(&found, folder, ".gguf");
+    if (is_one(found.paths, found.n)) {
+        cli_files_free(f);
+        add_existing(f, folder, beside_gguf, sizeof beside_gguf / sizeof *beside_gguf);
+        add_ending(f, folder, ".gguf");
+    }
+    cli_files_free(&found);
+}
+
+/* --- files ------------------------------------------------------------------------------------------------ */
 
 static void add_parts(struct cli_files *f, const char *path)
 {

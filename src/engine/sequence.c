@@ -351,6 +351,7 @@ int quern_sample(struct quern_sequence *s)
     if (e->awaits) return fail(&e->error, ERR_BUSY, "awaited", 0, "The logits have not arrived yet.");
     if (!logits) return fail(&e->error, ERR_EMPTY, "logits", 0, "There are no logits to sample from.");
     int id = sampler_pick(s->sampler, logits + (size_t)(s->made_rows - 1) * (size_t)e->model->config.vocab_size, NULL);
+    if (id == ERR_EMPTY) return fail(&e->error, id, "bias", 0, "No token may be sampled: all of them are forbidden.");
     if (id == ERR_NONFINITE) return fail(&e->error, id, "logits", 0, "The model produced invalid numbers; the file is probably damaged.");
     return id;
 }

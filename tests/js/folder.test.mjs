@@ -2,7 +2,7 @@
 // Folders and checkpoints through the package: by path in Node, as picked files in any order, on the command line.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +19,9 @@ import { rejectsWith } from './helper.mjs';
 
 const FOLDER = join(PROJECT, 'tests/fixtures/hf/f32');
 const IDS = [1, 2, 3, 40, 280, 100];
+
+/** The native command line. */
+const native = (...args) => spawnSync(join(PROJECT, 'build/release/quern'), args, { input: 'the<think>', encoding: 'utf8' });
 
 async function logitsOf(source) {
   const model = await load(source, { threads: 1, cache: false });
@@ -74,10 +77,13 @@ test('a GGUF file with files beside it: as files in any order, and as a folder',
     if (source.length !== 2) assert.ok(model.info.endTokens.includes(5));
     await model.dispose();
   }
+  assert.equal(native('tokenize', folder, '--ids').stdout, '258 286\n');
+  assert.equal(JSON.parse(native('info', folder, '--json').stdout).files, 4);
   const two = [...files, new File([contents['model.gguf']], 'other.gguf')];
   await rejectsWith(load(two), 'use/param', /several files that are not parts/);
   await writeFile(join(folder, 'other.gguf'), contents['model.gguf']);
   await rejectsWith(load(folder), 'use/param', /folder without a model.*name a GGUF file itself/);
+  assert.notEqual(native('tokenize', folder, '--ids').status, 0);
   await rm(folder, { recursive: true });
 });
 

@@ -147,6 +147,7 @@ test('what a file does not say, or says otherwise, is told', async () => {
     [file('nameless.gguf', tinyModel({}, { kv: { 'general.architecture': null } })), architecture],
   ]) {
     for (const facts of [await info(path), await native(path)]) assert.deepEqual([facts.assumed, facts.architecture], [assumed, 'qwen3']);
+    for (const [key, value] of Object.entries(assumed)) assert.match(await text(path), new RegExp(`(assumed)? +${key} is taken to be ${value}\\n`));
   }
 });
 
