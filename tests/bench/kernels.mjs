@@ -58,7 +58,7 @@ async function inNode(variant, { node, flags }) {
 
 async function inChromium(variant, { flags }) {
   const server = await serve({ root: PROJECT, csp: false });
-  const browser = await launchChromium(flags);
+  const browser = await launchChromium(flags, true);
   try {
     const page = await browser.newPage();
     page.setDefaultTimeout(600_000);

@@ -72,7 +72,7 @@ async function seconds(open, url, parallel) {
 const server = createServer(answer);
 await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
 const base = `http://127.0.0.1:${server.address().port}`;
-const browser = await launchChromium();
+const browser = await launchChromium([], true);
 const page = await browser.newPage();
 await page.goto(base);
 const inPage = (url, parallel) => page.evaluate(async ([source, ...args]) => {

@@ -23,7 +23,7 @@ export class Tab {
   static async open(base, module, profile) {
     const tab = new Tab();
     const context = profile && await launchProfile(profile);
-    tab.#browser = context ? context.browser() : await launchChromium();
+    tab.#browser = context ? context.browser() : await launchChromium([], true);
     tab.#cdp = await tab.#browser.newBrowserCDPSession();
     tab.#page = await (context ?? tab.#browser).newPage();
     tab.#page.setDefaultTimeout(PATIENCE_MS);

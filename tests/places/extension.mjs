@@ -31,7 +31,7 @@ async function start(folder, without, t) {
   const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json')));
   for (const key of without) delete manifest[key];
   writeFileSync(join(extension, 'manifest.json'), JSON.stringify(manifest));
-  const { executablePath, args } = howToStart([]);
+  const { executablePath, args } = howToStart([], true);
   const context = await chromium.launchPersistentContext(join(place, 'profile'), {
     executablePath, args: [...args, `--disable-extensions-except=${extension}`, `--load-extension=${extension}`], ignoreDefaultArgs: ['--disable-extensions'],
   });

@@ -76,7 +76,7 @@ export async function closeBrowser() {
   await browser?.close();
 }
 
-export const chromiumVersion = once(() => `Chromium ${/\d+/.exec(outputOf(howToStart([]).executablePath, ['--version']))?.[0]}`);
+export const chromiumVersion = once(() => `Chromium ${/\d+/.exec(outputOf(howToStart([], true).executablePath, ['--version']))?.[0]}`);
 
 /** Asks until a page has its outcome. @param {() => Promise<object | null>} look @param {string[]} problems of the page's own telling */
 export async function outcomeOf(look, problems = []) {
@@ -91,7 +91,7 @@ export async function outcomeOf(look, problems = []) {
 
 /** Opens pages in one Chromium, all at once. @returns {Promise<object[]>} what came of each, with what the console had to say, and who was asked */
 export async function visitAll(urls) {
-  browser ??= await launchChromium();
+  browser ??= await launchChromium([], true);
   const context = await browser.newContext();
   const asked = [];
   context.on('request', (request) => asked.push(request.url()));

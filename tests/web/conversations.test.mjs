@@ -20,8 +20,8 @@ async function openTalker(options) {
   return visit;
 }
 
-/** In the page: the last stored reply, as it was written; '' for none. */
-function storedReply() {
+/** In the page: the last stored message of this role; '' for none. */
+function storedText(wanted) {
   return new Promise((done, fail) => {
     const opening = indexedDB.open('quern');
     opening.onerror = fail;
@@ -29,7 +29,7 @@ function storedReply() {
       const all = opening.result.transaction('messages').objectStore('messages').getAll();
       all.onsuccess = () => {
         opening.result.close();
-        done(all.result.findLast(({ role }) => role === 'assistant')?.content ?? '');
+        done(all.result.findLast(({ role }) => role === wanted)?.content ?? '');
       };
     };
   });
@@ -60,10 +60,10 @@ test('a reload in the middle of a reply keeps what was written, and the reply go
   const { page, chat, close } = await openTalker();
   await chat.send('Talk.');
   let before;
-  await eventually(async () => (before = await page.evaluate(storedReply)).length > 300, 'a long text');
+  await eventually(async () => (before = await page.evaluate(storedText, 'assistant')).length > 300, 'a long text');
   await page.reload();
   await chat.ready();
-  const kept = await page.evaluate(storedReply);
+  const kept = await page.evaluate(storedText, 'assistant');
   assert.deepEqual(await users(page), ['Talk.']);
   assert.ok((await chat.text()).length > 100);
   assert.ok(kept.startsWith(before), kept);
@@ -71,7 +71,7 @@ test('a reload in the middle of a reply keeps what was written, and the reply go
   await chat.reply.getByRole('button', { name: 'Continue this reply' }).click();
   await chat.ended();
   const whole = await chat.text();
-  assert.ok((await page.evaluate(storedReply)).startsWith(kept), 'the same beginning');
+  assert.ok((await page.evaluate(storedText, 'assistant')).startsWith(kept), 'the same beginning');
   assert.match(await chat.reply.innerText(), /Demo model/);
   await page.reload();
   await chat.ready();
@@ -84,6 +84,7 @@ test('a question without an answer can be answered after a reload', async () => 
   await page.evaluate(() => { globalThis.engine.postMessage = () => { throw new Error('gone'); }; });
   await chat.send('Hello!');
   await chat.error.waitFor();
+  await eventually(async () => await page.evaluate(storedText, 'user') === 'Hello!', 'the question is stored');
   await page.reload();
   await chat.ready();
   assert.deepEqual(await users(page), ['Hello!']);
@@ -191,7 +192,7 @@ test('a row of the list stays as it is while a reply grows: what is open, what h
   await page.getByRole('button', { name: /^More about/ }).click();
   await row(page, 'Talk.').getByRole('button', { name: 'Pin' }).focus();
   const written = (await chat.text()).length;
-  const grown = async () => (await page.evaluate(storedReply)).length > written;
+  const grown = async () => (await page.evaluate(storedText, 'assistant')).length > written;
   await eventually(grown, 'the reply grows, and is stored');
   await page.waitForTimeout(500);    // until the list has heard of it
   assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Pin');
