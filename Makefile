@@ -272,7 +272,7 @@ $(TESTS:%=run/%): run/%: $(BUILD)/tests/% build/fixtures/.stamp
 # A file whose tests have failed may leave something open and never end by itself: ten minutes are its end.
 SUITES ?= js web
 test-node: native site faults
-	$(NODE) --test --test-concurrency=3 --test-timeout=600000 $(wildcard $(SUITES:%=tests/%/*.test.mjs))
+	$(NODE) --test --test-concurrency=4 --test-timeout=600000 $(wildcard $(SUITES:%=tests/%/*.test.mjs))
 
 bench: site
 	$(NODE) tests/bench/bench.mjs
