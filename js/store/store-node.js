@@ -10,8 +10,8 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { makeFolder, tighten } from './folder-node.js';
 import { lock } from './lock-node.js';
 
-/** Opening what is no file but a pipe, say, does not wait. */
-const { O_RDONLY, O_RDWR, O_CREAT, O_NONBLOCK = 0 } = constants;
+/** Opening what is no file but a pipe, say, does not wait; a link in a folder that others may write to does not lead what is written elsewhere. */
+const { O_RDONLY, O_RDWR, O_CREAT, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
 
 export function defaultFolder({ platform, env } = process) {
   if (platform === 'win32') return join(env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), 'quern', 'Cache');
@@ -89,7 +89,7 @@ export class FolderStore {
 
   async open(name, { write }) {
     const path = join(write ? await this.#made() : await this.#folder(), name);
-    const handle = await open(path, (write ? O_RDWR | O_CREAT : O_RDONLY) | O_NONBLOCK, 0o600).catch(orNull);
+    const handle = await open(path, (write ? O_RDWR | O_CREAT | O_NOFOLLOW : O_RDONLY) | O_NONBLOCK, 0o600).catch(orNull);
     if (write) await handle?.chmod(0o600).catch(() => {});     // one of an older version
     return handle && new FolderFile(handle);
   }

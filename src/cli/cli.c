@@ -9,6 +9,7 @@
 #include "cli/cli_output.h"
 #include "cli/cli_process.h"
 #include "cli/cli_quantize.h"
+#include "cli/cli_terminal.h"
 #include "quern.h"
 
 #include <errno.h>
@@ -185,7 +186,7 @@ struct reply {
 
 static void show_until(struct reply *r, size_t end)
 {
-    if (r->live) fwrite(r->text + r->shown, 1, end - r->shown, stdout), fflush(stdout);
+    if (r->live) show(r->text + r->shown, end - r->shown), fflush(stdout);
     r->shown = end;
 }
 
@@ -274,14 +275,15 @@ static int generate(struct quern_engine *e, struct quern_sequence *s, struct rep
     return r->failed ? ERR_MEM_LOAD : OK;
 }
 
+static bool is_plain(uint8_t c) { return c >= 0x20 && c != '"' && c != '\\'; }
+
 static void print_json_text(const char *text, size_t size)
 {
     putchar('"');
-    for (size_t i = 0; i < size; i++) {
-        uint8_t c = (uint8_t)text[i];
-        if (c == '"' || c == '\\') printf("\\%c", c);
-        else if (c < 0x20) printf("\\u%04x", c);
-        else putchar(c);
+    for (size_t i = 0, plain = 0; i < size; i += plain + 1, plain = 0) {
+        while (i + plain < size && is_plain((uint8_t)text[i + plain])) plain++;
+        show(text + i, plain);
+        if (i + plain < size) printf((uint8_t)text[i + plain] < 0x20 ? "\\u%04x" : "\\%c", text[i + plain]);
     }
     putchar('"');
 }
@@ -293,7 +295,9 @@ typedef int command_fn(struct quern_engine *e, const struct job *j);
 static int run_info(struct quern_engine *e, const struct job *j)
 {
     (void)j;
-    puts(quern_info(e));
+    const char *text = quern_info(e);
+    show(text, strlen(text));
+    putchar('\n');
     return 0;
 }
 
@@ -567,7 +571,7 @@ int main(int argc, char **argv)
     };
     struct job j;
     int status;
-    if (!args_read(argc, argv, &j.args, &status)) return status;
+    if (!args_read(argc, argv, &j.args, &status)) return end_output(status);
     if (check_required(&j.args)) return 1;
     if (j.args.command == COMMAND_QUANTIZE) return run_quantize(&j.args);
     j.engine = engine_options(&j.args);
@@ -576,5 +580,5 @@ int main(int argc, char **argv)
     j.load_ms = now_ms() - start;
     status = e ? commands[j.args.command](e, &j) : 1;
     quern_free(e);
-    return status;
+    return end_output(status);
 }

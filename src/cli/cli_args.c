@@ -4,6 +4,8 @@
  */
 #include "cli/cli_args.h"
 
+#include "cli/cli_terminal.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,12 +86,6 @@ static const char about[] =
     "checkpoint beside its .tokenizer file.\n";
 
 /* --- what is said -------------------------------------------------------------------------------------------- */
-
-int complain(const char *code, const char *sentence)
-{
-    fprintf(stderr, "quern: %s: %s\n", code, sentence);
-    return 1;
-}
 
 static bool refuse(const char *form, ...) __attribute__((format(printf, 1, 2)));
 static bool refuse(const char *form, ...)

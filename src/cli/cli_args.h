@@ -36,7 +36,4 @@ bool args_read(int argc, char **argv, struct args *a, int *status);
 /* The number that was given, or another one. */
 double args_number(const struct args *a, enum option option, double otherwise);
 
-/* One line on stderr. Returns 1. */
-int complain(const char *code, const char *sentence);
-
 #endif

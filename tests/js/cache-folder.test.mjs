@@ -179,6 +179,19 @@ test('whatever else is in the folder is left alone', async () => {
   assert.deepEqual(readdirSync(cache).sort(), ['circle', 'folder']);
 });
 
+test('a link by the name of what is stored leads nothing elsewhere', async () => {
+  for (const name of ['journal', '0']) {
+    const cache = newFolder();
+    const [letter, path] = [place(), join(cache, `${await keyOf(url)}.${name}`)];
+    writeFileSync(letter, 'Dear reader', { mode: 0o644 });
+    symlinkSync(letter, path);
+    assert.match((await loadQuietly({ cache })).join(), /storage\/unavailable/);
+    assert.deepEqual([String(readFileSync(letter)), modeOf(letter)], ['Dear reader', '644'], name);
+    await models.remove(url, { cache });
+    assert.deepEqual([existsSync(path), String(readFileSync(letter))], [false, 'Dear reader'], name);
+  }
+});
+
 test('what is no file there but a pipe holds nobody up', { skip: process.platform === 'win32' }, async () => {
   for (const name of ['journal', '0']) {
     const cache = newFolder();

@@ -2,7 +2,8 @@
 // The command line in Node and the native one: the same flags give the same text, the same refusals in the same words, the same help.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -96,7 +97,7 @@ test('the same refusals', async () => {
   const run = ['run', NANO, 'a'];
   const long = 'x'.repeat(1001);
   for (const args of [
-    [...run, '--temperature', '101'], [...run, '--temperature=-1'], [...run, '--temperature', 'hot'], [...run, '--temperature', '0x1'], [...run, '--temperature', '1e999'],
+    [...run, '--temperature', '\x1b[31mhot\x9b\u202e\r\n\tor not'], [...run, '--temperature', '101'], [...run, '--temperature=-1'], [...run, '--temperature', 'hot'], [...run, '--temperature', '0x1'], [...run, '--temperature', '1e999'],
     [...run, '--temperature', 'inf'], [...run, '--temperature', ''], [...run, '--temperature', '.'], [...run, '--temperature', '1e'], [...run, '--temperature', ' 1'],
     [...run, '--top-p', '0'], [...run, '--top-p', '1.5'], [...run, '--top-k', '1.5'], [...run, '--top-k=-1'], [...run, '--top-k', '1e16'], [...run, '--min-p', '1.1'],
     [...run, '--repeat-penalty', '0'], [...run, '--repeat-penalty', '10.5'], [...run, '--seed', '9007199254740993'], [...run, '--seed=-1'], [...run, '--seed', '1.5'],
@@ -112,6 +113,15 @@ test('the same refusals', async () => {
     const { out, err, code } = await both(args);
     assert.deepEqual([out, code], ['', 1], args.join(' '));
     assert.match(err, /^quern: use\/(param|context|empty): .*\.\n$/, args.join(' '));
+  }
+});
+
+test('natively too what cannot be written is said, but not to a reader that has gone', { skip: !existsSync('/dev/full') }, () => {
+  for (const args of [['info', NANO], ['--help'], ['tokenize', NANO], ['run', NANO, 'the', '--max-tokens', '2'], ['bench', NANO, '--prompt', '2', '--generate', '1']]) {
+    const { status, stderr } = spawnSync(NATIVE, args, { stdio: ['pipe', openSync('/dev/full', 'w'), 'pipe'], input: 'the', encoding: 'utf8' });
+    assert.deepEqual([status, stderr], [1, 'quern: use/param: the output cannot be written.\n'], args[0]);
+    const gone = spawnSync('bash', ['-c', '"$@" < /dev/null | head -c 1 > /dev/null', 'bash', NATIVE, ...args], { encoding: 'utf8' });
+    assert.equal(gone.stderr, '', args[0]);
   }
 });
 

@@ -14,6 +14,8 @@ import { load, models } from '../../dist/node.js';
 import { idOf, isName } from '../../js/store/identity.js';
 import { CLAIMS, ENDLESS, NO_NUMBERS, PORTALS, claims } from '../fixtures/liars.mjs';
 import { LyingServer } from '../fixtures/lying-server.mjs';
+import { readGguf } from '../fixtures/gguf-reader.mjs';
+import { evenly, splitGguf } from '../fixtures/split.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { CLI, DEMO, rejectsWith } from './helper.mjs';
 
@@ -85,6 +87,20 @@ for (const [way, get] of Object.entries(WAYS)) {
     }
   });
 }
+
+test('S2 of many files: a part of a split model ends where it says, a description after 64 MiB at the latest', { timeout: 60_000 }, async () => {
+  const parts = splitGguf(TINY, evenly(readGguf(TINY).tensors.size, 2));
+  const part = (url) => ({ bytes: parts[url.includes('-00001-') ? 0 : 1] });
+  const folder = (url) => (/(?:config|tokenizer)\.json$|\.safetensors$/.test(url) ? { bytes: Buffer.from('{}') } : null);
+  for (const [file, end, path, code, most] of [[part, '-00002-of-00002.gguf', '/m-00001-of-00002.gguf', 'model/inconsistent', 0], [folder, '/config.json', '/org/model/', 'model/format', 64 * MB]]) {
+    const cache = newCache();
+    await serving(file, ({ url }) => (url.endsWith(end) ? ENDLESS[0] : {}), async (url, server) => {
+      const kept = await mostIn(cache, () => rejectsWith(models.download(url + path, { cache }), code));
+      assert.ok(kept < most + 3 * MB && server.sent < most + 40 * MB, `${kept} bytes kept, ${server.sent} sent`);
+      assert.deepEqual([await models.list({ cache }), bytesIn(cache)], [[], 0]);
+    });
+  }
+});
 
 test('S1 info reads the header, whatever size is claimed', async () => {
   for (const size of [CLAIMS[0], 2 ** 48]) {

@@ -28,8 +28,8 @@ export function quern(args, { input = '', ...options } = {}) {
 /** Whether there is a program here that lends terminals. */
 export const canLend = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
 
-/** The program on a terminal, where `out` is all that shows; what is written to `child.stdin` are keys. */
-export function startOnTerminal(args, { env } = {}) {
-  const line = [process.execPath, CLI, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+/** The program, in Node or another one, on a terminal, where `out` is all that shows; what is written to `child.stdin` are keys. */
+export function startOnTerminal(args, { env, program = [process.execPath, CLI] } = {}) {
+  const line = [...program, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
   return follow(spawn('script', ['-qec', line, '/dev/null'], { env: { ...process.env, ...env } }));
 }

@@ -14,11 +14,16 @@ import { DEMO, NANO, until, withServer } from './helper.mjs';
 import { canLend, quern, start, startOnTerminal } from './program.mjs';
 
 const BYTES = readFileSync(DEMO);
+const NATIVE = join(PROJECT, 'build/release/quern');
 const onTerminal = { skip: !canLend };
 const withSignals = { skip: !existsSync('/proc/self/status') };
 
 /** What a reply of random weights is made of: nearly every byte. */
 const RANDOM = ['run', NANO, 'the', '--seed', '5', '--temperature', '2', '--max-tokens', '120', '--threads', '1'];
+
+/** A model whose name would steer a terminal, by what JSON need not escape too. */
+const NAMED = join(process.env.XDG_CACHE_HOME, 'named.gguf');
+writeFileSync(NAMED, tinyModel({}, { kv: { 'general.name': ['string', 'a\x1b[31m\x9b1m\u202e\u2028b'] } }));
 
 /** What may reach a terminal besides the codes of our own. */
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]/;
@@ -40,10 +45,23 @@ const slowly = (use, pause = 40, count = { n: 0 }) => withServer(async (request,
 test('a model cannot steer the terminal; a pipe gets what it wrote', onTerminal, async () => {
   const { out } = await quern(RANDOM);
   assert.match(out, CONTROL);
-  const { ended } = startOnTerminal(RANDOM);
-  const { out: shown, code } = await ended;
-  assert.equal(code, 0);
-  assert.equal(shown.replaceAll('\r\n', '\n'), out.replaceAll('\r', '').replace(/(?!\n|\t)[\x00-\x1f\x7f-\x9f]/g, '\uFFFD'));
+  const expected = out.replaceAll('\r', '').replace(/(?!\n|\t)[\x00-\x1f\x7f-\x9f]/g, '\uFFFD');
+  const one = (text) => text.replace(/\uFFFD+/g, '\uFFFD');     // natively each byte of a broken character is one
+  for (const [program, same] of [[undefined, (text) => text], [[NATIVE], one]]) {
+    const { out: shown, code } = await startOnTerminal(RANDOM, { program }).ended;
+    assert.equal(code, 0);
+    assert.equal(same(shown.replaceAll('\r\n', '\n')), same(expected));
+  }
+});
+
+test('nor can it in JSON, of the native program either', onTerminal, async () => {
+  for (const program of [undefined, [NATIVE]]) {
+    for (const args of [[...RANDOM, '--json'], ['info', NAMED, '--json']]) {
+      const { out, code } = await startOnTerminal(args, { program }).ended;
+      assert.equal(code, 0);
+      assert.doesNotMatch(out.replaceAll('\r\n', '\n'), CONTROL);
+    }
+  }
 });
 
 test('neither can a chat, a file, a path or a server', onTerminal, async () => {

@@ -23,6 +23,9 @@ const PATIENCE_MS = 60_000;
 /** So that a page of another origin may read it, and sees what tells versions apart. */
 const CORS = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Content-Range, ETag' };
 
+/** So that it may send headers of its own, and the server redirect. */
+const OPEN = { ...CORS, 'Access-Control-Allow-Headers': '*, Authorization', 'Access-Control-Allow-Methods': '*' };
+
 const digest = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
 /** A browser with one profile, whose tabs share a store. @returns {Promise<{newPage: () => Promise<object>, close: () => Promise<void>}>} */
@@ -47,7 +50,7 @@ const inPage = {
     return { text, last: events.at(-1) };
   },
   /** Loads it, and says how that ended. */
-  outcome: ({ url }) => globalThis.quern.load(url, { threads: 1, contextSize: 64 }).then((model) => model.dispose(), ({ code }) => code),
+  outcome: ({ url, options }) => globalThis.quern.load(url, { threads: 1, contextSize: 64, ...options }).then((model) => model.dispose(), ({ code }) => code),
   bits: async ({ url }) => {
     const model = await globalThis.quern.load(url, { threads: 1, contextSize: 64 });
     return String(await model.logits([1, 2]).finally(() => model.dispose()));
@@ -261,6 +264,21 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
     test('B3: pages instead of a model', async () => {
       for (const page of PORTALS.slice(0, 2)) await refused(Buffer.from(page), {}, 'model/format');
     });
+
+    test('S7: the caller\'s headers go to no other origin', () => withModel(MODEL, () => ({ headers: OPEN }), ({ server: elsewhere }) => (
+      withModel(MODEL, (_, { method }) => ({ ...(method !== 'OPTIONS' && { redirect: `${elsewhere.base}/m.gguf` }), headers: OPEN }), async ({ url }) => {
+        const tab = await open();
+        const [key, bearer] = [{ 'X-Api-Key': 'SECRET' }, { Authorization: 'Bearer SECRET' }];
+        const get = (options) => tab.run('outcome', { url, options: { cache: false, ...options } });
+        const seen = () => elsewhere.requests.splice(0).map(({ headers }) => [headers['x-api-key'], headers.authorization]);
+        assert.deepEqual([await get({ headers: key }), seen()], ['use/param', []]);    // a page is not told where it would go on to
+        assert.equal(await get({ headers: bearer }), undefined);
+        assert.ok(seen().every((values) => values.every((value) => value === undefined)));
+        assert.equal(await get({ headers: { ...key, ...bearer }, forwardHeaders: true }), undefined);
+        assert.deepEqual(seen().at(-1), ['SECRET', undefined]);
+        await tab.close();
+      })
+    )));
 
     test('B1: addresses that differ in what is no signature', () => {
       const [one, two] = [1, 2].map((seed) => tinyModel({ seed }));
