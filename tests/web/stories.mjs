@@ -244,6 +244,31 @@ export const STORIES = {
     await eventually(async () => await page.count('.list-title') === 2, 'both conversations are there');
   },
 
+  async 'two conversations are written, and neither ends the other'(page) {
+    await page.visit();
+    await page.talking();
+    await page.press('#new-chat');
+    await eventually(async () => await page.count(BUBBLE) === 0, 'an empty page');
+    await page.send('Talk of something else.');
+    await eventually(() => page.count(BUSY), 'it is asked');
+    await page.press('#list-button');
+    await eventually(async () => (await page.texts('.list-state')).filter(Boolean).length === 2, 'two of the list are at work');
+    await page.press('[data-state=writing]:not(:has([aria-current])) .list-open');
+    await eventually(async () => await page.text(BUBBLE) === 'Talk.', 'the first one');
+    await eventually(async () => (await page.text(`${REPLY} .prose`)).length > 300, 'is where it was');
+    const before = (await page.text(`${REPLY} .prose`)).length;
+    await eventually(async () => (await page.text(`${REPLY} .prose`)).length > before, 'and grows');
+    await page.press('[data-testid=stop]');
+    await page.ended();
+    await eventually(async () => await page.text('[data-state=writing] .list-title') === 'Talk of something else.', 'the other one goes on');
+    await page.press('[data-state=writing] .list-open');
+    await eventually(async () => (await page.text(`${REPLY} .prose`)).length > 50, 'is there, too');
+    await page.press('[data-testid=stop]');
+    await page.ended();
+    await page.reload();
+    assert.deepEqual(await page.texts('.list-title'), ['Talk of something else.', 'Talk.']);
+  },
+
   async 'a very long message outlives a reload'(page) {
     await page.visit();
     await page.ask('Hello!');

@@ -44,6 +44,9 @@ export class Archive {
     return entries.sort((a, b) => b.pinned - a.pinned || b.changed - a.changed);
   }
 
+  /** @returns {Promise<boolean>} whether a conversation is there, and not deleted */
+  async has(id) { return checkEntry(await this.#tables.entry(id))?.deleted === 0; }
+
   /** @returns {Promise<{entry: object, messages: object[]} | null>} */
   async read(id) {
     const entry = checkEntry(await this.#tables.entry(id));
@@ -58,7 +61,7 @@ export class Archive {
   }
 
   /**
-   * Puts messages, new ones or as they are now, and fields of the entry. What is finished can be found.
+   * Puts messages, new ones or as they are now, and fields of the entry. What is finished can be found; what is deleted stays so.
    * @returns {Promise<object>} the entry
    */
   put(id, messages, fields = {}) {
@@ -67,7 +70,7 @@ export class Archive {
       const entry = checkEntry(old) ?? { ...checkEntry({ id }), created: now, title: titleOf(messages[0]?.content ?? '') };
       const said = messages.filter(({ writing }) => !writing).map(({ content }) => `\n${folded(content)}`).join('');
       const head = text || folded(entry.title);
-      return { entry: { ...entry, ...fields, changed: now, deleted: 0 }, messages: messages.map(checkMessage), ...(said && { text: head + said }) };
+      return { entry: { ...entry, ...fields, changed: now }, messages: messages.map(checkMessage), ...(said && { text: head + said }) };
     });
   }
 
