@@ -65,6 +65,10 @@ test('two are written at once; each is where it was when one comes back, and Esc
   for (const name of ['A', 'B']) await eventually(async () => await state(page, `Talk of ${name}.`) === 'Writing', `${name} is being written`);
   assert.equal(await listButton(page), 'Conversations, 1 being written');
   for (const name of ['A', 'B', 'A']) await grows(page, `Talk of ${name}.`);
+  for (let i = 0; i < 5; i++) {
+    assert.deepEqual(await page.locator('.list-title').allInnerTexts(), ['Talk of B.', 'Talk of A.'], 'rows stay where they are');
+    await sleep(100);
+  }
 
   const before = (await page.evaluate(stored))['Talk of A.'];
   await go(page, 'Talk of A.');
@@ -236,31 +240,44 @@ test('a page that is left loses at most a second of each', async () => {
   await close();
 });
 
-/** What one task may take while eight are being written, in ms of processor time; and the attempts, the best of which counts. */
+/**
+ * What one task may take while eight are being written, in ms of processor time, and when another one of them comes into sight, all of which is
+ * then laid out; and the attempts, the best of which counts.
+ */
 const FRAME_MS = 16;
+const TURN_MS = 50;
 const ATTEMPTS = 5;
 
-test('eight at once: no task of the main thread is longer than a frame', async (t) => {
+/** The tasks of the main thread while eight are written, and from where on another one is shown. */
+async function traceEight() {
+  const blank = await played.browser.newPage();
+  const visit = await open();
+  const { page, close } = visit;
+  for (let i = 0; i < 8; i++) await ask(visit, `Talk ${i}.`);
+  await eventually(async () => await page.locator('[data-state=writing]').count() === 8, 'all are being written');
+  await played.browser.startTracing(blank, { categories: CATEGORIES });
+  await page.evaluate(() => { performance.mark('test: begin'); });
+  await sleep(2000);
+  await page.evaluate(() => { performance.mark('test: turn'); });
+  await go(page, 'Talk 2.');
+  await sleep(500);
+  const { traceEvents } = JSON.parse(await played.browser.stopTracing());
+  const letters = Object.values(await page.evaluate(stored)).reduce((sum, n) => sum + n, 0);
+  await close();
+  await blank.close();
+  const turn = traceEvents.find(({ name }) => name === 'test: turn').ts;
+  const tasks = tasksOf(traceEvents, 'test: begin');
+  return { letters, steady: longest(tasks.filter(({ start }) => start < turn)), turning: longest(tasks.filter(({ start }) => start >= turn)) };
+}
+
+test('eight at once: no task of the main thread is longer than a frame', { timeout: 180_000 }, async (t) => {
   const failures = [];
   for (let i = 0; i < ATTEMPTS && failures.length === i; i++) {
-    const blank = await played.browser.newPage();
-    const visit = await open();
-    const { page, close } = visit;
-    for (let k = 0; k < 8; k++) await ask(visit, `Talk ${k}.`);
-    await eventually(async () => await page.locator('[data-state=writing]').count() === 8, 'all are being written');
-    await played.browser.startTracing(blank, { categories: CATEGORIES });
-    await page.evaluate(() => { performance.mark('test: begin'); });
-    await sleep(2000);
-    await go(page, 'Talk 2.');
-    await sleep(1000);
-    const { traceEvents } = JSON.parse(await played.browser.stopTracing());
-    const letters = Object.values(await page.evaluate(stored)).reduce((sum, n) => sum + n, 0);
-    await close();
-    await blank.close();
+    const { letters, steady, turning } = await traceEight();
     const { load, allowance } = measureLoad();
-    const worst = longest(tasksOf(traceEvents, 'test: begin'));
-    t.diagnostic(`eight replies, ${letters} letters: longest task ${describe(worst)}; a busy loop takes ${load.toFixed(2)} times its processor time`);
-    if (worst.cpu >= FRAME_MS * allowance) failures.push(describe(worst));
+    t.diagnostic(`${letters} letters: longest task ${describe(steady)}; where another one comes into sight ${describe(turning)}`);
+    t.diagnostic(`a busy loop takes ${load.toFixed(2)} times its processor time`);
+    if (steady.cpu >= FRAME_MS * allowance || turning.cpu >= TURN_MS * allowance) failures.push([steady, turning].map(describe).join('; '));
   }
   assert.ok(failures.length < ATTEMPTS, failures.join('\n'));
 });

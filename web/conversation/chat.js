@@ -107,6 +107,7 @@ export class Chat {
     const goesOn = Boolean(message.content || message.thinking);
     const run = new Run(message, (isPhase) => this.#follow(talk, isPhase));
     talk.run = run;
+    talk.touch();
     this.#changed(talk);
     let how;
     try {
@@ -136,7 +137,7 @@ export class Chat {
   async #generate(talk, goesOn) {
     const { run } = talk;
     if (!this.#session.model) run.wait('Waiting for the model…');
-    const model = await this.#session.ready(run.signal);
+    const model = run.model = await this.#session.ready(run.signal);
     run.message.model = this.#session.choice?.label ?? '';
     const messages = () => this.#messages(talk, goesOn);
     await makeRoom(talk, model, messages);
@@ -166,7 +167,7 @@ export class Chat {
     };
     // Here a conversation's keys and values are to be kept under its id, and forgotten where the archive lets go of it for good.
     const reply = model.chat(messages, { ...this.#settings.sampling, continue: goesOn, signal: run.signal, onPrefill });
-    run.ask(model, reply);
+    run.ask(reply);
     for await (const event of reply.events) {
       if (run.phase === 'over') break;
       run.take(event);

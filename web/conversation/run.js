@@ -17,7 +17,7 @@ const ENDINGS = {
 
 export class Run {
   message;
-  model = null;           // who writes it, once it is asked
+  model = null;           // who writes it, once there is one
   phase = 'waiting';      // then 'reading', 'thinking' or 'writing', in the end 'over'
   says = '';              // what is going on before the first word
   meter = {};             // {used, tokensPerSecond}, as far as they are known
@@ -46,9 +46,8 @@ export class Run {
     this.#to('waiting', sentence);
   }
 
-  /** The model is asked. */
-  ask(model, reply) {
-    this.model = model;
+  /** The model has been asked. */
+  ask(reply) {
     this.#reply = reply;
     this.wait('');
     setTimeout(() => { if (this.phase === 'waiting') this.wait('Waiting for its turn…'); }, PATIENCE_MS);

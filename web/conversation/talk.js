@@ -65,6 +65,11 @@ export class Talk {
     return this.#add({ role: 'assistant', content: '', thinking: '', thoughtMs: 0, note: '', model: '', speed: 0, writing: true, parent });
   }
 
+  /** Something is asked here: it comes to the top of the list, and stays there while others grow. */
+  touch() {
+    this.#store([], { changed: Date.now() });
+  }
+
   /** Stores a message as it is now. */
   put(message) {
     clearTimeout(this.#later);
