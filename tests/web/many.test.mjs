@@ -96,6 +96,35 @@ test('two are written at once; each is where it was when one comes back, and Esc
   await close();
 });
 
+/** In the page: sends a message, or presses a button of the last message, and leaves for a new chat before anything has come of it. */
+function leaveAtOnce([text, label]) {
+  const input = document.querySelector('[data-testid=input]');
+  if (text) Object.assign(input, { value: text }).form.requestSubmit();
+  else [...document.querySelectorAll(`.message [aria-label="${label}"]`)].at(-1).click();
+  document.querySelector('[data-testid=new-chat]').click();
+}
+
+test('who asks and leaves within the same moment has asked where they were', async () => {
+  const visit = await open();
+  const { page, chat, close } = visit;
+  await page.evaluate(leaveAtOnce, ['Talk of A.']);
+  await eventually(async () => await state(page, 'Talk of A.') === 'Writing', 'it is being written');
+  assert.equal(await page.getByTestId('message-user').count(), 0, 'elsewhere');
+  await go(page, 'Talk of A.');
+  assert.equal(await chat.reply.getAttribute('aria-busy'), 'true');
+  await page.getByTestId('stop').click();
+  await chat.ended();
+  const before = (await page.evaluate(stored))['Talk of A.'];
+  await page.evaluate(leaveAtOnce, ['', 'Continue this reply']);
+  await eventually(async () => (await page.evaluate(stored))['Talk of A.'] > before, 'it goes on');
+  assert.equal(await page.getByTestId('message-user').count(), 0, 'elsewhere');
+  await go(page, 'Talk of A.');
+  assert.deepEqual([await page.getByTestId('message-user').count(), await chat.replies.count()], [1, 1]);
+  await page.getByTestId('stop').click();
+  await chat.ended();
+  await close();
+});
+
 test('what has ended or failed elsewhere says so until one looks, and the failure is there', async () => {
   const visit = await open();
   const { page, chat, close } = visit;

@@ -34,12 +34,12 @@ export class Chat {
     this.#session = session;
     this.#settings = settings;
     this.#events = events;
-    const again = (question) => this.#answer(talks.current, () => talks.current.reply(question));
+    const again = (question) => this.#answer((talk) => talk.reply(question));
     this.#log = new Log({
       onEdit: events.onEdit,
       onAnswer: (message) => again(message.id),
       onAgain: (message) => again(message.parent),
-      onContinue: ({ id }) => this.#answer(talks.current, () => talks.current.path.find((one) => one.id === id)),
+      onContinue: ({ id }) => this.#answer((talk) => talk.path.find((one) => one.id === id)),
       onBranch: (message) => talks.current.choose(message),
       helpFor: ({ error, parent }) => events.helpFor(error) ?? { label: 'Try again', run: () => again(parent) },
     });
@@ -56,16 +56,14 @@ export class Chat {
    * @returns {Promise<boolean>} false when it could not be sent: another tab is writing in this conversation
    */
   async send(content, instead) {
-    const talk = this.#talks.current;
-    if (talk.run && !instead) return false;
-    return this.#answer(talk, () => talk.reply(talk.ask(content, instead?.parent).id));
+    if (this.#talks.current.run && !instead) return false;
+    return this.#answer((talk) => talk.reply(talk.ask(content, instead?.parent).id));
   }
 
   /** Answers the last question once more. */
   regenerate() {
-    const talk = this.#talks.current;
-    const question = talk.path.findLast(({ role }) => role === 'user');
-    return question && this.#answer(talk, () => talk.reply(question.id));
+    const question = this.#talks.current.path.findLast(({ role }) => role === 'user');
+    return question && this.#answer((talk) => talk.reply(question.id));
   }
 
   /** Shows how much of the context the conversation takes. */
@@ -88,18 +86,21 @@ export class Chat {
   }
 
   /**
-   * Ends what is being written in a conversation and writes a reply, or goes on with one, while no other tab writes there.
-   * @param {() => ?object} begin adds or finds the reply @returns {Promise<boolean>}
+   * Ends what is being written in the conversation that is shown and writes a reply there, or goes on with one, while no other tab does.
+   * @param {(talk: import('./talk.js').Talk) => ?object} begin adds or finds the reply @returns {Promise<boolean>}
    */
-  async #answer(talk, begin) {
-    await talk.stop();
+  async #answer(begin) {
+    const talk = this.#talks.current;
+    const ended = talk.stop();
     talk.begin();
-    talk.held = this.#archive.alone(talk.id, async () => {
-      const message = begin();
+    const held = talk.held = ended.then(() => this.#archive.alone(talk.id, async () => {
+      const message = begin(talk);
       if (message) await this.#write(talk, message);
-    });
-    const free = await talk.held;
+    }));
+    const free = await held;
+    if (talk.held === held) talk.held = null;
     if (!free) this.#say(talk, 'Another tab is writing in this conversation');
+    this.#talks.settled(talk);
     return free;
   }
 

@@ -15,7 +15,7 @@ export class Talk {
   path = [];          // those that are shown
   first = '';         // id of the one from which on the model reads; '' for all
   run = null;         // the reply that this tab writes; what other tabs say is not listened to then
-  held = null;        // until it settles this tab has the conversation for itself
+  held = null;        // until it settles this tab is about to write, or has the conversation for itself
   #archive;
   #events;
   #writes = Promise.resolve();
@@ -40,6 +40,9 @@ export class Talk {
 
   /** Whether a reply has failed, which only this tab knows. */
   get hasFailed() { return Boolean(this.path.at(-1)?.error); }
+
+  /** Whether this tab knows more of it than the store does. */
+  get isLive() { return Boolean(this.run || this.held || this.hasFailed); }
 
   /** The messages that the model reads. */
   get read() {
@@ -117,8 +120,9 @@ export class Talk {
 
   /** Ends the running reply, keeping what is written. Resolves when another one may be asked for. */
   async stop() {
-    await this.run?.stop();
-    await this.held;
+    const { run, held } = this;
+    await run?.stop();
+    await held;
   }
 
   /** Everything of this conversation lies in the store. */

@@ -54,11 +54,14 @@ export class Talks {
     if (wanted === this.#wanted) this.#show((id && this.#find(id)) || new Talk(this.#archive, this.#events, found));
   }
 
-  /** The reply of a conversation has ended, and is stored. @param {'done' | 'failed' | 'stopped'} how */
+  /** The reply of a conversation has ended. @param {'done' | 'failed' | 'stopped'} how */
   ended(talk, how) {
-    if (talk === this.current) return;
-    if (how !== 'stopped') this.#unseen.set(talk.id, how);
-    if (!talk.hasFailed) this.#away.delete(talk);
+    if (talk !== this.current && how !== 'stopped') this.#unseen.set(talk.id, how);
+  }
+
+  /** Whatever was to be written in a conversation is stored. */
+  settled(talk) {
+    if (!talk.isLive) this.#away.delete(talk);
   }
 
   #find(id) {
@@ -68,7 +71,7 @@ export class Talks {
   #show(talk) {
     const last = this.current;
     this.#away.delete(talk);
-    if (last !== talk && (last.run || last.hasFailed)) this.#away.add(last);
+    if (last !== talk && last.isLive) this.#away.add(last);
     this.#unseen.delete(talk.id);
     this.current = talk;
     this.#events.onChange(talk);
@@ -85,14 +88,14 @@ export class Talks {
     const isThere = await this.#archive.has(id).catch(() => true);
     if (!isThere) this.#gone(id);
     else if (this.current.id === id) this.current.follow(elsewhere);
-    else if (elsewhere && !this.#find(id)?.run) this.#away.delete(this.#find(id));
+    else if (elsewhere && this.#find(id)?.hasFailed) this.#away.delete(this.#find(id));
   }
 
   #gone(id) {
     const talk = this.#find(id);
     talk?.run?.stop();
     if (talk === this.current) this.open('');
-    else if (!talk?.run) this.#away.delete(talk);
+    else if (!talk?.held) this.#away.delete(talk);
     this.#unseen.delete(id);
     this.tell();
   }
