@@ -44,8 +44,8 @@ export class Archive {
     return entries.sort((a, b) => b.pinned - a.pinned || b.changed - a.changed);
   }
 
-  /** @returns {Promise<boolean>} whether a conversation is there, and not deleted */
-  async has(id) { return checkEntry(await this.#tables.entry(id))?.deleted === 0; }
+  /** @returns {Promise<boolean>} whether a conversation was deleted; one that could never be stored was not */
+  async isDeleted(id) { return checkEntry(await this.#tables.entry(id))?.deleted > 0; }
 
   /** @returns {Promise<{entry: object, messages: object[]} | null>} */
   async read(id) {

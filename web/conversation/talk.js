@@ -128,9 +128,11 @@ export class Talk {
   /** Everything of this conversation lies in the store. */
   stored() { return this.#writes; }
 
-  /** It has changed in the store. @param {boolean} elsewhere in another tab */
-  async follow(elsewhere) {
-    if (this.#pending && !elsewhere) return;
+  get isStoring() { return this.#pending > 0; }
+
+  /** It has changed in the store, by somebody else. */
+  async follow() {
+    if (this.run) return;
     await this.#writes;
     const found = await this.#archive.read(this.id).catch(() => null);
     if (!found || this.run || this.#pending || this.hasFailed) return;

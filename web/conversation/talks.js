@@ -84,11 +84,13 @@ export class Talks {
 
   /** A conversation has changed in the store: here or in another tab. One that is deleted takes its reply along, which is stored with it. */
   async #follow(id, elsewhere) {
-    if (!this.#find(id) && !this.#unseen.has(id)) return;
-    const isThere = await this.#archive.has(id).catch(() => true);
-    if (!isThere) this.#gone(id);
-    else if (this.current.id === id) this.current.follow(elsewhere);
-    else if (elsewhere && this.#find(id)?.hasFailed) this.#away.delete(this.#find(id));
+    const talk = this.#find(id);
+    if (!talk && !this.#unseen.has(id)) return;
+    const isKnown = !elsewhere && talk?.isStoring;
+    const isDeleted = await this.#archive.isDeleted(id).catch(() => false);
+    if (isDeleted) this.#gone(id);
+    else if (talk === this.current && !isKnown) talk.follow();
+    else if (elsewhere && talk?.hasFailed) this.#away.delete(talk);
   }
 
   #gone(id) {
