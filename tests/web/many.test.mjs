@@ -131,8 +131,8 @@ test('what has ended or failed elsewhere says so until one looks, and the failur
   await page.evaluate(() => { globalThis.isHeld = true; });
   await ask(visit, 'Write 40.');
   await ask(visit, 'Fail.');
-  await page.evaluate(() => { globalThis.isHeld = false; });
   await ask(visit, 'Busy.');
+  await page.evaluate(() => { globalThis.isHeld = false; });
   await chat.error.waitFor();
   assert.match(await chat.error.innerText(), /^Too many replies are asked for at once\.\s+Try again when one of them has ended, or stop one\. use\/busy/);
   await page.getByTestId('new-chat').click();
