@@ -6,15 +6,15 @@ import { QuernError, support } from 'quern';
 import { Archive } from './conversation/archive.js';
 import { Chat } from './conversation/chat.js';
 import { Composer } from './conversation/composer.js';
+import { helpFor, isLost } from './conversation/help.js';
 import { List } from './conversation/list.js';
 import { Readout } from './conversation/readout.js';
 import { followEnd } from './conversation/scroll.js';
 import { suggest } from './conversation/suggest.js';
-import { Talk } from './conversation/talk.js';
+import { Talks } from './conversation/talks.js';
 import { closeDialogs } from './shell/dialogs.js';
 import { acceptDrops } from './shell/drop.js';
 import { byId, button } from './shell/dom.js';
-import { codeOf } from './shell/failure.js';
 import { bytes, oneLine } from './shell/format.js';
 import { DEMO, firstOffer } from './model/known.js';
 import { Loading } from './model/loading.js';
@@ -26,6 +26,9 @@ import { Shelf } from './model/shelf.js';
 import { themeSwitch } from './shell/theme.js';
 import { Tray } from './shell/tray.js';
 
+/** What the status line says of a reply that is shown. */
+const PHASES = { waiting: 'Waiting', reading: 'Reading', thinking: 'Thinking', writing: 'Writing' };
+
 class App {
   #tray = new Tray();
   #readout = new Readout();
@@ -33,16 +36,17 @@ class App {
   #session = new Session({
     onProgress: (progress) => this.#loading.progress(progress),
     onChange: () => this.#modelChanged(),
-    beforeSwap: () => this.#chat?.stop(),
+    beforeSwap: () => this.#chat?.stopAll(),
   });
-  #talk = null;
+  #talks = null;
+  #shown = null;
   #chat = null;
   #list;
   #composer;
   #opening = null;
   #loading = new Loading(this.#session, this.#tray, {
     options: () => this.#settings.loading,
-    isBusy: () => this.#chat?.isRunning && this.#session.model !== null,
+    running: () => (this.#session.model && this.#talks ? this.#talks.running.length : 0),
     onStart: ({ kind }) => this.#life.carry(kind !== 'demo'),
     onLoad: (choice) => this.#welcomeModel(choice),
     onChoose: () => this.#shelf.open(),
@@ -76,30 +80,27 @@ class App {
   async #openConversations() {
     const archive = await Archive.open();
     if (!archive.isKept) this.#unsaved();
-    this.#talk = new Talk(archive, { onChange: () => this.#chatChanged(), onUnsaved: () => this.#unsaved() });
-    this.#chat = new Chat(this.#talk, archive, this.#session, this.#settings, {
-      onChange: () => this.#chatChanged(),
+    this.#talks = new Talks(archive, {
+      onChange: () => this.#chatChanged(), onStates: () => this.#statesChanged(), onUnsaved: () => this.#unsaved(),
+    });
+    this.#chat = new Chat(this.#talks, archive, this.#session, this.#settings, {
       onMeter: (numbers) => this.#readout.meter(numbers),
       onStatus: (text) => this.#readout.status(text),
       onEdit: (message) => this.#composer.edit(message),
-      onFailure: (error) => this.#remedy(error),
+      onFailure: (error, model) => { if (isLost(error)) this.#session.release(model).then(() => this.#modelChanged()); },
+      helpFor: (error) => this.#helpFor(error),
     });
     this.#list = new List(archive, {
       onOpen: (id) => this.#open(id),
-      onGone: (id) => { if (id === this.#talk.id) this.#open(''); },
       onNotice: (message, actions, ms) => this.#tray.passing('list', message, actions, ms),
     });
-    await this.#talk.resume();
-    this.#toEnd();
+    await this.#talks.resume();
   }
 
   /** Shows a conversation, or a new one (''). */
   async #open(id) {
-    this.#opening = this.#chat?.stop().then(() => this.#talk.open(id));
+    this.#opening = this.#talks?.open(id);
     await this.#opening;
-    this.#readout.meter({ used: 0, tokensPerSecond: 0 });
-    this.#chat?.measure();
-    this.#toEnd();
     this.#composer.focus();
   }
 
@@ -107,7 +108,7 @@ class App {
   #tellEnding({ times, heavy }) {
     if (times === 0) return;
     const again = times > 1 && heavy;
-    const kept = this.#talk.isEmpty ? '' : ' The conversation is as it was last saved.';
+    const kept = this.#talks.current.isEmpty ? '' : ' The conversation is as it was last saved.';
     const advice = again ? ' That was twice in a row: a smaller model, or a smaller context in the settings, needs less.' : '';
     const choose = button(again ? 'Choose a smaller model' : 'Choose a model', () => this.#shelf.open());
     this.#tray.notice('life', `The browser closed this page, most likely to save memory.${kept}${advice}`, heavy ? [choose] : []);
@@ -184,50 +185,51 @@ class App {
     byId('model-name').textContent = model ? choice.label : (isLoading ? 'Loading…' : 'No model');
     this.#shelf.modelChanged();
     this.#readout.setLimit(model?.info.contextSize ?? 0);
-    if (!this.#chat?.isRunning) this.#readout.status(isLoading ? 'Loading the model' : (model ? 'Ready' : 'No model loaded'));
-    this.#showState();
+    this.#showStatus();
+    this.#statesChanged();
+  }
+
+  /** The status line, where nothing is being written. */
+  #showStatus() {
+    const { model, isLoading } = this.#session;
+    if (!this.#talks?.current.run) this.#readout.status(isLoading ? 'Loading the model' : (model ? 'Ready' : 'No model loaded'));
   }
 
   #chatChanged() {
-    const { id = '', isEmpty = true, title = '' } = this.#talk ?? {};
+    const talk = this.#talks?.current ?? null;
+    const { id = '', isEmpty = true, title = '' } = talk ?? {};
     byId('welcome').hidden = !isEmpty;
     document.title = isEmpty ? 'quern' : `${oneLine(title, 50) || 'Conversation'} · quern`;
     this.#chat?.show();
-    this.#list?.mark(id);
     this.#composer.show(id);
-    this.#composer.setRunning(this.#chat?.isRunning ?? false);
-    this.#showState();
+    if (talk !== this.#shown) this.#turned(talk);
+    this.#statesChanged();
   }
 
-  #showState() {
-    const working = this.#chat?.isRunning && 'working';
-    this.#readout.setState(working || (this.#session.isLoading && 'loading') || (this.#session.model ? 'ready' : 'none'));
+  /** Another conversation is shown. */
+  #turned(talk) {
+    this.#shown = talk;
+    this.#readout.meter({ used: 0, tokensPerSecond: 0, ...talk.run?.meter });
+    this.#showStatus();
+    this.#chat.measure();
+    this.#toEnd();
   }
 
-  /** After the engine itself has failed only a fresh one helps; after a message that is too long, another one. */
-  #remedy(error) {
-    if (codeOf(error) === 'use/context') return this.#shorten(error);
-    if (!codeOf(error).startsWith('engine/')) return null;
-    const choice = this.#session.choice;
-    this.#session.release().then(() => this.#modelChanged());
-    const run = async () => {
-      const loading = this.#loading.load(choice);
-      this.#chat.regenerate();
-      await loading;
-    };
-    return { label: 'Restart the model', run };
+  /** A reply has begun, has come further or has ended, wherever. */
+  #statesChanged() {
+    const { model, isLoading } = this.#session;
+    const { current, running = [], states } = this.#talks ?? {};
+    this.#composer.setRunning(Boolean(current?.run));
+    if (current) this.#list?.mark(current.id, states);
+    if (current?.run) this.#readout.status(PHASES[current.run.phase]);
+    this.#readout.setState((running.length && 'working') || (isLoading && 'loading') || (model ? 'ready' : 'none'));
   }
 
-  /** What is too long: the system prompt, or else the message. Where the model itself ends, a larger context is no advice. */
-  #shorten(error) {
-    const { contextSize, contextLength } = this.#session.model.info;
-    if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
-    const asked = this.#talk.path.findLast(({ role }) => role === 'user');
-    if (this.#settings.system.length <= asked.content.length) return { label: 'Edit the message', run: () => this.#composer.edit(asked) };
-    const run = async () => {
-      if (await this.#settings.editSystem()) this.#chat.regenerate();
-    };
-    return { label: 'Shorten the system prompt', run };
+  #helpFor(error) {
+    return helpFor(error, {
+      session: this.#session, settings: this.#settings, talk: this.#talks.current, load: (choice) => this.#loading.load(choice),
+      regenerate: () => this.#chat.regenerate(), edit: (message) => this.#composer.edit(message),
+    });
   }
 
   #unsaved() {

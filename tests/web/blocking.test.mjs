@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The page's main thread never blocks for long: not while it loads a model, not while it shows a reply that comes faster
-// than anybody reads. Measured as processor time per task, from Chromium's own trace: on a machine that does other
-// things besides, the time on the clock says how busy the others were. The clock's figures are printed, not judged.
+// than anybody reads. Measured as processor time per task (tasks.mjs). The clock's figures are printed, not judged.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { scriptedModel } from '../fixtures/scripted.mjs';
 import { eventually, station } from './browser.mjs';
 import { openChat, talkativeModel } from './chat-page.mjs';
+import { CATEGORIES, describe, longest, measureLoad, tasksOf } from './tasks.mjs';
 
 const here = station();
 
@@ -37,20 +37,6 @@ const TALK_MS = 2000;
 const ATTEMPTS = 6;
 const PAUSE_MS = 500;
 
-/** A machine is overloaded when a busy loop of so many ms gets less than two thirds of them; tasks may take twice as long then. */
-const PROBE_MS = 200;
-const OVERLOAD = 1.5;
-const OVERLOAD_ALLOWANCE = 2;
-
-/** Time on the clock per processor time, of a loop that does nothing but run. */
-function probeLoad() {
-  const start = performance.now();
-  const before = process.cpuUsage();
-  while (performance.now() - start < PROBE_MS);
-  const { user, system } = process.cpuUsage(before);
-  return PROBE_MS / ((user + system) / 1000);
-}
-
 /** In the page: tasks and pauses as the clock sees them. */
 function watchClock() {
   globalThis.clock = { longTasks: [], longestPause: 0 };
@@ -68,28 +54,13 @@ function watchClock() {
   port1.postMessage(0);
 }
 
-/** Tasks of the thread that wrote the marks: {start, cpu (ms), what}, those that only serve the test's own questions left out. */
-function tasksOf(events) {
-  const { pid, tid } = events.find(({ name }) => name === 'test: begin');
-  const mine = events.filter((event) => event.pid === pid && event.tid === tid);
-  const within = (outer) => mine.filter(({ ph, ts }) => ph === 'X' && ts >= outer.ts && ts < outer.ts + outer.dur);
-  const isDevTools = ({ args }) => args?.chrome_mojo_event_info?.mojo_interface_tag?.includes('DevTools');
-  return mine.filter(({ ph, name, tdur }) => ph === 'X' && name.endsWith('RunTask') && tdur > 1000)
-    .map((task) => ({ start: task.ts, cpu: task.tdur / 1000, inner: within(task) }))
-    .filter(({ inner }) => !inner.some(isDevTools))
-    .map(({ start, cpu, inner }) => ({ start, cpu, what: inner.toSorted((a, b) => b.dur - a.dur).slice(1, 4).map(({ name }) => name) }));
-}
-
-const longest = (tasks) => tasks.reduce((most, task) => (task.cpu > most.cpu ? task : most), { cpu: 0, what: [] });
-const describe = ({ cpu, what }) => `${cpu.toFixed(1)} ms of processor time (${what.join(', ')})`;
-
 /**
  * Opens the page, loads a model from a file, lets it talk.
  * @param {(visit: object) => Promise<void>} talk @returns {Promise<{tasks: object[], begin: number, noise: number, clock: object}>}
  */
 async function traced(file, talk) {
   const blank = await here.browser.newPage();
-  await here.browser.startTracing(blank, { categories: ['toplevel', 'blink.user_timing', 'devtools.timeline'] });
+  await here.browser.startTracing(blank, { categories: CATEGORIES });
   const visit = await openChat(here, { init: watchClock });
   const { page, chat, close } = visit;
   await page.evaluate(() => { performance.mark('test: begin'); });
@@ -107,7 +78,7 @@ async function traced(file, talk) {
   await close();
   await blank.close();
   const at = (mark) => traceEvents.find(({ name }) => name === mark).ts;
-  return { tasks: tasksOf(traceEvents), begin: at('test: begin'), noise: at('test: noise'), clock };
+  return { tasks: tasksOf(traceEvents, 'test: begin'), begin: at('test: begin'), noise: at('test: noise'), clock };
 }
 
 /** A file of a model, until the test ends. */
@@ -125,8 +96,7 @@ async function attempt(t, file, talk, { start: startMs, work: workMs, flood: flo
   for (let i = 0; i < ATTEMPTS && failures.length === i; i++) {
     if (i > 0) await sleep(PAUSE_MS);
     const { tasks, begin, noise, clock } = await traced(file, talk);
-    const load = probeLoad();
-    const allowed = load > OVERLOAD ? OVERLOAD_ALLOWANCE : 1;
+    const { load, allowance: allowed } = measureLoad();
     const start = longest(tasks.filter((task) => task.start < begin));
     const work = longest(tasks.filter((task) => task.start >= begin && task.start < noise));
     const flood = longest(tasks.filter((task) => task.start >= noise));

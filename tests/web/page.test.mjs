@@ -175,7 +175,7 @@ test('O15: a stored conversation that is damaged or hostile is none, and one tha
   await close();
 });
 
-test('a new chat in the middle of a reply ends the reply', async () => {
+test('a new chat in the middle of a reply leaves the reply alone, another model ends it', async () => {
   const { page, chat, close } = await openChat(here);
   await chat.loadFile('talkative.gguf', talkativeModel());
   await chat.modelName('talkative');
@@ -184,9 +184,12 @@ test('a new chat in the middle of a reply ends the reply', async () => {
   await page.getByTestId('new-chat').click();
   await chat.reply.waitFor({ state: 'detached' });
   await page.getByTestId('send').waitFor();
+  await page.getByRole('button', { name: 'Conversations, 1 being written' }).waitFor();
   await chat.loadUrl(`${here.url}models/demo-q8_0.gguf`);
+  await chat.notice.getByRole('button', { name: 'Load it now' }).click();
   await chat.modelName('demo-q8_0');
   assert.ok((await chat.ask('Hello!')).length > 0);
+  assert.equal(await page.getByTestId('list-button').getAttribute('aria-label'), 'Conversations');
   await close();
 });
 

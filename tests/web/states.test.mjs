@@ -123,10 +123,20 @@ const STATES = {
     await chat.loadFile('tiny.gguf', talkativeModel());
     await chat.notice.getByText('A reply is being written').waitFor();
   },
+  'replies elsewhere': async ({ page, chat }) => {
+    await chat.notice.getByRole('button', { name: 'Not now' }).click();
+    await page.getByTestId('new-chat').click();
+    await chat.send('Talk of something else.');
+    await chat.reply.waitFor();
+    await page.getByTestId('new-chat').click();
+    await page.getByRole('button', { name: 'Conversations, 2 being written' }).waitFor();
+    await openList(page);
+    await page.locator('[data-state=writing]').first().waitFor();
+  },
 };
 
 /** What of the states a stranger wants to see. */
-const SHOWN = ['a first visit', 'a reply', 'thought', 'the list', 'the model dialog', 'paused', 'settings', 'a failure'];
+const SHOWN = ['a first visit', 'a reply', 'thought', 'the list', 'the model dialog', 'settings', 'a failure', 'replies elsewhere'];
 
 /** Writes pictures side by side into one file. */
 async function writeSheet(name, pictures, { width, height }) {
@@ -152,9 +162,6 @@ for (const [device, window] of Object.entries(WINDOWS)) {
         if (process.env.QUERN_SHOTS && SHOWN.includes(name)) pictures.push([name, await visit.page.screenshot()]);
       }
       if (pictures.length) await writeSheet(`${device}-${colorScheme}`, pictures, window.viewport);
-      await visit.page.keyboard.press('Escape');
-      await visit.chat.input.press('Escape');
-      await visit.chat.ended();
       await visit.close();
     });
   }

@@ -150,6 +150,11 @@ class Page {
     return this.tab.evaluate((pixels) => { document.getElementById('scroller').scrollTop += pixels; }, by);
   }
 
+  /** The list, which a narrow window shows over the page and puts away when something is chosen. */
+  async openList() {
+    if (!await this.count('#list[open]')) await this.press('#list-button');
+  }
+
   /** Another tab with the page. */
   async second() {
     const other = new Page(await this.tab.another(), { url: this.site, root: this.root }, this.models);
@@ -242,6 +247,34 @@ export const STORIES = {
     assert.deepEqual(await page.texts(BUBBLE), ['Hello!', 'What is 27 + 45?']);
     await page.press('#list-button');
     await eventually(async () => await page.count('.list-title') === 2, 'both conversations are there');
+  },
+
+  async 'two conversations are written, and neither ends the other'(page) {
+    await page.visit();
+    await page.talking();
+    await page.press('#new-chat');
+    await eventually(async () => await page.count(BUBBLE) === 0, 'an empty page');
+    await page.send('Talk of something else.');
+    await eventually(() => page.count(BUSY), 'it is asked');
+    await page.openList();
+    await eventually(async () => (await page.texts('.list-state')).filter(Boolean).length === 2, 'two of the list are at work');
+    await page.press('[data-state=writing]:not(:has([aria-current])) .list-open');
+    await eventually(async () => await page.text(BUBBLE) === 'Talk.', 'the first one');
+    await eventually(async () => (await page.text(`${REPLY} .prose`)).length > 300, 'is where it was');
+    const before = (await page.text(`${REPLY} .prose`)).length;
+    await eventually(async () => (await page.text(`${REPLY} .prose`)).length > before, 'and grows');
+    await page.press('[data-testid=stop]');
+    await page.ended();
+    await page.openList();
+    await eventually(async () => await page.text('[data-state=writing] .list-title') === 'Talk of something else.', 'the other one goes on');
+    await page.press('[data-state=writing] .list-open');
+    await eventually(async () => (await page.text(`${REPLY} .prose`)).length > 50, 'is there, too');
+    await page.press('[data-testid=stop]');
+    await page.ended();
+    await page.reload();
+    await page.openList();
+    await eventually(async () => (await page.texts('.list-title')).join() === 'Talk of something else.,Talk.', 'both are there');
+    assert.equal(await page.text(BUBBLE), 'Talk of something else.');
   },
 
   async 'a very long message outlives a reload'(page) {

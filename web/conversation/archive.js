@@ -38,11 +38,14 @@ export class Archive {
   /** @param {(id: string, elsewhere: boolean) => void} listener called after a conversation has changed, here or in another tab */
   watch(listener) { this.#listeners.add(listener); }
 
-  /** @returns {Promise<object[]>} entries, pinned ones first, then the one that changed last */
+  /** @returns {Promise<object[]>} entries, pinned ones first, then the one in which something was asked last */
   async list() {
     const entries = [...(await this.#entries.read()).values()].map(checkEntry).filter((entry) => entry && !entry.deleted);
     return entries.sort((a, b) => b.pinned - a.pinned || b.changed - a.changed);
   }
+
+  /** @returns {Promise<boolean>} whether a conversation was deleted; one that could never be stored was not */
+  async isDeleted(id) { return checkEntry(await this.#tables.entry(id))?.deleted > 0; }
 
   /** @returns {Promise<{entry: object, messages: object[]} | null>} */
   async read(id) {
@@ -58,16 +61,16 @@ export class Archive {
   }
 
   /**
-   * Puts messages, new ones or as they are now, and fields of the entry. What is finished can be found.
+   * Puts messages, new ones or as they are now, and fields of the entry. What is finished can be found; what is deleted stays so.
    * @returns {Promise<object>} the entry
    */
   put(id, messages, fields = {}) {
     return this.#change(id, (old, text) => {
       const now = Date.now();
-      const entry = checkEntry(old) ?? { ...checkEntry({ id }), created: now, title: titleOf(messages[0]?.content ?? '') };
+      const entry = checkEntry(old) ?? { ...checkEntry({ id }), created: now, changed: now, title: titleOf(messages[0]?.content ?? '') };
       const said = messages.filter(({ writing }) => !writing).map(({ content }) => `\n${folded(content)}`).join('');
       const head = text || folded(entry.title);
-      return { entry: { ...entry, ...fields, changed: now, deleted: 0 }, messages: messages.map(checkMessage), ...(said && { text: head + said }) };
+      return { entry: { ...entry, ...fields }, messages: messages.map(checkMessage), ...(said && { text: head + said }) };
     });
   }
 

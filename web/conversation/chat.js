@@ -1,236 +1,219 @@
 // SPDX-License-Identifier: MIT
-// Asking and answering: one reply at a time, streamed, stored as it grows, stopped, written again, continued. The library is stateless, so
-// every turn hands it what the model reads of the conversation; it finds the known beginning itself.
-import { QuernError } from 'quern';
+// Asking and answering: one reply at a time in a conversation, in any number of them, streamed, stored as it grows, stopped, written again,
+// continued. The library is stateless, so every turn hands it what the model reads of the conversation; it finds the known beginning itself.
 import { announce } from '../shell/dom.js';
 import { codeOf, isAbort } from '../shell/failure.js';
-import { count } from '../shell/format.js';
+import { oneLine } from '../shell/format.js';
 import { Log } from './log.js';
 import { makeRoom } from './room.js';
-
-/** An engine that has not stopped this long after it was asked to (it promises 200 ms) is given up. */
-const STOP_MS = 5000;
-
-/** How often a growing reply is stored, in ms: what a tab that dies loses of it. */
-const STORE_MS = 400;
-
-/** One answer under way: where its end is announced, and how it can be ended from outside. */
-class Run {
-  reply = null;
-  abort = new AbortController();
-  lost = new Promise((_, reject) => { this.giveUp = reject; });
-  ended = new Promise((resolve) => { this.end = resolve; });
-
-  constructor() {
-    this.lost.catch(() => {});
-  }
-
-  async stop() {
-    this.abort.abort();
-    this.reply?.stop();
-    const timer = setTimeout(() => this.giveUp(new QuernError('engine/lost', 'The engine no longer answers.')), STOP_MS);
-    await this.ended;
-    clearTimeout(timer);
-  }
-}
+import { Run } from './run.js';
 
 export class Chat {
-  #talk;
+  #talks;
   #log;
   #archive;
-  #run = null;
-  #held = null;     // until it settles this tab has the conversation for itself
   #session;
   #settings;
   #events;
 
   /**
-   * @param {import('./talk.js').Talk} talk
+   * @param {import('./talks.js').Talks} talks
    * @param {import('./archive.js').Archive} archive
    * @param {import('../model/session.js').Session} session
    * @param {import('../shell/settings.js').Settings} settings
    * @param {object} events
-   * @param {() => void} events.onChange a reply began or ended
-   * @param {(numbers: {used?: number, tokensPerSecond?: number}) => void} events.onMeter
-   * @param {(sentence: string) => void} events.onStatus
+   * @param {(numbers: {used?: number, tokensPerSecond?: number}) => void} events.onMeter of the conversation that is shown
+   * @param {(sentence: string) => void} events.onStatus what came of the one that is shown
    * @param {(message: object) => void} events.onEdit a message goes into the field
-   * @param {(error: Error) => ?{label: string, run: Function}} events.onFailure what could help, if not a retry
+   * @param {(error: Error, model: object) => void} events.onFailure a reply of a model's has failed
+   * @param {(error: Error) => ?{label: string, run: Function}} events.helpFor what could help, if not a retry
    */
-  constructor(talk, archive, session, settings, events) {
-    this.#talk = talk;
+  constructor(talks, archive, session, settings, events) {
+    this.#talks = talks;
     this.#archive = archive;
     this.#session = session;
     this.#settings = settings;
     this.#events = events;
-    this.#log = new Log(talk, {
+    const again = (question) => this.#answer((talk) => talk.reply(question));
+    this.#log = new Log({
       onEdit: events.onEdit,
-      onAnswer: (message) => this.#again(message.id),
-      onAgain: (message) => this.#again(message.parent),
-      onContinue: ({ id }) => this.#continue(id),
+      onAnswer: (message) => again(message.id),
+      onAgain: (message) => again(message.parent),
+      onContinue: ({ id }) => this.#answer((talk) => talk.path.find((one) => one.id === id)),
+      onBranch: (message) => talks.current.choose(message),
+      helpFor: ({ error, parent }) => events.helpFor(error) ?? { label: 'Try again', run: () => again(parent) },
     });
   }
 
-  get isRunning() { return this.#run !== null; }
-
   /** The conversation, or which one it is, has changed. */
   show() {
-    this.#log.show();
+    this.#log.show(this.#talks.current);
   }
 
   /**
-   * Asks, and answers.
+   * Asks in the conversation that is shown, and answers.
    * @param {{parent: string}} [instead] of this message: then it is a branch of its own
    * @returns {Promise<boolean>} false when it could not be sent: another tab is writing in this conversation
    */
   async send(content, instead) {
-    if (this.isRunning && !instead) return false;
-    await this.stop();
-    this.#talk.begin();
-    return this.#alone(() => this.#write(this.#talk.reply(this.#talk.ask(content, instead?.parent).id), false));
+    if (this.#talks.current.run && !instead) return false;
+    return this.#answer((talk) => talk.reply(talk.ask(content, instead?.parent).id));
   }
 
   /** Answers the last question once more. */
   regenerate() {
-    const question = this.#talk.path.findLast(({ role }) => role === 'user');
-    return question && this.#again(question.id);
+    const question = this.#talks.current.path.findLast(({ role }) => role === 'user');
+    return question && this.#answer((talk) => talk.reply(question.id));
   }
 
   /** Shows how much of the context the conversation takes. */
   async measure() {
     const { model } = this.#session;
-    if (!model || this.isRunning || this.#talk.isEmpty) return;
-    const used = await model.countTokens(this.#messages({}, false)).catch(() => 0);
-    if (!this.isRunning) this.#events.onMeter({ used });
+    const talk = this.#talks.current;
+    if (!model || talk.run || talk.isEmpty) return;
+    const used = await model.countTokens(this.#messages(talk)).catch(() => 0);
+    if (!talk.run && talk === this.#talks.current) this.#events.onMeter({ used });
   }
 
-  /** Ends the running reply, keeping what is written. Resolves when the model is free. */
-  async stop() {
-    await this.#run?.stop();
-    await this.#held;
+  /** Ends the reply that is shown, keeping what is written. */
+  stop() {
+    return this.#talks.current.stop();
   }
 
-  async #again(question) {
-    await this.stop();
-    await this.#alone(() => this.#write(this.#talk.reply(question), false));
+  /** Ends all replies, keeping what is written. Resolves when the model is free. */
+  stopAll() {
+    return Promise.all(this.#talks.running.map((talk) => talk.stop()));
   }
 
-  async #continue(id) {
-    await this.stop();
-    const message = this.#talk.path.find((one) => one.id === id);
-    if (message) await this.#alone(() => this.#write(message, true));
-  }
-
-  /** No other tab writes in this conversation meanwhile. */
-  async #alone(work) {
-    this.#held = this.#archive.alone(this.#talk.id, work);
-    const free = await this.#held;
-    if (!free) this.#events.onStatus('Another tab is writing in this conversation');
+  /**
+   * Ends what is being written in the conversation that is shown and writes a reply there, or goes on with one, while no other tab does.
+   * @param {(talk: import('./talk.js').Talk) => ?object} begin adds or finds the reply @returns {Promise<boolean>}
+   */
+  async #answer(begin) {
+    const talk = this.#talks.current;
+    const ended = talk.stop();
+    talk.begin();
+    const held = talk.held = ended.then(() => this.#archive.alone(talk.id, async () => {
+      const message = begin(talk);
+      if (message) await this.#write(talk, message);
+    }));
+    const free = await held;
+    if (talk.held === held) talk.held = null;
+    if (!free) this.#say(talk, 'Another tab is writing in this conversation');
+    this.#talks.settled(talk);
     return free;
   }
 
-  async #write(message, goesOn) {
-    const view = this.#log.grow(message);
-    const run = new Run();
-    this.#run = run;
-    this.#talk.isHeld = true;
-    if (goesOn) view.resume(message);
-    this.#log.show();
-    this.#events.onChange();
-    const clock = setInterval(() => this.#keep(message, view, {}), STORE_MS);
+  async #write(talk, message) {
+    const goesOn = Boolean(message.content || message.thinking);
+    const run = new Run(message, (isPhase) => this.#follow(talk, isPhase));
+    talk.run = run;
+    talk.touch();
+    this.#changed(talk);
+    let how;
     try {
-      this.#conclude(message, view, await Promise.race([this.#generate(run, view, message, goesOn), run.lost]));
+      how = this.#conclude(talk, await Promise.race([this.#generate(talk, goesOn), run.lost]));
     } catch (error) {
-      if (isAbort(error)) this.#conclude(message, view, { finishReason: 'aborted' });
-      else this.#fail(message, view, error);
-    } finally {
-      clearInterval(clock);
-      this.#run = null;
-      this.#talk.isHeld = false;
-      await this.#talk.stored();
-      run.end();
-      this.#events.onChange();
+      how = isAbort(error) ? this.#conclude(talk, { finishReason: 'aborted' }) : this.#fail(talk, error);
     }
+    talk.run = null;
+    await talk.stored();
+    run.end();
+    this.#talks.ended(talk, how);
+    this.#changed(talk);
   }
 
-  async #generate(run, view, message, goesOn) {
-    if (!this.#session.model) view.wait('Waiting for the model…');
-    const model = await this.#session.ready(run.abort.signal);
-    const messages = () => this.#messages(message, goesOn);
-    await makeRoom(this.#talk, model, messages);
+  /** A reply has begun or ended. */
+  #changed(talk) {
+    if (talk === this.#talks.current) this.show();
+    this.#talks.tell();
+  }
+
+  /** A reply has come to another phase, or says something else. */
+  #follow(talk, isPhase) {
+    this.#log.viewOf(talk.run.message)?.wait(talk.run.says);
+    if (isPhase) this.#talks.tell();
+  }
+
+  async #generate(talk, goesOn) {
+    const { run } = talk;
+    if (!this.#session.model) run.wait('Waiting for the model…');
+    const model = run.model = await this.#session.ready(run.signal);
+    run.message.model = this.#session.choice?.label ?? '';
+    const messages = () => this.#messages(talk, goesOn);
+    await makeRoom(talk, model, messages);
     for (;;) {
       try {
-        return await this.#stream(model, run, view, messages(), goesOn);
+        return await this.#stream(talk, model, messages(), goesOn);
       } catch (error) {
-        if (codeOf(error) !== 'use/context' || !this.#talk.leaveOut()) throw error;
+        if (codeOf(error) !== 'use/context' || !talk.leaveOut()) throw error;
       }
     }
   }
 
-  /** What is sent: an unanswered or empty turn says nothing to the model. */
-  #messages(message, goesOn) {
-    const turns = this.#talk.read.filter(({ id, content }) => (id === message.id ? goesOn : content));
+  /** What is sent: an unanswered or empty turn says nothing to the model, nor does the reply that is being written, unless it goes on. */
+  #messages(talk, goesOn = false) {
+    const { id } = talk.run?.message ?? {};
+    const turns = talk.read.filter((turn) => (turn.id === id ? goesOn : turn.content));
     const messages = turns.map(({ role, content, thinking }) => (thinking ? { role, content, thinking } : { role, content }));
     return this.#settings.system ? [{ role: 'system', content: this.#settings.system }, ...messages] : messages;
   }
 
-  async #stream(model, run, view, messages, goesOn) {
-    const meter = { prompt: 0, tokens: 0, start: 0 };
-    const onPrefill = ({ done, total }) => {
-      meter.prompt = total;
-      view.wait(done < total ? `Reading ${count(done)} of ${count(total)} tokens` : '');
-      this.#events.onMeter({ used: total });
+  async #stream(talk, model, messages, goesOn) {
+    const { run } = talk;
+    const { message } = run;
+    const onPrefill = (progress) => {
+      run.read(progress);
+      this.#measure(talk);
     };
-    this.#events.onStatus('Reading');
-    view.wait('');
-    run.reply = model.chat(messages, { ...this.#settings.sampling, continue: goesOn, onPrefill });
-    if (run.abort.signal.aborted) run.reply.stop();
-    for await (const event of run.reply.events) {
-      view.push(event);
-      this.#measure(meter, event.type);
+    // Here a conversation's keys and values are to be kept under its id, and forgotten where the archive lets go of it for good.
+    const reply = model.chat(messages, { ...this.#settings.sampling, continue: goesOn, signal: run.signal, onPrefill });
+    run.ask(reply);
+    for await (const event of reply.events) {
+      if (run.phase === 'over') break;
+      run.take(event);
+      this.#log.viewOf(message)?.push(event, message);
+      this.#measure(talk);
+      talk.grown(message);
     }
-    const result = await run.reply.result;
-    const used = result.usage.promptTokens + result.usage.completionTokens;
-    this.#events.onMeter({ used, tokensPerSecond: result.timings.tokensPerSecond || undefined });
-    return result;
+    return reply.result;
   }
 
-  /** Running numbers; an event is about a token. The first ones say nothing about speed yet. */
-  #measure(meter, type) {
-    const now = performance.now();
-    meter.start ||= now;
-    meter.tokens++;
-    this.#events.onStatus(type === 'thinking' ? 'Thinking' : 'Writing');
-    const tokensPerSecond = meter.tokens > 4 ? ((meter.tokens - 1) * 1000) / (now - meter.start) : undefined;
-    this.#events.onMeter({ used: meter.prompt + meter.tokens, tokensPerSecond });
+  #measure(talk) {
+    if (talk === this.#talks.current) this.#events.onMeter(talk.run.meter);
   }
 
-  /** Stores the reply as it is now. */
-  #keep(message, view, fields) {
-    const { text: content, thinking, thoughtMs, note } = view;
-    if (!content && !thinking && !Object.keys(fields).length) return null;
-    const kept = { ...message, content, thinking, thoughtMs, note, model: this.#session.choice?.label ?? '', ...fields };
-    this.#talk.update(kept);
-    return kept;
+  #say(talk, sentence) {
+    if (talk === this.#talks.current) this.#events.onStatus(sentence);
   }
 
   /** A reply that ended well or was stopped becomes part of the conversation. */
-  #conclude(message, view, result) {
-    view.finish(result);
-    const kept = this.#keep(message, view, { speed: result.timings?.tokensPerSecond ?? 0, writing: false });
-    if (result.usage) view.describe(result);
-    view.caption(kept);
-    this.#log.settle(kept);
+  #conclude(talk, result) {
+    const { run } = talk;
+    run.finish(result);
+    talk.put(run.message);
+    this.#log.settle(run.message);
+    this.#measure(talk);
     const stopped = result.finishReason === 'aborted';
-    this.#events.onStatus(stopped ? 'Stopped' : 'Ready');
-    announce(stopped ? 'Stopped.' : `Reply: ${view.text.slice(0, 2000)}`);
+    this.#say(talk, stopped ? 'Stopped' : 'Ready');
+    this.#announce(talk, stopped ? 'Stopped.' : `Reply: ${run.message.content.slice(0, 2000)}`, stopped ? '' : 'is written');
+    return stopped ? 'stopped' : 'done';
   }
 
-  /** What was written stays; a reply of which nothing was is no part of the conversation. */
-  #fail(message, view, error) {
-    const help = this.#events.onFailure(error);
-    view.fail(error, help ? help.run : () => this.#again(message.parent), help?.label);
-    if (view.text || view.thinking) this.#log.settle(this.#keep(message, view, { writing: false, note: 'Failed before it was finished.' }));
-    else this.#talk.takeBack(message);
-    this.#events.onStatus('Failed');
+  #fail(talk, error) {
+    const { run } = talk;
+    run.fail(error);
+    this.#events.onFailure(error, run.model);
+    talk.fail(run.message);
+    this.#log.settle(run.message);
+    this.#say(talk, 'Failed');
+    this.#announce(talk, '', 'has failed');
+    return 'failed';
+  }
+
+  /** Says to a screen reader what is seen, and elsewhere that there is something to see. */
+  #announce(talk, here, there) {
+    const sentence = talk === this.#talks.current ? here : there && `The reply in ${oneLine(talk.title, 50)} ${there}.`;
+    if (sentence) announce(sentence);
   }
 }

@@ -19,6 +19,9 @@ const formats = {};
 /** Made when a date is shown: a browser takes some ten milliseconds for its first one. */
 const format = (name) => (formats[name] ??= new Intl.DateTimeFormat(undefined, name === 'day' ? { dateStyle: 'medium' } : { timeStyle: 'short' }));
 
+/** What a row says of a conversation that is being written, or has been since one looked. */
+const STATES = { waiting: 'Waiting', writing: 'Writing', done: 'New reply', failed: 'Failed' };
+
 const when = (time) => format(new Date(time).toDateString() === new Date().toDateString() ? 'hour' : 'day').format(time);
 
 export class List {
@@ -28,6 +31,7 @@ export class List {
   #archive;
   #events;
   #current = '';
+  #states = new Map();    // id -> how it does, where there is something to say
   #late = null;
   #filling = 0;
   #made = new Map();      // id -> {row, said}, while the list is open
@@ -36,7 +40,6 @@ export class List {
    * @param {import('./archive.js').Archive} archive
    * @param {object} events
    * @param {(id: string) => void} events.onOpen
-   * @param {(id: string) => void} events.onGone a conversation was deleted
    * @param {(message: string, actions: Node[], ms: number) => void} events.onNotice
    */
   constructor(archive, events) {
@@ -71,10 +74,36 @@ export class List {
     await this.#fill();
   }
 
-  /** Which conversation is shown. */
-  mark(id) {
+  /** Which conversation is shown, and how those do of which there is something to say. @param {Map<string, string>} states id -> one of STATES */
+  mark(id, states) {
     this.#current = id;
-    for (const row of this.#rows.children) row.firstElementChild.toggleAttribute('aria-current', row.dataset.id === id);
+    this.#states = states;
+    this.#markRows();
+    this.#tell([...states].filter(([other]) => other !== id).map(([, state]) => state));
+  }
+
+  /** What is going on elsewhere, for who does not see the rows. */
+  #tell(states) {
+    const ended = states.filter((state) => state === 'done' || state === 'failed').length;
+    const running = states.length - ended;
+    const node = byId('list-button');
+    node.dataset.news = ended ? 'done' : (running && 'writing') || '';
+    const name = ['Conversations', running && `${running} being written`, ended && `${ended} to look at`].filter(Boolean).join(', ');
+    node.setAttribute('aria-label', name);
+  }
+
+  #markRows() {
+    for (const row of this.#rows.children) {
+      const [open] = row.getElementsByClassName('list-open');
+      if (!open) continue;      // it is being named
+      const { id, state = '' } = row.dataset;
+      const now = this.#states.get(id) ?? '';
+      if (id === this.#current) open.setAttribute('aria-current', 'true');
+      else open.removeAttribute('aria-current');
+      if (now === state) continue;
+      row.dataset.state = now;
+      open.querySelector('.list-state').textContent = STATES[now] ?? '';
+    }
   }
 
   /** A reply that grows changes its conversation twice a second. */
@@ -95,7 +124,7 @@ export class List {
     this.#rest(wanted.slice(count));
     byId('list-none').textContent = wanted.length ? '' : (words ? 'Nothing found.' : 'No conversation yet.');
     byId('list-none').hidden = wanted.length > 0;
-    this.mark(this.#current);
+    this.#markRows();
   }
 
   /** What somebody is about to press stays as it is where nothing has changed, and keeps the focus where something has. */
@@ -116,7 +145,7 @@ export class List {
     this.#filling = setTimeout(() => {
       this.#rows.append(...entries.slice(0, MORE).map((entry) => this.#rowOf(entry)));
       this.#rest(entries.slice(MORE));
-      this.mark(this.#current);
+      this.#markRows();
     }, 30);
   }
 
@@ -136,7 +165,7 @@ export class List {
       this.#events.onOpen(entry.id);
     }, 'list-open');
     open.append(element('span', { className: 'list-title', dir: 'auto' }, entry.pinned ? '★ ' : '', entry.title || 'Conversation'),
-      element('time', {}, when(entry.changed)));
+      element('span', { className: 'list-note' }, element('span', { className: 'list-state' }), element('time', {}, when(entry.changed))));
     const more = iconButton('more', `More about ${entry.title}`, () => this.#more(row, entry, more));
     more.setAttribute('aria-expanded', 'false');
     const row = element('li', {}, open, more);
@@ -181,7 +210,6 @@ export class List {
 
   async #remove({ id, title }) {
     await this.#archive.remove(id);
-    this.#events.onGone(id);
     const undo = async () => {
       await this.#archive.restore(id);
       this.#events.onOpen(id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The messages on the screen: one node for each of the way that is shown, kept as long as its message stays as it is. The node of a reply
-// that grows is not touched from here.
+// The messages on the screen: one node for each of the way that is shown, kept as long as its message stays as it is. A reply that grows keeps
+// its node until it has ended; who writes it adds to that node, if there is one.
 import { AssistantMessage } from '../message/assistant.js';
 import { UserMessage } from '../message/user.js';
 import { byId } from '../shell/dom.js';
@@ -12,38 +12,38 @@ const MORE = 12;
 export class Log {
   #node = byId('log');
   #scroller = byId('scroller');
-  #views = new Map();   // id -> {view, message}
-  #talk;
+  #views = new Map();   // id -> {view, message}; the message is null while it grows
   #actions;
+  #talk = null;
   #shown = 0;           // messages before this one wait
   #conversation = '';
 
   /**
-   * @param {import('./talk.js').Talk} talk
-   * @param {object} actions what a message's buttons do: onEdit, onAnswer, onAgain, onContinue, each with the message
+   * @param {object} actions what a message's buttons do: onEdit, onAnswer, onAgain, onContinue, onBranch, each with the message; and helpFor, which
+   * says what could help one that has failed
    */
-  constructor(talk, actions) {
-    this.#talk = talk;
-    this.#actions = { ...actions, onBranch: (message) => talk.choose(message) };
+  constructor(actions) {
+    this.#actions = actions;
   }
 
-  /** The view of a reply that is about to grow; it is shown with its message. */
-  grow(message) {
-    const view = new AssistantMessage(message, this.#actions);
-    this.#views.set(message.id, { view, message: null });
-    this.#sync();
-    return view;
+  /** The node of a reply that grows, if it is shown. @returns {AssistantMessage | undefined} */
+  viewOf(message) {
+    return this.#views.get(message.id)?.view;
   }
 
   /** A reply has ended: from now on its node is that of this message. */
   settle(message) {
     const held = this.#views.get(message.id);
-    if (held) held.message = message;
+    if (!held) return;
+    held.view.end(message);
+    held.message = { ...message };
   }
 
-  show() {
-    const { path, id } = this.#talk;
+  /** @param {import('./talk.js').Talk} talk */
+  show(talk) {
+    const { path, id } = talk;
     if (id !== this.#conversation || path.length <= this.#shown) this.#shown = Math.max(0, path.length - FIRST);
+    this.#talk = talk;
     this.#conversation = id;
     this.#sync();
     if (this.#shown > 0) this.#later(id);
@@ -78,11 +78,14 @@ export class Log {
   }
 
   #view(message) {
+    const { run } = this.#talk;
+    const grows = run?.message.id === message.id;
     const held = this.#views.get(message.id);
-    if (held && (held.message === null || same(held.message, message))) return held.view;
-    const view = message.role === 'user' ? new UserMessage(message, this.#actions) : AssistantMessage.of(message, this.#actions);
+    if (held && (grows ? held.message === null : held.message && same(held.message, message))) return held.view;
+    const view = message.role === 'user' ? new UserMessage(message, this.#actions) : AssistantMessage.of(message, this.#actions, grows);
+    if (grows) view.wait(run.says);
     held?.view.node.remove();
-    this.#views.set(message.id, { view, message });
+    this.#views.set(message.id, { view, message: grows ? null : { ...message } });
     return view;
   }
 

@@ -1,38 +1,48 @@
 // SPDX-License-Identifier: MIT
-// The conversation that this tab shows: its messages, which of them are on the way to the leaf, and where the model begins to read. Everything
-// changes here first and is stored behind; the log, the list and the field follow what this says.
-import { read, write } from '../shell/storage.js';
+// One conversation: its messages, which of them are on the way to the leaf, where the model begins to read, and the reply that this tab writes
+// in it. Everything changes here first and is stored behind; the log, the list and the field follow what this says.
 import { newId, newestBelow, newestLeaf, pathTo, siblingsOf } from './tree.js';
 
-/** Which conversation a tab shows outlives its reload. */
-const OPEN = 'quern:open';
-const remember = (id) => write(OPEN, id, 'sessionStorage');
+/** How often a growing reply is stored, in ms: what a tab that dies loses of it. */
+const STORE_MS = 400;
+
+const isNothing = ({ error, content, thinking }) => error && !content && !thinking;
 
 export class Talk {
-  id = '';            // of the conversation; a new one gets it with its first message
+  id = '';            // a new conversation gets it with its first message
   entry = null;
   messages = [];
   path = [];          // those that are shown
   first = '';         // id of the one from which on the model reads; '' for all
-  isHeld = false;     // while this tab writes: what others say is not listened to then
+  run = null;         // the reply that this tab writes; what other tabs say is not listened to then
+  held = null;        // until it settles this tab is about to write, or has the conversation for itself
   #archive;
   #events;
   #writes = Promise.resolve();
   #pending = 0;
+  #stored = 0;        // when a growing reply was stored last
+  #later = null;
 
   /**
    * @param {import('./archive.js').Archive} archive
-   * @param {{onChange: () => void, onUnsaved: () => void}} events
+   * @param {{onChange: (talk: Talk) => void, onUnsaved: () => void}} events
+   * @param {?{entry: object, messages: object[]}} found as it is stored; null for a new one
    */
-  constructor(archive, events) {
+  constructor(archive, events, found = null) {
     this.#archive = archive;
     this.#events = events;
-    archive.watch((id, elsewhere) => { if (id === this.id && (elsewhere || !this.#pending)) this.#reread(); });
+    if (found) this.#set(found);
   }
 
   get isEmpty() { return this.path.length === 0; }
   get title() { return this.entry?.title ?? this.path[0]?.content ?? ''; }
-  get leaf() { return this.path.findLast(({ failed }) => !failed)?.id ?? ''; }
+  get leaf() { return this.path.findLast((message) => !isNothing(message))?.id ?? ''; }
+
+  /** Whether a reply has failed, which only this tab knows. */
+  get hasFailed() { return Boolean(this.path.at(-1)?.error); }
+
+  /** Whether this tab knows more of it than the store does. */
+  get isLive() { return Boolean(this.run || this.held || this.hasFailed); }
 
   /** The messages that the model reads. */
   get read() {
@@ -42,33 +52,14 @@ export class Talk {
 
   siblings(message) { return siblingsOf(this.messages, message); }
 
-  /** What this tab has shown before, or else what changed last. */
-  async resume() {
-    const id = read(OPEN, 'sessionStorage') ?? (await this.#archive.list()).sort((a, b) => b.changed - a.changed)[0]?.id;
-    await this.open(id ?? '');
-  }
-
-  /** Shows a stored conversation, or a new one. */
-  async open(id) {
-    await this.#writes;
-    const found = id ? await this.#archive.read(id).catch(() => null) : null;
-    this.id = found ? id : '';
-    remember(this.id);
-    this.#set(found?.entry ?? null, found?.messages ?? []);
-  }
-
-  /** A new conversation gets its id. @returns {string} */
-  begin() {
-    this.id ||= newId();
-    remember(this.id);
-    return this.id;
-  }
+  /** A new conversation gets its id. */
+  begin() { this.id ||= newId(); }
 
   /** Adds a question behind another message ('' for the first) and shows it. @returns {object} it, with its id */
   ask(content, parent = this.leaf) {
     const question = this.#add({ role: 'user', content, parent });
-    this.#store([question], { leaf: question.id });
-    this.#events.onChange();
+    this.#store([question], { leaf: question.id, deleted: 0 });
+    this.#events.onChange(this);
     return question;
   }
 
@@ -77,11 +68,24 @@ export class Talk {
     return this.#add({ role: 'assistant', content: '', thinking: '', thoughtMs: 0, note: '', model: '', speed: 0, writing: true, parent });
   }
 
-  /** A message as it is now. */
-  update(message) {
-    this.messages = this.messages.map((one) => (one.id === message.id ? message : one));
-    this.path = this.path.map((one) => (one.id === message.id ? message : one));
-    this.#store([message], { leaf: this.leaf });
+  /** Something is asked here: it comes to the top of the list, and stays there while others grow. */
+  touch() {
+    this.#store([], { changed: Date.now() });
+  }
+
+  /** Stores a message as it is now. */
+  put(message) {
+    clearTimeout(this.#later);
+    this.#stored = performance.now();
+    this.#store([{ ...message }], { leaf: this.leaf });
+  }
+
+  /** Something was added to a message: that is stored soon. Where timers sleep, in a hidden tab, what is added next sees to it. */
+  grown(message) {
+    clearTimeout(this.#later);
+    const due = this.#pending ? STORE_MS : this.#stored + STORE_MS - performance.now();
+    if (due > 0) this.#later = setTimeout(() => this.grown(message), due);
+    else this.put(message);
   }
 
   /** Shows the branch that a message is on. */
@@ -89,6 +93,7 @@ export class Talk {
     const leaf = newestBelow(this.messages, message.id);
     this.#store([], { leaf });
     this.#show(leaf);
+    this.#events.onChange(this);
   }
 
   /** The model no longer reads the oldest turn that it read. @returns {boolean} false when only the last question is left */
@@ -102,19 +107,41 @@ export class Talk {
   readFrom(first) {
     this.first = first;
     this.#store([], { first });
-    this.#events.onChange();
+    this.#events.onChange(this);
   }
 
-  /** A reply of which nothing came is no part of the conversation; it is shown until something else is. */
-  takeBack(message) {
+  /** A reply has failed. One of which nothing came is no part of the conversation; it is shown until something else is. */
+  fail(message) {
+    if (!isNothing(message)) return this.put(message);
+    clearTimeout(this.#later);
     this.messages = this.messages.filter(({ id }) => id !== message.id);
-    this.path = [...pathTo(this.messages, message.parent), { ...message, failed: true }];
+    return undefined;
+  }
+
+  /** Ends the running reply, keeping what is written. Resolves when another one may be asked for. */
+  async stop() {
+    const { run, held } = this;
+    await run?.stop();
+    await held;
   }
 
   /** Everything of this conversation lies in the store. */
   stored() { return this.#writes; }
 
+  get isStoring() { return this.#pending > 0; }
+
+  /** It has changed in the store, by somebody else. */
+  async follow() {
+    if (this.run) return;
+    await this.#writes;
+    const found = await this.#archive.read(this.id).catch(() => null);
+    if (!found || this.run || this.#pending || this.hasFailed) return;
+    this.#set(found);
+    this.#events.onChange(this);
+  }
+
   #add(message) {
+    for (const one of this.path) delete one.error;    // what follows makes it past
     const added = { ...message, id: newId() };
     this.messages = [...this.messages, added];
     this.path = pathTo(this.messages, added.id);
@@ -122,33 +149,22 @@ export class Talk {
   }
 
   #store(messages, fields) {
-    const { id } = this;
     this.#pending++;
-    const write = () => (messages.length ? this.#archive.put(id, messages, fields) : this.#archive.patch(id, fields));
-    this.#writes = this.#writes.then(write).then((entry) => {
-      if (entry && this.id === id) this.entry = entry;
-    }, () => this.#events.onUnsaved()).finally(() => { this.#pending--; });
+    const write = () => (messages.length ? this.#archive.put(this.id, messages, fields) : this.#archive.patch(this.id, fields));
+    this.#writes = this.#writes.then(write).then((entry) => { this.entry = entry ?? this.entry; }, () => this.#events.onUnsaved())
+      .finally(() => { this.#pending--; });
   }
 
-  async #reread() {
-    const { id } = this;
-    await this.#writes;
-    const found = await this.#archive.read(id).catch(() => null);
-    if (this.id !== id || this.isHeld || this.#pending || this.path.at(-1)?.failed) return;
-    if (found) this.#set(found.entry, found.messages);
-    else await this.open('');
-  }
-
-  #set(entry, messages) {
+  #set({ entry, messages }) {
+    this.id = entry.id;
     this.entry = entry;
-    this.first = entry?.first ?? '';
+    this.first = entry.first;
     this.messages = messages;
-    this.#show(entry?.leaf);
+    this.#show(entry.leaf);
   }
 
   #show(leaf) {
     const path = pathTo(this.messages, leaf);
     this.path = path.length ? path : pathTo(this.messages, newestLeaf(this.messages));
-    this.#events.onChange();
   }
 }

@@ -1,41 +1,32 @@
 // SPDX-License-Identifier: MIT
-// How a reply looks while it grows and after. The conversation itself (what is sent, stopped, kept) is chat.js. While a reply grows its
-// text is kept from screen readers, which would read every few letters; chat.js announces the finished text once.
+// How a reply looks while it grows and after; what there is of it stands in its message. While it grows its text is kept from screen readers,
+// which would read every few letters; the finished text is announced once.
 import { button, copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
 import { count, duration, speed } from '../shell/format.js';
 import { branches } from './branches.js';
 import { MarkdownStream } from './stream.js';
 import { errorCard } from '../shell/tray.js';
 
-/** Why a reply ended, where that is worth a line. */
-const ENDINGS = {
-  length: 'Cut off: the longest reply or the end of the context was reached.',
-  aborted: 'Stopped.',
-};
-
 /** Under a reply whose tab was closed while it was written. */
 const INTERRUPTED = 'Interrupted: the page was closed.';
 
 export class AssistantMessage {
   node = fromTemplate('t-assistant');
-  thinking = '';
-  thoughtMs = 0;
-  note = '';
   #stream = new MarkdownStream(this.#part('.prose'));
   #details = this.#part('details');
   #thought = document.createTextNode('');
-  #thoughtStart = 0;
+  #isThinking = false;
   #actions;
   #goOn;
   #touched = false;  // the visitor opened or closed the thinking: leave it so
 
-  /** @param {object} message which this shows @param {{onAgain: Function, onContinue: Function, onBranch: Function}} actions */
+  /** @param {object} message which this shows @param {object} actions onAgain, onContinue, onBranch, each with the message; helpFor a failed one */
   constructor(message, actions) {
     this.#actions = actions;
     this.#goOn = iconButton('go-on', 'Continue this reply', () => actions.onContinue(message));
     this.#goOn.classList.add('only-last');
     this.#goOn.hidden = true;
-    this.#part('.tools').append(copyButton(() => this.text, 'Copy reply'),
+    this.#part('.tools').append(copyButton(() => this.#stream.text, 'Copy reply'),
       iconButton('retry', 'Write this reply again', () => actions.onAgain(message)), this.#goOn,
       element('span', { className: 'caption' }));
     this.#part('.thought').append(this.#thought);
@@ -43,18 +34,13 @@ export class AssistantMessage {
     this.#setBusy(true);
   }
 
-  /** A stored reply. */
-  static of(message, actions) {
+  /** A reply as far as it is. @param {boolean} grows whether there is more to come */
+  static of(message, actions, grows) {
     const view = new AssistantMessage(message, actions);
-    view.resume(message);
-    view.finish({ note: message.note || (message.writing ? INTERRUPTED : '') });
-    view.caption(message);
+    if (message.thinking) view.push({ type: 'thinking', text: message.thinking }, message);
+    if (message.content) view.push({ type: 'text', text: message.content }, message);
+    if (!grows) view.end(message);
     return view;
-  }
-
-  /** The reply as markdown. */
-  get text() {
-    return this.#stream.text;
   }
 
   /** What is going on before the first word. */
@@ -62,50 +48,26 @@ export class AssistantMessage {
     this.#part('.waiting').textContent = sentence;
   }
 
-  /** One event of the reply. */
-  push({ type, text }) {
-    this.wait('');
+  /** One event of the reply, which its message has taken in. */
+  push({ type, text }, { thoughtMs }) {
     if (type === 'thinking') this.#think(text);
     if (type !== 'text') return;
-    this.#endThought();
+    this.#endThought(thoughtMs);
     this.#stream.append(text);
   }
 
-  /** The reply is complete; `note` overrides the line that says why it ended. */
-  finish({ finishReason = 'stop', note = ENDINGS[finishReason] ?? '' }) {
-    this.#endThought();
+  /** The reply is as it stays. */
+  end(message) {
+    const { content, thoughtMs, note, writing, error } = message;
+    const why = error ? '' : note || (writing ? INTERRUPTED : '');
+    this.#endThought(thoughtMs);
     this.#setBusy(false);
     this.wait('');
-    const silent = !this.text.trim() && !note ? 'The model had nothing to say.' : note;
-    this.#aside(silent);
-    this.note = note;
-    this.#goOn.hidden = !note;
-    return this.#stream.finish();
-  }
-
-  /** The reply failed; what was already written stays. */
-  fail(error, onRetry, label = 'Try again') {
-    this.finish({ note: '' });
-    this.#aside('');
-    this.#part('.tools').hidden = !this.text;
-    this.#part('.tools').before(errorCard(error, onRetry ? [button(label, onRetry)] : []));
-  }
-
-  /** What there is of a reply that goes on. */
-  resume({ content, thinking, thoughtMs }) {
-    if (thinking) this.#think(thinking);
-    if (content) {
-      this.#endThought();
-      this.#stream.append(content);
-    }
-    if (!thinking) return;
-    this.thoughtMs = thoughtMs;
-    if (content) this.#summarise();
-  }
-
-  /** Who wrote this, and how fast. */
-  caption({ model, speed: tokensPerSecond }) {
-    this.#part('.caption').textContent = [model, speed(tokensPerSecond)].filter(Boolean).join(' · ');
+    this.#aside(why || error || content.trim() ? why : 'The model had nothing to say.');
+    this.#goOn.hidden = !why;
+    this.#stream.finish();
+    if (error) this.#fail(message);
+    else this.#describe(message);
   }
 
   setBranches(siblings, message) {
@@ -114,8 +76,17 @@ export class AssistantMessage {
     if (node) this.#part('.tools').prepend(node);
   }
 
-  /** Numbers of the finished reply, for those who hover over its foot. */
-  describe({ usage, timings }) {
+  /** What was already written stays. */
+  #fail(message) {
+    const { label, run } = this.#actions.helpFor(message);
+    this.#part('.tools').hidden = !message.content;
+    this.#part('.tools').before(errorCard(message.error, [button(label, run)]));
+  }
+
+  /** Who wrote this, and how fast; the numbers of a new one for those who hover over its foot. */
+  #describe({ model, speed: tokensPerSecond, usage, timings }) {
+    this.#part('.caption').textContent = [model, speed(tokensPerSecond)].filter(Boolean).join(' · ');
+    if (!usage) return;
     const cached = usage.cachedTokens ? `, ${count(usage.cachedTokens)} of them known already` : '';
     this.#part('.tools').title = `Read ${count(usage.promptTokens)} tokens${cached} in ${duration(timings.prefillMs)}; `
       + `wrote ${count(usage.completionTokens)} in ${duration(timings.decodeMs)}`;
@@ -126,25 +97,20 @@ export class AssistantMessage {
   }
 
   #think(text) {
-    if (!this.#thoughtStart) {
-      this.#thoughtStart = performance.now();
+    if (!this.#isThinking) {
+      this.#isThinking = true;
       this.#details.hidden = false;
       this.#details.open = true;
       this.#part('summary').textContent = 'Thinking…';
     }
-    this.thinking += text;
-    this.#thought.appendData(this.thinking.length === text.length ? text.trimStart() : text);
+    this.#thought.appendData(this.#thought.length ? text : text.trimStart());
   }
 
-  #endThought() {
-    if (!this.#thoughtStart || this.thoughtMs) return;
-    this.thoughtMs = performance.now() - this.#thoughtStart;
+  #endThought(thoughtMs) {
+    if (!this.#isThinking) return;
+    this.#isThinking = false;
     if (!this.#touched) this.#details.open = false;
-    this.#summarise();
-  }
-
-  #summarise() {
-    this.#part('summary').textContent = this.thoughtMs >= 100 ? `Thought for ${duration(this.thoughtMs)}` : 'Thought for a moment';
+    this.#part('summary').textContent = thoughtMs >= 100 ? `Thought for ${duration(thoughtMs)}` : 'Thought for a moment';
   }
 
   #aside(text) {

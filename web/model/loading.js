@@ -39,7 +39,7 @@ export class Loading {
    * @param {import('../shell/tray.js').Tray} tray
    * @param {object} events
    * @param {() => object} events.options of the next load, as the settings say
-   * @param {() => boolean} events.isBusy whether a reply is being written
+   * @param {() => number} events.running how many replies are being written by the model in use
    * @param {(choice: Choice) => void} events.onStart
    * @param {(choice: Choice) => void} events.onLoad the model is there
    * @param {() => void} events.onChoose the visitor wants another one
@@ -63,8 +63,8 @@ export class Loading {
 
   /** @param {Choice} choice */
   async load(choice) {
-    if (this.#events.isBusy()) return this.#ask(choice);
-    return this.#run(choice);
+    const running = this.#events.running();
+    return running ? this.#ask(choice, running) : this.#run(choice);
   }
 
   progress(progress) {
@@ -98,10 +98,11 @@ export class Loading {
     this.#tray.paused(subject, choice.label, copy, { onResume: () => this.load(choice), onCancel });
   }
 
-  #ask(choice) {
+  #ask(choice, running) {
     const anyway = button('Load it now', () => this.#run(choice), 'button primary');
     const later = button('Not now', () => this.#tray.remove('load'));
-    this.#tray.notice('load', `A reply is being written; loading ${choice.label} ends it.`, [anyway, later]);
+    const what = running === 1 ? 'A reply is being written' : `${running} replies are being written`;
+    this.#tray.notice('load', `${what}; loading ${choice.label} ends ${running === 1 ? 'it' : 'them'}.`, [anyway, later]);
   }
 
   /** @param {Choice | Promise<Choice>} coming */

@@ -70,10 +70,9 @@ export class Session {
     return this.#model;
   }
 
-  /** Lets go of the current model: after its engine has failed nothing else can be done with it. */
-  async release() {
-    const model = this.#model;
-    this.#model = null;
+  /** Lets go of a model, the current one or one before: after its engine has failed nothing else can be done with it. */
+  async release(model) {
+    if (this.#model === model) this.#model = null;
     await model?.dispose().catch(() => {});
   }
 
@@ -94,10 +93,12 @@ export class Session {
     this.#choice = choice;
   }
 
-  /** Ends the old model, if there is one; a reply that waits for the new one goes on waiting. */
+  /** Ends the old model, if there is one, and what it writes; a reply that is asked for from now on waits for the new one. */
   async #retire() {
-    if (!this.#model) return;
+    const model = this.#model;
+    if (!model) return;
+    this.#model = null;
     await this.#events.beforeSwap();
-    await this.release();
+    await this.release(model);
   }
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// A library whose model is played. It writes up to `parallel` replies side by side, the others wait; how long one is, and how it ends, its
+// question says: "Write 30." pieces, "Talk." without end, "Think." first, "Fail." in the middle, "Break." the engine, "Busy." too many at once.
+import { QuernError } from '../../js/index.js';
+import { Reply } from '../../js/page/reply.js';
+
+const INFO = { name: 'played', architecture: 'played', contextSize: 4096, contextLength: 40960, thinking: true, threads: 2, memory: { used: 1 } };
+const PARALLEL = 8;
+
+/** Pieces after which those that fail do so, and that are thought. */
+const MIDDLE = 30;
+
+/** What one question asks for. */
+class Task {
+  #pieces = 0;
+  #asked;
+  #push;
+  isBegun = false;
+
+  constructor(asked, push, { signal, onPrefill }, settle) {
+    Object.assign(this, { settle, begin: () => onPrefill?.({ done: 10, total: 10, cached: 0 }) });
+    this.#asked = asked;
+    this.#push = push;
+    this.drop = () => settle(({ reject }) => reject(signal.reason));
+    signal?.addEventListener('abort', this.drop);
+  }
+
+  asks(word) { return this.#asked.startsWith(word); }
+
+  get isAtMiddle() { return this.#pieces === MIDDLE; }
+
+  write(text) {
+    this.#push({ type: this.asks('Think') && this.#pieces < MIDDLE ? 'thinking' : 'text', text });
+    this.#pieces++;
+    if (this.#pieces >= Number(/Write (\d+)/.exec(this.#asked)?.[1] ?? Infinity)) this.end('stop');
+    if (this.isAtMiddle && this.asks('Fail')) this.fail('model/nonfinite', 'The model computed something that is no number.');
+  }
+
+  end(finishReason) {
+    const usage = { promptTokens: 10, cachedTokens: 0, completionTokens: this.#pieces };
+    this.settle(({ resolve }) => resolve({ finishReason, usage, timings: { waitMs: 0, prefillMs: 1, decodeMs: 1, tokensPerSecond: 9 } }));
+  }
+
+  fail(...error) {
+    this.settle(({ reject }) => reject(new QuernError(...error)));
+  }
+}
+
+class PlayedModel {
+  info = INFO;
+  #writer;
+  #tasks = new Map();     // id -> what writes or waits
+  #last = 0;
+
+  constructor() {
+    const rules = { createScriptURL: String };
+    globalThis.playedPolicy ??= globalThis.trustedTypes?.createPolicy('quern', rules) ?? rules;
+    this.#writer = new Worker(globalThis.playedPolicy.createScriptURL('./played-writer.js'));
+    this.#writer.addEventListener('message', ({ data }) => this.#write(data));
+  }
+
+  chat(messages, options) {
+    const { content } = messages.findLast(({ role }) => role === 'user');
+    return new Reply((push) => {
+      const id = ++this.#last;
+      let task;
+      const promise = new Promise((resolve, reject) => {
+        task = new Task(content, push, options, (how) => {
+          if (!this.#tasks.delete(id)) return;
+          this.#writer.postMessage({ id });
+          how({ resolve, reject });
+          this.#admit();
+        });
+      });
+      this.#tasks.set(id, task);
+      if (options.signal?.aborted) task.drop();
+      if (task.asks('Busy')) task.fail('use/busy', 'Played: 69 replies.');
+      this.#admit();
+      return { promise, stop: () => task.end('aborted') };
+    });
+  }
+
+  async countTokens(messages) { return messages.length * 10; }
+
+  async dispose() {
+    this.#writer.terminate();
+    for (const task of this.#tasks.values()) task.fail('engine/disposed', 'The model has been disposed of.');
+  }
+
+  #write(pieces) {
+    if (globalThis.isHeld) return;    // a test wants to be somewhere first
+    for (const [id, text] of pieces) {
+      const task = this.#tasks.get(id);
+      task?.write(text);
+      if (task?.isAtMiddle && task.asks('Break')) for (const each of [...this.#tasks.values()]) each.fail('engine/trap', 'The engine crashed (played).');
+    }
+  }
+
+  #admit() {
+    for (const [id, task] of [...this.#tasks].slice(0, PARALLEL)) {
+      if (task.isBegun) continue;
+      task.isBegun = true;
+      task.begin();
+      this.#writer.postMessage({ id, from: 0 });
+    }
+  }
+}
+
+export const load = async () => new PlayedModel();

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// How long a page's main thread is busy at a stretch: processor time per task, from Chromium's own trace. On a machine that does other things
+// besides, the time on the clock says how busy the others were.
+
+/** A machine is overloaded when a busy loop of so many ms gets less than two thirds of them; tasks may take twice as long then. */
+const PROBE_MS = 200;
+const OVERLOAD = 1.5;
+const OVERLOAD_ALLOWANCE = 2;
+
+/** Time on the clock per processor time, of a loop that does nothing but run. */
+function probeLoad() {
+  const start = performance.now();
+  const before = process.cpuUsage();
+  while (performance.now() - start < PROBE_MS);
+  const { user, system } = process.cpuUsage(before);
+  return PROBE_MS / ((user + system) / 1000);
+}
+
+/** @returns {{load: number, allowance: number}} how busy the machine is, and by how much tasks may take longer therefore */
+export function measureLoad() {
+  const load = probeLoad();
+  return { load, allowance: load > OVERLOAD ? OVERLOAD_ALLOWANCE : 1 };
+}
+
+/** Tasks of the thread that wrote the mark: {start, cpu (ms), what}, those that only serve the test's own questions left out. */
+export function tasksOf(events, mark) {
+  const { pid, tid } = events.find(({ name }) => name === mark);
+  const mine = events.filter((event) => event.pid === pid && event.tid === tid);
+  const within = (outer) => mine.filter(({ ph, ts }) => ph === 'X' && ts >= outer.ts && ts < outer.ts + outer.dur);
+  const isDevTools = ({ args }) => args?.chrome_mojo_event_info?.mojo_interface_tag?.includes('DevTools');
+  return mine.filter(({ ph, name, tdur }) => ph === 'X' && name.endsWith('RunTask') && tdur > 1000)
+    .map((task) => ({ start: task.ts, cpu: task.tdur / 1000, inner: within(task) }))
+    .filter(({ inner }) => !inner.some(isDevTools))
+    .map(({ start, cpu, inner }) => ({ start, cpu, what: inner.toSorted((a, b) => b.dur - a.dur).slice(1, 4).map(({ name }) => name) }));
+}
+
+export const longest = (tasks) => tasks.reduce((most, task) => (task.cpu > most.cpu ? task : most), { cpu: 0, what: [] });
+export const describe = ({ cpu, what }) => `${cpu.toFixed(1)} ms of processor time (${what.join(', ')})`;
+
+/** The categories of a trace that are needed. */
+export const CATEGORIES = ['toplevel', 'blink.user_timing', 'devtools.timeline'];
