@@ -381,6 +381,8 @@ export interface Info {
   /** Columns of the logits. The first `tokens` of them stand for text, the rest is padding. */
   readonly vocabSize: number;
   readonly tokens: number;
+  /** Ids that end a reply. */
+  readonly endTokens: readonly number[];
   /** `gpt2`: byte-level BPE. `scores`: pairs by their scores, of a .tokenizer file. */
   readonly tokenizer: string;
   /** Positions the model was made for, and positions a conversation may have here. */
@@ -472,8 +474,11 @@ export interface Model {
   chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
   /** Continues a text, without any template. Token ids are taken as they are. `thinking` of the result is empty. */
   complete(prompt: string | ArrayLike<number>, options?: Given<CompleteOptions>): Reply;
-  /** Token ids of a text. `<think>`, `<tool_call>` and their like are tokens, control tokens such as `<|im_end|>` are text. */
-  tokenize(text: string | Uint8Array, options?: Given<CallOptions>): Promise<number[]>;
+  /**
+   * Token ids of a text, in which `<think>`, `<tool_call>` and their like are tokens and control tokens such as `<|im_end|>` are text; or of a
+   * conversation with everything its template adds, as a reply to it is made from.
+   */
+  tokenize(input: string | Uint8Array | Message[], options?: Given<CallOptions & { thinking?: boolean }>): Promise<number[]>;
   /** The text of token ids, special ones included. `use/param` for an id that does not exist. */
   detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<string>;
   /** How many tokens a text has, or a conversation with everything its template adds. */

@@ -123,7 +123,7 @@ const TABLES = {
   complete: COMPLETE,
   chat: { ...COMPLETE, thinking: boolean, continue: boolean },
   call: { signal },
-  count: { signal, thinking: boolean },
+  tokens: { signal, thinking: boolean },
 };
 
 /** Options that are planned but not built; saying so is kinder than "unknown". */

@@ -8,7 +8,7 @@
 //   complete   id prompt options                     error     id error
 //   tokenize   id text                               event     id event   (progress, prefill, text, thinking)
 //   detokenize id ids                                fatal     error      (the engine is dead)
-//   count      id input thinking                     notice    text       (for the console)
+//   prompt     id messages thinking                  notice    text       (for the console)
 //   logits     id ids
 //   profile    id                                    lifeline  name      (of a lock: see lifeline.js)
 //   stop       target                                pong
@@ -24,7 +24,7 @@ export const CHAT = 'chat';
 export const COMPLETE = 'complete';
 export const TOKENIZE = 'tokenize';
 export const DETOKENIZE = 'detokenize';
-export const COUNT = 'count';
+export const PROMPT = 'prompt';
 export const LOGITS = 'logits';
 export const PROFILE = 'profile';
 export const STOP = 'stop';

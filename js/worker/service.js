@@ -6,7 +6,7 @@ import { Chat } from '../reply/chat.js';
 import { asQuernError, toWire } from '../shared/errors.js';
 import { compute, generate } from '../reply/generate.js';
 import {
-  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP,
+  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, PROMPT, READY, STOP,
   TOKENIZE,
 } from '../shared/protocol.js';
 import { Renderer } from '../reply/renderer.js';
@@ -88,7 +88,7 @@ export class Service {
     [PROFILE]: () => this.#inTurn(() => this.#engine.profile()),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
-    [COUNT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, { thinking })).ids.length,
+    [PROMPT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, { thinking })).ids,
   };
 
   #inTurn(work) {
