@@ -14,13 +14,16 @@ const KINDS = {
 class Refusal extends Error {
   constructor(status, error, headers) {
     super(error.message);
-    Object.assign(this, { status, error, headers });
+    this.status = status;
+    this.error = error;
+    this.headers = headers;
   }
 }
 
-/** @param {object} [more] `param`, `code` and `headers` */
-export function refusal(status, message, { param = null, code, headers = {} } = {}) {
+/** @param {{param?: string | null, code?: string, headers?: Record<string, string>}} [more] than the status says */
+export function refusal(status, message, more = {}) {
   const [type, name] = KINDS[status];
+  const { param = null, code, headers = {} } = more;
   return new Refusal(status, { message, type, param, code: code ?? name }, headers);
 }
 

@@ -28,10 +28,11 @@ function fieldOf(option, body) {
 
 /**
  * @param {unknown} failure
- * @param {object} [body] of the request that failed
+ * @param {any} [body] of the request that failed
  * @returns {{status: number, retry?: number | false, error: {message: string, type: string, param: string | null, code: string}}}
  */
 export function errorOf(failure, body) {
+  /** @type {{code: string, message: string, detail: any}} */
   const { code, message, detail } = asQuernError(failure, 'call');
   const { status, type, code: name, retry } = ROWS[code] ?? ROWS[code.split('/')[0]] ?? OTHER;
   const inTerms = (text) => text.replace(/\boptions\.(\w+)/g, (_, option) => fieldOf(option, body));

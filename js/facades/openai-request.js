@@ -124,7 +124,7 @@ export function messagesOf({ messages }) {
  * @property {boolean} includeUsage whether the stream ends with it
  * @property {number} n choices of each prompt
  * @property {object} options of chat() or complete()
- * @property {object[]} [messages]
+ * @property {import('../index.d.ts').Message[]} [messages]
  * @property {(string | number[])[]} [prompts]
  */
 
@@ -142,14 +142,14 @@ function promptsOf({ prompt }) {
   throw badParam('prompt', 'must be a text, an array of token ids, or an array of those');
 }
 
-/** @param {{endTokens: number[]}} info @returns {Request} of POST /completions */
-export function completionRequest(body, { endTokens }) {
+/** @param {{endTokens: readonly number[]}} info @returns {Request} of POST /completions */
+export function completionRequest(body, info) {
   const { options, ...request } = common(body);
   const prompts = promptsOf(body);
   const all = prompts.length * request.n;
   if (all > MOST.choices) throw badParam('prompt', `asks for ${all} choices, at most ${MOST.choices} are possible`);
   const { logitBias = {} } = options;
   if (!isRecord(logitBias)) throw badParam('logit_bias', 'must be an object from token ids to numbers');
-  const never = flag(body, 'ignore_eos') ? Object.fromEntries(endTokens.map((id) => [id, -Infinity])) : {};
+  const never = flag(body, 'ignore_eos') ? Object.fromEntries(info.endTokens.map((id) => [id, -Infinity])) : {};
   return { ...request, prompts, options: { maxTokens: COMPLETION_TOKENS, ...options, logitBias: { ...logitBias, ...never } } };
 }

@@ -23,15 +23,18 @@ function unreachable(url, error) {
 
 /**
  * @param {{url: string, headers: Record<string, string>}} server
+ * @param {string} path
  * @param {{body?: object, signal?: AbortSignal}} request
  * @returns {Promise<Response>} whose status is good
  */
-export async function reach({ url, headers }, path, { body, signal }) {
-  const request = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+export async function reach(server, path, request) {
+  const { url, headers } = server;
+  const { body, signal } = request;
+  const post = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
   const type = body === undefined ? {} : { 'Content-Type': 'application/json' };
   let response;
   try {
-    response = await fetch(url + path, { ...request, headers: { ...type, ...headers }, signal, redirect: 'error', credentials: 'omit' });
+    response = await fetch(url + path, { ...post, headers: { ...type, ...headers }, signal, redirect: 'error', credentials: 'omit' });
   } catch (error) {
     throw signal?.aborted ? signal.reason ?? abortError() : unreachable(url, error);
   }
@@ -41,11 +44,13 @@ export async function reach({ url, headers }, path, { body, signal }) {
 
 /**
  * The bytes of an answer. A server that says nothing for long (many send comments while a reply waits) is given up.
+ * @param {Response} response
  * @param {{silenceMs: number}} limits
+ * @param {AbortSignal} signal
  * @returns {AsyncGenerator<Uint8Array>}
  */
-export async function* bytesOf({ body }, { silenceMs }, signal) {
-  const reader = body.getReader();
+export async function* bytesOf(response, { silenceMs }, signal) {
+  const reader = response.body.getReader();
   let timer;
   const silent = () => new Promise((_, reject) => {
     timer = setTimeout(() => reject(new QuernError('net/stalled', `The server has said nothing for ${silenceMs / 1000} seconds.`)), silenceMs);

@@ -22,7 +22,10 @@ class Gathered {
   result = { text: '', thinking: '', finishReason: 'aborted', usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 } };
   whole = false;
 
-  /** One chunk of a server. @param {(event: object) => void} push */
+  /**
+   * @param {{choices?: any[] | null, usage?: any}} chunk of the server
+   * @param {(event: {type: string, text: string}) => void} push
+   */
   take({ choices, usage }, push) {
     const [choice] = choices ?? [];
     const { delta, text } = choice ?? {};
@@ -56,7 +59,7 @@ class Gathered {
   }
 }
 
-/** @returns {object} of one event of the stream */
+/** @returns {any} of one event of the stream */
 function chunkOf(data) {
   const chunk = JSON.parse(data);
   if (chunk.error) throw failureOf(500, chunk);
