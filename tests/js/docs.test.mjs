@@ -158,7 +158,8 @@ test('every file of a recipe fits the types', async () => {
   writeFileSync(join(to, 'tsconfig.json'), JSON.stringify({
     compilerOptions: {
       noEmit: true, allowJs: true, checkJs: true, strict: false, jsx: 'preserve', target: 'esnext', module: 'esnext', moduleResolution: 'bundler', moduleDetection: 'force',
-      lib: ['esnext', 'dom', 'dom.iterable', 'dom.asynciterable'], types: [], paths: { quern: [join(PROJECT, 'js/index.d.ts')] },
+      lib: ['esnext', 'dom', 'dom.iterable', 'dom.asynciterable'], types: [], 
+      paths: { quern: [join(PROJECT, 'js/index.d.ts')], 'quern/remote': [join(PROJECT, 'js/remote.d.ts')], openai: [join(PROJECT, 'node_modules/openai')] },
     },
     include: ['.'],
   }));

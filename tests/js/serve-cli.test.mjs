@@ -2,8 +2,11 @@
 // `quern serve` as a process: what it says, what it refuses to start with, what it never writes, and how it ends.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { DEMO, until } from './helper.mjs';
 import { quern, start } from './program.mjs';
 import { ask, dataOf } from './serve-host.mjs';
@@ -104,6 +107,25 @@ test('what cannot be served safely or at all is refused before anything is loade
   const { code, err } = await quern(['serve', '/nowhere/model.gguf', '--port', '0']);
   assert.equal(code, 1);
   assert.match(err, /^quern: use\/param: .*\n$/);
+});
+
+/** Runs a module that has the package and the API's client at hand. @returns {Promise<string>} what it prints */
+const runModule = (code) => new Promise((resolve, reject) => {
+  const options = { cwd: fileURLToPath(new URL('../..', import.meta.url)), timeout: 60_000 };
+  execFile(process.execPath, ['--input-type=module', '-e', code], options, (error, stdout) => (error ? reject(error) : resolve(stdout)));
+});
+
+test('the programs of the README and the recipe do as they say', { timeout: 120_000 }, async (t) => {
+  const text = async (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
+  const blocks = [...`${await text('README.md')}${await text('docs/recipes/server.md')}`.matchAll(/^```js.*\n([\s\S]*?)^```$/gm)].map(([, code]) => code);
+  const programs = blocks.filter((code) => /from '(?:openai|quern\/remote)'/.test(code));
+  assert.equal(programs.length, 4);
+  await serving(t, [], async ({ url }) => {
+    const at = (code) => code.replaceAll('http://127.0.0.1:8080/v1', url).replace("'https://example.org/v1', { apiKey, model: 'Qwen/Qwen3-8B' }", `'${url}'`);
+    const said = await Promise.all(programs.map((code) => runModule(at(code))));
+    assert.ok(said.every((words) => words.length > 3), said.join('\n'));
+    assert.equal(said.filter((words) => /Nairobi/.test(words)).length, 2);
+  });
 });
 
 test('its help says what it is safe from', async () => {
