@@ -2,7 +2,7 @@
 // What a server answers to which path: the OpenAI API's, and those of llama-server that its clients use. A handler gives `json`, a `text` with
 // its type, or a `completion`; what it throws becomes an error. Nothing in a request names a file, a path or a template.
 
-import { chatCompletion, messagesOf, textCompletion } from '../facades/openai.js';
+import { chatCompletion, chatRequest, textCompletion } from '../facades/openai.js';
 import { badParam } from '../shared/errors.js';
 import { refusal } from './serve-refusal.js';
 
@@ -83,13 +83,17 @@ function slots({ served, parallel, slots: allowed }) {
   })) };
 }
 
+/** @param {Record<string, boolean>} wanted by a field's name */
+function refuseWanted(wanted) {
+  const [field] = Object.keys(wanted).filter((name) => wanted[name]);
+  if (field) throw refusal(400, `${field} is not supported by this version.`, { param: field, code: 'unsupported_parameter' });
+}
+
 function contentOf(body) {
-  const { content, with_pieces: pieces, parse_special: special } = body ?? {};
+  const { content, with_pieces, parse_special } = body ?? {};
   if (typeof content !== 'string') throw badParam('content', 'must be a string');
   if (content.length > MOST_TEXT) throw badParam('content', `is longer than ${MOST_TEXT} letters`);
-  for (const [field, value] of Object.entries({ with_pieces: pieces, parse_special: special })) {
-    if (value) throw refusal(400, `${field} is not supported by this version.`, { param: field, code: 'unsupported_parameter' });
-  }
+  refuseWanted({ with_pieces, parse_special });
   return content;
 }
 
@@ -98,7 +102,9 @@ const tokenize = async ({ served }, body) => ({ json: { tokens: await served.tok
 const detokenize = async ({ served }, body) => ({ json: { content: await served.detokenize(body?.tokens) } });
 
 async function applyTemplate({ served }, body) {
-  const ids = await served.tokenize(messagesOf(body ?? {}), { thinking: body.chat_template_kwargs?.enable_thinking });
+  const { messages, options: { thinking } } = chatRequest(body);
+  refuseWanted({ add_generation_prompt: body.add_generation_prompt === false });
+  const ids = await served.tokenize(messages, { thinking });
   return { json: { prompt: await served.detokenize(ids) } };
 }
 

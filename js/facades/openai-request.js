@@ -112,7 +112,7 @@ function messageOf(message, path) {
   return { role: Object.hasOwn(ROLES, role) ? ROLES[role] : role, content: contentOf(message, path), ...(thinking && { thinking }) };
 }
 
-export function messagesOf({ messages }) {
+function messagesOf({ messages }) {
   if (!Array.isArray(messages)) throw badParam('messages', 'must be an array of messages');
   if (messages.length > MOST.messages) throw badParam('messages', `are more than ${MOST.messages}`);
   return messages.map((message, i) => messageOf(message, `messages[${i}]`));

@@ -5,7 +5,7 @@
 import { chatRequest, completionRequest } from './openai-request.js';
 
 export { errorOf } from './openai-error.js';
-export { messagesOf } from './openai-request.js';
+export { chatRequest } from './openai-request.js';
 
 /** Seeds of choices follow each other, within the whole numbers that the engine takes. */
 const SEEDS = Number.MAX_SAFE_INTEGER;

@@ -321,7 +321,7 @@ test('tokens of texts and texts of tokens', async () => {
   assert.deepEqual(tokens, await model.tokenize(content));
   assert.equal((await post('/detokenize', { tokens })).content, content);
   for (const [path, body] of [['/tokenize', {}], ['/tokenize', { content: 5 }], ['/tokenize', { content: 'x', with_pieces: true }], ['/tokenize', { content: 'x'.repeat(2 ** 20 + 1) }],
-    ['/detokenize', { tokens: [-1] }], ['/detokenize', {}], ['/apply-template', {}], ['/apply-template', null], ['/tokenize', null], ['/detokenize', null]]) {
+    ['/detokenize', { tokens: [-1] }], ['/detokenize', {}], ['/apply-template', {}], ['/apply-template', null], ['/apply-template', { messages: QUESTION, add_generation_prompt: false }], ['/apply-template', { messages: QUESTION, tools: [{}] }], ['/tokenize', null], ['/detokenize', null]]) {
     assert.equal((await post(path, body)).status, 400, `${path} ${JSON.stringify(body).slice(0, 50)}`);
   }
 });
