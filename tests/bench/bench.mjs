@@ -5,6 +5,7 @@
 // what else the machine does hits all, and memory is one engine's own. Medians of all repetitions are compared.
 // Each measurement is written to build/bench/bench.json at once; `--resume` goes on there. The finished report goes to docs/benchmarks/.
 //
+//   node tests/bench/bench.mjs --only serve ...   servers instead: see serve.mjs
 //   node tests/bench/bench.mjs [--types q8_0,q4_k_m] [--threads 1,2] [--engines quern,native] [--repeat 3] [--quick] [--all] [--resume] [--out DIR]
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,6 +18,7 @@ import { CELLS, CONTEXT, ENGINES, measure, measureFirst, measureStore } from './
 import { PROJECT } from './fixtures.mjs';
 import { describeMachine, loadAverage } from './machine.mjs';
 import { markdown, summarise } from './report.mjs';
+import { measureServers } from './serve.mjs';
 import { shippedSizes } from './sizes.mjs';
 
 const PROGRESS = 'build/bench/bench.json';
@@ -197,4 +199,4 @@ async function main() {
   console.log(text);
 }
 
-await main();
+await (/(?:^| )--only[= ]serve\b/.test(process.argv.slice(2).join(' ')) ? measureServers() : main());

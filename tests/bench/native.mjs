@@ -12,6 +12,10 @@ const FOLDER = join(PROJECT, 'build/bench/llama');
 const [LOADER, LIBRARIES, PROGRAM] = ['lib/ld-linux-x86-64.so.2', 'lib', 'bin/llama-bench'].map((path) => join(FOLDER, path));
 const COMMAND = ['--library-path', LIBRARIES, PROGRAM];
 
+/** How another of its programs is started, with the best build for this processor. */
+export const nativeCommand = (program, args) => (
+  { command: LOADER, args: ['--library-path', LIBRARIES, join(FOLDER, 'bin', program), ...args], cwd: join(FOLDER, 'all') });
+
 /** llama.cpp's builds for x86-64, by the instructions that decide their speed. */
 const BUILDS = {
   'AVX-512': ['skylakex', 'cannonlake', 'cascadelake', 'icelake', 'cooperlake', 'zen4', 'sapphirerapids'],
@@ -35,7 +39,7 @@ export function hasNative() {
   return isThere;
 }
 
-const packagedVersion = () => /^version: (\S+)/m.exec(readFileSync(join(FOLDER, 'version'), 'utf8'))[1];
+export const packagedVersion = () => /^version: (\S+)/m.exec(readFileSync(join(FOLDER, 'version'), 'utf8'))[1];
 const nameOfBuild = (log) => /loaded CPU backend from .*ggml-cpu-(\w+)\./.exec(log)?.[1] ?? 'unknown';
 
 /** Which build llama.cpp took, by its own log. */

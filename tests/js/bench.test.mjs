@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { chart, escapeText } from '../bench/chart.mjs';
 import { processFamily } from '../bench/machine.mjs';
 import { describeBuild } from '../bench/native.mjs';
+import { quantile, serveReport, summary } from '../bench/serve-report.mjs';
 import { markdown, median, ratio, spread, summarise, table } from '../bench/report.mjs';
 
 const speed = (engine, repetition, figures, threads = 2) => ({
@@ -82,4 +83,15 @@ test('a process family begins with the process and holds its children only', () 
   const family = processFamily(process.pid);
   assert.equal(family[0], process.pid);
   assert.ok(!family.includes(process.ppid));
+});
+
+test('servers: medians of the repetitions, quantiles of all requests', () => {
+  assert.deepEqual([quantile([5], 0.95), quantile([3, 1, 2], 0.5), quantile(Array.from({ length: 100 }, (_, i) => i), 0.95), quantile([1, 2], 1)], [5, 2, 95, 2]);
+  const run = (server, repetition, tokens, first) => ({ server, repetition, scene: 'chat', clients: 4, seconds: 2, requests: 4, tokens, first, gaps: [10, 30], machineLoad: 0.5 });
+  const all = summary([run('quern', 1, 100, [50]), run('llama', 1, 60, [80]), run('quern', 2, 300, [70]), run('quern', 3, 200, [60])]);
+  const [quern, llama] = all;
+  assert.deepEqual([quern.tokensPerSecond, quern.requestsPerSecond, quern.first, llama.first.max], [100, 2, { p50: 60, p95: 70, max: 70 }, 80]);
+  const settings = { type: 'q8_0', threads: 2, requests: 3, repeat: 3 };
+  const text = serveReport({ machine, llama: '1.0', settings, summary: all }, { chat: { words: 'a, b' } });
+  assert.match(text, /^\| chat \| 4 \| llama-server \| 2\.00 \| 30\.0 \| 80 \/ 80 \/ 80 \| 30 \/ 30 \/ 30 \|\n\| chat \| 4 \| \*\*quern serve\*\* \| 2\.00 \| 100\.0 \|/m);
 });
