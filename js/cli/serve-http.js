@@ -52,7 +52,10 @@ export class HttpServer {
   listen(port, host) {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen(port, host, () => resolve(this.#server.address().port));
+      this.#server.listen(port, host, () => {
+        this.#server.on('error', () => {});     // a connection that cannot be taken is its client's to try again
+        resolve(this.#server.address().port);
+      });
     });
   }
 
@@ -133,6 +136,7 @@ export class HttpServer {
     if (origin === null) throw refusal(403, 'Pages of this origin may not ask; --cors-origin allows them.');
     if (!origin) return false;
     response.setHeader('Access-Control-Allow-Origin', origin);
+    response.setHeader('Access-Control-Expose-Headers', 'Retry-After, x-should-retry');
     response.setHeader('Vary', 'Origin');
     if (request.method !== 'OPTIONS') return false;
     const wanted = request.headers['access-control-request-headers'] ?? '';

@@ -79,12 +79,13 @@ export async function serve({ model, values, load: options }) {
   const { host, port, graceMs, ...rules } = readFlags(values, process.env);
   const withThreads = { ...options, threads: options.threads ?? threadsFor(availableParallelism()) };
   const metrics = new Metrics();
-  const served = new ServedModel({ load: () => load(model, { ...withThreads, onProgress: downloadProgress() }), metrics, say });
+  const loadIt = () => load(model, { ...withThreads, onProgress: downloadProgress() }).finally(() => showStatus(''));
+  const served = new ServedModel({ load: loadIt, metrics, say });
   const site = siteOf(model, withThreads, values, served, metrics);
   const http = new HttpServer(site, new Guard({ host, ...rules }), {});
   const at = `http://${host.includes(':') ? `[${host}]` : host}:${await http.listen(port, host).catch(portTaken(port))}/v1`;
   try {
-    await served.open().finally(() => showStatus(''));
+    await served.open();
     say(`${site.name} is served at ${at}`);
     await untilInterrupted();
     http.drain();

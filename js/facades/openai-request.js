@@ -123,7 +123,7 @@ function messagesOf({ messages }) {
  * @property {boolean} stream
  * @property {boolean} includeUsage whether the stream ends with it
  * @property {number} n choices of each prompt
- * @property {object} options of chat() or complete()
+ * @property {any} options of chat() or complete()
  * @property {import('../index.d.ts').Message[]} [messages]
  * @property {(string | number[])[]} [prompts]
  */

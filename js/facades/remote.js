@@ -158,13 +158,21 @@ function addressOf(url) {
   return String(url).replace(/\/+$/, '');
 }
 
+/** What goes with every request. What a header holds is never repeated. */
+function headersOf({ apiKey, headers }) {
+  if (apiKey != null && !/^[\x21-\x7e]+$/.test(apiKey)) throw badParam('options.apiKey', 'must be visible ASCII letters without spaces');
+  try {
+    return Object.fromEntries(new Headers({ ...(apiKey && { Authorization: `Bearer ${apiKey}` }), ...headers }));
+  } catch {
+    throw badParam('options.headers', 'must be names and values as requests have them');
+  }
+}
+
 /** Documented in remote.d.ts. */
 export async function remote(url, options) {
-  const { apiKey, model, headers = {}, signal, silenceMs = 300_000 } = options ?? {};
-  for (const [name, value] of Object.entries({ apiKey, model })) {
-    if (value != null && typeof value !== 'string') throw badParam(`options.${name}`, 'must be a string');
-  }
-  const server = { url: addressOf(url), headers: { ...(apiKey && { Authorization: `Bearer ${apiKey}` }), ...headers }, silenceMs };
+  const { model, signal, silenceMs = 300_000 } = options ?? {};
+  if (model != null && typeof model !== 'string') throw badParam('options.model', 'must be a string');
+  const server = { url: addressOf(url), headers: headersOf(options ?? {}), silenceMs };
   const response = await reach(server, '/models', { signal });
   const list = (await response.json().catch(() => null))?.data;
   if (!Array.isArray(list) || list.length === 0) {

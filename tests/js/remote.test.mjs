@@ -77,6 +77,11 @@ test('wrong arguments and what the server refuses have the codes they have here'
   assert.equal((await rejectsWith(remote(server.url, { apiKey: 'wrong' }), 'net/http', /key/)).detail.status, 401);
   await rejectsWith(remote(server.url, { apiKey: 'secret', model: 'other' }), 'use/param', /options\.model is none of the server's: demo/);
   for (const url of ['demo', 'file:///x', '', 'ftp://x/v1']) await rejectsWith(remote(url), 'use/param', /^url/);
+  for (const [options, words] of [[{ apiKey: 'a\nb' }, /^options\.apiKey/], [{ headers: { 'a b': 'c' } }, /^options\.headers/], [{ headers: { a: 'secret\nx' } }, /^options\.headers/], [{ model: 5 }, /^options\.model/]]) {
+    const error = await remote(server.url, options).catch((reason) => reason);
+    assert.match(error.message, words);
+    assert.ok(!/secret|a\nb/.test(error.message));
+  }
   await rejectsWith(remote('http://127.0.0.1:1/v1'), 'net/unreachable', /127\.0\.0\.1:1/);
   await rejectsWithAbort(remote(server.url, { signal: AbortSignal.abort() }));
 });
