@@ -421,8 +421,9 @@ export interface Info {
   readonly quantize: { readonly weights: Quantize; readonly embeddings: Quantize };
   /** Tokens read per step at most. */
   readonly chunk: number;
-  /** Replies that are made side by side at most. */
+  /** Replies that are made side by side at most, and positions that they have room for together. */
   readonly parallel: number;
+  readonly cacheSize: number;
   /** Bytes the engine needs once loaded. */
   readonly memoryBytes: number;
   /**

@@ -39,6 +39,9 @@ const EVENTS = [, 'read', 'token', 'end', 'letGo'];
 const ENDS = [, 'stop', 'length', 'error'];
 const EVENT_WORDS = 8;
 
+/** Positions of a page of the cache. There are two more than the positions need. */
+const PAGE = 32;
+
 /** What weights become: those of layers, the embeddings. One word is for both. */
 function quantized(wanted) {
   const { weights = 'none', embeddings = 'none' } = typeof wanted === 'string' ? { weights: wanted, embeddings: wanted } : wanted ?? {};
@@ -129,7 +132,7 @@ export class Engine {
   #cache() {
     this.#wasm._wasm_facts(this.#engine, this.#out);
     const [,, used, remembered] = this.#heap.float64(this.#out, 9);
-    return { pages: this.#facts.cachePages, used, remembered };
+    return { pages: Math.floor(this.#facts.cacheSize / PAGE) + 2, used, remembered };
   }
 
   /** What the steps have cost since the last call, as src/compute/profile.c words it; null where no profile is kept. */

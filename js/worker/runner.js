@@ -81,13 +81,18 @@ export class Runner {
   /** Computes for a while. @returns {boolean} whether a step was finished */
   #step(began) {
     try {
-      if (!this.#engine.step(BUDGET_MS)) return false;
-      for (const event of this.#engine.events()) this.#do(event.number, (work) => work.take(event, began));
-      for (const number of [...this.#runs.keys()]) this.#do(number, (work) => work.look?.());
+      const finished = this.#engine.step(BUDGET_MS);
+      for (const event of this.#engine.events()) this.#do(event.number, (work) => work.take?.(event, began));
+      if (finished) this.#all((work) => work.look?.());
+      return finished;
     } catch (thrown) {
-      for (const number of [...this.#runs.keys()]) this.#do(number, () => { throw thrown; });
+      this.#all(() => { throw thrown; });
+      return true;
     }
-    return true;
+  }
+
+  #all(act) {
+    for (const number of [...this.#runs.keys()]) this.#do(number, act);
   }
 
   /** Does something for one of them, which may end by it. A crash ends all. */
