@@ -2,9 +2,9 @@
  *
  * Whose turn it is: which rows of which sequences the next step computes, and who waits for pages.
  *
- * Pages, rows and turns; no model, no text, no clock. Everywhere the order is (priority, arrival). Writers get a row in every step; readers share what a
- * step may last longer for them, half for the eldest and half for the shortest. Who finds no page lets the youngest go, whose pages stay remembered until
- * somebody takes them; the first of all is never let go, so something always ends, and nobody fails for want of pages.
+ * Pages, rows and turns; no model, no text, no clock. Everywhere the order is (priority, arrival). Writers get a row in every step; readers share
+ * what a step may last longer for them, half for the eldest and half for the shortest. Who finds no page lets the youngest go, whose pages stay
+ * remembered until somebody takes them; the first of all is never let go, so something always ends, and nobody fails for want of pages.
  * What a sequence's rows become depends on its ids alone, so no decision made here changes a result.
  */
 #ifndef QUERN_SCHEDULER_H
@@ -23,7 +23,7 @@ struct sched_seq {
     const uint64_t *ids;      /* [n], to which the owner appends; a plan at hand is not concerned */
     int n, limit;             /* tokens so far, and at most: prompt and reply, no more than limits.length */
     bool all;                 /* outputs of every row, not only of the last */
-    bool held;                /* nothing is computed yet; the owner may match and give pages */
+    bool held;                /* nothing is computed yet; the owner may match, reserve and commit */
     int priority;             /* 0 normal, 1 background; in the list only sched_prefer() changes it */
     /* the scheduler's, for the owner to read */
     enum sched_state state;
@@ -40,7 +40,7 @@ struct sched_seq {
 
 struct sched_limits {
     int parallel;             /* admitted at once; at most `outs` and `rows` */
-    int waiting;              /* not admitted, at most */
+    int waiting;              /* and so many more that want something */
     int rows, outs;           /* of a step */
     int length;               /* positions of a sequence; the pool has room for them and two pages more */
     double extra_min_ms, extra_max_ms; /* reading may make a step of writers last twice as long, but by this much at least and at most */
@@ -59,7 +59,7 @@ struct sched_facts {
     uint64_t steps, rows;     /* committed */
     uint64_t let_go;          /* times somebody was */
     uint64_t recomputed;      /* rows computed once more */
-    uint64_t followed;        /* positions taken from another reply that was reading them */
+    uint64_t followed;        /* positions taken over instead of read, after stepping aside */
 };
 
 struct sched;
@@ -69,19 +69,23 @@ uint64_t sched_cost(const struct sched_limits *l); /* bytes that sched_new() tak
 struct sched *sched_new(struct mem *m, struct kv_cache *kv, const struct sched_limits *l);
 void sched_free(struct sched *q); /* accepts NULL; no sequence is in it any more */
 
-/* With the owner's fields set. ERR_BUSY when `waiting` others wait already; a held one never waits. It is admitted, and finds its prefix, in a plan. */
+/* With the owner's fields set. One that is held never waits, and is added once more when it is to begin: it keeps its pages. It is admitted, and
+ * its prefix found, in a plan. ERR_BUSY when parallel + waiting want something already; nothing has changed then. */
 int sched_add(struct sched *q, struct sched_seq *s);
-/* In any state, also when it is not in the list: s may be freed or added anew at once. Its kv is empty and open; its pages are remembered, now or, where
- * a plan uses them, when that ends. */
+/* In any state, also when it is not in the list: s may be freed or added anew at once. Its kv is empty and open; its pages are remembered, now or,
+ * where the plan at hand uses them, when that ends. */
 void sched_remove(struct sched *q, struct sched_seq *s);
-void sched_prefer(struct sched *q, struct sched_seq *s, int priority); /* its turn by another priority from the next plan on */
+void sched_prefer(struct sched *q, struct sched_seq *s, int priority); /* its place in the order from the next plan on */
 
-/* Who computes what next, writers before readers; reading takes at most `rows` of it. *n is 0 when nobody wants anything. The takes are valid until the plan
- * ends: by sched_commit() or sched_drop(), before which no other is made. */
+/* Who computes what next, writers before readers; reading takes at most `rows` of it. *n is 0 when nobody wants anything. The takes are valid
+ * until the plan ends, by sched_commit() or sched_drop(); no other is made before. */
 const struct sched_take *sched_plan(struct sched *q, int rows, int *n);
 void sched_commit(struct sched *q, double ms);  /* computed, in ms: lengths move, pages of those who left go; ms <= 0: not known */
 void sched_drop(struct sched *q);               /* not computed */
 bool sched_lost(const struct sched *q);         /* there is a plan, and all in it have left */
 struct sched_facts sched_facts(const struct sched *q);
+
+/* --- for tests --- */
+int sched_left(const struct sched *q, const struct kv_seq **out); /* the pages of those who left the plan at hand: [parallel], how many */
 
 #endif
