@@ -51,7 +51,7 @@ static void leave(struct quern_sequence *s)
     }
     if (!own) return;
     own->kv = s->kv;
-    if (others > 0 && kv_seq_open(s->e->kv, s->e->context_size, &s->kv) == OK) {
+    if (others > 0 && kv_seq_open(s->e->kv, s->e->context_size, 0, &s->kv) == OK) {
         own->seq = NULL;
         return;
     }
@@ -70,7 +70,7 @@ struct quern_sequence *quern_sequence_new(struct quern_engine *e)
     s->ids = mem_array(&e->mem, (uint64_t)e->context_size, sizeof *s->ids);
     s->text = mem_alloc(&e->mem, e->longest_token + sizeof s->stream.held);
     s->sampler = sampler_new(&e->mem, e->n_sampled);
-    bool opened = kv_seq_open(e->kv, e->context_size, &s->kv) == OK;
+    bool opened = kv_seq_open(e->kv, e->context_size, 0, &s->kv) == OK;
     s->next = e->sequences;
     e->sequences = s;
     if (s->ids && s->text && s->sampler && opened) return s;
