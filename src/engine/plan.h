@@ -22,7 +22,8 @@ int plan_make(struct quern_engine *e, struct error *err);
 /* The plan again for a context that memory allowed, since allocations may fail below the limit. */
 void plan_settle(struct quern_engine *e, int context_size);
 
-/* The geometry of a context. */
+/* Positions of the pool of pages, beside a context; and its geometry. */
+int plan_cache_size(const struct quern_engine *e, int context_size);
 struct kv_shape plan_shape(const struct quern_engine *e, int context_size);
 
 #endif
