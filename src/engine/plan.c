@@ -78,7 +78,7 @@ static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv,
     struct cache_shape shape = shape_of(e, kv, cache_size);
     struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape.kv, s->max_rows, model_max_cols(e->model));
     struct quern_plan p = {.weights = weight_bytes(e), .cache = plus(reserved.pages, shape.state_bytes), .context_size = context_size};
-    uint64_t later = (uint64_t)(limits.parallel + limits.waiting) * sequence_cost(e, context_size);
+    uint64_t later = (uint64_t)limits.parallel * sequence_cost(e, context_size);
     uint64_t freed = ck_held(&in->ck) + (in->file != &in->ck ? ck_held(in->file) : 0);
     p.scratch = plus(e->mem.used, reserved.scratch);
     p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows, s->max_out));

@@ -104,7 +104,8 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     s->left = r->max_tokens > 0 ? min_int(r->max_tokens, room) : room;
     s->turn.limit = s->turn.n + s->left;
     s->turn.priority = r->priority > 0;
-    status = sequence_enter(s);
+    status = sequence_reserve(s, s->turn.limit);
+    if (!status) status = sequence_enter(s);
     if (status) return status;
     s->replies = true;
     s->writes = false;

@@ -22,13 +22,12 @@ struct quern_sequence *quern_sequence_new(struct quern_engine *e)
     if (!s) return NULL;
     s->e = e;
     s->number = ++e->numbers;
-    s->ids = mem_array(&e->mem, (uint64_t)e->context_size, sizeof *s->ids);
     s->text = mem_alloc(&e->mem, e->longest_token + sizeof s->stream.held);
     s->sampler = sampler_new(&e->mem, e->n_sampled, e->context_size);
     bool opened = kv_seq_open(e->kv, e->context_size, 0, &s->turn.kv) == OK;
     s->next = e->sequences;
     e->sequences = s;
-    if (s->ids && s->text && s->sampler && opened) return s;
+    if (s->text && s->sampler && opened) return s;
     quern_sequence_free(s);
     return NULL;
 }
@@ -89,6 +88,17 @@ int sequence_fail_context(struct quern_engine *e, int n)
                 "%d tokens do not fit into the context of %d; shorten the text or load the model with a larger contextSize.", n, e->context_size);
 }
 
+int sequence_reserve(struct quern_sequence *s, int n)
+{
+    struct quern_engine *e = s->e;
+    if (n <= s->room) return OK;
+    uint64_t *ids = mem_resize(&e->mem, s->ids, (uint64_t)n * sizeof *ids);
+    if (!ids) return fail(&e->error, ERR_MEM_LOAD, "tokens", 0, "There is not enough memory for a conversation of %d tokens.", n);
+    s->turn.ids = s->ids = ids;
+    s->room = n;
+    return OK;
+}
+
 int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum quern_outputs outputs)
 {
     struct quern_engine *e = s->e;
@@ -96,16 +106,17 @@ int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum
     if (n > e->context_size) return sequence_fail_context(e, n);
     for (int i = 0; i < n; i++)
         if (check_id(e, ids[i])) return ERR_PARAM;
+    int status = sequence_reserve(s, outputs == QUERN_HELD ? n : e->context_size);
+    if (status) return status;
     sequence_leave(s);
     for (int i = 0; i < n; i++) s->ids[i] = (uint64_t)ids[i];
-    s->turn.ids = s->ids;
     s->turn.n = n;
     s->turn.limit = e->context_size;
     s->turn.all = outputs == QUERN_ALL;
     s->turn.priority = 0;
     s->outputs = outputs;
     s->made_rows = 0;
-    int status = outputs == QUERN_HELD ? OK : sequence_enter(s);
+    if (outputs != QUERN_HELD) status = sequence_enter(s);
     if (status) s->turn.n = 0;
     return status || outputs == QUERN_ALL ? status : kv_known(e->kv, 0, s->ids, n - 1); /* the last token makes what is wanted */
 }

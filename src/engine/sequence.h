@@ -7,9 +7,11 @@
 
 #include "engine/state.h"
 
-/* Bytes of a conversation that replies; its arrays are taken whole. */
+/* Bytes of a conversation that fills the context. */
 uint64_t sequence_cost(const struct quern_engine *e, int context_size);
 
+/* Room for n tokens. OK, ERR_MEM_LOAD. */
+int sequence_reserve(struct quern_sequence *s, int n);
 /* It takes turns from now on. OK, ERR_BUSY. */
 int sequence_enter(struct quern_sequence *s);
 /* And no longer: nothing of it is computed, its pages are only remembered. A step that nobody is left in is dropped. */

@@ -99,7 +99,8 @@ struct quern_sequence {
     struct quern_engine *e;
     struct quern_sequence *next;
     int32_t number;
-    uint64_t *ids;            /* [context_size]; turn.n of them set, turn.kv.length computed */
+    uint64_t *ids;            /* [room]; turn.n of them set, turn.kv.length computed */
+    int room;
     bool listed;              /* with the scheduler */
     enum quern_outputs outputs;
     bool replies;             /* the engine samples and pushes: */

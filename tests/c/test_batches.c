@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { TALKS = 8, PROMPT_MOST = 70, TOKENS_MOST = 180, CONTEXT = 256 };
+enum { TALKS = 8, PROMPT_MOST = 70, TOKENS_MOST = 165, CONTEXT = 256 };
 
 /* What a reply is asked for. */
 struct script {
@@ -129,8 +129,8 @@ static void write_scripts(const struct file *f, struct script *scripts)
     quern_free(e);
     for (int i = 0; i < TALKS; i++) {
         struct script *s = &scripts[i];
-        bool is_long = i % 3 == 0;
-        *s = (struct script){.n = 5 + 9 * i, .reply = {.sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - i : 5 + 3 * i}};
+        bool is_long = i % 2 == 0;
+        *s = (struct script){.n = 5 + 9 * i, .reply = {.sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
         if (is_long) s->reply.sampling.bias = never, s->reply.sampling.n_bias = n_never;
         for (int k = 0; k < s->n; k++) s->prompt[k] = i % 2 ? ids[k] : ids[(k + 31 * i) % GOLDEN_ROWS];
         s->prompt[s->n - 1] = 100 + i;
@@ -229,7 +229,7 @@ static void as_alone(const char *name, enum quern_kv kv, int rounds)
     file_free(&f);
 }
 
-static void as_alone_f16(void) { as_alone("duo.F32", QUERN_KV_F16, 12); }
+static void as_alone_f16(void) { as_alone("duo.F32", QUERN_KV_F16, 9); }
 static void as_alone_q8(void) { as_alone("nano.Q8_0", QUERN_KV_Q8, 6); }
 static void as_alone_f32(void) { as_alone("nano.Q4_0", QUERN_KV_F32, 6); }
 static void as_alone_experts(void) { as_alone("moe-nano.Q4_K_M", QUERN_KV_F16, 3); }

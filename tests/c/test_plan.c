@@ -7,7 +7,7 @@
 
 enum { PERCENT = 3, SMALL = 16384 }; /* SMALL: bytes; for models of a few kilobytes */
 
-/* Loads, holds as many conversations as may be, which reply with everything a sampler may need. Returns the peak. */
+/* Loads, holds as many conversations as compute side by side, which reply with everything a sampler may need. Returns the peak. */
 static uint64_t real_peak(const struct file *f, struct quern_options options, struct quern_plan *plan)
 {
     struct quern_engine *e = engine_load(f, options, 1 << 20);
@@ -19,7 +19,11 @@ static uint64_t real_peak(const struct file *f, struct quern_options options, st
     while (quern_sequence_pending(s) > 0) CHECK_EQ(quern_step(e, 0), OK);
     CHECK_EQ(quern_sample_begin(s, &params), OK);
     CHECK(quern_sample(s) >= 0);
-    for (int i = 1; i < e->options.parallel + e->options.waiting; i++) CHECK_EQ(quern_sample_begin(sequence_new(e), &params), OK);
+    for (int i = 1; i < e->options.parallel; i++) {
+        s = sequence_new(e);
+        CHECK(quern_sequence_set(s, ids, 1, QUERN_LAST) >= 0);
+        CHECK_EQ(quern_sample_begin(s, &params), OK);
+    }
     uint64_t used, peak;
     quern_memory(e, &used, &peak);
     *plan = *quern_plan(e);
