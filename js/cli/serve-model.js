@@ -100,7 +100,7 @@ export class ServedModel {
     return job.reply;
   }
 
-  #count({ phase }, { finishReason, usage, timings: { waitMs = 0, prefillMs, decodeMs, tokensPerSecond } }) {
+  #count({ phase }, { finishReason, usage, timings: { waitMs, prefillMs, decodeMs, tokensPerSecond } }) {
     if (finishReason === 'aborted') this.#metrics.count('aborted_total', 1, { phase });
     this.#metrics.count('prompt_tokens_total', usage.promptTokens);
     this.#metrics.count('cached_tokens_total', usage.cachedTokens);

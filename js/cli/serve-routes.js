@@ -17,7 +17,6 @@ const MOST_TEXT = 2 ** 20;
  * @property {boolean} onlyName whether requests may name no other
  * @property {string} file its base name
  * @property {string} version of the package
- * @property {number} parallel
  * @property {boolean} slots whether /slots may be asked
  * @property {() => Promise<string>} template the model's own
  * @property {number} started seconds since 1970
@@ -67,18 +66,19 @@ function embeddings() {
 
 // --- llama-server's ---
 
-async function props({ served, parallel, name, file, version, template }) {
+async function props({ served, name, file, version, template }) {
+  const { contextSize, parallel } = served.info;
   return { json: {
-    default_generation_settings: { n_ctx: served.info.contextSize }, total_slots: parallel, model_alias: name, model_path: file,
+    default_generation_settings: { n_ctx: contextSize }, total_slots: parallel, model_alias: name, model_path: file,
     chat_template: await template(), build_info: `quern ${version}`,
   } };
 }
 
-function slots({ served, parallel, slots: allowed }) {
+function slots({ served, slots: allowed }) {
   if (!allowed) throw refusal(501, 'Slots are shown with --slots only.');
   const jobs = served.jobs.filter(({ phase }) => phase !== 'waiting');
-  const n_ctx = served.info.contextSize;
-  return { json: Array.from({ length: Math.max(parallel, jobs.length) }, (_, id) => ({
+  const { contextSize: n_ctx, parallel } = served.info;
+  return { json: Array.from({ length: parallel }, (_, id) => ({
     id, n_ctx, is_processing: id < jobs.length, n_prompt_tokens: jobs[id]?.total ?? 0, n_prompt_tokens_processed: jobs[id]?.done ?? 0,
   })) };
 }

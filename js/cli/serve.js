@@ -11,6 +11,7 @@ import { wholeOf } from './cli-values.js';
 import { badParam } from '../shared/errors.js';
 import { openHeaders } from './inspect.js';
 import { load } from '../node.js';
+import { checkOptions } from '../page/options.js';
 import { Guard, isLoopback } from './serve-guard.js';
 import { HttpServer } from './serve-http.js';
 import { Metrics } from './serve-metrics.js';
@@ -18,6 +19,9 @@ import { ServedModel } from './serve-model.js';
 
 /** How long answers that are made may take to be read by their clients, at the end. */
 const FLUSH_MS = 2000;
+
+/** Replies side by side, where nothing is said. */
+const PARALLEL = 8;
 
 /** One core is left to HTTP where there are enough: a thread that waits for a core holds up all others. */
 function threadsFor(cores) {
@@ -59,7 +63,7 @@ function siteOf(model, options, values, served, metrics) {
   let template;
   return {
     served, metrics, file, name: values['model-name'] ?? file.replace(/\.gguf$/i, ''), onlyName: values['model-name'] !== undefined,
-    version: createRequire(import.meta.url)('../package.json').version, parallel: options.parallel ?? 1, slots: values.slots ?? false,
+    version: createRequire(import.meta.url)('../package.json').version, slots: values.slots ?? false,
     template: () => (template ??= openHeaders(model, { ...options, signal: undefined }).then((engine) => engine.chatTemplate())),
     started: Math.floor(Date.now() / 1000),
   };
@@ -77,11 +81,12 @@ const untilInterrupted = () => new Promise((resolve) => {
 
 export async function serve({ model, values, load: options }) {
   const { host, port, graceMs, ...rules } = readFlags(values, process.env);
-  const withThreads = { ...options, threads: options.threads ?? threadsFor(availableParallelism()) };
+  const { threads = threadsFor(availableParallelism()), parallel = PARALLEL } = options;
+  const how = checkOptions('load', { ...options, threads, parallel });
   const metrics = new Metrics();
-  const loadIt = () => load(model, { ...withThreads, onProgress: downloadProgress() }).finally(() => showStatus(''));
+  const loadIt = () => load(model, { ...how, onProgress: downloadProgress() }).finally(() => showStatus(''));
   const served = new ServedModel({ load: loadIt, metrics, say });
-  const site = siteOf(model, withThreads, values, served, metrics);
+  const site = siteOf(model, how, values, served, metrics);
   const http = new HttpServer(site, new Guard({ host, ...rules }), {});
   const at = `http://${host.includes(':') ? `[${host}]` : host}:${await http.listen(port, host).catch(portTaken(port))}/v1`;
   try {

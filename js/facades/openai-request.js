@@ -16,6 +16,7 @@ export const FIELDS = {
   maxTokens: ['max_tokens', 'max_completion_tokens'], temperature: ['temperature'], topP: ['top_p'], topK: ['top_k'], minP: ['min_p'],
   stop: ['stop'], seed: ['seed'], presencePenalty: ['presence_penalty'], frequencyPenalty: ['frequency_penalty'],
   repeatPenalty: ['repeat_penalty'], logitBias: ['logit_bias'],
+  priority: ['priority'],
 };
 
 /** Those that only chats have; for the names in errors. */
@@ -72,6 +73,7 @@ function optionsOf(body) {
     const [special, meaning] = MEANINGS[option] ?? [];
     if (value != null) options[option] = value === special ? meaning : value;
   }
+  if (Number.isInteger(options.priority)) options.priority = options.priority > 0 ? 'background' : 'normal';     // vLLM's: small numbers first
   if (isRecord(options.logitBias) && Object.keys(options.logitBias).length > MOST.biases) {
     throw badParam('logit_bias', `has more than ${MOST.biases} tokens`);
   }

@@ -17,6 +17,7 @@ function fieldsOf(options) {
     if (options[option] !== undefined) for (const name of [field, ...ALSO[option] ?? []]) fields[name] = options[option];
   }
   if (fields.logit_bias) fields.logit_bias = Object.fromEntries(Object.entries(fields.logit_bias).map(([id, by]) => [id, Math.max(by, NEVER)]));
+  if (fields.priority) fields.priority = Number(fields.priority === 'background');    // as vLLM has it
   return { ...fields, stream: true, stream_options: { include_usage: true } };
 }
 

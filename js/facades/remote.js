@@ -55,7 +55,7 @@ class Gathered {
     const tokens = this.result.usage.completionTokens || this.#pieces;
     const decodeMs = now - first;
     const tokensPerSecond = tokens > 1 && decodeMs > 0 ? (1000 * (tokens - 1)) / decodeMs : 0;
-    return { ...this.result, timings: { prefillMs: first - this.#begun, decodeMs, tokensPerSecond } };
+    return { ...this.result, timings: { waitMs: 0, prefillMs: first - this.#begun, decodeMs, tokensPerSecond } };
   }
 }
 

@@ -26,7 +26,7 @@ export function playedModel(play, more = {}) {
     return { promise: Promise.race([promise, aborted]), stop };
   });
   return {
-    info: { contextSize: 64, contextLength: 64, tokens: 100, vocabSize: 100, dim: 8, parameters: 1, fileBytes: 1, endTokens: [5], memory: { used: 7 } },
+    info: { contextSize: 64, contextLength: 64, parallel: 4, tokens: 100, vocabSize: 100, dim: 8, parameters: 1, fileBytes: 1, endTokens: [5], memory: { used: 7 } },
     logits: async () => new Float32Array(4), tokenize: async (text) => Array.from(text, () => 1), detokenize: async () => 'text',
     chat: reply, complete: reply, dispose: async () => {}, ...more,
   };
@@ -34,7 +34,7 @@ export function playedModel(play, more = {}) {
 
 export const result = (text, more = {}) => ({
   text, thinking: '', finishReason: 'stop', usage: { promptTokens: 3, cachedTokens: 1, completionTokens: 2 },
-  timings: { prefillMs: 1, decodeMs: 2, tokensPerSecond: 500 }, ...more,
+  timings: { waitMs: 1, prefillMs: 1, decodeMs: 2, tokensPerSecond: 500 }, ...more,
 });
 
 /** A reply that writes a word each few milliseconds until it is stopped. */
@@ -56,7 +56,7 @@ export async function startServer({ model, opened, limits, rules, site, reloadMs
   const said = [];
   const served = new ServedModel({ load: opened ?? (async () => model), metrics, say: (text) => said.push(text), reloadMs });
   const all = {
-    served, metrics, name: 'demo', onlyName: false, file: 'demo.gguf', version: '1.2.3', parallel: 4, slots: false,
+    served, metrics, name: 'demo', onlyName: false, file: 'demo.gguf', version: '1.2.3', slots: false,
     template: async () => 'template', started: 1, ...site,
   };
   const http = new HttpServer(all, new Guard({ host: '127.0.0.1', ...rules }), limits);

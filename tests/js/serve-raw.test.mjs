@@ -369,5 +369,6 @@ test('requests that are given up at any moment leave nothing running', { timeout
   const metrics = await (await fetch(`${one.base}/metrics`)).text();
   t.diagnostic(metrics.match(/^quern_(?:aborted_total.*|requests_running|requests_waiting) .*$/gm).join(', '));
   assert.match(metrics, /^quern_requests_running 0$/m);
+  assert.match(metrics, /^quern_pages\{state="used"\} 0$/m);
   await one.end();
 });

@@ -177,6 +177,29 @@ test('the models, one under any name', async () => {
   assert.equal((await client.models.retrieve('demo')).id, 'demo');
 });
 
+test('a request in the background is one, by a word or by vLLM\'s numbers', async () => {
+  const seen = [];
+  const own_ = await startServer({ model: playedModel((push, { options }) => { seen.push(options.priority); return { promise: Promise.resolve(result('x')) }; }) });
+  const of = new OpenAI({ baseURL: own_.url, apiKey: 'none' });
+  for (const priority of ['background', 'normal', 3, 0, -1, undefined]) await of.chat.completions.create({ ...SEEDED, priority });
+  await own_.end();
+  assert.deepEqual(seen, ['background', 'normal', 'background', 'normal', 'normal', undefined]);
+});
+
+test('more than can run and wait are told to come again, and only they', { timeout: 60_000 }, async () => {
+  const small = await loadDemo({ parallel: 2, contextSize: 256 });
+  const own_ = await startServer({ model: small });
+  const of = new OpenAI({ baseURL: own_.url, apiKey: 'none', maxRetries: 0 });
+  const many = () => of.completions.create({ model: 'x', prompt: Array(40).fill('Once'), seed: 1, max_tokens: 20, ignore_eos: true });
+  const all = await Promise.allSettled([many(), many()]);
+  const errors = all.filter(({ status }) => status === 'rejected').map(({ reason }) => reason);
+  assert.ok(errors.length === 1 && errors[0] instanceof OpenAI.RateLimitError, `${errors}`);
+  const { choices, usage } = all.find(({ value }) => value).value;
+  assert.deepEqual([choices.length, new Set(choices.map(({ text }) => text)).size, usage.completion_tokens], [40, 1, 800]);
+  assert.equal((await many()).usage.completion_tokens, 800);
+  await own_.end();
+});
+
 // --- errors, as classes of the client ---
 
 test('wrong requests are BadRequestErrors that name the field, and are not repeated', async () => {
@@ -191,7 +214,7 @@ test('wrong requests are BadRequestErrors that name the field, and are not repea
     [{ tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools', 'unsupported_parameter'], [{ logprobs: true }, 'logprobs', 'unsupported_parameter'],
     [{ response_format: { type: 'json_object' } }, 'response_format', 'unsupported_parameter'], [{ stop: [''] }, 'stop'], [{ stream: 'yes' }, 'stream'],
     [{ stop: Array.from({ length: 65 }, String) }, 'stop'], [{ logit_bias: Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [i, 1])) }, 'logit_bias'],
-    [{ reasoning_effort: 5 }, 'reasoning_effort'], [{ chat_template_kwargs: [] }, 'chat_template_kwargs'], [{ chat_template_kwargs: { enable_thinking: 'no' } }, 'chat_template_kwargs.enable_thinking'],
+    [{ reasoning_effort: 5 }, 'reasoning_effort'], [{ priority: 'soon' }, 'priority'], [{ chat_template_kwargs: [] }, 'chat_template_kwargs'], [{ chat_template_kwargs: { enable_thinking: 'no' } }, 'chat_template_kwargs.enable_thinking'],
   ]) {
     for (const stream of body.stream ? [undefined] : [false, true]) {
       const error = await fails({ ...body, ...(stream !== undefined && { stream }) });
