@@ -150,6 +150,7 @@ void sched_remove(struct sched *q, struct sched_seq *s)
     else clear(&s->kv, s->priority > 0);
     s->state = SCHED_IDLE;
     s->rows = s->outs = 0;
+    s->follows = false;
 }
 
 /* --- pages --------------------------------------------------------------------------------------------------- */
@@ -182,16 +183,16 @@ static void let_go(struct sched *q, struct sched_seq *s)
     if (s->state != SCHED_IDLE) s->state = SCHED_WAITING;
 }
 
-/* The last in the order that is admitted; NULL where that is the first of all. */
+/* The last in the order that is admitted: the first of all only when it is alone, and then the pool has enough for it. */
 static struct sched_seq *last_admitted(const struct sched *q)
 {
     struct sched_seq *last = NULL;
     for (struct sched_seq *s = q->first; s; s = s->next)
         if (admitted(s)) last = s;
-    return last == first_of_all(q) ? NULL : last;
+    return last;
 }
 
-/* Who is let go when a page is needed. NULL: only the first of all has any. */
+/* Who is let go when a page is needed. */
 static struct sched_seq *victim(const struct sched *q)
 {
     struct sched_seq *idle = NULL;
@@ -212,8 +213,8 @@ static int grant(struct sched *q, struct sched_seq *s, int n)
             return s->rows;
         }
         struct sched_seq *v = victim(q);
-        if (v) let_go(q, v);
-        if (!v || v == s) return 0;
+        let_go(q, v);
+        if (v == s) return 0;
     }
 }
 
@@ -230,8 +231,9 @@ static void found(struct sched_seq *s)
 static void renew(struct sched_seq *s)
 {
     int pending = s->n - s->kv.length;
+    bool one = pending == 1 && s->made > 0 && s->made == s->kv.length;
     if (admitted(s)) {
-        s->state = pending == 0 ? SCHED_IDLE : pending == 1 && s->made == s->kv.length ? SCHED_WRITING : SCHED_READING;
+        s->state = pending == 0 ? SCHED_IDLE : one ? SCHED_WRITING : SCHED_READING;
     } else if (s->state == SCHED_IDLE && !s->held && s->n > s->made) {
         s->state = SCHED_WAITING; /* with its pages, which it keeps when it is admitted now */
     }

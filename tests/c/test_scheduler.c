@@ -22,7 +22,7 @@ struct talk {
     bool driven;               /* its owner appends when it likes, and several at once */
     uint64_t ids[LENGTH_MOST], hashes[LENGTH_MOST + 1]; /* of the ids before each position */
     uint64_t seed;
-    int tokens;
+    int tokens, outs;
     /* before the plan: */
     enum sched_state state;
     int let_go, length;
@@ -139,7 +139,7 @@ static void say(struct talk *t)
     t->seq.limit = t->driven ? limits.length : min_int(limits.length, n + 1 + below(120));
     t->seq.priority = below(5) == 0;
     t->seed = random_next(&seed);
-    t->tokens = t->passed = 0;
+    t->tokens = t->outs = t->passed = 0;
 }
 
 static int wanting(void)
@@ -158,8 +158,10 @@ static void close_talk(struct talk *t)
 
 static void leave(struct talk *t)
 {
+    uint32_t space = t->seq.kv.space;
     seen.left_planned += t->seq.rows > 0;
     sched_remove(sched, &t->seq);
+    CHECK_EQ(t->seq.kv.space, space);
     CHECK(t->seq.state == SCHED_IDLE && t->seq.kv.length == 0 && t->seq.kv.n_pages == 0);
     for (int i = 0; i < n_takes; i++) CHECK(takes[i].seq != &t->seq);
 }
@@ -251,6 +253,7 @@ static void check_take(const struct sched_take *t)
     const struct sched_seq *s = t->seq;
     bool last = t->first + t->rows == s->n;
     CHECK(s->state == SCHED_READING || (s->state == SCHED_WRITING && t->rows == 1 && last && s->made == t->first));
+    CHECK(s->state == SCHED_READING || ((const struct talk *)s)->outs > 0);
     CHECK(((const struct talk *)s)->wanted && !s->follows && s->rows == t->rows && s->outs == t->outs);
     CHECK(t->rows >= 1 && t->first == s->kv.length && t->first + t->rows <= s->n && t->pages == s->kv.pages);
     CHECK(s->kv.n_pages == pages_of(t->first + t->rows));
@@ -273,6 +276,20 @@ static void check_shares(int rows, int outs)
     CHECK(!elder->seq.follows);
     CHECK(elder->seq.rows >= min_int(elder->seq.n - elder->seq.kv.length, (read + 1) / 2) || short_of_pages || short_of_outs);
     CHECK(elder->seq.rows >= 1 && rows <= limits.rows);
+}
+
+/* Who steps aside has an earlier reader of the same space that is about to read what it wants. */
+static void check_followers(void)
+{
+    for (const struct talk *t = talks; t < talks + SLOTS; t++) {
+        bool led = !t->listed || !t->seq.follows;
+        for (const struct talk *o = talks; o < talks + SLOTS && !led; o++) {
+            int last = o->seq.kv.length + 8;
+            led = o->listed && o->seq.state == SCHED_READING && earlier(o, t) && o->seq.kv.space == t->seq.kv.space && last <= o->seq.n &&
+                  last < t->seq.n && o->hashes[last] == t->hashes[last] && o->seq.kv.length >= t->seq.kv.length;
+        }
+        CHECK(led && (!t->seq.follows || (t->seq.state == SCHED_READING && t->seq.rows == 0)));
+    }
 }
 
 /* S4: places are not exceeded, the first of all has one and is never let go. F3: who waits is overtaken by four at most. */
@@ -342,6 +359,7 @@ static void make_plan(void)
     CHECK(rows <= limits.rows && outs <= limits.outs);
     check_shares(rows, outs);
     check_places(first);
+    check_followers();
     check_let_go();
     seen.plans++;
 }
@@ -378,6 +396,8 @@ static void finish_plan(bool finite)
     for (int i = 0; i < n; i++) {
         const struct sched_take *t = &plan[i].take;
         if (!of[i]) continue;
+        of[i]->outs += t->outs;
+        CHECK(!of[i]->seq.all || of[i]->outs == of[i]->seq.made);
         CHECK(of[i]->seq.rows == 0 && of[i]->seq.kv.length == t->first + t->rows);
         if (t->outs > 0 && t->first + t->rows == of[i]->seq.n) hear(of[i], &plan[i], i != bad);
     }
@@ -653,6 +673,22 @@ static void let_go(void)
     close_pool();
 }
 
+/* What comes again is found, and one that writes goes on where it is. */
+static void known_before(void)
+{
+    open_pool(20, 4);
+    for (int again = 0; again < 2; again++) {
+        struct talk *t = ask(0, 100, 1000, 10);
+        while (t->seq.n < t->seq.limit) whole_step(0);
+        CHECK_EQ(t->seq.cached, again ? 99 : 0);
+        CHECK_EQ((int)sched_facts(sched).rows, again ? 109 + 10 : 109);
+        end_of(t);
+    }
+    CHECK_EQ(sched_facts(sched).recomputed, 0);
+    CHECK_EQ(sched_facts(sched).followed, 0);
+    close_pool();
+}
+
 /* 1.3, 1: promised pages keep a newcomer waiting, whom four at most overtake; and a normal one takes a background one's place. */
 static void admission(void)
 {
@@ -750,6 +786,7 @@ static void short_memory(void)
 
 static const struct check tests[] = {
     {"followers", followers}, {"elder_and_shortest", elder_and_shortest}, {"time_between_tokens", time_between_tokens}, {"let_go", let_go},
+    {"known_before", known_before},
     {"admission", admission}, {"background_is_forgotten_first", background_is_forgotten_first}, {"leaving", leaving},
     {"short_memory", short_memory}, {"simulation", simulation},
 };
