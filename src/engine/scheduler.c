@@ -218,14 +218,6 @@ static int grant(struct sched *q, struct sched_seq *s, int n)
     }
 }
 
-/* s has been given what is known of it. */
-static void found(struct sched_seq *s)
-{
-    if (s->kv.length <= s->reached) return;
-    s->cached += s->kv.length - s->reached;
-    s->reached = s->kv.length;
-}
-
 /* --- who is admitted ----------------------------------------------------------------------------------------------- */
 
 static void renew(struct sched_seq *s)
@@ -271,7 +263,6 @@ static void admit(struct sched *q, struct sched_seq *s)
     s->overtaken = 0;
     s->state = SCHED_READING;
     if (s->kv.n_pages == 0) kv_extend(&s->kv, s->ids, matchable(s));
-    found(s);
     renew(s); /* it may go on writing at once */
 }
 
@@ -376,6 +367,14 @@ static bool leads(const struct sched_seq *a, const struct sched_seq *b)
     if (page >= 0 && a->kv.pages[page] != b->kv.pages[page]) return false;
     while (at < n && a->ids[at] == b->ids[at]) at++;
     return at - a->kv.length >= FOLLOWED_LEAST;
+}
+
+/* s has been given what is known of it. */
+static void found(struct sched_seq *s)
+{
+    if (s->kv.length <= s->reached) return;
+    s->cached += s->kv.length - s->reached;
+    s->reached = s->kv.length;
 }
 
 /* A reader takes what has become known meanwhile, and steps aside while an earlier one reads on for it. A part of a page it takes only when there is
