@@ -20,6 +20,7 @@ const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 /** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
 const OPTIONS = [
   'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'embeddings', 'fileSize', 'files', 'restSize', 'memorySize',
+  'parallel', 'cacheSize',
 ];
 
 /** What weights become: those of layers, the embeddings. One word is for both. */
