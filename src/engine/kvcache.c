@@ -283,6 +283,16 @@ int kv_match(struct kv_seq *s, const uint64_t *ids, int n)
     return kv_extend_part(s, ids, n);
 }
 
+int kv_known(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n)
+{
+    uint64_t parent = root_of(space);
+    for (int at = 0, agreed;; at += agreed) {
+        int32_t i = chain_find(c, parent, ids + at, min_int(n - at, KV_PAGE), &agreed);
+        if (agreed < KV_PAGE) return at + agreed;
+        parent = c->pages[i].serial;
+    }
+}
+
 int kv_probe(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n, int *unused)
 {
     uint64_t parent = root_of(space);

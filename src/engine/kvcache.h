@@ -44,6 +44,8 @@ int kv_match(struct kv_seq *s, const uint64_t *ids, int n);
  * the new length. */
 int kv_extend(struct kv_seq *s, const uint64_t *ids, int n);
 int kv_extend_part(struct kv_seq *s, const uint64_t *ids, int n);
+/* How many of ids, at most n, kv_match() would find. Changes nothing. */
+int kv_known(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n);
 /* How many whole pages of ids are known, and how many of those nobody uses. Changes nothing. */
 int kv_probe(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n, int *unused);
 /* Lets everything go: length 0. */

@@ -169,21 +169,26 @@ static void quantize_rows(void *arg, int thread, int n_threads)
     }
 }
 
-/* One expert's part of a product. */
+/* One expert's part of a product, or of its columns. */
 struct part {
     const struct weight *w;
     const uint8_t *panels; /* [ceil(rows / 8)] the expert's */
     int rows;              /* of its matrix */
     struct group g;
-    float *y;              /* [g.n, rows] */
+    float *y;              /* [g.n, stride] */
+    size_t stride;
 };
+
+/* Columns of y that one expert makes. */
+static int part_rows(const struct matmul *m, const struct product *p) { return p->rows ? p->rows : p->w->rows / expert_count(m); }
 
 static struct part part_of(const struct matmul *m, const struct product *p, int expert)
 {
     int rows = p->w->rows / expert_count(m);
     struct group g = group_of(m, expert);
-    return (struct part){p->w, p->w->panels + (size_t)expert * (size_t)panel_count(rows) * p->w->panel, rows, g,
-                         p->y + (size_t)g.first * (size_t)rows};
+    size_t panel = (size_t)(expert * panel_count(rows) + p->first / PANEL_ROWS);
+    return (struct part){p->w, p->w->panels + panel * p->w->panel, part_rows(m, p), g, p->y + (size_t)(g.first * (int64_t)rows + p->first),
+                         (size_t)rows};
 }
 
 /* All rows against panel i. */
@@ -203,7 +208,7 @@ static void panel_product(const struct matmul *m, const struct part *p, int i, i
     EACH_TILE(&c->k, p->g.n, t, height) {
         c->k.gemm[layout](panel, &c->act, p->g.first + t, height, out);
         for (int j = 0; j < height; j++)
-            memcpy(p->y + (size_t)(t + j) * (size_t)p->rows + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
+            memcpy(p->y + (size_t)(t + j) * p->stride + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
     }
 }
 
@@ -249,7 +254,7 @@ static int64_t unit_cost(struct group g)
 static int64_t total_cost(const struct matmul *m)
 {
     int64_t sum = 0, units = 0;
-    for (int j = 0; j < m->n_products; j++) units += unit_count(m->p[j].w->rows / expert_count(m));
+    for (int j = 0; j < m->n_products; j++) units += unit_count(part_rows(m, &m->p[j]));
     for (int e = 0; e < expert_count(m); e++) sum += units * unit_cost(group_of(m, e));
     return sum;
 }
@@ -292,7 +297,7 @@ static void prepare_rows(struct matmul *m)
 static void multiply_row(struct matmul *m)
 {
     double bytes = 0, start = now_ms();
-    for (int j = 0; j < m->n_products; j++) bytes += (double)weight_bytes(m->p[j].w);
+    for (int j = 0; j < m->n_products; j++) bytes += (double)panel_count(part_rows(m, &m->p[j])) * (double)m->p[j].w->panel;
     cpu_run(m->c, true, multiply, m);
     race_add(&m->c->race, bytes, now_ms() - start);
 }

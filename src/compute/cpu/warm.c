@@ -73,7 +73,7 @@ static void warm_products(struct cpu *c, const struct warm *w, int n)
     for (int l = 0; l < LAYOUT_COUNT; l++) {
         if (!c->like[l].type) continue;
         struct weight zeros = small_like(&c->like[l], w->panels);
-        c->base.ops->matmul(&c->base, &(struct product){w->y, &zeros}, 1, w->x, n, NULL);
+        c->base.ops->matmul(&c->base, (struct product[]){product(w->y, &zeros)}, 1, w->x, n, NULL);
     }
 }
 
