@@ -150,6 +150,7 @@ void sched_remove(struct sched *q, struct sched_seq *s)
     else clear(&s->kv, s->priority > 0);
     s->state = SCHED_IDLE;
     s->rows = s->outs = 0;
+    s->follows = false;
 }
 
 /* --- pages --------------------------------------------------------------------------------------------------- */
@@ -182,16 +183,16 @@ static void let_go(struct sched *q, struct sched_seq *s)
     if (s->state != SCHED_IDLE) s->state = SCHED_WAITING;
 }
 
-/* The last in the order that is admitted; NULL where that is the first of all. */
+/* The last in the order that is admitted: the first of all only when it is alone, and then the pool has enough for it. */
 static struct sched_seq *last_admitted(const struct sched *q)
 {
     struct sched_seq *last = NULL;
     for (struct sched_seq *s = q->first; s; s = s->next)
         if (admitted(s)) last = s;
-    return last == first_of_all(q) ? NULL : last;
+    return last;
 }
 
-/* Who is let go when a page is needed. NULL: only the first of all has any. */
+/* Who is let go when a page is needed. */
 static struct sched_seq *victim(const struct sched *q)
 {
     struct sched_seq *idle = NULL;
@@ -212,17 +213,9 @@ static int grant(struct sched *q, struct sched_seq *s, int n)
             return s->rows;
         }
         struct sched_seq *v = victim(q);
-        if (v) let_go(q, v);
-        if (!v || v == s) return 0;
+        let_go(q, v);
+        if (v == s) return 0;
     }
-}
-
-/* s has been given what is known of it. */
-static void found(struct sched_seq *s)
-{
-    if (s->kv.length <= s->reached) return;
-    s->cached += s->kv.length - s->reached;
-    s->reached = s->kv.length;
 }
 
 /* --- who is admitted ----------------------------------------------------------------------------------------------- */
@@ -230,8 +223,9 @@ static void found(struct sched_seq *s)
 static void renew(struct sched_seq *s)
 {
     int pending = s->n - s->kv.length;
+    bool one = pending == 1 && s->made > 0 && s->made == s->kv.length;
     if (admitted(s)) {
-        s->state = pending == 0 ? SCHED_IDLE : pending == 1 && s->made == s->kv.length ? SCHED_WRITING : SCHED_READING;
+        s->state = pending == 0 ? SCHED_IDLE : one ? SCHED_WRITING : SCHED_READING;
     } else if (s->state == SCHED_IDLE && !s->held && s->n > s->made) {
         s->state = SCHED_WAITING; /* with its pages, which it keeps when it is admitted now */
     }
@@ -269,7 +263,6 @@ static void admit(struct sched *q, struct sched_seq *s)
     s->overtaken = 0;
     s->state = SCHED_READING;
     if (s->kv.n_pages == 0) kv_extend(&s->kv, s->ids, matchable(s));
-    found(s);
     renew(s); /* it may go on writing at once */
 }
 
@@ -374,6 +367,14 @@ static bool leads(const struct sched_seq *a, const struct sched_seq *b)
     if (page >= 0 && a->kv.pages[page] != b->kv.pages[page]) return false;
     while (at < n && a->ids[at] == b->ids[at]) at++;
     return at - a->kv.length >= FOLLOWED_LEAST;
+}
+
+/* s has been given what is known of it. */
+static void found(struct sched_seq *s)
+{
+    if (s->kv.length <= s->reached) return;
+    s->cached += s->kv.length - s->reached;
+    s->reached = s->kv.length;
 }
 
 /* A reader takes what has become known meanwhile, and steps aside while an earlier one reads on for it. A part of a page it takes only when there is
