@@ -355,7 +355,7 @@ export interface CacheChoice {
 
 /**
  * Facts about a loaded model: about the file, its dimensions, and how it runs here. `quern info --json` prints the same of a model
- * that is not loaded, by the headers of its files alone; it lacks `thinking`, `memory` and what only a running engine has (`threads`,
+ * that is not loaded, by the headers of its files alone; it lacks `thinking`, `memory`, `work` and what only a running engine has (`threads`,
  * `variant`, `dots`, `address`, `memoryBytes`).
  */
 export interface Info {
@@ -444,6 +444,11 @@ export interface Info {
     readonly used: number; readonly peak: number; readonly planned: number; readonly wasm: number;
     readonly cache: { readonly pages: number; readonly used: number; readonly remembered: number };
   };
+  /**
+   * What was done since the load, as of the last finished call: steps, rows (tokens) that they computed for all replies, how often a reply let go of its
+   * pages because there were too few, and rows computed again for that.
+   */
+  readonly work: { readonly steps: number; readonly rows: number; readonly letGo: number; readonly recomputed: number };
   /** Bits of the engine's addresses. */
   readonly address: Address;
   /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */

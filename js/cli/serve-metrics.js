@@ -12,6 +12,10 @@ const METRICS = {
   cached_tokens_total: ['counter', 'Tokens of prompts that were known and not computed again.'],
   completion_tokens_total: ['counter', 'Tokens written, thinking included.'],
   aborted_total: ['counter', 'Replies that were stopped, by what they were doing.'],
+  steps_total: ['counter', 'Steps of the engine.'],
+  step_rows_total: ['counter', 'Rows that steps have computed: by steps_total, how many run together.'],
+  let_go_total: ['counter', 'How often a reply let go of its pages because there were too few.'],
+  recomputed_tokens_total: ['counter', 'Tokens computed again because of that.'],
   engine_restarts_total: ['counter', 'How often the model was loaded again because its engine had failed.'],
   wait_seconds: ['histogram', 'Time until a reply had its turn.'],
   ttft_seconds: ['histogram', 'Time until a reply began to be written.'],
@@ -66,16 +70,21 @@ export class Metrics {
     this.#histograms.get(name).observe(seconds, times);
   }
 
-  /** @param {[string, number, object?][]} gauges name, value, labels: what holds now */
-  text(gauges) {
+  /** Rows of a metric that has none are 0 where it is a counter. @param {[string, number, object?][]} current name, value, labels: what holds now */
+  text(current) {
     const lines = [];
     for (const [name, [type, help]] of Object.entries(METRICS)) {
       const full = `quern_${name}`;
       const rows = type === 'histogram' ? (this.#histograms.get(name) ?? new Histogram()).lines(full)
-        : type === 'counter' ? [...this.#counters.get(name) ?? [['', 0]]].map(([labels, value]) => `${full}${labels} ${value}`)
-          : gauges.filter(([of]) => of === name).map(([, value, labels = {}]) => `${full}${labelText(labels)} ${value}`);
+        : this.#rows(name, type, current).map(([labels, value]) => `${full}${labels} ${value}`);
       if (rows.length) lines.push(`# HELP ${full} ${help}`, `# TYPE ${full} ${type}`, ...rows);
     }
     return `${lines.join('\n')}\n`;
+  }
+
+  #rows(name, type, current) {
+    const now = current.filter(([of]) => of === name).map(([, value, labels = {}]) => [labelText(labels), value]);
+    const rows = [...this.#counters.get(name) ?? [], ...now];
+    return rows.length === 0 && type === 'counter' ? [['', 0]] : rows;
   }
 }

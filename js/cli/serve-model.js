@@ -78,10 +78,14 @@ export class ServedModel {
   /** What holds now, for the metrics. */
   gauges() {
     const waiting = this.jobs.filter(({ phase }) => phase === 'waiting').length;
-    const { memory } = this.#model?.info ?? { memory: {} };
+    const { memory, work } = this.#model?.info ?? { memory: {}, work: {} };
     const bytes = Object.entries(memory).filter(([, value]) => typeof value === 'number').map(([kind, value]) => ['memory_bytes', value, { kind }]);
     const pages = Object.entries(memory.cache ?? {}).map(([state, value]) => ['pages', value, { state }]);
-    return [['requests_running', this.#jobs.size - waiting], ['requests_waiting', waiting], ...bytes, ...pages];
+    const { steps = 0, rows = 0, letGo = 0, recomputed = 0 } = work;
+    return [
+      ['requests_running', this.#jobs.size - waiting], ['requests_waiting', waiting], ...bytes, ...pages,
+      ['steps_total', steps], ['step_rows_total', rows], ['let_go_total', letGo], ['recomputed_tokens_total', recomputed],
+    ];
   }
 
   #begin(model, kind, input, options) {

@@ -130,9 +130,20 @@ export class Engine {
   }
 
   #cache() {
-    this.#wasm._wasm_facts(this.#engine, this.#out);
-    const [,, used, remembered] = this.#heap.float64(this.#out, 9);
+    const [,, used, remembered] = this.#scheduled();
     return { pages: Math.floor(this.#facts.cacheSize / PAGE) + 2, used, remembered };
+  }
+
+  /** Since the load: steps, the rows they computed, how often a reply had to let go of its pages, and rows computed again for that. */
+  work() {
+    const [,,,, steps, rows, letGo, recomputed] = this.#scheduled();
+    return { steps, rows, letGo, recomputed };
+  }
+
+  /** struct sched_facts, in order. */
+  #scheduled() {
+    this.#wasm._wasm_facts(this.#engine, this.#out);
+    return this.#heap.float64(this.#out, 9);
   }
 
   /** What the steps have cost since the last call, as src/compute/profile.c words it; null where no profile is kept. */

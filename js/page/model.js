@@ -76,9 +76,9 @@ class Model {
     return this.dispose();
   }
 
-  /** Answers carry the engine's memory figures along, so that `info` can show them without a question of its own. */
-  #answer({ value, memory }) {
-    this.#info = Object.freeze({ ...this.#info, memory: Object.freeze(memory) });
+  /** Answers carry the engine's own figures along, so that `info` can show them without a question of its own. */
+  #answer({ value, memory, work }) {
+    this.#info = Object.freeze({ ...this.#info, memory: Object.freeze(memory), work: Object.freeze(work) });
     return value;
   }
 

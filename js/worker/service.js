@@ -75,7 +75,7 @@ export class Service {
 
   /** Large arrays are handed over, not copied. */
   #done(job, value) {
-    const wrapped = job.bare ? value : { value, memory: this.#engine.memory() };
+    const wrapped = job.bare ? value : { value, memory: this.#engine.memory(), work: this.#engine.work() };
     this.#host.post({ type: DONE, id: job.id, value: wrapped }, ArrayBuffer.isView(value) ? [value.buffer] : []);
   }
 
@@ -130,6 +130,6 @@ export class Service {
 
   /** The engine's facts and what only this side knows. */
   #info() {
-    return { ...this.#engine.facts, thinking: this.#chat.canThink, memory: this.#engine.memory() };
+    return { ...this.#engine.facts, thinking: this.#chat.canThink, memory: this.#engine.memory(), work: this.#engine.work() };
   }
 }

@@ -43,6 +43,7 @@ await load({ repo: 'a', file: 'b' }, { cache: store });
 (await model.tokenize(messages, { thinking: true })) satisfies number[];
 model.info.endTokens satisfies readonly number[];
 model.info.parallel satisfies number;
+model.info.work.rows satisfies number;
 const far: RemoteModel = await remote('https://example.org/v1', { apiKey: 'x', model: 'y', silenceMs: 5 });
 far.chat(messages, { thinking: true, seed: 1 }) satisfies Reply;
 far.complete('x').stop();
