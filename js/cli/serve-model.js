@@ -13,11 +13,15 @@ const STATES = {
 /** Tokens whose scores tell one set of weights from another. */
 const PROBE = 8;
 
-/** Of the scores after some tokens: they are the same to the bit wherever the same weights and the same arithmetic are. */
+/**
+ * Of the scores after some tokens, which are the same to the bit wherever the same weights and the same arithmetic are, and of what the template and
+ * the vocabulary make of a message; a template that fails is told to whoever chats.
+ */
 async function fingerprintOf(model) {
   const { tokens, contextSize } = model.info;
   const ids = Array.from({ length: Math.min(PROBE, contextSize) }, (_, i) => (i * 7919 + 13) % tokens);
-  return createHash('sha256').update(await model.logits(ids)).digest('hex').slice(0, 8);
+  const message = await model.tokenize([{ role: 'user', content: 'Hi' }]).catch(() => []);
+  return createHash('sha256').update(await model.logits(ids)).update(message.join()).digest('hex').slice(0, 8);
 }
 
 export class ServedModel {

@@ -41,6 +41,17 @@ test('an answer is what the model says, with usage and fingerprint', async () =>
   assert.deepEqual([again.choices[0].message.content, again.system_fingerprint], [text, answer.system_fingerprint]);
 });
 
+test('the fingerprint is of what decides the text, and of nothing else', async () => {
+  const fingerprints = [];
+  for (const options of [{}, { threads: 2, chunk: 7, parallel: 1, contextSize: 300, variant: 'scalar' }, { kv: 'q8' }, { quantize: 'q4' }]) {
+    const one = await startServer({ model: await loadDemo(options) });
+    fingerprints.push(one.served.fingerprint);
+    await one.end();
+  }
+  assert.deepEqual([fingerprints[0], fingerprints[1]], [server.served.fingerprint, server.served.fingerprint]);
+  assert.equal(new Set(fingerprints).size, 3);
+});
+
 test('a stream is the same text, its reason only in the last chunk, usage only if asked for', async () => {
   const { choices: [{ message: { content } }], usage } = await client.chat.completions.create(SEEDED);
   for (const include of [true, false]) {
