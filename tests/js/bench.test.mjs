@@ -2,6 +2,7 @@
 // The benchmark's own arithmetic: medians, ratios, tables and the chart.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { BATCHES, batchSection, judge, summariseBatches, withSection } from '../bench/batch-report.mjs';
 import { chart, escapeText } from '../bench/chart.mjs';
 import { processFamily } from '../bench/machine.mjs';
 import { describeBuild } from '../bench/native.mjs';
@@ -71,6 +72,33 @@ test('the chart is text that no name breaks, with a bar per figure', () => {
   assert.match(svg, /A &#60;CPU&#62; &#38; more, 2 threads/);
   const bars = [...svg.matchAll(/<rect class="(\w+)" x="[\d.]+" y="[\d.]+" width="26" height="([\d.]+)"/g)].map(([, name, height]) => [name, Number(height)]);
   assert.deepEqual(bars, [['simd', 131.2], ['quern', 164], ['native', 82], ['simd', 105], ['quern', 131.2], ['native', 164]]);
+});
+
+/** Speeds at the numbers of sequences that are measured. */
+const speeds = (...values) => Object.fromEntries(BATCHES.map((batch, i) => [batch, values[i]]));
+const batchRun = (engine, repetition, ...values) => ({ repetition, type: 'q8_0', engine, machineLoad: 0.5, version: `v ${engine}`, speeds: speeds(...values) });
+const BATCH_RUNS = [
+  batchRun('quern', 1, 40, 50, 60, 64, 64, 63.6, 64, 68),
+  batchRun('quern', 2, 42, 54, 62, 66, 66, 65.6, 66, 70),
+  batchRun('native', 1, 41, 40, 50, 50, 60, 60, 70, 75),
+];
+
+test('medians of batches, and the goals judged by them', () => {
+  const { quern, native } = summariseBatches(BATCH_RUNS).q8_0;
+  assert.deepEqual(quern[2], { median: 52, min: 50, max: 54, n: 2 });
+  assert.deepEqual(judge(quern, native), { G1: [], G2: ['8 (1.08, goal 1.15)'], G3: ['16 (1.68, goal 1.7)'] });
+  const worse = summariseBatches([batchRun('quern', 1, 40, 39, 60, 64, 64, 64, 64, 68)]).q8_0.quern;
+  assert.deepEqual(judge(worse), { G1: ['1 to 2 (0.97)'], G2: undefined, G3: ['2 (0.97, goal 1.25)'] });
+});
+
+test('the section of batches is the last of the page, and takes its own place', () => {
+  const section = batchSection({ machine, settings: { prompt: 24, generate: 24, threads: 2 }, summary: summariseBatches(BATCH_RUNS), runs: BATCH_RUNS });
+  assert.match(section, /\| quern, Chromium \| 41\.0 \| 52\.0 \| 61\.0 \| 65\.0 \| 65\.0 \| 64.6 \| 65\.0 \| 69\.0 \|/);
+  assert.match(section, /\| quern, Chromium : native \| 1\.00 \| 1\.30 \| 1\.22 \| 1\.30 \| 1\.08 \| 1\.08 \| 0\.93 \| 0\.92 \|/);
+  assert.match(section, /never falls \(G1\): reached; over native \(G2\): missed at 8 \(1\.08, goal 1\.15\); over one alone \(G3\): missed at 16/);
+  const page = withSection(markdown(report), section);
+  assert.equal(withSection(page, section), page);
+  assert.ok(page.startsWith('# Benchmark') && page.endsWith(section));
 });
 
 test('llama.cpp\'s build is told by its log, with the instructions that decide its speed', () => {
