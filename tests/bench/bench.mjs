@@ -64,7 +64,7 @@ function options() {
     const { types = 'q8_0,q4_0,q4_k_m', engines = 'quern,native,node', repeat = 5, out = 'docs/benchmarks' } = values;
     return { only, resume, types: list(types), engines: list(engines), repeat: Number(repeat), out };
   }
-  if (only) throw new Error(`--only: there is no '${only}', but batch`);
+  if (only) throw new Error(`--only: there is no '${only}', but batch and serve`);
   const engines = list(values.engines ?? Object.keys(ENGINES).join());
   const unknown = engines.filter((name) => !ENGINES[name]);
   if (unknown.length) throw new Error(`--engines: ${unknown} is none of ${Object.keys(ENGINES)}`);
