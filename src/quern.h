@@ -5,8 +5,9 @@
  * Two nouns. An engine is a loaded model: feed it the file's bytes in any chunks, then finish. A model of several files comes file after
  * file, with quern_next_file() between them: the parts of a split GGUF model in their order; or first, in any order, the JSON files of a
  * Hugging Face folder (or a .tokenizer file), then its safetensors files (or the ajc1 checkpoint, or GGUF). What a file is, its bytes say.
- * A sequence is one conversation: set its tokens, step the engine until nothing is pending, sample. Nothing about tensors,
- * kernels or threads shows here. Keep it so: what a page, a command line or a test needs is tokens in, text out.
+ * A sequence is one conversation: set its tokens, then step the engine. Its owner samples and pushes what follows (it is driven), or the
+ * engine does (it replies) and tells by events. Sequences compute side by side; what comes out of one never depends on the others.
+ * Nothing about tensors, kernels or threads shows here. Keep it so: what a page, a command line or a test needs is tokens in, text out.
  *
  * One thread calls an engine at a time. Everything that can fail, fails before quern_finish() returns OK,
  * except what a caller asks for later (a prompt too long, a bad option).
@@ -16,42 +17,12 @@
 
 #include "base/base.h"
 #include "compute/profile.h"
+#include "quern_options.h"
 #include "text/sampler.h"
 
 struct quern_engine;
 struct quern_sequence;
-
-enum quern_kv { QUERN_KV_F16 = 0, QUERN_KV_F32 = 1, QUERN_KV_Q8 = 2 }; /* Q8: heads of a multiple of 32 columns only */
-
-/* What matrices become while they are loaded: the blocks of a Q8_0 or Q4_0 file, unless theirs are as small already. AUTO: the first that fits. */
-enum quern_quantize { QUERN_AS_STORED = 0, QUERN_TO_Q8 = 1, QUERN_TO_Q4 = 2, QUERN_AUTO = 3 };
-
-/* Zero = default. */
-struct quern_options {
-    int threads;           /* default 1, the caller included */
-    int context_size;      /* positions; default: see struct quern_plan */
-    enum quern_kv kv;      /* type of the KV cache */
-    int chunk;             /* rows per step at most; default 64 */
-    bool scalar;           /* use the scalar reference kernels */
-    uint64_t memory_limit; /* bytes that may be taken; default what can be addressed */
-    enum quern_quantize quantize, embeddings; /* of layers; of the embedding and the output head. AUTO is for both */
-    bool profile;          /* measure what each operation costs: quern_profile() */
-    uint64_t file_size;    /* of the (first) file to come, when known: a header that promises more is refused at once */
-    int files;             /* that will come in all; default 1 */
-    uint64_t rest_size;    /* of all files but the first, when known: the plan counts their weights */
-    bool inspect;          /* only reads headers: quern_info() after quern_finish() is all that there will be */
-    double (*now)(void);   /* milliseconds of a clock; default the system's */
-};
-
-/* What running the model takes, in bytes, known once the (first) header has arrived and before anything of it is taken. What exceeds
- * the limit is refused then (ERR_MEM_PLAN), with the largest context or the file that would fit; but not when a model is only
- * inspected, where the limit is what a page has without 64-bit addresses. The default context is at most 4,096 positions: see plan.h. */
-struct quern_plan {
-    uint64_t weights, cache, scratch; /* packed; keys and values; everything else, the header in hand included */
-    uint64_t total, limit;            /* their sum; what may be taken */
-    int context_size;                 /* what the sums are for */
-    int wanted, largest;              /* what was asked for, or the default; what fits the limit, 0: none */
-};
+struct sched_facts;
 
 /* --- engine --- */
 
@@ -104,24 +75,28 @@ bool quern_is_end(const struct quern_engine *e, int32_t id); /* whether it ends 
 
 struct quern_sequence *quern_sequence_new(struct quern_engine *e); /* NULL when memory is short */
 void quern_sequence_free(struct quern_sequence *s); /* accepts NULL; its pages stay known for reuse */
+int quern_sequence_number(const struct quern_sequence *s); /* from 1 on; no other of this engine ever has it */
 
 enum quern_outputs {
     QUERN_LAST = 0, /* logits of the last token only; the longest known prefix is not computed again */
     QUERN_ALL = 1,  /* logits of every token; nothing is reused */
-    QUERN_HIDDEN = 2 /* the last token's hidden state, and no logits; else like QUERN_LAST */
+    QUERN_HIDDEN = 2, /* the last token's hidden state, and no logits; else like QUERN_LAST */
+    QUERN_HELD = 3  /* QUERN_LAST, but nothing is computed before quern_reply_begin() */
 };
 
-/* Makes these n >= 1 tokens the content of the sequence, which leaves a step that is not finished; others in it do not notice. Returns how
- * many of them need no computing (known prefix), or ERR_EMPTY, ERR_PARAM (an id out of range), ERR_CONTEXT. */
+/* Makes these n >= 1 tokens the content of the sequence, which leaves a step that is not finished; others in it do not notice. A reply ends
+ * here. Returns how many of them are known: they need no computing while their pages are not taken for others. ERR_EMPTY, ERR_PARAM (an id out
+ * of range), ERR_CONTEXT, ERR_BUSY (`waiting` wait already). */
 int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum quern_outputs outputs);
 /* Appends one token, as in decoding. OK, ERR_PARAM, ERR_CONTEXT. */
 int quern_sequence_push(struct quern_sequence *s, int32_t id);
 int quern_sequence_length(const struct quern_sequence *s);  /* tokens computed */
 int quern_sequence_pending(const struct quern_sequence *s); /* tokens set or pushed, not yet computed */
 
-/* Computes pending tokens of all sequences together, at most one chunk of rows. Stops early after a layer
- * when budget_ms > 0 has passed; the next call goes on from there.
- * Returns OK (the chunk is done) or 1 (stopped early), ERR_MEM_KV, ERR_BUSY (results are awaited). */
+/* Computes pending tokens of sequences together: of each that writes one, of others at most a chunk in all. Stops early after a layer or a part
+ * of the output head when budget_ms > 0 has passed or attention is asked for; the next call goes on from there. A sequence may find that
+ * nothing of it was computed, as it waits, or was let go and starts anew.
+ * Returns OK (the step is done, or nothing is pending) or 1 (stopped early), ERR_BUSY (results are awaited). */
 int quern_step(struct quern_engine *e, int budget_ms);
 /* Where a device computes: whether results of the last finished step are on their way, and, called when they are there, that the device
  * took ms for it. Never on the CPU. */
@@ -134,13 +109,32 @@ const float *quern_logits(const struct quern_sequence *s, int *first, int *n_row
 /* The same for QUERN_HIDDEN: one row [*dim], after the model's last norm; NULL when there is none. */
 const float *quern_hidden(const struct quern_sequence *s, int *dim);
 
-/* Starts a reply: sampling parameters; the sequence's tokens so far count as prompt. OK, ERR_PARAM. */
+/* Driven. Starts a reply: sampling parameters; the sequence's tokens so far count as prompt. OK, ERR_PARAM. */
 int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *params);
 /* The next token by the last logits, not pushed: an id, ERR_NONFINITE, ERR_EMPTY (no logits; every token forbidden), ERR_BUSY (awaited). */
 int quern_sample(struct quern_sequence *s);
 /* Whole characters of the reply so far: appends token id's bytes to the stream, gives what is complete. id -1: the end,
  * gives the rest. Borrowed until the next call. */
 struct bytes quern_stream(struct quern_sequence *s, int32_t id);
+
+/* The engine samples and pushes. After quern_sequence_set(QUERN_HELD). OK, ERR_PARAM, ERR_MEM_LOAD, ERR_BUSY (`waiting` wait already). */
+struct quern_reply {
+    struct sampler_params sampling;
+    int max_tokens; /* <= 0: what the context has room for */
+    int priority;   /* 0 normal, 1 background: after all others, and its pages are taken first */
+};
+int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
+void quern_reply_end(struct quern_sequence *s); /* where it is; its pages stay known; no event follows. Without a reply nothing happens */
+
+/* READ: the first step with its rows begins, or one has ended: done of total, cached of which were known. TOKEN: sampled, and pushed unless END
+ * follows. END: why, and nothing follows. LET_GO: its pages were taken for others; it goes on by itself, and no bit changes. */
+enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO };
+enum quern_end { QUERN_STOP = 1, QUERN_LENGTH, QUERN_ERROR }; /* an end token; max_tokens or the context; `status` */
+struct quern_event {
+    int32_t type, number, token, status, done, total, cached, end; /* number: of the sequence; 0 where they do not apply */
+};
+const struct quern_event *quern_events(const struct quern_engine *e, int *n); /* of the last quern_step(); borrowed until the next */
+void quern_facts(const struct quern_engine *e, struct sched_facts *out);      /* engine/scheduler.h */
 
 /* What the steps so far have cost, by operation and layer: see profile.h. NULL unless options.profile. */
 struct profile *quern_profile(struct quern_engine *e);

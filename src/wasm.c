@@ -8,6 +8,7 @@
  * interface, and no address is ever negative. A function with two results writes the second one to `out`.
  */
 #include "base/hash.h"
+#include "engine/scheduler.h"
 #include "quern.h"
 
 #include <emscripten/emscripten.h>
@@ -17,7 +18,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"10\"\n"
+        ".ascii \"11\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -49,7 +50,8 @@ EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const v
 /* Options by their places in a table of doubles; js/engine/engine.js has the same order. */
 enum option {
     OPTION_THREADS, OPTION_CONTEXT_SIZE, OPTION_KV, OPTION_CHUNK, OPTION_SCALAR, OPTION_PROFILE, OPTION_INSPECT, OPTION_QUANTIZE,
-    OPTION_EMBEDDINGS, OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */
+    OPTION_EMBEDDINGS, OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */,
+    OPTION_PARALLEL, OPTION_CACHE_SIZE
 };
 
 /* What lies below the break is in use already, and a little is left for the caller's arguments. */
@@ -69,6 +71,8 @@ EXPORT address wasm_new(address table)
         .file_size = (uint64_t)o[OPTION_FILE_SIZE],
         .files = (int)o[OPTION_FILES],
         .rest_size = (uint64_t)o[OPTION_REST_SIZE],
+        .parallel = (int)o[OPTION_PARALLEL],
+        .cache_size = (int)o[OPTION_CACHE_SIZE],
         .memory_limit = o[OPTION_MEMORY_SIZE] > taken ? (uint64_t)(o[OPTION_MEMORY_SIZE] - taken) : 1,
     };
     return FROM(quern_new(&options));
@@ -143,14 +147,14 @@ EXPORT int wasm_is_end(address e, int id) { return quern_is_end(ENGINE(e), id); 
 /* --- sequences --- */
 
 EXPORT address wasm_sequence_new(address e) { return FROM(quern_sequence_new(ENGINE(e))); }
+EXPORT void wasm_sequence_free(address s) { quern_sequence_free(SEQUENCE(s)); }
+EXPORT int wasm_sequence_number(address s) { return quern_sequence_number(SEQUENCE(s)); }
 
 EXPORT int wasm_sequence_set(address s, address ids, int n, int outputs)
 {
     return quern_sequence_set(SEQUENCE(s), TO(const int32_t, ids), n, (enum quern_outputs)outputs);
 }
 
-EXPORT int wasm_sequence_push(address s, int id) { return quern_sequence_push(SEQUENCE(s), id); }
-EXPORT int wasm_sequence_length(address s) { return quern_sequence_length(SEQUENCE(s)); }
 EXPORT int wasm_sequence_pending(address s) { return quern_sequence_pending(SEQUENCE(s)); }
 
 EXPORT int wasm_step(address e, int budget_ms) { return quern_step(ENGINE(e), budget_ms); }
@@ -159,23 +163,39 @@ EXPORT int wasm_step(address e, int budget_ms) { return quern_step(ENGINE(e), bu
 EXPORT address wasm_logits(address s, address out) { return FROM(quern_logits(SEQUENCE(s), TO(int, out), TO(int, out) + 1)); }
 
 /* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs. */
-EXPORT int wasm_sample_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
-                             float presence_penalty, float frequency_penalty, double seed, address bias, int n_bias)
+EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty, float presence_penalty,
+                            float frequency_penalty, double seed, address bias, int n_bias, int max_tokens, int priority)
 {
-    struct sampler_params params = {
-        .temperature = temperature,
-        .top_p = top_p,
-        .min_p = min_p,
-        .top_k = top_k,
-        .repeat_penalty = repeat_penalty,
-        .presence_penalty = presence_penalty,
-        .frequency_penalty = frequency_penalty,
-        .seed = (uint64_t)seed,
-        .bias = TO(const struct logit_bias, bias),
-        .n_bias = n_bias,
+    const struct quern_reply reply = {
+        .sampling.temperature = temperature,
+        .sampling.top_p = top_p,
+        .sampling.min_p = min_p,
+        .sampling.top_k = top_k,
+        .sampling.repeat_penalty = repeat_penalty,
+        .sampling.presence_penalty = presence_penalty,
+        .sampling.frequency_penalty = frequency_penalty,
+        .sampling.seed = (uint64_t)seed,
+        .sampling.bias = TO(const struct logit_bias, bias),
+        .sampling.n_bias = n_bias,
+        .max_tokens = max_tokens,
+        .priority = priority,
     };
-    return quern_sample_begin(SEQUENCE(s), &params);
+    return quern_reply_begin(SEQUENCE(s), &reply);
 }
 
-EXPORT int wasm_sample(address s) { return quern_sample(SEQUENCE(s)); }
+EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
+
+/* struct quern_event [n], of eight int32 each; out [1]: n, an int32. */
+EXPORT address wasm_events(address e, address out) { return FROM(quern_events(ENGINE(e), TO(int, out))); }
+
+/* out [9]: struct sched_facts in order. */
+EXPORT void wasm_facts(address e, address out)
+{
+    struct sched_facts f;
+    quern_facts(ENGINE(e), &f);
+    const double numbers[9] = {f.running,           f.waiting,         f.used, f.remembered, (double)f.steps, (double)f.rows, (double)f.let_go,
+                               (double)f.recomputed, (double)f.followed};
+    for (int i = 0; i < 9; i++) TO(double, out)[i] = numbers[i];
+}
+
 EXPORT address wasm_stream(address s, int id, address out) { return view(quern_stream(SEQUENCE(s), id), out); }

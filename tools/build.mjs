@@ -18,8 +18,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
-/** What the page loads, and what Node does. */
-const PAGE = { index: 'index.js', template: 'reply/template.js' };
+/** What the page loads (and who goes on with a server, what is the same everywhere), and what Node does. */
+const PAGE = { index: 'index.js', template: 'reply/template.js', remote: 'remote.js' };
 const WORKER = { worker: 'worker/worker.js' };
 const SMALL = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js' };
 const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
@@ -99,6 +99,6 @@ checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BE
 await writeServiceWorker();
 for (const name of GLUE) await writeGlue(name);
 for (const name of [...ENGINE, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
-await copyFile(join(root, 'js/index.d.ts'), join(dist, 'index.d.ts'));
+for (const name of ['index', 'remote']) await copyFile(join(root, `js/${name}.d.ts`), join(dist, `${name}.d.ts`));
 await copyFile(join(root, JINJA), join(dist, 'template.LICENSE'));   // of the template engine inside template*.js
 await printSizes();

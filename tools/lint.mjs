@@ -31,7 +31,8 @@ const C_ROOMS = {
 
 const JS_ROOMS = {
   shared: [], net: ['shared'], store: ['shared', 'net'], engine: ['shared'], reply: ['shared', 'engine'], page: ['shared', 'net', 'store'],
-  worker: ['shared', 'net', 'store', 'engine', 'reply'], cli: ['shared', 'net', 'store', 'engine', 'page', 'worker', ''],
+  worker: ['shared', 'net', 'store', 'engine', 'reply'], facades: ['shared', 'page'],
+  cli: ['shared', 'net', 'store', 'engine', 'page', 'worker', 'facades', ''],
 };
 
 const WEB_ROOMS = { shell: [], message: ['shell'], model: ['shell'], conversation: ['shell', 'message', 'model'] };

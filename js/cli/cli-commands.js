@@ -14,6 +14,7 @@ import { QuernError, badParam, isOf } from '../shared/errors.js';
 import { inspect } from './inspect.js';
 import { load } from '../node.js';
 import { quantizeFile } from './quantize.js';
+import { serve } from './serve.js';
 import { writeWhole } from './whole-file.js';
 
 /** The longest prompt that is read from the standard input, in bytes: more than any context holds. */
@@ -222,4 +223,4 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
   }
 }
 
-export const commands = { bench, chat, download, info, list, logits, quantize, remove, run, tokenize };
+export const commands = { bench, chat, download, info, list, logits, quantize, remove, run, serve, tokenize };

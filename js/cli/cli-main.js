@@ -47,7 +47,7 @@ function parse(command, args) {
   const load = {
     threads: number('threads'), variant: values.variant, kv: values.kv, quantize: quantizeOf(values.quantize, '--quantize'),
     contextSize: number('context'), chunk: number('chunk'), memoryLimit: bytesOf(values.memory, '--memory'),
-    profile: values.profile, cache: cacheOf(values),
+    profile: values.profile, cache: cacheOf(values), parallel: number('parallel'), cacheSize: number('cache-size'),
     headers: COMMANDS[command].options.includes('header') ? headersFor(model, values.header) : undefined, signal: interrupted,
   };
   const reply = {

@@ -34,6 +34,16 @@ export const OPTIONS = {
   cache: { value: 'FOLDER', text: 'where models from servers are kept' },
   'no-cache': { value: '', text: 'keeps nothing' },
   header: { value: "'NAME: VALUE'", text: 'is sent with every request; may be given several times', many: true },
+  host: { value: 'ADDRESS', text: 'where requests are taken (127.0.0.1); another one needs a key' },
+  port: { value: 'N', text: 'of that address (8080); 0: any that is free' },
+  'api-key': { value: 'KEY', text: 'who sends it may ask (QUERN_API_KEY, where others do not see it); may be given several times', many: true },
+  'allow-host': { value: 'NAME', text: 'another name that this machine is asked by; may be given several times', many: true },
+  'cors-origin': { value: 'ORIGIN', text: 'of pages that may ask, such as https://example.org; may be given several times', many: true },
+  'model-name': { value: 'NAME', text: 'what the model is called; requests for another one are refused then' },
+  parallel: { value: 'N', text: 'replies that are made side by side, 1 to 16 (8); 64 more may wait' },
+  'cache-size': { value: 'N', text: 'positions that all replies together have room for (those of one context)' },
+  slots: { value: '', text: 'shows at /slots what is being made, in numbers' },
+  grace: { value: 'SECONDS', text: 'that replies have to end by themselves when the server is to end (30)' },
 };
 
 const SAMPLING = ['max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'seed', 'stop'];
@@ -50,6 +60,13 @@ export const COMMANDS = {
   run: {
     words: ['MODEL', 'PROMPT'], options: [...SAMPLING, 'json', ...LOAD], text: 'continues PROMPT',
     more: " Where it is '-' it is read from the standard input, without\nthe line end at its end. One that begins with a dash comes behind '--'.",
+  },
+  serve: {
+    words: ['MODEL'],
+    options: ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'cache-size', 'slots', 'grace', ...LOAD],
+    text: 'answers requests of the OpenAI API over HTTP',
+    more: ' Any program that takes a base URL can ask: http://127.0.0.1:8080/v1.\n'
+      + 'Nobody else on the network can unless --host says so, and no web page unless --cors-origin names it.',
   },
   info: { words: ['MODEL'], options: ['json', ...LOAD], text: 'says what a model is and what memory it takes; reads no weights' },
   download: { words: ['MODEL'], options: ['cache', 'header'], text: 'gets a model, or the rest of it, and keeps it' },

@@ -4,7 +4,7 @@
 
 import { QuernError, abortError, asQuernError } from '../shared/errors.js';
 import { checkMessages, checkOptions, checkText, checkTokens, sampling } from './options.js';
-import { CHAT, COMPLETE, COUNT, DETOKENIZE, LOAD, LOGITS, PROFILE, TOKENIZE } from '../shared/protocol.js';
+import { CHAT, COMPLETE, DETOKENIZE, LOAD, LOGITS, PROFILE, PROMPT, TOKENIZE } from '../shared/protocol.js';
 import { Reply } from './reply.js';
 import { Rpc } from './rpc.js';
 import { serveStore } from '../store/store-port.js';
@@ -43,9 +43,9 @@ class Model {
     }));
   }
 
-  async tokenize(text, options) {
-    const { signal } = checkOptions('call', options);
-    return Array.from(await this.#tokens(checkText(text), signal));
+  async tokenize(input, options) {
+    const { signal, thinking } = checkOptions('tokens', options);
+    return Array.from(await this.#tokens(Array.isArray(input) ? checkMessages(input) : checkText(input), signal, thinking));
   }
 
   async detokenize(tokens, options) {
@@ -54,9 +54,8 @@ class Model {
   }
 
   async countTokens(input, options) {
-    const { signal, thinking } = checkOptions('count', options);
-    if (typeof input === 'string') return (await this.#tokens(input, signal)).length;
-    return this.#call(COUNT, { messages: checkMessages(input), thinking }, signal);
+    const { signal, thinking } = checkOptions('tokens', options);
+    return (await this.#tokens(typeof input === 'string' ? input : checkMessages(input), signal, thinking)).length;
   }
 
   async logits(tokens, options) {
@@ -77,9 +76,9 @@ class Model {
     return this.dispose();
   }
 
-  /** Answers carry the engine's memory figures along, so that `info` can show them without a question of its own. */
-  #answer({ value, memory }) {
-    this.#info = Object.freeze({ ...this.#info, memory: Object.freeze(memory) });
+  /** Answers carry the engine's own figures along, so that `info` can show them without a question of its own. */
+  #answer({ value, memory, work }) {
+    this.#info = Object.freeze({ ...this.#info, memory: Object.freeze(memory), work: Object.freeze(work) });
     return value;
   }
 
@@ -87,7 +86,9 @@ class Model {
     return this.#answer(await this.#rpc.call(type, payload, { signal }).promise);
   }
 
-  async #tokens(text, signal) {
+  /** Of a text, or of a conversation with everything its template adds. */
+  async #tokens(text, signal, thinking) {
+    if (Array.isArray(text)) return this.#call(PROMPT, { messages: text, thinking }, signal);
     if (text.length > MOST_TEXT) {
       throw new QuernError('mem/load',
         `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`);

@@ -58,11 +58,14 @@ struct route {
     float *share;          /* [n, n_used] what each of them counts for */
 };
 
-/* y [n, w.rows] = x [n, w.cols] * w^T */
+/* y [n, w.rows] = x [n, w.cols] * w^T, or a part of its columns, without a route: first, a multiple of 64, .. first + rows - 1 */
 struct product {
     float *y;
     const struct weight *w;
+    int first, rows; /* 0: all */
 };
+
+static inline struct product product(float *y, const struct weight *w) { return (struct product){.y = y, .w = w}; }
 
 /* What one of the operations wrote: y [n] */
 struct result {

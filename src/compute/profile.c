@@ -120,12 +120,12 @@ static void profile_rmsnorm(struct backend *b, float *y, const float *x, const f
     stop(p, &(struct slot){.op = "rmsnorm", .cols = dim}, "", 0, 0);
 }
 
-/* The share of a weight that a product reads: all, or the experts' that have places. */
-static double share_read(const struct route *r)
+/* The share of a weight that a product reads: all, a part of the rows, or the experts' that have places. */
+static double share_read(const struct product *p, int rows, const struct route *r)
 {
     int busy = 0;
     for (int e = 0; r && e < r->n_experts; e++) busy += r->first[e + 1] > r->first[e];
-    return r ? (double)busy / r->n_experts : 1;
+    return r ? (double)busy / r->n_experts : p->rows ? (double)p->rows / rows : 1;
 }
 
 static void profile_matmul(struct backend *b, const struct product *products, int n_products, const float *x, int n, const struct route *r)
@@ -133,7 +133,7 @@ static void profile_matmul(struct backend *b, const struct product *products, in
     struct profile *p = profile_of(b);
     struct slot key = {.op = r ? "experts" : "matmul"};
     char types[NAME_SIZE] = "";
-    double bytes = 0;
+    double bytes = 0, macs = 0;
     for (int i = 0; i < n_products; i++) {
         struct weight_facts facts = p->inner->ops->weight_facts(p->inner, products[i].w);
         size_t used = strlen(types);
@@ -141,11 +141,12 @@ static void profile_matmul(struct backend *b, const struct product *products, in
         key.layouts |= 1u << facts.type->layout;
         key.rows += facts.rows / (r ? r->n_experts : 1);
         key.cols = facts.cols;
-        bytes += (double)facts.bytes * share_read(r);
+        bytes += (double)facts.bytes * share_read(&products[i], facts.rows, r);
+        macs += (double)n * facts.cols * (products[i].rows ? products[i].rows : facts.rows / (r ? r->n_experts : 1));
     }
     start(p);
     p->inner->ops->matmul(p->inner, products, n_products, x, n, r);
-    stop(p, &key, types, (double)n * key.rows * key.cols, bytes);
+    stop(p, &key, types, macs, bytes);
 }
 
 static void profile_route(struct backend *b, float *scores, int n, bool renormalise, struct route *r)
@@ -475,6 +476,7 @@ const char *profile_json(struct profile *p)
     json_number(&j, "barrierUs", profile_barrier_us(p));
     write_phase(&j, p, "prefill", PROFILE_PREFILL);
     write_phase(&j, p, "decode", PROFILE_DECODE);
+    write_phase(&j, p, "mixed", PROFILE_MIXED);
     json_end(&j);
     mem_free(p->mem, p->json);
     p->json = j.text;

@@ -11,14 +11,15 @@
 #include "base/reader.h"
 #include "engine/info.h"
 #include "engine/plan.h"
+#include "engine/reply.h"
+#include "engine/step.h"
 
 #include <string.h>
 
 enum {
-    CHUNK_DEFAULT = 64,        /* rows: products are at their best speed */
-    CHUNK_FIRST = 16,          /* rows of the first step, until the machine's speed is known */
-    LOGIT_BYTES = 4 << 20,     /* room for rows of logits, at least one chunk's last rows */
-    LOGIT_ROWS_MIN = 8,
+    PARALLEL_DEFAULT = 4,
+    PARALLEL_MOST = 16,
+    WAITING_DEFAULT = 64,
     TEMPLATE_MAX = 1 << 20,    /* bytes */
     PADDING_MOST = 1024,       /* rows of an embedding that no token of a .tokenizer file belongs to */
 };
@@ -31,6 +32,8 @@ struct quern_engine *quern_new(const struct quern_options *options)
     e->mem = mem;
     e->options = *options;
     if (!e->options.now) e->options.now = now_ms;
+    e->options.parallel = options->parallel > 0 ? min_int(options->parallel, PARALLEL_MOST) : PARALLEL_DEFAULT;
+    e->options.waiting = options->waiting > 0 ? options->waiting : WAITING_DEFAULT;
     e->pool = pool_new(&e->mem, max_int(options->threads, 1));
     e->be = e->pool ? backend_cpu(&e->mem, e->pool, options->scalar) : NULL;
     if (e->be && options->profile) e->profile = profile_new(&e->mem, e->be, e->pool);
@@ -48,13 +51,16 @@ void quern_free(struct quern_engine *e)
     if (!e) return;
     while (e->sequences) quern_sequence_free(e->sequences);
     intake_close(&e->intake);
+    replies_free(e);
+    step_free(e);
+    sched_free(e->sched);
     kv_free(e->kv);
     tok_free(e->tok);
     model_free(e->model);
     if (e->be) e->be->ops->free(e->be);
     pool_free(e->pool);
-    void *parts[] = {(void *)e->template.data, e->info, e->step.takes, e->step.batch.tokens, e->step.batch.kv, e->step.batch.pos, e->step.batch.out};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&e->mem, parts[i]);
+    mem_free(&e->mem, (void *)e->template.data);
+    mem_free(&e->mem, e->info);
     struct mem mem = e->mem;
     mem_free(&mem, e);
 }
@@ -159,27 +165,6 @@ static void copy_page(void *context, int to, int from, int n)
     be->ops->kv_copy(be, to, from, n);
 }
 
-static void size_step(struct quern_engine *e)
-{
-    struct step *s = &e->step;
-    int vocab = e->model->config.vocab_size, rows = LOGIT_BYTES / 4 / vocab;
-    s->max_rows = e->options.chunk > 0 ? min_int(e->options.chunk, 1024) : CHUNK_DEFAULT;
-    s->rows = e->options.chunk > 0 ? s->max_rows : CHUNK_FIRST;
-    s->max_out = min_int(s->max_rows, max_int(rows, LOGIT_ROWS_MIN));
-}
-
-static int reserve_step(struct quern_engine *e)
-{
-    struct step *s = &e->step;
-    s->takes = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->takes);
-    s->batch.tokens = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.tokens);
-    s->batch.kv = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.kv);
-    s->batch.pos = mem_array(&e->mem, (uint64_t)s->max_rows, sizeof *s->batch.pos);
-    s->batch.out = mem_array(&e->mem, (uint64_t)s->max_out, sizeof *s->batch.out);
-    if (!s->takes || !s->batch.tokens || !s->batch.kv || !s->batch.pos || !s->batch.out) return ERR_MEM_LOAD;
-    return model_reserve(e->model, s->max_rows, s->max_out);
-}
-
 static int check_kv(const struct quern_engine *e, struct error *err)
 {
     int head_dim = e->model->config.head_dim;
@@ -199,6 +184,9 @@ static int reserve_cache(struct quern_engine *e, struct error *err)
 {
     int wanted = e->context_size, context = wanted;
     int status = reserve_context(e, context);
+    if (status && e->options.cache_size > wanted)
+        return fail(err, ERR_MEM_PLAN, "cache", 0, "There is not enough memory for a cache of %d positions; load the model with a smaller cacheSize.",
+                    e->options.cache_size);
     while (status && context > KV_PAGE) status = reserve_context(e, context /= 2);
     if (status) return fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
     if (context < wanted && e->options.context_size > 0)
@@ -210,11 +198,14 @@ static int reserve_cache(struct quern_engine *e, struct error *err)
 
 static int reserve(struct quern_engine *e, struct error *err)
 {
-    if (reserve_step(e)) return fail(err, ERR_MEM_LOAD, "scratch", 0, "Not enough memory to run this model.");
+    if (step_reserve(e) || replies_reserve(e) || model_reserve(e->model, e->step.max_rows, e->step.max_out))
+        return fail(err, ERR_MEM_LOAD, "scratch", 0, "Not enough memory to run this model.");
     int status = reserve_cache(e, err);
     if (status) return status;
+    const struct sched_limits limits = step_limits(e, e->context_size);
     e->kv = kv_new(&e->mem, plan_shape(e, e->context_size).n_pages, copy_page, e->be);
-    return e->kv ? OK : fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
+    e->sched = e->kv ? sched_new(&e->mem, e->kv, &limits) : NULL;
+    return e->sched ? OK : fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
 }
 
 /* --- the stream ------------------------------------------------------------------------------------------------- */
@@ -231,7 +222,7 @@ static int read_header(struct quern_engine *e, bool first, struct error *err)
     if (!status) status = read_ends(e, err);
     if (!status) status = copy_template(e, err);
     if (!status) status = check_kv(e, err);
-    if (!status) size_step(e);
+    if (!status) step_size(e);
     return status;
 }
 

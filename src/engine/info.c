@@ -6,6 +6,7 @@
 #include "engine/info.h"
 
 #include "base/json.h"
+#include "engine/plan.h"
 
 /* --- counting ------------------------------------------------------------------------------------------------- */
 
@@ -159,7 +160,9 @@ int info_write(struct quern_engine *e, struct error *err)
     write_assumed(&j, e);
     json_number(&j, "contextSize", e->context_size);
     json_string(&j, "kv", kv_names[e->options.kv]);
-    json_number(&j, "chunk", e->step.max_rows);
+    json_number(&j, "chunk", e->step.chunk);
+    json_number(&j, "parallel", e->options.parallel);
+    json_number(&j, "cacheSize", plan_cache_size(e, e->context_size));
     write_quantized(&j, e);
     if (!e->options.inspect) write_run(&j, e);
     write_plan(&j, e);

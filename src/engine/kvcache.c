@@ -12,7 +12,7 @@ struct page {
     int refs;              /* sequences that use it */
     int filled;            /* positions whose content is known */
     uint64_t serial;       /* unique for every new content; 0: never used */
-    uint64_t parent;       /* serial of the page before; 0 at the start of a conversation */
+    uint64_t parent;       /* serial of the page before, or its space's root */
     int32_t next_sibling;  /* in the bucket of its parent's serial */
     int32_t older, newer;  /* in the list of unused pages */
     uint64_t ids[KV_PAGE];
@@ -32,14 +32,13 @@ struct kv_cache {
 
 /* --- unused pages --------------------------------------------------------------------------------------- */
 
-static void unused_push(struct kv_cache *c, int32_t i)
+/* Into the list between two neighbours. */
+static void unused_insert(struct kv_cache *c, int32_t i, int32_t older, int32_t newer)
 {
-    struct page *p = &c->pages[i];
-    p->older = c->newest;
-    p->newer = NONE;
-    if (c->newest != NONE) c->pages[c->newest].newer = i;
-    else c->oldest = i;
-    c->newest = i;
+    c->pages[i].older = older;
+    c->pages[i].newer = newer;
+    *(older == NONE ? &c->oldest : &c->pages[older].newer) = i;
+    *(newer == NONE ? &c->newest : &c->pages[newer].older) = i;
     c->n_unused++;
 }
 
@@ -58,14 +57,9 @@ static void page_retain(struct kv_cache *c, int32_t i)
     if (c->pages[i].refs++ == 0) unused_remove(c, i);
 }
 
-static void page_release(struct kv_cache *c, int32_t i)
-{
-    if (--c->pages[i].refs == 0) unused_push(c, i);
-}
-
 /* --- chains ----------------------------------------------------------------------------------------------- */
 
-static int32_t *bucket_of(struct kv_cache *c, uint64_t parent)
+static int32_t *bucket_of(const struct kv_cache *c, uint64_t parent)
 {
     return &c->buckets[(uint32_t)(parent * 0x9E3779B97F4A7C15u >> 32) & (c->n_buckets - 1)];
 }
@@ -89,6 +83,16 @@ static void chain_remove(struct kv_cache *c, int32_t i)
     p->filled = 0;
 }
 
+/* One user less. The last one leaves it as the newest unused page, or the oldest: if it is wanted first, and where it has no content. */
+static void page_release(struct kv_cache *c, int32_t i, bool first)
+{
+    struct page *p = &c->pages[i];
+    if (--p->refs > 0) return;
+    if (!p->filled) chain_remove(c, i);
+    if (first || !p->filled) unused_insert(c, i, NONE, c->oldest);
+    else unused_insert(c, i, c->newest, NONE);
+}
+
 /* A page for new content after `parent`, with one reference; NONE when all are in use. */
 static int32_t page_take(struct kv_cache *c, uint64_t parent)
 {
@@ -110,7 +114,7 @@ static int common(const struct page *p, const uint64_t *ids, int n)
 }
 
 /* The known page after `parent` that agrees with most of ids [n]; *agreed is how many. */
-static int32_t chain_find(struct kv_cache *c, uint64_t parent, const uint64_t *ids, int n, int *agreed)
+static int32_t chain_find(const struct kv_cache *c, uint64_t parent, const uint64_t *ids, int n, int *agreed)
 {
     int32_t best = NONE;
     *agreed = 0;
@@ -150,7 +154,7 @@ struct kv_cache *kv_new(struct mem *m, int n_pages, kv_copy_fn *copy, void *cont
         return NULL;
     }
     for (uint32_t b = 0; b < n_buckets; b++) c->buckets[b] = NONE;
-    for (int32_t i = 0; i < n_pages; i++) unused_push(c, i);
+    for (int32_t i = 0; i < n_pages; i++) unused_insert(c, i, c->newest, NONE);
     return c;
 }
 
@@ -162,10 +166,10 @@ void kv_free(struct kv_cache *c)
     mem_free(c->mem, c);
 }
 
-int kv_seq_open(struct kv_cache *c, int max_length, struct kv_seq *out)
+int kv_seq_open(struct kv_cache *c, int max_length, uint32_t space, struct kv_seq *out)
 {
     int max_pages = (max_length + KV_PAGE - 1) / KV_PAGE;
-    *out = (struct kv_seq){.cache = c, .pages = mem_array(c->mem, (uint64_t)max_pages, sizeof(int32_t))};
+    *out = (struct kv_seq){.cache = c, .space = space, .pages = mem_array(c->mem, (uint64_t)max_pages, sizeof(int32_t))};
     return out->pages ? OK : ERR_MEM_LOAD;
 }
 
@@ -180,7 +184,7 @@ void kv_seq_close(struct kv_seq *s)
 /* The last page first, so that the start of a conversation is forgotten last. */
 static void drop_pages(struct kv_seq *s, int keep)
 {
-    while (s->n_pages > keep) page_release(s->cache, s->pages[--s->n_pages]);
+    while (s->n_pages > keep) page_release(s->cache, s->pages[--s->n_pages], false);
 }
 
 void kv_clear(struct kv_seq *s)
@@ -189,11 +193,39 @@ void kv_clear(struct kv_seq *s)
     s->length = 0;
 }
 
+/* Whether a page besides `next` comes after page i. */
+static bool followed_too(const struct kv_cache *c, int32_t i, int32_t next)
+{
+    uint64_t serial = c->pages[i].serial;
+    for (int32_t k = *bucket_of(c, serial); k != NONE; k = c->pages[k].next_sibling)
+        if (k != next && c->pages[k].parent == serial) return true;
+    return false;
+}
+
+void kv_clear_first(struct kv_seq *s)
+{
+    int own = s->n_pages; /* pages from here on are this sequence's way alone */
+    int32_t next = NONE;
+    while (own > 0 && !followed_too(s->cache, s->pages[own - 1], next)) next = s->pages[--own];
+    for (int i = own; i < s->n_pages; i++) page_release(s->cache, s->pages[i], true); /* so that the last one is the oldest */
+    s->n_pages = own;
+    kv_clear(s);
+}
+
 /* --- the prefix ---------------------------------------------------------------------------------------------- */
+
+/* What the first page's parent is called: above all serials, which count up from 1. */
+static uint64_t root_of(uint32_t space) { return ~(uint64_t)space; }
 
 static uint64_t last_serial_of(const struct kv_seq *s)
 {
-    return s->n_pages ? s->cache->pages[s->pages[s->n_pages - 1]].serial : 0;
+    return s->n_pages ? s->cache->pages[s->pages[s->n_pages - 1]].serial : root_of(s->space);
+}
+
+static void append(struct kv_seq *s, int32_t i, int n)
+{
+    s->pages[s->n_pages++] = i;
+    s->length += n;
 }
 
 /* Appends the first k positions of page i: the page itself when nobody else uses it and all of it is wanted, else a copy. */
@@ -204,8 +236,7 @@ static void append_partial(struct kv_seq *s, int32_t i, int k)
     bool own = k == p->filled && p->refs == 0;
     page_retain(c, i);
     if (own) {
-        s->pages[s->n_pages++] = i;
-        s->length += k;
+        append(s, i, k);
         return;
     }
     int32_t copy = page_take(c, p->parent);
@@ -213,28 +244,67 @@ static void append_partial(struct kv_seq *s, int32_t i, int k)
         c->copy(c->context, copy, i, k);
         memcpy(c->pages[copy].ids, p->ids, (size_t)k * sizeof *p->ids);
         c->pages[copy].filled = k;
-        s->pages[s->n_pages++] = copy;
-        s->length += k;
+        append(s, copy, k);
     }
-    page_release(c, i);
+    page_release(c, i, false);
+}
+
+/* The known page whose content is the KV_PAGE ids after `parent`; NONE. */
+static int32_t find_whole(const struct kv_cache *c, uint64_t parent, const uint64_t *ids)
+{
+    int agreed;
+    int32_t i = chain_find(c, parent, ids, KV_PAGE, &agreed);
+    return agreed == KV_PAGE ? i : NONE;
+}
+
+int kv_extend(struct kv_seq *s, const uint64_t *ids, int n)
+{
+    while (n - s->length >= KV_PAGE) {
+        int32_t i = find_whole(s->cache, last_serial_of(s), ids + s->length);
+        if (i == NONE) break;
+        page_retain(s->cache, i);
+        append(s, i, KV_PAGE);
+    }
+    return s->length;
+}
+
+int kv_extend_part(struct kv_seq *s, const uint64_t *ids, int n)
+{
+    int agreed;
+    int32_t i = chain_find(s->cache, last_serial_of(s), ids + s->length, min_int(n - s->length, KV_PAGE), &agreed);
+    if (i != NONE) append_partial(s, i, agreed);
+    return s->length;
 }
 
 int kv_match(struct kv_seq *s, const uint64_t *ids, int n)
 {
     kv_clear(s);
-    while (s->length < n) {
-        int agreed, left = n - s->length;
-        int32_t i = chain_find(s->cache, last_serial_of(s), ids + s->length, min_int(left, KV_PAGE), &agreed);
-        if (i == NONE) break;
-        if (agreed < KV_PAGE) {
-            append_partial(s, i, agreed);
-            break;
-        }
-        page_retain(s->cache, i);
-        s->pages[s->n_pages++] = i;
-        s->length += KV_PAGE;
+    kv_extend(s, ids, n);
+    return kv_extend_part(s, ids, n);
+}
+
+int kv_known(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n)
+{
+    uint64_t parent = root_of(space);
+    for (int at = 0, agreed;; at += agreed) {
+        int32_t i = chain_find(c, parent, ids + at, min_int(n - at, KV_PAGE), &agreed);
+        if (agreed < KV_PAGE) return at + agreed;
+        parent = c->pages[i].serial;
     }
-    return s->length;
+}
+
+int kv_probe(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n, int *unused)
+{
+    uint64_t parent = root_of(space);
+    int known = 0;
+    *unused = 0;
+    for (; n - known * KV_PAGE >= KV_PAGE; known++) {
+        int32_t i = find_whole(c, parent, ids + known * KV_PAGE);
+        if (i == NONE) break;
+        *unused += c->pages[i].refs == 0;
+        parent = c->pages[i].serial;
+    }
+    return known;
 }
 
 int kv_reserve(struct kv_seq *s, int n)
@@ -263,17 +333,35 @@ void kv_commit(struct kv_seq *s, const uint64_t *ids, int n)
 }
 
 int kv_pages_used(const struct kv_cache *c) { return c->n_pages - c->n_unused; }
+int kv_pages_unused(const struct kv_cache *c) { return c->n_unused; }
+
+int kv_pages_remembered(const struct kv_cache *c)
+{
+    int n = 0;
+    for (int32_t i = c->newest; i != NONE; i = c->pages[i].older) n += c->pages[i].filled > 0;
+    return n;
+}
 
 /* --- tests ------------------------------------------------------------------------------------------------------ */
 
+/* The page with this serial; NONE. */
+static int32_t page_of(const struct kv_cache *c, uint64_t serial)
+{
+    for (int32_t i = 0; i < c->n_pages; i++)
+        if (c->pages[i].serial == serial) return i;
+    return NONE;
+}
+
 void kv_shuffle(struct kv_cache *c, uint64_t seed)
 {
-    for (int round = c->n_unused; round > 0; round--) { /* moves a page picked at random to the newest end */
+    for (int round = c->n_unused; round > 0; round--) { /* makes a page picked at random the newest, and then those before it in its chain */
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         int32_t i = c->oldest;
         for (int steps = (int)(seed >> 33) % round; steps > 0; steps--) i = c->pages[i].newer;
-        unused_remove(c, i);
-        unused_push(c, i);
+        for (; i != NONE && c->pages[i].refs == 0; i = c->pages[i].serial ? page_of(c, c->pages[i].parent) : NONE) {
+            unused_remove(c, i);
+            unused_insert(c, i, c->newest, NONE);
+        }
     }
 }
 
@@ -285,24 +373,39 @@ void kv_each_forgotten(struct kv_cache *c, void (*fn)(void *context, int page), 
     }
 }
 
-static int references(const struct kv_seq *const *seqs, int n_seqs, int32_t page)
+/* Whether `users` [n_pages] is how many use each page. */
+static bool check_users(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs, int *users)
 {
-    int refs = 0;
+    memset(users, 0, (size_t)c->n_pages * sizeof *users);
     for (int s = 0; s < n_seqs; s++)
-        for (int i = 0; i < seqs[s]->n_pages; i++) refs += seqs[s]->pages[i] == page;
-    return refs;
+        for (int i = 0; i < seqs[s]->n_pages; i++) users[seqs[s]->pages[i]]++;
+    for (int32_t i = 0; i < c->n_pages; i++)
+        if (users[i] != c->pages[i].refs) return false;
+    return true;
 }
 
-bool kv_check(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs)
+/* Whether every page with content can be found: in the chain that begins at its space's root. */
+static bool check_chains(const struct kv_cache *c)
+{
+    int known = 0, linked = 0;
+    for (int32_t i = 0; i < c->n_pages; i++) {
+        const struct page *p = &c->pages[i];
+        if (!p->serial) continue;
+        known++;
+        linked += p->parent >= root_of(UINT32_MAX);
+        for (int32_t k = *bucket_of(c, p->serial); k != NONE; k = c->pages[k].next_sibling) linked += c->pages[k].parent == p->serial;
+    }
+    return known == linked;
+}
+
+bool kv_check(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs, int *scratch)
 {
     int unused = 0, steps = 0;
-    for (int32_t i = c->oldest; i != NONE && steps <= c->n_pages; i = c->pages[i].newer, steps++) unused++;
-    for (int32_t i = 0; i < c->n_pages; i++) {
-        if (references(seqs, n_seqs, i) != c->pages[i].refs) return false;
-        unused -= c->pages[i].refs == 0;
-    }
+    for (int32_t i = c->oldest; i != NONE && steps <= c->n_pages; i = c->pages[i].newer, steps++) unused += c->pages[i].refs == 0;
+    if (steps != c->n_unused || unused != steps || !check_users(c, seqs, n_seqs, scratch)) return false;
+    for (int32_t i = 0; i < c->n_pages; i++) unused -= scratch[i] == 0;
     for (int s = 0; s < n_seqs; s++)
-        for (int i = 1; i < seqs[s]->n_pages; i++)
-            if (c->pages[seqs[s]->pages[i]].parent != c->pages[seqs[s]->pages[i - 1]].serial) return false;
-    return unused == 0 && steps == c->n_unused;
+        for (int i = 0; i < seqs[s]->n_pages; i++)
+            if (c->pages[seqs[s]->pages[i]].parent != (i ? c->pages[seqs[s]->pages[i - 1]].serial : root_of(seqs[s]->space))) return false;
+    return unused == 0 && check_chains(c);
 }

@@ -2,7 +2,8 @@
  *
  * Which page holds what: sequences as lists of pages, shared by content.
  *
- * A page has KV_PAGE positions and belongs to a chain: it knows the serial number of the page before it and the ids it holds.
+ * A page has KV_PAGE positions and belongs to a chain: it knows the serial number of the page before it and the ids it holds. Chains of different
+ * spaces have nothing in common: who may not learn what another one wrote has a space of his own.
  * Pages that nobody uses keep their content until they are needed for something else, the longest unused first, so a conversation that comes
  * again finds its longest known prefix by walking the chain. Ids are compared, never only hashes. At most one page is copied
  * per match: the partly equal one at the end. Contents live in the backend; this file only counts.
@@ -21,6 +22,7 @@ struct kv_seq {
     int32_t *pages;  /* [max_pages]; n_pages of them in use */
     int n_pages;
     int length;      /* positions computed */
+    uint32_t space;
 };
 
 /* Copies the first n positions of a page. */
@@ -33,13 +35,24 @@ struct kv_cache *kv_new(struct mem *m, int n_pages, kv_copy_fn *copy, void *cont
 void kv_free(struct kv_cache *c); /* accepts NULL */
 
 /* max_length: positions. ERR_MEM_LOAD. */
-int kv_seq_open(struct kv_cache *c, int max_length, struct kv_seq *out);
+int kv_seq_open(struct kv_cache *c, int max_length, uint32_t space, struct kv_seq *out);
 void kv_seq_close(struct kv_seq *s); /* its pages stay known */
 
 /* Gives the sequence the longest known prefix of ids, at most n positions; the rest of its pages is let go. Returns the length. */
 int kv_match(struct kv_seq *s, const uint64_t *ids, int n);
+/* The two halves of it, from a length that is a multiple of KV_PAGE: appends the known whole pages, then what is known of the next one. Both return
+ * the new length. */
+int kv_extend(struct kv_seq *s, const uint64_t *ids, int n);
+int kv_extend_part(struct kv_seq *s, const uint64_t *ids, int n);
+/* How many of ids, at most n, kv_match() would find. Changes nothing. */
+int kv_known(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n);
+/* How many whole pages of ids are known, and how many of those nobody uses. Changes nothing. */
+int kv_probe(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n, int *unused);
 /* Lets everything go: length 0. */
 void kv_clear(struct kv_seq *s);
+/* The same, but what is this sequence's alone, from its last page back to the first that another page follows too, is taken first when pages
+ * are needed. */
+void kv_clear_first(struct kv_seq *s);
 /* Makes room for n more positions. ERR_MEM_KV when no page is free; the sequence is then as before. */
 int kv_reserve(struct kv_seq *s, int n);
 /* Lets reserved pages behind the length go. */
@@ -47,12 +60,15 @@ void kv_trim(struct kv_seq *s);
 /* The next n positions, reserved before, hold these ids now. */
 void kv_commit(struct kv_seq *s, const uint64_t *ids, int n);
 
-int kv_pages_used(const struct kv_cache *c); /* by sequences; the others are free or only remembered */
+int kv_pages_used(const struct kv_cache *c);       /* by sequences; */
+int kv_pages_unused(const struct kv_cache *c);     /* the others, */
+int kv_pages_remembered(const struct kv_cache *c); /* and how many of those still have content */
 
 /* --- for tests --- */
-void kv_shuffle(struct kv_cache *c, uint64_t seed); /* the order in which free pages are taken */
+void kv_shuffle(struct kv_cache *c, uint64_t seed); /* the order in which free pages are taken, of a chain the last first as ever */
 /* Forgets all unused content, calls fn for each page. */
 void kv_each_forgotten(struct kv_cache *c, void (*fn)(void *context, int page), void *context);
-bool kv_check(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs); /* invariants: references, lists, hash chains */
+/* Invariants: references, lists, chains. scratch: [n_pages]. */
+bool kv_check(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_seqs, int *scratch);
 
 #endif

@@ -5,7 +5,9 @@
 #include "engine/plan.h"
 
 #include "base/reader.h"
+#include "engine/reply.h"
 #include "engine/sequence.h"
+#include "engine/step.h"
 
 #include <stdio.h>
 
@@ -28,12 +30,18 @@ static uint64_t limit_of(const struct quern_engine *e)
     return e->options.memory_limit ? e->options.memory_limit : ADDR_MAX < UINT64_MAX ? (uint64_t)ADDR_MAX : UINT64_MAX - 1;
 }
 
-static struct cache_shape shape_of(const struct quern_engine *e, enum quern_kv kv, int context_size)
+/* Of a pool of so many positions; two pages more are for copies. */
+static struct cache_shape shape_of(const struct quern_engine *e, enum quern_kv kv, int positions)
 {
-    return model_cache(e->model, context_size / KV_PAGE + 2, (enum kv_type)kv);
+    return model_cache(e->model, positions / KV_PAGE + 2, (enum kv_type)kv);
 }
 
-struct kv_shape plan_shape(const struct quern_engine *e, int context_size) { return shape_of(e, e->options.kv, context_size).kv; }
+int plan_cache_size(const struct quern_engine *e, int context_size) { return max_int(e->options.cache_size, context_size); }
+
+struct kv_shape plan_shape(const struct quern_engine *e, int context_size)
+{
+    return shape_of(e, e->options.kv, plan_cache_size(e, context_size)).kv;
+}
 
 /* What the first file's bound tensors take in memory for a byte of the file; the others of a split model are taken to be alike. */
 static double growth(const struct quern_engine *e)
@@ -62,18 +70,22 @@ static uint64_t weight_bytes(const struct quern_engine *e)
 
 /* Fills everything but limit, wanted and largest. What is only there while loading (the file's header) makes room for what a
  * conversation takes afterwards. */
-static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv, int context_size)
+static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv, int context_size, int cache_size)
 {
     const struct step *s = &e->step;
     const struct intake *in = &e->intake;
-    struct cache_shape shape = shape_of(e, kv, context_size);
+    const struct sched_limits limits = step_limits(e, context_size);
+    struct cache_shape shape = shape_of(e, kv, cache_size);
     struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape.kv, s->max_rows, model_max_cols(e->model));
     struct quern_plan p = {.weights = weight_bytes(e), .cache = plus(reserved.pages, shape.state_bytes), .context_size = context_size};
-    uint64_t later = sequence_cost(e, context_size), freed = ck_held(&in->ck) + (in->file != &in->ck ? ck_held(in->file) : 0);
+    uint64_t later = (uint64_t)limits.parallel * sequence_cost(e, context_size);
+    uint64_t freed = ck_held(&in->ck) + (in->file != &in->ck ? ck_held(in->file) : 0);
     p.scratch = plus(e->mem.used, reserved.scratch);
     p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows, s->max_out));
     p.scratch = plus(p.scratch, step_cost(s));
+    p.scratch = plus(p.scratch, replies_cost(e));
     p.scratch = plus(p.scratch, kv_cost(shape.kv.n_pages));
+    p.scratch = plus(p.scratch, sched_cost(&limits));
     p.scratch = plus(p.scratch, ck_data_cost(in->file));
     p.scratch = plus(p.scratch, INFO_BYTES);
     p.scratch = plus(p.scratch, later > freed ? later - freed : 0);
@@ -87,7 +99,7 @@ static int largest_context(const struct quern_engine *e, enum quern_kv kv, int m
     int fits = 0, above = most;
     while (fits < above) {
         int mid = above - (above - fits) / 2;
-        if (measure(e, kv, mid).total <= e->plan.limit) fits = mid;
+        if (measure(e, kv, mid, plan_cache_size(e, mid)).total <= e->plan.limit) fits = mid;
         else above = mid - 1;
     }
     return fits;
@@ -119,7 +131,8 @@ static double bits_per_weight(const struct quern_engine *e, double bytes)
 static int refuse_weights(const struct quern_engine *e, struct error *err)
 {
     const struct quern_plan *p = &e->plan;
-    struct quern_plan least = measure(e, e->options.kv, min_int(CONTEXT_LEAST, p->wanted));
+    int context = min_int(CONTEXT_LEAST, p->wanted);
+    struct quern_plan least = measure(e, e->options.kv, context, context);
     double room = (double)p->limit - (double)(least.total - least.weights), file = room / growth(e) + (double)e->intake.ck.header_size;
     struct size_text total = size_text((double)p->total), weights = size_text((double)p->weights), limit = size_text((double)p->limit);
     if (room <= 0)
@@ -135,10 +148,27 @@ static int refuse_weights(const struct quern_engine *e, struct error *err)
                 bits_per_weight(e, (double)p->weights));
 }
 
+/* The largest pool that fits beside a context, no smaller than that; 0: none. */
+static int largest_cache(const struct quern_engine *e, int context_size)
+{
+    int fits = 0, below = context_size, above = e->options.cache_size;
+    while (below <= above) {
+        int mid = below + (above - below) / 2;
+        if (measure(e, e->options.kv, context_size, mid).total <= e->plan.limit) fits = mid, below = mid + 1;
+        else above = mid - 1;
+    }
+    return fits;
+}
+
 static int refuse(const struct quern_engine *e, struct error *err)
 {
     const struct quern_plan *p = &e->plan;
     struct size_text total = size_text((double)p->total), limit = size_text((double)p->limit);
+    int cache_size = largest_cache(e, p->context_size);
+    if (cache_size > 0)
+        return fail(err, ERR_MEM_PLAN, "cache", 0,
+                    "The model needs %s with a cache of %d positions, but %s can be used here; a cacheSize of %d would fit.", total.text,
+                    e->options.cache_size, limit.text, cache_size);
     if (p->largest == 0) return refuse_weights(e, err);
     return fail(err, ERR_MEM_PLAN, "context", 0,
                 "The model needs %s with a context of %d tokens, but %s can be used here; a contextSize of %d would fit.", total.text,
@@ -150,11 +180,18 @@ static int refuse(const struct quern_engine *e, struct error *err)
 void plan_settle(struct quern_engine *e, int context_size)
 {
     struct quern_plan p = e->plan;
-    e->plan = measure(e, e->options.kv, context_size);
+    e->plan = measure(e, e->options.kv, context_size, plan_cache_size(e, context_size));
     e->plan.limit = p.limit;
     e->plan.wanted = p.wanted;
     e->plan.largest = p.largest;
     e->context_size = context_size;
+}
+
+static double page_bytes(const struct quern_engine *e, enum quern_kv kv)
+{
+    const struct kv_shape none = shape_of(e, kv, 0).kv, one = shape_of(e, kv, KV_PAGE).kv;
+    int rows = e->step.max_rows, cols = model_max_cols(e->model);
+    return (double)(e->be->ops->reserve_cost(e->be, &one, rows, cols).pages - e->be->ops->reserve_cost(e->be, &none, rows, cols).pages);
 }
 
 /* For each type of cache, whichever was asked for. */
@@ -163,7 +200,7 @@ static void compare_caches(const struct quern_engine *e, int most, struct cache_
     for (enum quern_kv kv = 0; kv <= QUERN_KV_Q8; kv++) {
         if (kv == QUERN_KV_Q8 && e->model->config.head_dim % 32) continue;
         out[kv].largest = largest_context(e, kv, most);
-        out[kv].bytes = (double)(measure(e, kv, KV_PAGE).cache - measure(e, kv, 0).cache) / (int)KV_PAGE;
+        out[kv].bytes = page_bytes(e, kv) / (int)KV_PAGE;
     }
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The memory plan: what running the model will take, computed from the header before anything large is taken, and the context
- * that fits. It is exact but for the last pages of small things, since every module says what its own reserving costs.
+ * that fits. It is exact but for the last pages of small things, since every module says what its own reserving costs. Conversations are
+ * counted as many as compute side by side, each with a whole context; those that wait take little more than their texts, as they come.
  *
  * The default context is 4,096 positions, or the model's own if that is less; where they do not fit, as many as do, 512 at least. It
  * is not larger where memory allows: the cache of a whole context is taken at once, so that no reply can fail for want of it
@@ -22,7 +23,8 @@ int plan_make(struct quern_engine *e, struct error *err);
 /* The plan again for a context that memory allowed, since allocations may fail below the limit. */
 void plan_settle(struct quern_engine *e, int context_size);
 
-/* The geometry of a context. */
+/* Positions of the pool of pages, beside a context; and its geometry. */
+int plan_cache_size(const struct quern_engine *e, int context_size);
 struct kv_shape plan_shape(const struct quern_engine *e, int context_size);
 
 #endif

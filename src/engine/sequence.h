@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversations and their steps, as the rest of the engine sees them; quern.h has what its callers see.
+ * Conversations, as the rest of the engine sees them; quern.h has what its callers see.
  */
 #ifndef QUERN_SEQUENCE_H
 #define QUERN_SEQUENCE_H
 
 #include "engine/state.h"
 
-/* Bytes of a step's arrays; and of a conversation that replies. */
-uint64_t step_cost(const struct step *s);
+/* Bytes of a conversation that fills the context. */
 uint64_t sequence_cost(const struct quern_engine *e, int context_size);
+
+/* Room for n tokens. OK, ERR_MEM_LOAD. */
+int sequence_reserve(struct quern_sequence *s, int n);
+/* It takes turns from now on. OK, ERR_BUSY. */
+int sequence_enter(struct quern_sequence *s);
+/* And no longer: nothing of it is computed, its pages are only remembered. A step that nobody is left in is dropped. */
+void sequence_leave(struct quern_sequence *s);
+
+/* ERR_CONTEXT: n tokens do not fit. */
+int sequence_fail_context(struct quern_engine *e, int n);
+/* The logits that the last finished step made of its last token; NULL: none, or they have not arrived. */
+const float *sequence_logits(const struct quern_sequence *s);
+/* The word for what sampler_pick() returned: an id, or its error. */
+int sequence_picked(struct quern_engine *e, int picked);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/crew.h"
 #include "engine/intake.h"
-#include "engine/kvcache.h"
+#include "engine/scheduler.h"
 #include "models/model.h"
 #include "quern.h"
 #include "text/tokenizer.h"
@@ -16,25 +16,25 @@ enum { TYPES_MOST = 64 }; /* more than dtype.c has */
 
 enum state { STATE_LOADING, STATE_READY, STATE_FAILED };
 
-/* What a step does for one sequence, whose rows in it are neighbours. */
-struct take {
-    struct quern_sequence *seq; /* NULL: it has left the step; its rows go on in vain */
-    struct kv_seq kv;           /* then: its pages, which the step may write until it ends */
-    int first, rows;            /* positions first .. first + rows - 1 */
-    int outs;                   /* of so many of the last of them something is wanted: */
-    bool hidden;                /* their hidden state, or logits */
-};
-
-/* A step that may be stopped at a layer and go on later. It is a plan: who takes which rows, and nothing of a sequence changes before it ends. */
+/* A step that may be stopped after a layer, or a part of the output head, and go on later. */
 struct step {
     bool running;
-    int layer;             /* next one */
-    struct take *takes;    /* [max_rows]; n_takes of them while it runs */
+    int part, parts;       /* the next one, of layers and then of the head */
+    const struct sched_take *takes; /* n_takes of them while it runs */
     int n_takes;
     struct batch batch;    /* arrays of max_rows and max_out */
     int max_rows, max_out;
-    int rows;              /* taken at most now: follows the machine's speed unless the caller chose a chunk */
-    double ms;             /* spent in the layers of this step so far */
+    int chunk, rows;       /* read in a step at most; and at most now: follows the machine's speed unless the caller chose a chunk */
+    double ms, layers_ms;  /* spent in this step so far; in its layers */
+};
+
+/* Sampling of all replies of a step: threads take one after the other. */
+struct picking {
+    struct sampler_scratch *scratch; /* [n_scratch]: so many threads pick */
+    int n_scratch;
+    void *arena;                     /* what they point to */
+    struct quern_sequence **who;     /* [parallel]; n of them in this step */
+    int n, next;                     /* next: that no thread has taken */
 };
 
 /* Bound tensors of one type, as they stand in the files. */
@@ -71,6 +71,7 @@ struct quern_engine {
     struct model_tokenizer kind; /* of it; then the tokenizer itself */
     struct tokenizer *tok;
     struct kv_cache *kv;
+    struct sched *sched;
     struct type_count types[TYPES_MOST]; /* of the files so far, as they come; the rest is zero */
     double weights_all, weights_used; /* in those; and how many of them work for a token */
     struct quern_plan plan;
@@ -85,19 +86,31 @@ struct quern_engine {
     char *info;
     struct step step;
     bool awaits;              /* results of the last step are on their way */
+    struct picking picking;
+    struct quern_event *events; /* [events_most()]; n_events of them since the last call */
+    int n_events;
     struct quern_sequence *sequences; /* linked */
+    int32_t numbers;          /* given to sequences so far */
     struct quern_control control;
 };
 
 struct quern_sequence {
+    struct sched_seq turn;
     struct quern_engine *e;
     struct quern_sequence *next;
-    struct kv_seq kv;
-    uint64_t *ids;            /* [context_size]; n of them set, kv.length computed */
-    int n;
+    int32_t number;
+    uint64_t *ids;            /* [room]; turn.n of them set, turn.kv.length computed */
+    int room;
+    bool listed;              /* with the scheduler */
     enum quern_outputs outputs;
+    bool replies;             /* the engine samples and pushes: */
+    bool reads, writes;       /* a step with rows of it has begun; it has sampled */
+    int left;                 /* tokens that it may sample still */
+    int let_go;               /* times that its owner knows of */
+    double since;             /* ms of the clock: its last row, or its beginning */
+    int picked;               /* in this step: an id, or an error */
     const float *made;        /* by the last finished step: [made_rows] rows of logits, or a hidden state; for positions from made_first on */
-    int made_first, made_rows;
+    int made_first, made_rows, made_at; /* made_at: which row of the step's outputs is the first */
     struct sampler *sampler;
     struct tok_stream stream;
     uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */

@@ -107,10 +107,30 @@ int model_max_cols(const struct model *m)
 void model_begin(struct model *m, const struct batch *b) { m->ops->begin(m, b); }
 void model_layer(struct model *m, const struct batch *b, int layer) { m->ops->layer(m, b, layer); }
 
+/* Outputs that one part makes: multiplications as many as 8,192 of 16 rows and 1,024 columns take. */
+static int part_outputs(const struct model *m, const struct batch *b)
+{
+    enum { MULTIPLE = 64 }; /* struct product's */
+    int64_t n = ((int64_t)1 << 27) / ((int64_t)max_int(b->n_logits, 1) * m->config.dim) / MULTIPLE * MULTIPLE;
+    return n < MULTIPLE ? MULTIPLE : n < m->config.vocab_size ? (int)n : m->config.vocab_size;
+}
+
+int model_parts(const struct model *m, const struct batch *b)
+{
+    int outputs = part_outputs(m, b);
+    return b->n_logits ? (m->config.vocab_size + outputs - 1) / outputs : 1;
+}
+
+void model_head(struct model *m, const struct batch *b, int part)
+{
+    int outputs = part_outputs(m, b), first = part * outputs;
+    m->ops->head(m, b, first, min_int(outputs, m->config.vocab_size - first));
+}
+
 struct outputs model_end(struct model *m, const struct batch *b)
 {
     const struct backend_ops *op = m->be->ops;
-    struct outputs made = m->ops->end(m, b);
+    struct outputs made = m->ops->end(m);
     uint64_t logits = (uint64_t)b->n_logits, rest = (uint64_t)(b->n_out - b->n_logits), dim = (uint64_t)m->config.dim;
     struct result results[2];
     int n = 0;

@@ -3,8 +3,8 @@
  * A model: an architecture's configuration, its weights in a backend, and the forward pass.
  *
  * model_open() reads the configuration, model_bind() finds the weights and checks their shapes, file by file of a split model,
- * model_take() makes room for those; the bytes arrive afterwards. A step is begin, each layer, end: the engine looks at the clock
- * and the abort word between layers. These cannot fail and allocate nothing.
+ * model_take() makes room for those; the bytes arrive afterwards. A step is begin, each layer, each part of the output head, end: the
+ * engine looks at the clock and the attention word between them. These cannot fail and allocate nothing.
  */
 #ifndef QUERN_MODEL_H
 #define QUERN_MODEL_H
@@ -58,7 +58,9 @@ struct model_ops {
     int (*reserve)(struct model *m, int max_rows, int max_out);
     void (*begin)(struct model *m, const struct batch *b);
     void (*layer)(struct model *m, const struct batch *b, int layer);
-    struct outputs (*end)(struct model *m, const struct batch *b);
+    /* Outputs first .. first + n - 1 of the head, in order; with the first of them also what comes before the head. */
+    void (*head)(struct model *m, const struct batch *b, int first, int n);
+    struct outputs (*end)(const struct model *m);
 };
 
 struct model {
@@ -100,6 +102,8 @@ int model_max_cols(const struct model *m); /* most columns that a product takes 
 
 void model_begin(struct model *m, const struct batch *b);
 void model_layer(struct model *m, const struct batch *b, int layer); /* 0 .. n_layers - 1, in order */
+int model_parts(const struct model *m, const struct batch *b); /* of the output head, about as long as a layer each; at least one */
+void model_head(struct model *m, const struct batch *b, int part); /* 0 .. parts - 1, in order */
 /* Where the backend has an operation submit, they arrive later. */
 struct outputs model_end(struct model *m, const struct batch *b);
 

@@ -466,14 +466,14 @@ static void attend(struct qwen3 *m, const struct batch *b, int l)
     const struct backend_ops *op = be->ops;
     int n = b->n;
     op->rmsnorm(be, s->h, s->x, w->attn_norm, n, c->dim, c->eps);
-    op->matmul(be, (struct product[]){{s->q, w->q}, {s->k, w->k}, {s->v, w->v}}, 3, s->h, n, NULL);
+    op->matmul(be, (struct product[]){product(s->q, w->q), product(s->k, w->k), product(s->v, w->v)}, 3, s->h, n, NULL);
     op->rmsnorm(be, s->q, s->q, w->q_norm, n * c->n_heads, c->head_dim, c->eps);
     op->rmsnorm(be, s->k, s->k, w->k_norm, n * c->n_kv_heads, c->head_dim, c->eps);
     op->rope(be, s->q, s->cosine, s->sine, n, c->n_heads, c->head_dim, c->rope_dim);
     op->rope(be, s->k, s->cosine, s->sine, n, c->n_kv_heads, c->head_dim, c->rope_dim);
     op->kv_append(be, l, s->k, s->v, b->kv, n);
     op->attention(be, l, s->o, s->q, b->kv, n);
-    op->matmul(be, (struct product[]){{s->h, w->o}}, 1, s->o, n, NULL);
+    op->matmul(be, (struct product[]){product(s->h, w->o)}, 1, s->o, n, NULL);
     op->add(be, s->x, s->h, n, c->dim);
 }
 
@@ -489,13 +489,13 @@ static void feed_forward(struct qwen3 *m, const struct layer *w, int n)
     int n_places = route ? n * c->n_used : n;
     op->rmsnorm(be, s->h, s->x, w->ffn_norm, n, c->dim, c->eps);
     if (route) {
-        op->matmul(be, (struct product[]){{s->scores, w->router}}, 1, s->h, n, NULL);
+        op->matmul(be, (struct product[]){product(s->scores, w->router)}, 1, s->h, n, NULL);
         op->route(be, s->scores, n, c->renormalise, &s->route);
         op->gather(be, h, s->h, route, n, c->dim);
     }
-    op->matmul(be, (struct product[]){{s->gate, w->gate}, {s->up, w->up}}, 2, h, n_places, route);
+    op->matmul(be, (struct product[]){product(s->gate, w->gate), product(s->up, w->up)}, 2, h, n_places, route);
     op->swiglu(be, s->gate, s->up, n_places, w->ffn_dim);
-    op->matmul(be, (struct product[]){{h, w->down}}, 1, s->gate, n_places, route);
+    op->matmul(be, (struct product[]){product(h, w->down)}, 1, s->gate, n_places, route);
     if (route) op->combine(be, s->h, h, route, n, c->dim);
     op->add(be, s->x, s->h, n, c->dim);
 }
@@ -509,17 +509,23 @@ static void qwen3_layer(struct model *base, const struct batch *b, int l)
     if (b->features && l < b->n_added) base->be->ops->features(base->be, m->s.x, b->features, (1 + l) * dim, b->n, dim, true);
 }
 
-static struct outputs qwen3_end(struct model *base, const struct batch *b)
+static void qwen3_head(struct model *base, const struct batch *b, int first, int n)
 {
     struct qwen3 *m = (struct qwen3 *)base;
     const struct model_config *c = &base->config;
     struct backend *be = base->be;
-    const struct outputs made = {m->s.last, m->s.logits};
-    if (b->n_out == 0) return made;
-    be->ops->pick(be, m->s.last, m->s.x, b->out, b->n_out, c->dim);
-    be->ops->rmsnorm(be, m->s.last, m->s.last, m->output_norm, b->n_out, c->dim, c->eps);
-    if (b->n_logits) be->ops->matmul(be, (struct product[]){{m->s.logits, m->output ? m->output : m->embedding}}, 1, m->s.last, b->n_logits, NULL);
-    return made;
+    const struct product part = {m->s.logits, m->output ? m->output : m->embedding, first, n};
+    if (first == 0 && b->n_out) {
+        be->ops->pick(be, m->s.last, m->s.x, b->out, b->n_out, c->dim);
+        be->ops->rmsnorm(be, m->s.last, m->s.last, m->output_norm, b->n_out, c->dim, c->eps);
+    }
+    if (b->n_logits) be->ops->matmul(be, &part, 1, m->s.last, b->n_logits, NULL);
+}
+
+static struct outputs qwen3_end(const struct model *base)
+{
+    const struct qwen3 *m = (const struct qwen3 *)base;
+    return (struct outputs){m->s.last, m->s.logits};
 }
 
 /* Two architectures by name: files tell them apart, the forward pass does not. */
@@ -527,7 +533,8 @@ static struct outputs qwen3_end(struct model *base, const struct batch *b)
     { \
         .architecture = name, .claim = older, .open = function, .tokenizer = qwen_tokenizer, .bind = qwen3_bind, .free = qwen3_free, \
         .cache = qwen3_cache, \
-        .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, .end = qwen3_end, \
+        .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, \
+        .head = qwen3_head, .end = qwen3_end, \
     }
 
 const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen3_open, qwen_claim);

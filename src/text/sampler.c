@@ -17,18 +17,22 @@
 #include <math.h>
 #include <string.h>
 
+/* How often a token has come in this reply. */
+struct tally {
+    int32_t id;
+    uint32_t count;
+};
+
 struct sampler {
     struct mem *mem;
-    int n_tokens;
+    int n_tokens, most; /* ids, and tokens of a reply */
     struct sampler_params params; /* bias: our copy */
     uint64_t random[4];
     int32_t recent[SAMPLER_REPEAT_WINDOW]; /* a ring: token i of prompt and reply is at i mod the window */
     int n_recent;    /* tokens in the ring */
     int next_recent; /* where the next one goes */
-    float *adjusted; /* [n_tokens] when a penalty or a bias is on, else NULL */
-    uint32_t *counts; /* [n_tokens] in this reply, when presence or frequency count, else NULL */
-    uint64_t *keys;   /* [n_keys] the candidates, when not greedy, else NULL */
-    int n_keys;
+    struct tally *counts; /* [n_counts] by id, when presence or frequency count, else NULL; room for min(n_tokens, most) */
+    int n_counts;
 };
 
 /* --- randomness --------------------------------------------------------------------------------------- */
@@ -60,35 +64,41 @@ static double draw(uint64_t s[4]) { return (double)(xoshiro256(s) >> 11) * 0x1p-
 
 /* --- a reply starts ----------------------------------------------------------------------------------- */
 
-uint64_t sampler_cost(int n_tokens)
+static uint64_t counts_most(const struct sampler *s) { return (uint64_t)min_int(s->n_tokens, s->most); }
+
+uint64_t sampler_cost(int n_tokens, int most)
 {
-    uint64_t n = (uint64_t)n_tokens;
-    const struct sampler *s = NULL;
-    return mem_cost(sizeof *s) + mem_cost(n * sizeof *s->adjusted) + mem_cost(n * sizeof *s->counts) + mem_cost(n * sizeof *s->keys);
+    const struct sampler s = {.n_tokens = n_tokens, .most = most};
+    return mem_cost(sizeof s) + mem_cost(counts_most(&s) * sizeof *s.counts);
 }
 
-struct sampler *sampler_new(struct mem *m, int n_tokens)
+struct sampler *sampler_new(struct mem *m, int n_tokens, int most)
 {
     struct sampler *s = mem_alloc(m, sizeof *s);
     if (!s) return NULL;
     s->mem = m;
     s->n_tokens = n_tokens;
+    s->most = most;
     return s;
 }
 
-static void free_buffers(struct sampler *s)
+static void free_lists(struct sampler *s)
 {
-    mem_free(s->mem, s->adjusted);
     mem_free(s->mem, s->counts);
-    mem_free(s->mem, s->keys);
     mem_free(s->mem, (void *)(uintptr_t)s->params.bias);
 }
 
 void sampler_free(struct sampler *s)
 {
     if (!s) return;
-    free_buffers(s);
+    free_lists(s);
     mem_free(s->mem, s);
+}
+
+void sampler_scratch_take(struct arena *a, int n_tokens, struct sampler_scratch *out)
+{
+    out->adjusted = arena_take(a, (uint64_t)n_tokens, sizeof *out->adjusted);
+    out->keys = arena_take(a, (uint64_t)n_tokens, sizeof *out->keys);
 }
 
 static int check_numbers(const struct sampler_params *p, struct error *err)
@@ -128,42 +138,36 @@ static bool is_greedy(const struct sampler_params *p) { return p->temperature <=
 static bool counts_reply(const struct sampler_params *p) { return p->presence_penalty != 0.0f || p->frequency_penalty != 0.0f; }
 static bool repeats_cost(const struct sampler_params *p) { return p->repeat_penalty != 0.0f && p->repeat_penalty != 1.0f; }
 
-/* Fills `next` with what the parameters need; false when memory is short, next is then to be freed. */
-static bool allocate_buffers(struct sampler *next, const struct sampler_params *p)
-{
-    uint64_t n = (uint64_t)next->n_tokens;
-    next->n_keys = is_greedy(p) ? 0 : p->top_k > 0 ? min_int(p->top_k, next->n_tokens) : next->n_tokens;
-    bool adjusts = repeats_cost(p) || counts_reply(p) || p->n_bias > 0;
-    if (adjusts && !(next->adjusted = mem_array(next->mem, n, sizeof *next->adjusted))) return false;
-    if (counts_reply(p) && !(next->counts = mem_array(next->mem, n, sizeof *next->counts))) return false;
-    if (next->n_keys && !(next->keys = mem_array(next->mem, (uint64_t)next->n_keys, sizeof *next->keys))) return false;
-    if (p->n_bias == 0) return true;
-    struct logit_bias *bias = mem_array(next->mem, (uint64_t)p->n_bias, sizeof *bias);
-    if (!bias) return false;
-    memcpy(bias, p->bias, (size_t)p->n_bias * sizeof *bias);
-    next->params.bias = bias;
-    return true;
-}
-
 static float saturated(double x) { return x > (double)FLT_MAX ? FLT_MAX : x < -(double)FLT_MAX ? -FLT_MAX : (float)x; }
 
-static void add_bias(struct sampler *s)
+/* Whether every id has a bias of -INFINITY, into *out. ERR_MEM_LOAD. */
+static int all_forbidden(const struct sampler *s, const struct sampler_params *p, bool *out)
 {
-    for (int i = 0; i < s->params.n_bias; i++) {
-        float *logit = &s->adjusted[s->params.bias[i].id], bias = s->params.bias[i].bias;
-        bool forbidden = bias == -INFINITY || *logit == -INFINITY;
-        *logit = forbidden ? -INFINITY : saturated((double)*logit + bias);
+    int n = 0;
+    *out = false;
+    if (p->n_bias < s->n_tokens) return OK;
+    bool *forbidden = mem_array(s->mem, (uint64_t)s->n_tokens, sizeof *forbidden);
+    if (!forbidden) return ERR_MEM_LOAD;
+    for (int i = 0; i < p->n_bias; i++) {
+        bool *id = &forbidden[p->bias[i].id], new = !*id && p->bias[i].bias == -INFINITY;
+        *id |= new;
+        n += new;
     }
+    *out = n == s->n_tokens;
+    mem_free(s->mem, forbidden);
+    return OK;
 }
 
-/* Uses s->adjusted, which is still zero. */
-static bool all_forbidden(struct sampler *s)
+/* Fills `next` with what the parameters need; ERR_MEM_LOAD when memory is short, next is then to be freed. */
+static int take_lists(struct sampler *next, const struct sampler_params *p)
 {
-    if (s->params.n_bias < s->n_tokens) return false;
-    add_bias(s);
-    for (int i = 0; i < s->n_tokens; i++)
-        if (s->adjusted[i] != -INFINITY) return false;
-    return true;
+    if (counts_reply(p) && !(next->counts = mem_array(next->mem, counts_most(next), sizeof *next->counts))) return ERR_MEM_LOAD;
+    if (p->n_bias == 0) return OK;
+    struct logit_bias *bias = mem_array(next->mem, (uint64_t)p->n_bias, sizeof *bias);
+    if (!bias) return ERR_MEM_LOAD;
+    memcpy(bias, p->bias, (size_t)p->n_bias * sizeof *bias);
+    next->params.bias = bias;
+    return OK;
 }
 
 static void remember(struct sampler *s, int32_t id)
@@ -178,18 +182,20 @@ int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32
     int status = check_numbers(p, err);
     if (!status) status = check_bias(p, s->n_tokens, err);
     if (status) return status;
-    struct sampler next = {.mem = s->mem, .n_tokens = s->n_tokens, .params = *p};
+    bool none_left;
+    struct sampler next = {.mem = s->mem, .n_tokens = s->n_tokens, .most = s->most, .params = *p};
     next.params.bias = NULL;
-    if (!allocate_buffers(&next, p)) status = fail(err, ERR_MEM_LOAD, "sampling", 0, "Out of memory for sampling.");
-    else if (all_forbidden(&next)) status = fail(err, ERR_PARAM, "logitBias", 0, "logitBias forbids every token.");
+    status = all_forbidden(s, p, &none_left);
+    if (!status && none_left) return fail(err, ERR_PARAM, "logitBias", 0, "logitBias forbids every token.");
+    if (!status) status = take_lists(&next, p);
     if (status) {
-        free_buffers(&next);
-        return status;
+        free_lists(&next);
+        return fail(err, status, "sampling", 0, "Out of memory for sampling.");
     }
     uint64_t seed = p->seed;
     for (int i = 0; i < 4; i++) next.random[i] = splitmix64(&seed);
     for (int i = max_int(0, n_prompt - SAMPLER_REPEAT_WINDOW); i < n_prompt; i++) remember(&next, prompt[i]);
-    free_buffers(s);
+    free_lists(s);
     *s = next;
     return OK;
 }
@@ -204,33 +210,60 @@ static bool seen_earlier(const struct sampler *s, int i)
 }
 
 /* Each token of the window once; ids that cannot be chosen are skipped. */
-static void penalise_repeats(struct sampler *s)
+static void penalise_repeats(const struct sampler *s, float *logits)
 {
     double penalty = s->params.repeat_penalty;
     for (int i = 0; i < s->n_recent; i++) {
         int32_t id = s->recent[i];
         if (id < 0 || id >= s->n_tokens || seen_earlier(s, i)) continue;
-        double logit = s->adjusted[id];
-        s->adjusted[id] = saturated(logit > 0.0 ? logit / penalty : logit * penalty);
+        double logit = logits[id];
+        logits[id] = saturated(logit > 0.0 ? logit / penalty : logit * penalty);
     }
 }
 
-static void penalise_counts(struct sampler *s)
+static void penalise_counts(const struct sampler *s, float *logits)
 {
     double presence = s->params.presence_penalty, frequency = s->params.frequency_penalty;
-    for (int i = 0; i < s->n_tokens; i++)
-        if (s->counts[i]) s->adjusted[i] = saturated(s->adjusted[i] - presence - frequency * s->counts[i]);
+    for (const struct tally *t = s->counts; t < s->counts + s->n_counts; t++)
+        logits[t->id] = saturated(logits[t->id] - presence - frequency * t->count);
+}
+
+static void add_bias(const struct sampler *s, float *logits)
+{
+    for (int i = 0; i < s->params.n_bias; i++) {
+        float *logit = &logits[s->params.bias[i].id], bias = s->params.bias[i].bias;
+        bool forbidden = bias == -INFINITY || *logit == -INFINITY;
+        *logit = forbidden ? -INFINITY : saturated((double)*logit + bias);
+    }
 }
 
 /* The logits to choose by; a forbidden token has -INFINITY. */
-static const float *adjust(struct sampler *s, const float *logits)
+static const float *adjust(const struct sampler *s, float *adjusted, const float *logits)
 {
-    if (!s->adjusted) return logits;
-    memcpy(s->adjusted, logits, (size_t)s->n_tokens * sizeof *logits);
-    if (repeats_cost(&s->params)) penalise_repeats(s);
-    if (s->counts) penalise_counts(s);
-    add_bias(s);
-    return s->adjusted;
+    bool repeats = repeats_cost(&s->params);
+    if (!repeats && !s->counts && s->params.n_bias == 0) return logits;
+    memcpy(adjusted, logits, (size_t)s->n_tokens * sizeof *logits);
+    if (repeats) penalise_repeats(s, adjusted);
+    if (s->counts) penalise_counts(s, adjusted);
+    add_bias(s, adjusted);
+    return adjusted;
+}
+
+/* One more of id. A reply is not longer than `most`. */
+static void count(struct sampler *s, int32_t id)
+{
+    int low = 0, high = s->n_counts;
+    while (low < high) {
+        int mid = (low + high) / 2;
+        if (s->counts[mid].id < id) low = mid + 1;
+        else high = mid;
+    }
+    struct tally *at = s->counts + low;
+    if (low < s->n_counts && at->id == id) at->count++;
+    else if ((uint64_t)s->n_counts < counts_most(s)) {
+        memmove(at + 1, at, (size_t)(s->n_counts++ - low) * sizeof *at);
+        *at = (struct tally){id, 1};
+    }
 }
 
 /* --- choosing ----------------------------------------------------------------------------------------- */
@@ -307,20 +340,20 @@ static void make_heap(uint64_t *keys, int n, uint64_t flip)
     for (int i = n / 2 - 1; i >= 0; i--) sift_down(keys, n, i, flip);
 }
 
-/* Fills s->keys with the best n_keys of the logits that are allowed and not forbidden; returns how many there are. */
-static int select_candidates(struct sampler *s, const float *logits, const uint32_t *allowed)
+/* Fills keys with the best of the logits that are allowed and not forbidden, top_k of them or all; returns how many there are. */
+static int select_candidates(const struct sampler *s, uint64_t *keys, const float *logits, const uint32_t *allowed)
 {
-    int n = 0, id = 0;
-    for (; id < s->n_tokens && n < s->n_keys; id++)
-        if (is_allowed(allowed, id) && logits[id] != -INFINITY) s->keys[n++] = key_of(logits[id], id);
+    int n = 0, id = 0, most = s->params.top_k > 0 ? min_int(s->params.top_k, s->n_tokens) : s->n_tokens;
+    for (; id < s->n_tokens && n < most; id++)
+        if (is_allowed(allowed, id) && logits[id] != -INFINITY) keys[n++] = key_of(logits[id], id);
     if (id == s->n_tokens) return n;
-    make_heap(s->keys, n, UINT64_MAX);
-    float worst = (float)key_logit(s->keys[0]);
+    make_heap(keys, n, UINT64_MAX);
+    float worst = (float)key_logit(keys[0]);
     for (; id < s->n_tokens; id++) {
         if (logits[id] <= worst || !is_allowed(allowed, id)) continue; /* of equal logits the lower id is in already */
-        s->keys[0] = key_of(logits[id], id);
-        sift_down(s->keys, n, 0, UINT64_MAX);
-        worst = (float)key_logit(s->keys[0]);
+        keys[0] = key_of(logits[id], id);
+        sift_down(keys, n, 0, UINT64_MAX);
+        worst = (float)key_logit(keys[0]);
     }
     return n;
 }
@@ -375,9 +408,9 @@ static double filter(struct ranking *r, const struct sampler_params *p, double t
     return kept;
 }
 
-static int pick_random(struct sampler *s, const float *logits, const uint32_t *allowed)
+static int pick_random(struct sampler *s, uint64_t *keys, const float *logits, const uint32_t *allowed)
 {
-    struct ranking r = {.keys = s->keys, .n = select_candidates(s, logits, allowed), .temperature = (double)s->params.temperature};
+    struct ranking r = {.keys = keys, .n = select_candidates(s, keys, logits, allowed), .temperature = (double)s->params.temperature};
     if (!r.n) return ERR_EMPTY;
     uint64_t best = 0;
     for (int i = 0; i < r.n; i++) best = r.keys[i] > best ? r.keys[i] : best;
@@ -397,15 +430,15 @@ static int pick_random(struct sampler *s, const float *logits, const uint32_t *a
     return chosen;
 }
 
-int sampler_pick(struct sampler *s, const float *logits, const uint32_t *allowed)
+int sampler_pick(struct sampler *s, const struct sampler_scratch *scratch, const float *logits, const uint32_t *allowed)
 {
     if (!all_finite(logits, s->n_tokens)) return ERR_NONFINITE;
-    const float *x = adjust(s, logits);
-    int id = !is_greedy(&s->params) ? pick_random(s, x, allowed)
+    const float *x = adjust(s, scratch->adjusted, logits);
+    int id = !is_greedy(&s->params) ? pick_random(s, scratch->keys, x, allowed)
              : allowed              ? first_largest_allowed(x, allowed, s->n_tokens)
                                     : first_largest(x, s->n_tokens);
     if (id < 0) return id;
-    if (s->counts) s->counts[id]++;
+    if (s->counts) count(s, id);
     remember(s, id);
     return id;
 }

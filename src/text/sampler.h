@@ -36,10 +36,18 @@ enum { SAMPLER_REPEAT_WINDOW = 64 };
 
 struct sampler;
 
+/* What a pick writes on; nothing of it is kept. Samplers that pick at a time have one each. */
+struct sampler_scratch {
+    float *adjusted; /* [n_tokens] */
+    uint64_t *keys;  /* [n_tokens] */
+};
+void sampler_scratch_take(struct arena *a, int n_tokens, struct sampler_scratch *out);
+
 /* Bytes that a sampler takes at most, whatever its parameters but for biases. */
-uint64_t sampler_cost(int n_tokens);
-/* n_tokens >= 1: ids from there on are padding and are never chosen. NULL when memory is short. */
-struct sampler *sampler_new(struct mem *m, int n_tokens);
+uint64_t sampler_cost(int n_tokens, int most);
+/* n_tokens >= 1: ids from there on are padding and are never chosen. A reply has at most `most` tokens: of more the penalties may not count all.
+ * NULL when memory is short. */
+struct sampler *sampler_new(struct mem *m, int n_tokens, int most);
 void sampler_free(struct sampler *s); /* accepts NULL */
 /* Starts a reply: parameters, seed, and the prompt's tokens for the repeat penalty. ERR_PARAM on a non-finite or out-of-range
  * value, naming it, or when every id is forbidden; ERR_MEM_LOAD. After an error the sampler is as it was. */
@@ -48,6 +56,6 @@ int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32
  * count; NULL: every id. Others are as if they were not there: they are never chosen, and neither limits nor probabilities know of them.
  * Returns the id, and counts it for the penalties; ERR_NONFINITE when a logit, allowed or not, is NaN or infinite; ERR_EMPTY when no id is left
  * that is allowed and that no bias forbids. After an error the sampler is as it was. */
-int sampler_pick(struct sampler *s, const float *logits, const uint32_t *allowed);
+int sampler_pick(struct sampler *s, const struct sampler_scratch *scratch, const float *logits, const uint32_t *allowed);
 
 #endif

@@ -5,18 +5,23 @@
 // what else the machine does hits all, and memory is one engine's own. Medians of all repetitions are compared.
 // Each measurement is written to build/bench/bench.json at once; `--resume` goes on there. The finished report goes to docs/benchmarks/.
 //
+//   node tests/bench/bench.mjs --only serve ...   servers instead: see serve.mjs
 //   node tests/bench/bench.mjs [--types q8_0,q4_k_m] [--threads 1,2] [--engines quern,native] [--repeat 3] [--quick] [--all] [--resume] [--out DIR]
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+//   node tests/bench/bench.mjs --only batch [--types ...] [--engines quern,native,node,simd,firefox] [--repeat 5] [--resume] [--out DIR]    see batch.mjs
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { serve } from '../../tools/serve.mjs';
 import { readBandwidth } from './bandwidth.mjs';
 import { BARRIER_THREADS, readBarriers } from './barriers.mjs';
+import { batchSection, withSection } from './batch-report.mjs';
+import { measureBatches } from './batch.mjs';
 import { chart } from './chart.mjs';
 import { CELLS, CONTEXT, ENGINES, measure, measureFirst, measureStore } from './engines.mjs';
 import { PROJECT } from './fixtures.mjs';
 import { describeMachine, loadAverage } from './machine.mjs';
 import { markdown, summarise } from './report.mjs';
+import { measureServers } from './serve.mjs';
 import { shippedSizes } from './sizes.mjs';
 
 const PROGRESS = 'build/bench/bench.json';
@@ -52,9 +57,14 @@ function plan(engine, isMost, repetition, { quick, all }) {
 function options() {
   const text = { type: 'string' };
   const flag = { type: 'boolean', default: false };
-  const { values } = parseArgs({ options: { types: text, threads: text, engines: text, repeat: text, out: text, quick: flag, all: flag, resume: flag } });
-  const { quick, all, resume } = values;
+  const { values } = parseArgs({ options: { only: text, types: text, threads: text, engines: text, repeat: text, out: text, quick: flag, all: flag, resume: flag } });
+  const { only, quick, all, resume } = values;
   const list = (value) => value.split(',').filter(Boolean);
+  if (only === 'batch') {
+    const { types = 'q8_0,q4_0,q4_k_m', engines = 'quern,native,node', repeat = 5, out = 'docs/benchmarks' } = values;
+    return { only, resume, types: list(types), engines: list(engines), repeat: Number(repeat), out };
+  }
+  if (only) throw new Error(`--only: there is no '${only}', but batch and serve`);
   const engines = list(values.engines ?? Object.keys(ENGINES).join());
   const unknown = engines.filter((name) => !ENGINES[name]);
   if (unknown.length) throw new Error(`--engines: ${unknown} is none of ${Object.keys(ENGINES)}`);
@@ -169,6 +179,7 @@ function begin({ resume }) {
 
 async function main() {
   const chosen = options();
+  if (chosen.only) return measureBatches(chosen);
   if (loadAverage() > BUSY) console.error(`bench: the machine is busy (load ${loadAverage()}): native llama.cpp suffers most, so claim nothing from this run`);
   const report = { ...begin(chosen), settings: { cells: CELLS, contextSize: CONTEXT, repeat: chosen.repeat }, sizes: await shippedSizes() };
   const write = (folder, name, text) => {
@@ -190,11 +201,13 @@ async function main() {
   report.machine.browser = [...new Set(hosts)].filter((host) => !host.startsWith('Node')).join(', ');
   const { runs, ...rest } = report;
   const finished = { ...rest, summary: summarise(runs), runs };
-  const text = markdown(finished);
+  const batches = join(PROJECT, chosen.out, 'batch.json');
+  const text = existsSync(batches) ? withSection(markdown(finished), batchSection(JSON.parse(readFileSync(batches, 'utf8')))) : markdown(finished);
   write(chosen.out, 'bench.json', json(finished));
   write(chosen.out, 'bench.md', text);
   write(chosen.out, 'bench.svg', chart(finished));
   console.log(text);
+  return undefined;
 }
 
-await main();
+await (/(?:^| )--only[= ]serve\b/.test(process.argv.slice(2).join(' ')) ? measureServers() : main());

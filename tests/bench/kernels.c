@@ -2,8 +2,8 @@
  *
  * The product kernels one by one, beside a plain read of memory in the same run.
  *
- * "gemv" is one row times 64 Mi weights, so that memory counts, with eight panels together and one by one, "gemm" 64 rows times 1 Mi weights, expanding included, so that
- * arithmetic counts. One thread; "read 2" is the read by two at once. Built natively, where main() prints, and as WebAssembly, where
+ * "gemv" is one row times 64 Mi weights, so that memory counts, with eight panels together and one by one, "N rows" few rows times as many, "gemm" 64 rows
+ * times 1 Mi weights, expanding included, so that arithmetic counts. One thread; "read 2" is the read by two at once. Built natively, where main() prints, and as WebAssembly, where
  * kernels.mjs keeps time. Run it with: make bench-kernels
  */
 #include "base/arena.h"
@@ -26,7 +26,13 @@ static const struct {
     {"MXFP4", 39, {-1, -1}}, {"F16", 1, {0, 0}},    {"F32", 0, {0, 0}},
 };
 
-enum { TYPES = sizeof types / sizeof *types, READS = 2, KINDS = ORDERS + 1 /* gemv by order, gemm */, CASES = READS + KINDS * TYPES };
+/* gemv by order, few rows, gemm */
+static const struct {
+    const char *name;
+    int rows;
+} kinds[] = {[TOGETHER] = {"gemv, 8", 1}, [IN_TURN] = {"gemv, 1", 1}, {"2 rows", 2}, {"3 rows", 3}, {"4 rows", 4}, {"8 rows", 8}, {"gemm", ROWS}};
+
+enum { TYPES = sizeof types / sizeof *types, READS = 2, KINDS = sizeof kinds / sizeof *kinds, CASES = READS + KINDS * TYPES };
 
 static struct {
     struct mem mem;
@@ -103,29 +109,31 @@ static void run_gemv(enum layout layout, int order)
 {
     size_t panel = panel_bytes(layout, COLS);
     float out[STREAMS * PANEL_ROWS];
-    for (size_t i = 0; i < GEMV_PANELS; i += STREAMS) bench.k.gemv[order][layout](bench.panels + i * panel, panel, &bench.act, out);
+    for (size_t i = 0; i < GEMV_PANELS; i += STREAMS) bench.k.gemv[order][layout](bench.panels + i * panel, panel, STREAMS, &bench.act, 0, out);
 }
 
-static void run_gemm(enum layout layout)
+/* As the backend does it. */
+static void run_gemm(enum layout layout, int rows, size_t panels)
 {
     float out[TILE * PANEL_ROWS];
-    for (size_t i = 0; i < GEMM_PANELS; i++) {
+    gemm_fn *few = rows_kind(rows) == FEW_ROWS ? bench.k.few[layout] : NULL;
+    for (size_t i = 0; i < panels; i++) {
         const uint8_t *panel = bench.panels + i * panel_bytes(layout, COLS);
-        if (bench.k.expand[layout]) bench.k.expand[layout](panel, COLS, bench.expanded), panel = bench.expanded;
-        for (int t = 0, n; t < ROWS; t += n) bench.k.gemm[layout](panel, &bench.act, t, n = tile_rows(&bench.k, ROWS - t), out);
+        if (bench.k.expand[layout] && !few) bench.k.expand[layout](panel, COLS, bench.expanded), panel = bench.expanded;
+        for (int t = 0, n; t < rows; t += n) (few ? few : bench.k.gemm[layout])(panel, &bench.act, t, n = tile_rows(&bench.k, rows, rows - t), out);
     }
 }
 
 static enum layout layout_of(int i) { return dtype_by_gguf(types[(i - READS) % TYPES].gguf_id)->layout; }
-static int order_of(int i) { return (i - READS) / TYPES; }
-static bool is_gemv(int i) { return order_of(i) < ORDERS; }
+static int kind_of(int i) { return (i - READS) / TYPES; }
+static int rows_of(int i) { return kinds[kind_of(i)].rows; }
+static int panels_of(int i) { return rows_of(i) == ROWS ? GEMM_PANELS : GEMV_PANELS; }
 
-/* Arranges the rows of a gemm, or the one of a gemv. */
 static void arrange_rows(int rows)
 {
     for (int f = 0; f < FORMS; f++)
         for (int t = 0, n; t < rows && bench.k.arrange[f]; t += n) {
-            n = rows == 1 ? 1 : tile_rows(&bench.k, rows - t);
+            n = tile_rows(&bench.k, rows, rows - t);
             bench.k.arrange[f](&bench.act, t, n, bench.tiles[f] + (size_t)t * (COLS / BLOCK) * bench.k.arranged[f]);
         }
     memcpy(bench.act.tiles, bench.tiles, sizeof bench.tiles);
@@ -157,7 +165,7 @@ const char *kernels_name(int i)
 {
     static char text[32];
     if (i < READS) snprintf(text, sizeof text, "read %d", i + 1);
-    else snprintf(text, sizeof text, "%s %s", (const char *[]){"gemv, 8", "gemv, 1", "gemm"}[order_of(i)], types[(i - READS) % TYPES].type);
+    else snprintf(text, sizeof text, "%s %s", kinds[kind_of(i)].name, types[(i - READS) % TYPES].type);
     return text;
 }
 
@@ -166,28 +174,28 @@ int kernels_begin(int i)
 {
     if (i < READS) return i < pool_threads(bench.pool);
     const struct dtype *type = dtype_by_gguf(types[(i - READS) % TYPES].gguf_id);
-    if (is_gemv(i) && type->layout == LAYOUT_F32) return 0;
-    fill_panels((i - READS) % TYPES, type, is_gemv(i) ? GEMV_PANELS : GEMM_PANELS);
-    arrange_rows(is_gemv(i) ? 1 : ROWS);
+    if (panels_of(i) == GEMV_PANELS && type->layout == LAYOUT_F32) return 0;
+    fill_panels((i - READS) % TYPES, type, panels_of(i));
+    arrange_rows(rows_of(i));
     return 1;
 }
 
 double kernels_macs(int i)
 {
-    return i < READS ? 0 : (double)PANEL_ROWS * COLS * (is_gemv(i) ? GEMV_PANELS : (double)GEMM_PANELS * ROWS);
+    return i < READS ? 0 : (double)PANEL_ROWS * COLS * panels_of(i) * rows_of(i);
 }
 
 double kernels_bytes(int i)
 {
-    return i < READS ? (double)bench.capacity : (double)panel_bytes(layout_of(i), COLS) * (is_gemv(i) ? GEMV_PANELS : GEMM_PANELS);
+    return i < READS ? (double)bench.capacity : (double)panel_bytes(layout_of(i), COLS) * panels_of(i);
 }
 
 void kernels_run(int i)
 {
     if (i == 0) read_part(NULL, 0, 1);
     else if (i == 1) pool_run(bench.pool, read_part, NULL);
-    else if (is_gemv(i)) run_gemv(layout_of(i), order_of(i));
-    else run_gemm(layout_of(i));
+    else if (kind_of(i) < ORDERS) run_gemv(layout_of(i), kind_of(i));
+    else run_gemm(layout_of(i), rows_of(i), (size_t)panels_of(i));
 }
 
 #ifndef __EMSCRIPTEN__

@@ -4,7 +4,7 @@
 // run: GMAC/s and GB/s of one thread, the best of half a second each; in wasm at the worst of four places of the stack. kernels.c says
 // what is measured.
 //
-//   node tests/bench/kernels.mjs [--only native,node,chromium] [--node PROGRAM] [--variant relaxed,simd] [--flags V8-FLAG,...] [--json]
+//   node tests/bench/kernels.mjs [--only native,node,chromium] [--node PROGRAM] [--variant relaxed,simd] [--flags V8-FLAG,...] [--kernels PATTERN] [--json]
 import { execFile } from 'node:child_process';
 import { parseArgs, promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
@@ -13,14 +13,14 @@ import { launchChromium } from '../web/browser.mjs';
 import { PROJECT } from './fixtures.mjs';
 
 /** Runs in Node and in the page. @returns {Promise<{variant: string, cases: object[]}>} */
-async function measure(glue) {
+async function measure(glue, pattern) {
   const { default: createModule } = await import(glue);
   const module = await createModule({ nThreads: 1 });
   const text = (address) => module.UTF8ToString(address);
   const n = module._kernels_open(2);
   const cases = [];
   for (let i = 0; i < n; i++) {
-    if (!module._kernels_begin(i)) continue;
+    if (!new RegExp(pattern).test(text(module._kernels_name(i))) || !module._kernels_begin(i)) continue;
     const depths = [[], [0], [0, 0], [0, 0, 0]];          // so many words on the stack before the kernel's own
     const from = (...words) => module._kernels_run(i) ?? words.length;
     const best = depths.map(() => Infinity);
@@ -47,16 +47,16 @@ async function native() {
   return { variant: lines.pop().variant, cases: lines };
 }
 
-async function inNode(variant, { node, flags }) {
+async function inNode(variant, { node, flags, kernels }) {
   const modules = [`${PROJECT}js/shared/node-flags.js`, import.meta.url, `${PROJECT}build/bench/kernels-${variant}.mjs`].map((path) => JSON.stringify(path));
   const script = `Promise.all([import(${modules[0]}), import(${modules[1]})])
-    .then(([{ allowRelaxed }, { measure }]) => { allowRelaxed(); return measure(${modules[2]}); })
+    .then(([{ allowRelaxed }, { measure }]) => { allowRelaxed(); return measure(${modules[2]}, ${JSON.stringify(kernels)}); })
     .then((result) => { console.log(JSON.stringify(result)); process.exit(); });`;
   const { stdout } = await run(node, [...flags, '-e', script], { cwd: PROJECT });
   return JSON.parse(stdout);
 }
 
-async function inChromium(variant, { flags }) {
+async function inChromium(variant, { flags, kernels }) {
   const server = await serve({ root: PROJECT, csp: false });
   const browser = await launchChromium(flags, true);
   try {
@@ -64,11 +64,11 @@ async function inChromium(variant, { flags }) {
     page.setDefaultTimeout(600_000);
     await page.goto(`${server.url}tests/bench/page/page.html`);
     // In a worker, where waiting is allowed.
-    return await page.evaluate(async ([source, glue]) => {
-      const code = `${source}; measure(${JSON.stringify(glue)}).then((result) => postMessage(result), (error) => postMessage({ error: String(error) }));`;
+    return await page.evaluate(async ([source, glue, pattern]) => {
+      const code = `${source}; measure(${JSON.stringify(glue)}, ${JSON.stringify(pattern)}).then((result) => postMessage(result), (error) => postMessage({ error: String(error) }));`;
       const worker = new Worker(URL.createObjectURL(new Blob([code], { type: 'text/javascript' })), { type: 'module' });
       return new Promise((done, fail) => { worker.onmessage = ({ data }) => (data.error ? fail(new Error(data.error)) : done(data)); });
-    }, [measure.toString(), `${server.url}build/bench/kernels-${variant}.mjs`]);
+    }, [measure.toString(), `${server.url}build/bench/kernels-${variant}.mjs`, kernels]);
   } finally {
     await browser.close();
     await server.close();
@@ -84,9 +84,9 @@ function table(results) {
 
 async function main() {
   const text = { type: 'string' };
-  const { values } = parseArgs({ options: { only: text, node: text, variant: text, flags: text, json: { type: 'boolean' } } });
+  const { values } = parseArgs({ options: { only: text, node: text, variant: text, flags: text, kernels: text, json: { type: 'boolean' } } });
   const list = (value) => (value ?? '').split(',').filter(Boolean);
-  const options = { node: values.node ?? process.execPath, flags: list(values.flags) };
+  const options = { node: values.node ?? process.execPath, flags: list(values.flags), kernels: values.kernels ?? '' };
   const places = { native: () => native(), node: (variant) => inNode(variant, options), chromium: (variant) => inChromium(variant, options) };
   const results = [];
   for (const place of list(values.only ?? 'native,node,chromium')) {

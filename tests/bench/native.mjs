@@ -9,8 +9,14 @@ import { PROJECT } from './fixtures.mjs';
 import { processMemory } from './machine.mjs';
 
 const FOLDER = join(PROJECT, 'build/bench/llama');
-const [LOADER, LIBRARIES, PROGRAM] = ['lib/ld-linux-x86-64.so.2', 'lib', 'bin/llama-bench'].map((path) => join(FOLDER, path));
-const COMMAND = ['--library-path', LIBRARIES, PROGRAM];
+const [LOADER, LIBRARIES, PROGRAM, BATCHED] = ['lib/ld-linux-x86-64.so.2', 'lib', 'bin/llama-bench', 'bin/llama-batched-bench'].map((path) => join(FOLDER, path));
+
+/** One of its programs, in the folder of the backends that it may choose from. */
+const start = (program, backends, args) => spawn(LOADER, ['--library-path', LIBRARIES, program, ...args], { cwd: backends, stdio: ['ignore', 'pipe', 'pipe'] });
+
+/** How another of its programs is started, with the best build for this processor. */
+export const nativeCommand = (program, args) => (
+  { command: LOADER, args: ['--library-path', LIBRARIES, join(FOLDER, 'bin', program), ...args], cwd: join(FOLDER, 'all') });
 
 /** llama.cpp's builds for x86-64, by the instructions that decide their speed. */
 const BUILDS = {
@@ -35,7 +41,7 @@ export function hasNative() {
   return isThere;
 }
 
-const packagedVersion = () => /^version: (\S+)/m.exec(readFileSync(join(FOLDER, 'version'), 'utf8'))[1];
+export const packagedVersion = () => /^version: (\S+)/m.exec(readFileSync(join(FOLDER, 'version'), 'utf8'))[1];
 const nameOfBuild = (log) => /loaded CPU backend from .*ggml-cpu-(\w+)\./.exec(log)?.[1] ?? 'unknown';
 
 /** Which build llama.cpp took, by its own log. */
@@ -82,7 +88,7 @@ export class LlamaBench {
 
   /** One test to its end: what it found, how long it read the model, what it logged. */
   async #run(args) {
-    const child = spawn(LOADER, [...COMMAND, ...this.#options, ...args, '-r', '1', '-o', 'json', '--progress'], { cwd: this.#backends, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = start(PROGRAM, this.#backends, [...this.#options, ...args, '-r', '1', '-o', 'json', '--progress']);
     this.#running = child;
     const watch = setInterval(() => this.#watch(child.pid), WATCH_MS);
     const times = {};
@@ -112,4 +118,20 @@ export class LlamaBench {
   async close() {
     this.#running?.kill('SIGKILL');
   }
+}
+
+/**
+ * llama-batched-bench: several sequences together, with what build it takes by itself, after a warm-up of its own.
+ * @returns {Promise<{version: string, speeds: Record<number, number>}>} by number of sequences the tokens per second of all that are written
+ */
+export async function runBatches({ path, threads, contextSize, batches, prompt, generate, flash }) {
+  const counts = ['-npp', prompt, '-ntg', generate, '-npl', batches.join()].map(String);
+  const child = start(BATCHED, join(FOLDER, 'all'), ['-m', path, '-t', String(threads), '-c', String(contextSize), '-fa', flash ? 'on' : 'off', ...counts, '--output-format', 'jsonl']);
+  let [out, log] = ['', ''];
+  child.stdout.on('data', (data) => { out += data; });
+  child.stderr.on('data', (data) => { log += data; });
+  const [code, signal] = await once(child, 'close');
+  if (code !== 0) throw new Error(`llama-batched-bench ended with ${signal ?? code}: ${log.trim().split('\n').at(-1)}`);
+  const lines = out.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+  return { version: `${packagedVersion()} of Debian, ${describeBuild(log)}`, speeds: Object.fromEntries(lines.map(({ pl, speed_tg: speed }) => [pl, speed])) };
 }

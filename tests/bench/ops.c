@@ -81,7 +81,7 @@ static struct work work_swiglu(const struct bench *b, int n) { return (void)b, (
 
 static void call_matmul(struct bench *b, int n)
 {
-    const struct product p = {b->y, b->matrices[b->turn++ % (unsigned)b->n_matrices]};
+    const struct product p = product(b->y, b->matrices[b->turn++ % (unsigned)b->n_matrices]);
     b->be->ops->matmul(b->be, &p, 1, b->x, n, NULL);
 }
 
@@ -122,14 +122,14 @@ static void run_attention(struct bench *b, int l, float *x, const struct kv_row 
     const struct backend_ops *op = be->ops;
     const struct layer *w = &b->layers[l];
     op->rmsnorm(be, b->y, x, b->norm, n, DIM, 1e-6f);
-    op->matmul(be, (struct product[]){{b->q, w->q}, {b->k, w->k}, {b->v, w->v}}, 3, b->y, n, NULL);
+    op->matmul(be, (struct product[]){product(b->q, w->q), product(b->k, w->k), product(b->v, w->v)}, 3, b->y, n, NULL);
     op->rmsnorm(be, b->q, b->q, b->norm, n * HEADS, HEAD, 1e-6f);
     op->rmsnorm(be, b->k, b->k, b->norm, n * KV_HEADS, HEAD, 1e-6f);
     op->rope(be, b->q, b->cosine, b->sine, n, HEADS, HEAD, HEAD);
     op->rope(be, b->k, b->cosine, b->sine, n, KV_HEADS, HEAD, HEAD);
     op->kv_append(be, l, b->k, b->v, rows, n);
     op->attention(be, l, b->o, b->q, rows, n);
-    op->matmul(be, (struct product[]){{b->y, w->o}}, 1, b->o, n, NULL);
+    op->matmul(be, (struct product[]){product(b->y, w->o)}, 1, b->o, n, NULL);
     op->add(be, x, b->y, n, DIM);
 }
 
@@ -139,9 +139,9 @@ static void run_feed_forward(struct bench *b, int l, float *x, int n)
     const struct backend_ops *op = be->ops;
     const struct layer *w = &b->layers[l];
     op->rmsnorm(be, b->y, x, b->norm, n, DIM, 1e-6f);
-    op->matmul(be, (struct product[]){{b->gate, w->gate}, {b->up, w->up}}, 2, b->y, n, NULL);
+    op->matmul(be, (struct product[]){product(b->gate, w->gate), product(b->up, w->up)}, 2, b->y, n, NULL);
     op->swiglu(be, b->gate, b->up, n, FFN);
-    op->matmul(be, (struct product[]){{b->y, w->down}}, 1, b->gate, n, NULL);
+    op->matmul(be, (struct product[]){product(b->y, w->down)}, 1, b->gate, n, NULL);
     op->add(be, x, b->y, n, DIM);
 }
 
@@ -153,12 +153,12 @@ static void run_experts(struct bench *b, float *x, int n)
     const struct mixture *w = &b->mixture;
     struct route *r = &b->route;
     op->rmsnorm(be, b->y, x, b->norm, n, DIM, 1e-6f);
-    op->matmul(be, (struct product[]){{b->scores, w->router}}, 1, b->y, n, NULL);
+    op->matmul(be, (struct product[]){product(b->scores, w->router)}, 1, b->y, n, NULL);
     op->route(be, b->scores, n, true, r);
     op->gather(be, b->places, b->y, r, n, DIM);
-    op->matmul(be, (struct product[]){{b->gate, w->gate}, {b->up, w->up}}, 2, b->places, n * USED, r);
+    op->matmul(be, (struct product[]){product(b->gate, w->gate), product(b->up, w->up)}, 2, b->places, n * USED, r);
     op->swiglu(be, b->gate, b->up, n * USED, EXPERT);
-    op->matmul(be, (struct product[]){{b->places, w->down}}, 1, b->gate, n * USED, r);
+    op->matmul(be, (struct product[]){product(b->places, w->down)}, 1, b->gate, n * USED, r);
     op->combine(be, b->y, b->places, r, n, DIM);
     op->add(be, x, b->y, n, DIM);
 }

@@ -99,7 +99,7 @@ static void heap_matmul(struct backend *b, const struct product *p, int n_produc
     struct product own[4];
     struct route route = r ? heap_route(h, r) : (struct route){0};
     CHECK(n_products <= 4);
-    for (int i = 0; i < n_products; i++) own[i] = (struct product){heap_at(h, p[i].y, (uint64_t)n), p[i].w};
+    for (int i = 0; i < n_products; i++) own[i] = (struct product){heap_at(h, p[i].y, (uint64_t)n), p[i].w, p[i].first, p[i].rows};
     h->inner->ops->matmul(h->inner, own, n_products, heap_at(h, x, (uint64_t)n), n, r ? &route : NULL);
 }
 

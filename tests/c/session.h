@@ -145,12 +145,12 @@ static inline void disturb_pages(struct quern_engine *e, uint64_t seed)
 
 static inline void check_pages(const struct quern_engine *e)
 {
-    const struct kv_seq *seqs[16];
-    int n = 0;
-    for (const struct quern_sequence *s = e->sequences; s; s = s->next) seqs[n++] = &s->kv;
-    for (const struct take *t = e->step.takes; t < e->step.takes + e->step.n_takes; t++)
-        if (!t->seq) seqs[n++] = &t->kv;
-    CHECK(kv_check(e->kv, seqs, n));
+    enum { PAGES_MOST = 4096 };
+    const struct kv_seq *seqs[100];
+    int n = sched_left(e->sched, seqs), scratch[PAGES_MOST];
+    CHECK(kv_pages_used(e->kv) + kv_pages_unused(e->kv) <= PAGES_MOST);
+    for (const struct quern_sequence *s = e->sequences; s; s = s->next) seqs[n++] = &s->turn.kv;
+    CHECK(kv_check(e->kv, seqs, n, scratch));
 }
 
 #endif

@@ -151,14 +151,14 @@ static void check_products(struct routed *t, const struct dtype *type, const flo
     const struct backend_ops *op = t->be->ops;
     struct weight *w[2] = {random_stack(t->be, type, FFN, DIM, 7), random_stack(t->be, type, FFN, DIM, 8)};
     op->gather(t->be, places, x, &t->r, n, DIM);
-    op->matmul(t->be, (struct product[]){{y[0], w[0]}, {y[1], w[1]}}, 2, places, n * USED, &t->r);
+    op->matmul(t->be, (struct product[]){product(y[0], w[0]), product(y[1], w[1])}, 2, places, n * USED, &t->r);
     for (int i = 0; i < n * USED; i++) {
         int place = t->place[i], e = expert_of(&t->r, place);
         for (int j = 0; j < 2; j++) {
             struct weight one = *w[j];
             one.rows = FFN;
             one.panels += (size_t)e * FFN / 8 * one.panel;
-            op->matmul(t->be, &(struct product){alone, &one}, 1, x + i / USED * DIM, 1, NULL);
+            op->matmul(t->be, (struct product[]){product(alone, &one)}, 1, x + i / USED * DIM, 1, NULL);
             CHECK(same_bits(alone, y[j] + place * FFN, FFN));
         }
     }
@@ -215,7 +215,7 @@ static void check_unread(struct routed *t, const struct dtype *type, int n)
         ASAN_POISON_MEMORY_REGION(w->panels + (size_t)e * size, size);
         unread++;
     }
-    t->be->ops->matmul(t->be, &(struct product){y, w}, 1, places, n * USED, &t->r);
+    t->be->ops->matmul(t->be, (struct product[]){product(y, w)}, 1, places, n * USED, &t->r);
     ASAN_UNPOISON_MEMORY_REGION(w->panels, EXPERTS * size);
     CHECK_EQ(unread, EXPERTS - USED);
     t->be->ops->weight_free(t->be, w);

@@ -103,7 +103,7 @@ static float *make_floats(enum floats how, uint64_t *seed, int n)
 static bool finite_kind(enum floats how) { return how != FLOATS_NAN && how != FLOATS_INFINITE && how != FLOATS_BITS; }
 
 /* Rows of activations, quantised where their width allows it. */
-enum { ACT_ROWS = 6 };
+enum { ACT_ROWS = 12 }; /* few, many, and full tiles of each height */
 
 static struct act act_new(enum floats how, uint64_t *seed, int cols)
 {
@@ -202,37 +202,48 @@ static void check_reference(const struct gemm_case *g, const uint8_t *rows, cons
     }
 }
 
-/* The product as the backend makes it: panel expanded, activations arranged. */
-static void simd_gemm(enum layout layout, const uint8_t *panel, struct act *a, int token, int n, float *out)
+/* Whether a product of n rows reads the panel as it is. */
+static bool is_packed(enum layout layout, int n) { return !simd.expand[layout] || (rows_kind(n) == FEW_ROWS && simd.few[layout]); }
+
+/* The product of n rows as the backend makes it: activations arranged, the panel expanded where there are many. */
+static void simd_product(enum layout layout, const uint8_t *panel, struct act *a, int row, int n, float *out)
 {
     size_t blocks = ((size_t)a->cols + BLOCK - 1) / BLOCK;
-    enum form form = simd.form[layout];
+    enum form form = simd.form[rows_kind(n)][layout];
     uint8_t *tiles = malloc(ACT_ROWS * blocks * simd.arranged[form]), *expanded = malloc(blocks * simd.expanded);
+    gemm_fn *gemm = rows_kind(n) == FEW_ROWS && simd.few[layout] ? simd.few[layout] : simd.gemm[layout];
     a->tiles[form] = tiles;
-    if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](a, token, n, tiles + (size_t)token * blocks * simd.arranged[form]);
-    if (simd.expand[layout]) simd.expand[layout](panel, a->cols, expanded);
-    simd.gemm[layout](simd.expand[layout] ? expanded : panel, a, token, n, out);
+    if (!is_packed(layout, n)) simd.expand[layout](panel, a->cols, expanded);
+    for (int t = 0, height; t < n; t += height) {
+        height = tile_rows(&simd, n, n - t);
+        if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](a, row + t, height, tiles + (size_t)(row + t) * blocks * simd.arranged[form]);
+        if (n == 1 && simd.gemv[IN_TURN][layout]) simd.gemv[IN_TURN][layout](panel, 0, 1, a, row, out);
+        else gemm(is_packed(layout, n) ? panel : expanded, a, row + t, height, out + t * PANEL_ROWS);
+    }
     a->tiles[form] = NULL;
     free(tiles);
     free(expanded);
 }
 
-static void gemm_one(const struct gemm_case *g, uint64_t *seed)
+static void scalar_product(enum layout layout, const uint8_t *panel, const struct act *a, int row, int n, float *out)
 {
-    static const int heights[] = {1, 2, 4, TILE};
+    for (int t = 0; t < n; t++) kernels_scalar.gemm[layout](panel, a, row + t, 1, out + t * PANEL_ROWS);
+}
+
+/* n rows somewhere in the activations. */
+static void gemm_one(const struct gemm_case *g, uint64_t *seed, int n)
+{
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
     uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols), *panel = malloc(panel_bytes(type->layout, g->cols));
     pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panel);
     struct act a = act_new(g->floats, seed, g->cols);
-    for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
-        int n = min_int(heights[i], simd.tile), token = random_below(seed, ACT_ROWS - n + 1);
-        struct pair out = pair_new((size_t)(n * PANEL_ROWS) * sizeof(float), NULL);
-        kernels_scalar.gemm[type->layout](panel, &a, token, n, (float *)(void *)out.a);
-        simd_gemm(type->layout, panel, &a, token, n, (float *)(void *)out.b);
-        check_floats(g->t->name, &out);
-        check_reference(g, rows, &a, token, n, (const float *)(void *)out.a);
-        pair_free(&out);
-    }
+    int row = random_below(seed, ACT_ROWS - n + 1);
+    struct pair out = pair_new((size_t)(n * PANEL_ROWS) * sizeof(float), NULL);
+    scalar_product(type->layout, panel, &a, row, n, (float *)(void *)out.a);
+    simd_product(type->layout, panel, &a, row, n, (float *)(void *)out.b);
+    check_floats(g->t->name, &out);
+    check_reference(g, rows, &a, row, n, (const float *)(void *)out.a);
+    pair_free(&out);
     act_free(&a);
     free(rows);
     free(panel);
@@ -243,8 +254,10 @@ static void gemv_one(const struct gemm_case *g, uint64_t *seed)
 {
     const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
     size_t bytes = panel_bytes(type->layout, g->cols);
-    enum form form = simd.row_form[type->layout];
-    uint8_t *panels = malloc(STREAMS * bytes), *tile = malloc(((size_t)g->cols + BLOCK) / BLOCK * simd.arranged[form]);
+    enum form form = simd.form[ONE_ROW][type->layout];
+    int row = random_below(seed, ACT_ROWS);
+    size_t tile = ((size_t)g->cols + BLOCK - 1) / BLOCK * simd.arranged[form];
+    uint8_t *panels = malloc(STREAMS * bytes), *tiles = malloc(ACT_ROWS * tile);
     for (int i = 0; i < STREAMS; i++) {
         uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols);
         pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panels + (size_t)i * bytes);
@@ -252,35 +265,38 @@ static void gemv_one(const struct gemm_case *g, uint64_t *seed)
     }
     struct act a = act_new(g->floats, seed, g->cols);
     struct pair out = pair_new(STREAMS * PANEL_ROWS * sizeof(float), NULL);
-    for (size_t i = 0; i < STREAMS; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, 0, 1, (float *)(void *)out.a + i * PANEL_ROWS);
-    if (layouts[type->layout].kind != KIND_FLOAT) simd.arrange[form](&a, 0, 1, tile);
-    a.tiles[form] = tile;
+    for (size_t i = 0; i < STREAMS; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, row, 1, (float *)(void *)out.a + i * PANEL_ROWS);
+    if (layouts[type->layout].kind != KIND_FLOAT) simd.arrange[form](&a, row, 1, tiles + (size_t)row * tile);
+    a.tiles[form] = tiles;
     for (int order = 0; order < ORDERS; order++) {
+        int n = order == TOGETHER ? STREAMS : 1 + random_below(seed, STREAMS);
         memset(out.b, 0xFF, STREAMS * PANEL_ROWS * sizeof(float));
-        simd.gemv[order][type->layout](panels, bytes, &a, (float *)(void *)out.b);
+        simd.gemv[order][type->layout](panels, bytes, n, &a, row, (float *)(void *)out.b);
+        memcpy(out.b + n * PANEL_ROWS * 4, out.a + n * PANEL_ROWS * 4, (size_t)(STREAMS - n) * PANEL_ROWS * 4);
         check_floats(g->t->name, &out);
     }
     a.tiles[form] = NULL;
     pair_free(&out);
     act_free(&a);
     free(panels);
-    free(tile);
+    free(tiles);
 }
 
-/* Blocks of one width; 1, 2, 3, 5, 8 of them, then rows of 4,096 columns. Floats also take widths of no block. */
+/* Blocks of one width; 1, 2, 3, 5, 8 of them, then rows of 4,096 columns. Floats also take widths of no block. Every number of rows gets its turn. */
 static void gemm_type(const struct ref_type *t)
 {
     static const int blocks[] = {1, 2, 3, 5, 8}, widths[] = {1, 3, 20, 31, 257};
     uint64_t seed = 7;
+    int count = 0;
     for (int how = 0; how < BLOCKS_KINDS; how++)
         for (int floats = 0; floats < FLOATS_KINDS; floats++) {
             for (int i = 0; i < 5; i++) {
                 int cols = t->read ? blocks[i] * t->columns : widths[i];
                 struct gemm_case g = {t, how, floats, cols, 1 + random_below(&seed, PANEL_ROWS)};
-                gemm_one(&g, &seed);
+                for (int n = 0; n < 2; n++) gemm_one(&g, &seed, 1 + count++ % ACT_ROWS);
                 gemv_one(&g, &seed);
             }
-            if (floats == FLOATS_UNIT || floats == FLOATS_EQUAL) gemm_one(&(struct gemm_case){t, how, floats, 4096, PANEL_ROWS}, &seed);
+            if (floats == FLOATS_UNIT || floats == FLOATS_EQUAL) gemm_one(&(struct gemm_case){t, how, floats, 4096, PANEL_ROWS}, &seed, 1 + count++ % ACT_ROWS);
         }
 }
 
@@ -294,7 +310,7 @@ static void gemm(void)
     }
 }
 
-/* The largest sums a block can have stay exact: largest codes (of Q8_0 -128 too), scales and activations of one sign. */
+/* The largest sums a block can have stay exact, in tiles of every height: largest codes (of Q8_0 -128 too), scales and activations of one sign. */
 static void largest_sums(void)
 {
     uint64_t seed = 3;
@@ -302,23 +318,24 @@ static void largest_sums(void)
         simd = kernels_simd((enum dots)dots);
         for (int i = 0; i < REF_TYPES; i++)
             for (int how = BLOCKS_FULL; how <= BLOCKS_LOW; how++)
-                gemm_one(&(struct gemm_case){&ref_types[i], how, FLOATS_EQUAL, 512, PANEL_ROWS}, &seed);
+                for (int n = 1; n <= ACT_ROWS; n++) gemm_one(&(struct gemm_case){&ref_types[i], how, FLOATS_EQUAL, 512, PANEL_ROWS}, &seed, n);
     }
 }
 
-/* A full tile is taken while there are rows for one, then the largest that fits; none is left over. */
+/* As few tiles as can be, none higher than another by more than a row: 3 is 3, 5 is 3 + 2, 7 is 4 + 3, 8 is 4 + 4. */
 static void tile_heights(void)
 {
     for (int dots = 0; dots < DOTS_COUNT; dots++) {
         struct kernels k = kernels_simd((enum dots)dots);
         for (int n = 1; n < 100; n++) {
-            int left = n;
-            for (int height; left > 0; left -= height) {
-                height = tile_rows(&k, left);
-                CHECK(height == 1 || height == 2 || height == 4 || height == TILE);
-                CHECK(height <= left && height <= k.tile && (left < k.tile || height == k.tile));
+            int left = n, tiles = 0, most = n > FEW_MOST ? k.tile : FEW_TILE, first = tile_rows(&k, n, n);
+            for (int height; left > 0; left -= height, tiles++) {
+                height = tile_rows(&k, n, left);
+                CHECK(height <= left && height <= first && height >= first - 1);
+                CHECK(height <= most && (n == 1 || height >= (n > FEW_MOST ? k.tile / 2 + 1 : 2)));
             }
             CHECK_EQ(left, 0);
+            CHECK_EQ(tiles, (n + most - 1) / most);
         }
     }
 }

@@ -70,14 +70,14 @@ static void compute(struct shadow *s, int n)
 static void check_cache(void)
 {
     const struct kv_seq *open[SEQUENCES];
-    int n = 0, used = 0;
+    int n = 0, used = 0, scratch[PAGES];
     bool seen[PAGES] = {false};
     for (int k = 0; k < SEQUENCES; k++) {
         if (!shadows[k].open) continue;
         open[n++] = &shadows[k].seq;
         for (int i = 0; i < shadows[k].seq.n_pages; i++) used += !seen[shadows[k].seq.pages[i]], seen[shadows[k].seq.pages[i]] = true;
     }
-    CHECK(kv_check(cache, open, n));
+    CHECK(kv_check(cache, open, n, scratch));
     CHECK_EQ(kv_pages_used(cache), used);
 }
 
@@ -105,7 +105,7 @@ static void end(void)
 
 static void open_sequence(struct shadow *s)
 {
-    CHECK_EQ(kv_seq_open(cache, LENGTH_MAX, &s->seq), OK);
+    CHECK_EQ(kv_seq_open(cache, LENGTH_MAX, 0, &s->seq), OK);
     s->open = true;
 }
 
@@ -267,7 +267,7 @@ static void short_memory(void)
     }
     begin(PAGES);
     mem.fail_at = mem.n_allocs + 1;
-    CHECK_EQ(kv_seq_open(cache, LENGTH_MAX, &shadows[0].seq), ERR_MEM_LOAD);
+    CHECK_EQ(kv_seq_open(cache, LENGTH_MAX, 0, &shadows[0].seq), ERR_MEM_LOAD);
     end();
 }
 

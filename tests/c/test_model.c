@@ -106,6 +106,7 @@ static struct outputs hand_run(struct quern_engine *e, const struct hand *h)
 {
     model_begin(e->model, &h->batch);
     for (int l = 0; l < e->model->config.n_layers; l++) model_layer(e->model, &h->batch, l);
+    for (int i = 0; i < model_parts(e->model, &h->batch); i++) model_head(e->model, &h->batch, i);
     return model_end(e->model, &h->batch);
 }
 

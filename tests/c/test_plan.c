@@ -7,7 +7,7 @@
 
 enum { PERCENT = 3, SMALL = 16384 }; /* SMALL: bytes; for models of a few kilobytes */
 
-/* Loads, holds a conversation that fills the context and replies with everything a sampler may need. Returns the peak. */
+/* Loads, holds as many conversations as compute side by side, which reply with everything a sampler may need. Returns the peak. */
 static uint64_t real_peak(const struct file *f, struct quern_options options, struct quern_plan *plan)
 {
     struct quern_engine *e = engine_load(f, options, 1 << 20);
@@ -19,6 +19,11 @@ static uint64_t real_peak(const struct file *f, struct quern_options options, st
     while (quern_sequence_pending(s) > 0) CHECK_EQ(quern_step(e, 0), OK);
     CHECK_EQ(quern_sample_begin(s, &params), OK);
     CHECK(quern_sample(s) >= 0);
+    for (int i = 1; i < e->options.parallel; i++) {
+        s = sequence_new(e);
+        CHECK(quern_sequence_set(s, ids, 1, QUERN_LAST) >= 0);
+        CHECK_EQ(quern_sample_begin(s, &params), OK);
+    }
     uint64_t used, peak;
     quern_memory(e, &used, &peak);
     *plan = *quern_plan(e);
@@ -42,7 +47,7 @@ static void equals_the_peak(void)
 {
     const struct quern_options variants[] = {
         {0}, {.scalar = true, .threads = 3}, {.kv = QUERN_KV_F32, .chunk = 1}, {.kv = QUERN_KV_Q8, .context_size = 100, .chunk = 200}, {.profile = true, .threads = 2},
-        {.quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4}, {.quantize = QUERN_TO_Q8},
+        {.quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4}, {.quantize = QUERN_TO_Q8}, {.cache_size = 3000, .parallel = 16, .waiting = 3},
     };
     struct file big = file_read(built_fixtures(""), "big-q8_0.gguf"), wide = file_read(built_fixtures(""), "long.gguf");
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
@@ -80,6 +85,7 @@ static double said(const struct quern_engine *e, const char *words)
     return at ? atof(at + strlen(words)) : 0;
 }
 
+/* The context is what is expected, or a little more: what its pages hold. */
 static void loads_under(const struct file *f, uint64_t limit, int context_size, int expected_context)
 {
     int status;
@@ -88,7 +94,7 @@ static void loads_under(const struct file *f, uint64_t limit, int context_size, 
     struct quern_engine *e = feed_under(f, limit, context_size, &status, &fed);
     if (status) printf("# %s\n", quern_error(e)->message);
     CHECK_EQ(status, OK);
-    CHECK_EQ(e->context_size, expected_context);
+    CHECK(e->context_size >= expected_context && e->context_size < expected_context + KV_PAGE);
     struct quern_sequence *s = sequence_new(e);
     CHECK(quern_sequence_set(s, (int32_t[]){1, 2, 3}, 3, QUERN_LAST) == 0);
     CHECK_EQ(quern_step(e, 0), OK);
@@ -138,8 +144,8 @@ static void default_context(void)
     real_peak(&f, (struct quern_options){.context_size = 1024}, &half);
     real_peak(&f, (struct quern_options){.context_size = 512}, &least);
     loads_under(&f, all.total, 0, 2048);
-    loads_under(&f, half.total, 0, 1024 + KV_PAGE - 1); /* as many as its pages hold */
-    loads_under(&f, least.total, 0, 512 + KV_PAGE - 1);
+    loads_under(&f, half.total, 0, 1024);
+    loads_under(&f, least.total, 0, 512);
     int status;
     size_t fed;
     struct quern_engine *e = feed_under(&f, least.total - 65536, 0, &status, &fed);
@@ -180,6 +186,23 @@ static void chosen_types(void)
     file_free(&f);
 }
 
+/* A pool larger than the context: what does not fit is refused with what would, and that fits. */
+static void cache_sizes(void)
+{
+    struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
+    struct quern_plan plan;
+    real_peak(&f, (struct quern_options){.context_size = 512, .cache_size = 3000}, &plan);
+    for (int size = 3000 + 2 * KV_PAGE; size >= 3000; size -= 2 * KV_PAGE) {
+        struct quern_engine *e = quern_new(&(struct quern_options){.context_size = 512, .cache_size = size, .memory_limit = plan.total});
+        int status = engine_feed(e, &f, 1 << 20);
+        CHECK_EQ(status, size > 3000 ? ERR_MEM_PLAN : OK);
+        if (status) CHECK((int)said(e, "a cacheSize of ") >= 3000 && (int)said(e, "a cacheSize of ") < size);
+        else CHECK(strstr(quern_info(e), "\"cacheSize\":3000") != NULL);
+        quern_free(e);
+    }
+    file_free(&f);
+}
+
 /* A context beyond all sizes is a refusal, not a small number. */
 static void q06_no_wrap(void)
 {
@@ -215,7 +238,7 @@ static void q03_the_system_refuses(void)
 static const struct check tests[] = {
     {"equals_the_peak", equals_the_peak}, {"q01_refused_by_the_header", q01_refused_by_the_header}, {"default_context", default_context},
     {"q06_no_wrap", q06_no_wrap},         {"q03_the_system_refuses", q03_the_system_refuses},
-    {"chosen_types", chosen_types},
+    {"chosen_types", chosen_types},       {"cache_sizes", cache_sizes},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

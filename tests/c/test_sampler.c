@@ -20,9 +20,18 @@ static void spread(float logits[16])
     for (int i = 0; i < 16; i++) logits[i] = (float)(i * 37 % 16) / 4.0f;
 }
 
+enum { TOKENS_MOST = 200000 };
+
+static int pick(struct sampler *s, const float *logits, const uint32_t *allowed)
+{
+    static float adjusted[TOKENS_MOST];
+    static uint64_t keys[TOKENS_MOST];
+    return sampler_pick(s, &(struct sampler_scratch){adjusted, keys}, logits, allowed);
+}
+
 static struct sampler *new_sampler(int n)
 {
-    struct sampler *s = sampler_new(&mem, n);
+    struct sampler *s = sampler_new(&mem, n, n);
     CHECK(s != NULL);
     return s;
 }
@@ -46,13 +55,13 @@ static void greedy(void)
             for (int i = 0; i < 60; i++) logits[i] = i < 50 ? (float)-i : 1e9f; /* padding must not win */
             logits[best] = 7.0f;
             if (best + 3 < 50) logits[best + 3] = 7.0f; /* a tie goes to the lower id */
-            CHECK_EQ(sampler_pick(s, logits, NULL), best);
+            CHECK_EQ(pick(s, logits, NULL), best);
         }
     }
     for (int i = 0; i < 60; i++) logits[i] = i % 2 ? 0.0f : -0.0f;
-    CHECK_EQ(sampler_pick(s, logits, NULL), 0);
+    CHECK_EQ(pick(s, logits, NULL), 0);
     for (int i = 0; i < 60; i++) logits[i] = -FLT_MAX;
-    CHECK_EQ(sampler_pick(s, logits, NULL), 0);
+    CHECK_EQ(pick(s, logits, NULL), 0);
     finish(s);
 }
 
@@ -61,9 +70,9 @@ static void defaults(void)
 {
     struct sampler *s = new_sampler(1);
     const float logit = -3.0f;
-    CHECK_EQ(sampler_pick(s, &logit, NULL), 0);
+    CHECK_EQ(pick(s, &logit, NULL), 0);
     CHECK_EQ(BEGIN(s, .temperature = 2.0f, .top_p = 0.01f, .min_p = 1.0f, .top_k = 9), OK);
-    CHECK_EQ(sampler_pick(s, &logit, NULL), 0);
+    CHECK_EQ(pick(s, &logit, NULL), 0);
     finish(s);
 }
 
@@ -77,9 +86,9 @@ static void nonfinite_logits(void)
             float logits[17];
             spread(logits);
             logits[16] = NAN; /* padding may be anything */
-            CHECK(sampler_pick(s, logits, NULL) >= 0);
+            CHECK(pick(s, logits, NULL) >= 0);
             logits[i / 4] = bad[i % 4];
-            CHECK_EQ(sampler_pick(s, logits, NULL), ERR_NONFINITE);
+            CHECK_EQ(pick(s, logits, NULL), ERR_NONFINITE);
         }
     }
     finish(s);
@@ -105,7 +114,7 @@ static void reference_sequences(void)
     struct sampler *s = new_sampler(16);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         CHECK_EQ(sampler_begin(s, &cases[c].params, NULL, 0, NULL), OK);
-        for (int i = 0; i < 24; i++) CHECK_EQ(sampler_pick(s, logits, NULL), cases[c].ids[i]);
+        for (int i = 0; i < 24; i++) CHECK_EQ(pick(s, logits, NULL), cases[c].ids[i]);
     }
     finish(s);
 }
@@ -120,14 +129,14 @@ static void same_seed(void)
     CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK);
     CHECK_EQ(sampler_begin(b, &params, NULL, 0, NULL), OK);
     for (int i = 0; i < 100; i++) {
-        first[i] = sampler_pick(a, logits, NULL);
-        CHECK_EQ(sampler_pick(b, logits, NULL), first[i]);
+        first[i] = pick(a, logits, NULL);
+        CHECK_EQ(pick(b, logits, NULL), first[i]);
     }
     CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK); /* counts and generator start again */
     CHECK_EQ(BEGIN(b, .temperature = 1.0f, .frequency_penalty = 0.1f, .seed = 6), OK);
     for (int i = 0; i < 100; i++) {
-        CHECK_EQ(sampler_pick(a, logits, NULL), first[i]);
-        differ += sampler_pick(b, logits, NULL) != first[i];
+        CHECK_EQ(pick(a, logits, NULL), first[i]);
+        differ += pick(b, logits, NULL) != first[i];
     }
     CHECK(differ > 20);
     sampler_free(b);
@@ -142,7 +151,7 @@ static void distribution(void)
     int counts[4] = {0};
     double total = 0.0;
     CHECK_EQ(BEGIN(s, .temperature = 0.5f, .seed = 3), OK);
-    for (int i = 0; i < DRAWS; i++) counts[sampler_pick(s, logits, NULL)]++;
+    for (int i = 0; i < DRAWS; i++) counts[pick(s, logits, NULL)]++;
     for (int i = 0; i < 4; i++) total += num_exp64(2.0 * (double)logits[i]);
     for (int i = 0; i < 4; i++) { /* within five standard deviations */
         double p = num_exp64(2.0 * (double)logits[i]) / total, distance = counts[i] - p * (double)DRAWS;
@@ -156,7 +165,7 @@ static unsigned reachable(struct sampler *s, const struct sampler_params *params
 {
     unsigned seen = 0;
     CHECK_EQ(sampler_begin(s, params, NULL, 0, NULL), OK);
-    for (int i = 0; i < 2000; i++) seen |= 1u << sampler_pick(s, logits, NULL);
+    for (int i = 0; i < 2000; i++) seen |= 1u << pick(s, logits, NULL);
     return seen;
 }
 
@@ -207,11 +216,11 @@ static void repeat_penalty(void)
     const struct sampler_params params = {.repeat_penalty = 2.0f};
     struct sampler *s = new_sampler(4);
     CHECK_EQ(sampler_begin(s, &params, prompt, 4, NULL), OK);
-    CHECK_EQ(sampler_pick(s, logits, NULL), 1); /* 4 / 2 < 3 */
-    CHECK_EQ(sampler_pick(s, logits, NULL), 0); /* both halved, once however often seen */
-    CHECK_EQ(sampler_pick(s, logits, NULL), 0);
+    CHECK_EQ(pick(s, logits, NULL), 1); /* 4 / 2 < 3 */
+    CHECK_EQ(pick(s, logits, NULL), 0); /* both halved, once however often seen */
+    CHECK_EQ(pick(s, logits, NULL), 0);
     static const float negative[4] = {-1.0f, -1.5f, -1.2f, -9.0f};
-    CHECK_EQ(sampler_pick(s, negative, NULL), 2); /* -2, -3, -1.2 */
+    CHECK_EQ(pick(s, negative, NULL), 2); /* -2, -3, -1.2 */
     finish(s);
 }
 
@@ -224,10 +233,10 @@ static void repeat_window(void)
     struct sampler *s = new_sampler(2);
     for (int i = 1; i <= SAMPLER_REPEAT_WINDOW; i++) prompt[i] = 77;
     CHECK_EQ(sampler_begin(s, &params, prompt, SAMPLER_REPEAT_WINDOW, NULL), OK);
-    CHECK_EQ(sampler_pick(s, logits, NULL), 1);
+    CHECK_EQ(pick(s, logits, NULL), 1);
     CHECK_EQ(sampler_begin(s, &params, prompt, SAMPLER_REPEAT_WINDOW + 1, NULL), OK);
-    CHECK_EQ(sampler_pick(s, logits, NULL), 0);
-    for (int i = 1; i < SAMPLER_REPEAT_WINDOW; i++) CHECK(sampler_pick(s, logits, NULL) >= 0);
+    CHECK_EQ(pick(s, logits, NULL), 0);
+    for (int i = 1; i < SAMPLER_REPEAT_WINDOW; i++) CHECK(pick(s, logits, NULL) >= 0);
     finish(s);
 }
 
@@ -238,10 +247,30 @@ static void reply_penalties(void)
     struct sampler *s = new_sampler(3);
     CHECK_EQ(sampler_begin(s, &(struct sampler_params){.presence_penalty = 1.0f}, prompt, 3, NULL), OK);
     const int by_presence[] = {0, 1, 0, 0, 0};
-    for (int i = 0; i < 5; i++) CHECK_EQ(sampler_pick(s, logits, NULL), by_presence[i]);
+    for (int i = 0; i < 5; i++) CHECK_EQ(pick(s, logits, NULL), by_presence[i]);
     CHECK_EQ(sampler_begin(s, &(struct sampler_params){.frequency_penalty = 1.0f}, prompt, 3, NULL), OK);
     const int by_frequency[] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2};
-    for (int i = 0; i < 10; i++) CHECK_EQ(sampler_pick(s, logits, NULL), by_frequency[i]);
+    for (int i = 0; i < 10; i++) CHECK_EQ(pick(s, logits, NULL), by_frequency[i]);
+    finish(s);
+}
+
+/* Many tokens, counted plainly: by frequency each comes when it is due. */
+static void reply_penalties_of_many(void)
+{
+    enum { N = 300, PICKS = 3000 };
+    struct sampler *s = new_sampler(N);
+    float logits[N], due[N];
+    for (int i = 0; i < N; i++) due[i] = logits[i] = (float)(i * 7919 % N) / 8.0f;
+    CHECK_EQ(BEGIN(s, .presence_penalty = 1.0f, .frequency_penalty = 0.5f), OK);
+    int seen[N] = {0};
+    for (int n = 0; n < PICKS; n++) {
+        int best = 0;
+        for (int i = 0; i < N; i++)
+            if (due[i] > due[best]) best = i;
+        CHECK_EQ(pick(s, logits, NULL), best);
+        seen[best]++;
+        due[best] = logits[best] - 1.0f - 0.5f * (float)seen[best];
+    }
     finish(s);
 }
 
@@ -251,9 +280,9 @@ static void bias(void)
     const struct logit_bias forbid[] = {{3, -INFINITY}, {3, 100.0f}, {1, 0.75f}, {1, 0.5f}};
     struct sampler *s = new_sampler(4);
     CHECK_EQ(BEGIN(s, .bias = forbid, .n_bias = 4), OK);
-    CHECK_EQ(sampler_pick(s, logits, NULL), 1);
+    CHECK_EQ(pick(s, logits, NULL), 1);
     CHECK_EQ(BEGIN(s, .temperature = 1e9f, .bias = forbid, .n_bias = 4), OK);
-    for (int i = 0; i < 500; i++) CHECK(sampler_pick(s, logits, NULL) != 3);
+    for (int i = 0; i < 500; i++) CHECK(pick(s, logits, NULL) != 3);
     const struct logit_bias all[] = {{0, -INFINITY}, {1, -INFINITY}, {2, -INFINITY}, {3, -INFINITY}, {2, 1.0f}};
     const struct logit_bias most[] = {{0, -INFINITY}, {1, -INFINITY}, {1, -INFINITY}, {3, -INFINITY}};
     struct error err = {0};
@@ -262,7 +291,7 @@ static void bias(void)
     CHECK_EQ(sampler_begin(s, &(struct sampler_params){.temperature = 1.0f, .bias = all, .n_bias = 4}, NULL, 0, &err), ERR_PARAM);
     for (int top_k = 0; top_k < 3; top_k++) {
         CHECK_EQ(BEGIN(s, .temperature = 1.0f, .top_k = top_k, .bias = most, .n_bias = 4), OK);
-        CHECK_EQ(sampler_pick(s, logits, NULL), 2);
+        CHECK_EQ(pick(s, logits, NULL), 2);
     }
     finish(s);
 }
@@ -400,7 +429,7 @@ static void masks_by_the_rules(void)
         CHECK_EQ(sampler_begin(s, &params, NULL, 0, NULL), OK);
         for (int i = 0; i < 60; i++) {
             masked_fill(&m, &seed, 1 << random_below(&seed, 6));
-            int id = sampler_pick(s, m.logits, m.allowed);
+            int id = pick(s, m.logits, m.allowed);
             CHECK_EQ(id, plain_pick(&rules, m.logits, m.n, m.allowed));
             CHECK(id < 0 ? id == ERR_EMPTY && !count_allowed(&m) : id < m.n && allows(m.allowed, id));
             chosen += id >= 0, none += id < 0;
@@ -425,14 +454,14 @@ static void masks_that_say_the_same(void)
         masked_fill(&m, &seed, 1 + round % 4);
         CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK);
         CHECK_EQ(sampler_begin(b, &params, NULL, 0, NULL), OK);
-        for (int i = 0; i < 50; i++) CHECK_EQ(sampler_pick(a, m.logits, all), sampler_pick(b, m.logits, NULL));
+        for (int i = 0; i < 50; i++) CHECK_EQ(pick(a, m.logits, all), pick(b, m.logits, NULL));
         for (int i = 0; i < m.n; i++)
             if (!allows(m.allowed, i)) bias[params.n_bias++] = (struct logit_bias){i, -INFINITY};
         params.bias = bias;
         if (sampler_begin(b, &params, NULL, 0, NULL) == OK) {
             params.n_bias = 0;
             CHECK_EQ(sampler_begin(a, &params, NULL, 0, NULL), OK);
-            for (int i = 0; i < 50; i++) CHECK_EQ(sampler_pick(a, m.logits, m.allowed), sampler_pick(b, m.logits, NULL));
+            for (int i = 0; i < 50; i++) CHECK_EQ(pick(a, m.logits, m.allowed), pick(b, m.logits, NULL));
         } else CHECK_EQ(count_allowed(&m), 0);
         free(m.allowed);
         sampler_free(b);
@@ -460,16 +489,16 @@ static void masks_of_one_and_none(void)
             uint32_t one[WORDS] = {0, 0, 0xFFFFFF00u};
             one[only / 32] |= 1u << only % 32;
             int expected = round % 3 && (only == 5 || (only == 33 && round % 3 == 2)) ? ERR_EMPTY : only;
-            CHECK_EQ(sampler_pick(a, logits, one), expected);
-            CHECK_EQ(sampler_pick(b, logits, one), expected);
-            CHECK_EQ(sampler_pick(a, logits, none), ERR_EMPTY);
-            CHECK_EQ(sampler_pick(a, logits, beyond), ERR_EMPTY);
-            if (round % 3 == 2) CHECK_EQ(sampler_pick(a, logits, only_forbidden), ERR_EMPTY);
-            CHECK_EQ(sampler_pick(a, logits, NULL), sampler_pick(b, logits, NULL));
+            CHECK_EQ(pick(a, logits, one), expected);
+            CHECK_EQ(pick(b, logits, one), expected);
+            CHECK_EQ(pick(a, logits, none), ERR_EMPTY);
+            CHECK_EQ(pick(a, logits, beyond), ERR_EMPTY);
+            if (round % 3 == 2) CHECK_EQ(pick(a, logits, only_forbidden), ERR_EMPTY);
+            CHECK_EQ(pick(a, logits, NULL), pick(b, logits, NULL));
         }
     }
     logits[7] = NAN; /* is seen though it is not allowed */
-    CHECK_EQ(sampler_pick(a, logits, only_forbidden), ERR_NONFINITE);
+    CHECK_EQ(pick(a, logits, only_forbidden), ERR_NONFINITE);
     sampler_free(b);
     finish(a);
 }
@@ -483,7 +512,7 @@ static void refuse(const struct sampler_params *params, const char *name)
     const float logits[4] = {0.0f, 1.0f, 2.0f, 0.0f};
     CHECK_EQ(sampler_begin(s, params, NULL, 0, &err), ERR_PARAM);
     CHECK(strstr(err.message, name) != NULL);
-    CHECK_EQ(sampler_pick(s, logits, NULL), 2); /* as before */
+    CHECK_EQ(pick(s, logits, NULL), 2); /* as before */
     finish(s);
 }
 
@@ -523,7 +552,7 @@ static void extreme_parameters(void)
                                               .top_p = fabsf(c), .bias = biases, .n_bias = i / 512 * 3, .top_k = i % 5};
         CHECK_EQ(sampler_begin(s, &params, (const int32_t[]){0, 1, 2, 3}, 4, NULL), OK);
         for (int k = 0; k < 20; k++) {
-            int id = sampler_pick(s, logits, NULL);
+            int id = pick(s, logits, NULL);
             CHECK(id >= 0 && id < (params.n_bias ? 5 : 6));
         }
     }
@@ -537,7 +566,7 @@ static void short_memory(void)
     const float logits[4] = {0.0f, 1.0f, 2.0f, 0.0f};
     int status = ERR_MEM_LOAD;
     mem.fail_at = mem.n_allocs + 1;
-    CHECK(sampler_new(&mem, 4) == NULL);
+    CHECK(sampler_new(&mem, 4, 4) == NULL);
     struct sampler *s = new_sampler(4);
     uint64_t used = mem.used;
     for (uint64_t call = 1; status; call++) {
@@ -545,7 +574,7 @@ static void short_memory(void)
         mem.fail_at = mem.n_allocs + call;
         status = sampler_begin(s, &params, NULL, 0, &err);
         CHECK(status == OK || (status == ERR_MEM_LOAD && err.code == ERR_MEM_LOAD && mem.used == used));
-        if (status) CHECK_EQ(sampler_pick(s, logits, NULL), 2); /* as before: greedy */
+        if (status) CHECK_EQ(pick(s, logits, NULL), 2); /* as before: greedy */
         CHECK(call < 10);
     }
     mem.fail_at = 0;
@@ -575,7 +604,7 @@ static void speed(void)
     for (size_t c = 0; c < 2 * (sizeof cases / sizeof *cases); c++) {
         CHECK_EQ(sampler_begin(s, &cases[c / 2].params, NULL, 0, NULL), OK);
         clock_t start = clock();
-        for (int i = 0; i < ROUNDS; i++) CHECK(sampler_pick(s, logits, c % 2 ? even : NULL) >= 0);
+        for (int i = 0; i < ROUNDS; i++) CHECK(pick(s, logits, c % 2 ? even : NULL) >= 0);
         double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC / (double)ROUNDS;
         printf("# %s%s: %.3f ms\n", cases[c / 2].name, c % 2 ? ", masked" : "", ms);
         CHECK(ms < 200.0);
@@ -589,7 +618,8 @@ int main(int argc, char **argv)
     static const struct check tests[] = {
         {"greedy", greedy}, {"defaults", defaults}, {"nonfinite_logits", nonfinite_logits}, {"reference_sequences", reference_sequences},
         {"same_seed", same_seed}, {"distribution", distribution}, {"filters", filters}, {"repeat_penalty", repeat_penalty},
-        {"repeat_window", repeat_window}, {"reply_penalties", reply_penalties}, {"bias", bias}, {"masks_by_the_rules", masks_by_the_rules},
+        {"repeat_window", repeat_window}, {"reply_penalties", reply_penalties},
+        {"reply_penalties_of_many", reply_penalties_of_many}, {"bias", bias}, {"masks_by_the_rules", masks_by_the_rules},
         {"masks_that_say_the_same", masks_that_say_the_same}, {"masks_of_one_and_none", masks_of_one_and_none},
         {"refused_parameters", refused_parameters},
         {"extreme_parameters", extreme_parameters}, {"short_memory", short_memory}, {"speed", speed},

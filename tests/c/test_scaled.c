@@ -100,6 +100,14 @@ static float rule(const struct matrix *m, const struct act *a, int t, int r)
     return y;
 }
 
+/* Whether the kernels for so many rows take a tile of n. */
+static bool takes(const struct kernels *k, enum layout layout, enum rows kind, int n)
+{
+    if (kind == ONE_ROW) return n == 1 && !k->gemv[IN_TURN][layout];
+    if (kind == FEW_ROWS) return n > 1 && n <= FEW_TILE;
+    return n > 1 && n <= k->tile;
+}
+
 static void check_tile(const struct kernels *k, const struct matrix *m, const uint8_t *panel, struct act *a, int n)
 {
     enum layout layout = m->type->layout;
@@ -109,19 +117,19 @@ static void check_tile(const struct kernels *k, const struct matrix *m, const ui
         a->tiles[f] = tiles[f] = malloc((size_t)(n * COLS / BLOCK) * k->arranged[f] + 1);
         if (k->arrange[f]) k->arrange[f](a, 0, n, tiles[f]);
     }
-    const uint8_t *use = panel;
-    if (k->expand[m->type->layout]) {
-        k->expand[m->type->layout](panel, COLS, expanded);
-        use = expanded;
+    if (k->expand[layout]) k->expand[layout](panel, COLS, expanded);
+    for (enum rows kind = 0; kind < ROWS_KINDS; kind++) {
+        if (!takes(k, layout, kind, n)) continue;
+        bool few = kind == FEW_ROWS && k->few[layout];
+        (few ? k->few[layout] : k->gemm[layout])(few || !k->expand[layout] ? panel : expanded, a, 0, n, out);
+        for (int i = 0; i < n * PANEL_ROWS; i++)
+            if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, i / PANEL_ROWS, i % PANEL_ROWS)));
     }
-    k->gemm[m->type->layout](use, a, 0, n, out);
-    for (int i = 0; i < n * PANEL_ROWS; i++)
-        if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, i / PANEL_ROWS, i % PANEL_ROWS)));
     for (int order = 0; n == 1 && order < ORDERS && k->gemv[order][layout]; order++) {
         size_t size = panel_bytes(m->type->layout, COLS);
         uint8_t *streams = malloc(STREAMS * size);
         for (size_t i = 0; i < STREAMS; i++) memcpy(streams + i * size, panel, size);
-        k->gemv[order][layout](streams, size, a, out);
+        k->gemv[order][layout](streams, size, STREAMS, a, 0, out);
         for (int i = 0; i < STREAMS * PANEL_ROWS; i++)
             if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, 0, i % PANEL_ROWS)));
         free(streams);
@@ -141,7 +149,7 @@ static void check_products(const struct matrix *m, const uint8_t *panel, uint64_
     for (int kind = -1; kind < DOTS_COUNT; kind++) {
         struct kernels k = kind < 0 ? kernels_scalar : kernels_simd((enum dots)kind);
         for (int n = 1; n <= TILE; n++)
-            if (tile_rows(&k, n) == n) check_tile(&k, m, panel, &a, n);
+            check_tile(&k, m, panel, &a, n);
     }
 }
 

@@ -2,9 +2,11 @@
 // The benchmark's own arithmetic: medians, ratios, tables and the chart.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { BATCHES, batchSection, judge, summariseBatches, withSection } from '../bench/batch-report.mjs';
 import { chart, escapeText } from '../bench/chart.mjs';
 import { processFamily } from '../bench/machine.mjs';
 import { describeBuild } from '../bench/native.mjs';
+import { quantile, serveReport, summary } from '../bench/serve-report.mjs';
 import { markdown, median, ratio, spread, summarise, table } from '../bench/report.mjs';
 
 const speed = (engine, repetition, figures, threads = 2) => ({
@@ -72,6 +74,33 @@ test('the chart is text that no name breaks, with a bar per figure', () => {
   assert.deepEqual(bars, [['simd', 131.2], ['quern', 164], ['native', 82], ['simd', 105], ['quern', 131.2], ['native', 164]]);
 });
 
+/** Speeds at the numbers of sequences that are measured. */
+const speeds = (...values) => Object.fromEntries(BATCHES.map((batch, i) => [batch, values[i]]));
+const batchRun = (engine, repetition, ...values) => ({ repetition, type: 'q8_0', engine, machineLoad: 0.5, version: `v ${engine}`, speeds: speeds(...values) });
+const BATCH_RUNS = [
+  batchRun('quern', 1, 40, 50, 60, 64, 64, 63.6, 64, 68),
+  batchRun('quern', 2, 42, 54, 62, 66, 66, 65.6, 66, 70),
+  batchRun('native', 1, 41, 40, 50, 50, 60, 60, 70, 75),
+];
+
+test('medians of batches, and the goals judged by them', () => {
+  const { quern, native } = summariseBatches(BATCH_RUNS).q8_0;
+  assert.deepEqual(quern[2], { median: 52, min: 50, max: 54, n: 2 });
+  assert.deepEqual(judge(quern, native), { G1: [], G2: ['8 (1.08, goal 1.15)'], G3: ['16 (1.68, goal 1.7)'] });
+  const worse = summariseBatches([batchRun('quern', 1, 40, 39, 60, 64, 64, 64, 64, 68)]).q8_0.quern;
+  assert.deepEqual(judge(worse), { G1: ['1 to 2 (0.97)'], G2: undefined, G3: ['2 (0.97, goal 1.25)'] });
+});
+
+test('the section of batches is the last of the page, and takes its own place', () => {
+  const section = batchSection({ machine, settings: { prompt: 24, generate: 24, threads: 2 }, summary: summariseBatches(BATCH_RUNS), runs: BATCH_RUNS });
+  assert.match(section, /\| quern, Chromium \| 41\.0 \| 52\.0 \| 61\.0 \| 65\.0 \| 65\.0 \| 64.6 \| 65\.0 \| 69\.0 \|/);
+  assert.match(section, /\| quern, Chromium : native \| 1\.00 \| 1\.30 \| 1\.22 \| 1\.30 \| 1\.08 \| 1\.08 \| 0\.93 \| 0\.92 \|/);
+  assert.match(section, /never falls \(G1\): reached; over native \(G2\): missed at 8 \(1\.08, goal 1\.15\); over one alone \(G3\): missed at 16/);
+  const page = withSection(markdown(report), section);
+  assert.equal(withSection(page, section), page);
+  assert.ok(page.startsWith('# Benchmark') && page.endsWith(section));
+});
+
 test('llama.cpp\'s build is told by its log, with the instructions that decide its speed', () => {
   const told = (name) => describeBuild(`failed to enumerate /a\nload_backend: loaded CPU backend from /a b/libggml-cpu-${name}.so\nllama-bench: starting`);
   assert.deepEqual(['zen4', 'haswell', 'sse42'].map(told), ['AVX-512: zen4', 'AVX2: haswell', 'sse42']);
@@ -82,4 +111,15 @@ test('a process family begins with the process and holds its children only', () 
   const family = processFamily(process.pid);
   assert.equal(family[0], process.pid);
   assert.ok(!family.includes(process.ppid));
+});
+
+test('servers: medians of the repetitions, quantiles of all requests', () => {
+  assert.deepEqual([quantile([5], 0.95), quantile([3, 1, 2], 0.5), quantile(Array.from({ length: 100 }, (_, i) => i), 0.95), quantile([1, 2], 1)], [5, 2, 95, 2]);
+  const run = (server, repetition, tokens, first) => ({ server, repetition, scene: 'chat', clients: 4, seconds: 2, requests: 4, tokens, first, gaps: [10, 30], machineLoad: 0.5 });
+  const all = summary([run('quern', 1, 100, [50]), run('llama', 1, 60, [80]), run('quern', 2, 300, [70]), run('quern', 3, 200, [60])]);
+  const [quern, llama] = all;
+  assert.deepEqual([quern.tokensPerSecond, quern.requestsPerSecond, quern.first, llama.first.max], [100, 2, { p50: 60, p95: 70, max: 70 }, 80]);
+  const settings = { type: 'q8_0', threads: 2, requests: 3, repeat: 3 };
+  const text = serveReport({ machine, llama: '1.0', settings, summary: all }, { chat: { words: 'a, b' } });
+  assert.match(text, /^\| chat \| 4 \| llama-server \| 2\.00 \| 30\.0 \| 80 \/ 80 \/ 80 \| 30 \/ 30 \/ 30 \|\n\| chat \| 4 \| \*\*quern serve\*\* \| 2\.00 \| 100\.0 \|/m);
 });

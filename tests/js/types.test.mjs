@@ -35,8 +35,8 @@ test('index.d.ts', async () => {
   assert.equal(await compile('types.ts', 'esnext', 'esnext,dom,dom.asynciterable'), '');
 });
 
-test('index.d.ts in a project of 2022', async () => {
-  assert.equal(await compile('../../dist/index.d.ts', 'es2022', 'es2022,dom'), '');
+test('index.d.ts and remote.d.ts in a project of 2022', async () => {
+  for (const name of ['index', 'remote']) assert.equal(await compile(`../../dist/${name}.d.ts`, 'es2022', 'es2022,dom'), '');
 });
 
 test('the hosts of an engine\'s worker are what it needs: in a browser, in Node, in tests', async () => {
@@ -44,11 +44,18 @@ test('the hosts of an engine\'s worker are what it needs: in a browser, in Node,
   assert.deepEqual(await check(['../../js/worker/worker-node.js', '../../js/worker/host-node.js', 'engine-host.mjs'], 'esnext,dom', 'node'), []);
 });
 
+test('the facade of the OpenAI API, the remote model and the server fit what they use of a model, and each other', async () => {
+  const facade = ['openai', 'openai-request', 'openai-error', 'remote', 'remote-request', 'remote-answer', 'sse'].map((name) => `../../js/facades/${name}.js`);
+  const server = ['serve-http', 'serve-routes', 'serve-model', 'serve-guard', 'serve-events', 'serve-metrics', 'serve-body', 'serve-refusal'].map((name) => `../../js/cli/${name}.js`);
+  assert.deepEqual(await check([...facade, ...server, 'facades.ts'], 'esnext,dom,dom.asynciterable', 'node'), []);
+});
+
 test('what is exported is what is declared, in a page and in Node', async () => {
   const types = await readFile(path('../../dist/index.d.ts'), 'utf8');
   const declared = [...types.matchAll(/^export (?:declare )?(?:function|class|const) (\w+)/gm)].map(([, name]) => name).sort();
   assert.deepEqual(Object.keys(node).sort(), declared);
   assert.deepEqual(Object.keys(page).sort(), declared);
+  assert.deepEqual(Object.keys(await import('quern/remote')).sort(), ['QuernError', 'remote']);
 });
 
 test('the entry for pages can be imported anywhere and changes nothing', async () => {

@@ -2,6 +2,7 @@
 // What index.d.ts promises, and what it must refuse: every `@ts-expect-error` line has to be an error. Checked by types.test.mjs.
 
 import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Reply, type Result } from 'quern';
+import { remote, type RemoteModel } from 'quern/remote';
 
 const model: Model = await load('model.gguf');
 await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', quantize: { weights: 'q8', embeddings: 'none' }, onProgress: ({ loaded, total }) => loaded / total });
@@ -15,6 +16,10 @@ for await (const event of reply.events) event.type satisfies 'text' | 'thinking'
 const result: Result = await reply.result;
 result.finishReason satisfies 'stop' | 'length' | 'aborted';
 result.usage.cachedTokens satisfies number;
+result.timings.waitMs satisfies number;
+model.info.memory.cache.pages satisfies number;
+await load('x', { parallel: 8, cacheSize: 8192 });
+model.complete('x', { priority: 'background' });
 
 const messages: Message[] = [{ role: 'system', content: 'x' }, { role: 'assistant', content: 'x', thinking: 'y' }];
 const options: ChatOptions = { maxTokens: 5, thinking: false, stop: ['a'], logitBias: { 5: -Infinity } };
@@ -35,6 +40,25 @@ await load('x', { cache: '/folder', sha256: ['00'] });
 declare const store: Store;
 await load({ repo: 'a', file: 'b' }, { cache: store });
 
+(await model.tokenize(messages, { thinking: true })) satisfies number[];
+model.info.endTokens satisfies readonly number[];
+model.info.parallel satisfies number;
+model.info.work.rows satisfies number;
+const far: RemoteModel = await remote('https://example.org/v1', { apiKey: 'x', model: 'y', silenceMs: 5 });
+far.chat(messages, { thinking: true, seed: 1 }) satisfies Reply;
+far.complete('x').stop();
+far.info.contextSize satisfies number;
+/** What works with both. */
+const ask = async (one: Pick<Model, 'chat' | 'dispose'>) => (await one.chat('Hi').result).text;
+await ask(far);
+await ask(model);
+
+// @ts-expect-error a remote model takes no ids
+far.complete([1, 2]);
+// @ts-expect-error nor is it a loaded one
+far satisfies Model;
+// @ts-expect-error an address, not options
+await remote({ url: 'x' });
 // @ts-expect-error there is nothing to download into
 await models.download('x', { cache: false });
 // @ts-expect-error a reply is no promise of its text
@@ -47,6 +71,8 @@ await load('x', { thread: 2 });
 model.chat('x', { temperature: '0.7' });
 // @ts-expect-error thinking belongs to chats
 model.complete('x', { thinking: true });
+// @ts-expect-error unknown priority
+model.chat('x', { priority: 'high' });
 // @ts-expect-error unknown role
 model.chat([{ role: 'boss', content: 'x' }]);
 // @ts-expect-error content is text

@@ -15,7 +15,7 @@ INLINE void arrange_group(uint8_t *codes, const int8_t *from, size_t g, size_t t
         if (form == FORM_WORDS) memcpy(codes + 4 * ((2 * g + i) * T + t), (int16_t[]){(int16_t)even, (int16_t)odd}, 4);
         if (form != FORM_APART && form != FORM_TWOS) continue;
         const int16_t words[] = {(int16_t)even, (int16_t)(form == FORM_TWOS ? odd - 256 * even : odd)};
-        for (size_t k = 0; k < 2; k++) memcpy(codes + 8 * g + 4 * k + 2 * i, words + k, 2);
+        for (size_t k = 0; k < 2; k++) memcpy(codes + 8 * (g * T + t) + 4 * k + 2 * i, words + k, 2);
     }
 }
 
@@ -72,7 +72,7 @@ INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, con
             memcpy(block + 4 * (4 * T + t), begin + 1, 4);
             memcpy(block + 4 * (5 * T + t), begin + 2, 4);
             for (size_t g = 0; g < 8; g++) {
-                if (form == FORM_FOURS) arrange_eight(block + ACT_HEAD + 16 * (g / 2), code + 8 * (g / 2), g % 2);
+                if (form == FORM_FOURS) arrange_eight(block + ACT_HEAD * T + 16 * (g / 2 * T + t), code + 8 * (g / 2), g % 2);
                 else arrange_group(block + ACT_HEAD * T, code + 4 * g, g, t, T, form);
             }
         }
@@ -82,13 +82,9 @@ INLINE void arrange(const struct act *a, int row, int n_rows, uint8_t *tile, con
 static void arrange_bytes(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_U8, FORM_BYTES); }
 static void arrange_pairs(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_U7, FORM_BYTES); }
 static void arrange_words(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16, FORM_WORDS); }
-
-/* Of one row. */
-#define ARRANGE_ROW(name, form) \
-    static void arrange_##name(const struct act *a, int row, int n_rows, uint8_t *tile) { if (n_rows == 1) arrange(a, row, 1, tile, DOTS_I16, form); }
-ARRANGE_ROW(apart, FORM_APART)
-ARRANGE_ROW(twos, FORM_TWOS)
-ARRANGE_ROW(fours, FORM_FOURS)
+static void arrange_apart(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16, FORM_APART); }
+static void arrange_twos(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16, FORM_TWOS); }
+static void arrange_fours(const struct act *a, int row, int n_rows, uint8_t *tile) { arrange(a, row, n_rows, tile, DOTS_I16, FORM_FOURS); }
 
 void arrange_simd(struct kernels *k)
 {

@@ -125,11 +125,11 @@ struct matmul {
     const float *x;
     const struct route *route; /* NULL: one expert, who has all rows */
     gemv_fn *const *gemv; /* of each layout */
-    bool form[FORMS];     /* of the activations, that some product takes */
+    bool form[ROWS_KINDS][FORMS]; /* of the activations, that some product takes */
 };
 
 /* Calls body for tiles t .. t + height - 1 of n rows. */
-#define EACH_TILE(k, n, t, height) for (int t = 0, height; t < (n) && (height = tile_rows((k), (n) - t)) > 0; t += height)
+#define EACH_TILE(k, n, t, height) for (int t = 0, height; t < (n) && (height = tile_rows((k), (n), (n) - t)) > 0; t += height)
 
 /* The rows of one expert. */
 struct group {
@@ -145,15 +145,15 @@ static struct group group_of(const struct matmul *m, int expert)
     return (struct group){first[0], first[1] - first[0]};
 }
 
-/* Codes of one tile of rows, arranged as gemm takes them. */
-static void quantize_tile(const struct matmul *m, int first, int height)
+/* Codes of one tile of rows, arranged as products of so many take them. */
+static void quantize_tile(const struct matmul *m, int first, int height, enum rows kind)
 {
     struct cpu *c = m->c;
     size_t cols = (size_t)c->act.cols, blocks = cols / BLOCK;
     for (size_t t = (size_t)first; t < (size_t)(first + height); t++)
         c->k.quantize(m->x + t * cols, (int)cols, c->code + t * cols, c->scale + t * blocks, c->sum + t * blocks * 2);
     for (int f = 0; f < FORMS; f++)
-        if (m->form[f] && c->k.arrange[f]) c->k.arrange[f](&c->act, first, height, c->arranged[f] + (size_t)first * blocks * c->k.arranged[f]);
+        if (m->form[kind][f] && c->k.arrange[f]) c->k.arrange[f](&c->act, first, height, c->arranged[f] + (size_t)first * blocks * c->k.arranged[f]);
 }
 
 /* Threads take whole tiles. */
@@ -165,25 +165,30 @@ static void quantize_rows(void *arg, int thread, int n_threads)
     for (int e = 0; e < expert_count(m); e++) {
         struct group g = group_of(m, e);
         EACH_TILE(&m->c->k, g.n, t, height)
-            if (g.first + t >= begin && g.first + t < end) quantize_tile(m, g.first + t, height);
+            if (g.first + t >= begin && g.first + t < end) quantize_tile(m, g.first + t, height, rows_kind(g.n));
     }
 }
 
-/* One expert's part of a product. */
+/* One expert's part of a product, or of its columns. */
 struct part {
     const struct weight *w;
     const uint8_t *panels; /* [ceil(rows / 8)] the expert's */
     int rows;              /* of its matrix */
     struct group g;
-    float *y;              /* [g.n, rows] */
+    float *y;              /* [g.n, stride] */
+    size_t stride;
 };
+
+/* Columns of y that one expert makes. */
+static int part_rows(const struct matmul *m, const struct product *p) { return p->rows ? p->rows : p->w->rows / expert_count(m); }
 
 static struct part part_of(const struct matmul *m, const struct product *p, int expert)
 {
     int rows = p->w->rows / expert_count(m);
     struct group g = group_of(m, expert);
-    return (struct part){p->w, p->w->panels + (size_t)expert * (size_t)panel_count(rows) * p->w->panel, rows, g,
-                         p->y + (size_t)g.first * (size_t)rows};
+    size_t panel = (size_t)(expert * panel_count(rows) + p->first / PANEL_ROWS);
+    return (struct part){p->w, p->w->panels + panel * p->w->panel, part_rows(m, p), g, p->y + (size_t)(g.first * (int64_t)rows + p->first),
+                         (size_t)rows};
 }
 
 /* All rows against panel i. */
@@ -195,61 +200,53 @@ static void panel_product(const struct matmul *m, const struct part *p, int i, i
     const uint8_t *panel = p->panels + (size_t)i * w->panel;
     size_t width = (size_t)min_int(PANEL_ROWS, p->rows - i * PANEL_ROWS);
     float out[TILE * PANEL_ROWS];
-    if (c->k.expand[layout]) {
+    gemm_fn *gemm = rows_kind(p->g.n) == FEW_ROWS && c->k.few[layout] ? c->k.few[layout] : c->k.gemm[layout];
+    if (c->k.expand[layout] && gemm == c->k.gemm[layout]) {
         uint8_t *expanded = c->expanded + (size_t)thread * c->expanded_size;
         c->k.expand[layout](panel, w->cols, expanded);
         panel = expanded;
     }
     EACH_TILE(&c->k, p->g.n, t, height) {
-        c->k.gemm[layout](panel, &c->act, p->g.first + t, height, out);
+        gemm(panel, &c->act, p->g.first + t, height, out);
         for (int j = 0; j < height; j++)
-            memcpy(p->y + (size_t)(t + j) * (size_t)p->rows + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
+            memcpy(p->y + (size_t)(t + j) * p->stride + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
     }
 }
 
-/* What gemv takes: the codes from one row on. */
-static struct act act_from(const struct cpu *c, int row)
-{
-    struct act a = c->act;
-    size_t blocks = (size_t)(a.cols / BLOCK);
-    a.x += (size_t)row * (size_t)a.cols;
-    for (int f = 0; f < FORMS; f++) a.tiles[f] += (size_t)row * blocks * c->k.arranged[f];
-    return a;
-}
-
-/* One row against panels i .. i + STREAMS - 1. */
-static void streams_product(const struct matmul *m, const struct part *p, int i)
+/* One row against n panels from i on, STREAMS or what is left. */
+static void row_product(const struct matmul *m, const struct part *p, int i, int n)
 {
     const struct weight *w = p->w;
-    const struct act a = act_from(m->c, p->g.first);
-    size_t width = (size_t)min_int(STREAMS * PANEL_ROWS, p->rows - i * PANEL_ROWS);
+    enum layout layout = w->type->layout;
+    gemv_fn *gemv = n == STREAMS ? m->gemv[layout] : m->c->k.gemv[IN_TURN][layout];
+    size_t width = (size_t)min_int(n * PANEL_ROWS, p->rows - i * PANEL_ROWS);
     float out[STREAMS * PANEL_ROWS];
-    m->gemv[w->type->layout](p->panels + (size_t)i * w->panel, w->panel, &a, out);
+    gemv(p->panels + (size_t)i * w->panel, w->panel, n, &m->c->act, p->g.first, out);
     memcpy(p->y + (size_t)i * PANEL_ROWS, out, width * sizeof *out);
 }
 
 /* Panels i .. end - 1. */
 static void panel_range(const struct matmul *m, const struct part *p, int i, int end, int thread)
 {
-    if (p->g.n == 1 && m->gemv[p->w->type->layout])
-        for (; i + STREAMS <= end; i += STREAMS) streams_product(m, p, i);
+    bool alone = p->g.n == 1 && m->gemv[p->w->type->layout];
+    for (; i < end && alone; i += STREAMS) row_product(m, p, i, min_int(STREAMS, end - i));
     for (; i < end; i++) panel_product(m, p, i, thread);
 }
 
 /* Work is counted in units of STREAMS panels, which gemv takes at once; the last unit of a matrix may be smaller. */
 static int unit_count(int rows) { return (panel_count(rows) + STREAMS - 1) / STREAMS; }
 
-/* What a unit costs an expert: its rows, and as much as some more for reading the panels. */
+/* What a unit costs an expert: its rows, and as much as some more for reading the panels, or for expanding them. */
 static int64_t unit_cost(struct group g)
 {
-    enum { READING = 3 };
-    return g.n ? g.n + READING : 0;
+    enum { READING = 1, EXPANDING = 3 };
+    return g.n ? g.n + (rows_kind(g.n) == MANY_ROWS ? EXPANDING : READING) : 0;
 }
 
 static int64_t total_cost(const struct matmul *m)
 {
     int64_t sum = 0, units = 0;
-    for (int j = 0; j < m->n_products; j++) units += unit_count(m->p[j].w->rows / expert_count(m));
+    for (int j = 0; j < m->n_products; j++) units += unit_count(part_rows(m, &m->p[j]));
     for (int e = 0; e < expert_count(m); e++) sum += units * unit_cost(group_of(m, e));
     return sum;
 }
@@ -283,8 +280,8 @@ static void prepare_rows(struct matmul *m)
     for (int j = 0; j < m->n_products; j++) {
         enum layout layout = m->p[j].w->type->layout;
         if (layouts[layout].kind == KIND_FLOAT) continue;
-        quantised = m->form[m->c->k.form[layout]] = true;
-        if (m->n == 1 || m->route) m->form[m->c->k.row_form[layout]] = true;
+        quantised = true;
+        for (enum rows kind = 0; kind < ROWS_KINDS; kind++) m->form[kind][m->c->k.form[kind][layout]] = true;
     }
     if (quantised) cpu_run(m->c, m->n >= 8, quantize_rows, m);
 }
@@ -292,7 +289,7 @@ static void prepare_rows(struct matmul *m)
 static void multiply_row(struct matmul *m)
 {
     double bytes = 0, start = now_ms();
-    for (int j = 0; j < m->n_products; j++) bytes += (double)weight_bytes(m->p[j].w);
+    for (int j = 0; j < m->n_products; j++) bytes += (double)panel_count(part_rows(m, &m->p[j])) * (double)m->p[j].w->panel;
     cpu_run(m->c, true, multiply, m);
     race_add(&m->c->race, bytes, now_ms() - start);
 }

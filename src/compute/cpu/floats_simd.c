@@ -4,6 +4,8 @@
  */
 #include "compute/cpu/products.h"
 
+#include <string.h>
+
 /* 8 rows' weights of a column as floats. */
 INLINE void column_load(vec w[2], const uint8_t *column, const struct half_masks *m, const enum layout layout)
 {
@@ -13,14 +15,14 @@ INLINE void column_load(vec w[2], const uint8_t *column, const struct half_masks
 }
 
 /* Two panels, packed. */
-INLINE void pair_floats(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const enum layout layout)
+INLINE void pair_floats(const uint8_t *panels, size_t panel_bytes, const float *x, int cols, float *out, const enum layout layout)
 {
     size_t column = (size_t)layouts[layout].bytes;
     struct half_masks m = half_masks_new();
     vec acc[2][2], w[2][2];
     for (int p = 0; p < 2; p++) acc[p][0] = acc[p][1] = i32_splat(0);
-    for (int c = 0; c < a->cols; c++, panels += column) {
-        vec v = vec_spread4(a->x + c);
+    for (int c = 0; c < cols; c++, panels += column) {
+        vec v = vec_spread4(x + c);
         column_load(w[0], panels, &m, layout);
         column_load(w[1], panels + panel_bytes, &m, layout);
         for (int i = 0; i < 4; i++) acc[i / 2][i % 2] = f32_add(acc[i / 2][i % 2], f32_mul(w[i / 2][i % 2], v));
@@ -28,9 +30,15 @@ INLINE void pair_floats(const uint8_t *panels, size_t panel_bytes, const struct 
     for (int i = 0; i < 4; i++) vec_store(out + 4 * i, acc[i / 2][i % 2]);
 }
 
-INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const enum layout layout)
+/* An odd one's twin is itself. */
+INLINE void gemv_floats(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out, const enum layout layout)
 {
-    for (size_t p = 0; p < STREAMS; p += 2) pair_floats(panels + p * panel_bytes, panel_bytes, a, out + p * PANEL_ROWS, layout);
+    const float *x = a->x + (size_t)row * (size_t)a->cols;
+    float two[2 * PANEL_ROWS];
+    for (int p = 0; p < n; p += 2, panels += 2 * panel_bytes, out += 2 * PANEL_ROWS) {
+        pair_floats(panels, p + 1 < n ? panel_bytes : 0, x, a->cols, two, layout);
+        memcpy(out, two, p + 1 < n ? sizeof two : sizeof two / 2);
+    }
 }
 
 /* F32 panels; smaller floats are expanded to them. */
@@ -61,13 +69,22 @@ INLINE void expand_floats(const uint8_t *panel, int cols, uint8_t *out, const en
     }
 }
 
-#define FLOATS(T) gemm_floats(panel, a, row, out, T)
-static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out) { BY_HEIGHT(FLOATS) }
+static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)
+{
+    switch (n_rows) {
+    case 1: gemm_floats(panel, a, row, out, 1); break;
+    case 2: gemm_floats(panel, a, row, out, 2); break;
+    case 3: gemm_floats(panel, a, row, out, 3); break;
+    case 4: gemm_floats(panel, a, row, out, 4); break;
+    case 5: gemm_floats(panel, a, row, out, 5); break;
+    default: gemm_floats(panel, a, row, out, TILE); break;
+    }
+}
 
-#define DEFINE_FLOATS(name, layout)                                                                      \
-    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out) \
-    {                                                                                                    \
-        gemv_floats(panels, panel_bytes, a, out, layout);                                                \
+#define DEFINE_FLOATS(name, layout)                                                                                              \
+    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out)          \
+    {                                                                                                                            \
+        gemv_floats(panels, panel_bytes, n, a, row, out, layout);                                                                \
     }
 DEFINE_FLOATS(f32, LAYOUT_F32)
 DEFINE_FLOATS(f16, LAYOUT_F16)

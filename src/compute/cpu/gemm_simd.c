@@ -4,9 +4,9 @@
  *
  * One body, block_add(), adds a block of 32 columns for a tile of rows; what a layout, a dot instruction or a tile's height changes is a
  * constant of it (struct how), so that each kernel is compiled for its own and its sums stay in registers. gemv reads panels as
- * they are packed. gemm reads them expanded, codes as bytes and scales as floats, which all tiles of a chunk share; so layouts
- * that differ in packing only have a gemm in common. Kernels are short calls (one panel, one tile): a browser replaces only functions
- * that return by their optimised code.
+ * they are packed: one row's product, and a tile's where rows are few. gemm reads them expanded, codes as bytes and scales as floats, which all
+ * tiles of a chunk share; so layouts that differ in packing only have a gemm in common. Kernels are short calls (one panel, one tile): a browser
+ * replaces only functions that return by their optimised code.
  */
 #include "compute/cpu/codes.h"
 
@@ -88,51 +88,74 @@ INLINE void dots_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
     }
 }
 
-/* --- the same of packed codes and one row: two groups at a step ------------------------------------------------- */
+/* --- the same of packed codes: two groups at a step ------------------------------------------------------------- */
 
 /* Of more groups at once compilers read all codes first, and keep most of them in memory meanwhile: on V8's stack, see keep_in_memory(). */
 #define EACH_GROUP(first, n, at, j) \
     _Pragma("GCC unroll 1") for (size_t at = (first); at < (first) + (n); at += 2) VEC_UNROLL for (size_t j = 0; j < 2; j++)
 
-INLINE void row_of_bytes(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
+/* Nothing of the next group is read before: the sums of three rows leave no registers for that. */
+INLINE void end_group(void) { __asm__ volatile("" ::: "memory"); }
+
+/* One or two rows have two sums for each, so that none waits for the last dot. */
+INLINE void packed_bytes(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const struct masks *m, const struct how h)
 {
-    vec odd[2] = {i32_splat(0), i32_splat(0)};
+    vec odd[TILE][2];
+    clear(odd, h.rows);
     EACH_GROUP(first, n, at, j) {
-        vec w[2], v = vec_spread4(x + 4 * (at + j)), *to = j ? odd : sum;
+        vec w[2];
         group_load(w, codes, at, j, m, h);
-        for (int i = 0; i < 2; i++) to[i] = h.dots == DOTS_S8 ? dot4_s8(to[i], v, w[i]) : dot4_u8(to[i], v, w[i]);
+        for (size_t t = 0; t < (size_t)h.rows; t++) {
+            vec v = vec_spread4(x + 4 * ((at + j) * (size_t)h.rows + t)), *to = j && h.rows <= 2 ? odd[t] : sum[t];
+            for (int i = 0; i < 2; i++) to[i] = h.dots == DOTS_S8 ? dot4_s8(to[i], v, w[i]) : dot4_u8(to[i], v, w[i]);
+        }
     }
-    for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], odd[i]);
+    for (int t = 0; t < h.rows && h.rows <= 2; t++)
+        for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], odd[t][i]);
 }
 
 /* part += words of n codes times their activations. */
-INLINE vec words_add(vec part, vec words, const uint8_t *x, const int n)
+INLINE void words_add(vec part[TILE][2], const vec words[2], const uint8_t *x, const int n, const int T)
 {
-    for (int k = 0; k < n; k++) part = i16_add(part, i16_mul(k ? u16_shr(words, 16 / n * k) : words, vec_spread4(x + 4 * k)));
-    return part;
-}
-
-INLINE void group_add(vec part[2], const uint8_t *codes, const uint8_t *x, size_t at, const size_t j, const struct masks *m, const struct how h)
-{
-    vec w[2];
-    if (form_of(h) == FORM_FOURS) load_two(w, codes + 16 * at); /* both groups at once */
-    else group_load(w, codes, at, j, m, h);
-    for (int i = 0; i < 2; i++) {
-        if (h.dots == DOTS_U7) part[i] = i16_add(part[i], dot2_u7(vec_spread4(x + 4 * (at + j)), w[i]));
-        else if (form_of(h) == FORM_TWOS) part[i] = words_add(part[i], w[i], x + 8 * (at + j), 2);
-        else if (!j) part[i] = words_add(part[i], w[i], x + 8 * at, 4);
+    for (int k = 0; k < n; k++) {
+        vec w[2];
+        for (int i = 0; i < 2; i++) w[i] = k ? u16_shr(words[i], 16 / n * k) : words[i];
+        for (int t = 0; t < T; t++) {
+            vec v = vec_spread4(x + 4 * (n * t + k));
+            for (int i = 0; i < 2; i++) part[t][i] = i16_add(part[t][i], i16_mul(w[i], v));
+        }
     }
 }
 
-INLINE void row_pairs(vec sum[2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, vec begin, const vec scale[2],
-                      const struct masks *m, const struct how h)
+INLINE void group_add(vec part[TILE][2], const uint8_t *codes, const uint8_t *x, size_t at, const size_t j, const struct masks *m, const struct how h)
 {
-    vec part[2] = {begin, begin};
-    EACH_GROUP(first, n, at, j) group_add(part, codes, x, at, j, m, h);
-    for (int i = 0; i < 2; i++) sum[i] = pairs_add(sum[i], part[i], begin, scale, i, h);
+    const size_t T = (size_t)h.rows;
+    vec w[2];
+    if (form_of(h) == FORM_FOURS && j) return; /* both groups at once */
+    if (form_of(h) == FORM_FOURS) load_two(w, codes + 16 * at);
+    else group_load(w, codes, at, j, m, h);
+    if (form_of(h) != FORM_BYTES) {
+        words_add(part, w, x + 8 * (at + j) * T, form_of(h) == FORM_TWOS ? 2 : 4, h.rows);
+        return;
+    }
+    for (size_t t = 0; t < T; t++) {
+        vec v = vec_spread4(x + 4 * ((at + j) * T + t));
+        for (int i = 0; i < 2; i++) part[t][i] = i16_add(part[t][i], dot2_u7(v, w[i]));
+    }
+    if (h.rows > 2) end_group();
 }
 
-/* Numbers of 8 bits, 128 too large: their high halves are 8 too large. */
+INLINE void packed_pairs(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, size_t first, size_t n, const vec begin[TILE], const vec scale[2],
+                         const struct masks *m, const struct how h)
+{
+    vec part[TILE][2];
+    for (int t = 0; t < h.rows; t++) part[t][0] = part[t][1] = begin[t];
+    EACH_GROUP(first, n, at, j) group_add(part, codes, x, at, j, m, h);
+    for (int t = 0; t < h.rows; t++)
+        for (int i = 0; i < 2; i++) sum[t][i] = pairs_add(sum[t][i], part[t][i], begin[t], scale, i, h);
+}
+
+/* One row. Numbers of 8 bits, 128 too large: their high halves are 8 too large. */
 INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec begin, const vec scale[2], const struct masks *m, const struct how h)
 {
     vec high[2] = {begin, begin}, low[2] = {i32_splat(0), i32_splat(0)};
@@ -148,14 +171,22 @@ INLINE void row_split(vec sum[2], const uint8_t *codes, const uint8_t *x, vec be
 }
 
 /* Codes with a sign stay in the upper half of a word, those of the odd columns where they are. So sums are 256 times too large until the end. */
-INLINE void row_words(vec sum[2], const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
+INLINE void packed_words(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x, const struct masks *m, const struct how h)
 {
+    const size_t T = (size_t)h.rows;
     EACH_GROUP(0, 8, at, j) {
-        vec w[2], even = vec_spread4(x + 8 * (at + j)), odd = vec_spread4(x + 8 * (at + j) + 4);
+        vec w[2], odd[2], even[2];
         group_load(w, codes, at, j, m, h);
-        for (int i = 0; i < 2; i++) sum[i] = i32_add(sum[i], i32_add(dot2_i16(odd, vec_and(w[i], m->odd)), dot2_i16(even, i16_shl(w[i], 8))));
+        for (int i = 0; i < 2; i++) odd[i] = vec_and(w[i], m->odd), even[i] = i16_shl(w[i], 8);
+        for (size_t t = 0; t < T; t++) {
+            const uint8_t *v = x + 8 * ((at + j) * T + t);
+            vec first = vec_spread4(v), second = vec_spread4(v + 4);
+            for (int i = 0; i < 2; i++) sum[t][i] = i32_add(sum[t][i], i32_add(dot2_i16(second, odd[i]), dot2_i16(first, even[i])));
+        }
+        if (h.rows > 2) end_group();
     }
-    for (int i = 0; i < 2; i++) sum[i] = i32_shr(sum[i], 8);
+    for (size_t t = 0; t < T; t++)
+        for (int i = 0; i < 2; i++) sum[t][i] = i32_shr(sum[t][i], 8);
 }
 
 /* What sums of products begin at, to take the offset off. */
@@ -178,14 +209,14 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
     for (int t = 0; t < h.rows; t++) begin[t] = block_begin(x, t, half, h);
     if (in_pairs(h)) {
         if (is_split(h)) row_split(sum[0], codes, act, begin[0], scale, m, h);
-        else if (h.packed) row_pairs(sum[0], codes, act, first, n, begin[0], scale, m, h);
+        else if (h.packed) packed_pairs(sum, codes, act, first, n, begin, scale, m, h);
         else dots_pairs(sum, from, to, n, begin, scale, h);
         return;
     }
     for (int t = 0; t < h.rows; t++) sum[t][0] = sum[t][1] = begin[t];
-    if (h.packed && h.dots == DOTS_I16) row_words(sum[0], codes, act, m, h);
+    if (h.packed && h.dots == DOTS_I16) packed_words(sum, codes, act, m, h);
     else if (h.dots == DOTS_I16) dots_words(sum, from, to, n, h);
-    else if (h.packed) row_of_bytes(sum[0], codes, act, first, n, m, h);
+    else if (h.packed) packed_bytes(sum, codes, act, first, n, m, h);
     else dots_bytes(sum, from, to, n, h);
 }
 
@@ -194,6 +225,9 @@ INLINE void block_dots(vec sum[TILE][2], const uint8_t *codes, const uint8_t *x,
 struct sums {
     vec acc[TILE][2], mins[TILE][2];
 };
+
+/* Whether they are too many for the registers. */
+INLINE bool is_kept(const struct how h) { return h.rows > 1 && (has_mins(h.kind) || has_halves(h)); }
 
 /* The order of an expanded block's head. */
 INLINE void scales_load(struct scales *s, const uint8_t *head, const struct how h)
@@ -221,7 +255,7 @@ INLINE void block_add(struct sums *a, const struct scales *s, const uint8_t *cod
     vec sum[TILE][2], other[TILE][2];
     clear(sum, h.rows);
     block_dots(sum, codes, x, has_halves(h) ? 0 : -1, s->scale[0], m, h);
-    if (h.kind == KIND_HALVES && !h.packed) keep_in_memory(sum);
+    if (h.kind == KIND_HALVES && h.rows > 1) keep_in_memory(sum);
     if (has_halves(h)) block_dots(whole_scales(h) ? sum : other, codes, x, 1, s->scale[1], m, h);
     for (int t = 0; t < h.rows; t++) {
         vec xs = vec_spread4(x + 4 * t);
@@ -256,20 +290,20 @@ INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out,
         struct scales s;
         scales_load(&s, panel, h);
         block_add(&sums, &s, panel + head_bytes(h), x, NULL, h);
-        if (has_mins(h.kind) || has_halves(h)) keep_in_memory(&sums);
+        if (is_kept(h)) keep_in_memory(&sums);
     }
     sums_store(&sums, out, h);
 }
 
-/* --- gemv: packed panels, one row ----------------------------------------------------------------------------- */
+/* --- gemv: packed panels, a row or a tile ------------------------------------------------------------------------ */
 
-/* n panels, a block of each in turn. */
-INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out, const size_t n, const struct how h)
+/* n panels, a block of each in turn; of a tile one. */
+INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, int row, float *out, const size_t n, const struct how h)
 {
     const struct layout_info l = layouts[h.packed];
-    const size_t per_unit = (size_t)l.columns / BLOCK;
+    const size_t per_unit = (size_t)l.columns / BLOCK, tile = act_bytes(form_of(h)) * (size_t)h.rows;
     size_t units = (size_t)(a->cols / l.columns);
-    const uint8_t *x = a->tiles[form_of(h)];
+    const uint8_t *x = a->tiles[form_of(h)] + (size_t)row * (size_t)(a->cols / BLOCK) * act_bytes(form_of(h));
     struct masks m = masks_new(h);
     struct sums sums[STREAMS];
     struct scales s[STREAMS];
@@ -279,11 +313,13 @@ VEC_UNROLL
         const uint8_t *block = panels + l.head;
 VEC_UNROLL
         for (size_t p = 0; p < n; p++) unit_scales(&s[p], panels + p * panel_bytes, &m, h);
-        for (size_t i = 0; i < per_unit; i++, x += act_bytes(form_of(h)), block += l.block)
+        for (size_t i = 0; i < per_unit; i++, x += tile, block += l.block)
 VEC_UNROLL
             for (size_t p = 0; p < n; p++) {
                 block_scales(&s[p], block + p * panel_bytes, &m, whole_scales(h), h);
+                if (is_kept(h)) keep_in_memory(&s[p]);
                 block_add(&sums[p], &s[p], block + p * panel_bytes + l.scales, x, &m, h);
+                if (is_kept(h)) keep_in_memory(&sums[p]);
             }
     }
 VEC_UNROLL
@@ -396,7 +432,7 @@ INLINE gemm_fn *gemm_of(const struct how h)
     return NULL;
 }
 
-/* --- the kernels: of one row, and what expands ------------------------------------------------------------------ */
+/* --- the kernels: of one row, of few, and what expands ----------------------------------------------------------- */
 
 /* The constants of a layout's kernels: all follow from its row of CODE_LAYOUTS. */
 INLINE struct how how_of(const enum layout layout, const enum dots dots)
@@ -406,20 +442,33 @@ INLINE struct how how_of(const enum layout layout, const enum dots dots)
     return (struct how){l.kind, dots, l.value_bits, above ? l.value_bits - 1 : -1, 1, layout};
 }
 
-/* turns_: eight panels one after the other; gemv_: at once */
-#define KERNELS_FOR(name, suffix, dots)                                                                             \
-    static void turns_##name##_##suffix(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out) \
-    {                                                                                                               \
-        for (size_t p = 0; p < STREAMS; p++)                                                                        \
-            gemv(panels + p * panel_bytes, panel_bytes, a, out + PANEL_ROWS * p, 1, how_of(LAYOUT_##name, dots));   \
-    }                                                                                                               \
-    static void gemv_##name##_##suffix(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out)  \
-    {                                                                                                               \
-        gemv(panels, panel_bytes, a, out, STREAMS, how_of(LAYOUT_##name, dots));                                    \
-    }                                                                                                               \
-    static void expand_##name##_##suffix(const uint8_t *panel, int cols, uint8_t *out)                              \
-    {                                                                                                               \
-        expand(panel, cols, out, how_of(LAYOUT_##name, dots));                                                      \
+INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
+
+/* turns_: panels one after the other; gemv_: eight at once; few_: a tile of a panel that is not expanded */
+#define FEW(T) gemv(panel, 0, a, row, out, 1, of_rows(how, T))
+#define KERNELS_FOR(name, suffix, dots)                                                                                                     \
+    static void turns_##name##_##suffix(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out)         \
+    {                                                                                                                                       \
+        for (size_t p = 0; p < (size_t)n; p++)                                                                                              \
+            gemv(panels + p * panel_bytes, panel_bytes, a, row, out + PANEL_ROWS * p, 1, how_of(LAYOUT_##name, dots));                      \
+    }                                                                                                                                       \
+    static void gemv_##name##_##suffix(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out)          \
+    {                                                                                                                                       \
+        (void)n;                                                                                                                            \
+        gemv(panels, panel_bytes, a, row, out, STREAMS, how_of(LAYOUT_##name, dots));                                                       \
+    }                                                                                                                                       \
+    static void few_##name##_##suffix(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)                           \
+    {                                                                                                                                       \
+        const struct how how = how_of(LAYOUT_##name, dots);                                                                                 \
+        switch (n_rows) {                                                                                                                   \
+        case 2: FEW(2); break;                                                                                                              \
+        case 3: FEW(3); break;                                                                                                              \
+        default: FEW(FEW_TILE); break;                                                                                                      \
+        }                                                                                                                                   \
+    }                                                                                                                                       \
+    static void expand_##name##_##suffix(const uint8_t *panel, int cols, uint8_t *out)                                                      \
+    {                                                                                                                                       \
+        expand(panel, cols, out, how_of(LAYOUT_##name, dots));                                                                              \
     }
 #define KERNELS(name, ...) \
     KERNELS_FOR(name, i16, DOTS_I16) KERNELS_FOR(name, u7, DOTS_U7) KERNELS_FOR(name, u8, DOTS_U8) KERNELS_FOR(name, s8, DOTS_S8)
@@ -438,20 +487,25 @@ CODE_LAYOUTS(KERNELS)
 #define IS_STREAMED(layout) \
     ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
 
+/* And few rows share what they read of it, unexpanded. Codes of 5 bits need too many registers: four rows are slower so. */
+#define IS_SHARED(layout) ((layout) != LAYOUT_Q5K && IS_STREAMED(layout))
+
 #define OF_DOTS(kernel, dots) \
     ((dots) == DOTS_I16 ? kernel##_i16 : (dots) == DOTS_U7 ? kernel##_u7 : (dots) == DOTS_U8 ? kernel##_u8 : kernel##_s8)
 
 INLINE void set_forms(struct kernels *k, const enum layout layout, const enum dots row, const enum dots tile)
 {
     const struct how to = expanded(how_of(layout, tile));
-    k->row_form[layout] = form_of(how_of(layout, row));
-    k->form[layout] = form_of(to);
+    k->form[ONE_ROW][layout] = form_of(how_of(layout, row));
+    k->form[FEW_ROWS][layout] = form_of(IS_SHARED(layout) ? how_of(layout, tile) : to);
+    k->form[MANY_ROWS][layout] = form_of(to);
     k->gemm[layout] = gemm_of(to);
 }
 
 #define SET(name, row, tile)                                                                                                \
     k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row);                                                           \
     k->gemv[TOGETHER][LAYOUT_##name] = IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
+    k->few[LAYOUT_##name] = IS_SHARED(LAYOUT_##name) ? OF_DOTS(few_##name, tile) : NULL;                                    \
     k->expand[LAYOUT_##name] = OF_DOTS(expand_##name, tile);                                                                \
     set_forms(k, LAYOUT_##name, row, tile);
 #define SET_I16(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_I16, bits, value_bits), TILE_DOTS(DOTS_I16, value_bits))

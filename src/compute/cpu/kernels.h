@@ -13,8 +13,10 @@
 #include "weights/pack.h"
 
 enum {
-    TILE = 6,   /* rows (tokens) a gemm kernel takes at once, at most */
-    STREAMS = 8 /* panels a gemv kernel takes at once */
+    TILE = 6,     /* rows (tokens) a gemm kernel takes at once, at most */
+    FEW_TILE = 4, /* the same where rows are few */
+    FEW_MOST = 8, /* rows that are few: for more, expanding pays */
+    STREAMS = 8   /* panels a gemv kernel takes at once */
 };
 
 /* How a SIMD build multiplies codes: which products of bytes its one dot instruction gives exactly. The instruction differs from
@@ -28,8 +30,12 @@ enum dots {
 };
 extern const char *const dots_names[DOTS_COUNT];
 
-/* How a product wants activation codes: as bytes, widened to 16 bits, or (one row) with even and odd columns apart, or ready for words of two codes
- * or of four. */
+/* By how many rows there are a product differs: one is read from memory, few share what is read of a packed panel, many share an expanded one. */
+enum rows { ONE_ROW, FEW_ROWS, MANY_ROWS, ROWS_KINDS };
+static inline enum rows rows_kind(int n) { return n == 1 ? ONE_ROW : n <= FEW_MOST ? FEW_ROWS : MANY_ROWS; }
+
+/* How a product wants activation codes: as bytes, widened to 16 bits, or (packed panels) with even and odd columns apart, or ready for words of two
+ * codes or of four. */
 enum form { FORM_BYTES, FORM_WORDS, FORM_APART, FORM_TWOS, FORM_FOURS, FORMS };
 
 /* Activations of n rows, as the products take them. Blocks of 32 columns; cols is a multiple of 32 where codes are used. */
@@ -38,16 +44,15 @@ struct act {
     const int8_t *code;   /* [n, cols] -127..127, for quantised weights */
     const float *scale;   /* [n, cols / 32] */
     const int16_t *sum;   /* [n, cols / 16] sums of 16 codes */
-    const uint8_t *tiles[FORMS]; /* the same arranged for gemm, tile after tile; NULL where the table has no arrange */
+    const uint8_t *tiles[FORMS]; /* the same arranged, tile after tile; NULL where the table has no arrange */
     int cols;
 };
 
-/* out [n_rows, 8] = rows row .. row + n_rows - 1 times one panel [8, cols], expanded where the table says so.
- * n_rows as tile_rows() gives it: 1, 2, 4 or 6. */
+/* out [n_rows, 8] = rows row .. row + n_rows - 1, a tile as tile_rows() gives it, times one panel [8, cols], expanded where the table says so. */
 typedef void gemm_fn(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out);
 
-/* out [8 * 8] = row 0 times STREAMS neighbouring panels, panel_bytes apart. */
-typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, const struct act *a, float *out);
+/* out [n * 8] = one row times n neighbouring panels, panel_bytes apart: 1 .. STREAMS, TOGETHER always STREAMS. */
+typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out);
 
 /* For one row memory is the limit, and how it is read best depends on the processor: one that looks ahead of its work by some hundred
  * instructions and fetches ahead within a page only waits least with eight streams (Intel's of 2023 reach twice the speed), one that follows a
@@ -87,10 +92,11 @@ static inline size_t value_place(int position, int column, int dim)
 struct kernels {
     const char *name;
     enum dots dots;
-    int tile;                    /* rows of a full tile: 1, 4 or TILE */
+    int tile;                    /* rows of a full tile of many: 4 or TILE */
     gemm_fn *gemm[LAYOUT_COUNT];
+    gemm_fn *few[LAYOUT_COUNT];          /* of the panel as it is, 2 .. FEW_TILE rows; NULL where gemm is as good */
     gemv_fn *gemv[ORDERS][LAYOUT_COUNT]; /* NULL where gemm is as good */
-    enum form form[LAYOUT_COUNT], row_form[LAYOUT_COUNT]; /* that gemm and gemv of a quantised layout take */
+    enum form form[ROWS_KINDS][LAYOUT_COUNT]; /* that a product of a quantised layout takes */
     /* panel -> out [cols / 32 * expanded], its codes and scales ready for gemm: done once for all tiles of a chunk. NULL: gemm takes
      * the panel as it is. */
     void (*expand[LAYOUT_COUNT])(const uint8_t *panel, int cols, uint8_t *out);
@@ -131,10 +137,11 @@ enum dots dots_probe(void);
 /* The fastest kind for this build on this processor. */
 enum dots dots_choose(void);
 
-/* Rows of the next tile when n are left: full ones first, then the largest that fits. */
-static inline int tile_rows(const struct kernels *k, int n)
+/* Rows of the next tile when `left` of n are left: as few tiles as can be, as even as can be. */
+static inline int tile_rows(const struct kernels *k, int n, int left)
 {
-    return n >= k->tile ? k->tile : n >= 4 && k->tile > 4 ? 4 : n >= 2 && k->tile > 2 ? 2 : 1;
+    int most = rows_kind(n) == MANY_ROWS ? k->tile : FEW_TILE, tiles = (left + most - 1) / most;
+    return (left + tiles - 1) / tiles;
 }
 
 #endif

@@ -16,8 +16,8 @@
  * int16 [T][2]. A beginning is int32; where sums are of pairs (DOTS_U7, FORM_TWOS, FORM_FOURS) int16 [2], of the even and of the odd pairs of
  * columns.
  *
- * FORM_APART, of one row, has 8 groups of int16 [2][2]: the even columns, the odd ones. FORM_TWOS has 8 groups of int16 [2][2] too, FORM_FOURS 4
- * pairs of groups of int16 [4][2], for words of n = 2 or 4 codes, two words a row. With B = 2^(16 / n) a word is the sum of c[k] * B^k, and shifted
+ * FORM_APART has 8 groups of int16 [T][2][2]: the even columns, the odd ones. FORM_TWOS has 8 groups of int16 [T][2][2] too, FORM_FOURS 4 pairs of
+ * groups of int16 [T][4][2], for words of n = 2 or 4 codes, two words a row. With B = 2^(16 / n) a word is the sum of c[k] * B^k, and shifted
  * right by k codes it lacks the first k. So the sum of c[k] * x[k] is that of (word >> k codes) * y[k], y[k] = x[k] - B * x[k - 1], and no code is
  * cut out: modulo 2^16, which a sum that fits in 16 bits does not notice. */
 enum { ACT_HEAD = 24 };
@@ -80,9 +80,10 @@ INLINE int full_tile(enum dots dots) { return dots == DOTS_U8 || dots == DOTS_S8
 /* One body for each height of a tile. */
 #define BY_HEIGHT(BODY)      \
     switch (n_rows) {        \
-    case 1: BODY(1); break;  \
     case 2: BODY(2); break;  \
+    case 3: BODY(3); break;  \
     case 4: BODY(4); break;  \
+    case 5: BODY(5); break;  \
     default: BODY(TILE); break; \
     }
 

@@ -4,7 +4,7 @@
  *
  * Browsers compile each function quickly first, and well only after it has run for a while (V8: some 13 MB of quick code executed), and never
  * while it runs. Loading has time to spare for that: the first prompt has not. So small matrices of zeros in the layouts of the
- * weights to come are multiplied by 1 .. TILE rows, and page 0 is attended to, pass after pass, through the backend's own operations.
+ * weights to come are multiplied by one row, by few and by many, and page 0 is attended to, pass after pass, through the backend's own operations.
  */
 #include "compute/cpu/cpu.h"
 
@@ -73,7 +73,7 @@ static void warm_products(struct cpu *c, const struct warm *w, int n)
     for (int l = 0; l < LAYOUT_COUNT; l++) {
         if (!c->like[l].type) continue;
         struct weight zeros = small_like(&c->like[l], w->panels);
-        c->base.ops->matmul(&c->base, &(struct product){w->y, &zeros}, 1, w->x, n, NULL);
+        c->base.ops->matmul(&c->base, (struct product[]){product(w->y, &zeros)}, 1, w->x, n, NULL);
     }
 }
 
@@ -101,17 +101,17 @@ static void warm_end(struct cpu *c)
 
 bool cpu_warm(struct backend *b)
 {
+    static const int heights[] = {2, 3, FEW_TILE, FEW_MOST + 1};
     const double slice_ms = 1;
     struct cpu *c = (struct cpu *)b;
     const struct race race = c->race;
     double start = now_ms();
     if (!c->warm && !c->warmed) warm_begin(c);
     while (!c->warmed && now_ms() - start < slice_ms) {
-        int n = 1 + c->warm->pass % min_int(TILE, c->max_rows);
         warm_rows(c, c->warm);
-        warm_attention(c, c->warm, n);
+        warm_attention(c, c->warm, 1 + c->warm->pass % min_int(TILE, c->max_rows));
         for (c->race.heat = 0; c->race.heat < ORDERS; c->race.heat++) warm_products(c, c->warm, 1); /* decoding has kernels of its own */
-        warm_products(c, c->warm, n);
+        warm_products(c, c->warm, min_int(heights[c->warm->pass % 4], c->max_rows));
         if (++c->warm->pass == PASSES) warm_end(c);
     }
     c->race = race;

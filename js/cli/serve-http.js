@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// The HTTP server: node:http with limits on all that a client can send or leave unread. A request passes, in this order: the host it names, the
+// page it comes from, its key, its path and method, its body; then its route answers. When a connection ends, whatever is made for it ends too.
+
+import { createServer } from 'node:http';
+import { sendEvents } from './serve-events.js';
+import { readJson } from './serve-body.js';
+import { refusal, refusalOf } from './serve-refusal.js';
+import { routeOf } from './serve-routes.js';
+
+/** Sizes in bytes, times in ms. `accept`: how long a refusal by the model is waited for before a stream's headers go out. */
+export const LIMITS = {
+  body: 4 * 2 ** 20, header: 16 * 2 ** 10, unsent: 256 * 2 ** 10, connections: 256,
+  headersMs: 10_000, requestMs: 30_000, checkMs: 1000, pingMs: 15_000, acceptMs: 1000, lingerMs: 2000,
+};
+
+const CLIENT_ERRORS = { HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'], ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'] };
+
+const errorText = (error) => JSON.stringify({ error });
+
+const after = (ms) => {
+  let timer;
+  return { passed: new Promise((resolve) => { timer = setTimeout(resolve, ms, true); }), cancel: () => clearTimeout(timer) };
+};
+
+export class HttpServer {
+  #server;
+  #site;
+  #guard;
+  #limits;
+  #open = new WeakMap();      // socket -> its requests that are not answered: each a response and what ends its work
+  #closed = null;             // once nobody is let in any more: when all have gone
+
+  /**
+   * @param {import('./serve-routes.js').Site} site
+   * @param {import('./serve-guard.js').Guard} guard
+   * @param {Partial<typeof LIMITS>} [limits]
+   */
+  constructor(site, guard, limits) {
+    this.#site = site;
+    this.#guard = guard;
+    this.#limits = { ...LIMITS, ...limits };
+    const { header, headersMs, requestMs, checkMs, connections } = this.#limits;
+    const options = { maxHeaderSize: header, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs };
+    this.#server = createServer(options, (request, response) => this.#receive(request, response));
+    this.#server.maxConnections = connections;
+    this.#server.on('connection', (socket) => this.#watch(socket));
+    this.#server.on('clientError', (error, socket) => this.#refuseClient(error, socket));
+  }
+
+  /** @returns {Promise<number>} the port that it listens on */
+  listen(port, host) {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => {
+        this.#server.on('error', () => {});     // a connection that cannot be taken is its client's to try again
+        resolve(this.#server.address().port);
+      });
+    });
+  }
+
+  /** Lets nobody in any more; who is connected is answered, and let go then. */
+  drain() {
+    this.#closed ??= new Promise((resolve) => { this.#server.close(resolve); });
+  }
+
+  /** Ends when the answers under way have gone out, or after that time. */
+  async close(ms) {
+    this.drain();
+    const wait = after(ms);
+    const idle = setInterval(() => this.#server.closeIdleConnections(), 20);
+    await Promise.race([this.#closed, wait.passed]);
+    clearInterval(idle);
+    wait.cancel();
+    this.#server.closeAllConnections();
+  }
+
+  #watch(socket) {
+    const open = new Set();
+    this.#open.set(socket, open);
+    socket.once('close', () => { for (const { end } of open) end(); });
+  }
+
+  /** What is no request, or does not become one in time. */
+  #refuseClient({ code }, socket) {
+    const hasAnswer = [...this.#open.get(socket) ?? []].some(({ response }) => response.headersSent);
+    if (!socket.writable || hasAnswer || code === 'ECONNRESET') return socket.destroy();
+    const [status, words] = CLIENT_ERRORS[code] ?? [400, 'Bad Request'];
+    const body = errorText(refusal(status, `${words}.`).error);
+    const head = [`HTTP/1.1 ${status} ${words}`, 'Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close'];
+    return socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  }
+
+  async #receive(request, response) {
+    const started = performance.now();
+    const exchange = { request, response, end: () => {}, body: undefined, path: 'other' };
+    const open = this.#open.get(request.socket);
+    open.add(exchange);
+    if (this.#closed) response.setHeader('Connection', 'close');
+    let status;
+    try {
+      status = await this.#answer(exchange);
+    } catch (failure) {
+      status = await this.#refuse(exchange, failure);
+    }
+    open.delete(exchange);
+    this.#site.metrics.count('requests_total', 1, { path: exchange.path, code: status });
+    this.#site.metrics.observe('request_seconds', (performance.now() - started) / 1000);
+  }
+
+  // --- the way of a request ---
+
+  /** @returns {Promise<number>} the status */
+  async #answer(exchange) {
+    const { request, response } = exchange;
+    if (!this.#guard.knowsHost(request)) throw refusal(403, 'The Host is not one of this server; --allow-host allows others.');
+    if (this.#isPreflight(request, response)) return 204;
+    const route = routeOf(request.url);
+    exchange.path = route?.path ?? 'other';
+    if (exchange.path !== '/health' && !this.#guard.hasKey(request)) {
+      throw refusal(401, 'The key is missing or wrong.', { headers: { 'WWW-Authenticate': 'Bearer' } });
+    }
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    if (!route) throw refusal(404, 'There is nothing at this path.');
+    const allowed = Object.keys(route.methods);
+    if (!allowed.includes(method)) throw refusal(405, `The method ${method} is not taken here.`, { headers: { Allow: allowed.join(', ') } });
+    if (method === 'POST') exchange.body = await readJson(request, this.#limits.body);
+    const { json, text, type, completion } = await route.methods[method](this.#site, method === 'POST' ? exchange.body : route.id);
+    if (completion) return this.#complete(exchange, completion);
+    return this.#send(exchange, 200, text ?? JSON.stringify(json), type);
+  }
+
+  /** What a page asks before its request. Pages that are not named get nothing, and no header that would help them. */
+  #isPreflight(request, response) {
+    const origin = this.#guard.originOf(request);
+    if (origin === null) throw refusal(403, 'Pages of this origin may not ask; --cors-origin allows them.');
+    if (!origin) return false;
+    response.setHeader('Access-Control-Allow-Origin', origin);
+    response.setHeader('Access-Control-Expose-Headers', 'Retry-After, x-should-retry');
+    response.setHeader('Vary', 'Origin');
+    if (request.method !== 'OPTIONS') return false;
+    const wanted = request.headers['access-control-request-headers'] ?? '';
+    response.writeHead(204, {
+      'Access-Control-Allow-Methods': 'GET, POST', 'Access-Control-Max-Age': '600',
+      'Access-Control-Allow-Headers': /^[\w-]+(?:, *[\w-]+)*$/.test(wanted) ? wanted : 'authorization, content-type',
+    }).end();
+    return true;
+  }
+
+  async #complete(exchange, completion) {
+    const { response, request } = exchange;
+    const { unsent: mostUnsent, pingMs, acceptMs } = this.#limits;
+    exchange.end = () => completion.stop();
+    if (request.socket.destroyed) completion.stop();
+    if (!completion.stream) return this.#send(exchange, 200, JSON.stringify(await completion.whole()));
+    const wait = after(acceptMs);
+    const waiting = await Promise.race([completion.accepted, wait.passed]).finally(wait.cancel);
+    return sendEvents(response, completion.chunks(), { waiting: waiting === true, pingMs, mostUnsent });
+  }
+
+  #refuse(exchange, failure) {
+    const { status, error, headers } = refusalOf(failure, exchange.body);
+    return this.#send(exchange, status, errorText(error), undefined, headers);
+  }
+
+  /** An answer to a request that has not come whole is the connection's last; what still comes is thrown away for a while, so that it is read. */
+  async #send({ request, response }, status, text, type = 'application/json; charset=utf-8', headers = {}) {
+    if (response.destroyed || response.headersSent) return status;
+    const isWhole = request.complete || !(request.headers['transfer-encoding'] || Number(request.headers['content-length']) > 0);
+    if (!isWhole) response.setHeader('Connection', 'close');
+    response.writeHead(status, { ...headers, 'Content-Type': type, 'Content-Length': Buffer.byteLength(text), 'X-Content-Type-Options': 'nosniff' });
+    if (isWhole) return response.end(text) && status;
+    response.write(text);
+    request.resume();
+    const wait = after(this.#limits.lingerMs);
+    await Promise.race([new Promise((resolve) => { request.once('close', resolve); request.once('end', resolve); }), wait.passed]);
+    wait.cancel();
+    response.end();
+    return status;
+  }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// The model that a server answers with: its replies are counted while they are made, and when its engine has failed it is loaded again, once a
+// minute at most. Until it is there, and when the server is to end, whoever asks is told to come again.
+
+import { createHash } from 'node:crypto';
+import { QuernError, isOf } from '../shared/errors.js';
+
+const STATES = {
+  loading: 'The model is being loaded.', restarting: 'The engine has failed; the model is being loaded again.',
+  draining: 'The server is about to end.',
+};
+
+/** Tokens whose scores tell one set of weights from another. */
+const PROBE = 8;
+
+/**
+ * Of the scores after some tokens, which are the same to the bit wherever the same weights and the same arithmetic are, and of what the template and
+ * the vocabulary make of a message; a template that fails is told to whoever chats.
+ */
+async function fingerprintOf(model) {
+  const { tokens, contextSize } = model.info;
+  const ids = Array.from({ length: Math.min(PROBE, contextSize) }, (_, i) => (i * 7919 + 13) % tokens);
+  const message = await model.tokenize([{ role: 'user', content: 'Hi' }]).catch(() => []);
+  return createHash('sha256').update(await model.logits(ids)).update(message.join()).digest('hex').slice(0, 8);
+}
+
+export class ServedModel {
+  #load;
+  #metrics;
+  #reloadMs;
+  #say;
+  #model = null;
+  #state = 'loading';
+  #begun = -Infinity;         // when it was last loaded
+  #jobs = new Set();          // of replies that are being made
+  #timer = null;
+  #idle = null;               // called when the last of them has ended
+
+  /** Of the weights and the arithmetic, 8 digits. */
+  fingerprint = '';
+
+  /**
+   * @param {{load: () => Promise<import('../index.d.ts').Model>, metrics: import('./serve-metrics.js').Metrics, say: (text: string) => void,
+   *   reloadMs?: number}} options
+   */
+  constructor({ load, metrics, say, reloadMs = 60_000 }) {
+    this.#load = load;
+    this.#metrics = metrics;
+    this.#say = say;
+    this.#reloadMs = reloadMs;
+  }
+
+  /** Loads it for the first time. */
+  async open() {
+    this.#begun = performance.now();
+    const model = await this.#load();
+    this.fingerprint = await fingerprintOf(model);
+    this.#model = model;
+    if (this.#state !== 'draining') this.#state = 'ready';
+  }
+
+  /** Why it cannot be asked now; null: it can. */
+  get obstacle() {
+    return this.#state === 'ready' ? null : new QuernError('engine/disposed', STATES[this.#state]);
+  }
+
+  get info() { return this.#ready.info; }
+
+  get #ready() {
+    if (this.obstacle) throw this.obstacle;
+    return this.#model;
+  }
+
+  chat(messages, options) { return this.#begin(this.#ready, 'chat', messages, options); }
+  complete(prompt, options) { return this.#begin(this.#ready, 'complete', prompt, options); }
+  tokenize(input, options) { return this.#ready.tokenize(input, options); }
+  detokenize(tokens) { return this.#ready.detokenize(tokens); }
+
+  /** What is being made, in numbers. */
+  get jobs() { return [...this.#jobs].map(({ phase, total, done }) => ({ phase, total, done })); }
+
+  /** What holds now, for the metrics. */
+  gauges() {
+    const waiting = this.jobs.filter(({ phase }) => phase === 'waiting').length;
+    const { memory, work } = this.#model?.info ?? { memory: {}, work: {} };
+    const bytes = Object.entries(memory).filter(([, value]) => typeof value === 'number').map(([kind, value]) => ['memory_bytes', value, { kind }]);
+    const pages = Object.entries(memory.cache ?? {}).map(([state, value]) => ['pages', value, { state }]);
+    const { steps = 0, rows = 0, letGo = 0, recomputed = 0 } = work;
+    return [
+      ['requests_running', this.#jobs.size - waiting], ['requests_waiting', waiting], ...bytes, ...pages,
+      ['steps_total', steps], ['step_rows_total', rows], ['let_go_total', letGo], ['recomputed_tokens_total', recomputed],
+    ];
+  }
+
+  #begin(model, kind, input, options) {
+    const controller = new AbortController();
+    const job = { phase: 'waiting', total: 0, done: 0, controller, reply: null };
+    const onPrefill = (progress) => {
+      Object.assign(job, progress, { phase: progress.done < progress.total ? 'reading' : 'writing' });
+      options.onPrefill?.(progress);
+    };
+    job.reply = model[kind](input, { ...options, onPrefill, signal: controller.signal });
+    this.#jobs.add(job);
+    job.reply.result.then((result) => this.#count(job, result), (error) => this.#failed(model, error)).finally(() => {
+      this.#jobs.delete(job);
+      if (this.#jobs.size === 0) this.#idle?.();
+    });
+    return job.reply;
+  }
+
+  #count({ phase }, { finishReason, usage, timings: { waitMs, prefillMs, decodeMs, tokensPerSecond } }) {
+    if (finishReason === 'aborted') this.#metrics.count('aborted_total', 1, { phase });
+    this.#metrics.count('prompt_tokens_total', usage.promptTokens);
+    this.#metrics.count('cached_tokens_total', usage.cachedTokens);
+    this.#metrics.count('completion_tokens_total', usage.completionTokens);
+    if (phase === 'waiting') return;
+    this.#metrics.observe('wait_seconds', waitMs / 1000);
+    if (usage.completionTokens > 0) this.#metrics.observe('ttft_seconds', (waitMs + prefillMs) / 1000);
+    if (tokensPerSecond > 0) this.#metrics.observe('token_seconds', 1 / tokensPerSecond, Math.round((tokensPerSecond * decodeMs) / 1000));
+  }
+
+  // --- an engine that has failed ---
+
+  #failed(model, error) {
+    if (!isOf('engine', error) || model !== this.#model || this.#state !== 'ready') return;
+    this.#state = 'restarting';
+    this.#say(`${error.code}: ${error.message} Loading the model again.`);
+    this.#metrics.count('engine_restarts_total');
+    model.dispose();
+    this.#again();
+  }
+
+  #again() {
+    const after = Math.max(0, this.#begun + this.#reloadMs - performance.now());
+    this.#timer = setTimeout(() => this.open().catch((error) => {
+      this.#say(`${error.code}: ${error.message} Trying again in ${this.#reloadMs / 1000} s.`);
+      this.#again();
+    }), after);
+  }
+
+  // --- the end ---
+
+  /** Lets nobody in, sends away who waits, and gives the others this time; then they end with what they have. */
+  async drain(graceMs) {
+    this.#state = 'draining';
+    clearTimeout(this.#timer);
+    const ended = new Promise((resolve) => { this.#idle = resolve; });
+    for (const { phase, controller } of this.#jobs) if (phase === 'waiting') controller.abort(this.obstacle);
+    if (this.#jobs.size === 0) return;
+    const grace = setTimeout(() => { for (const { reply } of this.#jobs) reply.stop(); }, graceMs);
+    await ended;
+    clearTimeout(grace);
+  }
+
+  async close() {
+    await this.#model?.dispose();
+  }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What a server says no with: a status, and the error object that the OpenAI API's clients expect.
+
+import { errorOf } from '../facades/openai.js';
+
+/** Where `type` and `code` are not the status's own. */
+const KINDS = {
+  400: ['invalid_request_error', 'invalid_request'], 401: ['authentication_error', 'invalid_api_key'], 403: ['permission_error', 'forbidden'],
+  404: ['invalid_request_error', 'not_found'], 405: ['invalid_request_error', 'method_not_allowed'], 408: ['invalid_request_error', 'timeout'],
+  413: ['invalid_request_error', 'too_large'], 415: ['invalid_request_error', 'unsupported_media_type'],
+  431: ['invalid_request_error', 'headers_too_large'], 501: ['server_error', 'not_implemented'],
+};
+
+class Refusal extends Error {
+  constructor(status, error, headers) {
+    super(error.message);
+    this.status = status;
+    this.error = error;
+    this.headers = headers;
+  }
+}
+
+/** @param {{param?: string | null, code?: string, headers?: Record<string, string>}} [more] than the status says */
+export function refusal(status, message, more = {}) {
+  const [type, name] = KINDS[status];
+  const { param = null, code, headers = {} } = more;
+  return new Refusal(status, { message, type, param, code: code ?? name }, headers);
+}
+
+/**
+ * Any failure as it is answered.
+ * @param {object} [body] of the request
+ * @returns {{status: number, error: object, headers: Record<string, string>}}
+ */
+export function refusalOf(failure, body) {
+  if (failure instanceof Refusal) return failure;
+  const { status, error, retry } = errorOf(failure, body);
+  const headers = typeof retry === 'number' ? { 'Retry-After': String(retry) } : retry === false ? { 'x-should-retry': 'false' } : {};
+  return { status, error, headers };
+}

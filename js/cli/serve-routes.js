@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// What a server answers to which path: the OpenAI API's, and those of llama-server that its clients use. A handler gives `json`, a `text` with
+// its type, or a `completion`; what it throws becomes an error. Nothing in a request names a file, a path or a template.
+
+import { chatCompletion, chatRequest, textCompletion } from '../facades/openai.js';
+import { badParam } from '../shared/errors.js';
+import { refusal } from './serve-refusal.js';
+
+/** The longest text to tokenize, in letters: it is one piece of work, for which replies wait. */
+const MOST_TEXT = 2 ** 20;
+
+/**
+ * @typedef {object} Site what is served
+ * @property {import('./serve-model.js').ServedModel} served
+ * @property {import('./serve-metrics.js').Metrics} metrics
+ * @property {string} name of the model
+ * @property {boolean} onlyName whether requests may name no other
+ * @property {string} file its base name
+ * @property {string} version of the package
+ * @property {boolean} slots whether /slots may be asked
+ * @property {() => Promise<string>} template the model's own
+ * @property {number} started seconds since 1970
+ */
+
+const identityOf = ({ served, name, version }) => ({ name, fingerprint: `quern-${version}-${served.fingerprint}` });
+
+function checkName({ name, onlyName }, given) {
+  if (!onlyName || given == null || given === name) return;
+  const message = `The model '${String(given).slice(0, 64)}' does not exist; this server has '${name}'.`;
+  throw refusal(404, message, { param: 'model', code: 'model_not_found' });
+}
+
+function health({ served }) {
+  if (served.obstacle) throw served.obstacle;
+  return { json: { status: 'ok' } };
+}
+
+const metrics = ({ served, metrics: all }) => ({ text: all.text(served.gauges()), type: 'text/plain; version=0.0.4; charset=utf-8' });
+
+function chat(site, body) {
+  checkName(site, body?.model);
+  return { completion: chatCompletion(site.served, body, identityOf(site)) };
+}
+
+function complete(site, body) {
+  checkName(site, body?.model);
+  return { completion: textCompletion(site.served, body, identityOf(site)) };
+}
+
+function modelOf({ served, name, started }) {
+  const { contextSize, contextLength, vocabSize, dim, parameters, fileBytes } = served.info;
+  const meta = { n_ctx: contextSize, n_ctx_train: contextLength, n_vocab: vocabSize, n_embd: dim, n_params: parameters, size: fileBytes };
+  return { id: name, object: 'model', created: started, owned_by: 'quern', max_model_len: contextSize, meta };
+}
+
+const models = (site) => ({ json: { object: 'list', data: [modelOf(site)] } });
+
+function model(site, id) {
+  checkName(site, id);
+  return { json: modelOf(site) };
+}
+
+function embeddings() {
+  throw refusal(501, 'Embeddings are not supported by this version.');
+}
+
+// --- llama-server's ---
+
+async function props({ served, name, file, version, template }) {
+  const { contextSize, parallel } = served.info;
+  return { json: {
+    default_generation_settings: { n_ctx: contextSize }, total_slots: parallel, model_alias: name, model_path: file,
+    chat_template: await template(), build_info: `quern ${version}`,
+  } };
+}
+
+function slots({ served, slots: allowed }) {
+  if (!allowed) throw refusal(501, 'Slots are shown with --slots only.');
+  const jobs = served.jobs.filter(({ phase }) => phase !== 'waiting');
+  const { contextSize: n_ctx, parallel } = served.info;
+  return { json: Array.from({ length: parallel }, (_, id) => ({
+    id, n_ctx, is_processing: id < jobs.length, n_prompt_tokens: jobs[id]?.total ?? 0, n_prompt_tokens_processed: jobs[id]?.done ?? 0,
+  })) };
+}
+
+/** @param {Record<string, boolean>} wanted by a field's name */
+function refuseWanted(wanted) {
+  const [field] = Object.keys(wanted).filter((name) => wanted[name]);
+  if (field) throw refusal(400, `${field} is not supported by this version.`, { param: field, code: 'unsupported_parameter' });
+}
+
+function contentOf(body) {
+  const { content, with_pieces, parse_special } = body ?? {};
+  if (typeof content !== 'string') throw badParam('content', 'must be a string');
+  if (content.length > MOST_TEXT) throw badParam('content', `is longer than ${MOST_TEXT} letters`);
+  refuseWanted({ with_pieces, parse_special });
+  return content;
+}
+
+const tokenize = async ({ served }, body) => ({ json: { tokens: await served.tokenize(contentOf(body)) } });
+
+const detokenize = async ({ served }, body) => ({ json: { content: await served.detokenize(body?.tokens) } });
+
+async function applyTemplate({ served }, body) {
+  const { messages, options: { thinking } } = chatRequest(body);
+  refuseWanted({ add_generation_prompt: body.add_generation_prompt === false });
+  const ids = await served.tokenize(messages, { thinking });
+  return { json: { prompt: await served.detokenize(ids) } };
+}
+
+/** By path and method; a path below /models/ is a model's name. */
+const ROUTES = {
+  '/health': { GET: health }, '/metrics': { GET: metrics }, '/models': { GET: models }, '/models/{id}': { GET: model }, '/props': { GET: props },
+  '/slots': { GET: slots }, '/chat/completions': { POST: chat }, '/completions': { POST: complete }, '/embeddings': { POST: embeddings },
+  '/tokenize': { POST: tokenize }, '/detokenize': { POST: detokenize }, '/apply-template': { POST: applyTemplate },
+};
+
+/** The model's name in a path; '' where the path is no text. */
+function nameIn(path) {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return '';
+  }
+}
+
+/**
+ * Where a path leads, with /v1 or without.
+ * @returns {{path: string, methods: Record<string, Function>, id: string} | null} path: as it is counted
+ */
+export function routeOf(url) {
+  const path = url.split('?')[0].replace(/^\/v1(?=\/)/, '');
+  const [, id] = /^\/models\/(.+)$/.exec(path) ?? [];
+  const key = id === undefined ? path : '/models/{id}';
+  return Object.hasOwn(ROUTES, key) ? { path: key, methods: ROUTES[key], id: nameIn(id ?? '') } : null;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// A failure as the OpenAI API words it, with the status that makes its clients throw the right class and repeat what is worth repeating.
+
+import { asQuernError } from '../shared/errors.js';
+import { CHAT_FIELDS, FIELDS } from './openai-request.js';
+
+/**
+ * By code, or by the part before the slash: status, type, code. Where none is named the failure is the server's own. `retry` false tells
+ * clients not to send it again; a number, after how many seconds.
+ */
+const ROWS = {
+  'use/param': { status: 400, type: 'invalid_request_error', code: 'invalid_value' },
+  'use/empty': { status: 400, type: 'invalid_request_error', code: 'invalid_value' },
+  'use/context': { status: 400, type: 'invalid_request_error', code: 'context_length_exceeded' },
+  'use/busy': { status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded', retry: 1 },
+  'engine/disposed': { status: 503, type: 'service_unavailable_error', code: 'unavailable', retry: 5 },
+  engine: { status: 500, type: 'server_error', code: 'engine_failed' },
+  mem: { status: 500, type: 'server_error', code: 'out_of_memory' },
+  model: { status: 500, type: 'server_error', code: 'model_failed', retry: false },
+};
+const OTHER = { status: 500, type: 'server_error', code: 'internal_error' };
+
+/** The request's name for what the model calls `options.topP`. @param {object} [body] tells which of two fields it was */
+function fieldOf(option, body) {
+  const fields = { ...FIELDS, ...CHAT_FIELDS }[option] ?? [option];
+  return fields.findLast((field) => body?.[field] != null) ?? fields[0];
+}
+
+/**
+ * @param {unknown} failure
+ * @param {any} [body] of the request that failed
+ * @returns {{status: number, retry?: number | false, error: {message: string, type: string, param: string | null, code: string}}}
+ */
+export function errorOf(failure, body) {
+  /** @type {{code: string, message: string, detail: any}} */
+  const { code, message, detail } = asQuernError(failure, 'call');
+  const { status, type, code: name, retry } = ROWS[code] ?? ROWS[code.split('/')[0]] ?? OTHER;
+  const inTerms = (text) => text.replace(/\boptions\.(\w+)/g, (_, option) => fieldOf(option, body));
+  const error = { message: inTerms(message), type, param: detail.param ? inTerms(detail.param) : null, code: detail.reason ?? name };
+  const { found, limit } = detail;
+  const prompt = body?.prompt === undefined ? 'messages' : 'prompt';
+  if (code === 'use/context') Object.assign(error, { param: prompt, n_prompt_tokens: found, n_ctx: limit });
+  return { status, retry, error };
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// What a request in the OpenAI API's form asks of a Model: messages or prompts, options, how many choices, whether as a stream. Fields that
+// would change the answer and cannot be honoured are refused by name; fields nobody here knows are ignored, as other servers do. Values are
+// checked by the model itself (options.js), whose words openai-error.js puts into the request's terms.
+
+import { QuernError, badParam } from '../shared/errors.js';
+
+/** Choices of one prompt, choices of a request, and sizes that no honest request has. */
+const MOST = { n: 8, choices: 64, messages: 10_000, biases: 1000 };
+
+/** Tokens of a completion that names no limit: the API's own default. Chats have none. */
+const COMPLETION_TOKENS = 16;
+
+/** The field of a request for each option. Where there are two, the last one given counts. */
+export const FIELDS = {
+  maxTokens: ['max_tokens', 'max_completion_tokens'], temperature: ['temperature'], topP: ['top_p'], topK: ['top_k'], minP: ['min_p'],
+  stop: ['stop'], seed: ['seed'], presencePenalty: ['presence_penalty'], frequencyPenalty: ['frequency_penalty'],
+  repeatPenalty: ['repeat_penalty'], logitBias: ['logit_bias'],
+  priority: ['priority'],
+};
+
+/** Those that only chats have; for the names in errors. */
+export const CHAT_FIELDS = { thinking: ['chat_template_kwargs.enable_thinking'], continue: ['continue_final_message'] };
+
+const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isNothing = (value) => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
+
+/** What is not built: a field, and whether its value asks for nothing. Where there is none, nothing is `false`, 0, '' or []. */
+const UNSUPPORTED = {
+  tools: isNothing, functions: isNothing, function_call: (value) => value === 'none' || value === 'auto',
+  tool_choice: (value) => value === 'none' || value === 'auto', response_format: (value) => value.type === 'text',
+  logprobs: (value) => value === false, top_logprobs: isNothing, modalities: (value) => JSON.stringify(value) === '["text"]', audio: () => false,
+  grammar: isNothing, json_schema: () => false, suffix: isNothing, echo: isNothing, best_of: (value) => value === 1,
+};
+
+function unsupported(path, what = 'is not supported by this version') {
+  return new QuernError('use/param', `${path} ${what}.`, { detail: { param: path, reason: 'unsupported_parameter' } });
+}
+
+function refuseUnsupported(body) {
+  for (const [field, asksNothing] of Object.entries(UNSUPPORTED)) {
+    if (body[field] != null && !asksNothing(body[field])) throw unsupported(field);
+  }
+}
+
+function flag(body, field) {
+  if (body[field] != null && typeof body[field] !== 'boolean') throw badParam(field, 'must be true or false');
+  return body[field] ?? false;
+}
+
+function choicesOf({ n }) {
+  if (n == null) return 1;
+  if (!Number.isInteger(n) || n < 1 || n > MOST.n) throw badParam('n', `must be a whole number from 1 to ${MOST.n}`);
+  return n;
+}
+
+// --- options ---
+
+/** Values that mean something else here than as options: the seed -1 is "any", which llama.cpp's clients send. */
+const MEANINGS = { topP: [0, 1e-6], topK: [-1, 0], seed: [-1, undefined] };
+
+function thinkingOf({ reasoning_effort: effort, chat_template_kwargs: kwargs }) {
+  if (kwargs != null && !isRecord(kwargs)) throw badParam('chat_template_kwargs', 'must be an object');
+  if (effort != null && typeof effort !== 'string') throw badParam('reasoning_effort', 'must be a text');
+  return kwargs?.enable_thinking ?? (effort == null ? undefined : effort !== 'none');
+}
+
+/** The options that are values of fields. */
+function optionsOf(body) {
+  const options = {};
+  for (const [option, fields] of Object.entries(FIELDS)) {
+    const value = fields.map((field) => body[field]).findLast((given) => given != null);
+    const [special, meaning] = MEANINGS[option] ?? [];
+    if (value != null) options[option] = value === special ? meaning : value;
+  }
+  if (Number.isInteger(options.priority)) options.priority = options.priority > 0 ? 'background' : 'normal';     // vLLM's: small numbers first
+  if (isRecord(options.logitBias) && Object.keys(options.logitBias).length > MOST.biases) {
+    throw badParam('logit_bias', `has more than ${MOST.biases} tokens`);
+  }
+  return options;
+}
+
+/** What all requests have in common. @param {any} body parsed JSON */
+function common(body) {
+  if (!isRecord(body)) throw badParam('The body', 'must be a JSON object');
+  refuseUnsupported(body);
+  if (body.stream_options != null && !isRecord(body.stream_options)) throw badParam('stream_options', 'must be an object');
+  return { n: choicesOf(body), stream: flag(body, 'stream'), includeUsage: body.stream_options?.include_usage === true, options: optionsOf(body) };
+}
+
+// --- messages ---
+
+const ROLES = { developer: 'system' };
+
+function partText(part, path) {
+  if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
+  if (part.type !== 'text') throw unsupported(`${path}.type`, 'is not text, and nothing else is supported by this version');
+  if (typeof part.text !== 'string') throw badParam(`${path}.text`, 'must be a string');
+  return part.text;
+}
+
+/** A text, or the texts of its parts; an assistant may have said nothing. */
+function contentOf({ content, role }, path) {
+  if (content == null && role === 'assistant') return '';
+  if (Array.isArray(content)) return content.map((part, i) => partText(part, `${path}.content[${i}]`)).join('');
+  return content;
+}
+
+function messageOf(message, path) {
+  if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
+  const { role, tool_calls: calls, function_call: call, reasoning_content: thinking } = message;
+  if (role === 'tool' || role === 'function') throw unsupported(`${path}.role`, `is ${role}, and tools are not supported by this version`);
+  if (call != null || (calls != null && !isNothing(calls))) throw unsupported(`${path}.tool_calls`);
+  return { role: Object.hasOwn(ROLES, role) ? ROLES[role] : role, content: contentOf(message, path), ...(thinking && { thinking }) };
+}
+
+function messagesOf({ messages }) {
+  if (!Array.isArray(messages)) throw badParam('messages', 'must be an array of messages');
+  if (messages.length > MOST.messages) throw badParam('messages', `are more than ${MOST.messages}`);
+  return messages.map((message, i) => messageOf(message, `messages[${i}]`));
+}
+
+/**
+ * @typedef {object} Request
+ * @property {boolean} stream
+ * @property {boolean} includeUsage whether the stream ends with it
+ * @property {number} n choices of each prompt
+ * @property {any} options of chat() or complete()
+ * @property {import('../index.d.ts').Message[]} [messages]
+ * @property {(string | number[])[]} [prompts]
+ */
+
+/** @returns {Request} of POST /chat/completions */
+export function chatRequest(body) {
+  const { options, ...request } = common(body);
+  return { ...request, messages: messagesOf(body), options: { ...options, thinking: thinkingOf(body), continue: body.continue_final_message } };
+}
+
+/** One prompt, or several: ids are one where the first of them is a number. */
+function promptsOf({ prompt }) {
+  const isMany = Array.isArray(prompt) && prompt.length > 0 && typeof prompt[0] !== 'number';
+  const prompts = isMany ? prompt : [prompt];
+  if (prompts.every((one) => typeof one === 'string' || Array.isArray(one))) return prompts;
+  throw badParam('prompt', 'must be a text, an array of token ids, or an array of those');
+}
+
+/** @param {{endTokens: readonly number[]}} info @returns {Request} of POST /completions */
+export function completionRequest(body, info) {
+  const { options, ...request } = common(body);
+  const prompts = promptsOf(body);
+  const all = prompts.length * request.n;
+  if (all > MOST.choices) throw badParam('prompt', `asks for ${all} choices, at most ${MOST.choices} are possible`);
+  const { logitBias = {} } = options;
+  if (!isRecord(logitBias)) throw badParam('logit_bias', 'must be an object from token ids to numbers');
+  const never = flag(body, 'ignore_eos') ? Object.fromEntries(info.endTokens.map((id) => [id, -Infinity])) : {};
+  return { ...request, prompts, options: { maxTokens: COMPLETION_TOKENS, ...options, logitBias: { ...logitBias, ...never } } };
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// The OpenAI API over a Model, without any HTTP: a request begins replies, and a Completion tells them as one object or as chunks. Chunks are
+// made as pieces come, those of several choices in the order in which they are ready.
+
+import { chatRequest, completionRequest } from './openai-request.js';
+
+export { errorOf } from './openai-error.js';
+export { chatRequest } from './openai-request.js';
+
+/** Seeds of choices follow each other, within the whole numbers that the engine takes. */
+const SEEDS = Number.MAX_SAFE_INTEGER;
+
+const REASONS = { stop: 'stop', length: 'length', aborted: 'length' };
+
+/** What the two kinds of answers look like. */
+const CHAT = {
+  prefix: 'chatcmpl-', object: 'chat.completion', chunk: 'chat.completion.chunk',
+  whole: ({ text, thinking }) => ({ message: { role: 'assistant', content: text, ...(thinking && { reasoning_content: thinking }), refusal: null } }),
+  first: { delta: { role: 'assistant', content: '' } },
+  piece: ({ type, text }) => ({ delta: type === 'thinking' ? { reasoning_content: text } : { content: text } }),
+  last: { delta: {} },
+};
+
+const TEXT = {
+  prefix: 'cmpl-', object: 'text_completion', chunk: 'text_completion',
+  whole: ({ text }) => ({ text }), first: null, piece: ({ text }) => ({ text }), last: { text: '' },
+};
+
+const randomId = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** Values of several iterators, each as soon as it is there. */
+async function* merged(iterators) {
+  const ask = (iterator) => {
+    const answer = iterator.next().then((step) => ({ iterator, step }));
+    answer.catch(() => {});     // it may fail before it is waited for
+    return answer;
+  };
+  const asked = new Map(iterators.map((iterator) => [iterator, ask(iterator)]));
+  while (asked.size) {
+    const { iterator, step } = await Promise.race(asked.values());
+    if (step.done) asked.delete(iterator);
+    else {
+      asked.set(iterator, ask(iterator));
+      yield step.value;
+    }
+  }
+}
+
+/** Choices of one prompt share it: its tokens count once. */
+function usageOf(results, n) {
+  const firsts = results.filter((_, i) => i % n === 0).map(({ usage }) => usage);
+  const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+  const prompt = sum(firsts.map(({ promptTokens }) => promptTokens));
+  const completion = sum(results.map(({ usage }) => usage.completionTokens));
+  return {
+    prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: sum(firsts.map(({ cachedTokens }) => cachedTokens)) },
+  };
+}
+
+/** Answers to one request, being made. */
+export class Completion {
+  #kind;
+  #request;
+  #head;
+  #replies;
+
+  /** Settles when the model has begun with every choice, or refuses one: then none goes on. @type {Promise<void>} */
+  accepted;
+
+  /**
+   * @param {typeof CHAT | typeof TEXT} kind
+   * @param {import('./openai-request.js').Request} request
+   * @param {{name: string, fingerprint: string}} identity of the model
+   * @param {((options: object) => import('../index.d.ts').Reply)[]} begin one for each prompt
+   */
+  constructor(kind, request, { name, fingerprint }, begin) {
+    this.#kind = kind;
+    this.#request = request;
+    this.#head = { id: kind.prefix + randomId(), created: Math.floor(Date.now() / 1000), model: name, system_fingerprint: fingerprint };
+    const begun = [];
+    this.#replies = begin.flatMap((start) => this.#options().map((options) => {
+      let onBegin;
+      const reading = new Promise((resolve) => { onBegin = resolve; });
+      const reply = start({ ...options, onPrefill: () => onBegin() });
+      begun.push(Promise.race([reading, reply.result]));
+      return reply;
+    }));
+    this.accepted = Promise.all(begun).then(() => {}, (error) => {
+      this.stop();
+      throw error;
+    });
+    this.accepted.catch(() => {});
+  }
+
+  /** The options of each choice of a prompt. */
+  #options() {
+    const { n, options } = this.#request;
+    const first = options.seed ?? Math.floor(Math.random() * SEEDS);
+    return Array.from({ length: n }, (_, i) => ({ ...options, seed: i === 0 ? first : (first + i) % SEEDS }));
+  }
+
+  /** Whether the request asked for chunks. */
+  get stream() { return this.#request.stream; }
+
+  /** Ends all choices; what they have is their result. */
+  stop() {
+    for (const reply of this.#replies) reply.stop();
+  }
+
+  /** The whole answer. @returns {Promise<object>} */
+  async whole() {
+    const results = await this.#results();
+    const choices = results.map((result, index) => (
+      { index, ...this.#kind.whole(result), logprobs: null, finish_reason: REASONS[result.finishReason] }));
+    return { object: this.#kind.object, ...this.#head, choices, usage: usageOf(results, this.#request.n) };
+  }
+
+  /** The answer as it comes; read once. What fails one choice ends all. @returns {AsyncGenerator<object>} */
+  async* chunks() {
+    const { includeUsage, n } = this.#request;
+    const head = { object: this.#kind.chunk, ...this.#head };
+    const usage = includeUsage ? { usage: null } : {};
+    try {
+      const choices = this.#replies.map((reply, index) => this.#choice(reply, index));
+      for await (const choice of merged(choices)) yield { ...head, choices: [choice], ...usage };
+      if (includeUsage) yield { ...head, choices: [], usage: usageOf(await this.#results(), n) };
+    } finally {
+      this.stop();
+    }
+  }
+
+  #results() {
+    return Promise.all(this.#replies.map((reply) => reply.result)).catch((error) => {
+      this.stop();
+      throw error;
+    });
+  }
+
+  async* #choice(reply, index) {
+    const { first, piece, last } = this.#kind;
+    const choice = (part, reason = null) => ({ index, ...part, logprobs: null, finish_reason: reason });
+    if (first) yield choice(first);
+    for await (const event of reply.events) yield choice(piece(event));
+    yield choice(last, REASONS[(await reply.result).finishReason]);
+  }
+}
+
+/**
+ * A request of POST /chat/completions. Fields that are wrong throw here; what the model refuses rejects `accepted`.
+ * @param {Pick<import('../index.d.ts').Model, 'chat'>} model
+ * @param {unknown} body parsed JSON
+ * @param {{name: string, fingerprint: string}} identity
+ */
+export function chatCompletion(model, body, identity) {
+  const request = chatRequest(body);
+  return new Completion(CHAT, request, identity, [(options) => model.chat(request.messages, options)]);
+}
+
+/**
+ * A request of POST /completions.
+ * @param {Pick<import('../index.d.ts').Model, 'complete' | 'info'>} model
+ */
+export function textCompletion(model, body, identity) {
+  const request = completionRequest(body, model.info);
+  return new Completion(TEXT, request, identity, request.prompts.map((prompt) => (options) => model.complete(prompt, options)));
+}

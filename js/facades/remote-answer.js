@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// How a remote server is asked, and what its failures are here: the API's statuses and codes as ours, and an end for every wait.
+
+import { QuernError, abortError } from '../shared/errors.js';
+
+/** What is shown of a server's own words. */
+const MOST_WORDS = 300;
+
+/** @param {number} status @param {{error?: {message?: string, code?: string, param?: string}}} [body] */
+export function failureOf(status, body) {
+  const { message, code, param } = body?.error ?? {};
+  const words = typeof message === 'string' ? message.slice(0, MOST_WORDS) : `The server answered with status ${status}.`;
+  if (code === 'context_length_exceeded') return new QuernError('use/context', words);
+  if (status === 400 || status === 422) return new QuernError('use/param', words, { detail: { param: param ?? undefined } });
+  if (status === 429) return new QuernError('use/busy', words, { retryable: true });
+  return new QuernError('net/http', words, { detail: { status }, retryable: status >= 500 });
+}
+
+function unreachable(url, error) {
+  const why = String(error?.cause?.code ?? error?.message ?? error).slice(0, 100);
+  return new QuernError('net/unreachable', `${new URL(url).origin} cannot be reached (${why}).`, { cause: error });
+}
+
+/**
+ * @param {{url: string, headers: Record<string, string>}} server
+ * @param {string} path
+ * @param {{body?: object, signal?: AbortSignal}} request
+ * @returns {Promise<Response>} whose status is good
+ */
+export async function reach(server, path, request) {
+  const { url, headers } = server;
+  const { body, signal } = request;
+  const post = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+  const type = body === undefined ? {} : { 'Content-Type': 'application/json' };
+  let response;
+  try {
+    response = await fetch(url + path, { ...post, headers: { ...type, ...headers }, signal, redirect: 'error', credentials: 'omit' });
+  } catch (error) {
+    throw signal?.aborted ? signal.reason ?? abortError() : unreachable(url, error);
+  }
+  if (response.ok) return response;
+  throw failureOf(response.status, await response.json().catch(() => undefined));
+}
+
+/**
+ * The bytes of an answer. A server that says nothing for long (many send comments while a reply waits) is given up.
+ * @param {Response} response
+ * @param {{silenceMs: number}} limits
+ * @param {AbortSignal} signal
+ * @returns {AsyncGenerator<Uint8Array>}
+ */
+export async function* bytesOf(response, { silenceMs }, signal) {
+  const reader = response.body.getReader();
+  let timer;
+  const silent = () => new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new QuernError('net/stalled', `The server has said nothing for ${silenceMs / 1000} seconds.`)), silenceMs);
+  });
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read(), silent()]).finally(() => clearTimeout(timer));
+      if (done) return;
+      yield value;
+    }
+  } catch (error) {
+    if (signal.aborted) throw signal.reason ?? abortError();
+    throw error instanceof QuernError ? error : new QuernError('net/truncated', 'The connection broke off within the reply.', { cause: error });
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// A model behind a server of the OpenAI API, with the interface of one that is loaded: who outgrows a machine changes one line. It never hides
+// behind load(), whose promise is that nothing leaves the page.
+
+import { QuernError, abortError, badParam } from '../shared/errors.js';
+import { checkMessages, checkOptions } from '../page/options.js';
+import { Reply } from '../page/reply.js';
+import { chatBody, completeBody } from './remote-request.js';
+import { bytesOf, failureOf, reach } from './remote-answer.js';
+import { eventsOf } from './sse.js';
+
+const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
+
+const REASONS = { stop: 'stop', length: 'length' };
+
+/** What a reply consists of so far, as Result in index.d.ts has it. */
+class Gathered {
+  #begun = performance.now();
+  #first = 0;
+  #pieces = 0;
+
+  result = { text: '', thinking: '', finishReason: 'aborted', usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 } };
+  whole = false;
+
+  /**
+   * @param {{choices?: any[] | null, usage?: any}} chunk of the server
+   * @param {(event: {type: string, text: string}) => void} push
+   */
+  take({ choices, usage }, push) {
+    const [choice] = choices ?? [];
+    const { delta, text } = choice ?? {};
+    this.#add('thinking', delta?.reasoning_content ?? delta?.reasoning, push);
+    this.#add('text', delta?.content ?? text, push);
+    if (choice?.finish_reason) {
+      this.result.finishReason = REASONS[choice.finish_reason] ?? 'stop';
+      this.whole = true;
+    }
+    if (!usage) return;
+    const { prompt_tokens: promptTokens, completion_tokens: completionTokens, prompt_tokens_details: details } = usage;
+    this.result.usage = { promptTokens, completionTokens, cachedTokens: details?.cached_tokens ?? 0 };
+  }
+
+  #add(type, text, push) {
+    if (typeof text !== 'string' || text === '') return;
+    this.#first ||= performance.now();
+    this.#pieces++;
+    this.result[type] += text;
+    push({ type, text });
+  }
+
+  /** As it is now; a server that counts no tokens has its pieces counted. */
+  end() {
+    const now = performance.now();
+    const first = this.#first || now;
+    const tokens = this.result.usage.completionTokens || this.#pieces;
+    const decodeMs = now - first;
+    const tokensPerSecond = tokens > 1 && decodeMs > 0 ? (1000 * (tokens - 1)) / decodeMs : 0;
+    return { ...this.result, timings: { waitMs: 0, prefillMs: first - this.#begun, decodeMs, tokensPerSecond } };
+  }
+}
+
+/** @returns {any} of one event of the stream */
+function chunkOf(data) {
+  const chunk = JSON.parse(data);
+  if (chunk.error) throw failureOf(500, chunk);
+  return chunk;
+}
+
+class RemoteModel {
+  #server;
+  #model;
+  #info;
+  #open = new Set();      // AbortControllers of what goes on
+  #disposed = null;
+
+  constructor(server, model, info) {
+    this.#server = server;
+    this.#model = model;
+    this.#info = Object.freeze(info);
+  }
+
+  get info() { return this.#info; }
+
+  chat(messages, options) {
+    return this.#reply('/chat/completions', 'chat', options, (checked) => chatBody(this.#model, checkMessages(messages, checked.continue), checked));
+  }
+
+  complete(prompt, options) {
+    return this.#reply('/completions', 'complete', options, (checked) => {
+      if (typeof prompt !== 'string') throw badParam('prompt', 'must be a text for a remote model');
+      return completeBody(this.#model, prompt, checked);
+    });
+  }
+
+  async tokenize() { throw onlyHere('tokenize'); }
+  async detokenize() { throw onlyHere('detokenize'); }
+  async countTokens() { throw onlyHere('countTokens'); }
+  async logits() { throw onlyHere('logits'); }
+  async profile() { throw onlyHere('profile'); }
+
+  /** What goes on fails with `engine/disposed`. */
+  async dispose() {
+    this.#disposed ??= new QuernError('engine/disposed', 'The model has been disposed of.');
+    for (const controller of this.#open) controller.abort(this.#disposed);
+  }
+
+  [asyncDispose]() { return this.dispose(); }
+
+  #reply(path, kind, options, bodyOf) {
+    return new Reply((push) => {
+      const controller = new AbortController();
+      let stopped = false;
+      const work = async () => {
+        if (this.#disposed) throw this.#disposed;
+        const { signal, onPrefill: _, ...checked } = checkOptions(kind, options);
+        const body = bodyOf(checked);
+        signal?.throwIfAborted();
+        const onAbort = () => controller.abort(signal.reason ?? abortError());
+        signal?.addEventListener('abort', onAbort, { once: true });
+        this.#open.add(controller);
+        try {
+          return await this.#read(path, body, controller.signal, push, () => stopped);
+        } finally {
+          this.#open.delete(controller);
+          signal?.removeEventListener('abort', onAbort);
+        }
+      };
+      return { promise: work(), stop() { stopped = true; controller.abort(); } };
+    });
+  }
+
+  /** A connection that was ended by stop() is the reply's end, not its failure. */
+  async #read(path, body, signal, push, isStopped) {
+    const gathered = new Gathered();
+    try {
+      const response = await reach(this.#server, path, { body, signal });
+      for await (const data of eventsOf(bytesOf(response, this.#server, signal))) {
+        if (data === '[DONE]') break;
+        gathered.take(chunkOf(data), push);
+      }
+    } catch (error) {
+      if (isStopped()) return gathered.end();
+      if (signal.aborted || error instanceof QuernError) throw error;
+      const why = String(error?.message).slice(0, 100);
+      throw new QuernError('net/truncated', `The server has sent something that is no reply (${why}).`, { cause: error });
+    }
+    if (!gathered.whole) throw new QuernError('net/truncated', 'The server has ended the reply before its end.');
+    return gathered.end();
+  }
+}
+
+const onlyHere = (name) => badParam(`${name}()`, 'is there for models that are loaded here, not for remote ones');
+
+function addressOf(url) {
+  if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(String(url)).protocol)) {
+    throw badParam('url', "must be a server's address with its path, such as 'https://example.org/v1'");
+  }
+  return String(url).replace(/\/+$/, '');
+}
+
+/** What goes with every request. What a header holds is never repeated. */
+function headersOf({ apiKey, headers }) {
+  if (apiKey != null && !/^[\x21-\x7e]+$/.test(apiKey)) throw badParam('options.apiKey', 'must be visible ASCII letters without spaces');
+  try {
+    return Object.fromEntries(new Headers({ ...(apiKey && { Authorization: `Bearer ${apiKey}` }), ...headers }));
+  } catch {
+    throw badParam('options.headers', 'must be names and values as requests have them');
+  }
+}
+
+/** Documented in remote.d.ts. */
+export async function remote(url, options) {
+  const { model, signal, silenceMs = 300_000 } = options ?? {};
+  if (model != null && typeof model !== 'string') throw badParam('options.model', 'must be a string');
+  const server = { url: addressOf(url), headers: headersOf(options ?? {}), silenceMs };
+  const response = await reach(server, '/models', { signal });
+  const list = (await response.json().catch(() => null))?.data;
+  if (!Array.isArray(list) || list.length === 0) {
+    throw new QuernError('net/http', `There are no models at ${server.url}/models.`, { detail: { status: 200 } });
+  }
+  const found = model == null ? list[0] : list.find(({ id }) => id === model);
+  if (!found) throw badParam('options.model', `is none of the server's: ${list.slice(0, 8).map(({ id }) => id).join(', ')}`);
+  return new RemoteModel(server, found.id, { ...found, name: found.id, contextSize: found.max_model_len ?? found.meta?.n_ctx ?? 0 });
+}

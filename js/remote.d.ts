@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * A model behind a server of the OpenAI API (vLLM, `quern serve`, llama-server, ...), for code that is written for a loaded {@link Model}.
+ * What is asked goes to that server: this is a module of its own so that nothing does so by the form of a string.
+ *
+ * ```js
+ * import { remote } from 'quern/remote';
+ * const model = await remote('https://example.org/v1', { apiKey, model: 'Qwen/Qwen3-8B' });
+ * for await (const text of model.chat('Hi')) process.stdout.write(text);
+ * ```
+ */
+
+import type { ChatOptions, CompleteOptions, Given, Message, Reply } from './index.js';
+
+export interface RemoteOptions {
+  /** Sent as `Authorization: Bearer …`. Never put one into a page: everybody who opens it can read it. */
+  apiKey?: string;
+  /** Which of the server's models. Default: the first that it names. */
+  model?: string;
+  /** Further headers of every request. */
+  headers?: Record<string, string>;
+  /** Aborts the look at the server. */
+  signal?: AbortSignal;
+  /** Milliseconds of a reply without a byte after which a server is given up (`net/stalled`). Default 300,000. */
+  silenceMs?: number;
+}
+
+/** What the server's `/models` says of the model, and two names that {@link Info} has too. */
+export interface RemoteInfo {
+  readonly name: string;
+  /** Positions of a conversation; 0 where the server does not say. */
+  readonly contextSize: number;
+  readonly [field: string]: unknown;
+}
+
+/** The part of {@link Model} that a server can do. `onPrefill` is not called; sampling that is not given is the server's. */
+export interface RemoteModel {
+  readonly info: RemoteInfo;
+  /**
+   * Fails with `use/param`, `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where
+   * `thinking` is given; else the server decides.
+   */
+  chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
+  /** Continues a text. Token ids are not taken. */
+  complete(prompt: string, options?: Given<CompleteOptions>): Reply;
+  /** Not there for a remote model: these reject with `use/param`. */
+  tokenize(...given: unknown[]): Promise<never>;
+  detokenize(...given: unknown[]): Promise<never>;
+  countTokens(...given: unknown[]): Promise<never>;
+  logits(...given: unknown[]): Promise<never>;
+  profile(...given: unknown[]): Promise<never>;
+  /** What goes on fails with `engine/disposed`. */
+  dispose(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Asks a server which models it has. Rejects with `net/*`, `use/param`, or the signal's reason. */
+export function remote(url: string | URL, options?: RemoteOptions | null): Promise<RemoteModel>;
+
+export { QuernError } from './index.js';

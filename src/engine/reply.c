@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Replies: the rows of a step are sampled side by side, what was sampled is pushed, and the owner is told by events.
+ *
+ * An array of events, not a ring: who writes and who reads are one thread, between two steps. Threads change nothing but time, since the draw
+ * belongs to the sampler, and each row is one thread's.
+ */
+#include "engine/reply.h"
+
+#include "engine/sequence.h"
+
+static const double BACKGROUND_MS = 10000; /* without a row; then it takes turns with the others */
+
+/* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step. */
+static int events_most(const struct quern_engine *e) { return 6 * e->options.parallel; }
+
+static int scratch_count(const struct quern_engine *e) { return min_int(pool_threads(e->pool), e->options.parallel); }
+
+/* Measures where out is NULL. */
+static uint64_t take_scratch(const struct quern_engine *e, struct arena a, struct sampler_scratch *out)
+{
+    struct sampler_scratch measured;
+    for (int i = 0; i < scratch_count(e); i++) sampler_scratch_take(&a, e->n_sampled, out ? &out[i] : &measured);
+    return a.used;
+}
+
+static uint64_t scratch_bytes(const struct quern_engine *e) { return take_scratch(e, (struct arena){0}, NULL); }
+
+uint64_t replies_cost(const struct quern_engine *e)
+{
+    uint64_t n = (uint64_t)scratch_count(e), parallel = (uint64_t)e->options.parallel;
+    return mem_cost(scratch_bytes(e)) + mem_cost(n * sizeof *e->picking.scratch) + mem_cost(parallel * sizeof *e->picking.who) +
+           mem_cost((uint64_t)events_most(e) * sizeof *e->events);
+}
+
+int replies_reserve(struct quern_engine *e)
+{
+    struct picking *k = &e->picking;
+    k->n_scratch = scratch_count(e);
+    k->arena = mem_alloc_raw(&e->mem, scratch_bytes(e));
+    k->scratch = mem_array(&e->mem, (uint64_t)k->n_scratch, sizeof *k->scratch);
+    k->who = mem_array(&e->mem, (uint64_t)e->options.parallel, sizeof *k->who);
+    e->events = mem_array(&e->mem, (uint64_t)events_most(e), sizeof *e->events);
+    if (!k->arena || !k->scratch || !k->who || !e->events) return ERR_MEM_LOAD;
+    take_scratch(e, (struct arena){.base = k->arena}, k->scratch);
+    return OK;
+}
+
+void replies_free(struct quern_engine *e)
+{
+    void *parts[] = {e->picking.arena, e->picking.scratch, e->picking.who, e->events};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&e->mem, parts[i]);
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------ */
+
+static void tell(struct quern_sequence *s, struct quern_event event)
+{
+    struct quern_engine *e = s->e;
+    event.number = s->number;
+    if (e->n_events < events_most(e)) e->events[e->n_events++] = event;
+}
+
+const struct quern_event *quern_events(const struct quern_engine *e, int *n)
+{
+    *n = e->n_events;
+    return e->events;
+}
+
+void quern_facts(const struct quern_engine *e, struct sched_facts *out) { *out = e->sched ? sched_facts(e->sched) : (struct sched_facts){0}; }
+
+void replies_hurry(struct quern_engine *e)
+{
+    for (struct quern_sequence *s = e->sequences; s; s = s->next)
+        if (s->replies && s->turn.priority > 0 && e->options.now() - s->since > BACKGROUND_MS) sched_prefer(e->sched, &s->turn, 0);
+}
+
+static void tell_read(struct quern_sequence *s, int done)
+{
+    tell(s, (struct quern_event){.type = QUERN_READ, .done = done, .total = s->turn.n, .cached = s->turn.cached});
+    s->reads = true;
+}
+
+void replies_planned(struct quern_engine *e)
+{
+    for (struct quern_sequence *s = e->sequences; s; s = s->next) {
+        if (s->replies && s->turn.let_go != s->let_go) tell(s, (struct quern_event){.type = QUERN_LET_GO});
+        s->let_go = s->turn.let_go;
+        if (s->replies && !s->reads && s->turn.rows > 0) tell_read(s, s->turn.kv.length);
+    }
+}
+
+void replies_computed(struct quern_sequence *s, int end, double now)
+{
+    s->since = now;
+    if (s->replies && !s->writes) tell_read(s, end);
+}
+
+/* --- begin and end ----------------------------------------------------------------------------------------------- */
+
+int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
+{
+    struct quern_engine *e = s->e;
+    int room = e->context_size - s->turn.n;
+    if (s->outputs != QUERN_HELD || s->replies || s->turn.n == 0)
+        return fail(&e->error, ERR_BUSY, "held", 0, "A reply begins once, after its tokens have been set and held.");
+    if (room == 0) return sequence_fail_context(e, s->turn.n + 1);
+    int status = quern_sample_begin(s, &r->sampling);
+    if (status) return status;
+    s->left = r->max_tokens > 0 ? min_int(r->max_tokens, room) : room;
+    s->turn.limit = s->turn.n + s->left;
+    s->turn.priority = r->priority > 0;
+    status = sequence_reserve(s, s->turn.limit);
+    if (!status) status = sequence_enter(s);
+    if (status) return status;
+    s->replies = true;
+    s->reads = s->writes = false;
+    s->let_go = s->turn.let_go;
+    s->since = e->options.now();
+    return OK;
+}
+
+void quern_reply_end(struct quern_sequence *s)
+{
+    if (s->replies) sequence_leave(s);
+}
+
+static void finish(struct quern_sequence *s, enum quern_end why, int32_t token, int status)
+{
+    tell(s, (struct quern_event){.type = QUERN_END, .end = (int32_t)why, .token = token, .status = status});
+    sequence_leave(s);
+}
+
+/* --- sampling ---------------------------------------------------------------------------------------------------- */
+
+/* Each thread that has scratch takes one row after the other. */
+static void pick_rows(void *arg, int thread, int n_threads)
+{
+    struct picking *k = arg;
+    (void)n_threads;
+    if (thread >= k->n_scratch) return;
+    for (int i; (i = __atomic_fetch_add(&k->next, 1, __ATOMIC_RELAXED)) < k->n;) {
+        struct quern_sequence *s = k->who[i];
+        s->picked = sampler_pick(s->sampler, &k->scratch[thread], sequence_logits(s), NULL);
+    }
+}
+
+static void write_token(struct quern_sequence *s, int id)
+{
+    if (id < 0) {
+        finish(s, QUERN_ERROR, 0, sequence_picked(s->e, id));
+    } else if (quern_is_end(s->e, id)) {
+        finish(s, QUERN_STOP, id, OK);
+    } else {
+        s->writes = true;
+        s->left--;
+        tell(s, (struct quern_event){.type = QUERN_TOKEN, .token = id});
+        if (s->left == 0) finish(s, QUERN_LENGTH, 0, OK);
+        else s->ids[s->turn.n++] = (uint64_t)id;
+    }
+}
+
+void replies_write(struct quern_engine *e)
+{
+    struct picking *k = &e->picking;
+    k->n = k->next = 0;
+    for (struct quern_sequence *s = e->sequences; s; s = s->next)
+        if (s->replies && s->made_rows) k->who[k->n++] = s;
+    if (k->n > 1) pool_run(e->pool, pick_rows, k);
+    else pick_rows(k, 0, 1);
+    for (int i = 0; i < k->n; i++) write_token(k->who[i], k->who[i]->picked);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Replies that the engine samples: what steps do for them.
+ */
+#ifndef QUERN_REPLY_H
+#define QUERN_REPLY_H
+
+#include "engine/state.h"
+
+/* Bytes that replies_reserve() takes; and what sampling and events need. ERR_MEM_LOAD. */
+uint64_t replies_cost(const struct quern_engine *e);
+int replies_reserve(struct quern_engine *e);
+void replies_free(struct quern_engine *e);
+
+/* Before a plan: who has waited too long waits no longer. */
+void replies_hurry(struct quern_engine *e);
+/* After a plan: whose pages were taken, and who is read for the first time. */
+void replies_planned(struct quern_engine *e);
+/* A step has computed rows of s up to position `end`. */
+void replies_computed(struct quern_sequence *s, int end, double now);
+/* The logits of a step are there: samples all rows, pushes, ends. */
+void replies_write(struct quern_engine *e);
+
+#endif

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A plan in four passes: who is admitted, who writes, who reads, and then the takes. Only the last one is final, so that whoever is let go for an
+ * elder's page simply has no rows any more.
+ *
+ * A sequence that leaves while a plan uses its pages changes page tables with a spare one; as there are as many spares as places in a plan,
+ * leaving never fails and nothing is allocated after sched_new().
+ */
+#include "engine/scheduler.h"
+
+enum {
+    SIZES = 7,         /* steps of 1, 2, 4 .. 64 rows are timed apart */
+    ROWS_LEAST = 4,    /* read beside writers, however slow the machine */
+    PAGES_AHEAD = 4,   /* promised to whoever is admitted, beyond what its tokens need */
+    OVERTAKEN_MOST = 4,
+    FOLLOWED_LEAST = 8 /* ids in common that are worth stepping aside for */
+};
+
+/* The pages of one that left the plan; a spare page table until then. */
+struct left {
+    struct kv_seq kv;
+    bool first;                  /* they are taken first */
+};
+
+struct sched {
+    struct mem *mem;
+    struct kv_cache *kv;
+    struct sched_limits limits;
+    struct sched_seq *first;     /* by (priority, arrival) */
+    uint64_t last_arrival;
+    struct sched_take *takes;    /* [parallel]; n_takes of them while there is a plan */
+    struct left *left;           /* [parallel]; n_left of them have pages */
+    int n_takes, n_left;
+    int rows, outs;              /* of the plan */
+    double ms[SIZES];            /* of a step with 1 << i rows; 0: none so far */
+    struct sched_facts facts;    /* the counters */
+};
+
+/* --- life ------------------------------------------------------------------------------------------------ */
+
+uint64_t sched_cost(const struct sched_limits *l)
+{
+    uint64_t n = (uint64_t)l->parallel, pages = (uint64_t)(l->length + KV_PAGE - 1) / KV_PAGE;
+    return mem_cost(sizeof(struct sched)) + mem_cost(n * sizeof(struct sched_take)) + mem_cost(n * sizeof(struct left)) +
+           n * mem_cost(pages * sizeof(int32_t));
+}
+
+struct sched *sched_new(struct mem *m, struct kv_cache *kv, const struct sched_limits *l)
+{
+    struct sched *q = mem_alloc(m, sizeof *q);
+    if (!q) return NULL;
+    *q = (struct sched){.mem = m, .kv = kv, .limits = *l};
+    q->takes = mem_array(m, (uint64_t)l->parallel, sizeof *q->takes);
+    q->left = mem_array(m, (uint64_t)l->parallel, sizeof *q->left);
+    bool opened = q->takes && q->left;
+    for (int i = 0; i < l->parallel && opened; i++) opened = kv_seq_open(kv, l->length, 0, &q->left[i].kv) == OK;
+    if (opened) return q;
+    sched_free(q);
+    return NULL;
+}
+
+void sched_free(struct sched *q)
+{
+    if (!q) return;
+    for (int i = 0; i < q->limits.parallel && q->left; i++) kv_seq_close(&q->left[i].kv);
+    mem_free(q->mem, q->left);
+    mem_free(q->mem, q->takes);
+    mem_free(q->mem, q);
+}
+
+/* --- the list ---------------------------------------------------------------------------------------------- */
+
+static bool admitted(const struct sched_seq *s) { return s->state == SCHED_READING || s->state == SCHED_WRITING; }
+
+static int count(const struct sched *q, enum sched_state state)
+{
+    int n = 0;
+    for (const struct sched_seq *s = q->first; s; s = s->next) n += s->state == state;
+    return n;
+}
+
+static int running(const struct sched *q) { return count(q, SCHED_READING) + count(q, SCHED_WRITING); }
+
+static bool before(const struct sched_seq *a, const struct sched_seq *b)
+{
+    return a->priority != b->priority ? a->priority < b->priority : a->arrival < b->arrival;
+}
+
+static void link_in(struct sched *q, struct sched_seq *s)
+{
+    struct sched_seq **link = &q->first;
+    while (*link && before(*link, s)) link = &(*link)->next;
+    s->next = *link;
+    *link = s;
+}
+
+static bool unlink_from(struct sched *q, struct sched_seq *s)
+{
+    struct sched_seq **link = &q->first;
+    while (*link && *link != s) link = &(*link)->next;
+    if (!*link) return false;
+    *link = s->next;
+    s->next = NULL;
+    return true;
+}
+
+int sched_add(struct sched *q, struct sched_seq *s)
+{
+    if (!s->held && running(q) + count(q, SCHED_WAITING) >= q->limits.parallel + q->limits.waiting) return ERR_BUSY;
+    unlink_from(q, s);
+    s->state = s->held ? SCHED_IDLE : SCHED_WAITING;
+    s->arrival = ++q->last_arrival;
+    s->rows = s->outs = s->made = s->let_go = s->overtaken = 0;
+    s->reached = s->cached = s->kv.length;
+    s->follows = false;
+    link_in(q, s);
+    return OK;
+}
+
+void sched_prefer(struct sched *q, struct sched_seq *s, int priority)
+{
+    bool listed = unlink_from(q, s);
+    s->priority = priority;
+    if (listed) link_in(q, s);
+}
+
+/* What one background reply alone has read is not worth what others would lose for it. */
+static void clear(struct kv_seq *kv, bool first)
+{
+    if (first) kv_clear_first(kv);
+    else kv_clear(kv);
+}
+
+/* The plan keeps the pages that its rows are written to. */
+static void leave_plan(struct sched *q, struct sched_seq *s)
+{
+    struct left *l = &q->left[q->n_left++];
+    struct kv_seq spare = l->kv;
+    spare.space = s->kv.space;
+    *l = (struct left){.kv = s->kv, .first = s->priority > 0};
+    s->kv = spare;
+    for (int i = 0; i < q->n_takes; i++)
+        if (q->takes[i].seq == s) q->takes[i].seq = NULL;
+}
+
+void sched_remove(struct sched *q, struct sched_seq *s)
+{
+    unlink_from(q, s);
+    if (s->rows > 0) leave_plan(q, s);
+    else clear(&s->kv, s->priority > 0);
+    s->state = SCHED_IDLE;
+    s->rows = s->outs = 0;
+    s->follows = false;
+}
+
+/* --- pages --------------------------------------------------------------------------------------------------- */
+
+static int pages_of(int length) { return (length + KV_PAGE - 1) / KV_PAGE; }
+
+/* Pages that s may count on in all. */
+static int share(const struct sched_seq *s) { return min_int(pages_of(s->limit), pages_of(s->n) + PAGES_AHEAD); }
+
+/* As much of ids as may be known already: what needs an output is computed. */
+static int matchable(const struct sched_seq *s) { return s->all ? s->made : s->n - 1; }
+
+/* The first that wants anything. */
+static struct sched_seq *first_of_all(const struct sched *q)
+{
+    struct sched_seq *s = q->first;
+    while (s && s->state == SCHED_IDLE) s = s->next;
+    return s;
+}
+
+static void let_go(struct sched *q, struct sched_seq *s)
+{
+    kv_clear(&s->kv);
+    q->rows -= s->rows;
+    q->outs -= s->outs;
+    s->rows = s->outs = 0;
+    s->follows = false;
+    s->let_go++;
+    q->facts.let_go++;
+    if (s->state != SCHED_IDLE) s->state = SCHED_WAITING;
+}
+
+/* The last in the order that is admitted: the first of all only when it is alone, and then the pool has enough for it. */
+static struct sched_seq *last_admitted(const struct sched *q)
+{
+    struct sched_seq *last = NULL;
+    for (struct sched_seq *s = q->first; s; s = s->next)
+        if (admitted(s)) last = s;
+    return last;
+}
+
+/* Who is let go when a page is needed. */
+static struct sched_seq *victim(const struct sched *q)
+{
+    struct sched_seq *idle = NULL;
+    for (struct sched_seq *s = q->first; s; s = s->next)
+        if (s->state == SCHED_IDLE && s->kv.n_pages > 0) idle = s;
+    return idle ? idle : last_admitted(q);
+}
+
+/* Reserves n more positions for s in this plan, or as many as pages are there for; somebody is let go where it would have none. Returns how many it
+ * has in the plan: 0 when it was let go itself. */
+static int grant(struct sched *q, struct sched_seq *s, int n)
+{
+    for (;;) {
+        int room = (s->kv.n_pages + kv_pages_unused(q->kv)) * KV_PAGE - s->kv.length;
+        if (room > 0) {
+            s->rows = min_int(s->rows + n, room);
+            kv_reserve(&s->kv, s->rows);
+            return s->rows;
+        }
+        struct sched_seq *v = victim(q);
+        let_go(q, v);
+        if (v == s) return 0;
+    }
+}
+
+/* --- who is admitted ----------------------------------------------------------------------------------------------- */
+
+static void renew(struct sched_seq *s)
+{
+    int pending = s->n - s->kv.length;
+    bool one = pending == 1 && s->made > 0 && s->made == s->kv.length;
+    if (admitted(s)) {
+        s->state = pending == 0 ? SCHED_IDLE : one ? SCHED_WRITING : SCHED_READING;
+    } else if (s->state == SCHED_IDLE && !s->held && s->n > s->made) {
+        s->state = SCHED_WAITING; /* with its pages, which it keeps when it is admitted now */
+    }
+}
+
+/* Whether there is a place, and pages for s and for all that others have been promised. */
+static bool fits(const struct sched *q, const struct sched_seq *s)
+{
+    int unused = 0, known = s->kv.n_pages, promised = 0;
+    if (running(q) >= q->limits.parallel) return false;
+    if (!known) known = kv_probe(q->kv, s->kv.space, s->ids, matchable(s), &unused);
+    for (const struct sched_seq *o = q->first; o; o = o->next)
+        if (admitted(o)) promised += max_int(share(o) - o->kv.n_pages, 0);
+    return max_int(share(s) - known, 0) + unused <= kv_pages_unused(q->kv) - promised;
+}
+
+static bool background_goes(struct sched *q, const struct sched_seq *for_whom)
+{
+    struct sched_seq *last = last_admitted(q);
+    if (!last || last->priority <= for_whom->priority) return false;
+    let_go(q, last);
+    return true;
+}
+
+static bool may_overtake(const struct sched *q, const struct sched_seq *s)
+{
+    for (const struct sched_seq *o = q->first; o != s; o = o->next)
+        if (o->state == SCHED_WAITING && o->overtaken >= OVERTAKEN_MOST) return false;
+    return true;
+}
+
+static void admit(struct sched *q, struct sched_seq *s)
+{
+    for (struct sched_seq *o = q->first; o != s; o = o->next) o->overtaken += o->state == SCHED_WAITING;
+    s->overtaken = 0;
+    s->state = SCHED_READING;
+    if (s->kv.n_pages == 0) kv_extend(&s->kv, s->ids, matchable(s));
+    renew(s); /* it may go on writing at once */
+}
+
+/* In order; one that does not fit is overtaken a few times. The first of all is admitted though it may not fit: others make room when it asks. */
+static void admit_all(struct sched *q)
+{
+    struct sched_seq *first = first_of_all(q);
+    if (first && first->state == SCHED_WAITING) {
+        if (running(q) >= q->limits.parallel) let_go(q, last_admitted(q));
+        admit(q, first);
+    }
+    for (struct sched_seq *s = first; s && may_overtake(q, s); s = s->next) {
+        if (s->state != SCHED_WAITING) continue;
+        while (!fits(q, s) && background_goes(q, s)) {}
+        if (fits(q, s)) admit(q, s);
+    }
+    for (struct sched_seq *s = q->first; s; s = s->next)
+        if (s->state == SCHED_WAITING && s->kv.n_pages > 0) let_go(q, s);
+}
+
+/* --- how much is read beside writers --------------------------------------------------------------------------------- */
+
+/* ms of a step with 1 << i rows; where there was none, scaled from the nearest size that there was. */
+static double size_ms(const struct sched *q, int i)
+{
+    for (int d = 0; d < SIZES; d++) {
+        if (i - d >= 0 && q->ms[i - d] > 0) return q->ms[i - d] * (1 << d);
+        if (i + d < SIZES && q->ms[i + d] > 0) return q->ms[i + d] / (1 << d);
+    }
+    return 0;
+}
+
+static double predicted(const struct sched *q, int rows)
+{
+    int i = 0;
+    while (i < SIZES - 1 && rows > 1 << (i + 1)) i++;
+    if (i == SIZES - 1) return size_ms(q, i) * rows / (1 << i);
+    double low = size_ms(q, i), high = size_ms(q, i + 1);
+    return low + (high - low) * (rows - (1 << i)) / (1 << i);
+}
+
+/* The size nearest to `rows` follows by a quarter of what the prediction was wrong by, the first time by all; a machine that slept counts little. */
+static void learn(struct sched *q, int rows, double ms)
+{
+    int i = 0;
+    while (i < SIZES - 1 && rows * rows > 2 << (2 * i)) i++;
+    double expected = predicted(q, rows), weight = q->ms[i] > 0 ? 0.25 : 1;
+    if (expected <= 0) {
+        q->ms[i] = ms * (1 << i) / rows;
+        return;
+    }
+    double factor = ms / expected < 4 ? ms / expected : 4;
+    q->ms[i] = size_ms(q, i) * (1 - weight + weight * factor);
+}
+
+/* How many rows may be read beside so many of writers. */
+static int rows_to_read(const struct sched *q, int writers, int most)
+{
+    most = min_int(most, q->limits.rows - writers);
+    if (writers == 0) return most;
+    double alone = predicted(q, writers), extra = alone;
+    if (extra < q->limits.extra_min_ms) extra = q->limits.extra_min_ms;
+    if (extra > q->limits.extra_max_ms) extra = q->limits.extra_max_ms;
+    int rows = most;
+    while (rows > ROWS_LEAST && predicted(q, writers + rows) > alone + extra) rows--;
+    return rows;
+}
+
+/* --- who gets rows ----------------------------------------------------------------------------------------------------- */
+
+/* Outputs that the first n pending rows need. */
+static int outs_of(const struct sched_seq *s, int n)
+{
+    int end = s->kv.length + n;
+    return s->all ? min_int(max_int(end - s->made, 0), n) : end == s->n;
+}
+
+/* Up to n rows more for s. */
+static void give(struct sched *q, struct sched_seq *s, int n)
+{
+    int rows = s->rows, outs = s->outs;
+    n = min_int(n, s->n - s->kv.length - rows);
+    while (n > 0 && outs_of(s, rows + n) > q->limits.outs - q->outs + outs) n--; /* a row whose output has no room waits */
+    if (n <= 0) return;
+    if (grant(q, s, n) == 0) return;
+    s->outs = outs_of(s, s->rows);
+    q->rows += s->rows - rows;
+    q->outs += s->outs - outs;
+}
+
+static void write_rows(struct sched *q)
+{
+    for (struct sched_seq *s = q->first; s; s = s->next)
+        if (s->state == SCHED_WRITING) give(q, s, 1);
+}
+
+/* Whether a stands where b does and is about to read what b wants. */
+static bool leads(const struct sched_seq *a, const struct sched_seq *b)
+{
+    int at = b->kv.length, n = min_int(a->n, matchable(b)), page = at / KV_PAGE - 1;
+    if (a->state != SCHED_READING || a->kv.space != b->kv.space || a->kv.length / KV_PAGE != at / KV_PAGE) return false;
+    if (page >= 0 && a->kv.pages[page] != b->kv.pages[page]) return false;
+    while (at < n && a->ids[at] == b->ids[at]) at++;
+    return at - a->kv.length >= FOLLOWED_LEAST;
+}
+
+/* s has been given what is known of it. */
+static void found(struct sched_seq *s)
+{
+    if (s->kv.length <= s->reached) return;
+    s->cached += s->kv.length - s->reached;
+    s->reached = s->kv.length;
+}
+
+/* A reader takes what has become known meanwhile, and steps aside while an earlier one reads on for it. A part of a page it takes only when there is
+ * nobody left to follow: that is a copy, after which it goes alone. */
+static void catch_up(struct sched *q, struct sched_seq *b)
+{
+    int before = b->kv.length;
+    bool followed = b->follows;
+    b->follows = false;
+    if (before % KV_PAGE) return;
+    kv_extend(&b->kv, b->ids, matchable(b));
+    for (const struct sched_seq *a = q->first; a != b && !b->follows; a = a->next) b->follows = leads(a, b);
+    if (!b->follows) kv_extend_part(&b->kv, b->ids, matchable(b));
+    if (followed) q->facts.followed += (uint64_t)(b->kv.length - before);
+    found(b);
+}
+
+static bool reads(const struct sched_seq *s) { return s->state == SCHED_READING && !s->follows; }
+static int rows_left(const struct sched_seq *s) { return s->n - s->kv.length - s->rows; }
+
+static void read_rows(struct sched *q, int most)
+{
+    struct sched_seq *elder = NULL, *shortest = NULL;
+    for (struct sched_seq *s = q->first; s; s = s->next) {
+        if (s->state == SCHED_READING) catch_up(q, s);
+        if (!reads(s)) continue;
+        if (!elder) elder = s;
+        if (!shortest || rows_left(s) < rows_left(shortest)) shortest = s;
+    }
+    if (!elder) return;
+    int end = q->rows + rows_to_read(q, q->rows, most);
+    give(q, elder, (end - q->rows + 1) / 2);
+    if (reads(shortest)) give(q, shortest, end - q->rows);
+    for (struct sched_seq *s = q->first; s; s = s->next)
+        if (reads(s)) give(q, s, end - q->rows);
+}
+
+static void take(struct sched *q, struct sched_seq *s)
+{
+    q->takes[q->n_takes++] = (struct sched_take){.seq = s, .pages = s->kv.pages, .first = s->kv.length, .rows = s->rows, .outs = s->outs};
+    q->rows += s->rows;
+}
+
+/* --- a plan ---------------------------------------------------------------------------------------------------------------- */
+
+const struct sched_take *sched_plan(struct sched *q, int rows, int *n)
+{
+    q->rows = q->outs = 0;
+    for (struct sched_seq *s = q->first; s; s = s->next) renew(s);
+    admit_all(q);
+    write_rows(q);
+    read_rows(q, rows);
+    q->rows = 0;
+    for (struct sched_seq *s = q->first; s; s = s->next)
+        if (s->rows > 0 && s->state == SCHED_WRITING) take(q, s);
+    for (struct sched_seq *s = q->first; s; s = s->next)
+        if (s->rows > 0 && s->state == SCHED_READING) take(q, s);
+    *n = q->n_takes;
+    return q->takes;
+}
+
+static void end_plan(struct sched *q)
+{
+    for (int i = 0; i < q->n_takes; i++)
+        if (q->takes[i].seq) q->takes[i].seq->rows = q->takes[i].seq->outs = 0;
+    for (; q->n_left > 0; q->n_left--) clear(&q->left[q->n_left - 1].kv, q->left[q->n_left - 1].first);
+    q->n_takes = 0;
+}
+
+void sched_commit(struct sched *q, double ms)
+{
+    for (const struct sched_take *t = q->takes; t < q->takes + q->n_takes; t++) {
+        struct sched_seq *s = t->seq;
+        if (!s) continue;
+        kv_commit(&s->kv, s->ids + t->first, t->rows);
+        q->facts.recomputed += (uint64_t)min_int(max_int(s->reached - t->first, 0), t->rows);
+        s->reached = max_int(s->reached, s->kv.length);
+        if (t->outs > 0) s->made = s->kv.length;
+    }
+    if (q->n_takes > 0 && ms > 0) learn(q, q->rows, ms);
+    q->facts.steps += q->n_takes > 0;
+    q->facts.rows += (uint64_t)q->rows;
+    end_plan(q);
+}
+
+void sched_drop(struct sched *q)
+{
+    for (int i = 0; i < q->n_takes; i++)
+        if (q->takes[i].seq) kv_trim(&q->takes[i].seq->kv);
+    end_plan(q);
+}
+
+bool sched_lost(const struct sched *q) { return q->n_takes > 0 && q->n_left == q->n_takes; }
+
+struct sched_facts sched_facts(const struct sched *q)
+{
+    struct sched_facts f = q->facts;
+    f.running = running(q);
+    f.waiting = count(q, SCHED_WAITING);
+    f.used = kv_pages_used(q->kv);
+    f.remembered = kv_pages_remembered(q->kv);
+    return f;
+}
+
+int sched_left(const struct sched *q, const struct kv_seq **out)
+{
+    for (int i = 0; i < q->n_left; i++) out[i] = &q->left[i].kv;
+    return q->n_left;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The step loop: what the scheduler has planned becomes one batch, computed layer by layer, then the output head part by part.
+ *
+ * A plan says who takes which rows, and nothing of a sequence changes before it ends, so a step may stop after any layer and go on later, and
+ * who leaves it does not disturb the others. Logits belong to the step that made them.
+ */
+#include "engine/step.h"
+
+#include "engine/reply.h"
+
+enum {
+    CHUNK_DEFAULT = 64,        /* rows: products are at their best speed */
+    CHUNK_MOST = 1024,
+    CHUNK_FIRST = 16,          /* rows of the first step, until the machine's speed is known */
+    LOGIT_BYTES = 4 << 20,     /* room for rows of logits, at least one chunk's last rows */
+    LOGIT_ROWS_MIN = 8,
+};
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+void step_size(struct quern_engine *e)
+{
+    struct step *s = &e->step;
+    int rows = LOGIT_BYTES / 4 / e->model->config.vocab_size;
+    s->chunk = e->options.chunk > 0 ? min_int(e->options.chunk, CHUNK_MOST) : CHUNK_DEFAULT;
+    s->rows = e->options.chunk > 0 ? s->chunk : CHUNK_FIRST;
+    s->max_rows = max_int(s->chunk, e->options.parallel);
+    s->max_out = min_int(s->max_rows, max_int(rows, max_int(LOGIT_ROWS_MIN, e->options.parallel)));
+}
+
+uint64_t step_cost(const struct step *s)
+{
+    const struct batch *b = &s->batch;
+    uint64_t rows = (uint64_t)s->max_rows;
+    return mem_cost(rows * sizeof *b->tokens) + mem_cost(rows * sizeof *b->kv) + mem_cost(rows * sizeof *b->pos) +
+           mem_cost((uint64_t)s->max_out * sizeof *b->out);
+}
+
+int step_reserve(struct quern_engine *e)
+{
+    struct batch *b = &e->step.batch;
+    uint64_t rows = (uint64_t)e->step.max_rows;
+    b->tokens = mem_array(&e->mem, rows, sizeof *b->tokens);
+    b->kv = mem_array(&e->mem, rows, sizeof *b->kv);
+    b->pos = mem_array(&e->mem, rows, sizeof *b->pos);
+    b->out = mem_array(&e->mem, (uint64_t)e->step.max_out, sizeof *b->out);
+    return b->tokens && b->kv && b->pos && b->out ? OK : ERR_MEM_LOAD;
+}
+
+void step_free(struct quern_engine *e)
+{
+    struct batch *b = &e->step.batch;
+    void *parts[] = {b->tokens, b->kv, b->pos, b->out};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(&e->mem, parts[i]);
+}
+
+struct sched_limits step_limits(const struct quern_engine *e, int context_size)
+{
+    return (struct sched_limits){.parallel = e->options.parallel, .waiting = e->options.waiting, .rows = e->step.max_rows, .outs = e->step.max_out,
+                                 .length = context_size, .extra_min_ms = 50, .extra_max_ms = 200};
+}
+
+/* --- the batch --------------------------------------------------------------------------------------------------- */
+
+static struct quern_sequence *sequence_of(const struct sched_take *t) { return (struct quern_sequence *)t->seq; }
+
+/* Where a token stands for RoPE: text counts, in all three. */
+static void set_position(int32_t pos[3], int at)
+{
+    for (int k = 0; k < 3; k++) pos[k] = at;
+}
+
+static void add_rows(struct batch *b, const struct sched_take *t)
+{
+    for (int at = t->first; at < t->first + t->rows; at++, b->n++) {
+        b->tokens[b->n] = (int32_t)t->seq->ids[at];
+        b->kv[b->n] = (struct kv_row){t->pages, at};
+        set_position(b->pos[b->n], at);
+    }
+}
+
+/* The rows of which logits are wanted, or those of which the hidden state is. */
+static void add_outs(const struct step *p, struct batch *b, bool hidden)
+{
+    int end = 0;
+    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
+        end += t->rows;
+        if ((sequence_of(t)->outputs == QUERN_HIDDEN) != hidden) continue;
+        sequence_of(t)->made_at = b->n_out;
+        for (int i = end - t->outs; i < end; i++) b->out[b->n_out++] = i;
+    }
+}
+
+/* Writers come first in a plan. */
+static enum profile_phase phase_of(const struct step *p)
+{
+    int most = 0;
+    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) most = max_int(most, t->rows);
+    return most == 1 ? PROFILE_DECODE : p->takes->seq->state == SCHED_WRITING ? PROFILE_MIXED : PROFILE_PREFILL;
+}
+
+/* Whether there is anything to do. */
+static bool step_begin(struct quern_engine *e)
+{
+    struct step *p = &e->step;
+    struct batch *b = &p->batch;
+    replies_hurry(e);
+    p->takes = sched_plan(e->sched, p->rows, &p->n_takes);
+    replies_planned(e);
+    if (p->n_takes == 0) return false;
+    b->n = b->n_out = 0;
+    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) add_rows(b, t);
+    add_outs(p, b, false);
+    b->n_logits = b->n_out;
+    add_outs(p, b, true);
+    for (struct quern_sequence *s = e->sequences; s; s = s->next) s->made_rows = 0;
+    profile_step(e->profile, phase_of(p), b->n);
+    model_begin(e->model, b);
+    p->running = true;
+    p->part = 0;
+    p->parts = e->model->config.n_layers + model_parts(e->model, b);
+    p->ms = p->layers_ms = 0;
+    return true;
+}
+
+/* --- computing --------------------------------------------------------------------------------------------------- */
+
+/* A layer cannot be interrupted, so on a slow machine, or far into a long context, steps read fewer rows. Results
+ * do not depend on it. */
+static void adapt_rows(struct quern_engine *e)
+{
+    enum { ROWS_MIN = 4 };
+    const double most_ms = 40; /* per layer */
+    struct step *p = &e->step;
+    double layer_ms = p->layers_ms / e->model->config.n_layers;
+    if (e->options.chunk > 0 || p->batch.n < p->rows) return; /* the caller chose, or the step was not full */
+    if (layer_ms > most_ms) p->rows = max_int(p->rows / 2, ROWS_MIN);
+    else if (layer_ms * 3 < most_ms) p->rows = min_int(p->rows * 2, p->chunk);
+}
+
+/* Another thread writes this word. */
+static bool wanted(const struct quern_engine *e) { return __atomic_load_n(&e->control.attention, __ATOMIC_RELAXED) != 0; }
+
+/* One layer took ms, of which the caller has waited for other threads. */
+static void adapt_threads(struct quern_engine *e, double ms, double waited)
+{
+    e->step.layers_ms += ms;
+    pool_limit(e->pool, crew_layer(&e->crew, e->step.batch.n, ms, waited));
+}
+
+/* Returns whether the last part is done. */
+static bool run_parts(struct quern_engine *e, int budget_ms)
+{
+    struct step *p = &e->step;
+    int layers = e->model->config.n_layers;
+    double start = e->options.now(), now = start;
+    do {
+        double last = now, waited = pool_waited(e->pool);
+        bool layer = p->part < layers;
+        profile_layer(e->profile, layer ? p->part : PROFILE_OUTSIDE);
+        if (layer) model_layer(e->model, &p->batch, p->part);
+        else model_head(e->model, &p->batch, p->part - layers);
+        __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
+        now = e->options.now();
+        if (layer) adapt_threads(e, now - last, pool_waited(e->pool) - waited);
+    } while (++p->part < p->parts && !wanted(e) && (budget_ms <= 0 || now - start < budget_ms));
+    p->ms += now - start;
+    return p->part == p->parts;
+}
+
+/* The sequences have these rows now. */
+static void step_end(struct quern_engine *e)
+{
+    struct step *p = &e->step;
+    const struct batch *b = &p->batch;
+    const struct outputs made = model_end(e->model, b);
+    size_t dim = (size_t)e->model->config.dim, vocab = (size_t)e->model->config.vocab_size;
+    double now = e->options.now();
+    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
+        struct quern_sequence *s = sequence_of(t);
+        if (!s) continue;
+        s->made_rows = t->outs;
+        s->made_first = t->first + t->rows - t->outs;
+        s->made = s->outputs == QUERN_HIDDEN ? made.hidden + (size_t)s->made_at * dim : made.logits + (size_t)s->made_at * vocab;
+        replies_computed(s, t->first + t->rows, now);
+    }
+    e->awaits = e->be->ops->submit && b->n_out > 0;
+    sched_commit(e->sched, e->be->ops->submit ? 0 : p->ms);
+    p->running = false;
+    p->n_takes = 0;
+    if (!e->awaits) replies_write(e);
+}
+
+int quern_step(struct quern_engine *e, int budget_ms)
+{
+    struct step *p = &e->step;
+    if (e->state != STATE_READY) return fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
+    if (e->awaits) return fail(&e->error, ERR_BUSY, "awaited", 0, "The results of the last step have not arrived yet.");
+    e->n_events = 0;
+    if (!p->running && !step_begin(e)) return OK;
+    if (!run_parts(e, budget_ms)) return NEED_MORE;
+    if (!e->be->ops->submit) adapt_rows(e);
+    step_end(e);
+    return OK;
+}
+
+bool quern_awaits(const struct quern_engine *e) { return e->awaits; }
+
+void quern_arrive(struct quern_engine *e, double ms)
+{
+    if (!e->awaits) return;
+    e->awaits = false;
+    e->step.layers_ms = ms;
+    adapt_rows(e);
+    e->n_events = 0;
+    replies_write(e);
+}

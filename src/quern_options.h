@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an engine is asked for, and what it takes. quern.h includes this.
+ */
+#ifndef QUERN_OPTIONS_H
+#define QUERN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum quern_kv { QUERN_KV_F16 = 0, QUERN_KV_F32 = 1, QUERN_KV_Q8 = 2 }; /* Q8: heads of a multiple of 32 columns only */
+
+/* What matrices become while they are loaded: the blocks of a Q8_0 or Q4_0 file, unless theirs are as small already. AUTO: the first that fits. */
+enum quern_quantize { QUERN_AS_STORED = 0, QUERN_TO_Q8 = 1, QUERN_TO_Q4 = 2, QUERN_AUTO = 3 };
+
+/* Zero = default. */
+struct quern_options {
+    int threads;           /* default 1, the caller included */
+    int context_size;      /* positions; default: see struct quern_plan */
+    enum quern_kv kv;      /* type of the KV cache */
+    int chunk;             /* rows per step at most, but for one of each sequence that writes; default 64 */
+    int parallel;          /* sequences that compute side by side, 1 .. 16; default 4 */
+    int waiting;           /* sequences that may wait beside them; default 64 */
+    int cache_size;        /* positions that all of them have room for; default, and at least, context_size */
+    bool scalar;           /* use the scalar reference kernels */
+    uint64_t memory_limit; /* bytes that may be taken; default what can be addressed */
+    enum quern_quantize quantize, embeddings; /* of layers; of the embedding and the output head. AUTO is for both */
+    bool profile;          /* measure what each operation costs: quern_profile() */
+    uint64_t file_size;    /* of the (first) file to come, when known: a header that promises more is refused at once */
+    int files;             /* that will come in all; default 1 */
+    uint64_t rest_size;    /* of all files but the first, when known: the plan counts their weights */
+    bool inspect;          /* only reads headers: quern_info() after quern_finish() is all that there will be */
+    double (*now)(void);   /* milliseconds of a clock; default the system's */
+};
+
+/* What running the model takes, in bytes, known once the (first) header has arrived and before anything of it is taken. What exceeds
+ * the limit is refused then (ERR_MEM_PLAN), with the largest context or the file that would fit; but not when a model is only
+ * inspected, where the limit is what a page has without 64-bit addresses. The default context is at most 4,096 positions: see plan.h. */
+struct quern_plan {
+    uint64_t weights, cache, scratch; /* packed; keys and values; everything else, the header in hand included */
+    uint64_t total, limit;            /* their sum; what may be taken */
+    int context_size;                 /* what the sums are for */
+    int wanted, largest;              /* what was asked for, or the default; what fits the limit, 0: none */
+};
+
+#endif

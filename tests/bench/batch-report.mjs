@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The section of bench.md about several sequences together: medians, ratios, and the goals judged by them.
+import { machineLine } from './machine.mjs';
+import { spread, table } from './report.mjs';
+
+/** Sequences together. */
+export const BATCHES = [1, 2, 3, 4, 6, 8, 12, 16];
+
+/** What all of them write per second: G2 times native llama.cpp, G3 times what one writes alone. */
+const GOALS = { native: { 1: 1, 2: 1.3, 4: 1.15, 8: 1.15, 16: 0.9 }, own: { 2: 1.25, 4: 1.5, 8: 1.5, 16: 1.7 } };
+
+/** What two medians of the same may differ by. */
+const NOISE = 0.02;
+
+const NAMES = { quern: 'quern, Chromium', native: 'llama.cpp native', node: 'quern, Node', simd: 'quern, Chromium without relaxed SIMD', firefox: 'quern, Firefox' };
+const HEADING = '## Many at once';
+
+/** @returns {Record<string, Record<string, Record<number, {median: number, min: number, max: number, n: number}>>>} by type, engine and number */
+export function summariseBatches(runs) {
+  const values = (key) => [...new Set(runs.map((run) => run[key]))];
+  return Object.fromEntries(values('type').map((type) => [type, Object.fromEntries(values('engine')
+    .map((engine) => [engine, runs.filter((run) => run.type === type && run.engine === engine)])
+    .filter(([, mine]) => mine.length)
+    .map(([engine, mine]) => [engine, Object.fromEntries(BATCHES.map((batch) => [batch, spread(mine.map(({ speeds }) => speeds[batch]))]))]))]));
+}
+
+/** The numbers at which a goal is missed, with what was reached. */
+const missed = (goals, reached) => Object.entries(goals)
+  .filter(([batch, goal]) => reached(batch) < goal)
+  .map(([batch, goal]) => `${batch} (${reached(batch).toFixed(2)}, goal ${goal})`);
+
+/** @returns {{G1: string[], G2: string[] | undefined, G3: string[]}} where an engine misses a goal; undefined where it cannot be judged */
+export function judge(mine, native) {
+  const falls = BATCHES.slice(1)
+    .map((batch, i) => [BATCHES[i], batch, mine[batch].median / mine[BATCHES[i]].median])
+    .filter(([, , ratio]) => ratio < 1 - NOISE)
+    .map(([from, to, ratio]) => `${from} to ${to} (${ratio.toFixed(2)})`);
+  return {
+    G1: falls,
+    G2: native && missed(GOALS.native, (batch) => mine[batch].median / native[batch].median),
+    G3: missed(GOALS.own, (batch) => mine[batch].median / mine[1].median),
+  };
+}
+
+const verdict = (places) => (places === undefined ? 'not measured' : places.length ? `missed at ${places.join(', ')}` : 'reached');
+
+function typeTables(type, engines) {
+  const speeds = Object.entries(engines).map(([engine, by]) => [NAMES[engine], ...BATCHES.map((batch) => by[batch].median.toFixed(1))]);
+  const ours = Object.entries(engines).filter(([engine]) => engine !== 'native');
+  const ratio = (a, b) => BATCHES.map((batch) => (a[batch].median / b(batch)).toFixed(2));
+  const ratios = ours.flatMap(([engine, by]) => [
+    ...(engines.native ? [[`${NAMES[engine]} : native`, ...ratio(by, (batch) => engines.native[batch].median)]] : []),
+    [`${NAMES[engine]} : its own at 1`, ...ratio(by, () => by[1].median)],
+  ]);
+  const goals = ours.map(([engine, by]) => {
+    const { G1, G2, G3 } = judge(by, engines.native);
+    return `- ${NAMES[engine]}: never falls (G1): ${verdict(G1)}; over native (G2): ${verdict(G2)}; over one alone (G3): ${verdict(G3)}.`;
+  });
+  return `### ${type.toUpperCase()}, many at once\n\n${table(['tokens/s of all', ...BATCHES], [...speeds, ...ratios])}\n${goals.join('\n')}\n`;
+}
+
+/** @param {{machine: object, settings: object, summary: object, runs: object[]}} report */
+export function batchSection({ machine, settings: { prompt, generate, threads }, summary, runs }) {
+  const load = runs.map(({ machineLoad }) => machineLoad);
+  const versions = [...new Set(runs.filter(({ engine }) => engine === 'native').map(({ version }) => version))];
+  return `${HEADING}
+
+Made by \`npm run bench -- --only batch\`; every run is in batch.json. ${machineLine(machine)}. The machine's load was ${Math.min(...load)} to ${Math.max(...load)}.
+Sequences of ${prompt} tokens write ${generate} each, one token of every sequence a step, ${threads} threads; sampling is in nobody's times. Medians of up to ${Math.max(...runs.map(({ repetition }) => repetition))} interleaved
+repetitions, each in a fresh tab or process${versions.length ? `; native is llama-batched-bench (${versions.join('; ')}), flash attention on or off, whichever is faster` : ''}.
+A goal counts as kept from one number to the next when speed falls by less than ${100 * NOISE} %.
+
+${Object.entries(summary).map(([type, engines]) => typeTables(type, engines)).join('\n')}`;
+}
+
+/** The page with this section, which is its last, anew. */
+export function withSection(page, section) {
+  const at = page.indexOf(`\n${HEADING}\n`);
+  return `${(at < 0 ? page : page.slice(0, at)).trimEnd()}\n\n${section}`.trimStart();
+}

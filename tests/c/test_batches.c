@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Replies side by side: whoever else arrives, stops, ends or needs pages, at whatever layer, each says what it says alone, and its logits
+ * are the same to the bit. What is told by events, and what ends a reply.
+ */
+#include "session.h"
+
+#include <math.h>
+
+enum { TALKS = 8, GUESTS = 2, PROMPT_MOST = 70, TOKENS_MOST = 165, CONTEXT = 256 };
+
+/* What a reply is asked for. */
+struct script {
+    int32_t prompt[PROMPT_MOST];
+    int n;
+    struct quern_reply reply;
+};
+
+/* What it said alone. */
+struct alone {
+    int32_t tokens[TOKENS_MOST];
+    int n;
+    enum quern_end end;
+    float logits[TOKENS_MOST][GOLDEN_VOCAB]; /* before each token */
+};
+
+/* A reply at work, beside others. */
+struct talk {
+    const struct script *script;
+    struct alone said;
+    struct quern_sequence *s;
+    int done;          /* as told last */
+    bool ended;
+    bool let_go;       /* since it last read or wrote */
+};
+
+/* --- watching ---------------------------------------------------------------------------------------------------- */
+
+static void begin_talk(struct quern_engine *e, struct talk *t, const struct script *script)
+{
+    *t = (struct talk){.script = script, .s = sequence_new(e), .done = -1};
+    CHECK(quern_sequence_set(t->s, script->prompt, script->n, QUERN_HELD) >= 0);
+    CHECK_EQ(quern_reply_begin(t->s, &script->reply), OK);
+}
+
+/* READ*, TOKEN*, END, of this reply. */
+static void hear(struct talk *t, const struct quern_event *event)
+{
+    CHECK(!t->ended);
+    if (event->type == QUERN_LET_GO) {
+        t->let_go = true;
+    } else if (event->type == QUERN_READ) {
+        CHECK(t->said.n == 0);
+        CHECK_EQ(event->total, t->script->n);
+        CHECK(event->done <= event->total && (event->done > t->done || t->let_go));
+        CHECK(event->cached >= 0 && event->cached < event->total);
+        t->done = event->done;
+        t->let_go = false;
+    } else if (event->type == QUERN_TOKEN) {
+        CHECK(t->said.n < TOKENS_MOST);
+        CHECK_EQ(t->done, t->script->n);
+        t->said.tokens[t->said.n++] = event->token;
+    } else {
+        CHECK_EQ(event->type, QUERN_END);
+        t->said.end = (enum quern_end)event->end;
+        t->ended = true;
+    }
+}
+
+static struct talk *talk_of(struct talk *talks, int n, int32_t number)
+{
+    for (int i = 0; i < n; i++)
+        if (talks[i].s && quern_sequence_number(talks[i].s) == number) return &talks[i];
+    return NULL;
+}
+
+/* What a step has made for a reply: the logits before the token that it has just told. */
+static void keep_logits(struct talk *t)
+{
+    int first, n;
+    const float *logits = quern_logits(t->s, &first, &n);
+    if (n == 0) return;
+    CHECK_EQ(n, 1);
+    int row = first - (t->script->n - 1);
+    CHECK(row >= 0 && row < TOKENS_MOST);
+    memcpy(t->said.logits[row], logits, sizeof t->said.logits[row]);
+}
+
+/* Goes on for one call; returns its status. */
+static int step_talks(struct quern_engine *e, struct talk *talks, int n)
+{
+    int n_events, status = quern_step(e, 0);
+    const struct quern_event *events = quern_events(e, &n_events);
+    CHECK(status == OK || status == 1);
+    for (int i = 0; i < n_events; i++) {
+        struct talk *t = talk_of(talks, n, events[i].number);
+        CHECK(t != NULL);
+        hear(t, &events[i]);
+    }
+    for (int i = 0; status == OK && i < n; i++)
+        if (talks[i].s) keep_logits(&talks[i]);
+    return status;
+}
+
+static void check_said(const struct alone *said, const struct alone *alone)
+{
+    CHECK_EQ(said->n, alone->n);
+    CHECK_EQ(said->end, alone->end);
+    CHECK(!memcmp(said->tokens, alone->tokens, (size_t)alone->n * sizeof *alone->tokens));
+    for (int i = 0; i < alone->n; i++) CHECK(same_bits(said->logits[i], alone->logits[i], GOLDEN_VOCAB));
+}
+
+/* --- scripts ------------------------------------------------------------------------------------------------------- */
+
+/* Prompts of which some begin alike, and every way to sample. Half of the replies are long: they take more pages than they were promised. Guests are in
+ * the background: their places are taken too. */
+static void write_scripts(const struct file *f, struct script *scripts)
+{
+    static struct logit_bias never[8];
+    int n_never = 0;
+    static const struct sampler_params ways[] = {
+        {.temperature = 0}, {.temperature = 1, .seed = 1}, {.temperature = 0.7f, .top_k = 20, .top_p = 0.8f, .seed = 2},
+        {.temperature = 1, .repeat_penalty = 1.3f, .presence_penalty = 0.5f, .frequency_penalty = 0.2f, .seed = 3}, {.temperature = 2, .min_p = 0.01f, .seed = 4},
+    };
+    int32_t ids[GOLDEN_ROWS];
+    golden_tokens(ids);
+    struct quern_engine *e = engine_load(f, (struct quern_options){0}, SIZE_MAX);
+    for (int id = 0; id < GOLDEN_VOCAB; id++)
+        if (quern_is_end(e, id)) never[n_never++] = (struct logit_bias){id, -INFINITY};
+    quern_free(e);
+    for (int i = 0; i < TALKS + GUESTS; i++) {
+        struct script *s = &scripts[i];
+        bool is_long = i % 2 == 0;
+        *s = (struct script){.n = 5 + 9 * (i % TALKS), .reply = {.priority = i >= TALKS, .sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
+        if (is_long) s->reply.sampling.bias = never, s->reply.sampling.n_bias = n_never;
+        for (int k = 0; k < s->n; k++) s->prompt[k] = i % 2 ? ids[k] : ids[(k + 31 * i) % GOLDEN_ROWS];
+        s->prompt[s->n - 1] = 100 + i;
+    }
+}
+
+static void write_alone(const struct file *f, enum quern_kv kv, const struct script *scripts, struct alone *alone)
+{
+    for (int i = 0; i < TALKS; i++) {
+        struct quern_engine *e = engine_load(f, (struct quern_options){.context_size = CONTEXT, .kv = kv}, SIZE_MAX);
+        struct talk t;
+        begin_talk(e, &t, &scripts[i]);
+        while (!t.ended) CHECK_EQ(step_talks(e, &t, 1), OK);
+        CHECK(t.said.n > 0 && t.said.end != QUERN_ERROR);
+        alone[i] = t.said;
+        quern_free(e);
+    }
+}
+
+/* --- in company ---------------------------------------------------------------------------------------------------- */
+
+/* One that comes, is stopped at some layer, and is set anew, freed, or ended. */
+static void disturb_talk(struct quern_engine *e, struct talk *t, const struct script *scripts, uint64_t *seed)
+{
+    if (!t->s) {
+        begin_talk(e, t, &scripts[TALKS + random_below(seed, GUESTS)]);
+        return;
+    }
+    int how = random_below(seed, 4);
+    t->ended = true;
+    if (how == 0) quern_reply_end(t->s);
+    if (how <= 1) CHECK(quern_sequence_set(t->s, t->script->prompt, t->script->n, QUERN_HELD) >= 0);
+    if (how == 0) {
+        *t = (struct talk){.script = t->script, .s = t->s};
+        CHECK_EQ(quern_reply_begin(t->s, &t->script->reply), OK);
+    } else if (how > 1) {
+        quern_sequence_free(t->s);
+        t->s = NULL;
+    }
+}
+
+/* All replies, each beginning at some layer of others' steps, and guests beside them that come and go. */
+static struct sched_facts in_company(const struct file *f, struct quern_options options, const struct script *scripts, const struct alone *alone, uint64_t seed)
+{
+    struct quern_engine *e = engine_load(f, options, SIZE_MAX);
+    static struct talk talks[TALKS + GUESTS];
+    struct sched_facts facts;
+    uint64_t before = e->mem.used, let_go = 0;
+    int begun = 0, left = TALKS;
+    memset(talks, 0, sizeof talks);
+    for (int calls = 0; left > 0; calls++) {
+        CHECK(calls < 100000);
+        if (begun < TALKS && random_below(&seed, 6) == 0) begin_talk(e, &talks[begun], &scripts[begun]), begun++;
+        if (left > 2 && random_below(&seed, 12) == 0) disturb_talk(e, &talks[TALKS + random_below(&seed, GUESTS)], scripts, &seed);
+        quern_control(e)->attention = random_below(&seed, 2);
+        uint64_t allocs = e->mem.n_allocs;
+        step_talks(e, talks, TALKS + GUESTS);
+        CHECK_EQ(e->mem.n_allocs, allocs);
+        check_pages(e);
+        quern_facts(e, &facts);
+        if ((facts.let_go > let_go || calls % 50 == 0) && !e->step.running) disturb_pages(e, seed); /* what nobody holds is NaN now */
+        let_go = facts.let_go;
+        for (int i = 0; i < begun; i++) {
+            if (!talks[i].ended || !talks[i].s) continue;
+            check_said(&talks[i].said, &alone[i]);
+            quern_sequence_free(talks[i].s);
+            talks[i].s = NULL;
+            left--;
+        }
+    }
+    while (e->sequences) quern_sequence_free(e->sequences);
+    quern_facts(e, &facts);
+    CHECK(facts.used == 0 && facts.running == 0 && facts.waiting == 0);
+    CHECK_EQ(e->mem.used, before);
+    quern_free(e);
+    return facts;
+}
+
+static void as_alone(const char *name, enum quern_kv kv, int rounds)
+{
+    static const int chunks[] = {1, 7, 64}, parallel[] = {4, 1, 16, 2}, caches[] = {0, 0, 0, 1000};
+    static struct script scripts[TALKS + GUESTS];
+    static struct alone alone[TALKS];
+    struct file f = golden_file(name, "gguf");
+    uint64_t let_go = 0, followed = 0;
+    write_scripts(&f, scripts);
+    write_alone(&f, kv, scripts, alone);
+    for (int i = 0; i < rounds; i++) {
+        struct quern_options options = {.context_size = CONTEXT, .kv = kv, .threads = 1 + i % 3, .chunk = chunks[i / 3 % 3], .parallel = parallel[i % 4],
+                                        .cache_size = caches[i / 2 % 4]};
+        struct sched_facts facts = in_company(&f, options, scripts, alone, (uint64_t)i + 1);
+        let_go += facts.let_go, followed += facts.followed;
+    }
+    printf("# %s: let go %llu times, %llu positions followed\n", name, (unsigned long long)let_go, (unsigned long long)followed);
+    CHECK(let_go > 0);
+    file_free(&f);
+}
+
+static void as_alone_f16(void) { as_alone("duo.F32", QUERN_KV_F16, 9); }
+static void as_alone_q8(void) { as_alone("nano.Q8_0", QUERN_KV_Q8, 6); }
+static void as_alone_f32(void) { as_alone("nano.Q4_0", QUERN_KV_F32, 6); }
+static void as_alone_experts(void) { as_alone("moe-nano.Q4_K_M", QUERN_KV_F16, 3); }
+static void by_threads(void) { as_alone("nano.Q4_0", QUERN_KV_F16, 3); } /* for ThreadSanitizer */
+
+/* --- ends and events -------------------------------------------------------------------------------------------------- */
+
+static struct quern_engine *open_nano(struct quern_options options)
+{
+    struct file f = golden_file("nano.Q8_0", "gguf");
+    struct quern_engine *e = engine_load(&f, options, SIZE_MAX);
+    file_free(&f);
+    return e;
+}
+
+/* Until it has ended. */
+static struct alone say(struct quern_engine *e, const struct script *script)
+{
+    struct talk t;
+    begin_talk(e, &t, script);
+    for (int calls = 0; !t.ended; calls++) {
+        CHECK(calls < 1000);
+        step_talks(e, &t, 1);
+    }
+    quern_sequence_free(t.s);
+    return t.said;
+}
+
+static void ends(void)
+{
+    static struct script s = {.prompt = {5, 6, 7, 8}, .n = 4};
+    struct quern_engine *e = open_nano((struct quern_options){.context_size = 20});
+    struct logit_bias bias = {0};
+    for (int most = 1; most < 4; most++) {
+        s.reply.max_tokens = most;
+        struct alone said = say(e, &s);
+        CHECK(said.n == most && said.end == QUERN_LENGTH);
+    }
+    while (!quern_is_end(e, bias.id)) bias.id++;
+    s.reply = (struct quern_reply){.sampling = {.bias = &bias, .n_bias = 1}};
+    bias.bias = -1000;
+    struct alone whole = say(e, &s);
+    CHECK(whole.n == 16 && whole.end == QUERN_LENGTH); /* the context */
+    bias.bias = 1000;
+    struct alone none = say(e, &s);
+    CHECK(none.n == 0 && none.end == QUERN_STOP);
+    quern_free(e);
+}
+
+/* What was known is told once, also when the reply is let go in between. */
+static void known_positions(void)
+{
+    struct quern_engine *e = open_nano((struct quern_options){.context_size = 100});
+    struct quern_sequence *s = sequence_new(e);
+    int32_t ids[90];
+    int n, cached = -1;
+    for (int i = 0; i < 90; i++) ids[i] = 10 + i;
+    for (int round = 0; round < 2; round++) {
+        CHECK_EQ(quern_sequence_set(s, ids, round ? 90 : 50, QUERN_HELD), round ? 50 : 0);
+        CHECK_EQ(quern_reply_begin(s, &(struct quern_reply){.max_tokens = 1}), OK);
+        CHECK_EQ(quern_reply_begin(s, &(struct quern_reply){.max_tokens = 1}), ERR_BUSY);
+        for (bool ended = false; !ended;) {
+            CHECK_EQ(quern_step(e, 0), OK);
+            const struct quern_event *events = quern_events(e, &n);
+            for (int i = 0; i < n; i++) {
+                CHECK_EQ(events[i].number, quern_sequence_number(s));
+                if (events[i].type == QUERN_READ) cached = events[i].cached;
+                ended |= events[i].type == QUERN_END;
+            }
+        }
+        CHECK_EQ(cached, round ? 50 : 0);
+        CHECK_EQ(quern_sequence_length(s), 0);
+    }
+    quern_free(e);
+}
+
+static void bad_replies(void)
+{
+    static const struct quern_reply plain = {.max_tokens = 5}, bad = {.sampling = {.temperature = NAN}};
+    struct quern_engine *e = open_nano((struct quern_options){.context_size = 64, .parallel = 1, .waiting = 2});
+    struct quern_sequence *s[4], *full = sequence_new(e), *driven = sequence_new(e);
+    int32_t ids[64];
+    for (int i = 0; i < 64; i++) ids[i] = 20 + i;
+    CHECK_EQ(quern_reply_begin(full, &plain), ERR_BUSY); /* nothing is set */
+    CHECK_EQ(quern_sequence_push(full, 1), ERR_BUSY);
+    CHECK_EQ(quern_sequence_set(full, ids, 64, QUERN_HELD), 0);
+    CHECK_EQ(quern_reply_begin(full, &plain), ERR_CONTEXT);
+    CHECK_EQ(quern_reply_begin(full, &bad), ERR_CONTEXT);
+    for (int i = 0; i < 4; i++) {
+        s[i] = sequence_new(e);
+        CHECK_EQ(quern_sequence_set(s[i], ids + i, 10, QUERN_HELD), 0);
+        CHECK_EQ(quern_reply_begin(s[i], &bad), ERR_PARAM);
+        CHECK_EQ(quern_reply_begin(s[i], &plain), i < 3 ? OK : ERR_BUSY);
+        CHECK_EQ(quern_step(e, 0), OK);
+    }
+    CHECK_EQ(quern_error(e)->code, ERR_BUSY);
+    CHECK(strstr(quern_error(e)->message, "2 others"));
+    CHECK_EQ(quern_sequence_set(driven, ids, 3, QUERN_LAST), ERR_BUSY);
+    CHECK_EQ(quern_sequence_pending(driven), 0);
+    CHECK_EQ(quern_sequence_push(s[0], 1), ERR_BUSY); /* the engine does */
+    quern_reply_end(s[1]);
+    quern_reply_end(s[1]);
+    CHECK_EQ(quern_reply_begin(s[3], &plain), OK);
+    quern_sequence_free(s[0]);
+    CHECK_EQ(quern_sequence_set(driven, ids, 3, QUERN_LAST), 3 - 1); /* the first of them has read that */
+    for (int i = 0; i < 30; i++) CHECK_EQ(quern_step(e, 0), OK);
+    CHECK_EQ(quern_sequence_pending(driven), 0);
+    quern_free(e);
+}
+
+/* A reply whose numbers are none ends alone. */
+static void nonfinite_ends_one(void)
+{
+    enum { VOCAB = 288 };
+    struct file f = file_read(built_fixtures("/bad"), "good-M18a.gguf"); /* 65 is the token whose embedding is NaN */
+    struct quern_engine *e = engine_load(&f, (struct quern_options){.context_size = 64, .threads = 2}, SIZE_MAX);
+    struct quern_sequence *s[3];
+    int tokens[3] = {0}, n;
+    const struct logit_bias never = {65, -INFINITY};
+    for (int i = 0; i < 3; i++) {
+        s[i] = sequence_new(e);
+        CHECK_EQ(quern_sequence_set(s[i], (int32_t[]){100, i == 1 ? 65 : 101, 102 + i}, 3, QUERN_HELD), 0);
+        CHECK_EQ(quern_reply_begin(s[i], &(struct quern_reply){.sampling = {.bias = &never, .n_bias = 1}, .max_tokens = 10}), OK);
+    }
+    bool failed = false;
+    for (int i = 0; i < 12; i++) {
+        CHECK_EQ(quern_step(e, 0), OK);
+        const struct quern_event *events = quern_events(e, &n);
+        for (int k = 0; k < n; k++) {
+            int who = events[k].number - quern_sequence_number(s[0]);
+            tokens[who] += events[k].type == QUERN_TOKEN;
+            if (events[k].type != QUERN_END) continue;
+            CHECK_EQ(events[k].end, who == 1 ? QUERN_ERROR : events[k].end == QUERN_STOP ? QUERN_STOP : QUERN_LENGTH);
+            CHECK_EQ(events[k].status, who == 1 ? ERR_NONFINITE : OK);
+            failed |= who == 1;
+        }
+    }
+    CHECK(failed && tokens[0] > 0 && tokens[1] == 0 && tokens[2] > 0);
+    CHECK_EQ(quern_error(e)->code, ERR_NONFINITE);
+    quern_free(e);
+    file_free(&f);
+}
+
+static double played_ms;
+
+static double played_clock(void) { return played_ms += 0.001; }
+
+/* One in the background waits for normal ones, but not for ever. */
+static void background(void)
+{
+    static struct script normal = {.prompt = {5, 6}, .n = 2, .reply = {.max_tokens = 30}},
+                         behind = {.prompt = {9, 8, 7}, .n = 3, .reply = {.max_tokens = 2, .priority = 1}};
+    struct quern_engine *e = open_nano((struct quern_options){.parallel = 1, .context_size = 100, .now = played_clock});
+    for (int late = 0; late < 2; late++) {
+        struct talk talks[2];
+        begin_talk(e, &talks[1], &behind);
+        begin_talk(e, &talks[0], &normal);
+        for (int i = 0; i < 10; i++) CHECK_EQ(step_talks(e, talks, 2), OK);
+        CHECK(talks[0].said.n > 5 && talks[1].done == 0);
+        if (late) played_ms += 10001;
+        while (!talks[0].ended || !talks[1].ended) {
+            CHECK_EQ(step_talks(e, talks, 2), OK);
+            if (talks[0].ended && !late) CHECK(talks[0].said.n == 30);
+            if (!late && !talks[0].ended) CHECK(talks[1].done == 0);
+            if (late && talks[1].ended) break;
+        }
+        if (late) CHECK(talks[1].said.n == 2 && !talks[0].ended); /* it was the elder */
+        for (int i = 0; i < 2; i++) quern_sequence_free(talks[i].s);
+    }
+    quern_free(e);
+}
+
+/* --- the output head ----------------------------------------------------------------------------------------------------- */
+
+/* Real vocabulary, eight rows of logits at a time: a step may stop between parts of the head, and is the same. */
+static void parts_of_the_head(void)
+{
+    enum { ROWS = 16, VOCAB = 151936 };
+    struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
+    float *whole = logits_new(ROWS, VOCAB), *parts = logits_new(ROWS, VOCAB);
+    int32_t ids[ROWS];
+    for (int i = 0; i < ROWS; i++) ids[i] = 1000 * i + 7;
+    for (int chunk = 1; chunk <= ROWS; chunk += ROWS - 1) {
+        struct quern_engine *e = engine_load(&f, (struct quern_options){.context_size = 64, .chunk = chunk, .parallel = ROWS, .threads = 2}, SIZE_MAX);
+        struct quern_sequence *s = sequence_new(e);
+        int calls = 0, rows = 0;
+        CHECK_EQ(quern_sequence_set(s, ids, ROWS, QUERN_ALL), 0);
+        quern_control(e)->attention = 1;
+        for (; quern_sequence_pending(s) > 0; calls++)
+            if (quern_step(e, 0) == OK) rows += logits_keep(s, VOCAB, chunk == 1 ? whole : parts);
+        CHECK_EQ(rows, ROWS);
+        CHECK_EQ(calls, chunk == 1 ? ROWS * (8 + 1) : 8 + 5);
+        quern_free(e);
+    }
+    CHECK(same_bits(whole, parts, ROWS * VOCAB));
+    free(whole);
+    free(parts);
+    file_free(&f);
+}
+
+/* --- what turns cost ------------------------------------------------------------------------------------------------------- */
+
+/* Of 16 that write: a plan and its end, printed; the bound only catches what is wrong by design. */
+static void planning(void)
+{
+    enum { MANY = 16, STEPS = 400 };
+    struct quern_engine *e = open_nano((struct quern_options){.parallel = MANY, .context_size = 512, .cache_size = MANY * 512});
+    struct quern_sequence *s[MANY];
+    for (int i = 0; i < MANY; i++) {
+        s[i] = sequence_new(e);
+        CHECK_EQ(quern_sequence_set(s[i], (int32_t[]){i, 2, 3}, 3, QUERN_LAST), 0);
+        while (quern_sequence_pending(s[i])) CHECK_EQ(quern_step(e, 0), OK);
+    }
+    double start = now_ms();
+    for (int step = 0; step < STEPS; step++) {
+        int n;
+        for (int i = 0; i < MANY; i++) CHECK_EQ(quern_sequence_push(s[i], 4), OK);
+        sched_plan(e->sched, 16, &n);
+        CHECK_EQ(n, MANY);
+        sched_commit(e->sched, 1);
+    }
+    double us = 1e3 * (now_ms() - start) / STEPS;
+    printf("# a plan of %d writers and its end: %.1f us\n", MANY, us);
+    CHECK(us < 1000);
+    quern_free(e);
+}
+
+static const struct check tests[] = {
+    {"as_alone_f16", as_alone_f16}, {"as_alone_q8", as_alone_q8}, {"as_alone_f32", as_alone_f32}, {"as_alone_experts", as_alone_experts},
+    {"by_threads", by_threads}, {"ends", ends}, {"known_positions", known_positions}, {"bad_replies", bad_replies},
+    {"nonfinite_ends_one", nonfinite_ends_one}, {"background", background}, {"parts_of_the_head", parts_of_the_head}, {"planning", planning},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
