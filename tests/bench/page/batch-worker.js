@@ -2,6 +2,8 @@
 // The engine of batch.js in a worker, which may wait for its threads as a page may not. Messages as the page sends them, answers in turn.
 import { Batches } from './batch-driver.js';
 
+const DIST = new URL('../../../dist/', import.meta.url);
+
 let batches;
 
 async function* received(response) {
@@ -12,15 +14,22 @@ async function* received(response) {
   }
 }
 
+const startThread = () => new Worker(new URL('thread.js', DIST), { type: 'module' });
+
 async function load({ url, variant, ...options }) {
-  const dist = new URL('../../../dist/', import.meta.url);
-  const [{ default: glue }, module, response] = await Promise.all([
-    import(new URL('quern-simd.mjs', dist)), WebAssembly.compileStreaming(fetch(new URL(`quern-${variant}.wasm`, dist))), fetch(url),
+  const [{ default: create }, module, response] = await Promise.all([
+    import(new URL('quern-simd.mjs', DIST)), WebAssembly.compileStreaming(fetch(new URL(`quern-${variant}.wasm`, DIST))), fetch(url),
   ]);
+  if (!response.ok) throw new Error(`${url}: ${response.status}`);
+  const glue = (wanted) => create({ ...wanted, startThread });
   batches = await Batches.open({ glue, module, size: Number(response.headers.get('content-length')), chunks: received(response), ...options });
   return batches.facts;
 }
 
 onmessage = async ({ data: { name, options } }) => {
-  postMessage(name === 'load' ? await load(options) : batches.run(options));
+  try {
+    postMessage({ value: name === 'load' ? await load(options) : batches.run(options) });
+  } catch (error) {
+    postMessage({ error: error.stack });
+  }
 };

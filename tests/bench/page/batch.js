@@ -4,7 +4,7 @@ const worker = new Worker(new URL('./batch-worker.js', import.meta.url), { type:
 
 function ask(name, options) {
   return new Promise((resolve, reject) => {
-    worker.onmessage = ({ data }) => resolve(data);
+    worker.onmessage = ({ data: { value, error } }) => (error ? reject(new Error(error)) : resolve(value));
     worker.onerror = (event) => reject(new Error(event.message || 'the worker failed'));
     worker.postMessage({ name, options });
   });
