@@ -132,7 +132,7 @@ export class Engine {
   #cache() {
     this.#wasm._wasm_facts(this.#engine, this.#out);
     const [,, used, remembered] = this.#heap.float64(this.#out, 9);
-    return { pages: Math.floor(this.#facts.cacheSize / PAGE) + 2, used, remembered };
+    return { pages: this.#facts ? Math.floor(this.#facts.cacheSize / PAGE) + 2 : 0, used, remembered };
   }
 
   /** What the steps have cost since the last call, as src/compute/profile.c words it; null where no profile is kept. */
