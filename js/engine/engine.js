@@ -131,7 +131,7 @@ export class Engine {
 
   #cache() {
     const [,, used, remembered] = this.#scheduled();
-    return { pages: Math.floor(this.#facts.cacheSize / PAGE) + 2, used, remembered };
+    return { pages: this.#facts ? Math.floor(this.#facts.cacheSize / PAGE) + 2 : 0, used, remembered };
   }
 
   /** Since the load: steps, the rows they computed, how often a reply had to let go of its pages, and rows computed again for that. */

@@ -29,7 +29,7 @@ struct talk {
     const struct script *script;
     struct alone said;
     struct quern_sequence *s;
-    int done;          /* as told last */
+    int done;          /* as told last; -1: nothing yet */
     bool ended;
     bool let_go;       /* since it last read or wrote */
 };

@@ -216,9 +216,10 @@ test('Q08 replies again and again: the engine does not grow', async () => {
     sequence.free();
   };
   for (let seed = 0; seed < 10; seed++) reply(seed);
-  const first = engine.memory();
+  const { cache: { used, pages }, ...first } = engine.memory();
   for (let seed = 0; seed < 1000; seed++) reply(seed);
-  assert.deepEqual(engine.memory(), first);
+  const { cache, ...last } = engine.memory();
+  assert.deepEqual([last, used, cache], [first, 0, { pages, used: 0, remembered: pages }]);
 });
 
 test('Q10 a process with little heap of its own, and a machine with little memory', async () => {
