@@ -446,10 +446,11 @@ export interface PhaseCost extends Cost {
   }>;
 }
 
-/** Where the time goes. Steps of a single token count as decoding. */
+/** Where the time goes. Steps in which each reply has a single token count as decoding, those in which some read and others write as mixed. */
 export interface Profile {
   readonly prefill: PhaseCost;
   readonly decode: PhaseCost;
+  readonly mixed: PhaseCost;
   /** How many threads work now: fewer than there are, while the machine has no processors for them. */
   readonly threads: number;
   /** Microseconds of an empty barrier, measured at the call; 0 with one thread. */

@@ -504,6 +504,7 @@ const char *profile_json(struct profile *p)
     json_number(&j, "barrierUs", profile_barrier_us(p));
     write_phase(&j, p, "prefill", PROFILE_PREFILL);
     write_phase(&j, p, "decode", PROFILE_DECODE);
+    write_phase(&j, p, "mixed", PROFILE_MIXED);
     json_end(&j);
     mem_free(p->mem, p->json);
     p->json = j.text;

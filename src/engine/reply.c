@@ -121,7 +121,7 @@ void quern_reply_end(struct quern_sequence *s)
 
 static void finish(struct quern_sequence *s, enum quern_end why, int32_t token, int status)
 {
-    tell(s, (struct quern_event){.type = QUERN_END, .end = why, .token = token, .status = status});
+    tell(s, (struct quern_event){.type = QUERN_END, .end = (int32_t)why, .token = token, .status = status});
     sequence_leave(s);
 }
 

@@ -92,26 +92,30 @@ static void add_outs(const struct step *p, struct batch *b, bool hidden)
     }
 }
 
+/* Writers come first in a plan. */
+static enum profile_phase phase_of(const struct step *p)
+{
+    int most = 0;
+    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) most = max_int(most, t->rows);
+    return most == 1 ? PROFILE_DECODE : p->takes->seq->state == SCHED_WRITING ? PROFILE_MIXED : PROFILE_PREFILL;
+}
+
 /* Whether there is anything to do. */
 static bool step_begin(struct quern_engine *e)
 {
     struct step *p = &e->step;
     struct batch *b = &p->batch;
-    int most = 0;
     replies_hurry(e);
     p->takes = sched_plan(e->sched, p->rows, &p->n_takes);
     replies_planned(e);
     if (p->n_takes == 0) return false;
     b->n = b->n_out = 0;
-    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
-        add_rows(b, t);
-        most = max_int(most, t->rows);
-    }
+    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) add_rows(b, t);
     add_outs(p, b, false);
     b->n_logits = b->n_out;
     add_outs(p, b, true);
     for (struct quern_sequence *s = e->sequences; s; s = s->next) s->made_rows = 0;
-    profile_step(e->profile, most == 1 ? PROFILE_DECODE : PROFILE_PREFILL, b->n);
+    profile_step(e->profile, phase_of(p), b->n);
     model_begin(e->model, b);
     p->running = true;
     p->part = 0;

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { TALKS = 8, PROMPT_MOST = 70, TOKENS_MOST = 165, CONTEXT = 256 };
+enum { TALKS = 8, GUESTS = 2, PROMPT_MOST = 70, TOKENS_MOST = 165, CONTEXT = 256 };
 
 /* What a reply is asked for. */
 struct script {
@@ -112,7 +112,8 @@ static void check_said(const struct alone *said, const struct alone *alone)
 
 /* --- scripts ------------------------------------------------------------------------------------------------------- */
 
-/* Prompts of which some begin alike, and every way to sample. Half of the replies are long: they take more pages than they were promised. */
+/* Prompts of which some begin alike, and every way to sample. Half of the replies are long: they take more pages than they were promised. Guests are in
+ * the background: their places are taken too. */
 static void write_scripts(const struct file *f, struct script *scripts)
 {
     static struct logit_bias never[8];
@@ -127,10 +128,10 @@ static void write_scripts(const struct file *f, struct script *scripts)
     for (int id = 0; id < GOLDEN_VOCAB; id++)
         if (quern_is_end(e, id)) never[n_never++] = (struct logit_bias){id, -INFINITY};
     quern_free(e);
-    for (int i = 0; i < TALKS; i++) {
+    for (int i = 0; i < TALKS + GUESTS; i++) {
         struct script *s = &scripts[i];
         bool is_long = i % 2 == 0;
-        *s = (struct script){.n = 5 + 9 * i, .reply = {.sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
+        *s = (struct script){.n = 5 + 9 * (i % TALKS), .reply = {.priority = i >= TALKS, .sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
         if (is_long) s->reply.sampling.bias = never, s->reply.sampling.n_bias = n_never;
         for (int k = 0; k < s->n; k++) s->prompt[k] = i % 2 ? ids[k] : ids[(k + 31 * i) % GOLDEN_ROWS];
         s->prompt[s->n - 1] = 100 + i;
@@ -156,7 +157,7 @@ static void write_alone(const struct file *f, enum quern_kv kv, const struct scr
 static void disturb_talk(struct quern_engine *e, struct talk *t, const struct script *scripts, uint64_t *seed)
 {
     if (!t->s) {
-        begin_talk(e, t, &scripts[random_below(seed, TALKS)]);
+        begin_talk(e, t, &scripts[TALKS + random_below(seed, GUESTS)]);
         return;
     }
     int how = random_below(seed, 4);
@@ -172,11 +173,11 @@ static void disturb_talk(struct quern_engine *e, struct talk *t, const struct sc
     }
 }
 
-/* All replies, each beginning at some layer of others' steps, two more beside them that come and go. */
+/* All replies, each beginning at some layer of others' steps, and guests beside them that come and go. */
 static struct sched_facts in_company(const struct file *f, struct quern_options options, const struct script *scripts, const struct alone *alone, uint64_t seed)
 {
     struct quern_engine *e = engine_load(f, options, SIZE_MAX);
-    static struct talk talks[TALKS + 2];
+    static struct talk talks[TALKS + GUESTS];
     struct sched_facts facts;
     uint64_t before = e->mem.used, let_go = 0;
     int begun = 0, left = TALKS;
@@ -184,10 +185,10 @@ static struct sched_facts in_company(const struct file *f, struct quern_options 
     for (int calls = 0; left > 0; calls++) {
         CHECK(calls < 100000);
         if (begun < TALKS && random_below(&seed, 6) == 0) begin_talk(e, &talks[begun], &scripts[begun]), begun++;
-        if (left > 2 && random_below(&seed, 12) == 0) disturb_talk(e, &talks[TALKS + random_below(&seed, 2)], scripts, &seed);
+        if (left > 2 && random_below(&seed, 12) == 0) disturb_talk(e, &talks[TALKS + random_below(&seed, GUESTS)], scripts, &seed);
         quern_control(e)->attention = random_below(&seed, 2);
         uint64_t allocs = e->mem.n_allocs;
-        step_talks(e, talks, TALKS + 2);
+        step_talks(e, talks, TALKS + GUESTS);
         CHECK_EQ(e->mem.n_allocs, allocs);
         check_pages(e);
         quern_facts(e, &facts);
@@ -211,8 +212,8 @@ static struct sched_facts in_company(const struct file *f, struct quern_options 
 
 static void as_alone(const char *name, enum quern_kv kv, int rounds)
 {
-    static const int chunks[] = {1, 7, 64}, parallel[] = {4, 1, 16, 2}, caches[] = {0, 0, 350, 1000};
-    static struct script scripts[TALKS];
+    static const int chunks[] = {1, 7, 64}, parallel[] = {4, 1, 16, 2}, caches[] = {0, 0, 0, 1000};
+    static struct script scripts[TALKS + GUESTS];
     static struct alone alone[TALKS];
     struct file f = golden_file(name, "gguf");
     uint64_t let_go = 0, followed = 0;
@@ -430,10 +431,37 @@ static void parts_of_the_head(void)
     file_free(&f);
 }
 
+/* --- what turns cost ------------------------------------------------------------------------------------------------------- */
+
+/* Of 16 that write: a plan and its end, printed; the bound only catches what is wrong by design. */
+static void planning(void)
+{
+    enum { MANY = 16, STEPS = 400 };
+    struct quern_engine *e = open_nano((struct quern_options){.parallel = MANY, .context_size = 512, .cache_size = MANY * 512});
+    struct quern_sequence *s[MANY];
+    for (int i = 0; i < MANY; i++) {
+        s[i] = sequence_new(e);
+        CHECK_EQ(quern_sequence_set(s[i], (int32_t[]){i, 2, 3}, 3, QUERN_LAST), 0);
+        while (quern_sequence_pending(s[i])) CHECK_EQ(quern_step(e, 0), OK);
+    }
+    double start = now_ms();
+    for (int step = 0; step < STEPS; step++) {
+        int n;
+        for (int i = 0; i < MANY; i++) CHECK_EQ(quern_sequence_push(s[i], 4), OK);
+        sched_plan(e->sched, 16, &n);
+        CHECK_EQ(n, MANY);
+        sched_commit(e->sched, 1);
+    }
+    double us = 1e3 * (now_ms() - start) / STEPS;
+    printf("# a plan of %d writers and its end: %.1f us\n", MANY, us);
+    CHECK(us < 1000);
+    quern_free(e);
+}
+
 static const struct check tests[] = {
     {"as_alone_f16", as_alone_f16}, {"as_alone_q8", as_alone_q8}, {"as_alone_f32", as_alone_f32}, {"as_alone_experts", as_alone_experts},
     {"by_threads", by_threads}, {"ends", ends}, {"known_positions", known_positions}, {"bad_replies", bad_replies},
-    {"nonfinite_ends_one", nonfinite_ends_one}, {"background", background}, {"parts_of_the_head", parts_of_the_head},
+    {"nonfinite_ends_one", nonfinite_ends_one}, {"background", background}, {"parts_of_the_head", parts_of_the_head}, {"planning", planning},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

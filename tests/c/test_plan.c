@@ -186,6 +186,23 @@ static void chosen_types(void)
     file_free(&f);
 }
 
+/* A pool larger than the context: what does not fit is refused with what would, and that fits. */
+static void cache_sizes(void)
+{
+    struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
+    struct quern_plan plan;
+    real_peak(&f, (struct quern_options){.context_size = 512, .cache_size = 3000}, &plan);
+    for (int size = 3000 + 2 * KV_PAGE; size >= 3000; size -= 2 * KV_PAGE) {
+        struct quern_engine *e = quern_new(&(struct quern_options){.context_size = 512, .cache_size = size, .memory_limit = plan.total});
+        int status = engine_feed(e, &f, 1 << 20);
+        CHECK_EQ(status, size > 3000 ? ERR_MEM_PLAN : OK);
+        if (status) CHECK((int)said(e, "a cacheSize of ") >= 3000 && (int)said(e, "a cacheSize of ") < size);
+        else CHECK(strstr(quern_info(e), "\"cacheSize\":3000") != NULL);
+        quern_free(e);
+    }
+    file_free(&f);
+}
+
 /* A context beyond all sizes is a refusal, not a small number. */
 static void q06_no_wrap(void)
 {
@@ -221,7 +238,7 @@ static void q03_the_system_refuses(void)
 static const struct check tests[] = {
     {"equals_the_peak", equals_the_peak}, {"q01_refused_by_the_header", q01_refused_by_the_header}, {"default_context", default_context},
     {"q06_no_wrap", q06_no_wrap},         {"q03_the_system_refuses", q03_the_system_refuses},
-    {"chosen_types", chosen_types},
+    {"chosen_types", chosen_types},       {"cache_sizes", cache_sizes},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -84,7 +84,7 @@ static void exact_counts(void)
     file_free(&f);
 }
 
-/* Two conversations of one row each are decoding too; a prompt beside a reply is not. */
+/* Two conversations of one row each are decoding too; a prompt beside a reply is both. */
 static void phases(void)
 {
     struct file f = golden_file("nano.Q8_0", "gguf");
@@ -96,7 +96,8 @@ static void phases(void)
     CHECK_EQ(quern_sequence_set(b, ids + 1, 10, QUERN_LAST), 0);
     CHECK_EQ(quern_sequence_push(a, 3), OK);
     CHECK_EQ(quern_step(e, 0), OK);
-    CHECK_EQ(profile_tokens(e->profile, PROFILE_PREFILL), PROMPT + 11);
+    CHECK_EQ(profile_tokens(e->profile, PROFILE_PREFILL), PROMPT);
+    CHECK_EQ(profile_tokens(e->profile, PROFILE_MIXED), 11);
     CHECK_EQ(quern_sequence_push(a, 3), OK);
     CHECK_EQ(quern_sequence_push(b, 3), OK);
     CHECK_EQ(quern_step(e, 0), OK);
