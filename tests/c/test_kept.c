@@ -18,6 +18,7 @@ struct kept_file {
 
 static const struct bytes name = {(const uint8_t *)"conversation-17", 15};
 static int32_t ids[GOLDEN_ROWS];
+static int n_kept; /* files so far */
 
 static struct quern_engine *load(const struct file *f, struct quern_options options)
 {
@@ -40,8 +41,9 @@ static struct kept_file keep(struct quern_engine *e, int n)
 {
     struct kept_file f = {.record = kept_record(e)};
     struct quern_sequence *s = hold(e, n);
-    f.records = calloc(RECORDS + 1, (size_t)f.record);
+    f.records = malloc((RECORDS + 1) * (size_t)f.record);
     CHECK(f.records != NULL && f.record % KEPT_HEADER == 0);
+    memset(f.records, ++n_kept, (RECORDS + 1) * (size_t)f.record);
     CHECK_EQ(kept_open(s, name, f.header), OK);
     int status = OK;
     while (!(status = kept_take(s, record_at(&f, f.n)))) f.n++;
@@ -119,6 +121,7 @@ static void round_trip(void)
         struct quern_engine *e = load(&r.file, (struct quern_options){.kv = types[i]});
         struct quern_sequence *s = hold(e, TOKENS);
         int32_t said[WRITES], alone[WRITES];
+        CHECK(load_u32(f.header + 20) == (uint32_t)types[i] && load_u64(f.header + 32) == f.record && load_u32(f.header + 16) == KV_PAGE);
         CHECK_EQ(give_all(s, &f), OK);
         CHECK_EQ(reply(e, s, said), RECORDS * KV_PAGE);
         quern_sequence_free(s);
@@ -148,6 +151,25 @@ static void same_bytes(void)
     }
     free(f.records);
     file_free(&model);
+}
+
+/* What is known already is not taken from the file. */
+static void known_in_part(void)
+{
+    struct reference r = reference_new("nano.Q8_0");
+    struct kept_file f = made_by(&r.file, (struct quern_options){0});
+    struct quern_engine *e = load(&r.file, (struct quern_options){0});
+    compute(e, 70);
+    struct quern_sequence *s = hold(e, TOKENS);
+    memset(record_at(&f, 1) + KEPT_HEAD, 0, (size_t)f.record - KEPT_HEAD); /* so nobody looks at this */
+    CHECK_EQ(give_all(s, &f), OK);
+    CHECK_EQ(quern_sequence_length(s), RECORDS * KV_PAGE);
+    quern_sequence_free(s);
+    check_last_row(&r, e, TOKENS, RECORDS * KV_PAGE);
+    check_pages(e);
+    quern_free(e);
+    free(f.records);
+    reference_free(&r);
 }
 
 /* A file is continued: heads tell where it agrees, and only what is new is made. */
@@ -231,6 +253,8 @@ static void out_of_place(void)
         memcpy(torn, record_at(&f, i), (size_t)f.record / 2); /* what a crash leaves: the rest is zeros */
         CHECK_EQ(kept_give(s, torn, f.record), ERR_FORMAT);
         CHECK_EQ(kept_give(s, torn, KEPT_HEAD - 1), ERR_FORMAT);
+        torn[KV_PAGE * 8] ^= 1; /* its number */
+        CHECK_EQ(kept_give(s, torn, KEPT_HEAD), ERR_FORMAT);
         CHECK_EQ(kept_give(s, memset(torn, 0, (size_t)f.record), f.record), ERR_FORMAT);
         CHECK_EQ(quern_sequence_length(s), i * KV_PAGE);
         CHECK_EQ(kept_give(s, record_at(&f, i), f.record), OK);
@@ -267,6 +291,47 @@ static void foreign(void)
     free(f.records);
     file_free(&model);
     file_free(&other);
+}
+
+/* Each matrix and each vector of the model is in its fingerprint. */
+struct part {
+    int n, changed;
+    bool absent; /* the one to be changed */
+};
+
+static void flip_part(void *context, const struct weight *w, struct bytes vector)
+{
+    struct part *p = context;
+    uint8_t *bytes = w ? w->panels : (uint8_t *)(uintptr_t)vector.data;
+    if (p->n++ != p->changed) return;
+    p->absent = !bytes;
+    if (bytes) bytes[w ? w->panel - 1 : vector.size - 1] ^= 1;
+}
+
+static void fingerprint(void)
+{
+    struct file model = golden_file("moe-nano.Q8_0", "gguf");
+    struct quern_engine *e = load(&model, (struct quern_options){.threads = 2});
+    struct quern_sequence *s = hold(e, TOKENS);
+    struct part p = {.changed = -1};
+    uint8_t before[KEPT_HEADER], header[KEPT_HEADER];
+    CHECK_EQ(kept_open(s, name, before), OK);
+    model_each(e->model, flip_part, &p);
+    for (int i = 1, n = p.n; i < n; i++) { /* the first is made of the configuration */
+        p = (struct part){.changed = i};
+        model_each(e->model, flip_part, &p);
+        e->has_fingerprint = false;
+        CHECK_EQ(kept_open(s, name, header), OK);
+        CHECK_EQ(!memcmp(header, before, KEPT_HEADER), p.absent);
+        p.n = 0;
+        model_each(e->model, flip_part, &p);
+    }
+    e->has_fingerprint = false;
+    CHECK_EQ(kept_open(s, name, header), OK);
+    CHECK(p.n > 10);
+    CHECK(!memcmp(header, before, KEPT_HEADER));
+    quern_free(e);
+    file_free(&model);
 }
 
 static void bad_calls(void)
@@ -331,8 +396,8 @@ static void pages_run_out(void)
 }
 
 static const struct check tests[] = {
-    {"round_trip", round_trip}, {"same_bytes", same_bytes}, {"appending", appending}, {"flipped", flipped}, {"out_of_place", out_of_place},
-    {"foreign", foreign}, {"bad_calls", bad_calls}, {"pages_run_out", pages_run_out},
+    {"round_trip", round_trip}, {"same_bytes", same_bytes}, {"known_in_part", known_in_part}, {"appending", appending}, {"flipped", flipped},
+    {"out_of_place", out_of_place}, {"foreign", foreign}, {"fingerprint", fingerprint}, {"bad_calls", bad_calls}, {"pages_run_out", pages_run_out},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
