@@ -79,6 +79,16 @@ export interface LoadOptions {
    * file is downloaded, and `detail.contextSize` says which would.
    */
   contextSize?: number;
+  /**
+   * Replies that are made side by side, 1 to 16; 64 more may wait. Default 4. What a reply says never depends on the others. Each has room for the
+   * whole context, as far as there is any: see `cacheSize`.
+   */
+  parallel?: number;
+  /**
+   * Positions that all replies together have room for, at least `contextSize`, which is the default; what is unused remembers conversations.
+   * Where it runs short the youngest reply lets go and goes on later, saying the same. Twice the context lets two of full length run side by side.
+   */
+  cacheSize?: number;
   /** Bytes of memory that may be used. Default: what the browser grants and the device has, as far as it tells. */
   memoryLimit?: number;
   /**
@@ -125,7 +135,7 @@ export interface LoadOptions {
   sha256?: string | string[];
   /** Kernels to use. One that this machine cannot run is an error (`env/simd`), never a silent fallback. */
   variant?: Variant;
-  /** Tokens computed per step while reading a prompt, 1 to 1024. Default 64. Results do not depend on it. */
+  /** Tokens read per step, 1 to 1024, of all prompts together. Default 64. Results do not depend on it. */
   chunk?: number;
   /** Whether to measure what each operation costs, for {@link Model.profile}. Default false, which costs nothing. */
   profile?: boolean;
@@ -251,7 +261,7 @@ export interface Message {
 }
 
 export interface CompleteOptions {
-  /** Stops the work within 200 ms, while the prompt is read too. The reply then fails with the signal's reason. */
+  /** Stops the work within 200 ms, while it waits or the prompt is read too. The reply then fails with the signal's reason. */
   signal?: AbortSignal;
   /** Longest reply in tokens. Default: until the context is full. 0: only read the prompt, so that a later reply starts sooner. */
   maxTokens?: number;
@@ -275,8 +285,13 @@ export interface CompleteOptions {
   seed?: number;
   /** Ends the reply where one of these texts would come, without it; at most 64 texts of at most 1000 characters. Thinking is not searched. */
   stop?: string | string[];
-  /** Called while the prompt is read: `done` of `total` tokens, `cached` of which were known already. What an async one rejects with is reported on the console. */
+  /**
+   * Called while the prompt is read, not while it waits: `done` of `total` tokens, `cached` of which were known already. What an async one rejects with
+   * is reported on the console.
+   */
   onPrefill?: (progress: { done: number; total: number; cached: number }) => void;
+  /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
+  priority?: 'normal' | 'background';
 }
 
 export interface ChatOptions extends CompleteOptions {
@@ -301,7 +316,8 @@ export interface Result {
     completionTokens: number;
   };
   timings: {
-    /** Milliseconds spent reading the prompt, and then writing. */
+    /** Milliseconds before it was its turn, then those spent reading the prompt and writing, beside others. */
+    waitMs: number;
     prefillMs: number;
     decodeMs: number;
     /** Speed of writing; 0 for fewer than two tokens. */
@@ -316,7 +332,7 @@ export interface ReplyEvent {
 }
 
 /**
- * A reply being made. The work starts at once, whether or not anybody reads; pieces that wait to be read are joined.
+ * A reply being made. The work starts at once, or as soon as `parallel` others let it, whether or not anybody reads; pieces that wait to be read are joined.
  * Read it one way: the reply itself (its text), `events` (thinking too), or `result`, which may be asked for in any case.
  *
  * Leaving a loop early (`break`, `return`, `throw`) and `stop()` end the work and keep what is there: `result` then has
@@ -327,7 +343,7 @@ export interface Reply extends AsyncIterable<string> {
   readonly events: AsyncIterable<ReplyEvent>;
   /** Settles when the reply ends. Asking for it marks no error as unhandled. */
   readonly result: Promise<Result>;
-  /** Ends the work within 200 ms, while the prompt is read and while text is written. Does nothing once the reply has ended. */
+  /** Ends the work within 200 ms, while it waits, the prompt is read or text is written; others do not notice. Does nothing once the reply has ended. */
   stop(): void;
 }
 
@@ -403,20 +419,29 @@ export interface Info {
   readonly kv: 'f16' | 'q8' | 'f32';
   /** What was done to the weights while they were loaded. {@link Info.types} are those of the file. */
   readonly quantize: { readonly weights: Quantize; readonly embeddings: Quantize };
-  /** Tokens computed per step at most. */
+  /** Tokens read per step at most. */
   readonly chunk: number;
+  /** Replies that are made side by side at most, and positions that they have room for together. */
+  readonly parallel: number;
+  readonly cacheSize: number;
   /** Bytes the engine needs once loaded. */
   readonly memoryBytes: number;
   /**
-   * What was planned from the file's header, in bytes: packed weights, keys and values of the whole context, everything else, all of it,
+   * What was planned from the file's header, in bytes: packed weights, keys and values (of `cacheSize` positions), everything else, all of it,
    * and what may be taken; and for each type of `kv` what a context costs.
    */
   readonly plan: {
     readonly weights: number; readonly cache: number; readonly scratch: number; readonly total: number; readonly limit: number;
     readonly f16: CacheChoice; readonly f32: CacheChoice; readonly q8: CacheChoice;
   };
-  /** Bytes the engine holds, the most it ever held, what was planned, and the size of its wasm memory, as of the last finished call. */
-  readonly memory: { readonly used: number; readonly peak: number; readonly planned: number; readonly wasm: number };
+  /**
+   * Bytes the engine holds, the most it ever held, what was planned, and the size of its wasm memory, as of the last finished call. `cache`: pages of
+   * 32 positions that there are, that replies use, and that are remembered for later ones.
+   */
+  readonly memory: {
+    readonly used: number; readonly peak: number; readonly planned: number; readonly wasm: number;
+    readonly cache: { readonly pages: number; readonly used: number; readonly remembered: number };
+  };
   /** Bits of the engine's addresses. */
   readonly address: Address;
   /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */
@@ -462,13 +487,13 @@ declare global {
   interface SymbolConstructor { readonly asyncDispose: unique symbol }
 }
 
-/** A loaded model. It works on one call after the other; more may be made and wait their turn. `await using` disposes of it. */
+/** A loaded model. Calls run side by side, and what comes of one never depends on the others. `await using` disposes of it. */
 export interface Model {
   readonly info: Info;
   /**
    * Answers a message, or a whole conversation: pass all of it each time, what is known already is not computed again.
    *
-   * The reply fails with `use/param`, `use/context` (before any work), `model/nonfinite`, `mem/kv`, `engine/*`.
+   * The reply fails with `use/param`, `use/context` and `use/busy` (before any work), `model/nonfinite`, `mem/load`, `engine/*`.
    */
   chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
   /** Continues a text, without any template. Token ids are taken as they are. `thinking` of the result is empty. */
@@ -479,7 +504,7 @@ export interface Model {
   detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<string>;
   /** How many tokens a text has, or a conversation with everything its template adds. */
   countTokens(input: string | Message[], options?: Given<CallOptions & { thinking?: boolean }>): Promise<number>;
-  /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. */
+  /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. Replies go before. */
   logits(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<Float32Array>;
   /** What the work since the load, or since the last call of this, has cost. Null unless loaded with `profile: true`. */
   profile(options?: Given<CallOptions>): Promise<Profile | null>;

@@ -126,8 +126,8 @@ struct quern_reply {
 int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
 void quern_reply_end(struct quern_sequence *s); /* where it is; its pages stay known; no event follows. Without a reply nothing happens */
 
-/* READ: a step has read rows, done of total; cached of them were known. TOKEN: sampled, and pushed unless END follows. END: why, and nothing
- * follows. LET_GO: its pages were taken for others; it goes on by itself, and no bit changes. */
+/* READ: the first step with its rows begins, or one has ended: done of total, cached of which were known. TOKEN: sampled, and pushed unless END
+ * follows. END: why, and nothing follows. LET_GO: its pages were taken for others; it goes on by itself, and no bit changes. */
 enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO };
 enum quern_end { QUERN_STOP = 1, QUERN_LENGTH, QUERN_ERROR }; /* an end token; max_tokens or the context; `status` */
 struct quern_event {

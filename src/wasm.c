@@ -155,8 +155,6 @@ EXPORT int wasm_sequence_set(address s, address ids, int n, int outputs)
     return quern_sequence_set(SEQUENCE(s), TO(const int32_t, ids), n, (enum quern_outputs)outputs);
 }
 
-EXPORT int wasm_sequence_push(address s, int id) { return quern_sequence_push(SEQUENCE(s), id); }
-EXPORT int wasm_sequence_length(address s) { return quern_sequence_length(SEQUENCE(s)); }
 EXPORT int wasm_sequence_pending(address s) { return quern_sequence_pending(SEQUENCE(s)); }
 
 EXPORT int wasm_step(address e, int budget_ms) { return quern_step(ENGINE(e), budget_ms); }
@@ -165,28 +163,20 @@ EXPORT int wasm_step(address e, int budget_ms) { return quern_step(ENGINE(e), bu
 EXPORT address wasm_logits(address s, address out) { return FROM(quern_logits(SEQUENCE(s), TO(int, out), TO(int, out) + 1)); }
 
 /* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs. */
-static struct sampler_params sampling(float temperature, int top_k, float top_p, float min_p, float repeat_penalty, float presence_penalty,
-                                      float frequency_penalty, double seed, address bias, int n_bias)
-{
-    return (struct sampler_params){
-        .temperature = temperature,
-        .top_p = top_p,
-        .min_p = min_p,
-        .top_k = top_k,
-        .repeat_penalty = repeat_penalty,
-        .presence_penalty = presence_penalty,
-        .frequency_penalty = frequency_penalty,
-        .seed = (uint64_t)seed,
-        .bias = TO(const struct logit_bias, bias),
-        .n_bias = n_bias,
-    };
-}
-
 EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty, float presence_penalty,
                             float frequency_penalty, double seed, address bias, int n_bias, int max_tokens, int priority)
 {
     const struct quern_reply reply = {
-        .sampling = sampling(temperature, top_k, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty, seed, bias, n_bias),
+        .sampling.temperature = temperature,
+        .sampling.top_p = top_p,
+        .sampling.min_p = min_p,
+        .sampling.top_k = top_k,
+        .sampling.repeat_penalty = repeat_penalty,
+        .sampling.presence_penalty = presence_penalty,
+        .sampling.frequency_penalty = frequency_penalty,
+        .sampling.seed = (uint64_t)seed,
+        .sampling.bias = TO(const struct logit_bias, bias),
+        .sampling.n_bias = n_bias,
         .max_tokens = max_tokens,
         .priority = priority,
     };
@@ -208,13 +198,4 @@ EXPORT void wasm_facts(address e, address out)
     for (int i = 0; i < 9; i++) TO(double, out)[i] = numbers[i];
 }
 
-EXPORT int wasm_sample_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty,
-                             float presence_penalty, float frequency_penalty, double seed, address bias, int n_bias)
-{
-    const struct sampler_params p =
-        sampling(temperature, top_k, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty, seed, bias, n_bias);
-    return quern_sample_begin(SEQUENCE(s), &p);
-}
-
-EXPORT int wasm_sample(address s) { return quern_sample(SEQUENCE(s)); }
 EXPORT address wasm_stream(address s, int id, address out) { return view(quern_stream(SEQUENCE(s), id), out); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// quern.h's engine and its one sequence as a JavaScript object, the only one that calls wasm (heap.js is its part).
+// quern.h's engine as a JavaScript object; sequence.js and heap.js are its parts, and nothing else calls wasm.
 // Addresses and status codes stay in here; whatever the engine refuses becomes a QuernError. Anything else that
 // is thrown (a trap) means that the engine must not be entered again, which service.js sees to.
 
@@ -7,14 +7,14 @@ import { engineError } from './engine-error.js';
 import { QuernError } from '../shared/errors.js';
 import { CHUNK } from '../shared/chunk.js';
 import { Heap } from './heap.js';
+import { Sequence } from './sequence.js';
 import { Staging } from './staging.js';
 
-/** Bytes for second results: eight doubles at most, the plan's. */
-const OUT = 64;
+/** Bytes for second results: nine doubles at most, the facts'. */
+const OUT = 72;
 
 const TEXT_MODES = { text: 1, chat: 2 };
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
-const OUTPUTS = { last: 0, all: 1 };
 const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 
 /** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
@@ -22,6 +22,25 @@ const OPTIONS = [
   'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'embeddings', 'fileSize', 'files', 'restSize', 'memorySize',
   'parallel', 'cacheSize',
 ];
+
+/**
+ * Names for the numbers of struct quern_event: its types, how a reply ends, and how many numbers it has.
+ * @typedef {object} EngineEvent
+ * @property {'read' | 'token' | 'end' | 'letGo'} type
+ * @property {number} number of the sequence
+ * @property {number} token
+ * @property {number} done of `total` tokens, `cached` of which were known
+ * @property {number} total
+ * @property {number} cached
+ * @property {'stop' | 'length' | 'error' | undefined} end and with the last the error
+ * @property {QuernError | null} error
+ */
+const EVENTS = [, 'read', 'token', 'end', 'letGo'];
+const ENDS = [, 'stop', 'length', 'error'];
+const EVENT_WORDS = 8;
+
+/** Positions of a page of the cache. There are two more than the positions need. */
+const PAGE = 32;
 
 /** What weights become: those of layers, the embeddings. One word is for both. */
 function quantized(wanted) {
@@ -35,8 +54,7 @@ export class Engine {
   #wasm;                // exported functions
   #heap;
   #engine;              // addresses
-  #sequence = 0;
-  #out = 0;
+  #out;
   #facts = null;        // parsed info
   #longestToken = 0;
 
@@ -83,8 +101,6 @@ export class Engine {
     this.staging.close();
     this.#check(this.#wasm._wasm_finish(this.#engine), 'load');
     this.#facts = JSON.parse(this.#heap.cString(this.#wasm._wasm_info(this.#engine)));
-    this.#sequence = this.#wasm._wasm_sequence_new(this.#engine);   // what is only inspected has none, nor threads
-    if (!this.#sequence && this.#facts.threads) throw new QuernError('mem/load', 'There is not enough memory for a conversation.', { phase: 'load' });
   }
 
   /** Bytes of the file that its header promises; 0 until it has come. */
@@ -104,13 +120,19 @@ export class Engine {
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
 
-  chatTemplate() { return this.#text(this.#wasm._wasm_chat_template(this.#engine, this.#out)); }
+  chatTemplate() { return this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, this.#out), this.#out); }
 
-  /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given. */
+  /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given; and pages of the cache. */
   memory() {
     const used = this.#wasm._wasm_memory_used(this.#engine);
     const peak = this.#wasm._wasm_memory_peak(this.#engine);
-    return { used, peak, planned: this.plan().total, wasm: this.#heap.buffer.byteLength };
+    return { used, peak, planned: this.plan().total, wasm: this.#heap.buffer.byteLength, cache: this.#cache() };
+  }
+
+  #cache() {
+    this.#wasm._wasm_facts(this.#engine, this.#out);
+    const [,, used, remembered] = this.#heap.float64(this.#out, 9);
+    return { pages: Math.floor(this.#facts.cacheSize / PAGE) + 2, used, remembered };
   }
 
   /** What the steps have cost since the last call, as src/compute/profile.c words it; null where no profile is kept. */
@@ -158,65 +180,32 @@ export class Engine {
     return this.#wasm._wasm_token_type(this.#engine, id);
   }
 
-  // --- the sequence ---
+  // --- sequences and steps ---
 
-  /** Makes these tokens the conversation. @returns {number} how many of them are known already */
-  set(ids, outputs = 'last') {
-    return this.#heap.lend(4 * ids.length, (address) => {
-      this.#heap.int32(address, ids.length).set(ids);
-      return this.#check(this.#wasm._wasm_sequence_set(this.#sequence, address, ids.length, OUTPUTS[outputs]));
-    });
+  /** A conversation's tokens, none yet. */
+  sequence() {
+    const address = this.#wasm._wasm_sequence_new(this.#engine);
+    if (!address) throw new QuernError('mem/load', 'There is not enough memory for another reply.');
+    return new Sequence({ wasm: this.#wasm, heap: this.#heap, out: this.#out, facts: this.#facts, check: (status) => this.#check(status) }, address);
   }
 
-  push(id) {
-    this.#check(this.#wasm._wasm_sequence_push(this.#sequence, id));
-  }
-
-  /** Tokens computed, and tokens still to compute. */
-  get length() { return this.#wasm._wasm_sequence_length(this.#sequence); }
-  get pending() { return this.#wasm._wasm_sequence_pending(this.#sequence); }
-
-  /** Computes for about `budgetMs`. @returns {boolean} whether a chunk was finished */
+  /** Computes for all sequences, for about `budgetMs`. @returns {boolean} whether a step was finished */
   step(budgetMs) {
     return this.#check(this.#wasm._wasm_step(this.#engine, budgetMs)) === 0;
   }
 
-  /** A copy of the rows that the last finished step made. @returns {{first: number, rows: Float32Array} | null} */
-  logits() {
-    const address = this.#wasm._wasm_logits(this.#sequence, this.#out);
-    const [first, n] = this.#heap.int32(this.#out, 2);
-    if (!address || n <= 0) return null;
-    return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
-  }
-
-  // --- sampling ---
-
-  /** @param {object} params every one of them: see generate.js */
-  sampleBegin({ temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias }) {
-    this.#heap.lend(8 * bias.length, (address) => {
-      const view = new DataView(this.#heap.buffer, address);
-      bias.forEach(([id, amount], i) => {
-        view.setInt32(8 * i, id, true);
-        view.setFloat32(8 * i + 4, amount, true);
-      });
-      this.#check(this.#wasm._wasm_sample_begin(
-        this.#sequence, temperature, Math.min(topK, this.#facts.vocabSize), topP, minP,
-        repeatPenalty, presencePenalty, frequencyPenalty, seed, address, bias.length,
-      ));
+  /**
+   * What the last call of step() brought, in order.
+   * @returns {EngineEvent[]} numbers are those of sequences
+   */
+  events() {
+    const address = this.#wasm._wasm_events(this.#engine, this.#out);
+    const [n] = this.#heap.int32(this.#out, 1);
+    const words = this.#heap.int32(address, EVENT_WORDS * n);
+    return Array.from({ length: n }, (_, i) => {
+      const [type, number, token, status, done, total, cached, end] = words.subarray(EVENT_WORDS * i);
+      return { type: EVENTS[type], number, token, done, total, cached, end: ENDS[end], error: status < 0 ? this.#error(status) : null };
     });
-  }
-
-  sample() {
-    return this.#check(this.#wasm._wasm_sample(this.#sequence));
-  }
-
-  /** The text that a token completes; id -1: what is left at the end. */
-  stream(id) {
-    return this.#text(this.#wasm._wasm_stream(this.#sequence, id, this.#out));
-  }
-
-  #text(address) {
-    return this.#heap.text(address, this.#heap.int32(this.#out, 1)[0]);
   }
 
   #tokenBytes(id) {
@@ -227,6 +216,10 @@ export class Engine {
   /** Passes a result on, or throws what the engine says about a negative status. */
   #check(status, phase = 'call') {
     if (status >= 0) return status;
-    throw engineError({ wasm: this.#wasm, heap: this.#heap, engine: this.#engine, plan: this.plan() }, status, phase);
+    throw this.#error(status, phase);
+  }
+
+  #error(status, phase = 'call') {
+    return engineError({ wasm: this.#wasm, heap: this.#heap, engine: this.#engine, plan: this.plan() }, status, phase);
   }
 }

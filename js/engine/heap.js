@@ -75,6 +75,11 @@ export class Heap {
     return decoder.decode(this.copy(address, size));
   }
 
+  /** A text whose size stands elsewhere. */
+  sized(address, size) {
+    return this.text(address, this.int32(size, 1)[0]);
+  }
+
   /** A string that ends with NUL. */
   cString(address) {
     return this.text(address, this.bytes(address).indexOf(0));

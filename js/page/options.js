@@ -94,6 +94,8 @@ const LOAD = {
   contextSize: integer(1, 2 ** 24),
   threads: integer(1, 64),
   chunk: integer(1, 1024),
+  parallel: integer(1, 16),
+  cacheSize: integer(1, 2 ** 24),
   profile: boolean,
   kv: oneOf('f16', 'q8', 'f32'),
   quantize,
@@ -113,6 +115,7 @@ const COMPLETE = {
   presencePenalty: between(-2, 2),
   frequencyPenalty: between(-2, 2),
   seed: integer(0, Number.MAX_SAFE_INTEGER),
+  priority: oneOf('normal', 'background'),
   onPrefill: anyFunction,
 };
 

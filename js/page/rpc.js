@@ -4,7 +4,7 @@
 // It knows nothing of models; platform-*.js supplies the port (post, onMessage, onError, keepAlive, terminate).
 
 import { QuernError, fromWire } from '../shared/errors.js';
-import { DONE, ERROR, EVENT, FATAL, NOTICE, PING, READY, STOP } from '../shared/protocol.js';
+import { DONE, ERROR, EVENTS, FATAL, NOTICE, PING, READY, STOP } from '../shared/protocol.js';
 import { Watchdog } from './watchdog.js';
 
 const withResolvers = () => {
@@ -84,7 +84,7 @@ export class Rpc {
       case READY: return this.#begin();
       case DONE: return this.#settle(message.id, 'resolve', message.value);
       case ERROR: return this.#settle(message.id, 'reject', fromWire(message.error));
-      case EVENT: return this.#event(message.id, message.event);
+      case EVENTS: return message.events?.forEach(([id, event]) => this.#event(id, event));
       case FATAL: return this.close(fromWire(message.error));
       case NOTICE: return Rpc.#tell(message.text);
       default: return undefined;

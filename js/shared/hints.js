@@ -38,5 +38,6 @@ export const HINTS = {
   'engine/hung': 'Load the model again. If it happens again, please report it.',
   'engine/lost': `Load the model again; the ${HOST} may have ended it to save memory.`,
   'engine/disposed': 'Load the model again.',
+  'use/busy': 'Try again when a reply has ended; one that is being read can be read once.',
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',
 };

@@ -6,7 +6,7 @@
 //   load, download  id source options                ready
 //   chat       id messages options                   done      id value
 //   complete   id prompt options                     error     id error
-//   tokenize   id text                               event     id event   (progress, prefill, text, thinking)
+//   tokenize   id text                               events    events     ([id, event] each: progress, prefill, text, thinking)
 //   detokenize id ids                                fatal     error      (the engine is dead)
 //   count      id input thinking                     notice    text       (for the console)
 //   logits     id ids
@@ -15,7 +15,7 @@
 //   ping
 //
 // Messages are all there is: a page that shared the engine's memory would keep it, whatever ends the worker. The engine looks at
-// its messages every 50 ms or after a layer (generate.js).
+// its messages every 50 ms or after a layer (runner.js).
 
 export const READY = 'ready';
 export const LOAD = 'load';
@@ -32,7 +32,7 @@ export const PING = 'ping';
 
 export const DONE = 'done';
 export const ERROR = 'error';
-export const EVENT = 'event';
+export const EVENTS = 'events';
 export const FATAL = 'fatal';
 export const NOTICE = 'notice';
 export const LIFELINE = 'lifeline';

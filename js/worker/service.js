@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The engine worker's work: messages in, answers out. Whatever uses the conversation waits its turn; the rest
-// (tokens of a text) is answered in between.
+// The engine worker's work: messages in, answers out. Replies and scores run side by side (runner.js); the rest (tokens of a text) is
+// answered in between.
 
 import { Chat } from '../reply/chat.js';
-import { asQuernError, toWire } from '../shared/errors.js';
-import { compute, generate } from '../reply/generate.js';
+import { asQuernError, isOf, toWire } from '../shared/errors.js';
+import { Generation } from '../reply/generation.js';
 import {
-  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENT, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP,
+  CHAT, COMPLETE, COUNT, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, READY, STOP,
   TOKENIZE,
 } from '../shared/protocol.js';
 import { Renderer } from '../reply/renderer.js';
+import { Runner } from './runner.js';
+import { Scores } from '../reply/scores.js';
 import { startEngine, storeModel } from './start.js';
 
 /**
@@ -26,8 +28,9 @@ export class Service {
   #host;
   #engine = null;
   #chat = null;
-  #jobs = new Map();            // id -> job, of all that is not answered
-  #turn = Promise.resolve();    // of the conversation
+  #runner = null;
+  #jobs = new Map();      // id -> job, of all that is not answered
+  #events = [];           // [id, event] that have not been sent
 
   /** @param {Host} host */
   constructor(host) {
@@ -40,24 +43,34 @@ export class Service {
     if (message?.type === PING) {
       this.#host.post({ type: PONG });
     } else if (message?.type === STOP) {
-      const job = this.#jobs.get(message.target);
-      if (job) job.stopped = true;
-    } else if (Object.hasOwn(this.#calls, message?.type ?? '')) {
+      this.#stop(this.#jobs.get(message.target));
+    } else if (Object.hasOwn(this.#calls ?? {}, message?.type ?? '')) {
       this.#answer(message);
     }
   }
 
   async #answer(message) {
-    const job = { id: message.id, stopped: false, rest: this.#host.rest };
-    const emit = (event) => this.#host.post({ type: EVENT, id: job.id, event });
+    const job = { id: message.id, stopped: false, onStop() {} };
     this.#jobs.set(job.id, job);
     try {
-      this.#done(job, await this.#calls[message.type](message, job, emit));
+      this.#done(job, await this.#calls[message.type](message, job, (event) => this.#tell(job.id, event)));
     } catch (error) {
       this.#fail(job, asQuernError(error, [LOAD, DOWNLOAD].includes(message.type) ? 'load' : 'call'));
     } finally {
       this.#jobs.delete(job.id);
     }
+  }
+
+  #stop(job) {
+    if (!job) return;
+    job.stopped = true;
+    job.onStop();
+  }
+
+  /** All events of one step go in one message, before whatever answers follow from it. */
+  #tell(id, event) {
+    if (this.#events.length === 0) queueMicrotask(() => this.#host.post({ type: EVENTS, events: this.#events.splice(0) }));
+    this.#events.push([id, event]);
   }
 
   /** Large arrays are handed over, not copied. */
@@ -66,11 +79,15 @@ export class Service {
     this.#host.post({ type: DONE, id: job.id, value: wrapped }, ArrayBuffer.isView(value) ? [value.buffer] : []);
   }
 
-  /** After a crash the engine is not entered again: whatever still waits its turn waits until the page has ended this worker. */
+  /** After a crash the engine is not entered again: whatever else comes waits until the page has ended this worker. */
   #fail({ id }, error) {
-    const fatal = error.code.startsWith('engine/');
-    if (fatal) this.#turn = new Promise(() => {});
-    this.#host.post({ ...(fatal ? { type: FATAL } : { type: ERROR, id }), error: toWire(error) });
+    if (!isOf('engine', error)) {
+      this.#host.post({ type: ERROR, id, error: toWire(error) });
+    } else if (this.#calls) {
+      this.#calls = null;
+      this.#host.post({ type: FATAL, error: toWire(error) });
+      this.#runner?.crash(error);
+    }
   }
 
   #calls = {
@@ -82,20 +99,18 @@ export class Service {
       job.bare = true;
       return storeModel(this.#host, message.source, message.options, emit);
     },
-    [CHAT]: (message, job, emit) => this.#inTurn(() => this.#reply(message, job, emit)),
-    [COMPLETE]: ({ prompt, options }, job, emit) => this.#inTurn(() => generate(this.#engine, job, this.#chat.plain(prompt), options, emit)),
-    [LOGITS]: (message, job) => this.#inTurn(() => this.#logits(message, job)),
-    [PROFILE]: () => this.#inTurn(() => this.#engine.profile()),
+    [CHAT]: async ({ messages, options: { thinking, continue: goesOn, ...options } }, job, emit) => {
+      const prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, mustFit: true });
+      return this.#runner.add(new Generation(this.#engine, prompt, options, emit), job);
+    },
+    [COMPLETE]: ({ prompt, options }, job, emit) => (
+      this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit), job)),
+    [LOGITS]: ({ ids }, job) => (ids.length ? this.#runner.add(new Scores(ids, this.#engine.facts.vocabSize), job) : new Float32Array(0)),
+    [PROFILE]: () => this.#engine.profile(),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
     [COUNT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, { thinking })).ids.length,
   };
-
-  #inTurn(work) {
-    const mine = this.#turn.then(work);
-    this.#turn = mine.catch(() => {});
-    return mine;
-  }
 
   // --- loading ---
 
@@ -103,6 +118,7 @@ export class Service {
     const { obstacle } = this.#host;
     this.#engine = await startEngine(this.#host, source, options, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
+    this.#runner = new Runner(this.#engine, this.#host.rest);
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return this.#info();
   }
@@ -115,24 +131,5 @@ export class Service {
   /** The engine's facts and what only this side knows. */
   #info() {
     return { ...this.#engine.facts, thinking: this.#chat.canThink, memory: this.#engine.memory() };
-  }
-
-  // --- replies ---
-
-  async #reply({ messages, options: { thinking, continue: goesOn, ...options } }, job, emit) {
-    const prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, mustFit: true });
-    return generate(this.#engine, job, prompt, options, emit);
-  }
-
-  async #logits({ ids }, job) {
-    const width = this.#engine.facts.vocabSize;
-    if (ids.length === 0) return new Float32Array(0);
-    this.#engine.set(ids, 'all');
-    const all = new Float32Array(ids.length * width);
-    await compute(this.#engine, job, () => {
-      const part = this.#engine.logits();
-      if (part) all.set(part.rows, part.first * width);
-    });
-    return all;
   }
 }

@@ -11,8 +11,8 @@
 
 static const double BACKGROUND_MS = 10000; /* without a row; then it takes turns with the others */
 
-/* Who was let go had been admitted before the plan or in it; what else there is, are three of each that was in the step. */
-static int events_most(const struct quern_engine *e) { return 5 * e->options.parallel; }
+/* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step. */
+static int events_most(const struct quern_engine *e) { return 6 * e->options.parallel; }
 
 static int scratch_count(const struct quern_engine *e) { return min_int(pool_threads(e->pool), e->options.parallel); }
 
@@ -75,19 +75,25 @@ void replies_hurry(struct quern_engine *e)
         if (s->replies && s->turn.priority > 0 && e->options.now() - s->since > BACKGROUND_MS) sched_prefer(e->sched, &s->turn, 0);
 }
 
+static void tell_read(struct quern_sequence *s, int done)
+{
+    tell(s, (struct quern_event){.type = QUERN_READ, .done = done, .total = s->turn.n, .cached = s->turn.cached});
+    s->reads = true;
+}
+
 void replies_planned(struct quern_engine *e)
 {
     for (struct quern_sequence *s = e->sequences; s; s = s->next) {
         if (s->replies && s->turn.let_go != s->let_go) tell(s, (struct quern_event){.type = QUERN_LET_GO});
         s->let_go = s->turn.let_go;
+        if (s->replies && !s->reads && s->turn.rows > 0) tell_read(s, s->turn.kv.length);
     }
 }
 
 void replies_computed(struct quern_sequence *s, int end, double now)
 {
     s->since = now;
-    if (!s->replies || s->writes) return;
-    tell(s, (struct quern_event){.type = QUERN_READ, .done = end, .total = s->turn.n, .cached = s->turn.cached});
+    if (s->replies && !s->writes) tell_read(s, end);
 }
 
 /* --- begin and end ----------------------------------------------------------------------------------------------- */
@@ -108,7 +114,7 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     if (!status) status = sequence_enter(s);
     if (status) return status;
     s->replies = true;
-    s->writes = false;
+    s->reads = s->writes = false;
     s->let_go = s->turn.let_go;
     s->since = e->options.now();
     return OK;

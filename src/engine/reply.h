@@ -14,7 +14,7 @@ void replies_free(struct quern_engine *e);
 
 /* Before a plan: who has waited too long waits no longer. */
 void replies_hurry(struct quern_engine *e);
-/* After a plan: whose pages were taken. */
+/* After a plan: whose pages were taken, and who is read for the first time. */
 void replies_planned(struct quern_engine *e);
 /* A step has computed rows of s up to position `end`. */
 void replies_computed(struct quern_sequence *s, int end, double now);

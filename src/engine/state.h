@@ -113,7 +113,7 @@ struct quern_sequence {
     bool listed;              /* with the scheduler */
     enum quern_outputs outputs;
     bool replies;             /* the engine samples and pushes: */
-    bool writes;              /* it has sampled */
+    bool reads, writes;       /* a step with rows of it has begun; it has sampled */
     int left;                 /* tokens that it may sample still */
     int let_go;               /* times that its owner knows of */
     struct kept kept;

@@ -38,7 +38,7 @@ struct talk {
 
 static void begin_talk(struct quern_engine *e, struct talk *t, const struct script *script)
 {
-    *t = (struct talk){.script = script, .s = sequence_new(e)};
+    *t = (struct talk){.script = script, .s = sequence_new(e), .done = -1};
     CHECK(quern_sequence_set(t->s, script->prompt, script->n, QUERN_HELD) >= 0);
     CHECK_EQ(quern_reply_begin(t->s, &script->reply), OK);
 }

@@ -112,7 +112,7 @@ function blocksOf(path) {
   return [...text.matchAll(/^```(\w+)(?: (\S+))?\n([\s\S]*?)^```$/gm)].map(([, language, name, code, ], i) => ({ path, i, language, name, code }));
 }
 
-const all = () => ['docs/start.md', 'docs/errors.md', ...readdirSync(RECIPES).map((name) => `docs/recipes/${name}`)].flatMap(blocksOf);
+const all = () => ['README.md', 'docs/start.md', 'docs/errors.md', ...readdirSync(RECIPES).map((name) => `docs/recipes/${name}`)].flatMap(blocksOf);
 
 const scriptOf = ({ language, code }) => (['html', 'vue', 'svelte'].includes(language) ? /<script[^>]*>([\s\S]*?)<\/script>/.exec(code)?.[1] ?? '' : code);
 
@@ -181,4 +181,25 @@ test('the store of the recipe keeps a model', async () => {
   }
   assert.deepEqual(loads, [false, true]);
   assert.deepEqual((await models.list({ cache })).map(({ complete }) => complete), [true]);
+});
+
+test('the recipes of many replies at once, and README\'s, do as they say', async () => {
+  const to = join(folder, 'recipes');
+  writeRecipes(to);
+  const recipe = async (path) => import(pathToFileURL(join(to, path)).href);
+  const questions = ['What is the capital of France?', 'Hi there, how are you today?', 'What is the opposite of big?'];
+  const model = await load(join(PROJECT, 'web/models/demo-q8_0.gguf'), { threads: 1, parallel: 2 });
+  for (const path of ['README/ask-all.js', 'docs/recipes/parallel/ask-all.js']) {
+    const shown = questions.map(() => '');
+    const answers = await (await recipe(path)).askAll(model, questions, (i, text) => { shown[i] += text; });
+    assert.deepEqual(answers, shown);
+    assert.ok(answers.every(Boolean));
+  }
+  const { titleOf } = await recipe('docs/recipes/parallel/background.js');
+  assert.ok((await titleOf(model, [{ role: 'user', content: questions[0] }])).length > 0);
+  const { askPatiently } = await recipe('docs/recipes/parallel/patiently.js');
+  const full = Array.from({ length: 66 }, () => model.complete('the', { maxTokens: 20 }).result);
+  const [{ text }] = await Promise.all([askPatiently(model, 'Hi', { maxTokens: 3 }), ...full]);
+  assert.ok(text.length > 0);
+  await model.dispose();
 });

@@ -86,11 +86,13 @@ export async function engineOver(bytes, { address = 32, use = () => {}, ...optio
 export function logitsOf(engine, ids) {
   const width = engine.facts.vocabSize;
   const all = new Float32Array(ids.length * width);
-  engine.set(ids, 'all');
-  while (engine.pending > 0) {
+  const sequence = engine.sequence();
+  sequence.set(ids, 'all');
+  while (sequence.pending > 0) {
     engine.step(0);
-    const part = engine.logits();
+    const part = sequence.logits();
     if (part) all.set(part.rows, part.first * width);
   }
+  sequence.free();
   return Buffer.from(all.buffer);
 }

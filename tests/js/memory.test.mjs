@@ -200,14 +200,20 @@ test('Q08 replies again and again: the engine does not grow', async () => {
   const engine = await engineOver(nano);
   engine.finish();
   const reply = (seed) => {
-    engine.set([1, 2, 3 + (seed % 40)]);
-    engine.sampleBegin({ temperature: 1, topK: 0, topP: 1, minP: 0, repeatPenalty: 1.2, presencePenalty: 1, frequencyPenalty: 0, seed, bias: [[5, 1]] });
-    for (let i = 0; i < 3; i++) {
-      while (engine.pending > 0) engine.step(0);
-      const id = engine.sample();
-      engine.stream(id);
-      engine.push(id);
+    const sequence = engine.sequence();
+    sequence.set([1, 2, 3 + (seed % 40)], 'held');
+    sequence.begin({
+      temperature: 1, topK: 0, topP: 1, minP: 0, repeatPenalty: 1.2, presencePenalty: 1, frequencyPenalty: 0, seed, bias: [[5, 1]], maxTokens: 3, priority: 'normal',
+    });
+    const types = [];
+    while (types.at(-1) !== 'end') {
+      engine.step(0);
+      for (const { type, token } of engine.events()) {
+        types.push(type);
+        if (type === 'token') sequence.stream(token);
+      }
     }
+    sequence.free();
   };
   for (let seed = 0; seed < 10; seed++) reply(seed);
   const first = engine.memory();

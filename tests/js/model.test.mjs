@@ -200,7 +200,7 @@ test('profile() tells what the work since the last call has cost', async () => {
   await Promise.all([profiled.dispose(), plain.dispose()]);
 });
 
-test('several replies at once keep apart and wait their turn', async () => {
+test('several replies at once keep apart', async () => {
   const questions = ['What is the capital of France?', 'Hi there, how are you today?', 'What is the opposite of big?'];
   const alone = [];
   for (const question of questions) alone.push((await model.chat(question, GREEDY).result).text);
@@ -240,7 +240,7 @@ test('stop() and break take effect within 200 ms, while reading too, and the nex
   await slow.dispose();
 });
 
-test('a signal fails the reply with its reason; replies in the queue are not touched', async () => {
+test('a signal fails the reply with its reason; others are not touched', async () => {
   const slow = await load(DEMO, SLOW);
   await soon(300, async () => {
     const abort = new AbortController();

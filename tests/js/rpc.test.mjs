@@ -29,7 +29,7 @@ test('answers find their requests', async () => {
   const second = rpc.call('b', {});
   assert.deepEqual(port.sent, [{ type: 'a', id: 1, x: 1 }, { type: 'b', id: 2 }]);
   port.receive({ type: 'done', id: 2, value: 'two' });
-  port.receive({ type: 'event', id: 1, event: 'e' });
+  port.receive({ type: 'events', events: [[1, 'e']] });
   port.receive({ type: 'error', id: 1, error: { code: 'use/context', message: 'm', detail: { limit: 5 } } });
   assert.equal(await second.promise, 'two');
   const error = await rejectsWith(first.promise, 'use/context');
@@ -42,7 +42,7 @@ test('answers find their requests', async () => {
 test('W11: foreign and late messages are ignored', async () => {
   const port = fakePort();
   const rpc = new Rpc(port, quiet);
-  for (const message of [null, 5, 'x', {}, { type: 'done', id: 99 }, { type: 'event', id: 99 }, { type: '__proto__' }]) port.receive(message);
+  for (const message of [null, 5, 'x', {}, { type: 'done', id: 99 }, { type: 'events', events: [[99, 'e']] }, { type: 'events' }, { type: '__proto__' }]) port.receive(message);
   const { promise } = rpc.call('a', {});
   port.receive({ type: 'done', id: 1, value: 1 });
   port.receive({ type: 'done', id: 1, value: 2 });
@@ -107,15 +107,18 @@ test('stop after the end does nothing', async () => {
   assert.equal(port.sent.length, 1);
 });
 
-test('a listener that throws ends its own request only', async () => {
+test('a listener that throws ends its own request only, though others have events in the same message', async () => {
   const port = fakePort();
   const rpc = new Rpc(port, quiet);
+  const seen = [];
   const bad = rpc.call('a', {}, { onEvent() { throw new Error('mine'); } });
-  const good = rpc.call('b', {});
-  port.receive({ type: 'event', id: 1, event: 'e' });
+  const good = rpc.call('b', {}, { onEvent: (event) => seen.push(event) });
+  port.receive({ type: 'events', events: [[2, 'e'], [1, 'f'], [2, 'g'], [1, 'h']] });
   await assert.rejects(bad.promise, /mine/);
+  assert.deepEqual(port.sent.filter(({ type }) => type === 'stop'), [{ type: 'stop', target: 1 }]);
   port.receive({ type: 'done', id: 2, value: 'fine' });
   assert.equal(await good.promise, 'fine');
+  assert.deepEqual(seen, ['e', 'g']);
 });
 
 test('an async listener that fails is reported, and nothing else happens', async (t) => {
@@ -123,7 +126,7 @@ test('an async listener that fails is reported, and nothing else happens', async
   const port = fakePort();
   const rpc = new Rpc(port, quiet);
   const { promise } = rpc.call('a', {}, { async onEvent() { throw new Error('mine'); } });
-  port.receive({ type: 'event', id: 1, event: 'e' });
+  port.receive({ type: 'events', events: [[1, 'e']] });
   port.receive({ type: 'done', id: 1, value: 'fine' });
   assert.equal(await promise, 'fine');
   assert.deepEqual(told.mock.calls.map(({ arguments: [words, error] }) => [words, error.message]), [['quern: a callback has failed:', 'mine']]);

@@ -15,6 +15,10 @@ for await (const event of reply.events) event.type satisfies 'text' | 'thinking'
 const result: Result = await reply.result;
 result.finishReason satisfies 'stop' | 'length' | 'aborted';
 result.usage.cachedTokens satisfies number;
+result.timings.waitMs satisfies number;
+model.info.memory.cache.pages satisfies number;
+await load('x', { parallel: 8, cacheSize: 8192 });
+model.complete('x', { priority: 'background' });
 
 const messages: Message[] = [{ role: 'system', content: 'x' }, { role: 'assistant', content: 'x', thinking: 'y' }];
 const options: ChatOptions = { maxTokens: 5, thinking: false, stop: ['a'], logitBias: { 5: -Infinity } };
@@ -47,6 +51,8 @@ await load('x', { thread: 2 });
 model.chat('x', { temperature: '0.7' });
 // @ts-expect-error thinking belongs to chats
 model.complete('x', { thinking: true });
+// @ts-expect-error unknown priority
+model.chat('x', { priority: 'high' });
 // @ts-expect-error unknown role
 model.chat([{ role: 'boss', content: 'x' }]);
 // @ts-expect-error content is text

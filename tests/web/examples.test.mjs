@@ -88,6 +88,24 @@ test('stop.html stops a download, and can load after it', async () => {
   await visit.close();
 });
 
+test('many.html answers all at once, and stops one', async () => {
+  const visit = await here.open('examples/many.html?model=talkative.gguf', { expected: NO_ICON });
+  const { page } = visit;
+  await page.route('**/talkative.gguf', (route) => route.fulfill({ body: talkativeModel() }));
+  await page.getByRole('button', { name: 'Ask' }).click();
+  const texts = () => page.locator('#answers p').allInnerTexts();
+  await eventually(async () => (await texts()).filter((text) => text.length > 20).length === 4, 'text of all of them');
+  const stops = page.locator('#answers button');
+  await stops.first().click();
+  await eventually(() => stops.first().isDisabled(), 'one has ended');
+  const [first, second] = await texts();
+  await eventually(async () => (await texts())[1].length > second.length + 20, 'the next one goes on');
+  assert.equal((await texts())[0], first);
+  for (let i = 1; i < 4; i++) await stops.nth(i).click();
+  await page.getByText('of all together').waitFor();
+  await visit.close();
+});
+
 test('node-chat.mjs holds a conversation', async () => {
   const { status, out, error } = await run(['examples/node-chat.mjs'], 'Hello!\nWhat is quern?\n');
   assert.equal(status, 0, error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// 64-bit addresses in Firefox, with threads, and memory that dispose() gives back. Nobody drives this Firefox: as soon as it has a
+// 64-bit addresses in Firefox, with threads, replies side by side, and memory that dispose() gives back. Nobody drives this Firefox: as soon as it has a
 // WebDriver session (version 153), a worker that starts workers of its own may hang in `new Worker`, in one case of ten with three of
 // them; without a session in none of 680.
 import assert from 'node:assert/strict';
@@ -15,6 +15,7 @@ import { test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
 import { findFirefox } from '../bench/firefox.mjs';
 import { processFamily, processMemory } from '../bench/machine.mjs';
+import { AT_ONCE, checkAtOnce } from '../fixtures/at-once.mjs';
 import { CONFIGURATIONS_64, GOLDEN, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { modelBytes } from '../fixtures/make-model.mjs';
 import { eventually } from './browser.mjs';
@@ -86,6 +87,16 @@ test('64-bit addresses in Firefox: the native bits, and the text of 32-bit ones'
   assert.match(expected, /Nairobi/);
   return undefined;
 });
+
+for (const [where, serving, threads] of [['cross-origin isolated, two threads', { isolate: true }, 2], ['without shared memory', { isolate: false }, 1]]) {
+  test(`chats at once in Firefox, ${where}: each as alone`, { timeout: PATIENCE_MS }, async (t) => {
+    const { next } = await ask(t, serving, { atOnce: { ...AT_ONCE, options: { threads: 2 } } });
+    const found = await next();
+    found.read();
+    assert.equal(found.threads, threads, found.problem);
+    checkAtOnce(found);
+  });
+}
 
 for (const [where, serving, threads] of [['cross-origin isolated, two threads', { isolate: true }, 2], ['without shared memory', { isolate: false }, 1]]) {
   test(`ten models one after the other, ${where}: each gives its memory back`, { timeout: PATIENCE_MS }, async (t) => {

@@ -55,7 +55,7 @@ export async function interrupt(model, prompt, how, when) {
   else reply.stop();
   const end = await reading.then(() => 'ended', (error) => error.name);
   const heard = performance.now() - start;
-  await model.logits([1]);   // waits its turn: the engine has really stopped
+  await model.logits([1]);   // the engine is free for them: it has really stopped
   return { inTime, end, heard, free: performance.now() - start };
 }
 
@@ -67,6 +67,24 @@ export async function tryLoad(source, options) {
   } catch ({ code, message, hint }) {
     return { code, message, hint };
   }
+}
+
+/** Asks one after the other, then all at once. @returns {Promise<{alone: string[], texts: string[], order: number[], threads: number}>} order: whose each piece was */
+export async function atOnce({ source, questions, chat, options }) {
+  const model = await quern.load(source, options);
+  const alone = [];
+  for (const question of questions) alone.push((await model.chat(question, chat).result).text);
+  const order = [];
+  const texts = await Promise.all(questions.map(async (question, i) => {
+    let all = '';
+    for await (const text of model.chat(question, chat)) {
+      all += text;
+      order.push(i);
+    }
+    return all;
+  }));
+  await model.dispose();
+  return { alone, texts, order, threads: model.info.threads };
 }
 
 /** Models that were disposed of, and that a page still holds. */
@@ -84,4 +102,4 @@ export async function loadAndDispose(source, options, count) {
   return { wasm: memory.wasm, threads };
 }
 
-globalThis.quern = { ...quern, compare, dots, interrupt, tryLoad, loadAndDispose };
+globalThis.quern = { ...quern, compare, dots, interrupt, atOnce, tryLoad, loadAndDispose };

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// quern.h's sequence as a JavaScript object: one conversation's tokens in the engine. A reply is begun on tokens that are held; what comes of
+// it the engine tells by events (Engine.events). Other tokens are driven: computed while the engine steps, and looked at in between.
+
+/** What is wanted of the tokens: the logits of each, or a reply to all of them. */
+const OUTPUTS = { all: 1, held: 3 };
+
+const PRIORITIES = { normal: 0, background: 1 };
+
+export class Sequence {
+  #wasm;
+  #heap;
+  #out;
+  #facts;
+  #check;
+  #address;
+
+  /** Events name it so; no other one of the engine ever has the same. */
+  number;
+
+  /** @param {object} engine its exported functions, heap, room for second results, facts, and what checks a status */
+  constructor({ wasm, heap, out, facts, check }, address) {
+    this.#wasm = wasm;
+    this.#heap = heap;
+    this.#out = out;
+    this.#facts = facts;
+    this.#check = check;
+    this.#address = address;
+    this.number = wasm._wasm_sequence_number(address);
+  }
+
+  /** Wherever it is; what was computed stays known. */
+  free() { this.#wasm._wasm_sequence_free(this.#address); }
+
+  /** Makes these tokens the conversation. @param {'all' | 'held'} outputs */
+  set(ids, outputs) {
+    this.#heap.lend(4 * ids.length, (address) => {
+      this.#heap.int32(address, ids.length).set(ids);
+      this.#check(this.#wasm._wasm_sequence_set(this.#address, address, ids.length, OUTPUTS[outputs]));
+    });
+  }
+
+  /** Tokens still to compute. */
+  get pending() { return this.#wasm._wasm_sequence_pending(this.#address); }
+
+  /** A copy of the rows that the last finished step made. @returns {{first: number, rows: Float32Array} | null} */
+  logits() {
+    const address = this.#wasm._wasm_logits(this.#address, this.#out);
+    const [first, n] = this.#heap.int32(this.#out, 2);
+    if (!address || n <= 0) return null;
+    return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
+  }
+
+  /** Asks for a reply. @param {object} options every one of them: see reply/generation.js */
+  begin({
+    temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, maxTokens, priority,
+  }) {
+    this.#heap.lend(8 * bias.length, (address) => {
+      const view = new DataView(this.#heap.buffer, address);
+      bias.forEach(([id, amount], i) => {
+        view.setInt32(8 * i, id, true);
+        view.setFloat32(8 * i + 4, amount, true);
+      });
+      const { vocabSize, contextSize } = this.#facts;
+      this.#check(this.#wasm._wasm_reply_begin(
+        this.#address, temperature, Math.min(topK, vocabSize), topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed,
+        address, bias.length, Math.min(maxTokens, contextSize), PRIORITIES[priority],
+      ));
+    });
+  }
+
+  /** The text that a token of the reply completes; id -1: what is left at the end. */
+  stream(id) {
+    return this.#heap.sized(this.#wasm._wasm_stream(this.#address, id, this.#out), this.#out);
+  }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// One reply, from its prompt to its result: the engine reads and samples (engine/sequence.js), and here its events become text. Each is
+// looked at between two steps, so nothing is computed in vain behind a stop text.
+
+import { tooLong } from './chat.js';
+import { ReplyText } from './text.js';
+
+/** The type of tokens that only steer, like `<|im_start|>`. */
+const CONTROL = 3;
+
+const DEFAULTS = { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, priority: 'normal' };
+
+export class Generation {
+  #engine;
+  #sequence = null;       // once begun
+  #prompt;
+  #options;
+  #limit;
+  #emit;
+  #text;
+  #done = 0;              // of the prompt
+  #cached = 0;
+  #tokens = 0;
+  #steps = 0;             // of writing: without the one that read the prompt's last token
+  #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
+
+  /**
+   * @param {import('../engine/engine.js').Engine} engine
+   * @param {import('./chat.js').Prompt} prompt
+   * @param {object} options as options.js sends them
+   * @param {(event: object) => void} emit
+   */
+  constructor(engine, prompt, { stops, maxTokens = Infinity, ...sampling }, emit) {
+    const total = prompt.ids.length;
+    if (total >= engine.contextSize) throw tooLong(total, engine.contextSize);
+    this.#engine = engine;
+    this.#prompt = prompt;
+    this.#limit = maxTokens;
+    this.#options = { ...prompt.defaults, ...DEFAULTS, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
+    this.#emit = emit;
+    this.#text = new ReplyText({ ...prompt, stops, emit });
+  }
+
+  /** @param {import('../engine/sequence.js').Sequence} sequence */
+  begin(sequence) {
+    this.#sequence = sequence;
+    sequence.set(this.#prompt.ids, 'held');
+    sequence.begin(this.#options);
+  }
+
+  /**
+   * @param {import('../engine/engine.js').EngineEvent} event
+   * @param {number} began when its step did
+   * @returns {object | null} the result, if this is the end
+   */
+  take({ type, ...event }, began) {
+    switch (type) {
+      case 'read': return this.#reads(event, began);
+      case 'token': return this.#writes(event.token);
+      case 'end': return this.#ends(event);
+      default: return null;
+    }
+  }
+
+  /** What it was let go with is read once more, of which only the time shows. */
+  #reads({ done, total, cached }, began) {
+    if (this.#times.read !== undefined) return null;
+    this.#times.admitted ??= began;
+    this.#done = Math.max(this.#done, done);
+    this.#cached = cached;
+    if (done === total) this.#times.read = performance.now();
+    this.#emit({ type: 'prefill', done: this.#done, total, cached });
+    return null;
+  }
+
+  #writes(id) {
+    if (this.#tokens >= this.#limit) return null;
+    if (this.#tokens++ > 0) this.#steps++;
+    const shown = !this.#text.mark(id) && this.#engine.tokenType(id) !== CONTROL;
+    return shown && this.#text.push(this.#sequence.stream(id)) ? this.#result('stop') : null;
+  }
+
+  #ends({ end, error }) {
+    if (end === 'error') throw error;
+    if (end === 'stop' && this.#tokens > 0) this.#steps++;
+    return this.#result(this.#limit > 0 ? end : 'length');
+  }
+
+  /** What there is of it, where it is. */
+  stop() {
+    return this.#result('aborted');
+  }
+
+  /** @param {'stop' | 'length' | 'aborted'} finishReason */
+  #result(finishReason) {
+    if (this.#tokens > 0) this.#text.push(this.#sequence.stream(-1));
+    this.#text.end();
+    const now = performance.now();
+    const { asked, admitted = now, read = now } = this.#times;
+    const decodeMs = now - read;
+    return {
+      ...this.#text.parts,
+      finishReason,
+      usage: { promptTokens: this.#prompt.ids.length, cachedTokens: this.#cached, completionTokens: this.#tokens },
+      timings: {
+        waitMs: admitted - asked, prefillMs: read - admitted, decodeMs, tokensPerSecond: this.#steps ? (1000 * this.#steps) / decodeMs : 0,
+      },
+    };
+  }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Replies side by side in a page: they stream at once, each as alone, with threads and where the page has no headers for them; one that is stopped
+// stops alone. The same in Firefox: firefox.test.mjs; everything else about it in Node: tests/js/batch.test.mjs.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AT_ONCE, checkAtOnce } from '../fixtures/at-once.mjs';
+import { PROJECT, station } from './browser.mjs';
+
+const isolated = station({ root: PROJECT });
+const plain = station({ root: PROJECT, isolate: false });
+
+const seen = new Set();
+
+for (const [what, here, threads] of [['two threads', isolated, 2], ['without isolation', plain, 1]]) {
+  test(`chats in one page stream at once, each as alone: ${what}`, async () => {
+    const visit = await here.open('tests/web/library.html');
+    await visit.page.waitForFunction(() => globalThis.quern);
+    const found = await visit.page.evaluate((request) => globalThis.quern.atOnce(request), { ...AT_ONCE, options: { threads: 2 } });
+    assert.equal(found.threads, threads);
+    seen.add(checkAtOnce(found));
+    assert.equal(seen.size, 1, 'the same texts everywhere');
+    await visit.close();
+  });
+}
+
+test('one of two is stopped, and the other goes on', async () => {
+  const visit = await isolated.open('tests/web/library.html');
+  await visit.page.waitForFunction(() => globalThis.quern);
+  const { stopped, whole, alone } = await visit.page.evaluate(async ({ source, questions: [question], chat }) => {
+    const model = await globalThis.quern.load(source, { threads: 2 });
+    const alone = (await model.chat(question, chat).result).text;
+    const replies = [model.chat(question, chat), model.chat(question, { ...chat, seed: 2 })];
+    for await (const _ of replies[1]) break;
+    const [whole, stopped] = await Promise.all(replies.map(({ result }) => result));
+    await model.dispose();
+    return { stopped: stopped.finishReason, whole: whole.text, alone };
+  }, AT_ONCE);
+  assert.deepEqual([stopped, whole], ['aborted', alone]);
+  await visit.close();
+});
