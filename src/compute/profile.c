@@ -282,6 +282,30 @@ static bool profile_warm(struct backend *b)
     return inner->ops->warm(inner);
 }
 
+static void profile_weight_hash(const struct backend *b, const struct weight *w, uint8_t *out)
+{
+    const struct backend *inner = ((const struct profile *)b)->inner;
+    inner->ops->weight_hash(inner, w, out);
+}
+
+static uint64_t profile_kv_bytes(const struct backend *b)
+{
+    const struct backend *inner = ((const struct profile *)b)->inner;
+    return inner->ops->kv_bytes(inner);
+}
+
+static void profile_kv_get(struct backend *b, int page, void *bytes)
+{
+    struct backend *inner = profile_of(b)->inner;
+    inner->ops->kv_get(inner, page, bytes);
+}
+
+static void profile_kv_set(struct backend *b, int page, const void *bytes)
+{
+    struct backend *inner = profile_of(b)->inner;
+    inner->ops->kv_set(inner, page, bytes);
+}
+
 static void profile_kv_copy(struct backend *b, int to, int from, int n)
 {
     struct backend *inner = profile_of(b)->inner;
@@ -345,9 +369,13 @@ static const struct backend_ops profile_ops = {
     .weight_put = profile_weight_put,
     .weight_scale = profile_weight_scale,
     .weight_facts = profile_weight_facts,
+    .weight_hash = profile_weight_hash,
     .reserve = profile_reserve,
     .warm = profile_warm,
     .kv_copy = profile_kv_copy,
+    .kv_bytes = profile_kv_bytes,
+    .kv_get = profile_kv_get,
+    .kv_set = profile_kv_set,
     .adopt = profile_adopt,
     .submit = profile_submit,
     .embed = profile_embed,

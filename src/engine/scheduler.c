@@ -276,6 +276,7 @@ static void admit_all(struct sched *q)
     }
     for (struct sched_seq *s = first; s && may_overtake(q, s); s = s->next) {
         if (s->state != SCHED_WAITING) continue;
+        if (running(q) >= q->limits.parallel && last_admitted(q)->priority <= s->priority) break; /* no place, for those after it neither */
         while (!fits(q, s) && background_goes(q, s)) {}
         if (fits(q, s)) admit(q, s);
     }

@@ -54,12 +54,23 @@ int quern_sequence_number(const struct quern_sequence *s) { return s->number; }
 int sequence_enter(struct quern_sequence *s)
 {
     struct quern_engine *e = s->e;
+    bool held = s->turn.held;
+    s->turn.held = false;
     int status = sched_add(e->sched, &s->turn);
+    s->turn.held = status && held;
     if (status)
         return fail(&e->error, status, "waiting", 0, "%d others wait for their turn already; ask again when one of them has ended.",
                     e->options.waiting);
     s->listed = true;
     return OK;
+}
+
+void sequence_hold(struct quern_sequence *s)
+{
+    if (s->listed) return;
+    s->turn.held = s->listed = true;
+    sched_add(s->e->sched, &s->turn); /* which one that is held never fails */
+    kv_extend(&s->turn.kv, s->ids, s->turn.n - 1);
 }
 
 void sequence_leave(struct quern_sequence *s)
@@ -69,6 +80,7 @@ void sequence_leave(struct quern_sequence *s)
     if (!s->listed) return;
     s->listed = false;
     sched_remove(e->sched, &s->turn);
+    s->turn.held = false;
     if (!e->step.running || !sched_lost(e->sched)) return;
     sched_drop(e->sched);
     e->step.running = false;

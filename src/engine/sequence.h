@@ -14,6 +14,8 @@ uint64_t sequence_cost(const struct quern_engine *e, int context_size);
 int sequence_reserve(struct quern_sequence *s, int n);
 /* It takes turns from now on. OK, ERR_BUSY. */
 int sequence_enter(struct quern_sequence *s);
+/* It waits for its reply to begin with the pages of what is known of it, which go first when others need them. */
+void sequence_hold(struct quern_sequence *s);
 /* And no longer: nothing of it is computed, its pages are only remembered. A step that nobody is left in is dropped. */
 void sequence_leave(struct quern_sequence *s);
 

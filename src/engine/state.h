@@ -6,6 +6,7 @@
 #define QUERN_STATE_H
 
 #include "base/crew.h"
+#include "base/hash.h"
 #include "engine/intake.h"
 #include "engine/scheduler.h"
 #include "models/model.h"
@@ -56,6 +57,12 @@ struct hashing {
     size_t next;              /* chunk that no thread has taken */
 };
 
+/* Of a held conversation and its file: the record that comes next, and the hash of what is before it. */
+struct kept {
+    int next;
+    uint8_t before[HASH_BYTES];
+};
+
 struct quern_engine {
     struct quern_options options;
     enum state state;
@@ -92,6 +99,8 @@ struct quern_engine {
     struct quern_sequence *sequences; /* linked */
     int32_t numbers;          /* given to sequences so far */
     struct quern_control control;
+    uint8_t fingerprint[HASH_BYTES]; /* of the model; once it is known: */
+    bool has_fingerprint;
 };
 
 struct quern_sequence {
@@ -107,6 +116,7 @@ struct quern_sequence {
     bool reads, writes;       /* a step with rows of it has begun; it has sampled */
     int left;                 /* tokens that it may sample still */
     int let_go;               /* times that its owner knows of */
+    struct kept kept;
     double since;             /* ms of the clock: its last row, or its beginning */
     int picked;               /* in this step: an id, or an error */
     const float *made;        /* by the last finished step: [made_rows] rows of logits, or a hidden state; for positions from made_first on */

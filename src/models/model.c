@@ -93,6 +93,7 @@ int model_tokenizer(const struct model *m, const struct checkpoint *ck, struct m
     return m->ops->tokenizer(ck, out, err);
 }
 
+void model_each(const struct model *m, model_part *fn, void *context) { m->ops->each(m, fn, context); }
 struct cache_shape model_cache(const struct model *m, int n_pages, enum kv_type type) { return m->ops->cache(m, n_pages, type); }
 uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out) { return m->ops->reserve_cost(m, max_rows, max_out); }
 int model_reserve(struct model *m, int max_rows, int max_out) { return m->ops->reserve(m, max_rows, max_out); }

@@ -44,6 +44,9 @@ struct model_types {
 
 struct model;
 
+/* A matrix, or w NULL and the bytes of a vector; both are empty where a model does not have it. */
+typedef void model_part(void *context, const struct weight *w, struct bytes vector);
+
 struct model_ops {
     const char *architecture;
     /* Of a file that names another architecture: whether older programs meant this one by it. Sets *prefix to that name, or leaves it; an
@@ -53,6 +56,7 @@ struct model_ops {
     int (*tokenizer)(const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
     int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
     void (*free)(struct model *m);
+    void (*each)(const struct model *m, model_part *fn, void *context);
     struct cache_shape (*cache)(const struct model *m, int n_pages, enum kv_type type);
     uint64_t (*reserve_cost)(const struct model *m, int max_rows, int max_out);
     int (*reserve)(struct model *m, int max_rows, int max_out);
@@ -93,6 +97,8 @@ uint64_t model_take_cost(const struct model *m, const struct checkpoint *ck);
 /* Storage for the weights bound in this file. ERR_MEM_LOAD. */
 int model_take(struct model *m, struct checkpoint *ck, struct error *err);
 
+/* All that a forward pass reads beside the configuration, in the architecture's order. */
+void model_each(const struct model *m, model_part *fn, void *context);
 struct cache_shape model_cache(const struct model *m, int n_pages, enum kv_type type);
 /* Bytes that model_reserve() takes. */
 uint64_t model_reserve_cost(const struct model *m, int max_rows, int max_out);

@@ -349,6 +349,33 @@ static void qwen3_free(struct model *base)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
 }
 
+static void each_vector(model_part *fn, void *context, const float *v, int n)
+{
+    fn(context, NULL, (struct bytes){(const uint8_t *)v, v ? (size_t)n * sizeof *v : 0});
+}
+
+static void qwen3_each(const struct model *base, model_part *fn, void *context)
+{
+    const struct qwen3 *m = (const struct qwen3 *)base;
+    const struct model_config *c = &base->config;
+    const struct rope *r = &m->rope;
+    const double turns[] = {r->dim, r->sections[0], r->sections[1], r->sections[2], r->theta, r->factor, r->original, r->beta_fast, r->beta_slow,
+                            r->magnitude};
+    fn(context, NULL, (struct bytes){(const uint8_t *)turns, sizeof turns});
+    for (int l = 0; l < c->n_layers; l++) {
+        const struct layer *w = &m->layers[l];
+        const struct weight *matrices[] = {w->q, w->k, w->v, w->o, w->router, w->gate, w->up, w->down};
+        each_vector(fn, context, w->attn_norm, c->dim);
+        each_vector(fn, context, w->ffn_norm, c->dim);
+        each_vector(fn, context, w->q_norm, c->head_dim);
+        each_vector(fn, context, w->k_norm, c->head_dim);
+        for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) fn(context, matrices[i], (struct bytes){0});
+    }
+    fn(context, m->embedding, (struct bytes){0});
+    fn(context, m->output, (struct bytes){0});
+    each_vector(fn, context, m->output_norm, c->dim);
+}
+
 static int open_as(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
                    struct model **out, struct error *err)
 {
@@ -532,7 +559,7 @@ static struct outputs qwen3_end(const struct model *base)
 #define QWEN3_OPS(name, function, older) \
     { \
         .architecture = name, .claim = older, .open = function, .tokenizer = qwen_tokenizer, .bind = qwen3_bind, .free = qwen3_free, \
-        .cache = qwen3_cache, \
+        .each = qwen3_each, .cache = qwen3_cache, \
         .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, \
         .head = qwen3_head, .end = qwen3_end, \
     }

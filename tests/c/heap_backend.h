@@ -242,8 +242,12 @@ static int heap_reserve(struct backend *b, const struct kv_shape *shape, int max
 {
     return INNER(b)->ops->reserve(INNER(b), shape, max_rows, max_cols);
 }
+static void heap_weight_hash(const struct backend *b, const struct weight *w, uint8_t *out) { INNER(b)->ops->weight_hash(INNER(b), w, out); }
 static bool heap_warm(struct backend *b) { return (void)b, false; }
 static void heap_kv_copy(struct backend *b, int to, int from, int n) { INNER(b)->ops->kv_copy(INNER(b), to, from, n); }
+static uint64_t heap_kv_bytes(const struct backend *b) { return INNER(b)->ops->kv_bytes(INNER(b)); }
+static void heap_kv_get(struct backend *b, int page, void *bytes) { INNER(b)->ops->kv_get(INNER(b), page, bytes); }
+static void heap_kv_set(struct backend *b, int page, const void *bytes) { INNER(b)->ops->kv_set(INNER(b), page, bytes); }
 
 /* An engine whose backend is such a device; it has taken nothing yet. */
 static struct quern_engine *heap_engine(struct quern_options options)
@@ -251,7 +255,8 @@ static struct quern_engine *heap_engine(struct quern_options options)
     static const struct backend_ops ops = {
         .name = heap_name, .free = heap_free, .weight_new = heap_weight_new, .weight_free = heap_weight_free, .weight_from = heap_weight_from,
         .weight_put = heap_weight_put, .weight_facts = heap_weight_facts, .weight_cost = heap_weight_cost, .reserve_cost = heap_reserve_cost,
-        .reserve = heap_reserve, .warm = heap_warm, .adopt = heap_adopt, .kv_copy = heap_kv_copy, .embed = heap_embed,
+        .reserve = heap_reserve, .warm = heap_warm, .adopt = heap_adopt, .kv_copy = heap_kv_copy,
+        .weight_hash = heap_weight_hash, .kv_bytes = heap_kv_bytes, .kv_get = heap_kv_get, .kv_set = heap_kv_set, .embed = heap_embed,
         .features = heap_features, .pick = heap_pick, .rmsnorm = heap_rmsnorm, .matmul = heap_matmul, .route = heap_choose, .gather = heap_gather,
         .combine = heap_combine, .rope = heap_rope, .kv_append = heap_kv_append, .attention = heap_attention, .swiglu = heap_swiglu,
         .add = heap_add, .submit = heap_submit,

@@ -76,6 +76,12 @@ void cpu_kv_copy(struct backend *b, int to, int from, int n)
     memcpy(whole_page(c, to), whole_page(c, from), (size_t)cpu_page_bytes(&c->kv));
 }
 
+uint64_t cpu_kv_bytes(const struct backend *b) { return cpu_page_bytes(&((const struct cpu *)b)->kv); }
+
+void cpu_kv_get(struct backend *b, int page, void *bytes) { memcpy(bytes, whole_page((struct cpu *)b, page), (size_t)cpu_kv_bytes(b)); }
+
+void cpu_kv_set(struct backend *b, int page, const void *bytes) { memcpy(whole_page((struct cpu *)b, page), bytes, (size_t)cpu_kv_bytes(b)); }
+
 void cpu_kv_poison(struct backend *b, int page)
 {
     struct cpu *c = (struct cpu *)b;

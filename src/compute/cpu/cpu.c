@@ -8,6 +8,7 @@
  */
 #include "compute/cpu/cpu.h"
 
+#include "base/hash.h"
 #include "base/reader.h"
 #include "weights/quantize.h"
 
@@ -114,6 +115,12 @@ static struct weight_facts cpu_weight_facts(const struct backend *b, const struc
 {
     (void)b;
     return (struct weight_facts){w->type, w->rows, w->cols, weight_bytes(w), w->has_rows, w->has_scales};
+}
+
+static void cpu_weight_hash(const struct backend *b, const struct weight *w, uint8_t *out)
+{
+    (void)b;
+    hash128(w->panels, w->panel * (((size_t)w->rows + 7) / 8), out);
 }
 
 /* --- products ----------------------------------------------------------------------------------------- */
@@ -491,10 +498,14 @@ static const struct backend_ops cpu_ops = {
     .weight_put = cpu_weight_put,
     .weight_scale = cpu_weight_scale,
     .weight_facts = cpu_weight_facts,
+    .weight_hash = cpu_weight_hash,
     .reserve_cost = cpu_reserve_cost,
     .reserve = cpu_reserve,
     .warm = cpu_warm,
     .kv_copy = cpu_kv_copy,
+    .kv_bytes = cpu_kv_bytes,
+    .kv_get = cpu_kv_get,
+    .kv_set = cpu_kv_set,
     .embed = cpu_embed,
     .features = cpu_features,
     .pick = cpu_pick,

@@ -85,6 +85,9 @@ bool cpu_warm(struct backend *b);
 void cpu_attention_take(struct arena *a, struct cpu *c); /* its scratch, for c->kv and c->max_rows */
 uint64_t cpu_page_bytes(const struct kv_shape *shape);
 void cpu_kv_copy(struct backend *b, int to, int from, int n);
+uint64_t cpu_kv_bytes(const struct backend *b);
+void cpu_kv_get(struct backend *b, int page, void *bytes);
+void cpu_kv_set(struct backend *b, int page, const void *bytes);
 void cpu_kv_poison(struct backend *b, int page); /* fills it with NaN; for tests */
 void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n);
 void cpu_attention(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n);

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kept conversations: what comes back is what was computed, to the bit, in another engine, another build's order of work and another file
+ * of the same weights; and of a file that is cut, flipped, foreign or half-written only what is whole and fits is used.
+ */
+#include "engine/kept.h"
+#include "session.h"
+
+enum { TOKENS = 170, RECORDS = TOKENS / KV_PAGE, CONTEXT = 256, WRITES = 12 };
+
+/* A file as a store would hold it. */
+struct kept_file {
+    uint8_t header[KEPT_HEADER];
+    uint8_t *records; /* n of them */
+    uint64_t record;  /* bytes of each */
+    int n;
+};
+
+static const struct bytes name = {(const uint8_t *)"conversation-17", 15};
+static int32_t ids[GOLDEN_ROWS];
+static int n_kept; /* files so far */
+
+static struct quern_engine *load(const struct file *f, struct quern_options options)
+{
+    options.context_size = CONTEXT;
+    golden_tokens(ids);
+    return engine_load(f, options, SIZE_MAX);
+}
+
+static uint8_t *record_at(const struct kept_file *f, int i) { return f->records + (uint64_t)i * f->record; }
+
+static struct quern_sequence *hold(struct quern_engine *e, int n)
+{
+    struct quern_sequence *s = sequence_new(e);
+    CHECK(quern_sequence_set(s, ids, n, QUERN_HELD) >= 0);
+    return s;
+}
+
+/* All that is known of the conversation, from its beginning. */
+static struct kept_file keep(struct quern_engine *e, int n)
+{
+    struct kept_file f = {.record = kept_record(e)};
+    struct quern_sequence *s = hold(e, n);
+    f.records = malloc((RECORDS + 1) * (size_t)f.record);
+    CHECK(f.records != NULL && f.record % KEPT_HEADER == 0);
+    memset(f.records, ++n_kept, (RECORDS + 1) * (size_t)f.record);
+    CHECK_EQ(kept_open(s, name, f.header), OK);
+    int status = OK;
+    while (!(status = kept_take(s, record_at(&f, f.n)))) f.n++;
+    CHECK_EQ(status, ERR_EMPTY);
+    quern_sequence_free(s);
+    return f;
+}
+
+static void compute(struct quern_engine *e, int n)
+{
+    struct quern_sequence *s = sequence_new(e);
+    quern_sequence_set(s, ids, n, QUERN_LAST);
+    logits_last(e, s);
+    quern_sequence_free(s);
+}
+
+/* A conversation of TOKENS, computed and kept. */
+static struct kept_file made_by(const struct file *model, struct quern_options options)
+{
+    struct quern_engine *e = load(model, options);
+    compute(e, TOKENS);
+    struct kept_file f = keep(e, TOKENS);
+    CHECK_EQ(f.n, RECORDS);
+    quern_free(e);
+    return f;
+}
+
+/* Gives what a file has to a held sequence; returns the first refusal. */
+static int give_all(struct quern_sequence *s, struct kept_file *f)
+{
+    uint8_t header[KEPT_HEADER];
+    CHECK_EQ(kept_open(s, name, header), OK);
+    if (memcmp(header, f->header, sizeof header)) return ERR_FORMAT;
+    int status = OK;
+    for (int i = 0; i < f->n && !status; i++) status = kept_give(s, record_at(f, i), f->record);
+    return status;
+}
+
+/* The reply to the conversation of n tokens, by the engine's own sampling. Returns how much of it was known. */
+static int reply(struct quern_engine *e, struct quern_sequence *s, int32_t *said)
+{
+    struct quern_reply r = {.max_tokens = WRITES};
+    int cached = 0, n_said = 0, n;
+    CHECK_EQ(quern_reply_begin(s, &r), OK);
+    for (bool ended = false; !ended;) {
+        CHECK_EQ(quern_step(e, 0), OK);
+        const struct quern_event *events = quern_events(e, &n);
+        for (int i = 0; i < n; i++) {
+            if (events[i].number != quern_sequence_number(s)) continue;
+            if (events[i].type == QUERN_READ) cached = events[i].cached;
+            if (events[i].type == QUERN_END) ended = true;
+            if (events[i].type == QUERN_TOKEN) said[n_said++] = events[i].token;
+        }
+    }
+    for (; n_said < WRITES; n_said++) said[n_said] = -1;
+    return cached;
+}
+
+static void check_last_row(const struct reference *r, struct quern_engine *e, int n, int known)
+{
+    struct quern_sequence *s = sequence_new(e);
+    CHECK_EQ(quern_sequence_set(s, ids, n, QUERN_LAST), known);
+    check_row(r, n - 1, logits_last(e, s));
+    quern_sequence_free(s);
+}
+
+/* --- what comes back ------------------------------------------------------------------------------------------------ */
+
+static void round_trip(void)
+{
+    static const enum quern_kv types[] = {QUERN_KV_F16, QUERN_KV_F32, QUERN_KV_Q8};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        struct reference r = reference_with("nano.Q8_0", types[i]);
+        struct kept_file f = made_by(&r.file, (struct quern_options){.kv = types[i], .chunk = 7});
+        struct quern_engine *e = load(&r.file, (struct quern_options){.kv = types[i]});
+        struct quern_sequence *s = hold(e, TOKENS);
+        int32_t said[WRITES], alone[WRITES];
+        CHECK(load_u32(f.header + 20) == (uint32_t)types[i] && load_u64(f.header + 32) == f.record && load_u32(f.header + 16) == KV_PAGE);
+        CHECK_EQ(give_all(s, &f), OK);
+        CHECK_EQ(reply(e, s, said), RECORDS * KV_PAGE);
+        quern_sequence_free(s);
+        check_last_row(&r, e, TOKENS, TOKENS - 1);
+        disturb_pages(e, 5);
+        s = hold(e, TOKENS);
+        CHECK_EQ(reply(e, s, alone), 0);
+        CHECK(!memcmp(said, alone, sizeof said));
+        quern_sequence_free(s);
+        check_pages(e);
+        quern_free(e);
+        free(f.records);
+        reference_free(&r);
+    }
+}
+
+/* The file is a function of model, name and conversation: not of threads, chunks, kernels. */
+static void same_bytes(void)
+{
+    static const struct quern_options ways[] = {{.chunk = 1}, {.threads = 3, .chunk = 64}, {.scalar = true}, {.profile = true}};
+    struct file model = golden_file("moe-nano.Q4_K_M", "gguf");
+    struct kept_file f = made_by(&model, (struct quern_options){0});
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct kept_file g = made_by(&model, ways[i]);
+        CHECK(!memcmp(f.header, g.header, KEPT_HEADER) && !memcmp(f.records, g.records, (size_t)(f.record * RECORDS)));
+        free(g.records);
+    }
+    free(f.records);
+    file_free(&model);
+}
+
+/* What is known already is not taken from the file. */
+static void known_in_part(void)
+{
+    struct reference r = reference_new("nano.Q8_0");
+    struct kept_file f = made_by(&r.file, (struct quern_options){0});
+    struct quern_engine *e = load(&r.file, (struct quern_options){0});
+    compute(e, 70);
+    struct quern_sequence *s = hold(e, TOKENS);
+    memset(record_at(&f, 1) + KEPT_HEAD, 0, (size_t)f.record - KEPT_HEAD); /* so nobody looks at this */
+    CHECK_EQ(give_all(s, &f), OK);
+    CHECK_EQ(quern_sequence_length(s), RECORDS * KV_PAGE);
+    quern_sequence_free(s);
+    check_last_row(&r, e, TOKENS, RECORDS * KV_PAGE);
+    check_pages(e);
+    quern_free(e);
+    free(f.records);
+    reference_free(&r);
+}
+
+/* A file is continued: heads tell where it agrees, and only what is new is made. */
+static void appending(void)
+{
+    struct file model = golden_file("nano.F16", "gguf");
+    struct kept_file whole = made_by(&model, (struct quern_options){0});
+    struct quern_engine *e = load(&model, (struct quern_options){0});
+    compute(e, 100);
+    struct kept_file f = keep(e, 100);
+    CHECK_EQ(f.n, 3);
+    compute(e, TOKENS);
+    struct quern_sequence *s = hold(e, TOKENS);
+    uint8_t header[KEPT_HEADER];
+    CHECK_EQ(kept_open(s, name, header), OK);
+    for (int i = 0; i < 3; i++) CHECK_EQ(kept_give(s, record_at(&f, i), KEPT_HEAD), OK);
+    while (kept_take(s, record_at(&f, f.n)) == OK) f.n++;
+    CHECK(f.n == RECORDS && !memcmp(f.records, whole.records, (size_t)(f.record * RECORDS)));
+    quern_sequence_free(s);
+
+    ids[70] ^= 1; /* the conversation goes on otherwise: the third record is not its */
+    s = hold(e, TOKENS);
+    CHECK_EQ(kept_open(s, name, header), OK);
+    for (int i = 0; i < 2; i++) CHECK_EQ(kept_give(s, record_at(&f, i), KEPT_HEAD), OK);
+    CHECK_EQ(kept_give(s, record_at(&f, 2), f.record), ERR_EMPTY);
+    CHECK_EQ(kept_take(s, record_at(&f, 2)), ERR_EMPTY); /* nor has it been computed */
+    quern_free(e);
+    free(f.records);
+    free(whole.records);
+    file_free(&model);
+}
+
+/* --- what is refused ------------------------------------------------------------------------------------------------- */
+
+/* Any flipped bit ends the restore at its record; the reply is the same. */
+static void flipped(void)
+{
+    struct reference r = reference_new("nano.Q4_0");
+    struct kept_file f = made_by(&r.file, (struct quern_options){0});
+    struct quern_engine *e = load(&r.file, (struct quern_options){0});
+    uint64_t seed = 7;
+    for (int round = 0; round < 600; round++) {
+        int damaged = round % f.n;
+        uint64_t at = round < 3 * KEPT_HEAD / 4 ? (uint64_t)(round * 4 / 3) : (uint64_t)random_below(&seed, (int)f.record);
+        uint8_t bit = (uint8_t)(1 << random_below(&seed, 8));
+        struct quern_sequence *s = hold(e, TOKENS);
+        record_at(&f, damaged)[at] ^= bit;
+        int status = give_all(s, &f);
+        CHECK(status == (at < KV_PAGE * 8 ? ERR_EMPTY : ERR_FORMAT));
+        CHECK_EQ(quern_sequence_length(s), damaged * KV_PAGE);
+        record_at(&f, damaged)[at] ^= bit;
+        quern_sequence_free(s);
+        if (round % 50 == 0) check_last_row(&r, e, TOKENS, damaged * KV_PAGE);
+        disturb_pages(e, 3);
+    }
+    for (int at = 0; at < KEPT_HEADER; at++) {
+        struct bytes found;
+        f.header[at] ^= 4;
+        CHECK_EQ(kept_name(f.header, &found), ERR_FORMAT);
+        f.header[at] ^= 4;
+    }
+    quern_free(e);
+    free(f.records);
+    reference_free(&r);
+}
+
+/* Cut, half-written, in another order, twice, of another conversation's file. */
+static void out_of_place(void)
+{
+    struct reference r = reference_new("nano.Q6_K");
+    struct kept_file f = made_by(&r.file, (struct quern_options){0});
+    struct quern_engine *e = load(&r.file, (struct quern_options){0});
+    uint8_t header[KEPT_HEADER];
+    uint8_t *torn = calloc(1, (size_t)f.record);
+    for (int i = 0; i < f.n; i++) {
+        struct quern_sequence *s = hold(e, TOKENS);
+        CHECK_EQ(kept_open(s, name, header), OK);
+        for (int k = 0; k < i; k++) CHECK_EQ(kept_give(s, record_at(&f, k), f.record), OK);
+        for (int k = 0; k < f.n; k++)
+            if (k != i) CHECK_EQ(kept_give(s, record_at(&f, k), f.record), ERR_FORMAT);
+        memcpy(torn, record_at(&f, i), (size_t)f.record / 2); /* what a crash leaves: the rest is zeros */
+        CHECK_EQ(kept_give(s, torn, f.record), ERR_FORMAT);
+        CHECK_EQ(kept_give(s, torn, KEPT_HEAD - 1), ERR_FORMAT);
+        torn[KV_PAGE * 8] ^= 1; /* its number */
+        CHECK_EQ(kept_give(s, torn, KEPT_HEAD), ERR_FORMAT);
+        CHECK_EQ(kept_give(s, memset(torn, 0, (size_t)f.record), f.record), ERR_FORMAT);
+        CHECK_EQ(quern_sequence_length(s), i * KV_PAGE);
+        CHECK_EQ(kept_give(s, record_at(&f, i), f.record), OK);
+        quern_sequence_free(s);
+        check_last_row(&r, e, TOKENS, (i + 1) * KV_PAGE);
+        disturb_pages(e, 3);
+    }
+    quern_free(e);
+    free(torn);
+    free(f.records);
+    reference_free(&r);
+}
+
+/* Another model, another type of cache, another name: other headers, and no record of the one goes into the other. */
+static void foreign(void)
+{
+    struct file model = golden_file("nano.F32", "gguf"), other = golden_file("nano.F16", "gguf");
+    struct kept_file f = made_by(&model, (struct quern_options){0});
+    const struct file *models[] = {&model, &other, &model};
+    const struct quern_options options[] = {{.kv = QUERN_KV_F32}, {0}, {.quantize = QUERN_TO_Q8}};
+    for (int i = 0; i < 3; i++) {
+        struct quern_engine *e = load(models[i], options[i]);
+        struct quern_sequence *s = hold(e, TOKENS);
+        uint8_t header[KEPT_HEADER];
+        CHECK_EQ(kept_open(s, name, header), OK);
+        CHECK(memcmp(header, f.header, KEPT_HEADER));
+        CHECK_EQ(kept_give(s, f.records, f.record), ERR_FORMAT);
+        CHECK_EQ(quern_sequence_length(s), 0);
+        quern_free(e);
+    }
+    struct bytes found;
+    CHECK_EQ(kept_name(f.header, &found), OK);
+    CHECK(found.size == name.size && !memcmp(found.data, name.data, name.size));
+    free(f.records);
+    file_free(&model);
+    file_free(&other);
+}
+
+/* Each matrix and each vector of the model is in its fingerprint. */
+struct part {
+    int n, changed;
+    bool absent; /* the one to be changed */
+};
+
+static void flip_part(void *context, const struct weight *w, struct bytes vector)
+{
+    struct part *p = context;
+    uint8_t *bytes = w ? w->panels : (uint8_t *)(uintptr_t)vector.data;
+    if (p->n++ != p->changed) return;
+    p->absent = !bytes;
+    if (bytes) bytes[w ? w->panel - 1 : vector.size - 1] ^= 1;
+}
+
+static void fingerprint(void)
+{
+    struct file model = golden_file("moe-nano.Q8_0", "gguf");
+    struct quern_engine *e = load(&model, (struct quern_options){.threads = 2});
+    struct quern_sequence *s = hold(e, TOKENS);
+    struct part p = {.changed = -1};
+    uint8_t before[KEPT_HEADER], header[KEPT_HEADER];
+    CHECK_EQ(kept_open(s, name, before), OK);
+    model_each(e->model, flip_part, &p);
+    for (int i = 1, n = p.n; i < n; i++) { /* the first is made of the configuration */
+        p = (struct part){.changed = i};
+        model_each(e->model, flip_part, &p);
+        e->has_fingerprint = false;
+        CHECK_EQ(kept_open(s, name, header), OK);
+        CHECK_EQ(!memcmp(header, before, KEPT_HEADER), p.absent);
+        p.n = 0;
+        model_each(e->model, flip_part, &p);
+    }
+    e->has_fingerprint = false;
+    CHECK_EQ(kept_open(s, name, header), OK);
+    CHECK(p.n > 10);
+    CHECK(!memcmp(header, before, KEPT_HEADER));
+    quern_free(e);
+    file_free(&model);
+}
+
+static void bad_calls(void)
+{
+    static const uint8_t letters[KEPT_NAME + 1] = {'a'};
+    struct file model = golden_file("nano.F32", "gguf");
+    struct quern_engine *e = load(&model, (struct quern_options){0});
+    struct kept_file f = made_by(&model, (struct quern_options){0});
+    uint8_t header[KEPT_HEADER];
+    struct quern_sequence *s = sequence_new(e);
+    CHECK_EQ(kept_open(s, name, header), ERR_BUSY); /* not set */
+    CHECK_EQ(kept_give(s, f.records, f.record), ERR_BUSY);
+    CHECK_EQ(kept_take(s, f.records), ERR_BUSY);
+    quern_sequence_set(s, ids, TOKENS, QUERN_LAST);
+    CHECK_EQ(kept_open(s, name, header), ERR_BUSY); /* not held */
+    quern_sequence_set(s, ids, TOKENS, QUERN_HELD);
+    CHECK_EQ(kept_give(s, f.records, f.record), ERR_BUSY); /* not opened */
+    CHECK_EQ(kept_open(s, (struct bytes){letters, KEPT_NAME + 1}, header), ERR_PARAM);
+    CHECK_EQ(kept_open(s, (struct bytes){letters, 0}, header), ERR_PARAM);
+    CHECK_EQ(kept_open(s, (struct bytes){letters, KEPT_NAME}, header), OK);
+    CHECK_EQ(kept_take(s, f.records), ERR_EMPTY);
+    quern_sequence_set(s, ids, KV_PAGE, QUERN_HELD); /* its last token is computed anew, so its only page is not wanted */
+    CHECK_EQ(kept_open(s, name, header), OK);
+    CHECK_EQ(kept_give(s, f.records, f.record), OK);
+    CHECK_EQ(quern_sequence_length(s), 0);
+    CHECK_EQ(kept_give(s, record_at(&f, 1), f.record), ERR_EMPTY);
+    quern_free(e);
+    free(f.records);
+    file_free(&model);
+}
+
+/* A held one is the first to be let go; it costs nothing but time. */
+static void pages_run_out(void)
+{
+    struct reference r = reference_new("nano.Q8_0");
+    struct kept_file f = made_by(&r.file, (struct quern_options){0});
+    struct quern_engine *e = load(&r.file, (struct quern_options){.cache_size = CONTEXT});
+    struct quern_sequence *held = hold(e, TOKENS), *other = sequence_new(e);
+    int32_t own[CONTEXT], said[WRITES], alone[WRITES];
+    uint8_t header[KEPT_HEADER];
+    CHECK_EQ(kept_open(held, name, header), OK);
+    for (int i = 0; i < 3; i++) CHECK_EQ(kept_give(held, record_at(&f, i), f.record), OK);
+    for (int i = 0; i < CONTEXT; i++) own[i] = ids[(i + 5) % 97];
+    quern_sequence_set(other, own, CONTEXT, QUERN_LAST);
+    logits_last(e, other);
+    CHECK_EQ(quern_sequence_length(held), 0);
+    CHECK_EQ(kept_give(held, record_at(&f, 3), f.record), ERR_BUSY);
+    uint8_t *record = malloc((size_t)f.record);
+    CHECK_EQ(kept_take(held, record), ERR_EMPTY);
+    free(record);
+    quern_sequence_free(other);
+    reply(e, held, said);
+    quern_sequence_free(held);
+    disturb_pages(e, 9);
+    held = hold(e, TOKENS);
+    CHECK_EQ(reply(e, held, alone), 0);
+    CHECK(!memcmp(said, alone, sizeof said));
+    check_pages(e);
+    quern_free(e);
+    free(f.records);
+    reference_free(&r);
+}
+
+static const struct check tests[] = {
+    {"round_trip", round_trip}, {"same_bytes", same_bytes}, {"known_in_part", known_in_part}, {"appending", appending}, {"flipped", flipped},
+    {"out_of_place", out_of_place}, {"foreign", foreign}, {"fingerprint", fingerprint}, {"bad_calls", bad_calls}, {"pages_run_out", pages_run_out},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
