@@ -220,6 +220,7 @@ static int grant(struct sched *q, struct sched_seq *s, int n)
 
 /* --- who is admitted ----------------------------------------------------------------------------------------------- */
 
+/* What s wants, by what its owner has appended and the last plan has computed. */
 static void renew(struct sched_seq *s)
 {
     int pending = s->n - s->kv.length;
@@ -242,6 +243,7 @@ static bool fits(const struct sched *q, const struct sched_seq *s)
     return max_int(share(s) - known, 0) + unused <= kv_pages_unused(q->kv) - promised;
 }
 
+/* Lets the last one go that counts less. */
 static bool background_goes(struct sched *q, const struct sched_seq *for_whom)
 {
     struct sched_seq *last = last_admitted(q);
@@ -250,6 +252,7 @@ static bool background_goes(struct sched *q, const struct sched_seq *for_whom)
     return true;
 }
 
+/* F3: nobody who waits is overtaken without end. */
 static bool may_overtake(const struct sched *q, const struct sched_seq *s)
 {
     for (const struct sched_seq *o = q->first; o != s; o = o->next)
