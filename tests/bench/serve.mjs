@@ -54,6 +54,7 @@ async function start(name, how) {
   const child = spawn(command, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'] });
   let log = '';
   child.stderr.on('data', (data) => { log = (log + data).slice(-10_000); });
+  process.once('exit', () => child.kill('SIGKILL'));       // whoever ends the benchmark ends its server
   const ended = new Promise((resolve) => { child.once('close', resolve); });
   const url = `http://127.0.0.1:${port}`;
   for (const begun = performance.now(); ; await sleep(100)) {
@@ -152,6 +153,7 @@ async function measure(name, { path, threads, clients, requests }, seed) {
 }
 
 export async function measureServers() {
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
   const chosen = options();
   const names = hasNative() ? ['llama', 'quern'] : ['quern'];
   const path = join(PROJECT, bigModel(chosen.type));
