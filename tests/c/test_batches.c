@@ -165,7 +165,7 @@ static void disturb_talk(struct quern_engine *e, struct talk *t, const struct sc
     if (how == 0) quern_reply_end(t->s);
     if (how <= 1) CHECK(quern_sequence_set(t->s, t->script->prompt, t->script->n, QUERN_HELD) >= 0);
     if (how == 0) {
-        *t = (struct talk){.script = t->script, .s = t->s};
+        *t = (struct talk){.script = t->script, .s = t->s, .done = -1};
         CHECK_EQ(quern_reply_begin(t->s, &t->script->reply), OK);
     } else if (how > 1) {
         quern_sequence_free(t->s);
