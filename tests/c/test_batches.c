@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { TALKS = 8, GUESTS = 2, PROMPT_MOST = 70, TOKENS_MOST = 165, CONTEXT = 256 };
+enum { TALKS = 8, GUESTS = 2, PROMPT_MOST = 70, TOKENS_MOST = 150, CONTEXT = 256 };
 
 /* What a reply is asked for. */
 struct script {
@@ -130,7 +130,7 @@ static void write_scripts(const struct file *f, struct script *scripts)
     quern_free(e);
     for (int i = 0; i < TALKS + GUESTS; i++) {
         struct script *s = &scripts[i];
-        bool is_long = i % 2 == 0;
+        bool is_long = i % 3 == 0;
         *s = (struct script){.n = 5 + 9 * (i % TALKS), .reply = {.priority = i >= TALKS, .sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
         if (is_long) s->reply.sampling.bias = never, s->reply.sampling.n_bias = n_never;
         for (int k = 0; k < s->n; k++) s->prompt[k] = i % 2 ? ids[k] : ids[(k + 31 * i) % GOLDEN_ROWS];
@@ -230,10 +230,10 @@ static void as_alone(const char *name, enum quern_kv kv, int rounds)
     file_free(&f);
 }
 
-static void as_alone_f16(void) { as_alone("duo.F32", QUERN_KV_F16, 9); }
-static void as_alone_q8(void) { as_alone("nano.Q8_0", QUERN_KV_Q8, 6); }
-static void as_alone_f32(void) { as_alone("nano.Q4_0", QUERN_KV_F32, 6); }
-static void as_alone_experts(void) { as_alone("moe-nano.Q4_K_M", QUERN_KV_F16, 3); }
+static void as_alone_f16(void) { as_alone("duo.F32", QUERN_KV_F16, 6); }
+static void as_alone_q8(void) { as_alone("nano.Q8_0", QUERN_KV_Q8, 3); }
+static void as_alone_f32(void) { as_alone("nano.Q4_0", QUERN_KV_F32, 3); }
+static void as_alone_experts(void) { as_alone("moe-nano.Q4_K_M", QUERN_KV_F16, 2); }
 static void by_threads(void) { as_alone("nano.Q4_0", QUERN_KV_F16, 3); } /* for ThreadSanitizer */
 
 /* --- ends and events -------------------------------------------------------------------------------------------------- */
