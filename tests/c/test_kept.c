@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kept conversations: what comes back is what was computed, to the bit, in another engine, another build's order of work and another file
- * of the same weights; and of a file that is cut, flipped, foreign or half-written only what is whole and fits is used.
+ * Kept conversations: what comes back is what was computed, to the bit, in another engine and whatever threads, chunks and kernels wrote
+ * it; and of a file that is cut, flipped, foreign or half-written only what is whole and fits is used.
  */
 #include "engine/kept.h"
 #include "session.h"
