@@ -40,7 +40,7 @@ struct sched {
 
 uint64_t sched_cost(const struct sched_limits *l)
 {
-    uint64_t n = (uint64_t)l->parallel, pages = (uint64_t)(l->length + KV_PAGE - 1) / KV_PAGE;
+    uint64_t n = (uint64_t)l->parallel, pages = ((uint64_t)l->length + KV_PAGE - 1) / KV_PAGE;
     return mem_cost(sizeof(struct sched)) + mem_cost(n * sizeof(struct sched_take)) + mem_cost(n * sizeof(struct left)) +
            n * mem_cost(pages * sizeof(int32_t));
 }
