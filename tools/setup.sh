@@ -3,8 +3,8 @@
 #
 # Gets this machine ready, installing only what it lacks; with nothing to do it is silent.
 #   tools/setup.sh               what `npm start` and the build need: Debian packages, node_modules, Emscripten
-#   tools/setup.sh test          also what `npm test` needs: Chromium (in Debian the one without windows) and Firefox
-#   tools/setup.sh bench         also what `npm run bench` needs: the whole Chromium, WebKit's driver and a display without a screen
+#   tools/setup.sh test          also what `npm test` needs: Chromium, with windows and without, and Firefox
+#   tools/setup.sh bench         also what `npm run bench` needs: WebKit's driver and a display without a screen
 #   tools/setup.sh places        also what `npm run test:places` needs: an ARM processor
 #   tools/setup.sh apt NAME...   install these Debian packages (used by toolchain.sh)
 # Packages are installed as root or through a sudo that asks for no password; otherwise it prints the one command to run.
@@ -22,20 +22,20 @@ die() { say "$*"; exit 1; }
 
 present() { command -v "$1" >/dev/null; }
 
-# The Chromium of the tests: Debian has its engine without windows, which is smaller and faster.
-test_browser() {
+# Debian also has Chromium without windows, in which tests take two thirds of the processor's time.
+has_shell() {
     # shellcheck source=/dev/null
-    (. /etc/os-release 2>/dev/null && [ "${ID-}" = debian ]) && echo chromium-headless-shell || echo chromium
+    (. /etc/os-release 2>/dev/null && [ "${ID-}" = debian ])
 }
 
 # missing MODE: lines of "command Debian-package" for the programs that are not here
 missing() {
     present make || echo 'make make'
     present cc || echo 'cc gcc'                 # brings the sanitizers' libraries too
-    [ "$1" = build ] || present "$(test_browser)" || echo "$(test_browser) $(test_browser)"
+    [ "$1" = build ] || present chromium || echo 'chromium chromium'
+    [ "$1" = build ] || ! has_shell || present chromium-headless-shell || echo 'chromium-headless-shell chromium-headless-shell'
     [ "$1" = build ] || present firefox-esr || present firefox || echo 'firefox-esr firefox-esr'
     case $1 in build | test) return 0 ;; esac
-    present chromium || echo 'chromium chromium'
     present WebKitWebDriver || echo 'WebKitWebDriver webkit2gtk-driver'
     present Xvfb || echo 'Xvfb xvfb'
     [ "$1" = places ] || return 0

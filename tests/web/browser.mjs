@@ -127,15 +127,15 @@ export class Visit {
 
 /**
  * A server and a browser for the tests of one file.
- * @param {object} [options] of `serve`, and `flags` of V8
+ * @param {object} [options] of `serve`, `flags` of V8, and whether it is to be the `whole` browser
  * @returns {{url: string, server: object, browser: object, open: (path?: string, options?: object) => Promise<Visit>}} filled in before the first test
  */
-export function station({ flags, ...options } = {}) {
+export function station({ flags, whole, ...options } = {}) {
   const here = { open: (path = '', visit = {}) => Visit.open(here.browser, here.url + path, visit) };
   before(async () => {
     here.server = await serve({ root: SITE, ...options });
     here.url = here.server.url;
-    here.browser = await launchChromium(flags);
+    here.browser = await launchChromium(flags, whole);
   });
   after(async () => {
     await here.browser?.close();

@@ -14,8 +14,9 @@ const MODEL = '/tests/fixtures/golden/nano.Q8_0.gguf';
 const FAULTS = '/build/faults/worker.js';
 const SHORT = { hang: 1500, look: 100 };
 
-const isolated = station({ root: PROJECT });
-const plain = station({ root: PROJECT, isolate: false });
+// A trap in wasm ends the whole process where Chromium comes without windows.
+const isolated = station({ root: PROJECT, whole: true });
+const plain = station({ root: PROJECT, whole: true, isolate: false });
 
 /** A page with what the tests need: `open(limits, options)` as load() with limits of the watchdog's, and `codeOf(promise)`. */
 async function openPage(where, options) {

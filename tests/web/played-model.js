@@ -74,7 +74,7 @@ class PlayedModel {
       });
       this.#tasks.set(id, task);
       if (options.signal?.aborted) task.drop();
-      if (task.asks('Busy')) task.fail('use/busy', 'Played: 69 replies.');
+      if (task.asks('Busy')) task.fail('use/busy', 'Played: 69 replies.', { detail: { parallel: 4, waiting: 64 } });
       this.#admit();
       return { promise, stop: () => task.end('aborted') };
     });

@@ -17,7 +17,9 @@ export function mayHelpAgain(error) {
 
 /** Where the library advises those who write programs. */
 function forPeople({ message, hint, code, detail }) {
-  if (code === 'use/busy') return { message: 'Too many replies are asked for at once.', hint: 'Try again when one of them has ended, or stop one.' };
+  if (code === 'use/busy' && detail?.parallel) {
+    return { message: 'Too many replies are asked for at once.', hint: 'Try again when one of them has ended, or stop one.' };
+  }
   const isClosed = code === 'net/http' && [401, 403].includes(detail.status);
   if (!isClosed) return { message, hint };
   return {
