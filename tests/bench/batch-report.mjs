@@ -66,7 +66,7 @@ export function batchSection({ machine, settings: { prompt, generate, threads },
   return `${HEADING}
 
 Made by \`npm run bench -- --only batch\`; every run is in batch.json. ${machineLine(machine)}. The machine's load was ${Math.min(...load)} to ${Math.max(...load)}.
-Sequences of ${prompt} tokens write ${generate} each, one token of every sequence a step, ${threads} threads; sampling is in nobody's times. Medians of up to ${Math.max(...runs.map(({ repetition }) => repetition))} interleaved
+Sequences of ${prompt} tokens write ${generate} each, one token of every sequence a step, ${threads} threads; sampling is in quern's times only. Medians of up to ${Math.max(...runs.map(({ repetition }) => repetition))} interleaved
 repetitions, each in a fresh tab or process${versions.length ? `; native is llama-batched-bench (${versions.join('; ')}), flash attention on or off, whichever is faster` : ''}.
 A goal counts as kept from one number to the next when speed falls by less than ${100 * NOISE} %.
 

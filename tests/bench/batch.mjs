@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `npm run bench -- --only batch`: what several sequences together write per second, beside llama-batched-bench of the newest native llama.cpp. Each
 // repetition starts each engine afresh, one after the other; medians are compared. Each measurement is written to build/bench/batch.json at once
-// (`--resume` goes on there); the finished report is batch.json and a section of bench.md in docs/benchmarks/. Sampling is in nobody's times.
+// (`--resume` goes on there); the finished report is batch.json and a section of bench.md in docs/benchmarks/. Sampling is in quern's times only.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
@@ -91,6 +91,7 @@ export async function measureBatches(chosen) {
   const finished = { ...rest, summary: summariseBatches(runs), runs };
   const folder = join(PROJECT, chosen.out);
   const page = join(folder, 'bench.md');
+  mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'batch.json'), json(finished));
   writeFileSync(page, withSection(existsSync(page) ? readFileSync(page, 'utf8') : '', batchSection(finished)));
   console.log(batchSection(finished));

@@ -133,5 +133,5 @@ export async function runBatches({ path, threads, contextSize, batches, prompt, 
   const [code, signal] = await once(child, 'close');
   if (code !== 0) throw new Error(`llama-batched-bench ended with ${signal ?? code}: ${log.trim().split('\n').at(-1)}`);
   const lines = out.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
-  return { version: `${packagedVersion()} of Debian, ${describeBuild(log)}`, speeds: Object.fromEntries(lines.map(({ pl, speed_tg: speed }) => [pl, speed])) };
+  return { version: `${packagedVersion()} of Debian`, speeds: Object.fromEntries(lines.map(({ pl, speed_tg: speed }) => [pl, speed])) };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What batch.mjs asks of quern's engine, in a worker and in Node alike: sequences side by side that their owner drives, without text and without
-// sampling. The package has no call for that, so this goes by the engine itself.
+// What batch.mjs asks of quern's engine, in a worker and in Node alike: replies side by side, as the package's runner has them made, without
+// their text.
 import { Engine } from '../../../js/engine/engine.js';
 import { instantiate } from '../../../js/engine/instance.js';
 
@@ -13,12 +13,11 @@ function someTokens(n, seed) {
   });
 }
 
+/** The likeliest token each time, whatever it is, and never an end. */
+const LIKELIEST = { temperature: 0, topK: 1, topP: 1, minP: 0, repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, seed: 0, priority: 'normal' };
+
 export class Batches {
-  #wasm;
-  #memory;
-  #address;          // of the engine
   #engine;
-  #sequences = [];   // addresses
 
   /**
    * @param {object} options glue: Emscripten's factory; module: the compiled wasm; chunks: the file's, an async iterable of Uint8Array
@@ -26,17 +25,15 @@ export class Batches {
    */
   static async open({ glue, module, threads, contextSize, parallel, size, chunks }) {
     const batches = new Batches();
-    const { wasm, memory, maximum } = await instantiate(glue, module, threads, 32);
-    const start = (table) => (batches.#address = wasm._wasm_new(table));
-    batches.#wasm = Object.assign(Object.create(wasm), { _wasm_new: start });
-    batches.#memory = memory;
-    batches.#engine = new Engine({ wasm: batches.#wasm, memory }, { threads, contextSize, parallel, fileSize: size, memorySize: maximum });
+    const { maximum, ...instance } = await instantiate(glue, module, threads, 32);
+    const engine = new Engine(instance, { threads, contextSize, parallel, fileSize: size, memorySize: maximum });
     for await (const chunk of chunks) {
-      batches.#engine.feed(chunk);
-      batches.#engine.warm();
+      engine.feed(chunk);
+      engine.warm();
     }
-    while (batches.#engine.warm()) await new Promise((done) => { setTimeout(done); });
-    batches.#engine.finish();
+    while (engine.warm()) await new Promise((done) => { setTimeout(done); });
+    engine.finish();
+    batches.#engine = engine;
     return batches;
   }
 
@@ -45,34 +42,35 @@ export class Batches {
     return { threads, variant };
   }
 
-  #set(sequence, ids) {
-    const address = this.#wasm._wasm_alloc(4 * ids.length);
-    new Int32Array(this.#memory.buffer, address, ids.length).set(ids);
-    const status = this.#wasm._wasm_sequence_set(sequence, address, ids.length, 0);
-    this.#wasm._wasm_release(address);
-    if (status < 0) throw new Error(`set: status ${status}`);
+  #begin(ids) {
+    const sequence = this.#engine.sequence();
+    sequence.set(ids, 'held');
+    sequence.begin({ ...LIKELIEST, bias: this.#engine.facts.endTokens.map((id) => [id, -Infinity]), maxTokens: Infinity });
+    return sequence;
   }
 
-  /** Computes what was set and pushed. */
-  #compute(sequences) {
-    while (sequences.some((sequence) => this.#wasm._wasm_sequence_pending(sequence) > 0)) {
-      const status = this.#wasm._wasm_step(this.#address, 0);
-      if (status < 0) throw new Error(`step: status ${status}`);
+  /** Goes on until every one of the replies has written n tokens more. */
+  #write(replies, n) {
+    const lacking = new Map(replies.map(({ number }) => [number, n]));
+    while (lacking.size) {
+      this.#engine.step(0);
+      for (const { type, number, token, error } of this.#engine.events()) {
+        if (type === 'end') throw error ?? new Error(`a reply ended, at token ${token}`);
+        if (type !== 'token' || !lacking.has(number)) continue;
+        if (lacking.get(number) === 1) lacking.delete(number);
+        else lacking.set(number, lacking.get(number) - 1);
+      }
     }
   }
 
-  /** Reads a prompt for each of `batch` sequences, then writes `generate` tokens of each, a step for all of them. @returns {number} tokens/s of all */
+  /** Begins `batch` replies; when each has its first token it is timed how they write `generate` more, one each a step. @returns {number} tokens/s of all */
   run({ batch, prompt, generate, seed }) {
-    while (this.#sequences.length < batch) this.#sequences.push(this.#wasm._wasm_sequence_new(this.#address));
-    const sequences = this.#sequences.slice(0, batch);
-    for (const [i, sequence] of sequences.entries()) this.#set(sequence, someTokens(prompt, 100 * seed + i));
-    this.#compute(sequences);
-    const written = sequences.map((_, i) => someTokens(generate, 100 * seed + i + 50));
+    const replies = Array.from({ length: batch }, (_, i) => this.#begin(someTokens(prompt, 100 * seed + i)));
+    this.#write(replies, 1);
     const start = performance.now();
-    for (let n = 0; n < generate; n++) {
-      for (const [i, sequence] of sequences.entries()) this.#wasm._wasm_sequence_push(sequence, written[i][n]);
-      this.#compute(sequences);
-    }
-    return (1000 * batch * generate) / (performance.now() - start);
+    this.#write(replies, generate);
+    const ms = performance.now() - start;
+    for (const reply of replies) reply.free();
+    return (1000 * batch * generate) / ms;
   }
 }
