@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 #
-# Sourced by toolchain.sh and llama.sh: packages of a newer Debian, unpacked beside the system's own. A private apt directory fetches
-# them, so signatures are checked, the system's sources stay as they are, and nobody has to be root.
+# Sourced by setup.sh, which only asks what system this is, and by toolchain.sh and llama.sh: packages of a newer Debian, unpacked beside the
+# system's own. A private apt directory fetches them, so signatures are checked, the system's sources stay as they are, and nobody has to be root.
 # The caller has `say`, `die` and a folder `prefix`, in which apt/ and debs/ are ours.
 
 readonly keyring=/usr/share/keyrings/debian-archive-keyring.gpg

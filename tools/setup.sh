@@ -17,6 +17,9 @@ tools=$(cd "$(dirname "$0")" && pwd)
 readonly tools
 cd "$tools/.."
 
+# shellcheck source=tools/debian.sh
+. "$tools/debian.sh"
+
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
@@ -24,8 +27,7 @@ present() { command -v "$1" >/dev/null; }
 
 # Debian also has Chromium without windows, in which tests take two thirds of the processor's time.
 has_shell() {
-    # shellcheck source=/dev/null
-    (. /etc/os-release 2>/dev/null && [ "${ID-}" = debian ])
+    [ "$(debian_release)" != 0 ]
 }
 
 # missing MODE: lines of "command Debian-package" for the programs that are not here

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How a remote server is asked, and what its failures are here: the API's statuses and codes as ours, and an end for every wait.
 
-import { QuernError, abortError } from '../shared/errors.js';
+import { reasonOf } from '../shared/clock.js';
+import { QuernError } from '../shared/errors.js';
 
 /** What is shown of a server's own words. */
 const MOST_WORDS = 300;
@@ -36,7 +37,7 @@ export async function reach(server, path, request) {
   try {
     response = await fetch(url + path, { ...post, headers: { ...type, ...headers }, signal, redirect: 'error', credentials: 'omit' });
   } catch (error) {
-    throw signal?.aborted ? signal.reason ?? abortError() : unreachable(url, error);
+    throw signal?.aborted ? reasonOf(signal) : unreachable(url, error);
   }
   if (response.ok) return response;
   throw failureOf(response.status, await response.json().catch(() => undefined));
@@ -62,7 +63,7 @@ export async function* bytesOf(response, { silenceMs }, signal) {
       yield value;
     }
   } catch (error) {
-    if (signal.aborted) throw signal.reason ?? abortError();
+    if (signal.aborted) throw reasonOf(signal);
     throw error instanceof QuernError ? error : new QuernError('net/truncated', 'The connection broke off within the reply.', { cause: error });
   } finally {
     reader.cancel().catch(() => {});

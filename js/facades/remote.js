@@ -2,7 +2,8 @@
 // A model behind a server of the OpenAI API, with the interface of one that is loaded: who outgrows a machine changes one line. It never hides
 // behind load(), whose promise is that nothing leaves the page.
 
-import { QuernError, abortError, badParam } from '../shared/errors.js';
+import { reasonOf } from '../shared/clock.js';
+import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages, checkOptions } from '../page/options.js';
 import { Reply } from '../page/reply.js';
 import { chatBody, completeBody } from './remote-request.js';
@@ -115,7 +116,7 @@ class RemoteModel {
         const { signal, onPrefill: _, ...checked } = checkOptions(kind, options);
         const body = bodyOf(checked);
         signal?.throwIfAborted();
-        const onAbort = () => controller.abort(signal.reason ?? abortError());
+        const onAbort = () => controller.abort(reasonOf(signal));
         signal?.addEventListener('abort', onAbort, { once: true });
         this.#open.add(controller);
         try {

@@ -2,7 +2,8 @@
 // A loaded model as the caller holds it, and how one comes to be. All work happens in the worker; here arguments are
 // checked, requests sent and answers shaped. `platform` is what differs between a page and Node (platform-*.js).
 
-import { QuernError, abortError, asQuernError } from '../shared/errors.js';
+import { reasonOf } from '../shared/clock.js';
+import { QuernError, asQuernError } from '../shared/errors.js';
 import { checkMessages, checkOptions, checkText, checkTokens, sampling } from './options.js';
 import { CHAT, COMPLETE, DETOKENIZE, LOAD, LOGITS, PROFILE, PROMPT, TOKENIZE } from '../shared/protocol.js';
 import { Reply } from './reply.js';
@@ -148,7 +149,7 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
   const { wire, served } = wireOptions(platform, options);
   signal?.throwIfAborted();
   const rpc = startRpc(platform, workerUrl && platform.resolveUrl(workerUrl));
-  const onAbort = () => rpc.close(signal.reason ?? abortError());
+  const onAbort = () => rpc.close(reasonOf(signal));
   signal?.addEventListener('abort', onAbort, { once: true });
   const onEvent = ({ type: _, ...progress }) => {
     if (wire.cache === true) askToPersist(platform, progress);

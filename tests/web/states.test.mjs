@@ -169,21 +169,23 @@ for (const [device, window] of Object.entries(WINDOWS)) {
 
 test('all of it by the keyboard alone', { timeout: 120_000 }, async () => {
   const { page, chat, close } = await openChat(here, { ...WINDOWS.desktop, init: storeSettings, initArgument: { temperature: 0 } });
-  const focused = () => page.evaluate(() => {
+  const look = () => page.evaluate(() => {
     const node = document.activeElement;
-    return node.ariaLabel ?? node.labels?.[0]?.textContent ?? node.textContent.trim();
+    const { outlineStyle, boxShadow } = getComputedStyle(node);
+    return {
+      name: node.ariaLabel ?? node.labels?.[0]?.textContent ?? node.textContent.trim(),
+      shows: outlineStyle !== 'none' || boxShadow !== 'none' || node.matches('textarea'),
+    };
   });
+  const focused = async () => (await look()).name;
   /** Presses Tab until something of a name has the focus, which must be seen to have it. */
   const reach = async (name, key = 'Tab') => {
     for (let i = 0; i < 60; i++) {
-      if ((await focused()).startsWith(name)) {
-        const { outlineStyle, boxShadow } = await page.evaluate(() => getComputedStyle(document.activeElement));
-        assert.ok(outlineStyle !== 'none' || boxShadow !== 'none' || await page.evaluate(() => document.activeElement.matches('textarea')), `${name} shows its focus`);
-        return;
-      }
+      const seen = await look();
+      if (seen.name.startsWith(name)) return assert.ok(seen.shows, `${name} shows its focus`);
       await page.keyboard.press(key);
     }
-    assert.fail(`no way to ${name}`);
+    return assert.fail(`no way to ${name}`);
   };
   const press = async (name) => {
     await reach(name);
@@ -198,6 +200,10 @@ test('all of it by the keyboard alone', { timeout: 120_000 }, async () => {
     await chat.ended();
   }
   await press('Write this reply again');
+  await page.getByText('2/2').waitFor();
+  await reach('Earlier version');
+  await chat.ended();
+  assert.equal(await focused(), 'Earlier version', 'the end of a reply takes no focus');
   await press('Earlier version');
   await press('Edit and send again');
   assert.equal(await chat.input.inputValue(), 'What is 27 + 45?');

@@ -3,7 +3,7 @@
 // which would read every few letters; the finished text is announced once.
 import { button, copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
 import { count, duration, speed } from '../shell/format.js';
-import { branches } from './branches.js';
+import { setBranches } from './branches.js';
 import { MarkdownStream } from './stream.js';
 import { errorCard } from '../shell/tray.js';
 
@@ -71,9 +71,7 @@ export class AssistantMessage {
   }
 
   setBranches(siblings, message) {
-    this.#part('.branches')?.remove();
-    const node = branches(siblings, message, this.#actions.onBranch);
-    if (node) this.#part('.tools').prepend(node);
+    setBranches(this.#part('.tools'), siblings, message, this.#actions.onBranch);
   }
 
   /** What was already written stays. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A message of the visitor's: the bubble, and what can be done with it. A very long one is folded.
 import { copyButton, fromTemplate, iconButton } from '../shell/dom.js';
-import { branches } from './branches.js';
+import { setBranches } from './branches.js';
 
 /** Characters from which on a message is folded, and lines. */
 const LONG = 1500;
@@ -25,9 +25,7 @@ export class UserMessage {
   }
 
   setBranches(siblings, message) {
-    this.node.querySelector('.branches')?.remove();
-    const node = branches(siblings, message, this.#actions.onBranch);
-    if (node) this.node.querySelector('.tools').prepend(node);
+    setBranches(this.node.querySelector('.tools'), siblings, message, this.#actions.onBranch);
   }
 
   #fold(bubble) {
