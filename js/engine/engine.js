@@ -7,6 +7,7 @@ import { engineError } from './engine-error.js';
 import { QuernError } from '../shared/errors.js';
 import { CHUNK } from '../shared/chunk.js';
 import { Heap } from './heap.js';
+import { Media } from './media.js';
 import { Sequence } from './sequence.js';
 import { Staging } from './staging.js';
 
@@ -20,22 +21,22 @@ const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 /** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
 const OPTIONS = [
   'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'embeddings', 'fileSize', 'files', 'restSize', 'memorySize',
-  'parallel', 'cacheSize',
+  'parallel', 'cacheSize', 'blind', 'maxPixels', 'maxFilmPixels', 'mediaCache', 'visionSize',
 ];
 
 /**
  * Names for the numbers of struct quern_event: its types, how a reply ends, and how many numbers it has.
  * @typedef {object} EngineEvent
- * @property {'read' | 'token' | 'end' | 'letGo'} type
+ * @property {'read' | 'token' | 'end' | 'letGo' | 'look'} type
  * @property {number} number of the sequence
  * @property {number} token
- * @property {number} done of `total` tokens, `cached` of which were known
+ * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of pictures that are to be looked at
  * @property {number} total
  * @property {number} cached
  * @property {'stop' | 'length' | 'error' | undefined} end and with the last the error
  * @property {QuernError | null} error
  */
-const EVENTS = [, 'read', 'token', 'end', 'letGo'];
+const EVENTS = [, 'read', 'token', 'end', 'letGo', 'look'];
 const ENDS = [, 'stop', 'length', 'error'];
 const EVENT_WORDS = 8;
 
@@ -61,6 +62,9 @@ export class Engine {
   /** Where bytes come in, until all have. */
   staging;
 
+  /** What the model sees by, where it has eyes. @type {Media} */
+  media;
+
   /**
    * @param {{wasm: object, memory: WebAssembly.Memory}} instance
    * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others
@@ -77,6 +81,7 @@ export class Engine {
       return wasm._wasm_new(table);
     });
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
+    this.media = new Media({ wasm, heap: this.#heap, engine: this.#engine, out: this.#out, check: (status) => this.#check(status) });
   }
 
   // --- loading ---
@@ -95,6 +100,11 @@ export class Engine {
   /** The file has ended, and the next one of the model begins. @param {number} size 0 where it is not known */
   nextFile(size) {
     this.#check(this.#wasm._wasm_next_file(this.#engine, size), 'load');
+  }
+
+  /** All files of the model have ended, and the bytes of its projector follow. */
+  vision(size) {
+    this.#check(this.#wasm._wasm_vision_next(this.#engine, size), 'load');
   }
 
   finish() {

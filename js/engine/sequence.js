@@ -32,11 +32,13 @@ export class Sequence {
   /** Wherever it is; what was computed stays known. */
   free() { this.#wasm._wasm_sequence_free(this.#address); }
 
-  /** Makes these tokens the conversation. @param {'all' | 'held'} outputs */
-  set(ids, outputs) {
-    this.#heap.lend(4 * ids.length, (address) => {
-      this.#heap.int32(address, ids.length).set(ids);
-      this.#check(this.#wasm._wasm_sequence_set(this.#address, address, ids.length, OUTPUTS[outputs]));
+  /** Makes these tokens the conversation. @param {'all' | 'held'} outputs @param {Uint8Array[]} [media] ids of its pictures, in order (media.js) */
+  set(ids, outputs, media = []) {
+    const before = 8 * media.length;
+    this.#heap.lend(before + 4 * ids.length, (address) => {
+      media.forEach((id, i) => this.#heap.bytes(address + 8 * i, 8).set(id));
+      this.#heap.int32(address + before, ids.length).set(ids);
+      this.#check(this.#wasm._wasm_sequence_set_media(this.#address, address + before, ids.length, address, media.length, OUTPUTS[outputs]));
     });
   }
 

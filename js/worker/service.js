@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The engine worker's work: messages in, answers out. Replies and scores run side by side (runner.js); the rest (tokens of a text) is
-// answered in between.
+// answered in between. Of a conversation with pictures these are measured first, and let go of in the end (sight.js).
 
 import { Chat } from '../reply/chat.js';
 import { asQuernError, isOf, toWire } from '../shared/errors.js';
 import { Generation } from '../reply/generation.js';
 import {
-  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, PROMPT, READY, STOP,
+  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, LOAD, LOGITS, LOOK, NOTICE, PING, PONG, PROFILE, PROMPT, READY, STOP,
   TOKENIZE,
 } from '../shared/protocol.js';
 import { Renderer } from '../reply/renderer.js';
 import { Runner } from './runner.js';
 import { Scores } from '../reply/scores.js';
+import { Sight } from './sight.js';
 import { startEngine, storeModel } from './start.js';
 
 /**
@@ -20,15 +21,39 @@ import { startEngine, storeModel } from './start.js';
  * @property {(receive: (message: any) => void) => void} listen to the page's messages
  * @property {() => import('../reply/renderer.js').TemplatePort} startTemplateWorker
  * @property {() => Promise<void>} rest
+ * @property {() => Promise<{sizeOf: Function, pixelsOf: Function}>} pictures what decodes them (media/pixels-*.js)
+ * @property {typeof fetch} fetch
+ * @property {(path: string) => Promise<Uint8Array>} [readPicture] the file at a path
  *
  * @typedef {import('./start.js').EngineHost & ServiceHost} Host
  */
+
+/** A prompt that was not come to. */
+const NOTHING = { ids: new Int32Array(0), imageTokens: 0, order: [], channels: [], inside: null, defaults: {} };
+
+/** Milliseconds of looking between two looks at the messages. */
+const BUDGET_MS = 50;
+
+/** Large arrays of an answer are handed over, not copied. */
+function buffersOf(value) {
+  const array = value?.values ?? value;
+  return ArrayBuffer.isView(array) ? [array.buffer] : [];
+}
+
+/** Aborts when the job is stopped, until whoever runs it sees to that. */
+function signalOf(job) {
+  const controller = new AbortController();
+  job.onStop = () => controller.abort();
+  if (job.stopped) job.onStop();
+  return controller.signal;
+}
 
 export class Service {
   #host;
   #engine = null;
   #chat = null;
   #runner = null;
+  #sight = null;
   #jobs = new Map();      // id -> job, of all that is not answered
   #events = [];           // [id, event] that have not been sent
 
@@ -50,7 +75,7 @@ export class Service {
   }
 
   async #answer(message) {
-    const job = { id: message.id, stopped: false, onStop() {} };
+    const job = { id: message.id, stopped: message.stopped ?? false, onStop() {} };
     this.#jobs.set(job.id, job);
     try {
       this.#done(job, await this.#calls[message.type](message, job, (event) => this.#tell(job.id, event)));
@@ -73,10 +98,9 @@ export class Service {
     this.#events.push([id, event]);
   }
 
-  /** Large arrays are handed over, not copied. */
   #done(job, value) {
     const wrapped = job.bare ? value : { value, memory: this.#engine.memory(), work: this.#engine.work() };
-    this.#host.post({ type: DONE, id: job.id, value: wrapped }, ArrayBuffer.isView(value) ? [value.buffer] : []);
+    this.#host.post({ type: DONE, id: job.id, value: wrapped }, buffersOf(value));
   }
 
   /** After a crash the engine is not entered again: whatever else comes waits until the page has ended this worker. */
@@ -99,18 +123,64 @@ export class Service {
       job.bare = true;
       return storeModel(this.#host, message.source, message.options, emit);
     },
-    [CHAT]: async ({ messages, options: { thinking, continue: goesOn, ...options } }, job, emit) => {
-      const prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, mustFit: true });
-      return this.#runner.add(new Generation(this.#engine, prompt, options, emit), job);
+    [CHAT]: (message, job, emit) => {
+      const { thinking: _, continue: __, numberImages: ___, ...options } = message.options;
+      return this.#converse({ ...message, mustFit: true }, job, (prompt) => new Generation(this.#engine, prompt, options, emit));
     },
     [COMPLETE]: ({ prompt, options }, job, emit) => (
       this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit), job)),
-    [LOGITS]: ({ ids }, job) => (ids.length ? this.#runner.add(new Scores(ids, this.#engine.facts.vocabSize), job) : new Float32Array(0)),
+    [LOGITS]: ({ ids, ...message }, job) => {
+      const scores = (prompt) => new Scores(prompt, this.#engine.facts.vocabSize);
+      if (message.messages) return this.#converse(message, job, scores);
+      return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
+    },
+    [LOOK]: ({ media }, job) => this.#look(media, job),
     [PROFILE]: () => this.#engine.profile(),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
-    [PROMPT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, { thinking })).ids,
+    [PROMPT]: async ({ messages, media, options }, job) => {
+      const seen = await this.#sight.measure(media, signalOf(job));
+      return (await this.#chat.prompt(messages, { ...options, seen })).ids;
+    },
   };
+
+  /**
+   * Work on a conversation, whose pictures are held until it has ended.
+   * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: object, mustFit?: boolean}} asked
+   * @param {(prompt: import('../reply/chat.js').Prompt) => import('./runner.js').Work} workOf
+   */
+  async #converse({ messages, media, options: { thinking, continue: goesOn, numberImages }, mustFit }, job, workOf) {
+    const signal = signalOf(job);
+    let prompt = NOTHING;
+    try {
+      const seen = await this.#sight.measure(media, signal);
+      prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, numberImages, mustFit, seen });
+      const work = workOf(prompt);
+      prompt.media = await this.#sight.take(prompt.order, signal);
+      const result = await this.#runner.add(work, job);
+      this.#sight.release(prompt.media);
+      return result;
+    } catch (error) {
+      if (signal.aborted && error === signal.reason) return workOf(prompt).stop();
+      if (!isOf('engine', error)) this.#sight.release(prompt.media ?? []);
+      throw error;
+    }
+  }
+
+  /** What the encoder makes of a picture, a little at a time. */
+  async #look(media, job) {
+    const signal = signalOf(job);
+    const [medium] = await this.#sight.measure(media, signal);
+    const ids = await this.#sight.take([medium], signal);
+    for (;;) {
+      const found = this.#engine.media.look(ids[0], BUDGET_MS);
+      if (found || signal.aborted) {
+        this.#sight.release(ids);
+        return { ...found, rows: medium.grid.rows, columns: medium.grid.cols };
+      }
+      await this.#host.rest();
+    }
+  }
 
   // --- loading ---
 
@@ -119,6 +189,7 @@ export class Service {
     this.#engine = await startEngine(this.#host, source, options, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
     this.#runner = new Runner(this.#engine, this.#host.rest);
+    this.#sight = new Sight(this.#engine, this.#host, options.visionOptions);
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return this.#info();
   }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// A conversation's pictures and films in the worker. First they are measured, by their headers alone, which is all that counting tokens needs; then,
+// if the prompt fits, decoded, resized and handed to the engine, which looks at them when their turn comes, unless it knows them.
+
+import { abortable } from '../shared/clock.js';
+import { QuernError } from '../shared/errors.js';
+import { pictureSource } from './picture-bytes.js';
+
+/** Pixels of a picture by how closely it is looked at, and of all frames of a film, where nobody says otherwise. */
+const PICTURE = { low: 65_536, auto: 262_144, high: 1_048_576 };
+const FILM = 524_288;
+
+/** Frames a second of a film that does not say. */
+const FPS = 24;
+
+/**
+ * A medium that was measured (reply/placeholders.js), and how to go on with it.
+ * @typedef {import('../reply/placeholders.js').Seen & {grid: import('../engine/media.js').Grid, size: {width: number, height: number},
+ *   sources: (() => Promise<any>)[]}} Measured
+ */
+
+export class Sight {
+  #engine;
+  #host;
+  #options;
+  #pictures = null;       // promise of the decoders, once there is something to decode
+
+  /**
+   * @param {import('../engine/engine.js').Engine} engine
+   * @param {{pictures: () => Promise<{sizeOf: Function, pixelsOf: Function}>, fetch: typeof fetch, readPicture?: Function}} host
+   * @param {object} [options] visionOptions
+   */
+  constructor(engine, host, options = {}) {
+    this.#engine = engine;
+    this.#host = host;
+    this.#options = options;
+  }
+
+  /** @param {import('../shared/protocol.js').Medium[]} media @param {AbortSignal} signal @returns {Promise<Measured[]>} in the same order */
+  async measure(media, signal) {
+    const measured = [];
+    for (const [i, medium] of media.entries()) {
+      signal.throwIfAborted();
+      measured.push(await named(i, abortable(this.#measureOne(medium, signal), signal)));
+    }
+    return measured;
+  }
+
+  /** Decodes them and hands them over. @param {Measured[]} order as the prompt has them @returns {Promise<Uint8Array[]>} ids, to be released */
+  async take(order, signal) {
+    const ids = [];
+    try {
+      for (const [i, medium] of order.entries()) await named(i, this.#takeOne(medium, ids, signal));
+      return ids;
+    } catch (error) {
+      this.release(ids);
+      throw error;
+    }
+  }
+
+  release(ids) {
+    for (const id of ids) this.#engine.media.release(id);
+  }
+
+  #decoders() {
+    this.#pictures ??= this.#host.pictures();
+    this.#pictures.catch(() => { this.#pictures = null; });
+    return this.#pictures;
+  }
+
+  get #header() {
+    return (bytes) => this.#engine.images.header(bytes);
+  }
+
+  async #measureOne({ kind, frames, ...medium }, signal) {
+    const { sizeOf } = await this.#decoders();
+    const indices = medium.sample ? this.#engine.images.sample(frames.length, medium.fps ?? 0, medium.sample) : frames.map((_, i) => i);
+    const first = await pictureSource(frames[indices[0]], { ...this.#host, signal });
+    const size = await sizeOf(first, this.#header);
+    const grid = this.#engine.media.plan(kind, { ...size, frames: indices.length }, this.#limits(kind, medium));
+    const sources = Array.from(indices, (index, i) => async () => (i === 0 ? first : pictureSource(frames[index], { ...this.#host, signal })));
+    const labels = kind === 'video' ? this.#labels(indices, grid.frames, medium) : [];
+    return { kind, tokens: grid.rows * grid.cols, labels, grid, size, sources };
+  }
+
+  /** Of pixels. What the caller asks for counts more than what the model was made for, that more than what is usual here. */
+  #limits(kind, { detail = 'auto', maxPixels }) {
+    const { vision } = this.#engine.facts;
+    const { minPixels, minFilmPixels, maxPixels: most, maxFilmPixels: mostOfFilm } = this.#options;
+    const usual = kind === 'image' ? most ?? Math.min(PICTURE[detail], vision.maxPixels) : mostOfFilm ?? Math.min(FILM, vision.maxFilmPixels);
+    const high = maxPixels ?? (kind === 'image' ? Math.min(usual, detail === 'low' ? PICTURE.low : Infinity) : usual);
+    const low = kind === 'image' ? minPixels ?? vision.minPixels : minFilmPixels ?? vision.minFilmPixels;
+    return { low: Math.min(low, high), high };
+  }
+
+  /** The times of pairs, of which the last frame's is there twice where their number is odd. */
+  #labels(indices, count, { fps = FPS, timestamps }) {
+    const time = (i) => {
+      const index = indices[Math.min(i, indices.length - 1)];
+      return timestamps ? timestamps[index] : index / fps;
+    };
+    return Array.from({ length: count / 2 }, (_, pair) => this.#engine.images.label((time(2 * pair) + time(2 * pair + 1)) / 2));
+  }
+
+  async #takeOne({ kind, grid, size, sources }, ids, signal) {
+    if (kind === 'image') {
+      ids.push(this.#engine.media.add(grid, [await this.#pixels(sources[0], size, grid, signal)]));
+      return;
+    }
+    for (let i = 0; i < grid.frames; i += 2) {
+      const [one, other] = [i, i + 1].map((at) => sources[Math.min(at, sources.length - 1)]);
+      const frame = await this.#pixels(one, size, grid, signal);
+      ids.push(this.#engine.media.add(grid, [frame, other === one ? frame : await this.#pixels(other, size, grid, signal)]));
+    }
+  }
+
+  /** A picture as the encoder wants it. Between two of them messages come in. */
+  async #pixels(source, size, { width, height }, signal) {
+    await this.#host.rest();
+    signal.throwIfAborted();
+    const { pixelsOf } = await this.#decoders();
+    const found = await abortable(pixelsOf(await source(), { header: this.#header, target: { width, height }, signal }), signal);
+    if (!found.reduced && (found.width !== size.width || found.height !== size.height)) {
+      throw new QuernError('image/size', `A picture has ${found.width} x ${found.height} pixels, but ${size.width} x ${size.height} were expected of it.`);
+    }
+    return this.#engine.images.resize(found.data, found, { width, height });
+  }
+}
+
+/** What goes wrong with one of several says which it is, from 0 on. */
+async function named(i, work) {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof QuernError) Object.assign(error.detail, { medium: i });
+    throw error;
+  }
+}
