@@ -8,6 +8,9 @@ const SAMPLING = { perSecond: 2, least: 4, most: 16 };
 
 /** @import { Medium } from '../shared/protocol.js' */
 
+/** Pixels of the caller's, who may go on with them. */
+export const copyOf = ({ data, width, height }) => ({ data: Uint8Array.from(data), width, height });
+
 /** @returns {Promise<Medium>} */
 async function imageOf({ image, detail, maxPixels }, { takeImage }) {
   return { kind: 'image', frames: [await takeImage(image)], detail, maxPixels };

@@ -8,8 +8,9 @@ import glue64 from './node/quern-simd64.mjs';
 import { QuernError } from '../shared/errors.js';
 import { wasmFailure } from '../engine/instance.js';
 import { openParts } from '../store/loader.js';
-import { localParts } from '../store/local.js';
+import { joined, localParts } from '../store/local.js';
 import { unreadable } from '../shared/path-node.js';
+import { MOST_BYTES, tooLarge } from '../shared/picture.js';
 import { FolderStore } from '../store/store-node.js';
 import { PortStore } from '../store/store-port.js';
 import { WASM } from './wasm-files.js';
@@ -25,10 +26,10 @@ export async function compile(build, wasmUrl) {
 }
 
 /** Looks before it opens: opening a pipe that nobody writes to never ends. */
-async function find(path) {
-  const found = await stat(path).catch((error) => { throw unreadable(path, error); });
-  if (!found.isFile()) throw unreadable(path, 'it is not a file');
-  await access(path, constants.R_OK).catch((error) => { throw unreadable(path, error); });
+async function find(path, param) {
+  const found = await stat(path).catch((error) => { throw unreadable(path, error, param); });
+  if (!found.isFile()) throw unreadable(path, 'it is not a file', param);
+  await access(path, constants.R_OK).catch((error) => { throw unreadable(path, error, param); });
   return found;
 }
 
@@ -52,6 +53,13 @@ async function* fileBytes(path, found, memory) {
   }
 }
 
+/** A picture's file. */
+export async function readPicture(path) {
+  const { size } = await find(path, 'messages');
+  if (size > MOST_BYTES) throw tooLarge(size);
+  return readFile(path).catch((error) => { throw unreadable(path, error, 'messages'); });
+}
+
 /** @param {boolean | string | MessagePort} cache */
 function storeOf(cache) {
   if (cache instanceof MessagePort) return new PortStore(cache);
@@ -60,7 +68,9 @@ function storeOf(cache) {
 
 /** @type {import('./start.js').EngineHost['openParts']} */
 export async function openAny(source, { cache, ...options }) {
+  const { beside, ...model } = source;
+  if (beside) return joined(model, beside, { cache, ...options }, openAny);
   if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
-  const found = await Promise.all(source.paths.map(find));
+  const found = await Promise.all(source.paths.map((path) => find(path)));
   return localParts(source.paths.map((path, i) => ({ size: found[i].size, chunks: fileBytes(path, found[i], options.memory) })), options);
 }

@@ -3,15 +3,10 @@
 // may have, and not later than a minute.
 
 import { QuernError } from '../shared/errors.js';
+import { MOST_BYTES, tooLarge } from '../shared/picture.js';
 import { piecesOf } from '../shared/stream.js';
 
-/** Bytes of a picture's file. */
-export const MOST_BYTES = 64 << 20;
-
 const PATIENCE_MS = 60_000;
-
-export const tooLarge = (bytes) => new QuernError('image/size', `A picture's file has ${bytes} bytes, at most ${MOST_BYTES} are possible.`,
-  { detail: { limit: MOST_BYTES, found: bytes } });
 
 /** `data:TYPE;base64,…`, or with the letters themselves. */
 function bytesOfData(url) {

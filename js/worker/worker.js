@@ -52,6 +52,11 @@ async function openGlue(fetchGlue, startThread) {
   return (options) => glue({ ...options, startThread });
 }
 
+/** What decodes pictures comes with the first of them. */
+function notFetched(error) {
+  throw new QuernError('env/worker', `What decodes pictures could not be fetched (${error.message}).`, { cause: error });
+}
+
 /** What a thread throws is thrown here; by the glue it would be the event, which has no words. */
 function startThread(start) {
   const worker = startWorker(start);
@@ -102,7 +107,8 @@ globalThis.onmessageerror = () => { throw new Error('A message of the page could
 
 /** @type {import('./service.js').Host} */
 const host = {
-  compile, rest, startTemplateWorker,
+  compile, rest, startTemplateWorker, fetch: fetchAllowed,
+  pictures: () => import('./pictures.js').catch(notFetched),
   openParts: (source, { cache, ...options }) => openParts(source, { ...options, fetch: fetchAllowed, store: storeOf(cache) }),
   glue: GLUE,
   obstacle: threadObstacle(globalThis.crossOriginIsolated === true),
