@@ -3,7 +3,7 @@
 // What is left of a content is a text, or, where it has pictures or films, a list of parts in which OpenAI's `image_url` is an image.
 
 import { badParam } from '../shared/errors.js';
-import { DETAIL, PIXELS, above, integer, isRecord, oneOf, read } from './values.js';
+import { DETAIL, PIXELS, above, integer, isRecord, ofType, oneOf, read } from './values.js';
 
 /** Pictures and films of one prompt. */
 const MOST_MEDIA = 64;
@@ -18,7 +18,8 @@ const FILE = ['string', 'URL', 'Blob'];
 const SEEN = ['ImageBitmap', 'HTMLImageElement', 'HTMLCanvasElement', 'OffscreenCanvas', 'VideoFrame'];
 
 /** Whether a value is an instance of one of these, which may not be there. */
-const isOneOf = (names, value) => names.some((name) => typeof value === name || (typeof globalThis[name] === 'function' && value instanceof globalThis[name]));
+const isOneOf = (names, value) => names.some((name) => (
+  typeof value === name || (typeof globalThis[name] === 'function' && value instanceof globalThis[name])));
 
 /** Red, green and blue, or with alpha; ImageData too. */
 function pixels({ data, width, height }) {
@@ -40,13 +41,15 @@ function image(value) {
 const times = (list, n) => (Array.isArray(list) && list.length === n && list.every((time, i) => time >= (list[i - 1] ?? 0) && time < Infinity)
   ? null : 'must be an array of seconds, one for each frame, none less than the one before');
 
-const FILM = { frames: () => null, fps: above(0, 1000), timestamps: () => null, sample: (value) => (typeof value === 'boolean' ? null : 'must be true or false') };
+const FILM = { frames: () => null, fps: above(0, 1000), timestamps: () => null, sample: ofType('boolean', 'true or false') };
 
 /** A film of frames. */
 function frames(value, path) {
   const film = fields(value, FILM, path);
   if (!Array.isArray(film.frames) || film.frames.length === 0) throw badParam(`${path}.frames`, 'must be an array of pictures, one at least');
-  if (film.frames.length > MOST_FRAMES && !film.sample) throw badParam(`${path}.frames`, `are ${film.frames.length}, at most ${MOST_FRAMES} are possible`);
+  if (film.frames.length > MOST_FRAMES && !film.sample) {
+    throw badParam(`${path}.frames`, `are ${film.frames.length}, at most ${MOST_FRAMES} are possible unless they are sampled`);
+  }
   const at = film.frames.findIndex((frame) => image(frame));
   if (at >= 0) throw badParam(`${path}.frames[${at}]`, image(film.frames[at]));
   const problem = film.timestamps && times(film.timestamps, film.frames.length);
@@ -61,7 +64,7 @@ function film(value) {
 
 /** The fields of a part besides its type. */
 const PARTS = {
-  text: { text: (value) => (typeof value === 'string' ? null : 'must be a string') },
+  text: { text: ofType('string', 'a string') },
   image: { image, detail: DETAIL, maxPixels: PIXELS },
   video: {
     video: (value) => (isRecord(value) && 'frames' in value ? null : film(value)),

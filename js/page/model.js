@@ -133,7 +133,8 @@ class Model {
       let request;
       try {
         const checked = checkOptions(kind, options);
-        request = { checked, payload: { ...prepare(checked, leave.signal), options: { seed: randomSeed(), ...sampling(checked, this.#info.tokens) } } };
+        const choices = { seed: randomSeed(), ...sampling(checked, this.#info.tokens) };
+        request = { checked, payload: { ...prepare(checked, leave.signal), options: choices } };
       } catch (error) {
         return { promise: Promise.reject(error), stop() {} };
       }

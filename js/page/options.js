@@ -93,7 +93,8 @@ function visionOptions(value) {
 }
 
 /** True and false are for the files of a folder; what else it is, locate() finds out. */
-const vision = (value) => (value !== '' && ['boolean', 'string', 'object'].includes(typeof value) ? null : 'must be true, false, or where the projector is');
+const vision = (value) => (value !== '' && ['boolean', 'string', 'object'].includes(typeof value)
+  ? null : 'must be true, false, or where the projector is');
 
 /** How a model gets here. */
 const FETCH = { signal, headers, forwardHeaders: boolean, cache, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction, vision };

@@ -25,7 +25,10 @@ const CARD_VL_THINKING = { ...CARD_THINKING, temperature: 1 };
 const CARD_VL = { ...CARD, presencePenalty: 1.5 };
 
 /** @param {string} architecture as the file has it */
-const cardOf = (architecture, thinking) => (architecture.startsWith('qwen3vl') ? [CARD_VL, CARD_VL_THINKING] : [CARD, CARD_THINKING])[Number(thinking)];
+function cardOf(architecture, thinking) {
+  const [plain, thoughtful] = architecture.startsWith('qwen3vl') ? [CARD_VL, CARD_VL_THINKING] : [CARD, CARD_THINKING];
+  return thinking ? thoughtful : plain;
+}
 
 /** Noncharacters first: no text should have them. Then private use, of which there is more than any conversation spells out. */
 function* sentinels() {

@@ -49,8 +49,8 @@ export function placed(text, seen) {
   const waiting = { image: seen.filter(({ kind }) => kind === 'image'), video: seen.filter(({ kind }) => kind === 'video') };
   const order = [...text.matchAll(ANY_PAD)].map(([, kind]) => waiting[kind].shift());
   const films = order.filter(({ kind }) => kind === 'video');
-  const parts = text.split(triple('video'));
-  const filled = parts.map((part, i) => part + (i < parts.length - 1 ? films[i].labels.map((label) => label + triple('video')).join('') : '')).join('');
+  const pairs = films.map(({ labels }) => labels.map((label) => label + triple('video')).join(''));
+  const filled = text.split(triple('video')).map((part, i) => part + (pairs[i] ?? '')).join('');
   return { text: filled, order };
 }
 

@@ -10,13 +10,12 @@
 //   detokenize id ids                                fatal     error      (the engine is dead)
 //   prompt     id messages media options             notice    text       (for the console)
 //   logits     id ids, or messages media options
-//   look       id media
-//   profile    id                                    lifeline  name      (of a lock: see lifeline.js)
-//   stop       target                                pong
-//   ping
+//   look       id media                              lifeline  name      (of a lock: see lifeline.js)
+//   profile, ping  id                                pong
+//   stop       target
 //
 // Messages are all there is: a page that shared the engine's memory would keep it, whatever ends the worker. The engine looks at
-// its messages every 50 ms or after a layer (runner.js). `stopped`: it was before it came so far.
+// its messages every 50 ms or after a layer (runner.js). `stopped`: before it came so far.
 
 /**
  * A medium as the worker gets it. A picture has one frame, as the platform has it; a film has several, of which `sample`

@@ -121,7 +121,8 @@ export class Entry {
   /** Makes it these files, of which the first `kept` are what is stored. What crashes meanwhile leaves some chunks to be fetched again. */
   async become(header, kept) {
     await this.resume();
-    const chunks = header.files.slice(0, kept).flatMap((_, file) => this.stored(file).map((index) => line('chunk', file, index, this.hash(file, index))));
+    const record = (file) => this.stored(file).map((index) => line('chunk', file, index, this.hash(file, index)));
+    const chunks = header.files.slice(0, kept).flatMap((_, file) => record(file));
     const numberOf = (name) => Number(name.slice(this.#key.length + 1));
     for (const name of await this.#dataNames()) if (numberOf(name) >= kept) await this.#truncate(name);
     await this.#append(new Uint8Array(await new Blob([headerLine(header), ...chunks]).arrayBuffer()));

@@ -47,12 +47,14 @@ async function fetched(url, { fetch, signal }) {
   const short = shortened(url);
   try {
     const response = await fetch(url, { credentials: 'omit', signal: patience.signal });
-    if (!response.ok) throw new QuernError('net/http', `The picture at ${short} cannot be fetched: status ${response.status}.`, { detail: { status: response.status } });
+    const { ok, status } = response;
+    if (!ok) throw new QuernError('net/http', `The picture at ${short} cannot be fetched: status ${status}.`, { detail: { status } });
     return await read(response, short);
   } catch (error) {
     signal.throwIfAborted();
     if (patience.signal.aborted) throw new QuernError('net/stalled', `The picture at ${short} has not come within ${PATIENCE_MS / 1000} seconds.`);
-    throw error instanceof QuernError ? error : new QuernError('net/unreachable', `The picture at ${short} cannot be fetched (${error.message}).`, { cause: error });
+    if (error instanceof QuernError) throw error;
+    throw new QuernError('net/unreachable', `The picture at ${short} cannot be fetched (${error.message}).`, { cause: error });
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);

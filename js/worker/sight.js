@@ -121,7 +121,8 @@ export class Sight {
     const { pixelsOf } = await this.#decoders();
     const found = await abortable(pixelsOf(await source(), { header: this.#header, target: { width, height }, signal }), signal);
     if (!found.reduced && (found.width !== size.width || found.height !== size.height)) {
-      throw new QuernError('image/size', `A picture has ${found.width} x ${found.height} pixels, but ${size.width} x ${size.height} were expected of it.`);
+      const [is, was] = [found, size].map((one) => `${one.width} x ${one.height}`);
+      throw new QuernError('image/size', `A picture has ${is} pixels, but ${was} were expected of it.`);
     }
     return this.#engine.images.resize(found.data, found, { width, height });
   }
