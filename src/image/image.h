@@ -48,8 +48,8 @@ int image_size(int height, int width, const struct image_limits *limits, struct 
 /* The size that each of n >= 1 frames gets. */
 int image_film_size(int n, int height, int width, const struct image_limits *limits, struct image_grid *out);
 
-/* Chooses frames of a film of `total` >= 1 at `fps` a second, `per_second` of them, but at least `least` and at most `most` >= 1 (and `total`),
- * evenly from the first to the last. Writes their numbers to indices [most], unless NULL, and returns how many. */
+/* Chooses frames of a film of `total` >= 1 at `fps` a second (0: unknown, taken as 24): `per_second`, but at least `least` and at most `most` >= 1
+ * (and `total`), evenly from the first to the last. Writes their numbers to indices [most], unless NULL, and returns how many. */
 int image_sample(int total, double fps, double per_second, int least, int most, int32_t *indices);
 
 /* The text before a pair of frames, "<0.2 seconds>": one digit, rounded half to even. Returns its length; 0 when seconds are not in 0 .. 1e9. */
@@ -68,10 +68,9 @@ void image_resize(const uint8_t *rgb, int width, int height, uint8_t *out, int t
 /* What a byte is to the encoder: out[c][v] = (v - 255 mean[c]) / (255 std[c]), its factors rounded to floats. */
 void image_table(const float mean[3], const float std[3], float out[3][256]);
 
-/* Patches first .. first + n - 1 of a pair of frames [height, width, 3] (of a picture: twice the same), 2 x 2 neighbours after each other, in rows of
+/* Patches first .. first + n - 1 of a pair of frames [.., width, 3] (of a picture: twice the same), 2 x 2 neighbours after each other, in rows of
  * such blocks: out [n, 3, 2, patch, patch]. Sides are multiples of 2 * patch. */
-void image_patches(const uint8_t *const frames[IMAGE_FRAMES], int height, int width, int patch, const float table[3][256], int first, int n,
-                   float *out);
+void image_patches(const uint8_t *const frames[IMAGE_FRAMES], int width, int patch, const float table[3][256], int first, int n, float *out);
 
 /* The identity of a picture (one frame counts) or of a pair of frames, after resizing: the first 8 bytes of a SHA-256. */
 uint64_t image_id(const struct image_grid *grid, const uint8_t *const frames[IMAGE_FRAMES]);
