@@ -15,7 +15,8 @@
 struct quern_engine;
 struct quern_sequence;
 
-/* After all files of the model, if it is no folder that has both: the bytes of its projector follow, whose size is 0 when not known. */
+/* After all files of the model, and not counted among them: the bytes of its projector follow, as options.vision_size has said, which a model that
+ * is only inspected does without. Its size: 0 when not known. */
 int quern_vision_next(struct quern_engine *e, uint64_t file_size);
 bool quern_sees(const struct quern_engine *e); /* it has a projector, or its folder's vision part */
 
@@ -26,7 +27,7 @@ int32_t quern_media_pad(const struct quern_engine *e, enum quern_medium kind);
 
 /* The size to which a picture, or each frame of a film, is resized, and its visual tokens: *out. low, high: pixels of a picture, or of all frames
  * together; 0: the model's least, and 262,144 of a picture, 524,288 of a film. No frame has more than options.max_pixels, whatever high is.
- * OK, ERR_IMAGE_SIZE, ERR_PARAM (no projector). */
+ * OK, ERR_SIZE, ERR_PARAM (no projector). */
 int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, int height, int frames, double low, double high,
                      struct image_grid *out);
 

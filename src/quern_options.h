@@ -38,8 +38,9 @@ struct quern_options {
     int files;             /* that will come in all; default 1 */
     uint64_t rest_size;    /* of all files but the first, when known: the plan counts their weights */
     bool blind;            /* of a folder that has a vision part too, that is left out */
-    uint64_t vision_size;  /* of the projector's file, which comes after all others, when known: it counts in the plan */
-    double max_pixels;     /* of a picture or a film's frame: what scratch is taken for; default 1,048,576 */
+    uint64_t vision_size;  /* of the projector's file, which comes after all others, rest_size included; 1 when not known; 0: none comes */
+    double max_pixels;     /* of a picture or a film's frame: what scratch is taken for; default 1,048,576, or the model's most */
+    double max_film_pixels; /* of all frames of a film; default the model's most */
     uint64_t media_cache;  /* bytes of what pictures have become that are kept; default 64 MiB, at least one picture of max_pixels */
     bool inspect;          /* only reads headers: quern_info() after quern_finish() is all that there will be */
     double (*now)(void);   /* milliseconds of a clock; default the system's */
