@@ -96,6 +96,11 @@ static int open_tokenizer(struct quern_engine *e, struct error *err)
     return OK;
 }
 
+static int32_t find_special(const struct quern_engine *e, const char *text)
+{
+    return tok_find_special(e->tok, (struct bytes){(const uint8_t *)text, strlen(text)});
+}
+
 static void add_end(struct quern_engine *e, int64_t id)
 {
     for (int i = 0; i < e->n_ends; i++)
@@ -138,8 +143,27 @@ static int read_ends(struct quern_engine *e, struct error *err)
     add_end(e, eos);
     add_end(e, eot);
     status = read_end_lists(e, err);
-    for (const char *const *end = e->kind.ends; *end; end++)
-        add_end(e, tok_find_special(e->tok, (struct bytes){(const uint8_t *)*end, strlen(*end)}));
+    for (const char *const *end = e->kind.ends; *end; end++) add_end(e, find_special(e, *end));
+    return status;
+}
+
+/* Of a model with eyes. config.json says by its ids what the vocabulary says by its texts. */
+static int read_pads(struct quern_engine *e, struct error *err)
+{
+    static const char *const marks[][2] = {{"config.image_token_id", "<|image_pad|>"},
+                                           {"config.video_token_id", "<|video_pad|>"},
+                                           {"config.vision_start_token_id", "<|vision_start|>"},
+                                           {"config.vision_end_token_id", "<|vision_end|>"}};
+    int status = OK;
+    for (int i = 0; i < PADS; i++) e->pads[i] = e->kind.pads ? find_special(e, e->kind.pads[i]) : -1;
+    for (size_t i = 0; !status && i < sizeof marks / sizeof *marks; i++) {
+        const int64_t id = find_special(e, marks[i][1]);
+        int64_t said;
+        status = meta_int(&e->intake.ck, marks[i][0], INT64_MIN, INT64_MAX, &id, &said, err);
+        if (!status && said != id)
+            status = fail(err, ERR_INCONSISTENT, "vision-token", 0, "The token %s is %lld in config.json, but %lld in the vocabulary.", marks[i][1],
+                          (long long)said, (long long)id);
+    }
     return status;
 }
 
@@ -220,6 +244,7 @@ static int read_header(struct quern_engine *e, bool first, struct error *err)
     if (!first) return OK;
     if (!status) status = open_tokenizer(e, err);
     if (!status) status = read_ends(e, err);
+    if (!status) status = read_pads(e, err);
     if (!status) status = copy_template(e, err);
     if (!status) status = check_kv(e, err);
     if (!status) step_size(e);

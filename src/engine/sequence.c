@@ -5,12 +5,18 @@
  */
 #include "engine/sequence.h"
 
+#include <math.h>
+#include <string.h>
+
+static bool has_pads(const struct quern_engine *e) { return e->pads[0] >= 0 || e->pads[1] >= 0; }
+
 uint64_t sequence_cost(const struct quern_engine *e, int context_size)
 {
     const struct quern_sequence *s = NULL;
     uint64_t n = (uint64_t)context_size, pages = (n + KV_PAGE - 1) / KV_PAGE;
     return mem_cost(sizeof *s) + mem_cost(n * sizeof *s->ids) + mem_cost(pages * sizeof *s->turn.kv.pages) +
-           mem_cost(e->longest_token + sizeof s->stream.held) + sampler_cost(e->n_sampled, context_size);
+           mem_cost(e->longest_token + sizeof s->stream.held) + sampler_cost(e->n_sampled, context_size) +
+           (has_pads(e) ? 2 * mem_cost(PADS * sizeof(struct logit_bias)) : 0);
 }
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
@@ -177,12 +183,34 @@ const float *sequence_logits(const struct quern_sequence *s)
 
 /* --- sampling and text --------------------------------------------------------------------------------------------- */
 
-int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *params)
+static int begin_sampler(struct quern_sequence *s, const struct sampler_params *params)
 {
     int32_t recent[SAMPLER_REPEAT_WINDOW];
     int n = min_int(s->turn.n, SAMPLER_REPEAT_WINDOW); /* it remembers no more */
     for (int i = 0; i < n; i++) recent[i] = (int32_t)s->ids[s->turn.n - n + i];
-    int status = sampler_begin(s->sampler, params, recent, n, &s->e->error);
+    return sampler_begin(s->sampler, params, recent, n, &s->e->error);
+}
+
+/* A row that stands for a picture's part has no meaning as text: such a token is forbidden, whatever else is asked for. */
+static int begin_without_pads(struct quern_sequence *s, const struct sampler_params *params)
+{
+    struct quern_engine *e = s->e;
+    struct sampler_params all = *params;
+    struct logit_bias *bias = mem_array(&e->mem, (uint64_t)params->n_bias + PADS, sizeof *bias);
+    if (!bias) return fail(&e->error, ERR_MEM_LOAD, "sampling", 0, "Out of memory for sampling.");
+    if (params->n_bias) memcpy(bias, params->bias, (size_t)params->n_bias * sizeof *bias);
+    for (int i = 0; i < PADS; i++)
+        if (e->pads[i] >= 0) bias[all.n_bias++] = (struct logit_bias){e->pads[i], -INFINITY};
+    all.bias = bias;
+    int status = begin_sampler(s, &all);
+    mem_free(&e->mem, bias);
+    return status;
+}
+
+int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *params)
+{
+    bool plain = !has_pads(s->e) || params->n_bias < 0 || (params->n_bias && !params->bias); /* what cannot be read is refused by the sampler */
+    int status = plain ? begin_sampler(s, params) : begin_without_pads(s, params);
     s->stream = (struct tok_stream){0};
     return status;
 }

@@ -13,7 +13,10 @@
 #include "quern.h"
 #include "text/tokenizer.h"
 
-enum { TYPES_MOST = 64 }; /* more than dtype.c has */
+enum {
+    TYPES_MOST = 64, /* more than dtype.c has */
+    PADS = 2,
+};
 
 enum state { STATE_LOADING, STATE_READY, STATE_FAILED };
 
@@ -89,6 +92,7 @@ struct quern_engine {
     size_t longest_token;     /* bytes */
     int32_t ends[16];         /* tokens that end a reply */
     int n_ends;
+    int32_t pads[PADS];         /* tokens that stand for a part of a picture and of a film, and are never sampled; -1: none */
     struct bytes template;    /* a copy; data NULL when the file has none */
     char *info;
     struct step step;

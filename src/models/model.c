@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct model_ops *const architectures[] = {&model_qwen3, &model_qwen3moe};
+static const struct model_ops *const architectures[] = {&model_qwen3, &model_qwen3moe, &model_qwen3vl, &model_qwen3vlmoe};
 
 /* What a file is that is no model, though it may say that it is a qwen3's. */
 static int check_kind(const struct checkpoint *ck, struct error *err)
@@ -21,7 +21,7 @@ static int check_kind(const struct checkpoint *ck, struct error *err)
         return fail(err, ERR_UNSUPPORTED, "lora", 0, "This is an adapter (LoRA), not a model; merge it into its model first.");
     if (bytes_equal(kind, "mmproj") || bytes_equal(name, "clip"))
         return fail(err, ERR_UNSUPPORTED, "projector", 0,
-                    "This is a projector, the part of a model that reads pictures; take the file of the language model.");
+                    "This is the vision part of a model. Load the language model and give this file as `vision`.");
     return OK;
 }
 
@@ -45,8 +45,8 @@ static int find_architecture(const struct checkpoint *ck, const struct model_ops
     }
     if (status || *prefix) return status;
     if (!name.data) return fail(err, ERR_FORMAT, "missing", 0, "The metadata key general.architecture is missing.");
-    return fail(err, ERR_UNSUPPORTED, "architecture", 0, "The file's architecture is \"%.64s\"; this version runs qwen3 and qwen3moe.",
-                quoted(name, text));
+    return fail(err, ERR_UNSUPPORTED, "architecture", 0,
+                "The file's architecture is \"%.64s\"; this version runs qwen3, qwen3moe, qwen3vl and qwen3vlmoe.", quoted(name, text));
 }
 
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
@@ -56,7 +56,7 @@ int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck,
     *out = NULL;
     int status = check_kind(ck, err);
     if (!status) status = find_architecture(ck, &ops, &prefix, err);
-    return status ? status : ops->open(mem, be, ck, prefix, out, err);
+    return status ? status : ops->open(ops, mem, be, ck, prefix, out, err);
 }
 
 void model_free(struct model *m)

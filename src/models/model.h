@@ -22,6 +22,8 @@ struct model_config {
     double rope_factor;     /* by how much YaRN extends the context; 1: not */
     float eps;
     bool tied;              /* the output head is the embedding */
+    bool sees;              /* rows may be pictures' parts: it may be given a projector */
+    int n_added;            /* after so many layers something is added to such rows; -1: as the projector has it */
 };
 
 /* How a model's texts become tokens, and which of those end a reply, whatever else its files say. */
@@ -29,6 +31,7 @@ struct model_tokenizer {
     bool scored;             /* neighbours are joined by their tokens' scores; otherwise by merges, behind Qwen2's split */
     bool split_assumed;      /* which the files do not say */
     const char *const *ends; /* NULL at the end */
+    const char *const *pads; /* [2] which stand for a part of a picture and of a film, and are never written; NULL: none do */
 };
 
 /* What a conversation leaves behind in a model: keys and values in pages, and perhaps a state beside them. */
@@ -47,7 +50,8 @@ struct model_ops {
     /* Of a file that names another architecture: whether older programs meant this one by it. Sets *prefix to that name, or leaves it; an
      * error is a name that is known but stands for another model. NULL: never. */
     int (*claim)(const struct checkpoint *ck, struct bytes name, const char **prefix, struct error *err);
-    int (*open)(struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix, struct model **out, struct error *err);
+    int (*open)(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
+                struct model **out, struct error *err);
     int (*tokenizer)(const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
     int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
     void (*free)(struct model *m);
@@ -111,6 +115,6 @@ enum { KEY_SIZE = 96 };
 /* "PREFIX.name". Returns out. */
 const char *model_key(char out[KEY_SIZE], const char *prefix, const char *name);
 
-extern const struct model_ops model_qwen3, model_qwen3moe;
+extern const struct model_ops model_qwen3, model_qwen3moe, model_qwen3vl, model_qwen3vlmoe;
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU, dense or a mixture of experts.
+ * Qwen3: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU, dense or a mixture of experts; and the
+ * language model of Qwen3-VL, which is the same but for positions in three sections.
  *
  * The list of binds is the architecture; `attend` and `feed_forward` below are the recipe. Layers of both kinds may be mixed: which one a
  * layer is, its tensors tell. Facts and shapes: MODEL.md.
@@ -159,11 +160,27 @@ static int read_vocab_size(const struct keys *k, struct model_config *c, struct 
     return OK;
 }
 
+static bool has_experts(const struct model_ops *ops) { return ops == &model_qwen3moe || ops == &model_qwen3vlmoe; }
+static bool sees(const struct model_ops *ops) { return ops == &model_qwen3vl || ops == &model_qwen3vlmoe; }
+
+/* What a model with eyes says beside the rest; its positions have sections, and its experts' shares always sum up to 1. */
+static int read_sight(const struct keys *k, struct model_config *c, struct error *err)
+{
+    const int64_t unsaid = -1;
+    char key[KEY_SIZE];
+    int status = config_int(k, "n_deepstack_layers", 0, INT32_MAX, &unsaid, &c->n_added, err);
+    c->sees = c->renormalise = true;
+    if (!status && !meta_find(k->ck, model_key(key, k->prefix, "rope.dimension_sections")))
+        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s is missing.", key);
+    if (status || c->n_added <= c->n_layers) return status;
+    return fail(err, ERR_INCONSISTENT, "deepstack", 0, "Pictures are added after %d layers, but the model has %d.", c->n_added, c->n_layers);
+}
+
 static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct error *err)
 {
     struct model_config *c = &m->base.config;
     const struct keys keys = {ck, m->base.prefix}, *k = &keys;
-    const bool moe = m->base.ops == &model_qwen3moe;
+    const bool moe = has_experts(m->base.ops);
     const double theta = 1e6;
     const int64_t n_tensors = (int64_t)ck_tensors_in_all(ck), unset = 0;
     char key[KEY_SIZE];
@@ -180,7 +197,8 @@ static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct erro
     if (!status) status = meta_int(ck, model_key(key, k->prefix, "context_length"), 1, INT64_MAX, NULL, &c->context_length, err);
     if (!status) status = config_float(k, "rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err);
     if (!status) status = config_float(k, "attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err);
-    if (!status) status = moe ? read_experts(k, c, err) : OK;
+    if (!status && moe) status = read_experts(k, c, err);
+    if (!status && sees(m->base.ops)) status = read_sight(k, c, err);
     if (status) return status;
     c->eps = (float)eps;
     if (c->rope_dim == 0) c->rope_dim = c->head_dim;
@@ -376,8 +394,8 @@ static void qwen3_each(const struct model *base, model_part *fn, void *context)
     each_vector(fn, context, m->output_norm, c->dim);
 }
 
-static int open_as(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
-                   struct model **out, struct error *err)
+static int qwen3_open(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
+                      struct model **out, struct error *err)
 {
     struct qwen3 *m = mem_alloc(mem, sizeof *m);
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
@@ -389,17 +407,6 @@ static int open_as(const struct model_ops *ops, struct mem *mem, struct backend 
     if (status) qwen3_free(&m->base);
     else *out = &m->base;
     return status;
-}
-
-static int qwen3_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix, struct model **out, struct error *err)
-{
-    return open_as(&model_qwen3, mem, be, ck, prefix, out, err);
-}
-
-static int qwen3moe_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix, struct model **out,
-                         struct error *err)
-{
-    return open_as(&model_qwen3moe, mem, be, ck, prefix, out, err);
 }
 
 /* --- scratch -------------------------------------------------------------------------------------------- */
@@ -555,14 +562,16 @@ static struct outputs qwen3_end(const struct model *base)
     return (struct outputs){m->s.last, m->s.logits};
 }
 
-/* Two architectures by name: files tell them apart, the forward pass does not. */
-#define QWEN3_OPS(name, function, older) \
+/* Four architectures by name: files tell them apart, the forward pass does not. */
+#define QWEN3_OPS(name, older, texts) \
     { \
-        .architecture = name, .claim = older, .open = function, .tokenizer = qwen_tokenizer, .bind = qwen3_bind, .free = qwen3_free, \
+        .architecture = name, .claim = older, .open = qwen3_open, .tokenizer = texts, .bind = qwen3_bind, .free = qwen3_free, \
         .each = qwen3_each, .cache = qwen3_cache, \
         .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, \
         .head = qwen3_head, .end = qwen3_end, \
     }
 
-const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen3_open, qwen_claim);
-const struct model_ops model_qwen3moe = QWEN3_OPS("qwen3moe", qwen3moe_open, NULL);
+const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen_claim, qwen_tokenizer);
+const struct model_ops model_qwen3moe = QWEN3_OPS("qwen3moe", NULL, qwen_tokenizer);
+const struct model_ops model_qwen3vl = QWEN3_OPS("qwen3vl", NULL, qwen_vl_tokenizer);
+const struct model_ops model_qwen3vlmoe = QWEN3_OPS("qwen3vlmoe", NULL, qwen_vl_tokenizer);
