@@ -30,8 +30,8 @@ struct vision_config {
 /* Whether there is an encoder to open: the file is a projector (GGUF "clip"), or a folder's metadata has its keys. */
 bool vision_there(const struct checkpoint *ck);
 
-/* From the keys clip.* of a projector or of a folder. be NULL: nothing but vision_bind() will be asked for. ERR_UNSUPPORTED "projector" for a file that
- * has none, "projector-type" for another kind of one, "preprocessor"; ERR_INCONSISTENT "value"; ERR_FORMAT "missing", "kv-type". */
+/* From the keys clip.* of a projector or of a folder. be NULL: nothing but vision_bind() will be asked for. ERR_UNSUPPORTED "projector" for a
+ * file that has none, "projector-type" for another kind of one, "preprocessor"; ERR_INCONSISTENT "value"; ERR_FORMAT "missing", "kv-type". */
 int vision_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct vision **out, struct error *err);
 void vision_free(struct vision *v); /* accepts NULL */
 const struct vision_config *vision_config(const struct vision *v);
