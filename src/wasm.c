@@ -19,7 +19,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"11\"\n"
+        ".ascii \"12\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -79,7 +79,7 @@ EXPORT int wasm_image_label(double seconds, address out) { return image_label(se
 enum option {
     OPTION_THREADS, OPTION_CONTEXT_SIZE, OPTION_KV, OPTION_CHUNK, OPTION_SCALAR, OPTION_PROFILE, OPTION_INSPECT, OPTION_QUANTIZE,
     OPTION_EMBEDDINGS, OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */,
-    OPTION_PARALLEL, OPTION_CACHE_SIZE
+    OPTION_PARALLEL, OPTION_CACHE_SIZE, OPTION_BLIND, OPTION_MAX_PIXELS, OPTION_MAX_FILM_PIXELS, OPTION_MEDIA_CACHE, OPTION_VISION_SIZE
 };
 
 /* What lies below the break is in use already, and a little is left for the caller's arguments. */
@@ -101,6 +101,11 @@ EXPORT address wasm_new(address table)
         .rest_size = (uint64_t)o[OPTION_REST_SIZE],
         .parallel = (int)o[OPTION_PARALLEL],
         .cache_size = (int)o[OPTION_CACHE_SIZE],
+        .blind = o[OPTION_BLIND] != 0,
+        .max_pixels = o[OPTION_MAX_PIXELS],
+        .max_film_pixels = o[OPTION_MAX_FILM_PIXELS],
+        .media_cache = (uint64_t)o[OPTION_MEDIA_CACHE],
+        .vision_size = (uint64_t)o[OPTION_VISION_SIZE],
         .memory_limit = o[OPTION_MEMORY_SIZE] > taken ? (uint64_t)(o[OPTION_MEMORY_SIZE] - taken) : 1,
     };
     return FROM(quern_new(&options));
@@ -227,3 +232,39 @@ EXPORT void wasm_facts(address e, address out)
 }
 
 EXPORT address wasm_stream(address s, int id, address out) { return view(quern_stream(SEQUENCE(s), id), out); }
+
+/* --- pictures: quern_media.h --- */
+
+EXPORT int wasm_sees(address e) { return quern_sees(ENGINE(e)); }
+EXPORT int wasm_vision_next(address e, double file_size) { return quern_vision_next(ENGINE(e), (uint64_t)file_size); }
+EXPORT int wasm_media_pad(address e, int kind) { return quern_media_pad(ENGINE(e), (enum quern_medium)kind); }
+
+/* out: struct image_grid, five int32. */
+EXPORT int wasm_media_plan(address e, int kind, int width, int height, int frames, double low, double high, address out)
+{
+    return quern_media_plan(ENGINE(e), (enum quern_medium)kind, width, height, frames, low, high, TO(struct image_grid, out));
+}
+
+/* id: eight bytes, here and below. */
+EXPORT int wasm_media_add(address e, address grid, address frame0, address frame1, address id)
+{
+    return quern_media_add(ENGINE(e), TO(const struct image_grid, grid), TO(const uint8_t, frame0), TO(const uint8_t, frame1), TO(uint64_t, id));
+}
+
+EXPORT void wasm_media_release(address e, address id) { quern_media_release(ENGINE(e), *TO(uint64_t, id)); }
+
+EXPORT int wasm_sequence_set_media(address s, address ids, int n, address media, int n_media, int outputs)
+{
+    return quern_sequence_set_media(SEQUENCE(s), TO(const int32_t, ids), n, TO(const uint64_t, media), n_media, (enum quern_outputs)outputs);
+}
+
+/* out [3]: the address of floats [tokens, width], tokens, width. */
+EXPORT int wasm_media_look(address e, address id, int budget_ms, address out)
+{
+    const float *made;
+    int tokens, width;
+    int status = quern_media_look(ENGINE(e), *TO(uint64_t, id), budget_ms, &made, &tokens, &width);
+    const double numbers[3] = {FROM(made), tokens, width};
+    for (int i = 0; i < 3 && status == OK; i++) TO(double, out)[i] = numbers[i];
+    return status;
+}
