@@ -74,13 +74,19 @@ export class Sight {
 
   async #measureOne({ kind, frames, ...medium }, signal) {
     const { sizeOf } = await this.#decoders();
-    const indices = medium.sample ? this.#engine.images.sample(frames.length, medium.fps ?? 0, medium.sample) : frames.map((_, i) => i);
+    const indices = this.#chosen(frames.length, medium);
     const first = await pictureSource(frames[indices[0]], { ...this.#host, signal });
     const size = await sizeOf(first, this.#header);
     const grid = this.#engine.media.plan(kind, { ...size, frames: indices.length }, this.#limits(kind, medium));
     const sources = Array.from(indices, (index, i) => async () => (i === 0 ? first : pictureSource(frames[index], { ...this.#host, signal })));
     const labels = kind === 'video' ? this.#labels(indices, grid.frames, medium) : [];
     return { kind, tokens: grid.rows * grid.cols, labels, grid, size, sources };
+  }
+
+  /** Which frames of a film are looked at. */
+  #chosen(total, { sample, fps = 0 }) {
+    if (!sample) return Array.from({ length: total }, (_, i) => i);
+    return Array.from(this.#engine.images.sample(total, fps, sample.perSecond, sample.least, sample.most));
   }
 
   /** Of pixels. What the caller asks for counts more than what the model was made for, that more than what is usual here. */
