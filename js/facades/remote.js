@@ -4,7 +4,8 @@
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';
-import { checkMessages, checkOptions } from '../page/options.js';
+import { checkMessages } from '../page/messages.js';
+import { checkOptions } from '../page/options.js';
 import { Reply } from '../page/reply.js';
 import { chatBody, completeBody } from './remote-request.js';
 import { bytesOf, failureOf, reach } from './remote-answer.js';
@@ -97,6 +98,7 @@ class RemoteModel {
   async detokenize() { throw onlyHere('detokenize'); }
   async countTokens() { throw onlyHere('countTokens'); }
   async logits() { throw onlyHere('logits'); }
+  async look() { throw onlyHere('look'); }
   async profile() { throw onlyHere('profile'); }
 
   /** What goes on fails with `engine/disposed`. */
@@ -114,7 +116,7 @@ class RemoteModel {
       const work = async () => {
         if (this.#disposed) throw this.#disposed;
         const { signal, onPrefill: _, ...checked } = checkOptions(kind, options);
-        const body = bodyOf(checked);
+        const body = await bodyOf(checked);
         signal?.throwIfAborted();
         const onAbort = () => controller.abort(reasonOf(signal));
         signal?.addEventListener('abort', onAbort, { once: true });

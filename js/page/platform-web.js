@@ -105,7 +105,7 @@ function takeImage(image) {
 
 /** What plays films comes with the first of them. */
 async function takeFilm(film, sample, signal) {
-  const { framesOf } = await import('./pictures.js');
+  const { framesOf } = await import('../media/pictures.js');
   const { frames, timestamps } = await framesOf(isAddress(film) ? addressOf(film) : film, { ...sample, signal });
   return { frames: frames.map((bitmap) => ({ bitmap })), timestamps };
 }

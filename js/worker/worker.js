@@ -108,7 +108,7 @@ globalThis.onmessageerror = () => { throw new Error('A message of the page could
 /** @type {import('./service.js').Host} */
 const host = {
   compile, rest, startTemplateWorker, fetch: fetchAllowed,
-  pictures: () => import('./pictures.js').catch(notFetched),
+  pictures: () => import('../media/pictures.js').catch(notFetched),
   openParts: (source, { cache, ...options }) => openParts(source, { ...options, fetch: fetchAllowed, store: storeOf(cache) }),
   glue: GLUE,
   obstacle: threadObstacle(globalThis.crossOriginIsolated === true),
