@@ -33,9 +33,9 @@ export function downloadProgress() {
   };
 }
 
-export async function download({ model, load: { cache, headers } }) {
+export async function download({ model, load: { cache, headers, vision } }) {
   const signal = stopWith('The download was stopped; what has come is kept, and the next one goes on from there.');
-  const { id, size } = await models.download(model, { cache, headers, signal, onProgress: downloadProgress() });
+  const { id, size } = await models.download(model, { cache, headers, vision, signal, onProgress: downloadProgress() });
   showStatus('');
   await out(`${bytesText(size)}  ${id}\n`);
 }

@@ -20,6 +20,16 @@ export const OPTIONS = {
   nul: { value: '', text: 'takes the input as texts with NUL bytes between them, and prints a line of ids for each' },
   tokens: { value: 'IDS', text: 'decimal ids with a space or a comma between them' },
   out: { value: 'FILE', text: 'where the scores go: 32-bit floats, little-endian, a row for each token' },
+  messages: { value: 'FILE.json', text: 'a conversation: {"messages": […], "numberImages": true}, pictures being paths' },
+  vision: { value: 'MMPROJ', text: "the model's eyes: its projector file; a folder has them" },
+  image: { value: 'FILE', text: 'a picture that is asked about; may be given several times', many: true },
+  video: { value: 'FOLDER', text: 'a film that is asked about, a picture for each frame; may be given several times', many: true },
+  fps: { value: 'F', text: 'frames a second of the film as it was recorded (24)' },
+  'min-pixels': { value: 'N', text: "smaller pictures are enlarged (the model's own, 65536)" },
+  'max-pixels': { value: 'N', text: 'larger pictures are reduced (262144, which is 256 tokens)' },
+  'min-film-pixels': { value: 'N', text: "the same of a film's frames together (the model's own, 4096)" },
+  'max-film-pixels': { value: 'N', text: "the same of a film's frames together (524288, which is 256 tokens)" },
+  'max-frames': { value: 'N', text: 'frames that are taken of a film (16)' },
   prompt: { value: 'N', text: 'tokens that are read (128)' },
   generate: { value: 'N', text: 'tokens that are written (32)' },
   profile: { value: '', text: 'shows what each operation costs' },
@@ -47,13 +57,14 @@ export const OPTIONS = {
 };
 
 const SAMPLING = ['max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'seed', 'stop'];
+const EYES = ['vision', 'min-pixels', 'max-pixels', 'min-film-pixels', 'max-film-pixels', 'max-frames'];
 const FETCH = ['cache', 'no-cache', 'header'];
 const LOAD = ['context', 'memory', 'threads', 'variant', 'kv', 'quantize', 'chunk', ...FETCH];
 
 /** `words`: what comes without a name; `optional`: how many of the last ones may be left out; `rest`: what usage shows besides. */
 export const COMMANDS = {
   chat: {
-    words: ['MODEL', 'PROMPT'], optional: 1, options: ['system', 'think', 'no-think', ...SAMPLING, ...LOAD],
+    words: ['MODEL', 'PROMPT'], optional: 1, options: ['system', 'think', 'no-think', ...EYES, 'image', 'video', 'fps', ...SAMPLING, ...LOAD],
     text: 'answers PROMPT, or talks, a line a turn',
     more: " A PROMPT of '-' is read from the standard input, without\nthe line end at its end. Ctrl-C stops a reply.",
   },
@@ -63,18 +74,20 @@ export const COMMANDS = {
   },
   serve: {
     words: ['MODEL'],
-    options: ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'cache-size', 'slots', 'grace', ...LOAD],
+    options: ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'cache-size', 'slots', 'grace', ...EYES, ...LOAD],
     text: 'answers requests of the OpenAI API over HTTP',
     more: ' Any program that takes a base URL can ask: http://127.0.0.1:8080/v1.\n'
       + 'Nobody else on the network can unless --host says so, and no web page unless --cors-origin names it.',
   },
-  info: { words: ['MODEL'], options: ['json', ...LOAD], text: 'says what a model is and what memory it takes; reads no weights' },
-  download: { words: ['MODEL'], options: ['cache', 'header'], text: 'gets a model, or the rest of it, and keeps it' },
+  info: { words: ['MODEL'], options: ['json', 'vision', ...LOAD], text: 'says what a model is and what memory it takes; reads no weights' },
+  download: { words: ['MODEL'], options: ['vision', 'cache', 'header'], text: 'gets a model, or the rest of it, and keeps it' },
   list: { words: [], options: ['json', 'cache'], text: 'says which models are kept' },
   remove: { words: ['MODEL|all'], options: ['cache'], text: 'removes a model, or all of them, from those that are kept' },
   quantize: { words: ['MODEL', 'OUT.gguf'], rest: '--type TYPE', options: ['type', 'threads'], text: 'writes a model with another weight type' },
   bench: { words: ['MODEL'], options: ['prompt', 'generate', 'profile', 'json', ...LOAD], text: 'measures speed' },
   tokenize: { words: ['MODEL'], rest: '< text', options: ['ids', 'nul', ...LOAD], text: 'shows the tokens of a text; reads no weights' },
-  logits: { words: ['MODEL'], rest: '--tokens IDS --out FILE', options: ['tokens', 'out', ...LOAD],
+  logits: { words: ['MODEL'], rest: '--tokens IDS --out FILE', options: ['tokens', 'messages', 'out', ...EYES, ...LOAD],
     text: 'writes the scores of what could follow each token' },
+  vision: { words: ['MODEL'], rest: '--image FILE --out FILE', options: ['image', 'out', ...EYES, ...LOAD],
+    text: "writes what the model's encoder makes of a picture" },
 };

@@ -33,7 +33,7 @@ async function dataUrl(blob) {
 async function imageOf({ type, image, detail, maxPixels }) {
   const isAddress = (typeof image === 'string' || image instanceof URL) && /^(?:https?|data):/i.test(String(image));
   if (type !== 'image' || maxPixels !== undefined || !(isAddress || image instanceof Blob)) {
-    throw badParam('messages', 'have what a remote model is not sent: only pictures that are files (Blobs) or https: and data: addresses are, without maxPixels');
+    throw badParam('messages', 'have what a remote model cannot be sent: pictures can, as Blobs or http: and data: addresses, without maxPixels');
   }
   return { type: 'image_url', image_url: { url: isAddress ? String(image) : await dataUrl(image), ...(detail && { detail }) } };
 }

@@ -29,7 +29,7 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
 const TOO_LARGE = 2 ** 32;
 
 /** How many of a source's last files are projectors. */
-const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
+export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
 
 /** What an engine with eyes, or without where it might have some, is started with. */
 const visionOf = ({ blind = false }, { visionOptions: { maxPixels, cacheBytes } = {} }) => ({ blind, maxPixels, mediaCache: cacheBytes });

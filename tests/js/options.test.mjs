@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkMessages, checkOptions, checkTokens, sampling } from '../../js/page/options.js';
+import { checkMessages } from '../../js/page/messages.js';
+import { checkOptions, checkTokens, sampling } from '../../js/page/options.js';
 
 
 /** Values that no option of any kind accepts, unless a table below says so. */
