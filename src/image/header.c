@@ -4,6 +4,8 @@
  */
 #include "image/header.h"
 
+#include <string.h>
+
 /* Beyond these nothing is decoded. */
 #define SIDE_MOST 16384u
 #define PIXELS_MOST 100000000u
@@ -104,7 +106,10 @@ int header_png(struct bytes b, struct image_header *out)
 
 /* --- JPEG --- */
 
-enum { JPEG_SOF = 0xC0, JPEG_DHT = 0xC4, JPEG_JPG = 0xC8, JPEG_DAC = 0xCC, JPEG_RST = 0xD0, JPEG_SOI = 0xD8, JPEG_EOI, JPEG_SOS, JPEG_APP1 = 0xE1, JPEG_TEM = 1 };
+enum {
+    JPEG_TEM = 0x01, JPEG_SOF = 0xC0, JPEG_DHT = 0xC4, JPEG_JPG = 0xC8, JPEG_DAC = 0xCC, JPEG_RST = 0xD0, JPEG_SOI = 0xD8, JPEG_EOI, JPEG_SOS,
+    JPEG_APP1 = 0xE1
+};
 
 /* A segment's contents. *frames counts the headers of frames, of which there is one. */
 static int jpeg_segment(uint32_t marker, struct bytes s, struct image_header *out, int *frames)
@@ -198,6 +203,6 @@ int header_bmp(struct bytes b, struct image_header *out)
     } else {
         return ERR_DECODE;
     }
-    if (out->bits != 1 && out->bits != 2 && out->bits != 4 && out->bits != 8 && out->bits != 16 && out->bits != 24 && out->bits != 32) return ERR_DECODE;
-    return OK;
+    static const uint8_t depths[] = {1, 2, 4, 8, 16, 24, 32};
+    return out->bits > 0 && out->bits <= 32 && memchr(depths, out->bits, sizeof depths) ? OK : ERR_DECODE;
 }
