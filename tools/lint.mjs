@@ -25,7 +25,7 @@ const read = (file) => readFileSync(join(root, file), 'utf8');
 /** Into which others a room may look; '' are the faces, which lie in no room and see all of them. */
 const C_ROOMS = {
   base: [], weights: ['base'], load: ['base', 'weights'], text: ['base', 'weights'], compute: ['base', 'weights'],
-  models: ['base', 'weights', 'load', 'compute'], engine: ['base', 'weights', 'load', 'text', 'compute', 'models', ''],
+  models: ['base', 'weights', 'load', 'compute', 'image'], engine: ['base', 'weights', 'load', 'text', 'compute', 'models', ''],
   cli: ['base', 'weights', 'load', 'text', 'compute', 'models', 'engine', ''],
 };
 
