@@ -101,6 +101,7 @@ function imageOf({ image_url: image }, path) {
   return { type: 'image', image: url, ...(detail != null && { detail }) };
 }
 
+/** @returns {{type: string, text?: string, image?: string}} */
 function partOf(part, path) {
   if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
   if (part.type === 'image_url') return imageOf(part, path);
@@ -114,7 +115,8 @@ function contentOf({ content, role }, path) {
   if (content == null && role === 'assistant') return '';
   if (!Array.isArray(content)) return content;
   const parts = content.map((part, i) => partOf(part, `${path}.content[${i}]`));
-  return parts.every(({ type }) => type === 'text') ? parts.map(({ text }) => text).join('') : parts;
+  const texts = parts.map(({ text }) => text);
+  return texts.includes(undefined) ? parts : texts.join('');
 }
 
 function messageOf(message, path) {

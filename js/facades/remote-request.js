@@ -35,7 +35,7 @@ async function imageOf({ type, image, detail, maxPixels }) {
   if (type !== 'image' || maxPixels !== undefined || !(isAddress || image instanceof Blob)) {
     throw badParam('messages', 'have what a remote model cannot be sent: pictures can, as Blobs or http: and data: addresses, without maxPixels');
   }
-  return { type: 'image_url', image_url: { url: isAddress ? String(image) : await dataUrl(image), ...(detail && { detail }) } };
+  return { type: 'image_url', image_url: { url: image instanceof Blob ? await dataUrl(image) : String(image), ...(detail && { detail }) } };
 }
 
 const contentOf = async (content) => (typeof content === 'string' ? content

@@ -28,7 +28,7 @@ import { startEngine, storeModel } from './start.js';
  * @typedef {import('./start.js').EngineHost & ServiceHost} Host
  */
 
-/** A prompt that was not come to. */
+/** A prompt that was not come to. @type {any} */
 const NOTHING = { ids: new Int32Array(0), imageTokens: 0, order: [], channels: [], inside: null, defaults: {} };
 
 /** Milliseconds of looking between two looks at the messages. */
@@ -129,9 +129,9 @@ export class Service {
     },
     [COMPLETE]: ({ prompt, options }, job, emit) => (
       this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit), job)),
-    [LOGITS]: ({ ids, ...message }, job) => {
+    [LOGITS]: ({ ids, messages, media, options }, job) => {
       const scores = (prompt) => new Scores(prompt, this.#engine.facts.vocabSize);
-      if (message.messages) return this.#converse(message, job, scores);
+      if (messages) return this.#converse({ messages, media, options }, job, scores);
       return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
     },
     [LOOK]: ({ media }, job) => this.#look(media, job),
@@ -146,7 +146,7 @@ export class Service {
 
   /**
    * Work on a conversation, whose pictures are held until it has ended.
-   * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: object, mustFit?: boolean}} asked
+   * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: any, mustFit?: boolean}} asked
    * @param {(prompt: import('../reply/chat.js').Prompt) => import('./runner.js').Work} workOf
    */
   async #converse({ messages, media, options: { thinking, continue: goesOn, numberImages }, mustFit }, job, workOf) {

@@ -32,7 +32,10 @@ const TOO_LARGE = 2 ** 32;
 export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
 
 /** What an engine with eyes, or without where it might have some, is started with. */
-const visionOf = ({ blind = false }, { visionOptions: { maxPixels, cacheBytes } = {} }) => ({ blind, maxPixels, mediaCache: cacheBytes });
+function visionOf({ blind = false }, { visionOptions }) {
+  const { maxPixels, maxFilmPixels, cacheBytes: mediaCache } = visionOptions ?? {};
+  return { blind, maxPixels, maxFilmPixels, mediaCache };
+}
 
 /** Starts engines for one set of options. */
 class Starter {

@@ -52,7 +52,7 @@ async function openGlue(fetchGlue, startThread) {
   return (options) => glue({ ...options, startThread });
 }
 
-/** What decodes pictures comes with the first of them. */
+/** What decodes pictures comes with the first of them. @returns {never} */
 function notFetched(error) {
   throw new QuernError('env/worker', `What decodes pictures could not be fetched (${error.message}).`, { cause: error });
 }
