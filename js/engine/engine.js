@@ -7,8 +7,6 @@ import { engineError } from './engine-error.js';
 import { QuernError } from '../shared/errors.js';
 import { CHUNK } from '../shared/chunk.js';
 import { Heap } from './heap.js';
-import { Images } from './image.js';
-import { Media } from './media.js';
 import { Sequence } from './sequence.js';
 import { Staging } from './staging.js';
 
@@ -63,9 +61,8 @@ export class Engine {
   /** Where bytes come in, until all have. */
   staging;
 
-  /** What the model sees by, where it has eyes; and what prepares pictures for it. @type {Media} */
-  media;
-  images;
+  /** Another part of the engine's interface, which comes with whoever needs it (image.js, media.js). @type {<Part>(of: new (where: any) => Part) => Part} */
+  part;
 
   /**
    * @param {{wasm: object, memory: WebAssembly.Memory}} instance
@@ -83,8 +80,7 @@ export class Engine {
       return wasm._wasm_new(table);
     });
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
-    this.images = new Images({ wasm, memory });
-    this.media = new Media({ wasm, heap: this.#heap, engine: this.#engine, out: this.#out, check: (status) => this.#check(status) });
+    this.part = (Part) => new Part({ wasm, memory, heap: this.#heap, engine: this.#engine, out: this.#out, check: (status) => this.#check(status) });
   }
 
   // --- loading ---

@@ -6,6 +6,7 @@ import { reasonOf } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages } from '../page/messages.js';
 import { checkOptions } from '../page/options.js';
+import { checkPart } from '../page/parts.js';
 import { Reply } from '../page/reply.js';
 import { chatBody, completeBody } from './remote-request.js';
 import { bytesOf, failureOf, reach } from './remote-answer.js';
@@ -84,7 +85,7 @@ class RemoteModel {
   get info() { return this.#info; }
 
   chat(messages, options) {
-    return this.#reply('/chat/completions', 'chat', options, (checked) => chatBody(this.#model, checkMessages(messages, checked.continue), checked));
+    return this.#reply('/chat/completions', 'chat', options, (checked) => chatBody(this.#model, checkMessages(messages, checked.continue, checkPart), checked));
   }
 
   complete(prompt, options) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A conversation's pictures and films on their way to the worker: taken out of the messages in order, which keep their kinds. What a page shows
 // is read before the call returns, so that its owner may go on with it; films of a page are taken apart into frames here, since only
-// a page can play them.
+// a page can play them. What differs between a page and Node is `reader`: pictures.js and pictures-node.js, which come with the first model that sees.
 
 /** Frames of a film that are looked at each second, and the least and the most of them where the caller does not say. */
 const SAMPLING = { perSecond: 2, least: 4, most: 16 };
@@ -17,22 +17,22 @@ async function imageOf({ image, detail, maxPixels }, { takeImage }) {
 }
 
 /** @returns {Promise<Medium>} */
-async function filmOf({ video, fps: perSecond = SAMPLING.perSecond, maxFrames, maxPixels }, { platform, most, signal }) {
+async function filmOf({ video, fps: perSecond = SAMPLING.perSecond, maxFrames, maxPixels }, { reader, most, signal }) {
   const sample = { ...SAMPLING, perSecond, most: maxFrames ?? most ?? SAMPLING.most };
-  if (!video.frames) return { kind: 'video', maxPixels, sample: null, ...await platform.takeFilm(video, sample, signal) };
-  const frames = Promise.all(video.frames.map((frame) => platform.takeImage(frame)));
+  if (!video.frames) return { kind: 'video', maxPixels, sample: null, ...await reader.takeFilm(video, sample, signal) };
+  const frames = Promise.all(video.frames.map((frame) => reader.takeImage(frame)));
   return { kind: 'video', maxPixels, fps: video.fps, timestamps: video.timestamps, sample: video.sample ? sample : null, frames: await frames };
 }
 
 /**
  * @param {object[]} messages checked (messages.js)
- * @param {{takeImage: (image: any) => any, takeFilm: (film: any, sample: object, signal: AbortSignal) => Promise<object>}} platform
+ * @param {{takeImage: (image: any) => any, takeFilm: (film: any, sample: object, signal: AbortSignal) => Promise<object>}} reader
  * @param {{most?: number, signal?: AbortSignal}} options most: frames of a film, where its part does not say
  * @returns {{messages: object[], media: Promise<Medium[]>}}
  */
-export function takeMedia(messages, platform, { most, signal }) {
+export function takeMedia(messages, reader, { most, signal }) {
   const parts = messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content.filter(({ type }) => type !== 'text')));
-  const media = Promise.all(parts.map((part) => (part.type === 'image' ? imageOf(part, platform) : filmOf(part, { platform, most, signal }))));
+  const media = Promise.all(parts.map((part) => (part.type === 'image' ? imageOf(part, reader) : filmOf(part, { reader, most, signal }))));
   const bare = messages.map(({ content, ...message }) => ({
     ...message, content: typeof content === 'string' ? content : content.map(({ type, text }) => (type === 'text' ? { type, text } : { type })),
   }));

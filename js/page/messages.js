@@ -1,125 +1,40 @@
 // SPDX-License-Identifier: MIT
 // Conversations as callers may pass them, checked on the page: an error names what is wrong as it was written (`messages[3].content[1].image`).
-// What is left of a content is a text, or, where it has pictures or films, a list of parts in which OpenAI's `image_url` is an image.
+// What is left of a content is a text, or, where it has pictures or films, a list of parts.
 
-import { badParam } from '../shared/errors.js';
-import { DETAIL, PIXELS, above, integer, isRecord, ofType, oneOf, read } from './values.js';
+import { QuernError, badParam } from '../shared/errors.js';
+import { isRecord, oneOf, read } from './values.js';
 
 /** Pictures and films of one prompt. */
 const MOST_MEDIA = 64;
 
-/** Frames of a film, and sides of what is given as pixels. */
-const MOST_FRAMES = 768;
-const MOST_SIDE = 2 ** 14;
-
 const ROLES = oneOf('system', 'user', 'assistant');
 
-const FILE = ['string', 'URL', 'Blob'];
-const SEEN = ['ImageBitmap', 'HTMLImageElement', 'HTMLCanvasElement', 'OffscreenCanvas', 'VideoFrame'];
+/** What other parts there are. */
+const SEEN = ['image', 'image_url', 'video'];
 
-/** Whether a value is an instance of one of these, which may not be there. */
-const isOneOf = (names, value) => names.some((name) => (
-  typeof value === name || (typeof globalThis[name] === 'function' && value instanceof globalThis[name])));
-
-/** Red, green and blue, or with alpha; ImageData too. */
-function pixels({ data, width, height }) {
-  if (!isOneOf(['Uint8Array', 'Uint8ClampedArray'], data)) return 'must have its pixels in data, a Uint8Array';
-  const problem = integer(1, MOST_SIDE)(width) ?? integer(1, MOST_SIDE)(height);
-  if (problem) return `has a width or height that ${problem.replace('must be', 'is not')}`;
-  const bytes = width * height;
-  return data.length === 3 * bytes || data.length === 4 * bytes ? null
-    : `has ${data.length} bytes, but ${width} x ${height} pixels are ${3 * bytes} (RGB) or ${4 * bytes} (RGBA)`;
-}
-
-function image(value) {
-  if (value === '') return 'must not be empty';
-  if (isOneOf([...FILE, ...SEEN], value)) return null;
-  if (isRecord(value) && 'data' in value) return pixels(value);
-  return 'must be a Blob, an address, an ImageBitmap or what else a page shows, or { data, width, height }';
-}
-
-const times = (list, n) => (Array.isArray(list) && list.length === n && list.every((time, i) => time >= (list[i - 1] ?? 0) && time < Infinity)
-  ? null : 'must be an array of seconds, one for each frame, none less than the one before');
-
-const FILM = { frames: () => null, fps: above(0, 1000), timestamps: () => null, sample: ofType('boolean', 'true or false') };
-
-/** A film of frames. */
-function frames(value, path) {
-  const film = fields(value, FILM, path);
-  if (!Array.isArray(film.frames) || film.frames.length === 0) throw badParam(`${path}.frames`, 'must be an array of pictures, one at least');
-  if (film.frames.length > MOST_FRAMES && !film.sample) {
-    throw badParam(`${path}.frames`, `are ${film.frames.length}, at most ${MOST_FRAMES} are possible unless they are sampled`);
+/** A part for a model without eyes. @returns {{type: string, text?: string}} */
+export function textPart(part, path) {
+  if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
+  const type = read(part, 'type', `${path}.type`);
+  if (SEEN.includes(type)) {
+    throw new QuernError('use/param', 'This model has no eyes: load it with its projector (`vision`).', { detail: { param: 'messages' } });
   }
-  const at = film.frames.findIndex((frame) => image(frame));
-  if (at >= 0) throw badParam(`${path}.frames[${at}]`, image(film.frames[at]));
-  const problem = film.timestamps && times(film.timestamps, film.frames.length);
-  if (problem) throw badParam(`${path}.timestamps`, problem);
-  return film;
-}
-
-function film(value) {
-  if (value === '') return 'must not be empty';
-  return isOneOf([...FILE, 'HTMLVideoElement'], value) ? null : 'must be a Blob, an address, a video element, or { frames, fps }';
-}
-
-/** The fields of a part besides its type. */
-const PARTS = {
-  text: { text: ofType('string', 'a string') },
-  image: { image, detail: DETAIL, maxPixels: PIXELS },
-  video: {
-    video: (value) => (isRecord(value) && 'frames' in value ? null : film(value)),
-    fps: above(0, 1000), maxFrames: integer(1, MOST_FRAMES), maxPixels: PIXELS,
-  },
-};
-
-/** A checked copy of the fields that are there. */
-function fields(value, table, path) {
-  const copy = {};
-  for (const key of Object.keys(value)) {
-    const name = `${path}.${key.slice(0, 64)}`;
-    if (key === 'type') continue;
-    if (!Object.hasOwn(table, key)) throw badParam(name, 'is not a field here');
-    const found = read(value, key, name);
-    if (found == null) continue;
-    const problem = table[key](found);
-    if (problem) throw badParam(name, problem);
-    copy[key] = found;
-  }
-  return copy;
-}
-
-/** A part of the OpenAI API as one of ours; what else stands in it there means nothing here. */
-function imageOf(part, path) {
-  const given = read(part, 'image_url', `${path}.image_url`);
-  const { url, detail } = isRecord(given) ? given : { url: given };
-  if (typeof url !== 'string') throw badParam(`${path}.image_url`, 'must be { url }, an address as a text');
-  return { type: 'image', image: url, ...(detail != null && { detail }) };
-}
-
-/** A checked copy of a part of a message. */
-export function checkPart(given, path, role) {
-  if (!isRecord(given)) throw badParam(path, 'must be an object with a type');
-  const part = read(given, 'type', `${path}.type`) === 'image_url' ? imageOf(given, path) : given;
-  const { type } = part;
-  if (!Object.hasOwn(PARTS, type)) throw badParam(`${path}.type`, 'must be one of \'text\', \'image\', \'video\', \'image_url\'');
-  const copy = { type, ...fields(part, PARTS[type], path) };
-  if (copy[type] === undefined) throw badParam(`${path}.${type}`, 'is missing');
-  if (type !== 'text' && role !== 'user') {
-    throw badParam(path, `is ${type === 'image' ? 'a picture' : 'a film'} in a message of the ${role}'s; only the user's can have some`);
-  }
-  if (type === 'video' && isRecord(copy.video)) copy.video = frames(copy.video, `${path}.video`);
-  return copy;
+  if (type !== 'text') throw badParam(`${path}.type`, `must be 'text', ${SEEN.map((name) => `'${name}'`).join(', ')}`);
+  const text = read(part, 'text', `${path}.text`);
+  if (typeof text !== 'string') throw badParam(`${path}.text`, 'must be a string');
+  return { type, text };
 }
 
 /** A text, or parts where some are no text. */
-function checkContent(content, path, role) {
+function checkContent(content, path, role, checkPart) {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) throw badParam(path, 'must be a string or an array of parts');
   const parts = Array.from(content, (part, i) => checkPart(part, `${path}[${i}]`, role));
   return parts.every(({ type }) => type === 'text') ? parts.map(({ text }) => text).join('') : parts;
 }
 
-function checkMessage(message, path) {
+function checkMessage(message, path, checkPart) {
   if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
   const role = read(message, 'role', `${path}.role`);
   const content = read(message, 'content', `${path}.content`);
@@ -127,7 +42,7 @@ function checkMessage(message, path) {
   const problem = ROLES(role);
   if (problem) throw badParam(`${path}.role`, problem);
   if (thinking !== undefined && typeof thinking !== 'string') throw badParam(`${path}.thinking`, 'must be a string');
-  return { role, content: checkContent(content, `${path}.content`, role), ...(thinking && { thinking }) };
+  return { role, content: checkContent(content, `${path}.content`, role, checkPart), ...(thinking && { thinking }) };
 }
 
 const mediaIn = ({ content }) => (typeof content === 'string' ? 0 : content.filter(({ type }) => type !== 'text').length);
@@ -135,12 +50,16 @@ const mediaIn = ({ content }) => (typeof content === 'string' ? 0 : content.filt
 /** How many pictures and films checked messages have. */
 export const countMedia = (messages) => messages.reduce((sum, message) => sum + mediaIn(message), 0);
 
-/** A checked copy of a conversation; a string is one message of the user's. @param {boolean} [goesOn] with its last message */
-export function checkMessages(messages, goesOn = false) {
+/**
+ * A checked copy of a conversation; a string is one message of the user's.
+ * @param {boolean} [goesOn] with its last message
+ * @param {(part: any, path: string, role: string) => {type: string, text?: string}} [checkPart] parts.js's, for models that see
+ */
+export function checkMessages(messages, goesOn = false, checkPart = textPart) {
   if (typeof messages === 'string') return checkMessages([{ role: 'user', content: messages }], goesOn);
   if (!Array.isArray(messages)) throw badParam('messages', 'must be a text or an array of messages');
   if (messages.length === 0) throw badParam('messages', 'must not be empty');
-  const checked = Array.from(messages, (message, i) => checkMessage(message, `messages[${i}]`));
+  const checked = Array.from(messages, (message, i) => checkMessage(message, `messages[${i}]`, checkPart));
   if (goesOn && checked.at(-1).role !== 'assistant') throw badParam('messages', 'must end with a message of the assistant\'s to be continued');
   const n = countMedia(checked);
   if (n > MOST_MEDIA) throw badParam('messages', `have ${n} pictures and films, at most ${MOST_MEDIA} are possible`);

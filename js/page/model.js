@@ -4,8 +4,7 @@
 
 import { abortable } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';
-import { takeMedia, transferOf } from './media.js';
-import { checkMessages, checkPart, countMedia } from './messages.js';
+import { checkMessages, countMedia, textPart } from './messages.js';
 import { checkOptions, checkText, checkTokens, sampling } from './options.js';
 import { CHAT, COMPLETE, DETOKENIZE, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE } from '../shared/protocol.js';
 import { Reply } from './reply.js';
@@ -22,18 +21,16 @@ const MOST_TEXT = 2 ** 24;
 /** The seed of a reply whose caller named none: any whole number up to 2^53-1. */
 const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
 
-const blind = () => new QuernError('use/param', 'This model has no eyes: load it with its projector (`vision`).', { detail: { param: 'messages' } });
-
 class Model {
   #rpc;
   #info;
-  #platform;
+  #pictures;      // how they are taken (pictures.js); null where the model sees nothing
   #most;          // frames of a film
 
-  constructor(rpc, info, platform, { visionOptions = {} }) {
+  constructor(rpc, info, pictures, { visionOptions = {} }) {
     this.#rpc = rpc;
     this.#info = Object.freeze(info);
-    this.#platform = platform;
+    this.#pictures = pictures;
     this.#most = visionOptions.maxFrames ?? undefined;
   }
 
@@ -42,7 +39,7 @@ class Model {
   }
 
   chat(messages, options) {
-    return this.#reply(CHAT, 'chat', options, (checked, signal) => this.#taken(checkMessages(messages, checked.continue), signal));
+    return this.#reply(CHAT, 'chat', options, (checked, signal) => this.#taken(this.#checked(messages, checked.continue), signal));
   }
 
   complete(prompt, options) {
@@ -53,7 +50,7 @@ class Model {
 
   async tokenize(input, options) {
     const checked = checkOptions('tokens', options);
-    return Array.from(await this.#tokens(Array.isArray(input) ? checkMessages(input) : checkText(input), checked));
+    return Array.from(await this.#tokens(Array.isArray(input) ? this.#checked(input) : checkText(input), checked));
   }
 
   async detokenize(tokens, options) {
@@ -63,21 +60,20 @@ class Model {
 
   async countTokens(input, options) {
     const checked = checkOptions('tokens', options);
-    return (await this.#tokens(typeof input === 'string' ? input : checkMessages(input), checked)).length;
+    return (await this.#tokens(typeof input === 'string' ? input : this.#checked(input), checked)).length;
   }
 
   async logits(input, options) {
     const { signal, ...choices } = checkOptions('tokens', options);
     const isConversation = Array.isArray(input) && typeof input[0] === 'object';
-    if (isConversation) return this.#converse(LOGITS, checkMessages(input), { signal, choices });
+    if (isConversation) return this.#converse(LOGITS, this.#checked(input), { signal, choices });
     return this.#call(LOGITS, { ids: checkTokens(input, this.#info.vocabSize) }, { signal });
   }
 
   async look(image, options) {
     const { signal, ...how } = checkOptions('look', options);
-    const part = checkPart({ type: 'image', image, ...how }, 'picture', 'user');
-    const { media } = this.#taken([{ role: 'user', content: [part] }], signal);
-    return this.#call(LOOK, { media: await media }, { signal, transfer: transferOf(await media) });
+    const { media } = this.#taken(this.#checked([{ role: 'user', content: [{ type: 'image', image, ...how }] }]), signal);
+    return this.#call(LOOK, { media: await media }, { signal, transfer: this.#pictures.transferOf(await media) });
   }
 
   async profile(options) {
@@ -103,17 +99,20 @@ class Model {
     return this.#answer(await this.#rpc.call(type, payload, how).promise);
   }
 
+  #checked(messages, goesOn) {
+    return checkMessages(messages, goesOn, this.#pictures?.checkPart ?? textPart);
+  }
+
   /** A conversation with its pictures read, or on their way; `media` is there where it has none. */
   #taken(messages, signal) {
     if (countMedia(messages) === 0) return { messages, media: [] };
-    if (!this.#info.vision) throw blind();
-    return takeMedia(messages, this.#platform, { most: this.#most, signal });
+    return this.#pictures.takeMedia(messages, this.#pictures.reader, { most: this.#most, signal });
   }
 
   async #converse(type, messages, { signal, choices }) {
     const taken = this.#taken(messages, signal);
     const media = await taken.media;
-    return this.#call(type, { messages: taken.messages, media, options: choices }, { signal, transfer: transferOf(media) });
+    return this.#call(type, { messages: taken.messages, media, options: choices }, { signal, transfer: this.#pictures?.transferOf(media) });
   }
 
   /** Of a text, or of a conversation with everything its template adds. */
@@ -141,7 +140,7 @@ class Model {
       const { signal, onPrefill } = request.checked;
       const onEvent = ({ type: kindOfEvent, ...event }) => (kindOfEvent === 'prefill' ? onPrefill?.(event) : push({ type: kindOfEvent, ...event }));
       const call = (payload, transfer) => this.#rpc.call(type, payload, { signal, onEvent, transfer });
-      const { promise, stop } = afterMedia(request.payload, call, { signal, leave });
+      const { promise, stop } = afterMedia(request.payload, call, { signal, leave, transferOf: this.#pictures?.transferOf });
       return { promise: promise.then((answer) => this.#answer(answer)), stop };
     });
   }
@@ -152,7 +151,7 @@ class Model {
  * @param {{media?: any[] | Promise<any[]>}} payload
  * @param {(payload: object, transfer?: any[]) => {promise: Promise<any>, stop: () => void}} call
  */
-function afterMedia(payload, call, { signal, leave }) {
+function afterMedia(payload, call, { signal, leave, transferOf }) {
   if (!(payload.media instanceof Promise)) return call(payload);
   let begun = null;
   const stopped = new Promise((resolve) => { leave.signal.addEventListener('abort', () => resolve(null), { once: true }); });
@@ -175,5 +174,5 @@ export async function openModel(platform, source, options) {
     await rpc.close(error);
     throw error;
   }
-  return new Model(rpc, answer, platform, checked);
+  return new Model(rpc, answer, answer.vision ? await platform.pictures() : null, checked);
 }

@@ -9,10 +9,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { QuernError, badParam } from '../shared/errors.js';
 import { VOCABULARY, modelOf } from '../shared/folder.js';
-import { MOST_BYTES, tooLarge } from '../shared/picture.js';
 import { allowRelaxed } from '../shared/node-flags.js';
 import { unreadable } from '../shared/path-node.js';
-import { copyOf } from './media.js';
 import { locate } from './source.js';
 import { FolderStore } from '../store/store-node.js';
 import { describeSupport } from '../shared/variant.js';
@@ -121,31 +119,13 @@ function resolveSource(source) {
   return { source: { kind: 'streams', streams }, transfer: streams.map(({ stream }) => stream) };
 }
 
-/** A picture's file is read in the worker, where it has a path or an address; a Blob is read here (see above). */
-function takeImage(image) {
-  if (image instanceof Blob) return blobBytes(image);
-  if (typeof image !== 'string' && !(image instanceof URL)) return { pixels: copyOf(image) };
-  const text = String(image);
-  if (isWebUrl(text)) return { url: text };
-  return { path: /^file:/i.test(text) ? fileURLToPath(text) : text };
-}
-
-async function blobBytes(blob) {
-  if (blob.size > MOST_BYTES) throw tooLarge(blob.size);
-  return { bytes: new Uint8Array(await blob.arrayBuffer()) };
-}
-
-async function takeFilm() {
-  throw badParam('messages', 'have a film that is not { frames, fps }: Node has nothing that plays films, so give its frames');
-}
-
 /** @param {boolean | string | object} cache */
 function storeOf(cache) {
   if (typeof cache === 'object') return cache;
   return cache ? new FolderStore(cache === true ? undefined : cache) : null;
 }
 
-export const platform = { startWorker, resolveUrl, resolveSource, takeImage, takeFilm, storeOf, persist() {} };
+export const platform = { startWorker, resolveUrl, resolveSource, pictures: () => import('./pictures-node.js'), storeOf, persist() {} };
 
 export function support() {
   allowRelaxed();

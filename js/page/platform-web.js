@@ -4,8 +4,6 @@
 import { QuernError, badParam } from '../shared/errors.js';
 import { followLifeline } from '../shared/lifeline.js';
 import { LIFELINE } from '../shared/protocol.js';
-import { copyOf } from './media.js';
-import { capture } from '../media/page-sources.js';
 import { locate } from './source.js';
 import { startWorker as start } from '../shared/start-worker.js';
 import { OpfsStore } from '../store/store-opfs.js';
@@ -81,33 +79,13 @@ function resolveUrl(url) {
   }
 }
 
-function addressOf(picture) {
-  try {
-    return new URL(picture, baseUrl()).href;
-  } catch {
-    throw badParam('messages', `have a picture whose address is none: '${String(picture).slice(0, 64)}'`);
-  }
-}
+/** What takes pictures from a page, for models that see. */
+const pictures = () => import('./pictures.js').catch((error) => {
+  throw new QuernError('env/worker', `The part of the package for pictures could not be fetched (${error.message}).`, { phase: 'start', cause: error });
+});
 
 function resolveSource(source) {
   return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };
-}
-
-const isAddress = (value) => typeof value === 'string' || value instanceof URL;
-
-/** What the page shows is read at the call. */
-function takeImage(image) {
-  if (isAddress(image)) return { url: addressOf(image) };
-  if (image instanceof Blob) return { blob: image };
-  if (image.data) return { pixels: copyOf(image) };
-  return capture(image).then((bitmap) => ({ bitmap }));
-}
-
-/** What plays films comes with the first of them. */
-async function takeFilm(film, sample, signal) {
-  const { framesOf } = await import('../media/pictures.js');
-  const { frames, timestamps } = await framesOf(isAddress(film) ? addressOf(film) : film, { ...sample, signal });
-  return { frames: frames.map((bitmap) => ({ bitmap })), timestamps };
 }
 
 /** @param {boolean | object} cache */
@@ -119,7 +97,7 @@ function storeOf(cache) {
 
 const persist = () => (async () => navigator.storage.persist())().catch(() => {});
 
-export const platform = { startWorker, resolveUrl, resolveSource, takeImage, takeFilm, storeOf, persist };
+export const platform = { startWorker, resolveUrl, resolveSource, pictures, storeOf, persist };
 
 export function support() {
   return describeSupport({

@@ -7,7 +7,6 @@
 // The content's own thinking is taken out here, not by the template: with sentinels in it the template cannot see it.
 
 import { QuernError, badParam } from '../shared/errors.js';
-import { grown, placed, speller } from './placeholders.js';
 import { CHANNELS, THINKING } from './text.js';
 
 const { open: OPEN, close: CLOSE } = THINKING;
@@ -73,8 +72,7 @@ export function protect(messages, template) {
 }
 
 /** ChatML as Qwen3 uses it, for a file without a template. */
-export function builtInChat(messages, thinking, numberImages = false) {
-  const spelled = speller(numberImages);
+export function builtInChat(messages, thinking, spelled = (content) => content) {
   const turns = messages.map(({ role, content }) => `<|im_start|>${role}\n${spelled(content)}<|im_end|>\n`);
   return `${turns.join('')}<|im_start|>assistant\n${thinking === false ? NO_THOUGHT : ''}`;
 }
@@ -106,8 +104,7 @@ function channelsOf(engine) {
  * @typedef {object} Prompt what a reply comes from
  * @property {Int32Array} ids
  * @property {{open: number, close: number, type: string}[]} channels that the reply can have beside its text, with the ids of their marks
- * @property {number} imageTokens of pictures and films, among those
- * @property {any[]} order its pictures and films, as they were `seen`, in the order of their places
+ * @property {import('./placeholders.js').Places} [places] of its pictures and films, where it has some
  * @property {object | null} inside the one of them in which the prompt ends, as templates of models that always think make it
  * @property {{temperature: number, topP: number, topK: number, minP: number, presencePenalty?: number}} defaults of sampling
  * @property {Uint8Array[]} [media] ids of its pictures and pairs of frames, in the order of their pads (engine/media.js)
@@ -137,25 +134,25 @@ export class Chat {
 
   /**
    * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last message. With `mustFit` a text that
-   * is far too long is refused before it is tokenized. `seen`: the messages' pictures and films, in order; `numberImages`: they are counted aloud.
-   * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, seen?: import('./placeholders.js').Seen[]}} [options]
+   * is far too long is refused before it is tokenized. `places`: of the messages' pictures and films; `numberImages`: they are counted aloud.
+   * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, places?: import('./placeholders.js').Places}} [options]
    * @returns {Promise<Prompt>}
    */
-  async prompt(messages, { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, seen = [] } = {}) {
+  async prompt(messages, { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, places } = {}) {
     const { sentinel, messages: guarded } = protect(messages, this.#template);
     const begun = goesOn ? guarded.pop() : null;
     const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
     const prompt = this.#template
       ? await this.#render(this.#template, { messages: guarded, add_generation_prompt: true, enable_thinking: thinks, add_vision_id: numberImages })
-      : builtInChat(guarded, thinks, numberImages);
-    const { text, order } = placed(begun ? goOn(prompt, begun) : prompt, seen);
+      : builtInChat(guarded, thinks, places?.speller(numberImages));
+    const whole = begun ? goOn(prompt, begun) : prompt;
+    const text = places?.fill(whole) ?? whole;
     if (mustFit) refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);
     const plain = this.#engine.tokenize(text, 'chat', sentinel);
-    const ids = order.length ? grown(plain, { image: this.#engine.media.pad('image'), video: this.#engine.media.pad('video') }, order) : plain;
+    const ids = places?.grow(plain) ?? plain;
     const inside = this.#channels.find(({ open, close }) => ids.lastIndexOf(open) > ids.lastIndexOf(close)) ?? null;
     const willThink = inside?.type === THINKING.type || (thinking && this.canThink);
-    const imageTokens = order.reduce((sum, { tokens, labels }) => sum + tokens * Math.max(1, labels.length), 0);
-    return { ids, imageTokens, order, channels: this.#channels, inside, defaults: cardOf(this.#engine.facts.architecture, willThink) };
+    return { ids, places, channels: this.#channels, inside, defaults: cardOf(this.#engine.facts.architecture, willThink) };
   }
 
   /** Text or tokens to go on from, in which nothing is a mark. @param {string | Int32Array} given @returns {Prompt} */
@@ -163,7 +160,7 @@ export class Chat {
     if (typeof given === 'string') refuseHopeless(this.#engine, given.length);
     const ids = typeof given === 'string' ? this.#engine.tokenize(given) : given;
     if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
-    return { ids, imageTokens: 0, order: [], channels: [], inside: null, defaults: cardOf(this.#engine.facts.architecture, false) };
+    return { ids, channels: [], inside: null, defaults: cardOf(this.#engine.facts.architecture, false) };
   }
 }
 
@@ -180,15 +177,17 @@ export function tooLong(found, limit, about = '') {
   return new QuernError('use/context', message, { detail: { found, limit } });
 }
 
-/** Pixels of a token; of a film's in both frames together. */
+/** Pixels of a token; of a film's in both frames together. And tokens of a picture on which anything can be seen. */
 const PIXELS = 1024;
+const LEAST = 4;
 
 /** The same of a prompt that is whole; its pictures might be smaller. @param {Prompt} prompt */
-export function tooLongWith({ ids: { length }, imageTokens, order }, limit) {
+export function tooLongWith({ ids: { length }, places }, limit) {
   const error = tooLong(length, limit);
-  const each = Math.floor((limit - 1 - (length - imageTokens)) / order.length);
-  if (!(each >= 4)) return error;
+  if (!places) return error;
+  const each = Math.floor((limit - 1 - (length - places.tokens)) / places.order.length);
+  if (each < LEAST) return error;
   const maxPixels = each * PIXELS;
-  const message = `${error.message} ${imageTokens} of them are of pictures, which would fit with a maxPixels of ${maxPixels} for each.`;
+  const message = `${error.message} ${places.tokens} of them are of pictures, which would fit with a maxPixels of ${maxPixels} for each.`;
   return new QuernError('use/context', message, { detail: { ...error.detail, maxPixels } });
 }

@@ -110,7 +110,7 @@ export class Generation {
       ...this.#text.parts,
       finishReason,
       usage: {
-        promptTokens: this.#prompt.ids.length, imageTokens: this.#prompt.imageTokens, cachedTokens: this.#cached, completionTokens: this.#tokens,
+        promptTokens: this.#prompt.ids.length, imageTokens: this.#prompt.places?.tokens ?? 0, cachedTokens: this.#cached, completionTokens: this.#tokens,
       },
       timings: {
         waitMs: admitted - asked, prefillMs: read - admitted, decodeMs, tokensPerSecond: this.#steps ? (1000 * this.#steps) / decodeMs : 0,

@@ -19,16 +19,6 @@ const WORDS = { image: 'pictures', video: 'films' };
 
 const NAMES = { image: 'Picture', video: 'Video' };
 
-/**
- * Contents as built-in ChatML writes them, parts one behind the other; with `numbered` as Qwen3-VL's template does for `add_vision_id`.
- * @returns {(content: string | {type: string, text?: string}[]) => string} for one content after the other
- */
-export function speller(numbered) {
-  const counts = { image: 0, video: 0 };
-  const spell = ({ type, text }) => (type === 'text' ? text : (numbered ? `${NAMES[type]} ${++counts[type]}: ` : '') + triple(type));
-  return (content) => (typeof content === 'string' ? content : content.map(spell).join(''));
-}
-
 function checkPlaces(text, seen) {
   for (const kind of /** @type {('image' | 'video')[]} */ (['image', 'video'])) {
     const wanted = seen.filter((medium) => medium.kind === kind).length;
@@ -39,34 +29,60 @@ function checkPlaces(text, seen) {
   }
 }
 
-/**
- * A rendered prompt with each film's triple replaced by those of its pairs, and the media in the order of their places.
- * @param {string} text @param {Seen[]} seen in the order of the messages
- */
-export function placed(text, seen) {
-  if (seen.length === 0) return { text, order: [] };
-  checkPlaces(text, seen);
-  const waiting = { image: seen.filter(({ kind }) => kind === 'image'), video: seen.filter(({ kind }) => kind === 'video') };
-  const order = [...text.matchAll(ANY_PAD)].map(([, kind]) => waiting[kind].shift());
-  const films = order.filter(({ kind }) => kind === 'video');
-  const pairs = films.map(({ labels }) => labels.map((label) => label + triple('video')).join(''));
-  const filled = text.split(triple('video')).map((part, i) => part + (pairs[i] ?? '')).join('');
-  return { text: filled, order };
-}
+/** The places of a conversation's pictures and films in its prompt. */
+export class Places {
+  #seen;
+  #pads;
 
-/**
- * Ids with as many pads for each step as it has tokens.
- * @param {Int32Array} ids @param {Record<'image' | 'video', number>} pads @param {Seen[]} order
- */
-export function grown(ids, pads, order) {
-  const steps = order.flatMap(({ kind, tokens, labels }) => Array.from({ length: kind === 'image' ? 1 : labels.length }, () => tokens));
-  const all = new Int32Array(ids.length + steps.reduce((sum, tokens) => sum + tokens - 1, 0));
-  let at = 0;
-  let step = 0;
-  for (const id of ids) {
-    const count = id === pads.image || id === pads.video ? steps[step++] : 1;
-    all.fill(id, at, at + count);
-    at += count;
+  /** Of its media, as the prompt has them, once it was filled. @type {any[]} */
+  order = [];
+
+  /** @param {Seen[]} seen in the order of the messages @param {Record<'image' | 'video', number>} pads ids */
+  constructor(seen, pads) {
+    this.#seen = seen;
+    this.#pads = pads;
+    this.order = seen;
   }
-  return all;
+
+  /** Tokens of all of them. */
+  get tokens() {
+    return this.#steps.reduce((sum, tokens) => sum + tokens, 0);
+  }
+
+  /** Of each step. */
+  get #steps() {
+    return this.order.flatMap(({ kind, tokens, labels }) => Array.from({ length: kind === 'image' ? 1 : labels.length }, () => tokens));
+  }
+
+  /**
+   * Contents as built-in ChatML writes them, parts one behind the other; with `numbered` as Qwen3-VL's template does for `add_vision_id`.
+   * @returns {(content: string | {type: string, text?: string}[]) => string} for one content after the other
+   */
+  speller(numbered) {
+    const counts = { image: 0, video: 0 };
+    const spell = ({ type, text }) => (type === 'text' ? text : (numbered ? `${NAMES[type]} ${++counts[type]}: ` : '') + triple(type));
+    return (content) => (typeof content === 'string' ? content : content.map(spell).join(''));
+  }
+
+  /** A rendered prompt with each film's triple replaced by those of its pairs. */
+  fill(text) {
+    checkPlaces(text, this.#seen);
+    const waiting = { image: this.#seen.filter(({ kind }) => kind === 'image'), video: this.#seen.filter(({ kind }) => kind === 'video') };
+    this.order = [...text.matchAll(ANY_PAD)].map(([, kind]) => waiting[kind].shift());
+    const pairs = this.order.filter(({ kind }) => kind === 'video').map(({ labels }) => labels.map((label) => label + triple('video')).join(''));
+    return text.split(triple('video')).map((part, i) => part + (pairs[i] ?? '')).join('');
+  }
+
+  /** The prompt's ids with as many pads for each step as it has tokens. @param {Int32Array} ids @returns {Int32Array} */
+  grow(ids) {
+    const steps = this.#steps;
+    const all = new Int32Array(ids.length - steps.length + this.tokens);
+    let at = 0;
+    for (const id of ids) {
+      const count = id === this.#pads.image || id === this.#pads.video ? steps.shift() : 1;
+      all.fill(id, at, at + count);
+      at += count;
+    }
+    return all;
+  }
 }

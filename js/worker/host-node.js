@@ -10,7 +10,6 @@ import { wasmFailure } from '../engine/instance.js';
 import { openParts } from '../store/loader.js';
 import { joined, localParts } from '../store/local.js';
 import { unreadable } from '../shared/path-node.js';
-import { MOST_BYTES, tooLarge } from '../shared/picture.js';
 import { FolderStore } from '../store/store-node.js';
 import { PortStore } from '../store/store-port.js';
 import { WASM } from './wasm-files.js';
@@ -26,7 +25,7 @@ export async function compile(build, wasmUrl) {
 }
 
 /** Looks before it opens: opening a pipe that nobody writes to never ends. */
-async function find(path, param) {
+export async function find(path, param) {
   const found = await stat(path).catch((error) => { throw unreadable(path, error, param); });
   if (!found.isFile()) throw unreadable(path, 'it is not a file', param);
   await access(path, constants.R_OK).catch((error) => { throw unreadable(path, error, param); });
@@ -51,13 +50,6 @@ async function* fileBytes(path, found, memory) {
   } finally {
     await handle.close();
   }
-}
-
-/** A picture's file. */
-export async function readPicture(path) {
-  const { size } = await find(path, 'messages');
-  if (size > MOST_BYTES) throw tooLarge(size);
-  return readFile(path).catch((error) => { throw unreadable(path, error, 'messages'); });
 }
 
 /** @param {boolean | string | MessagePort} cache */

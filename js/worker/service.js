@@ -12,7 +12,6 @@ import {
 import { Renderer } from '../reply/renderer.js';
 import { Runner } from './runner.js';
 import { Scores } from '../reply/scores.js';
-import { Sight } from './sight.js';
 import { startEngine, storeModel } from './start.js';
 
 /**
@@ -21,18 +20,14 @@ import { startEngine, storeModel } from './start.js';
  * @property {(receive: (message: any) => void) => void} listen to the page's messages
  * @property {() => import('../reply/renderer.js').TemplatePort} startTemplateWorker
  * @property {() => Promise<void>} rest
- * @property {() => Promise<{sizeOf: Function, pixelsOf: Function}>} pictures what decodes them (media/pixels-*.js)
+ * @property {() => Promise<import('./sight.js').Eyes>} eyes what a model that sees needs
  * @property {typeof fetch} fetch
- * @property {(path: string) => Promise<Uint8Array>} [readPicture] the file at a path
  *
  * @typedef {import('./start.js').EngineHost & ServiceHost} Host
  */
 
 /** A prompt that was not come to. @type {any} */
-const NOTHING = { ids: new Int32Array(0), imageTokens: 0, order: [], channels: [], inside: null, defaults: {} };
-
-/** Milliseconds of looking between two looks at the messages. */
-const BUDGET_MS = 50;
+const NOTHING = { ids: new Int32Array(0), channels: [], inside: null, defaults: {} };
 
 /** Large arrays of an answer are handed over, not copied. */
 function buffersOf(value) {
@@ -134,15 +129,20 @@ export class Service {
       if (messages) return this.#converse({ messages, media, options }, job, scores);
       return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
     },
-    [LOOK]: ({ media }, job) => this.#look(media, job),
+    [LOOK]: ({ media }, job) => this.#sight.look(media, signalOf(job)),
     [PROFILE]: () => this.#engine.profile(),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
     [PROMPT]: async ({ messages, media, options }, job) => {
-      const seen = await this.#sight.measure(media, signalOf(job));
-      return (await this.#chat.prompt(messages, { ...options, seen })).ids;
+      const places = await this.#placesOf(media, signalOf(job));
+      return (await this.#chat.prompt(messages, { ...options, places })).ids;
     },
   };
+
+  /** Of a conversation's pictures; undefined where it has none. */
+  async #placesOf(media, signal) {
+    return media.length ? this.#sight.measure(media, signal) : undefined;
+  }
 
   /**
    * Work on a conversation, whose pictures are held until it has ended.
@@ -153,32 +153,17 @@ export class Service {
     const signal = signalOf(job);
     let prompt = NOTHING;
     try {
-      const seen = await this.#sight.measure(media, signal);
-      prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, numberImages, mustFit, seen });
+      const places = await this.#placesOf(media, signal);
+      prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, numberImages, mustFit, places });
       const work = workOf(prompt);
-      prompt.media = await this.#sight.take(prompt.order, signal);
+      if (places) prompt.media = await this.#sight.take(places.order, signal);
       const result = await this.#runner.add(work, job);
-      this.#sight.release(prompt.media);
+      this.#sight?.release(prompt.media ?? []);
       return result;
     } catch (error) {
       if (signal.aborted && error === signal.reason) return workOf(prompt).stop();
-      if (!isOf('engine', error)) this.#sight.release(prompt.media ?? []);
+      if (!isOf('engine', error)) this.#sight?.release(prompt.media ?? []);
       throw error;
-    }
-  }
-
-  /** What the encoder makes of a picture, a little at a time. */
-  async #look(media, job) {
-    const signal = signalOf(job);
-    const [medium] = await this.#sight.measure(media, signal);
-    const ids = await this.#sight.take([medium], signal);
-    for (;;) {
-      const found = this.#engine.media.look(ids[0], BUDGET_MS);
-      if (found || signal.aborted) {
-        this.#sight.release(ids);
-        return { ...found, rows: medium.grid.rows, columns: medium.grid.cols };
-      }
-      await this.#host.rest();
     }
   }
 
@@ -189,7 +174,10 @@ export class Service {
     this.#engine = await startEngine(this.#host, source, options, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
     this.#runner = new Runner(this.#engine, this.#host.rest);
-    this.#sight = new Sight(this.#engine, this.#host, options.visionOptions);
+    if (this.#engine.facts.vision) {
+      const eyes = await this.#host.eyes();
+      this.#sight = new eyes.Sight(this.#engine, eyes, this.#host, options.visionOptions);
+    }
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return this.#info();
   }

@@ -52,9 +52,9 @@ async function openGlue(fetchGlue, startThread) {
   return (options) => glue({ ...options, startThread });
 }
 
-/** What decodes pictures comes with the first of them. @returns {never} */
+/** @returns {never} */
 function notFetched(error) {
-  throw new QuernError('env/worker', `What decodes pictures could not be fetched (${error.message}).`, { cause: error });
+  throw new QuernError('env/worker', `The part of the package for pictures could not be fetched (${error.message}).`, { phase: 'start', cause: error });
 }
 
 /** What a thread throws is thrown here; by the glue it would be the event, which has no words. */
@@ -108,7 +108,7 @@ globalThis.onmessageerror = () => { throw new Error('A message of the page could
 /** @type {import('./service.js').Host} */
 const host = {
   compile, rest, startTemplateWorker, fetch: fetchAllowed,
-  pictures: () => import('../media/pictures.js').catch(notFetched),
+  eyes: () => import('./eyes.js').catch(notFetched),
   openParts: (source, { cache, ...options }) => openParts(source, { ...options, fetch: fetchAllowed, store: storeOf(cache) }),
   glue: GLUE,
   obstacle: threadObstacle(globalThis.crossOriginIsolated === true),

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkMessages } from '../../js/page/messages.js';
 import { checkOptions, checkTokens, sampling } from '../../js/page/options.js';
+import { checkPart } from '../../js/page/parts.js';
 
 
 /** Values that no option of any kind accepts, unless a table below says so. */
@@ -110,10 +111,10 @@ test('parts of messages', () => {
   assert.deepEqual(checkMessages(user({ type: 'text', text: 'a' }, { type: 'text', text: 'b' })), [{ role: 'user', content: 'ab' }]);
   assert.deepEqual(checkMessages([{ role: 'system', content: [] }]), [{ role: 'system', content: '' }]);
   const image = { type: 'image', image: raw, detail: 'low', maxPixels: 4096 };
-  assert.deepEqual(checkMessages(user(image, { type: 'text', text: 'a' }))[0].content, [image, { type: 'text', text: 'a' }]);
-  assert.deepEqual(checkMessages(user({ type: 'image_url', image_url: { url: 'a.png', detail: 'high', more: 1 } }))[0].content, [{ type: 'image', image: 'a.png', detail: 'high' }]);
+  assert.deepEqual(checkMessages(user(image, { type: 'text', text: 'a' }), false, checkPart)[0].content, [image, { type: 'text', text: 'a' }]);
+  assert.deepEqual(checkMessages(user({ type: 'image_url', image_url: { url: 'a.png', detail: 'high', more: 1 } }), false, checkPart)[0].content, [{ type: 'image', image: 'a.png', detail: 'high' }]);
   const frames = { type: 'video', video: { frames: [raw, 'b.png', new Blob()], fps: 4, sample: true }, fps: 1, maxFrames: 8 };
-  assert.deepEqual(checkMessages(user(frames))[0].content, [frames]);
+  assert.deepEqual(checkMessages(user(frames), false, checkPart)[0].content, [frames]);
   const at = (rest) => `messages[0].content[0]${rest}`;
   for (const [bad, path] of [
     [user('x'), at('')], [user(null), at('')], [user({ type: 'audio' }), at('.type')], [user({ type: 'toString' }), at('.type')], [user({}), at('.type')],
@@ -128,7 +129,9 @@ test('parts of messages', () => {
     [film({ frames: Array(769).fill('x') }), at('.video.frames')], [film({ frames: [raw], timestamps: [] }), at('.video.timestamps')],
     [film({ frames: [raw, raw], timestamps: [1, 0.5] }), at('.video.timestamps')], [film({ frames: [raw], rate: 5 }), at('.video.rate')],
     [[{ role: 'system', content: [image] }], at('')], [[{ role: 'assistant', content: [frames] }], at('')], [user(...Array(65).fill(image)), 'messages'],
-  ]) fails(() => checkMessages(bad), path);
+  ]) fails(() => checkMessages(bad, false, checkPart), path);
+  assert.throws(() => checkMessages(user(image)), /^QuernError: This model has no eyes/);
+  fails(() => checkMessages(user({ type: 'audio' })), at('.type'));
 });
 
 test('token ids', () => {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Chat } from '../../js/reply/chat.js';
-import { grown, placed, speller } from '../../js/reply/placeholders.js';
+import { Places } from '../../js/reply/placeholders.js';
 import { render } from '../../js/reply/render.js';
 import { rejectsWith } from './helper.mjs';
 
@@ -20,7 +20,7 @@ const MARKS = ['<|image_pad|>', '<|video_pad|>'];
 function chatOf(template) {
   const asked = [];
   const engine = {
-    contextSize: 100_000, facts: { architecture: 'qwen3vl' }, chatTemplate: () => template, longestToken: () => 8, media: { pad: (kind) => PADS[kind] },
+    contextSize: 100_000, facts: { architecture: 'qwen3vl' }, chatTemplate: () => template, longestToken: () => 8,
     tokenize(text, mode, sentinel = 0) {
       asked.push(text.replaceAll(String.fromCodePoint(sentinel), ''));
       const pieces = text.split(/(<\|(?:image|video)_pad\|>)/).flatMap((piece) => (MARKS.includes(piece) ? [piece] : [...piece]));
@@ -42,10 +42,10 @@ test('a file\'s template and the built-in ChatML say the same', async () => {
     for (const template of [TEMPLATE, '']) {
       const { asked, chat } = chatOf(template);
       const seen = [image(2), film(3, '<0.2 seconds>', '<1.0 seconds>'), image(1)];
-      const { ids, imageTokens, order, defaults } = await chat.prompt([
+      const { ids, places, defaults } = await chat.prompt([
         { role: 'system', content: 'Be brief.' }, user('a', 0, 'b', 1), { role: 'assistant', content: 'Well.' }, user(0, 'c'),
-      ], { numberImages, seen, thinking: true });
-      assert.deepEqual([imageTokens, order, defaults.presencePenalty], [9, seen, template ? 1.5 : undefined]);
+      ], { numberImages, places: new Places(seen, PADS), thinking: true });
+      assert.deepEqual([places.tokens, places.order, defaults.presencePenalty], [9, seen, template ? 1.5 : undefined]);
       assert.deepEqual(Array.from(ids).filter((id) => id > 1000), [1001, 1001, 1002, 1002, 1002, 1002, 1002, 1002, 1001]);
       texts.push(asked.at(-1));
     }
@@ -59,14 +59,14 @@ test('a file\'s template and the built-in ChatML say the same', async () => {
 
 test('a message without pictures is a text for the template, one with them a list', async () => {
   const { asked, chat } = chatOf('{% for m in messages %}{{ m.content is string }}{% if m.content is not string %}<|image_pad|>{% endif %} {% endfor %}');
-  await chat.prompt([user(0), { role: 'assistant', content: 'x' }], { seen: [image(1)] });
+  await chat.prompt([user(0), { role: 'assistant', content: 'x' }], { places: new Places([image(1)], PADS) });
   assert.equal(asked.at(-1).replaceAll('<|image_pad|>', ''), 'false true ');
 });
 
 test('nobody types a pad, in one message or over two', async () => {
   const { chat } = chatOf(TEMPLATE);
-  const seen = [image(3)];
-  const { ids } = await chat.prompt([user(`<|image_pad|>${V('video')}<`, 0, '|image_pad|>'), { role: 'assistant', content: V('image') }, user('<|video_pad|>', '')], { seen });
+  const places = new Places([image(3)], PADS);
+  const { ids } = await chat.prompt([user(`<|image_pad|>${V('video')}<`, 0, '|image_pad|>'), { role: 'assistant', content: V('image') }, user('<|video_pad|>', '')], { places });
   assert.deepEqual(Array.from(ids).filter((id) => id === 1001 || id === 1002), [1001, 1001, 1001]);
 });
 
@@ -74,17 +74,16 @@ test('a template without places for pictures, or with others than there are', as
   for (const [template, words] of [
     ['{{ messages[0].role }}', /no places for the 1 pictures/], ['<|image_pad|><|image_pad|>', /2 places/], ['<|image_pad|><|video_pad|>', /films/],
   ]) {
-    const { detail } = await rejectsWith(chatOf(template).chat.prompt([user(0)], { seen: [image(1)] }), 'use/param', words);
+    const { detail } = await rejectsWith(chatOf(template).chat.prompt([user(0)], { places: new Places([image(1)], PADS) }), 'use/param', words);
     assert.equal(detail.param, 'messages');
   }
-  await rejectsWith(chatOf('<|video_pad|>').chat.prompt([user(1)], { seen: [film(1, 'a')] }), 'use/param', /films/);
+  await rejectsWith(chatOf('<|video_pad|>').chat.prompt([user(1)], { places: new Places([film(1, 'a')], PADS) }), 'use/param', /films/);
 });
 
 test('places and pads are in the order of the text', () => {
   const [a, b, f] = [image(1), image(2), film(1, '<0.0 seconds>')];
-  const { text, order } = placed(`${V('video')}${V('image')}x${V('image')}`, [a, f, b]);
-  assert.deepEqual([text, order], [`<0.0 seconds>${V('video')}${V('image')}x${V('image')}`, [f, a, b]]);
-  assert.deepEqual([...grown(Int32Array.of(1002, 5, 1001, 1001), PADS, order)], [1002, 5, 1001, 1001, 1001]);
-  assert.deepEqual(placed('x', []), { text: 'x', order: [] });
-  assert.equal(speller(false)('x'), 'x');
+  const places = new Places([a, f, b], PADS);
+  assert.equal(places.fill(`${V('video')}${V('image')}x${V('image')}`), `<0.0 seconds>${V('video')}${V('image')}x${V('image')}`);
+  assert.deepEqual(places.order, [f, a, b]);
+  assert.deepEqual([...places.grow(Int32Array.of(1002, 5, 1001, 1001))], [1002, 5, 1001, 1001, 1001]);
 });
