@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pictures' pixels in Node, which has no decoders. PNG files are read here (png-node.js); for all others there are packages that the caller may
-// have installed: sharp, which reads every kind, or jpeg-js, which is small and reads JPEG. Colour profiles are ignored.
+// Pictures' pixels in Node, which has no decoders. PNG files are read here (png-node.js); for others there are packages that the caller may have
+// installed: sharp, which reads all but BMP, or jpeg-js, which is small and reads JPEG. Colour profiles are ignored.
 
 import { QuernError } from '../shared/errors.js';
 import { checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
@@ -23,24 +23,26 @@ async function installed(name) {
   }
 }
 
-/** sharp's own pictures may be grey. */
-function inColor({ data, info: { width, height, channels } }) {
-  if (channels >= 3) return { data, width, height };
-  const out = new Uint8Array(width * height * (channels + 2));
-  for (let i = 0, to = 0; i < data.length; i += channels) {
-    for (let c = 0; c < 3; c++) out[to++] = data[i];
-    if (channels === 2) out[to++] = data[i + 1];
+/** Inks as light: each of three colours through what black leaves. */
+function fromInks(data) {
+  const out = new Uint8Array(data.length / 4 * 3);
+  for (let i = 0, to = 0; i < data.length; i += 4) {
+    const light = 255 - data[i + 3];
+    for (let c = 0; c < 3; c++) out[to++] = light - Math.round(data[i + c] * light / 255);
   }
-  return { data: out, width, height };
+  return out;
 }
 
-/** Turned as EXIF says. */
+/** Turned as EXIF says. sharp would show inks as some printer does; here they are as in other decoders. */
 async function bySharp(sharp, bytes, found, target) {
   const reduced = reducedSize(found, target);
-  let work = sharp(bytes, { limitInputPixels: PIXELS_MOST, failOn: 'warning', ignoreIcc: true }).rotate();
+  const options = { limitInputPixels: PIXELS_MOST, failOn: 'warning', ignoreIcc: true };
+  const hasInks = (await sharp(bytes, options).metadata()).space === 'cmyk';
+  let work = sharp(bytes, options).rotate();
   if (reduced) work = work.resize({ ...reduced, fit: 'fill' });
-  const pixels = inColor(await work.toColourspace('srgb').raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true }));
-  return { ...pixels, ...reduced && { reduced: { width: found.width, height: found.height } } };
+  work = hasInks ? work.pipelineColourspace('cmyk').toColourspace('cmyk') : work.toColourspace('srgb');
+  const { data, info: { width, height } } = await work.raw({ depth: 'uchar' }).toBuffer({ resolveWithObject: true });
+  return { data: hasInks ? fromInks(data) : data, width, height, ...reduced && { reduced: { width: found.width, height: found.height } } };
 }
 
 function byJpegJs(jpeg, bytes, { width: w, height: h, orientation }) {
@@ -58,6 +60,7 @@ const missing = (kind, packages) => undecoded(`A ${kind} file needs a decoder th
 
 async function decode(bytes, found, { target, find = installed }) {
   if (found.kind === 'PNG') return turned(await readPng(bytes), found.orientation);
+  if (found.kind === 'BMP') throw undecoded('BMP files are not read in Node: save it as PNG.');
   const sharp = await find('sharp');
   if (sharp) return bySharp(sharp, bytes, found, target);
   if (found.kind !== 'JPEG') throw missing(found.kind, 'sharp');

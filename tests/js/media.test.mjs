@@ -86,7 +86,8 @@ test('a picture that goes through the memory in strips is the same', async () =>
 });
 
 test('12 megapixels become 512 x 512 within 150 ms', async () => {
-  const data = Uint8Array.from({ length: 3 * 4000 * 3000 }, (_, i) => (i * 2654435761) >>> 24);
+  const data = new Uint8Array(3 * 4000 * 3000);
+  for (let i = 0; i < data.length; i++) data[i] = Math.imul(i, 2654435761) >>> 24;
   await soon(150, () => {    // of the processor's time, since others may run beside this
     const start = process.cpuUsage();
     images.resize(data, { width: 4000, height: 3000 }, { width: 512, height: 512 });
@@ -173,6 +174,7 @@ test('a file of every kind by sharp: its size, its pixels where nothing is lost,
   for (const [name, expected] of Object.entries(FILES)) {
     const bytes = bytesOf(`files/${name}`);
     assert.deepEqual(await sizeOf(new Blob([bytes]), header), { width: expected.width, height: expected.height }, name);
+    if (name === 'animated.avif' || expected.kind === 'bmp') continue;    // which sharp does not know
     const pixels = await decode(bytes);
     assert.deepEqual([pixels.width, pixels.height], [expected.width, expected.height], name);
     if (expected.sha256) assert.equal(sha256(pixels.data), expected.sha256, name);
@@ -186,7 +188,7 @@ test('JPEG by sharp and by jpeg-js: the same but for some levels, in all eight o
   const pictures = new Set();
   for (const name of Object.keys(FILES).filter((path) => path.endsWith('.jpg'))) {
     const [one, other] = await Promise.all([INSTALLED.sharp, INSTALLED['jpeg-js']].map((find) => decode(bytesOf(`files/${name}`), find)));
-    assert.ok(distance(one, other) <= ({ 'halved.jpg': 100, 'cmyk.jpg': 60 }[name] ?? 3), `${name}: ${distance(one, other)}`);
+    assert.ok(distance(one, other) <= (name === 'halved.jpg' ? 100 : 3), `${name}: ${distance(one, other)}`);
     if (name.startsWith('exif')) pictures.add(sha256(other.data));
   }
   assert.equal(pictures.size, 8, 'no two turns look alike');
@@ -204,10 +206,11 @@ test('pixels that the caller has are taken as they are, if they can be', async (
 test('what is not installed is named', async () => {
   await assert.rejects(decode(bytesOf('files/plain.jpg'), INSTALLED.nothing), { code: 'image/decode', message: /install jpeg-js or sharp/, hint: /sharp/ });
   for (const find of [INSTALLED.nothing, INSTALLED['jpeg-js']]) {
-    for (const name of ['lossless.webp', 'plain.gif', 'plain.bmp', 'plain.avif']) {
-      await assert.rejects(decode(bytesOf(`files/${name}`), find), { code: 'image/decode', message: /(WebP|GIF|BMP|AVIF) file .* install sharp\./ });
+    for (const name of ['lossless.webp', 'plain.gif', 'plain.avif']) {
+      await assert.rejects(decode(bytesOf(`files/${name}`), find), { code: 'image/decode', message: /(WebP|GIF|AVIF) file .* install sharp\./ });
     }
   }
+  await assert.rejects(decode(bytesOf('files/plain.bmp')), { code: 'image/decode', message: /save it as PNG/ });
   assert.equal((await decode(bytesOf('files/scene.png'), INSTALLED.nothing)).width, 24);
 });
 
@@ -266,7 +269,9 @@ const BAD = {
   'a PNG with an altered byte': [altered('files/scene.png', 'IDAT', 20, 1, 2, 3)],
   'a PNG with another checksum': [altered('files/scene.png', 'IEND', -6, 0x55, 0xAA)],
   'a JPEG that says 65,500 x 65,500': [altered('files/plain.jpg', '\xff\xc0', 5, 0xff, 0xdc, 0xff, 0xdc), SIZE],
-  'a JPEG that says 16,000 x 6,000': [altered('files/plain.jpg', '\xff\xc0', 5, 0x17, 0x70, 0x3e, 0x80)],
+  'a JPEG that says 16,000 x 6,000': [altered('files/plain.jpg', '\xff\xc0', 5, 0x17, 0x70, 0x3e, 0x80), ['image/decode', 'image/size']],
+  'a JPEG that says 4,096 x 4,096': [altered('files/plain.jpg', '\xff\xc0', 5, 0x10, 0, 0x10, 0)],
+  'a JPEG that says 256 x 256': [altered('files/plain.jpg', '\xff\xc0', 5, 1, 0, 1, 0)],
   'a JPEG that says 0 high': [altered('files/plain.jpg', '\xff\xc0', 5, 0, 0)],
   'a JPEG with a table too few': [altered('files/plain.jpg', '\xff\xdb', 1, 0xfe)],
   'a JPEG of 9 components': [altered('files/plain.jpg', '\xff\xc0', 9, 9)],
@@ -285,8 +290,9 @@ describe('cut off at every 64th byte', () => {
   for (const name of names) {
     test(name, async () => {
       const bytes = bytesOf(name);
-      const whole = await decode(bytes);
-      const allowed = ({ data }) => name.endsWith('animated.gif') && data.equals(whole.data);    // the first picture may be whole
+      const rgb = (pixels) => images.resize(pixels.data, pixels, pixels);
+      const whole = name.endsWith('animated.gif') ? rgb(await decode(bytes)) : null;
+      const allowed = (pixels) => whole && Buffer.from(rgb(pixels)).equals(whole);    // the first of its pictures is there
       for (let n = 0; n < bytes.length; n += 64) {
         for (const find of [INSTALLED.sharp, INSTALLED['jpeg-js']]) {
           await fails(`${name}, ${n} bytes of ${bytes.length}`, bytes.subarray(0, n), { find, allowed });
