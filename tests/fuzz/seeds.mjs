@@ -3,7 +3,7 @@
 //
 //   node tests/fuzz/seeds.mjs
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ajc1Model, scoredTokens } from '../fixtures/ajc1.mjs';
@@ -112,3 +112,6 @@ for (const [name, text] of Object.entries(OTHERS)) write('any', name, setInput(B
 // As fuzz_kept.c reads it: edits of 5 bytes.
 for (const [name, ...edits] of [['whole'], ['ids', 1, 3, 0, 4, 1], ['number', 2, 0, 1, 1, 1], ['before', 3, 20, 1, 128, 1], ['hash', 0, 24, 1, 1, 0], ['page', 1, 0, 2, 255, 0],
   ['page-anew', 1, 0, 2, 255, 1, 1, 1, 2, 126, 1], ['header', 4, 8, 0, 1, 0], ['name-length', 4, 72, 0, 255, 0]]) write('kept', name, Uint8Array.from(edits));
+
+const PICTURES = join(corpus, '../../fixtures/vision/files');
+for (const name of readdirSync(PICTURES)) write('image', name, readFileSync(join(PICTURES, name)));

@@ -3,7 +3,7 @@
 // Node, free of Node's modules where a bundler for browsers looks, and small.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -70,9 +70,14 @@ test('is clean by publint', async () => {
   assert.deepEqual(messages, []);
 });
 
-test('needs no other package at run time', () => {
-  const { dependencies, peerDependencies, optionalDependencies, scripts } = JSON.parse(readFileSync(join(installed, 'package.json')));
-  assert.deepEqual([dependencies, peerDependencies, optionalDependencies], [undefined, undefined, undefined]);
+test('needs no other package at run time; those that decode pictures in Node are welcome', () => {
+  const { dependencies, peerDependencies, peerDependenciesMeta, optionalDependencies, scripts } = JSON.parse(readFileSync(join(installed, 'package.json')));
+  assert.deepEqual([dependencies, optionalDependencies], [undefined, undefined]);
+  assert.deepEqual(Object.keys(peerDependencies), ['jpeg-js', 'sharp']);
+  for (const name of Object.keys(peerDependencies)) {
+    assert.deepEqual(peerDependenciesMeta[name], { optional: true });
+    assert.ok(!existsSync(join(folder, 'node_modules', name)), 'nobody gets it unasked');
+  }
   for (const name of ['preinstall', 'install', 'postinstall']) assert.equal(scripts?.[name], undefined);
 });
 
