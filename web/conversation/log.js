@@ -63,6 +63,7 @@ export class Log {
   #sync() {
     const path = this.#talk.path.slice(this.#shown);
     const ids = new Set(path.map(({ id }) => id));
+    const backToPlace = this.#place();
     for (const [id, { view }] of this.#views) {
       if (ids.has(id)) continue;
       view.node.remove();
@@ -75,6 +76,19 @@ export class Log {
       before = node;
     }
     this.#mark(path);
+    backToPlace();
+  }
+
+  /** Where the keyboard is: a button of a message, which may go. @returns {() => void} goes to what stands in its place then */
+  #place() {
+    const held = document.activeElement;
+    const label = held?.getAttribute('aria-label');
+    const at = [...this.#node.children].findIndex((node) => node.contains(held));
+    return () => {
+      if (at < 0 || held.isConnected) return;
+      const buttons = [...this.#node.children[at]?.querySelectorAll('.tools button:enabled') ?? []];
+      (buttons.find((node) => node.getAttribute('aria-label') === label) ?? buttons[0])?.focus();
+    };
   }
 
   #view(message) {
