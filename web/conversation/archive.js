@@ -3,6 +3,7 @@
 // again and again while it grows. While one tab writes in a conversation it holds the lock of its name, and no other does.
 import { checkEntry, checkMessage, folded, titleOf } from './record.js';
 import { Mirror } from './mirror.js';
+import { fromPortable, toPortable } from './portable.js';
 import { openTables } from './tables.js';
 import { newId, newestLeaf } from './tree.js';
 import { read } from '../shell/storage.js';
@@ -95,7 +96,10 @@ export class Archive {
   /** All there is, for a file. */
   async export() {
     const conversations = [];
-    for (const entry of await this.list()) conversations.push({ ...entry, messages: (await this.read(entry.id)).messages });
+    for (const entry of await this.list()) {
+      const { messages } = await this.read(entry.id);
+      conversations.push({ ...entry, messages: await Promise.all(messages.map(toPortable)) });
+    }
     return { quern: 1, conversations };
   }
 
@@ -106,7 +110,7 @@ export class Archive {
     let added = 0;
     for (const value of data.conversations) {
       const entry = checkEntry(value);
-      const messages = (Array.isArray(value?.messages) ? value.messages : []).map(checkMessage).filter(Boolean);
+      const messages = (Array.isArray(value?.messages) ? value.messages : []).map(fromPortable).map(checkMessage).filter(Boolean);
       if (!entry || known.has(entry.id) || !messages.length) continue;
       const text = [entry.title, ...messages.map(({ content }) => content)].map(folded).join('\n');
       await this.#change(entry.id, () => ({ entry: { ...entry, deleted: 0, leaf: entry.leaf || newestLeaf(messages) }, messages, text }));

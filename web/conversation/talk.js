@@ -56,8 +56,8 @@ export class Talk {
   begin() { this.id ||= newId(); }
 
   /** Adds a question behind another message ('' for the first) and shows it. @returns {object} it, with its id */
-  ask(content, parent = this.leaf) {
-    const question = this.#add({ role: 'user', content, parent });
+  ask({ content, media = [] }, parent = this.leaf) {
+    const question = this.#add({ role: 'user', content, parent, ...(media.length && { media }) });
     this.#store([question], { leaf: question.id, deleted: 0 });
     this.#events.onChange(this);
     return question;
