@@ -119,7 +119,8 @@ export class Kept {
 
   #actions(row, entry, name) {
     const label = entry.complete ? 'Load' : 'Resume';
-    const use = button(label, () => this.#choose({ source: entry.url, label: name, kind: 'url' }));
+    const { url, vision } = entry;
+    const use = button(label, () => this.#choose({ source: url, ...(vision && { vision }), label: name, kind: 'url' }));
     use.setAttribute('aria-label', `${label} ${name}`);
     const remove = button('Delete', () => this.#ask(row, entry, name), 'button quiet');
     remove.setAttribute('aria-label', `Delete ${name}`);

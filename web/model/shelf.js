@@ -173,7 +173,7 @@ export class Shelf {
     const facts = [
       ['In use', info.name], ['Kind', info.architecture], ['Weights', info.parameters && parameters(info.parameters)],
       ['Memory', info.memory && bytes(info.memory.used)], ['Context', info.contextSize && `${count(info.contextSize)} tokens`],
-      ['Threads', info.threads], ['Kernels', info.variant], ['License', info.license],
+      ['Sees', info.vision && 'pictures and films'], ['Threads', info.threads], ['Kernels', info.variant], ['License', info.license],
     ];
     const rows = facts.filter(([, value]) => value).map(([name, value]) => element('div', {},
       element('dt', {}, name), element('dd', {}, element('bdi', {}, oneLine(value, 80)))));
