@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import { deflateSync } from 'node:zlib';
 import { complaints, eventually, station } from './browser.mjs';
-import { ChatPage, openChat } from './chat-page.mjs';
+import { openChat } from './chat-page.mjs';
 import { playedSite } from './played.mjs';
 
 const site = await playedSite();
