@@ -292,6 +292,12 @@ export interface CompleteOptions {
   onPrefill?: (progress: { done: number; total: number; cached: number }) => void;
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background';
+  /**
+   * Whose reply it is, as a number below 2^32 that you give. What is known of a prompt is used for replies of the same space alone, so that nobody
+   * learns from `cachedTokens`, or from the time an answer takes, what people of another space have asked. Default 0; a program that answers
+   * several people gives each his own.
+   */
+  space?: number;
 }
 
 export interface ChatOptions extends CompleteOptions {
@@ -446,9 +452,11 @@ export interface Info {
   };
   /**
    * What was done since the load, as of the last finished call: steps, rows (tokens) that they computed for all replies, how often a reply let go of its
-   * pages because there were too few, and rows computed again for that.
+   * pages because there were too few, and rows computed again for that. `sizes`: how many of the steps had 1 row, 2, up to 4, 8, 16, 32, 64, and more.
    */
-  readonly work: { readonly steps: number; readonly rows: number; readonly letGo: number; readonly recomputed: number };
+  readonly work: {
+    readonly steps: number; readonly rows: number; readonly letGo: number; readonly recomputed: number; readonly sizes: readonly number[];
+  };
   /** Bits of the engine's addresses. */
   readonly address: Address;
   /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */

@@ -18,6 +18,7 @@ function fieldsOf(options) {
   }
   if (fields.logit_bias) fields.logit_bias = Object.fromEntries(Object.entries(fields.logit_bias).map(([id, by]) => [id, Math.max(by, NEVER)]));
   if (fields.priority) fields.priority = Number(fields.priority === 'background');    // as vLLM has it
+  if (options.space) fields.cache_salt = String(options.space);      // vLLM's name for what its prefixes are kept apart by
   return { ...fields, stream: true, stream_options: { include_usage: true } };
 }
 

@@ -313,7 +313,7 @@ static struct quern_sequence *prompt_sequence(struct quern_engine *e, struct byt
 {
     int size = quern_plan(e)->context_size;
     int32_t *ids = tokenize(e, text, QUERN_TEXT, n);
-    struct quern_sequence *s = ids ? quern_sequence_new(e) : NULL;
+    struct quern_sequence *s = ids ? quern_sequence_new(e, 0, 0) : NULL;
     bool refused = true;
     if (!s) complain("mem/load", "Not enough memory for the prompt.");
     else if (*n == 0) complain("use/empty", "There is nothing to do: the prompt is empty.");
@@ -427,7 +427,7 @@ static int run_logits(struct quern_engine *e, const struct job *j)
     const struct args *a = &j->args;
     int n, status = OK;
     int32_t *ids = read_ids(a->text[OPT_TOKENS], &n);
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     struct output o = {.fd = -1};
     struct error err;
     int failed = ids && s ? output_open(&o, a->text[OPT_OUT]) : ENOMEM;
@@ -449,7 +449,7 @@ static int run_logits(struct quern_engine *e, const struct job *j)
 /* Milliseconds to compute n tokens at once, then `more` one by one. */
 static int time_tokens(struct quern_engine *e, int n, int more, double *prefill, double *decode)
 {
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     int32_t *ids = calloc((size_t)n + 1, sizeof *ids);
     int status = s && ids ? OK : ERR_MEM_LOAD;
     for (int i = 0; ids && i < n; i++) ids[i] = (i * 31 + n) % quern_vocab_size(e); /* n: no prefix of another length's is known */
