@@ -522,7 +522,7 @@ export interface Model {
   detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<string>;
   /** How many tokens a text has, or a conversation with everything its template adds. */
   countTokens(input: string | Message[], options?: Given<CallOptions & { thinking?: boolean }>): Promise<number>;
-  /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. */
+  /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. Made in the background of replies. */
   logits(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<Float32Array>;
   /** What the work since the load, or since the last call of this, has cost. Null unless loaded with `profile: true`. */
   profile(options?: Given<CallOptions>): Promise<Profile | null>;
