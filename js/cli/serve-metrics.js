@@ -30,8 +30,16 @@ function labelText(labels) {
   return pairs.length ? `{${pairs.join(',')}}` : '';
 }
 
-/** @param {{bounds: number[], counts: number[], sum: number}} histogram counts of what is at most each bound, and then of what is above all */
-function histogramLines(name, { bounds, counts, sum }) {
+/**
+ * @typedef {object} Histogram
+ * @property {number[]} bounds
+ * @property {number[]} counts of what is at most each bound, but above the one before, and then of what is above all
+ * @property {number} sum of all
+ */
+
+/** @param {Histogram} histogram */
+function histogramLines(name, histogram) {
+  const { bounds, counts, sum } = histogram;
   let below = 0;
   const buckets = [...bounds, '+Inf'].map((bound, i) => {
     below += counts[i];
@@ -65,7 +73,7 @@ export class Metrics {
   /**
    * Rows of a metric that has none are 0 where it is a counter.
    * @param {[string, number, object?][]} current name, value, labels: what holds now
-   * @param {Record<string, {bounds: number[], counts: number[], sum: number}>} histograms that others count
+   * @param {Record<string, Histogram>} histograms that others count
    */
   text(current, histograms) {
     const lines = [];
