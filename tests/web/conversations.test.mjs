@@ -134,7 +134,7 @@ test('while one tab writes in a conversation another one does not, and keeps wha
   await other.chat.reply.getByText('Stopped.').waitFor();
   await chat.send('Talk.');
   await other.chat.reply.getByText('Being written in another tab.').waitFor();
-  await page.close();
+  await page.reload();
   await other.chat.reply.getByText('Interrupted: the page was closed.').waitFor();
   await other.chat.reply.getByRole('button', { name: 'Continue this reply' }).waitFor();
   await close();
