@@ -292,6 +292,12 @@ export interface CompleteOptions {
   onPrefill?: (progress: { done: number; total: number; cached: number }) => void;
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background';
+  /**
+   * Whose reply it is, as a number below 2^32 that you give. What is known of a prompt is used for replies of the same space alone, so that nobody
+   * learns from `cachedTokens`, or from the time an answer takes, what people of another space have asked. Default 0; a program that answers
+   * several people gives each his own.
+   */
+  space?: number;
 }
 
 export interface ChatOptions extends CompleteOptions {
@@ -446,9 +452,11 @@ export interface Info {
   };
   /**
    * What was done since the load, as of the last finished call: steps, rows (tokens) that they computed for all replies, how often a reply let go of its
-   * pages because there were too few, and rows computed again for that.
+   * pages because there were too few, and rows computed again for that. `sizes`: how many of the steps had 1 row, 2, up to 4, 8, 16, 32, 64, and more.
    */
-  readonly work: { readonly steps: number; readonly rows: number; readonly letGo: number; readonly recomputed: number };
+  readonly work: {
+    readonly steps: number; readonly rows: number; readonly letGo: number; readonly recomputed: number; readonly sizes: readonly number[];
+  };
   /** Bits of the engine's addresses. */
   readonly address: Address;
   /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */
@@ -514,7 +522,7 @@ export interface Model {
   detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<string>;
   /** How many tokens a text has, or a conversation with everything its template adds. */
   countTokens(input: string | Message[], options?: Given<CallOptions & { thinking?: boolean }>): Promise<number>;
-  /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. */
+  /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. Made in the background of replies. */
   logits(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<Float32Array>;
   /** What the work since the load, or since the last call of this, has cost. Null unless loaded with `profile: true`. */
   profile(options?: Given<CallOptions>): Promise<Profile | null>;

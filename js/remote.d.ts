@@ -34,7 +34,7 @@ export interface RemoteInfo {
   readonly [field: string]: unknown;
 }
 
-/** The part of {@link Model} that a server can do. `onPrefill` is not called; sampling that is not given is the server's. */
+/** What a server can do of {@link Model}. `onPrefill` is not called, sampling that is not given is the server's, `space` vLLM's `cache_salt`. */
 export interface RemoteModel {
   readonly info: RemoteInfo;
   /**

@@ -18,7 +18,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"11\"\n"
+        ".ascii \"12\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -146,7 +146,7 @@ EXPORT int wasm_is_end(address e, int id) { return quern_is_end(ENGINE(e), id); 
 
 /* --- sequences --- */
 
-EXPORT address wasm_sequence_new(address e) { return FROM(quern_sequence_new(ENGINE(e))); }
+EXPORT address wasm_sequence_new(address e, uint32_t space, int priority) { return FROM(quern_sequence_new(ENGINE(e), space, priority)); }
 EXPORT void wasm_sequence_free(address s) { quern_sequence_free(SEQUENCE(s)); }
 EXPORT int wasm_sequence_number(address s) { return quern_sequence_number(SEQUENCE(s)); }
 
@@ -164,7 +164,7 @@ EXPORT address wasm_logits(address s, address out) { return FROM(quern_logits(SE
 
 /* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs. */
 EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty, float presence_penalty,
-                            float frequency_penalty, double seed, address bias, int n_bias, int max_tokens, int priority)
+                            float frequency_penalty, double seed, address bias, int n_bias, int max_tokens)
 {
     const struct quern_reply reply = {
         .sampling.temperature = temperature,
@@ -178,7 +178,6 @@ EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p
         .sampling.bias = TO(const struct logit_bias, bias),
         .sampling.n_bias = n_bias,
         .max_tokens = max_tokens,
-        .priority = priority,
     };
     return quern_reply_begin(SEQUENCE(s), &reply);
 }
@@ -188,7 +187,7 @@ EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
 /* struct quern_event [n], of eight int32 each; out [1]: n, an int32. */
 EXPORT address wasm_events(address e, address out) { return FROM(quern_events(ENGINE(e), TO(int, out))); }
 
-/* out [9]: struct sched_facts in order. */
+/* out [9 + SCHED_SIZES]: struct sched_facts in order. */
 EXPORT void wasm_facts(address e, address out)
 {
     struct sched_facts f;
@@ -196,6 +195,7 @@ EXPORT void wasm_facts(address e, address out)
     const double numbers[9] = {f.running,           f.waiting,         f.used, f.remembered, (double)f.steps, (double)f.rows, (double)f.let_go,
                                (double)f.recomputed, (double)f.followed};
     for (int i = 0; i < 9; i++) TO(double, out)[i] = numbers[i];
+    for (int i = 0; i < SCHED_SIZES; i++) TO(double, out)[9 + i] = (double)f.sizes[i];
 }
 
 EXPORT address wasm_stream(address s, int id, address out) { return view(quern_stream(SEQUENCE(s), id), out); }

@@ -10,11 +10,15 @@ import { Heap } from './heap.js';
 import { Sequence } from './sequence.js';
 import { Staging } from './staging.js';
 
-/** Bytes for second results: nine doubles at most, the facts'. */
-const OUT = 72;
+/** Numbers of struct sched_facts, the last of which count steps by their size. */
+const [FACTS, SIZES] = [17, 8];
+
+/** Bytes for second results: the facts at most. */
+const OUT = 8 * FACTS;
 
 const TEXT_MODES = { text: 1, chat: 2 };
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
+const PRIORITIES = { normal: 0, background: 1 };
 const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 
 /** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
@@ -134,16 +138,17 @@ export class Engine {
     return { pages: this.#facts ? Math.floor(this.#facts.cacheSize / PAGE) + 2 : 0, used, remembered };
   }
 
-  /** Since the load: steps, the rows they computed, how often a reply had to let go of its pages, and rows computed again for that. */
+  /** Since the load: steps, the rows they computed, how often a reply had to let go of its pages, rows computed again for that, and steps by size. */
   work() {
-    const [,,,, steps, rows, letGo, recomputed] = this.#scheduled();
-    return { steps, rows, letGo, recomputed };
+    const facts = this.#scheduled();
+    const [,,,, steps, rows, letGo, recomputed] = facts;
+    return { steps, rows, letGo, recomputed, sizes: [...facts.subarray(FACTS - SIZES)] };
   }
 
   /** struct sched_facts, in order. */
   #scheduled() {
     this.#wasm._wasm_facts(this.#engine, this.#out);
-    return this.#heap.float64(this.#out, 9);
+    return this.#heap.float64(this.#out, FACTS);
   }
 
   /** What the steps have cost since the last call, as src/compute/profile.c words it; null where no profile is kept. */
@@ -193,9 +198,12 @@ export class Engine {
 
   // --- sequences and steps ---
 
-  /** A conversation's tokens, none yet. */
-  sequence() {
-    const address = this.#wasm._wasm_sequence_new(this.#engine);
+  /**
+   * A conversation's tokens, none yet.
+   * @param {{space?: number, priority?: 'normal' | 'background'}} [place] of other spaces' tokens nothing is known
+   */
+  sequence({ space = 0, priority = 'normal' } = {}) {
+    const address = this.#wasm._wasm_sequence_new(this.#engine, space, PRIORITIES[priority]);
     if (!address) throw new QuernError('mem/load', 'There is not enough memory for another reply.');
     return new Sequence({ wasm: this.#wasm, heap: this.#heap, out: this.#out, facts: this.#facts, check: (status) => this.#check(status) }, address);
   }

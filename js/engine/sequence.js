@@ -5,8 +5,6 @@
 /** What is wanted of the tokens: the logits of each, or a reply to all of them. */
 const OUTPUTS = { all: 1, held: 3 };
 
-const PRIORITIES = { normal: 0, background: 1 };
-
 export class Sequence {
   #wasm;
   #heap;
@@ -53,7 +51,7 @@ export class Sequence {
 
   /** Asks for a reply. @param {object} options every one of them: see reply/generation.js */
   begin({
-    temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, maxTokens, priority,
+    temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, maxTokens,
   }) {
     this.#heap.lend(8 * bias.length, (address) => {
       const view = new DataView(this.#heap.buffer, address);
@@ -64,7 +62,7 @@ export class Sequence {
       const { vocabSize, contextSize } = this.#facts;
       this.#check(this.#wasm._wasm_reply_begin(
         this.#address, temperature, Math.min(topK, vocabSize), topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed,
-        address, bias.length, Math.min(maxTokens, contextSize), PRIORITIES[priority],
+        address, bias.length, Math.min(maxTokens, contextSize),
       ));
     });
   }

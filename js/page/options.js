@@ -116,6 +116,7 @@ const COMPLETE = {
   frequencyPenalty: between(-2, 2),
   seed: integer(0, Number.MAX_SAFE_INTEGER),
   priority: oneOf('normal', 'background'),
+  space: integer(0, 2 ** 32 - 1),
   onPrefill: anyFunction,
 };
 

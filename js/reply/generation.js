@@ -8,7 +8,7 @@ import { ReplyText } from './text.js';
 /** The type of tokens that only steer, like `<|im_start|>`. */
 const CONTROL = 3;
 
-const DEFAULTS = { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, priority: 'normal' };
+const DEFAULTS = { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0 };
 
 export class Generation {
   #engine;
@@ -24,16 +24,20 @@ export class Generation {
   #steps = 0;             // of writing: without the one that read the prompt's last token
   #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
 
+  /** Of its sequence. @type {{space?: number, priority?: 'normal' | 'background'}} */
+  place;
+
   /**
    * @param {import('../engine/engine.js').Engine} engine
    * @param {import('./chat.js').Prompt} prompt
    * @param {object} options as options.js sends them
    * @param {(event: object) => void} emit
    */
-  constructor(engine, prompt, { stops, maxTokens = Infinity, ...sampling }, emit) {
+  constructor(engine, prompt, { stops, maxTokens = Infinity, space, priority, ...sampling }, emit) {
     const total = prompt.ids.length;
     if (total >= engine.contextSize) throw tooLong(total, engine.contextSize);
     this.#engine = engine;
+    this.place = { space, priority };
     this.#prompt = prompt;
     this.#limit = maxTokens;
     this.#options = { ...prompt.defaults, ...DEFAULTS, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The logits of every token of a text: a sequence of its own that is computed while others write, and looked at after each step.
+// The logits of every token of a text: a sequence of its own that is computed behind all replies, and looked at after each step.
 
 export class Scores {
   #ids;
   #width;
   #sequence;
   #all;
+
+  place = { priority: 'background' };
 
   /** @param {Int32Array} ids one at least @param {number} width of a row */
   constructor(ids, width) {

@@ -14,6 +14,7 @@ const WAITING = 64;
 /**
  * What is done with a sequence. A method that returns something ends the work with that as its result, one that throws with the error.
  * @typedef {object} Work
+ * @property {{space?: number, priority?: 'normal' | 'background'}} place of its sequence
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} begin
  * @property {(event: import('../engine/engine.js').EngineEvent, began: number) => object | null} [take] began: when the event's step did
  * @property {() => object | null} [look] after every finished step, for sequences that have no events
@@ -46,7 +47,7 @@ export class Runner {
     if (this.#dead) throw this.#dead;
     if (job.stopped) return work.stop();
     this.#refuseMore();
-    const sequence = this.#engine.sequence();
+    const sequence = this.#engine.sequence(work.place);
     const result = new Promise((resolve, reject) => { this.#runs.set(sequence.number, { sequence, work, resolve, reject }); });
     job.onStop = () => this.#do(sequence.number, () => work.stop());
     this.#do(sequence.number, () => work.begin(sequence));

@@ -53,6 +53,8 @@ struct sched_take {
     int first, rows, outs;
 };
 
+enum { SCHED_SIZES = 8 };
+
 struct sched_facts {
     int running, waiting;     /* sequences */
     int used, remembered;     /* pages */
@@ -60,6 +62,7 @@ struct sched_facts {
     uint64_t let_go;          /* times somebody was */
     uint64_t recomputed;      /* rows computed once more */
     uint64_t followed;        /* positions taken over instead of read, after stepping aside */
+    uint64_t sizes[SCHED_SIZES]; /* steps of at most 1, 2, 4 .. 64 rows, and of more */
 };
 
 struct sched;

@@ -16,6 +16,8 @@ export const UNDO_MS = 10_000;
 
 const ignore = () => {};
 
+const lockOf = (id) => `quern:conversation:${id}`;
+
 export class Archive {
   #tables;
   #channel = globalThis.BroadcastChannel ? new BroadcastChannel('quern:conversations') : null;
@@ -48,10 +50,12 @@ export class Archive {
   /** @returns {Promise<boolean>} whether a conversation was deleted; one that could never be stored was not */
   async isDeleted(id) { return checkEntry(await this.#tables.entry(id))?.deleted > 0; }
 
-  /** @returns {Promise<{entry: object, messages: object[]} | null>} */
+  /** @returns {Promise<{entry: object, messages: object[], elsewhere: boolean} | null>} elsewhere: a tab that is not this one writes in it */
   async read(id) {
     const entry = checkEntry(await this.#tables.entry(id));
-    return entry && !entry.deleted ? { entry, messages: (await this.#tables.messages(id)).map(checkMessage).filter(Boolean) } : null;
+    if (!entry || entry.deleted) return null;
+    const messages = (await this.#tables.messages(id)).map(checkMessage).filter(Boolean);
+    return { entry, messages, elsewhere: messages.some(({ writing }) => writing) && await this.#isTaken(id) };
   }
 
   /** @returns {Promise<Set<string>>} ids of conversations that have all words, here or there */
@@ -125,7 +129,15 @@ export class Archive {
    */
   async alone(id, work) {
     if (!navigator.locks) return work().then(() => true);
-    return navigator.locks.request(`quern:conversation:${id}`, { ifAvailable: true }, async (lock) => lock !== null && work().then(() => true));
+    return navigator.locks.request(lockOf(id), { ifAvailable: true }, async (lock) => lock !== null && work().then(() => true));
+  }
+
+  /** When nobody writes in a conversation any more, however that has ended. */
+  async freed(id) { await navigator.locks?.request(lockOf(id), { mode: 'shared' }, ignore); }
+
+  async #isTaken(id) {
+    const { held = [] } = await navigator.locks?.query() ?? {};
+    return held.some(({ name }) => name === lockOf(id));
   }
 
   async #change(id, change) {

@@ -92,14 +92,16 @@ export class Log {
   }
 
   #view(message) {
-    const { run } = this.#talk;
+    const { run, elsewhere } = this.#talk;
+    const now = { ...message, elsewhere: elsewhere && message.writing === true };
     const grows = run?.message.id === message.id;
     const held = this.#views.get(message.id);
-    if (held && (grows ? held.message === null : held.message && same(held.message, message))) return held.view;
-    const view = message.role === 'user' ? new UserMessage(message, this.#actions) : AssistantMessage.of(message, this.#actions, grows);
+    if (held && (grows ? held.message === null : held.message && same(held.message, now))) return held.view;
+    const view = message.role === 'user' ? new UserMessage(message, this.#actions)
+      : AssistantMessage.of(message, this.#actions, grows, now.elsewhere);
     if (grows) view.wait(run.says);
     held?.view.node.remove();
-    this.#views.set(message.id, { view, message: grows ? null : { ...message } });
+    this.#views.set(message.id, { view, message: grows ? null : now });
     return view;
   }
 
@@ -117,4 +119,4 @@ export class Log {
   }
 }
 
-const same = (a, b) => a.content === b.content && a.note === b.note && a.writing === b.writing && a.thinking === b.thinking;
+const same = (a, b) => ['content', 'note', 'writing', 'thinking', 'elsewhere'].every((name) => (a[name] || '') === (b[name] || ''));
