@@ -11,7 +11,9 @@
 //   prompt     id messages thinking                  notice    text       (for the console)
 //   logits     id ids
 //   profile    id                                    lifeline  name      (of a lock: see lifeline.js)
-//   stop       target                                pong
+//   kept       id                                    pong
+//   forget     id name
+//   stop       target
 //   ping
 //
 // Messages are all there is: a page that shared the engine's memory would keep it, whatever ends the worker. The engine looks at
@@ -27,6 +29,8 @@ export const DETOKENIZE = 'detokenize';
 export const PROMPT = 'prompt';
 export const LOGITS = 'logits';
 export const PROFILE = 'profile';
+export const KEPT = 'kept';
+export const FORGET = 'forget';
 export const STOP = 'stop';
 export const PING = 'ping';
 
