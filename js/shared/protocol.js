@@ -10,14 +10,12 @@
 //   detokenize id ids                                fatal     error      (the engine is dead)
 //   prompt     id messages thinking                  notice    text       (for the console)
 //   logits     id ids
-//   profile    id                                    lifeline  name      (of a lock: see lifeline.js)
-//   kept       id                                    pong
-//   forget     id name
+//   profile, kept   id                               lifeline  name      (of a lock: see lifeline.js)
+//   forget     id name                               pong
 //   stop       target
 //   ping
 //
-// Messages are all there is: a page that shared the engine's memory would keep it, whatever ends the worker. The engine looks at
-// its messages every 50 ms or after a layer (runner.js).
+// Messages are all there is: a page that shared the engine's memory would keep it. They are looked at every 50 ms or after a layer (runner.js).
 
 export const READY = 'ready';
 export const LOAD = 'load';

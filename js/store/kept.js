@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Kept conversations as a store's files (MODEL.md has the layout): under which name one lies, whose it is and how much of it there is, reading and
-// cutting it, adding to it, forgetting it. Whether a header or a record is right the engine says (src/engine/kept.c); behind the last record stands when
-// the file was used last, so that the oldest can make room. A crash leaves an end that is no record: whoever writes next cuts it off.
+// Kept conversations as a store's files (MODEL.md has the layout): under which name one lies, whose it is and how much of it there is, reading
+// and cutting it, adding to it, forgetting it. Whether a header or a record is right the engine says (src/engine/kept.c); behind the last record
+// stands when the file was used last, so that the oldest can make room. A crash leaves an end that is no record: whoever writes next cuts it off.
 
 import { alone, storageError } from './guard.js';
 import { keyOf, readAll, writeAll } from './store.js';
@@ -29,7 +29,7 @@ export class KeptFile {
   #record;
   #size;
 
-  /** @param {number} record bytes of one @param {{write?: boolean}} [options] write: a file that is not there is made @returns {Promise<KeptFile | null>} */
+  /** @param {number} record bytes of one @param {{write?: boolean}} [options] write: it is made if it is not there */
   static async open(store, name, record, { write = false } = {}) {
     const kept = new KeptFile();
     kept.#file = await store.open(await fileOf(name), { write });
@@ -144,7 +144,7 @@ export async function forgetKept(store, name) {
   for (const file of files) await removeFile(store, file, PATIENCE_MS);
 }
 
-/** Makes room for a file of so many bytes under a name: those used longest ago go, as long as all together have more than `most`. Files in use stay. */
+/** Makes room for a file of so many bytes: those used longest ago go while all together have more than `most`. Files in use stay. */
 export async function makeRoom(store, name, bytes, most) {
   const own = await fileOf(name);
   const others = (await describeAll(store)).filter(({ file }) => file !== own).sort((a, b) => a.date - b.date);

@@ -127,7 +127,7 @@ export class Service {
     this.#chat = new Chat(this.#engine, this.#renderer());
     this.#runner = new Runner(this.#engine, rest);
     this.#keeping = new Keeping(this.#engine, this.#runner, {
-      store, keepBytes, rest, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({}, error),
+      store, keepBytes, rest, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
     });
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return this.#info();
