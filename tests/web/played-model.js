@@ -80,6 +80,8 @@ class PlayedModel {
     });
   }
 
+  async forget() {}
+
   async countTokens(messages) { return messages.length * 10; }
 
   async dispose() {
