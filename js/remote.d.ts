@@ -38,7 +38,7 @@ export interface RemoteInfo {
 export interface RemoteModel {
   readonly info: RemoteInfo;
   /**
-   * Fails with `use/param`, `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where
+   * Fails with `use/param` (for `keep` too), `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where
    * `thinking` is given; else the server decides.
    */
   chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
@@ -50,6 +50,8 @@ export interface RemoteModel {
   countTokens(...given: unknown[]): Promise<never>;
   logits(...given: unknown[]): Promise<never>;
   profile(...given: unknown[]): Promise<never>;
+  kept(...given: unknown[]): Promise<never>;
+  forget(...given: unknown[]): Promise<never>;
   /** What goes on fails with `engine/disposed`. */
   dispose(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

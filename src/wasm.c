@@ -8,6 +8,7 @@
  * interface, and no address is ever negative. A function with two results writes the second one to `out`.
  */
 #include "base/hash.h"
+#include "engine/kept.h"
 #include "engine/scheduler.h"
 #include "quern.h"
 
@@ -199,3 +200,14 @@ EXPORT void wasm_facts(address e, address out)
 }
 
 EXPORT address wasm_stream(address s, int id, address out) { return view(quern_stream(SEQUENCE(s), id), out); }
+
+/* --- kept conversations --- */
+
+EXPORT double wasm_kept_record(address e) { return (double)kept_record(ENGINE(e)); }
+/* out [KEPT_HEADER] */
+EXPORT int wasm_kept_open(address s, address name, int size, address out)
+{
+    return kept_open(SEQUENCE(s), (struct bytes){TO(const uint8_t, name), (size_t)size}, TO(uint8_t, out));
+}
+EXPORT int wasm_kept_give(address s, address record, double n) { return kept_give(SEQUENCE(s), TO(uint8_t, record), (uint64_t)n); }
+EXPORT int wasm_kept_take(address s, address out) { return kept_take(SEQUENCE(s), TO(uint8_t, out)); }

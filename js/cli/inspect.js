@@ -4,7 +4,7 @@
 
 import glue from './node/quern-simd.mjs';
 import { Engine } from '../engine/engine.js';
-import { compile, openAny } from '../worker/host-node.js';
+import { compile, openAny, storeOf } from '../worker/host-node.js';
 import { instantiate } from '../engine/instance.js';
 import { listFolder } from '../store/listing.js';
 import { models } from '../node.js';
@@ -15,7 +15,7 @@ import { headerBytes } from '../net/peek.js';
 /** The files' bytes, which are read as far as they are asked for: from the store, where the model is complete there. */
 async function open(source, located, { cache = true, memory, ...options }) {
   const stored = located.kind === 'urls' && cache && await models.has(source, { cache }).catch(() => false);
-  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, cache: stored && cache, memory })).parts;
+  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, store: storeOf(stored && cache), memory })).parts;
   const { urls } = located.folder ? await listFolder({ ...located, id: '' }, options) : located;
   return urls.map((url) => ({ size: 0, chunks: headerBytes(url, options) }));
 }

@@ -227,6 +227,10 @@ export class Engine {
     });
   }
 
+  /** Bytes of a record of a kept conversation (MODEL.md), and room for some in the engine's memory, for as long as it lives. */
+  get recordBytes() { return this.#wasm._wasm_kept_record(this.#engine); }
+  room(size) { return this.#heap.bytes(this.#heap.alloc(size), size); }
+
   #tokenBytes(id) {
     const address = this.#wasm._wasm_token(this.#engine, id, this.#out);
     return this.#heap.copy(address, this.#heap.int32(this.#out, 1)[0]);

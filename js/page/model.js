@@ -2,10 +2,10 @@
 // A loaded model as the caller holds it, and how one comes to be. All work happens in the worker; here arguments are
 // checked, requests sent and answers shaped. `platform` is what differs between a page and Node (platform-*.js).
 
-import { reasonOf } from '../shared/clock.js';
-import { QuernError, asQuernError } from '../shared/errors.js';
-import { checkMessages, checkOptions, checkText, checkTokens, sampling } from './options.js';
-import { CHAT, COMPLETE, DETOKENIZE, LOAD, LOGITS, PROFILE, PROMPT, TOKENIZE } from '../shared/protocol.js';
+import { deadline, reasonOf } from '../shared/clock.js';
+import { QuernError, asQuernError, badParam } from '../shared/errors.js';
+import { checkMessages, checkName, checkOptions, checkText, checkTokens, sampling } from './options.js';
+import { CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, PROFILE, PROMPT, TOKENIZE } from '../shared/protocol.js';
 import { Reply } from './reply.js';
 import { Rpc } from './rpc.js';
 import { serveStore } from '../store/store-port.js';
@@ -18,15 +18,21 @@ const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
  */
 const MOST_TEXT = 2 ** 24;
 
+/** How long a model that is disposed of has for what it is about to keep. */
+const SETTLE_MS = 5000;
+
 /** The seed of a reply whose caller named none: any whole number up to 2^53-1. */
 const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
 
 class Model {
   #rpc;
   #info;
+  #hasStore;
+  #keeps = false;     // whether anything may be on its way to the store
 
-  constructor(rpc, info) {
+  constructor(rpc, info, hasStore) {
     this.#rpc = rpc;
+    this.#hasStore = hasStore;
     this.#info = Object.freeze(info);
   }
 
@@ -35,7 +41,21 @@ class Model {
   }
 
   chat(messages, options) {
-    return this.#reply(CHAT, 'chat', options, (checked) => ({ messages: checkMessages(messages, checked.continue) }));
+    return this.#reply(CHAT, 'chat', options, (checked) => {
+      if (checked.keep && !this.#hasStore) throw badParam('options.keep', 'needs a store, but the model was loaded with cache: false');
+      this.#keeps ||= Boolean(checked.keep);
+      return { messages: checkMessages(messages, checked.continue) };
+    });
+  }
+
+  async kept(options) {
+    const { signal } = checkOptions('call', options);
+    return this.#call(KEPT, {}, signal);
+  }
+
+  async forget(name, options) {
+    const { signal } = checkOptions('call', options);
+    return this.#call(FORGET, { name: checkName(name) }, signal);
   }
 
   complete(prompt, options) {
@@ -70,11 +90,20 @@ class Model {
   }
 
   async dispose() {
+    if (this.#keeps) await this.#settle();
     await this.#rpc.close(new QuernError('engine/disposed', 'The model has been disposed of.'));
   }
 
   [asyncDispose]() {
     return this.dispose();
+  }
+
+  /** What is being kept is written, as far as that takes no longer than some seconds. */
+  async #settle() {
+    let cancel;
+    const late = new Promise((done) => { cancel = deadline(SETTLE_MS, done); });
+    await Promise.race([this.kept().catch(() => {}), late]);
+    cancel();
   }
 
   /** Answers carry the engine's own figures along, so that `info` can show them without a question of its own. */
@@ -149,6 +178,7 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
   const { wire, served } = wireOptions(platform, options);
   signal?.throwIfAborted();
   const rpc = startRpc(platform, workerUrl && platform.resolveUrl(workerUrl));
+  if (served) rpc.ended.then(served.end);
   const onAbort = () => rpc.close(reasonOf(signal));
   signal?.addEventListener('abort', onAbort, { once: true });
   const onEvent = ({ type: _, ...progress }) => {
@@ -163,13 +193,13 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
     await rpc.close(error instanceof QuernError ? error : asQuernError(error, 'load'));
     throw error;
   } finally {
-    served?.end();
     signal?.removeEventListener('abort', onAbort);
   }
 }
 
 /** Loads a model into a worker of its own. */
 export async function openModel(platform, source, options) {
-  const { rpc, answer } = await startWith(platform, LOAD, source, checkOptions('load', options));
-  return new Model(rpc, answer);
+  const checked = checkOptions('load', options);
+  const { rpc, answer } = await startWith(platform, LOAD, source, checked);
+  return new Model(rpc, answer, checked.cache !== false);
 }

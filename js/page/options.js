@@ -8,6 +8,7 @@ import { badParam } from '../shared/errors.js';
 const MAX_STOPS = 64;
 const MAX_STOP_LENGTH = 1000;
 const MAX_BIAS = 100;
+const MAX_NAME = 256;
 
 const integer = (min, max) => (value) => (Number.isSafeInteger(value) && value >= min && value <= max
   ? null : `must be a whole number from ${min} to ${max === Number.MAX_SAFE_INTEGER ? '2^53-1' : max}`);
@@ -79,6 +80,14 @@ function cache(value) {
   return missing ? `must be true, false or a store, but has no function '${missing}'` : null;
 }
 
+/** What a conversation is kept under: as many bytes as a file of it has room for. */
+function keep(value) {
+  if (typeof value !== 'string' || value === '') return 'must be a name, a text that is not empty';
+  const bytes = new TextEncoder().encode(value);
+  if (bytes.length > MAX_NAME) return `has ${bytes.length} bytes (UTF-8), at most ${MAX_NAME} are possible`;
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === value ? null : 'must be proper text, without halves of characters';
+}
+
 const isHash = (text) => typeof text === 'string' && /^[0-9a-f]{64}$/i.test(text);
 
 function sha256(value) {
@@ -96,6 +105,7 @@ const LOAD = {
   chunk: integer(1, 1024),
   parallel: integer(1, 16),
   cacheSize: integer(1, 2 ** 24),
+  keepBytes: integer(0, Number.MAX_SAFE_INTEGER),
   profile: boolean,
   kv: oneOf('f16', 'q8', 'f32'),
   quantize,
@@ -125,7 +135,7 @@ const TABLES = {
   download: FETCH,
   store: { cache },
   complete: COMPLETE,
-  chat: { ...COMPLETE, thinking: boolean, continue: boolean },
+  chat: { ...COMPLETE, thinking: boolean, continue: boolean, keep },
   call: { signal },
   tokens: { signal, thinking: boolean },
 };
@@ -192,6 +202,13 @@ export function checkMessages(messages, goesOn = false) {
   const checked = Array.from(messages, (message, i) => checkMessage(message, `messages[${i}]`));
   if (goesOn && checked.at(-1).role !== 'assistant') throw badParam('messages', 'must end with a message of the assistant\'s to be continued');
   return checked;
+}
+
+/** What a conversation is kept under; undefined: whatever there is. */
+export function checkName(name) {
+  const problem = name == null ? null : keep(name);
+  if (problem) throw badParam('name', problem);
+  return name ?? undefined;
 }
 
 /** A checked copy of token ids. */

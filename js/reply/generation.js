@@ -20,7 +20,7 @@ export class Generation {
   #text;
   #done = 0;              // of the prompt
   #cached = 0;
-  #tokens = 0;
+  #tokens = [];           // written
   #steps = 0;             // of writing: without the one that read the prompt's last token
   #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
 
@@ -46,11 +46,18 @@ export class Generation {
   }
 
   /** @param {import('../engine/sequence.js').Sequence} sequence */
+  hold(sequence) {
+    sequence.set(this.#prompt.ids, 'held');
+  }
+
+  /** @param {import('../engine/sequence.js').Sequence} sequence that is held */
   begin(sequence) {
     this.#sequence = sequence;
-    sequence.set(this.#prompt.ids, 'held');
     sequence.begin(this.#options);
   }
+
+  /** All tokens so far, the prompt's too. */
+  get ids() { return [...this.#prompt.ids, ...this.#tokens]; }
 
   /**
    * @param {import('../engine/engine.js').EngineEvent} event
@@ -78,15 +85,15 @@ export class Generation {
   }
 
   #writes(id) {
-    if (this.#tokens >= this.#limit) return null;
-    if (this.#tokens++ > 0) this.#steps++;
+    if (this.#tokens.length >= this.#limit) return null;
+    if (this.#tokens.push(id) > 1) this.#steps++;
     const shown = !this.#text.mark(id) && this.#engine.tokenType(id) !== CONTROL;
     return shown && this.#text.push(this.#sequence.stream(id)) ? this.#result('stop') : null;
   }
 
   #ends({ end, error }) {
     if (end === 'error') throw error;
-    if (end === 'stop' && this.#tokens > 0) this.#steps++;
+    if (end === 'stop' && this.#tokens.length > 0) this.#steps++;
     return this.#result(this.#limit > 0 ? end : 'length');
   }
 
@@ -97,7 +104,7 @@ export class Generation {
 
   /** @param {'stop' | 'length' | 'aborted'} finishReason */
   #result(finishReason) {
-    if (this.#tokens > 0) this.#text.push(this.#sequence.stream(-1));
+    if (this.#tokens.length > 0) this.#text.push(this.#sequence.stream(-1));
     this.#text.end();
     const now = performance.now();
     const { asked, admitted = now, read = now } = this.#times;
@@ -105,7 +112,7 @@ export class Generation {
     return {
       ...this.#text.parts,
       finishReason,
-      usage: { promptTokens: this.#prompt.ids.length, cachedTokens: this.#cached, completionTokens: this.#tokens },
+      usage: { promptTokens: this.#prompt.ids.length, cachedTokens: this.#cached, completionTokens: this.#tokens.length },
       timings: {
         waitMs: admitted - asked, prefillMs: read - admitted, decodeMs, tokensPerSecond: this.#steps ? (1000 * this.#steps) / decodeMs : 0,
       },

@@ -10,12 +10,12 @@
 //   detokenize id ids                                fatal     error      (the engine is dead)
 //   prompt     id messages thinking                  notice    text       (for the console)
 //   logits     id ids
-//   profile    id                                    lifeline  name      (of a lock: see lifeline.js)
-//   stop       target                                pong
+//   profile, kept   id                               lifeline  name      (of a lock: see lifeline.js)
+//   forget     id name                               pong
+//   stop       target
 //   ping
 //
-// Messages are all there is: a page that shared the engine's memory would keep it, whatever ends the worker. The engine looks at
-// its messages every 50 ms or after a layer (runner.js).
+// Messages are all there is: a page that shared the engine's memory would keep it. They are looked at every 50 ms or after a layer (runner.js).
 
 export const READY = 'ready';
 export const LOAD = 'load';
@@ -27,6 +27,8 @@ export const DETOKENIZE = 'detokenize';
 export const PROMPT = 'prompt';
 export const LOGITS = 'logits';
 export const PROFILE = 'profile';
+export const KEPT = 'kept';
+export const FORGET = 'forget';
 export const STOP = 'stop';
 export const PING = 'ping';
 

@@ -53,14 +53,14 @@ async function* fileBytes(path, found, memory) {
 }
 
 /** @param {boolean | string | MessagePort} cache */
-function storeOf(cache) {
+export function storeOf(cache) {
   if (cache instanceof MessagePort) return new PortStore(cache);
   return cache ? new FolderStore(cache === true ? undefined : cache) : undefined;
 }
 
 /** @type {import('./start.js').EngineHost['openParts']} */
-export async function openAny(source, { cache, ...options }) {
-  if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
+export async function openAny(source, options) {
+  if (source.kind !== 'paths') return openParts(source, options);
   const found = await Promise.all(source.paths.map(find));
   return localParts(source.paths.map((path, i) => ({ size: found[i].size, chunks: fileBytes(path, found[i], options.memory) })), options);
 }

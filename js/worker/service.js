@@ -6,9 +6,10 @@ import { Chat } from '../reply/chat.js';
 import { asQuernError, isOf, toWire } from '../shared/errors.js';
 import { Generation } from '../reply/generation.js';
 import {
-  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, PROMPT, READY, STOP,
-  TOKENIZE,
+  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, FORGET, KEPT, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, PROMPT, READY,
+  STOP, TOKENIZE,
 } from '../shared/protocol.js';
+import { Keeping } from './keeping.js';
 import { Renderer } from '../reply/renderer.js';
 import { Runner } from './runner.js';
 import { Scores } from '../reply/scores.js';
@@ -29,6 +30,7 @@ export class Service {
   #engine = null;
   #chat = null;
   #runner = null;
+  #keeping = null;
   #jobs = new Map();      // id -> job, of all that is not answered
   #events = [];           // [id, event] that have not been sent
 
@@ -97,15 +99,19 @@ export class Service {
     },
     [DOWNLOAD]: (message, job, emit) => {
       job.bare = true;
-      return storeModel(this.#host, message.source, message.options, emit);
+      const { cache, ...options } = message.options;
+      return storeModel(this.#host, message.source, { ...options, store: this.#host.storeOf(cache) }, emit);
     },
-    [CHAT]: async ({ messages, options: { thinking, continue: goesOn, ...options } }, job, emit) => {
+    [CHAT]: async ({ messages, options: { thinking, continue: goesOn, keep, ...options } }, job, emit) => {
       const prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, mustFit: true });
-      return this.#runner.add(new Generation(this.#engine, prompt, options, emit), job);
+      const generation = new Generation(this.#engine, prompt, options, emit);
+      return keep === undefined ? this.#runner.add(generation, job) : this.#keeping.run(keep, generation, job);
     },
     [COMPLETE]: ({ prompt, options }, job, emit) => (
       this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit), job)),
     [LOGITS]: ({ ids }, job) => (ids.length ? this.#runner.add(new Scores(ids, this.#engine.facts.vocabSize), job) : new Float32Array(0)),
+    [KEPT]: () => this.#keeping.kept(),
+    [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
@@ -114,11 +120,15 @@ export class Service {
 
   // --- loading ---
 
-  async #load({ source, options }, emit) {
-    const { obstacle } = this.#host;
-    this.#engine = await startEngine(this.#host, source, options, emit);
+  async #load({ source, options: { cache, keepBytes, ...options } }, emit) {
+    const { obstacle, rest } = this.#host;
+    const store = this.#host.storeOf(cache);
+    this.#engine = await startEngine(this.#host, source, { ...options, store }, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
-    this.#runner = new Runner(this.#engine, this.#host.rest);
+    this.#runner = new Runner(this.#engine, rest);
+    this.#keeping = new Keeping(this.#engine, this.#runner, {
+      store, keepBytes, rest, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
+    });
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return this.#info();
   }

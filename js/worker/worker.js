@@ -103,7 +103,8 @@ globalThis.onmessageerror = () => { throw new Error('A message of the page could
 /** @type {import('./service.js').Host} */
 const host = {
   compile, rest, startTemplateWorker,
-  openParts: (source, { cache, ...options }) => openParts(source, { ...options, fetch: fetchAllowed, store: storeOf(cache) }),
+  storeOf,
+  openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,
   obstacle: threadObstacle(globalThis.crossOriginIsolated === true),
   deviceMemory: deviceMemory(),

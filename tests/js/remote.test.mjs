@@ -59,6 +59,7 @@ test('stop, break and signal end the work there', async () => {
   await until(() => server.served.jobs.length > 0);
   controller.abort();
   await rejectsWithAbort(aborted.result);
+  await rejectsWith(far.chat(QUESTION, { keep: 'x' }).result, 'use/param', /^options\.keep is there for models that are loaded here/);
   await rejectsWithAbort(far.chat(QUESTION, { signal: AbortSignal.abort() }).result);
   await server.idle(5000);
 });
@@ -66,7 +67,7 @@ test('stop, break and signal end the work there', async () => {
 test('info is what the server says; what needs a loaded model is refused', async () => {
   assert.deepEqual([far.info.id, far.info.name, far.info.contextSize, far.info.owned_by], ['demo', 'demo', model.info.contextSize, 'quern']);
   assert.throws(() => { far.info.name = 'x'; }, TypeError);
-  for (const name of ['tokenize', 'detokenize', 'countTokens', 'logits', 'profile']) await rejectsWith(far[name]('x'), 'use/param', new RegExp(`^${name}\\(\\)`));
+  for (const name of ['tokenize', 'detokenize', 'countTokens', 'logits', 'profile', 'kept', 'forget']) await rejectsWith(far[name]('x'), 'use/param', new RegExp(`^${name}\\(\\)`));
 });
 
 test('wrong arguments and what the server refuses have the codes they have here', async () => {

@@ -86,6 +86,8 @@ class PlayedModel {
     });
   }
 
+  async forget() {}
+
   async countTokens(messages) {
     return messages.reduce((sum, { content }) => sum + (typeof content === 'string' ? 10 : content.length * 100), 0);
   }

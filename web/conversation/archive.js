@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The home of all conversations: reads and writes them, finds them, and tells every tab of this page what has changed. A reply is put here
 // again and again while it grows. While one tab writes in a conversation it holds the lock of its name, and no other does.
-import { checkEntry, checkMessage, folded, titleOf } from './record.js';
+import { models } from 'quern';
+import { codeOf } from '../shell/failure.js';
+import { checkEntry, checkMessage, folded, keptId, keptName, titleOf } from './record.js';
 import { Mirror } from './mirror.js';
 import { fromPortable, toPortable } from './portable.js';
 import { openTables } from './tables.js';
@@ -20,18 +22,21 @@ const lockOf = (id) => `quern:conversation:${id}`;
 
 export class Archive {
   #tables;
+  #forget;
   #channel = globalThis.BroadcastChannel ? new BroadcastChannel('quern:conversations') : null;
   #listeners = new Set();
   #entries = new Mirror(() => this.#tables.entries(), (id) => this.#tables.entry(id));
   #texts = new Mirror(() => this.#tables.texts(), (id) => this.#tables.text(id));
 
-  /** @returns {Promise<Archive>} */
-  static async open() {
+  /** @param {(name: string) => Promise<void>} forget what models have kept under a name @returns {Promise<Archive>} */
+  static async open(forget) {
     const archive = new Archive();
+    archive.#forget = forget;
     archive.#tables = await openTables();
     archive.#channel?.addEventListener('message', ({ data }) => archive.#tell(String(data), true));
     await archive.#takeOver().catch(ignore);
     await archive.#sweep().catch(ignore);
+    setTimeout(() => archive.#forgetStrays().catch(ignore), UNDO_MS);
     return archive;
   }
 
@@ -155,7 +160,28 @@ export class Archive {
 
   async #sweep() {
     const gone = [...(await this.#entries.read()).values()].filter(({ deleted }) => deleted && deleted < Date.now() - UNDO_MS);
-    for (const { id } of gone) await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));
+    for (const { id } of gone) {
+      if (await this.#forgotten(keptName(id))) await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));
+    }
+  }
+
+  /** @returns {Promise<boolean>} false: another tab is keeping it just now */
+  async #forgotten(name) {
+    try {
+      await this.#forget(name);
+      return true;
+    } catch (error) {
+      return codeOf(error) !== 'storage/busy';
+    }
+  }
+
+  /** What a reply in another tab left behind its conversation's end. */
+  async #forgetStrays() {
+    if (!this.isKept) return;
+    for (const { name } of await models.kept()) {
+      const id = keptId(name);
+      if (id && !await this.#tables.entry(id)) await this.#forgotten(name);
+    }
   }
 
   /** The one conversation of earlier versions. */

@@ -4,6 +4,7 @@
 import { announce } from '../shell/dom.js';
 import { codeOf, isAbort } from '../shell/failure.js';
 import { oneLine } from '../shell/format.js';
+import { keptName } from './record.js';
 import { Log } from './log.js';
 import { promptOf } from './prompt.js';
 import { makeRoom } from './room.js';
@@ -173,8 +174,9 @@ export class Chat {
       run.read(progress);
       this.#measure(talk);
     };
-    // Here a conversation's keys and values are to be kept under its id, and forgotten where the archive lets go of it for good.
-    const reply = model.chat(messages, { ...this.#settings.sampling, continue: goesOn, signal: run.signal, onPrefill });
+    // What the model computes of a conversation is kept under its id, so that it goes on at once after a reload; the archive forgets it with it.
+    const keep = this.#archive.isKept ? keptName(talk.id) : null;
+    const reply = model.chat(messages, { ...this.#settings.sampling, continue: goesOn, keep, signal: run.signal, onPrefill });
     run.ask(reply);
     for await (const event of reply.events) {
       if (run.phase === 'over') break;

@@ -4,6 +4,7 @@
 import { oneLine } from '../shell/format.js';
 
 const TITLE = 80;
+const KEPT = 'chat/';
 
 const text = (value, most = 1e7) => (typeof value === 'string' ? value.slice(0, most) : '');
 const number = (value) => (Number.isFinite(value) && value >= 0 ? value : 0);
@@ -40,6 +41,10 @@ export function checkEntry(value) {
     deleted: number(value.deleted),
   };
 }
+
+/** The name under which models keep what they have computed of a conversation; and of which one such a name is, '' if it is none of this page's. */
+export const keptName = (id) => KEPT + id;
+export const keptId = (name) => (name.startsWith(KEPT) ? name.slice(KEPT.length) : '');
 
 /** What a conversation that begins like this is called until somebody names it. */
 export const titleOf = (content) => oneLine(content.trim().split('\n')[0], TITLE) || 'Conversation';
