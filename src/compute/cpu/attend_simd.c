@@ -68,7 +68,7 @@ INLINE void store_scores(float *p, const partial_sums sums, float scale)
     }
 }
 
-INLINE const float *factor(enum source source, const struct query *q) { return source == FLOATS ? q->q : q->scaled; }
+INLINE const float *factor(enum source source, const struct query *q) { return source == FLOATS ? q->factor : q->scaled; }
 
 /* Positions after the last one seen, up to a multiple of 16, are computed too: they are in the page, and no one looks at the result. */
 INLINE void score_queries(enum source source, int queries, float *p, const struct query *q, const uint8_t *k, int dim, float scale)
@@ -206,8 +206,20 @@ static void values_f16(float *p, const struct query *q, int n, const uint16_t *v
     add_values(HALVES, p, q, n, (const uint8_t *)v, dim);
 }
 
+static void spread(float *out, const uint16_t *in, int n)
+{
+    const vec mask = i32_kept(F16_MASK);
+    for (int i = 0; i < n; i += 8) {
+        vec x[2];
+        f16_scaled(in + i, mask, x);
+        vec_store(out + i, x[0]);
+        vec_store(out + i + 4, x[1]);
+    }
+}
+
 void attend_simd(struct kernels *k)
 {
+    k->spread = spread;
     k->scores = scores;
     k->scores_q8 = scores_q8;
     k->scores_f16 = scores_f16;

@@ -196,8 +196,8 @@ struct place {
 struct scratch {
     float *floats; /* [KV_PAGE * head_dim] keys or values of a page, widened */
     float *p;      /* [TILE_ROWS * group, KV_PAGE] scores, then weights */
-    float *scaled; /* [n_kv_heads * FEW, head_dim] queries times F16_SCALE */
-    int8_t *code;  /* [max(n_kv_heads * FEW, TILE_ROWS * group), head_dim] queries quantised, for q8 */
+    float *scaled; /* [max(n_kv_heads * FEW, TILE_ROWS * group), head_dim] queries times F16_SCALE, for f16 */
+    int8_t *code;  /* [the same] queries quantised, for q8 */
     float *scale;  /* [the same, head_dim / 32] */
     int16_t *sum;  /* [head_dim / 16] which quantising makes, and nobody needs here */
 };
@@ -205,10 +205,10 @@ struct scratch {
 static void take_scratch(struct arena *a, const struct kv_shape *s, struct scratch *out)
 {
     uint64_t dim = (uint64_t)s->head_dim, queries = TILE_ROWS * (uint64_t)(s->n_heads / s->n_kv_heads);
-    uint64_t few = FEW * (uint64_t)s->n_kv_heads, codes = s->type == KV_Q8 ? (few > queries ? few : queries) * dim : 0;
+    uint64_t few = FEW * (uint64_t)s->n_kv_heads, all = (few > queries ? few : queries) * dim, codes = s->type == KV_Q8 ? all : 0;
     out->floats = arena_take(a, KV_PAGE * dim, sizeof(float));
     out->p = arena_take(a, queries * KV_PAGE, sizeof(float));
-    out->scaled = arena_take(a, few * dim, sizeof(float));
+    out->scaled = arena_take(a, s->type == KV_F16 ? all : 0, sizeof(float));
     out->code = arena_take(a, codes, 1);
     out->scale = arena_take(a, codes / BLOCK, sizeof(float));
     out->sum = arena_take(a, dim / 16, sizeof(int16_t));
@@ -248,7 +248,8 @@ struct span {
     const int32_t *rows, *pages;
     int first_page, n_pages;
     int group, n;          /* n: queries of a head, those of the rows */
-    bool in_registers;     /* finite halves are widened there: no reason to do it for many queries */
+    bool scaled;           /* queries, so that finite halves need no more than their bits in place */
+    bool in_registers;     /* which is done there: no reason to do it for many queries */
     struct query *queries; /* of the first row and head; a head's are tile->n * group further */
 };
 
@@ -304,14 +305,15 @@ static void span_begin(struct span *s)
 {
     const struct cpu *c = s->a->c;
     size_t dim = (size_t)c->kv.head_dim;
-    s->in_registers = c->kv.type == KV_F16 && s->n <= FEW && dim % 16 == 0 && c->k.scores_f16;
+    s->scaled = c->kv.type == KV_F16 && c->k.spread;
     for (int i = 0; i < s->heads * s->n; i++) {
         struct query *query = span_query(s, i / s->n, i % s->n);
         if (c->kv.type == KV_Q8) quantize_query(s, query, i);
-        if (!s->in_registers) continue;
+        if (!s->scaled) continue;
         query->scaled = s->s->scaled + (size_t)i * dim;
-        s->in_registers = scale_query(s->s->scaled + (size_t)i * dim, query->q, (int)dim);
+        s->scaled = scale_query(s->s->scaled + (size_t)i * dim, query->q, (int)dim);
     }
+    s->in_registers = s->scaled && s->n <= FEW && dim % 16 == 0;
 }
 
 /* What each query sees of a page; returns the most. */
@@ -327,7 +329,7 @@ static int set_seen(const struct span *s, int page)
     return most;
 }
 
-/* Whether the first n positions may be, and had better be, widened in registers. */
+/* Whether the first n positions may be, and had better be, taken divided by F16_SCALE. */
 static bool all_plain(const uint8_t *notes, int n)
 {
     int odd = 0;
@@ -345,14 +347,13 @@ static void page_scores(const struct span *s, const struct page_view *page, stru
         c->k.scores_q8(s->s->p, queries, s->n, keys, notes, dim, scale);
         return;
     }
-    if (c->kv.type == KV_F16) {
-        if (s->in_registers && all_plain(notes, most)) {
-            c->k.scores_f16(s->s->p, queries, s->n, keys, dim, scale);
-            return;
-        }
-        c->k.widen(s->s->floats, keys, KV_PAGE * dim);
-        floats = s->s->floats;
+    bool plain = s->scaled && all_plain(notes, most);
+    if (plain && s->in_registers) {
+        c->k.scores_f16(s->s->p, queries, s->n, keys, dim, scale);
+        return;
     }
+    for (int i = 0; i < s->n; i++) queries[i].factor = plain ? queries[i].scaled : queries[i].q;
+    if (c->kv.type == KV_F16) floats = s->s->floats, (plain ? c->k.spread : c->k.widen)(s->s->floats, keys, KV_PAGE * dim);
     c->k.scores(s->s->p, queries, s->n, floats, dim, scale);
 }
 
@@ -362,11 +363,13 @@ static void page_values(const struct span *s, const struct page_view *page, stru
     const void *from = page->part[VALUES], *notes = page->part[VALUE_NOTES];
     const float *floats = from;
     int dim = c->kv.head_dim;
-    if (s->in_registers && all_plain(notes, most)) {
+    bool plain = s->scaled && all_plain(notes, most);
+    if (plain && s->in_registers) {
         c->k.values_f16(s->s->p, queries, s->n, from, dim);
         return;
     }
-    if (c->kv.type == KV_F16) c->k.widen(s->s->floats, from, KV_PAGE * dim);
+    for (int i = 0; plain && i < s->n * KV_PAGE; i++) s->s->p[i] *= F16_SCALE;
+    if (c->kv.type == KV_F16) (plain ? c->k.spread : c->k.widen)(s->s->floats, from, KV_PAGE * dim);
     if (c->kv.type == KV_Q8) c->k.dequantize(s->s->floats, from, notes, most, dim);
     if (c->kv.type != KV_F32) floats = s->s->floats;
     c->k.values(s->s->p, queries, s->n, floats, dim);

@@ -65,7 +65,8 @@ enum order { TOGETHER, IN_TURN, ORDERS };
 /* One query head of one row, and its running softmax over the positions that it has seen. */
 struct query {
     const float *q;      /* [head_dim] */
-    const float *scaled; /* [head_dim] q * F16_SCALE, for keys that are widened in registers */
+    const float *scaled; /* [head_dim] q * F16_SCALE, for keys that are divided by it */
+    const float *factor; /* that of the floats that keys are: q or scaled */
     const int8_t *code;  /* [head_dim] and */
     const float *scale;  /* [head_dim / 32]: q quantised, where the keys are */
     float *acc;          /* [head_dim], 0 at the start */
@@ -113,6 +114,7 @@ struct kernels {
     void (*add)(float *x, const float *y, int n);        /* x += y */
     void (*add_scaled)(float *x, const float *y, float scale, int n); /* x += scale * y */
     void (*widen)(float *out, const uint16_t *in, int n);  /* f16 -> f32 */
+    void (*spread)(float *out, const uint16_t *in, int n); /* finite f16 -> f32, divided by F16_SCALE; n a multiple of 8. NULL where widen is as good */
     void (*narrow)(uint16_t *out, const float *in, int n); /* f32 -> f16 */
     /* values = code * scale: n positions of codes [n, dim] and scales [n, dim / 32]; dim a multiple of 32 */
     void (*dequantize)(float *v, const int8_t *code, const float *scale, int n, int dim);
