@@ -613,7 +613,7 @@ static void attend_page(const struct kernels *k, enum source form, const struct 
     const float *k32 = form == FORM_F32 ? h->kv + keys : floats, *v32 = form == FORM_F32 ? h->kv + values : floats;
     if (form == FORM_F16) k->widen(floats, h->half + keys, (int)page);
     if (form == FORM_F16_SPREAD) k->spread(floats, h->half + keys, (int)page);
-    for (int t = 0; t < h->n; t++) q[t].factor = form == FORM_F16_SPREAD ? q[t].scaled : q[t].q;
+    for (int t = 0; t < h->n; t++) q[t].q = form == FORM_F16_SPREAD ? q[t].scaled : h->q + t * h->dim;
     if (form == FORM_F16_IN_REGISTERS) k->scores_f16(p, q, h->n, h->half + keys, h->dim, scale);
     else if (form == FORM_Q8) k->scores_q8(p, q, h->n, h->kv_code + keys, h->kv_scale + keys / BLOCK, h->dim, scale);
     else k->scores(p, q, h->n, k32, h->dim, scale);

@@ -68,7 +68,7 @@ INLINE void store_scores(float *p, const partial_sums sums, float scale)
     }
 }
 
-INLINE const float *factor(enum source source, const struct query *q) { return source == FLOATS ? q->factor : q->scaled; }
+INLINE const float *factor(enum source source, const struct query *q) { return source == FLOATS ? q->q : q->scaled; }
 
 /* Positions after the last one seen, up to a multiple of 16, are computed too: they are in the page, and no one looks at the result. */
 INLINE void score_queries(enum source source, int queries, float *p, const struct query *q, const uint8_t *k, int dim, float scale)

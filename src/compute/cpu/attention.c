@@ -273,7 +273,7 @@ static void softmaxes_begin(const struct attention *a, const struct tile *tile, 
     for (; head < end; head++)
         for (int i = 0; i < tile->n * group; i++, query++) {
             size_t at = (size_t)tile->rows[i / group] * heads + (size_t)(head * group + i % group);
-            *query = (struct query){.q = a->q + at * dim, .acc = c->acc + (size_t)(query - c->queries) * dim, .max = -INFINITY};
+            *query = (struct query){.itself = a->q + at * dim, .acc = c->acc + (size_t)(query - c->queries) * dim, .max = -INFINITY};
             memset(query->acc, 0, dim * sizeof *query->acc);
         }
 }
@@ -295,7 +295,7 @@ static void quantize_query(const struct span *s, struct query *query, int i)
     size_t dim = (size_t)c->kv.head_dim;
     int8_t *code = s->s->code + (size_t)i * dim;
     float *scale = s->s->scale + (size_t)i * (dim / BLOCK);
-    c->k.quantize(query->q, (int)dim, code, scale, s->s->sum);
+    c->k.quantize(query->itself, (int)dim, code, scale, s->s->sum);
     query->code = code;
     query->scale = scale;
 }
@@ -311,7 +311,7 @@ static void span_begin(struct span *s)
         if (c->kv.type == KV_Q8) quantize_query(s, query, i);
         if (!s->scaled) continue;
         query->scaled = s->s->scaled + (size_t)i * dim;
-        s->scaled = scale_query(s->s->scaled + (size_t)i * dim, query->q, (int)dim);
+        s->scaled = scale_query(s->s->scaled + (size_t)i * dim, query->itself, (int)dim);
     }
     s->in_registers = s->scaled && s->n <= FEW && dim % 16 == 0;
 }
@@ -352,7 +352,7 @@ static void page_scores(const struct span *s, const struct page_view *page, stru
         c->k.scores_f16(s->s->p, queries, s->n, keys, dim, scale);
         return;
     }
-    for (int i = 0; i < s->n; i++) queries[i].factor = plain ? queries[i].scaled : queries[i].q;
+    for (int i = 0; i < s->n; i++) queries[i].q = plain ? queries[i].scaled : queries[i].itself;
     if (c->kv.type == KV_F16) floats = s->s->floats, (plain ? c->k.spread : c->k.widen)(s->s->floats, keys, KV_PAGE * dim);
     c->k.scores(s->s->p, queries, s->n, floats, dim, scale);
 }

@@ -64,9 +64,9 @@ enum order { TOGETHER, IN_TURN, ORDERS };
 
 /* One query head of one row, and its running softmax over the positions that it has seen. */
 struct query {
-    const float *q;      /* [head_dim] */
-    const float *scaled; /* [head_dim] q * F16_SCALE, for keys that are divided by it */
-    const float *factor; /* that of the floats that keys are: q or scaled */
+    const float *q;      /* [head_dim] that floats of keys are multiplied by: itself, or scaled where they are divided by F16_SCALE */
+    const float *scaled; /* [head_dim] itself * F16_SCALE */
+    const float *itself; /* [head_dim]; attention.c's */
     const int8_t *code;  /* [head_dim] and */
     const float *scale;  /* [head_dim / 32]: q quantised, where the keys are */
     float *acc;          /* [head_dim], 0 at the start */

@@ -194,7 +194,7 @@ static float dot_key(const float *q, const float *k, int position, int dim)
 static void scores(float *p, const struct query *q, int n, const float *k, int dim, float scale)
 {
     for (int t = 0; t < n; t++)
-        for (int i = 0; i < q[t].seen; i++) p[t * KV_PAGE + i] = dot_key(q[t].factor, k, i, dim) * scale;
+        for (int i = 0; i < q[t].seen; i++) p[t * KV_PAGE + i] = dot_key(q[t].q, k, i, dim) * scale;
 }
 
 /* The integer rule: sums of 32 products are exact, their floats are added in block order. */
