@@ -46,7 +46,8 @@ static int check_tokens(const struct quern_engine *e, struct error *err)
     return OK;
 }
 
-/* Most pixels, and the patches of the largest picture, which a long strip of them may exceed. */
+/* Most pixels, and the patches of the largest picture, which may have more: the sides of one that is enlarged are rounded up, and a strip is at least
+ * a token high. */
 static void set_limits(struct quern_engine *e)
 {
     struct sight *s = e->sight;
@@ -56,8 +57,8 @@ static void set_limits(struct quern_engine *e)
     double picture = o->max_pixels > 0 ? o->max_pixels : fmin(PICTURE_MOST, c->high);
     s->most[QUERN_IMAGE] = fmin(fmax(picture, side * side), PIXELS_MOST);
     s->most[QUERN_FILM] = o->max_film_pixels > 0 ? o->max_film_pixels : c->film_high;
-    double strip = side * sqrt(ASPECT_MOST * s->most[QUERN_IMAGE]);
-    s->max_patches = (int)(fmax(s->most[QUERN_IMAGE], strip) / (side * side)) * IMAGE_MERGE * IMAGE_MERGE;
+    double most = s->most[QUERN_IMAGE], square = sqrt(most) + side, strip = side * (sqrt(ASPECT_MOST * most) + side);
+    s->max_patches = (int)(fmax(square * square, strip) / (side * side)) * IMAGE_MERGE * IMAGE_MERGE;
 }
 
 static int open_encoder(struct quern_engine *e, const struct checkpoint *ck, struct error *err)
