@@ -78,8 +78,8 @@ int sched_add(struct sched *q, struct sched_seq *s);
 void sched_remove(struct sched *q, struct sched_seq *s);
 void sched_prefer(struct sched *q, struct sched_seq *s, int priority); /* its place in the order from the next plan on */
 
-/* What reading may take beside writers, of what it may take where nothing else is done between steps: 1, or less. And that in all, in ms, beside those
- * who write now; 0: nobody does. */
+/* What reading may take beside writers, of what it may take where nothing else is done between steps: 1, or less. And that in all, in ms, beside
+ * those who write now; 0: nobody does. */
 void sched_share(struct sched *q, double share);
 double sched_extra(const struct sched *q);
 
