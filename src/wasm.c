@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "engine/kept.h"
 #include "engine/scheduler.h"
+#include "image/image.h"
 #include "quern.h"
 
 #include <emscripten/emscripten.h>
@@ -46,13 +47,40 @@ EXPORT void wasm_release(address p) { free(TO(void, p)); }
 /* out [16]: the hash of a chunk of a stored file. */
 EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const void, bytes), (size_t)n, TO(uint8_t, out)); }
 
+/* --- pictures, before they are any model's --- */
+
+/* out [7]: kind, width, height, orientation, bits, animated, alpha. */
+EXPORT int wasm_image_header(address bytes, double n, address out)
+{
+    struct image_header h = {0};
+    int status = image_header(TO(const uint8_t, bytes), (size_t)n, &h);
+    const int numbers[7] = {(int)h.kind, (int)h.width, (int)h.height, h.orientation, h.bits, h.animated, h.alpha};
+    for (int i = 0; i < 7; i++) TO(int, out)[i] = numbers[i];
+    return status;
+}
+
+EXPORT void wasm_image_opaque(address rgba, double n, address rgb) { image_opaque(TO(const uint8_t, rgba), (uint64_t)n, TO(uint8_t, rgb)); }
+EXPORT double wasm_image_resize_cost(int width, int height, int to_width, int to_height)
+{
+    return (double)image_resize_cost(width, height, to_width, to_height);
+}
+EXPORT void wasm_image_resize(address rgb, int width, int height, address out, int to_width, int to_height, address scratch)
+{
+    image_resize(TO(const uint8_t, rgb), width, height, TO(uint8_t, out), to_width, to_height, TO(void, scratch));
+}
+EXPORT int wasm_image_sample(int total, double fps, double per_second, int least, int most, address indices)
+{
+    return image_sample(total, fps, per_second, least, most, TO(int32_t, indices));
+}
+EXPORT int wasm_image_label(double seconds, address out) { return image_label(seconds, TO(char, out)); }
+
 /* --- engine --- */
 
 /* Options by their places in a table of doubles; js/engine/engine.js has the same order. */
 enum option {
     OPTION_THREADS, OPTION_CONTEXT_SIZE, OPTION_KV, OPTION_CHUNK, OPTION_SCALAR, OPTION_PROFILE, OPTION_INSPECT, OPTION_QUANTIZE,
     OPTION_EMBEDDINGS, OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */,
-    OPTION_PARALLEL, OPTION_CACHE_SIZE
+    OPTION_PARALLEL, OPTION_CACHE_SIZE, OPTION_BLIND, OPTION_MAX_PIXELS, OPTION_MAX_FILM_PIXELS, OPTION_MEDIA_CACHE, OPTION_VISION_SIZE
 };
 
 /* What lies below the break is in use already, and a little is left for the caller's arguments. */
@@ -74,6 +102,11 @@ EXPORT address wasm_new(address table)
         .rest_size = (uint64_t)o[OPTION_REST_SIZE],
         .parallel = (int)o[OPTION_PARALLEL],
         .cache_size = (int)o[OPTION_CACHE_SIZE],
+        .blind = o[OPTION_BLIND] != 0,
+        .max_pixels = o[OPTION_MAX_PIXELS],
+        .max_film_pixels = o[OPTION_MAX_FILM_PIXELS],
+        .media_cache = (uint64_t)o[OPTION_MEDIA_CACHE],
+        .vision_size = (uint64_t)o[OPTION_VISION_SIZE],
         .memory_limit = o[OPTION_MEMORY_SIZE] > taken ? (uint64_t)(o[OPTION_MEMORY_SIZE] - taken) : 1,
     };
     return FROM(quern_new(&options));
@@ -211,3 +244,39 @@ EXPORT int wasm_kept_open(address s, address name, int size, address out)
 }
 EXPORT int wasm_kept_give(address s, address record, double n) { return kept_give(SEQUENCE(s), TO(uint8_t, record), (uint64_t)n); }
 EXPORT int wasm_kept_take(address s, address out) { return kept_take(SEQUENCE(s), TO(uint8_t, out)); }
+
+/* --- pictures: quern_media.h --- */
+
+EXPORT int wasm_sees(address e) { return quern_sees(ENGINE(e)); }
+EXPORT int wasm_vision_next(address e, double file_size) { return quern_vision_next(ENGINE(e), (uint64_t)file_size); }
+EXPORT int wasm_media_pad(address e, int kind) { return quern_media_pad(ENGINE(e), (enum quern_medium)kind); }
+
+/* out: struct image_grid, five int32. */
+EXPORT int wasm_media_plan(address e, int kind, int width, int height, int frames, double low, double high, address out)
+{
+    return quern_media_plan(ENGINE(e), (enum quern_medium)kind, width, height, frames, low, high, TO(struct image_grid, out));
+}
+
+/* id: eight bytes, here and below. */
+EXPORT int wasm_media_add(address e, address grid, address frame0, address frame1, address id)
+{
+    return quern_media_add(ENGINE(e), TO(const struct image_grid, grid), TO(const uint8_t, frame0), TO(const uint8_t, frame1), TO(uint64_t, id));
+}
+
+EXPORT void wasm_media_release(address e, address id) { quern_media_release(ENGINE(e), *TO(uint64_t, id)); }
+
+EXPORT int wasm_sequence_set_media(address s, address ids, int n, address media, int n_media, int outputs)
+{
+    return quern_sequence_set_media(SEQUENCE(s), TO(const int32_t, ids), n, TO(const uint64_t, media), n_media, (enum quern_outputs)outputs);
+}
+
+/* out [3]: the address of floats [tokens, width], tokens, width. */
+EXPORT int wasm_media_look(address e, address id, int budget_ms, address out)
+{
+    const float *made;
+    int tokens, width;
+    int status = quern_media_look(ENGINE(e), *TO(uint64_t, id), budget_ms, &made, &tokens, &width);
+    const double numbers[3] = {FROM(made), tokens, width};
+    for (int i = 0; i < 3 && status == OK; i++) TO(double, out)[i] = numbers[i];
+    return status;
+}

@@ -7,12 +7,14 @@
  */
 #include "engine/reply.h"
 
+#include "engine/look.h"
 #include "engine/sequence.h"
 
 static const double BACKGROUND_MS = 10000; /* without a row; then it takes turns with the others */
 
-/* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step. */
-static int events_most(const struct quern_engine *e) { return 6 * e->options.parallel; }
+/* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step. One more
+ * of each that a picture is encoded for, during which a plan may be made more than once. */
+static int events_most(const struct quern_engine *e) { return (e->sight ? 8 : 6) * e->options.parallel; }
 
 static int scratch_count(const struct quern_engine *e) { return min_int(pool_threads(e->pool), e->options.parallel); }
 
@@ -87,6 +89,18 @@ void replies_planned(struct quern_engine *e)
         if (s->replies && s->turn.let_go != s->let_go) tell(s, (struct quern_event){.type = QUERN_LET_GO});
         s->let_go = s->turn.let_go;
         if (s->replies && !s->reads && s->turn.rows > 0) tell_read(s, s->turn.kv.length);
+    }
+}
+
+void replies_looked(struct quern_engine *e)
+{
+    for (struct quern_sequence *s = e->sequences; s; s = s->next) {
+        struct quern_event event = {.type = QUERN_LOOK, .cached = s->turn.cached};
+        if (s->looks && s->replies) {
+            look_progress(s, &event.done, &event.total);
+            tell(s, event);
+        }
+        s->looks = false;
     }
 }
 

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUP = 8, HEADER_MAX = 64 << 20 };
+enum {
+    GROUP = 8,
+    STRIP = 32, /* rows that are made of columns at once: of bfloats a line of the processor's cache */
+    HEADER_MAX = 64 << 20,
+};
 
 void ck_init(struct checkpoint *ck, struct mem *m, uint64_t known_size)
 {
@@ -132,12 +136,11 @@ static bool begins_with(struct bytes text, const char *prefix)
     return text.size >= n && memcmp(text.data, prefix, n) == 0;
 }
 
-/* Whatever the order of its metadata. */
-static bool has_key(const struct checkpoint *ck, struct bytes key)
+struct meta *ck_seek(const struct checkpoint *ck, struct bytes key)
 {
     for (size_t i = 0; i < ck->n_metas; i++)
-        if (bytes_compare(ck_view(ck, ck->metas[i].key), key) == 0) return true;
-    return false;
+        if (bytes_compare(ck_view(ck, ck->metas[i].key), key) == 0) return &ck->metas[i];
+    return NULL;
 }
 
 int ck_override(struct checkpoint *ck, const struct checkpoint *from, const char *prefix, struct error *err)
@@ -146,7 +149,7 @@ int ck_override(struct checkpoint *ck, const struct checkpoint *from, const char
     int status = OK;
     for (size_t i = 0; i < ck->n_metas; i++) {
         struct bytes key = ck_view(ck, ck->metas[i].key);
-        if (!begins_with(key, prefix) || !has_key(from, key)) ck->metas[kept++] = ck->metas[i];
+        if (!begins_with(key, prefix) || !ck_seek(from, key)) ck->metas[kept++] = ck->metas[i];
     }
     ck->n_metas = kept;
     for (size_t i = 0; !status && i < from->n_metas; i++) {
@@ -330,13 +333,28 @@ int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64
 
 static size_t row_bytes(const struct tensor *t) { return (size_t)(t->bytes / t->rows); }
 
-/* The largest group of rows that is wanted. */
-static size_t largest_group(const struct checkpoint *ck)
+/* Of the tensors that stand side by side from this one on; the tensor itself where it is alone. Empty ones may lie between. */
+static size_t last_beside(const struct checkpoint *ck, size_t i)
 {
-    size_t largest = 0;
+    size_t last = i;
+    if (ck->tensors[i].turned == 2)
+        while (!ck->tensors[++last].turned) {}
+    return last;
+}
+
+static bool is_wanted(const struct checkpoint *ck, size_t i) { return ck->tensors[i].put || ck->tensors[last_beside(ck, i)].put; }
+
+/* A matrix that stands by columns, with what is beside it. */
+static uint64_t block_bytes(const struct tensor *t) { return t->bytes / t->stack * (uint64_t)t->turned; }
+
+/* The most that is wanted at once: a group of rows, or a matrix and the rows that are made of it. */
+static uint64_t largest_group(const struct checkpoint *ck)
+{
+    uint64_t largest = 0;
     for (size_t i = 0; i < ck->n_tensors; i++) {
         const struct tensor *t = &ck->tensors[i];
-        size_t group = t->put ? row_bytes(t) * (t->rows < GROUP ? (size_t)t->rows : GROUP) : 0;
+        if (t->bytes == 0 || !is_wanted(ck, i)) continue;
+        uint64_t row = row_bytes(t), group = t->turned ? block_bytes(t) + STRIP * row : row * (t->rows < GROUP ? t->rows : GROUP);
         if (group > largest) largest = group;
     }
     return largest;
@@ -348,11 +366,21 @@ uint64_t ck_held(const struct checkpoint *ck) { return ck->header_room + ck->n_t
 
 int ck_data_begin(struct checkpoint *ck, struct error *err)
 {
-    ck->stage_room = largest_group(ck);
-    ck->stage = mem_alloc_raw(ck->mem, ck->stage_room);
-    if (!ck->stage) return fail(err, ERR_MEM_LOAD, "stage", 0, "Not enough memory to load the file (%zu bytes).", ck->stage_room);
+    uint64_t room = largest_group(ck);
+    ck->stage = mem_alloc_raw(ck->mem, room);
+    if (!ck->stage) return fail(err, ERR_MEM_LOAD, "stage", 0, "Not enough memory to load the file (%llu bytes).", (unsigned long long)room);
+    ck->stage_room = (size_t)room;
     ck->pos = ck->begin;
     return OK;
+}
+
+/* So much of `n` bytes as fills the stage up to `full`. */
+static size_t stage_up(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t full)
+{
+    size_t take = full - ck->staged < n ? full - ck->staged : n;
+    memcpy(ck->stage + ck->staged, bytes, take);
+    ck->staged += take;
+    return take;
 }
 
 /* Bytes of row groups of tensor t: whole groups go on at once, the rest waits in the stage. Returns how many were taken. */
@@ -366,9 +394,7 @@ static size_t put_rows(struct checkpoint *ck, const struct tensor *t, const uint
         ck->next_row += (int)rows;
         return rows * row;
     }
-    size_t take = group - ck->staged < n ? group - ck->staged : n;
-    memcpy(ck->stage + ck->staged, bytes, take);
-    ck->staged += take;
+    size_t take = stage_up(ck, bytes, n, group);
     if (ck->staged == group) {
         t->put(t->context, ck->next_row, (int)(group / row), ck->stage);
         ck->next_row += (int)(group / row);
@@ -377,26 +403,64 @@ static size_t put_rows(struct checkpoint *ck, const struct tensor *t, const uint
     return take;
 }
 
-/* Bytes of this chunk that nobody wants before the next bound tensor, or of its own rows. */
-static size_t take_data(struct checkpoint *ck, const struct tensor *t, const uint8_t *bytes, size_t n)
+/* in: the first of `rows` columns of [cols, stride / size] -> out [rows, cols] */
+static inline void turn(uint8_t *out, const uint8_t *in, size_t stride, size_t rows, size_t cols, size_t size)
 {
-    uint64_t end = t->offset + t->bytes;
-    if (ck->pos < t->offset || !t->put) {
+    for (size_t c = 0; c < cols; c++)
+        for (size_t r = 0; r < rows; r++) memcpy(out + (r * cols + c) * size, in + c * stride + r * size, size);
+}
+
+/* Rows of matrix `i` of the stack t, of which the first column begins at `in`. */
+static void put_columns(struct checkpoint *ck, const struct tensor *t, int i, const uint8_t *in, size_t stride)
+{
+    size_t rows = (size_t)(t->rows / t->stack), cols = (size_t)t->cols, size = t->type->bytes;
+    uint8_t *strip = ck->stage + ck->stage_room - STRIP * row_bytes(t);
+    for (size_t r = 0; r < rows; r += STRIP) {
+        size_t n = rows - r < STRIP ? rows - r : STRIP;
+        if (size == 2) turn(strip, in + r * size, stride, n, cols, 2);
+        else turn(strip, in + r * size, stride, n, cols, 4);
+        t->put(t->context, i * (int)rows + (int)r, (int)n, strip);
+    }
+}
+
+/* Bytes of matrices that stand by columns, t's and the last one's beside it. Returns how many were taken. */
+static size_t put_turned(struct checkpoint *ck, const struct tensor *t, const struct tensor *last, const uint8_t *bytes, size_t n)
+{
+    size_t block = (size_t)block_bytes(t), stride = block / (size_t)t->cols, taken = block;
+    if (ck->staged || n < block) {
+        taken = stage_up(ck, bytes, n, block);
+        if (ck->staged < block) return taken;
+        bytes = ck->stage;
+        ck->staged = 0;
+    }
+    if (t->put) put_columns(ck, t, ck->next_row, bytes, stride);
+    if (last != t && last->put) put_columns(ck, last, ck->next_row, bytes + stride / 2, stride);
+    ck->next_row++;
+    return taken;
+}
+
+/* Bytes of this chunk that nobody wants before the next bound tensor, or of its own rows. `last`: of those beside it. */
+static size_t take_data(struct checkpoint *ck, size_t last, const uint8_t *bytes, size_t n)
+{
+    const struct tensor *t = &ck->tensors[ck->current], *end_of = &ck->tensors[last];
+    uint64_t end = end_of->offset + end_of->bytes;
+    if (ck->pos < t->offset || !is_wanted(ck, ck->current)) {
         uint64_t skip = (ck->pos < t->offset ? t->offset : end) - ck->pos;
         return skip < n ? (size_t)skip : n;
     }
-    return put_rows(ck, t, bytes, end - ck->pos < n ? (size_t)(end - ck->pos) : n);
+    if (end - ck->pos < n) n = (size_t)(end - ck->pos);
+    return t->turned ? put_turned(ck, t, end_of, bytes, n) : put_rows(ck, t, bytes, n);
 }
 
 void ck_data(struct checkpoint *ck, const uint8_t *bytes, size_t n)
 {
     while (n && ck->current < ck->n_tensors) {
-        const struct tensor *t = &ck->tensors[ck->current];
-        size_t taken = take_data(ck, t, bytes, n);
+        size_t last = last_beside(ck, ck->current);
+        size_t taken = take_data(ck, last, bytes, n);
         ck->pos += taken;
         bytes += taken;
         n -= taken;
-        if (ck->pos == t->offset + t->bytes) ck->current++, ck->next_row = 0;
+        if (ck->pos == ck->tensors[last].offset + ck->tensors[last].bytes) ck->current = last + 1, ck->next_row = 0;
     }
     ck->pos += n;
 }

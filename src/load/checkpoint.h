@@ -4,7 +4,8 @@
  *
  * A file is pushed in, in chunks of any size (network, disk and a fuzzer's bytes use the same code). First the header
  * is collected and checked; then a model binds the tensors it wants, shape by shape; then data flows to the bound ones in groups of
- * rows and the rest is dropped. No copy of the file ever exists: at most the header and one row group are held.
+ * rows and the rest is dropped. No copy of the file ever exists: at most the header and one row group are held, or one expert's matrices where the
+ * file has them by columns.
  */
 #ifndef QUERN_CHECKPOINT_H
 #define QUERN_CHECKPOINT_H
@@ -40,6 +41,8 @@ struct tensor {
     uint64_t cols, rows;    /* dims[0] and the product of the others */
     uint64_t stack;         /* dims[2]; 1 when there is none */
     int n_dims;
+    int turned;             /* 0; else the file has each matrix of the stack by columns: of this tensor and, where it is 2, of the next one side by
+                               side. Their places are halves of what both have */
     uint64_t offset;        /* in the file */
     uint64_t bytes;
     const struct dtype *weights; /* of scales: the type of the weights they belong to; else NULL */
@@ -67,9 +70,9 @@ struct checkpoint {
     /* data phase */
     uint64_t pos;            /* in the file */
     size_t current;          /* tensor */
-    uint8_t *stage;          /* one group of 8 rows, cut by a chunk's end */
+    uint8_t *stage;          /* one group of 8 rows, cut by a chunk's end; or a matrix that stands by columns, and some of its rows */
     size_t staged, stage_room;
-    int next_row;
+    int next_row;            /* or the next matrix */
 };
 
 enum {
@@ -95,6 +98,8 @@ int ck_put_int(struct checkpoint *ck, const char *key, int64_t value, struct err
 int ck_put_float(struct checkpoint *ck, const char *key, double value, struct error *err);
 int ck_put_bool(struct checkpoint *ck, const char *key, bool value, struct error *err);
 int ck_put_array(struct checkpoint *ck, const char *key, enum meta_type element, struct bytes data, uint64_t count, struct error *err);
+/* What has been put so far, whatever its order; NULL: nothing. Valid until more is put. */
+struct meta *ck_seek(const struct checkpoint *ck, struct bytes key);
 /* Adds a copy of all metadata of another file. */
 int ck_merge(struct checkpoint *ck, const struct checkpoint *from, struct error *err);
 /* The same of metadata whose keys begin with `prefix`, in place of what was there under these keys. ck_complete() is to follow. */

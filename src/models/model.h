@@ -9,8 +9,8 @@
 #ifndef QUERN_MODEL_H
 #define QUERN_MODEL_H
 
-#include "load/checkpoint.h"
 #include "models/batch.h"
+#include "models/bind.h"
 
 struct model_config {
     int n_layers, dim, ffn_dim, n_heads, n_kv_heads, head_dim, vocab_size;
@@ -22,6 +22,8 @@ struct model_config {
     double rope_factor;     /* by how much YaRN extends the context; 1: not */
     float eps;
     bool tied;              /* the output head is the embedding */
+    bool sees;              /* rows may be pictures' parts: it may be given a projector */
+    int n_added;            /* after so many layers something is added to such rows; -1: as the projector has it */
 };
 
 /* How a model's texts become tokens, and which of those end a reply, whatever else its files say. */
@@ -29,17 +31,13 @@ struct model_tokenizer {
     bool scored;             /* neighbours are joined by their tokens' scores; otherwise by merges, behind Qwen2's split */
     bool split_assumed;      /* which the files do not say */
     const char *const *ends; /* NULL at the end */
+    const char *const *pads; /* [2] which stand for a part of a picture and of a film, and are never written; NULL: none do */
 };
 
 /* What a conversation leaves behind in a model: keys and values in pages, and perhaps a state beside them. */
 struct cache_shape {
     struct kv_shape kv;
     uint64_t state_bytes; /* of each conversation; 0: none */
-};
-
-/* Q8_0 or Q4_0; NULL: as stored. */
-struct model_types {
-    const struct dtype *layers, *ends; /* matrices of layers; the embedding and the output head */
 };
 
 struct model;
@@ -52,7 +50,8 @@ struct model_ops {
     /* Of a file that names another architecture: whether older programs meant this one by it. Sets *prefix to that name, or leaves it; an
      * error is a name that is known but stands for another model. NULL: never. */
     int (*claim)(const struct checkpoint *ck, struct bytes name, const char **prefix, struct error *err);
-    int (*open)(struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix, struct model **out, struct error *err);
+    int (*open)(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
+                struct model **out, struct error *err);
     int (*tokenizer)(const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
     int (*bind)(struct model *m, struct checkpoint *ck, struct error *err);
     void (*free)(struct model *m);
@@ -71,10 +70,7 @@ struct model {
     const struct model_ops *ops;
     const char *prefix;     /* of its metadata keys: the architecture, or the older name that the file has for it */
     struct model_config config;
-    struct mem *mem;
-    struct backend *be;
-    struct model_types quantize; /* what matrices become while they are loaded, if that is smaller: model_quantize() */
-    bool more; /* files of a split model are still to come: what is missing may be there */
+    struct binder bind;
 };
 
 /* Picks the architecture by the (first) file's metadata. be NULL: nothing but model_bind() will be asked for. ERR_UNSUPPORTED "architecture"
@@ -119,24 +115,6 @@ enum { KEY_SIZE = 96 };
 /* "PREFIX.name". Returns out. */
 const char *model_key(char out[KEY_SIZE], const char *prefix, const char *name);
 
-/* Binds a matrix [rows, cols]: shape-checked, its bytes routed to *out, which model_take() makes. `name` may hold one %d for the
- * layer. Nothing happens where more files follow and this one does not have it. */
-int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err);
-/* One that stays as it is stored, whatever model->quantize says. */
-int model_matrix_as_stored(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out,
-                           struct error *err);
-/* What files have of a stack of matrices one by one: their type, and which parts of each; `there` NULL: none. */
-struct singles {
-    const struct dtype *type; /* of the tensors */
-    uint8_t *there; /* [stack] */
-};
-/* The same for a stack of matrices, which become one of stack * rows rows: NAME_exps.weight, or, in any order and any of the files, each matrix i
- * as NAME.i.weight. rows is a multiple of 8. The caller frees singles->there. */
-int model_stack(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out,
-                struct singles *singles, struct error *err);
-/* The same for a float vector [n], as float32. */
-int model_vector(struct model *m, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err);
-
-extern const struct model_ops model_qwen3, model_qwen3moe;
+extern const struct model_ops model_qwen3, model_qwen3moe, model_qwen3vl, model_qwen3vlmoe;
 
 #endif

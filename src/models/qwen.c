@@ -70,3 +70,11 @@ int qwen_tokenizer(const struct checkpoint *ck, struct model_tokenizer *out, str
     return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The tokenizer \"%.64s\" is not supported; Qwen3's is byte-level BPE (gpt2).",
                 quoted(kind, text));
 }
+
+int qwen_vl_tokenizer(const struct checkpoint *ck, struct model_tokenizer *out, struct error *err)
+{
+    static const char *const pads[] = {"<|image_pad|>", "<|video_pad|>"};
+    int status = qwen_tokenizer(ck, out, err);
+    out->pads = pads;
+    return status;
+}

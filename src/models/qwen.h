@@ -13,5 +13,7 @@ int qwen_claim(const struct checkpoint *ck, struct bytes name, const char **pref
 /* By the metadata: byte-level BPE behind Qwen2's split, or qwen3.c's scores. Others are refused by name (ERR_UNSUPPORTED "tokenizer"); a file
  * that does not name its split must have a vocabulary like Qwen's. */
 int qwen_tokenizer(const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
+/* The same with the pads of Qwen3-VL. */
+int qwen_vl_tokenizer(const struct checkpoint *ck, struct model_tokenizer *out, struct error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU, dense or a mixture of experts.
+ * Qwen3: a pre-norm decoder with grouped-query attention, norms on the heads of q and k, and SwiGLU, dense or a mixture of experts; and the
+ * language model of Qwen3-VL, which is the same but for positions in three sections.
  *
  * The list of binds is the architecture; `attend` and `feed_forward` below are the recipe. Layers of both kinds may be mixed: which one a
  * layer is, its tensors tell. Facts and shapes: MODEL.md.
@@ -159,11 +160,27 @@ static int read_vocab_size(const struct keys *k, struct model_config *c, struct 
     return OK;
 }
 
+static bool has_experts(const struct model_ops *ops) { return ops == &model_qwen3moe || ops == &model_qwen3vlmoe; }
+static bool sees(const struct model_ops *ops) { return ops == &model_qwen3vl || ops == &model_qwen3vlmoe; }
+
+/* What a model with eyes says beside the rest; its positions have sections, and its experts' shares always sum up to 1. */
+static int read_sight(const struct keys *k, struct model_config *c, struct error *err)
+{
+    const int64_t unsaid = -1;
+    char key[KEY_SIZE];
+    int status = config_int(k, "n_deepstack_layers", 0, INT32_MAX, &unsaid, &c->n_added, err);
+    c->sees = c->renormalise = true;
+    if (!status && !meta_find(k->ck, model_key(key, k->prefix, "rope.dimension_sections")))
+        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s is missing.", key);
+    if (status || c->n_added <= c->n_layers) return status;
+    return fail(err, ERR_INCONSISTENT, "deepstack", 0, "Pictures are added after %d layers, but the model has %d.", c->n_added, c->n_layers);
+}
+
 static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct error *err)
 {
     struct model_config *c = &m->base.config;
     const struct keys keys = {ck, m->base.prefix}, *k = &keys;
-    const bool moe = m->base.ops == &model_qwen3moe;
+    const bool moe = has_experts(m->base.ops);
     const double theta = 1e6;
     const int64_t n_tensors = (int64_t)ck_tensors_in_all(ck), unset = 0;
     char key[KEY_SIZE];
@@ -180,7 +197,8 @@ static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct erro
     if (!status) status = meta_int(ck, model_key(key, k->prefix, "context_length"), 1, INT64_MAX, NULL, &c->context_length, err);
     if (!status) status = config_float(k, "rope.freq_base", 1.0, 1e12, &theta, &c->rope_theta, err);
     if (!status) status = config_float(k, "attention.layer_norm_rms_epsilon", 1e-30, 1.0, NULL, &eps, err);
-    if (!status) status = moe ? read_experts(k, c, err) : OK;
+    if (!status && moe) status = read_experts(k, c, err);
+    if (!status && sees(m->base.ops)) status = read_sight(k, c, err);
     if (status) return status;
     c->eps = (float)eps;
     if (c->rope_dim == 0) c->rope_dim = c->head_dim;
@@ -206,31 +224,30 @@ static bool dense_here(const struct qwen3 *m, const struct checkpoint *ck, int l
 
 static int bind_dense(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
-    struct model *b = &m->base;
+    struct binder *b = &m->base.bind;
     struct layer *w = &m->layers[l];
-    int dim = b->config.dim;
-    int status = model_matrix(b, ck, "blk.%d.ffn_gate.weight", l, dim, w->ffn_dim, &w->gate, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.ffn_up.weight", l, dim, w->ffn_dim, &w->up, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.ffn_down.weight", l, w->ffn_dim, dim, &w->down, err);
+    int dim = m->base.config.dim;
+    int status = bind_matrix(b, ck, "blk.%d.ffn_gate.weight", l, dim, w->ffn_dim, &w->gate, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.ffn_up.weight", l, dim, w->ffn_dim, &w->up, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.ffn_down.weight", l, w->ffn_dim, dim, &w->down, err);
     return status;
 }
 
 static int bind_experts(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
-    struct model *b = &m->base;
+    struct binder *b = &m->base.bind;
     struct layer *w = &m->layers[l];
-    int dim = b->config.dim, n = b->config.n_experts;
-    int status = model_matrix_as_stored(b, ck, "blk.%d.ffn_gate_inp.weight", l, dim, n, &w->router, err);
-    if (!status) status = model_stack(b, ck, "blk.%d.ffn_gate", l, dim, w->ffn_dim, n, &w->gate, &w->singles[0], err);
-    if (!status) status = model_stack(b, ck, "blk.%d.ffn_up", l, dim, w->ffn_dim, n, &w->up, &w->singles[1], err);
-    if (!status) status = model_stack(b, ck, "blk.%d.ffn_down", l, w->ffn_dim, dim, n, &w->down, &w->singles[2], err);
+    int dim = m->base.config.dim, n = m->base.config.n_experts;
+    int status = bind_matrix_as_stored(b, ck, "blk.%d.ffn_gate_inp.weight", l, dim, n, &w->router, err);
+    if (!status) status = bind_stack(b, ck, "blk.%d.ffn_gate", l, dim, w->ffn_dim, n, &w->gate, &w->singles[0], err);
+    if (!status) status = bind_stack(b, ck, "blk.%d.ffn_up", l, dim, w->ffn_dim, n, &w->up, &w->singles[1], err);
+    if (!status) status = bind_stack(b, ck, "blk.%d.ffn_down", l, w->ffn_dim, dim, n, &w->down, &w->singles[2], err);
     return status;
 }
 
 static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
     const struct model_config *c = &m->base.config;
-    struct model *b = &m->base;
     struct layer *w = &m->layers[l];
     bool dense = w->dense || (!m->dense_known && dense_here(m, ck, l)), experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
     if (dense && experts_before)
@@ -239,7 +256,8 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
     w->dense = dense;
     w->ffn_dim = dense ? c->ffn_dim : c->expert_dim;
     if (dense && w->ffn_dim == 0)
-        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", b->prefix, l);
+        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", m->base.prefix,
+                    l);
     return dense ? bind_dense(m, ck, l, err) : bind_experts(m, ck, l, err);
 }
 
@@ -256,18 +274,18 @@ static int check_biases(const struct checkpoint *ck, int l, struct error *err)
 static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
     const struct model_config *c = &m->base.config;
-    struct model *b = &m->base;
+    struct binder *b = &m->base.bind;
     struct layer *w = &m->layers[l];
     int q_dim = c->n_heads * c->head_dim, kv_dim = c->n_kv_heads * c->head_dim;
     int status = check_biases(ck, l, err);
-    if (!status) status = model_vector(b, ck, "blk.%d.attn_norm.weight", l, c->dim, &w->attn_norm, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.attn_q.weight", l, c->dim, q_dim, &w->q, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.attn_k.weight", l, c->dim, kv_dim, &w->k, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.attn_v.weight", l, c->dim, kv_dim, &w->v, err);
-    if (!status) status = model_vector(b, ck, "blk.%d.attn_q_norm.weight", l, c->head_dim, &w->q_norm, err);
-    if (!status) status = model_vector(b, ck, "blk.%d.attn_k_norm.weight", l, c->head_dim, &w->k_norm, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.attn_output.weight", l, q_dim, c->dim, &w->o, err);
-    if (!status) status = model_vector(b, ck, "blk.%d.ffn_norm.weight", l, c->dim, &w->ffn_norm, err);
+    if (!status) status = bind_vector(b, ck, "blk.%d.attn_norm.weight", l, c->dim, &w->attn_norm, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.attn_q.weight", l, c->dim, q_dim, &w->q, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.attn_k.weight", l, c->dim, kv_dim, &w->k, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.attn_v.weight", l, c->dim, kv_dim, &w->v, err);
+    if (!status) status = bind_vector(b, ck, "blk.%d.attn_q_norm.weight", l, c->head_dim, &w->q_norm, err);
+    if (!status) status = bind_vector(b, ck, "blk.%d.attn_k_norm.weight", l, c->head_dim, &w->k_norm, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.attn_output.weight", l, q_dim, c->dim, &w->o, err);
+    if (!status) status = bind_vector(b, ck, "blk.%d.ffn_norm.weight", l, c->dim, &w->ffn_norm, err);
     if (!status) status = bind_feed_forward(m, ck, l, err);
     return status;
 }
@@ -277,9 +295,9 @@ static int bind_ends(struct qwen3 *m, struct checkpoint *ck, struct error *err)
 {
     struct model_config *c = &m->base.config;
     bool here = m->head != HEAD_TIED && (m->head == HEAD_OWN || ck_find(ck, "output.weight") != NULL);
-    int status = model_matrix(&m->base, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &m->embedding, err);
-    if (!status) status = model_vector(&m->base, ck, "output_norm.weight", 0, c->dim, &m->output_norm, err);
-    if (!status && here) status = model_matrix(&m->base, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
+    int status = bind_matrix(&m->base.bind, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &m->embedding, err);
+    if (!status) status = bind_vector(&m->base.bind, ck, "output_norm.weight", 0, c->dim, &m->output_norm, err);
+    if (!status && here) status = bind_matrix(&m->base.bind, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
     c->tied = c->tied && !here;
     return status;
 }
@@ -323,8 +341,8 @@ static int read_dense(struct qwen3 *m, const struct checkpoint *ck, struct error
 static int take_layers(struct qwen3 *m, struct error *err)
 {
     struct model_config *c = &m->base.config;
-    m->layers = mem_array(m->base.mem, (uint64_t)c->n_layers, sizeof *m->layers);
-    m->frequency = mem_array(m->base.mem, (uint64_t)c->rope_dim / 2, sizeof *m->frequency);
+    m->layers = mem_array(m->base.bind.mem, (uint64_t)c->n_layers, sizeof *m->layers);
+    m->frequency = mem_array(m->base.bind.mem, (uint64_t)c->rope_dim / 2, sizeof *m->frequency);
     if (!m->layers || !m->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model's %d layers.", c->n_layers);
     rope_frequencies(&m->rope, m->frequency);
     return OK;
@@ -333,8 +351,8 @@ static int take_layers(struct qwen3 *m, struct error *err)
 static void qwen3_free(struct model *base)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    struct mem *mem = base->mem;
-    struct backend *be = base->be;
+    struct mem *mem = base->bind.mem;
+    struct backend *be = base->bind.be;
     for (int l = 0; m->layers && l < base->config.n_layers; l++) {
         struct layer *w = &m->layers[l];
         float *vectors[] = {w->attn_norm, w->ffn_norm, w->q_norm, w->k_norm};
@@ -376,12 +394,12 @@ static void qwen3_each(const struct model *base, model_part *fn, void *context)
     each_vector(fn, context, m->output_norm, c->dim);
 }
 
-static int open_as(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
-                   struct model **out, struct error *err)
+static int qwen3_open(const struct model_ops *ops, struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix,
+                      struct model **out, struct error *err)
 {
     struct qwen3 *m = mem_alloc(mem, sizeof *m);
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
-    m->base = (struct model){.ops = ops, .prefix = prefix, .mem = mem, .be = be};
+    m->base = (struct model){.ops = ops, .prefix = prefix, .bind = {.mem = mem, .be = be}};
     int status = read_config(ck, m, err);
     if (!status) status = read_head(m, ck, err);
     if (!status) status = take_layers(m, err);
@@ -389,17 +407,6 @@ static int open_as(const struct model_ops *ops, struct mem *mem, struct backend 
     if (status) qwen3_free(&m->base);
     else *out = &m->base;
     return status;
-}
-
-static int qwen3_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix, struct model **out, struct error *err)
-{
-    return open_as(&model_qwen3, mem, be, ck, prefix, out, err);
-}
-
-static int qwen3moe_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, const char *prefix, struct model **out,
-                         struct error *err)
-{
-    return open_as(&model_qwen3moe, mem, be, ck, prefix, out, err);
 }
 
 /* --- scratch -------------------------------------------------------------------------------------------- */
@@ -451,11 +458,11 @@ static uint64_t qwen3_reserve_cost(const struct model *base, int max_rows, int m
 static int qwen3_reserve(struct model *base, int max_rows, int max_out)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    m->arena = mem_alloc(base->mem, scratch_bytes(base, max_rows, max_out));
+    m->arena = mem_alloc(base->bind.mem, scratch_bytes(base, max_rows, max_out));
     if (!m->arena) return ERR_MEM_LOAD;
     struct arena a = {.base = m->arena};
     lay_out(&a, &base->config, (uint64_t)max_rows, (uint64_t)max_out, &m->s);
-    if (base->be->ops->adopt) base->be->ops->adopt(base->be, m->arena, a.used);
+    if (base->bind.be->ops->adopt) base->bind.be->ops->adopt(base->bind.be, m->arena, a.used);
     return OK;
 }
 
@@ -477,9 +484,9 @@ static void set_angles(struct qwen3 *m, const struct batch *b)
 static void qwen3_begin(struct model *base, const struct batch *b)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    const struct backend_ops *op = base->be->ops;
-    op->embed(base->be, m->s.x, m->embedding, b->tokens, b->n);
-    if (b->features) op->features(base->be, m->s.x, b->features, 0, b->n, base->config.dim, false);
+    const struct backend_ops *op = base->bind.be->ops;
+    op->embed(base->bind.be, m->s.x, m->embedding, b->tokens, b->n);
+    if (b->features) op->features(base->bind.be, m->s.x, b->features, 0, b->n, base->config.dim, false);
     set_angles(m, b);
 }
 
@@ -489,7 +496,7 @@ static void attend(struct qwen3 *m, const struct batch *b, int l)
     const struct model_config *c = &m->base.config;
     const struct layer *w = &m->layers[l];
     struct scratch *s = &m->s;
-    struct backend *be = m->base.be;
+    struct backend *be = m->base.bind.be;
     const struct backend_ops *op = be->ops;
     int n = b->n;
     op->rmsnorm(be, s->h, s->x, w->attn_norm, n, c->dim, c->eps);
@@ -509,7 +516,7 @@ static void feed_forward(struct qwen3 *m, const struct layer *w, int n)
 {
     const struct model_config *c = &m->base.config;
     struct scratch *s = &m->s;
-    struct backend *be = m->base.be;
+    struct backend *be = m->base.bind.be;
     const struct backend_ops *op = be->ops;
     const struct route *route = w->dense ? NULL : &s->route;
     float *h = route ? s->places : s->h;
@@ -533,14 +540,14 @@ static void qwen3_layer(struct model *base, const struct batch *b, int l)
     int dim = base->config.dim;
     attend(m, b, l);
     feed_forward(m, &m->layers[l], b->n);
-    if (b->features && l < b->n_added) base->be->ops->features(base->be, m->s.x, b->features, (1 + l) * dim, b->n, dim, true);
+    if (b->features && l < b->n_added) base->bind.be->ops->features(base->bind.be, m->s.x, b->features, (1 + l) * dim, b->n, dim, true);
 }
 
 static void qwen3_head(struct model *base, const struct batch *b, int first, int n)
 {
     struct qwen3 *m = (struct qwen3 *)base;
     const struct model_config *c = &base->config;
-    struct backend *be = base->be;
+    struct backend *be = base->bind.be;
     const struct product part = {m->s.logits, m->output ? m->output : m->embedding, first, n};
     if (first == 0 && b->n_out) {
         be->ops->pick(be, m->s.last, m->s.x, b->out, b->n_out, c->dim);
@@ -555,14 +562,16 @@ static struct outputs qwen3_end(const struct model *base)
     return (struct outputs){m->s.last, m->s.logits};
 }
 
-/* Two architectures by name: files tell them apart, the forward pass does not. */
-#define QWEN3_OPS(name, function, older) \
+/* Four architectures by name: files tell them apart, the forward pass does not. */
+#define QWEN3_OPS(name, older, texts) \
     { \
-        .architecture = name, .claim = older, .open = function, .tokenizer = qwen_tokenizer, .bind = qwen3_bind, .free = qwen3_free, \
+        .architecture = name, .claim = older, .open = qwen3_open, .tokenizer = texts, .bind = qwen3_bind, .free = qwen3_free, \
         .each = qwen3_each, .cache = qwen3_cache, \
         .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, \
         .head = qwen3_head, .end = qwen3_end, \
     }
 
-const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen3_open, qwen_claim);
-const struct model_ops model_qwen3moe = QWEN3_OPS("qwen3moe", qwen3moe_open, NULL);
+const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen_claim, qwen_tokenizer);
+const struct model_ops model_qwen3moe = QWEN3_OPS("qwen3moe", NULL, qwen_tokenizer);
+const struct model_ops model_qwen3vl = QWEN3_OPS("qwen3vl", NULL, qwen_vl_tokenizer);
+const struct model_ops model_qwen3vlmoe = QWEN3_OPS("qwen3vlmoe", NULL, qwen_vl_tokenizer);

@@ -48,7 +48,8 @@ static int read_sections(const struct checkpoint *ck, const char *architecture, 
     uint64_t n;
     int64_t s[4] = {0};
     int half = r->dim / 2;
-    int status = meta_array(ck, model_key(key, architecture, "rope.dimension_sections"), META_I32, false, &list, &n, err);
+    const struct meta *m = meta_find(ck, model_key(key, architecture, "rope.dimension_sections"));
+    int status = meta_array(ck, key, m && m->element == META_U32 ? META_U32 : META_I32, false, &list, &n, err);
     if (status || !list.data) return status;
     for (uint64_t i = 0; i < n && i < 4; i++) s[i] = (int32_t)load_u32(list.data + 4 * i);
     if (n < 3 || n > 4 || s[3] || s[0] < 0 || s[1] < 0 || s[2] < 0 || s[0] + s[1] + s[2] != half || 3 * s[1] > half + 2 || 3 * s[2] > half + 2)

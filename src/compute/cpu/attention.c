@@ -119,6 +119,11 @@ static inline __attribute__((always_inline)) void lay(uint8_t *to, enum part par
     memcpy(to + value_place(position, d, dim) * size, from + (size_t)d * size, (size_t)(dim - d) * size);
 }
 
+void cpu_lay_floats(float *page, bool key, int position, const float *x, int dim)
+{
+    lay((uint8_t *)page, key ? KEYS : VALUES, position, x, dim, sizeof *x);
+}
+
 /* x [head_dim] becomes the key or value of a position. */
 static void store_halves(const struct cpu *c, const struct page_view *page, enum part part, int position, const float *x)
 {
@@ -447,8 +452,7 @@ static void attend_tiles(void *arg, int thread, int n_threads)
 
 /* --- merging ------------------------------------------------------------------------------------------------ */
 
-/* a = the softmax over a's positions, then b's. */
-static void softmax_merge(struct query *a, const struct query *b, int dim)
+void cpu_softmax_merge(struct query *a, const struct query *b, int dim)
 {
     float max = a->max > b->max ? a->max : b->max;
     float shrink_a = num_exp(a->max - max), shrink_b = num_exp(b->max - max);
@@ -468,7 +472,7 @@ static void merge_query(const struct attention *a, int row, const struct place *
     struct query total = {.acc = o, .max = -INFINITY};
     memset(o, 0, (size_t)dim * sizeof *o);
     for (const struct place *p = spans; p < spans + spans_of(&a->rows[row]); p++)
-        softmax_merge(&total, tile_queries(c, &c->tiles[p->tile], query_head / group, p->row) + query_head % group, dim);
+        cpu_softmax_merge(&total, tile_queries(c, &c->tiles[p->tile], query_head / group, p->row) + query_head % group, dim);
     for (int d = 0; d < dim; d++) o[d] /= total.sum;
 }
 

@@ -20,6 +20,10 @@ struct hf_config;
 extern const struct hf_reader hf_config; /* config.json and generation_config.json */
 struct hf_config *hf_config_new(struct mem *m);
 
+struct hf_vision;
+extern const struct hf_reader hf_vision; /* config.json's vision_config, and the files of the preprocessors of pictures and films */
+struct hf_vision *hf_vision_new(struct mem *m);
+
 struct hf_tokenizer;
 extern const struct hf_reader hf_tokenizer; /* tokenizer.json */
 struct hf_tokenizer *hf_tokenizer_new(struct mem *m);

@@ -20,14 +20,16 @@ static const char *const keys[] = {
     /* truth values */
     "tie_word_embeddings", "norm_topk_prob", "attention_bias", "use_sliding_window",
     /* the rest */
-    "architectures", "model_type", "hidden_act", "eos_token_id", "mlp_only_layers", "rope_scaling", "rope_parameters", "quantization_config",
-    "peft_type", NULL,
+    "hidden_act", "eos_token_id", "mlp_only_layers", "rope_scaling", "rope_parameters", "quantization_config", "peft_type",
+    /* the outermost object's alone */
+    "architectures", "model_type", "text_config", NULL,
 };
 enum {
     LAYERS, DIM, FFN, HEADS, KV_HEADS, HEAD_DIM, CONTEXT, VOCAB, EXPERTS, EXPERTS_USED, EXPERT_FFN, SPARSE_STEP, INTS,
     EPS = INTS, THETA, FLOATS_END,
     TIED = FLOATS_END, NORM_TOPK, BIAS, SLIDING, TRUTHS_END,
-    ARCHITECTURES = TRUTHS_END, MODEL_TYPE, ACTIVATION, EOS, DENSE_LAYERS, ROPE_SCALING, ROPE_PARAMETERS, QUANTIZATION, PEFT
+    ACTIVATION = TRUTHS_END, EOS, DENSE_LAYERS, ROPE_SCALING, ROPE_PARAMETERS, QUANTIZATION, PEFT, OUTER,
+    ARCHITECTURES = OUTER, MODEL_TYPE, TEXT
 };
 
 /* The keys of numbers and truth values behind the architecture's name; NULL: only checked. */
@@ -40,7 +42,7 @@ static const char *const names[] = {
 static const char *const scaling_keys[] = {"factor", "attention_factor", "beta_fast", "beta_slow", "original_max_position_embeddings"};
 static const char *const scaling_names[] = {"rope.scaling.factor", "rope.scaling.attn_factor", "rope.scaling.yarn_beta_fast",
                                             "rope.scaling.yarn_beta_slow", "rope.scaling.original_context_length"};
-enum { FACTOR, ATTENTION, SCALINGS = 5 };
+enum { FACTOR, ATTENTION, SCALINGS = 5, SECTIONS = 4 };
 
 struct hf_config {
     bool there[TRUTHS_END];
@@ -54,9 +56,43 @@ struct hf_config {
     int n_ends;
     int32_t dense_layers[1024];
     int n_dense;
+    int32_t sections[SECTIONS]; /* of positions: time, row, column */
+    int n_sections;
+    bool inside;              /* text_config is being read */
+    bool outer_tied;          /* tie_word_embeddings stood outside it, which counts */
 };
 
 struct hf_config *hf_config_new(struct mem *m) { return mem_alloc(m, sizeof(struct hf_config)); }
+
+/* --- what it is --------------------------------------------------------------------------------------- */
+
+static const struct known {
+    const char *name, *gguf; /* as GGUF files know it */
+    bool sees;
+} known[] = {
+    {"Qwen3ForCausalLM", "qwen3", false},
+    {"Qwen3MoeForCausalLM", "qwen3moe", false},
+    {"Qwen3VLForConditionalGeneration", "qwen3vl", true},
+    {"Qwen3VLMoeForConditionalGeneration", "qwen3vlmoe", true},
+};
+
+/* NULL: another one. */
+static const struct known *known_of(const struct hf_config *c)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (bytes_equal(c->architecture, known[i].name)) return &known[i];
+    return NULL;
+}
+
+static bool sees(const struct hf_config *c) { return known_of(c) && known_of(c)->sees; }
+
+/* The name in GGUF files; an unknown one stays, to be refused by name. */
+static struct bytes architecture_name(const struct hf_config *c)
+{
+    const struct known *k = known_of(c);
+    if (k) return (struct bytes){(const uint8_t *)k->gguf, strlen(k->gguf)};
+    return c->architecture.data ? c->architecture : c->model_type;
+}
 
 /* --- values ------------------------------------------------------------------------------------------- */
 
@@ -93,8 +129,13 @@ static void read_scaling_key(struct hf_config *c, struct json_reader *r, struct 
             c->has_scaling[i] = json_float(r, &c->scaling[i]);
             return;
         }
+    bool interleaved;
     if (bytes_equal(key, "rope_type") || bytes_equal(key, "type")) json_string_value(r, &c->scaling_type);
-    else if (bytes_equal(key, "rope_theta")) c->there[THETA] = json_float(r, &c->number[THETA]);
+    else if (bytes_equal(key, "mrope_section")) c->n_sections = 0, read_ids(r, c->sections, SECTIONS, &c->n_sections);
+    else if (bytes_equal(key, "mrope_interleaved")) {
+        if (json_truth(r, &interleaved) && !interleaved)
+            hf_unsupported(r, "rope-scaling", "Positions whose sections are not interleaved are not supported", (struct bytes){NULL, 0});
+    } else if (bytes_equal(key, "rope_theta")) c->there[THETA] = json_float(r, &c->number[THETA]);
     else json_skip(r);
 }
 
@@ -138,22 +179,24 @@ static void read_quantization(struct json_reader *r)
 static void read_number(struct hf_config *c, struct json_reader *r, int key)
 {
     if (hf_null(r)) return;
+    if (key == TIED && c->inside && c->outer_tied) {
+        json_skip(r);
+        return;
+    }
     if (key < INTS) c->there[key] = json_integer(r, &c->integer[key]);
     else if (key < FLOATS_END) c->there[key] = json_float(r, &c->number[key]);
     else c->there[key] = json_truth(r, &c->truth[key]);
+    if (key == TIED) c->outer_tied = !c->inside;
     if (key == BIAS && c->truth[BIAS]) hf_unsupported(r, "architecture", "Attention with biases is not supported", (struct bytes){NULL, 0});
     if (key == SLIDING && c->truth[SLIDING])
         hf_unsupported(r, "architecture", "Attention in a sliding window is not supported", (struct bytes){NULL, 0});
 }
 
-static void read_key(void *state, struct json_reader *r, int key)
+static void read_inner_key(struct hf_config *c, struct json_reader *r, int key)
 {
-    struct hf_config *c = state;
     struct bytes text;
     if (key < TRUTHS_END) read_number(c, r, key);
     else if (hf_null(r)) return;
-    else if (key == ARCHITECTURES) read_architectures(c, r);
-    else if (key == MODEL_TYPE) json_string_value(r, &c->model_type);
     else if (key == EOS) read_ids(r, c->ends, ENDS_MAX, &c->n_ends);
     else if (key == DENSE_LAYERS) read_ids(r, c->dense_layers, 1024, &c->n_dense);
     else if (key == ROPE_SCALING || key == ROPE_PARAMETERS) read_scaling(c, r);
@@ -165,16 +208,39 @@ static void read_key(void *state, struct json_reader *r, int key)
                        text);
 }
 
-/* --- metadata --------------------------------------------------------------------------------------------- */
-
-/* The name under which GGUF files know it; an unknown one stays, to be refused by name. */
-static struct bytes architecture_name(const struct hf_config *c)
+/* The language model of one that sees. Of another architecture nothing is read: it is refused by its name. */
+static void read_text(struct hf_config *c, struct json_reader *r)
 {
-    static const char *const known[][2] = {{"Qwen3ForCausalLM", "qwen3"}, {"Qwen3MoeForCausalLM", "qwen3moe"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (bytes_equal(c->architecture, known[i][0])) return (struct bytes){(const uint8_t *)known[i][1], strlen(known[i][1])};
-    return c->architecture.data ? c->architecture : c->model_type;
+    struct bytes name;
+    uint64_t seen = 0;
+    if (c->architecture.data && !sees(c)) {
+        json_skip(r);
+        return;
+    }
+    c->inside = true;
+    if (!json_open(r, JSON_OBJECT)) return;
+    while (json_key(r, &name)) {
+        int key = 0;
+        while (key < OUTER && !bytes_equal(name, keys[key])) key++;
+        if (key < OUTER && seen >> key & 1) json_wrong(r, r->pos, "a key stands there twice");
+        seen |= 1ull << key;
+        if (key < OUTER) read_inner_key(c, r, key);
+        else json_skip(r);
+    }
+    c->inside = false;
 }
+
+static void read_key(void *state, struct json_reader *r, int key)
+{
+    struct hf_config *c = state;
+    if (key < OUTER) read_inner_key(c, r, key);
+    else if (hf_null(r)) return;
+    else if (key == ARCHITECTURES) read_architectures(c, r);
+    else if (key == MODEL_TYPE) json_string_value(r, &c->model_type);
+    else read_text(c, r);
+}
+
+/* --- metadata --------------------------------------------------------------------------------------------- */
 
 struct writer {
     struct checkpoint *model;
@@ -202,7 +268,7 @@ static void write_number(struct writer *w, const struct hf_config *c, int key)
 static void write_scaling(struct writer *w, const struct hf_config *c)
 {
     char full[128];
-    bool none = !c->scaling_type.data || bytes_equal(c->scaling_type, "default");
+    bool none = !c->scaling_type.data || bytes_equal(c->scaling_type, "default") || (sees(c) && bytes_equal(c->scaling_type, "mrope"));
     if (w->status || none) return;
     w->status = ck_put_text(w->model, full_key(w, "rope.scaling.type", full), c->scaling_type, w->err);
     for (int i = 0; !w->status && i < SCALINGS; i++)
@@ -232,17 +298,32 @@ static void set_defaults(struct hf_config *c)
     convert_attention(c);
 }
 
-static int write_architecture(struct hf_config *c, struct writer *w)
+/* Of a model that sees, whose experts' shares are always made to sum up to 1. */
+static void set_sight(struct hf_config *c)
+{
+    static const int32_t published[] = {24, 20, 20};
+    if (!c->n_sections) memcpy(c->sections, published, sizeof published), c->n_sections = 3;
+    c->truth[NORM_TOPK] = true;
+}
+
+static void write_list(struct writer *w, const char *name, const int32_t *list, int n)
 {
     char full[128];
+    if (w->status || !n) return;
+    w->status = ck_put_array(w->model, full_key(w, name, full), META_I32, (struct bytes){(const uint8_t *)list, (size_t)n * sizeof *list}, (uint64_t)n,
+                             w->err);
+}
+
+static int write_architecture(struct hf_config *c, struct writer *w)
+{
     w->prefix = architecture_name(c);
     w->status = ck_put_text(w->model, "general.architecture", w->prefix, w->err);
     set_defaults(c);
+    if (sees(c)) set_sight(c);
     for (int key = 0; key < TRUTHS_END; key++) write_number(w, c, key);
     write_scaling(w, c);
-    if (!w->status && c->n_dense)
-        w->status = ck_put_array(w->model, full_key(w, "mlp_only_layers", full), META_I32,
-                                 (struct bytes){(const uint8_t *)c->dense_layers, (size_t)c->n_dense * 4}, (uint64_t)c->n_dense, w->err);
+    write_list(w, "mlp_only_layers", c->dense_layers, c->n_dense);
+    if (sees(c)) write_list(w, "rope.dimension_sections", c->sections, c->n_sections);
     return w->status;
 }
 

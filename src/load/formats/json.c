@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The JSON files beside safetensors files: kept whole, then walked once. Which one it is, its keys say. Here: the walk, the chat template of
- * tokenizer_config.json and the list of tensors of model.safetensors.index.json; the rest is in hf_config.c and hf_tokenizer.c.
+ * tokenizer_config.json and the list of tensors of model.safetensors.index.json; the rest is in hf_config.c, hf_vision.c and
+ * hf_tokenizer.c.
  */
 #include "load/formats/hf.h"
 
@@ -137,7 +138,8 @@ static int notes_done(void *state, struct checkpoint *model, struct error *err)
 {
     struct notes *n = state;
     int status = OK;
-    if (n->template.data) status = ck_put_text(model, "tokenizer.chat_template", n->template, err);
+    const char *key = "tokenizer.chat_template"; /* chat_template.json repeats that of tokenizer_config.json */
+    if (n->template.data && !ck_seek(model, (struct bytes){(const uint8_t *)key, strlen(key)})) status = ck_put_text(model, key, n->template, err);
     if (status || !n->index) return status;
     size_t files = sum_files(n);
     return ck_put_array(model, "index.files", META_U64, (struct bytes){(const uint8_t *)n->tensors, files * sizeof(uint64_t)}, files, err);
@@ -147,7 +149,7 @@ static const struct hf_reader notes_reader = {note_keys, read_note, notes_done};
 
 /* --- the walk ------------------------------------------------------------------------------------------------- */
 
-enum { READERS = 3 };
+enum { READERS = 4 };
 struct walk {
     const struct hf_reader *readers[READERS];
     void *states[READERS];
@@ -186,12 +188,14 @@ static int read(struct checkpoint *file, struct checkpoint *model, struct error 
 {
     struct json_reader r = {.text = file->header, .size = file->header_size, .rule = "json", .what = "The JSON file", .err = err};
     struct notes notes = {.mem = file->mem};
-    struct walk w = {{&hf_config, &hf_tokenizer, &notes_reader}, {hf_config_new(file->mem), hf_tokenizer_new(file->mem), &notes}, {0}};
-    int status = w.states[0] && w.states[1] ? read_all(&w, &r, model)
+    struct walk w = {{&hf_config, &hf_tokenizer, &notes_reader, &hf_vision},
+                     {hf_config_new(file->mem), hf_tokenizer_new(file->mem), &notes, hf_vision_new(file->mem)}, {0}};
+    int status = w.states[0] && w.states[1] && w.states[3] ? read_all(&w, &r, model)
                                             : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory to read the JSON file.");
     mem_free(file->mem, w.states[0]);
     hf_tokenizer_free(w.states[1]);
     mem_free(file->mem, notes.tensors);
+    mem_free(file->mem, w.states[3]);
     return status;
 }
 

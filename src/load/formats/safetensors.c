@@ -75,18 +75,49 @@ static const struct rename inside[] = {
 static const struct rename expert[] = {{"gate_proj.", "ffn_gate"}, {"up_proj.", "ffn_up"}, {"down_proj.", "ffn_down"}};
 static const struct rename parts[] = {{"weight_scale_inv", "scale"}, {"weight", "weight"}};
 
+/* Of the encoder of pictures; of what it adds after some of its blocks, each numbered by its place. */
+static const struct rename vision[] = {
+    {"patch_embed.proj.", "v.patch_embd"}, {"pos_embed.", "v.position_embd"},
+    {"merger.norm.", "v.post_ln"},         {"merger.linear_fc1.", "mm.0"},
+    {"merger.linear_fc2.", "mm.2"},
+};
+static const struct rename block[] = {
+    {"norm1.", "ln1"},             {"norm2.", "ln2"},
+    {"attn.qkv.", "attn_qkv"},     {"attn.proj.", "attn_out"},
+    {"mlp.linear_fc1.", "ffn_up"}, {"mlp.linear_fc2.", "ffn_down"},
+};
+static const struct rename added[] = {{"norm.", "norm"}, {"linear_fc1.", "fc1"}, {"linear_fc2.", "fc2"}};
+static const struct rename vision_parts[] = {{"weight", "weight"}, {"bias", "bias"}};
+
 enum { CANONICAL = 64 };
+
+static void vision_name(struct bytes name, char out[CANONICAL])
+{
+    int i = -1;
+    bool in_block = take_text(&name, "blocks.") && take_index(&name, &i);
+    bool in_added = !in_block && take_text(&name, "deepstack_merger_list.") && take_index(&name, &i);
+    const char *role = in_block ? RENAMED(&name, block) : in_added ? RENAMED(&name, added) : RENAMED(&name, vision);
+    const char *part = role ? RENAMED(&name, vision_parts) : NULL;
+    if (!part || name.size) return;
+    if (i < 0) snprintf(out, CANONICAL, "%s.%s", role, part);
+    else snprintf(out, CANONICAL, "v.%s.%d.%s.%s", in_block ? "blk" : "deepstack", i, role, part);
+}
 
 /* The canonical name of a tensor, expert e of a layer being blk.N.ffn_gate.e.weight; "" for one that nobody wants. */
 static void canonical_name(struct bytes name, char out[CANONICAL])
 {
     int layer = -1, e = -1;
+    out[0] = 0;
     take_text(&name, "model.");
+    if (take_text(&name, "visual.")) {
+        vision_name(name, out);
+        return;
+    }
+    take_text(&name, "language_model.");
     bool in_layer = take_text(&name, "layers.") && take_index(&name, &layer);
     bool in_expert = in_layer && take_text(&name, "mlp.experts.") && take_index(&name, &e);
     const char *role = in_expert ? RENAMED(&name, expert) : in_layer ? RENAMED(&name, inside) : RENAMED(&name, outside);
     const char *part = role ? RENAMED(&name, parts) : NULL;
-    out[0] = 0;
     if (!part || name.size) return;
     if (in_expert) snprintf(out, CANONICAL, "blk.%d.%s.%d.%s", layer, role, e, part);
     else if (in_layer) snprintf(out, CANONICAL, "blk.%d.%s.%s", layer, role, part);
@@ -140,7 +171,7 @@ static int fail_type(struct json_reader *r, struct bytes name)
 
 struct entry {
     struct tensor t;
-    uint64_t elements;
+    uint64_t elements, outer; /* the outermost dimension */
     int64_t begin, end;
     bool has_type, has_shape, has_offsets;
 };
@@ -148,8 +179,8 @@ struct entry {
 /* From the outermost dimension in. Rows are all but the last. */
 static void read_shape(struct json_reader *r, struct entry *e)
 {
-    int64_t dim, outer = 1;
-    e->t.cols = e->t.rows = e->t.stack = e->elements = 1;
+    int64_t dim;
+    e->t.cols = e->t.rows = e->t.stack = e->elements = e->outer = 1;
     if (!json_open(r, JSON_ARRAY)) return;
     while (json_more(r) && json_integer(r, &dim)) {
         bool fits = e->t.n_dims < DIMS_MAX && mul64(e->t.rows, e->t.cols, &e->t.rows) && mul64(e->elements, (uint64_t)dim, &e->elements);
@@ -157,11 +188,11 @@ static void read_shape(struct json_reader *r, struct entry *e)
             r->status = fail(r->err, ERR_FORMAT, "size", FIXED + r->pos, "The shape at byte %zu is too large.", FIXED + r->pos);
             return;
         }
-        if (e->t.n_dims == 0) outer = dim;
+        if (e->t.n_dims == 0) e->outer = (uint64_t)dim;
         e->t.cols = (uint64_t)dim;
         e->t.n_dims++;
     }
-    if (e->t.n_dims == 3 && outer > 0) e->t.stack = (uint64_t)outer;
+    if (e->t.n_dims == 3 && e->outer > 0) e->t.stack = e->outer;
 }
 
 static void read_offsets(struct json_reader *r, struct entry *e)
@@ -206,10 +237,61 @@ static int check_entry(const struct checkpoint *ck, struct json_reader *r, struc
                             quoted(ck_view(ck, e->t.name), name), (unsigned long long)e->t.bytes);
 }
 
+/* --- tensors that are stored otherwise than GGUF files have them ------------------------------------------- */
+
+/* All experts of a layer in one tensor, as Qwen3-VL has them: each by columns, gate and up side by side. */
+struct stack {
+    int layer;
+    bool pair;
+};
+
+static bool is_stack(struct bytes name, struct stack *s)
+{
+    if (!take_text(&name, "model.language_model.layers.") || !take_index(&name, &s->layer) || !take_text(&name, "mlp.experts.")) return false;
+    s->pair = take_text(&name, "gate_up_proj");
+    return (s->pair || take_text(&name, "down_proj")) && name.size == 0 && s->layer < 10000; /* two names of four digits fit into one of theirs */
+}
+
+/* [E, cols, n * rows] -> n tensors of E matrices [rows, cols]. Where it is something else, it keeps its own name, and is missing. */
+static int add_stack(struct checkpoint *ck, struct json_reader *r, const struct stack *s, const struct entry *e)
+{
+    static const char *const roles[] = {"gate", "up", "down"};
+    const uint64_t n = s->pair ? 2 : 1;
+    enum layout layout = e->t.type->layout;
+    if (e->t.n_dims != 3 || e->elements == 0 || e->t.cols % n || (layout != LAYOUT_BF16 && layout != LAYOUT_F16 && layout != LAYOUT_F32))
+        return ck_add_tensor(ck, &e->t, r->err);
+    int status = OK;
+    size_t at = e->t.name.at;
+    for (uint64_t i = 0; !status && i < n; i++) {
+        char *name = (char *)ck->header + at;
+        struct tensor t = e->t;
+        t.cols = e->t.rows / e->t.stack;
+        t.rows = e->t.cols / n * e->t.stack;
+        t.turned = i ? 1 : (int)n;
+        t.bytes = e->t.bytes / n;
+        t.offset = (uint64_t)e->begin + i * t.bytes;
+        t.name.at = at;
+        t.name.size = (size_t)snprintf(name, e->t.name.at + e->t.name.size - at, "blk.%d.ffn_%s_exps.weight", s->layer, roles[s->pair ? i : 2]);
+        at += t.name.size;
+        status = ck_add_tensor(ck, &t, r->err);
+    }
+    return status;
+}
+
+/* The matrix of patches, [dim, 3, 2, 16, 16] in the file. */
+static void flatten(struct tensor *t, const struct entry *e)
+{
+    t->cols = e->elements / e->outer;
+    t->rows = e->outer;
+    t->n_dims = 2;
+}
+
 static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes name)
 {
     struct entry e = {0};
     struct bytes key;
+    struct stack stack;
+    bool stacked = is_stack(name, &stack);
     size_t at = (size_t)(name.data - r->text);
     if (name.size == 0 || memchr(name.data, 0, name.size)) return json_wrong(r, at, "a tensor's name is empty or holds a NUL"), r->status;
     for (size_t i = 0; i + 6 <= name.size; i++)
@@ -222,7 +304,10 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
         while (json_key(r, &key)) read_field(r, key, &e);
     if (!r->status) check_entry(ck, r, &e, at);
     e.t.offset = (uint64_t)e.begin; /* made absolute later */
-    return r->status ? r->status : ck_add_tensor(ck, &e.t, r->err);
+    if (r->status) return r->status;
+    if (stacked) return add_stack(ck, r, &stack, &e);
+    if (bytes_equal(ck_view(ck, e.t.name), "v.patch_embd.weight") && e.t.n_dims == 5 && e.outer) flatten(&e.t, &e);
+    return ck_add_tensor(ck, &e.t, r->err);
 }
 
 /* Strings by strings, of no use to us. */
