@@ -89,6 +89,11 @@ export interface LoadOptions {
    * Where it runs short the youngest reply lets go and goes on later, saying the same. Twice the context lets two of full length run side by side.
    */
   cacheSize?: number;
+  /**
+   * Bytes of the store that conversations kept by {@link ChatOptions.keep} may take together. Default 2 GiB. Where a new one needs the room the one
+   * that was used longest ago goes; of one that is larger its beginning is kept. 0: none is kept.
+   */
+  keepBytes?: number;
   /** Bytes of memory that may be used. Default: what the browser grants and the device has, as far as it tells. */
   memoryLimit?: number;
   /**
@@ -234,16 +239,30 @@ export interface Models {
   download(source: Source, options?: Given<DownloadOptions>): Promise<StoredModel>;
   /** Removes a model, by its source or id. `storage/busy` while it is being downloaded or loaded; models in use are not affected. */
   remove(source: Source, options?: Given<CacheOptions>): Promise<void>;
+  /** What {@link Model.kept} gives, of a store and without a model. */
+  kept(options?: Given<CacheOptions>): Promise<Kept[]>;
+  /** What {@link Model.forget} does, without a model. A reply that a model is making under this name may be kept again behind it. */
+  forget(name?: string | null, options?: Given<CacheOptions>): Promise<void>;
   /** Bytes that are stored (in a browser everything of this origin), bytes there may be, and whether the browser has promised not to clear them away. */
   usage(options?: Given<CacheOptions>): Promise<Usage>;
   /** Asks the browser for that promise; some ask their user. `load` and `download` do so once, when the first download begins. */
   persist(options?: Given<CacheOptions>): Promise<boolean>;
 }
 
+/** A conversation that is kept, by whichever model. Its name is a text of the caller's: show it as text. */
+export interface Kept {
+  name: string;
+  /** How much of it is kept, in whole pages of 32 tokens, and the bytes that this takes. */
+  tokens: number;
+  bytes: number;
+  /** When it was used last, in milliseconds since 1970; 0: not known. */
+  date: number;
+}
+
 export const models: Models;
 
 /**
- * Where models are kept: files under short names of lower-case letters, digits and dots, and locks. A store of your own is used from
+ * Where models and conversations are kept: files under short names of lower-case letters, digits, dots and dashes, and locks. A store of your own is used from
  * the engine's worker over a port, so its methods run where you made it; each may return a promise or the value itself. Nothing
  * has to be atomic or flushed: what was stored is checked before use. A call that throws, answers with anything else than is said here, or
  * has not answered after 15 seconds costs the store, never the load. An error named `QuotaExceededError` means that there is no room.
@@ -371,11 +390,25 @@ export interface CompleteOptions {
   onPrefill?: (progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number }) => void;
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background';
+  /**
+   * Whose reply it is, as a number below 2^32 that you give. What is known of a prompt is used for replies of the same space alone, so that nobody
+   * learns from `cachedTokens`, or from the time an answer takes, what people of another space have asked. Default 0; a program that answers
+   * several people gives each his own.
+   */
+  space?: number;
 }
 
 export interface ChatOptions extends CompleteOptions {
   /** Whether the model thinks before it answers, where its chat template knows the choice. Default: false; a model that always thinks does. */
   thinking?: boolean;
+  /**
+   * Keeps what the model has computed of the conversation (its keys and values) in the store under this name, a text of 1 to 256 bytes: read before the
+   * reply, so that a page that was reloaded, or another process, goes on at once (`usage.cachedTokens` tells), and brought up to date after it, while
+   * nothing else is to be done. Pass the whole conversation as ever: what of it is not there, is damaged or was another model's is read anew, and no
+   * token depends on it. A model writes a tenth of a megabyte for each token (0.6B, `kv: 'f16'`). What is kept gives the conversation away to who has
+   * the store and the model: {@link Model.forget} it with the conversation. Where nothing can be kept, or there is no room, the console says so.
+   */
+  keep?: string;
   /** Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. Default: false. */
   continue?: boolean;
   /** Whether the model is told `Picture 1: `, `Video 1: ` before each, counted over the conversation. Default: false. */
@@ -528,9 +561,11 @@ export interface Info {
   };
   /**
    * What was done since the load, as of the last finished call: steps, rows (tokens) that they computed for all replies, how often a reply let go of its
-   * pages because there were too few, and rows computed again for that.
+   * pages because there were too few, and rows computed again for that. `sizes`: how many of the steps had 1 row, 2, up to 4, 8, 16, 32, 64, and more.
    */
-  readonly work: { readonly steps: number; readonly rows: number; readonly letGo: number; readonly recomputed: number };
+  readonly work: {
+    readonly steps: number; readonly rows: number; readonly letGo: number; readonly recomputed: number; readonly sizes: readonly number[];
+  };
   /** Bits of the engine's addresses. */
   readonly address: Address;
   /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */
@@ -611,13 +646,23 @@ export interface Model {
   detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<string>;
   /** How many tokens a text has, or a conversation with everything its template adds; pictures are measured, not looked at. */
   countTokens(input: string | Message[], options?: Given<PromptOptions>): Promise<number>;
-  /** Scores of every possible next token after each of these tokens, or of those of a conversation: `[tokens, info.vocabSize]`, row by row. */
+  /**
+   * Scores of every possible next token after each of these tokens, or of those of a conversation: `[tokens, info.vocabSize]`, row by row. Made in the
+   * background of replies.
+   */
   logits(input: ArrayLike<number> | Message[], options?: Given<PromptOptions>): Promise<Float32Array>;
   /** What the encoder makes of a picture: how many tokens it is, in rows and columns, and the values of each, `[tokens, width]`. */
   look(image: ImageSource, options?: Given<CallOptions & { detail?: 'low' | 'auto' | 'high'; maxPixels?: number }>): Promise<Look>;
+  /** The conversations that are kept in the model's store, used last first, once none is being written any more. */
+  kept(options?: Given<CallOptions>): Promise<Kept[]>;
+  /**
+   * Forgets what is kept under a name, replies that are being made included; without a name all that is kept in the store. `storage/busy` while another
+   * tab or process keeps it.
+   */
+  forget(name?: string | null, options?: Given<CallOptions>): Promise<void>;
   /** What the work since the load, or since the last call of this, has cost. Null unless loaded with `profile: true`. */
   profile(options?: Given<CallOptions>): Promise<Profile | null>;
-  /** Ends the engine and gives all its memory back. Always resolves; calls still pending fail with `engine/disposed`. */
+  /** Ends the engine, once what is to be kept is written (5 seconds at most), and gives all its memory back. Always resolves; calls still pending fail with `engine/disposed`. */
   dispose(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -74,7 +74,9 @@ bool quern_is_end(const struct quern_engine *e, int32_t id); /* whether it ends 
 
 /* --- sequences --- */
 
-struct quern_sequence *quern_sequence_new(struct quern_engine *e); /* NULL when memory is short */
+/* NULL when memory is short. Nothing is known of another space's tokens: 0, or one for each who may not learn what others have asked.
+ * priority: 0 normal, 1 background: after all others, until it has had no row for 10 s, and its pages are taken first. */
+struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t space, int priority);
 void quern_sequence_free(struct quern_sequence *s); /* accepts NULL; its pages stay known for reuse */
 int quern_sequence_number(const struct quern_sequence *s); /* from 1 on; no other of this engine ever has it */
 
@@ -115,7 +117,6 @@ struct bytes quern_stream(struct quern_sequence *s, int32_t id);
 struct quern_reply {
     struct sampler_params sampling;
     int max_tokens; /* <= 0: what the context has room for */
-    int priority;   /* 0 normal, 1 background: after all others, and its pages are taken first */
 };
 int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
 void quern_reply_end(struct quern_sequence *s); /* where it is; its pages stay known; no event follows. Without a reply nothing happens */

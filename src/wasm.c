@@ -8,6 +8,7 @@
  * interface, and no address is ever negative. A function with two results writes the second one to `out`.
  */
 #include "base/hash.h"
+#include "engine/kept.h"
 #include "engine/scheduler.h"
 #include "image/image.h"
 #include "quern.h"
@@ -179,7 +180,7 @@ EXPORT int wasm_is_end(address e, int id) { return quern_is_end(ENGINE(e), id); 
 
 /* --- sequences --- */
 
-EXPORT address wasm_sequence_new(address e) { return FROM(quern_sequence_new(ENGINE(e))); }
+EXPORT address wasm_sequence_new(address e, uint32_t space, int priority) { return FROM(quern_sequence_new(ENGINE(e), space, priority)); }
 EXPORT void wasm_sequence_free(address s) { quern_sequence_free(SEQUENCE(s)); }
 EXPORT int wasm_sequence_number(address s) { return quern_sequence_number(SEQUENCE(s)); }
 
@@ -197,7 +198,7 @@ EXPORT address wasm_logits(address s, address out) { return FROM(quern_logits(SE
 
 /* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs. */
 EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty, float presence_penalty,
-                            float frequency_penalty, double seed, address bias, int n_bias, int max_tokens, int priority)
+                            float frequency_penalty, double seed, address bias, int n_bias, int max_tokens)
 {
     const struct quern_reply reply = {
         .sampling.temperature = temperature,
@@ -211,7 +212,6 @@ EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p
         .sampling.bias = TO(const struct logit_bias, bias),
         .sampling.n_bias = n_bias,
         .max_tokens = max_tokens,
-        .priority = priority,
     };
     return quern_reply_begin(SEQUENCE(s), &reply);
 }
@@ -221,7 +221,7 @@ EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
 /* struct quern_event [n], of eight int32 each; out [1]: n, an int32. */
 EXPORT address wasm_events(address e, address out) { return FROM(quern_events(ENGINE(e), TO(int, out))); }
 
-/* out [9]: struct sched_facts in order. */
+/* out [9 + SCHED_SIZES]: struct sched_facts in order. */
 EXPORT void wasm_facts(address e, address out)
 {
     struct sched_facts f;
@@ -229,9 +229,21 @@ EXPORT void wasm_facts(address e, address out)
     const double numbers[9] = {f.running,           f.waiting,         f.used, f.remembered, (double)f.steps, (double)f.rows, (double)f.let_go,
                                (double)f.recomputed, (double)f.followed};
     for (int i = 0; i < 9; i++) TO(double, out)[i] = numbers[i];
+    for (int i = 0; i < SCHED_SIZES; i++) TO(double, out)[9 + i] = (double)f.sizes[i];
 }
 
 EXPORT address wasm_stream(address s, int id, address out) { return view(quern_stream(SEQUENCE(s), id), out); }
+
+/* --- kept conversations --- */
+
+EXPORT double wasm_kept_record(address e) { return (double)kept_record(ENGINE(e)); }
+/* out [KEPT_HEADER] */
+EXPORT int wasm_kept_open(address s, address name, int size, address out)
+{
+    return kept_open(SEQUENCE(s), (struct bytes){TO(const uint8_t, name), (size_t)size}, TO(uint8_t, out));
+}
+EXPORT int wasm_kept_give(address s, address record, double n) { return kept_give(SEQUENCE(s), TO(uint8_t, record), (uint64_t)n); }
+EXPORT int wasm_kept_take(address s, address out) { return kept_take(SEQUENCE(s), TO(uint8_t, out)); }
 
 /* --- pictures: quern_media.h --- */
 

@@ -4,7 +4,7 @@
 
 import glue from './node/quern-simd.mjs';
 import { Engine } from '../engine/engine.js';
-import { compile, openAny } from '../worker/host-node.js';
+import { compile, openAny, storeOf } from '../worker/host-node.js';
 import { instantiate } from '../engine/instance.js';
 import { listFolder } from '../store/listing.js';
 import { models } from '../node.js';
@@ -21,7 +21,7 @@ async function open(located, has, { cache = true, memory, ...options }) {
   const how = { cache, memory, ...options };
   if (beside) return [...await open(one, has, how), ...await open(beside, async () => false, how)];
   const stored = located.kind === 'urls' && cache && await has(cache).catch(() => false);
-  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, cache: stored && cache, memory })).parts;
+  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, store: storeOf(stored && cache), memory })).parts;
   const { urls } = located.folder ? await listFolder({ ...located, id: '' }, options) : located;
   return urls.map((url) => ({ size: 0, chunks: headerBytes(url, options) }));
 }

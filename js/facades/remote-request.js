@@ -11,14 +11,15 @@ const ALSO = { repeatPenalty: ['repetition_penalty'] };
 /** A bias that forbids a token. */
 const NEVER = -100;
 
-/** @param {object} options checked, as chat() and complete() take them */
-function fieldsOf(options) {
+/** @param {any} options checked, as chat() and complete() take them */
+function fieldsOf({ space, ...options }) {
   const fields = {};
   for (const [option, [field]] of Object.entries(FIELDS)) {
     if (options[option] !== undefined) for (const name of [field, ...ALSO[option] ?? []]) fields[name] = options[option];
   }
   if (fields.logit_bias) fields.logit_bias = Object.fromEntries(Object.entries(fields.logit_bias).map(([id, by]) => [id, Math.max(by, NEVER)]));
   if (fields.priority) fields.priority = Number(fields.priority === 'background');    // as vLLM has it
+  if (space) fields.cache_salt = String(space);      // vLLM's name for what its prefixes are kept apart by
   return { ...fields, stream: true, stream_options: { include_usage: true } };
 }
 

@@ -85,7 +85,10 @@ class RemoteModel {
   get info() { return this.#info; }
 
   chat(messages, options) {
-    return this.#reply('/chat/completions', 'chat', options, (checked) => chatBody(this.#model, checkMessages(messages, checked.continue, checkPart), checked));
+    return this.#reply('/chat/completions', 'chat', options, (checked) => {
+      if (checked.keep !== undefined) throw onlyHere('options.keep');
+      return chatBody(this.#model, checkMessages(messages, checked.continue, checkPart), checked);
+    });
   }
 
   complete(prompt, options) {
@@ -95,12 +98,14 @@ class RemoteModel {
     });
   }
 
-  async tokenize() { throw onlyHere('tokenize'); }
-  async detokenize() { throw onlyHere('detokenize'); }
-  async countTokens() { throw onlyHere('countTokens'); }
-  async logits() { throw onlyHere('logits'); }
-  async look() { throw onlyHere('look'); }
-  async profile() { throw onlyHere('profile'); }
+  async tokenize() { throw onlyHere('tokenize()'); }
+  async detokenize() { throw onlyHere('detokenize()'); }
+  async countTokens() { throw onlyHere('countTokens()'); }
+  async logits() { throw onlyHere('logits()'); }
+  async look() { throw onlyHere('look()'); }
+  async profile() { throw onlyHere('profile()'); }
+  async kept() { throw onlyHere('kept()'); }
+  async forget() { throw onlyHere('forget()'); }
 
   /** What goes on fails with `engine/disposed`. */
   async dispose() {
@@ -153,7 +158,7 @@ class RemoteModel {
   }
 }
 
-const onlyHere = (name) => badParam(`${name}()`, 'is there for models that are loaded here, not for remote ones');
+const onlyHere = (name) => badParam(name, 'is there for models that are loaded here, not for remote ones');
 
 function addressOf(url) {
   if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(String(url)).protocol)) {

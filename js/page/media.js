@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A conversation's pictures and films on their way to the worker: taken out of the messages in order, which keep their kinds. What a page shows
 // is read before the call returns, so that its owner may go on with it; films of a page are taken apart into frames here, since only
-// a page can play them. What differs between a page and Node is `reader`: pictures.js and pictures-node.js, which come with the first model that sees.
+// a page can play them. What differs between a page and Node is `reader` (pictures.js, pictures-node.js).
 
 /** Frames of a film that are looked at each second, and the least and the most of them where the caller does not say. */
 const SAMPLING = { perSecond: 2, least: 4, most: 16 };

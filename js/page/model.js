@@ -2,11 +2,11 @@
 // A loaded model as the caller holds it. All work happens in the worker; here arguments are checked, pictures read, requests sent and answers
 // shaped. `platform` is what differs between a page and Node (platform-*.js).
 
-import { abortable } from '../shared/clock.js';
+import { abortable, deadline } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages, countMedia, textPart } from './messages.js';
-import { checkOptions, checkText, checkTokens, sampling } from './options.js';
-import { CHAT, COMPLETE, DETOKENIZE, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE } from '../shared/protocol.js';
+import { checkName, checkOptions, checkText, checkTokens, sampling } from './options.js';
+import { CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE } from '../shared/protocol.js';
 import { Reply } from './reply.js';
 import { startWith } from './start.js';
 
@@ -18,17 +18,23 @@ const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
  */
 const MOST_TEXT = 2 ** 24;
 
+/** How long a model that is disposed of has for what it is about to keep. */
+const SETTLE_MS = 5000;
+
 /** The seed of a reply whose caller named none: any whole number up to 2^53-1. */
 const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
 
 class Model {
   #rpc;
   #info;
-  #pictures;      // how they are taken (pictures.js); null where the model sees nothing
-  #most;          // frames of a film
+  #hasStore;
+  #keeps = false;     // whether anything may be on its way to the store
+  #pictures;          // how they are taken (pictures.js); null where the model sees nothing
+  #most;              // frames of a film
 
-  constructor(rpc, info, pictures, { visionOptions = {} }) {
+  constructor(rpc, info, pictures, { cache, visionOptions = {} }) {
     this.#rpc = rpc;
+    this.#hasStore = cache !== false;
     this.#info = Object.freeze(info);
     this.#pictures = pictures;
     this.#most = visionOptions.maxFrames ?? undefined;
@@ -39,7 +45,21 @@ class Model {
   }
 
   chat(messages, options) {
-    return this.#reply(CHAT, 'chat', options, (checked, signal) => this.#taken(this.#checked(messages, checked.continue), signal));
+    return this.#reply(CHAT, 'chat', options, (checked, signal) => {
+      if (checked.keep && !this.#hasStore) throw badParam('options.keep', 'needs a store, but the model was loaded with cache: false');
+      this.#keeps ||= Boolean(checked.keep);
+      return this.#taken(this.#checked(messages, checked.continue), signal);
+    });
+  }
+
+  async kept(options) {
+    const { signal } = checkOptions('call', options);
+    return this.#call(KEPT, {}, { signal });
+  }
+
+  async forget(name, options) {
+    const { signal } = checkOptions('call', options);
+    return this.#call(FORGET, { name: checkName(name) }, { signal });
   }
 
   complete(prompt, options) {
@@ -82,11 +102,20 @@ class Model {
   }
 
   async dispose() {
+    if (this.#keeps) await this.#settle();
     await this.#rpc.close(new QuernError('engine/disposed', 'The model has been disposed of.'));
   }
 
   [asyncDispose]() {
     return this.dispose();
+  }
+
+  /** What is being kept is written, as far as that takes no longer than some seconds. */
+  async #settle() {
+    let cancel;
+    const late = new Promise((done) => { cancel = deadline(SETTLE_MS, done); });
+    await Promise.race([this.kept().catch(() => {}), late]);
+    cancel();
   }
 
   /** Answers carry the engine's own figures along, so that `info` can show them without a question of its own. */

@@ -5,7 +5,8 @@
 import { QuernError, badParam } from '../shared/errors.js';
 import { guarded, storageError } from '../store/guard.js';
 import { idOfSource } from '../store/identity.js';
-import { checkOptions } from './options.js';
+import { forgetKept, listKept } from '../store/kept.js';
+import { checkName, checkOptions } from './options.js';
 import { DOWNLOAD } from '../shared/protocol.js';
 import { resolveBoth, startWith } from './start.js';
 import { Entry } from '../store/store.js';
@@ -68,6 +69,15 @@ export class Models {
   async remove(source, options) {
     const entry = await Entry.open(this.#store(options), await this.#idOf(source));
     await entry.remove(PATIENCE_MS);
+  }
+
+  /** Kept conversations, without a model that keeps them. */
+  async kept(options) {
+    return listKept(guarded(this.#store(options)));
+  }
+
+  async forget(name, options) {
+    await forgetKept(guarded(this.#store(options)), checkName(name));
   }
 
   async usage(options) {

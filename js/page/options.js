@@ -9,6 +9,7 @@ import { DETAIL, PIXELS, above, between, integer, isRecord, ofType, oneOf, read 
 const MAX_STOPS = 64;
 const MAX_STOP_LENGTH = 1000;
 const MAX_BIAS = 100;
+const MAX_NAME = 256;
 
 const anyFunction = ofType('function', 'a function');
 const boolean = ofType('boolean', 'true or false');
@@ -68,6 +69,14 @@ function cache(value) {
   return missing ? `must be true, false or a store, but has no function '${missing}'` : null;
 }
 
+/** What a conversation is kept under: as many bytes as a file of it has room for. */
+function keep(value) {
+  if (typeof value !== 'string' || value === '') return 'must be a name, a text that is not empty';
+  const bytes = new TextEncoder().encode(value);
+  if (bytes.length > MAX_NAME) return `has ${bytes.length} bytes (UTF-8), at most ${MAX_NAME} are possible`;
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === value ? null : 'must be proper text, without halves of characters';
+}
+
 const isHash = (text) => typeof text === 'string' && /^[0-9a-f]{64}$/i.test(text);
 
 function sha256(value) {
@@ -106,6 +115,7 @@ const LOAD = {
   chunk: integer(1, 1024),
   parallel: integer(1, 16),
   cacheSize: integer(1, 2 ** 24),
+  keepBytes: integer(0, Number.MAX_SAFE_INTEGER),
   profile: boolean,
   kv: oneOf('f16', 'q8', 'f32'),
   quantize,
@@ -127,6 +137,7 @@ const COMPLETE = {
   frequencyPenalty: between(-2, 2),
   seed: integer(0, Number.MAX_SAFE_INTEGER),
   priority: oneOf('normal', 'background'),
+  space: integer(0, 2 ** 32 - 1),
   onPrefill: anyFunction,
 };
 
@@ -136,7 +147,7 @@ const TABLES = {
   store: { cache },
   has: { cache, vision },
   complete: COMPLETE,
-  chat: { ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean },
+  chat: { ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep },
   call: { signal },
   tokens: { signal, thinking: boolean, numberImages: boolean },
   look: { signal, detail: DETAIL, maxPixels: PIXELS },
@@ -171,6 +182,13 @@ export function sampling({ logitBias = {}, stop = [], ...options }, nTokens) {
   if (pairs.filter(([, amount]) => amount === -Infinity).length === nTokens) throw badParam('options.logitBias', 'forbids every token');
   const { signal: _, onPrefill: __, ...plain } = options;
   return { ...plain, bias: pairs, stops: typeof stop === 'string' ? [stop] : [...stop] };
+}
+
+/** What a conversation is kept under; undefined: whatever there is. */
+export function checkName(name) {
+  const problem = name == null ? null : keep(name);
+  if (problem) throw badParam('name', problem);
+  return name ?? undefined;
 }
 
 /** A checked copy of token ids. */

@@ -80,8 +80,8 @@ function resolveUrl(url) {
 }
 
 /** What takes pictures from a page, for models that see. */
-const pictures = () => import('./pictures.js').catch((error) => {
-  throw new QuernError('env/worker', `The part of the package for pictures could not be fetched (${error.message}).`, { phase: 'start', cause: error });
+const pictures = () => import('./pictures.js').catch((cause) => {
+  throw new QuernError('env/worker', `The part of the package for pictures could not be fetched (${cause.message}).`, { phase: 'start', cause });
 });
 
 function resolveSource(source) {

@@ -49,6 +49,7 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
   const { wire, served } = wireOptions(platform, options);
   signal?.throwIfAborted();
   const rpc = startRpc(platform, workerUrl && platform.resolveUrl(workerUrl));
+  if (served) rpc.ended.then(served.end);
   const onAbort = () => rpc.close(reasonOf(signal));
   signal?.addEventListener('abort', onAbort, { once: true });
   const onEvent = ({ type: _, ...progress }) => {
@@ -63,7 +64,6 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
     await rpc.close(error instanceof QuernError ? error : asQuernError(error, 'load'));
     throw error;
   } finally {
-    served?.end();
     signal?.removeEventListener('abort', onAbort);
   }
 }

@@ -143,7 +143,9 @@ export class Chat {
     const begun = goesOn ? guarded.pop() : null;
     const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
     const prompt = this.#template
-      ? await this.#render(this.#template, { messages: guarded, add_generation_prompt: true, enable_thinking: thinks, add_vision_id: numberImages })
+      ? await this.#render(this.#template, {
+        messages: guarded, add_generation_prompt: true, enable_thinking: thinks, add_vision_id: numberImages,
+      })
       : builtInChat(guarded, thinks, places?.speller(numberImages));
     const whole = begun ? goOn(prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The logits of every token of a text: a sequence of its own that is computed while others write, and looked at after each step.
+// The logits of every token of a text: a sequence of its own that is computed behind all replies, and looked at after each step.
 
 export class Scores {
   #prompt;
   #width;
   #sequence;
   #all;
+
+  place = { priority: 'background' };
 
   /** @param {{ids: Int32Array, media?: Uint8Array[]}} prompt one id at least; of its pictures once it begins @param {number} width of a row */
   constructor(prompt, width) {

@@ -9,13 +9,12 @@
 //   tokenize   id text                               events    events     ([id, event] each: progress, prefill, text, thinking)
 //   detokenize id ids                                fatal     error      (the engine is dead)
 //   prompt     id messages media options             notice    text       (for the console)
-//   logits     id ids, or messages media options
-//   look       id media                              lifeline  name      (of a lock: see lifeline.js)
-//   profile, ping  id                                pong
-//   stop       target
+//   logits     id ids, or messages media options     lifeline  name      (of a lock: see lifeline.js)
+//   look       id media                              pong
+//   forget     id name
+//   profile, kept, ping   id;   stop  target
 //
-// Messages are all there is: a page that shared the engine's memory would keep it, whatever ends the worker. The engine looks at
-// its messages every 50 ms or after a layer (runner.js). `stopped`: before it came so far.
+// Messages are all there is: a page that shared the engine's memory would keep it. They are looked at every 50 ms or after a layer (runner.js).
 
 /**
  * A medium as the worker gets it. A picture has one frame, as the platform has it; a film has several, of which `sample`
@@ -41,6 +40,8 @@ export const PROMPT = 'prompt';
 export const LOGITS = 'logits';
 export const LOOK = 'look';
 export const PROFILE = 'profile';
+export const KEPT = 'kept';
+export const FORGET = 'forget';
 export const STOP = 'stop';
 export const PING = 'ping';
 

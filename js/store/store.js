@@ -4,8 +4,7 @@
 // Everything that fails here is a typed error of the group `storage`.
 
 import { CHUNK, hex } from '../shared/chunk.js';
-import { deadline } from '../shared/clock.js';
-import { guarded, storageError } from './guard.js';
+import { alone, guarded, storageError } from './guard.js';
 import { plainUrl } from './identity.js';
 import { Journal, headerLine, line } from './journal.js';
 
@@ -192,13 +191,7 @@ export class Entry {
   /** Reads a chunk into `target`. @returns {Promise<number>} bytes that were there */
   async read(file, index, target) {
     const handle = await this.#file(file);
-    let n = 0;
-    while (handle && n < target.length) {
-      const got = await handle.read(index * this.#chunkSize + n, target.subarray(n));
-      if (got === 0) break;
-      n += got;
-    }
-    return n;
+    return handle ? readAll(handle, index * this.#chunkSize, target) : 0;
   }
 
   async close() {
@@ -219,19 +212,22 @@ export class Entry {
   /** Removes all of it; `storage/busy` when another is writing or reading it after this time. */
   async remove(patienceMs = 0) {
     const busy = storageError('storage/busy', 'it is being downloaded or loaded');
-    const impatience = new AbortController();
-    const cancel = deadline(patienceMs, () => impatience.abort(busy));
-    const release = await this.lock({ wait: patienceMs > 0, signal: impatience.signal }).finally(cancel);
-    if (!release) throw busy;
-    try {
-      await this.drop();
-    } finally {
-      release();
-    }
+    await alone(this.#store, this.#key, { patienceMs, busy }, () => this.drop());
   }
 }
 
-async function writeAll(file, at, bytes) {
+/** Fills `target` from the byte `at` on. @returns {Promise<number>} bytes that were there */
+export async function readAll(file, at, target) {
+  let n = 0;
+  while (n < target.length) {
+    const got = await file.read(at + n, target.subarray(n));
+    if (got === 0) break;
+    n += got;
+  }
+  return n;
+}
+
+export async function writeAll(file, at, bytes) {
   for (let done = 0; done < bytes.length;) {
     const n = await file.write(at + done, bytes.subarray(done));
     if (!(n > 0)) throw storageError('storage/quota', 'nothing more was written');

@@ -53,16 +53,16 @@ async function* fileBytes(path, found, memory) {
 }
 
 /** @param {boolean | string | MessagePort} cache */
-function storeOf(cache) {
+export function storeOf(cache) {
   if (cache instanceof MessagePort) return new PortStore(cache);
   return cache ? new FolderStore(cache === true ? undefined : cache) : undefined;
 }
 
 /** @type {import('./start.js').EngineHost['openParts']} */
-export async function openAny(source, { cache, ...options }) {
+export async function openAny(source, options) {
   const { beside, ...model } = source;
-  if (beside) return joined(model, beside, { cache, ...options }, openAny);
-  if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
+  if (beside) return joined(model, beside, options, openAny);
+  if (source.kind !== 'paths') return openParts(source, options);
   const found = await Promise.all(source.paths.map((path) => find(path)));
   return localParts(source.paths.map((path, i) => ({ size: found[i].size, chunks: fileBytes(path, found[i], options.memory) })), options);
 }

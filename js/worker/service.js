@@ -6,9 +6,10 @@ import { Chat } from '../reply/chat.js';
 import { asQuernError, isOf, toWire } from '../shared/errors.js';
 import { Generation } from '../reply/generation.js';
 import {
-  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, LOAD, LOGITS, LOOK, NOTICE, PING, PONG, PROFILE, PROMPT, READY, STOP,
-  TOKENIZE,
+  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, FORGET, KEPT, LOAD, LOGITS, LOOK, NOTICE, PING, PONG, PROFILE, PROMPT,
+  READY, STOP, TOKENIZE,
 } from '../shared/protocol.js';
+import { Keeping } from './keeping.js';
 import { Renderer } from '../reply/renderer.js';
 import { Runner } from './runner.js';
 import { Scores } from '../reply/scores.js';
@@ -49,6 +50,7 @@ export class Service {
   #chat = null;
   #runner = null;
   #sight = null;
+  #keeping = null;
   #jobs = new Map();      // id -> job, of all that is not answered
   #events = [];           // [id, event] that have not been sent
 
@@ -116,11 +118,13 @@ export class Service {
     },
     [DOWNLOAD]: (message, job, emit) => {
       job.bare = true;
-      return storeModel(this.#host, message.source, message.options, emit);
+      const { cache, ...options } = message.options;
+      return storeModel(this.#host, message.source, { ...options, store: this.#host.storeOf(cache) }, emit);
     },
-    [CHAT]: (message, job, emit) => {
-      const { thinking: _, continue: __, numberImages: ___, ...options } = message.options;
-      return this.#converse({ ...message, mustFit: true }, job, (prompt) => new Generation(this.#engine, prompt, options, emit));
+    [CHAT]: ({ messages, media, options }, job, emit) => {
+      const { thinking: _, continue: __, numberImages: ___, keep, ...choices } = options;
+      const reply = (prompt) => new Generation(this.#engine, prompt, choices, emit);
+      return this.#converse({ messages, media, options, mustFit: true, keep }, job, reply);
     },
     [COMPLETE]: ({ prompt, options }, job, emit) => (
       this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit), job)),
@@ -130,6 +134,8 @@ export class Service {
       return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
     },
     [LOOK]: ({ media }, job) => this.#sight.look(media, signalOf(job)),
+    [KEPT]: () => this.#keeping.kept(),
+    [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
@@ -145,35 +151,41 @@ export class Service {
   }
 
   /**
-   * Work on a conversation, whose pictures are held until it has ended.
-   * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: any, mustFit?: boolean}} asked
+   * Work on a conversation, whose pictures are held until it has ended, and is kept.
+   * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: any, mustFit?: boolean, keep?: string}} asked
    * @param {(prompt: import('../reply/chat.js').Prompt) => import('./runner.js').Work} workOf
    */
-  async #converse({ messages, media, options: { thinking, continue: goesOn, numberImages }, mustFit }, job, workOf) {
+  async #converse({ messages, media, options: { thinking, continue: goesOn, numberImages }, mustFit, keep }, job, workOf) {
     const signal = signalOf(job);
     let prompt = NOTHING;
+    const release = () => this.#sight?.release(prompt.media ?? []);
     try {
       const places = await this.#placesOf(media, signal);
       prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, numberImages, mustFit, places });
       const work = workOf(prompt);
       if (places) prompt.media = await this.#sight.take(places.order, signal);
+      if (keep !== undefined) return await this.#keeping.run(keep, work, job, release);
       const result = await this.#runner.add(work, job);
-      this.#sight?.release(prompt.media ?? []);
+      release();
       return result;
     } catch (error) {
       if (signal.aborted && error === signal.reason) return workOf(prompt).stop();
-      if (!isOf('engine', error)) this.#sight?.release(prompt.media ?? []);
+      if (!isOf('engine', error)) release();
       throw error;
     }
   }
 
   // --- loading ---
 
-  async #load({ source, options }, emit) {
-    const { obstacle } = this.#host;
-    this.#engine = await startEngine(this.#host, source, options, emit);
+  async #load({ source, options: { cache, keepBytes, ...options } }, emit) {
+    const { obstacle, rest } = this.#host;
+    const store = this.#host.storeOf(cache);
+    this.#engine = await startEngine(this.#host, source, { ...options, store }, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
-    this.#runner = new Runner(this.#engine, this.#host.rest);
+    this.#runner = new Runner(this.#engine, rest);
+    this.#keeping = new Keeping(this.#engine, this.#runner, {
+      store, keepBytes, rest, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
+    });
     if (this.#engine.facts.vision) {
       const eyes = await this.#host.eyes();
       this.#sight = new eyes.Sight(this.#engine, eyes, this.#host, options.visionOptions);

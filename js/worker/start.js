@@ -17,7 +17,8 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
  * @typedef {object} EngineHost
  * @property {(build: 'simd' | 'relaxed' | 'simd64' | 'relaxed64', wasmUrl?: string) => Promise<WebAssembly.Module>} compile
  * @property {Record<32 | 64, () => Promise<Function>>} glue the factory that Emscripten made, by the bits of addresses
- * @property {(source: any, options: OpenOptions & {cache?: any}) => Promise<Opened>} openParts a source as source.js locates it
+ * @property {(cache: any) => object | undefined} storeOf a store as `cache` names it, from here
+ * @property {(source: any, options: OpenOptions) => Promise<Opened>} openParts a source as source.js locates it
  * @property {(message: object, transfer?: ArrayBuffer[]) => void} post to the page
  * @property {() => void | Promise<void>} rest lets waiting messages in
  * @property {string} obstacle why only one thread can be used; '' when more can

@@ -53,8 +53,8 @@ async function openGlue(fetchGlue, startThread) {
 }
 
 /** @returns {never} */
-function notFetched(error) {
-  throw new QuernError('env/worker', `The part of the package for pictures could not be fetched (${error.message}).`, { phase: 'start', cause: error });
+function notFetched(cause) {
+  throw new QuernError('env/worker', `The part of the package for pictures could not be fetched (${cause.message}).`, { phase: 'start', cause });
 }
 
 /** What a thread throws is thrown here; by the glue it would be the event, which has no words. */
@@ -107,9 +107,9 @@ globalThis.onmessageerror = () => { throw new Error('A message of the page could
 
 /** @type {import('./service.js').Host} */
 const host = {
-  compile, rest, startTemplateWorker, fetch: fetchAllowed,
+  compile, rest, startTemplateWorker, storeOf, fetch: fetchAllowed,
   eyes: () => import('./eyes.js').catch(notFetched),
-  openParts: (source, { cache, ...options }) => openParts(source, { ...options, fetch: fetchAllowed, store: storeOf(cache) }),
+  openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,
   obstacle: threadObstacle(globalThis.crossOriginIsolated === true),
   deviceMemory: deviceMemory(),

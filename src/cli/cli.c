@@ -143,20 +143,24 @@ static int32_t *tokenize(struct quern_engine *e, struct bytes text, enum quern_t
     return ids;
 }
 
-static char *read_all(FILE *f, size_t *size)
+/* The standard input. NULL after the complaint. */
+static char *read_input(size_t *size)
 {
     size_t room = 1 << 16;
     char *text = malloc(room);
     *size = 0;
-    while (text) {
-        size_t n = fread(text + *size, 1, room - *size, f);
-        *size += n;
-        if (n == 0) return text;
-        if (*size < room) continue;
-        char *grown = realloc(text, room *= 2);
-        if (!grown) free(text);
-        text = grown;
+    for (size_t n = 1; text && n > 0; *size += n) {
+        if (*size == room) {
+            char *grown = realloc(text, room *= 2);
+            if (!grown) free(text);
+            text = grown;
+        }
+        n = text ? fread(text + *size, 1, room - *size, stdin) : 0;
     }
+    if (!text) complain("mem/load", "Not enough memory for the input.");
+    if (!text || !ferror(stdin)) return text;
+    complain("use/param", errno == EISDIR ? "the input is a folder." : "the input cannot be read.");
+    free(text);
     return NULL;
 }
 
@@ -313,7 +317,7 @@ static struct quern_sequence *prompt_sequence(struct quern_engine *e, struct byt
 {
     int size = quern_plan(e)->context_size;
     int32_t *ids = tokenize(e, text, QUERN_TEXT, n);
-    struct quern_sequence *s = ids ? quern_sequence_new(e) : NULL;
+    struct quern_sequence *s = ids ? quern_sequence_new(e, 0, 0) : NULL;
     bool refused = true;
     if (!s) complain("mem/load", "Not enough memory for the prompt.");
     else if (*n == 0) complain("use/empty", "There is nothing to do: the prompt is empty.");
@@ -356,8 +360,8 @@ static int run_run(struct quern_engine *e, const struct job *j)
 {
     const char *word = j->args.words[1];
     size_t size = strlen(word);
-    char *input = strcmp(word, "-") ? NULL : read_all(stdin, &size);
-    if (!strcmp(word, "-") && !input) return complain("mem/load", "Not enough memory for the prompt.");
+    char *input = strcmp(word, "-") ? NULL : read_input(&size);
+    if (!strcmp(word, "-") && !input) return 1;
     if (input && size && input[size - 1] == '\n') size -= size > 1 && input[size - 2] == '\r' ? 2 : 1;
     int status = continue_prompt(e, &j->args, (struct bytes){(const uint8_t *)(input ? input : word), size});
     free(input);
@@ -381,8 +385,8 @@ static int run_tokenize(struct quern_engine *e, const struct job *j)
 {
     bool nul_ended = j->args.given[OPT_NUL];
     size_t size;
-    char *text = read_all(stdin, &size);
-    if (!text) return complain("mem/load", "Not enough memory for the text.");
+    char *text = read_input(&size);
+    if (!text) return 1;
     for (size_t at = 0, end; at <= size; at = end + 1) {
         const char *nul = nul_ended ? memchr(text + at, 0, size - at) : NULL;
         end = nul ? (size_t)(nul - text) : size;
@@ -427,7 +431,7 @@ static int run_logits(struct quern_engine *e, const struct job *j)
     const struct args *a = &j->args;
     int n, status = OK;
     int32_t *ids = read_ids(a->text[OPT_TOKENS], &n);
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     struct output o = {.fd = -1};
     struct error err;
     int failed = ids && s ? output_open(&o, a->text[OPT_OUT]) : ENOMEM;
@@ -449,7 +453,7 @@ static int run_logits(struct quern_engine *e, const struct job *j)
 /* Milliseconds to compute n tokens at once, then `more` one by one. */
 static int time_tokens(struct quern_engine *e, int n, int more, double *prefill, double *decode)
 {
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     int32_t *ids = calloc((size_t)n + 1, sizeof *ids);
     int status = s && ids ? OK : ERR_MEM_LOAD;
     for (int i = 0; ids && i < n; i++) ids[i] = (i * 31 + n) % quern_vocab_size(e); /* n: no prefix of another length's is known */

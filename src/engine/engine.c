@@ -268,7 +268,6 @@ static int take_file(struct quern_engine *e, bool first, struct error *err)
     int status = first ? plan_make(e, err) : OK;
     uint64_t before = e->mem.used;
     if (!status) status = model_take(e->model, e->intake.file, err);
-    if (!status) status = sight_take(e, err);
     e->taken += e->mem.used - before;
     if (!status && first && !sight_awaited(e)) status = reserve(e, err);
     return status ? status : ck_data_begin(e->intake.file, err);
@@ -277,10 +276,11 @@ static int take_file(struct quern_engine *e, bool first, struct error *err)
 /* The same of a projector's, which is bound. */
 static int take_projector(struct quern_engine *e, struct error *err)
 {
+    vision_quantize(e->sight->vision, &e->sight->ck, plan_loaded(e));
     info_count(e, &e->sight->ck, true, &e->sight->tally);
     if (e->options.inspect) return OK;
     int status = plan_make(e, err);
-    if (!status) status = sight_take(e, err);
+    if (!status) status = vision_take(e->sight->vision, &e->sight->ck, err);
     if (!status) status = reserve(e, err);
     return status ? status : ck_data_begin(&e->sight->ck, err);
 }

@@ -4,8 +4,6 @@
  */
 #include "engine/look.h"
 
-#include "engine/reply.h"
-
 static const struct quern_sequence *sequence_of(const struct sched_seq *s) { return (const struct quern_sequence *)s; }
 
 int look_ready(const struct sched_seq *turn)

@@ -54,8 +54,7 @@ static double growth(const struct quern_engine *e)
     uint64_t file = 0;
     for (size_t i = 0; i < ck->n_tensors; i++)
         if (ck->tensors[i].put) file = plus(file, ck->tensors[i].bytes);
-    uint64_t taken = plus(model_take_cost(e->model, ck), e->sight && !e->sight->apart ? sight_weights(e) : 0);
-    return file ? (double)taken / (double)file : 1;
+    return file ? (double)model_take_cost(e->model, ck) / (double)file : 1;
 }
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }

@@ -74,7 +74,7 @@ void quern_facts(const struct quern_engine *e, struct sched_facts *out) { *out =
 void replies_hurry(struct quern_engine *e)
 {
     for (struct quern_sequence *s = e->sequences; s; s = s->next)
-        if (s->replies && s->turn.priority > 0 && e->options.now() - s->since > BACKGROUND_MS) sched_prefer(e->sched, &s->turn, 0);
+        if (s->listed && !s->turn.held && s->turn.priority > 0 && e->options.now() - s->since > BACKGROUND_MS) sched_prefer(e->sched, &s->turn, 0);
 }
 
 static void tell_read(struct quern_sequence *s, int done)
@@ -123,14 +123,12 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     if (status) return status;
     s->left = r->max_tokens > 0 ? min_int(r->max_tokens, room) : room;
     s->turn.limit = s->turn.n + s->left;
-    s->turn.priority = r->priority > 0;
     status = sequence_reserve(s, s->turn.limit);
     if (!status) status = sequence_enter(s);
     if (status) return status;
     s->replies = true;
     s->reads = s->writes = false;
     s->let_go = s->turn.let_go;
-    s->since = e->options.now();
     return OK;
 }
 

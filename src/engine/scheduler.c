@@ -473,6 +473,15 @@ static void end_plan(struct sched *q)
     q->n_takes = 0;
 }
 
+static void count_step(struct sched_facts *f, int rows)
+{
+    int i = 0;
+    while (i < SCHED_SIZES - 1 && rows > 1 << i) i++;
+    f->steps++;
+    f->rows += (uint64_t)rows;
+    f->sizes[i]++;
+}
+
 void sched_commit(struct sched *q, double ms)
 {
     for (const struct sched_take *t = q->takes; t < q->takes + q->n_takes; t++) {
@@ -484,8 +493,7 @@ void sched_commit(struct sched *q, double ms)
         if (t->outs > 0) s->made = s->kv.length;
     }
     if (q->n_takes > 0 && ms > 0) learn(q, q->rows, ms);
-    q->facts.steps += q->n_takes > 0;
-    q->facts.rows += (uint64_t)q->rows;
+    if (q->n_takes > 0) count_step(&q->facts, q->rows);
     end_plan(q);
 }
 

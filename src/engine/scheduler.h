@@ -54,6 +54,8 @@ struct sched_take {
     int first, rows, outs;
 };
 
+enum { SCHED_SIZES = 8 };
+
 struct sched_facts {
     int running, waiting;     /* sequences */
     int used, remembered;     /* pages */
@@ -61,6 +63,7 @@ struct sched_facts {
     uint64_t let_go;          /* times somebody was */
     uint64_t recomputed;      /* rows computed once more */
     uint64_t followed;        /* positions taken over instead of read, after stepping aside */
+    uint64_t sizes[SCHED_SIZES]; /* steps of at most 1, 2, 4 .. 64 rows, and of more */
 };
 
 struct sched;
@@ -78,8 +81,8 @@ int sched_add(struct sched *q, struct sched_seq *s);
 void sched_remove(struct sched *q, struct sched_seq *s);
 void sched_prefer(struct sched *q, struct sched_seq *s, int priority); /* its place in the order from the next plan on */
 
-/* What reading may take beside writers, of what it may take where nothing else is done between steps: 1, or less. And that in all, in ms, beside those
- * who write now; 0: nobody does. */
+/* What reading may take beside writers, of what it may take where nothing else is done between steps: 1, or less. And that in all, in ms, beside
+ * those who write now; 0: nobody does. */
 void sched_share(struct sched *q, double share);
 double sched_extra(const struct sched *q);
 

@@ -60,16 +60,17 @@ static void set_rows(struct quern_sequence *s)
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
-struct quern_sequence *quern_sequence_new(struct quern_engine *e)
+struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t space, int priority)
 {
     if (e->state != STATE_READY || !e->kv) return NULL;
     struct quern_sequence *s = mem_alloc(&e->mem, sizeof *s);
     if (!s) return NULL;
     s->e = e;
     s->number = ++e->numbers;
+    s->priority = priority > 0;
     s->text = mem_alloc(&e->mem, e->longest_token + sizeof s->stream.held);
     s->sampler = sampler_new(&e->mem, e->n_sampled, e->context_size);
-    bool opened = kv_seq_open(e->kv, e->context_size, 0, &s->turn.kv) == OK;
+    bool opened = kv_seq_open(e->kv, e->context_size, space, &s->turn.kv) == OK;
     s->next = e->sequences;
     e->sequences = s;
     if (s->text && s->sampler && opened) return s;
@@ -108,6 +109,7 @@ int sequence_enter(struct quern_sequence *s)
         return fail(&e->error, status, "waiting", 0, "%d others wait for their turn already; ask again when one of them has ended.",
                     e->options.waiting);
     s->listed = true;
+    s->since = e->options.now();
     return OK;
 }
 
@@ -183,12 +185,12 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     s->turn.n = n;
     s->turn.limit = e->context_size;
     s->turn.all = outputs == QUERN_ALL;
-    s->turn.priority = 0;
+    s->turn.priority = s->priority;
     s->outputs = outputs;
     s->made_rows = 0;
     if (outputs != QUERN_HELD) status = sequence_enter(s);
     if (status) s->turn.n = 0;
-    return status || outputs == QUERN_ALL ? status : kv_known(e->kv, 0, s->ids, n - 1); /* the last token makes what is wanted */
+    return status || outputs == QUERN_ALL ? status : kv_known(e->kv, s->turn.kv.space, s->ids, n - 1); /* the last token makes what is wanted */
 }
 
 int quern_sequence_push(struct quern_sequence *s, int32_t id)

@@ -4,7 +4,6 @@
  */
 #include "engine/sight.h"
 
-#include "engine/plan.h"
 #include "load/format.h"
 
 #include <math.h>
@@ -42,11 +41,13 @@ static int check_tokens(const struct quern_engine *e, struct error *err)
     static const char *const texts[] = {"<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (tok_find_special(e->tok, (struct bytes){(const uint8_t *)texts[i], strlen(texts[i])}) < 0)
-            return fail(err, ERR_INCONSISTENT, "vision-token", 0, "The vocabulary has no %s, without which pictures have no place in a text.", texts[i]);
+            return fail(err, ERR_INCONSISTENT, "vision-token", 0, "The vocabulary has no %s, without which pictures have no place in a text.",
+                        texts[i]);
     return OK;
 }
 
-/* Most pixels, and the patches of the largest picture, which a long strip of them may exceed. */
+/* Most pixels, and the patches of the largest picture, which may have more: the sides of one that is enlarged are rounded up, and a strip is at least
+ * a token high. */
 static void set_limits(struct quern_engine *e)
 {
     struct sight *s = e->sight;
@@ -56,8 +57,8 @@ static void set_limits(struct quern_engine *e)
     double picture = o->max_pixels > 0 ? o->max_pixels : fmin(PICTURE_MOST, c->high);
     s->most[QUERN_IMAGE] = fmin(fmax(picture, side * side), PIXELS_MOST);
     s->most[QUERN_FILM] = o->max_film_pixels > 0 ? o->max_film_pixels : c->film_high;
-    double strip = side * sqrt(ASPECT_MOST * s->most[QUERN_IMAGE]);
-    s->max_patches = (int)(fmax(s->most[QUERN_IMAGE], strip) / (side * side)) * IMAGE_MERGE * IMAGE_MERGE;
+    double most = s->most[QUERN_IMAGE], square = sqrt(most) + side, strip = side * (sqrt(ASPECT_MOST * most) + side);
+    s->max_patches = (int)(fmax(square * square, strip) / (side * side)) * IMAGE_MERGE * IMAGE_MERGE;
 }
 
 static int open_encoder(struct quern_engine *e, const struct checkpoint *ck, struct error *err)
@@ -92,11 +93,6 @@ int sight_bind(struct quern_engine *e, struct error *err)
     return vision_bind(e->sight->vision, e->intake.file, intake_more(&e->intake), err);
 }
 
-int sight_take(struct quern_engine *e, struct error *err)
-{
-    return quern_sees(e) ? vision_take(e->sight->vision, sight_file(e), err) : OK;
-}
-
 /* --- a projector's file -------------------------------------------------------------------------------------- */
 
 int sight_begin(struct quern_engine *e, uint64_t size, struct error *err)
@@ -120,7 +116,6 @@ int sight_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t 
     if (!status) status = open_encoder(e, &s->ck, err);
     if (!status) status = vision_bind(s->vision, &s->ck, false, err);
     if (status) return status;
-    vision_quantize(s->vision, &s->ck, plan_loaded(e));
     s->bytes = s->ck.file_size;
     s->complete = true;
     return OK;
@@ -138,8 +133,8 @@ int sight_ended(struct quern_engine *e, struct error *err)
 
 uint64_t sight_weights(const struct quern_engine *e)
 {
-    if (!e->sight) return 0;
-    return sight_awaited(e) ? e->options.vision_size : vision_take_cost(e->sight->vision, sight_file(e));
+    if (!e->sight || !e->sight->apart) return 0;
+    return sight_awaited(e) ? e->options.vision_size : vision_take_cost(e->sight->vision, &e->sight->ck);
 }
 
 static uint64_t store_floats(const struct quern_engine *e, int patches, int width)
@@ -218,7 +213,8 @@ static int check_patches(struct quern_engine *e, const struct image_grid *g)
 {
     int64_t patches = (int64_t)g->rows * g->cols * IMAGE_MERGE * IMAGE_MERGE;
     if (patches <= e->sight->max_patches) return OK;
-    return fail(&e->error, ERR_SIZE, "pixels", 0, "A picture of %d x %d pixels is too large; load the model with a larger maxPixels.", g->width, g->height);
+    return fail(&e->error, ERR_SIZE, "pixels", 0, "A picture of %d x %d pixels is too large; load the model with a larger maxPixels.", g->width,
+                g->height);
 }
 
 int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, int height, int frames, double low, double high,
@@ -229,7 +225,8 @@ int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, 
     const struct vision_config *c = vision_config(s->vision);
     bool film = kind == QUERN_FILM;
     int n = film ? frames : 1;
-    if (width < 1 || height < 1 || n < 1) return fail(&e->error, ERR_SIZE, "sides", 0, "A picture of %d x %d pixels cannot be read.", width, height);
+    if (width < 1 || height < 1 || n < 1)
+        return fail(&e->error, ERR_SIZE, "sides", 0, "A picture of %d x %d pixels cannot be read.", width, height);
     double asked = high > 0 ? high : film ? fmin(FILM_DEFAULT, c->film_high) : fmin(PICTURE_DEFAULT, c->high);
     double most = film ? fmin(s->most[QUERN_FILM], s->most[QUERN_IMAGE] * n) : s->most[QUERN_IMAGE];
     struct image_limits limits = {.patch = c->patch, .high = fmin(asked, most)};
@@ -243,8 +240,8 @@ int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, 
 static int check_grid(struct quern_engine *e, const struct image_grid *g, const uint8_t *frame0)
 {
     int side = vision_config(e->sight->vision)->patch * IMAGE_MERGE;
-    bool fits = g->rows > 0 && g->cols > 0 && g->height % side == 0 && g->width % side == 0 && g->height / side == g->rows && g->width / side == g->cols;
-    if (fits && frame0 && g->frames >= 1) return check_patches(e, g);
+    bool whole = g->rows > 0 && g->cols > 0 && g->height % side == 0 && g->width % side == 0;
+    if (whole && g->height / side == g->rows && g->width / side == g->cols && g->frames >= 1 && frame0) return check_patches(e, g);
     return fail(&e->error, ERR_PARAM, "media", 0, "A picture of %d x %d pixels and %d x %d tokens is none.", g->width, g->height, g->cols, g->rows);
 }
 

@@ -12,12 +12,11 @@
 
 #include "engine/state.h"
 
-/* At the model's header: the vision part of a folder, unless the options leave it out, or that a projector is to come. ERR_UNSUPPORTED "no-vision" where
- * the model cannot have one, ERR_PARAM "vision" where it has one already, ERR_INCONSISTENT "vision-token". */
+/* At the model's header: the vision part of a folder, unless the options leave it out, or that a projector is to come. ERR_UNSUPPORTED "no-vision"
+ * where the model cannot have one, ERR_PARAM "vision" where it has one already, ERR_INCONSISTENT "vision-token". */
 int sight_open(struct quern_engine *e, struct error *err);
-/* The weights in a folder's file; of models that see nothing none. */
+/* Binds the weights in a folder's file, which the model then takes with its own. */
 int sight_bind(struct quern_engine *e, struct error *err);
-int sight_take(struct quern_engine *e, struct error *err);
 
 /* The projector's file begins; its bytes, until sight->complete: *used of n were its header, whose encoder is open and bound then; its end. */
 int sight_begin(struct quern_engine *e, uint64_t size, struct error *err);
@@ -29,7 +28,7 @@ bool sight_awaited(const struct quern_engine *e);
 /* The file that has the encoder's weights. */
 struct checkpoint *sight_file(const struct quern_engine *e);
 
-/* For the plan. Bytes of the weights in that file, of a projector that is awaited its own; of everything else; and what the backend must allow for. */
+/* For the plan. Bytes of a projector's weights, those of its file while that is awaited; of everything else; and what the backend must allow for. */
 uint64_t sight_weights(const struct quern_engine *e);
 uint64_t sight_scratch(const struct quern_engine *e);
 int sight_rows(const struct quern_engine *e);

@@ -105,6 +105,7 @@ struct quern_sequence {
     struct quern_engine *e;
     struct quern_sequence *next;
     int32_t number;
+    int priority;             /* turn's, until it has waited too long */
     uint64_t *ids;            /* [room]; turn.n of them set, turn.kv.length computed */
     int room;
     struct placed *media;     /* [n_media] in the order of their rows, each held */
@@ -118,7 +119,7 @@ struct quern_sequence {
     int left;                 /* tokens that it may sample still */
     int let_go;               /* times that its owner knows of */
     struct kept kept;
-    double since;             /* ms of the clock: its last row, or its beginning */
+    double since;             /* ms of the clock: its last row, or when it began to wait */
     int picked;               /* in this step: an id, or an error */
     const float *made;        /* by the last finished step: [made_rows] rows of logits, or a hidden state; for positions from made_first on */
     int made_first, made_rows, made_at; /* made_at: which row of the step's outputs is the first */

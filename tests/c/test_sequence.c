@@ -243,7 +243,7 @@ static void before_loading(void)
 {
     struct quern_engine *e = quern_new(&(struct quern_options){0});
     int32_t id;
-    CHECK(quern_sequence_new(e) == NULL);
+    CHECK(quern_sequence_new(e, 0, 0) == NULL);
     CHECK_EQ(quern_step(e, 0), ERR_BUSY);
     CHECK_EQ(quern_tokenize(e, (struct bytes){(const uint8_t *)"a", 1}, QUERN_TEXT, 0, &id, 1), ERR_BUSY);
     CHECK_EQ(quern_vocab_size(e), 0);

@@ -75,27 +75,27 @@ test('the chart is text that no name breaks, with a bar per figure', () => {
 });
 
 /** Speeds at the numbers of sequences that are measured. */
-const speeds = (...values) => Object.fromEntries(BATCHES.map((batch, i) => [batch, values[i]]));
+const speeds = (...values) => Object.fromEntries([...BATCHES, 'shared'].map((key, i) => [key, values[i]]));
 const batchRun = (engine, repetition, ...values) => ({ repetition, type: 'q8_0', engine, machineLoad: 0.5, version: `v ${engine}`, speeds: speeds(...values) });
 const BATCH_RUNS = [
-  batchRun('quern', 1, 40, 50, 60, 64, 64, 63.6, 64, 68),
-  batchRun('quern', 2, 42, 54, 62, 66, 66, 65.6, 66, 70),
-  batchRun('native', 1, 41, 40, 50, 50, 60, 60, 70, 75),
+  batchRun('quern', 1, 40, 50, 60, 64, 64, 63.6, 64, 68, 40),
+  batchRun('quern', 2, 42, 54, 62, 66, 66, 65.6, 66, 70, 36),
+  batchRun('native', 1, 41, 40, 50, 50, 60, 60, 70, 75, 50),
 ];
 
 test('medians of batches, and the goals judged by them', () => {
   const { quern, native } = summariseBatches(BATCH_RUNS).q8_0;
   assert.deepEqual(quern[2], { median: 52, min: 50, max: 54, n: 2 });
-  assert.deepEqual(judge(quern, native), { G1: [], G2: ['8 (1.08, goal 1.15)'], G3: ['16 (1.68, goal 1.7)'] });
+  assert.deepEqual(judge(quern, native), { G1: [], G2: ['8 (1.08, goal 1.15)'], G3: ['16 (1.68, goal 1.7)'], G5: ['8, shared (1.70 times as long, goal 1.5)'] });
   const worse = summariseBatches([batchRun('quern', 1, 40, 39, 60, 64, 64, 64, 64, 68)]).q8_0.quern;
-  assert.deepEqual(judge(worse), { G1: ['1 to 2 (0.97)'], G2: undefined, G3: ['2 (0.97, goal 1.25)'] });
+  assert.deepEqual(judge(worse), { G1: ['1 to 2 (0.97)'], G2: undefined, G3: ['2 (0.97, goal 1.25)'], G5: undefined });
 });
 
 test('the section of batches is the last of the page, and takes its own place', () => {
   const section = batchSection({ machine, settings: { prompt: 24, generate: 24, threads: 2 }, summary: summariseBatches(BATCH_RUNS), runs: BATCH_RUNS });
-  assert.match(section, /\| quern, Chromium \| 41\.0 \| 52\.0 \| 61\.0 \| 65\.0 \| 65\.0 \| 64.6 \| 65\.0 \| 69\.0 \|/);
-  assert.match(section, /\| quern, Chromium : native \| 1\.00 \| 1\.30 \| 1\.22 \| 1\.30 \| 1\.08 \| 1\.08 \| 0\.93 \| 0\.92 \|/);
-  assert.match(section, /never falls \(G1\): reached; over native \(G2\): missed at 8 \(1\.08, goal 1\.15\); over one alone \(G3\): missed at 16/);
+  assert.match(section, /\| quern, Chromium \| 41\.0 \| 52\.0 \| 61\.0 \| 65\.0 \| 65\.0 \| 64.6 \| 65\.0 \| 69\.0 \| 38\.0 \|/);
+  assert.match(section, /\| quern, Chromium : native \| 1\.00 \| 1\.30 \| 1\.22 \| 1\.30 \| 1\.08 \| 1\.08 \| 0\.93 \| 0\.92 \| 0\.76 \|/);
+  assert.match(section, /never falls \(G1\): reached; over native \(G2\): missed at 8 \(1\.08, goal 1\.15\); over one alone \(G3\): missed at 16 \(1\.68, goal 1\.7\); over a shared prefix \(G5\): missed at 8, shared/);
   const page = withSection(markdown(report), section);
   assert.equal(withSection(page, section), page);
   assert.ok(page.startsWith('# Benchmark') && page.endsWith(section));
@@ -116,10 +116,20 @@ test('a process family begins with the process and holds its children only', () 
 test('servers: medians of the repetitions, quantiles of all requests', () => {
   assert.deepEqual([quantile([5], 0.95), quantile([3, 1, 2], 0.5), quantile(Array.from({ length: 100 }, (_, i) => i), 0.95), quantile([1, 2], 1)], [5, 2, 95, 2]);
   const run = (server, repetition, tokens, first) => ({ server, repetition, scene: 'chat', clients: 4, seconds: 2, requests: 4, tokens, first, gaps: [10, 30], machineLoad: 0.5 });
-  const all = summary([run('quern', 1, 100, [50]), run('llama', 1, 60, [80]), run('quern', 2, 300, [70]), run('quern', 3, 200, [60])]);
-  const [quern, llama] = all;
+  const { loops, load } = summary([run('quern', 1, 100, [50]), run('llama', 1, 60, [80]), run('quern', 2, 300, [70]), run('quern', 3, 200, [60])]);
+  const [quern, llama] = loops;
   assert.deepEqual([quern.tokensPerSecond, quern.requestsPerSecond, quern.first, llama.first.max], [100, 2, { p50: 60, p95: 70, max: 70 }, 80]);
   const settings = { type: 'q8_0', threads: 2, requests: 3, repeat: 3 };
-  const text = serveReport({ machine, llama: '1.0', settings, summary: all }, { chat: { words: 'a, b' } });
+  const text = serveReport({ machine, llama: '1.0', settings, load, loops, newcomers: [] }, { chat: { words: 'a, b' } });
   assert.match(text, /^\| chat \| 4 \| llama-server \| 2\.00 \| 30\.0 \| 80 \/ 80 \/ 80 \| 30 \/ 30 \/ 30 \|\n\| chat \| 4 \| \*\*quern serve\*\* \| 2\.00 \| 100\.0 \|/m);
+});
+
+test('newcomers: each by the bounds of its own repetition', () => {
+  const run = (repetition, factor) => ({ server: 'quern', repetition, scene: 'newcomer', clients: 1, machineLoad: 2, alone: [100, 120, 110].map((ms) => factor * ms), first: [factor * 240], step: factor * 20, gaps: [factor * 84] });
+  const { newcomers, loops, load } = summary([run(1, 1), run(2, 10)]);
+  assert.deepEqual([loops, load], [[], { least: 2, most: 2 }]);
+  const [{ server, alone, firstOfBound, gapOfBound }] = newcomers;
+  assert.deepEqual([server, alone.max, firstOfBound, gapOfBound], ['quern', 1200, { p50: 1, p95: 1, max: 1 }, { p50: 1.75, p95: 1.75, max: 1.75 }]);
+  const settings = { type: 'q8_0', threads: 2, requests: 3, repeat: 3 };
+  assert.match(serveReport({ machine, llama: null, settings, load, loops, newcomers }, {}), /^\| \*\*quern serve\*\* \| 1000 \/ 1200 \/ 1200 \| 200 \|/m);
 });

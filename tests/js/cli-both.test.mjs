@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { COMMANDS, OPTIONS } from '../../js/cli/cli-syntax.js';
 import { GOLDEN, PROJECT } from '../fixtures/golden.mjs';
-import { DEMO, NANO } from './helper.mjs';
+import { CLI, DEMO, NANO } from './helper.mjs';
 import { quern } from './program.mjs';
 
 const NATIVE = join(PROJECT, 'build/release/quern');
@@ -108,11 +108,20 @@ test('the same refusals', async () => {
     ['run', NANO], ['run', NANO, 'Once', 'upon'], ['run', NANO, 'a', '--colour'], ['run', NANO, 'a', '--colour=red'], ['run', NANO, 'a', '-x'], ['run', NANO, 'a', '--kv'],
     ['run', NANO, 'a', '--kv', '--json'], ['run', NANO, 'a', '--json=yes'], ['run', NANO, 'a', '--system', 'x'], ['run', NANO, 'a', '--think'], ['info'],
     ['bench', NANO, '--prompt', '0'], ['bench', NANO, '--generate', '1e9'], ['bench', NANO, '--prompt', '1.5'], ['logits', NANO, '--tokens', '1'], ['logits', NANO, '--out', 'x'],
-    ['quantize', NANO, 'x.gguf'], ['quantize', NANO],
+    ['quantize', NANO, 'x.gguf'], ['quantize', NANO], ['quantize', 'hf:OWNER/REPO/FILE.gguf', 'x.gguf', '--type', 'q8_0'], ['quantize', 'https://example.org/x.gguf', 'x.gguf', '--type', 'q8_0'],
   ]) {
     const { out, err, code } = await both(args);
     assert.deepEqual([out, code], ['', 1], args.join(' '));
     assert.match(err, /^quern: use\/(param|context|empty): .*\.\n$/, args.join(' '));
+  }
+});
+
+test('a folder is no input', () => {
+  for (const [program, ...before] of [[NATIVE], [process.execPath, CLI]]) {
+    for (const args of [['tokenize', NANO], ['run', NANO, '-']]) {
+      const { status, stdout, stderr } = spawnSync(program, [...before, ...args], { stdio: [openSync(PROJECT, 'r'), 'pipe', 'pipe'], encoding: 'utf8' });
+      assert.deepEqual([status, stdout, stderr], [1, '', 'quern: use/param: the input is a folder.\n'], program);
+    }
   }
 });
 

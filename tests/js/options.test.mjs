@@ -21,12 +21,12 @@ const fails = (act, path) => assert.throws(act, (error) => {
 const GOOD = {
   maxTokens: [0, 1, 2 ** 53 - 1], temperature: [0, -0, 1e-45, 0.7, 100], topP: [1e-9, 0.8, 1], topK: [0, 1, 1e9], minP: [0, 0.1, 1],
   repeatPenalty: [0.5, 1, 10], presencePenalty: [-2, 0, 2], frequencyPenalty: [-2, 0, 2], seed: [0, 2 ** 53 - 1],
-  stop: ['a', ['a', 'b'], []], priority: ['normal', 'background'], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
+  stop: ['a', ['a', 'b'], []], keep: ['a', 'é'.repeat(128)], priority: ['normal', 'background'], space: [0, 1, 2 ** 32 - 1], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
 };
 
 const ACCEPTED_HOSTILE = {
   temperature: [1.5], topP: [], topK: [], repeatPenalty: [1.5], presencePenalty: [-1, 1.5], frequencyPenalty: [-1, 1.5],
-  stop: ['1', 'x', []], logitBias: [{}], onPrefill: [HOSTILE.at(-1)],
+  stop: ['1', 'x', []], keep: ['1', 'x'], logitBias: [{}], onPrefill: [HOSTILE.at(-1)],
 };
 
 for (const [name, good] of Object.entries(GOOD)) {
@@ -40,7 +40,7 @@ for (const [name, good] of Object.entries(GOOD)) {
 
 test('load options', () => {
   for (const [name, bad] of Object.entries({
-    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], cacheSize: [0, -1, 2 ** 24 + 1, '1'], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
+    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], cacheSize: [0, -1, 2 ** 24 + 1, '1'], keepBytes: [-1, 0.5, '1', Infinity], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
     variant: ['auto', 'SIMD'], profile: [1, 'yes'], headers: ['x', { a: 1 }], signal: [{}, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
   })) {
     for (const value of bad) fails(() => checkOptions('load', { [name]: value }), `options.${name}`);

@@ -18,8 +18,13 @@ result.finishReason satisfies 'stop' | 'length' | 'aborted';
 result.usage.cachedTokens satisfies number;
 result.timings.waitMs satisfies number;
 model.info.memory.cache.pages satisfies number;
-await load('x', { parallel: 8, cacheSize: 8192 });
+await load('x', { parallel: 8, cacheSize: 8192, keepBytes: 2 ** 30 });
 model.complete('x', { priority: 'background' });
+model.chat('x', { keep: 'talk' });
+(await model.kept())[0]?.tokens satisfies number | undefined;
+await model.forget('talk');
+await models.forget(null, { cache: true });
+(await models.kept()).map(({ name, bytes, date }) => name.length + bytes + date);
 
 const messages: Message[] = [{ role: 'system', content: 'x' }, { role: 'assistant', content: 'x', thinking: 'y' }];
 const options: ChatOptions = { maxTokens: 5, thinking: false, stop: ['a'], logitBias: { 5: -Infinity } };
