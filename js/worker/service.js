@@ -157,6 +157,7 @@ export class Service {
    */
   async #converse({ messages, media, options: { thinking, continue: goesOn, numberImages }, mustFit, keep }, job, workOf) {
     const signal = signalOf(job);
+    if (job.stopped) return workOf(NOTHING).stop();
     let prompt = NOTHING;
     const release = () => this.#sight?.release(prompt.media ?? []);
     try {
