@@ -46,9 +46,9 @@ const tokenizer = ({ tokenizer: kind, tokens }) => [`${TOKENIZERS[kind] ?? kind}
 function vision({ vision: eyes }) {
   if (!eyes) return [];
   const { layers: n, dim, heads, parameters: all, fileBytes, maxPixels, maxTokens, scratchBytes, deepstack } = eyes;
-  const looks = deepstack.length ? `, looks ahead after ${deepstack.join(', ')}` : '';
+  const stack = deepstack.length ? `, DeepStack after blocks ${deepstack.join(', ')}` : '';
   return [
-    `${plural(n, 'block')}, ${grouped(dim)} wide, ${plural(heads, 'head')}${looks}`, `${countText(all)} parameters, ${bytesText(fileBytes)}`,
+    `${plural(n, 'block')}, ${grouped(dim)} wide, ${plural(heads, 'head')}${stack}`, `${countText(all)} parameters, ${bytesText(fileBytes)}`,
     `pictures of ${grouped(maxPixels)} pixels at most, here ${plural(maxTokens, 'token')}; ${bytesText(scratchBytes)} to look`,
   ];
 }
