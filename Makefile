@@ -29,7 +29,7 @@ FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
 # What only command lines have: the conversion of models. No page loads it.
 TOOL = cli/gguf_writer cli/convert cli/convert_keys cli/cli_claim cli/cli_files cli/cli_output cli/cli_quantize
-SOURCES = $(filter-out src/wasm.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+SOURCES = $(filter-out src/wasm.c src/blind.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 # xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
 XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
 build/include/xxhash.h: $(XXHASH)
@@ -104,7 +104,7 @@ fuzz: $(FUZZERS)
 replay: $(REPLAYS)
 	@set -e; for r in $^; do $$r tests/fuzz/corpus/$${r##*/}; done
 
-# --- WebAssembly: one source, four variants, two pieces of glue each (page, Node) over the same .wasm ---
+# --- WebAssembly: one source, four variants, each with eyes and (-text) without, two pieces of glue (page, Node) over the same .wasm ---
 
 EMCC = $(shell tools/toolchain.sh path)
 # Debian's cache of libraries is complete for wasm32 and takes no others: wasm64's are built, once, into a cache of our own.
@@ -121,9 +121,12 @@ HOT = $(addprefix compute/cpu/,cpu attention encode kernels_simd gemm_simd float
 WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads,startThread]' -sTEXTDECODER=2 \
-	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread --js-library src/pthread.js
+	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread --js-library src/pthread.js -lexports.js
 
 WASM_NAMES = $(SOURCES:src/%.c=%) wasm
+# What only an engine with eyes calls; see src/blind.c. One glue serves all builds, since its names are not shortened by use (-lexports.js).
+EYES = $(filter image/% models/qwen3_vision models/qwen3_encode compute/cpu/encode% base/sha256,$(WASM_NAMES))
+TEXT_NAMES = $(filter-out $(EYES),$(WASM_NAMES)) blind
 
 # $(1): the variant, $(2): its compiler, $(3): the most memory. Before 3.1.70 the glue words memories of 64 bits in a way that browsers no longer know.
 define WASM_VARIANT
@@ -142,13 +145,18 @@ build/wasm/quern-$(1).mjs: src/pthread.js $(addprefix build/wasm/$(1)/,$(addsuff
 	$$($(2)) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=$(3) -sENVIRONMENT=web,worker $$(filter %.o,$$^) -o $$@
 	cmp build/wasm/quern-$(1).wasm build/wasm/node/quern-$(1).wasm
 	sed -i 's/index:"i64"/address:"i64"/g' build/wasm/quern-$(1).mjs build/wasm/node/quern-$(1).mjs
+
+build/wasm/quern-$(1)-text.mjs: src/pthread.js $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(TEXT_NAMES)))
+	@mkdir -p $$(@D)
+	$$($(2)) $$(WASM_LINK) -Wl,--unresolved-symbols=ignore-all $$(WASM_$(1)) -sMAXIMUM_MEMORY=$(3) -sENVIRONMENT=web,worker $$(filter %.o,$$^) -o $$@
+	sed -i 's/index:"i64"/address:"i64"/g' $$@
 endef
 $(eval $(call WASM_VARIANT,simd,EMCC,4GB))
 $(eval $(call WASM_VARIANT,relaxed,EMCC,4GB))
 $(eval $(call WASM_VARIANT,simd64,EMCC64,16GB))
 $(eval $(call WASM_VARIANT,relaxed64,EMCC64,16GB))
 
-wasm: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs
+wasm: $(VARIANTS:%=build/wasm/quern-%.mjs) $(VARIANTS:%=build/wasm/quern-%-text.mjs) build/wasm/node/quern-tool.mjs
 
 # --- the conversion tool, for Node alone: it reads and writes the disk itself ---
 

@@ -27,7 +27,8 @@ const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 
 /** The worker and its threads load one file; that for Node, which starts its threads itself, is in a folder of its own. */
 const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
-const ENGINE = [...['simd', 'relaxed', 'simd64', 'relaxed64'].map((name) => `quern-${name}.wasm`), ...GLUE.map((name) => `node/${name}`)];
+const BUILDS = ['simd', 'relaxed', 'simd64', 'relaxed64'].flatMap((name) => [name, `${name}-text`]);
+const ENGINE = [...BUILDS.map((name) => `quern-${name}.wasm`), ...GLUE.map((name) => `node/${name}`)];
 /** What of it only the command line loads. */
 const TOOL = ['node/quern-tool.mjs', 'node/quern-tool.wasm'];
 const JINJA = 'node_modules/@huggingface/jinja/LICENSE';
@@ -41,11 +42,14 @@ async function readEngine(name) {
   return readFile(join(wasmDir, name)).catch(() => fail(`build/wasm/${name} is missing: run \`make wasm\` first`));
 }
 
-/** The glue of the SIMD build must do for the relaxed one. That one wasm file serves both kinds of glue is checked where they are linked. */
+/** The glue of the SIMD build must do for all. That one wasm file serves both kinds of glue is checked where they are linked. */
 async function checkEngine() {
-  for (const glue of [...GLUE, ...GLUE.map((name) => `node/${name}`)]) {
-    const [simd, relaxed] = await Promise.all([glue, glue.replace('simd', 'relaxed')].map(readEngine));
-    if (String(relaxed).replaceAll('quern-relaxed', 'quern-simd') !== String(simd)) fail(`the glue of the two builds differs (${glue})`);
+  const pairs = BUILDS.map((name) => [name, name.includes('64') ? 'simd64' : 'simd']);
+  const ofNode = ['relaxed', 'relaxed64'].map((name) => [`node/${name}`, `node/${name.replace('relaxed', 'simd')}`]);
+  for (const [name, served] of [...pairs, ...ofNode]) {
+    const fileOf = (build) => build.replace(/[^/]+$/, 'quern-$&.mjs');
+    const [one, other] = (await Promise.all([name, served].map((build) => readEngine(fileOf(build))))).map((text) => String(text).replaceAll(/quern-[\w-]+\.wasm/g, ''));
+    if (one !== other) fail(`the glue of ${name} differs from that of ${served}`);
   }
 }
 

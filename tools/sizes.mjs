@@ -19,7 +19,7 @@ export const PAGE_LIMITS = { gzip: 256_000, brotli: 200_000 };
  * pictures.js and eyes.js with the first model that sees.
  */
 export const PAGES = Object.fromEntries(['relaxed', 'simd', 'relaxed64', 'simd64'].map((variant) => [
-  variant, ['index.js', 'worker.js', 'template.js', ...(variant.endsWith('64') ? ['thread64.js', 'quern-simd64.mjs'] : ['thread.js', 'quern-simd.mjs']), `quern-${variant}.wasm`],
+  variant, ['index.js', 'worker.js', 'template.js', ...(variant.endsWith('64') ? ['thread64.js', 'quern-simd64.mjs'] : ['thread.js', 'quern-simd.mjs']), `quern-${variant}-text.wasm`],
 ]));
 
 const KEYS = ['raw', 'gzip', 'brotli'];

@@ -2,8 +2,8 @@
 // The page's one service worker. It does two things and nothing else: it keeps the shell (page, engine, demo
 // model) so that the page works without a network, and it adds the cross-origin isolation headers that threads
 // need, for static hosts which cannot send them. One worker does both because a scope has only one.
-// A build is one version with one cache; it is replaced as a whole, never file by file. Of the engine's four builds the page
-// names the one this browser runs, in this script's address; another one is kept once it is asked for.
+// A build is one version with one cache; it is replaced as a whole, never file by file. Of the engine's builds the page
+// names the variant this browser runs, in this script's address: that for texts is kept at once, another one when it is asked for.
 // Other origins (models from a URL) are not touched: the library stores those itself.
 /* global SHELL_VERSION, SHELL_FILES -- set by tools/site.mjs */
 import { isolated } from './isolated.js';
@@ -13,7 +13,7 @@ const PREFIX = `quern ${self.registration.scope} `;
 const CACHE = PREFIX + SHELL_VERSION;
 const SCOPE = self.registration.scope;
 const SHELL = new Set(SHELL_FILES.map((file) => new URL(file, SCOPE).href));
-const ENGINE = new URL(`./quern-${new URL(self.location).searchParams.get('variant')}.wasm`, SCOPE).href;
+const ENGINE = new URL(`./quern-${new URL(self.location).searchParams.get('variant')}-text.wasm`, SCOPE).href;
 
 self.addEventListener('install', (event) => event.waitUntil(fillCache()));
 self.addEventListener('activate', (event) => event.waitUntil(takeOver()));

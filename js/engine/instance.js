@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From a wasm file to a running instance with its threads. All threads exist before the first call: one that is
 // created inside a call which then blocks would never start in Chromium.
-// One glue (quern-simd.mjs, quern-simd64.mjs) serves both builds of its address size: their glue files differ in the wasm
+// One glue (quern-simd.mjs, quern-simd64.mjs) serves all builds of its address size: their glue files differ in the wasm
 // file's name only, and the file is fetched here, so that what goes wrong has a name.
 
 import { deadline } from '../shared/clock.js';
@@ -27,10 +27,13 @@ const THREADS_DEADLINE_MS = 10_000;
 
 const startError = (code, message, cause) => new QuernError(code, message, { phase: 'start', cause });
 
+/** @returns {boolean} whether it has no eyes (src/blind.c) */
 function checkVersion(module) {
   const [section] = WebAssembly.Module.customSections(module, 'quern');
   const found = section ? new TextDecoder().decode(section).slice(0, 16) : 'none';
-  if (found !== VERSION) throw startError('env/version', `The engine's wasm file has interface ${found}, but ${VERSION} is needed.`);
+  const isBlind = found === `${VERSION} blind`;
+  if (found !== VERSION && !isBlind) throw startError('env/version', `The engine's wasm file has interface ${found}, but ${VERSION} is needed.`);
+  return isBlind;
 }
 
 function reserve(address) {
@@ -84,10 +87,11 @@ function watchThreads(threads) {
  * @param {WebAssembly.Module} module
  * @param {number} threads the calling one included
  * @param {32 | 64} address bits of the module's addresses
- * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number}>} maximum: bytes that the memory can grow to
+ * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number, isBlind: boolean}>} maximum: bytes that the memory can grow to;
+ * isBlind: whether the build has no eyes
  */
 export async function instantiate(glue, module, threads, address) {
-  checkVersion(module);
+  const isBlind = checkVersion(module);
   const { memory, maximum } = reserve(address);
   const watch = watchThreads(threads);
   const started = new Promise((resolve, reject) => {
@@ -103,7 +107,7 @@ export async function instantiate(glue, module, threads, address) {
   try {
     const wasm = await Promise.race([started, watch.failure]);
     watch.stop();
-    return { wasm, memory, maximum };
+    return { wasm, memory, maximum, isBlind };
   } catch (error) {
     throw wasmFailure(error);
   }

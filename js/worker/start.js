@@ -2,7 +2,7 @@
 // From a source to a loaded engine, or to a stored model: which build, how many threads, what happens when something fails.
 
 import { Engine } from '../engine/engine.js';
-import { isOf } from '../shared/errors.js';
+import { QuernError, isOf } from '../shared/errors.js';
 import { instantiate } from '../engine/instance.js';
 import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
@@ -15,7 +15,7 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
  *
  * What an engine is started by, which differs between a browser's worker, Node's and the tests'.
  * @typedef {object} EngineHost
- * @property {(build: 'simd' | 'relaxed' | 'simd64' | 'relaxed64', wasmUrl?: string) => Promise<WebAssembly.Module>} compile
+ * @property {(build: string, wasmUrl?: string) => Promise<WebAssembly.Module>} compile one of wasm-files.js
  * @property {Record<32 | 64, () => Promise<Function>>} glue the factory that Emscripten made, by the bits of addresses
  * @property {(cache: any) => object | undefined} storeOf a store as `cache` names it, from here
  * @property {(source: any, options: OpenOptions) => Promise<Opened>} openParts a source as source.js locates it
@@ -32,6 +32,15 @@ const TOO_LARGE = 2 ** 32;
 /** How many of a source's last files are projectors. */
 export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
 
+/** Whether a model may see: with a projector, or as a folder, whose files say so later. What cannot takes a smaller build of the engine. */
+function maySee(source) {
+  const { blind, folder, urls = [], paths = [], blobs = [] } = source;
+  const names = [...urls, ...paths, ...blobs.map(({ name }) => String(name))];
+  return !blind && (projectorsOf(source) > 0 || Boolean(folder) || names.some((name) => /(^|[\\/])config\.json([?#]|$)/.test(name)));
+}
+
+const buildName = (build, address, sees) => `${build}${address === 64 ? '64' : ''}${sees ? '' : '-text'}`;
+
 /** What an engine with eyes, or without where it might have some, is started with. */
 function visionOf({ blind = false }, { visionOptions }) {
   const { maxPixels, maxFilmPixels, cacheBytes: mediaCache } = visionOptions ?? {};
@@ -43,12 +52,14 @@ class Starter {
   #host;
   #options;
   #threads;
+  #sees;
   #projectors;   // how many of the files, the last ones
   #sizes;        // of the files, once they are known
 
   constructor(host, source, options) {
     this.#host = host;
     this.#options = { ...options, ...visionOf(source, options) };
+    this.#sees = maySee(source);
     this.#projectors = projectorsOf(source);
     this.#threads = host.obstacle ? 1 : options.threads ?? defaultThreads(host.hardwareThreads);
   }
@@ -82,9 +93,11 @@ class Starter {
   /** @param {32 | 64} address of a new instance */
   async #instance(address) {
     const { build, scalar } = chooseVariant(this.#options.variant, address);
-    const compiling = this.#host.compile(address === 64 ? `${build}64` : build, this.#options.wasmUrl);
+    const compiling = this.#host.compile(buildName(build, address, this.#sees), this.#options.wasmUrl);
     const [module, glue] = await Promise.all([compiling, this.#host.glue[address]()]);
-    return { ...await this.#instantiate(glue, module, address), scalar, address };
+    const instance = await this.#instantiate(glue, module, address);
+    if (instance.isBlind && this.#projectors) throw new QuernError('env/version', 'The wasm file at wasmUrl is the engine without eyes (-text).', { phase: 'start' });
+    return { ...instance, scalar, address };
   }
 
   /** Weights become smaller by themselves only where larger addresses would not help. */
@@ -97,7 +110,7 @@ class Starter {
     const [fileSize, ...rest] = this.#sizes;
     const files = this.#sizes.length - this.#projectors;
     return new Engine(instance, {
-      ...this.#options, quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
+      ...this.#options, blind: this.#options.blind || instance.isBlind, quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
       restSize: sum(rest), visionSize: sum(this.#sizes.slice(files)), memorySize: Math.min(instance.maximum, this.#allowed),
     });
   }
@@ -187,7 +200,7 @@ export async function startEngine(host, source, options, emit) {
 /** Only stores a model. An engine lends its memory and its hash, and reads the headers. @param {EngineHost} host */
 export async function storeModel(host, source, options, emit) {
   const progress = new Progress(emit);
-  const starting = Promise.all([host.glue[32](), host.compile(chooseVariant().build, options.wasmUrl)])
+  const starting = Promise.all([host.glue[32](), host.compile(buildName(chooseVariant().build, 32, maySee(source)), options.wasmUrl)])
     .then(([glue, module]) => instantiate(glue, module, 1, 32));
   await onceMore(host, async () => {
     let reader;

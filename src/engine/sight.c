@@ -77,7 +77,7 @@ static int fail_blind(struct error *err)
 
 int sight_open(struct quern_engine *e, struct error *err)
 {
-    bool folder = vision_there(&e->intake.ck) && !e->options.blind, file = e->options.vision_size > 0 || e->sight;
+    bool folder = !e->options.blind && vision_there(&e->intake.ck), file = e->options.vision_size > 0 || e->sight;
     if (!folder && !file) return OK;
     if (!e->model->config.sees) return fail_blind(err);
     if (folder && file)
