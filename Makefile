@@ -71,7 +71,7 @@ native: $(BUILD)/quern
 $(BUILD)/obj/cli/cli_args.o: FLAGS += -DQUERN_VERSION='"$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' package.json)"'
 $(BUILD)/obj/cli/cli_args.o: package.json
 
-$(BUILD)/quern: $(BUILD)/obj/cli/cli.o $(BUILD)/obj/cli/cli_args.o $(BUILD)/obj/cli/cli_terminal.o $(TOOL_OBJECTS) $(OBJECTS)
+$(BUILD)/quern: $(BUILD)/obj/cli/cli.o $(BUILD)/obj/cli/cli_args.o $(BUILD)/obj/cli/cli_terminal.o $(BUILD)/obj/cli/cli_vision.o $(TOOL_OBJECTS) $(OBJECTS)
 	$(CC) $(FLAGS) $^ -o $@ -lm
 
 $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(LOADERS))): FLAGS += $(STRICT)
