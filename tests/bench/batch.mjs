@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
-import { BATCHES, batchSection, summariseBatches, withSection } from './batch-report.mjs';
+import { BATCHES, SHARED, batchSection, summariseBatches, withSection } from './batch-report.mjs';
 import { Child } from './child.mjs';
 import { FirefoxTab } from './firefox.mjs';
 import { PROJECT, bigModel } from './fixtures.mjs';
@@ -23,7 +23,7 @@ const ENGINES = {
   firefox: { variant: 'relaxed', open: (base) => FirefoxTab.open(base, PAGE) },
 };
 
-/** quern in a fresh tab or process: every number of sequences once to warm up, then once to count. */
+/** quern in a fresh tab or process: every number of sequences once to warm up, then once to count; a shared prefix is read for the first time only. */
 async function measureQuern(base, { variant, open }, { type, repetition }) {
   const { prompt, generate, ...settings } = SETTINGS;
   const session = await open(base);
@@ -32,7 +32,9 @@ async function measureQuern(base, { variant, open }, { type, repetition }) {
     if (loaded.threads !== settings.threads) throw new Error(`uses ${loaded.threads} threads instead of ${settings.threads}`);
     const speeds = {};
     for (const round of [0, 1]) {
-      for (const batch of BATCHES) speeds[batch] = await session.call('run', { batch, prompt, generate, seed: 10 * repetition + round });
+      const run = (options) => session.call('run', { prompt, generate, seed: 10 * repetition + round, ...options });
+      for (const batch of BATCHES) speeds[batch] = await run({ batch });
+      speeds.shared = await run({ batch: SHARED.batch, shared: SHARED.tokens });
     }
     return { version: loaded.variant, host: session.version, speeds };
   } finally {
@@ -43,10 +45,11 @@ async function measureQuern(base, { variant, open }, { type, repetition }) {
 /** Flash attention on and off: the better one of each number. */
 async function measureNative(type) {
   const [one, other] = [
-    await runBatches({ ...SETTINGS, path: join(PROJECT, bigModel(type)), batches: BATCHES, flash: true }),
-    await runBatches({ ...SETTINGS, path: join(PROJECT, bigModel(type)), batches: BATCHES, flash: false }),
+    await runBatches({ ...SETTINGS, path: join(PROJECT, bigModel(type)), batches: BATCHES, shared: SHARED, flash: true }),
+    await runBatches({ ...SETTINGS, path: join(PROJECT, bigModel(type)), batches: BATCHES, shared: SHARED, flash: false }),
   ];
-  return { version: one.version, speeds: Object.fromEntries(BATCHES.map((batch) => [batch, Math.max(one.speeds[batch], other.speeds[batch])])) };
+  const best = (batch) => [batch, Math.max(one.speeds[batch], other.speeds[batch])];
+  return { version: one.version, speeds: Object.fromEntries([...BATCHES, 'shared'].map(best)) };
 }
 
 function begin({ resume }, path) {
@@ -80,7 +83,7 @@ export async function measureBatches(chosen) {
         const figures = engine === 'native' ? await measureNative(type) : await measureQuern(server.url, ENGINES[engine], { type, repetition });
         report.runs.push({ repetition, type, engine, machineLoad, ...figures });
         writeFileSync(kept, json(report));
-        console.error(`${repetition}/${chosen.repeat} ${type} ${engine}, load ${machineLoad}: ${BATCHES.map((batch) => figures.speeds[batch].toFixed(1)).join(' ')}`);
+        console.error(`${repetition}/${chosen.repeat} ${type} ${engine}, load ${machineLoad}: ${[...BATCHES, 'shared'].map((key) => figures.speeds[key].toFixed(1)).join(' ')}`);
       }
     }
   } finally {

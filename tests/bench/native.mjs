@@ -120,18 +120,23 @@ export class LlamaBench {
   }
 }
 
-/**
- * llama-batched-bench: several sequences together, with what build it takes by itself, after a warm-up of its own.
- * @returns {Promise<{version: string, speeds: Record<number, number>}>} by number of sequences the tokens per second of all that are written
- */
-export async function runBatches({ path, threads, contextSize, batches, prompt, generate, flash }) {
-  const counts = ['-npp', prompt, '-ntg', generate, '-npl', batches.join()].map(String);
-  const child = start(BATCHED, join(FOLDER, 'all'), ['-m', path, '-t', String(threads), '-c', String(contextSize), '-fa', flash ? 'on' : 'off', ...counts, '--output-format', 'jsonl']);
+/** llama-batched-bench: lines of JSON by number of sequences, with what build it takes by itself, after a warm-up of its own. */
+async function batchedBench({ path, threads, contextSize, flash }, ...counts) {
+  const child = start(BATCHED, join(FOLDER, 'all'), ['-m', path, '-t', threads, '-c', contextSize, '-fa', flash ? 'on' : 'off', ...counts, '--output-format', 'jsonl'].map(String));
   let [out, log] = ['', ''];
   child.stdout.on('data', (data) => { out += data; });
   child.stderr.on('data', (data) => { log += data; });
   const [code, signal] = await once(child, 'close');
   if (code !== 0) throw new Error(`llama-batched-bench ended with ${signal ?? code}: ${log.trim().split('\n').at(-1)}`);
-  const lines = out.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
-  return { version: `${packagedVersion()} of Debian`, speeds: Object.fromEntries(lines.map(({ pl, speed_tg: speed }) => [pl, speed])) };
+  return out.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+}
+
+/**
+ * Several sequences together, each with a prompt of its own, and so many with one prompt that is `shared.tokens` longer.
+ * @returns {Promise<{version: string, speeds: Record<number | 'shared', number>}>} by number of sequences the tokens per second of all that are written
+ */
+export async function runBatches({ batches, shared, prompt, generate, ...settings }) {
+  const lines = await batchedBench(settings, '-npp', prompt, '-ntg', generate, '-npl', batches.join());
+  const [{ speed_tg: speed }] = await batchedBench(settings, '-npp', shared.tokens + prompt, '-ntg', generate, '-npl', shared.batch, '-pps');
+  return { version: `${packagedVersion()} of Debian`, speeds: { ...Object.fromEntries(lines.map(({ pl, speed_tg: each }) => [pl, each])), shared: speed } };
 }

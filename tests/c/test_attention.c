@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Attention over pages, through the backend's operations: against one softmax in double, over pages in any order, for rows of several
- * sequences in one call, on contexts of several spans, with NaN in every position that a row may not see.
+ * sequences in one call, on contexts of several spans, with NaN in every position that a row may not see. Sequences that have pages in common, as a
+ * tree of prefixes makes them or in any other way, get what each of their rows gets alone.
  */
 #include "compute/cpu/cpu.h"
 #include "model_file.h"
@@ -235,8 +236,65 @@ static void poison_shows(void)
     }
 }
 
+/* --- company ----------------------------------------------------------------------------------------------- */
+
+enum { TALKS = 8, TALK_PAGES = POSITIONS / KV_PAGE, COMPANY = 60 };
+
+/* Tables of pages: each begins as an earlier one does, for some pages, and goes on with any. */
+static void grow_talks(const struct world *w, int32_t talks[TALKS][TALK_PAGES], uint64_t *seed)
+{
+    static const int common[] = {0, 1, 3, 8, 12, 16, 20, 32, 33, TALK_PAGES};
+    for (int t = 0; t < TALKS; t++) {
+        int same = t ? common[random_below(seed, 10)] : 0, of = t ? random_below(seed, t) : 0;
+        for (int i = 0; i < TALK_PAGES; i++) talks[t][i] = i < same ? talks[of][i] : pages_of(w, random_below(seed, 2))[random_below(seed, TALK_PAGES)];
+    }
+}
+
+/* Rows of talks in any order: one that writes, some that are read, now and then of one talk twice. Returns how many. */
+static int gather_rows(int32_t talks[TALKS][TALK_PAGES], struct kv_row rows[COMPANY], uint64_t *seed)
+{
+    static const int ends[] = {20, 31, 32, 100, 500, 511, 512, 530, 640, 1023, 1024, 1030, TALK_PAGES * KV_PAGE};
+    int n = 0;
+    while (n < COMPANY) {
+        const int32_t *pages = talks[random_below(seed, TALKS)];
+        int end = ends[random_below(seed, 13)], count = random_below(seed, 3) ? 1 : 1 + random_below(seed, 20);
+        for (int i = end - count; i < end && n < COMPANY; i++) rows[n++] = (struct kv_row){pages, i < 0 ? 0 : i};
+    }
+    return n - random_below(seed, COMPANY - 1);
+}
+
+static void company_of(const struct kv_shape *shape, int threads, bool scalar)
+{
+    static float q[COMPANY * 6 * HEAD_MAX], o[COMPANY * 6 * HEAD_MAX], alone[6 * HEAD_MAX];
+    static int32_t talks[TALKS][TALK_PAGES];
+    struct kv_row rows[COMPANY] = {0};
+    struct world w;
+    uint64_t seed = 41;
+    world_open(&w, *shape, threads, scalar);
+    for (int s = 0; s < 2; s++) fill(&w, 1, s, TALK_PAGES * KV_PAGE);
+    for (int round = 0; round < 12; round++) {
+        grow_talks(&w, talks, &seed);
+        int n = gather_rows(talks, rows, &seed);
+        for (size_t i = 0; i < (size_t)n * q_dim(&w); i++) q[i] = 2 * random_unit(&seed);
+        w.be->ops->attention(w.be, 1, o, q, rows, n);
+        for (int i = 0; i < n; i++) {
+            w.be->ops->attention(w.be, 1, alone, q + (size_t)i * q_dim(&w), rows + i, 1);
+            CHECK(alone[0] == alone[0]);
+            CHECK_EQ(memcmp(o + (size_t)i * q_dim(&w), alone, q_dim(&w) * sizeof *o), 0);
+        }
+    }
+    world_close(&w);
+}
+
+/* Whoever else is there, a row gets the bits that it gets alone. */
+static void company(void)
+{
+    for (int shape = 0; shape < SHAPES; shape++)
+        for (int threads = 1; threads <= 3; threads++) company_of(&shapes[shape], threads, threads == 1 && shape % 2);
+}
+
 static const struct check tests[] = {
-    {"borders", borders}, {"same_bits", same_bits}, {"odd_numbers", odd_numbers}, {"pages_copied", pages_copied}, {"poison_shows", poison_shows},
+    {"borders", borders}, {"same_bits", same_bits}, {"company", company}, {"odd_numbers", odd_numbers}, {"pages_copied", pages_copied}, {"poison_shows", poison_shows},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -203,7 +203,7 @@ static void check_reference(const struct gemm_case *g, const uint8_t *rows, cons
 }
 
 /* Whether a product of n rows reads the panel as it is. */
-static bool is_packed(enum layout layout, int n) { return !simd.expand[layout] || (rows_kind(n) == FEW_ROWS && simd.few[layout]); }
+static bool is_packed(enum layout layout, int n) { return !simd.expand[layout] || simd.few[rows_kind(n)][layout]; }
 
 /* The product of n rows as the backend makes it: activations arranged, the panel expanded where there are many. */
 static void simd_product(enum layout layout, const uint8_t *panel, struct act *a, int row, int n, float *out)
@@ -211,11 +211,11 @@ static void simd_product(enum layout layout, const uint8_t *panel, struct act *a
     size_t blocks = ((size_t)a->cols + BLOCK - 1) / BLOCK;
     enum form form = simd.form[rows_kind(n)][layout];
     uint8_t *tiles = malloc(ACT_ROWS * blocks * simd.arranged[form]), *expanded = malloc(blocks * simd.expanded);
-    gemm_fn *gemm = rows_kind(n) == FEW_ROWS && simd.few[layout] ? simd.few[layout] : simd.gemm[layout];
+    gemm_fn *few = simd.few[rows_kind(n)][layout], *gemm = few ? few : simd.gemm[layout];
     a->tiles[form] = tiles;
     if (!is_packed(layout, n)) simd.expand[layout](panel, a->cols, expanded);
     for (int t = 0, height; t < n; t += height) {
-        height = tile_rows(&simd, n, n - t);
+        height = tile_rows(&simd, n - t);
         if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](a, row + t, height, tiles + (size_t)(row + t) * blocks * simd.arranged[form]);
         if (n == 1 && simd.gemv[IN_TURN][layout]) simd.gemv[IN_TURN][layout](panel, 0, 1, a, row, out);
         else gemm(is_packed(layout, n) ? panel : expanded, a, row + t, height, out + t * PANEL_ROWS);
@@ -322,20 +322,21 @@ static void largest_sums(void)
     }
 }
 
-/* As few tiles as can be, none higher than another by more than a row: 3 is 3, 5 is 3 + 2, 7 is 4 + 3, 8 is 4 + 4. */
+/* As few tiles as can be, none higher than another by more than a row; few rows are one. */
 static void tile_heights(void)
 {
     for (int dots = 0; dots < DOTS_COUNT; dots++) {
         struct kernels k = kernels_simd((enum dots)dots);
+        CHECK(k.tile >= FEW_MOST);
         for (int n = 1; n < 100; n++) {
-            int left = n, tiles = 0, most = n > FEW_MOST ? k.tile : FEW_TILE, first = tile_rows(&k, n, n);
+            int left = n, tiles = 0, first = tile_rows(&k, n);
             for (int height; left > 0; left -= height, tiles++) {
-                height = tile_rows(&k, n, left);
+                height = tile_rows(&k, left);
                 CHECK(height <= left && height <= first && height >= first - 1);
-                CHECK(height <= most && (n == 1 || height >= (n > FEW_MOST ? k.tile / 2 + 1 : 2)));
+                CHECK(height <= k.tile && height >= min_int(n, k.tile / 2));
             }
             CHECK_EQ(left, 0);
-            CHECK_EQ(tiles, (n + most - 1) / most);
+            CHECK_EQ(tiles, (n + k.tile - 1) / k.tile);
         }
     }
 }
@@ -602,20 +603,24 @@ static void heads_free(struct heads *h)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
 }
 
-enum source { FORM_F32, FORM_F16, FORM_F16_IN_REGISTERS, FORM_Q8, SOURCES };
+enum source { FORM_F32, FORM_F16, FORM_F16_SPREAD, FORM_F16_IN_REGISTERS, FORM_Q8, SOURCES };
 
 /* The scores of page b, then p * v: each of a form's kernels once. */
 static void attend_page(const struct kernels *k, enum source form, const struct heads *h, struct query *q, int b, float *p)
 {
     size_t page = (size_t)(BLOCK * h->dim), keys = 2 * (size_t)b * page, values = keys + page;
     float scale = 1.0f / sqrtf((float)h->dim), *floats = malloc(page * sizeof *floats);
-    const float *k32 = form == FORM_F16 ? floats : h->kv + keys, *v32 = form == FORM_F32 ? h->kv + values : floats;
+    const float *k32 = form == FORM_F32 ? h->kv + keys : floats, *v32 = form == FORM_F32 ? h->kv + values : floats;
     if (form == FORM_F16) k->widen(floats, h->half + keys, (int)page);
+    if (form == FORM_F16_SPREAD) k->spread(floats, h->half + keys, (int)page);
+    for (int t = 0; t < h->n; t++) q[t].q = form == FORM_F16_SPREAD ? q[t].scaled : h->q + t * h->dim;
     if (form == FORM_F16_IN_REGISTERS) k->scores_f16(p, q, h->n, h->half + keys, h->dim, scale);
     else if (form == FORM_Q8) k->scores_q8(p, q, h->n, h->kv_code + keys, h->kv_scale + keys / BLOCK, h->dim, scale);
     else k->scores(p, q, h->n, k32, h->dim, scale);
     k->soften(p, q, h->n, h->dim);
     if (form == FORM_F16) k->widen(floats, h->half + values, (int)page);
+    if (form == FORM_F16_SPREAD) k->spread(floats, h->half + values, (int)page);
+    for (int i = 0; form == FORM_F16_SPREAD && i < h->n * BLOCK; i++) p[i] *= F16_SCALE;
     if (form == FORM_Q8) k->dequantize(floats, h->kv_code + values, h->kv_scale + values / BLOCK, BLOCK, h->dim);
     if (form == FORM_F16_IN_REGISTERS) k->values_f16(p, q, h->n, h->half + values, h->dim);
     else k->values(p, q, h->n, v32, h->dim);
@@ -652,16 +657,16 @@ static void check_attention(const struct state *s, const struct heads *h, int t)
     for (int d = 0; d < dim; d++) CHECK(fabs((double)(s->acc[t][d] / s->sum[t]) - out[d] / weights) <= 2e-6);
 }
 
-/* Halves that are widened in registers are finite, and queries not too large for their factor. */
+/* Halves that are not widened are finite, and queries not too large for their factor. */
 static bool form_takes(enum source form, const struct heads *h)
 {
     if (form == FORM_Q8) return h->dim % BLOCK == 0;
-    if (form != FORM_F16_IN_REGISTERS) return true;
+    if (form != FORM_F16_IN_REGISTERS && form != FORM_F16_SPREAD) return true;
     for (int i = 0; i < h->n * h->dim; i++)
         if (!(fabsf(h->scaled[i]) < INFINITY)) return false;
     for (int i = 0; i < 2 * h->pages * BLOCK * h->dim; i++)
         if ((h->half[i] & 0x7C00) == 0x7C00) return false;
-    return h->dim % 16 == 0;
+    return form == FORM_F16_SPREAD || h->dim % 16 == 0;
 }
 
 static void attend_one(enum floats how, uint64_t *seed, int n, int dim)
@@ -671,7 +676,7 @@ static void attend_one(enum floats how, uint64_t *seed, int n, int dim)
     for (int form = 0; form < SOURCES; form++) {
         if (!form_takes(form, &h)) continue;
         struct pair s = pair_new(sizeof start, &start);
-        attend_pages(&kernels_scalar, form == FORM_F16_IN_REGISTERS ? FORM_F16 : form, &h, (struct state *)(void *)s.a);
+        attend_pages(&kernels_scalar, form == FORM_F16_IN_REGISTERS || form == FORM_F16_SPREAD ? FORM_F16 : form, &h, (struct state *)(void *)s.a);
         attend_pages(&simd, form, &h, (struct state *)(void *)s.b);
         check_floats("attend", &s);
         for (int t = 0; t < n && how == FLOATS_UNIT && form == FORM_F32; t++) check_attention((struct state *)(void *)s.a, &h, t);
@@ -711,7 +716,7 @@ static void tables_complete(void)
         for (int layout = LAYOUT_NONE + 1; layout < LAYOUT_COUNT; layout++)
             CHECK(k->gemm[layout] && (dots < 0 || k->gemm[layout] != kernels_scalar.gemm[layout]));
         CHECK(k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->add_scaled && k->widen && k->narrow && k->dequantize);
-        CHECK(k->scores && k->scores_q8 && k->soften && k->values && !k->scores_f16 == !k->values_f16);
+        CHECK(k->scores && k->scores_q8 && k->soften && k->values && !k->scores_f16 == !k->values_f16 && !k->scores_f16 == !k->spread);
     }
 }
 

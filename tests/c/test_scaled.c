@@ -101,10 +101,10 @@ static float rule(const struct matrix *m, const struct act *a, int t, int r)
 }
 
 /* Whether the kernels for so many rows take a tile of n. */
-static bool takes(const struct kernels *k, enum layout layout, enum rows kind, int n)
+static bool takes(const struct kernels *k, enum layout layout, int kind, int n)
 {
     if (kind == ONE_ROW) return n == 1 && !k->gemv[IN_TURN][layout];
-    if (kind == FEW_ROWS) return n > 1 && n <= FEW_TILE;
+    if (kind < MANY_ROWS) return n == kind;
     return n > 1 && n <= k->tile;
 }
 
@@ -118,10 +118,10 @@ static void check_tile(const struct kernels *k, const struct matrix *m, const ui
         if (k->arrange[f]) k->arrange[f](a, 0, n, tiles[f]);
     }
     if (k->expand[layout]) k->expand[layout](panel, COLS, expanded);
-    for (enum rows kind = 0; kind < ROWS_KINDS; kind++) {
+    for (int kind = ONE_ROW; kind < ROWS_KINDS; kind++) {
         if (!takes(k, layout, kind, n)) continue;
-        bool few = kind == FEW_ROWS && k->few[layout];
-        (few ? k->few[layout] : k->gemm[layout])(few || !k->expand[layout] ? panel : expanded, a, 0, n, out);
+        gemm_fn *few = k->few[kind][layout];
+        (few ? few : k->gemm[layout])(few || !k->expand[layout] ? panel : expanded, a, 0, n, out);
         for (int i = 0; i < n * PANEL_ROWS; i++)
             if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, i / PANEL_ROWS, i % PANEL_ROWS)));
     }

@@ -206,8 +206,20 @@ static void values_f16(float *p, const struct query *q, int n, const uint16_t *v
     add_values(HALVES, p, q, n, (const uint8_t *)v, dim);
 }
 
+static void spread(float *out, const uint16_t *in, int n)
+{
+    const vec mask = i32_kept(F16_MASK);
+    for (int i = 0; i < n; i += 8) {
+        vec x[2];
+        f16_scaled(in + i, mask, x);
+        vec_store(out + i, x[0]);
+        vec_store(out + i + 4, x[1]);
+    }
+}
+
 void attend_simd(struct kernels *k)
 {
+    k->spread = spread;
     k->scores = scores;
     k->scores_q8 = scores_q8;
     k->scores_f16 = scores_f16;

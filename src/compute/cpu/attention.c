@@ -2,10 +2,11 @@
  *
  * The paged KV cache and attention over it.
  *
- * A tile is up to 32 rows of one sequence; work is cut into (tile, span of 512 positions, kv head), so that threads are busy with one row
- * of few heads too, and shared by cost. Keys and values of a page serve all rows of the tile and all query heads of the group. Every span leaves a
- * softmax of its own for each query; these are merged in order afterwards, so neither the tile nor the thread changes a result. Tiles whose softmaxes
- * do not fit into the scratch at once are taken in several turns.
+ * Positions are cut into spans of 512, the rows of a span into tiles of up to 32: those of one sequence, and of others that began alike and so have
+ * the same pages. Work is cut into (tile, kv head), so that threads are busy with one row of few heads too, and shared by cost. Keys and values of a
+ * page serve all rows of the tile and all query heads of the group. Every span leaves a softmax of its own for each query; these are merged in order
+ * afterwards, so neither the tile nor the thread nor the company changes a result. Rows whose softmaxes do not fit into the scratch at once are taken
+ * in several turns.
  */
 #include "compute/cpu/cpu.h"
 
@@ -181,19 +182,27 @@ void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v,
 
 /* --- scratch ----------------------------------------------------------------------------------------------- */
 
-/* Rows first .. first + n - 1, of one sequence. */
+/* Up to TILE_ROWS rows over one span: those of a sequence, and of others that have pages of the span in common with it. */
 struct tile {
-    int first, n;
-    int last, spans; /* position, and the spans up to it */
-    size_t at; /* its first softmax: [span][kv head][row][query head of the group] */
+    const int32_t *rows;  /* [n] ascending, so that rows of a sequence are neighbours */
+    int n, span;
+    int last;             /* position that any of them sees */
+    const int32_t *pages; /* of the row that sees most */
+    int shared;           /* pages of the span, from its first on, that are the same for every row that sees them */
+    size_t at;            /* its first softmax: [kv head][row][query head of the group] */
+};
+
+/* Where the softmaxes of one row over one span are. */
+struct place {
+    int32_t tile, row; /* tile -1: none has it yet */
 };
 
 /* One thread's. */
 struct scratch {
     float *floats; /* [KV_PAGE * head_dim] keys or values of a page, widened */
     float *p;      /* [TILE_ROWS * group, KV_PAGE] scores, then weights */
-    float *scaled; /* [n_kv_heads * FEW, head_dim] queries times F16_SCALE */
-    int8_t *code;  /* [max(n_kv_heads * FEW, TILE_ROWS * group), head_dim] queries quantised, for q8 */
+    float *scaled; /* [max(n_kv_heads * FEW, TILE_ROWS * group), head_dim] queries times F16_SCALE, for f16 */
+    int8_t *code;  /* [the same] queries quantised, for q8 */
     float *scale;  /* [the same, head_dim / 32] */
     int16_t *sum;  /* [head_dim / 16] which quantising makes, and nobody needs here */
 };
@@ -201,10 +210,10 @@ struct scratch {
 static void take_scratch(struct arena *a, const struct kv_shape *s, struct scratch *out)
 {
     uint64_t dim = (uint64_t)s->head_dim, queries = TILE_ROWS * (uint64_t)(s->n_heads / s->n_kv_heads);
-    uint64_t few = FEW * (uint64_t)s->n_kv_heads, codes = s->type == KV_Q8 ? (few > queries ? few : queries) * dim : 0;
+    uint64_t few = FEW * (uint64_t)s->n_kv_heads, all = (few > queries ? few : queries) * dim, codes = s->type == KV_Q8 ? all : 0;
     out->floats = arena_take(a, KV_PAGE * dim, sizeof(float));
     out->p = arena_take(a, queries * KV_PAGE, sizeof(float));
-    out->scaled = arena_take(a, few * dim, sizeof(float));
+    out->scaled = arena_take(a, s->type == KV_F16 ? all : 0, sizeof(float));
     out->code = arena_take(a, codes, 1);
     out->scale = arena_take(a, codes / BLOCK, sizeof(float));
     out->sum = arena_take(a, dim / 16, sizeof(int16_t));
@@ -213,17 +222,18 @@ static void take_scratch(struct arena *a, const struct kv_shape *s, struct scrat
 void cpu_attention_take(struct arena *a, struct cpu *c)
 {
     uint64_t spans = ((uint64_t)c->kv.n_pages + SPAN_PAGES - 1) / SPAN_PAGES, max_rows = (uint64_t)c->max_rows;
-    uint64_t rows = max_rows > TILE_ROWS * spans ? max_rows : TILE_ROWS * spans;
     struct scratch measured;
-    c->max_queries = rows * (uint64_t)c->kv.n_heads;
-    c->queries = arena_take(a, c->max_queries, sizeof *c->queries);
-    c->acc = arena_take(a, c->max_queries * (uint64_t)c->kv.head_dim, sizeof *c->acc);
-    c->tiles = arena_take(a, max_rows, sizeof *c->tiles);
+    c->max_places = max_rows > TILE_ROWS * spans ? max_rows : TILE_ROWS * spans;
+    c->queries = arena_take(a, c->max_places * (uint64_t)c->kv.n_heads, sizeof *c->queries);
+    c->acc = arena_take(a, c->max_places * (uint64_t)c->kv.n_heads * (uint64_t)c->kv.head_dim, sizeof *c->acc);
+    c->tiles = arena_take(a, c->max_places, sizeof *c->tiles);
+    c->places = arena_take(a, c->max_places, sizeof *c->places);
+    c->tile_rows = arena_take(a, c->max_places, sizeof *c->tile_rows);
     c->scratch = arena_take(a, (uint64_t)pool_threads(c->pool), sizeof *c->scratch);
     for (int t = 0; t < pool_threads(c->pool); t++) take_scratch(a, &c->kv, c->scratch ? &c->scratch[t] : &measured);
 }
 
-/* --- a span of one tile and one or more kv heads --------------------------------------------------------------- */
+/* --- rows of a tile over pages of its span, one or more kv heads ---------------------------------------------------- */
 
 struct attention {
     struct cpu *c;
@@ -231,7 +241,7 @@ struct attention {
     float *o;
     const float *q;
     const struct kv_row *rows;
-    const struct tile *tiles; /* of this turn */
+    int first, end; /* rows of this turn */
     int n_tiles;
 };
 
@@ -240,16 +250,37 @@ struct span {
     const struct tile *tile;
     const struct scratch *s;
     int head, heads;       /* whose keys and values are read in a row, page by page, as they lie there */
-    int group, n;          /* n: queries of a head, tile->n * group */
-    int first_page;
-    bool in_registers;     /* finite halves are widened there: no reason to do it for many queries */
-    struct query *queries; /* [heads, tile->n, group] */
+    const int32_t *rows, *pages;
+    int first_page, n_pages;
+    int group, n;          /* n: queries of a head, those of the rows */
+    bool scaled;           /* queries, so that finite halves need no more than their bits in place */
+    bool in_registers;     /* which is done there: no reason to do it for many queries */
+    struct query *queries; /* of the first row and head; a head's are tile->n * group further */
 };
 
-static struct query *span_queries(const struct cpu *c, const struct tile *tile, int head, int span)
+static int group_of(const struct cpu *c) { return c->kv.n_heads / c->kv.n_kv_heads; }
+
+static struct query *tile_queries(const struct cpu *c, const struct tile *tile, int head, int row)
 {
-    size_t group = (size_t)(c->kv.n_heads / c->kv.n_kv_heads);
-    return c->queries + tile->at + (size_t)(span * c->kv.n_kv_heads + head) * (size_t)tile->n * group;
+    return c->queries + tile->at + (size_t)(head * tile->n + row) * (size_t)group_of(c);
+}
+
+/* Query i of head h, both counted from the span's first. */
+static struct query *span_query(const struct span *s, int h, int i) { return s->queries + h * s->tile->n * s->group + i; }
+
+/* Softmaxes of nothing, for every row of a tile. */
+static void softmaxes_begin(const struct attention *a, const struct tile *tile, int head, int end)
+{
+    const struct cpu *c = a->c;
+    size_t dim = (size_t)c->kv.head_dim, heads = (size_t)c->kv.n_heads;
+    int group = group_of(c);
+    struct query *query = tile_queries(c, tile, head, 0);
+    for (; head < end; head++)
+        for (int i = 0; i < tile->n * group; i++, query++) {
+            size_t at = (size_t)tile->rows[i / group] * heads + (size_t)(head * group + i % group);
+            *query = (struct query){.itself = a->q + at * dim, .acc = c->acc + (size_t)(query - c->queries) * dim, .max = -INFINITY};
+            memset(query->acc, 0, dim * sizeof *query->acc);
+        }
 }
 
 /* Scaling is exact unless it overflows. */
@@ -263,47 +294,47 @@ static bool scale_query(float *out, const float *q, int dim)
     return top < 0x1p15f;
 }
 
-static void quantize_query(const struct span *s, int i)
+static void quantize_query(const struct span *s, struct query *query, int i)
 {
     const struct cpu *c = s->a->c;
     size_t dim = (size_t)c->kv.head_dim;
     int8_t *code = s->s->code + (size_t)i * dim;
     float *scale = s->s->scale + (size_t)i * (dim / BLOCK);
-    c->k.quantize(s->queries[i].q, (int)dim, code, scale, s->s->sum);
-    s->queries[i].code = code;
-    s->queries[i].scale = scale;
+    c->k.quantize(query->itself, (int)dim, code, scale, s->s->sum);
+    query->code = code;
+    query->scale = scale;
 }
 
+/* What the kernels want of queries beside their numbers. */
 static void span_begin(struct span *s)
 {
     const struct cpu *c = s->a->c;
-    size_t dim = (size_t)c->kv.head_dim, heads = (size_t)c->kv.n_heads;
-    s->in_registers = c->kv.type == KV_F16 && s->n <= FEW && dim % 16 == 0 && c->k.scores_f16;
+    size_t dim = (size_t)c->kv.head_dim;
+    s->scaled = c->kv.type == KV_F16 && c->k.spread;
     for (int i = 0; i < s->heads * s->n; i++) {
-        size_t row = (size_t)(s->tile->first + i % s->n / s->group), head = (size_t)((s->head + i / s->n) * s->group + i % s->group);
-        struct query *query = &s->queries[i];
-        *query = (struct query){.q = s->a->q + (row * heads + head) * dim, .acc = c->acc + (size_t)(query - c->queries) * dim, .max = -INFINITY};
-        memset(query->acc, 0, dim * sizeof *query->acc);
-        if (c->kv.type == KV_Q8) quantize_query(s, i);
-        if (!s->in_registers) continue;
+        struct query *query = span_query(s, i / s->n, i % s->n);
+        if (c->kv.type == KV_Q8) quantize_query(s, query, i);
+        if (!s->scaled) continue;
         query->scaled = s->s->scaled + (size_t)i * dim;
-        s->in_registers = scale_query(s->s->scaled + (size_t)i * dim, query->q, (int)dim);
+        s->scaled = scale_query(s->s->scaled + (size_t)i * dim, query->itself, (int)dim);
     }
+    s->in_registers = s->scaled && s->n <= FEW && dim % 16 == 0;
 }
 
 /* What each query sees of a page; returns the most. */
 static int set_seen(const struct span *s, int page)
 {
     int most = 0;
-    for (int i = 0; i < s->heads * s->n; i++) {
-        int left = s->a->rows[s->tile->first + i % s->n / s->group].index + 1 - page * KV_PAGE;
-        s->queries[i].seen = max_int(0, min_int(left, KV_PAGE));
-        most = max_int(most, s->queries[i].seen);
+    for (int i = 0; i < s->n; i += s->group) {
+        int left = s->a->rows[s->rows[i / s->group]].index + 1 - page * KV_PAGE, seen = max_int(0, min_int(left, KV_PAGE));
+        for (int h = 0; h < s->heads; h++)
+            for (int g = 0; g < s->group; g++) span_query(s, h, i + g)->seen = seen;
+        most = max_int(most, seen);
     }
     return most;
 }
 
-/* Whether the first n positions may be, and had better be, widened in registers. */
+/* Whether the first n positions may be, and had better be, taken divided by F16_SCALE. */
 static bool all_plain(const uint8_t *notes, int n)
 {
     int odd = 0;
@@ -321,14 +352,13 @@ static void page_scores(const struct span *s, const struct page_view *page, stru
         c->k.scores_q8(s->s->p, queries, s->n, keys, notes, dim, scale);
         return;
     }
-    if (c->kv.type == KV_F16) {
-        if (s->in_registers && all_plain(notes, most)) {
-            c->k.scores_f16(s->s->p, queries, s->n, keys, dim, scale);
-            return;
-        }
-        c->k.widen(s->s->floats, keys, KV_PAGE * dim);
-        floats = s->s->floats;
+    bool plain = s->scaled && all_plain(notes, most);
+    if (plain && s->in_registers) {
+        c->k.scores_f16(s->s->p, queries, s->n, keys, dim, scale);
+        return;
     }
+    for (int i = 0; i < s->n; i++) queries[i].q = plain ? queries[i].scaled : queries[i].itself;
+    if (c->kv.type == KV_F16) floats = s->s->floats, (plain ? c->k.spread : c->k.widen)(s->s->floats, keys, KV_PAGE * dim);
     c->k.scores(s->s->p, queries, s->n, floats, dim, scale);
 }
 
@@ -338,11 +368,13 @@ static void page_values(const struct span *s, const struct page_view *page, stru
     const void *from = page->part[VALUES], *notes = page->part[VALUE_NOTES];
     const float *floats = from;
     int dim = c->kv.head_dim;
-    if (s->in_registers && all_plain(notes, most)) {
+    bool plain = s->scaled && all_plain(notes, most);
+    if (plain && s->in_registers) {
         c->k.values_f16(s->s->p, queries, s->n, from, dim);
         return;
     }
-    if (c->kv.type == KV_F16) c->k.widen(s->s->floats, from, KV_PAGE * dim);
+    for (int i = 0; plain && i < s->n * KV_PAGE; i++) s->s->p[i] *= F16_SCALE;
+    if (c->kv.type == KV_F16) (plain ? c->k.spread : c->k.widen)(s->s->floats, from, KV_PAGE * dim);
     if (c->kv.type == KV_Q8) c->k.dequantize(s->s->floats, from, notes, most, dim);
     if (c->kv.type != KV_F32) floats = s->s->floats;
     c->k.values(s->s->p, queries, s->n, floats, dim);
@@ -353,13 +385,11 @@ static void span_attend(struct span *s)
     const struct cpu *c = s->a->c;
     float scale = (float)(1.0 / sqrt((double)c->kv.head_dim));
     span_begin(s);
-    const int32_t *pages = s->a->rows[s->tile->first].pages;
-    int last = min_int(s->tile->last / KV_PAGE, s->first_page + SPAN_PAGES - 1);
-    for (int i = s->first_page; i <= last; i++) {
+    for (int i = s->first_page; i < s->first_page + s->n_pages; i++) {
         int most = set_seen(s, i);
         for (int h = 0; h < s->heads; h++) {
-            struct page_view page = page_at(c, pages[i], s->a->layer, s->head + h);
-            struct query *queries = s->queries + h * s->n;
+            struct page_view page = page_at(c, s->pages[i], s->a->layer, s->head + h);
+            struct query *queries = span_query(s, h, 0);
             page_scores(s, &page, queries, most, scale);
             c->k.soften(s->s->p, queries, s->n, c->kv.head_dim);
             page_values(s, &page, queries, most);
@@ -367,41 +397,56 @@ static void span_attend(struct span *s)
     }
 }
 
-/* Heads head .. end - 1 of a span. Where a tile has few queries, a page's heads are taken in a row. */
-static void attend_heads(const struct attention *a, const struct tile *tile, int span, int head, int end, int thread)
+/* Pages of a span up to a position. */
+static int pages_to(int last, int span) { return min_int(last / KV_PAGE + 1 - span * SPAN_PAGES, SPAN_PAGES); }
+
+/* Heads head .. end - 1 of rows row .. row + n - 1 of a tile, over pages from .. to - 1 of its span. Where there are few queries, a page's heads are
+ * taken in a row. */
+static void attend_rows(const struct attention *a, const struct tile *tile, int row, int n, const int32_t *pages, int from, int to, int head, int end, int thread)
 {
     const struct cpu *c = a->c;
-    int group = c->kv.n_heads / c->kv.n_kv_heads, queries = tile->n * group;
-    for (int n; head < end; head += n) {
-        n = queries > FEW ? 1 : end - head;
-        span_attend(&(struct span){.a = a, .tile = tile, .s = &c->scratch[thread], .head = head, .heads = n, .group = group, .n = queries,
-                                   .first_page = span * SPAN_PAGES, .queries = span_queries(c, tile, head, span)});
+    int queries = n * group_of(c), step = queries > FEW ? 1 : end - head;
+    for (; head < end && from < to; head += step)
+        span_attend(&(struct span){.a = a, .tile = tile, .s = &c->scratch[thread], .head = head, .heads = step, .rows = tile->rows + row, .pages = pages,
+                                   .first_page = tile->span * SPAN_PAGES + from, .n_pages = to - from, .group = group_of(c), .n = queries,
+                                   .queries = tile_queries(c, tile, head, row)});
+}
+
+/* All rows over the pages that they share, then each sequence's over its own. */
+static void attend_heads(const struct attention *a, const struct tile *tile, int head, int end, int thread)
+{
+    softmaxes_begin(a, tile, head, end);
+    attend_rows(a, tile, 0, tile->n, tile->pages, 0, tile->shared, head, end, thread);
+    if (tile->shared == pages_to(tile->last, tile->span)) return;
+    for (int row = 0, n; row < tile->n; row += n) {
+        const struct kv_row *of = &a->rows[tile->rows[row]];
+        int last = of->index;
+        for (n = 1; row + n < tile->n && a->rows[tile->rows[row + n]].pages == of->pages; n++) last = max_int(last, a->rows[tile->rows[row + n]].index);
+        attend_rows(a, tile, row, n, of->pages, tile->shared, pages_to(last, tile->span), head, end, thread);
     }
 }
 
-/* What a head of a span costs: its last span is shorter than the others. */
-static int64_t span_cost(const struct tile *tile, int span) { return (int64_t)tile->n * min_int(SPAN, tile->last + 1 - span * SPAN); }
+/* What a head of a tile costs: the last span is shorter than the others. */
+static int64_t tile_cost(const struct tile *tile) { return (int64_t)tile->n * min_int(SPAN, tile->last + 1 - tile->span * SPAN); }
 
-/* An interval of the cost, in which heads of all tiles and spans count through. */
+/* An interval of the cost, in which heads of all tiles count through. */
 static void attend_between(const struct attention *a, int64_t begin, int64_t end, int thread)
 {
     int heads = a->c->kv.n_kv_heads;
     int64_t at = 0;
-    for (int t = 0; t < a->n_tiles; t++)
-        for (int i = 0; i < a->tiles[t].spans; i++) {
-            const struct tile *tile = &a->tiles[t];
-            int64_t cost = span_cost(tile, i);
-            attend_heads(a, tile, i, unit_from(begin - at, cost, heads), unit_from(end - at, cost, heads), thread);
-            at += heads * cost;
-        }
+    for (const struct tile *tile = a->c->tiles; tile < a->c->tiles + a->n_tiles; tile++) {
+        int64_t cost = tile_cost(tile);
+        int from = unit_from(begin - at, cost, heads), to = unit_from(end - at, cost, heads);
+        if (from < to) attend_heads(a, tile, from, to, thread);
+        at += heads * cost;
+    }
 }
 
-static void attend_spans(void *arg, int thread, int n_threads)
+static void attend_tiles(void *arg, int thread, int n_threads)
 {
     const struct attention *a = arg;
     int64_t total = 0, begin, end;
-    for (int t = 0; t < a->n_tiles; t++)
-        for (int i = 0; i < a->tiles[t].spans; i++) total += a->c->kv.n_kv_heads * span_cost(&a->tiles[t], i);
+    for (int t = 0; t < a->n_tiles; t++) total += a->c->kv.n_kv_heads * tile_cost(&a->c->tiles[t]);
     while (pool_claim(&a->c->claimed, total, n_threads, &begin, &end)) attend_between(a, begin, end, thread);
 }
 
@@ -416,68 +461,91 @@ void cpu_softmax_merge(struct query *a, const struct query *b, int dim)
     a->max = max;
 }
 
-/* The output of one query of a tile: the spans that its row has reached, in order. */
-static void merge_query(const struct attention *a, const struct tile *tile, int row, int query_head)
+static int spans_of(const struct kv_row *row) { return row->index / SPAN + 1; }
+
+/* The output of one query of a row: its spans in order. */
+static void merge_query(const struct attention *a, int row, const struct place *spans, int query_head)
 {
     const struct cpu *c = a->c;
-    int dim = c->kv.head_dim, group = c->kv.n_heads / c->kv.n_kv_heads, head = query_head / group;
-    float *o = a->o + ((size_t)(tile->first + row) * (size_t)c->kv.n_heads + (size_t)query_head) * (size_t)dim;
+    int dim = c->kv.head_dim, group = group_of(c);
+    float *o = a->o + ((size_t)row * (size_t)c->kv.n_heads + (size_t)query_head) * (size_t)dim;
     struct query total = {.acc = o, .max = -INFINITY};
     memset(o, 0, (size_t)dim * sizeof *o);
-    for (int span = 0; span <= a->rows[tile->first + row].index / SPAN; span++)
-        cpu_softmax_merge(&total, span_queries(c, tile, head, span) + row * group + query_head % group, dim);
+    for (const struct place *p = spans; p < spans + spans_of(&a->rows[row]); p++)
+        cpu_softmax_merge(&total, tile_queries(c, &c->tiles[p->tile], query_head / group, p->row) + query_head % group, dim);
     for (int d = 0; d < dim; d++) o[d] /= total.sum;
 }
 
-static void merge_spans(void *arg, int thread, int n_threads)
+static void merge_rows(void *arg, int thread, int n_threads)
 {
     const struct attention *a = arg;
-    int heads = a->c->kv.n_heads, first = a->tiles->first, begin, end;
-    const struct tile *tile = a->tiles;
-    pool_share(tile[a->n_tiles - 1].first + tile[a->n_tiles - 1].n - first, thread, n_threads, &begin, &end);
-    for (int row = first + begin; row < first + end; row++) {
-        while (row >= tile->first + tile->n) tile++;
-        for (int h = 0; h < heads; h++) merge_query(a, tile, row - tile->first, h);
-    }
+    const struct place *spans = a->c->places;
+    int begin, end;
+    pool_share(a->end - a->first, thread, n_threads, &begin, &end);
+    for (int row = a->first; row < a->first + end; spans += spans_of(&a->rows[row]), row++)
+        for (int h = 0; row >= a->first + begin && h < a->c->kv.n_heads; h++) merge_query(a, row, spans, h);
 }
 
 /* --- all rows ------------------------------------------------------------------------------------------------ */
 
-/* The tile that begins at row `first`: rows of the same sequence. */
-static struct tile tile_from(const struct attention *a, int first)
+/* Whether a row joins a tile: one whose sequence began alike has the same pages. It pays where these are half of what both see at least. */
+static bool joins(struct tile *tile, const struct kv_row *row)
 {
-    struct tile tile = {.first = first};
-    for (int i = first; i < a->n && tile.n < TILE_ROWS && a->rows[i].pages == a->rows[first].pages; i++, tile.n++)
-        tile.last = max_int(tile.last, a->rows[i].index);
-    tile.spans = tile.last / SPAN + 1;
-    return tile;
+    if (row->pages == tile->pages) return true;
+    const int32_t *of = tile->pages + tile->span * SPAN_PAGES, *pages = row->pages + tile->span * SPAN_PAGES;
+    int both = pages_to(min_int(tile->last, row->index), tile->span), same = 0;
+    while (same < both && of[same] == pages[same]) same++;
+    if (2 * same < both) return false;
+    if (same < both) tile->shared = min_int(tile->shared, same);
+    return true;
 }
 
-/* As many tiles from row `first` on as there is scratch for, one at least. Returns their softmaxes. */
-static uint64_t begin_turn(struct attention *a, int first)
+/* The tile of row `first` and of those after it that join; `places` are the spans of that row. Returns how many they are. */
+static int tile_from(struct attention *a, int span, int first, struct place *places, int32_t *rows, size_t at)
+{
+    struct tile *tile = &a->c->tiles[a->n_tiles];
+    *tile = (struct tile){.rows = rows, .span = span, .last = a->rows[first].index, .pages = a->rows[first].pages, .shared = SPAN_PAGES, .at = at};
+    for (int i = first; i < a->end && tile->n < TILE_ROWS; places += spans_of(&a->rows[i]), i++) {
+        const struct kv_row *row = &a->rows[i];
+        if (spans_of(row) <= span || places[span].tile >= 0 || !joins(tile, row)) continue;
+        places[span] = (struct place){a->n_tiles, tile->n};
+        rows[tile->n++] = i;
+        if (row->index > tile->last) tile->last = row->index, tile->pages = row->pages;
+    }
+    tile->shared = min_int(tile->shared, pages_to(tile->last, span));
+    return a->n_tiles++, tile->n;
+}
+
+/* Cuts the rows of a turn into tiles, span by span. */
+static void make_tiles(struct attention *a, int n_places)
 {
     struct cpu *c = a->c;
-    uint64_t used = 0;
-    a->tiles = c->tiles;
-    for (a->n_tiles = 0; first < a->n; a->n_tiles++) {
-        struct tile tile = tile_from(a, first);
-        uint64_t more = (uint64_t)tile.n * (uint64_t)tile.spans * (uint64_t)c->kv.n_heads;
-        if (used + more > c->max_queries) break;
-        tile.at = (size_t)used;
-        c->tiles[a->n_tiles] = tile;
-        used += more;
-        first += tile.n;
+    int used = 0;
+    for (int i = 0; i < n_places; i++) c->places[i].tile = -1;
+    for (int span = 0; used < n_places; span++) {
+        struct place *places = c->places;
+        for (int i = a->first; i < a->end; places += spans_of(&a->rows[i]), i++)
+            if (span < spans_of(&a->rows[i]) && places[span].tile < 0)
+                used += tile_from(a, span, i, places, c->tile_rows + used, (size_t)used * (size_t)c->kv.n_heads);
     }
+}
+
+/* As many rows as there is scratch for, one at least. Returns their places. */
+static int begin_turn(struct attention *a)
+{
+    int used = 0;
+    for (; a->end < a->n && (uint64_t)(used + spans_of(&a->rows[a->end])) <= a->c->max_places; a->end++) used += spans_of(&a->rows[a->end]);
+    a->n_tiles = 0;
+    make_tiles(a, used);
     return used;
 }
 
 void cpu_attention(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n)
 {
     struct attention a = {.c = (struct cpu *)b, .layer = layer, .n = n, .o = o, .q = q, .rows = rows};
-    for (int row = 0; row < n;) {
-        uint64_t softmaxes = begin_turn(&a, row);
-        cpu_run(a.c, true, attend_spans, &a);
-        cpu_run(a.c, softmaxes > MERGE_ALONE, merge_spans, &a);
-        row = a.tiles[a.n_tiles - 1].first + a.tiles[a.n_tiles - 1].n;
+    for (; a.end < n; a.first = a.end) {
+        int softmaxes = begin_turn(&a) * a.c->kv.n_heads;
+        cpu_run(a.c, true, attend_tiles, &a);
+        cpu_run(a.c, softmaxes > MERGE_ALONE, merge_rows, &a);
     }
 }

@@ -140,7 +140,7 @@ struct matmul {
 };
 
 /* Calls body for tiles t .. t + height - 1 of n rows. */
-#define EACH_TILE(k, n, t, height) for (int t = 0, height; t < (n) && (height = tile_rows((k), (n), (n) - t)) > 0; t += height)
+#define EACH_TILE(k, n, t, height) for (int t = 0, height; t < (n) && (height = tile_rows((k), (n) - t)) > 0; t += height)
 
 /* The rows of one expert. */
 struct group {
@@ -157,7 +157,7 @@ static struct group group_of(const struct matmul *m, int expert)
 }
 
 /* Codes of one tile of rows, arranged as products of so many take them. */
-static void quantize_tile(const struct matmul *m, int first, int height, enum rows kind)
+static void quantize_tile(const struct matmul *m, int first, int height, int kind)
 {
     struct cpu *c = m->c;
     size_t cols = (size_t)c->act.cols, blocks = cols / BLOCK;
@@ -211,8 +211,8 @@ static void panel_product(const struct matmul *m, const struct part *p, int i, i
     const uint8_t *panel = p->panels + (size_t)i * w->panel;
     size_t width = (size_t)min_int(PANEL_ROWS, p->rows - i * PANEL_ROWS);
     float out[TILE * PANEL_ROWS];
-    gemm_fn *gemm = rows_kind(p->g.n) == FEW_ROWS && c->k.few[layout] ? c->k.few[layout] : c->k.gemm[layout];
-    if (c->k.expand[layout] && gemm == c->k.gemm[layout]) {
+    gemm_fn *few = c->k.few[rows_kind(p->g.n)][layout], *gemm = few ? few : c->k.gemm[layout];
+    if (c->k.expand[layout] && !few) {
         uint8_t *expanded = c->expanded + (size_t)thread * c->expanded_size;
         c->k.expand[layout](panel, w->cols, expanded);
         panel = expanded;
@@ -292,7 +292,7 @@ static void prepare_rows(struct matmul *m)
         enum layout layout = m->p[j].w->type->layout;
         if (layouts[layout].kind == KIND_FLOAT) continue;
         quantised = true;
-        for (enum rows kind = 0; kind < ROWS_KINDS; kind++) m->form[kind][m->c->k.form[kind][layout]] = true;
+        for (int kind = ONE_ROW; kind < ROWS_KINDS; kind++) m->form[kind][m->c->k.form[kind][layout]] = true;
     }
     if (quantised) cpu_run(m->c, m->n >= 8, quantize_rows, m);
 }

@@ -18,6 +18,7 @@ struct weight {
 };
 
 struct tile;
+struct place;
 struct scratch;
 
 /* The race between the orders in which gemv may read: heats in turn, the best of each counts. */
@@ -44,10 +45,12 @@ struct cpu {
     uint8_t *expanded;   /* [threads][max_cols / 32 * k.expanded]: a panel */
     size_t expanded_size; /* of one thread */
     /* Attention's. */
-    struct query *queries;   /* [max_queries] softmaxes of queries over spans */
-    float *acc;              /* [max_queries, head_dim] theirs */
-    uint64_t max_queries;
-    struct tile *tiles;      /* [max_rows] */
+    uint64_t max_places;     /* pairs of a row and a span */
+    struct query *queries;   /* [max_places, n_heads] their softmaxes */
+    float *acc;              /* [max_places, n_heads, head_dim] theirs */
+    struct tile *tiles;      /* [max_places] */
+    struct place *places;    /* [max_places] by rows, then spans */
+    int32_t *tile_rows;      /* [max_places] by tiles */
     struct scratch *scratch; /* [threads] */
     int max_rows;
     struct weight like[LAYOUT_COUNT]; /* a weight of each layout in use; type NULL where there is none */

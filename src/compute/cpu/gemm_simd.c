@@ -444,8 +444,13 @@ INLINE struct how how_of(const enum layout layout, const enum dots dots)
 
 INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
 
+/* Rows up to which sharing what is read of a packed panel is faster than expanding it, with and without relaxed SIMD: two for every layout, as many as
+ * there are registers for where codes are as wide as words or half as wide. */
+#define MOST_SHARED(layout) \
+    ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K ? FEW_MOST : (layout) == LAYOUT_Q5K ? 3 : 2)
+
 /* turns_: panels one after the other; gemv_: eight at once; few_: a tile of a panel that is not expanded */
-#define FEW(T) gemv(panel, 0, a, row, out, 1, of_rows(how, T))
+#define FEW(T, layout) if (T <= MOST_SHARED(layout)) gemv(panel, 0, a, row, out, 1, of_rows(how, T))
 #define KERNELS_FOR(name, suffix, dots)                                                                                                     \
     static void turns_##name##_##suffix(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out)         \
     {                                                                                                                                       \
@@ -461,9 +466,9 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
     {                                                                                                                                       \
         const struct how how = how_of(LAYOUT_##name, dots);                                                                                 \
         switch (n_rows) {                                                                                                                   \
-        case 2: FEW(2); break;                                                                                                              \
-        case 3: FEW(3); break;                                                                                                              \
-        default: FEW(FEW_TILE); break;                                                                                                      \
+        case 2: FEW(2, LAYOUT_##name); break;                                                                                               \
+        case 3: FEW(3, LAYOUT_##name); break;                                                                                               \
+        default: FEW(FEW_MOST, LAYOUT_##name); break;                                                                                       \
         }                                                                                                                                   \
     }                                                                                                                                       \
     static void expand_##name##_##suffix(const uint8_t *panel, int cols, uint8_t *out)                                                      \
@@ -487,9 +492,6 @@ CODE_LAYOUTS(KERNELS)
 #define IS_STREAMED(layout) \
     ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
 
-/* And few rows share what they read of it, unexpanded. Codes of 5 bits need too many registers: four rows are slower so. */
-#define IS_SHARED(layout) ((layout) != LAYOUT_Q5K && IS_STREAMED(layout))
-
 #define OF_DOTS(kernel, dots) \
     ((dots) == DOTS_I16 ? kernel##_i16 : (dots) == DOTS_U7 ? kernel##_u7 : (dots) == DOTS_U8 ? kernel##_u8 : kernel##_s8)
 
@@ -497,15 +499,14 @@ INLINE void set_forms(struct kernels *k, const enum layout layout, const enum do
 {
     const struct how to = expanded(how_of(layout, tile));
     k->form[ONE_ROW][layout] = form_of(how_of(layout, row));
-    k->form[FEW_ROWS][layout] = form_of(IS_SHARED(layout) ? how_of(layout, tile) : to);
-    k->form[MANY_ROWS][layout] = form_of(to);
+    for (int n = 2; n < ROWS_KINDS; n++) k->form[n][layout] = form_of(n <= MOST_SHARED(layout) ? how_of(layout, tile) : to);
     k->gemm[layout] = gemm_of(to);
 }
 
 #define SET(name, row, tile)                                                                                                \
     k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row);                                                           \
     k->gemv[TOGETHER][LAYOUT_##name] = IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
-    k->few[LAYOUT_##name] = IS_SHARED(LAYOUT_##name) ? OF_DOTS(few_##name, tile) : NULL;                                    \
+    for (int n = 2; n <= MOST_SHARED(LAYOUT_##name); n++) k->few[n][LAYOUT_##name] = OF_DOTS(few_##name, tile);             \
     k->expand[LAYOUT_##name] = OF_DOTS(expand_##name, tile);                                                                \
     set_forms(k, LAYOUT_##name, row, tile);
 #define SET_I16(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_I16, bits, value_bits), TILE_DOTS(DOTS_I16, value_bits))

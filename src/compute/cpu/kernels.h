@@ -14,8 +14,7 @@
 
 enum {
     TILE = 6,     /* rows (tokens) a gemm kernel takes at once, at most */
-    FEW_TILE = 4, /* the same where rows are few */
-    FEW_MOST = 8, /* rows that are few: for more, expanding pays */
+    FEW_MOST = 4, /* rows that are few: they make one tile, of a packed panel; for more, expanding pays */
     STREAMS = 8   /* panels a gemv kernel takes at once */
 };
 
@@ -30,9 +29,10 @@ enum dots {
 };
 extern const char *const dots_names[DOTS_COUNT];
 
-/* By how many rows there are a product differs: one is read from memory, few share what is read of a packed panel, many share an expanded one. */
-enum rows { ONE_ROW, FEW_ROWS, MANY_ROWS, ROWS_KINDS };
-static inline enum rows rows_kind(int n) { return n == 1 ? ONE_ROW : n <= FEW_MOST ? FEW_ROWS : MANY_ROWS; }
+/* By how many rows there are a product differs: one is read from memory, few share what is read of a packed panel, many share an expanded one. So
+ * tables by rows have a place for 1 .. FEW_MOST each, and one for many. */
+enum { ONE_ROW = 1, MANY_ROWS = FEW_MOST + 1, ROWS_KINDS };
+static inline int rows_kind(int n) { return min_int(n, MANY_ROWS); }
 
 /* How a product wants activation codes: as bytes, widened to 16 bits, or (packed panels) with even and odd columns apart, or ready for words of two
  * codes or of four. */
@@ -64,8 +64,9 @@ enum order { TOGETHER, IN_TURN, ORDERS };
 
 /* One query head of one row, and its running softmax over the positions that it has seen. */
 struct query {
-    const float *q;      /* [head_dim] */
-    const float *scaled; /* [head_dim] q * F16_SCALE, for keys that are widened in registers */
+    const float *q;      /* [head_dim] that floats of keys are multiplied by: itself, or scaled where they are divided by F16_SCALE */
+    const float *scaled; /* [head_dim] itself * F16_SCALE */
+    const float *itself; /* [head_dim]; attention.c's */
     const int8_t *code;  /* [head_dim] and */
     const float *scale;  /* [head_dim / 32]: q quantised, where the keys are */
     float *acc;          /* [head_dim], 0 at the start */
@@ -94,7 +95,7 @@ struct kernels {
     enum dots dots;
     int tile;                    /* rows of a full tile of many: 4 or TILE */
     gemm_fn *gemm[LAYOUT_COUNT];
-    gemm_fn *few[LAYOUT_COUNT];          /* of the panel as it is, 2 .. FEW_TILE rows; NULL where gemm is as good */
+    gemm_fn *few[ROWS_KINDS][LAYOUT_COUNT]; /* of the panel as it is, so many rows; NULL where gemm is as good */
     gemv_fn *gemv[ORDERS][LAYOUT_COUNT]; /* NULL where gemm is as good */
     enum form form[ROWS_KINDS][LAYOUT_COUNT]; /* that a product of a quantised layout takes */
     /* panel -> out [cols / 32 * expanded], its codes and scales ready for gemm: done once for all tiles of a chunk. NULL: gemm takes
@@ -116,6 +117,7 @@ struct kernels {
     void (*add)(float *x, const float *y, int n);        /* x += y */
     void (*add_scaled)(float *x, const float *y, float scale, int n); /* x += scale * y */
     void (*widen)(float *out, const uint16_t *in, int n);  /* f16 -> f32 */
+    void (*spread)(float *out, const uint16_t *in, int n); /* finite f16 -> f32, divided by F16_SCALE; n a multiple of 8. NULL where widen is as good */
     void (*narrow)(uint16_t *out, const float *in, int n); /* f32 -> f16 */
     /* values = code * scale: n positions of codes [n, dim] and scales [n, dim / 32]; dim a multiple of 32 */
     void (*dequantize)(float *v, const int8_t *code, const float *scale, int n, int dim);
@@ -140,10 +142,10 @@ enum dots dots_probe(void);
 /* The fastest kind for this build on this processor. */
 enum dots dots_choose(void);
 
-/* Rows of the next tile when `left` of n are left: as few tiles as can be, as even as can be. */
-static inline int tile_rows(const struct kernels *k, int n, int left)
+/* Rows of the next tile when `left` are left: as few tiles as can be, as even as can be. */
+static inline int tile_rows(const struct kernels *k, int left)
 {
-    int most = rows_kind(n) == MANY_ROWS ? k->tile : FEW_TILE, tiles = (left + most - 1) / most;
+    int tiles = (left + k->tile - 1) / k->tile;
     return (left + tiles - 1) / tiles;
 }
 

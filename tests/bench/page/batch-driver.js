@@ -63,9 +63,13 @@ export class Batches {
     }
   }
 
-  /** Begins `batch` replies; when each has its first token it is timed how they write `generate` more, one each a step. @returns {number} tokens/s of all */
-  run({ batch, prompt, generate, seed }) {
-    const replies = Array.from({ length: batch }, (_, i) => this.#begin(someTokens(prompt, 100 * seed + i)));
+  /**
+   * Begins `batch` replies, whose prompts have their first `shared` tokens in common; when each has its first token it is timed how they write
+   * `generate` more, one each a step. @returns {number} tokens/s of all
+   */
+  run({ batch, shared = 0, prompt, generate, seed }) {
+    const prefix = someTokens(shared, 1_000_000);
+    const replies = Array.from({ length: batch }, (_, i) => this.#begin(Int32Array.of(...prefix, ...someTokens(prompt, 100 * seed + i))));
     this.#write(replies, 1);
     const start = performance.now();
     this.#write(replies, generate);
