@@ -569,6 +569,21 @@ static void leaving_anywhere(void)
         quern_sequence_free(other);
         n++;
     }
+    for (int i = 0; i < WRITERS; i++) quern_sequence_free(writers[i]);
+    quern_sequence_free(guest);
+    for (int part = 1, whole = 9; part <= whole; part++) { /* the only one leaves: the step is gone; in the end it stays and says what it says */
+        uint8_t hash[HASH_BYTES];
+        struct quern_sequence *s = hold(e, &scripts[0], 0);
+        quern_control(e)->attention = 1;
+        for (int i = 0; i < part; i++) CHECK_EQ(quern_step(e, 0), i == whole - 1 ? OK : NEED_MORE);
+        CHECK_EQ(e->step.running, part < whole);
+        CHECK_EQ(e->step.parts, whole);
+        if (part == whole) hash_row(s, VOCAB, hash);
+        CHECK(part < whole || !memcmp(hash, alone[0][0], sizeof hash));
+        quern_sequence_free(s);
+        CHECK(!e->step.running);
+        check_pages(e);
+    }
     printf("# left in each of %d parts, in %d steps\n", parts, n);
     CHECK_EQ(parts, 8 + 3);
     CHECK_EQ(n, (parts - 1) * WAYS);
