@@ -342,6 +342,27 @@ export const STORIES = {
     assert.equal(await page.tab.evaluate(() => document.activeElement.id), 'set-system');
   },
 
+  async 'after a reload a conversation goes on at once'(page) {
+    await page.visit({ settings: { maxTokens: 20 } });
+    await page.load('talkative');
+    const question = `${'Tell me about the mill. '.repeat(20)}What is quern?`;
+    await page.ask(question);
+    const kept = () => page.tab.settle(async () => {
+      const folder = await navigator.storage.getDirectory?.().then((root) => root.getDirectoryHandle('quern', { create: true })).catch(() => null);
+      if (!folder) return null;
+      let bytes = 0;
+      for await (const [name, handle] of folder) if (name.startsWith('kv-')) bytes = Math.max(bytes, (await handle.getFile()).size);
+      return bytes;
+    });
+    if (await kept() === null) return;      // WebKitGTK has no store
+    await eventually(async () => await kept() > 250_000, 'it is kept');
+    await page.tab.reload();
+    await page.ready('talkative');
+    await page.ask('And what is it for?');
+    const title = await page.tab.evaluate((wanted) => [...document.querySelectorAll(wanted)].at(-1).title, `${REPLY} .tools`);
+    assert.ok(Number(/([\d,]+) of them known/.exec(title)?.[1].replaceAll(',', '') ?? 0) > 100, title);
+  },
+
   async 'without storage for models the page says why, in words'(page) {
     const address = Object.values(networkInterfaces()).flat().find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
     assert.ok(address, 'this machine has an address of its own');
