@@ -3,7 +3,7 @@
 
 import { createInterface } from 'node:readline';
 import { infoText } from './cli-info.js';
-import { download, downloadProgress, list, remove } from './cli-models.js';
+import { download, downloadProgress, forget, kept, list, remove } from './cli-models.js';
 import { profileTables } from './cli-profile.js';
 import { interrupted, onCtrlC, stopWith } from './cli-signals.js';
 import { dim, input, out, say, showStatus } from './cli-terminal.js';
@@ -16,6 +16,7 @@ import { load } from '../node.js';
 import { quantizeFile } from './quantize.js';
 import { serve } from './serve.js';
 import { writeWhole } from './whole-file.js';
+import { checkOptions } from '../page/options.js';
 
 /** The longest prompt that is read from the standard input, in bytes: more than any context holds. */
 const MOST_PROMPT = 2 ** 27;
@@ -146,7 +147,8 @@ async function converse(model, messages, options) {
 async function chat({ model: source, text, values, load: options, reply: sampling }) {
   const { messages, thinking } = talkOf(values);
   const prompt = text === '-' ? await readPrompt() : text;
-  const all = { ...sampling, thinking };
+  if (values.keep !== undefined && options.cache === false) throw badParam('--keep', 'and --no-cache exclude each other');
+  const all = checkOptions('chat', { ...sampling, thinking, keep: values.keep });
   await withModel(source, options, (model) => (prompt === undefined ? converse(model, messages, all) : answer(model, prompt, messages, all)));
 }
 
@@ -223,4 +225,4 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
   }
 }
 
-export const commands = { bench, chat, download, info, list, logits, quantize, remove, run, serve, tokenize };
+export const commands = { bench, chat, download, forget, info, kept, list, logits, quantize, remove, run, serve, tokenize };
