@@ -24,6 +24,9 @@ export class Sequence {
   #address;
   #size = 0;
 
+  /** Of its tokens those that were known when they were set. */
+  known = 0;
+
   /** Events name it so; no other one of the engine ever has the same. */
   number;
 
@@ -41,12 +44,12 @@ export class Sequence {
   /** Wherever it is; what was computed stays known. */
   free() { this.#wasm._wasm_sequence_free(this.#address); }
 
-  /** Makes these tokens the conversation. @param {'all' | 'held'} outputs @returns {number} how many of them are known */
+  /** Makes these tokens the conversation. @param {'all' | 'held'} outputs */
   set(ids, outputs) {
     this.#size = ids.length;
-    return this.#heap.lend(4 * ids.length, (address) => {
+    this.#heap.lend(4 * ids.length, (address) => {
       this.#heap.int32(address, ids.length).set(ids);
-      return this.#check(this.#wasm._wasm_sequence_set(this.#address, address, ids.length, OUTPUTS[outputs]));
+      this.known = this.#check(this.#wasm._wasm_sequence_set(this.#address, address, ids.length, OUTPUTS[outputs]));
     });
   }
 

@@ -18,7 +18,7 @@ import { record } from './results.mjs';
 const TOKENS = 2000;
 
 /** Restored and plain, in turn. */
-const ROUNDS = 5;
+const ROUNDS = 3;
 
 const MOST = 1 / 5;
 

@@ -127,7 +127,7 @@ const PARTS = {
   size: ['Files beyond 2 and 4 GiB: the native build\'s logits, bit by bit', (entries) => table(SIZE, entries)],
   experts: ['Four layers of Qwen3-30B-A3B in Q4_K_M (2,048 wide, 128 experts of 768, 8 used), 2 threads, the best of 16 answers in turn', (entries) => table(EXPERTS, entries)],
   quantize: ['`quern quantize` in Node from F16, 2 threads', (entries) => table(QUANTIZE, entries)],
-  keep: ['A kept conversation in 0.6B\'s dimensions, Q8_0, 2 threads: medians of 5, but what is read anew and written once', (entries) => table(KEEP, entries)],
+  keep: ['A kept conversation in 0.6B\'s dimensions, Q8_0, 2 threads: medians of 3, but what is read anew and written once', (entries) => table(KEEP, entries)],
   stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
 };
 

@@ -344,6 +344,20 @@ test('many at once, some of one name, in a pool that is too small', async () => 
   assert.equal(engine.memory().cache.used, 0);
 });
 
+test('what the engine knows is not read, nor what it has written', async () => {
+  const store = new MemoryStore(diskWith(file));
+  const { ask, keeping } = await machine(store);
+  let known = 0;
+  for (const [ids, first] of [[PROMPT, 'open'], [PROMPT, 'lock'], [more(wanted[0]), 'lock'], [more(wanted[0]), 'lock']]) {
+    const at = store.calls.length;
+    const { cached } = await ask('talk', ids);
+    await keeping.kept();
+    assert.equal(store.calls[at], first, 'a lock is taken for writing');
+    assert.ok(cached >= known);
+    known = cached;
+  }
+});
+
 test('forget: what is there, what is being made, and all', async () => {
   const disk = new Disk();
   const { ask, keeping } = await machine(new MemoryStore(disk));
