@@ -3,7 +3,7 @@
 // stories.mjs. Files that are damaged, stores that fail, neighbours: tests/js/keep.test.mjs.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PROJECT, eventually, station } from './browser.mjs';
+import { PROJECT, complaints, eventually, station } from './browser.mjs';
 import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 import { serveModels } from './model-host.mjs';
 
@@ -107,6 +107,7 @@ test('the model dialog counts what was read of conversations, and deletes it', a
   await page.locator('#model-button').click();
   const row = page.getByTestId('kept-talks');
   assert.match(await row.innerText(), new RegExp(`${Math.round(bytes / 1e5) / 10} MB of 1, so that`));
+  assert.deepEqual(await complaints({ page }), []);
   await row.getByRole('button', { name: 'Delete' }).click();
   await row.getByRole('button', { name: /for good/ }).click();
   await kept(page, 0);
