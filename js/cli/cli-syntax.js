@@ -13,6 +13,7 @@ export const OPTIONS = {
   'top-k': { value: 'N', text: 'so many of the likeliest tokens; 0: all (20)' },
   'min-p': { value: 'P', text: 'no token less likely than this share of the likeliest (0)' },
   'repeat-penalty': { value: 'R', text: 'divides the scores of tokens that were there lately (1)' },
+  keep: { value: 'NAME', text: 'keeps what was read and written under this name, so that the next talk that begins like this one goes on at once' },
   stop: { value: 'TEXT', text: 'ends the reply where this text would come; may be given several times', many: true },
   seed: { value: 'S', text: 'the same seed gives the same reply' },
   json: { value: '', text: 'prints JSON' },
@@ -64,7 +65,7 @@ const LOAD = ['context', 'memory', 'threads', 'variant', 'kv', 'quantize', 'chun
 /** `words`: what comes without a name; `optional`: how many of the last ones may be left out; `rest`: what usage shows besides. */
 export const COMMANDS = {
   chat: {
-    words: ['MODEL', 'PROMPT'], optional: 1, options: ['system', 'think', 'no-think', ...EYES, 'image', 'video', 'fps', ...SAMPLING, ...LOAD],
+    words: ['MODEL', 'PROMPT'], optional: 1, options: ['system', 'think', 'no-think', 'keep', ...EYES, 'image', 'video', 'fps', ...SAMPLING, ...LOAD],
     text: 'answers PROMPT, or talks, a line a turn',
     more: " A PROMPT of '-' is read from the standard input, without\nthe line end at its end. Ctrl-C stops a reply.",
   },
@@ -83,6 +84,8 @@ export const COMMANDS = {
   download: { words: ['MODEL'], options: ['vision', 'cache', 'header'], text: 'gets a model, or the rest of it, and keeps it' },
   list: { words: [], options: ['json', 'cache'], text: 'says which models are kept' },
   remove: { words: ['MODEL|all'], options: ['cache'], text: 'removes a model, or all of them, from those that are kept' },
+  kept: { words: [], options: ['json', 'cache'], text: 'says which talks are kept (chat --keep)' },
+  forget: { words: ['NAME|all'], options: ['cache'], text: 'forgets a talk that is kept, or all of them' },
   quantize: { words: ['MODEL', 'OUT.gguf'], rest: '--type TYPE', options: ['type', 'threads'], text: 'writes a model with another weight type' },
   bench: { words: ['MODEL'], options: ['prompt', 'generate', 'profile', 'json', ...LOAD], text: 'measures speed' },
   tokenize: { words: ['MODEL'], rest: '< text', options: ['ids', 'nul', ...LOAD], text: 'shows the tokens of a text; reads no weights' },
