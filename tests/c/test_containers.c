@@ -3,57 +3,14 @@
  * Models of several files: Hugging Face folders and qwen3.c checkpoints. The same weights give the same bits as in a GGUF file, whatever the
  * chunks; and every broken set of tests/fixtures/bad-sets.mjs (groups S and J) is refused with its code and rule, in little time and memory.
  */
-#include "model_file.h"
+#include "model_set.h"
 #include "refusal.h"
 
-#include <dirent.h>
-
-enum { FILES_MOST = 12 };
 #define WHOLE SIZE_MAX
-
-struct set {
-    struct file files[FILES_MOST];
-    int n;
-};
-
-static void set_free(struct set *s)
-{
-    for (int i = 0; i < s->n; i++) file_free(&s->files[i]);
-    s->n = 0;
-}
-
-static int feed_set(struct quern_engine *e, const struct set *s, bool sizes, size_t chunk)
-{
-    int status = OK;
-    for (int i = 0; !status && i < s->n; i++) {
-        const struct file *f = &s->files[i];
-        if (i > 0) status = quern_next_file(e, sizes ? f->size : 0);
-        for (size_t at = 0, n; !status && at < f->size; at += n) {
-            n = f->size - at < chunk ? f->size - at : chunk;
-            uint8_t *own = malloc(n); /* exactly, for the sanitizers */
-            memcpy(own, f->data + at, n);
-            status = quern_feed(e, own, n);
-            free(own);
-        }
-    }
-    return status ? status : quern_finish(e);
-}
 
 /* --- twins ------------------------------------------------------------------------------------------------ */
 
 enum { TOKENS = 24 };
-
-static struct quern_engine *load_set(const struct set *s, struct quern_options options, size_t chunk)
-{
-    options.files = s->n;
-    options.file_size = s->files[0].size;
-    struct quern_engine *e = quern_new(&options);
-    CHECK(e != NULL);
-    int status = feed_set(e, s, true, chunk);
-    if (status) printf("# %s %s: %s\n", status_name(status), quern_error(e)->rule, quern_error(e)->message);
-    CHECK_EQ(status, OK);
-    return e;
-}
 
 /* Logits of TOKENS tokens; the caller frees them. */
 static float *logits_of(struct quern_engine *e, size_t *bytes)
@@ -108,26 +65,6 @@ static void check_twins(const struct set *s, const struct file *gguf)
     }
     quern_free(reference);
     free(expected);
-}
-
-static int compare_names(const void *a, const void *b) { return strcmp(a, b); }
-
-/* The JSON files first. */
-static struct set read_folder(const char *folder)
-{
-    struct set s = {0};
-    char names[FILES_MOST][256];
-    int n = 0;
-    DIR *d = opendir(folder);
-    CHECK(d != NULL);
-    for (struct dirent *entry; (entry = readdir(d)) && n < FILES_MOST;)
-        if (entry->d_name[0] != '.') snprintf(names[n++], sizeof *names, "%.250s", entry->d_name);
-    closedir(d);
-    qsort(names, (size_t)n, sizeof *names, compare_names);
-    for (int json = 1; json >= 0; json--)
-        for (int i = 0; i < n; i++)
-            if ((strstr(names[i], ".json") != NULL) == json) s.files[s.n++] = file_read(folder, names[i]);
-    return s;
 }
 
 static void folders(void)
