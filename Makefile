@@ -12,7 +12,7 @@ NODE ?= node
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
-LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_tokenizer load/formats/hf_vision load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize models/qwen engine/intake cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces text/unicode text/table text/sampler base/json
+LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_tokenizer load/formats/hf_vision load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize models/bind models/qwen models/qwen3_vision engine/intake cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces text/unicode text/table text/sampler base/json base/sha256 image/header image/header_boxes image/size image/resize image/pixels
 STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
@@ -116,7 +116,7 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size, the reference kernels too. Packing for 64-bit addresses, whose code is larger, is for size.
-HOT = $(addprefix compute/cpu/,cpu attention kernels_simd gemm_simd floats_simd arrange_simd attend_simd) text/sampler $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
+HOT = $(addprefix compute/cpu/,cpu attention encode kernels_simd gemm_simd floats_simd arrange_simd attend_simd encode_simd) text/sampler image/resize $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
 WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
@@ -166,7 +166,7 @@ build/wasm/node/quern-tool.mjs: build/wasm/tool/weights/quantize.o $(addprefix b
 
 # --- kernel benchmark: the engine's own objects behind a few exports ---
 
-KERNELS = base/arena base/base weights/dtype base/num base/reader weights/pack base/pool compute/cpu/arrange_simd compute/cpu/attend_simd compute/cpu/dots compute/cpu/floats_simd compute/cpu/gemm_simd compute/cpu/kernels_scalar compute/cpu/kernels_simd
+KERNELS = base/arena base/base weights/dtype base/num base/reader weights/pack base/pool compute/cpu/arrange_simd compute/cpu/attend_simd compute/cpu/dots compute/cpu/encode_simd compute/cpu/floats_simd compute/cpu/gemm_simd compute/cpu/kernels_scalar compute/cpu/kernels_simd
 
 build/release/kernels: tests/bench/kernels.c $(KERNELS:%=build/release/obj/%.o)
 	$(CC) $(COMMON) -O2 -MT $@ $^ -o $@ -lm

@@ -552,15 +552,17 @@ export function support(): Support;
 
 /**
  * Codes of {@link QuernError}. The part before the slash says who can help: `model` another file, `net` the connection or the
- * server, `storage` other tabs or more space, `mem` a smaller model or context, `env` another browser or server configuration, `engine` load again, `use` the calling code.
+ * server, `storage` other tabs or more space, `mem` a smaller model or context, `env` another browser or server configuration, `engine` load again, `image` another picture,
+ * `use` the calling code.
  */
 export type ErrorCode =
   | 'model/format' | 'model/unsupported' | 'model/inconsistent' | 'model/nonfinite' | 'model/integrity'
   | 'net/offline' | 'net/http' | 'net/unreachable' | 'net/stalled' | 'net/truncated' | 'net/changed' | 'net/range'
   | 'storage/quota' | 'storage/unavailable' | 'storage/busy' | 'storage/corrupt'
   | 'mem/plan' | 'mem/load' | 'mem/kv'
-  | 'env/simd' | 'env/csp' | 'env/worker' | 'env/version'
+  | 'env/simd' | 'env/csp' | 'env/worker' | 'env/version' | 'env/canvas'
   | 'engine/trap' | 'engine/hung' | 'engine/lost' | 'engine/disposed'
+  | 'image/decode' | 'image/size'
   | 'use/param' | 'use/busy' | 'use/context' | 'use/empty';
 
 export class QuernError extends Error {

@@ -9,6 +9,7 @@
  */
 #include "base/hash.h"
 #include "engine/scheduler.h"
+#include "image/image.h"
 #include "quern.h"
 
 #include <emscripten/emscripten.h>
@@ -44,6 +45,33 @@ EXPORT void wasm_release(address p) { free(TO(void, p)); }
 
 /* out [16]: the hash of a chunk of a stored file. */
 EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const void, bytes), (size_t)n, TO(uint8_t, out)); }
+
+/* --- pictures, before they are any model's --- */
+
+/* out [7]: kind, width, height, orientation, bits, animated, alpha. */
+EXPORT int wasm_image_header(address bytes, double n, address out)
+{
+    struct image_header h = {0};
+    int status = image_header(TO(const uint8_t, bytes), (size_t)n, &h);
+    const int numbers[7] = {(int)h.kind, (int)h.width, (int)h.height, h.orientation, h.bits, h.animated, h.alpha};
+    for (int i = 0; i < 7; i++) TO(int, out)[i] = numbers[i];
+    return status;
+}
+
+EXPORT void wasm_image_opaque(address rgba, double n, address rgb) { image_opaque(TO(const uint8_t, rgba), (uint64_t)n, TO(uint8_t, rgb)); }
+EXPORT double wasm_image_resize_cost(int width, int height, int to_width, int to_height)
+{
+    return (double)image_resize_cost(width, height, to_width, to_height);
+}
+EXPORT void wasm_image_resize(address rgb, int width, int height, address out, int to_width, int to_height, address scratch)
+{
+    image_resize(TO(const uint8_t, rgb), width, height, TO(uint8_t, out), to_width, to_height, TO(void, scratch));
+}
+EXPORT int wasm_image_sample(int total, double fps, double per_second, int least, int most, address indices)
+{
+    return image_sample(total, fps, per_second, least, most, TO(int32_t, indices));
+}
+EXPORT int wasm_image_label(double seconds, address out) { return image_label(seconds, TO(char, out)); }
 
 /* --- engine --- */
 

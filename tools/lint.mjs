@@ -24,9 +24,9 @@ const read = (file) => readFileSync(join(root, file), 'utf8');
 
 /** Into which others a room may look; '' are the faces, which lie in no room and see all of them. */
 const C_ROOMS = {
-  base: [], weights: ['base'], load: ['base', 'weights'], text: ['base', 'weights'], compute: ['base', 'weights'],
-  models: ['base', 'weights', 'load', 'compute'], engine: ['base', 'weights', 'load', 'text', 'compute', 'models', ''],
-  cli: ['base', 'weights', 'load', 'text', 'compute', 'models', 'engine', ''],
+  base: [], weights: ['base'], load: ['base', 'weights'], text: ['base', 'weights'], compute: ['base', 'weights'], image: ['base'],
+  models: ['base', 'weights', 'load', 'image', 'compute'], engine: ['base', 'weights', 'load', 'text', 'image', 'compute', 'models', ''],
+  cli: ['base', 'weights', 'load', 'text', 'image', 'compute', 'models', 'engine', ''],
 };
 
 const JS_ROOMS = {

@@ -15,6 +15,7 @@ const ROWS = {
   'use/busy': { status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded', retry: 1 },
   'engine/disposed': { status: 503, type: 'service_unavailable_error', code: 'unavailable', retry: 5 },
   engine: { status: 500, type: 'server_error', code: 'engine_failed' },
+  image: { status: 400, type: 'invalid_request_error', code: 'invalid_image' },
   mem: { status: 500, type: 'server_error', code: 'out_of_memory' },
   model: { status: 500, type: 'server_error', code: 'model_failed', retry: false },
 };

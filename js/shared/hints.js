@@ -34,10 +34,15 @@ export const HINTS = {
     + 'they come from another origin), connect-src for the model\'s host and those that it redirects to, and of trusted-types the name quern.',
   'env/worker': 'Make sure that worker.js, thread.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
   'env/version': 'Reload the page; serve all files of the package from one version.',
+  'env/canvas': 'Allow this site to read its canvases (the protection against fingerprinting forbids it), use another browser, or pass pixels '
+    + '(data, width, height).',
   'engine/trap': 'Load the model again. If it happens again, please report it.',
   'engine/hung': 'Load the model again. If it happens again, please report it.',
   'engine/lost': `Load the model again; the ${HOST} may have ended it to save memory.`,
   'engine/disposed': 'Load the model again.',
+  'image/decode': inNode ? 'Choose a PNG or JPEG file, or install sharp (npm install sharp), which reads all kinds; or pass pixels '
+    + '(data, width, height).' : 'Choose a PNG, JPEG, WebP, GIF, BMP or AVIF file, whole.',
+  'image/size': 'Make the picture smaller, or cut it: at most 16,384 pixels a side, 100 million in all, one side at most 200 times the other, 64 MB.',
   'use/busy': 'Try again when a reply has ended; one that is being read can be read once.',
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',
 };

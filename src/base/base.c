@@ -22,6 +22,8 @@ static const char *const names[] = {
     [-ERR_CONTEXT] = "use/context",
     [-ERR_EMPTY] = "use/empty",
     [-ERR_BUSY] = "use/busy",
+    [-ERR_DECODE] = "image/decode",
+    [-ERR_SIZE] = "image/size",
 };
 
 const char *status_name(int status)

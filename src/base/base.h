@@ -26,7 +26,9 @@ enum status {
     ERR_PARAM = -8,        /* use/param: an argument is out of range */
     ERR_CONTEXT = -9,      /* use/context: more tokens than the context holds */
     ERR_EMPTY = -10,       /* use/empty: nothing to do */
-    ERR_BUSY = -11         /* use/busy: called in the wrong state */
+    ERR_BUSY = -11,        /* use/busy: called in the wrong state */
+    ERR_DECODE = -12,      /* image/decode: no picture of a kind that can be read, or a broken one */
+    ERR_SIZE = -13         /* image/size: a picture too large, too small or too narrow; too many of them */
 };
 
 enum { ERROR_MESSAGE = 201 }; /* bytes, the final NUL included */

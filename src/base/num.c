@@ -48,6 +48,24 @@ double num_log64(double x)
     return (double)exponent * LN2_HI + (2 * s * p + (double)exponent * LN2_LO);
 }
 
+/* erf z = 2 / sqrt(pi) * z * e^-zz * (1 + 2zz / 3 + (2zz)^2 / 15 ...): all terms are positive. They fall from 2k + 1 > 2zz on, so that behind one
+ * that changes nothing no other does. */
+float num_gelu_erf(float x)
+{
+    double wide = (double)x, z = (wide < 0 ? -wide : wide) * 0.7071067811865476, e = 1;
+    if (z < 4) {
+        double term = 1, sum = 1, zz2 = 2 * z * z;
+        for (int k = 1; k < 48; k++) {
+            double last = sum;
+            term = term * zz2 / (2 * k + 1);
+            sum += term;
+            if (sum == last && zz2 < 2 * k + 1) break;
+        }
+        e = 1.1283791670955126 * z * num_exp64(-z * z) * sum;
+    }
+    return (float)(0.5 * wide * (1 + (wide < 0 ? -e : e)));
+}
+
 /* pi / 2 in three parts; the first has 33 bits, so that n times it is exact for n < 2^20. */
 static const double PIO2_1 = 0x1.921fb544p0, PIO2_2 = 0x1.0b4611a6p-34, PIO2_3 = 0x1.3198a2e037073p-69;
 

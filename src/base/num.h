@@ -88,11 +88,22 @@ static inline float num_exp(float x)
 /* silu(x) = x / (1 + e^-x) */
 static inline float num_silu(float x) { return x / (1.0f + num_exp(-x)); }
 
+/* gelu(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), which is x / (1 + e^-2u); -infinity gives NaN. */
+#define GELU_C1 1.5957691f  /* 2 sqrt(2 / pi) */
+#define GELU_C2 0.07135482f /* that times 0.044715 */
+static inline float num_gelu_tanh(float x)
+{
+    float z = x * (GELU_C1 + GELU_C2 * (x * x));
+    return x / (1.0f + num_exp(-z));
+}
+
 /* --- f64 functions: sampling and RoPE ---------------------------------------------------------------- */
 
 /* Errors below 1e-15 relative. exp: 0 below -708, infinity above 709. log: x > 0 and normal. */
 double num_exp64(double x);
 double num_log64(double x);
+/* x / 2 * (1 + erf(x / sqrt(2))), by erf's series: error below 1e-14 up to |x| = 4 sqrt(2), where erf is 1 within 2e-8. */
+float num_gelu_erf(float x);
 /* |x| < 1e6 (a position in radians). */
 void num_sincos64(double x, double *sine, double *cosine);
 

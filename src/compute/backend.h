@@ -14,64 +14,7 @@
 #define QUERN_BACKEND_H
 
 #include "base/pool.h"
-#include "weights/dtype.h"
-
-struct weight; /* a matrix [rows, cols] in the backend's own layout */
-
-struct weight_facts {
-    const struct dtype *type;
-    int rows, cols;
-    uint64_t bytes; /* that a product reads */
-    bool has_rows, has_scales; /* whether any have come */
-};
-
-enum { KV_PAGE = 32 }; /* positions per page: one block of the online softmax */
-
-/* Type of keys and values: floats, or codes with a scale for each 32 columns. */
-enum kv_type { KV_F16 = 0, KV_F32 = 1, KV_Q8 = 2 };
-
-/* Geometry of the KV cache and of attention. */
-struct kv_shape {
-    int n_layers; /* that have keys and values: kv_append and attention count these */
-    int n_heads, n_kv_heads, head_dim; /* n_heads a multiple of n_kv_heads; head_dim even */
-    int n_pages;
-    enum kv_type type; /* KV_Q8: head_dim a multiple of 32 */
-};
-
-/* Where one row of a batch stands: its sequence's pages and its index in them. */
-struct kv_row {
-    const int32_t *pages; /* page of positions 0..31, 32..63, ... */
-    int32_t index;        /* this row's position in the cache; it sees 0 .. index */
-};
-
-/* Bytes. */
-struct reserve_cost {
-    uint64_t scratch, pages;
-};
-
-/* Which experts work for which rows of a batch. A place is one expert's work for one row; places are ordered by expert, those of
- * one expert by row. */
-struct route {
-    int n_experts, n_used; /* all, and those of each row */
-    int32_t *first;        /* [n_experts + 1] expert e has the places first[e] .. first[e + 1] - 1 */
-    int32_t *place;        /* [n, n_used] a row's places, its experts ascending */
-    float *share;          /* [n, n_used] what each of them counts for */
-};
-
-/* y [n, w.rows] = x [n, w.cols] * w^T, or a part of its columns, without a route: first, a multiple of 64, .. first + rows - 1 */
-struct product {
-    float *y;
-    const struct weight *w;
-    int first, rows; /* 0: all */
-};
-
-static inline struct product product(float *y, const struct weight *w) { return (struct product){.y = y, .w = w}; }
-
-/* What one of the operations wrote: y [n] */
-struct result {
-    const float *y;
-    uint64_t n;
-};
+#include "compute/shapes.h"
 
 struct backend {
     const struct backend_ops *ops;
@@ -89,6 +32,8 @@ struct backend_ops {
     void (*weight_from)(struct backend *b, struct weight *w, const struct dtype *type);
     /* Rows row .. row + n - 1 as in the file; row a multiple of 8, n too unless they are the last. */
     void (*weight_put)(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows);
+    /* The same of float types and of some columns of these rows: col .. col + n_cols - 1, each row's row_bytes behind the one before. */
+    void (*weight_put_columns)(struct backend *b, struct weight *w, int row, int n, int col, int n_cols, const uint8_t *rows, size_t row_bytes);
     /* For types whose scales come apart from their codes (layouts[].scaled), in any order: the scale of rows row .. row + n_rows - 1
      * in columns col .. col + n_cols - 1, a rectangle as the file has them. */
     void (*weight_scale)(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale);
@@ -137,6 +82,20 @@ struct backend_ops {
     void (*attention)(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n);
     void (*swiglu)(struct backend *b, float *gate, const float *up, int n, int dim); /* gate = silu(gate) * up, [n, dim] */
     void (*add)(struct backend *b, float *x, const float *y, int n, int dim);        /* x += y, [n, dim] */
+
+    /* --- operations of an encoder of pictures --- */
+    /* y = (x - mean) / sqrt(variance + eps) * w + bias, of each row; x, y [n, dim], which may be the same, w, bias [dim] */
+    void (*layernorm)(struct backend *b, float *y, const float *x, const float *w, const float *bias, int n, int dim, float eps);
+    void (*bias)(struct backend *b, float *y, const float *bias, int n, int dim); /* y [n, dim] += bias [dim] */
+    void (*gelu)(struct backend *b, float *x, enum gelu kind, int n, int dim);    /* x = gelu(x), [n, dim] */
+    /* Floats that keep() and attend_all() need for s->rows rows of keys and values. */
+    uint64_t (*kept_size)(const struct backend *b, const struct heads *s);
+    /* k, v [n, n_heads * head_dim] become rows first .. first + n - 1 of kept */
+    void (*keep)(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct heads *s);
+    /* o, q [n, n_heads * head_dim]; reads what was kept only, so keep all rows first */
+    void (*attend_all)(struct backend *b, float *o, const float *q, float *kept, int n, const struct heads *s);
+
+    /* --- the end of a step --- */
     /* Ends a step: what was asked for since the last one begins, and these results are to arrive in memory; there may be none. NULL where an
      * operation is done when it returns. */
     void (*submit)(struct backend *b, const struct result *results, int n);

@@ -226,6 +226,48 @@ static void profile_add(struct backend *b, float *x, const float *y, int n, int 
     stop(p, &(struct slot){.op = "add", .cols = dim}, "", 0, 0);
 }
 
+static void profile_layernorm(struct backend *b, float *y, const float *x, const float *w, const float *bias, int n, int dim, float eps)
+{
+    struct profile *p = profile_of(b);
+    start(p);
+    p->inner->ops->layernorm(p->inner, y, x, w, bias, n, dim, eps);
+    stop(p, &(struct slot){.op = "layernorm", .cols = dim}, "", 0, 0);
+}
+
+static void profile_bias(struct backend *b, float *y, const float *bias, int n, int dim)
+{
+    struct profile *p = profile_of(b);
+    start(p);
+    p->inner->ops->bias(p->inner, y, bias, n, dim);
+    stop(p, &(struct slot){.op = "bias", .cols = dim}, "", 0, 0);
+}
+
+static void profile_gelu(struct backend *b, float *x, enum gelu kind, int n, int dim)
+{
+    static const char *const names[GELU_KINDS] = {[GELU_TANH] = "gelu", [GELU_ERF] = "gelu_erf"};
+    struct profile *p = profile_of(b);
+    start(p);
+    p->inner->ops->gelu(p->inner, x, kind, n, dim);
+    stop(p, &(struct slot){.op = names[kind], .cols = dim}, "", 0, 0);
+}
+
+static void profile_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct heads *s)
+{
+    struct profile *p = profile_of(b);
+    start(p);
+    p->inner->ops->keep(p->inner, kept, k, v, first, n, s);
+    stop(p, &(struct slot){.op = "keep"}, "", 0, 8.0 * n * s->n_heads * s->head_dim);
+}
+
+static void profile_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct heads *s)
+{
+    struct profile *p = profile_of(b);
+    double wide = (double)s->n_heads * s->head_dim;
+    start(p);
+    p->inner->ops->attend_all(p->inner, o, q, kept, n, s);
+    stop(p, &(struct slot){.op = "attend_all"}, "", 2 * wide * n * s->rows, 8 * wide * s->rows);
+}
+
 /* --- what is handed on ------------------------------------------------------------------------------------- */
 
 static const char *profile_name(const struct backend *b)
@@ -262,6 +304,19 @@ static void profile_weight_put(struct backend *b, struct weight *w, int row, int
 {
     struct backend *inner = profile_of(b)->inner;
     inner->ops->weight_put(inner, w, row, n, rows);
+}
+
+static void profile_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols, const uint8_t *rows,
+                                       size_t row_bytes)
+{
+    struct backend *inner = profile_of(b)->inner;
+    inner->ops->weight_put_columns(inner, w, row, n, col, n_cols, rows, row_bytes);
+}
+
+static uint64_t profile_kept_size(const struct backend *b, const struct heads *s)
+{
+    const struct backend *inner = ((const struct profile *)b)->inner;
+    return inner->ops->kept_size(inner, s);
 }
 
 static void profile_weight_scale(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale)
@@ -367,6 +422,7 @@ static const struct backend_ops profile_ops = {
     .weight_free = profile_weight_free,
     .weight_from = profile_weight_from,
     .weight_put = profile_weight_put,
+    .weight_put_columns = profile_weight_put_columns,
     .weight_scale = profile_weight_scale,
     .weight_facts = profile_weight_facts,
     .weight_hash = profile_weight_hash,
@@ -391,6 +447,12 @@ static const struct backend_ops profile_ops = {
     .attention = profile_attention,
     .swiglu = profile_swiglu,
     .add = profile_add,
+    .layernorm = profile_layernorm,
+    .bias = profile_bias,
+    .gelu = profile_gelu,
+    .kept_size = profile_kept_size,
+    .keep = profile_keep,
+    .attend_all = profile_attend_all,
 };
 
 struct profile *profile_new(struct mem *m, struct backend *inner, struct pool *pool)

@@ -9,8 +9,8 @@
 #ifndef QUERN_MODEL_H
 #define QUERN_MODEL_H
 
-#include "load/checkpoint.h"
 #include "models/batch.h"
+#include "models/bind.h"
 
 struct model_config {
     int n_layers, dim, ffn_dim, n_heads, n_kv_heads, head_dim, vocab_size;
@@ -38,11 +38,6 @@ struct model_tokenizer {
 struct cache_shape {
     struct kv_shape kv;
     uint64_t state_bytes; /* of each conversation; 0: none */
-};
-
-/* Q8_0 or Q4_0; NULL: as stored. */
-struct model_types {
-    const struct dtype *layers, *ends; /* matrices of layers; the embedding and the output head */
 };
 
 struct model;
@@ -75,10 +70,7 @@ struct model {
     const struct model_ops *ops;
     const char *prefix;     /* of its metadata keys: the architecture, or the older name that the file has for it */
     struct model_config config;
-    struct mem *mem;
-    struct backend *be;
-    struct model_types quantize; /* what matrices become while they are loaded, if that is smaller: model_quantize() */
-    bool more; /* files of a split model are still to come: what is missing may be there */
+    struct binder bind;
 };
 
 /* Picks the architecture by the (first) file's metadata. be NULL: nothing but model_bind() will be asked for. ERR_UNSUPPORTED "architecture"
@@ -122,24 +114,6 @@ struct outputs model_end(struct model *m, const struct batch *b);
 enum { KEY_SIZE = 96 };
 /* "PREFIX.name". Returns out. */
 const char *model_key(char out[KEY_SIZE], const char *prefix, const char *name);
-
-/* Binds a matrix [rows, cols]: shape-checked, its bytes routed to *out, which model_take() makes. `name` may hold one %d for the
- * layer. Nothing happens where more files follow and this one does not have it. */
-int model_matrix(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err);
-/* One that stays as it is stored, whatever model->quantize says. */
-int model_matrix_as_stored(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out,
-                           struct error *err);
-/* What files have of a stack of matrices one by one: their type, and which parts of each; `there` NULL: none. */
-struct singles {
-    const struct dtype *type; /* of the tensors */
-    uint8_t *there; /* [stack] */
-};
-/* The same for a stack of matrices, which become one of stack * rows rows: NAME_exps.weight, or, in any order and any of the files, each matrix i
- * as NAME.i.weight. rows is a multiple of 8. The caller frees singles->there. */
-int model_stack(struct model *m, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out,
-                struct singles *singles, struct error *err);
-/* The same for a float vector [n], as float32. */
-int model_vector(struct model *m, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err);
 
 extern const struct model_ops model_qwen3, model_qwen3moe, model_qwen3vl, model_qwen3vlmoe;
 

@@ -224,31 +224,30 @@ static bool dense_here(const struct qwen3 *m, const struct checkpoint *ck, int l
 
 static int bind_dense(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
-    struct model *b = &m->base;
+    struct binder *b = &m->base.bind;
     struct layer *w = &m->layers[l];
-    int dim = b->config.dim;
-    int status = model_matrix(b, ck, "blk.%d.ffn_gate.weight", l, dim, w->ffn_dim, &w->gate, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.ffn_up.weight", l, dim, w->ffn_dim, &w->up, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.ffn_down.weight", l, w->ffn_dim, dim, &w->down, err);
+    int dim = m->base.config.dim;
+    int status = bind_matrix(b, ck, "blk.%d.ffn_gate.weight", l, dim, w->ffn_dim, &w->gate, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.ffn_up.weight", l, dim, w->ffn_dim, &w->up, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.ffn_down.weight", l, w->ffn_dim, dim, &w->down, err);
     return status;
 }
 
 static int bind_experts(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
-    struct model *b = &m->base;
+    struct binder *b = &m->base.bind;
     struct layer *w = &m->layers[l];
-    int dim = b->config.dim, n = b->config.n_experts;
-    int status = model_matrix_as_stored(b, ck, "blk.%d.ffn_gate_inp.weight", l, dim, n, &w->router, err);
-    if (!status) status = model_stack(b, ck, "blk.%d.ffn_gate", l, dim, w->ffn_dim, n, &w->gate, &w->singles[0], err);
-    if (!status) status = model_stack(b, ck, "blk.%d.ffn_up", l, dim, w->ffn_dim, n, &w->up, &w->singles[1], err);
-    if (!status) status = model_stack(b, ck, "blk.%d.ffn_down", l, w->ffn_dim, dim, n, &w->down, &w->singles[2], err);
+    int dim = m->base.config.dim, n = m->base.config.n_experts;
+    int status = bind_matrix_as_stored(b, ck, "blk.%d.ffn_gate_inp.weight", l, dim, n, &w->router, err);
+    if (!status) status = bind_stack(b, ck, "blk.%d.ffn_gate", l, dim, w->ffn_dim, n, &w->gate, &w->singles[0], err);
+    if (!status) status = bind_stack(b, ck, "blk.%d.ffn_up", l, dim, w->ffn_dim, n, &w->up, &w->singles[1], err);
+    if (!status) status = bind_stack(b, ck, "blk.%d.ffn_down", l, w->ffn_dim, dim, n, &w->down, &w->singles[2], err);
     return status;
 }
 
 static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
     const struct model_config *c = &m->base.config;
-    struct model *b = &m->base;
     struct layer *w = &m->layers[l];
     bool dense = w->dense || (!m->dense_known && dense_here(m, ck, l)), experts_before = !w->dense && (w->router || w->gate || w->up || w->down);
     if (dense && experts_before)
@@ -257,7 +256,8 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
     w->dense = dense;
     w->ffn_dim = dense ? c->ffn_dim : c->expert_dim;
     if (dense && w->ffn_dim == 0)
-        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", b->prefix, l);
+        return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s.feed_forward_length is missing, which layer %d needs.", m->base.prefix,
+                    l);
     return dense ? bind_dense(m, ck, l, err) : bind_experts(m, ck, l, err);
 }
 
@@ -274,18 +274,18 @@ static int check_biases(const struct checkpoint *ck, int l, struct error *err)
 static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
 {
     const struct model_config *c = &m->base.config;
-    struct model *b = &m->base;
+    struct binder *b = &m->base.bind;
     struct layer *w = &m->layers[l];
     int q_dim = c->n_heads * c->head_dim, kv_dim = c->n_kv_heads * c->head_dim;
     int status = check_biases(ck, l, err);
-    if (!status) status = model_vector(b, ck, "blk.%d.attn_norm.weight", l, c->dim, &w->attn_norm, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.attn_q.weight", l, c->dim, q_dim, &w->q, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.attn_k.weight", l, c->dim, kv_dim, &w->k, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.attn_v.weight", l, c->dim, kv_dim, &w->v, err);
-    if (!status) status = model_vector(b, ck, "blk.%d.attn_q_norm.weight", l, c->head_dim, &w->q_norm, err);
-    if (!status) status = model_vector(b, ck, "blk.%d.attn_k_norm.weight", l, c->head_dim, &w->k_norm, err);
-    if (!status) status = model_matrix(b, ck, "blk.%d.attn_output.weight", l, q_dim, c->dim, &w->o, err);
-    if (!status) status = model_vector(b, ck, "blk.%d.ffn_norm.weight", l, c->dim, &w->ffn_norm, err);
+    if (!status) status = bind_vector(b, ck, "blk.%d.attn_norm.weight", l, c->dim, &w->attn_norm, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.attn_q.weight", l, c->dim, q_dim, &w->q, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.attn_k.weight", l, c->dim, kv_dim, &w->k, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.attn_v.weight", l, c->dim, kv_dim, &w->v, err);
+    if (!status) status = bind_vector(b, ck, "blk.%d.attn_q_norm.weight", l, c->head_dim, &w->q_norm, err);
+    if (!status) status = bind_vector(b, ck, "blk.%d.attn_k_norm.weight", l, c->head_dim, &w->k_norm, err);
+    if (!status) status = bind_matrix(b, ck, "blk.%d.attn_output.weight", l, q_dim, c->dim, &w->o, err);
+    if (!status) status = bind_vector(b, ck, "blk.%d.ffn_norm.weight", l, c->dim, &w->ffn_norm, err);
     if (!status) status = bind_feed_forward(m, ck, l, err);
     return status;
 }
@@ -295,9 +295,9 @@ static int bind_ends(struct qwen3 *m, struct checkpoint *ck, struct error *err)
 {
     struct model_config *c = &m->base.config;
     bool here = m->head != HEAD_TIED && (m->head == HEAD_OWN || ck_find(ck, "output.weight") != NULL);
-    int status = model_matrix(&m->base, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &m->embedding, err);
-    if (!status) status = model_vector(&m->base, ck, "output_norm.weight", 0, c->dim, &m->output_norm, err);
-    if (!status && here) status = model_matrix(&m->base, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
+    int status = bind_matrix(&m->base.bind, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &m->embedding, err);
+    if (!status) status = bind_vector(&m->base.bind, ck, "output_norm.weight", 0, c->dim, &m->output_norm, err);
+    if (!status && here) status = bind_matrix(&m->base.bind, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
     c->tied = c->tied && !here;
     return status;
 }
@@ -341,8 +341,8 @@ static int read_dense(struct qwen3 *m, const struct checkpoint *ck, struct error
 static int take_layers(struct qwen3 *m, struct error *err)
 {
     struct model_config *c = &m->base.config;
-    m->layers = mem_array(m->base.mem, (uint64_t)c->n_layers, sizeof *m->layers);
-    m->frequency = mem_array(m->base.mem, (uint64_t)c->rope_dim / 2, sizeof *m->frequency);
+    m->layers = mem_array(m->base.bind.mem, (uint64_t)c->n_layers, sizeof *m->layers);
+    m->frequency = mem_array(m->base.bind.mem, (uint64_t)c->rope_dim / 2, sizeof *m->frequency);
     if (!m->layers || !m->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model's %d layers.", c->n_layers);
     rope_frequencies(&m->rope, m->frequency);
     return OK;
@@ -351,8 +351,8 @@ static int take_layers(struct qwen3 *m, struct error *err)
 static void qwen3_free(struct model *base)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    struct mem *mem = base->mem;
-    struct backend *be = base->be;
+    struct mem *mem = base->bind.mem;
+    struct backend *be = base->bind.be;
     for (int l = 0; m->layers && l < base->config.n_layers; l++) {
         struct layer *w = &m->layers[l];
         float *vectors[] = {w->attn_norm, w->ffn_norm, w->q_norm, w->k_norm};
@@ -399,7 +399,7 @@ static int qwen3_open(const struct model_ops *ops, struct mem *mem, struct backe
 {
     struct qwen3 *m = mem_alloc(mem, sizeof *m);
     if (!m) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the model.");
-    m->base = (struct model){.ops = ops, .prefix = prefix, .mem = mem, .be = be};
+    m->base = (struct model){.ops = ops, .prefix = prefix, .bind = {.mem = mem, .be = be}};
     int status = read_config(ck, m, err);
     if (!status) status = read_head(m, ck, err);
     if (!status) status = take_layers(m, err);
@@ -458,11 +458,11 @@ static uint64_t qwen3_reserve_cost(const struct model *base, int max_rows, int m
 static int qwen3_reserve(struct model *base, int max_rows, int max_out)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    m->arena = mem_alloc(base->mem, scratch_bytes(base, max_rows, max_out));
+    m->arena = mem_alloc(base->bind.mem, scratch_bytes(base, max_rows, max_out));
     if (!m->arena) return ERR_MEM_LOAD;
     struct arena a = {.base = m->arena};
     lay_out(&a, &base->config, (uint64_t)max_rows, (uint64_t)max_out, &m->s);
-    if (base->be->ops->adopt) base->be->ops->adopt(base->be, m->arena, a.used);
+    if (base->bind.be->ops->adopt) base->bind.be->ops->adopt(base->bind.be, m->arena, a.used);
     return OK;
 }
 
@@ -484,9 +484,9 @@ static void set_angles(struct qwen3 *m, const struct batch *b)
 static void qwen3_begin(struct model *base, const struct batch *b)
 {
     struct qwen3 *m = (struct qwen3 *)base;
-    const struct backend_ops *op = base->be->ops;
-    op->embed(base->be, m->s.x, m->embedding, b->tokens, b->n);
-    if (b->features) op->features(base->be, m->s.x, b->features, 0, b->n, base->config.dim, false);
+    const struct backend_ops *op = base->bind.be->ops;
+    op->embed(base->bind.be, m->s.x, m->embedding, b->tokens, b->n);
+    if (b->features) op->features(base->bind.be, m->s.x, b->features, 0, b->n, base->config.dim, false);
     set_angles(m, b);
 }
 
@@ -496,7 +496,7 @@ static void attend(struct qwen3 *m, const struct batch *b, int l)
     const struct model_config *c = &m->base.config;
     const struct layer *w = &m->layers[l];
     struct scratch *s = &m->s;
-    struct backend *be = m->base.be;
+    struct backend *be = m->base.bind.be;
     const struct backend_ops *op = be->ops;
     int n = b->n;
     op->rmsnorm(be, s->h, s->x, w->attn_norm, n, c->dim, c->eps);
@@ -516,7 +516,7 @@ static void feed_forward(struct qwen3 *m, const struct layer *w, int n)
 {
     const struct model_config *c = &m->base.config;
     struct scratch *s = &m->s;
-    struct backend *be = m->base.be;
+    struct backend *be = m->base.bind.be;
     const struct backend_ops *op = be->ops;
     const struct route *route = w->dense ? NULL : &s->route;
     float *h = route ? s->places : s->h;
@@ -540,14 +540,14 @@ static void qwen3_layer(struct model *base, const struct batch *b, int l)
     int dim = base->config.dim;
     attend(m, b, l);
     feed_forward(m, &m->layers[l], b->n);
-    if (b->features && l < b->n_added) base->be->ops->features(base->be, m->s.x, b->features, (1 + l) * dim, b->n, dim, true);
+    if (b->features && l < b->n_added) base->bind.be->ops->features(base->bind.be, m->s.x, b->features, (1 + l) * dim, b->n, dim, true);
 }
 
 static void qwen3_head(struct model *base, const struct batch *b, int first, int n)
 {
     struct qwen3 *m = (struct qwen3 *)base;
     const struct model_config *c = &base->config;
-    struct backend *be = base->be;
+    struct backend *be = base->bind.be;
     const struct product part = {m->s.logits, m->output ? m->output : m->embedding, first, n};
     if (first == 0 && b->n_out) {
         be->ops->pick(be, m->s.last, m->s.x, b->out, b->n_out, c->dim);

@@ -118,6 +118,11 @@ static inline __attribute__((always_inline)) void lay(uint8_t *to, enum part par
     memcpy(to + value_place(position, d, dim) * size, from + (size_t)d * size, (size_t)(dim - d) * size);
 }
 
+void cpu_lay_floats(float *page, bool key, int position, const float *x, int dim)
+{
+    lay((uint8_t *)page, key ? KEYS : VALUES, position, x, dim, sizeof *x);
+}
+
 /* x [head_dim] becomes the key or value of a position. */
 static void store_halves(const struct cpu *c, const struct page_view *page, enum part part, int position, const float *x)
 {
@@ -402,8 +407,7 @@ static void attend_spans(void *arg, int thread, int n_threads)
 
 /* --- merging ------------------------------------------------------------------------------------------------ */
 
-/* a = the softmax over a's positions, then b's. */
-static void softmax_merge(struct query *a, const struct query *b, int dim)
+void cpu_softmax_merge(struct query *a, const struct query *b, int dim)
 {
     float max = a->max > b->max ? a->max : b->max;
     float shrink_a = num_exp(a->max - max), shrink_b = num_exp(b->max - max);
@@ -421,7 +425,7 @@ static void merge_query(const struct attention *a, const struct tile *tile, int 
     struct query total = {.acc = o, .max = -INFINITY};
     memset(o, 0, (size_t)dim * sizeof *o);
     for (int span = 0; span <= a->rows[tile->first + row].index / SPAN; span++)
-        softmax_merge(&total, span_queries(c, tile, head, span) + row * group + query_head % group, dim);
+        cpu_softmax_merge(&total, span_queries(c, tile, head, span) + row * group + query_head % group, dim);
     for (int d = 0; d < dim; d++) o[d] /= total.sum;
 }
 

@@ -76,7 +76,7 @@ static void cpu_weight_free(struct backend *b, struct weight *w)
 
 struct put {
     struct weight *w;
-    int row, n;
+    int row, n, col, n_cols;
     const uint8_t *rows;
     size_t row_bytes;
 };
@@ -87,20 +87,24 @@ static void put_panels(void *arg, int thread, int n_threads)
     int begin, end;
     pool_share(panel_count(p->n), thread, n_threads, &begin, &end);
     for (int i = begin; i < end; i++) {
-        uint8_t *panel = p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel;
+        uint8_t *panel = p->w->panels + (size_t)(p->row / PANEL_ROWS + i) * p->w->panel + panel_bytes(p->w->type->layout, p->col);
         int n = min_int(PANEL_ROWS, p->n - i * PANEL_ROWS);
         const uint8_t *rows = p->rows + (size_t)i * PANEL_ROWS * p->row_bytes;
-        if (p->w->from != p->w->type) quantize_panel(p->w->from, rows, p->row_bytes, n, p->w->cols, p->w->type, panel);
-        else pack_panel(p->w->type, rows, p->row_bytes, n, p->w->cols, panel);
+        if (p->w->from != p->w->type) quantize_panel(p->w->from, rows, p->row_bytes, n, p->n_cols, p->w->type, panel);
+        else pack_panel(p->w->type, rows, p->row_bytes, n, p->n_cols, panel);
     }
+}
+
+static void cpu_weight_put_columns(struct backend *b, struct weight *w, int row, int n, int col, int n_cols, const uint8_t *rows, size_t row_bytes)
+{
+    struct put put = {.w = w, .row = row, .n = n, .col = col, .n_cols = n_cols, .rows = rows, .row_bytes = row_bytes};
+    w->has_rows = true;
+    cpu_run(cpu_of(b), (size_t)n * row_bytes > 65536, put_panels, &put);
 }
 
 static void cpu_weight_put(struct backend *b, struct weight *w, int row, int n, const uint8_t *rows)
 {
-    size_t row_bytes = (size_t)w->cols / w->from->block * w->from->bytes;
-    w->has_rows = true;
-    struct put put = {.w = w, .row = row, .n = n, .rows = rows, .row_bytes = row_bytes};
-    cpu_run(cpu_of(b), (size_t)n * row_bytes > 65536, put_panels, &put);
+    cpu_weight_put_columns(b, w, row, n, 0, w->cols, rows, (size_t)w->cols / w->from->block * w->from->bytes);
 }
 
 static void cpu_weight_scale(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale)
@@ -496,6 +500,7 @@ static const struct backend_ops cpu_ops = {
     .weight_cost = cpu_weight_cost,
     .weight_free = cpu_weight_free,
     .weight_put = cpu_weight_put,
+    .weight_put_columns = cpu_weight_put_columns,
     .weight_scale = cpu_weight_scale,
     .weight_facts = cpu_weight_facts,
     .weight_hash = cpu_weight_hash,
@@ -519,6 +524,12 @@ static const struct backend_ops cpu_ops = {
     .attention = cpu_attention,
     .swiglu = cpu_swiglu,
     .add = cpu_add,
+    .layernorm = cpu_layernorm,
+    .bias = cpu_bias,
+    .gelu = cpu_gelu,
+    .kept_size = cpu_kept_size,
+    .keep = cpu_keep,
+    .attend_all = cpu_attend_all,
 };
 
 struct backend *backend_cpu(struct mem *m, struct pool *pool, bool scalar)

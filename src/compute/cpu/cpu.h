@@ -67,6 +67,14 @@ static inline int unit_from(int64_t at, int64_t cost, int n)
     return unit < n ? (int)unit : n;
 }
 
+/* The encoder's operations (encode.c). */
+void cpu_layernorm(struct backend *b, float *y, const float *x, const float *w, const float *bias, int n, int dim, float eps);
+void cpu_bias(struct backend *b, float *y, const float *bias, int n, int dim);
+void cpu_gelu(struct backend *b, float *x, enum gelu kind, int n, int dim);
+uint64_t cpu_kept_size(const struct backend *b, const struct heads *s);
+void cpu_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct heads *s);
+void cpu_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct heads *s);
+
 /* Experts (experts.c). */
 void cpu_route(struct backend *b, float *scores, int n, bool renormalise, struct route *r);
 void cpu_gather(struct backend *b, float *y, const float *x, const struct route *r, int n, int dim);
@@ -90,6 +98,9 @@ void cpu_kv_get(struct backend *b, int page, void *bytes);
 void cpu_kv_set(struct backend *b, int page, const void *bytes);
 void cpu_kv_poison(struct backend *b, int page); /* fills it with NaN; for tests */
 void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v, const struct kv_row *rows, int n);
+/* x [dim] as the key or value, of `size` bytes each element, of a position in its page: key_place(), value_place(). */
+void cpu_lay_floats(float *page, bool key, int position, const float *x, int dim);
+void cpu_softmax_merge(struct query *a, const struct query *b, int dim); /* a = the softmax over a's positions, then b's */
 void cpu_attention(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n);
 
 #endif

@@ -107,6 +107,9 @@ struct kernels {
     void (*quantize)(const float *x, int cols, int8_t *code, float *scale, int16_t *sum);
     /* y = x / sqrt(mean(x^2) + eps) * w, all [n]; y may be x */
     void (*rmsnorm)(float *y, const float *x, const float *w, int n, float eps);
+    /* y = (x - mean) / sqrt(variance + eps) * w + bias, all [n]; y may be x */
+    void (*layernorm)(float *y, const float *x, const float *w, const float *bias, int n, float eps);
+    void (*gelu[GELU_KINDS])(float *x, int n);
     /* one head x [2 * half]: pairs (i, i + half) turned by the angle whose cosine and sine are given, [half] each */
     void (*rope)(float *x, const float *cosine, const float *sine, int half);
     void (*swiglu)(float *gate, const float *up, int n); /* gate = silu(gate) * up */

@@ -142,6 +142,32 @@ static void rmsnorm(float *y, const float *x, const float *w, int n, float eps)
     for (int i = 0; i < n; i++) y[i] = x[i] * scale * w[i];
 }
 
+/* The sum as reduce8() has it. */
+static float sum8(const float *x, int n)
+{
+    float p[8] = {0};
+    for (int i = 0; i < n; i++) p[i % 8] += x[i];
+    return reduce8(p);
+}
+
+static void layernorm(float *y, const float *x, const float *w, const float *bias, int n, float eps)
+{
+    float mean = sum8(x, n) / (float)n, p[8] = {0};
+    for (int i = 0; i < n; i++) p[i % 8] += (x[i] - mean) * (x[i] - mean);
+    float scale = 1.0f / sqrtf(reduce8(p) / (float)n + eps);
+    for (int i = 0; i < n; i++) y[i] = (x[i] - mean) * scale * w[i] + bias[i];
+}
+
+static void gelu_tanh(float *x, int n)
+{
+    for (int i = 0; i < n; i++) x[i] = num_gelu_tanh(x[i]);
+}
+
+static void gelu_erf(float *x, int n)
+{
+    for (int i = 0; i < n; i++) x[i] = num_gelu_erf(x[i]);
+}
+
 static void rope(float *x, const float *cosine, const float *sine, int half)
 {
     for (int i = 0; i < half; i++) {
@@ -251,6 +277,8 @@ const struct kernels kernels_scalar = {
     .tile = TILE,
     .quantize = quantize,
     .rmsnorm = rmsnorm,
+    .layernorm = layernorm,
+    .gelu = {[GELU_TANH] = gelu_tanh, [GELU_ERF] = gelu_erf},
     .rope = rope,
     .swiglu = swiglu,
     .add = add,

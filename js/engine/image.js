@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// What the engine does with pictures before a model sees them, as src/image/image.h has it: headers, white behind what is transparent, resizing,
+// frames of films. Large pictures go through the wasm memory in strips, since what that memory has grown by it never gives back.
+
+import { QuernError } from '../shared/errors.js';
+import { Heap } from './heap.js';
+
+/** Bytes of pixels that are in the wasm memory at once, about. */
+const STRIP = 2 ** 20;
+
+/** Bytes that a header mostly fits into, and those that are looked at of a file whose header does not; WebP has parts of it behind the pixels. */
+const HEADS = { webp: [2 ** 16, Infinity], other: [2 ** 16, 2 ** 22] };
+const isRiff = (bytes) => bytes[0] === 0x52;
+
+/** By the numbers of enum image_kind. */
+const KINDS = ['PNG', 'JPEG', 'WebP', 'GIF', 'BMP', 'AVIF'];
+
+const DECODE = -12;     // src/base/base.h's, of image.h's two
+
+const LABEL = 32;
+
+function refusal(status, [, width, height]) {
+  if (status !== DECODE) {
+    return new QuernError('image/size', `The picture is ${width} x ${height}; at most 16,384 a side and 100 million pixels can be read.`,
+      { detail: { width, height } });
+  }
+  return new QuernError('image/decode', `The file is no picture that can be read: ${KINDS.join(', ')} can, whole ones.`);
+}
+
+export class Images {
+  #wasm;
+  #heap;
+
+  /** @param {{wasm: object, memory: WebAssembly.Memory}} instance */
+  constructor({ wasm, memory }) {
+    this.#wasm = wasm;
+    this.#heap = new Heap(wasm, memory);
+  }
+
+  /**
+   * What a file says of itself; throws what is wrong with it. The size is that of the picture as it is seen, `orientation` what is still to be
+   * done with its pixels (1: nothing).
+   * @param {Uint8Array} bytes of the whole file
+   * @returns {{kind: string, width: number, height: number, orientation: number, bits: number, animated: boolean, alpha: boolean}}
+   */
+  header(bytes) {
+    const [first, then] = isRiff(bytes) ? HEADS.webp : HEADS.other;
+    let { status, numbers } = this.#header(bytes.subarray(0, first));
+    if (status === DECODE && bytes.length > first) ({ status, numbers } = this.#header(bytes.subarray(0, then)));
+    if (status) throw refusal(status, numbers);
+    const [kind, width, height, orientation, bits, animated, alpha] = numbers;
+    return { kind: KINDS[kind], width, height, orientation, bits, animated: animated !== 0, alpha: alpha !== 0 };
+  }
+
+  #header(bytes) {
+    return this.#heap.lend(32 + bytes.length, (out) => {
+      this.#heap.bytes(out + 32, bytes.length).set(bytes);
+      const status = this.#wasm._wasm_image_header(out + 32, bytes.length, out);
+      return { status, numbers: [...this.#heap.int32(out, 7)] };
+    });
+  }
+
+  /**
+   * The picture in another size; what is transparent becomes white first.
+   * @param {Uint8Array | Uint8ClampedArray} data RGB or RGBA, by its length
+   * @param {{width: number, height: number}} from
+   * @param {{width: number, height: number}} to
+   * @returns {Uint8Array} RGB
+   */
+  resize(data, from, to) {
+    const channels = data.length / (from.width * from.height);
+    const between = new Uint8Array(from.height * to.width * 3);
+    const rows = Math.max(1, Math.floor(STRIP / (channels * from.width)));
+    for (let y = 0; y < from.height; y += rows) {
+      const n = Math.min(rows, from.height - y);
+      const strip = data.subarray(y * from.width * channels, (y + n) * from.width * channels);
+      between.set(this.#resizeAtOnce(strip, { width: from.width, height: n }, { width: to.width, height: n }), y * to.width * 3);
+    }
+    return this.#resizeAtOnce(between, { width: to.width, height: from.height }, to);
+  }
+
+  #resizeAtOnce(data, from, to) {
+    if (data.length === 3 * from.width * from.height && from.width === to.width && from.height === to.height) return data;
+    const wasm = this.#wasm;
+    const size = 3 * to.width * to.height;
+    const scratch = Math.ceil(wasm._wasm_image_resize_cost(from.width, from.height, to.width, to.height) / 8) * 8;
+    return this.#heap.lend(scratch + data.length + size, (address) => {
+      const [pixels, out] = [address + scratch, address + scratch + data.length];
+      this.#heap.bytes(pixels, data.length).set(data);
+      if (data.length === 4 * from.width * from.height) wasm._wasm_image_opaque(pixels, from.width * from.height, pixels);
+      wasm._wasm_image_resize(pixels, from.width, from.height, out, to.width, to.height, address);
+      return this.#heap.copy(out, size);
+    });
+  }
+
+  /** Which frames of a film are looked at. @returns {Int32Array} their numbers */
+  sample(total, fps, perSecond, least, most) {
+    return this.#heap.lend(4 * most, (indices) => (
+      this.#heap.int32(indices, this.#wasm._wasm_image_sample(total, fps, perSecond, least, most, indices)).slice()
+    ));
+  }
+
+  /** What stands before a pair of frames: "<0.2 seconds>"; '' where seconds cannot be. */
+  label(seconds) {
+    return this.#heap.lend(LABEL, (out) => this.#heap.text(out, this.#wasm._wasm_image_label(seconds, out)));
+  }
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The operations of an encoder of pictures: by row, and attention of rows that all see each other.
+ *
+ * Attention has the sums of a language model's with an f32 cache: pages of 32 keys, a softmax for each span of 512, merged in order. But rows are
+ * many and keys do not grow, so a tile of rows and a head are one piece of work, spans follow each other in it, and nothing is left to merge
+ * when the threads meet. What is kept lies by head, so that the tiles of a head, which come one after the other, find it in the cache.
+ */
+#include "compute/cpu/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SPAN_PAGES = 16, TILE_ROWS = 32 };
+
+/* --- by row ---------------------------------------------------------------------------------------------- */
+
+struct by_row {
+    struct cpu *c;
+    float *y;
+    const float *x, *w, *bias;
+    int n, dim;
+    enum gelu kind;
+    float eps;
+};
+
+static void run_rows(struct by_row *r, pool_fn *fn) { cpu_run(r->c, r->n > 1 && (int64_t)r->n * r->dim > 16384, fn, r); }
+
+#define EACH_ROW(r, t)                                        \
+    int begin_, end_;                                         \
+    pool_share((r)->n, thread, n_threads, &begin_, &end_);    \
+    for (size_t t = (size_t)begin_; t < (size_t)end_; t++)
+
+static void layernorm_rows(void *arg, int thread, int n_threads)
+{
+    const struct by_row *r = arg;
+    size_t dim = (size_t)r->dim;
+    EACH_ROW(r, t) r->c->k.layernorm(r->y + t * dim, r->x + t * dim, r->w, r->bias, r->dim, r->eps);
+}
+
+void cpu_layernorm(struct backend *b, float *y, const float *x, const float *w, const float *bias, int n, int dim, float eps)
+{
+    run_rows(&(struct by_row){.c = (struct cpu *)b, .y = y, .x = x, .w = w, .bias = bias, .n = n, .dim = dim, .eps = eps}, layernorm_rows);
+}
+
+static void bias_rows(void *arg, int thread, int n_threads)
+{
+    const struct by_row *r = arg;
+    EACH_ROW(r, t) r->c->k.add(r->y + t * (size_t)r->dim, r->bias, r->dim);
+}
+
+void cpu_bias(struct backend *b, float *y, const float *bias, int n, int dim)
+{
+    run_rows(&(struct by_row){.c = (struct cpu *)b, .y = y, .bias = bias, .n = n, .dim = dim}, bias_rows);
+}
+
+static void gelu_rows(void *arg, int thread, int n_threads)
+{
+    const struct by_row *r = arg;
+    EACH_ROW(r, t) r->c->k.gelu[r->kind](r->y + t * (size_t)r->dim, r->dim);
+}
+
+void cpu_gelu(struct backend *b, float *x, enum gelu kind, int n, int dim)
+{
+    run_rows(&(struct by_row){.c = (struct cpu *)b, .y = x, .kind = kind, .n = n, .dim = dim}, gelu_rows);
+}
+
+/* --- keys and values ---------------------------------------------------------------------------------------- */
+
+/* [n_heads][pages]: keys [KV_PAGE, head_dim], values [KV_PAGE, head_dim] as a page of the cache has them; then each thread's scratch. */
+
+static size_t page_count(const struct heads *s) { return ((size_t)s->rows + KV_PAGE - 1) / KV_PAGE; }
+static size_t page_floats(const struct heads *s) { return (size_t)KV_PAGE * (size_t)s->head_dim; }
+static size_t head_floats(const struct heads *s) { return page_count(s) * 2 * page_floats(s); }
+
+/* A thread's: p [TILE_ROWS, KV_PAGE], acc [TILE_ROWS, head_dim]. */
+static size_t scratch_floats(const struct heads *s) { return (size_t)TILE_ROWS * (size_t)(KV_PAGE + s->head_dim); }
+
+uint64_t cpu_kept_size(const struct backend *b, const struct heads *s)
+{
+    uint64_t pages = ((uint64_t)s->rows + KV_PAGE - 1) / KV_PAGE, dim = (uint64_t)s->head_dim;
+    return (uint64_t)s->n_heads * pages * 2 * KV_PAGE * dim + (uint64_t)pool_threads(((const struct cpu *)b)->pool) * TILE_ROWS * (KV_PAGE + dim);
+}
+
+struct keep {
+    float *kept;
+    const float *k, *v;
+    int first, n;
+    const struct heads *s;
+};
+
+static void keep_heads(void *arg, int thread, int n_threads)
+{
+    const struct keep *a = arg;
+    const struct heads *s = a->s;
+    size_t dim = (size_t)s->head_dim, heads = (size_t)s->n_heads;
+    int begin, end;
+    pool_share(s->n_heads, thread, n_threads, &begin, &end);
+    for (size_t h = (size_t)begin; h < (size_t)end; h++)
+        for (size_t t = 0; t < (size_t)a->n; t++) {
+            size_t row = (size_t)a->first + t;
+            float *page = a->kept + h * head_floats(s) + row / KV_PAGE * 2 * page_floats(s);
+            cpu_lay_floats(page, true, (int)(row % KV_PAGE), a->k + (t * heads + h) * dim, s->head_dim);
+            cpu_lay_floats(page + page_floats(s), false, (int)(row % KV_PAGE), a->v + (t * heads + h) * dim, s->head_dim);
+        }
+}
+
+void cpu_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct heads *s)
+{
+    cpu_run((struct cpu *)b, n > 1, keep_heads, &(struct keep){kept, k, v, first, n, s});
+}
+
+/* --- attention ------------------------------------------------------------------------------------------------ */
+
+struct attend {
+    struct cpu *c;
+    float *o;
+    const float *q;
+    float *kept;
+    int n;
+    const struct heads *s;
+};
+
+/* One tile of one head. */
+struct tile_of {
+    const struct attend *a;
+    int first, n, head;
+    float *p, *acc;
+};
+
+static size_t row_of(const struct tile_of *t, int i)
+{
+    const struct heads *s = t->a->s;
+    return ((size_t)(t->first + i) * (size_t)s->n_heads + (size_t)t->head) * (size_t)s->head_dim;
+}
+
+/* A span's softmaxes. */
+static void attend_span(const struct tile_of *t, struct query *queries, int page, int end)
+{
+    const struct heads *s = t->a->s;
+    const struct kernels *k = &t->a->c->k;
+    float scale = (float)(1.0 / sqrt((double)s->head_dim));
+    memset(t->acc, 0, (size_t)t->n * (size_t)s->head_dim * sizeof *t->acc);
+    for (int i = 0; i < t->n; i++)
+        queries[i] = (struct query){.q = t->a->q + row_of(t, i), .acc = t->acc + i * s->head_dim, .max = -INFINITY};
+    for (; page < end; page++) {
+        const float *keys = t->a->kept + (size_t)t->head * head_floats(s) + (size_t)page * 2 * page_floats(s);
+        for (int i = 0; i < t->n; i++) queries[i].seen = min_int(KV_PAGE, s->rows - page * KV_PAGE);
+        k->scores(t->p, queries, t->n, keys, s->head_dim, scale);
+        k->soften(t->p, queries, t->n, s->head_dim);
+        k->values(t->p, queries, t->n, keys + page_floats(s), s->head_dim);
+    }
+}
+
+static void attend_tile(const struct tile_of *t)
+{
+    int dim = t->a->s->head_dim, pages = (int)page_count(t->a->s);
+    struct query total[TILE_ROWS], queries[TILE_ROWS];
+    for (int i = 0; i < t->n; i++) {
+        total[i] = (struct query){.acc = t->a->o + row_of(t, i), .max = -INFINITY};
+        memset(total[i].acc, 0, (size_t)dim * sizeof *total[i].acc);
+    }
+    for (int page = 0; page < pages; page += SPAN_PAGES) {
+        attend_span(t, queries, page, min_int(page + SPAN_PAGES, pages));
+        for (int i = 0; i < t->n; i++) cpu_softmax_merge(&total[i], &queries[i], dim);
+    }
+    for (int i = 0; i < t->n; i++)
+        for (int d = 0; d < dim; d++) total[i].acc[d] /= total[i].sum;
+}
+
+static int tile_count(const struct attend *a) { return (a->n + TILE_ROWS - 1) / TILE_ROWS; }
+
+static void attend_tiles(void *arg, int thread, int n_threads)
+{
+    const struct attend *a = arg;
+    const struct heads *s = a->s;
+    int64_t begin, end, tiles = tile_count(a);
+    float *p = a->kept + (size_t)s->n_heads * head_floats(s) + (size_t)thread * scratch_floats(s);
+    while (pool_claim(&a->c->claimed, tiles * s->n_heads, n_threads, &begin, &end))
+        for (; begin < end; begin++) {
+            int first = (int)(begin % tiles) * TILE_ROWS;
+            attend_tile(&(struct tile_of){a, first, min_int(TILE_ROWS, a->n - first), (int)(begin / tiles), p, p + TILE_ROWS * KV_PAGE});
+        }
+}
+
+void cpu_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct heads *s)
+{
+    struct attend a = {(struct cpu *)b, o, q, kept, n, s};
+    cpu_run(a.c, true, attend_tiles, &a);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the operations of backend.h are asked with: weights, the geometry of the cache, rows of conversations, routes to experts, products.
+ */
+#ifndef QUERN_SHAPES_H
+#define QUERN_SHAPES_H
+
+#include "weights/dtype.h"
+
+struct weight; /* a matrix [rows, cols] in the backend's own layout */
+
+struct weight_facts {
+    const struct dtype *type;
+    int rows, cols;
+    uint64_t bytes; /* that a product reads */
+    bool has_rows, has_scales; /* whether any have come */
+};
+
+enum { KV_PAGE = 32 }; /* positions per page: one block of the online softmax */
+
+/* Type of keys and values: floats, or codes with a scale for each 32 columns. */
+enum kv_type { KV_F16 = 0, KV_F32 = 1, KV_Q8 = 2 };
+
+/* Geometry of the KV cache and of attention. */
+struct kv_shape {
+    int n_layers; /* that have keys and values: kv_append and attention count these */
+    int n_heads, n_kv_heads, head_dim; /* n_heads a multiple of n_kv_heads; head_dim even */
+    int n_pages;
+    enum kv_type type; /* KV_Q8: head_dim a multiple of 32 */
+};
+
+/* Where one row of a batch stands: its sequence's pages and its index in them. */
+struct kv_row {
+    const int32_t *pages; /* page of positions 0..31, 32..63, ... */
+    int32_t index;        /* this row's position in the cache; it sees 0 .. index */
+};
+
+/* Bytes. */
+struct reserve_cost {
+    uint64_t scratch, pages;
+};
+
+/* Which experts work for which rows of a batch. A place is one expert's work for one row; places are ordered by expert, those of
+ * one expert by row. */
+struct route {
+    int n_experts, n_used; /* all, and those of each row */
+    int32_t *first;        /* [n_experts + 1] expert e has the places first[e] .. first[e + 1] - 1 */
+    int32_t *place;        /* [n, n_used] a row's places, its experts ascending */
+    float *share;          /* [n, n_used] what each of them counts for */
+};
+
+/* y [n, w.rows] = x [n, w.cols] * w^T, or a part of its columns, without a route: first, a multiple of 64, .. first + rows - 1 */
+struct product {
+    float *y;
+    const struct weight *w;
+    int first, rows; /* 0: all */
+};
+
+static inline struct product product(float *y, const struct weight *w) { return (struct product){.y = y, .w = w}; }
+
+/* Of an encoder's attention: as many rows, all of which each row sees. */
+struct heads {
+    int rows, n_heads, head_dim;
+};
+
+enum gelu { GELU_TANH, GELU_ERF, GELU_KINDS };
+
+/* What one of the operations wrote: y [n] */
+struct result {
+    const float *y;
+    uint64_t n;
+};
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sizes of pictures and films, which frames of a film are looked at, and when they were. All in binary64 by steps that are rounded once
+ * (sqrt, floor, ceil, a division), in the order of the model's own preprocessing: another order gives another size here and there.
+ */
+#include "image/image.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A side never gets longer than this, whatever limits say. */
+#define SIDE_MOST 1048576.0
+
+/* One side is at most so many times the other. */
+#define ASPECT_MOST 200.0
+
+/* `frames` as they count; `sampled` as they are. A picture: 1 and 1. */
+static int fit(double frames, double sampled, double h, double w, const struct image_limits *l, struct image_grid *out)
+{
+    double side = (double)(l->patch * IMAGE_MERGE), longer = h > w ? h : w, shorter = h > w ? w : h;
+    if (!(shorter >= 1.0) || longer / shorter > ASPECT_MOST) return ERR_SIZE;
+    double height = rint(h / side) * side, width = rint(w / side) * side, area = frames * height * width;
+    if (area > l->high) {
+        double b = sqrt(sampled * h * w / l->high);
+        height = fmax(side, floor(h / b / side) * side);
+        width = fmax(side, floor(w / b / side) * side);
+    } else if (area < l->low) {
+        double b = sqrt(l->low / (sampled * h * w));
+        height = ceil(h * b / side) * side;
+        width = ceil(w * b / side) * side;
+    }
+    /* a side of 0 remains where the limits allow such a picture */
+    if (!(height >= side && width >= side && height <= SIDE_MOST && width <= SIDE_MOST)) return ERR_SIZE;
+    out->height = (int)height, out->width = (int)width;
+    out->rows = (int)(height / side), out->cols = (int)(width / side);
+    return OK;
+}
+
+int image_size(int height, int width, const struct image_limits *limits, struct image_grid *out)
+{
+    out->frames = 1;
+    return fit(1.0, 1.0, height, width, limits, out);
+}
+
+int image_film_size(int n, int height, int width, const struct image_limits *limits, struct image_grid *out)
+{
+    double side = (double)(limits->patch * IMAGE_MERGE), h = height, w = width;
+    if (n < 1 || height < 1 || width < 1) return ERR_SIZE;
+    if (h < side || w < side) {
+        double s = fmax(side / h, side / w);
+        h = trunc(h * s), w = trunc(w * s);
+    }
+    double sampled = n < IMAGE_FRAMES ? IMAGE_FRAMES : n;
+    out->frames = (n + 1) / IMAGE_FRAMES * IMAGE_FRAMES;
+    return fit(rint(sampled / IMAGE_FRAMES) * IMAGE_FRAMES, sampled, h, w, limits, out);
+}
+
+int image_sample(int total, double fps, double per_second, int least, int most, int32_t *indices)
+{
+    double wanted = trunc(total / (fps > 0 ? fps : 24.0) * per_second);
+    int n = wanted < most ? (int)wanted : most;
+    n = min_int(min_int(max_int(n, least), most), total);
+    double step = n > 1 ? (double)(total - 1) / (double)(n - 1) : 0.0;
+    for (int i = 0; indices && i < n; i++) indices[i] = i && i == n - 1 ? total - 1 : (int32_t)rint(i * step);
+    return n;
+}
+
+/* What is below the point is an exact multiple of 2^-60 unless it is below 0.04, where it does not matter: so ties are ties. */
+int image_label(double seconds, char out[32])
+{
+    if (!(seconds >= 0 && seconds <= 1e9)) return 0;
+    uint64_t whole = (uint64_t)seconds, tenths = (uint64_t)((seconds - (double)whole) * 0x1p60) * 10;
+    uint64_t digit = tenths >> 60, rest = tenths & (((uint64_t)1 << 60) - 1), half = (uint64_t)1 << 59;
+    digit += rest > half || (rest == half && digit % 2);
+    whole = whole * 10 + digit;
+    char digits[16];
+    int n = 0, at = 0;
+    for (; whole || n < 2; whole /= 10) digits[n++] = (char)('0' + whole % 10);
+    out[at++] = '<';
+    while (n > 1) out[at++] = digits[--n];
+    out[at++] = '.';
+    out[at++] = digits[0];
+    static const char unit[] = " seconds>";
+    memcpy(out + at, unit, sizeof unit);
+    return at + (int)sizeof unit - 1;
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a model's weights are bound, and made.
+ */
+#include "models/bind.h"
+
+#include "base/reader.h"
+#include "weights/quantize.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int bind_check_layers(const struct checkpoint *ck, const char *prefix, int n_layers, struct error *err)
+{
+    struct bytes rest;
+    for (size_t at = ck_first(ck, prefix); ck_rest(ck, at, prefix, &rest); at++) {
+        int layer = 0;
+        size_t n = 0;
+        for (; n < rest.size && n < 8 && rest.data[n] >= '0' && rest.data[n] <= '9'; n++) layer = layer * 10 + rest.data[n] - '0';
+        if (n == 0 || n == rest.size || rest.data[n] != '.' || layer < n_layers) continue;
+        return fail(err, ERR_INCONSISTENT, "layers", ck->tensors[ck->by_name[at]].name.at,
+                    "There are weights of a layer %d, but the metadata says that the layers are 0 to %d; take another copy of the model, or correct "
+                    "its block_count.", layer, n_layers - 1);
+    }
+    return OK;
+}
+
+/* --- binding ---------------------------------------------------------------------------------------- */
+
+/* Where a tensor's rows go; the checkpoint owns it. One of `matrix` and `vector` is NULL, and what the other points to is made by binder_take(). */
+struct sink {
+    struct binder *b;
+    const struct dtype *type; /* of the weight */
+    const struct dtype *from; /* of the tensor */
+    int rows, cols, stack;    /* of the tensor; rows: of its whole stack, 0 of a vector */
+    int first, all;           /* its place among the rows of the weight */
+    int n;                    /* weights one below the other, of `all` rows each */
+    struct weight **matrix;   /* [n] */
+    float **vector;
+    int strips, strip;        /* of a weight whose rows lie in several tensors: how many, and which of them this one is */
+    int strip_cols;
+    bool new;                 /* the first tensor of its weight in any file */
+    bool stays;               /* in the type that it is stored in */
+    bool outside;             /* of the layers */
+    bool experts;             /* a matrix of experts */
+    /* Of a tensor of scales: */
+    const struct dtype *scales;
+    int n_scales;             /* in a row */
+    int high, wide;           /* the rectangle of weights that has one */
+};
+
+/* The weight that has row *row of all, which becomes its own, and no more than *n rows of it. */
+static struct weight *weight_of(const struct sink *s, int *row, int *n)
+{
+    int i = *row / s->all;
+    *row -= i * s->all;
+    *n = min_int(*n, s->all - *row);
+    return s->matrix[i];
+}
+
+static size_t row_bytes(const struct sink *s) { return (size_t)s->cols / s->from->block * s->from->bytes; }
+
+static void put_matrix(void *context, int row, int n, const uint8_t *rows)
+{
+    const struct sink *s = context;
+    for (int at = s->first + row, end = at + n, some; at < end; at += some, rows += (size_t)some * row_bytes(s)) {
+        int own = at;
+        some = end - at;
+        struct weight *w = weight_of(s, &own, &some);
+        s->b->be->ops->weight_put(s->b->be, w, own, some, rows);
+    }
+}
+
+static void put_strips(void *context, int row, int n, const uint8_t *rows)
+{
+    const struct sink *s = context;
+    size_t width = (size_t)s->strip_cols * s->from->bytes, pitch = row_bytes(s);
+    for (int i = 0; i < s->cols / s->strip_cols; i++)
+        s->b->be->ops->weight_put_columns(s->b->be, *s->matrix, row, n, (i * s->strips + s->strip) * s->strip_cols, s->strip_cols,
+                                          rows + (size_t)i * width, pitch);
+}
+
+static void put_vector(void *context, int row, int n, const uint8_t *bytes)
+{
+    const struct sink *s = context;
+    read_floats(s->type, bytes, n * s->cols, *s->vector + (size_t)row * (size_t)s->cols);
+}
+
+/* Of the rectangle whose first weight is there. */
+static void put_scale(const struct sink *s, int top, int left, float scale)
+{
+    for (int at = s->first + top, end = at + min_int(s->high, s->rows - top), some; at < end; at += some) {
+        int own = at;
+        some = end - at;
+        struct weight *w = weight_of(s, &own, &some);
+        s->b->be->ops->weight_scale(s->b->be, w, own, some, left, min_int(s->wide, s->cols - left), scale);
+    }
+}
+
+static void put_scales(void *context, int row, int n, const uint8_t *bytes)
+{
+    const struct sink *s = context;
+    for (int r = row; r < row + n; r++)
+        for (int i = 0; i < s->n_scales; i++, bytes += s->scales->bytes) {
+            float scale;
+            read_floats(s->scales, bytes, 1, &scale);
+            put_scale(s, r * s->high, i * s->wide, scale);
+        }
+}
+
+static const char *tensor_name(char out[80], const char *format, int layer)
+{
+    const char *mark = strstr(format, "%d");
+    if (!mark) snprintf(out, 80, "%s", format);
+    else snprintf(out, 80, "%.*s%d%s", (int)(mark - format), format, layer, mark + 2);
+    return out;
+}
+
+static int keep(struct tensor *t, struct sink sink, tensor_put *put, struct error *err)
+{
+    struct sink *kept = mem_alloc(sink.b->mem, sizeof *kept);
+    if (!kept) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of tensors.");
+    *kept = sink;
+    t->put = put;
+    t->context = kept;
+    return OK;
+}
+
+static int fail_twice(const struct tensor *t, const char *name, struct error *err)
+{
+    return fail(err, ERR_INCONSISTENT, "split", t->name.at, "The tensor %s is there twice; the files do not belong together.", name);
+}
+
+/* `there`: an earlier file had it. rows = 0: a vector. */
+static int bind(struct checkpoint *ck, const char *name, bool there, struct sink *sink, struct error *err)
+{
+    struct tensor *t = ck_find(ck, name);
+    if (there && t) return fail_twice(t, name, err);
+    if (!t && (there || sink->b->more)) return OK;
+    int status = ck_bind(ck, name, (uint64_t)sink->cols, (uint64_t)(sink->rows / sink->stack), (uint64_t)sink->stack, &t, err);
+    if (status) return status;
+    if (sink->type && sink->type != t->type)
+        return fail(err, ERR_INCONSISTENT, "type", t->name.at, "The tensor %s has the type %s, but what belongs to it is for %s.", name,
+                    t->type->name, sink->type->name);
+    sink->from = sink->type = t->type;
+    return keep(t, *sink, sink->strips ? put_strips : sink->matrix ? put_matrix : put_vector, err);
+}
+
+/* The scales of NAME.weight are NAME.scale. */
+static void scale_name(const char *name, char out[80]) { snprintf(out, 80, "%.*s.scale", (int)(strlen(name) - strlen(".weight")), name); }
+
+/* Rectangles of 128 x 128, the last ones cut; or parts of a row. */
+static int check_scales(const struct tensor *t, const char *name, struct sink *sink, struct error *err)
+{
+    uint64_t rows = (uint64_t)sink->rows, cols = (uint64_t)sink->cols;
+    bool square = sink->type->layout == LAYOUT_F8,
+         whole = t->cols && cols % t->cols == 0 && (cols / t->cols) % (uint64_t)layouts[sink->type->layout].columns == 0;
+    bool fits = square ? t->rows == (rows + 127) / 128 && t->cols == (cols + 127) / 128 : t->rows == rows && whole;
+    if (t->type->layout != LAYOUT_F32 && t->type->layout != LAYOUT_F16 && t->type->layout != LAYOUT_BF16)
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at, "The scales %s have the type %s, which this version does not read.", name,
+                    t->type->name);
+    if (!fits)
+        return fail(err, ERR_INCONSISTENT, "shape", t->name.at, "The scales %s are %llu x %llu, which does not suit weights of %d x %d.", name,
+                    (unsigned long long)t->cols, (unsigned long long)t->rows, sink->cols, sink->rows);
+    sink->scales = t->type;
+    sink->n_scales = (int)t->cols;
+    sink->high = square ? 128 : 1;
+    sink->wide = square ? 128 : (int)(cols / t->cols);
+    return OK;
+}
+
+static int fail_missing(struct error *err, const char *name) { return fail(err, ERR_FORMAT, "missing", 0, "The tensor %s is missing.", name); }
+
+static int bind_scales(struct checkpoint *ck, const char *weight, bool there, struct sink *sink, struct error *err)
+{
+    char name[80];
+    scale_name(weight, name);
+    struct tensor *t = ck_find(ck, name);
+    bool wanted = sink->type && layouts[sink->type->layout].scaled;
+    if (!t && (!wanted || there || sink->b->more)) return OK;
+    if (!t) return fail_missing(err, name);
+    if (there) return fail_twice(t, name, err);
+    if (sink->type && !wanted)
+        return fail(err, ERR_INCONSISTENT, "scale", t->name.at, "The tensor %s has scales, but its type %s has no need of them.", weight,
+                    sink->type->name);
+    sink->new = sink->new && !sink->type;
+    if (!sink->type) sink->type = dtype_by_name("F8_E4M3"); /* the only one whose scales may be in an earlier file */
+    int status = check_scales(t, name, sink, err);
+    t->weights = sink->type;
+    return status ? status : keep(t, *sink, put_scales, err);
+}
+
+static int bind_whole(struct checkpoint *ck, const char *name, struct sink sink, struct error *err)
+{
+    struct backend *be = sink.b->be;
+    struct weight_facts facts = *sink.matrix ? be->ops->weight_facts(be, *sink.matrix) : (struct weight_facts){0};
+    sink.type = facts.type;
+    sink.new = !*sink.matrix;
+    int status = bind(ck, name, facts.has_rows, &sink, err);
+    return status ? status : bind_scales(ck, name, facts.has_scales, &sink, err);
+}
+
+static int bind_below(struct binder *b, struct checkpoint *ck, const char *name, int layer, struct sink sink, struct error *err)
+{
+    char full[80];
+    sink.b = b;
+    sink.rows = sink.n * sink.all;
+    sink.stack = 1;
+    return bind_whole(ck, tensor_name(full, name, layer), sink, err);
+}
+
+int bind_matrix(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err)
+{
+    struct sink sink = {.all = rows, .cols = cols, .n = 1, .matrix = out, .outside = !strstr(name, "%d")};
+    return bind_below(b, ck, name, layer, sink, err);
+}
+
+int bind_matrix_as_stored(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out,
+                          struct error *err)
+{
+    return bind_below(b, ck, name, layer, (struct sink){.all = rows, .cols = cols, .n = 1, .matrix = out, .stays = true}, err);
+}
+
+int bind_matrices(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int n, struct weight **out,
+                  struct error *err)
+{
+    return bind_below(b, ck, name, layer, (struct sink){.all = rows, .cols = cols, .n = n, .matrix = out}, err);
+}
+
+/* --- matrices of a stack one by one ------------------------------------------------------------------- */
+
+enum part { PART_NONE, PART_WEIGHT, PART_SCALE };
+
+/* What comes after the full stop of NAME.i.weight or NAME.i.scale. */
+static enum part parse_single(struct bytes rest, int *i)
+{
+    size_t n = 0;
+    for (*i = 0; n < rest.size && n < 6 && rest.data[n] >= '0' && rest.data[n] <= '9'; n++) *i = *i * 10 + rest.data[n] - '0';
+    struct bytes part = {rest.data + n, rest.size - n};
+    return n == 0 ? PART_NONE : bytes_equal(part, ".weight") ? PART_WEIGHT : bytes_equal(part, ".scale") ? PART_SCALE : PART_NONE;
+}
+
+static int bind_single(struct checkpoint *ck, const char *prefix, int i, enum part part, struct sink sink, struct singles *s, struct error *err)
+{
+    char name[80];
+    bool there = s->there[i] & part;
+    snprintf(name, sizeof name, "%.50s%d.weight", prefix, i);
+    sink.first = i * sink.rows;
+    sink.type = s->type;
+    sink.new = part == PART_WEIGHT;
+    int status = part == PART_WEIGHT ? bind(ck, name, there, &sink, err) : bind_scales(ck, name, there, &sink, err);
+    s->there[i] |= (uint8_t)part;
+    s->type = sink.type;
+    return status;
+}
+
+/* Those of a file, whatever their order. `n`: how many there must be in all files. */
+static int bind_singles(struct checkpoint *ck, const char *prefix, int n, const struct sink *sink, struct singles *s, struct error *err)
+{
+    struct bytes rest;
+    int i, status = OK;
+    for (size_t at = ck_first(ck, prefix); !status && ck_rest(ck, at, prefix, &rest); at++) {
+        const struct tensor *t = &ck->tensors[ck->by_name[at]];
+        enum part part = parse_single(rest, &i);
+        if (!part) continue;
+        if (i >= n)
+            return fail(err, ERR_INCONSISTENT, "experts", t->name.at, "There is an expert %d in %s, but the metadata says that they are %d.", i,
+                        prefix, n);
+        if (!s->there && *sink->matrix) return fail_twice(t, prefix, err);
+        if (!s->there) s->there = mem_alloc(sink->b->mem, (size_t)n);
+        if (!s->there) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the list of experts.");
+        status = bind_single(ck, prefix, i, part, *sink, s, err);
+    }
+    return status;
+}
+
+/* After the last file. */
+static int check_singles(const char *prefix, int n, const struct singles *s, struct error *err)
+{
+    int wanted = s->type && layouts[s->type->layout].scaled ? PART_WEIGHT | PART_SCALE : PART_WEIGHT;
+    char name[80];
+    for (int i = 0; i < n; i++) {
+        if (s->there[i] == wanted) continue;
+        snprintf(name, sizeof name, "%.50s%d.%s", prefix, i, s->there[i] & PART_WEIGHT ? "scale" : "weight");
+        return fail_missing(err, name);
+    }
+    return OK;
+}
+
+int bind_stack(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, int stack, struct weight **out,
+                struct singles *singles, struct error *err)
+{
+    char prefix[80], whole[96];
+    struct sink sink = {.b = b, .rows = rows, .all = rows * stack, .cols = cols, .stack = 1, .n = 1, .matrix = out, .experts = true};
+    tensor_name(prefix, name, layer);
+    snprintf(whole, sizeof whole, "%s_exps.weight", prefix);
+    strcat(prefix, ".");
+    int status = bind_singles(ck, prefix, stack, &sink, singles, err);
+    if (status) return status;
+    if (singles->there && ck_find(ck, whole)) return fail_twice(ck_find(ck, whole), whole, err);
+    if (singles->there) return b->more ? OK : check_singles(prefix, stack, singles, err);
+    sink.rows = sink.all;
+    sink.stack = stack;
+    return bind_whole(ck, whole, sink, err);
+}
+
+/* --- vectors ------------------------------------------------------------------------------------------ */
+
+int bind_vector(struct binder *b, struct checkpoint *ck, const char *name, int layer, int n, float **out, struct error *err)
+{
+    char full[80];
+    return bind(ck, tensor_name(full, name, layer), *out != NULL, &(struct sink){.b = b, .cols = n, .stack = 1, .vector = out, .new = true}, err);
+}
+
+int bind_table(struct binder *b, struct checkpoint *ck, const char *name, int cols, int rows, float **out, struct error *err)
+{
+    const struct tensor *t = ck_find(ck, name);
+    if (t && (t->type->block != 1 || layouts[t->type->layout].scaled || t->type->layout == LAYOUT_NONE))
+        return fail(err, ERR_UNSUPPORTED, "quantisation", t->name.at, "The tensor %s has the type %s; floats are supported.", name, t->type->name);
+    return bind(ck, name, *out != NULL, &(struct sink){.b = b, .rows = rows, .cols = cols, .stack = 1, .vector = out, .new = true}, err);
+}
+
+/* --- one matrix in strips ----------------------------------------------------------------------------- */
+
+/* Rows of so many columns, whatever its dimensions are; where they do not fit, binding says so. */
+static void fold(struct tensor *t, int cols)
+{
+    uint64_t size = t->cols * t->rows;
+    if (t->type->block != 1 || size % (uint64_t)cols) return;
+    t->cols = (uint64_t)cols;
+    t->rows = size / (uint64_t)cols;
+    t->stack = 1;
+    t->n_dims = 2;
+}
+
+int bind_strips(struct binder *b, struct checkpoint *ck, const char *const *names, int n, int strip, int cols, int rows, struct weight **out,
+                int *there, struct error *err)
+{
+    const struct dtype *type = NULL;
+    int status = OK;
+    for (int i = 0; !status && i < n; i++) {
+        struct sink sink = {.b = b, .rows = rows, .all = rows, .cols = cols / n, .stack = 1, .n = 1, .matrix = out, .stays = true,
+                            .strips = n, .strip = i, .strip_cols = strip};
+        struct tensor *t = ck_find(ck, names[i]);
+        if (t) fold(t, cols / n);
+        sink.type = *out ? b->be->ops->weight_facts(b->be, *out).type : type;
+        sink.new = !*there;
+        status = bind(ck, names[i], *there >> i & 1, &sink, err);
+        type = sink.type;
+        if (t) *there |= 1 << i;
+    }
+    return status;
+}
+
+bool bind_of_experts(const struct tensor *t) { return ((const struct sink *)t->context)->experts; }
+
+/* --- quantising --------------------------------------------------------------------------------------- */
+
+static bool is_smaller(const struct dtype *a, const struct dtype *b) { return a->bytes * b->block < b->bytes * a->block; }
+
+/* What a matrix becomes. */
+static const struct dtype *loaded_type(const struct sink *sink, const struct dtype *type)
+{
+    const struct dtype *wanted = sink->outside ? sink->b->quantize.ends : sink->b->quantize.layers;
+    bool stays = !wanted || sink->stays || layouts[type->layout].scaled || sink->cols % (int)wanted->block || !is_smaller(wanted, type);
+    return stays ? type : wanted;
+}
+
+void binder_quantize(struct binder *b, struct checkpoint *ck, struct model_types types)
+{
+    b->quantize = types;
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        struct sink *sink = ck->tensors[i].context;
+        if (ck->tensors[i].put == put_matrix) sink->type = loaded_type(sink, ck->tensors[i].type);
+    }
+}
+
+/* --- storage ------------------------------------------------------------------------------------------ */
+
+static uint64_t weight_cols(const struct sink *s) { return (uint64_t)s->cols * (uint64_t)max_int(s->strips, 1); }
+static uint64_t vector_size(const struct sink *s) { return (uint64_t)s->cols * (uint64_t)max_int(s->rows, 1); }
+
+static uint64_t sink_cost(const struct binder *b, const struct sink *s)
+{
+    uint64_t cost;
+    if (s->vector) return mem_cost(vector_size(s) * sizeof(float));
+    if (!mul64((uint64_t)s->n, b->be->ops->weight_cost(b->be, s->type, s->all, (int)weight_cols(s)), &cost)) return UINT64_MAX;
+    return s->rows < s->all ? cost / (uint64_t)(s->all / s->rows) + 1 : cost; /* a part of what the first of them takes */
+}
+
+uint64_t binder_take_cost(const struct binder *b, const struct checkpoint *ck)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        const struct sink *sink = ck->tensors[i].context;
+        if (sink && sink->new && !add64(sum, sink_cost(b, sink), &sum)) return UINT64_MAX;
+    }
+    return sum;
+}
+
+/* false when memory is short. What there is already stays. */
+static bool take_weights(const struct binder *b, const struct sink *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        if (s->matrix[i]) continue;
+        s->matrix[i] = b->be->ops->weight_new(b->be, s->type, s->all, (int)weight_cols(s));
+        if (!s->matrix[i]) return false;
+        if (s->from && s->from != s->type) b->be->ops->weight_from(b->be, s->matrix[i], s->from);
+    }
+    return true;
+}
+
+static bool take_vector(const struct binder *b, const struct sink *s)
+{
+    *s->vector = mem_array(b->mem, vector_size(s), sizeof(float));
+    return *s->vector != NULL;
+}
+
+int binder_take(struct binder *b, struct checkpoint *ck, struct error *err)
+{
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        const struct tensor *t = &ck->tensors[i];
+        const struct sink *s = t->context;
+        char name[QUOTED];
+        if (s && !(s->matrix ? take_weights(b, s) : take_vector(b, s)))
+            return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the tensor %.64s (%llu bytes).", quoted(ck_view(ck, t->name), name),
+                        (unsigned long long)t->bytes);
+    }
+    return OK;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Qwen3-VL's encoder of pictures: its configuration and its weights, from a projector's file or a folder.
+ *
+ * A plain transformer with learned positions (a table, read between its places), LayerNorm and biases; behind its last layer, and behind some before,
+ * mergers make rows of the language model of 2 x 2 patches each. The list of binds is the architecture. Facts and shapes: MODEL.md.
+ */
+#include "models/qwen3_vision.h"
+
+#include "base/num.h"
+#include "base/reader.h"
+#include "image/image.h"
+#include "load/metadata.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- configuration ------------------------------------------------------------------------------------- */
+
+bool vision_there(const struct checkpoint *ck)
+{
+    struct bytes name;
+    if (meta_find(ck, "clip.has_vision_encoder")) return true;
+    return !meta_text(ck, "general.architecture", false, &name, NULL) && bytes_equal(name, "clip");
+}
+
+static int fail_kind(struct error *err, const char *what)
+{
+    return fail(err, ERR_UNSUPPORTED, "projector-type", 0, "The projector is of another kind (%s); this version runs qwen3vl_merger.", what);
+}
+
+/* What other encoders do. */
+static int check_kind(const struct checkpoint *ck, struct error *err)
+{
+    const char *key = meta_find(ck, "clip.projector_type") ? "clip.projector_type" : "clip.vision.projector_type";
+    struct bytes type;
+    char text[QUOTED];
+    bool sees, hears, gelu, silu;
+    if (!vision_there(ck))
+        return fail(err, ERR_UNSUPPORTED, "projector", 0,
+                    "This is no projector. Give the vision part of the model as `vision`; the names of such files begin with mmproj as a rule.");
+    int status = meta_bool(ck, "clip.has_vision_encoder", false, &sees, err);
+    if (!status) status = meta_bool(ck, "clip.has_audio_encoder", false, &hears, err);
+    if (!status) status = meta_text(ck, key, sees, &type, err);
+    if (!status) status = meta_bool(ck, "clip.use_gelu", false, &gelu, err);
+    if (!status) status = meta_bool(ck, "clip.use_silu", false, &silu, err);
+    if (status) return status;
+    if (!sees) return fail_kind(err, "without an encoder of pictures");
+    if (hears) return fail_kind(err, "with an encoder of sounds");
+    if (!bytes_equal(type, "qwen3vl_merger"))
+        return fail(err, ERR_UNSUPPORTED, "projector-type", 0, "The projector's type is \"%.64s\"; this version runs qwen3vl_merger.",
+                    quoted(type, text));
+    if (meta_find(ck, "clip.vision.n_wa_pattern")) return fail_kind(err, "with attention in windows");
+    return gelu && !silu ? OK : fail_kind(err, "its activation is not gelu");
+}
+
+static int config_int(const struct checkpoint *ck, const char *name, int lo, int hi, const int64_t *missing, int *out, struct error *err)
+{
+    char key[KEY_SIZE];
+    int64_t value;
+    int status = meta_int(ck, model_key(key, "clip.vision", name), lo, hi, missing, &value, err);
+    if (!status) *out = (int)value;
+    return status;
+}
+
+static int config_colours(const struct checkpoint *ck, const char *name, const float *missing, float out[CHANNELS], struct error *err)
+{
+    char key[KEY_SIZE];
+    struct bytes list;
+    uint64_t n;
+    int status = meta_array(ck, model_key(key, "clip.vision", name), META_F32, false, &list, &n, err);
+    for (int i = 0; !status && i < CHANNELS; i++) out[i] = list.data && n == CHANNELS ? load_f32(list.data + 4 * i) : missing[i];
+    if (!status && list.data && n != CHANNELS)
+        return fail(err, ERR_INCONSISTENT, "value", 0, "The metadata key %s has %llu values, not 3.", key, (unsigned long long)n);
+    return status;
+}
+
+static int read_colours(const struct checkpoint *ck, struct vision_config *c, struct error *err)
+{
+    static const float half[CHANNELS] = {0.5f, 0.5f, 0.5f};
+    float film_mean[CHANNELS], film_std[CHANNELS];
+    int status = config_colours(ck, "image_mean", half, c->mean, err);
+    if (!status) status = config_colours(ck, "image_std", half, c->std, err);
+    if (!status) status = config_colours(ck, "video_mean", c->mean, film_mean, err);
+    if (!status) status = config_colours(ck, "video_std", c->std, film_std, err);
+    for (int i = 0; !status && i < CHANNELS; i++) {
+        if (!(c->std[i] > 0 && c->std[i] < 1e6f && c->mean[i] > -1e6f && c->mean[i] < 1e6f))
+            return fail(err, ERR_INCONSISTENT, "value", 0, "Pixels cannot be scaled by a mean of %g and a deviation of %g.", (double)c->mean[i],
+                        (double)c->std[i]);
+        if (film_mean[i] != c->mean[i] || film_std[i] != c->std[i])
+            return fail(err, ERR_UNSUPPORTED, "preprocessor", 0, "The pixels of films are scaled otherwise than those of pictures.");
+    }
+    return status;
+}
+
+static int read_limits(const struct checkpoint *ck, const char *low_name, const char *high_name, double *low, double *high, struct error *err)
+{
+    char key[KEY_SIZE];
+    int status = meta_float(ck, model_key(key, "clip.vision", low_name), 1, 1e15, low, low, err);
+    if (!status) status = meta_float(ck, model_key(key, "clip.vision", high_name), 1, 1e15, high, high, err);
+    if (status || *low <= *high) return status;
+    return fail(err, ERR_INCONSISTENT, "value", 0, "Pictures have %.0f pixels at least and %.0f at most.", *low, *high);
+}
+
+/* Which layers add something. */
+static int read_added(const struct checkpoint *ck, struct vision *v, struct error *err)
+{
+    struct vision_config *c = &v->config;
+    struct bytes list;
+    uint64_t n;
+    int status = meta_array(ck, "clip.vision.is_deepstack_layers", META_BOOL, false, &list, &n, err);
+    if (!status) status = meta_bool(ck, "clip.vision.deepstack_by_place", false, &v->by_place, err);
+    if (status || !list.data) return status;
+    if (n != (uint64_t)c->n_layers)
+        return fail(err, ERR_INCONSISTENT, "value", 0, "clip.vision.is_deepstack_layers has %llu values for %d layers.", (unsigned long long)n,
+                    c->n_layers);
+    for (int l = 0; l < c->n_layers; l++)
+        if (list.data[l]) c->added_after[c->n_added++] = l;
+    return OK;
+}
+
+/* The table's size: by its tensor; where another file has that, as the metadata says. */
+static int read_side(const struct checkpoint *ck, struct vision_config *c, struct error *err)
+{
+    enum { SIDE_MAX = 1024 };
+    const struct tensor *t = ck_find(ck, "v.position_embd.weight");
+    const int64_t unsaid = 0;
+    int size, status = config_int(ck, "image_size", 0, SIDE_MAX * 32, t ? &unsaid : NULL, &size, err);
+    if (status) return status;
+    c->side = size / c->patch;
+    if (t && c->side == 0)
+        while (c->side < SIDE_MAX && (uint64_t)c->side * (uint64_t)c->side < t->rows) c->side++;
+    if (size % c->patch == 0 && c->side > 0 && c->side <= SIDE_MAX && (!t || (uint64_t)c->side * (uint64_t)c->side == t->rows)) return OK;
+    return fail(err, ERR_INCONSISTENT, "value", t ? t->name.at : 0,
+                "The table of positions has %llu rows, which is not the square of what the metadata says (%d pixels, %d a patch).",
+                (unsigned long long)(t ? t->rows : 0), size, c->patch);
+}
+
+static int check_sizes(const struct vision_config *c, struct error *err)
+{
+    enum { HEAD_MAX = 1024 };
+    if (c->dim % c->n_heads || c->dim / c->n_heads % 4)
+        return fail(err, ERR_INCONSISTENT, "value", 0, "%d columns do not divide into %d heads of a multiple of 4.", c->dim, c->n_heads);
+    if (c->head_dim > HEAD_MAX || c->dim % 8)
+        return fail(err, ERR_UNSUPPORTED, "value", 0, "An encoder of %d columns with heads of %d is not supported in this version.", c->dim,
+                    c->head_dim);
+    return OK;
+}
+
+static int read_config(const struct checkpoint *ck, struct vision *v, struct error *err)
+{
+    struct vision_config *c = &v->config;
+    const int64_t two = 2;
+    const double small = 1e-6;
+    double eps;
+    *c = (struct vision_config){.low = 65536, .high = 16777216, .film_low = 4096, .film_high = 25165824};
+    int status = check_kind(ck, err);
+    if (!status) status = config_int(ck, "block_count", 1, VISION_LAYERS, NULL, &c->n_layers, err);
+    if (!status) status = config_int(ck, "embedding_length", 1, 16384, NULL, &c->dim, err);
+    if (!status) status = config_int(ck, "feed_forward_length", 1, 65536, NULL, &c->ffn_dim, err);
+    if (!status) status = config_int(ck, "attention.head_count", 1, 4096, NULL, &c->n_heads, err);
+    if (!status) status = config_int(ck, "projection_dim", 1, 1 << 20, NULL, &c->out_dim, err);
+    if (!status) status = config_int(ck, "patch_size", 8, 32, NULL, &c->patch, err);
+    if (!status) status = config_int(ck, "spatial_merge_size", 1, INT32_MAX, &two, &c->merge, err);
+    if (!status) status = meta_float(ck, "clip.vision.attention.layer_norm_epsilon", 1e-30, 1, &small, &eps, err);
+    if (!status && c->merge != IMAGE_MERGE) status = fail_kind(err, "its tokens are not 2 x 2 patches");
+    if (status) return status;
+    c->eps = (float)eps;
+    c->head_dim = c->dim / c->n_heads;
+    status = check_sizes(c, err);
+    if (!status) status = read_side(ck, c, err);
+    if (!status) status = read_added(ck, v, err);
+    if (!status) status = read_colours(ck, c, err);
+    if (!status) status = read_limits(ck, "image_min_pixels", "image_max_pixels", &c->low, &c->high, err);
+    if (!status) status = read_limits(ck, "video_min_pixels", "video_max_pixels", &c->film_low, &c->film_high, err);
+    return status;
+}
+
+const struct vision_config *vision_config(const struct vision *v) { return &v->config; }
+
+int vision_suits(const struct vision *v, int dim, int n_layers, int n_added, struct error *err)
+{
+    const struct vision_config *c = &v->config;
+    if (c->out_dim != dim)
+        return fail(err, ERR_INCONSISTENT, "projector-dim", 0, "This projector belongs to a model of width %d, not %d.", c->out_dim, dim);
+    if (c->n_added > n_layers)
+        return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model has %d.", c->n_added, n_layers);
+    if (n_added >= 0 && c->n_added != n_added)
+        return fail(err, ERR_INCONSISTENT, "deepstack", 0, "This projector adds to %d layers, but the model awaits %d.", c->n_added, n_added);
+    return OK;
+}
+
+/* --- weights ------------------------------------------------------------------------------------------- */
+
+/* Where weights are bound: a layer's name has a %d. Holds the first failure. */
+struct binding {
+    struct vision *v;
+    struct checkpoint *ck;
+    int layer, status;
+    struct error *err;
+};
+
+static void matrices(struct binding *b, const char *name, int cols, int rows, int n, struct weight **out)
+{
+    if (!b->status) b->status = bind_matrices(&b->v->bind, b->ck, name, b->layer, cols, rows, n, out, b->err);
+}
+
+static void vector(struct binding *b, const char *name, int n, float **out)
+{
+    if (!b->status) b->status = bind_vector(&b->v->bind, b->ck, name, b->layer, n, out, b->err);
+}
+
+static void linear(struct binding *b, const char *name, int cols, int rows, struct linear *out)
+{
+    char full[64];
+    snprintf(full, sizeof full, "%s.weight", name);
+    matrices(b, full, cols, rows, 1, &out->w);
+    snprintf(full, sizeof full, "%s.bias", name);
+    vector(b, full, rows, &out->b);
+}
+
+static void norm(struct binding *b, const char *name, int n, struct norm *out)
+{
+    char full[64];
+    snprintf(full, sizeof full, "%s.weight", name);
+    vector(b, full, n, &out->w);
+    snprintf(full, sizeof full, "%s.bias", name);
+    vector(b, full, n, &out->b);
+}
+
+/* One tensor (a folder's), or one for each frame of a patch. */
+static void patches(struct binding *b)
+{
+    static const char *const names[FRAMES] = {"v.patch_embd.weight", "v.patch_embd.weight.1"};
+    const struct vision_config *c = &b->v->config;
+    const struct tensor *t = ck_find(b->ck, names[0]);
+    int pixels = vision_pixels(c), *n = &b->v->patch_tensors;
+    if (*n == 0 && t) *n = t->cols * t->rows == (uint64_t)c->dim * (uint64_t)pixels ? 1 : FRAMES;
+    if (!b->status)
+        b->status = bind_strips(&b->v->bind, b->ck, names, *n ? *n : FRAMES, c->patch * c->patch, pixels, c->dim, &b->v->patches,
+                                &b->v->patches_there, b->err);
+    vector(b, "v.patch_embd.bias", c->dim, &b->v->patch_bias);
+    if (!b->status) b->status = bind_table(&b->v->bind, b->ck, "v.position_embd.weight", c->dim, c->side * c->side, &b->v->positions, b->err);
+}
+
+static void layer(struct binding *b, struct vision_layer *w)
+{
+    int dim = b->v->config.dim, ffn = b->v->config.ffn_dim;
+    norm(b, "v.blk.%d.ln1", dim, &w->ln1);
+    matrices(b, "v.blk.%d.attn_qkv.weight", dim, dim, 3, w->qkv);
+    vector(b, "v.blk.%d.attn_qkv.bias", 3 * dim, &w->qkv_bias);
+    linear(b, "v.blk.%d.attn_out", dim, dim, &w->out);
+    norm(b, "v.blk.%d.ln2", dim, &w->ln2);
+    linear(b, "v.blk.%d.ffn_up", dim, ffn, &w->up);
+    linear(b, "v.blk.%d.ffn_down", ffn, dim, &w->down);
+}
+
+static void mergers(struct binding *b)
+{
+    const struct vision_config *c = &b->v->config;
+    struct merger *m = b->v->mergers;
+    int wide = JOINED * c->dim;
+    for (int i = 0; i < c->n_added; i++, m++) {
+        b->layer = b->v->by_place ? i : c->added_after[i];
+        norm(b, "v.deepstack.%d.norm", wide, &m->norm);
+        linear(b, "v.deepstack.%d.fc1", wide, wide, &m->fc1);
+        linear(b, "v.deepstack.%d.fc2", wide, c->out_dim, &m->fc2);
+    }
+    norm(b, "v.post_ln", c->dim, &m->norm);
+    linear(b, "mm.0", wide, wide, &m->fc1);
+    linear(b, "mm.2", wide, c->out_dim, &m->fc2);
+}
+
+/* An addition that the metadata does not have would go unseen. */
+static int check_added(const struct vision *v, const struct checkpoint *ck, struct error *err)
+{
+    const struct vision_config *c = &v->config;
+    struct bytes rest;
+    for (size_t at = ck_first(ck, "v.deepstack."); ck_rest(ck, at, "v.deepstack.", &rest); at++) {
+        int n = 0, known = 0;
+        for (size_t i = 0; i < rest.size && i < 6 && rest.data[i] >= '0' && rest.data[i] <= '9'; i++) n = n * 10 + rest.data[i] - '0';
+        for (int i = 0; i < c->n_added; i++) known |= n == (v->by_place ? i : c->added_after[i]);
+        if (known) continue;
+        return fail(err, ERR_INCONSISTENT, "deepstack", ck->tensors[ck->by_name[at]].name.at,
+                    "There are weights of an addition %d (v.deepstack), of which the metadata does not know; take another copy of the projector.", n);
+    }
+    return OK;
+}
+
+int vision_bind(struct vision *v, struct checkpoint *ck, bool more, struct error *err)
+{
+    struct binding b = {.v = v, .ck = ck, .err = err};
+    v->bind.more = more;
+    b.status = bind_check_layers(ck, "v.blk.", v->config.n_layers, err);
+    if (!b.status) b.status = check_added(v, ck, err);
+    patches(&b);
+    for (b.layer = 0; b.layer < v->config.n_layers; b.layer++) layer(&b, &v->layers[b.layer]);
+    mergers(&b);
+    return b.status;
+}
+
+void vision_quantize(struct vision *v, struct checkpoint *ck, struct model_types types) { binder_quantize(&v->bind, ck, types); }
+uint64_t vision_take_cost(const struct vision *v, const struct checkpoint *ck) { return binder_take_cost(&v->bind, ck); }
+int vision_take(struct vision *v, struct checkpoint *ck, struct error *err) { return binder_take(&v->bind, ck, err); }
+
+/* --- all of them ----------------------------------------------------------------------------------------- */
+
+static void each_vector(model_part *fn, void *context, const float *v, int n)
+{
+    fn(context, NULL, (struct bytes){(const uint8_t *)v, v ? (size_t)n * sizeof *v : 0});
+}
+
+static void each_linear(model_part *fn, void *context, const struct linear *l, int rows)
+{
+    fn(context, l->w, (struct bytes){0});
+    each_vector(fn, context, l->b, rows);
+}
+
+static void each_norm(model_part *fn, void *context, const struct norm *n, int dim)
+{
+    each_vector(fn, context, n->w, dim);
+    each_vector(fn, context, n->b, dim);
+}
+
+void vision_each(const struct vision *v, model_part *fn, void *context)
+{
+    const struct vision_config *c = &v->config;
+    int wide = JOINED * c->dim;
+    const double numbers[] = {c->n_heads, c->patch, c->side, c->eps, c->mean[0], c->mean[1], c->mean[2], c->std[0], c->std[1], c->std[2]};
+    fn(context, NULL, (struct bytes){(const uint8_t *)numbers, sizeof numbers});
+    fn(context, NULL, (struct bytes){(const uint8_t *)c->added_after, (size_t)c->n_added * sizeof *c->added_after});
+    fn(context, v->patches, (struct bytes){0});
+    each_vector(fn, context, v->patch_bias, c->dim);
+    each_vector(fn, context, v->positions, c->side * c->side * c->dim);
+    for (int l = 0; l < c->n_layers; l++) {
+        const struct vision_layer *w = &v->layers[l];
+        each_norm(fn, context, &w->ln1, c->dim);
+        for (int i = 0; i < 3; i++) fn(context, w->qkv[i], (struct bytes){0});
+        each_vector(fn, context, w->qkv_bias, 3 * c->dim);
+        each_linear(fn, context, &w->out, c->dim);
+        each_norm(fn, context, &w->ln2, c->dim);
+        each_linear(fn, context, &w->up, c->ffn_dim);
+        each_linear(fn, context, &w->down, c->dim);
+    }
+    for (int i = 0; i <= c->n_added; i++) {
+        each_norm(fn, context, &v->mergers[i].norm, i < c->n_added ? wide : c->dim);
+        each_linear(fn, context, &v->mergers[i].fc1, wide);
+        each_linear(fn, context, &v->mergers[i].fc2, c->out_dim);
+    }
+}
+
+/* --- life ------------------------------------------------------------------------------------------------- */
+
+static int take_lists(struct vision *v, struct error *err)
+{
+    const struct vision_config *c = &v->config;
+    int quarter = c->head_dim / 4;
+    v->layers = mem_array(v->bind.mem, (uint64_t)c->n_layers, sizeof *v->layers);
+    v->mergers = mem_array(v->bind.mem, (uint64_t)c->n_added + 1, sizeof *v->mergers);
+    v->frequency = mem_array(v->bind.mem, (uint64_t)quarter, sizeof *v->frequency);
+    if (!v->layers || !v->mergers || !v->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the encoder of pictures.");
+    for (int j = 0; j < quarter; j++) v->frequency[j] = num_exp64(-2.0 * j / (2 * quarter) * num_log64(10000));
+    image_table(c->mean, c->std, v->table);
+    return OK;
+}
+
+int vision_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct vision **out, struct error *err)
+{
+    struct vision *v = mem_alloc(mem, sizeof *v);
+    *out = NULL;
+    if (!v) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the encoder of pictures.");
+    v->bind = (struct binder){.mem = mem, .be = be};
+    int status = read_config(ck, v, err);
+    if (!status) status = take_lists(v, err);
+    if (status) vision_free(v);
+    else *out = v;
+    return status;
+}
+
+static void free_weight(struct vision *v, struct weight *w)
+{
+    if (v->bind.be) v->bind.be->ops->weight_free(v->bind.be, w);
+}
+
+static void free_linear(struct vision *v, struct linear *l)
+{
+    free_weight(v, l->w);
+    mem_free(v->bind.mem, l->b);
+}
+
+static void free_norm(struct vision *v, struct norm *n)
+{
+    mem_free(v->bind.mem, n->w);
+    mem_free(v->bind.mem, n->b);
+}
+
+static void free_layer(struct vision *v, struct vision_layer *w)
+{
+    for (int i = 0; i < 3; i++) free_weight(v, w->qkv[i]);
+    mem_free(v->bind.mem, w->qkv_bias);
+    free_norm(v, &w->ln1), free_norm(v, &w->ln2);
+    free_linear(v, &w->out), free_linear(v, &w->up), free_linear(v, &w->down);
+}
+
+void vision_free(struct vision *v)
+{
+    if (!v) return;
+    for (int l = 0; v->layers && l < v->config.n_layers; l++) free_layer(v, &v->layers[l]);
+    for (int i = 0; v->mergers && i <= v->config.n_added; i++) {
+        free_norm(v, &v->mergers[i].norm);
+        free_linear(v, &v->mergers[i].fc1), free_linear(v, &v->mergers[i].fc2);
+    }
+    free_weight(v, v->patches);
+    void *parts[] = {v->patch_bias, v->positions, v->layers, v->mergers, v->frequency, v->arena, v->host, v};
+    struct mem *mem = v->bind.mem;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the two files of Qwen3-VL's encoder share: qwen3_vision.c reads and binds it, qwen3_encode.c computes.
+ */
+#ifndef QUERN_QWEN3_VISION_H
+#define QUERN_QWEN3_VISION_H
+
+#include "models/vision.h"
+
+enum {
+    CHUNK = 256,               /* rows that are computed at once */
+    FRAMES = 2, CHANNELS = 3,  /* of a patch */
+    JOINED = 4,                /* patches that make a token, one after the other */
+};
+
+/* w [rows, cols], b [rows] */
+struct linear {
+    struct weight *w;
+    float *b;
+};
+
+struct norm {
+    float *w, *b;
+};
+
+struct vision_layer {
+    struct norm ln1, ln2;      /* [dim] */
+    struct weight *qkv[3];     /* [dim, dim] each */
+    float *qkv_bias;           /* [3, dim] */
+    struct linear out;         /* [dim, dim] */
+    struct linear up, down;    /* [ffn_dim, dim], [dim, ffn_dim] */
+};
+
+/* Makes tokens of 4 patches each. */
+struct merger {
+    struct norm norm;          /* [dim] of each patch where it is the last one; else [4 dim] */
+    struct linear fc1, fc2;    /* [4 dim, 4 dim], [out_dim, 4 dim] */
+};
+
+/* Handles: see backend.h; n patches. */
+struct vision_scratch {
+    float *x;                  /* [n, dim] the residual stream */
+    float *q;                  /* [n, dim] */
+    float *kept;               /* keys and values: see keep() */
+    float *cosine, *sine;      /* [n, head_dim / 2] */
+    float *h, *k, *v;          /* [CHUNK, dim] */
+    float *f;                  /* [CHUNK, the widest of pixels, ffn_dim and dim] */
+    float *made;               /* [CHUNK / 4, out_dim] tokens */
+};
+
+struct vision {
+    struct vision_config config;
+    struct binder bind;
+    bool by_place;             /* the tensors of an addition have its place in their names, not its layer's number */
+    float table[CHANNELS][256]; /* what bytes are */
+    struct weight *patches;    /* [dim, pixels of a patch] */
+    int patch_tensors, patches_there; /* it has been found to be so many tensors; which of them have been */
+    float *patch_bias;         /* [dim] */
+    float *positions;          /* [side, side, dim] */
+    struct vision_layer *layers; /* [n_layers] */
+    struct merger *mergers;    /* [n_added + 1] the last one makes the rows */
+    double *frequency;         /* [head_dim / 4] radians per patch */
+    struct vision_scratch s;
+    void *arena, *host;        /* of s; of `up` and `ups` */
+    float *up;                 /* [CHUNK, the wider of pixels and dim] what goes up from here */
+    const float **ups;         /* [CHUNK] its rows */
+    /* The picture at hand. */
+    const uint8_t *frames[FRAMES];
+    int rows, cols;            /* patches */
+    float *out;
+};
+
+static inline int vision_pixels(const struct vision_config *c) { return CHANNELS * FRAMES * c->patch * c->patch; }
+
+#endif

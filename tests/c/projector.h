@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What tests of the encoder share: opening a projector's file or a folder, down to the last byte of its weights, and encoding a picture.
+ */
+#ifndef QUERN_PROJECTOR_H
+#define QUERN_PROJECTOR_H
+
+#include "engine/intake.h"
+#include "model_file.h"
+#include "models/vision.h"
+
+#include <dirent.h>
+
+/* An encoder and what it lives in. */
+struct eyes {
+    struct mem mem;
+    struct pool *pool;
+    struct backend *be;
+    struct intake in;
+    struct vision *v;
+    struct error err;
+};
+
+struct eyes_options {
+    bool scalar;
+    int threads, max_patches; /* 0: one thread; 1,024 */
+    const char *type;         /* that matrices are quantised to; NULL: none */
+    uint64_t limit, fail_at;  /* of memory: bytes, the allocation that fails */
+    size_t chunk;             /* bytes that come at once; 0: all */
+};
+
+enum { EYES_FILES = 8 };
+
+/* The files of a folder, those that describe it first. */
+static inline int eyes_folder(const char *folder, struct file files[EYES_FILES])
+{
+    char names[EYES_FILES][80];
+    struct dirent *entry;
+    int n = 0, kept = 0;
+    DIR *d = opendir(folder);
+    if (!d) printf("# %s is missing\n", folder);
+    CHECK(d != NULL);
+    while ((entry = readdir(d)) && n < EYES_FILES)
+        if (strstr(entry->d_name, ".json") || strstr(entry->d_name, ".safetensors")) snprintf(names[n++], sizeof names[0], "%.79s", entry->d_name);
+    closedir(d);
+    for (int json = 1; json >= 0; json--)
+        for (int i = 0; i < n; i++)
+            if ((strstr(names[i], ".json") != NULL) == json) files[kept++] = file_read(folder, names[i]);
+    return n;
+}
+
+/* One file with weights: its header, then all it has. */
+static inline int eyes_weights(struct eyes *e, const struct file *f, size_t used, const struct eyes_options *o)
+{
+    struct checkpoint *ck = e->in.file;
+    int status = e->v ? OK : vision_open(&e->mem, e->be, &e->in.ck, &e->v, &e->err);
+    if (!status) status = vision_bind(e->v, ck, intake_more(&e->in), &e->err);
+    if (!status && o->type) vision_quantize(e->v, ck, (struct model_types){dtype_by_name(o->type), NULL});
+    if (!status) status = vision_take(e->v, ck, &e->err);
+    if (!status) status = ck_data_begin(ck, &e->err);
+    for (size_t chunk = o->chunk ? o->chunk : f->size; !status && used < f->size; used += chunk)
+        ck_data(ck, f->data + used, f->size - used < chunk ? f->size - used : chunk);
+    return status;
+}
+
+static inline int eyes_take(struct eyes *e, const struct file *f, const struct eyes_options *o)
+{
+    size_t used = 0;
+    int status = intake_header(&e->in, f->data, f->size, &used, &e->err);
+    return status || !e->in.complete ? status : eyes_weights(e, f, used, o);
+}
+
+/* Opens an encoder from the files of a model; eyes_close() follows, whatever comes of it. */
+static inline int eyes_open(struct eyes *e, const struct file *files, int n, const struct eyes_options *o)
+{
+    const struct kv_shape shape = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1, .type = KV_F32};
+    *e = (struct eyes){.mem = {.limit = o->limit, .fail_at = o->fail_at}};
+    e->pool = pool_new(&e->mem, max_int(o->threads, 1));
+    e->be = e->pool ? backend_cpu(&e->mem, e->pool, o->scalar) : NULL;
+    intake_open(&e->in, &e->mem, n, files[0].size);
+    int status = e->be ? OK : ERR_MEM_LOAD;
+    for (int i = 0; !status && i < n; i++) {
+        if (i) status = intake_next(&e->in, files[i].size, &e->err);
+        if (!status) status = eyes_take(e, &files[i], o);
+    }
+    if (!status) status = intake_finish(&e->in, &e->err);
+    if (!status) status = e->be->ops->reserve(e->be, &shape, vision_max_rows(e->v), vision_max_cols(e->v));
+    if (!status) status = vision_reserve(e->v, o->max_patches ? o->max_patches : 1024);
+    return status;
+}
+
+static inline void eyes_close(struct eyes *e)
+{
+    vision_free(e->v);
+    intake_close(&e->in);
+    if (e->be) e->be->ops->free(e->be);
+    if (e->pool) pool_free(e->pool);
+    CHECK_EQ(e->mem.used, 0);
+}
+
+/* All parts; out [vision_size()]. */
+static inline void eyes_look(struct eyes *e, const uint8_t *const frames[2], int rows, int cols, float *out)
+{
+    vision_begin(e->v, frames, rows, cols, out);
+    for (int i = 0, n = vision_parts(e->v); i < n; i++) vision_part(e->v, i);
+}
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The encoder of pictures against what transformers makes of small models (tests/fixtures/vision/models): from the pixels of the golden pictures
+ * to rows, for a projector, a folder and a quantised pair; the same bits in every build of the kernels, with any threads; and projectors that are
+ * broken.
+ */
+#include "projector.h"
+#include "image/image.h"
+#include "models/qwen3_vision.h"
+
+#include <math.h>
+
+/* --- pictures and what is expected -------------------------------------------------------------------------- */
+
+enum { FRAMES_MOST = 6 };
+
+/* A picture's or a film's frames, resized. */
+struct media {
+    const char *name;
+    int n, rows, cols; /* frames; patches */
+    uint8_t *frames[FRAMES_MOST];
+};
+
+static const char *vision_path(const char *name)
+{
+    static char path[1200];
+    snprintf(path, sizeof path, "%.1000s/vision/models/%.150s", check_fixtures, name);
+    return path;
+}
+
+/* Decoded pixels as write-pictures.mjs leaves them, resized as it says. */
+static uint8_t *frame_read(const char *name, int *width, int *height)
+{
+    struct file list = file_read(built_fixtures("/vision"), "images.txt");
+    char line[200], *at = (char *)list.data, format[64];
+    int channels, w, h, found = 0;
+    snprintf(format, sizeof format, "%s %%d %%d %%d %%d %%d ", name);
+    for (char *end; !found && at < (char *)list.data + list.size && (end = memchr(at, '\n', list.size)); at = end + 1) {
+        snprintf(line, sizeof line, "%.*s", (int)(end - at), at);
+        found = sscanf(line, format, &channels, &w, &h, width, height) == 5;
+    }
+    CHECK(found);
+    file_free(&list);
+    snprintf(line, sizeof line, "%s.raw", name);
+    struct file f = file_read(built_fixtures("/vision"), line);
+    uint8_t *out = malloc((size_t)*width * (size_t)*height * 3), *scratch = malloc(image_resize_cost(w, h, *width, *height));
+    CHECK(out && scratch);
+    if (channels == 4) image_opaque(f.data, (uint64_t)w * (uint64_t)h, f.data);
+    image_resize(f.data, w, h, out, *width, *height, scratch);
+    free(scratch);
+    file_free(&f);
+    return out;
+}
+
+static struct media media_read(const char *name, int frames)
+{
+    struct media m = {.name = name, .n = max_int(frames, 1)};
+    int width = 0, height = 0;
+    for (int i = 0; i < m.n; i++) {
+        char one[40];
+        snprintf(one, sizeof one, frames ? "%s-%d" : "%s", name, i);
+        m.frames[i] = frame_read(one, &width, &height);
+    }
+    m.rows = height / 16;
+    m.cols = width / 16;
+    return m;
+}
+
+static void media_free(struct media *m)
+{
+    for (int i = 0; i < m->n; i++) free(m->frames[i]);
+}
+
+static int pairs_of(const struct media *m) { return (m->n + 1) / 2; }
+
+/* out [pairs, vision_size()] */
+static float *media_encode(struct eyes *e, const struct media *m)
+{
+    uint64_t size = vision_size(e->v, m->rows, m->cols);
+    float *out = malloc((size_t)pairs_of(m) * size * sizeof *out);
+    CHECK(out != NULL);
+    for (int i = 0; i < pairs_of(m); i++) {
+        const uint8_t *const frames[2] = {m->frames[2 * i], m->frames[min_int(2 * i + 1, m->n - 1)]};
+        eyes_look(e, frames, m->rows, m->cols, out + (size_t)i * size);
+    }
+    return out;
+}
+
+static const struct {
+    const char *name;
+    int frames;
+} all_media[] = {{"alpha", 0}, {"exact", 0}, {"grey16", 0}, {"odd", 0}, {"palette", 0}, {"tall", 0}, {"tiny", 0}, {"wide", 0}, {"clip", 4}, {"five", 5}};
+enum { MEDIA = sizeof all_media / sizeof *all_media };
+
+/* --- comparing ------------------------------------------------------------------------------------------------ */
+
+/* Largest difference, and the sums whose quotient's root is the relative rms. */
+struct distance {
+    double most, squares, of;
+};
+
+static void distance_add(struct distance *d, float got, float expected)
+{
+    double difference = fabs((double)got - (double)expected);
+    if (!(difference <= d->most)) d->most = difference;
+    d->squares += difference * difference;
+    d->of += (double)expected * (double)expected;
+}
+
+static struct file golden_read(const char *folder, const char *name, const char *what)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s.%s.f32", folder, name, what);
+    return file_read(vision_path(""), path);
+}
+
+/* The rows (level 0) or an addition (1, 2 ...) of all tokens, beside what is expected: rows [tokens, D], additions [k, tokens, D]. */
+static struct distance compare(const struct eyes *e, const struct media *m, const float *out, int level, const char *folder)
+{
+    const struct vision_config *c = vision_config(e->v);
+    struct file f = golden_read(folder, m->name, level ? "deepstack" : "merged");
+    size_t tokens = (size_t)pairs_of(m) * (size_t)(m->rows * m->cols / 4), dim = (size_t)c->out_dim, levels = (size_t)c->n_added;
+    const float *expected = (const float *)(void *)f.data + (level ? (size_t)(level - 1) * tokens * dim : 0);
+    struct distance d = {0};
+    CHECK_EQ(f.size, (level ? levels : 1) * tokens * dim * sizeof *out);
+    for (size_t t = 0; t < tokens; t++)
+        for (size_t i = 0; i < dim; i++) distance_add(&d, out[(t * (1 + levels) + (size_t)level) * dim + i], expected[t * dim + i]);
+    file_free(&f);
+    return d;
+}
+
+/* A projector's file, or a folder. */
+static void open_eyes(struct eyes *e, const char *path, const struct eyes_options *o)
+{
+    struct file files[EYES_FILES];
+    int n = 1;
+    if (strstr(path, ".gguf")) files[0] = file_read(vision_path(""), path);
+    else n = eyes_folder(vision_path(path), files);
+    int status = eyes_open(e, files, n, o);
+    if (status) printf("# %s: %s\n", path, e->err.message);
+    CHECK_EQ(status, OK);
+    while (n) file_free(&files[--n]);
+}
+
+/* --- golden --------------------------------------------------------------------------------------------------- */
+
+/* VISION's bar: rows and additions within 2e-4. */
+static void check_golden(struct eyes *e, const char *folder, int first, int end)
+{
+    double most = 0;
+    for (int i = first; i < end; i++) {
+        struct media m = media_read(all_media[i].name, all_media[i].frames);
+        float *out = media_encode(e, &m);
+        for (int level = 0; level <= vision_config(e->v)->n_added; level++) {
+            struct distance d = compare(e, &m, out, level, folder);
+            if (!(d.most <= 2e-4)) printf("# %s, level %d: %g\n", m.name, level, d.most);
+            CHECK(d.most <= 2e-4);
+            most = fmax(most, d.most);
+        }
+        free(out);
+        media_free(&m);
+    }
+    printf("# %s: within %.2g\n", folder, most);
+}
+
+static void projector(void)
+{
+    struct eyes e;
+    open_eyes(&e, "dense/f16/mmproj.gguf", &(struct eyes_options){.threads = 2});
+    check_golden(&e, "dense/media", 0, MEDIA);
+    eyes_close(&e);
+}
+
+static void folder(void)
+{
+    struct eyes e;
+    open_eyes(&e, "dense/hf", &(struct eyes_options){.chunk = 4099});
+    check_golden(&e, "dense/media", 0, MEDIA);
+    eyes_close(&e);
+}
+
+/* Heads of 72 columns, 168 = 5.25 x 32 columns of the feed-forward. */
+static void odd_sizes(void)
+{
+    static const char *const names[] = {"odd", "tiny", "wide"};
+    struct eyes e;
+    open_eyes(&e, "moe/hf", &(struct eyes_options){0});
+    CHECK_EQ(vision_config(e.v)->head_dim, 72);
+    CHECK_EQ(vision_config(e.v)->ffn_dim % 32, 8);
+    for (int i = 0; i < MEDIA; i++)
+        for (size_t j = 0; j < sizeof names / sizeof *names; j++)
+            if (!strcmp(all_media[i].name, names[j])) check_golden(&e, "moe/media", i, i + 1);
+    eyes_close(&e);
+}
+
+static double most_between(const float *got, const char *folder, const char *what)
+{
+    struct file f = golden_read(folder, "tiny", what);
+    struct distance d = {0};
+    for (size_t i = 0; i < f.size / sizeof *got; i++) distance_add(&d, got[i], load_f32(f.data + i * sizeof *got));
+    file_free(&f);
+    printf("# %s, %s: within %.2g\n", folder, what, d.most);
+    return d.most;
+}
+
+/* Inside: patches before their positions, and the last layer's rows. */
+static void check_inside(struct eyes *e, const char *folder)
+{
+    const struct vision_config *c = vision_config(e->v);
+    struct media m = media_read("tiny", 0);
+    size_t positions = (size_t)(c->side * c->side * c->dim) * sizeof(float);
+    float *kept = malloc(positions), *out = media_encode(e, &m);
+    CHECK(most_between(e->v->s.x, folder, "last") <= 1e-3);
+    memcpy(kept, e->v->positions, positions);
+    memset(e->v->positions, 0, positions);
+    vision_begin(e->v, (const uint8_t *const[]){m.frames[0], m.frames[0]}, m.rows, m.cols, out);
+    vision_part(e->v, 0);
+    CHECK(most_between(e->v->s.x, folder, "patch") <= 2e-5);
+    memcpy(e->v->positions, kept, positions);
+    free(kept);
+    free(out);
+    media_free(&m);
+}
+
+static void inside(void)
+{
+    struct eyes dense, moe;
+    open_eyes(&dense, "dense/f16/mmproj.gguf", &(struct eyes_options){0});
+    open_eyes(&moe, "moe/hf", &(struct eyes_options){0});
+    check_inside(&dense, "dense/media");
+    check_inside(&moe, "moe/media");
+    eyes_close(&dense);
+    eyes_close(&moe);
+}
+
+/* The bar for weights in 8 bits: the relative rms, mean over the pictures, is at most 1.2 times that of llama.cpp's int8 path. */
+static void quantised(void)
+{
+    struct eyes e;
+    open_eyes(&e, "dense/q8_0/mmproj.gguf", &(struct eyes_options){.threads = 2});
+    struct file f = file_read(vision_path("dense/q8_0"), "int8act.json");
+    f.data = realloc(f.data, f.size + 1);
+    f.data[f.size] = 0;
+    double ours[3] = {0}, theirs[3] = {0};
+    for (int i = 0; i < MEDIA && !all_media[i].frames; i++) {
+        char key[40];
+        snprintf(key, sizeof key, "\"%s.png\"", all_media[i].name);
+        const char *at = strstr((char *)f.data, key);
+        at = at ? strchr(at, '[') : NULL;
+        CHECK(at != NULL);
+        struct media m = media_read(all_media[i].name, 0);
+        float *out = media_encode(&e, &m);
+        for (int level = 0; level < 3; level++) {
+            struct distance d = compare(&e, &m, out, level, "dense/q8_0");
+            ours[level] += sqrt(d.squares / d.of);
+            theirs[level] += strtod(at + 1, (char **)(void *)&at);
+        }
+        free(out);
+        media_free(&m);
+    }
+    for (int level = 0; level < 3; level++) {
+        printf("# %s: %.3f of llama.cpp's\n", level ? "addition" : "rows", ours[level] / theirs[level]);
+        CHECK(ours[level] <= 1.2 * theirs[level]);
+    }
+    file_free(&f);
+    eyes_close(&e);
+}
+
+/* --- the same bits ---------------------------------------------------------------------------------------------- */
+
+static void check_same(struct eyes *a, struct eyes *b)
+{
+    for (int i = 0; i < MEDIA; i++) {
+        struct media m = media_read(all_media[i].name, all_media[i].frames);
+        float *one = media_encode(a, &m), *two = media_encode(b, &m);
+        CHECK_EQ(memcmp(one, two, (size_t)pairs_of(&m) * vision_size(a->v, m.rows, m.cols) * sizeof *one), 0);
+        free(one);
+        free(two);
+        media_free(&m);
+    }
+}
+
+static void same_bits(void)
+{
+    const struct eyes_options scalar = {.scalar = true}, many = {.threads = 4};
+    struct eyes file, tree, one, two;
+    open_eyes(&file, "dense/f16/mmproj.gguf", &scalar);
+    open_eyes(&tree, "dense/hf", &many);
+    check_same(&file, &tree);
+    eyes_close(&file);
+    eyes_close(&tree);
+    for (int quantise = 0; quantise < 2; quantise++) {
+        const char *type = quantise ? "Q8_0" : NULL;
+        open_eyes(&one, "moe/hf", &(struct eyes_options){.scalar = true, .type = type});
+        open_eyes(&two, "moe/hf", &(struct eyes_options){.threads = 3, .type = type});
+        check_same(&one, &two);
+        eyes_close(&one);
+        eyes_close(&two);
+    }
+    open_eyes(&one, "dense/q8_0/mmproj.gguf", &scalar);
+    open_eyes(&two, "dense/q8_0/mmproj.gguf", &many);
+    check_same(&one, &two);
+    eyes_close(&one);
+    eyes_close(&two);
+}
+
+/* A picture of more patches than are computed at once, and than one span of keys has: 40 x 34 = 1,360. */
+static void large(void)
+{
+    const int rows = 40, cols = 34;
+    size_t bytes = (size_t)(rows * cols * 16 * 16 * 3);
+    uint8_t *frame = malloc(bytes);
+    uint64_t seed = 7;
+    for (size_t i = 0; i < bytes; i++) frame[i] = (uint8_t)(random_next(&seed) >> 56);
+    float *out[2];
+    for (int i = 0; i < 2; i++) {
+        struct eyes e;
+        open_eyes(&e, "dense/f16/mmproj.gguf", &(struct eyes_options){.scalar = i, .threads = 3, .max_patches = rows * cols + 5 * i});
+        out[i] = malloc(vision_size(e.v, rows, cols) * sizeof(float));
+        eyes_look(&e, (const uint8_t *const[]){frame, frame}, rows, cols, out[i]);
+        if (i) CHECK_EQ(memcmp(out[0], out[1], vision_size(e.v, rows, cols) * sizeof(float)), 0);
+        eyes_close(&e);
+        CHECK(isfinite(out[i][0]));
+    }
+    free(out[0]);
+    free(out[1]);
+    free(frame);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+/* What reserving and taking say that they take, they take. */
+static void costs(void)
+{
+    struct file f = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
+    struct eyes e;
+    size_t used;
+    const struct kv_shape shape = {1, 1, 1, 32, 1, KV_F32};
+    CHECK_EQ(eyes_open(&e, &f, 1, &(struct eyes_options){0}), OK);
+    uint64_t before = e.mem.used, cost = vision_reserve_cost(e.v, 1024), more = vision_reserve_cost(e.v, 2048);
+    CHECK_EQ(vision_reserve(e.v, 2048), OK);
+    CHECK_EQ(e.mem.used - before, more - cost);
+    eyes_close(&e);
+    e = (struct eyes){0};
+    e.pool = pool_new(&e.mem, 1);
+    e.be = backend_cpu(&e.mem, e.pool, false);
+    intake_open(&e.in, &e.mem, 1, f.size);
+    CHECK_EQ(intake_header(&e.in, f.data, f.size, &used, &e.err), OK);
+    CHECK_EQ(vision_open(&e.mem, e.be, &e.in.ck, &e.v, &e.err), OK);
+    CHECK_EQ(vision_bind(e.v, &e.in.ck, false, &e.err), OK);
+    before = e.mem.used, cost = vision_take_cost(e.v, &e.in.ck);
+    CHECK_EQ(vision_take(e.v, &e.in.ck, &e.err), OK);
+    CHECK_EQ(e.mem.used - before, cost);
+    CHECK_EQ(e.be->ops->reserve(e.be, &shape, 1, 32), OK);
+    eyes_close(&e);
+    file_free(&f);
+}
+
+/* Every allocation fails once. */
+static void short_memory(void)
+{
+    struct file f = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
+    int status = ERR_MEM_LOAD, n = 0;
+    for (uint64_t at = 1; status; at++, n++) {
+        struct eyes e;
+        status = eyes_open(&e, &f, 1, &(struct eyes_options){.fail_at = at});
+        CHECK(status == OK || status == ERR_MEM_LOAD || status == ERR_MEM_KV);
+        eyes_close(&e);
+    }
+    CHECK(n > 300);
+    file_free(&f);
+}
+
+static const struct check tests[] = {
+    {"projector", projector}, {"folder", folder}, {"odd_sizes", odd_sizes}, {"inside", inside}, {"quantised", quantised}, {"same_bits", same_bits},
+    {"large", large}, {"costs", costs}, {"short_memory", short_memory},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
