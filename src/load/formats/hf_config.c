@@ -303,6 +303,7 @@ static void set_sight(struct hf_config *c)
 {
     static const int32_t published[] = {24, 20, 20};
     if (!c->n_sections) memcpy(c->sections, published, sizeof published), c->n_sections = 3;
+    if (c->n_sections == 3) c->sections[c->n_sections++] = 0; /* as GGUF files have them */
     c->truth[NORM_TOPK] = true;
 }
 
