@@ -193,10 +193,10 @@ static void catalogue(void) { CHECK_EQ(catalogue_judge("/sets", judge_line, NULL
 
 static bool proper(int status) { return status == OK || status == ERR_FORMAT || status == ERR_UNSUPPORTED || status == ERR_INCONSISTENT; }
 
-/* Every file of a set cut at every place up to `most`, and each bit there turned: refused, or it still runs. */
-static void damage(struct set *s, size_t most)
+/* Every file of a set from `first` on cut at every place up to `most`, and each bit there turned: refused, or it still runs. */
+static void damage(struct set *s, int first, size_t most)
 {
-    for (int i = 0; i < s->n; i++) {
+    for (int i = first; i < s->n; i++) {
         struct file *f = &s->files[i];
         size_t size = f->size, end = size < most ? size : most;
         for (size_t cut = 0; cut < end; cut++) {
@@ -215,27 +215,37 @@ static void damage(struct set *s, size_t most)
     }
 }
 
-static void damaged_folder(void)
+static void damage_set(const char *id, int n, int first, size_t most)
 {
-    struct set s = {.n = 4};
+    struct set s = {.n = n};
     for (int i = 0; i < s.n; i++) {
         char name[32];
-        snprintf(name, sizeof name, "good-S08b.%d", i);
+        snprintf(name, sizeof name, "good-%s.%d", id, i);
         s.files[i] = file_read(built_fixtures("/sets"), name);
     }
-    damage(&s, 1500);
+    damage(&s, first, most);
     set_free(&s);
+}
+
+static void damaged_folder(void) { damage_set("S08b", 4, 0, 1500); }
+
+/* Of a model that sees, with what its preprocessors say; and its experts in stacks. */
+static void damaged_sight(void)
+{
+    damage_set("S15f", 6, 0, 800);
+    damage_set("S15b", 4, 3, 3000);
 }
 
 static void damaged_checkpoint(void)
 {
     struct set s = {{file_read(built_fixtures("/sets"), "good-J01a.0"), file_read(built_fixtures("/sets"), "good-J01a.1")}, 2};
-    damage(&s, 256);
+    damage(&s, 0, 256);
     set_free(&s);
 }
 
 static const struct check tests[] = {
-    {"folders", folders}, {"checkpoints", checkpoints}, {"catalogue", catalogue}, {"damaged_folder", damaged_folder}, {"damaged_checkpoint", damaged_checkpoint},
+    {"folders", folders}, {"checkpoints", checkpoints}, {"catalogue", catalogue}, {"damaged_folder", damaged_folder}, {"damaged_sight", damaged_sight},
+    {"damaged_checkpoint", damaged_checkpoint},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }
