@@ -399,8 +399,8 @@ static size_t put_rows(struct checkpoint *ck, const struct tensor *t, const uint
     return take;
 }
 
-/* in: the first of `rows` columns of [cols, stride / size] -> out [rows, cols]. Of more rows than a group the lines of `out` would push each other out
- * of the processor's cache. */
+/* in: the first of `rows` columns of [cols, stride / size] -> out [rows, cols]. Of more rows than a group the lines of `out` would push each other
+ * out of the processor's cache. */
 static inline void turn(uint8_t *out, const uint8_t *in, size_t stride, size_t rows, size_t cols, size_t size)
 {
     for (size_t c = 0; c < cols; c++)
