@@ -19,7 +19,7 @@ enum {
     SPAN = 512,
     SPAN_PAGES = SPAN / KV_PAGE,
     TILE_ROWS = 32,
-    FEW = 4, /* queries for which halves are widened in registers, not beforehand */
+    FEW = 2, /* queries for which halves become floats in registers, not beforehand */
     SUBNORMAL_MAX = 16, /* subnormal halves of a page's keys or values up to which that is faster */
     ODD = 255,
     HEAD_DIM_MAX = 1024,
@@ -278,15 +278,15 @@ static void softmaxes_begin(const struct attention *a, const struct tile *tile, 
         }
 }
 
-/* Scaling is exact unless it overflows. */
+/* Scaling is exact unless it overflows. Magnitudes are compared as integers, which compilers do in vectors. */
 static bool scale_query(float *out, const float *q, int dim)
 {
-    float top = 0;
+    int32_t top = 0;
     for (int d = 0; d < dim; d++) {
         out[d] = q[d] * F16_SCALE;
-        if (fabsf(q[d]) > top) top = fabsf(q[d]);
+        top = max_int(top, (int32_t)(bits_from_f32(q[d]) & 0x7FFFFFFF));
     }
-    return top < 0x1p15f;
+    return top < (int32_t)bits_from_f32(0x1p15f);
 }
 
 static void quantize_query(const struct span *s, struct query *query, int i)
