@@ -444,8 +444,8 @@ INLINE struct how how_of(const enum layout layout, const enum dots dots)
 
 INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
 
-/* Rows that share what is read of a packed panel, at most: where that is faster than expanding it, with and without relaxed SIMD, and worth the code. Two
- * would be faster for all layouts, but where expanding them is cheap by little. */
+/* Rows that share what is read of a packed panel, at most: where that is faster than expanding it, with and without relaxed SIMD, and worth the
+ * code. Two would be faster for the other layouts too, by less or for few people. */
 #define IS_WHOLE(layout) ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K)
 #define IS_PAIRED(layout)                                                                                                         \
     ((layout) == LAYOUT_Q4_1 || (layout) == LAYOUT_Q2K || (layout) == LAYOUT_Q3K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K || \
