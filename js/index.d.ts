@@ -337,6 +337,7 @@ export type Part =
     type: 'image'; image: ImageSource;
     /** How closely it is looked at: up to 65,536 pixels, 262,144 (`auto`, the default) or 1,048,576, unless {@link VisionOptions} say otherwise. */
     detail?: 'low' | 'auto' | 'high';
+    /** At most those of {@link VisionOptions}, or 1,048,576. */
     maxPixels?: number;
   }
   | {
@@ -572,8 +573,8 @@ export interface Info {
   readonly files: number;
   /**
    * The model's eyes; null where it has none. Blocks of its encoder, their width and heads; the side of a patch in pixels, and how many patches on each
-   * side are one token; after which blocks the language model's first layers get a look of their own; limits of a picture and of a film's frames
-   * together as the model was made for, the tokens of the largest picture here, and the memory that looking takes.
+   * side are one token; after which blocks the language model's first layers get a look of their own (DeepStack); limits of a picture and of a film's
+   * frames together, the tokens of the largest picture, and the memory that looking takes.
    */
   readonly vision: null | {
     readonly layers: number; readonly dim: number; readonly heads: number; readonly patch: number; readonly merge: number;

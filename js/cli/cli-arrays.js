@@ -34,7 +34,7 @@ async function readMessages(path) {
 }
 
 export async function logits({ model: source, load, values }) {
-  if ((values.tokens === undefined) === (values.messages === undefined)) throw badParam('--tokens', 'or --messages must be given, and not both');
+  if (values.tokens !== undefined && values.messages !== undefined) throw badParam('--tokens', 'and --messages exclude each other');
   const prompt = values.messages === undefined ? { messages: tokenIds(values.tokens, '--tokens') } : await readMessages(values.messages);
   if (values.out === undefined) throw badParam('--out', 'is missing');
   const { messages, numberImages } = prompt;

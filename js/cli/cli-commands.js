@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { logits, vision } from './cli-arrays.js';
 import { infoText } from './cli-info.js';
 import { withModel } from './cli-model.js';
-import { download, list, remove } from './cli-models.js';
+import { download, forget, kept, list, remove } from './cli-models.js';
 import { contentOf, mediaParts } from './cli-pictures.js';
 import { profileTables } from './cli-profile.js';
 import { interrupted, onCtrlC, stopWith } from './cli-signals.js';
@@ -17,6 +17,7 @@ import { QuernError, badParam, isOf } from '../shared/errors.js';
 import { inspect } from './inspect.js';
 import { quantizeFile } from './quantize.js';
 import { serve } from './serve.js';
+import { checkOptions } from '../page/options.js';
 
 /** The longest prompt that is read from the standard input, in bytes: more than any context holds. */
 const MOST_PROMPT = 2 ** 27;
@@ -140,7 +141,8 @@ async function converse(model, begun, options) {
 async function chat({ model: source, text, values, load: options, reply: sampling }) {
   const { messages, thinking } = talkOf(values);
   const prompt = text === '-' ? await readPrompt() : text;
-  const all = { ...sampling, thinking };
+  if (values.keep !== undefined && options.cache === false) throw badParam('--keep', 'and --no-cache exclude each other');
+  const all = checkOptions('chat', { ...sampling, thinking, keep: values.keep });
   const begun = { messages, parts: await mediaParts(values) };
   await withModel(source, options, (model) => (prompt === undefined ? converse(model, begun, all) : answer(model, prompt, begun, all)));
 }
@@ -209,4 +211,4 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
   }
 }
 
-export const commands = { bench, chat, download, info, list, logits, quantize, remove, run, serve, tokenize, vision };
+export const commands = { bench, chat, download, forget, info, kept, list, logits, quantize, remove, run, serve, tokenize, vision };

@@ -14,6 +14,9 @@ const FPS = 30;
 const PIXELS = 2 ** 24;
 const FRAME_LEAST = 2 ** 16;
 
+const SHOWN_MS = 10;
+const NEVER = new AbortController().signal;
+
 /** Behind every film's end. */
 const FAR = 1e7;
 
@@ -37,10 +40,16 @@ function heard(player, name, signal) {
   return withPatience(event, signal).finally(() => over.abort());
 }
 
+/** The picture of a time may come after the news that it is reached. */
+async function shown(player) {
+  while (player.readyState < player.HAVE_CURRENT_DATA) await sleep(systemClock, SHOWN_MS, NEVER);
+}
+
 async function goTo(player, seconds, signal) {
   const arrived = heard(player, 'seeked', signal);
   player.currentTime = seconds;
   await arrived;
+  await withPatience(shown(player), signal);
 }
 
 /** Seconds. Recordings of a browser do not say; their end is found by going there. */
@@ -107,7 +116,7 @@ async function takeFrames({ player }, { perSecond, least, most, signal }) {
   try {
     for (const time of timestamps) {
       await goTo(player, time, signal);
-      await sleep(systemClock, 0, signal ?? new AbortController().signal);    // lets the page live
+      await sleep(systemClock, 0, signal ?? NEVER);    // lets the page live
       frames.push(await frameOf(player, Math.max(FRAME_LEAST, PIXELS / n)));
     }
   } catch (error) {

@@ -20,7 +20,7 @@ export async function capture(source) {
   const isLoading = source?.decode && !(source.complete && source.naturalWidth);    // an <img>
   try {
     if (isLoading) await source.decode();
-    const bitmap = await createImageBitmap(source);
+    const bitmap = await createImageBitmap(source, { premultiplyAlpha: 'none' });
     if (mayBeRead(bitmap)) return bitmap;
     bitmap.close();
   } catch (error) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Pictures' pixels in a browser, whose own decoders do the work: a file becomes an ImageBitmap, that is drawn on white and read back. Runs in the
-// engine's worker; DOM objects come as ImageBitmaps (page-sources.js). Some browsers alter what is read back from a canvas, so that nobody can be
-// told by it: a model would see noise. So a known pattern is read back first, and where it comes back altered, WebCodecs decode.
-// That EXIF is followed is the browser's doing; where it does not (there are some for PNG), the header's orientation tells.
+// Pictures' pixels in a browser, whose own decoders do the work: a file becomes an ImageBitmap, turned as EXIF says, that is drawn on white and
+// read back. Runs in the engine's worker; DOM objects come as ImageBitmaps (page-sources.js).
+//
+// Some browsers alter what is read back from a canvas, so that nobody can be told by it: a model would see noise. So a known pattern is read back
+// first; where it comes back altered, or there is no canvas, bitmaps are read through WebCodecs' frames, if those tell the truth.
 
 import { QuernError } from '../shared/errors.js';
 import { checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
 import { turned } from './turn.js';
+import { isWhole } from './whole.js';
 
 const MIME = { PNG: 'image/png', JPEG: 'image/jpeg', WebP: 'image/webp', GIF: 'image/gif', BMP: 'image/bmp', AVIF: 'image/avif' };
 
@@ -14,109 +16,115 @@ const isBitmap = (source) => source instanceof ImageBitmap;
 
 const bytesOf = async (source) => (source instanceof Blob ? new Uint8Array(await source.arrayBuffer()) : source);
 
-// --- canvases ---
+// --- from a bitmap to bytes ---
 
-function canvasOf({ width, height }) {
-  const context = globalThis.OffscreenCanvas && new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
-  if (!context) throw new QuernError('env/canvas', 'This browser has no canvas that a worker could draw on.');
-  return context;
-}
-
-const PROBE = 64;
-
-/** Whether what is drawn is what is read. Small canvases are left alone by some who alter large ones. */
-function canvasTellsTruth() {
-  const context = canvasOf({ width: PROBE, height: PROBE });
-  const drawn = context.createImageData(PROBE, PROBE);
-  for (let i = 0, random = 1; i < drawn.data.length; i++) {
-    random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
-    drawn.data[i] = i % 4 === 3 ? 255 : random >>> 24;
-  }
-  context.putImageData(drawn, 0, 0);
-  const { data } = context.getImageData(0, 0, PROBE, PROBE);
-  return data.every((value, i) => value === drawn.data[i]);
-}
-
-let truth;      // of this worker's canvases
-
-/** Drawn on white. @param {{width: number, height: number}} size */
-function readCanvas(bitmap, { width, height }) {
-  const context = canvasOf({ width, height });
+/** @param {ImageBitmap} bitmap @returns {Uint8Array} RGBA, drawn on white */
+function readCanvas(bitmap) {
+  const { width, height } = bitmap;
+  const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
   context.fillStyle = '#fff';
   context.fillRect(0, 0, width, height);
-  context.imageSmoothingQuality = 'high';
-  context.drawImage(bitmap, 0, 0, width, height);
-  return { data: new Uint8Array(context.getImageData(0, 0, width, height).data.buffer), width, height };
+  context.drawImage(bitmap, 0, 0);
+  return new Uint8Array(context.getImageData(0, 0, width, height).data.buffer);
 }
 
-// --- WebCodecs ---
-
-const altered = (cause) => new QuernError('env/canvas', 'This browser alters what is read from a canvas, and has no other decoder.', { cause });
-
-async function readFrame(frame) {
+/** @param {ImageBitmap} bitmap whose colours are not multiplied by their alpha @returns {Promise<Uint8Array>} RGBA */
+async function readFrame(bitmap) {
+  const frame = new VideoFrame(bitmap, { timestamp: 0 });
   try {
-    const { width, height } = frame.visibleRect;
-    const options = { format: 'RGBA', colorSpace: 'srgb', layout: [{ offset: 0, stride: 4 * width }] };
+    const options = { format: 'RGBA', colorSpace: 'srgb', layout: [{ offset: 0, stride: 4 * bitmap.width }] };
     const data = new Uint8Array(frame.allocationSize(options));
     await frame.copyTo(data, options);
-    return { data, width, height };
-  } catch (error) {
-    throw altered(error);
+    return data;
   } finally {
     frame.close();
   }
 }
 
-/** As it is stored. */
-async function decodeFrame(bytes, { kind }) {
-  if (!globalThis.ImageDecoder || !await ImageDecoder.isTypeSupported(MIME[kind])) throw altered();
-  const decoder = new ImageDecoder({ data: bytes, type: MIME[kind], premultiplyAlpha: 'none' });
-  try {
-    const { image } = await decoder.decode();
-    return await readFrame(image);
-  } finally {
-    decoder.close();
+/** Small canvases are left alone by some who alter large ones. */
+const PROBE = 64;
+
+/** Noise, opaque, always the same. */
+function pattern() {
+  const image = new ImageData(PROBE, PROBE);
+  for (let i = 0, random = 1; i < image.data.length; i++) {
+    random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
+    image.data[i] = i % 4 === 3 ? 255 : random >>> 24;
   }
+  return image;
 }
 
-// --- files ---
-
-/** @returns {Promise<ImageBitmap>} */
-function decodeBitmap(bytes, { kind }, reduced) {
-  const smaller = reduced && { resizeWidth: reduced.width, resizeHeight: reduced.height, resizeQuality: 'high' };
-  return createImageBitmap(new Blob([bytes], { type: MIME[kind] }), { imageOrientation: 'from-image', premultiplyAlpha: 'none', ...smaller });
+async function chooseReader() {
+  const drawn = pattern();
+  const bitmap = await createImageBitmap(drawn);
+  for (const read of [readCanvas, readFrame]) {
+    const found = await (async () => read(bitmap))().catch(() => []);
+    if (found.length === drawn.data.length && drawn.data.every((value, i) => value === found[i])) return read;
+  }
+  throw new QuernError('env/canvas', 'This browser alters what is read from a canvas, or has none that a worker could draw on.');
 }
 
-async function decoded(bytes, found, reduced) {
-  if (!truth) return decodeFrame(bytes, found);
-  const bitmap = await decodeBitmap(bytes, found, reduced);
+let reader;     // promise; asked for where time is limited
+
+// --- what is given ---
+
+const resized = (size) => size && { resizeWidth: size.width, resizeHeight: size.height, resizeQuality: 'high' };
+
+/** @param {ImageBitmap} bitmap which is closed then */
+async function read(bitmap, from, reduced) {
   try {
-    return readCanvas(bitmap, checkedSize(bitmap));
+    const { width, height } = checkedSize(bitmap);
+    reader ??= chooseReader();
+    return { data: await (await reader)(bitmap), width, height, ...reduced && { reduced: { width: from.width, height: from.height } } };
   } finally {
     bitmap.close();
   }
 }
 
-const isOnItsSide = (pixels, { width, height }) => width !== height && pixels.width === height && pixels.height === width;
+/** Marks of EXIF, which stands before the pixels or behind them. */
+const EXIF = { JPEG: ['Exif\0\0', 1], WebP: ['EXIF', -1] };
+
+/**
+ * A copy in which nobody finds EXIF: some browsers follow it in WebP, some do not, and bitmaps that are only said to be turned are trouble.
+ * @returns {Uint8Array | null} null: the file has none, or every browser follows it (PNG)
+ */
+function withoutExif(bytes, { kind, orientation }) {
+  const [mark, step] = EXIF[kind] ?? [];
+  if (!mark || orientation === 1) return null;
+  const letters = Array.from(mark, (letter) => letter.charCodeAt(0));
+  let at = step > 0 ? 0 : bytes.length - letters.length;
+  while (at >= 0 && at < bytes.length && !letters.every((code, i) => bytes[at + i] === code)) at += step;
+  const copy = bytes.slice();
+  copy[at] = 0x78;
+  return copy;
+}
+
+async function decodeFile(bytes, found, reduced) {
+  const { kind, orientation } = found;
+  const plain = withoutExif(bytes, found);
+  const stored = plain && orientation > 4 && reduced ? { width: reduced.height, height: reduced.width } : reduced;
+  const options = { imageOrientation: 'from-image', premultiplyAlpha: 'none', ...resized(stored) };
+  const pixels = await read(await createImageBitmap(new Blob([plain ?? bytes], { type: MIME[kind] }), options), found, reduced);
+  return plain ? { ...pixels, ...turned(pixels, orientation) } : pixels;
+}
 
 async function filePixels(bytes, { header, target, signal }) {
   const found = header(bytes);
-  const reduced = truth ? reducedSize(found, target) : undefined;
+  if (!isWhole(bytes, found.kind)) throw undecoded(`The ${found.kind} file ends too early.`);
   try {
-    const pixels = await withPatience(decoded(bytes, found, reduced), signal);
-    const upright = !reduced && isOnItsSide(pixels, found) ? turned(pixels, found.orientation) : pixels;
-    return { ...upright, ...reduced && { reduced: { width: found.width, height: found.height } } };
+    return await withPatience(decodeFile(bytes, found, reducedSize(found, target)), signal);
   } catch (error) {
     if (error instanceof QuernError || signal?.aborted) throw error;
     throw undecoded(`The browser cannot decode this ${found.kind} file (${error.message}).`, error);
   }
 }
 
-async function bitmapPixels(bitmap, { target }) {
+/** The caller's stays open. */
+async function bitmapPixels(bitmap, { target, signal }) {
   const size = checkedSize(bitmap);
-  if (!truth) return readFrame(new VideoFrame(bitmap, { timestamp: 0 }));
   const reduced = reducedSize(size, target);
-  return { ...readCanvas(bitmap, reduced ?? size), ...reduced && { reduced: size } };
+  const copy = createImageBitmap(bitmap, { premultiplyAlpha: 'none', ...resized(reduced) });
+  return withPatience(copy.then((own) => read(own, size, reduced)), signal);
 }
 
 // --- what is asked for ---
@@ -141,7 +149,6 @@ export async function sizeOf(source, header) {
  */
 export async function pixelsOf(source, how) {
   if (isRaw(source)) return rawPixels(source);
-  truth ??= canvasTellsTruth();
   if (isBitmap(source)) return bitmapPixels(source, how);
   return filePixels(await bytesOf(source), how);
 }

@@ -135,7 +135,8 @@ export class Chat {
   /**
    * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last message. With `mustFit` a text that
    * is far too long is refused before it is tokenized. `places`: of the messages' pictures and films; `numberImages`: they are counted aloud.
-   * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, places?: import('./placeholders.js').Places}} [options]
+   * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean,
+   *   places?: import('./placeholders.js').Places}} [options]
    * @returns {Promise<Prompt>}
    */
   async prompt(messages, { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, places } = {}) {

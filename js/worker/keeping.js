@@ -40,6 +40,7 @@ export class Keeping {
   #writing = Promise.resolve();
   #wanted = new Set();            // {name} of each reply that is being made or kept
   #full = new Set();              // names for which there was no space
+  #written = new Map();           // name -> records of its file when this engine wrote it last
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -127,7 +128,7 @@ export class Keeping {
 
   async #read(name, sequence, isOver) {
     const pages = Math.floor((sequence.size - 1) / PAGE);       // its last token is always computed
-    if (isOver() || sequence.length >= pages * PAGE) return;
+    if (isOver() || sequence.known >= PAGE * Math.min(pages, this.#written.get(name) ?? Infinity)) return;
     const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes);
     if (!file) return;
     let good;                 // records that are not damaged
@@ -192,7 +193,8 @@ export class Keeping {
       if (!this.#isWanted(ticket)) return;
       const sequence = this.#engine.sequence();
       try {
-        if (sequence.set(ids, 'held', media) >= PAGE) await this.#write(ticket, sequence);
+        sequence.set(ids, 'held', media);
+        if (sequence.known >= PAGE) await this.#write(ticket, sequence);
       } finally {
         if (!this.#runner.isDead) sequence.free();
       }
@@ -209,6 +211,7 @@ export class Keeping {
       const agreed = await this.#agree(ticket, file, sequence);
       await this.#append(ticket, file, sequence, agreed);
     } finally {
+      this.#written.set(name, file.records);
       if (file.records > 0) await file.finish().finally(() => file.close());
       else await file.close().then(() => removeKept(this.#store, name));
     }

@@ -10,6 +10,7 @@
 #include "cli/cli_process.h"
 #include "cli/cli_quantize.h"
 #include "cli/cli_terminal.h"
+#include "cli/cli_vision.h"
 #include "quern.h"
 
 #include <errno.h>
@@ -55,6 +56,7 @@ static struct quern_options engine_options(const struct args *a)
         .embeddings = types[(int)a->embeddings],
         .profile = a->given[OPT_PROFILE],
         .inspect = a->command == COMMAND_INFO,
+        .max_pixels = args_number(a, OPT_MAX_PIXELS, 0),
     };
 }
 
@@ -85,18 +87,20 @@ static int feed_file(struct quern_engine *e, FILE *f, size_t chunk, bool inspect
     return status;
 }
 
-/* Whether all files are there, and their sizes in the engine's options. */
+/* Whether all files are there, and their sizes in the engine's options. The last one is a projector where one was given. */
 static bool measure_files(struct job *j, const struct cli_files *files)
 {
-    j->engine.files = files->n;
+    bool vision = j->args.given[OPT_VISION];
+    j->engine.files = files->n - vision;
     for (int i = 0; i < files->n; i++) {
         uint64_t size;
         FILE *f = cli_open(files->paths[i], &size);
         if (f) fclose(f);
         else return complain("use/param", "The model or a file of it is missing or cannot be read."), false;
         *(i ? &j->engine.rest_size : &j->engine.file_size) += size;
+        if (vision && i == j->engine.files) j->engine.vision_size = size;
     }
-    return files->n > 0 || (complain("use/param", "The folder holds no model."), false);
+    return j->engine.files > 0 || (complain("use/param", "The folder holds no model."), false);
 }
 
 static int feed_all(struct quern_engine *e, const struct job *j, const struct cli_files *files)
@@ -106,7 +110,7 @@ static int feed_all(struct quern_engine *e, const struct job *j, const struct cl
         uint64_t size;
         FILE *f = cli_open(files->paths[i], &size);
         if (!f) return ERR_PARAM;
-        if (i > 0) status = quern_next_file(e, size);
+        if (i > 0) status = i < j->engine.files ? quern_next_file(e, size) : quern_vision_next(e, size);
         if (!status) status = feed_file(e, f, (size_t)args_number(&j->args, OPT_FEED, FEED_DEFAULT), j->engine.inspect);
         fclose(f);
     }
@@ -118,6 +122,7 @@ static struct quern_engine *load(struct job *j)
 {
     struct cli_files files = cli_files(j->args.words[0]);
     struct quern_engine *e = NULL;
+    if (j->args.given[OPT_VISION]) cli_files_add(&files, j->args.text[OPT_VISION]);
     if (measure_files(j, &files)) {
         e = quern_new(&j->engine);
         if (!e) complain("mem/load", "Not enough memory to start.");
@@ -448,6 +453,12 @@ static int run_logits(struct quern_engine *e, const struct job *j)
     return stopped ? 128 + stopped : status || failed;
 }
 
+static int run_vision(struct quern_engine *e, const struct job *j)
+{
+    int status = cli_vision(e, j->args.text[OPT_IMAGE], args_number(&j->args, OPT_MAX_PIXELS, 0), j->args.text[OPT_OUT]);
+    return status < 0 ? complain_engine(e) : status;
+}
+
 /* --- bench ------------------------------------------------------------------------------------------------------ */
 
 /* Milliseconds to compute n tokens at once, then `more` one by one. */
@@ -563,7 +574,8 @@ static int check_required(const struct args *a)
 {
     if (a->command == COMMAND_QUANTIZE && !a->given[OPT_TYPE]) return complain("use/param", "--type is missing.");
     if (a->command == COMMAND_LOGITS && !a->given[OPT_TOKENS]) return complain("use/param", "--tokens is missing.");
-    if (a->command == COMMAND_LOGITS && !a->given[OPT_OUT]) return complain("use/param", "--out is missing.");
+    if (a->command == COMMAND_VISION && !a->given[OPT_IMAGE]) return complain("use/param", "--image is missing.");
+    if ((a->command == COMMAND_LOGITS || a->command == COMMAND_VISION) && !a->given[OPT_OUT]) return complain("use/param", "--out is missing.");
     return 0;
 }
 
@@ -571,7 +583,7 @@ int main(int argc, char **argv)
 {
     static command_fn *const commands[COMMANDS] = {
         [COMMAND_RUN] = run_run, [COMMAND_INFO] = run_info, [COMMAND_BENCH] = run_bench, [COMMAND_TOKENIZE] = run_tokenize,
-        [COMMAND_LOGITS] = run_logits,
+        [COMMAND_LOGITS] = run_logits, [COMMAND_VISION] = run_vision,
     };
     struct job j;
     int status;

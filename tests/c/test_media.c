@@ -757,7 +757,7 @@ static void every_allocation_fails(void)
         e->mem.fail_at = e->mem.n_allocs + at;
         int status = pair_feed(e, &text, &eyes, 1 << 20);
         CHECK(status == OK || status == ERR_MEM_LOAD || status == ERR_MEM_PLAN);
-        struct quern_sequence *s = status ? NULL : quern_sequence_new(e);
+        struct quern_sequence *s = status ? NULL : quern_sequence_new(e, 0, 0);
         for (int i = 0; s && i < 2; i++) {
             struct pixels p = frame_read(&c->media[i], 0);
             const struct image_grid g = {p.height, p.width, 1, p.height / 32, p.width / 32};

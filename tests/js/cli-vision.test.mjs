@@ -66,7 +66,8 @@ test('what it refuses', async () => {
     [['chat', NANO, 'x', '--image', imagePath('tiny.png')], /use\/param: This model has no eyes: load it with its projector \(--vision\)\./],
     [['chat', NANO, 'x', '--vision', PAIR.options.vision], /model\/unsupported: /], [['chat', PAIR.source, 'x', ...EYES, '--image', 'nowhere.png'], /'nowhere\.png' cannot be read/],
     [['chat', PAIR.source, 'x', ...EYES, '--video', folder], /--video must be a folder of pictures; '.*' has none\./], [['chat', PAIR.source, 'x', '--max-pixels', '5'], /use\/param: --max-pixels must be/],
-    [['vision', PAIR.source, ...EYES, '--out', out], /--image is missing/], [['logits', PAIR.source, '--out', out], /--tokens or --messages must be given/],
+    [['vision', PAIR.source, ...EYES, '--out', out], /--image is missing/], [['logits', PAIR.source, '--out', out], /--tokens is missing/],
+    [['logits', PAIR.source, '--tokens', '1', '--messages', bad, '--out', out], /--tokens and --messages exclude each other/],
     [['info', PAIR.options.vision], /model\/unsupported: This is the vision part of a model/],
   ]) {
     const { status, error } = await quern(...args);

@@ -3,7 +3,10 @@
 // (tests/fixtures/vision): what they say means nothing, to the bit. How files are decoded is pixels.test.mjs's.
 
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { load } from '../../dist/node.js';
 import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath } from '../fixtures/vision/golden.mjs';
@@ -105,6 +108,28 @@ test('a second turn looks at what is new alone; a picture that was replaced is n
   const [logits, others] = [await model.logits(ask(picture, 'Well?')), await model.logits(ask(negative, 'Well?'))];
   assert.ok(!Buffer.from(logits.buffer).equals(Buffer.from(others.buffer)));
   await model.dispose();
+});
+
+test('what was seen is kept with its conversation: nobody looks again after a reload, and another picture is another one', async () => {
+  const cache = mkdtempSync(join(tmpdir(), 'quern-seen-'));
+  const { messages } = caseOf('later');
+  const ask = async (conversation, looked = []) => {
+    const model = await open(PAIR, { cache });
+    const onPrefill = ({ phase, done, total }) => { if (phase === 'vision' && done === total) looked.push(total); };
+    const result = await model.chat(conversation, { ...GREEDY, keep: 'talk', onPrefill }).result;
+    await model.kept();
+    await model.dispose();
+    return { ...result, looked };
+  };
+  const first = await ask(messages);
+  const second = await ask(messages);
+  assert.deepEqual([first.usage.cachedTokens, second.text], [0, first.text]);
+  assert.ok(second.usage.cachedTokens >= 192 && second.looked.length === 0, JSON.stringify([second.usage, second.looked]));
+  const others = messages.map(({ role, content }) => ({ role, content: typeof content === 'string' ? content : content.map((part) => (
+    part.type === 'image' && part.image === imagePath('tiny.png') ? { type: 'image', image: noisePicture(14, 9) } : part)) }));
+  const third = await ask(others);
+  assert.ok(third.usage.cachedTokens < second.usage.cachedTokens && third.looked.length > 0, JSON.stringify([third.usage, third.looked]));
+  rmSync(cache, { recursive: true });
 });
 
 test('alone as beside others, from whatever form a picture comes in', async () => {
