@@ -48,7 +48,7 @@ async function checkEngine() {
   const ofNode = ['relaxed', 'relaxed64'].map((name) => [`node/${name}`, `node/${name.replace('relaxed', 'simd')}`]);
   for (const [name, served] of [...pairs, ...ofNode]) {
     const fileOf = (build) => build.replace(/[^/]+$/, 'quern-$&.mjs');
-    const [one, other] = (await Promise.all([name, served].map((build) => readEngine(fileOf(build))))).map((text) => String(text).replaceAll(/quern-[\w-]+\.wasm/g, ''));
+    const [one, other] = (await Promise.all([name, served].map((build) => readEngine(fileOf(build))))).map((text) => String(text).replaceAll(/quern-(simd|relaxed)(64)?(-text)?/g, ''));
     if (one !== other) fail(`the glue of ${name} differs from that of ${served}`);
   }
 }
