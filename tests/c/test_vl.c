@@ -12,7 +12,7 @@ enum { IDS_MOST = 256, MEDIA_MOST = 4, GREEDY = 6, PAGES = 8, VOCAB = 320, ADDED
 
 static const char *const models[] = {"dense", "moe"};
 
-struct medium {
+struct shown {
     char name[32];
     int tokens;
 };
@@ -22,7 +22,7 @@ struct story {
     int n, n_rows, n_media, delta;
     double scale, margin; /* of the logits; the smallest distance of a greedy token to the next best */
     int32_t ids[IDS_MOST + GREEDY], pos[IDS_MOST + GREEDY][3], rows[IDS_MOST], greedy[GREEDY];
-    struct medium media[MEDIA_MOST];
+    struct shown media[MEDIA_MOST];
     const float *features[IDS_MOST + GREEDY]; /* of rows of media: [1 + levels, dim] */
     float *visual;                            /* what they point to */
     int levels;
@@ -53,7 +53,7 @@ static float *take_floats(const char *model, const char *sub, const char *name, 
 }
 
 /* A medium's tokens, each with what is added to it: [tokens, 1 + levels, dim]. The golden files have [tokens, dim] and [levels, tokens, dim]. */
-static void take_medium(struct story *s, const char *model, const char *sub, const struct medium *m, int dim, float *out)
+static void take_medium(struct story *s, const char *model, const char *sub, const struct shown *m, int dim, float *out)
 {
     size_t n, all;
     char stem[32];
