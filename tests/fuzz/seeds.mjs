@@ -100,7 +100,7 @@ write('safetensors', 'yarn', folderInput({ config: { rope_scaling: YARN } }));
 write('safetensors', 'fp8', folderInput({ spec: { ffn: 128 }, tensors: fp8, config: { quantization_config: { quant_method: 'fp8', fmt: 'e4m3', weight_block_size: [128, 128] } } }));
 write('safetensors', 'shards', shards());
 const SECTIONS = { rope_scaling: { mrope_interleaved: true, mrope_section: [1, 0, 0], rope_type: 'default' } };
-write('safetensors', 'sees', seeingInput({ text: SECTIONS, eyes: { ...VISION, depth: 2, hidden_size: 4, num_heads: 1 }, sides: [PICTURES, FILMS, { image_processor: PICTURES, video_processor: FILMS }] }));
+write('safetensors', 'sees', seeingInput({ text: SECTIONS, eyes: { ...VISION, depth: 2, hidden_size: 8, num_heads: 1 }, sides: [PICTURES, FILMS, { image_processor: PICTURES, video_processor: FILMS }] }));
 write('safetensors', 'stacks', seeingInput({ ...moe(undefined, { arch: 'qwen3moe', dense: [], ...EXPERTS }), text: SECTIONS, eyes: null }));
 
 const CHECKPOINT = { layers: 1, hidden: 32, ffn: 32, heads: 16, kvHeads: 1, headDim: 2 };
