@@ -43,7 +43,7 @@ TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o) $(BUILD)/obj/cli/cli_process.o
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist faults site docs serve test test-c test-sanitize test-narrow test-thread test-node run-c bench bench-kernels bench-ops format lint stats size fuzz replay clean
+.PHONY: help native wasm dist faults site docs serve test test-c test-sanitize test-narrow test-thread test-node run-c bench bench-kernels bench-ops bench-vision format lint stats size fuzz replay clean
 .SECONDARY:
 
 help:
@@ -57,6 +57,7 @@ help:
 	@echo 'make bench     quern in Chromium, WebKit, Firefox and Node beside wllama and native llama.cpp'
 	@echo 'make bench-kernels  the product kernels natively, in Node and in Chromium'
 	@echo 'make bench-ops each operation alone, over lengths: build/bench/ops.html (ARGS=--quick)'
+	@echo 'make bench-vision   the encoder of pictures by operation, natively and in Node (ARGS=PROJECTOR)'
 	@echo 'make fuzz      the fuzz targets (clang-19)'
 	@echo 'make format    clang-format on the C sources'
 	@echo 'make lint      the checks of rooms, style and sizes'
@@ -186,6 +187,24 @@ OPS_NATIVE = $(BUILD)/bench/ops
 $(OPS_NATIVE): tests/bench/ops.c $(OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MT $@ -Wno-conversion -Itests/c $(filter %.c %.o,$^) -o $@ -lm
+
+# --- the encoder of pictures, by operation ---
+
+$(BUILD)/bench/vision: tests/bench/vision.c $(OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
+
+define VISION_VARIANT
+build/wasm/bench/vision-$(1).mjs: tests/bench/vision.c $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(SOURCES:src/%.c=%)))
+	@mkdir -p $$(@D)
+	$$(EMCC) $$(filter-out -MMD -MP,$$(WASM_COMPILE)) -O3 $$(WASM_$(1)) -Wno-conversion -c $$< -o build/wasm/bench/vision-$(1).o
+	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=node build/wasm/bench/vision-$(1).o $$(filter %.o,$$^) -o $$@
+endef
+$(eval $(call VISION_VARIANT,simd))
+$(eval $(call VISION_VARIANT,relaxed))
+
+bench-vision: $(BUILD)/bench/vision build/wasm/bench/vision-simd.mjs build/wasm/bench/vision-relaxed.mjs
+	$(NODE) tests/bench/vision.mjs $(ARGS)
 
 define OPS_VARIANT
 build/wasm/bench/ops-$(1).mjs: tests/bench/ops.c $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(SOURCES:src/%.c=%)))

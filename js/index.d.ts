@@ -136,8 +136,19 @@ export interface LoadOptions {
    * Where nothing can be kept, or there is no room, the load goes on without and says so on the console.
    */
   cache?: boolean | string | Store;
-  /** What the file must hash to, in hexadecimal digits; of a split model or a folder one for each file, in the order in which they are read. `model/integrity` otherwise, and it is not kept. */
+  /**
+   * What the file must hash to, in hexadecimal digits; of a split model or a folder one for each file, in the order in which they are read, that of the
+   * projector last. `model/integrity` otherwise, and it is not kept.
+   */
   sha256?: string | string[];
+  /**
+   * The model's eyes. Of a GGUF model its projector, one more file (`mmproj-….gguf`), which is kept, counted and checked with the model's own. Of a
+   * Hugging Face folder, which has both: `true` (default) reads the vision part, `false` leaves it out and saves its memory. Without it a model
+   * answers about text alone (`info.vision` is null).
+   */
+  vision?: Source | boolean;
+  /** How pictures are looked at; see {@link VisionOptions}. */
+  visionOptions?: Given<VisionOptions>;
   /** Kernels to use. One that this machine cannot run is an error (`env/simd`), never a silent fallback. */
   variant?: Variant;
   /** Tokens read per step, 1 to 1024, of all prompts together. Default 64. Results do not depend on it. */
@@ -148,6 +159,25 @@ export interface LoadOptions {
   workerUrl?: string | URL;
   /** Address of the wasm file, for the same reason. It must be the file of the variant in use. */
   wasmUrl?: string | URL;
+}
+
+/**
+ * Limits of pictures and films, which cost a token for each 1,024 pixels (a film's for each 1,024 of two frames) and seconds of looking. What is
+ * larger is reduced, what is smaller enlarged, keeping its shape nearly: sides are multiples of 32.
+ */
+export interface VisionOptions {
+  /** Most pixels of a picture. Default 262,144 (256 tokens), with `detail: 'high'` 1,048,576; memory to look is taken for so many. */
+  maxPixels?: number;
+  /** Least pixels of a picture. Default: the model's own, 65,536: smaller ones are enlarged. */
+  minPixels?: number;
+  /** Most pixels of all frames of a film together. Default 524,288 (256 tokens). */
+  maxFilmPixels?: number;
+  /** Least pixels of all frames of a film together. Default: the model's own, 4,096. */
+  minFilmPixels?: number;
+  /** Frames that are taken of a film at most, 2 to 768. Default 16. */
+  maxFrames?: number;
+  /** Memory for what was looked at, for when its place in the context was needed for others. Default 64 MiB. */
+  cacheBytes?: number;
 }
 
 /**
@@ -175,6 +205,8 @@ export interface StoredModel {
   complete: boolean;
   /** When it was last loaded completely, in milliseconds since 1970; 0: never. */
   lastUsed: number;
+  /** The address of the projector that is kept with it, the last of its files; serves as `vision` again. */
+  vision?: string;
 }
 
 export interface CacheOptions {
@@ -188,6 +220,8 @@ export interface DownloadOptions extends CacheOptions {
   headers?: Record<string, string>;
   forwardHeaders?: boolean;
   sha256?: string | string[];
+  /** A projector to keep with the model. */
+  vision?: Source | boolean;
   workerUrl?: string | URL;
   wasmUrl?: string | URL;
 }
@@ -196,8 +230,8 @@ export interface DownloadOptions extends CacheOptions {
 export interface Models {
   /** The last used first. */
   list(options?: Given<CacheOptions>): Promise<StoredModel[]>;
-  /** Whether a model is there completely, so that `load` needs no network. */
-  has(source: Source, options?: Given<CacheOptions>): Promise<boolean>;
+  /** Whether a model is there completely, with the projector where one is named, so that `load` needs no network. */
+  has(source: Source, options?: Given<CacheOptions & { vision?: Source | boolean }>): Promise<boolean>;
   /**
    * Gets a model, or the rest of it, without loading it. Aborted, it keeps what has come. Somebody else's download is followed, unless that
    * stores nothing more for half a minute: `storage/busy`. Also `net/*`, `model/integrity`.
@@ -271,10 +305,55 @@ export interface StoreFile {
   close(): void | Promise<void>;
 }
 
+/**
+ * A picture. A text is its address (`https:`, `data:`, `blob:`; in Node also a path), which is fetched without cookies; pixels are 8 bits each, RGB or
+ * RGBA by their number. What a page shows is read when the call is made, and copies are taken, so that the caller may go on with it. PNG, JPEG, WebP,
+ * GIF, BMP and AVIF, as far as the browser decodes them (Node: PNG itself, JPEG with `jpeg-js`, others with `sharp` installed); EXIF turns are
+ * followed, what is transparent lies on white, of what moves the first picture counts. At most 64 MiB, 16,384 pixels a side and 100 million in all.
+ */
+export type ImageSource = Blob | URL | string | PixelSource | Shown<'ImageBitmap' | 'HTMLImageElement' | 'HTMLCanvasElement' | 'OffscreenCanvas' | 'VideoFrame'>;
+
+/** What a page shows, by name: `never` in projects without the types of pages. */
+type Shown<Names extends string> = { [Name in Names]: typeof globalThis extends Record<Name, { prototype: infer Thing }> ? Thing : never }[Names];
+
+/** Pixels in rows from the top, without gaps; an `ImageData` is one. */
+export interface PixelSource {
+  readonly data: Uint8Array | Uint8ClampedArray;
+  readonly width: number;
+  readonly height: number;
+}
+
+/**
+ * A film: what a page can play (a file, an address, a `<video>`, of which some frames are taken, two a second), or its frames one by one, all of which
+ * are looked at unless `sample` is true. Node takes frames alone. When each frame was says `fps` (default 24), or `timestamps` in seconds.
+ */
+export type FilmSource = Blob | URL | string | Shown<'HTMLVideoElement'>
+  | { frames: readonly ImageSource[]; fps?: number; timestamps?: readonly number[]; sample?: boolean };
+
+/** A part of a message. Pictures and films stand in the user's messages, 64 in a conversation at most. */
+export type Part =
+  | { type: 'text'; text: string }
+  | {
+    type: 'image'; image: ImageSource;
+    /** How closely it is looked at: up to 65,536 pixels, 262,144 (`auto`, the default) or 1,048,576, unless {@link VisionOptions} say otherwise. */
+    detail?: 'low' | 'auto' | 'high';
+    /** At most those of {@link VisionOptions}, or 1,048,576. */
+    maxPixels?: number;
+  }
+  | {
+    type: 'video'; video: FilmSource;
+    /** Frames that are taken of each second. Default 2. */
+    fps?: number;
+    maxFrames?: number;
+    /** Of all frames together. */
+    maxPixels?: number;
+  }
+  | { type: 'image_url'; image_url: string | { url: string; detail?: 'low' | 'auto' | 'high' } };
+
 export interface Message {
   role: 'system' | 'user' | 'assistant';
-  /** Plain text: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
-  content: string;
+  /** Plain text, or parts of it and pictures: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
+  content: string | readonly Part[];
   /** Of an assistant's message: its thinking, as {@link Result.thinking} gave it. */
   thinking?: string;
 }
@@ -284,7 +363,7 @@ export interface CompleteOptions {
   signal?: AbortSignal;
   /** Longest reply in tokens. Default: until the context is full. 0: only read the prompt, so that a later reply starts sooner. */
   maxTokens?: number;
-  /** Randomness, 0 to 100. 0 always takes the likeliest token. Default 0.6 when thinking, else 0.7. */
+  /** Randomness, 0 to 100. 0 always takes the likeliest token. Default 0.6 when thinking (Qwen3-VL: 1), else 0.7. */
   temperature?: number;
   /** Keep the likeliest tokens that together have this probability, above 0 to 1 (off). Default 0.95 when thinking, else 0.8. */
   topP?: number;
@@ -294,7 +373,7 @@ export interface CompleteOptions {
   minP?: number;
   /** Divides the scores of tokens already in the text, above 0 to 10. Default 1 (off). */
   repeatPenalty?: number;
-  /** Subtracted from the score of every token already in the reply, -2 to 2. Default 0. */
+  /** Subtracted from the score of every token already in the reply, -2 to 2. Default 0 (Qwen3-VL without thinking: 1.5). */
   presencePenalty?: number;
   /** The same per occurrence, -2 to 2. Default 0. */
   frequencyPenalty?: number;
@@ -305,10 +384,11 @@ export interface CompleteOptions {
   /** Ends the reply where one of these texts would come, without it; at most 64 texts of at most 1000 characters. Thinking is not searched. */
   stop?: string | string[];
   /**
-   * Called while the prompt is read, not while it waits: `done` of `total` tokens, `cached` of which were known already. What an async one rejects with
-   * is reported on the console.
+   * Called while the prompt is read, not while it waits. In the phase `vision` pictures that are not known yet are looked at, `done` of `total` of their
+   * tokens; in the phase `text` the prompt is read, `done` of `total` tokens, `cached` of which were known already. Phases may alternate. What an async
+   * one rejects with is reported on the console.
    */
-  onPrefill?: (progress: { done: number; total: number; cached: number }) => void;
+  onPrefill?: (progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number }) => void;
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background';
   /**
@@ -332,6 +412,8 @@ export interface ChatOptions extends CompleteOptions {
   keep?: string;
   /** Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. Default: false. */
   continue?: boolean;
+  /** Whether the model is told `Picture 1: `, `Video 1: ` before each, counted over the conversation. Default: false. */
+  numberImages?: boolean;
 }
 
 /** What a finished reply is. */
@@ -342,8 +424,9 @@ export interface Result {
   /** `stop`: the model or a stop text ended it. `length`: `maxTokens` or the context did. `aborted`: `stop()` or `break`. */
   finishReason: 'stop' | 'length' | 'aborted';
   usage: {
-    /** Tokens of the prompt; `cachedTokens` of them were known from earlier and not computed again. */
+    /** Tokens of the prompt; `imageTokens` of them stand for pictures and films, `cachedTokens` were known from earlier and not computed again. */
     promptTokens: number;
+    imageTokens: number;
     cachedTokens: number;
     /** Tokens of the reply, its thinking included. */
     completionTokens: number;
@@ -488,6 +571,21 @@ export interface Info {
   readonly address: Address;
   /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */
   readonly files: number;
+  /**
+   * The model's eyes; null where it has none. Blocks of its encoder, their width and heads; the side of a patch in pixels, and how many patches on each
+   * side are one token; after which blocks the language model's first layers get a look of their own (DeepStack); limits of a picture and of a film's
+   * frames together, the tokens of the largest picture, and the memory that looking takes.
+   */
+  readonly vision: null | {
+    readonly layers: number; readonly dim: number; readonly heads: number; readonly patch: number; readonly merge: number;
+    readonly deepstack: readonly number[];
+    readonly parameters: number;
+    readonly fileBytes: number;
+    readonly types: Readonly<Record<string, { readonly tensors: number; readonly parameters: number; readonly bytes: number }>>;
+    readonly minPixels: number; readonly maxPixels: number; readonly minFilmPixels: number; readonly maxFilmPixels: number;
+    readonly maxTokens: number;
+    readonly scratchBytes: number;
+  };
 }
 
 /** Sums over calls of the engine's operations. */
@@ -544,13 +642,18 @@ export interface Model {
    * Token ids of a text, in which `<think>`, `<tool_call>` and their like are tokens and control tokens such as `<|im_end|>` are text; or of a
    * conversation with everything its template adds, as a reply to it is made from.
    */
-  tokenize(input: string | Uint8Array | Message[], options?: Given<CallOptions & { thinking?: boolean }>): Promise<number[]>;
+  tokenize(input: string | Uint8Array | Message[], options?: Given<PromptOptions>): Promise<number[]>;
   /** The text of token ids, special ones included. `use/param` for an id that does not exist. */
   detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<string>;
-  /** How many tokens a text has, or a conversation with everything its template adds. */
-  countTokens(input: string | Message[], options?: Given<CallOptions & { thinking?: boolean }>): Promise<number>;
-  /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. Made in the background of replies. */
-  logits(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<Float32Array>;
+  /** How many tokens a text has, or a conversation with everything its template adds; pictures are measured, not looked at. */
+  countTokens(input: string | Message[], options?: Given<PromptOptions>): Promise<number>;
+  /**
+   * Scores of every possible next token after each of these tokens, or of those of a conversation: `[tokens, info.vocabSize]`, row by row. Made in the
+   * background of replies.
+   */
+  logits(input: ArrayLike<number> | Message[], options?: Given<PromptOptions>): Promise<Float32Array>;
+  /** What the encoder makes of a picture: how many tokens it is, in rows and columns, and the values of each, `[tokens, width]`. */
+  look(image: ImageSource, options?: Given<CallOptions & { detail?: 'low' | 'auto' | 'high'; maxPixels?: number }>): Promise<Look>;
   /** The conversations that are kept in the model's store, used last first, once none is being written any more. */
   kept(options?: Given<CallOptions>): Promise<Kept[]>;
   /**
@@ -567,6 +670,21 @@ export interface Model {
 
 export interface CallOptions {
   signal?: AbortSignal;
+}
+
+/** How a conversation is written out, as in {@link ChatOptions}. */
+export interface PromptOptions extends CallOptions {
+  thinking?: boolean;
+  numberImages?: boolean;
+}
+
+/** A picture as the language model gets it: of each token what stands for it, and what its first layers get in addition. */
+export interface Look {
+  tokens: number;
+  rows: number;
+  columns: number;
+  width: number;
+  values: Float32Array;
 }
 
 /** What this browser can do. Needed are WebAssembly with SIMD and module workers: Chrome 93, Firefox 114, Safari 16.4. */

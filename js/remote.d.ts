@@ -39,7 +39,8 @@ export interface RemoteModel {
   readonly info: RemoteInfo;
   /**
    * Fails with `use/param` (for `keep` too), `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where
-   * `thinking` is given; else the server decides.
+   * `thinking` is given; else the server decides. Pictures go there as `image_url`: addresses as they are, which the server then fetches, files (Blobs) in
+   * `data:` addresses. What a page shows, pixels and films are not taken.
    */
   chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
   /** Continues a text. Token ids are not taken. */
@@ -49,6 +50,7 @@ export interface RemoteModel {
   detokenize(...given: unknown[]): Promise<never>;
   countTokens(...given: unknown[]): Promise<never>;
   logits(...given: unknown[]): Promise<never>;
+  look(...given: unknown[]): Promise<never>;
   profile(...given: unknown[]): Promise<never>;
   kept(...given: unknown[]): Promise<never>;
   forget(...given: unknown[]): Promise<never>;

@@ -24,22 +24,22 @@ const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 /** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
 const OPTIONS = [
   'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'embeddings', 'fileSize', 'files', 'restSize', 'memorySize',
-  'parallel', 'cacheSize',
+  'parallel', 'cacheSize', 'blind', 'maxPixels', 'maxFilmPixels', 'mediaCache', 'visionSize',
 ];
 
 /**
  * Names for the numbers of struct quern_event: its types, how a reply ends, and how many numbers it has.
  * @typedef {object} EngineEvent
- * @property {'read' | 'token' | 'end' | 'letGo'} type
+ * @property {'read' | 'token' | 'end' | 'letGo' | 'look'} type
  * @property {number} number of the sequence
  * @property {number} token
- * @property {number} done of `total` tokens, `cached` of which were known
+ * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of pictures that are to be looked at
  * @property {number} total
  * @property {number} cached
  * @property {'stop' | 'length' | 'error' | undefined} end and with the last the error
  * @property {QuernError | null} error
  */
-const EVENTS = [, 'read', 'token', 'end', 'letGo'];
+const EVENTS = [, 'read', 'token', 'end', 'letGo', 'look'];
 const ENDS = [, 'stop', 'length', 'error'];
 const EVENT_WORDS = 8;
 
@@ -66,6 +66,12 @@ export class Engine {
   staging;
 
   /**
+   * Another part of the engine's interface, which comes with whoever needs it (image.js, media.js).
+   * @type {<Part>(of: new (where: any) => Part) => Part}
+   */
+  part;
+
+  /**
    * @param {{wasm: object, memory: WebAssembly.Memory}} instance
    * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others
    */
@@ -81,6 +87,7 @@ export class Engine {
       return wasm._wasm_new(table);
     });
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
+    this.part = (Part) => new Part({ wasm, memory, heap: this.#heap, engine: this.#engine, out: this.#out, check: (status) => this.#check(status) });
   }
 
   // --- loading ---
@@ -97,9 +104,10 @@ export class Engine {
   warm() { return this.#wasm._wasm_warm(this.#engine) !== 0; }
 
   /** The file has ended, and the next one of the model begins. @param {number} size 0 where it is not known */
-  nextFile(size) {
-    this.#check(this.#wasm._wasm_next_file(this.#engine, size), 'load');
-  }
+  nextFile(size) { this.#check(this.#wasm._wasm_next_file(this.#engine, size), 'load'); }
+
+  /** All files of the model have ended, and the bytes of its projector follow. */
+  vision(size) { this.#check(this.#wasm._wasm_vision_next(this.#engine, size), 'load'); }
 
   finish() {
     this.staging.close();
@@ -177,9 +185,7 @@ export class Engine {
   }
 
   /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
-  longestToken() {
-    return this.#longestToken ||= this.#findLongest();
-  }
+  longestToken() { return this.#longestToken ||= this.#findLongest(); }
 
   #findLongest() {
     let longest = 1;
@@ -187,14 +193,10 @@ export class Engine {
     return longest;
   }
 
-  isEnd(id) {
-    return this.#wasm._wasm_is_end(this.#engine, id) !== 0;
-  }
+  isEnd(id) { return this.#wasm._wasm_is_end(this.#engine, id) !== 0; }
 
   /** Of tokenizer.ggml.token_type. */
-  tokenType(id) {
-    return this.#wasm._wasm_token_type(this.#engine, id);
-  }
+  tokenType(id) { return this.#wasm._wasm_token_type(this.#engine, id); }
 
   // --- sequences and steps ---
 
@@ -209,9 +211,7 @@ export class Engine {
   }
 
   /** Computes for all sequences, for about `budgetMs`. @returns {boolean} whether a step was finished */
-  step(budgetMs) {
-    return this.#check(this.#wasm._wasm_step(this.#engine, budgetMs)) === 0;
-  }
+  step(budgetMs) { return this.#check(this.#wasm._wasm_step(this.#engine, budgetMs)) === 0; }
 
   /**
    * What the last call of step() brought, in order.

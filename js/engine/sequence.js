@@ -22,6 +22,9 @@ export class Sequence {
   #address;
   #size = 0;
 
+  /** Of its tokens those that were known when they were set. */
+  known = 0;
+
   /** Events name it so; no other one of the engine ever has the same. */
   number;
 
@@ -39,12 +42,15 @@ export class Sequence {
   /** Wherever it is; what was computed stays known. */
   free() { this.#wasm._wasm_sequence_free(this.#address); }
 
-  /** Makes these tokens the conversation. @param {'all' | 'held'} outputs @returns {number} how many of them are known */
-  set(ids, outputs) {
+  /** Makes these tokens the conversation. @param {'all' | 'held'} outputs @param {Uint8Array[]} [media] ids of its pictures, in order (media.js) */
+  set(ids, outputs, media = []) {
     this.#size = ids.length;
-    return this.#heap.lend(4 * ids.length, (address) => {
-      this.#heap.int32(address, ids.length).set(ids);
-      return this.#check(this.#wasm._wasm_sequence_set(this.#address, address, ids.length, OUTPUTS[outputs]));
+    const before = 8 * media.length;
+    this.#heap.lend(before + 4 * ids.length, (address) => {
+      media.forEach((id, i) => this.#heap.bytes(address + 8 * i, 8).set(id));
+      this.#heap.int32(address + before, ids.length).set(ids);
+      const status = this.#wasm._wasm_sequence_set_media(this.#address, address + before, ids.length, address, media.length, OUTPUTS[outputs]);
+      this.known = this.#check(status);
     });
   }
 

@@ -4,7 +4,9 @@
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';
-import { checkMessages, checkOptions } from '../page/options.js';
+import { checkMessages } from '../page/messages.js';
+import { checkOptions } from '../page/options.js';
+import { checkPart } from '../page/parts.js';
 import { Reply } from '../page/reply.js';
 import { chatBody, completeBody } from './remote-request.js';
 import { bytesOf, failureOf, reach } from './remote-answer.js';
@@ -85,7 +87,7 @@ class RemoteModel {
   chat(messages, options) {
     return this.#reply('/chat/completions', 'chat', options, (checked) => {
       if (checked.keep !== undefined) throw onlyHere('options.keep');
-      return chatBody(this.#model, checkMessages(messages, checked.continue), checked);
+      return chatBody(this.#model, checkMessages(messages, checked.continue, checkPart), checked);
     });
   }
 
@@ -100,6 +102,7 @@ class RemoteModel {
   async detokenize() { throw onlyHere('detokenize()'); }
   async countTokens() { throw onlyHere('countTokens()'); }
   async logits() { throw onlyHere('logits()'); }
+  async look() { throw onlyHere('look()'); }
   async profile() { throw onlyHere('profile()'); }
   async kept() { throw onlyHere('kept()'); }
   async forget() { throw onlyHere('forget()'); }
@@ -119,7 +122,7 @@ class RemoteModel {
       const work = async () => {
         if (this.#disposed) throw this.#disposed;
         const { signal, onPrefill: _, ...checked } = checkOptions(kind, options);
-        const body = bodyOf(checked);
+        const body = await bodyOf(checked);
         signal?.throwIfAborted();
         const onAbort = () => controller.abort(reasonOf(signal));
         signal?.addEventListener('abort', onAbort, { once: true });

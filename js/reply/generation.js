@@ -2,7 +2,7 @@
 // One reply, from its prompt to its result: the engine reads and samples (engine/sequence.js), and here its events become text. Each is
 // looked at between two steps, so nothing is computed in vain behind a stop text.
 
-import { tooLong } from './chat.js';
+import { tooLongWith } from './chat.js';
 import { ReplyText } from './text.js';
 
 /** The type of tokens that only steer, like `<|im_start|>`. */
@@ -35,19 +35,19 @@ export class Generation {
    */
   constructor(engine, prompt, { stops, maxTokens = Infinity, space, priority, ...sampling }, emit) {
     const total = prompt.ids.length;
-    if (total >= engine.contextSize) throw tooLong(total, engine.contextSize);
+    if (total >= engine.contextSize) throw tooLongWith(prompt, engine.contextSize);
     this.#engine = engine;
     this.place = { space, priority };
     this.#prompt = prompt;
     this.#limit = maxTokens;
-    this.#options = { ...prompt.defaults, ...DEFAULTS, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
+    this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
     this.#emit = emit;
     this.#text = new ReplyText({ ...prompt, stops, emit });
   }
 
   /** @param {import('../engine/sequence.js').Sequence} sequence */
   hold(sequence) {
-    sequence.set(this.#prompt.ids, 'held');
+    sequence.set(this.#prompt.ids, 'held', this.media);
   }
 
   /** @param {import('../engine/sequence.js').Sequence} sequence that is held */
@@ -55,6 +55,9 @@ export class Generation {
     this.#sequence = sequence;
     sequence.begin(this.#options);
   }
+
+  /** Ids of the prompt's pictures. */
+  get media() { return this.#prompt.media; }
 
   /** All tokens so far, the prompt's too. */
   get ids() { return [...this.#prompt.ids, ...this.#tokens]; }
@@ -66,11 +69,19 @@ export class Generation {
    */
   take({ type, ...event }, began) {
     switch (type) {
+      case 'look': return this.#looks(event, began);
       case 'read': return this.#reads(event, began);
       case 'token': return this.#writes(event.token);
       case 'end': return this.#ends(event);
       default: return null;
     }
+  }
+
+  #looks({ done, total }, began) {
+    if (this.#times.read !== undefined) return null;
+    this.#times.admitted ??= began;
+    this.#emit({ type: 'prefill', phase: 'vision', done, total, cached: 0 });
+    return null;
   }
 
   /** What it was let go with is read once more, of which only the time shows. */
@@ -80,7 +91,7 @@ export class Generation {
     this.#done = Math.max(this.#done, done);
     this.#cached = cached;
     if (done === total) this.#times.read = performance.now();
-    this.#emit({ type: 'prefill', done: this.#done, total, cached });
+    this.#emit({ type: 'prefill', phase: 'text', done: this.#done, total, cached });
     return null;
   }
 
@@ -112,7 +123,10 @@ export class Generation {
     return {
       ...this.#text.parts,
       finishReason,
-      usage: { promptTokens: this.#prompt.ids.length, cachedTokens: this.#cached, completionTokens: this.#tokens.length },
+      usage: {
+        promptTokens: this.#prompt.ids.length, imageTokens: this.#prompt.places?.tokens ?? 0, cachedTokens: this.#cached,
+        completionTokens: this.#tokens.length,
+      },
       timings: {
         waitMs: admitted - asked, prefillMs: read - admitted, decodeMs, tokensPerSecond: this.#steps ? (1000 * this.#steps) / decodeMs : 0,
       },

@@ -5,6 +5,7 @@
 
 import { CHUNK, hex } from '../shared/chunk.js';
 import { alone, guarded, storageError } from './guard.js';
+import { plainUrl } from './identity.js';
 import { Journal, headerLine, line } from './journal.js';
 
 /** A short name for an id of any length and alphabet. */
@@ -77,6 +78,18 @@ export class Entry {
     return null;
   }
 
+  /**
+   * Whether all of these files are there: of a model that is kept with a projector, those before it too.
+   * @param {string[]} urls of which the last ones may be `projectors`: those must be the same, and not only a model's of this id
+   */
+  has(urls, projectors = 0) {
+    const { files = [] } = this.header ?? {};
+    const same = (url, i) => i < urls.length - projectors || files[i].url === plainUrl(url);
+    if (files.length < urls.length || !urls.every(same)) return false;
+    const sizes = urls.map((_, file) => this.size(file));
+    return this.complete || (files.length > urls.length && !sizes.includes(0) && !this.missing(sizes));
+  }
+
   hash(file, index) { return this.#journal.hash(file, index); }
   stored(file) { return this.#journal.stored(file); }
 
@@ -102,6 +115,16 @@ export class Entry {
     this.#journal = new Journal();
     this.#writing = true;
     await this.#append(headerLine(header));
+  }
+
+  /** Makes it these files, of which the first `kept` are what is stored. What crashes meanwhile leaves some chunks to be fetched again. */
+  async become(header, kept) {
+    await this.resume();
+    const record = (file) => this.stored(file).map((index) => line('chunk', file, index, this.hash(file, index)));
+    const chunks = header.files.slice(0, kept).flatMap((_, file) => record(file));
+    const numberOf = (name) => Number(name.slice(this.#key.length + 1));
+    for (const name of await this.#dataNames()) if (numberOf(name) >= kept) await this.#truncate(name);
+    await this.#append(new Uint8Array(await new Blob([headerLine(header), ...chunks]).arrayBuffer()));
   }
 
   /** Throws when there is no room for so many more bytes. */

@@ -40,6 +40,7 @@ export class Keeping {
   #writing = Promise.resolve();
   #wanted = new Set();            // {name} of each reply that is being made or kept
   #full = new Set();              // names for which there was no space
+  #written = new Map();           // name -> records of its file when this engine wrote it last
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -61,14 +62,20 @@ export class Keeping {
     this.#fail = fail;
   }
 
-  /** The reply of a generation, with what is kept under a name read before and written after it. */
-  async run(name, generation, job) {
+  /**
+   * The reply of a generation, with what is kept under a name read before and written after it.
+   * @param {() => void} release lets go of its pictures once all is done; not called where this rejects
+   */
+  async run(name, generation, job, release) {
     const ticket = { name };
     this.#wanted.add(ticket);
     try {
       const result = await this.#runner.add(generation, job, (sequence, isOver) => this.#restore(name, sequence, isOver));
-      this.#writing = this.#writing.then(() => this.#attempt(name, () => this.#save(ticket, generation.ids)))
-        .then(() => { this.#wanted.delete(ticket); });
+      this.#writing = this.#writing.then(() => this.#attempt(name, () => this.#save(ticket, generation)))
+        .then(() => {
+          this.#wanted.delete(ticket);
+          if (!this.#runner.isDead) release();
+        });
       return result;
     } catch (error) {
       this.#wanted.delete(ticket);
@@ -121,7 +128,7 @@ export class Keeping {
 
   async #read(name, sequence, isOver) {
     const pages = Math.floor((sequence.size - 1) / PAGE);       // its last token is always computed
-    if (isOver() || sequence.length >= pages * PAGE) return;
+    if (isOver() || sequence.known >= PAGE * Math.min(pages, this.#written.get(name) ?? Infinity)) return;
     const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes);
     if (!file) return;
     let good;                 // records that are not damaged
@@ -180,13 +187,14 @@ export class Keeping {
 
   #isWanted(ticket) { return this.#wanted.has(ticket) && !this.#runner.isDead; }
 
-  async #save(ticket, ids) {
+  async #save(ticket, { ids, media }) {
     if (this.#full.has(ticket.name) || !this.#isWanted(ticket)) return;
     await holding(this.#store, ticket.name, async () => {
       if (!this.#isWanted(ticket)) return;
       const sequence = this.#engine.sequence();
       try {
-        if (sequence.set(ids, 'held') >= PAGE) await this.#write(ticket, sequence);
+        sequence.set(ids, 'held', media);
+        if (sequence.known >= PAGE) await this.#write(ticket, sequence);
       } finally {
         if (!this.#runner.isDead) sequence.free();
       }
@@ -203,6 +211,7 @@ export class Keeping {
       const agreed = await this.#agree(ticket, file, sequence);
       await this.#append(ticket, file, sequence, agreed);
     } finally {
+      this.#written.set(name, file.records);
       if (file.records > 0) await file.finish().finally(() => file.close());
       else await file.close().then(() => removeKept(this.#store, name));
     }

@@ -23,7 +23,7 @@ function startTemplateWorker() {
 
 /** @type {import('./service.js').Host} */
 const host = {
-  compile, glue, startTemplateWorker, storeOf, openParts: openAny,
+  compile, glue, startTemplateWorker, storeOf, openParts: openAny, fetch, eyes: () => import('./eyes-node.js'),
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',

@@ -529,31 +529,31 @@ static void parts_of_the_head(void)
 /* At each layer and each part of the head somebody leaves the step in one way or another, or arrives: the others go on as if nobody had. */
 static void leaving_anywhere(void)
 {
-    enum { WRITERS = 7, WAYS = 4, STEPS_MOST = 60, VOCAB = 151936 };
+    enum { WRITERS = 7, PARTS = 8 + 3, STEPS = 2 * (PARTS - 1), VOCAB = 151936 }; /* two ways in each part */
     static struct script scripts[3] = {{.prompt = {100, 200, 300}, .n = 3}, {.prompt = {9000, 90, 9}, .n = 3}, {.prompt = {7, 77, 777, 7777}, .n = 4}};
-    static uint8_t alone[2][STEPS_MOST][HASH_BYTES];
+    static uint8_t alone[2][STEPS][HASH_BYTES];
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
     const struct quern_options options = {.context_size = 64, .cache_size = 1024, .parallel = WRITERS + 2, .threads = 2};
     struct quern_engine *e = engine_load(&f, options, SIZE_MAX);
     struct quern_sequence *writers[WRITERS], *guest = NULL;
-    int n = 0, parts = 0;
     for (int i = 0; i < 2; i++) {
         struct quern_sequence *s = hold(e, &scripts[i], i);
-        for (int step = 0; step < STEPS_MOST; step++) {
+        for (int step = 0; step < STEPS; step++) {
             CHECK_EQ(quern_step(e, 0), OK);
             hash_row(s, VOCAB, alone[i][step]);
         }
         quern_sequence_free(s);
     }
     for (int i = 0; i < WRITERS; i++) writers[i] = hold(e, &scripts[i % 2], i % 2);
-    for (int part = 1, way = 0; part == 1 || part < parts; part += way == WAYS - 1, way = (way + 1) % WAYS) {
+    for (int step = 0; step < STEPS; step++) {
+        int part = 1 + step / 2, way = step % 4;
         struct quern_sequence *other = NULL;
         if (!guest) guest = hold(e, &scripts[2], 2);
         quern_control(e)->attention = 1;
         for (int i = 0; i < part; i++) CHECK_EQ(quern_step(e, 0), NEED_MORE);
         CHECK_EQ(e->step.part, part);
         CHECK_EQ(e->step.n_takes, WRITERS + 1);
-        parts = e->step.parts;
+        CHECK_EQ(e->step.parts, PARTS);
         if (way == 0) quern_reply_end(guest);
         if (way == 1) CHECK(quern_sequence_set(guest, scripts[2].prompt, 2, QUERN_HELD) >= 0);
         if (way <= 2) quern_sequence_free(guest), guest = NULL;
@@ -562,16 +562,26 @@ static void leaving_anywhere(void)
         for (int status = NEED_MORE; status; status = quern_step(e, 0)) check_pages(e);
         for (int i = 0; i < WRITERS; i++) {
             uint8_t hash[HASH_BYTES];
-            CHECK(n < STEPS_MOST);
             hash_row(writers[i], VOCAB, hash);
-            CHECK(!memcmp(hash, alone[i % 2][n], sizeof hash));
+            CHECK(!memcmp(hash, alone[i % 2][step], sizeof hash));
         }
         quern_sequence_free(other);
-        n++;
     }
-    printf("# left in each of %d parts, in %d steps\n", parts, n);
-    CHECK_EQ(parts, 8 + 3);
-    CHECK_EQ(n, (parts - 1) * WAYS);
+    for (int i = 0; i < WRITERS; i++) quern_sequence_free(writers[i]);
+    quern_sequence_free(guest);
+    for (int part = 1, whole = 9; part <= whole; part++) { /* the only one leaves: the step is gone; in the end it stays and says what it says */
+        uint8_t hash[HASH_BYTES];
+        struct quern_sequence *s = hold(e, &scripts[0], 0);
+        quern_control(e)->attention = 1;
+        for (int i = 0; i < part; i++) CHECK_EQ(quern_step(e, 0), i == whole - 1 ? OK : NEED_MORE);
+        CHECK_EQ(e->step.running, part < whole);
+        CHECK_EQ(e->step.parts, whole);
+        if (part == whole) hash_row(s, VOCAB, hash);
+        CHECK(part < whole || !memcmp(hash, alone[0][0], sizeof hash));
+        quern_sequence_free(s);
+        CHECK(!e->step.running);
+        check_pages(e);
+    }
     quern_free(e);
     file_free(&f);
 }

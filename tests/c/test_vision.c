@@ -367,7 +367,7 @@ static void short_memory(void)
         CHECK(status == OK || status == ERR_MEM_LOAD || status == ERR_MEM_KV);
         eyes_close(&e);
     }
-    CHECK(n > 300);
+    CHECK(n > 200);
     file_free(&f);
 }
 

@@ -34,10 +34,26 @@ const NEUTRAL = {
 
 const lone = () => ({ stopped: false, onStop() {} });
 
+/** Fails whoever uses a sequence that is gone. */
+function watched(sequence) {
+  let gone = false;
+  for (const name of ['set', 'begin', 'keep', 'give', 'take', 'free']) {
+    const real = sequence[name].bind(sequence);
+    sequence[name] = (...args) => {
+      assert.ok(!gone, `${name}() of a sequence that is gone`);
+      gone = name === 'free';
+      return real(...args);
+    };
+  }
+  return sequence;
+}
+
 /** An engine with what keeps its conversations: what a worker has. */
 async function machine(store, { model = MODEL, keepBytes, ...options } = {}) {
   const engine = await engineOver(model, { contextSize: 256, parallel: 4, ...options });
   engine.finish();
+  const begin = engine.sequence.bind(engine);
+  engine.sequence = () => watched(begin());
   const runner = new Runner(engine, turn);
   const told = [];
   const keeping = new Keeping(engine, runner, { store, keepBytes, rest: turn, tell: (text) => told.push(text), fail: (error) => { throw error; } });
@@ -275,6 +291,18 @@ test('two writers of one name: each says what it says, and the file is one of th
   assert.deepEqual(machines.flatMap(({ told }) => told), []);
 });
 
+test('a file that has become another model\'s since it was read is begun anew', async () => {
+  const disk = new Disk();
+  const { ask, keeping } = await machine(new MemoryStore(disk));
+  await ask('talk', PROMPT);
+  await keeping.kept();
+  await once(new MemoryStore(disk), 'talk', PROMPT, { model: OTHER });
+  assert.notEqual(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(file)), 0);
+  await ask('talk', PROMPT);
+  await keeping.kept();
+  assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(file)), 0);
+});
+
 test('stopped while it is read: it ends at once, whatever the store does, and nothing stays behind', async () => {
   for (let at = 0; at < 9; at++) {
     const store = new MemoryStore(diskWith(file));
@@ -316,14 +344,16 @@ test('while others write: read and written beside them, a page at every second s
   const store = new MemoryStore(diskWith(file), { at: (_, name) => { if (name === 'write') writes.push(engine.work().steps); } });
   const { ask, engine, keeping } = await machine(store, { cacheSize: 1024 });
   const job = lone();
-  const endless = ask(null, [1, 2, 3], { maxTokens: 200, bias: [[2, -Infinity]], job });
+  const ends = Array.from({ length: engine.facts.tokens }, (_, id) => id).filter((id) => engine.isEnd(id));
+  const talk = { maxTokens: 240, bias: ends.map((id) => [id, -Infinity]) };
+  const endless = ask(null, [1, 2, 3], { ...talk, job });
   const reply = await ask('talk', more(wanted[0]));
   assert.deepEqual([reply.ids, reply.cached], [wanted[1], 4 * PAGE]);
   await keeping.kept();
   job.onStop();
   const other = await endless;
   assert.equal(other.finishReason, 'aborted', 'it was there to the end');
-  const { ids } = await once(undefined, null, [1, 2, 3], { reply: { maxTokens: 200, bias: [[2, -Infinity]] } });
+  const { ids } = await once(undefined, null, [1, 2, 3], { reply: talk });
   assert.deepEqual(other.ids, ids.slice(0, other.ids.length));
   assert.ok(writes.length === 3 && writes.slice(1).every((step, i) => step - writes[i] >= 2), writes.join());
   assert.equal((await keeping.kept())[0].tokens, 6 * PAGE);
@@ -342,6 +372,20 @@ test('many at once, some of one name, in a pool that is too small', async () => 
   }
   assert.equal((await keeping.kept()).length, 5);
   assert.equal(engine.memory().cache.used, 0);
+});
+
+test('what the engine knows is not read, nor what it has written', async () => {
+  const store = new MemoryStore(diskWith(file));
+  const { ask, keeping } = await machine(store);
+  let known = 0;
+  for (const [ids, first] of [[PROMPT, 'open'], [PROMPT, 'lock'], [more(wanted[0]), 'lock'], [more(wanted[0]), 'lock']]) {
+    const at = store.calls.length;
+    const { cached } = await ask('talk', ids);
+    await keeping.kept();
+    assert.equal(store.calls[at], first, 'a lock is taken for writing');
+    assert.ok(cached >= known);
+    known = cached;
+  }
 });
 
 test('forget: what is there, what is being made, and all', async () => {

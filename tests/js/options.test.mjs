@@ -3,7 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkMessages, checkOptions, checkTokens, sampling } from '../../js/page/options.js';
+import { checkMessages } from '../../js/page/messages.js';
+import { checkOptions, checkTokens, sampling } from '../../js/page/options.js';
+import { checkPart } from '../../js/page/parts.js';
 
 
 /** Values that no option of any kind accepts, unless a table below says so. */
@@ -95,11 +97,41 @@ test('messages', () => {
   for (const [bad, path] of [
     [null, 'messages'], [{}, 'messages'], [[], 'messages'], [5, 'messages'], [[good, null], 'messages[1]'], [[good, 'x'], 'messages[1]'],
     [[good, good, good, { role: 'boss', content: '' }], 'messages[3].role'], [[{ content: 'x' }], 'messages[0].role'],
-    [[{ role: 'user' }], 'messages[0].content'], [[{ role: 'user', content: [{ type: 'text', text: 'x' }] }], 'messages[0].content'], [[cyclic], 'messages[0].content'],
+    [[{ role: 'user' }], 'messages[0].content'], [[cyclic], 'messages[0].content'],
     [[{ ...good, thinking: 5 }], 'messages[0].thinking'], [[good, , good], 'messages[1]'],
     [[{ role: 'user', get content() { throw new Error('no'); } }], 'messages[0].content'],
   ]) fails(() => checkMessages(bad), path);
   assert.equal(checkMessages(Array(10_000).fill(good)).length, 10_000);
+});
+
+test('parts of messages', () => {
+  const user = (...content) => [{ role: 'user', content }];
+  const raw = { data: new Uint8Array(12), width: 2, height: 2 };
+  const film = (video) => user({ type: 'video', video });
+  assert.deepEqual(checkMessages(user({ type: 'text', text: 'a' }, { type: 'text', text: 'b' })), [{ role: 'user', content: 'ab' }]);
+  assert.deepEqual(checkMessages([{ role: 'system', content: [] }]), [{ role: 'system', content: '' }]);
+  const image = { type: 'image', image: raw, detail: 'low', maxPixels: 4096 };
+  assert.deepEqual(checkMessages(user(image, { type: 'text', text: 'a' }), false, checkPart)[0].content, [image, { type: 'text', text: 'a' }]);
+  assert.deepEqual(checkMessages(user({ type: 'image_url', image_url: { url: 'a.png', detail: 'high', more: 1 } }), false, checkPart)[0].content, [{ type: 'image', image: 'a.png', detail: 'high' }]);
+  const frames = { type: 'video', video: { frames: [raw, 'b.png', new Blob()], fps: 4, sample: true }, fps: 1, maxFrames: 8 };
+  assert.deepEqual(checkMessages(user(frames), false, checkPart)[0].content, [frames]);
+  const at = (rest) => `messages[0].content[0]${rest}`;
+  for (const [bad, path] of [
+    [user('x'), at('')], [user(null), at('')], [user({ type: 'audio' }), at('.type')], [user({ type: 'toString' }), at('.type')], [user({}), at('.type')],
+    [user({ type: 'text' }), at('.text')], [user({ type: 'text', text: 5 }), at('.text')], [user({ type: 'image' }), at('.image')],
+    [user({ type: 'image', image: '' }), at('.image')], [user({ type: 'image', image: 5 }), at('.image')], [user({ type: 'image', image: {} }), at('.image')],
+    [user({ type: 'image', image: { ...raw, width: 3 } }), at('.image')], [user({ type: 'image', image: { ...raw, data: [1] } }), at('.image')],
+    [user({ type: 'image', image: { ...raw, width: 0 } }), at('.image')], [user({ type: 'image', image: raw, size: 1 }), at('.size')],
+    [user({ ...image, detail: 'most' }), at('.detail')], [user({ ...image, maxPixels: 5 }), at('.maxPixels')],
+    [user({ type: 'image_url', image_url: {} }), at('.image_url')], [user({ type: 'image_url' }), at('.image_url')],
+    [user({ type: 'image', get image() { throw new Error('no'); } }), at('.image')], [film(5), at('.video')], [film({}), at('.video')],
+    [film({ frames: [] }), at('.video.frames')], [film({ frames: [5] }), at('.video.frames[0]')], [film({ frames: [raw], fps: 0 }), at('.video.fps')],
+    [film({ frames: Array(769).fill('x') }), at('.video.frames')], [film({ frames: [raw], timestamps: [] }), at('.video.timestamps')],
+    [film({ frames: [raw, raw], timestamps: [1, 0.5] }), at('.video.timestamps')], [film({ frames: [raw], rate: 5 }), at('.video.rate')],
+    [[{ role: 'system', content: [image] }], at('')], [[{ role: 'assistant', content: [frames] }], at('')], [user(...Array(65).fill(image)), 'messages'],
+  ]) fails(() => checkMessages(bad, false, checkPart), path);
+  assert.throws(() => checkMessages(user(image)), /^QuernError: This model has no eyes/);
+  fails(() => checkMessages(user({ type: 'audio' })), at('.type'));
 });
 
 test('token ids', () => {

@@ -174,8 +174,9 @@ export class Chat {
       run.read(progress);
       this.#measure(talk);
     };
-    // What the model computes of a conversation is kept under its id, so that it goes on at once after a reload; the archive forgets it with it.
-    const keep = this.#archive.isKept ? keptName(talk.id) : null;
+    // What a model computes of a conversation is kept under its id, so that it goes on at once after a reload; the archive forgets it with it. The
+    // demo model, which stores nothing, reads as fast.
+    const keep = this.#archive.isKept && this.#session.choice?.kind !== 'demo' ? keptName(talk.id) : null;
     const reply = model.chat(messages, { ...this.#settings.sampling, continue: goesOn, keep, signal: run.signal, onPrefill });
     run.ask(reply);
     for await (const event of reply.events) {
