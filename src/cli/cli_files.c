@@ -70,7 +70,8 @@ static int count_parts(const char *path)
 /* --- folders ---------------------------------------------------------------------------------------------- */
 
 /* The same choice as js/shared/folder.js makes. */
-static const char *const described_by[] = {"config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json",
+static const char *const described_by[] = {"config.json", "generation_config.json", "processor_config.json", "preprocessor_config.json",
+                                           "video_preprocessor_config.json", "chat_template.json", "tokenizer_config.json", "tokenizer.json",
                                            "model.safetensors.index.json"};
 /* What counts beside a GGUF file, which describes its weights itself. */
 static const char *const beside_gguf[] = {"generation_config.json", "tokenizer_config.json", "tokenizer.json"};

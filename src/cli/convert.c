@@ -2,14 +2,15 @@
  *
  * Which tensor becomes what, and the flow of rows through the quantisers.
  *
- * The files are checked by the code that checks them for the engine (intake.h), and the model's own list of weights is bound over all their
- * headers together, without a backend. What it bound of a file, the rows of that are sent here.
+ * The files are checked by the code that checks them for the engine (intake.h), and the model's own list of weights, or a projector's, is bound over
+ * all their headers together, without a backend. What it bound of a file, the rows of that are sent here. Of a folder the language model is taken.
  */
 #include "cli/convert.h"
 
 #include "base/reader.h"
 #include "cli/convert_keys.h"
 #include "engine/intake.h"
+#include "models/vision.h"
 #include "weights/quantize.h"
 
 #include <stdio.h>
@@ -57,9 +58,13 @@ static const struct dtype *wanted_type(const struct recipe *r, const char *name,
     return !strcmp(role, "ffn_gate_inp.weight") ? dtype_by_name("F32") : dtype_by_name(more ? r->more : r->most);
 }
 
+/* Patches and positions of pictures: all programs have them as floats. */
+static bool is_kept(const char *name) { return !strncmp(name, "v.patch_embd", 12) || !strncmp(name, "v.position_embd", 15); }
+
 /* Vectors and routers stay floats. Rows that are not whole blocks of 256 get blocks of 32, or halves. */
 static const struct dtype *choose_type(const struct recipe *r, const char *name, const struct tensor *t, const struct model_config *model)
 {
+    if (is_kept(name)) return dtype_by_name(t->type->layout == LAYOUT_F16 ? "F16" : "F32");
     const struct dtype *type = t->n_dims == 1 ? dtype_by_name("F32") : wanted_type(r, name, model);
     if (t->cols % type->block) type = dtype_by_name("Q8_0");
     return t->cols % type->block ? dtype_by_name("F16") : type;
@@ -71,7 +76,7 @@ static const struct dtype *choose_type(const struct recipe *r, const char *name,
 struct made {
     char name[80];
     const struct dtype *type;
-    uint64_t dims[3];
+    uint64_t dims[4];
     int n_dims;
     uint64_t offset, row_bytes, rows;
 };
@@ -98,6 +103,7 @@ struct convert {
     struct intake intake;
     struct checkpoint all;  /* the tensors of all files, which the model binds; no data */
     struct model *model;
+    struct vision *vision;  /* instead of it, of a projector */
     struct source *sources; /* [n_sources] */
     int n_sources, current;
     bool begun;             /* the current one's data */
@@ -176,6 +182,13 @@ static void put_rows(void *context, int row, int n, const uint8_t *rows)
 
 /* --- headers: what there is ------------------------------------------------------------------------------------- */
 
+/* Zeros of a projector. */
+static const struct model_config *config_of(const struct convert *c)
+{
+    static const struct model_config none;
+    return c->model ? &c->model->config : &none;
+}
+
 static int check_type(const struct made *m, const struct tensor *t, struct error *err)
 {
     if (t->type->block == 1 && !layouts[t->type->layout].scaled) return OK;
@@ -208,17 +221,18 @@ static size_t find_made(const struct convert *c, const char *name)
 static struct made describe(const struct convert *c, const struct checkpoint *ck, const struct tensor *t, int *first)
 {
     struct bytes view = ck_view(ck, t->name);
-    struct made m = {.n_dims = t->n_dims, .dims = {t->cols, t->rows / t->stack, t->stack}};
+    struct made m = {.n_dims = t->n_dims, .dims = {t->cols, t->rows / t->stack, t->stack, 1}};
     int expert, prefix;
     *first = 0;
     snprintf(m.name, sizeof m.name, "%.*s", (int)view.size, (const char *)view.data);
     if (sscanf(m.name, "blk.%*d.ffn_%*[a-z]%n.%d.weight", &prefix, &expert) == 1) {
         *first = expert * (int)t->rows;
         m.n_dims = 3;
-        m.dims[2] = (uint64_t)c->model->config.n_experts;
+        m.dims[2] = (uint64_t)config_of(c)->n_experts;
         snprintf(m.name + prefix, sizeof m.name - (size_t)prefix, "_exps.weight");
     }
-    m.rows = m.dims[1] * m.dims[2];
+    if (t->n_dims == 4) m.dims[1] = t->cols, m.dims[2] = 3, m.dims[3] = t->rows / t->cols / 3; /* square patches of three colours */
+    m.rows = m.dims[1] * m.dims[2] * m.dims[3];
     return m;
 }
 
@@ -236,7 +250,7 @@ static int add_tensor(struct convert *c, const struct checkpoint *ck, struct ten
     c->max_cols = max_int(c->max_cols, (int)t->cols);
     int status = check_type(&m, t, err);
     if (status || target->made < c->n_made) return status;
-    m.type = choose_type(c->options.recipe, m.name, t, &c->model->config);
+    m.type = choose_type(c->options.recipe, m.name, t, config_of(c));
     return add_made(c, &m, err);
 }
 
@@ -256,12 +270,21 @@ static int add_tensors(struct convert *c, struct checkpoint *ck, struct error *e
     return status;
 }
 
+/* By the first file with weights. */
+static int open_model(struct convert *c, struct error *err)
+{
+    const struct checkpoint *ck = &c->intake.ck;
+    struct bytes name;
+    bool projector = !meta_text(ck, "general.architecture", false, &name, NULL) && bytes_equal(name, "clip");
+    return projector ? vision_open(&c->mem, NULL, ck, &c->vision, err) : model_open(&c->mem, NULL, ck, &c->model, err);
+}
+
 /* A file with weights, whose header is complete. */
 static int take_file(struct convert *c, int file, struct error *err)
 {
     struct intake *in = &c->intake;
     struct source *s = &c->sources[c->n_sources];
-    int status = c->model ? OK : model_open(&c->mem, NULL, &in->ck, &c->model, err);
+    int status = c->model || c->vision ? OK : open_model(c, err);
     if (!status) status = ck_gather(&c->all, in->file, in->bytes - in->file->file_size, err);
     if (status) return status;
     c->n_sources++;
@@ -304,7 +327,7 @@ static int write_header(struct convert *c, struct error *err)
 {
     struct gguf_writer w;
     gguf_begin(&w, &c->mem, c->n_made);
-    convert_keys(&w, &c->intake, &c->model->config, c->options.recipe->file_type);
+    convert_keys(&w, &c->intake, config_of(c), c->options.recipe->file_type);
     for (size_t i = 0; i < c->n_made; i++) gguf_tensor(&w, c->made[i].name, c->made[i].n_dims, c->made[i].dims, c->made[i].type, c->made[i].offset);
     gguf_end(&w);
     int status = w.out.failed ? fail_memory(err) : write_at(c, 0, w.out.data, w.out.size, err);
@@ -329,7 +352,7 @@ static int open_all(struct convert *c, struct error *err)
     int status = OK;
     for (int i = 0; !status && i < c->options.n_files; i++) status = read_file(c, i, err);
     if (!status) status = intake_finish(&c->intake, err);
-    if (!status) status = model_bind(c->model, &c->all, false, err);
+    if (!status) status = c->model ? model_bind(c->model, &c->all, false, err) : vision_bind(c->vision, &c->all, false, err);
     for (int i = 0; !status && i < c->n_sources; i++) status = add_tensors(c, c->sources[i].ck, err);
     if (status) return status;
     c->floats = mem_array(&c->mem, (uint64_t)pool_threads(c->pool) * (uint64_t)c->max_cols, sizeof *c->floats);
@@ -364,6 +387,7 @@ void convert_close(struct convert *c)
         if (c->sources[i].ck == &c->sources[i].own) ck_close(&c->sources[i].own);
     ck_close(&c->all);
     intake_close(&c->intake);
+    vision_free(c->vision);
     model_free(c->model);
     pool_free(c->pool);
     void *parts[] = {c->sources, c->made, c->chunk, c->blocks, c->floats};

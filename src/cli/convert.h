@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a model -> one GGUF file of other weight types. Linked into the command lines only.
+ * The files of a model, or a projector's -> one GGUF file of other weight types. Linked into the command lines only.
  *
  * All headers are read first; the model's own list of weights says what must be there, with which shape. Then the data goes through in
  * file order: never more than a chunk of it is held, and each row is quantised by itself, so that threads change nothing.

@@ -24,6 +24,9 @@ static bool ends_with(struct bytes key, const char *text)
     return key.size >= n && memcmp(key.data + key.size - n, text, n) == 0;
 }
 
+/* What a folder says of pictures stands in a projector's file, not in the language model's. */
+static bool is_of_pictures(struct bytes key) { return starts_with(key, "clip."); }
+
 /* How the old file is stored, and the engine's own words for what the new one says otherwise. */
 static bool is_dropped(struct bytes key)
 {
@@ -133,13 +136,25 @@ static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
-/* As many tokens as the embedding has rows say what the vocabulary's size is; of experts a dense model says nothing. */
+/* As many tokens as the embedding has rows say what the vocabulary's size is; of experts' shares only a model says something that may leave them. */
 static bool is_rebuilt(struct bytes key, const struct model_config *model)
 {
-    return ends_with(key, ".vocab_size") || (!model->n_experts && ends_with(key, ".expert_weights_norm"));
+    return ends_with(key, ".vocab_size") || ((!model->n_experts || model->sees) && ends_with(key, ".expert_weights_norm"));
 }
 
 static bool is_vocabulary(struct bytes key) { return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type"); }
+
+/* After how many layers something is added to rows of pictures. */
+static void put_added(struct gguf_writer *w, const struct checkpoint *ck, const char *architecture)
+{
+    struct bytes after;
+    uint64_t n;
+    uint32_t added = 0;
+    char key[KEY_SIZE];
+    if (meta_array(ck, "clip.vision.is_deepstack_layers", META_BOOL, true, &after, &n, NULL)) return;
+    for (uint64_t i = 0; i < n; i++) added += after.data[i];
+    put_u32(w, model_key(key, architecture, "n_deepstack_layers"), added);
+}
 
 static void complete(struct gguf_writer *w, const struct checkpoint *ck, const struct model_config *model)
 {
@@ -150,6 +165,7 @@ static void complete(struct gguf_writer *w, const struct checkpoint *ck, const s
     snprintf(name, sizeof name, "%.*s", (int)architecture.size, (const char *)architecture.data);
     if (!meta_find(ck, model_key(key, name, "attention.value_length"))) put_u32(w, key, (uint32_t)model->head_dim);
     gguf_key(w, text_bytes("general.type"), META_STRING, text_bytes("model"));
+    put_added(w, ck, name);
     put_special(w, ck);
 }
 
@@ -160,7 +176,7 @@ void convert_keys(struct gguf_writer *w, const struct intake *in, const struct m
     for (size_t i = 0; i < ck->n_metas; i++) {
         const struct meta *m = &ck->metas[i];
         struct bytes key = ck_view(ck, m->key);
-        if (is_dropped(key) || (described && is_rebuilt(key, model)) || (padded && is_vocabulary(key))) continue;
+        if (is_dropped(key) || (described && (is_rebuilt(key, model) || is_of_pictures(key))) || (padded && is_vocabulary(key))) continue;
         if (described) copy_described(w, ck, m);
         else copy(w, ck, m);
     }

@@ -7,11 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    GROUP = 8,
-    STRIP = 32, /* rows that are made of columns at once: of bfloats a line of the processor's cache */
-    HEADER_MAX = 64 << 20,
-};
+enum { GROUP = 8, HEADER_MAX = 64 << 20 };
 
 void ck_init(struct checkpoint *ck, struct mem *m, uint64_t known_size)
 {
@@ -354,7 +350,7 @@ static uint64_t largest_group(const struct checkpoint *ck)
     for (size_t i = 0; i < ck->n_tensors; i++) {
         const struct tensor *t = &ck->tensors[i];
         if (t->bytes == 0 || !is_wanted(ck, i)) continue;
-        uint64_t row = row_bytes(t), group = t->turned ? block_bytes(t) + STRIP * row : row * (t->rows < GROUP ? t->rows : GROUP);
+        uint64_t row = row_bytes(t), group = t->turned ? block_bytes(t) + GROUP * row : row * (t->rows < GROUP ? t->rows : GROUP);
         if (group > largest) largest = group;
     }
     return largest;
@@ -403,7 +399,8 @@ static size_t put_rows(struct checkpoint *ck, const struct tensor *t, const uint
     return take;
 }
 
-/* in: the first of `rows` columns of [cols, stride / size] -> out [rows, cols] */
+/* in: the first of `rows` columns of [cols, stride / size] -> out [rows, cols]. Of more rows than a group the lines of `out` would push each other
+ * out of the processor's cache. */
 static inline void turn(uint8_t *out, const uint8_t *in, size_t stride, size_t rows, size_t cols, size_t size)
 {
     for (size_t c = 0; c < cols; c++)
@@ -414,12 +411,12 @@ static inline void turn(uint8_t *out, const uint8_t *in, size_t stride, size_t r
 static void put_columns(struct checkpoint *ck, const struct tensor *t, int i, const uint8_t *in, size_t stride)
 {
     size_t rows = (size_t)(t->rows / t->stack), cols = (size_t)t->cols, size = t->type->bytes;
-    uint8_t *strip = ck->stage + ck->stage_room - STRIP * row_bytes(t);
-    for (size_t r = 0; r < rows; r += STRIP) {
-        size_t n = rows - r < STRIP ? rows - r : STRIP;
-        if (size == 2) turn(strip, in + r * size, stride, n, cols, 2);
-        else turn(strip, in + r * size, stride, n, cols, 4);
-        t->put(t->context, i * (int)rows + (int)r, (int)n, strip);
+    uint8_t *group = ck->stage + ck->stage_room - GROUP * row_bytes(t);
+    for (size_t r = 0; r < rows; r += GROUP) {
+        size_t n = rows - r < GROUP ? rows - r : GROUP;
+        if (size == 2) turn(group, in + r * size, stride, n, cols, 2);
+        else turn(group, in + r * size, stride, n, cols, 4);
+        t->put(t->context, i * (int)rows + (int)r, (int)n, group);
     }
 }
 

@@ -3,57 +3,14 @@
  * Models of several files: Hugging Face folders and qwen3.c checkpoints. The same weights give the same bits as in a GGUF file, whatever the
  * chunks; and every broken set of tests/fixtures/bad-sets.mjs (groups S and J) is refused with its code and rule, in little time and memory.
  */
-#include "model_file.h"
+#include "model_set.h"
 #include "refusal.h"
 
-#include <dirent.h>
-
-enum { FILES_MOST = 12 };
 #define WHOLE SIZE_MAX
-
-struct set {
-    struct file files[FILES_MOST];
-    int n;
-};
-
-static void set_free(struct set *s)
-{
-    for (int i = 0; i < s->n; i++) file_free(&s->files[i]);
-    s->n = 0;
-}
-
-static int feed_set(struct quern_engine *e, const struct set *s, bool sizes, size_t chunk)
-{
-    int status = OK;
-    for (int i = 0; !status && i < s->n; i++) {
-        const struct file *f = &s->files[i];
-        if (i > 0) status = quern_next_file(e, sizes ? f->size : 0);
-        for (size_t at = 0, n; !status && at < f->size; at += n) {
-            n = f->size - at < chunk ? f->size - at : chunk;
-            uint8_t *own = malloc(n); /* exactly, for the sanitizers */
-            memcpy(own, f->data + at, n);
-            status = quern_feed(e, own, n);
-            free(own);
-        }
-    }
-    return status ? status : quern_finish(e);
-}
 
 /* --- twins ------------------------------------------------------------------------------------------------ */
 
 enum { TOKENS = 24 };
-
-static struct quern_engine *load_set(const struct set *s, struct quern_options options, size_t chunk)
-{
-    options.files = s->n;
-    options.file_size = s->files[0].size;
-    struct quern_engine *e = quern_new(&options);
-    CHECK(e != NULL);
-    int status = feed_set(e, s, true, chunk);
-    if (status) printf("# %s %s: %s\n", status_name(status), quern_error(e)->rule, quern_error(e)->message);
-    CHECK_EQ(status, OK);
-    return e;
-}
 
 /* Logits of TOKENS tokens; the caller frees them. */
 static float *logits_of(struct quern_engine *e, size_t *bytes)
@@ -108,26 +65,6 @@ static void check_twins(const struct set *s, const struct file *gguf)
     }
     quern_free(reference);
     free(expected);
-}
-
-static int compare_names(const void *a, const void *b) { return strcmp(a, b); }
-
-/* The JSON files first. */
-static struct set read_folder(const char *folder)
-{
-    struct set s = {0};
-    char names[FILES_MOST][256];
-    int n = 0;
-    DIR *d = opendir(folder);
-    CHECK(d != NULL);
-    for (struct dirent *entry; (entry = readdir(d)) && n < FILES_MOST;)
-        if (entry->d_name[0] != '.') snprintf(names[n++], sizeof *names, "%.250s", entry->d_name);
-    closedir(d);
-    qsort(names, (size_t)n, sizeof *names, compare_names);
-    for (int json = 1; json >= 0; json--)
-        for (int i = 0; i < n; i++)
-            if ((strstr(names[i], ".json") != NULL) == json) s.files[s.n++] = file_read(folder, names[i]);
-    return s;
 }
 
 static void folders(void)
@@ -256,10 +193,10 @@ static void catalogue(void) { CHECK_EQ(catalogue_judge("/sets", judge_line, NULL
 
 static bool proper(int status) { return status == OK || status == ERR_FORMAT || status == ERR_UNSUPPORTED || status == ERR_INCONSISTENT; }
 
-/* Every file of a set cut at every place up to `most`, and each bit there turned: refused, or it still runs. */
-static void damage(struct set *s, size_t most)
+/* Every file of a set from `first` on cut at every place up to `most`, and each bit there turned: refused, or it still runs. */
+static void damage(struct set *s, int first, size_t most)
 {
-    for (int i = 0; i < s->n; i++) {
+    for (int i = first; i < s->n; i++) {
         struct file *f = &s->files[i];
         size_t size = f->size, end = size < most ? size : most;
         for (size_t cut = 0; cut < end; cut++) {
@@ -278,27 +215,37 @@ static void damage(struct set *s, size_t most)
     }
 }
 
-static void damaged_folder(void)
+static void damage_set(const char *id, int n, int first, size_t most)
 {
-    struct set s = {.n = 4};
+    struct set s = {.n = n};
     for (int i = 0; i < s.n; i++) {
         char name[32];
-        snprintf(name, sizeof name, "good-S08b.%d", i);
+        snprintf(name, sizeof name, "good-%s.%d", id, i);
         s.files[i] = file_read(built_fixtures("/sets"), name);
     }
-    damage(&s, 1500);
+    damage(&s, first, most);
     set_free(&s);
+}
+
+static void damaged_folder(void) { damage_set("S08b", 4, 0, 1500); }
+
+/* Of a model that sees, with what its preprocessors say; and its experts in stacks. */
+static void damaged_sight(void)
+{
+    damage_set("S15f", 6, 0, 800);
+    damage_set("S15b", 4, 3, 3000);
 }
 
 static void damaged_checkpoint(void)
 {
     struct set s = {{file_read(built_fixtures("/sets"), "good-J01a.0"), file_read(built_fixtures("/sets"), "good-J01a.1")}, 2};
-    damage(&s, 256);
+    damage(&s, 0, 256);
     set_free(&s);
 }
 
 static const struct check tests[] = {
-    {"folders", folders}, {"checkpoints", checkpoints}, {"catalogue", catalogue}, {"damaged_folder", damaged_folder}, {"damaged_checkpoint", damaged_checkpoint},
+    {"folders", folders}, {"checkpoints", checkpoints}, {"catalogue", catalogue}, {"damaged_folder", damaged_folder}, {"damaged_sight", damaged_sight},
+    {"damaged_checkpoint", damaged_checkpoint},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

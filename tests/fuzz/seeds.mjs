@@ -7,7 +7,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ajc1Model, scoredTokens } from '../fixtures/ajc1.mjs';
-import { hfTensor, tinyFolder, tinyVocab, writeSafetensors } from '../fixtures/folder.mjs';
+import { FILMS, PICTURES, moe, vlFolder } from '../fixtures/bad-vision.mjs';
+import { hfTensors, tinyFolder, tinyVocab, writeSafetensors } from '../fixtures/folder.mjs';
 import { ByteSink } from '../fixtures/gguf-writer.mjs';
 import { projectorBytes } from '../fixtures/make-projector.mjs';
 import { splitGguf } from '../fixtures/split.mjs';
@@ -54,9 +55,15 @@ function folderInput({ spec, ...changes } = {}, more = []) {
   return setInput(tokenizer, JSON.stringify(SETTINGS), config, generation, ...more, ...weights);
 }
 
+/** The same of a model that sees: `changes` of `vlFolder`. */
+function seeingInput({ spec, ...changes }) {
+  const [config, generation, tokenizer, ...rest] = vlFolder({ ...changes, spec: { ...SMALLEST, type: 'F32', ...spec } })();
+  return setInput(tokenizer, JSON.stringify(SETTINGS), config, generation, ...rest);
+}
+
 /** Two files with an index. */
 function shards() {
-  const all = tinySpec(SMALLEST).tensors.map(hfTensor);
+  const all = tinySpec(SMALLEST).tensors.flatMap(hfTensors);
   const files = [all.slice(0, 4), all.slice(4)];
   const names = files.flatMap((tensors, i) => tensors.map(({ name }) => [name, `model-${i + 1}.safetensors`]));
   const index = JSON.stringify({ metadata: { total_size: 1 }, weight_map: Object.fromEntries(names) });
@@ -72,6 +79,9 @@ write('gguf', 'cut', minimalModel().slice(0, 3000));
 write('gguf', 'q4_0', tinyModel({ type: 'Q4_0', hidden: 32, context: 16 }));
 write('gguf', 'experts', tinyModel({ ...TINY_MOE, layers: 2, experts: 3, used: 2, expertFfn: 8, ffn: 8, hidden: 8, heads: 1, headDim: 2, type: 'F16', context: 16 }));
 write('gguf', 'yarn', minimalModel({ kv: { 'qwen3.rope.scaling.type': ['string', 'yarn'], 'qwen3.rope.scaling.factor': ['f32', 4] } }));
+const EXPERTS = { layers: 1, experts: 2, used: 1, expertFfn: 8, ffn: 8, hidden: 8, heads: 1, headDim: 2 };
+write('gguf', 'sees', tinyModel({ ...EXPERTS, arch: 'qwen3vlmoe', type: 'F16', context: 16 },
+  { kv: { 'qwen3vlmoe.rope.dimension_sections': ['i32[]', [1, 0, 0, 0]], 'qwen3vlmoe.n_deepstack_layers': ['u32', 1] } }));
 write('tokenizer', 'chat', tokenizerInput(...vocabulary, '<|im_start|>user\nthe then <think>\n\n</think> 12\u00e9\u{1f600}<|im_end|>'));
 write('tokenizer', 'spaces', tokenizerInput(...vocabulary, "  the\t \r\n\n it's  THE 'LL \u00a0\u3000x"));
 write('tokenizer', 'untyped', tokenizerInput(vocabulary[0].slice(0, 262), [], vocabulary[2], 'the the'));
@@ -90,6 +100,9 @@ write('safetensors', 'untied', folderInput({ spec: { tied: false, type: 'BF16' }
 write('safetensors', 'yarn', folderInput({ config: { rope_scaling: YARN } }));
 write('safetensors', 'fp8', folderInput({ spec: { ffn: 128 }, tensors: fp8, config: { quantization_config: { quant_method: 'fp8', fmt: 'e4m3', weight_block_size: [128, 128] } } }));
 write('safetensors', 'shards', shards());
+const SECTIONS = { rope_scaling: { mrope_interleaved: true, mrope_section: [1, 0, 0], rope_type: 'default' } };
+write('safetensors', 'sees', seeingInput({ text: SECTIONS, sides: [PICTURES, FILMS, { image_processor: PICTURES, video_processor: FILMS }] }));
+write('safetensors', 'stacks', seeingInput({ ...moe(undefined, { arch: 'qwen3moe', dense: [], ...EXPERTS }), text: SECTIONS }));
 
 const CHECKPOINT = { layers: 1, hidden: 32, ffn: 32, heads: 16, kvHeads: 1, headDim: 2 };
 const checkpoint = (options) => {

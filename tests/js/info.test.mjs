@@ -285,7 +285,7 @@ test('texts of a file do not steer the terminal', async () => {
 
 test('what is no model of ours is refused with what it is', async () => {
   const named = (arch) => file('other.gguf', tinyModel({}, { kv: { 'general.architecture': ['string', arch] } }));
-  assert.match(await failure(named('qwen3vl')), /^quern: model\/unsupported: .*qwen3vl/);
+  assert.match(await failure(named('qwen2vl')), /^quern: model\/unsupported: .*qwen2vl/);
   assert.match(await failure(file('a.zip', Buffer.from(`PK\x03\x04${'x'.repeat(100)}`))), /^quern: model\/format: .*archive/);
   assert.match(await failure(file('short.gguf', header.subarray(0, 100_000))), /^quern: model\/format: The file ends at byte 100000, inside its header\.\n$/);
 });

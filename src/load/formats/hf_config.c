@@ -303,6 +303,7 @@ static void set_sight(struct hf_config *c)
 {
     static const int32_t published[] = {24, 20, 20};
     if (!c->n_sections) memcpy(c->sections, published, sizeof published), c->n_sections = 3;
+    if (c->n_sections == 3) c->sections[c->n_sections++] = 0; /* as GGUF files have them */
     c->truth[NORM_TOPK] = true;
 }
 
@@ -310,8 +311,8 @@ static void write_list(struct writer *w, const char *name, const int32_t *list, 
 {
     char full[128];
     if (w->status || !n) return;
-    w->status = ck_put_array(w->model, full_key(w, name, full), META_I32, (struct bytes){(const uint8_t *)list, (size_t)n * sizeof *list}, (uint64_t)n,
-                             w->err);
+    const struct bytes data = {(const uint8_t *)list, (size_t)n * sizeof *list};
+    w->status = ck_put_array(w->model, full_key(w, name, full), META_I32, data, (uint64_t)n, w->err);
 }
 
 static int write_architecture(struct hf_config *c, struct writer *w)

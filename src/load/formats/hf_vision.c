@@ -94,7 +94,7 @@ static void check_number(const struct processor *p, struct json_reader *r, int k
     const int64_t wanted = key == MERGE_SIZE ? MERGE : key == TEMPORAL_SIZE ? TEMPORAL : key == RESAMPLE ? BICUBIC : -1;
     if (r->status) return;
     if (key < INTS && wanted >= 0 && p->integer[key] != wanted)
-        refuse(r, key == RESAMPLE ? "Only bicubic resampling is supported" : "Visual tokens of other than 2 x 2 patches of 2 frames are not supported");
+        refuse(r, key == RESAMPLE ? "Only bicubic resampling is supported" : "Only visual tokens of 2 x 2 patches of 2 frames are supported");
     if (key == RESCALE && fabs(p->number[RESCALE] * 255 - 1) > 1e-6) refuse(r, "Only values of pixels divided by 255 are supported");
 }
 
@@ -209,7 +209,7 @@ static void write_patch(struct writer *w, bool there, int64_t patch)
     if (m) memcpy(&before, ck_view(w->model, m->value).data, sizeof before);
     else w->status = ck_put_int(w->model, key, patch, w->err);
     if (before != patch)
-        w->status = fail(w->err, ERR_INCONSISTENT, "value", 0, "The patches of pictures are %lld pixels wide in one file of the folder, %lld in another.",
+        w->status = fail(w->err, ERR_INCONSISTENT, "value", 0, "Patches of pictures are %lld pixels wide in one file of the folder, %lld in another.",
                          (long long)before, (long long)patch);
 }
 
@@ -251,7 +251,8 @@ static int write_added(struct writer *w, const struct hf_vision *v)
     int64_t depth = v->integer[V_DEPTH];
     if (depth < 1 || depth > DEPTH_MAX) return fail_value(w->err, "blocks", depth);
     for (int i = (int)depth; i < DEPTH_MAX; i++)
-        if (v->added[i]) return fail(w->err, ERR_INCONSISTENT, "value", 0, "Something is added after block %d of pictures, but there are %d.", i, (int)depth);
+        if (v->added[i])
+            return fail(w->err, ERR_INCONSISTENT, "value", 0, "Something is added after block %d of pictures, but there are %d.", i, (int)depth);
     int status = ck_put_array(w->model, "clip.vision.is_deepstack_layers", META_BOOL, (struct bytes){(const uint8_t *)v->added, (size_t)depth},
                               (uint64_t)depth, w->err);
     return status ? status : ck_put_bool(w->model, "clip.vision.deepstack_by_place", true, w->err);
