@@ -89,11 +89,11 @@ struct backend_ops {
     void (*bias)(struct backend *b, float *y, const float *bias, int n, int dim); /* y [n, dim] += bias [dim] */
     void (*gelu)(struct backend *b, float *x, enum gelu kind, int n, int dim);    /* x = gelu(x), [n, dim] */
     /* Floats that keep() and attend_all() need for s->rows rows of keys and values. */
-    uint64_t (*kept_size)(const struct backend *b, const struct sight *s);
+    uint64_t (*kept_size)(const struct backend *b, const struct heads *s);
     /* k, v [n, n_heads * head_dim] become rows first .. first + n - 1 of kept */
-    void (*keep)(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct sight *s);
+    void (*keep)(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct heads *s);
     /* o, q [n, n_heads * head_dim]; reads what was kept only, so keep all rows first */
-    void (*attend_all)(struct backend *b, float *o, const float *q, float *kept, int n, const struct sight *s);
+    void (*attend_all)(struct backend *b, float *o, const float *q, float *kept, int n, const struct heads *s);
 
     /* --- the end of a step --- */
     /* Ends a step: what was asked for since the last one begins, and these results are to arrive in memory; there may be none. NULL where an

@@ -251,7 +251,7 @@ static void profile_gelu(struct backend *b, float *x, enum gelu kind, int n, int
     stop(p, &(struct slot){.op = names[kind], .cols = dim}, "", 0, 0);
 }
 
-static void profile_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct sight *s)
+static void profile_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct heads *s)
 {
     struct profile *p = profile_of(b);
     start(p);
@@ -259,7 +259,7 @@ static void profile_keep(struct backend *b, float *kept, const float *k, const f
     stop(p, &(struct slot){.op = "keep"}, "", 0, 8.0 * n * s->n_heads * s->head_dim);
 }
 
-static void profile_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct sight *s)
+static void profile_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct heads *s)
 {
     struct profile *p = profile_of(b);
     double wide = (double)s->n_heads * s->head_dim;
@@ -313,7 +313,7 @@ static void profile_weight_put_columns(struct backend *b, struct weight *w, int 
     inner->ops->weight_put_columns(inner, w, row, n, col, n_cols, rows, row_bytes);
 }
 
-static uint64_t profile_kept_size(const struct backend *b, const struct sight *s)
+static uint64_t profile_kept_size(const struct backend *b, const struct heads *s)
 {
     const struct backend *inner = ((const struct profile *)b)->inner;
     return inner->ops->kept_size(inner, s);

@@ -59,7 +59,7 @@ struct product {
 static inline struct product product(float *y, const struct weight *w) { return (struct product){.y = y, .w = w}; }
 
 /* Of an encoder's attention: as many rows, all of which each row sees. */
-struct sight {
+struct heads {
     int rows, n_heads, head_dim;
 };
 

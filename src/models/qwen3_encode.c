@@ -16,16 +16,16 @@
 
 /* --- scratch ---------------------------------------------------------------------------------------------- */
 
-static struct sight sight_of(const struct vision *v, int rows) { return (struct sight){rows, v->config.n_heads, v->config.head_dim}; }
+static struct heads heads_of(const struct vision *v, int rows) { return (struct heads){rows, v->config.n_heads, v->config.head_dim}; }
 
 static void lay_out(struct arena *a, const struct vision *v, int max_patches, struct vision_scratch *s)
 {
     const struct vision_config *c = &v->config;
-    const struct sight sight = sight_of(v, max_patches);
+    const struct heads heads = heads_of(v, max_patches);
     uint64_t n = (uint64_t)max_patches, dim = (uint64_t)c->dim, angles = (uint64_t)c->head_dim / 2, f = sizeof(float);
     s->x = arena_take(a, n * dim, f);
     s->q = arena_take(a, n * dim, f);
-    s->kept = arena_take(a, v->bind.be->ops->kept_size(v->bind.be, &sight), f);
+    s->kept = arena_take(a, v->bind.be->ops->kept_size(v->bind.be, &heads), f);
     s->cosine = arena_take(a, n * angles, f);
     s->sine = arena_take(a, n * angles, f);
     s->h = arena_take(a, CHUNK * dim, f);
@@ -158,7 +158,7 @@ static void apply(struct vision *v, const struct linear *l, float *y, const floa
 static void prepare(struct vision *v, const struct vision_layer *w, int first, int n)
 {
     const struct vision_config *c = &v->config;
-    const struct sight sight = sight_of(v, v->rows * v->cols);
+    const struct heads heads = heads_of(v, v->rows * v->cols);
     const struct vision_scratch *s = &v->s;
     struct backend *be = v->bind.be;
     const struct backend_ops *op = be->ops;
@@ -170,18 +170,18 @@ static void prepare(struct vision *v, const struct vision_layer *w, int first, i
         op->bias(be, parts[i], w->qkv_bias + i * c->dim, n, c->dim);
         if (i < 2) op->rope(be, parts[i], s->cosine + angles, s->sine + angles, n, c->n_heads, c->head_dim, c->head_dim);
     }
-    op->keep(be, s->kept, s->k, s->v, first, n, &sight);
+    op->keep(be, s->kept, s->k, s->v, first, n, &heads);
 }
 
 /* x += out(attention(q)) */
 static void attend(struct vision *v, const struct vision_layer *w, int first, int n)
 {
     const struct vision_config *c = &v->config;
-    const struct sight sight = sight_of(v, v->rows * v->cols);
+    const struct heads heads = heads_of(v, v->rows * v->cols);
     const struct vision_scratch *s = &v->s;
     struct backend *be = v->bind.be;
     size_t at = (size_t)first * (size_t)c->dim;
-    be->ops->attend_all(be, s->k, s->q + at, s->kept, n, &sight);
+    be->ops->attend_all(be, s->k, s->q + at, s->kept, n, &heads);
     apply(v, &w->out, s->h, s->k, n, c->dim);
     be->ops->add(be, s->x + at, s->h, n, c->dim);
 }

@@ -152,7 +152,7 @@ struct look {
 
 static float *attend_all(struct backend *be, const struct look *l, int chunk)
 {
-    const struct sight s = {l->rows, l->heads, l->dim};
+    const struct heads s = {l->rows, l->heads, l->dim};
     size_t width = (size_t)(l->heads * l->dim), kept_size = be->ops->kept_size(be, &s);
     float *o = malloc((size_t)l->rows * width * sizeof *o), *kept = malloc(kept_size * sizeof *kept);
     CHECK(o && kept);

@@ -74,9 +74,9 @@ static inline int unit_from(int64_t at, int64_t cost, int n)
 void cpu_layernorm(struct backend *b, float *y, const float *x, const float *w, const float *bias, int n, int dim, float eps);
 void cpu_bias(struct backend *b, float *y, const float *bias, int n, int dim);
 void cpu_gelu(struct backend *b, float *x, enum gelu kind, int n, int dim);
-uint64_t cpu_kept_size(const struct backend *b, const struct sight *s);
-void cpu_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct sight *s);
-void cpu_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct sight *s);
+uint64_t cpu_kept_size(const struct backend *b, const struct heads *s);
+void cpu_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct heads *s);
+void cpu_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct heads *s);
 
 /* Experts (experts.c). */
 void cpu_route(struct backend *b, float *scores, int n, bool renormalise, struct route *r);

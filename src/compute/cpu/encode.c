@@ -69,14 +69,14 @@ void cpu_gelu(struct backend *b, float *x, enum gelu kind, int n, int dim)
 
 /* [n_heads][pages]: keys [KV_PAGE, head_dim], values [KV_PAGE, head_dim] as a page of the cache has them; then each thread's scratch. */
 
-static size_t page_count(const struct sight *s) { return ((size_t)s->rows + KV_PAGE - 1) / KV_PAGE; }
-static size_t page_floats(const struct sight *s) { return (size_t)KV_PAGE * (size_t)s->head_dim; }
-static size_t head_floats(const struct sight *s) { return page_count(s) * 2 * page_floats(s); }
+static size_t page_count(const struct heads *s) { return ((size_t)s->rows + KV_PAGE - 1) / KV_PAGE; }
+static size_t page_floats(const struct heads *s) { return (size_t)KV_PAGE * (size_t)s->head_dim; }
+static size_t head_floats(const struct heads *s) { return page_count(s) * 2 * page_floats(s); }
 
 /* A thread's: p [TILE_ROWS, KV_PAGE], acc [TILE_ROWS, head_dim]. */
-static size_t scratch_floats(const struct sight *s) { return (size_t)TILE_ROWS * (size_t)(KV_PAGE + s->head_dim); }
+static size_t scratch_floats(const struct heads *s) { return (size_t)TILE_ROWS * (size_t)(KV_PAGE + s->head_dim); }
 
-uint64_t cpu_kept_size(const struct backend *b, const struct sight *s)
+uint64_t cpu_kept_size(const struct backend *b, const struct heads *s)
 {
     uint64_t pages = ((uint64_t)s->rows + KV_PAGE - 1) / KV_PAGE, dim = (uint64_t)s->head_dim;
     return (uint64_t)s->n_heads * pages * 2 * KV_PAGE * dim + (uint64_t)pool_threads(((const struct cpu *)b)->pool) * TILE_ROWS * (KV_PAGE + dim);
@@ -86,13 +86,13 @@ struct keep {
     float *kept;
     const float *k, *v;
     int first, n;
-    const struct sight *s;
+    const struct heads *s;
 };
 
 static void keep_heads(void *arg, int thread, int n_threads)
 {
     const struct keep *a = arg;
-    const struct sight *s = a->s;
+    const struct heads *s = a->s;
     size_t dim = (size_t)s->head_dim, heads = (size_t)s->n_heads;
     int begin, end;
     pool_share(s->n_heads, thread, n_threads, &begin, &end);
@@ -105,7 +105,7 @@ static void keep_heads(void *arg, int thread, int n_threads)
         }
 }
 
-void cpu_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct sight *s)
+void cpu_keep(struct backend *b, float *kept, const float *k, const float *v, int first, int n, const struct heads *s)
 {
     cpu_run((struct cpu *)b, n > 1, keep_heads, &(struct keep){kept, k, v, first, n, s});
 }
@@ -118,7 +118,7 @@ struct attend {
     const float *q;
     float *kept;
     int n;
-    const struct sight *s;
+    const struct heads *s;
 };
 
 /* One tile of one head. */
@@ -130,14 +130,14 @@ struct tile_of {
 
 static size_t row_of(const struct tile_of *t, int i)
 {
-    const struct sight *s = t->a->s;
+    const struct heads *s = t->a->s;
     return ((size_t)(t->first + i) * (size_t)s->n_heads + (size_t)t->head) * (size_t)s->head_dim;
 }
 
 /* A span's softmaxes. */
 static void attend_span(const struct tile_of *t, struct query *queries, int page, int end)
 {
-    const struct sight *s = t->a->s;
+    const struct heads *s = t->a->s;
     const struct kernels *k = &t->a->c->k;
     float scale = (float)(1.0 / sqrt((double)s->head_dim));
     memset(t->acc, 0, (size_t)t->n * (size_t)s->head_dim * sizeof *t->acc);
@@ -173,7 +173,7 @@ static int tile_count(const struct attend *a) { return (a->n + TILE_ROWS - 1) / 
 static void attend_tiles(void *arg, int thread, int n_threads)
 {
     const struct attend *a = arg;
-    const struct sight *s = a->s;
+    const struct heads *s = a->s;
     int64_t begin, end, tiles = tile_count(a);
     float *p = a->kept + (size_t)s->n_heads * head_floats(s) + (size_t)thread * scratch_floats(s);
     while (pool_claim(&a->c->claimed, tiles * s->n_heads, n_threads, &begin, &end))
@@ -183,7 +183,7 @@ static void attend_tiles(void *arg, int thread, int n_threads)
         }
 }
 
-void cpu_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct sight *s)
+void cpu_attend_all(struct backend *b, float *o, const float *q, float *kept, int n, const struct heads *s)
 {
     struct attend a = {(struct cpu *)b, o, q, kept, n, s};
     cpu_run(a.c, true, attend_tiles, &a);
