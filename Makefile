@@ -12,7 +12,7 @@ NODE ?= node
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
-LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_tokenizer load/formats/hf_vision load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize models/bind models/qwen models/qwen3_vision engine/intake cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces text/unicode text/table text/sampler base/json base/sha256 image/header image/header_boxes image/size image/resize image/pixels
+LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_tokenizer load/formats/hf_vision load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize models/bind models/qwen models/qwen3_vision engine/intake cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces text/unicode text/table text/sampler base/json base/sha256 image/header image/header_boxes image/size image/resize image/pixels engine/media engine/sight engine/look
 STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
@@ -72,7 +72,7 @@ native: $(BUILD)/quern
 $(BUILD)/obj/cli/cli_args.o: FLAGS += -DQUERN_VERSION='"$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' package.json)"'
 $(BUILD)/obj/cli/cli_args.o: package.json
 
-$(BUILD)/quern: $(BUILD)/obj/cli/cli.o $(BUILD)/obj/cli/cli_args.o $(BUILD)/obj/cli/cli_terminal.o $(TOOL_OBJECTS) $(OBJECTS)
+$(BUILD)/quern: $(BUILD)/obj/cli/cli.o $(BUILD)/obj/cli/cli_args.o $(BUILD)/obj/cli/cli_terminal.o $(BUILD)/obj/cli/cli_vision.o $(TOOL_OBJECTS) $(OBJECTS)
 	$(CC) $(FLAGS) $^ -o $@ -lm
 
 $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(LOADERS))): FLAGS += $(STRICT)

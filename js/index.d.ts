@@ -89,6 +89,11 @@ export interface LoadOptions {
    * Where it runs short the youngest reply lets go and goes on later, saying the same. Twice the context lets two of full length run side by side.
    */
   cacheSize?: number;
+  /**
+   * Bytes of the store that conversations kept by {@link ChatOptions.keep} may take together. Default 2 GiB. Where a new one needs the room the one
+   * that was used longest ago goes; of one that is larger its beginning is kept. 0: none is kept.
+   */
+  keepBytes?: number;
   /** Bytes of memory that may be used. Default: what the browser grants and the device has, as far as it tells. */
   memoryLimit?: number;
   /**
@@ -131,8 +136,19 @@ export interface LoadOptions {
    * Where nothing can be kept, or there is no room, the load goes on without and says so on the console.
    */
   cache?: boolean | string | Store;
-  /** What the file must hash to, in hexadecimal digits; of a split model or a folder one for each file, in the order in which they are read. `model/integrity` otherwise, and it is not kept. */
+  /**
+   * What the file must hash to, in hexadecimal digits; of a split model or a folder one for each file, in the order in which they are read, that of the
+   * projector last. `model/integrity` otherwise, and it is not kept.
+   */
   sha256?: string | string[];
+  /**
+   * The model's eyes. Of a GGUF model its projector, one more file (`mmproj-….gguf`), which is kept, counted and checked with the model's own. Of a
+   * Hugging Face folder, which has both: `true` (default) reads the vision part, `false` leaves it out and saves its memory. Without it a model
+   * answers about text alone (`info.vision` is null).
+   */
+  vision?: Source | boolean;
+  /** How pictures are looked at; see {@link VisionOptions}. */
+  visionOptions?: Given<VisionOptions>;
   /** Kernels to use. One that this machine cannot run is an error (`env/simd`), never a silent fallback. */
   variant?: Variant;
   /** Tokens read per step, 1 to 1024, of all prompts together. Default 64. Results do not depend on it. */
@@ -143,6 +159,25 @@ export interface LoadOptions {
   workerUrl?: string | URL;
   /** Address of the wasm file, for the same reason. It must be the file of the variant in use. */
   wasmUrl?: string | URL;
+}
+
+/**
+ * Limits of pictures and films, which cost a token for each 1,024 pixels (a film's for each 1,024 of two frames) and seconds of looking. What is
+ * larger is reduced, what is smaller enlarged, keeping its shape nearly: sides are multiples of 32.
+ */
+export interface VisionOptions {
+  /** Most pixels of a picture. Default 262,144 (256 tokens), with `detail: 'high'` 1,048,576; memory to look is taken for so many. */
+  maxPixels?: number;
+  /** Least pixels of a picture. Default: the model's own, 65,536: smaller ones are enlarged. */
+  minPixels?: number;
+  /** Most pixels of all frames of a film together. Default 524,288 (256 tokens). */
+  maxFilmPixels?: number;
+  /** Least pixels of all frames of a film together. Default: the model's own, 4,096. */
+  minFilmPixels?: number;
+  /** Frames that are taken of a film at most, 2 to 768. Default 16. */
+  maxFrames?: number;
+  /** Memory for what was looked at, for when its place in the context was needed for others. Default 64 MiB. */
+  cacheBytes?: number;
 }
 
 /**
@@ -170,6 +205,8 @@ export interface StoredModel {
   complete: boolean;
   /** When it was last loaded completely, in milliseconds since 1970; 0: never. */
   lastUsed: number;
+  /** The address of the projector that is kept with it, the last of its files; serves as `vision` again. */
+  vision?: string;
 }
 
 export interface CacheOptions {
@@ -183,6 +220,8 @@ export interface DownloadOptions extends CacheOptions {
   headers?: Record<string, string>;
   forwardHeaders?: boolean;
   sha256?: string | string[];
+  /** A projector to keep with the model. */
+  vision?: Source | boolean;
   workerUrl?: string | URL;
   wasmUrl?: string | URL;
 }
@@ -191,8 +230,8 @@ export interface DownloadOptions extends CacheOptions {
 export interface Models {
   /** The last used first. */
   list(options?: Given<CacheOptions>): Promise<StoredModel[]>;
-  /** Whether a model is there completely, so that `load` needs no network. */
-  has(source: Source, options?: Given<CacheOptions>): Promise<boolean>;
+  /** Whether a model is there completely, with the projector where one is named, so that `load` needs no network. */
+  has(source: Source, options?: Given<CacheOptions & { vision?: Source | boolean }>): Promise<boolean>;
   /**
    * Gets a model, or the rest of it, without loading it. Aborted, it keeps what has come. Somebody else's download is followed, unless that
    * stores nothing more for half a minute: `storage/busy`. Also `net/*`, `model/integrity`.
@@ -200,16 +239,30 @@ export interface Models {
   download(source: Source, options?: Given<DownloadOptions>): Promise<StoredModel>;
   /** Removes a model, by its source or id. `storage/busy` while it is being downloaded or loaded; models in use are not affected. */
   remove(source: Source, options?: Given<CacheOptions>): Promise<void>;
+  /** What {@link Model.kept} gives, of a store and without a model. */
+  kept(options?: Given<CacheOptions>): Promise<Kept[]>;
+  /** What {@link Model.forget} does, without a model. A reply that a model is making under this name may be kept again behind it. */
+  forget(name?: string | null, options?: Given<CacheOptions>): Promise<void>;
   /** Bytes that are stored (in a browser everything of this origin), bytes there may be, and whether the browser has promised not to clear them away. */
   usage(options?: Given<CacheOptions>): Promise<Usage>;
   /** Asks the browser for that promise; some ask their user. `load` and `download` do so once, when the first download begins. */
   persist(options?: Given<CacheOptions>): Promise<boolean>;
 }
 
+/** A conversation that is kept, by whichever model. Its name is a text of the caller's: show it as text. */
+export interface Kept {
+  name: string;
+  /** How much of it is kept, in whole pages of 32 tokens, and the bytes that this takes. */
+  tokens: number;
+  bytes: number;
+  /** When it was used last, in milliseconds since 1970; 0: not known. */
+  date: number;
+}
+
 export const models: Models;
 
 /**
- * Where models are kept: files under short names of lower-case letters, digits and dots, and locks. A store of your own is used from
+ * Where models and conversations are kept: files under short names of lower-case letters, digits, dots and dashes, and locks. A store of your own is used from
  * the engine's worker over a port, so its methods run where you made it; each may return a promise or the value itself. Nothing
  * has to be atomic or flushed: what was stored is checked before use. A call that throws, answers with anything else than is said here, or
  * has not answered after 15 seconds costs the store, never the load. An error named `QuotaExceededError` means that there is no room.
@@ -252,10 +305,55 @@ export interface StoreFile {
   close(): void | Promise<void>;
 }
 
+/**
+ * A picture. A text is its address (`https:`, `data:`, `blob:`; in Node also a path), which is fetched without cookies; pixels are 8 bits each, RGB or
+ * RGBA by their number. What a page shows is read when the call is made, and copies are taken, so that the caller may go on with it. PNG, JPEG, WebP,
+ * GIF, BMP and AVIF, as far as the browser decodes them (Node: PNG itself, JPEG with `jpeg-js`, others with `sharp` installed); EXIF turns are
+ * followed, what is transparent lies on white, of what moves the first picture counts. At most 64 MiB, 16,384 pixels a side and 100 million in all.
+ */
+export type ImageSource = Blob | URL | string | PixelSource | Shown<'ImageBitmap' | 'HTMLImageElement' | 'HTMLCanvasElement' | 'OffscreenCanvas' | 'VideoFrame'>;
+
+/** What a page shows, by name: `never` in projects without the types of pages. */
+type Shown<Names extends string> = { [Name in Names]: typeof globalThis extends Record<Name, { prototype: infer Thing }> ? Thing : never }[Names];
+
+/** Pixels in rows from the top, without gaps; an `ImageData` is one. */
+export interface PixelSource {
+  readonly data: Uint8Array | Uint8ClampedArray;
+  readonly width: number;
+  readonly height: number;
+}
+
+/**
+ * A film: what a page can play (a file, an address, a `<video>`, of which some frames are taken, two a second), or its frames one by one, all of which
+ * are looked at unless `sample` is true. Node takes frames alone. When each frame was says `fps` (default 24), or `timestamps` in seconds.
+ */
+export type FilmSource = Blob | URL | string | Shown<'HTMLVideoElement'>
+  | { frames: readonly ImageSource[]; fps?: number; timestamps?: readonly number[]; sample?: boolean };
+
+/** A part of a message. Pictures and films stand in the user's messages, 64 in a conversation at most. */
+export type Part =
+  | { type: 'text'; text: string }
+  | {
+    type: 'image'; image: ImageSource;
+    /** How closely it is looked at: up to 65,536 pixels, 262,144 (`auto`, the default) or 1,048,576, unless {@link VisionOptions} say otherwise. */
+    detail?: 'low' | 'auto' | 'high';
+    /** At most those of {@link VisionOptions}, or 1,048,576. */
+    maxPixels?: number;
+  }
+  | {
+    type: 'video'; video: FilmSource;
+    /** Frames that are taken of each second. Default 2. */
+    fps?: number;
+    maxFrames?: number;
+    /** Of all frames together. */
+    maxPixels?: number;
+  }
+  | { type: 'image_url'; image_url: string | { url: string; detail?: 'low' | 'auto' | 'high' } };
+
 export interface Message {
   role: 'system' | 'user' | 'assistant';
-  /** Plain text: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
-  content: string;
+  /** Plain text, or parts of it and pictures: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
+  content: string | readonly Part[];
   /** Of an assistant's message: its thinking, as {@link Result.thinking} gave it. */
   thinking?: string;
 }
@@ -265,7 +363,7 @@ export interface CompleteOptions {
   signal?: AbortSignal;
   /** Longest reply in tokens. Default: until the context is full. 0: only read the prompt, so that a later reply starts sooner. */
   maxTokens?: number;
-  /** Randomness, 0 to 100. 0 always takes the likeliest token. Default 0.6 when thinking, else 0.7. */
+  /** Randomness, 0 to 100. 0 always takes the likeliest token. Default 0.6 when thinking (Qwen3-VL: 1), else 0.7. */
   temperature?: number;
   /** Keep the likeliest tokens that together have this probability, above 0 to 1 (off). Default 0.95 when thinking, else 0.8. */
   topP?: number;
@@ -275,7 +373,7 @@ export interface CompleteOptions {
   minP?: number;
   /** Divides the scores of tokens already in the text, above 0 to 10. Default 1 (off). */
   repeatPenalty?: number;
-  /** Subtracted from the score of every token already in the reply, -2 to 2. Default 0. */
+  /** Subtracted from the score of every token already in the reply, -2 to 2. Default 0 (Qwen3-VL without thinking: 1.5). */
   presencePenalty?: number;
   /** The same per occurrence, -2 to 2. Default 0. */
   frequencyPenalty?: number;
@@ -286,19 +384,36 @@ export interface CompleteOptions {
   /** Ends the reply where one of these texts would come, without it; at most 64 texts of at most 1000 characters. Thinking is not searched. */
   stop?: string | string[];
   /**
-   * Called while the prompt is read, not while it waits: `done` of `total` tokens, `cached` of which were known already. What an async one rejects with
-   * is reported on the console.
+   * Called while the prompt is read, not while it waits. In the phase `vision` pictures that are not known yet are looked at, `done` of `total` of their
+   * tokens; in the phase `text` the prompt is read, `done` of `total` tokens, `cached` of which were known already. Phases may alternate. What an async
+   * one rejects with is reported on the console.
    */
-  onPrefill?: (progress: { done: number; total: number; cached: number }) => void;
+  onPrefill?: (progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number }) => void;
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background';
+  /**
+   * Whose reply it is, as a number below 2^32 that you give. What is known of a prompt is used for replies of the same space alone, so that nobody
+   * learns from `cachedTokens`, or from the time an answer takes, what people of another space have asked. Default 0; a program that answers
+   * several people gives each his own.
+   */
+  space?: number;
 }
 
 export interface ChatOptions extends CompleteOptions {
   /** Whether the model thinks before it answers, where its chat template knows the choice. Default: false; a model that always thinks does. */
   thinking?: boolean;
+  /**
+   * Keeps what the model has computed of the conversation (its keys and values) in the store under this name, a text of 1 to 256 bytes: read before the
+   * reply, so that a page that was reloaded, or another process, goes on at once (`usage.cachedTokens` tells), and brought up to date after it, while
+   * nothing else is to be done. Pass the whole conversation as ever: what of it is not there, is damaged or was another model's is read anew, and no
+   * token depends on it. A model writes a tenth of a megabyte for each token (0.6B, `kv: 'f16'`). What is kept gives the conversation away to who has
+   * the store and the model: {@link Model.forget} it with the conversation. Where nothing can be kept, or there is no room, the console says so.
+   */
+  keep?: string;
   /** Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. Default: false. */
   continue?: boolean;
+  /** Whether the model is told `Picture 1: `, `Video 1: ` before each, counted over the conversation. Default: false. */
+  numberImages?: boolean;
 }
 
 /** What a finished reply is. */
@@ -309,8 +424,9 @@ export interface Result {
   /** `stop`: the model or a stop text ended it. `length`: `maxTokens` or the context did. `aborted`: `stop()` or `break`. */
   finishReason: 'stop' | 'length' | 'aborted';
   usage: {
-    /** Tokens of the prompt; `cachedTokens` of them were known from earlier and not computed again. */
+    /** Tokens of the prompt; `imageTokens` of them stand for pictures and films, `cachedTokens` were known from earlier and not computed again. */
     promptTokens: number;
+    imageTokens: number;
     cachedTokens: number;
     /** Tokens of the reply, its thinking included. */
     completionTokens: number;
@@ -446,13 +562,30 @@ export interface Info {
   };
   /**
    * What was done since the load, as of the last finished call: steps, rows (tokens) that they computed for all replies, how often a reply let go of its
-   * pages because there were too few, and rows computed again for that.
+   * pages because there were too few, and rows computed again for that. `sizes`: how many of the steps had 1 row, 2, up to 4, 8, 16, 32, 64, and more.
    */
-  readonly work: { readonly steps: number; readonly rows: number; readonly letGo: number; readonly recomputed: number };
+  readonly work: {
+    readonly steps: number; readonly rows: number; readonly letGo: number; readonly recomputed: number; readonly sizes: readonly number[];
+  };
   /** Bits of the engine's addresses. */
   readonly address: Address;
   /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */
   readonly files: number;
+  /**
+   * The model's eyes; null where it has none. Blocks of its encoder, their width and heads; the side of a patch in pixels, and how many patches on each
+   * side are one token; after which blocks the language model's first layers get a look of their own (DeepStack); limits of a picture and of a film's
+   * frames together, the tokens of the largest picture, and the memory that looking takes.
+   */
+  readonly vision: null | {
+    readonly layers: number; readonly dim: number; readonly heads: number; readonly patch: number; readonly merge: number;
+    readonly deepstack: readonly number[];
+    readonly parameters: number;
+    readonly fileBytes: number;
+    readonly types: Readonly<Record<string, { readonly tensors: number; readonly parameters: number; readonly bytes: number }>>;
+    readonly minPixels: number; readonly maxPixels: number; readonly minFilmPixels: number; readonly maxFilmPixels: number;
+    readonly maxTokens: number;
+    readonly scratchBytes: number;
+  };
 }
 
 /** Sums over calls of the engine's operations. */
@@ -509,22 +642,49 @@ export interface Model {
    * Token ids of a text, in which `<think>`, `<tool_call>` and their like are tokens and control tokens such as `<|im_end|>` are text; or of a
    * conversation with everything its template adds, as a reply to it is made from.
    */
-  tokenize(input: string | Uint8Array | Message[], options?: Given<CallOptions & { thinking?: boolean }>): Promise<number[]>;
+  tokenize(input: string | Uint8Array | Message[], options?: Given<PromptOptions>): Promise<number[]>;
   /** The text of token ids, special ones included. `use/param` for an id that does not exist. */
   detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<string>;
-  /** How many tokens a text has, or a conversation with everything its template adds. */
-  countTokens(input: string | Message[], options?: Given<CallOptions & { thinking?: boolean }>): Promise<number>;
-  /** Scores of every possible next token after each of these tokens: `[tokens.length, info.vocabSize]`, row by row. */
-  logits(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<Float32Array>;
+  /** How many tokens a text has, or a conversation with everything its template adds; pictures are measured, not looked at. */
+  countTokens(input: string | Message[], options?: Given<PromptOptions>): Promise<number>;
+  /**
+   * Scores of every possible next token after each of these tokens, or of those of a conversation: `[tokens, info.vocabSize]`, row by row. Made in the
+   * background of replies.
+   */
+  logits(input: ArrayLike<number> | Message[], options?: Given<PromptOptions>): Promise<Float32Array>;
+  /** What the encoder makes of a picture: how many tokens it is, in rows and columns, and the values of each, `[tokens, width]`. */
+  look(image: ImageSource, options?: Given<CallOptions & { detail?: 'low' | 'auto' | 'high'; maxPixels?: number }>): Promise<Look>;
+  /** The conversations that are kept in the model's store, used last first, once none is being written any more. */
+  kept(options?: Given<CallOptions>): Promise<Kept[]>;
+  /**
+   * Forgets what is kept under a name, replies that are being made included; without a name all that is kept in the store. `storage/busy` while another
+   * tab or process keeps it.
+   */
+  forget(name?: string | null, options?: Given<CallOptions>): Promise<void>;
   /** What the work since the load, or since the last call of this, has cost. Null unless loaded with `profile: true`. */
   profile(options?: Given<CallOptions>): Promise<Profile | null>;
-  /** Ends the engine and gives all its memory back. Always resolves; calls still pending fail with `engine/disposed`. */
+  /** Ends the engine, once what is to be kept is written (5 seconds at most), and gives all its memory back. Always resolves; calls still pending fail with `engine/disposed`. */
   dispose(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface CallOptions {
   signal?: AbortSignal;
+}
+
+/** How a conversation is written out, as in {@link ChatOptions}. */
+export interface PromptOptions extends CallOptions {
+  thinking?: boolean;
+  numberImages?: boolean;
+}
+
+/** A picture as the language model gets it: of each token what stands for it, and what its first layers get in addition. */
+export interface Look {
+  tokens: number;
+  rows: number;
+  columns: number;
+  width: number;
+  values: Float32Array;
 }
 
 /** What this browser can do. Needed are WebAssembly with SIMD and module workers: Chrome 93, Firefox 114, Safari 16.4. */

@@ -34,12 +34,13 @@ export interface RemoteInfo {
   readonly [field: string]: unknown;
 }
 
-/** The part of {@link Model} that a server can do. `onPrefill` is not called; sampling that is not given is the server's. */
+/** What a server can do of {@link Model}. `onPrefill` is not called, sampling that is not given is the server's, `space` vLLM's `cache_salt`. */
 export interface RemoteModel {
   readonly info: RemoteInfo;
   /**
-   * Fails with `use/param`, `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where
-   * `thinking` is given; else the server decides.
+   * Fails with `use/param` (for `keep` too), `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where
+   * `thinking` is given; else the server decides. Pictures go there as `image_url`: addresses as they are, which the server then fetches, files (Blobs) in
+   * `data:` addresses. What a page shows, pixels and films are not taken.
    */
   chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
   /** Continues a text. Token ids are not taken. */
@@ -49,7 +50,10 @@ export interface RemoteModel {
   detokenize(...given: unknown[]): Promise<never>;
   countTokens(...given: unknown[]): Promise<never>;
   logits(...given: unknown[]): Promise<never>;
+  look(...given: unknown[]): Promise<never>;
   profile(...given: unknown[]): Promise<never>;
+  kept(...given: unknown[]): Promise<never>;
+  forget(...given: unknown[]): Promise<never>;
   /** What goes on fails with `engine/disposed`. */
   dispose(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "compute/profile.h"
+#include "quern_media.h"
 #include "quern_options.h"
 #include "text/sampler.h"
 
@@ -73,16 +74,11 @@ bool quern_is_end(const struct quern_engine *e, int32_t id); /* whether it ends 
 
 /* --- sequences --- */
 
-struct quern_sequence *quern_sequence_new(struct quern_engine *e); /* NULL when memory is short */
+/* NULL when memory is short. Nothing is known of another space's tokens: 0, or one for each who may not learn what others have asked.
+ * priority: 0 normal, 1 background: after all others, until it has had no row for 10 s, and its pages are taken first. */
+struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t space, int priority);
 void quern_sequence_free(struct quern_sequence *s); /* accepts NULL; its pages stay known for reuse */
 int quern_sequence_number(const struct quern_sequence *s); /* from 1 on; no other of this engine ever has it */
-
-enum quern_outputs {
-    QUERN_LAST = 0, /* logits of the last token only; the longest known prefix is not computed again */
-    QUERN_ALL = 1,  /* logits of every token; nothing is reused */
-    QUERN_HIDDEN = 2, /* the last token's hidden state, and no logits; else like QUERN_LAST */
-    QUERN_HELD = 3  /* QUERN_LAST, but nothing is computed before quern_reply_begin() */
-};
 
 /* Makes these n >= 1 tokens the content of the sequence, which leaves a step that is not finished; others in it do not notice. A reply ends
  * here. Returns how many of them are known: they need no computing while their pages are not taken for others. ERR_EMPTY, ERR_PARAM (an id out
@@ -121,14 +117,14 @@ struct bytes quern_stream(struct quern_sequence *s, int32_t id);
 struct quern_reply {
     struct sampler_params sampling;
     int max_tokens; /* <= 0: what the context has room for */
-    int priority;   /* 0 normal, 1 background: after all others, and its pages are taken first */
 };
 int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
 void quern_reply_end(struct quern_sequence *s); /* where it is; its pages stay known; no event follows. Without a reply nothing happens */
 
 /* READ: the first step with its rows begins, or one has ended: done of total, cached of which were known. TOKEN: sampled, and pushed unless END
- * follows. END: why, and nothing follows. LET_GO: its pages were taken for others; it goes on by itself, and no bit changes. */
-enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO };
+ * follows. END: why, and nothing follows. LET_GO: its pages were taken for others; it goes on by itself, and no bit changes. LOOK: done of total
+ * visual tokens that it needs are encoded. */
+enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO, QUERN_LOOK };
 enum quern_end { QUERN_STOP = 1, QUERN_LENGTH, QUERN_ERROR }; /* an end token; max_tokens or the context; `status` */
 struct quern_event {
     int32_t type, number, token, status, done, total, cached, end; /* number: of the sequence; 0 where they do not apply */

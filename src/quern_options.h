@@ -13,6 +13,14 @@ enum quern_kv { QUERN_KV_F16 = 0, QUERN_KV_F32 = 1, QUERN_KV_Q8 = 2 }; /* Q8: he
 /* What matrices become while they are loaded: the blocks of a Q8_0 or Q4_0 file, unless theirs are as small already. AUTO: the first that fits. */
 enum quern_quantize { QUERN_AS_STORED = 0, QUERN_TO_Q8 = 1, QUERN_TO_Q4 = 2, QUERN_AUTO = 3 };
 
+/* What a sequence is to make of its tokens. */
+enum quern_outputs {
+    QUERN_LAST = 0, /* logits of the last token only; the longest known prefix is not computed again */
+    QUERN_ALL = 1,  /* logits of every token; nothing is reused */
+    QUERN_HIDDEN = 2, /* the last token's hidden state, and no logits; else like QUERN_LAST */
+    QUERN_HELD = 3  /* QUERN_LAST, but nothing is computed before quern_reply_begin() */
+};
+
 /* Zero = default. */
 struct quern_options {
     int threads;           /* default 1, the caller included */
@@ -29,6 +37,11 @@ struct quern_options {
     uint64_t file_size;    /* of the (first) file to come, when known: a header that promises more is refused at once */
     int files;             /* that will come in all; default 1 */
     uint64_t rest_size;    /* of all files but the first, when known: the plan counts their weights */
+    bool blind;            /* of a folder that has a vision part too, that is left out */
+    uint64_t vision_size;  /* of the projector's file, which comes after all others, rest_size included; 1 when not known; 0: none comes */
+    double max_pixels;     /* of a picture or a film's frame: what scratch is taken for; default 1,048,576, or the model's most */
+    double max_film_pixels; /* of all frames of a film; default the model's most */
+    uint64_t media_cache;  /* bytes of what pictures have become that are kept; default 64 MiB, at least one picture of max_pixels */
     bool inspect;          /* only reads headers: quern_info() after quern_finish() is all that there will be */
     double (*now)(void);   /* milliseconds of a clock; default the system's */
 };

@@ -8,6 +8,7 @@
  * interface, and no address is ever negative. A function with two results writes the second one to `out`.
  */
 #include "base/hash.h"
+#include "engine/kept.h"
 #include "engine/scheduler.h"
 #include "image/image.h"
 #include "quern.h"
@@ -19,7 +20,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"11\"\n"
+        ".ascii \"12\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -79,7 +80,7 @@ EXPORT int wasm_image_label(double seconds, address out) { return image_label(se
 enum option {
     OPTION_THREADS, OPTION_CONTEXT_SIZE, OPTION_KV, OPTION_CHUNK, OPTION_SCALAR, OPTION_PROFILE, OPTION_INSPECT, OPTION_QUANTIZE,
     OPTION_EMBEDDINGS, OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */,
-    OPTION_PARALLEL, OPTION_CACHE_SIZE
+    OPTION_PARALLEL, OPTION_CACHE_SIZE, OPTION_BLIND, OPTION_MAX_PIXELS, OPTION_MAX_FILM_PIXELS, OPTION_MEDIA_CACHE, OPTION_VISION_SIZE
 };
 
 /* What lies below the break is in use already, and a little is left for the caller's arguments. */
@@ -101,6 +102,11 @@ EXPORT address wasm_new(address table)
         .rest_size = (uint64_t)o[OPTION_REST_SIZE],
         .parallel = (int)o[OPTION_PARALLEL],
         .cache_size = (int)o[OPTION_CACHE_SIZE],
+        .blind = o[OPTION_BLIND] != 0,
+        .max_pixels = o[OPTION_MAX_PIXELS],
+        .max_film_pixels = o[OPTION_MAX_FILM_PIXELS],
+        .media_cache = (uint64_t)o[OPTION_MEDIA_CACHE],
+        .vision_size = (uint64_t)o[OPTION_VISION_SIZE],
         .memory_limit = o[OPTION_MEMORY_SIZE] > taken ? (uint64_t)(o[OPTION_MEMORY_SIZE] - taken) : 1,
     };
     return FROM(quern_new(&options));
@@ -174,7 +180,7 @@ EXPORT int wasm_is_end(address e, int id) { return quern_is_end(ENGINE(e), id); 
 
 /* --- sequences --- */
 
-EXPORT address wasm_sequence_new(address e) { return FROM(quern_sequence_new(ENGINE(e))); }
+EXPORT address wasm_sequence_new(address e, uint32_t space, int priority) { return FROM(quern_sequence_new(ENGINE(e), space, priority)); }
 EXPORT void wasm_sequence_free(address s) { quern_sequence_free(SEQUENCE(s)); }
 EXPORT int wasm_sequence_number(address s) { return quern_sequence_number(SEQUENCE(s)); }
 
@@ -192,7 +198,7 @@ EXPORT address wasm_logits(address s, address out) { return FROM(quern_logits(SE
 
 /* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs. */
 EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty, float presence_penalty,
-                            float frequency_penalty, double seed, address bias, int n_bias, int max_tokens, int priority)
+                            float frequency_penalty, double seed, address bias, int n_bias, int max_tokens)
 {
     const struct quern_reply reply = {
         .sampling.temperature = temperature,
@@ -206,7 +212,6 @@ EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p
         .sampling.bias = TO(const struct logit_bias, bias),
         .sampling.n_bias = n_bias,
         .max_tokens = max_tokens,
-        .priority = priority,
     };
     return quern_reply_begin(SEQUENCE(s), &reply);
 }
@@ -216,7 +221,7 @@ EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
 /* struct quern_event [n], of eight int32 each; out [1]: n, an int32. */
 EXPORT address wasm_events(address e, address out) { return FROM(quern_events(ENGINE(e), TO(int, out))); }
 
-/* out [9]: struct sched_facts in order. */
+/* out [9 + SCHED_SIZES]: struct sched_facts in order. */
 EXPORT void wasm_facts(address e, address out)
 {
     struct sched_facts f;
@@ -224,6 +229,54 @@ EXPORT void wasm_facts(address e, address out)
     const double numbers[9] = {f.running,           f.waiting,         f.used, f.remembered, (double)f.steps, (double)f.rows, (double)f.let_go,
                                (double)f.recomputed, (double)f.followed};
     for (int i = 0; i < 9; i++) TO(double, out)[i] = numbers[i];
+    for (int i = 0; i < SCHED_SIZES; i++) TO(double, out)[9 + i] = (double)f.sizes[i];
 }
 
 EXPORT address wasm_stream(address s, int id, address out) { return view(quern_stream(SEQUENCE(s), id), out); }
+
+/* --- kept conversations --- */
+
+EXPORT double wasm_kept_record(address e) { return (double)kept_record(ENGINE(e)); }
+/* out [KEPT_HEADER] */
+EXPORT int wasm_kept_open(address s, address name, int size, address out)
+{
+    return kept_open(SEQUENCE(s), (struct bytes){TO(const uint8_t, name), (size_t)size}, TO(uint8_t, out));
+}
+EXPORT int wasm_kept_give(address s, address record, double n) { return kept_give(SEQUENCE(s), TO(uint8_t, record), (uint64_t)n); }
+EXPORT int wasm_kept_take(address s, address out) { return kept_take(SEQUENCE(s), TO(uint8_t, out)); }
+
+/* --- pictures: quern_media.h --- */
+
+EXPORT int wasm_sees(address e) { return quern_sees(ENGINE(e)); }
+EXPORT int wasm_vision_next(address e, double file_size) { return quern_vision_next(ENGINE(e), (uint64_t)file_size); }
+EXPORT int wasm_media_pad(address e, int kind) { return quern_media_pad(ENGINE(e), (enum quern_medium)kind); }
+
+/* out: struct image_grid, five int32. */
+EXPORT int wasm_media_plan(address e, int kind, int width, int height, int frames, double low, double high, address out)
+{
+    return quern_media_plan(ENGINE(e), (enum quern_medium)kind, width, height, frames, low, high, TO(struct image_grid, out));
+}
+
+/* id: eight bytes, here and below. */
+EXPORT int wasm_media_add(address e, address grid, address frame0, address frame1, address id)
+{
+    return quern_media_add(ENGINE(e), TO(const struct image_grid, grid), TO(const uint8_t, frame0), TO(const uint8_t, frame1), TO(uint64_t, id));
+}
+
+EXPORT void wasm_media_release(address e, address id) { quern_media_release(ENGINE(e), *TO(uint64_t, id)); }
+
+EXPORT int wasm_sequence_set_media(address s, address ids, int n, address media, int n_media, int outputs)
+{
+    return quern_sequence_set_media(SEQUENCE(s), TO(const int32_t, ids), n, TO(const uint64_t, media), n_media, (enum quern_outputs)outputs);
+}
+
+/* out [3]: the address of floats [tokens, width], tokens, width. */
+EXPORT int wasm_media_look(address e, address id, int budget_ms, address out)
+{
+    const float *made;
+    int tokens, width;
+    int status = quern_media_look(ENGINE(e), *TO(uint64_t, id), budget_ms, &made, &tokens, &width);
+    const double numbers[3] = {FROM(made), tokens, width};
+    for (int i = 0; i < 3 && status == OK; i++) TO(double, out)[i] = numbers[i];
+    return status;
+}

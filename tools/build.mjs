@@ -21,7 +21,7 @@ const dist = join(root, 'dist');
 /** What the page loads (and who goes on with a server, what is the same everywhere), and what Node does. */
 const PAGE = { index: 'index.js', template: 'reply/template.js', remote: 'remote.js' };
 const WORKER = { worker: 'worker/worker.js' };
-const SMALL = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js' };
+const SMALL = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', pictures: 'page/pictures.js', eyes: 'worker/eyes.js' };
 const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
 const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 
@@ -60,7 +60,7 @@ async function bundle(entries, platform, { sourcemap = false, plugins = [] } = {
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
-    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', platform === 'browser' ? './sha256.js' : './cli-main.js'],
+    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? ['./sha256.js', './pictures.js', './eyes.js'] : ['./cli-main.js'])],
     logLevel: 'warning', plugins,
   });
   return metafile;
@@ -89,7 +89,7 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js)$/;
+const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|pictures\.js|eyes\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);

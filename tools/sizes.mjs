@@ -15,7 +15,8 @@ export const PAGE_LIMITS = { gzip: 256_000, brotli: 200_000 };
 
 /**
  * What a page downloads: the entry, the workers, and the engine that fits its browser with its glue. A model over 4 GiB brings the engine
- * with 64-bit addresses and its glue in addition; sha256.js comes where a file's hash is known.
+ * with 64-bit addresses and its glue in addition; sha256.js comes where a file's hash is known,
+ * pictures.js and eyes.js with the first model that sees.
  */
 export const PAGES = Object.fromEntries(['relaxed', 'simd', 'relaxed64', 'simd64'].map((variant) => [
   variant, ['index.js', 'worker.js', 'template.js', ...(variant.endsWith('64') ? ['thread64.js', 'quern-simd64.mjs'] : ['thread.js', 'quern-simd.mjs']), `quern-${variant}.wasm`],

@@ -16,6 +16,7 @@ import { closeDialogs } from './shell/dialogs.js';
 import { acceptDrops } from './shell/drop.js';
 import { byId, button } from './shell/dom.js';
 import { bytes, oneLine } from './shell/format.js';
+import { maySee } from './model/eyes.js';
 import { DEMO, firstOffer } from './model/known.js';
 import { Loading } from './model/loading.js';
 import { Life } from './shell/life.js';
@@ -27,7 +28,7 @@ import { themeSwitch } from './shell/theme.js';
 import { Tray } from './shell/tray.js';
 
 /** What the status line says of a reply that is shown. */
-const PHASES = { waiting: 'Waiting', reading: 'Reading', thinking: 'Thinking', writing: 'Writing' };
+const PHASES = { waiting: 'Waiting', looking: 'Looking', reading: 'Reading', thinking: 'Thinking', writing: 'Writing' };
 
 class App {
   #tray = new Tray();
@@ -57,10 +58,13 @@ class App {
 
   constructor() {
     this.#composer = new Composer({
-      onSend: (text, instead) => this.#send(text, instead),
+      onSend: (question, instead) => this.#send(question, instead),
       onStop: () => this.#chat?.stop(),
+      mayShow: () => maySee(this.#session, this.#tray, (one) => this.#shelf.suggest(one)),
+      costOf: async (medium) => this.#chat?.costOf(medium) ?? 0,
+      onRefuse: (sentence) => this.#tray.passing('pictures', sentence, [], 8000),
     });
-    suggest((text) => this.#send(text));
+    suggest((content) => this.#send({ content }));
     this.#wire();
     this.#chatChanged();
     this.#modelChanged();
@@ -78,7 +82,7 @@ class App {
   }
 
   async #openConversations() {
-    const archive = await Archive.open();
+    const archive = await Archive.open((name) => this.#session.forget(name));
     if (!archive.isKept) this.#unsaved();
     this.#talks = new Talks(archive, {
       onChange: () => this.#chatChanged(), onStates: () => this.#statesChanged(), onUnsaved: () => this.#unsaved(),
@@ -125,11 +129,11 @@ class App {
     if (!able.ok) throw new QuernError('env/simd', able.reason);
   }
 
-  async #send(text, instead) {
+  async #send(question, instead) {
     await this.#opening;    // what is sent belongs to what is about to be shown
     if (!this.#chat) return false;
     this.#toEnd();
-    return this.#chat.send(text, instead);
+    return this.#chat.send(question, instead);
   }
 
   #wire() {
@@ -151,7 +155,7 @@ class App {
     });
     closeDialogs();
     themeSwitch();
-    acceptDrops((files) => this.#shelf.chooseFiles(files));
+    acceptDrops((files) => this.#composer.attach(files) || this.#shelf.chooseFiles(files));
   }
 
   /** `?model=URL&prompt=TEXT` only fills fields: a link must not download or send anything by itself. */
@@ -174,6 +178,7 @@ class App {
     this.#settings.tookContext(this.#session.model.info.contextSize);
     byId('toy').hidden = choice.kind !== 'demo';
     byId('thinking-switch').hidden = !this.#session.model.info.thinking;
+    if (this.#session.model.info.vision) this.#tray.remove('pictures');
     if (this.#session.model.info.threads > 1) return this.#tray.remove('threads');
     const reason = crossOriginIsolated ? 'this device or the settings allow no more.'
       : 'its host does not isolate it (the headers COOP and COEP are missing), so replies come slower.';

@@ -2,36 +2,28 @@
 // What each command of the command line does. They use the package as everybody else does.
 
 import { createInterface } from 'node:readline';
+import { logits, vision } from './cli-arrays.js';
 import { infoText } from './cli-info.js';
-import { download, downloadProgress, list, remove } from './cli-models.js';
+import { withModel } from './cli-model.js';
+import { download, forget, kept, list, remove } from './cli-models.js';
+import { contentOf, mediaParts } from './cli-pictures.js';
 import { profileTables } from './cli-profile.js';
 import { interrupted, onCtrlC, stopWith } from './cli-signals.js';
-import { dim, input, out, say, showStatus } from './cli-terminal.js';
+import { dim, input, out, say } from './cli-terminal.js';
 import { tokenize } from './cli-tokenize.js';
-import { tokenIds, wholeOf } from './cli-values.js';
+import { wholeOf } from './cli-values.js';
 import { worded } from './cli-wording.js';
 import { QuernError, badParam, isOf } from '../shared/errors.js';
 import { inspect } from './inspect.js';
-import { load } from '../node.js';
 import { quantizeFile } from './quantize.js';
 import { serve } from './serve.js';
-import { writeWhole } from './whole-file.js';
+import { checkOptions } from '../page/options.js';
 
 /** The longest prompt that is read from the standard input, in bytes: more than any context holds. */
 const MOST_PROMPT = 2 ** 27;
 
 /** The most that `bench` reads or writes, in tokens: what a context can hold. */
 const MOST_TOKENS = 2 ** 24;
-
-/** Runs with a loaded model, which is disposed of in any case. */
-async function withModel(source, options, use) {
-  const model = await load(source, { ...options, onProgress: downloadProgress() }).finally(() => showStatus(''));
-  try {
-    return await use(model);
-  } finally {
-    await model.dispose();
-  }
-}
 
 /** What is written into the program; one line end at its end belongs to whoever wrote it there. */
 async function readPrompt() {
@@ -80,22 +72,25 @@ class Talk {
   #model;
   #options;
   #messages;
+  #parts;         // pictures and films that are not asked about yet
   #reply = null;
 
-  constructor(model, messages, options) {
+  constructor(model, { messages, parts }, options) {
     this.#model = model;
     this.#messages = messages;
+    this.#parts = parts;
     this.#options = options;
   }
 
   /** A turn that fails is left out, and the talk goes on, unless the engine has ended. */
-  async turn(content) {
-    const messages = [...this.#messages, { role: 'user', content }];
+  async turn(line) {
+    const messages = [...this.#messages, { role: 'user', content: contentOf(this.#parts, line) }];
     try {
       this.#reply = this.#model.chat(messages, this.#options);
       await show(this.#reply);
       const { text, thinking } = await this.#reply.result;
       this.#messages = [...messages, { role: 'assistant', content: text, thinking }];
+      this.#parts = [];
     } catch (error) {
       if (!(error instanceof QuernError) || isOf('engine', error)) throw error;
       say(`${worded(error)} This turn is left out.`);
@@ -118,16 +113,16 @@ function talkOf({ system, think, 'no-think': noThink }) {
 }
 
 /** One answer. Stopped, it counts as far as it came. */
-async function answer(model, content, messages, options) {
-  const reply = model.chat([...messages, { role: 'user', content }], options);
+async function answer(model, text, { messages, parts }, options) {
+  const reply = model.chat([...messages, { role: 'user', content: contentOf(parts, text) }], options);
   interrupted.addEventListener('abort', () => reply.stop());
   await show(reply);
   await reply.result;
 }
 
 /** Lines in, replies out, until the end of the input. Ctrl-C stops a reply, and without one ends the program. */
-async function converse(model, messages, options) {
-  const talk = new Talk(model, messages, { ...options, signal: interrupted });
+async function converse(model, begun, options) {
+  const talk = new Talk(model, begun, { ...options, signal: interrupted });
   const { isTTY } = process.stdout;
   const lines = createInterface({ input: process.stdin, output: isTTY ? process.stdout : undefined, prompt: '> ', signal: interrupted });
   let open = true;
@@ -146,17 +141,10 @@ async function converse(model, messages, options) {
 async function chat({ model: source, text, values, load: options, reply: sampling }) {
   const { messages, thinking } = talkOf(values);
   const prompt = text === '-' ? await readPrompt() : text;
-  const all = { ...sampling, thinking };
-  await withModel(source, options, (model) => (prompt === undefined ? converse(model, messages, all) : answer(model, prompt, messages, all)));
-}
-
-async function logits({ model: source, load: options, values }) {
-  const ids = tokenIds(values.tokens, '--tokens');
-  if (values.out === undefined) throw badParam('--out', 'is missing');
-  await withModel(source, options, async (model) => {
-    const rows = await model.logits(ids, { signal: interrupted });
-    await writeWhole('--out', values.out, new Uint8Array(rows.buffer), stopWith('The writing was stopped; nothing was kept of it.'));
-  });
+  if (values.keep !== undefined && options.cache === false) throw badParam('--keep', 'and --no-cache exclude each other');
+  const all = checkOptions('chat', { ...sampling, thinking, keep: values.keep });
+  const begun = { messages, parts: await mediaParts(values) };
+  await withModel(source, options, (model) => (prompt === undefined ? converse(model, begun, all) : answer(model, prompt, begun, all)));
 }
 
 /** Token ids that look like nothing in particular; the same on every run. */
@@ -223,4 +211,4 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
   }
 }
 
-export const commands = { bench, chat, download, info, list, logits, quantize, remove, run, serve, tokenize };
+export const commands = { bench, chat, download, forget, info, kept, list, logits, quantize, remove, run, serve, tokenize, vision };

@@ -42,6 +42,17 @@ function context({ contextLength, ropeFactor, ropeTheta }) {
 
 const tokenizer = ({ tokenizer: kind, tokens }) => [`${TOKENIZERS[kind] ?? kind}, ${plural(tokens, 'token')}`];
 
+/** The encoder, and what pictures cost. */
+function vision({ vision: eyes }) {
+  if (!eyes) return [];
+  const { layers: n, dim, heads, parameters: all, fileBytes, maxPixels, maxTokens, scratchBytes, deepstack } = eyes;
+  const stack = deepstack.length ? `, DeepStack after blocks ${deepstack.join(', ')}` : '';
+  return [
+    `${plural(n, 'block')}, ${grouped(dim)} wide, ${plural(heads, 'head')}${stack}`, `${countText(all)} parameters, ${bytesText(fileBytes)}`,
+    `pictures of ${grouped(maxPixels)} pixels at most, here ${plural(maxTokens, 'token')}; ${bytesText(scratchBytes)} to look`,
+  ];
+}
+
 const assumed = ({ assumed: all }) => Object.entries(all).map(([key, value]) => `${key} is taken to be ${value}`);
 
 function license({ license: id, licenseName, licenseLink }) {
@@ -67,7 +78,7 @@ function memory({ plan, contextSize, kv, contextLength }) {
 
 const SECTIONS = {
   file, architecture: ({ architecture }) => [architecture], parameters, weights, layers, attention, vocabulary, context, tokenizer,
-  'chat template': ({ chatTemplate }) => [chatTemplate ? 'yes' : 'no (ChatML is used)'], assumed, license, memory,
+  'chat template': ({ chatTemplate }) => [chatTemplate ? 'yes' : 'no (ChatML is used)'], vision, assumed, license, memory,
 };
 
 /** @param {object} facts as inspect.js tells them @returns {string} */

@@ -38,6 +38,12 @@ function cacheOf({ cache, 'no-cache': none }) {
   return cache ?? !none;
 }
 
+/** Limits of pictures and films. */
+const visionOf = (number) => ({
+  minPixels: number('min-pixels'), maxPixels: number('max-pixels'),
+  minFilmPixels: number('min-film-pixels'), maxFilmPixels: number('max-film-pixels'), maxFrames: number('max-frames'),
+});
+
 /** Arguments as commands take them: the model, what comes behind it, options as they are written, and those for the library. */
 function parse(command, args) {
   const { values, positionals } = readWords(command, args);
@@ -48,7 +54,8 @@ function parse(command, args) {
     threads: number('threads'), variant: values.variant, kv: values.kv, quantize: quantizeOf(values.quantize, '--quantize'),
     contextSize: number('context'), chunk: number('chunk'), memoryLimit: bytesOf(values.memory, '--memory'),
     profile: values.profile, cache: cacheOf(values), parallel: number('parallel'), cacheSize: number('cache-size'),
-    headers: COMMANDS[command].options.includes('header') ? headersFor(model, values.header) : undefined, signal: interrupted,
+    vision: values.vision, visionOptions: visionOf(number),
+    headers: COMMANDS[command].options.includes('header') ? headersFor([model, values.vision], values.header) : undefined, signal: interrupted,
   };
   const reply = {
     maxTokens: number('max-tokens'), temperature: number('temperature'), topP: number('top-p'), topK: number('top-k'), minP: number('min-p'),

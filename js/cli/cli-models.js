@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The commands about models that are kept: download, list, remove.
+// The commands about what is kept: models (download, list, remove) and talks (kept, forget).
 
 import { stopWith } from './cli-signals.js';
 import { out, showStatus } from './cli-terminal.js';
-import { bytesText, columns, timeText } from './cli-units.js';
-import { badParam } from '../shared/errors.js';
+import { bytesText, columns, grouped, timeText } from './cli-units.js';
+import { badParam, harmless } from '../shared/errors.js';
 import { idOfSource } from '../store/identity.js';
 import { models } from '../node.js';
 import { platform } from '../page/platform-node.js';
@@ -33,9 +33,9 @@ export function downloadProgress() {
   };
 }
 
-export async function download({ model, load: { cache, headers } }) {
+export async function download({ model, load: { cache, headers, vision } }) {
   const signal = stopWith('The download was stopped; what has come is kept, and the next one goes on from there.');
-  const { id, size } = await models.download(model, { cache, headers, signal, onProgress: downloadProgress() });
+  const { id, size } = await models.download(model, { cache, headers, vision, signal, onProgress: downloadProgress() });
   showStatus('');
   await out(`${bytesText(size)}  ${id}\n`);
 }
@@ -60,4 +60,21 @@ export async function remove({ model, load: { cache } }) {
     await models.remove(one.id, { cache });
     await out(`removed ${bytesText(one.loaded)}  ${one.id}\n`);
   }
+}
+
+/** A name is somebody's text: it stays in its line. */
+const nameText = (name) => harmless(name).replace(/[\n\t]/g, ' ');
+
+export async function kept({ values, load: { cache } }) {
+  const all = await models.kept({ cache });
+  const rows = all.map(({ name, tokens, bytes, date }) => [bytesText(bytes), grouped(tokens), dayOf(date), nameText(name)]);
+  const lines = columns([['size', 'tokens', 'used', 'name'], ...rows], [0, 1]);
+  await out(values.json ? `${JSON.stringify(all)}\n` : lines.map((line) => `${line}\n`).join(''));
+}
+
+export async function forget({ model: name, load: { cache } }) {
+  const all = (await models.kept({ cache })).filter((one) => name === 'all' || one.name === name);
+  if (name !== 'all' && all.length === 0) throw badParam('NAME', 'is not among the talks that are kept (quern kept)');
+  await models.forget(name === 'all' ? null : name, { cache });
+  for (const one of all) await out(`forgot ${bytesText(one.bytes)}  ${nameText(one.name)}\n`);
 }

@@ -13,6 +13,7 @@ export const OPTIONS = {
   'top-k': { value: 'N', text: 'so many of the likeliest tokens; 0: all (20)' },
   'min-p': { value: 'P', text: 'no token less likely than this share of the likeliest (0)' },
   'repeat-penalty': { value: 'R', text: 'divides the scores of tokens that were there lately (1)' },
+  keep: { value: 'NAME', text: 'keeps what was read and written under this name, so that the next talk that begins like this one goes on at once' },
   stop: { value: 'TEXT', text: 'ends the reply where this text would come; may be given several times', many: true },
   seed: { value: 'S', text: 'the same seed gives the same reply' },
   json: { value: '', text: 'prints JSON' },
@@ -20,6 +21,16 @@ export const OPTIONS = {
   nul: { value: '', text: 'takes the input as texts with NUL bytes between them, and prints a line of ids for each' },
   tokens: { value: 'IDS', text: 'decimal ids with a space or a comma between them' },
   out: { value: 'FILE', text: 'where the scores go: 32-bit floats, little-endian, a row for each token' },
+  messages: { value: 'FILE.json', text: 'a conversation: {"messages": […], "numberImages": true}, pictures being paths' },
+  vision: { value: 'FILE', text: 'the projector of a GGUF model, with which it reads pictures; a folder has its own' },
+  image: { value: 'FILE', text: 'a picture that is asked about; may be given several times', many: true },
+  video: { value: 'FOLDER', text: 'a film that is asked about, a picture for each frame; may be given several times', many: true },
+  fps: { value: 'F', text: 'frames a second of the film as it was recorded (24)' },
+  'min-pixels': { value: 'N', text: "of a picture, which is enlarged to so many (the model's own, 65536)" },
+  'max-pixels': { value: 'N', text: 'of a picture, which is reduced to so many (262144)' },
+  'min-film-pixels': { value: 'N', text: "of all frames of a film together (the model's own, 4096)" },
+  'max-film-pixels': { value: 'N', text: 'of all frames of a film together (524288)' },
+  'max-frames': { value: 'N', text: 'frames that are taken of a film (16)' },
   prompt: { value: 'N', text: 'tokens that are read (128)' },
   generate: { value: 'N', text: 'tokens that are written (32)' },
   profile: { value: '', text: 'shows what each operation costs' },
@@ -47,13 +58,14 @@ export const OPTIONS = {
 };
 
 const SAMPLING = ['max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'seed', 'stop'];
+const EYES = ['vision', 'min-pixels', 'max-pixels', 'min-film-pixels', 'max-film-pixels', 'max-frames'];
 const FETCH = ['cache', 'no-cache', 'header'];
 const LOAD = ['context', 'memory', 'threads', 'variant', 'kv', 'quantize', 'chunk', ...FETCH];
 
 /** `words`: what comes without a name; `optional`: how many of the last ones may be left out; `rest`: what usage shows besides. */
 export const COMMANDS = {
   chat: {
-    words: ['MODEL', 'PROMPT'], optional: 1, options: ['system', 'think', 'no-think', ...SAMPLING, ...LOAD],
+    words: ['MODEL', 'PROMPT'], optional: 1, options: ['system', 'think', 'no-think', 'keep', ...EYES, 'image', 'video', 'fps', ...SAMPLING, ...LOAD],
     text: 'answers PROMPT, or talks, a line a turn',
     more: " A PROMPT of '-' is read from the standard input, without\nthe line end at its end. Ctrl-C stops a reply.",
   },
@@ -63,18 +75,22 @@ export const COMMANDS = {
   },
   serve: {
     words: ['MODEL'],
-    options: ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'cache-size', 'slots', 'grace', ...LOAD],
+    options: ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'cache-size', 'slots', 'grace', ...EYES, ...LOAD],
     text: 'answers requests of the OpenAI API over HTTP',
     more: ' Any program that takes a base URL can ask: http://127.0.0.1:8080/v1.\n'
       + 'Nobody else on the network can unless --host says so, and no web page unless --cors-origin names it.',
   },
-  info: { words: ['MODEL'], options: ['json', ...LOAD], text: 'says what a model is and what memory it takes; reads no weights' },
-  download: { words: ['MODEL'], options: ['cache', 'header'], text: 'gets a model, or the rest of it, and keeps it' },
+  info: { words: ['MODEL'], options: ['json', 'vision', ...LOAD], text: 'says what a model is and what memory it takes; reads no weights' },
+  download: { words: ['MODEL'], options: ['vision', 'cache', 'header'], text: 'gets a model, or the rest of it, and keeps it' },
   list: { words: [], options: ['json', 'cache'], text: 'says which models are kept' },
   remove: { words: ['MODEL|all'], options: ['cache'], text: 'removes a model, or all of them, from those that are kept' },
+  kept: { words: [], options: ['json', 'cache'], text: 'says which talks are kept (chat --keep)' },
+  forget: { words: ['NAME|all'], options: ['cache'], text: 'forgets a talk that is kept, or all of them' },
   quantize: { words: ['MODEL', 'OUT.gguf'], rest: '--type TYPE', options: ['type', 'threads'], text: 'writes a model with another weight type' },
   bench: { words: ['MODEL'], options: ['prompt', 'generate', 'profile', 'json', ...LOAD], text: 'measures speed' },
   tokenize: { words: ['MODEL'], rest: '< text', options: ['ids', 'nul', ...LOAD], text: 'shows the tokens of a text; reads no weights' },
-  logits: { words: ['MODEL'], rest: '--tokens IDS --out FILE', options: ['tokens', 'out', ...LOAD],
+  logits: { words: ['MODEL'], rest: '--tokens IDS --out FILE', options: ['tokens', 'messages', 'out', ...EYES, ...LOAD],
     text: 'writes the scores of what could follow each token' },
+  vision: { words: ['MODEL'], rest: '--image FILE --out FILE', options: ['image', 'out', ...EYES, ...LOAD],
+    text: 'writes what a model makes of a picture' },
 };

@@ -3,14 +3,25 @@
 // stdout where that is a terminal; a pipe or a file gets it as it is.
 
 import { once } from 'node:events';
+import { fstatSync } from 'node:fs';
 import { addAbortSignal } from 'node:stream';
 import { interrupted } from './cli-signals.js';
 import { badParam, harmless } from '../shared/errors.js';
 
 const { stdout, stderr } = process;
 
+/** Node takes a folder for an empty file. */
+function isFolder(descriptor) {
+  try {
+    return fstatSync(descriptor).isDirectory();
+  } catch {
+    return false;       // it is closed, which reading it says
+  }
+}
+
 /** The pieces of the standard input, until there is an interrupt. */
 export async function* input() {
+  if (isFolder(0)) throw badParam('the input', 'is a folder');
   try {
     yield* addAbortSignal(interrupted, process.stdin);
   } catch (error) {

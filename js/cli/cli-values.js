@@ -61,10 +61,13 @@ function isHub(url) {
   return protocol === 'https:' && /(?:^|\.)(?:huggingface\.co|hf\.co)$/.test(hostname);
 }
 
-/** Whether all that a model consists of comes from there. */
-function isOnHub(model) {
-  const { kind, urls, folder } = platform.resolveSource(model).source;
-  return kind === 'urls' && [...urls, ...(folder ? [folder] : [])].every(isHub);
+/** Whether all that a model and its projector consist of comes from there, as far as it is on servers. */
+function isOnHub(sources) {
+  const addresses = [sources].flat().filter((source) => source !== undefined).flatMap((source) => {
+    const { urls = [], folder = [] } = platform.resolveSource(source).source;
+    return [...urls, ...[folder].flat()];
+  });
+  return addresses.length > 0 && addresses.every(isHub);
 }
 
 /** The environment's token; its own variable comes before the one that other programs use too. */
@@ -75,18 +78,19 @@ function tokenOf({ QUERN_TOKEN, HF_TOKEN }) {
 }
 
 /**
- * What is sent with requests for a model.
+ * What is sent with requests for a model and its projector.
+ * @param {string | (string | undefined)[]} sources
  * @param {string[]} lines 'Name: value' each
  * @returns {Record<string, string> | undefined}
  */
-export function headersFor(model, lines = [], env = process.env) {
+export function headersFor(sources, lines = [], env = process.env) {
   const headers = new Headers();
   for (const line of lines) {
     const [, name, value] = HEADER.exec(line) ?? [];
     if (name === undefined) throw badParam('--header', 'must be \'Name: value\', as requests have them');
     headers.append(name, value);
   }
-  if (!headers.has('Authorization') && isOnHub(model) && tokenOf(env)) headers.set('Authorization', `Bearer ${tokenOf(env)}`);
+  if (!headers.has('Authorization') && isOnHub(sources) && tokenOf(env)) headers.set('Authorization', `Bearer ${tokenOf(env)}`);
   const all = Object.fromEntries(headers);
   return Object.keys(all).length ? all : undefined;
 }

@@ -12,7 +12,9 @@ const ARGUMENTS = [[/^source(?:\.\w+)?/, 'MODEL'], [/^tokens(?=\[)/, '--tokens']
 
 const WORDS = [
   [/(?:options\.)?headers: \{ Authorization[^}]*\}/g, "--header 'Authorization: Bearer …' (for Hugging Face HF_TOKEN will do)"],
-  [/\boptions\.(\w+)/g, (_, name) => flag(name)],
+  [/\boptions\.(?:visionOptions\.)?(\w+)/g, (_, name) => flag(name)],
+  [/\(`vision`\)/g, '(--vision)'],
+  [/\ba maxPixels of\b/g, '--max-pixels'],
   [/\ba contextSize of\b/g, flag('contextSize')],
   [/\bcontextSize\b/g, flag('contextSize')],
 ];

@@ -4,18 +4,24 @@
 
 import glue from './node/quern-simd.mjs';
 import { Engine } from '../engine/engine.js';
-import { compile, openAny } from '../worker/host-node.js';
+import { compile, openAny, storeOf } from '../worker/host-node.js';
 import { instantiate } from '../engine/instance.js';
 import { listFolder } from '../store/listing.js';
 import { models } from '../node.js';
 import { checkOptions } from '../page/options.js';
 import { platform } from '../page/platform-node.js';
+import { resolveBoth } from '../page/start.js';
+import { begin } from '../worker/intake.js';
+import { projectorsOf } from '../worker/start.js';
 import { headerBytes } from '../net/peek.js';
 
 /** The files' bytes, which are read as far as they are asked for: from the store, where the model is complete there. */
-async function open(source, located, { cache = true, memory, ...options }) {
-  const stored = located.kind === 'urls' && cache && await models.has(source, { cache }).catch(() => false);
-  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, cache: stored && cache, memory })).parts;
+async function open(located, has, { cache = true, memory, ...options }) {
+  const { beside, ...one } = located;
+  const how = { cache, memory, ...options };
+  if (beside) return [...await open(one, has, how), ...await open(beside, async () => false, how)];
+  const stored = located.kind === 'urls' && cache && await has(cache).catch(() => false);
+  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, store: storeOf(stored && cache), memory })).parts;
   const { urls } = located.folder ? await listFolder({ ...located, id: '' }, options) : located;
   return urls.map((url) => ({ size: 0, chunks: headerBytes(url, options) }));
 }
@@ -32,14 +38,16 @@ async function readHeader(engine, chunks) {
  * @returns {Promise<Engine>} one that knows what the headers say: facts and tokens
  */
 export async function openHeaders(source, options) {
-  const { contextSize, kv, chunk, quantize, memoryLimit, headers, signal, cache } = checkOptions('load', options);
-  const { source: located } = platform.resolveSource(source);
+  const { contextSize, kv, chunk, quantize, memoryLimit, headers, signal, cache, vision } = checkOptions('load', options);
+  const { source: located } = resolveBoth(platform, source, vision);
   const instance = await instantiate(glue, await compile('simd'), 1, 32);
-  const parts = await open(source, located, { headers, signal, cache, memory: () => engine.staging });
+  const has = (where) => models.has(source, { cache: where, vision });
+  const parts = await open(located, has, { headers, signal, cache, memory: () => engine.staging });
   const memorySize = memoryLimit ?? instance.maximum;
-  const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, quantize, inspect: true, files: parts.length, memorySize });
+  const files = parts.length - projectorsOf(located);
+  const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, quantize, inspect: true, files, memorySize });
   for (const [i, { chunks }] of parts.entries()) {
-    if (i > 0) engine.nextFile(0);
+    if (i > 0) begin(engine, { size: 0, isProjector: i >= files });
     await readHeader(engine, chunks);
   }
   engine.finish();

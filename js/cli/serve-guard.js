@@ -19,7 +19,7 @@ const asHost = (address) => (address?.includes(':') ? `[${address}]` : address ?
 export const isLoopback = (name) => LOOPBACK.test(asHost(name.toLowerCase()));
 
 /** What a key is sent as: `Authorization: Bearer KEY`, or `X-Api-Key: KEY`. */
-function keyOf({ authorization = '', 'x-api-key': key }) {
+function keyIn({ authorization = '', 'x-api-key': key }) {
   return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? key ?? '';
 }
 
@@ -48,9 +48,11 @@ export class Guard {
     return this.#origins.has(origin) ? origin : null;
   }
 
-  /** All keys are compared, each in the same time. */
-  hasKey({ headers }) {
-    const given = digest(keyOf(headers));
-    return this.#keys.length === 0 || this.#keys.filter((key) => timingSafeEqual(key, given)).length > 0;
+  /** Which key a request has: from 1 on, 0 where none is needed, -1: none of them. All are compared, each in the same time. */
+  keyOf({ headers }) {
+    const given = digest(keyIn(headers));
+    const same = this.#keys.map((key) => timingSafeEqual(key, given));
+    if (same.length === 0) return 0;
+    return same.includes(true) ? same.indexOf(true) + 1 : -1;
   }
 }

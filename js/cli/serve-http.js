@@ -117,7 +117,8 @@ export class HttpServer {
     if (this.#isPreflight(request, response)) return 204;
     const route = routeOf(request.url);
     exchange.path = route?.path ?? 'other';
-    if (exchange.path !== '/health' && !this.#guard.hasKey(request)) {
+    const key = this.#guard.keyOf(request);
+    if (exchange.path !== '/health' && key < 0) {
       throw refusal(401, 'The key is missing or wrong.', { headers: { 'WWW-Authenticate': 'Bearer' } });
     }
     const method = request.method === 'HEAD' ? 'GET' : request.method;
@@ -125,7 +126,7 @@ export class HttpServer {
     const allowed = Object.keys(route.methods);
     if (!allowed.includes(method)) throw refusal(405, `The method ${method} is not taken here.`, { headers: { Allow: allowed.join(', ') } });
     if (method === 'POST') exchange.body = await readJson(request, this.#limits.body);
-    const { json, text, type, completion } = await route.methods[method](this.#site, method === 'POST' ? exchange.body : route.id);
+    const { json, text, type, completion } = await route.methods[method](this.#site, method === 'POST' ? exchange.body : route.id, key);
     if (completion) return this.#complete(exchange, completion);
     return this.#send(exchange, 200, text ?? JSON.stringify(json), type);
   }

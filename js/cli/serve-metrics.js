@@ -12,8 +12,6 @@ const METRICS = {
   cached_tokens_total: ['counter', 'Tokens of prompts that were known and not computed again.'],
   completion_tokens_total: ['counter', 'Tokens written, thinking included.'],
   aborted_total: ['counter', 'Replies that were stopped, by what they were doing.'],
-  steps_total: ['counter', 'Steps of the engine.'],
-  step_rows_total: ['counter', 'Rows that steps have computed: by steps_total, how many run together.'],
   let_go_total: ['counter', 'How often a reply let go of its pages because there were too few.'],
   recomputed_tokens_total: ['counter', 'Tokens computed again because of that.'],
   engine_restarts_total: ['counter', 'How often the model was loaded again because its engine had failed.'],
@@ -21,6 +19,7 @@ const METRICS = {
   ttft_seconds: ['histogram', 'Time until a reply began to be written.'],
   token_seconds: ['histogram', 'Time for each further token of a reply.'],
   request_seconds: ['histogram', 'Time of a whole request.'],
+  step_rows: ['histogram', 'Rows of a step of the engine: tokens of all replies that it computed together.'],
   memory_bytes: ['gauge', 'Memory of the engine.'],
   pages: ['gauge', 'Pages of keys and values, by what they are.'],
 };
@@ -31,27 +30,25 @@ function labelText(labels) {
   return pairs.length ? `{${pairs.join(',')}}` : '';
 }
 
-class Histogram {
-  #counts = new Array(SECONDS.length).fill(0);
-  #count = 0;
-  #sum = 0;
+/**
+ * @typedef {object} Histogram
+ * @property {number[]} bounds
+ * @property {number[]} counts of what is at most each bound, but above the one before, and then of what is above all
+ * @property {number} sum of all
+ */
 
-  observe(seconds, times) {
-    const at = SECONDS.findIndex((bound) => seconds <= bound);
-    if (at >= 0) this.#counts[at] += times;
-    this.#count += times;
-    this.#sum += seconds * times;
-  }
-
-  lines(name) {
-    let below = 0;
-    const buckets = SECONDS.map((bound, i) => {
-      below += this.#counts[i];
-      return `${name}_bucket{le="${bound}"} ${below}`;
-    });
-    return [...buckets, `${name}_bucket{le="+Inf"} ${this.#count}`, `${name}_sum ${this.#sum}`, `${name}_count ${this.#count}`];
-  }
+/** @param {Histogram} histogram */
+function histogramLines(name, histogram) {
+  const { bounds, counts, sum } = histogram;
+  let below = 0;
+  const buckets = [...bounds, '+Inf'].map((bound, i) => {
+    below += counts[i];
+    return `${name}_bucket{le="${bound}"} ${below}`;
+  });
+  return [...buckets, `${name}_sum ${sum}`, `${name}_count ${below}`];
 }
+
+const emptyTimes = () => ({ bounds: SECONDS, counts: new Array(SECONDS.length + 1).fill(0), sum: 0 });
 
 export class Metrics {
   #counters = new Map();      // name -> labels as text -> number
@@ -66,16 +63,23 @@ export class Metrics {
 
   /** The same time for each of several. */
   observe(name, seconds, times = 1) {
-    if (!this.#histograms.has(name)) this.#histograms.set(name, new Histogram());
-    this.#histograms.get(name).observe(seconds, times);
+    const histogram = this.#histograms.get(name) ?? emptyTimes();
+    this.#histograms.set(name, histogram);
+    const at = SECONDS.findIndex((bound) => seconds <= bound);
+    histogram.counts[at < 0 ? SECONDS.length : at] += times;
+    histogram.sum += seconds * times;
   }
 
-  /** Rows of a metric that has none are 0 where it is a counter. @param {[string, number, object?][]} current name, value, labels: what holds now */
-  text(current) {
+  /**
+   * Rows of a metric that has none are 0 where it is a counter.
+   * @param {[string, number, object?][]} current name, value, labels: what holds now
+   * @param {Record<string, Histogram>} histograms that others count
+   */
+  text(current, histograms) {
     const lines = [];
     for (const [name, [type, help]] of Object.entries(METRICS)) {
       const full = `quern_${name}`;
-      const rows = type === 'histogram' ? (this.#histograms.get(name) ?? new Histogram()).lines(full)
+      const rows = type === 'histogram' ? histogramLines(full, histograms[name] ?? this.#histograms.get(name) ?? emptyTimes())
         : this.#rows(name, type, current).map(([labels, value]) => `${full}${labels} ${value}`);
       if (rows.length) lines.push(`# HELP ${full} ${help}`, `# TYPE ${full} ${type}`, ...rows);
     }

@@ -10,6 +10,9 @@ const STATES = {
   draining: 'The server is about to end.',
 };
 
+/** Rows of a step, as the engine counts them. */
+const STEP_ROWS = [1, 2, 4, 8, 16, 32, 64];
+
 /** Tokens whose scores tell one set of weights from another. */
 const PROBE = 8;
 
@@ -71,8 +74,12 @@ export class ServedModel {
     return this.#model;
   }
 
-  chat(messages, options) { return this.#begin(this.#ready, 'chat', messages, options); }
-  complete(prompt, options) { return this.#begin(this.#ready, 'complete', prompt, options); }
+  /** The model as one of those sees it who share it: what is known of others' prompts is not used for his. @param {number} space his */
+  within(space) {
+    const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, { ...options, space });
+    return { info: this.info, chat: begin('chat'), complete: begin('complete') };
+  }
+
   tokenize(input, options) { return this.#ready.tokenize(input, options); }
   detokenize(tokens) { return this.#ready.detokenize(tokens); }
 
@@ -85,11 +92,17 @@ export class ServedModel {
     const { memory, work } = this.#model?.info ?? { memory: {}, work: {} };
     const bytes = Object.entries(memory).filter(([, value]) => typeof value === 'number').map(([kind, value]) => ['memory_bytes', value, { kind }]);
     const pages = Object.entries(memory.cache ?? {}).map(([state, value]) => ['pages', value, { state }]);
-    const { steps = 0, rows = 0, letGo = 0, recomputed = 0 } = work;
+    const { letGo = 0, recomputed = 0 } = work;
     return [
       ['requests_running', this.#jobs.size - waiting], ['requests_waiting', waiting], ...bytes, ...pages,
-      ['steps_total', steps], ['step_rows_total', rows], ['let_go_total', letGo], ['recomputed_tokens_total', recomputed],
+      ['let_go_total', letGo], ['recomputed_tokens_total', recomputed],
     ];
+  }
+
+  /** What the engine counts by size. */
+  histograms() {
+    const { sizes: counts = new Array(STEP_ROWS.length + 1).fill(0), rows: sum = 0 } = this.#model?.info.work ?? {};
+    return { step_rows: { bounds: STEP_ROWS, counts, sum } };
   }
 
   #begin(model, kind, input, options) {

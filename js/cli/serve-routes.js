@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a server answers to which path: the OpenAI API's, and those of llama-server that its clients use. A handler gives `json`, a `text` with
-// its type, or a `completion`; what it throws becomes an error. Nothing in a request names a file, a path or a template.
+// its type, or a `completion`, made in the space of the key that asks (0: none is needed); what it throws becomes an error. Nothing in a request
+// names a file, a path or a template.
 
 import { chatCompletion, chatRequest, textCompletion } from '../facades/openai.js';
 import { badParam } from '../shared/errors.js';
@@ -35,16 +36,17 @@ function health({ served }) {
   return { json: { status: 'ok' } };
 }
 
-const metrics = ({ served, metrics: all }) => ({ text: all.text(served.gauges()), type: 'text/plain; version=0.0.4; charset=utf-8' });
+const metrics = ({ served, metrics: all }) => (
+  { text: all.text(served.gauges(), served.histograms()), type: 'text/plain; version=0.0.4; charset=utf-8' });
 
-function chat(site, body) {
+function chat(site, body, space) {
   checkName(site, body?.model);
-  return { completion: chatCompletion(site.served, body, identityOf(site)) };
+  return { completion: chatCompletion(site.served.within(space), body, identityOf(site)) };
 }
 
-function complete(site, body) {
+function complete(site, body, space) {
   checkName(site, body?.model);
-  return { completion: textCompletion(site.served, body, identityOf(site)) };
+  return { completion: textCompletion(site.served.within(space), body, identityOf(site)) };
 }
 
 function modelOf({ served, name, started }) {

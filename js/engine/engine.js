@@ -10,32 +10,36 @@ import { Heap } from './heap.js';
 import { Sequence } from './sequence.js';
 import { Staging } from './staging.js';
 
-/** Bytes for second results: nine doubles at most, the facts'. */
-const OUT = 72;
+/** Numbers of struct sched_facts, the last of which count steps by their size. */
+const [FACTS, SIZES] = [17, 8];
+
+/** Bytes for second results: the facts at most. */
+const OUT = 8 * FACTS;
 
 const TEXT_MODES = { text: 1, chat: 2 };
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
+const PRIORITIES = { normal: 0, background: 1 };
 const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 
 /** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
 const OPTIONS = [
   'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'embeddings', 'fileSize', 'files', 'restSize', 'memorySize',
-  'parallel', 'cacheSize',
+  'parallel', 'cacheSize', 'blind', 'maxPixels', 'maxFilmPixels', 'mediaCache', 'visionSize',
 ];
 
 /**
  * Names for the numbers of struct quern_event: its types, how a reply ends, and how many numbers it has.
  * @typedef {object} EngineEvent
- * @property {'read' | 'token' | 'end' | 'letGo'} type
+ * @property {'read' | 'token' | 'end' | 'letGo' | 'look'} type
  * @property {number} number of the sequence
  * @property {number} token
- * @property {number} done of `total` tokens, `cached` of which were known
+ * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of pictures that are to be looked at
  * @property {number} total
  * @property {number} cached
  * @property {'stop' | 'length' | 'error' | undefined} end and with the last the error
  * @property {QuernError | null} error
  */
-const EVENTS = [, 'read', 'token', 'end', 'letGo'];
+const EVENTS = [, 'read', 'token', 'end', 'letGo', 'look'];
 const ENDS = [, 'stop', 'length', 'error'];
 const EVENT_WORDS = 8;
 
@@ -62,6 +66,12 @@ export class Engine {
   staging;
 
   /**
+   * Another part of the engine's interface, which comes with whoever needs it (image.js, media.js).
+   * @type {<Part>(of: new (where: any) => Part) => Part}
+   */
+  part;
+
+  /**
    * @param {{wasm: object, memory: WebAssembly.Memory}} instance
    * @param {object} options memorySize: bytes that the memory may grow to; fileSize: of the first of `files`; restSize: of the others
    */
@@ -77,6 +87,7 @@ export class Engine {
       return wasm._wasm_new(table);
     });
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
+    this.part = (Part) => new Part({ wasm, memory, heap: this.#heap, engine: this.#engine, out: this.#out, check: (status) => this.#check(status) });
   }
 
   // --- loading ---
@@ -93,9 +104,10 @@ export class Engine {
   warm() { return this.#wasm._wasm_warm(this.#engine) !== 0; }
 
   /** The file has ended, and the next one of the model begins. @param {number} size 0 where it is not known */
-  nextFile(size) {
-    this.#check(this.#wasm._wasm_next_file(this.#engine, size), 'load');
-  }
+  nextFile(size) { this.#check(this.#wasm._wasm_next_file(this.#engine, size), 'load'); }
+
+  /** All files of the model have ended, and the bytes of its projector follow. */
+  vision(size) { this.#check(this.#wasm._wasm_vision_next(this.#engine, size), 'load'); }
 
   finish() {
     this.staging.close();
@@ -134,16 +146,17 @@ export class Engine {
     return { pages: this.#facts ? Math.floor(this.#facts.cacheSize / PAGE) + 2 : 0, used, remembered };
   }
 
-  /** Since the load: steps, the rows they computed, how often a reply had to let go of its pages, and rows computed again for that. */
+  /** Since the load: steps, the rows they computed, how often a reply had to let go of its pages, rows computed again for that, and steps by size. */
   work() {
-    const [,,,, steps, rows, letGo, recomputed] = this.#scheduled();
-    return { steps, rows, letGo, recomputed };
+    const facts = this.#scheduled();
+    const [,,,, steps, rows, letGo, recomputed] = facts;
+    return { steps, rows, letGo, recomputed, sizes: [...facts.subarray(FACTS - SIZES)] };
   }
 
   /** struct sched_facts, in order. */
   #scheduled() {
     this.#wasm._wasm_facts(this.#engine, this.#out);
-    return this.#heap.float64(this.#out, 9);
+    return this.#heap.float64(this.#out, FACTS);
   }
 
   /** What the steps have cost since the last call, as src/compute/profile.c words it; null where no profile is kept. */
@@ -172,9 +185,7 @@ export class Engine {
   }
 
   /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
-  longestToken() {
-    return this.#longestToken ||= this.#findLongest();
-  }
+  longestToken() { return this.#longestToken ||= this.#findLongest(); }
 
   #findLongest() {
     let longest = 1;
@@ -182,28 +193,25 @@ export class Engine {
     return longest;
   }
 
-  isEnd(id) {
-    return this.#wasm._wasm_is_end(this.#engine, id) !== 0;
-  }
+  isEnd(id) { return this.#wasm._wasm_is_end(this.#engine, id) !== 0; }
 
   /** Of tokenizer.ggml.token_type. */
-  tokenType(id) {
-    return this.#wasm._wasm_token_type(this.#engine, id);
-  }
+  tokenType(id) { return this.#wasm._wasm_token_type(this.#engine, id); }
 
   // --- sequences and steps ---
 
-  /** A conversation's tokens, none yet. */
-  sequence() {
-    const address = this.#wasm._wasm_sequence_new(this.#engine);
+  /**
+   * A conversation's tokens, none yet.
+   * @param {{space?: number, priority?: 'normal' | 'background'}} [place] of other spaces' tokens nothing is known
+   */
+  sequence({ space = 0, priority = 'normal' } = {}) {
+    const address = this.#wasm._wasm_sequence_new(this.#engine, space, PRIORITIES[priority]);
     if (!address) throw new QuernError('mem/load', 'There is not enough memory for another reply.');
     return new Sequence({ wasm: this.#wasm, heap: this.#heap, out: this.#out, facts: this.#facts, check: (status) => this.#check(status) }, address);
   }
 
   /** Computes for all sequences, for about `budgetMs`. @returns {boolean} whether a step was finished */
-  step(budgetMs) {
-    return this.#check(this.#wasm._wasm_step(this.#engine, budgetMs)) === 0;
-  }
+  step(budgetMs) { return this.#check(this.#wasm._wasm_step(this.#engine, budgetMs)) === 0; }
 
   /**
    * What the last call of step() brought, in order.
@@ -218,6 +226,10 @@ export class Engine {
       return { type: EVENTS[type], number, token, done, total, cached, end: ENDS[end], error: status < 0 ? this.#error(status) : null };
     });
   }
+
+  /** Bytes of a record of a kept conversation (MODEL.md), and room for some in the engine's memory, for as long as it lives. */
+  get recordBytes() { return this.#wasm._wasm_kept_record(this.#engine); }
+  room(size) { return this.#heap.bytes(this.#heap.alloc(size), size); }
 
   #tokenBytes(id) {
     const address = this.#wasm._wasm_token(this.#engine, id, this.#out);

@@ -5,7 +5,13 @@
 /** What is wanted of the tokens: the logits of each, or a reply to all of them. */
 const OUTPUTS = { all: 1, held: 3 };
 
-const PRIORITIES = { normal: 0, background: 1 };
+/** Bytes of the header of a kept conversation (src/engine/kept.h). */
+const HEADER = 4096;
+
+/** What the engine says of a record, by its status. */
+const RECORDS = { 0: 'next', [-1]: 'damaged', [-10]: 'other', [-11]: 'full' };
+
+const encoder = new TextEncoder();
 
 export class Sequence {
   #wasm;
@@ -14,6 +20,10 @@ export class Sequence {
   #facts;
   #check;
   #address;
+  #size = 0;
+
+  /** Of its tokens those that were known when they were set. */
+  known = 0;
 
   /** Events name it so; no other one of the engine ever has the same. */
   number;
@@ -32,13 +42,21 @@ export class Sequence {
   /** Wherever it is; what was computed stays known. */
   free() { this.#wasm._wasm_sequence_free(this.#address); }
 
-  /** Makes these tokens the conversation. @param {'all' | 'held'} outputs */
-  set(ids, outputs) {
-    this.#heap.lend(4 * ids.length, (address) => {
-      this.#heap.int32(address, ids.length).set(ids);
-      this.#check(this.#wasm._wasm_sequence_set(this.#address, address, ids.length, OUTPUTS[outputs]));
+  /** Makes these tokens the conversation. @param {'all' | 'held'} outputs @param {Uint8Array[]} [media] ids of its pictures, in order (media.js) */
+  set(ids, outputs, media = []) {
+    this.#size = ids.length;
+    const before = 8 * media.length;
+    this.#heap.lend(before + 4 * ids.length, (address) => {
+      media.forEach((id, i) => this.#heap.bytes(address + 8 * i, 8).set(id));
+      this.#heap.int32(address + before, ids.length).set(ids);
+      const status = this.#wasm._wasm_sequence_set_media(this.#address, address + before, ids.length, address, media.length, OUTPUTS[outputs]);
+      this.known = this.#check(status);
     });
   }
+
+  /** Its tokens, and those of them whose keys and values it has. */
+  get size() { return this.#size; }
+  get length() { return this.#size - this.pending; }
 
   /** Tokens still to compute. */
   get pending() { return this.#wasm._wasm_sequence_pending(this.#address); }
@@ -53,7 +71,7 @@ export class Sequence {
 
   /** Asks for a reply. @param {object} options every one of them: see reply/generation.js */
   begin({
-    temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, maxTokens, priority,
+    temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, maxTokens,
   }) {
     this.#heap.lend(8 * bias.length, (address) => {
       const view = new DataView(this.#heap.buffer, address);
@@ -64,10 +82,33 @@ export class Sequence {
       const { vocabSize, contextSize } = this.#facts;
       this.#check(this.#wasm._wasm_reply_begin(
         this.#address, temperature, Math.min(topK, vocabSize), topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed,
-        address, bias.length, Math.min(maxTokens, contextSize), PRIORITIES[priority],
+        address, bias.length, Math.min(maxTokens, contextSize),
       ));
     });
   }
+
+  /** Held, it stands at the beginning of its file of this name. @returns {Uint8Array} the header that the file must have */
+  keep(name) {
+    const text = encoder.encode(name);
+    return this.#heap.lend(HEADER + text.length, (address) => {
+      this.#heap.bytes(address + HEADER, text.length).set(text);
+      this.#check(this.#wasm._wasm_kept_open(this.#address, address + HEADER, text.length, address));
+      return this.#heap.copy(address, HEADER);
+    });
+  }
+
+  /**
+   * Gives it the file's next record, or only its head where the page is known or not wanted.
+   * @param {Uint8Array} record in the engine's memory
+   * @returns {'next' | 'damaged' | 'other' | 'full'} next: it counts; other: the conversation goes on otherwise; full: no page is unused
+   */
+  give({ byteOffset, length }) {
+    const status = this.#wasm._wasm_kept_give(this.#address, byteOffset, length);
+    return RECORDS[status] ?? this.#check(status);
+  }
+
+  /** Makes the file's next record of its next page. @param {Uint8Array} record in the engine's memory @returns {boolean} false: there is none */
+  take({ byteOffset }) { return this.#wasm._wasm_kept_take(this.#address, byteOffset) === 0; }
 
   /** The text that a token of the reply completes; id -1: what is left at the end. */
   stream(id) {

@@ -92,18 +92,31 @@ function common(body) {
 
 const ROLES = { developer: 'system' };
 
-function partText(part, path) {
-  if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
-  if (part.type !== 'text') throw unsupported(`${path}.type`, 'is not text, and nothing else is supported by this version');
-  if (typeof part.text !== 'string') throw badParam(`${path}.text`, 'must be a string');
-  return part.text;
+/** A picture comes with the request: an address would have whoever asks choose what is fetched from here. */
+function imageOf({ image_url: image }, path) {
+  const { url, detail } = isRecord(image) ? image : { url: image };
+  if (typeof url !== 'string' || !/^data:image\//i.test(url)) {
+    throw unsupported(`${path}.image_url`, 'must be a picture itself, in a data: address; nothing is fetched for requests');
+  }
+  return { type: 'image', image: url, ...(detail != null && { detail }) };
 }
 
-/** A text, or the texts of its parts; an assistant may have said nothing. */
+/** @returns {{type: string, text?: string, image?: string}} */
+function partOf(part, path) {
+  if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
+  if (part.type === 'image_url') return imageOf(part, path);
+  if (part.type !== 'text') throw unsupported(`${path}.type`, 'is neither text nor image_url, and nothing else is supported by this version');
+  if (typeof part.text !== 'string') throw badParam(`${path}.text`, 'must be a string');
+  return { type: 'text', text: part.text };
+}
+
+/** A text, or parts; an assistant may have said nothing. */
 function contentOf({ content, role }, path) {
   if (content == null && role === 'assistant') return '';
-  if (Array.isArray(content)) return content.map((part, i) => partText(part, `${path}.content[${i}]`)).join('');
-  return content;
+  if (!Array.isArray(content)) return content;
+  const parts = content.map((part, i) => partOf(part, `${path}.content[${i}]`));
+  const texts = parts.map(({ text }) => text);
+  return texts.includes(undefined) ? parts : texts.join('');
 }
 
 function messageOf(message, path) {

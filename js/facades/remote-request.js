@@ -2,6 +2,7 @@
 // A call of chat() or complete() as a request to a server of the OpenAI API. Options that this API has no name for go by those that vLLM and
 // llama.cpp's server know, and only where they were given: others refuse fields that they do not know.
 
+import { badParam } from '../shared/errors.js';
 import { FIELDS } from './openai-request.js';
 
 /** Names in addition to those of the API. */
@@ -10,22 +11,45 @@ const ALSO = { repeatPenalty: ['repetition_penalty'] };
 /** A bias that forbids a token. */
 const NEVER = -100;
 
-/** @param {object} options checked, as chat() and complete() take them */
-function fieldsOf(options) {
+/** @param {any} options checked, as chat() and complete() take them */
+function fieldsOf({ space, ...options }) {
   const fields = {};
   for (const [option, [field]] of Object.entries(FIELDS)) {
     if (options[option] !== undefined) for (const name of [field, ...ALSO[option] ?? []]) fields[name] = options[option];
   }
   if (fields.logit_bias) fields.logit_bias = Object.fromEntries(Object.entries(fields.logit_bias).map(([id, by]) => [id, Math.max(by, NEVER)]));
   if (fields.priority) fields.priority = Number(fields.priority === 'background');    // as vLLM has it
+  if (space) fields.cache_salt = String(space);      // vLLM's name for what its prefixes are kept apart by
   return { ...fields, stream: true, stream_options: { include_usage: true } };
 }
 
-/** @param {{role: string, content: string, thinking?: string}[]} messages checked */
-export function chatBody(model, messages, { thinking, continue: goesOn, ...options }) {
+/** @param {Blob} blob */
+async function dataUrl(blob) {
+  let letters = '';
+  for (const byte of new Uint8Array(await blob.arrayBuffer())) letters += String.fromCharCode(byte);
+  return `data:${blob.type || 'application/octet-stream'};base64,${btoa(letters)}`;
+}
+
+/** A picture that a server can be sent; what else there is it cannot. */
+async function imageOf({ type, image, detail, maxPixels }) {
+  const isAddress = (typeof image === 'string' || image instanceof URL) && /^(?:https?|data):/i.test(String(image));
+  if (type !== 'image' || maxPixels !== undefined || !(isAddress || image instanceof Blob)) {
+    throw badParam('messages', 'have what a remote model cannot be sent: pictures can, as Blobs or http: and data: addresses, without maxPixels');
+  }
+  return { type: 'image_url', image_url: { url: image instanceof Blob ? await dataUrl(image) : String(image), ...(detail && { detail }) } };
+}
+
+const contentOf = async (content) => (typeof content === 'string' ? content
+  : Promise.all(content.map((part) => (part.type === 'text' ? part : imageOf(part)))));
+
+/** @param {{role: string, content: string | any[], thinking?: string}[]} messages checked */
+export async function chatBody(model, messages, { thinking, continue: goesOn, numberImages, ...options }) {
+  if (numberImages) throw badParam('options.numberImages', 'is there for models that are loaded here, not for remote ones');
+  const sent = messages.map(async ({ role, content, thinking: thought }) => (
+    { role, content: await contentOf(content), ...(thought && { reasoning_content: thought }) }));
   return {
     model, ...fieldsOf(options),
-    messages: messages.map(({ role, content, thinking: thought }) => ({ role, content, ...(thought && { reasoning_content: thought }) })),
+    messages: await Promise.all(sent),
     ...(thinking !== undefined && { chat_template_kwargs: { enable_thinking: thinking } }),
     ...(goesOn && { continue_final_message: true, add_generation_prompt: false }),
   };

@@ -4,7 +4,9 @@
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';
-import { checkMessages, checkOptions } from '../page/options.js';
+import { checkMessages } from '../page/messages.js';
+import { checkOptions } from '../page/options.js';
+import { checkPart } from '../page/parts.js';
 import { Reply } from '../page/reply.js';
 import { chatBody, completeBody } from './remote-request.js';
 import { bytesOf, failureOf, reach } from './remote-answer.js';
@@ -83,7 +85,10 @@ class RemoteModel {
   get info() { return this.#info; }
 
   chat(messages, options) {
-    return this.#reply('/chat/completions', 'chat', options, (checked) => chatBody(this.#model, checkMessages(messages, checked.continue), checked));
+    return this.#reply('/chat/completions', 'chat', options, (checked) => {
+      if (checked.keep !== undefined) throw onlyHere('options.keep');
+      return chatBody(this.#model, checkMessages(messages, checked.continue, checkPart), checked);
+    });
   }
 
   complete(prompt, options) {
@@ -93,11 +98,14 @@ class RemoteModel {
     });
   }
 
-  async tokenize() { throw onlyHere('tokenize'); }
-  async detokenize() { throw onlyHere('detokenize'); }
-  async countTokens() { throw onlyHere('countTokens'); }
-  async logits() { throw onlyHere('logits'); }
-  async profile() { throw onlyHere('profile'); }
+  async tokenize() { throw onlyHere('tokenize()'); }
+  async detokenize() { throw onlyHere('detokenize()'); }
+  async countTokens() { throw onlyHere('countTokens()'); }
+  async logits() { throw onlyHere('logits()'); }
+  async look() { throw onlyHere('look()'); }
+  async profile() { throw onlyHere('profile()'); }
+  async kept() { throw onlyHere('kept()'); }
+  async forget() { throw onlyHere('forget()'); }
 
   /** What goes on fails with `engine/disposed`. */
   async dispose() {
@@ -114,7 +122,7 @@ class RemoteModel {
       const work = async () => {
         if (this.#disposed) throw this.#disposed;
         const { signal, onPrefill: _, ...checked } = checkOptions(kind, options);
-        const body = bodyOf(checked);
+        const body = await bodyOf(checked);
         signal?.throwIfAborted();
         const onAbort = () => controller.abort(reasonOf(signal));
         signal?.addEventListener('abort', onAbort, { once: true });
@@ -150,7 +158,7 @@ class RemoteModel {
   }
 }
 
-const onlyHere = (name) => badParam(`${name}()`, 'is there for models that are loaded here, not for remote ones');
+const onlyHere = (name) => badParam(name, 'is there for models that are loaded here, not for remote ones');
 
 function addressOf(url) {
   if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(String(url)).protocol)) {

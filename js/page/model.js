@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A loaded model as the caller holds it, and how one comes to be. All work happens in the worker; here arguments are
-// checked, requests sent and answers shaped. `platform` is what differs between a page and Node (platform-*.js).
+// A loaded model as the caller holds it. All work happens in the worker; here arguments are checked, pictures read, requests sent and answers
+// shaped. `platform` is what differs between a page and Node (platform-*.js).
 
-import { reasonOf } from '../shared/clock.js';
-import { QuernError, asQuernError } from '../shared/errors.js';
-import { checkMessages, checkOptions, checkText, checkTokens, sampling } from './options.js';
-import { CHAT, COMPLETE, DETOKENIZE, LOAD, LOGITS, PROFILE, PROMPT, TOKENIZE } from '../shared/protocol.js';
+import { abortable, deadline } from '../shared/clock.js';
+import { QuernError, badParam } from '../shared/errors.js';
+import { checkMessages, countMedia, textPart } from './messages.js';
+import { checkName, checkOptions, checkText, checkTokens, sampling } from './options.js';
+import { CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE } from '../shared/protocol.js';
 import { Reply } from './reply.js';
-import { Rpc } from './rpc.js';
-import { serveStore } from '../store/store-port.js';
+import { startWith } from './start.js';
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
@@ -18,16 +18,26 @@ const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
  */
 const MOST_TEXT = 2 ** 24;
 
+/** How long a model that is disposed of has for what it is about to keep. */
+const SETTLE_MS = 5000;
+
 /** The seed of a reply whose caller named none: any whole number up to 2^53-1. */
 const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
 
 class Model {
   #rpc;
   #info;
+  #hasStore;
+  #keeps = false;     // whether anything may be on its way to the store
+  #pictures;          // how they are taken (pictures.js); null where the model sees nothing
+  #most;              // frames of a film
 
-  constructor(rpc, info) {
+  constructor(rpc, info, pictures, { cache, visionOptions = {} }) {
     this.#rpc = rpc;
+    this.#hasStore = cache !== false;
     this.#info = Object.freeze(info);
+    this.#pictures = pictures;
+    this.#most = visionOptions.maxFrames ?? undefined;
   }
 
   get info() {
@@ -35,7 +45,21 @@ class Model {
   }
 
   chat(messages, options) {
-    return this.#reply(CHAT, 'chat', options, (checked) => ({ messages: checkMessages(messages, checked.continue) }));
+    return this.#reply(CHAT, 'chat', options, (checked, signal) => {
+      if (checked.keep && !this.#hasStore) throw badParam('options.keep', 'needs a store, but the model was loaded with cache: false');
+      this.#keeps ||= Boolean(checked.keep);
+      return this.#taken(this.#checked(messages, checked.continue), signal);
+    });
+  }
+
+  async kept(options) {
+    const { signal } = checkOptions('call', options);
+    return this.#call(KEPT, {}, { signal });
+  }
+
+  async forget(name, options) {
+    const { signal } = checkOptions('call', options);
+    return this.#call(FORGET, { name: checkName(name) }, { signal });
   }
 
   complete(prompt, options) {
@@ -45,36 +69,53 @@ class Model {
   }
 
   async tokenize(input, options) {
-    const { signal, thinking } = checkOptions('tokens', options);
-    return Array.from(await this.#tokens(Array.isArray(input) ? checkMessages(input) : checkText(input), signal, thinking));
+    const checked = checkOptions('tokens', options);
+    return Array.from(await this.#tokens(Array.isArray(input) ? this.#checked(input) : checkText(input), checked));
   }
 
   async detokenize(tokens, options) {
     const { signal } = checkOptions('call', options);
-    return this.#call(DETOKENIZE, { ids: checkTokens(tokens, this.#info.vocabSize) }, signal);
+    return this.#call(DETOKENIZE, { ids: checkTokens(tokens, this.#info.vocabSize) }, { signal });
   }
 
   async countTokens(input, options) {
-    const { signal, thinking } = checkOptions('tokens', options);
-    return (await this.#tokens(typeof input === 'string' ? input : checkMessages(input), signal, thinking)).length;
+    const checked = checkOptions('tokens', options);
+    return (await this.#tokens(typeof input === 'string' ? input : this.#checked(input), checked)).length;
   }
 
-  async logits(tokens, options) {
-    const { signal } = checkOptions('call', options);
-    return this.#call(LOGITS, { ids: checkTokens(tokens, this.#info.vocabSize) }, signal);
+  async logits(input, options) {
+    const { signal, ...choices } = checkOptions('tokens', options);
+    const isConversation = Array.isArray(input) && typeof input[0] === 'object';
+    if (isConversation) return this.#converse(LOGITS, this.#checked(input), { signal, choices });
+    return this.#call(LOGITS, { ids: checkTokens(input, this.#info.vocabSize) }, { signal });
+  }
+
+  async look(image, options) {
+    const { signal, ...how } = checkOptions('look', options);
+    const { media } = this.#taken(this.#checked([{ role: 'user', content: [{ type: 'image', image, ...how }] }]), signal);
+    return this.#call(LOOK, { media: await media }, { signal, transfer: this.#pictures.transferOf(await media) });
   }
 
   async profile(options) {
     const { signal } = checkOptions('call', options);
-    return this.#call(PROFILE, {}, signal);
+    return this.#call(PROFILE, {}, { signal });
   }
 
   async dispose() {
+    if (this.#keeps) await this.#settle();
     await this.#rpc.close(new QuernError('engine/disposed', 'The model has been disposed of.'));
   }
 
   [asyncDispose]() {
     return this.dispose();
+  }
+
+  /** What is being kept is written, as far as that takes no longer than some seconds. */
+  async #settle() {
+    let cancel;
+    const late = new Promise((done) => { cancel = deadline(SETTLE_MS, done); });
+    await Promise.race([this.kept().catch(() => {}), late]);
+    cancel();
   }
 
   /** Answers carry the engine's own figures along, so that `info` can show them without a question of its own. */
@@ -83,93 +124,84 @@ class Model {
     return value;
   }
 
-  async #call(type, payload, signal) {
-    return this.#answer(await this.#rpc.call(type, payload, { signal }).promise);
+  async #call(type, payload, how) {
+    return this.#answer(await this.#rpc.call(type, payload, how).promise);
+  }
+
+  #checked(messages, goesOn) {
+    return checkMessages(messages, goesOn, this.#pictures?.checkPart ?? textPart);
+  }
+
+  /** A conversation with its pictures read, or on their way; `media` is there where it has none. */
+  #taken(messages, signal) {
+    if (countMedia(messages) === 0) return { messages, media: [] };
+    return this.#pictures.takeMedia(messages, this.#pictures.reader, { most: this.#most, signal });
+  }
+
+  async #converse(type, messages, { signal, choices }) {
+    const taken = this.#taken(messages, signal);
+    const media = await taken.media;
+    return this.#call(type, { messages: taken.messages, media, options: choices }, { signal, transfer: this.#pictures?.transferOf(media) });
   }
 
   /** Of a text, or of a conversation with everything its template adds. */
-  async #tokens(text, signal, thinking) {
-    if (Array.isArray(text)) return this.#call(PROMPT, { messages: text, thinking }, signal);
+  async #tokens(text, { signal, ...choices }) {
+    if (Array.isArray(text)) return this.#converse(PROMPT, text, { signal, choices });
     if (text.length > MOST_TEXT) {
       throw new QuernError('mem/load',
         `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`);
     }
-    return this.#call(TOKENIZE, { text }, signal);
+    return this.#call(TOKENIZE, { text }, { signal });
   }
 
   /** Bad arguments fail the reply, like everything else that can go wrong with it. */
   #reply(type, kind, options, prepare) {
     return new Reply((push) => {
+      const leave = new AbortController();
       let request;
       try {
         const checked = checkOptions(kind, options);
-        request = { checked, payload: { ...prepare(checked), options: { seed: randomSeed(), ...sampling(checked, this.#info.tokens) } } };
+        const choices = { seed: randomSeed(), ...sampling(checked, this.#info.tokens) };
+        request = { checked, payload: { ...prepare(checked, leave.signal), options: choices } };
       } catch (error) {
         return { promise: Promise.reject(error), stop() {} };
       }
       const { signal, onPrefill } = request.checked;
       const onEvent = ({ type: kindOfEvent, ...event }) => (kindOfEvent === 'prefill' ? onPrefill?.(event) : push({ type: kindOfEvent, ...event }));
-      const { promise, stop } = this.#rpc.call(type, request.payload, { signal, onEvent });
+      const call = (payload, transfer) => this.#rpc.call(type, payload, { signal, onEvent, transfer });
+      const { promise, stop } = afterMedia(request.payload, call, { signal, leave, transferOf: this.#pictures?.transferOf });
       return { promise: promise.then((answer) => this.#answer(answer)), stop };
     });
   }
 }
 
-function startRpc(platform, workerUrl) {
-  try {
-    return new Rpc(platform.startWorker(workerUrl), platform.watch);
-  } catch (error) {
-    if (error instanceof QuernError) throw error;
-    throw new QuernError('env/worker', `The engine's worker cannot be started (${error.message}).`, { phase: 'start', cause: error });
-  }
-}
-
-/** Asked once, when the first model is about to be kept: the browser may then clear it away only when its user says so. */
-let asked = false;
-function askToPersist(platform, { phase, waiting }) {
-  if (asked || waiting || phase !== 'download') return;
-  asked = true;
-  platform.persist();
-}
-
-/** What goes to the worker of the options, and the caller's own store, if any, as it is served. */
-function wireOptions(platform, { cache = true, sha256 = [], ...options }) {
-  const served = typeof cache === 'object' ? serveStore(cache) : null;
-  const wire = { ...options, cache: served?.port ?? cache, sha256: [sha256].flat().map((hash) => hash.toLowerCase()) };
-  if (options.wasmUrl) wire.wasmUrl = platform.resolveUrl(options.wasmUrl);
-  return { wire, served };
-}
-
 /**
- * Has a worker of its own work on a source; whatever goes wrong, it is gone again before this rejects.
- * @returns {Promise<{rpc: Rpc, answer: any}>}
+ * Calls once the pictures are there: at once, where there are none. What is stopped before is told so to the worker, which gives it a result.
+ * @param {{media?: any[] | Promise<any[]>}} payload
+ * @param {(payload: object, transfer?: any[]) => {promise: Promise<any>, stop: () => void}} call
  */
-export async function startWith(platform, type, source, { signal, onProgress, workerUrl, ...options }) {
-  const { source: opened, transfer = [] } = platform.resolveSource(source);
-  const { wire, served } = wireOptions(platform, options);
-  signal?.throwIfAborted();
-  const rpc = startRpc(platform, workerUrl && platform.resolveUrl(workerUrl));
-  const onAbort = () => rpc.close(reasonOf(signal));
-  signal?.addEventListener('abort', onAbort, { once: true });
-  const onEvent = ({ type: _, ...progress }) => {
-    if (wire.cache === true) askToPersist(platform, progress);
-    return onProgress?.(progress);
+function afterMedia(payload, call, { signal, leave, transferOf }) {
+  if (!(payload.media instanceof Promise)) return call(payload);
+  let begun = null;
+  const stopped = new Promise((resolve) => { leave.signal.addEventListener('abort', () => resolve(null), { once: true }); });
+  const work = async () => {
+    const media = await Promise.race([payload.media, stopped]);
+    begun = media ? call({ ...payload, media }, transferOf(media)) : call({ ...payload, messages: [], media: [], stopped: true });
+    return begun.promise;
   };
-  try {
-    await rpc.ready();
-    const how = { onEvent, transfer: served ? [...transfer, served.port] : transfer };
-    return { rpc, answer: await rpc.call(type, { source: opened, options: wire }, how).promise };
-  } catch (error) {
-    await rpc.close(error instanceof QuernError ? error : asQuernError(error, 'load'));
-    throw error;
-  } finally {
-    served?.end();
-    signal?.removeEventListener('abort', onAbort);
-  }
+  const promise = signal ? abortable(work(), signal) : work();
+  signal?.addEventListener('abort', () => leave.abort(), { once: true });
+  return { promise, stop: () => (begun ? begun.stop() : leave.abort()) };
 }
 
 /** Loads a model into a worker of its own. */
 export async function openModel(platform, source, options) {
-  const { rpc, answer } = await startWith(platform, LOAD, source, checkOptions('load', options));
-  return new Model(rpc, answer);
+  const checked = checkOptions('load', options);
+  const { rpc, answer } = await startWith(platform, LOAD, source, checked);
+  if (checked.vision === true && !answer.vision) {
+    const error = badParam('options.vision', 'is true, but these files have no vision part; name the projector\'s file');
+    await rpc.close(error);
+    throw error;
+  }
+  return new Model(rpc, answer, answer.vision ? await platform.pictures() : null, checked);
 }

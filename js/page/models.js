@@ -5,16 +5,17 @@
 import { QuernError, badParam } from '../shared/errors.js';
 import { guarded, storageError } from '../store/guard.js';
 import { idOfSource } from '../store/identity.js';
-import { startWith } from './model.js';
-import { checkOptions } from './options.js';
+import { forgetKept, listKept } from '../store/kept.js';
+import { checkName, checkOptions } from './options.js';
 import { DOWNLOAD } from '../shared/protocol.js';
+import { resolveBoth, startWith } from './start.js';
 import { Entry } from '../store/store.js';
 
 /** How long a removal waits for a load that is ending. */
 const PATIENCE_MS = 3000;
 
-const describe = ({ header: { id, name, files }, total, loaded, complete, used }) => ({
-  id, name, url: id, files: files.length, size: total, loaded, complete, lastUsed: used,
+const describe = ({ header: { id, name, files, projectors }, total, loaded, complete, used }) => ({
+  id, name, url: id, files: files.length, size: total, loaded, complete, lastUsed: used, ...(projectors && { vision: files.at(-1).url }),
 });
 
 const done = () => new QuernError('engine/disposed', 'The download has ended.');
@@ -27,7 +28,10 @@ export class Models {
   }
 
   #store(options) {
-    const { cache = true } = checkOptions('store', options);
+    return this.#storeOf(checkOptions('store', options));
+  }
+
+  #storeOf({ cache = true }) {
     const store = this.#platform.storeOf(cache);
     if (!store) throw badParam('options.cache', 'must not be false here');
     return store;
@@ -45,8 +49,10 @@ export class Models {
   }
 
   async has(source, options) {
+    const { vision, ...where } = checkOptions('has', options);
     const id = await this.#idOf(source);
-    return (await Entry.open(this.#store(options), id)).complete;
+    const { source: { urls, projectors = 0 } } = resolveBoth(this.#platform, source, vision);
+    return (await Entry.open(this.#storeOf(where), id)).has(urls, projectors);
   }
 
   async download(source, options) {
@@ -63,6 +69,15 @@ export class Models {
   async remove(source, options) {
     const entry = await Entry.open(this.#store(options), await this.#idOf(source));
     await entry.remove(PATIENCE_MS);
+  }
+
+  /** Kept conversations, without a model that keeps them. */
+  async kept(options) {
+    return listKept(guarded(this.#store(options)));
+  }
+
+  async forget(name, options) {
+    await forgetKept(guarded(this.#store(options)), checkName(name));
   }
 
   async usage(options) {

@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: MIT
 // What callers may pass: one table row per option. Everything is checked on the page, before anything is sent, so
-// that an error names the argument as it was written (`options.topP`, `messages[3].role`). Unknown names are
+// that an error names the argument as it was written (`options.topP`). Unknown names are
 // errors: a mistyped option would otherwise be ignored silently.
 
 import { badParam } from '../shared/errors.js';
+import { DETAIL, PIXELS, above, between, integer, isRecord, ofType, oneOf, read } from './values.js';
 
 const MAX_STOPS = 64;
 const MAX_STOP_LENGTH = 1000;
 const MAX_BIAS = 100;
-
-const integer = (min, max) => (value) => (Number.isSafeInteger(value) && value >= min && value <= max
-  ? null : `must be a whole number from ${min} to ${max === Number.MAX_SAFE_INTEGER ? '2^53-1' : max}`);
-const between = (min, max) => (value) => (typeof value === 'number' && value >= min && value <= max
-  ? null : `must be a number from ${min} to ${max}`);
-const above = (min, max) => (value) => (typeof value === 'number' && value > min && value <= max
-  ? null : `must be a number above ${min} and up to ${max}`);
-const oneOf = (...names) => (value) => (names.includes(value)
-  ? null : `must be one of ${names.map((name) => (typeof name === 'string' ? `'${name}'` : name)).join(', ')}`);
-const ofType = (type, words) => (value) => (typeof value === type ? null : `must be ${words}`);
+const MAX_NAME = 256;
 
 const anyFunction = ofType('function', 'a function');
 const boolean = ofType('boolean', 'true or false');
 const url = (value) => (typeof value === 'string' || value instanceof URL ? null : 'must be a URL');
 const signal = (value) => (typeof value === 'object' && typeof value?.addEventListener === 'function' && typeof value.aborted === 'boolean'
   ? null : 'must be an AbortSignal');
-
-const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function headers(value) {
   if (!isRecord(value)) return 'must be an object of strings';
@@ -79,6 +69,14 @@ function cache(value) {
   return missing ? `must be true, false or a store, but has no function '${missing}'` : null;
 }
 
+/** What a conversation is kept under: as many bytes as a file of it has room for. */
+function keep(value) {
+  if (typeof value !== 'string' || value === '') return 'must be a name, a text that is not empty';
+  const bytes = new TextEncoder().encode(value);
+  if (bytes.length > MAX_NAME) return `has ${bytes.length} bytes (UTF-8), at most ${MAX_NAME} are possible`;
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) === value ? null : 'must be proper text, without halves of characters';
+}
+
 const isHash = (text) => typeof text === 'string' && /^[0-9a-f]{64}$/i.test(text);
 
 function sha256(value) {
@@ -86,8 +84,29 @@ function sha256(value) {
     : 'must be a SHA-256 in 64 hexadecimal digits, or an array of them, one for each file of a split model';
 }
 
+/** Limits of pixels are of a picture, and of all frames of a film together. */
+const VISION = {
+  minPixels: PIXELS, maxPixels: PIXELS, minFilmPixels: PIXELS, maxFilmPixels: PIXELS,
+  maxFrames: integer(2, 768), cacheBytes: integer(0, Number.MAX_SAFE_INTEGER),
+};
+
+function visionOptions(value) {
+  if (!isRecord(value)) return 'must be an object';
+  for (const key of Object.keys(value)) {
+    const path = `options.visionOptions.${key.slice(0, 64)}`;
+    if (!Object.hasOwn(VISION, key)) throw badParam(path, 'is not an option here');
+    const problem = read(value, key, path) == null ? null : VISION[key](value[key]);
+    if (problem) throw badParam(path, problem);
+  }
+  return null;
+}
+
+/** True and false are for the files of a folder; what else it is, locate() finds out. */
+const vision = (value) => (value !== '' && ['boolean', 'string', 'object'].includes(typeof value)
+  ? null : 'must be true, false, or where the projector is');
+
 /** How a model gets here. */
-const FETCH = { signal, headers, forwardHeaders: boolean, cache, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction };
+const FETCH = { signal, headers, forwardHeaders: boolean, cache, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction, vision };
 
 const LOAD = {
   ...FETCH,
@@ -96,12 +115,14 @@ const LOAD = {
   chunk: integer(1, 1024),
   parallel: integer(1, 16),
   cacheSize: integer(1, 2 ** 24),
+  keepBytes: integer(0, Number.MAX_SAFE_INTEGER),
   profile: boolean,
   kv: oneOf('f16', 'q8', 'f32'),
   quantize,
   variant: oneOf('scalar', 'simd', 'relaxed'),
   address: oneOf(32, 64),
   memoryLimit: integer(1, Number.MAX_SAFE_INTEGER),
+  visionOptions,
 };
 
 const COMPLETE = {
@@ -116,6 +137,7 @@ const COMPLETE = {
   frequencyPenalty: between(-2, 2),
   seed: integer(0, Number.MAX_SAFE_INTEGER),
   priority: oneOf('normal', 'background'),
+  space: integer(0, 2 ** 32 - 1),
   onPrefill: anyFunction,
 };
 
@@ -123,23 +145,16 @@ const TABLES = {
   load: LOAD,
   download: FETCH,
   store: { cache },
+  has: { cache, vision },
   complete: COMPLETE,
-  chat: { ...COMPLETE, thinking: boolean, continue: boolean },
+  chat: { ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep },
   call: { signal },
-  tokens: { signal, thinking: boolean },
+  tokens: { signal, thinking: boolean, numberImages: boolean },
+  look: { signal, detail: DETAIL, maxPixels: PIXELS },
 };
 
 /** Options that are planned but not built; saying so is kinder than "unknown". */
-const LATER = new Set(['projector', 'tokenizer', 'tools', 'schema', 'grammar', 'logprobs', 'n']);
-
-/** Reads a property of the caller's, whose getter may throw. */
-function read(object, key, path) {
-  try {
-    return object[key];
-  } catch (error) {
-    throw Object.assign(badParam(path, `cannot be read (${String(error?.message ?? error).slice(0, 100)})`), { cause: error });
-  }
-}
+const LATER = new Set(['tokenizer', 'tools', 'schema', 'grammar', 'logprobs', 'n']);
 
 /** A checked copy of the options; absent, undefined and null are the same. @param {keyof typeof TABLES} kind */
 export function checkOptions(kind, given) {
@@ -169,28 +184,11 @@ export function sampling({ logitBias = {}, stop = [], ...options }, nTokens) {
   return { ...plain, bias: pairs, stops: typeof stop === 'string' ? [stop] : [...stop] };
 }
 
-const ROLES = oneOf('system', 'user', 'assistant');
-
-function checkMessage(message, path) {
-  if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
-  const role = read(message, 'role', `${path}.role`);
-  const content = read(message, 'content', `${path}.content`);
-  const thinking = read(message, 'thinking', `${path}.thinking`);
-  const problem = ROLES(role);
-  if (problem) throw badParam(`${path}.role`, problem);
-  if (typeof content !== 'string') throw badParam(`${path}.content`, 'must be a string');
-  if (thinking !== undefined && typeof thinking !== 'string') throw badParam(`${path}.thinking`, 'must be a string');
-  return { role, content, ...(thinking && { thinking }) };
-}
-
-/** A checked copy of a conversation; a string is one message of the user's. @param {boolean} [goesOn] with its last message */
-export function checkMessages(messages, goesOn = false) {
-  if (typeof messages === 'string') return checkMessages([{ role: 'user', content: messages }], goesOn);
-  if (!Array.isArray(messages)) throw badParam('messages', 'must be a text or an array of messages');
-  if (messages.length === 0) throw badParam('messages', 'must not be empty');
-  const checked = Array.from(messages, (message, i) => checkMessage(message, `messages[${i}]`));
-  if (goesOn && checked.at(-1).role !== 'assistant') throw badParam('messages', 'must end with a message of the assistant\'s to be continued');
-  return checked;
+/** What a conversation is kept under; undefined: whatever there is. */
+export function checkName(name) {
+  const problem = name == null ? null : keep(name);
+  if (problem) throw badParam('name', problem);
+  return name ?? undefined;
 }
 
 /** A checked copy of token ids. */

@@ -125,7 +125,7 @@ function storeOf(cache) {
   return cache ? new FolderStore(cache === true ? undefined : cache) : null;
 }
 
-export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist() {} };
+export const platform = { startWorker, resolveUrl, resolveSource, pictures: () => import('./pictures-node.js'), storeOf, persist() {} };
 
 export function support() {
   allowRelaxed();

@@ -79,6 +79,11 @@ function resolveUrl(url) {
   }
 }
 
+/** What takes pictures from a page, for models that see. */
+const pictures = () => import('./pictures.js').catch((cause) => {
+  throw new QuernError('env/worker', `The part of the package for pictures could not be fetched (${cause.message}).`, { phase: 'start', cause });
+});
+
 function resolveSource(source) {
   return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };
 }
@@ -92,7 +97,7 @@ function storeOf(cache) {
 
 const persist = () => (async () => navigator.storage.persist())().catch(() => {});
 
-export const platform = { startWorker, resolveUrl, resolveSource, storeOf, persist };
+export const platform = { startWorker, resolveUrl, resolveSource, pictures, storeOf, persist };
 
 export function support() {
   return describeSupport({

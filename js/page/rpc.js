@@ -22,6 +22,7 @@ export class Rpc {
   #dead = null;           // why no further call is possible
   #closing = null;        // promise of the worker's end
   #ready = withResolvers();
+  #gone = withResolvers();
   #watchdog;
 
   /** @param {{limits?: object, clock?: object}} [watch] of the watchdog; for tests */
@@ -37,6 +38,11 @@ export class Rpc {
   /** Resolves when the worker's script runs. */
   ready() {
     return this.#ready.promise;
+  }
+
+  /** Resolves when the worker is gone, however it ended. */
+  get ended() {
+    return this.#gone.promise;
   }
 
   /**
@@ -76,6 +82,7 @@ export class Rpc {
     this.#ready.reject(reason);
     for (const id of [...this.#pending.keys()]) this.#settle(id, 'reject', reason);
     await this.#port.terminate();
+    this.#gone.resolve();
   }
 
   #receive(message) {

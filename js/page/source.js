@@ -134,6 +134,27 @@ function blobs(list) {
   return { kind: 'blobs', blobs: [...list].sort((a, b) => order.get(a) - order.get(b)) };
 }
 
+/**
+ * A model and its projector, as they are located: one list of files where both are of one kind, of which the last `projectors` are no part of the
+ * language model; else the projector is a source `beside` the other.
+ */
+export function withProjector(model, projector) {
+  const { kind } = projector;
+  if (projector.folder || projector[kind].length !== 1) throw badParam('options.vision', 'must be one file, the model\'s projector (mmproj-….gguf)');
+  if (model.folder || model.kind !== kind) return { ...model, beside: projector };
+  return { ...model, [kind]: [...model[kind], ...projector[kind]], projectors: 1 };
+}
+
+/** What goes wrong in locating the projector is said of the option, not of the source. */
+export function asOption(locating) {
+  try {
+    return locating();
+  } catch (error) {
+    if (!error.detail?.param?.startsWith('source')) throw error;
+    throw badParam(error.detail.param.replace('source', 'options.vision'), error.message.replace(/^\S+ /, '').replace(/\.$/, ''));
+  }
+}
+
 const isRecord = (value) => typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value));
 
 /**

@@ -17,9 +17,17 @@ const BEGUN_THOUGHT = new RegExp(`${OPEN}\\s*$`);
 /** What Qwen3's own template writes when thinking is switched off. */
 const NO_THOUGHT = `${OPEN}\n\n${CLOSE}\n\n`;
 
-/** Sampling defaults of the model card (Qwen3: "Best Practices"), thinking and not. */
+/** Sampling defaults of the model cards (Qwen3: "Best Practices"; Qwen3-VL), thinking and not. */
 const CARD_THINKING = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
 const CARD = { temperature: 0.7, topP: 0.8, topK: 20, minP: 0 };
+const CARD_VL_THINKING = { ...CARD_THINKING, temperature: 1 };
+const CARD_VL = { ...CARD, presencePenalty: 1.5 };
+
+/** @param {string} architecture as the file has it */
+function cardOf(architecture, thinking) {
+  const [plain, thoughtful] = architecture.startsWith('qwen3vl') ? [CARD_VL, CARD_VL_THINKING] : [CARD, CARD_THINKING];
+  return thinking ? thoughtful : plain;
+}
 
 /** Noncharacters first: no text should have them. Then private use, of which there is more than any conversation spells out. */
 function* sentinels() {
@@ -41,25 +49,31 @@ function separateThought({ role, content, thinking }) {
   return { role, content: content.slice(whole.length), thinking: thinking ?? thought };
 }
 
+/** The texts of a content, or its parts, made into others. */
+const mapTexts = (content, make) => (typeof content === 'string' ? make(content)
+  : content.map(({ type, text }) => (type === 'text' ? { type, text: make(text) } : { type })));
+
+const textsOf = (content) => (typeof content === 'string' ? [content] : content.map(({ text = '' }) => text));
+
 /**
- * Messages as a template wants them, with the sentinel in place.
- * @param {{role: string, content: string, thinking?: string}[]} messages
+ * Messages as a template wants them, with the sentinel in place. The content of one with pictures or films is a list of parts.
+ * @param {{role: string, content: string | {type: string, text?: string}[], thinking?: string}[]} messages
  * @param {string} template its text counts too: a sentinel in it would be removed
  */
 export function protect(messages, template) {
   const parts = messages.map(separateThought).map(({ role, content, thinking = '' }) => (
-    { role, content: content.normalize('NFC'), thinking: thinking.normalize('NFC') }));
-  const sentinel = unusedPoint([template, ...parts.flatMap(({ content, thinking }) => [content, thinking])]);
+    { role, content: mapTexts(content, (text) => text.normalize('NFC')), thinking: thinking.normalize('NFC') }));
+  const sentinel = unusedPoint([template, ...parts.flatMap(({ content, thinking }) => [...textsOf(content), thinking])]);
   const mark = `<${String.fromCodePoint(sentinel)}`;
   const guard = (text) => text.replaceAll('<', mark);
   const guarded = parts.map(({ role, content, thinking }) => (
-    { role, content: guard(content), ...(thinking && { reasoning_content: guard(thinking) }) }));
+    { role, content: mapTexts(content, guard), ...(thinking && { reasoning_content: guard(thinking) }) }));
   return { sentinel, messages: guarded };
 }
 
 /** ChatML as Qwen3 uses it, for a file without a template. */
-export function builtInChat(messages, thinking) {
-  const turns = messages.map(({ role, content }) => `<|im_start|>${role}\n${content}<|im_end|>\n`);
+export function builtInChat(messages, thinking, spelled = (content) => content) {
+  const turns = messages.map(({ role, content }) => `<|im_start|>${role}\n${spelled(content)}<|im_end|>\n`);
   return `${turns.join('')}<|im_start|>assistant\n${thinking === false ? NO_THOUGHT : ''}`;
 }
 
@@ -90,8 +104,10 @@ function channelsOf(engine) {
  * @typedef {object} Prompt what a reply comes from
  * @property {Int32Array} ids
  * @property {{open: number, close: number, type: string}[]} channels that the reply can have beside its text, with the ids of their marks
+ * @property {import('./placeholders.js').Places} [places] of its pictures and films, where it has some
  * @property {object | null} inside the one of them in which the prompt ends, as templates of models that always think make it
- * @property {{temperature: number, topP: number, topK: number, minP: number}} defaults of sampling
+ * @property {{temperature: number, topP: number, topK: number, minP: number, presencePenalty?: number}} defaults of sampling
+ * @property {Uint8Array[]} [media] ids of its pictures and pairs of frames, in the order of their pads (engine/media.js)
  */
 
 export class Chat {
@@ -118,22 +134,28 @@ export class Chat {
 
   /**
    * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last message. With `mustFit` a text that
-   * is far too long is refused before it is tokenized.
+   * is far too long is refused before it is tokenized. `places`: of the messages' pictures and films; `numberImages`: they are counted aloud.
+   * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean,
+   *   places?: import('./placeholders.js').Places}} [options]
    * @returns {Promise<Prompt>}
    */
-  async prompt(messages, { thinking = false, continue: goesOn = false, mustFit = false } = {}) {
+  async prompt(messages, { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, places } = {}) {
     const { sentinel, messages: guarded } = protect(messages, this.#template);
     const begun = goesOn ? guarded.pop() : null;
     const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
     const prompt = this.#template
-      ? await this.#render(this.#template, { messages: guarded, add_generation_prompt: true, enable_thinking: thinks })
-      : builtInChat(guarded, thinks);
-    const text = begun ? goOn(prompt, begun) : prompt;
+      ? await this.#render(this.#template, {
+        messages: guarded, add_generation_prompt: true, enable_thinking: thinks, add_vision_id: numberImages,
+      })
+      : builtInChat(guarded, thinks, places?.speller(numberImages));
+    const whole = begun ? goOn(prompt, begun) : prompt;
+    const text = places?.fill(whole) ?? whole;
     if (mustFit) refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);
-    const ids = this.#engine.tokenize(text, 'chat', sentinel);
+    const plain = this.#engine.tokenize(text, 'chat', sentinel);
+    const ids = places?.grow(plain) ?? plain;
     const inside = this.#channels.find(({ open, close }) => ids.lastIndexOf(open) > ids.lastIndexOf(close)) ?? null;
     const willThink = inside?.type === THINKING.type || (thinking && this.canThink);
-    return { ids, channels: this.#channels, inside, defaults: willThink ? CARD_THINKING : CARD };
+    return { ids, places, channels: this.#channels, inside, defaults: cardOf(this.#engine.facts.architecture, willThink) };
   }
 
   /** Text or tokens to go on from, in which nothing is a mark. @param {string | Int32Array} given @returns {Prompt} */
@@ -141,7 +163,7 @@ export class Chat {
     if (typeof given === 'string') refuseHopeless(this.#engine, given.length);
     const ids = typeof given === 'string' ? this.#engine.tokenize(given) : given;
     if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
-    return { ids, channels: [], inside: null, defaults: CARD };
+    return { ids, channels: [], inside: null, defaults: cardOf(this.#engine.facts.architecture, false) };
   }
 }
 
@@ -156,4 +178,19 @@ function refuseHopeless(engine, letters) {
 export function tooLong(found, limit, about = '') {
   const message = `The prompt has ${about}${found} tokens, but the context holds ${limit}, the reply included.`;
   return new QuernError('use/context', message, { detail: { found, limit } });
+}
+
+/** Pixels of a token; of a film's in both frames together. And tokens of a picture on which anything can be seen. */
+const PIXELS = 1024;
+const LEAST = 4;
+
+/** The same of a prompt that is whole; its pictures might be smaller. @param {Prompt} prompt */
+export function tooLongWith({ ids: { length }, places }, limit) {
+  const error = tooLong(length, limit);
+  if (!places) return error;
+  const each = Math.floor((limit - 1 - (length - places.tokens)) / places.order.length);
+  if (each < LEAST) return error;
+  const maxPixels = each * PIXELS;
+  const message = `${error.message} ${places.tokens} of them are of pictures, which would fit with a maxPixels of ${maxPixels} for each.`;
+  return new QuernError('use/context', message, { detail: { ...error.detail, maxPixels } });
 }

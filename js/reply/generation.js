@@ -2,13 +2,13 @@
 // One reply, from its prompt to its result: the engine reads and samples (engine/sequence.js), and here its events become text. Each is
 // looked at between two steps, so nothing is computed in vain behind a stop text.
 
-import { tooLong } from './chat.js';
+import { tooLongWith } from './chat.js';
 import { ReplyText } from './text.js';
 
 /** The type of tokens that only steer, like `<|im_start|>`. */
 const CONTROL = 3;
 
-const DEFAULTS = { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, priority: 'normal' };
+const DEFAULTS = { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0 };
 
 export class Generation {
   #engine;
@@ -20,9 +20,12 @@ export class Generation {
   #text;
   #done = 0;              // of the prompt
   #cached = 0;
-  #tokens = 0;
+  #tokens = [];           // written
   #steps = 0;             // of writing: without the one that read the prompt's last token
   #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
+
+  /** Of its sequence. @type {{space?: number, priority?: 'normal' | 'background'}} */
+  place;
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -30,23 +33,34 @@ export class Generation {
    * @param {object} options as options.js sends them
    * @param {(event: object) => void} emit
    */
-  constructor(engine, prompt, { stops, maxTokens = Infinity, ...sampling }, emit) {
+  constructor(engine, prompt, { stops, maxTokens = Infinity, space, priority, ...sampling }, emit) {
     const total = prompt.ids.length;
-    if (total >= engine.contextSize) throw tooLong(total, engine.contextSize);
+    if (total >= engine.contextSize) throw tooLongWith(prompt, engine.contextSize);
     this.#engine = engine;
+    this.place = { space, priority };
     this.#prompt = prompt;
     this.#limit = maxTokens;
-    this.#options = { ...prompt.defaults, ...DEFAULTS, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
+    this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
     this.#emit = emit;
     this.#text = new ReplyText({ ...prompt, stops, emit });
   }
 
   /** @param {import('../engine/sequence.js').Sequence} sequence */
+  hold(sequence) {
+    sequence.set(this.#prompt.ids, 'held', this.media);
+  }
+
+  /** @param {import('../engine/sequence.js').Sequence} sequence that is held */
   begin(sequence) {
     this.#sequence = sequence;
-    sequence.set(this.#prompt.ids, 'held');
     sequence.begin(this.#options);
   }
+
+  /** Ids of the prompt's pictures. */
+  get media() { return this.#prompt.media; }
+
+  /** All tokens so far, the prompt's too. */
+  get ids() { return [...this.#prompt.ids, ...this.#tokens]; }
 
   /**
    * @param {import('../engine/engine.js').EngineEvent} event
@@ -55,11 +69,19 @@ export class Generation {
    */
   take({ type, ...event }, began) {
     switch (type) {
+      case 'look': return this.#looks(event, began);
       case 'read': return this.#reads(event, began);
       case 'token': return this.#writes(event.token);
       case 'end': return this.#ends(event);
       default: return null;
     }
+  }
+
+  #looks({ done, total }, began) {
+    if (this.#times.read !== undefined) return null;
+    this.#times.admitted ??= began;
+    this.#emit({ type: 'prefill', phase: 'vision', done, total, cached: 0 });
+    return null;
   }
 
   /** What it was let go with is read once more, of which only the time shows. */
@@ -69,20 +91,20 @@ export class Generation {
     this.#done = Math.max(this.#done, done);
     this.#cached = cached;
     if (done === total) this.#times.read = performance.now();
-    this.#emit({ type: 'prefill', done: this.#done, total, cached });
+    this.#emit({ type: 'prefill', phase: 'text', done: this.#done, total, cached });
     return null;
   }
 
   #writes(id) {
-    if (this.#tokens >= this.#limit) return null;
-    if (this.#tokens++ > 0) this.#steps++;
+    if (this.#tokens.length >= this.#limit) return null;
+    if (this.#tokens.push(id) > 1) this.#steps++;
     const shown = !this.#text.mark(id) && this.#engine.tokenType(id) !== CONTROL;
     return shown && this.#text.push(this.#sequence.stream(id)) ? this.#result('stop') : null;
   }
 
   #ends({ end, error }) {
     if (end === 'error') throw error;
-    if (end === 'stop' && this.#tokens > 0) this.#steps++;
+    if (end === 'stop' && this.#tokens.length > 0) this.#steps++;
     return this.#result(this.#limit > 0 ? end : 'length');
   }
 
@@ -93,7 +115,7 @@ export class Generation {
 
   /** @param {'stop' | 'length' | 'aborted'} finishReason */
   #result(finishReason) {
-    if (this.#tokens > 0) this.#text.push(this.#sequence.stream(-1));
+    if (this.#tokens.length > 0) this.#text.push(this.#sequence.stream(-1));
     this.#text.end();
     const now = performance.now();
     const { asked, admitted = now, read = now } = this.#times;
@@ -101,7 +123,10 @@ export class Generation {
     return {
       ...this.#text.parts,
       finishReason,
-      usage: { promptTokens: this.#prompt.ids.length, cachedTokens: this.#cached, completionTokens: this.#tokens },
+      usage: {
+        promptTokens: this.#prompt.ids.length, imageTokens: this.#prompt.places?.tokens ?? 0, cachedTokens: this.#cached,
+        completionTokens: this.#tokens.length,
+      },
       timings: {
         waitMs: admitted - asked, prefillMs: read - admitted, decodeMs, tokensPerSecond: this.#steps ? (1000 * this.#steps) / decodeMs : 0,
       },

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MIT
-// The logits of every token of a text: a sequence of its own that is computed while others write, and looked at after each step.
+// The logits of every token of a text: a sequence of its own that is computed behind all replies, and looked at after each step.
 
 export class Scores {
-  #ids;
+  #prompt;
   #width;
   #sequence;
   #all;
 
-  /** @param {Int32Array} ids one at least @param {number} width of a row */
-  constructor(ids, width) {
-    this.#ids = ids;
+  place = { priority: 'background' };
+
+  /** @param {{ids: Int32Array, media?: Uint8Array[]}} prompt one id at least; of its pictures once it begins @param {number} width of a row */
+  constructor(prompt, width) {
+    this.#prompt = prompt;
     this.#width = width;
   }
 
   /** @param {import('../engine/sequence.js').Sequence} sequence */
   begin(sequence) {
-    this.#all = new Float32Array(this.#ids.length * this.#width);
+    const { ids, media } = this.#prompt;
+    this.#all = new Float32Array(ids.length * this.#width);
     this.#sequence = sequence;
-    sequence.set(this.#ids, 'all');
+    sequence.set(ids, 'all', media);
   }
 
   /** @returns {Float32Array | null} [ids.length, width], once all are there */

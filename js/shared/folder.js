@@ -5,7 +5,9 @@
 import { QuernError } from './errors.js';
 
 export const INDEX = 'model.safetensors.index.json';
-export const DESCRIPTIONS = ['config.json', 'generation_config.json', 'tokenizer_config.json', 'tokenizer.json', INDEX];
+/** What only models with eyes have beside it, and their template, which older exports keep apart. */
+export const SEEING = ['processor_config.json', 'preprocessor_config.json', 'video_preprocessor_config.json', 'chat_template.json'];
+export const DESCRIPTIONS = ['config.json', 'generation_config.json', ...SEEING, 'tokenizer_config.json', 'tokenizer.json', INDEX];
 const WEIGHTS = /\.safetensors$/i;
 
 const GGUF = /\.gguf$/i;

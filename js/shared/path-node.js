@@ -8,9 +8,9 @@ const REASONS = {
   ELOOP: 'its links lead in a circle', ENAMETOOLONG: 'it is too long for a path',
 };
 
-/** @param {string | {code: string}} why a reason, or what the system says */
-export function unreadable(path, why) {
+/** @param {string | {code: string}} why a reason, or what the system says @param {string} [param] what named the path */
+export function unreadable(path, why, param = 'source') {
   const reason = why.code ? REASONS[why.code] ?? why.code : why;
   return new QuernError('use/param', `'${path.slice(-64)}' cannot be read: ${reason}.`,
-    { phase: 'load', detail: { param: 'source' }, cause: why.code && why });
+    { phase: 'load', detail: { param }, cause: why.code && why });
 }

@@ -4,18 +4,30 @@
 //
 //   page -> worker                                   worker -> page
 //   load, download  id source options                ready
-//   chat       id messages options                   done      id value
+//   chat       id messages media options stopped     done      id value
 //   complete   id prompt options                     error     id error
 //   tokenize   id text                               events    events     ([id, event] each: progress, prefill, text, thinking)
 //   detokenize id ids                                fatal     error      (the engine is dead)
-//   prompt     id messages thinking                  notice    text       (for the console)
-//   logits     id ids
-//   profile    id                                    lifeline  name      (of a lock: see lifeline.js)
-//   stop       target                                pong
-//   ping
+//   prompt     id messages media options             notice    text       (for the console)
+//   logits     id ids, or messages media options     lifeline  name      (of a lock: see lifeline.js)
+//   look       id media                              pong
+//   forget     id name
+//   profile, kept, ping   id;   stop  target
 //
-// Messages are all there is: a page that shared the engine's memory would keep it, whatever ends the worker. The engine looks at
-// its messages every 50 ms or after a layer (runner.js).
+// Messages are all there is: a page that shared the engine's memory would keep it. They are looked at every 50 ms or after a layer (runner.js).
+
+/**
+ * A medium as the worker gets it. A picture has one frame, as the platform has it; a film has several, of which `sample`
+ * tells whether all are looked at (null) or how many.
+ * @typedef {object} Medium
+ * @property {'image' | 'video'} kind
+ * @property {any[]} frames
+ * @property {'low' | 'auto' | 'high'} [detail]
+ * @property {number} [maxPixels]
+ * @property {number} [fps] of the film as it was recorded
+ * @property {number[]} [timestamps] of each frame
+ * @property {{perSecond: number, least: number, most: number} | null} [sample]
+ */
 
 export const READY = 'ready';
 export const LOAD = 'load';
@@ -26,7 +38,10 @@ export const TOKENIZE = 'tokenize';
 export const DETOKENIZE = 'detokenize';
 export const PROMPT = 'prompt';
 export const LOGITS = 'logits';
+export const LOOK = 'look';
 export const PROFILE = 'profile';
+export const KEPT = 'kept';
+export const FORGET = 'forget';
 export const STOP = 'stop';
 export const PING = 'ping';
 

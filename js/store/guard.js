@@ -119,5 +119,21 @@ function guard(thing, forms, clock) {
   return Object.fromEntries(Object.entries(forms).map(([name, form]) => [name, (...args) => ask(thing, name, args, clock, form)]));
 }
 
+/**
+ * Does something as the only holder of a name; who is not that after this time fails with `busy`.
+ * @param {object} store guarded @param {{patienceMs: number, busy: Error}} how
+ */
+export async function alone(store, name, { patienceMs, busy }, work) {
+  const impatience = new AbortController();
+  const cancel = deadline(patienceMs, () => impatience.abort(busy));
+  const release = await store.lock(name, { wait: patienceMs > 0, signal: impatience.signal }).finally(cancel);
+  if (!release) throw busy;
+  try {
+    return await work();
+  } finally {
+    release();
+  }
+}
+
 /** @returns {object} a store whose calls return promises; a file that it opens is guarded too. Waiting for a lock lasts until its signal aborts */
 export const guarded = (store, clock = systemClock) => guard(store, STORE, clock);

@@ -3,7 +3,7 @@
 // one line per record, each with a check of its own, so that a crash at any moment costs the record being written and
 // nothing else. What it claims is checked against the bytes before use, hence no order of flushes matters.
 //
-//   ["quern", VERSION, {id, name, files: [{url, size, etag, lastModified}]}]   begins; drops all that stood before
+//   ["quern", VERSION, {id, name, files: [{url, size, etag, lastModified}], projectors?}]   begins; drops all that stood before
 //   ["chunk", file, index, hash]      this MiB is there
 //   ["done", [size...], [sha256...]]  all are there; sha256 '' where no hash of the whole is known to be right
 //   ["used", milliseconds]            since 1970
@@ -128,13 +128,20 @@ export class Journal {
 /** The record that begins a journal. */
 export const headerLine = (header) => line('quern', VERSION, header);
 
-/** Whether two lists of files are one version. Dates decide where an ETag is missing; what has no size cannot be compared. */
-export function sameVersions(files, others) {
-  const same = (file, { size, etag, lastModified }) => {
-    const differ = file.etag && etag ? file.etag !== etag : file.lastModified && lastModified && file.lastModified !== lastModified;
-    return file.size > 0 && file.size === size && !differ;
-  };
-  return files.length === others.length && files.every((file, i) => same(file, others[i]));
+/** Whether two files are one version. Dates decide where an ETag is missing; what has no size cannot be compared. */
+function sameVersion(file, { size, etag, lastModified }) {
+  const differ = file.etag && etag ? file.etag !== etag : file.lastModified && lastModified && file.lastModified !== lastModified;
+  return file.size > 0 && file.size === size && !differ;
+}
+
+/** Whether a list of files begins with versions of these. */
+export const beginsWith = (files, others) => files.length >= others.length && others.every((other, i) => sameVersion(files[i], other));
+
+/** How many of the stored files are those that are wanted: all, or those of the language model where its projector is another one, or not wanted. */
+export function keptOf(stored, { files, projectors = 0 }) {
+  const n = files.length - projectors;
+  if (!beginsWith(stored.files, files.slice(0, n)) || stored.files.length - (stored.projectors ?? 0) !== n) return 0;
+  return projectors && beginsWith(stored.files, files) && stored.files.at(-1).url === files.at(-1).url ? files.length : n;
 }
 
 /** Whether these are the files of one journal. */

@@ -39,7 +39,8 @@ export class Keeper {
   }
 
   get header() { return this.#entry?.header ?? null; }
-  get complete() { return this.#entry?.complete ?? false; }
+  /** Whether all of these files are there (Entry.has). */
+  has(urls, projectors) { return this.#entry?.has(urls, projectors) ?? false; }
   get writes() { return this.#release !== null; }
   get follows() { return this.#turn !== null; }
 
@@ -127,14 +128,18 @@ export class Keeper {
     this.#turn = null;
   }
 
-  /** Makes the entry one of these files; what is stored of others is dropped. */
-  async claim(header, isSame) {
+  /**
+   * Makes the entry one of these files; what is stored of others is dropped.
+   * @param {(stored: object) => number} kept how many of the stored files are the same; all of them, and more than these, may stay
+   */
+  async claim(header, kept) {
     if (!this.writes) return;
     await this.#try(async (entry) => {
       await entry.refresh();
-      if (entry.header && isSame(entry.header)) return entry.resume();
-      await entry.begin(header);
-      return entry.checkRoom(header.files.reduce((sum, { size }) => sum + size, 0));
+      const n = entry.header ? kept(entry.header) : 0;
+      if (n >= header.files.length) return entry.resume();
+      await (n > 0 ? entry.become(header, n) : entry.begin(header));
+      return entry.checkRoom(header.files.slice(n).reduce((sum, { size }) => sum + size, 0));
     });
   }
 
@@ -151,8 +156,9 @@ export class Keeper {
   async finish(sizes, hashes) {
     if (!await this.tryLock()) return;
     await this.#try(async (entry) => {
+      const isWhole = sizes.length === entry.header?.files.length;     // and not a model without the projector that is kept with it
       const isNews = !entry.complete || hashes.some((hash, file) => hash !== this.sha256(file));
-      if (isNews && !entry.missing(sizes)) await entry.finish(sizes, hashes);
+      if (isWhole && isNews && !entry.missing(sizes)) await entry.finish(sizes, hashes);
       await entry.touch().catch(() => {});
     });
   }

@@ -5,7 +5,7 @@
 import { hostOf } from '../net/answer.js';
 import { nameOf, openRemote } from '../net/download.js';
 import { QuernError } from '../shared/errors.js';
-import { DESCRIPTIONS, INDEX, PICKLES, pickled } from '../shared/folder.js';
+import { DESCRIPTIONS, INDEX, PICKLES, SEEING, pickled } from '../shared/folder.js';
 import { onlyName } from './identity.js';
 import { Entry } from './store.js';
 
@@ -71,26 +71,36 @@ function namesIn(text) {
   return names;
 }
 
-async function readIndex(index) {
+/** @param {() => Error} tooLong what a file of more bytes than any has is */
+async function readText(remote, tooLong) {
   const parts = [];
-  if (index.size > MOST_BYTES) throw wrongIndex(`has ${index.size} bytes`);
-  for await (const { bytes } of index.chunks()) {
+  if (remote.size > MOST_BYTES) throw tooLong();
+  for await (const { bytes } of remote.chunks()) {
     parts.push(bytes.slice());
-    if (parts.length * index.chunkSize > MOST_BYTES) throw wrongIndex('is too long');
+    if (parts.length * remote.chunkSize > MOST_BYTES) throw tooLong();
   }
-  return namesIn(await new Blob(parts).text());
+  return new Blob(parts).text();
+}
+
+/** Whether a model's description speaks of eyes; what is no JSON the engine refuses. */
+async function hasVision(config) {
+  const text = await readText(config, () => new QuernError('model/format', 'The folder\'s config.json is too long.', { phase: 'load' }));
+  return /"vision_config"\s*:/.test(text);
 }
 
 /** What a folder holds, in the order in which the engine takes it. */
 async function findAll(folder, options) {
   const found = [];
   let names = [WHOLE];
+  let sees = false;
   for (const name of DESCRIPTIONS) {
+    if (SEEING.includes(name) && !sees) continue;
     const isRequired = REQUIRED.includes(name);
     const remote = await find(folder, name, isRequired ? NOT_THERE : NOT_SHOWN, options);
     if (!remote && isRequired) throw missing(folder, name, 'a Hugging Face folder has one');
     if (remote) found.push(remote);
-    if (remote && name === INDEX) names = await readIndex(remote);
+    if (name === DESCRIPTIONS[0]) sees = await hasVision(remote);
+    if (remote && name === INDEX) names = namesIn(await readText(remote, () => wrongIndex('is too long')));
   }
   for (const name of names) found.push(await findWeights(folder, name, options));
   return found;

@@ -6,10 +6,10 @@ import { hostOf } from '../net/answer.js';
 import { CHUNK, CHUNKS } from '../shared/chunk.js';
 import { QuernError, isOf } from '../shared/errors.js';
 import { idOfSource, onlyName, plainUrl } from './identity.js';
-import { sameFiles, sameVersions } from './journal.js';
+import { beginsWith, keptOf, sameFiles } from './journal.js';
 import { Keeper } from './keeper.js';
 import { listFolder } from './listing.js';
-import { localParts, notTheHash, startSha256, streamBytes, sum } from './local.js';
+import { joined, localParts, notTheHash, startSha256, streamBytes, sum } from './local.js';
 import { Remotes } from '../net/remotes.js';
 import { Runs } from '../net/runs.js';
 import { checkTrailing } from '../net/trailing.js';
@@ -17,6 +17,7 @@ import { checkTrailing } from '../net/trailing.js';
 class Loading {
   #urls;
   #id;
+  #projectors;            // how many of the last files are no part of the language model
   #more;                  // {isName?: whether only the name of the model was given}, and of a folder {name, found}
   #options;
   #keeper;
@@ -27,9 +28,10 @@ class Loading {
   #came = 0;              // bytes of the file that is being read
   #ends;                  // where each file's contents end, null while not known; undefined: the caller will not say
 
-  constructor({ urls, id, ...more }, options) {
+  constructor({ urls, id, projectors = 0, ...more }, options) {
     this.#urls = urls;
     this.#id = id;
+    this.#projectors = projectors;
     this.#more = more;
     this.#options = { sha256: [], onBytes() {}, chunkSize: CHUNK, ...options };
     this.#hashes = urls.map(() => '');
@@ -38,7 +40,7 @@ class Loading {
 
   async open() {
     this.#keeper = await Keeper.open(this.#id ? this.#options.store : undefined, this.#id, this.#options);
-    const cached = this.#keeper.complete && this.#isWanted();
+    const cached = this.#isThere;
     if (!cached) await this.#begin();
     const sizes = this.#urls.map((_, file) => this.#size(file));
     return {
@@ -51,12 +53,16 @@ class Loading {
   async #begin() {
     try {
       await this.#keeper.acquire();
-      const { follows, complete } = this.#keeper;
-      if (!follows && !(complete && this.#isWanted())) await this.#connect();
+      if (!this.#keeper.follows && !this.#isThere) await this.#connect();
     } catch (error) {
       await this.#close();
       throw error;
     }
+  }
+
+  /** Whether the store has all that is wanted. */
+  get #isThere() {
+    return this.#keeper.has(this.#urls, this.#projectors) && this.#isWanted();
   }
 
   /** Whether no other hash is known of the complete copy than the one asked for. */
@@ -65,16 +71,14 @@ class Loading {
     return this.#urls.every((_, file) => !sha256[file] || ['', sha256[file]].includes(this.#keeper.sha256(file)));
   }
 
-  #size(file) {
-    return this.#keeper.size(file) || this.#remotes?.size(file) || 0;
-  }
+  #size(file) { return this.#keeper.size(file) || this.#remotes?.size(file) || 0; }
 
   /** The bytes to ask for first: of the first chunk that is missing, and what follows; of a damaged one no more. */
   #firstWanted(damaged) {
     const { chunkSize } = this.#options;
     const [file, index] = damaged ?? this.#keeper.firstMissing ?? [0, 0];
     const from = index * chunkSize;
-    return { file, from, to: damaged && this.#keeper.complete ? Math.min(from + chunkSize, this.#size(file)) : null };
+    return { file, from, to: damaged && this.#isThere ? Math.min(from + chunkSize, this.#size(file)) : null };
   }
 
   /** Asks the servers; what is stored of another version is dropped. */
@@ -83,10 +87,10 @@ class Loading {
     const options = { ...this.#options, found: damaged ? [] : this.#more.found, ends: this.#ends, onChunk: (...chunk) => this.#keep(...chunk) };
     this.#remotes = await Remotes.open(this.#urls, options, this.#firstWanted(damaged));
     const { name, versions } = this.#remotes;
-    if (this.#seen && !sameVersions(this.#seen, versions)) throw await this.#changed();
+    if (this.#seen && !beginsWith(this.#seen, versions)) throw await this.#changed();
     const files = versions.map((version, i) => ({ ...version, url: i === 0 ? this.#id : plainUrl(this.#urls[i]) }));
-    const about = { id: this.#id, name: this.#more.name ?? name, files };
-    await this.#keeper.claim(about, (header) => sameVersions(header.files, versions) && this.#isWanted());
+    const about = { id: this.#id, name: this.#more.name ?? name, files, projectors: this.#projectors || undefined };
+    await this.#keeper.claim(about, (stored) => (this.#isWanted() ? keptOf(stored, about) : 0));
   }
 
   async #changed() {
@@ -143,9 +147,7 @@ class Loading {
   }
 
   /** Whether a chunk is to be read from the store. */
-  #isStored(file, index) {
-    return Boolean(this.#keeper.hash(file, index)) && !this.#remotes?.brings(file, index);
-  }
+  #isStored(file, index) { return Boolean(this.#keeper.hash(file, index)) && !this.#remotes?.brings(file, index); }
 
   /** Chunks from the store, as many as are there and undamaged. While they are hashed, the next ones are read. */
   async #stored(file, index) {
@@ -186,7 +188,7 @@ class Loading {
 
   /** What was thought to be there is needed from the servers after all. */
   async #repair(file, index) {
-    const damaged = this.#keeper.complete;
+    const damaged = this.#isThere;
     this.#seen ??= this.#keeper.header?.files ?? null;
     await this.#keeper.tryLock();
     try {
@@ -201,9 +203,7 @@ class Loading {
 
   // --- the end ---
 
-  #expected(file) {
-    return this.#options.sha256[file] ?? this.#remotes?.sha256(file) ?? '';
-  }
+  #expected(file) { return this.#options.sha256[file] ?? this.#remotes?.sha256(file) ?? ''; }
 
   async #startHash(file) {
     const expected = this.#expected(file);
@@ -239,6 +239,8 @@ class Loading {
  * @returns {Promise<import('./local.js').Opened>}
  */
 export async function openParts(source, options) {
+  const { beside, ...model } = source;
+  if (beside) return joined(model, beside, options, openParts);
   if (source.kind === 'urls') {
     const named = { ...source, id: await idOfSource(source) };
     return new Loading(source.folder ? await listFolder(named, options) : named, options).open();

@@ -61,3 +61,21 @@ export function localParts(files, { sha256 = [], onBytes = () => {} }) {
   const parts = files.map(({ size, chunks }, file) => ({ size, chunks: countedBytes(chunks, sha256[file], onBytes) }));
   return { phase: 'load', cached: false, total: sum(parts.map(({ size }) => size)), parts, async discard() {} };
 }
+
+/**
+ * A model and, of another kind, its projector: two sources as one. The hash of the projector is the last.
+ * @param {(source: any, options: OpenOptions) => Promise<Opened>} open
+ * @returns {Promise<Opened>}
+ */
+export async function joined(model, projector, { sha256 = [], ...options }, open) {
+  const one = await open(model, { ...options, sha256 });
+  const other = await open(projector, { ...options, sha256: sha256.length > one.parts.length ? sha256.slice(one.parts.length) : [] });
+  const phase = [one, other].some(({ phase: of }) => of === 'download') ? 'download' : 'load';
+  return {
+    phase, cached: one.cached && other.cached, total: one.total && other.total ? one.total + other.total : 0, parts: [...one.parts, ...other.parts],
+    async discard() {
+      await one.discard();
+      await other.discard();
+    },
+  };
+}

@@ -33,7 +33,7 @@ async function snapshot(handle, use) {
   }
 }
 
-/** Reads where another tab has the only access handle. */
+/** Reads where another tab has the only access handle, and in a page, which is given none. */
 class SlicedFile {
   #handle;
 
@@ -41,6 +41,7 @@ class SlicedFile {
     this.#handle = handle;
   }
 
+  async size() { return (await this.#handle.getFile()).size; }
   read(at, target) { return snapshot(this.#handle, (file) => file.slice(at, at + target.length).arrayBuffer()); }
 
   close() {}
@@ -77,6 +78,7 @@ export class OpfsStore {
   async open(name, { write }) {
     const handle = await (await folder()).getFileHandle(name, { create: write }).catch(orNull);
     if (!handle) return null;
+    if (!handle.createSyncAccessHandle && !write) return new SlicedFile(handle);
     try {
       return new AccessedFile(await handle.createSyncAccessHandle({ mode: 'readwrite-unsafe' }));
     } catch (error) {

@@ -4,8 +4,8 @@
 // Everything that fails here is a typed error of the group `storage`.
 
 import { CHUNK, hex } from '../shared/chunk.js';
-import { deadline } from '../shared/clock.js';
-import { guarded, storageError } from './guard.js';
+import { alone, guarded, storageError } from './guard.js';
+import { plainUrl } from './identity.js';
 import { Journal, headerLine, line } from './journal.js';
 
 /** A short name for an id of any length and alphabet. */
@@ -78,6 +78,18 @@ export class Entry {
     return null;
   }
 
+  /**
+   * Whether all of these files are there: of a model that is kept with a projector, those before it too.
+   * @param {string[]} urls of which the last ones may be `projectors`: those must be the same, and not only a model's of this id
+   */
+  has(urls, projectors = 0) {
+    const { files = [] } = this.header ?? {};
+    const same = (url, i) => i < urls.length - projectors || files[i].url === plainUrl(url);
+    if (files.length < urls.length || !urls.every(same)) return false;
+    const sizes = urls.map((_, file) => this.size(file));
+    return this.complete || (files.length > urls.length && !sizes.includes(0) && !this.missing(sizes));
+  }
+
   hash(file, index) { return this.#journal.hash(file, index); }
   stored(file) { return this.#journal.stored(file); }
 
@@ -103,6 +115,16 @@ export class Entry {
     this.#journal = new Journal();
     this.#writing = true;
     await this.#append(headerLine(header));
+  }
+
+  /** Makes it these files, of which the first `kept` are what is stored. What crashes meanwhile leaves some chunks to be fetched again. */
+  async become(header, kept) {
+    await this.resume();
+    const record = (file) => this.stored(file).map((index) => line('chunk', file, index, this.hash(file, index)));
+    const chunks = header.files.slice(0, kept).flatMap((_, file) => record(file));
+    const numberOf = (name) => Number(name.slice(this.#key.length + 1));
+    for (const name of await this.#dataNames()) if (numberOf(name) >= kept) await this.#truncate(name);
+    await this.#append(new Uint8Array(await new Blob([headerLine(header), ...chunks]).arrayBuffer()));
   }
 
   /** Throws when there is no room for so many more bytes. */
@@ -169,13 +191,7 @@ export class Entry {
   /** Reads a chunk into `target`. @returns {Promise<number>} bytes that were there */
   async read(file, index, target) {
     const handle = await this.#file(file);
-    let n = 0;
-    while (handle && n < target.length) {
-      const got = await handle.read(index * this.#chunkSize + n, target.subarray(n));
-      if (got === 0) break;
-      n += got;
-    }
-    return n;
+    return handle ? readAll(handle, index * this.#chunkSize, target) : 0;
   }
 
   async close() {
@@ -196,19 +212,22 @@ export class Entry {
   /** Removes all of it; `storage/busy` when another is writing or reading it after this time. */
   async remove(patienceMs = 0) {
     const busy = storageError('storage/busy', 'it is being downloaded or loaded');
-    const impatience = new AbortController();
-    const cancel = deadline(patienceMs, () => impatience.abort(busy));
-    const release = await this.lock({ wait: patienceMs > 0, signal: impatience.signal }).finally(cancel);
-    if (!release) throw busy;
-    try {
-      await this.drop();
-    } finally {
-      release();
-    }
+    await alone(this.#store, this.#key, { patienceMs, busy }, () => this.drop());
   }
 }
 
-async function writeAll(file, at, bytes) {
+/** Fills `target` from the byte `at` on. @returns {Promise<number>} bytes that were there */
+export async function readAll(file, at, target) {
+  let n = 0;
+  while (n < target.length) {
+    const got = await file.read(at + n, target.subarray(n));
+    if (got === 0) break;
+    n += got;
+  }
+  return n;
+}
+
+export async function writeAll(file, at, bytes) {
   for (let done = 0; done < bytes.length;) {
     const n = await file.write(at + done, bytes.subarray(done));
     if (!(n > 0)) throw storageError('storage/quota', 'nothing more was written');

@@ -8,7 +8,7 @@ import glue64 from './node/quern-simd64.mjs';
 import { QuernError } from '../shared/errors.js';
 import { wasmFailure } from '../engine/instance.js';
 import { openParts } from '../store/loader.js';
-import { localParts } from '../store/local.js';
+import { joined, localParts } from '../store/local.js';
 import { unreadable } from '../shared/path-node.js';
 import { FolderStore } from '../store/store-node.js';
 import { PortStore } from '../store/store-port.js';
@@ -25,10 +25,10 @@ export async function compile(build, wasmUrl) {
 }
 
 /** Looks before it opens: opening a pipe that nobody writes to never ends. */
-async function find(path) {
-  const found = await stat(path).catch((error) => { throw unreadable(path, error); });
-  if (!found.isFile()) throw unreadable(path, 'it is not a file');
-  await access(path, constants.R_OK).catch((error) => { throw unreadable(path, error); });
+export async function find(path, param) {
+  const found = await stat(path).catch((error) => { throw unreadable(path, error, param); });
+  if (!found.isFile()) throw unreadable(path, 'it is not a file', param);
+  await access(path, constants.R_OK).catch((error) => { throw unreadable(path, error, param); });
   return found;
 }
 
@@ -53,14 +53,16 @@ async function* fileBytes(path, found, memory) {
 }
 
 /** @param {boolean | string | MessagePort} cache */
-function storeOf(cache) {
+export function storeOf(cache) {
   if (cache instanceof MessagePort) return new PortStore(cache);
   return cache ? new FolderStore(cache === true ? undefined : cache) : undefined;
 }
 
 /** @type {import('./start.js').EngineHost['openParts']} */
-export async function openAny(source, { cache, ...options }) {
-  if (source.kind !== 'paths') return openParts(source, { ...options, store: storeOf(cache) });
-  const found = await Promise.all(source.paths.map(find));
+export async function openAny(source, options) {
+  const { beside, ...model } = source;
+  if (beside) return joined(model, beside, options, openAny);
+  if (source.kind !== 'paths') return openParts(source, options);
+  const found = await Promise.all(source.paths.map((path) => find(path)));
   return localParts(source.paths.map((path, i) => ({ size: found[i].size, chunks: fileBytes(path, found[i], options.memory) })), options);
 }

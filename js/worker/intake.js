@@ -22,10 +22,19 @@ async function* whileAwaiting(chunks, work) {
   }
 }
 
+/**
+ * @typedef {{size: number, isProjector: boolean}} NextFile size: 0 where it is not known
+ * @param {Engine} engine @param {NextFile} file
+ */
+export function begin(engine, { size, isProjector }) {
+  if (isProjector) engine.vision(size);
+  else engine.nextFile(size);
+}
+
 /** Feeds an engine; what it was fed is kept until the weights' header has ended, in case that another engine must take its place. */
 export class Feeder {
   #starter;
-  #head = [];          // chunks, and the sizes of files that begin between them
+  #head = [];          // chunks, and what began the files between them
 
   constructor(starter, instance) {
     this.#starter = starter;
@@ -64,15 +73,15 @@ export class Feeder {
     const head = this.#head;
     this.#head = null;
     for (const part of head) {
-      if (typeof part === 'number') this.engine.nextFile(part);
-      else this.engine.feed(part);
+      if (part instanceof Uint8Array) this.engine.feed(part);
+      else begin(this.engine, part);
     }
   }
 
-  /** @param {number} size 0 where it is not known */
-  nextFile(size) {
-    this.#head?.push(size);
-    this.engine.nextFile(size);
+  /** @param {NextFile} file */
+  nextFile(file) {
+    this.#head?.push(file);
+    begin(this.engine, file);
   }
 }
 
@@ -93,13 +102,16 @@ export class HeaderReader {
     return this.#host.rest();
   }
 
-  nextFile() { this.engine.nextFile(0); }
+  nextFile({ isProjector }) { begin(this.engine, { size: 0, isProjector }); }
 }
 
-/** Reads all files to their ends, which they tell: whatever goes on after that is refused. @param {Feeder | HeaderReader} reader */
-export async function readAll(reader, parts) {
+/**
+ * Reads all files to their ends, which they tell: whatever goes on after that is refused.
+ * @param {Feeder | HeaderReader} reader @param {import('../store/local.js').Part[]} parts @param {number} projectors how many of them come last
+ */
+export async function readAll(reader, parts, projectors) {
   for (const [i, { size, chunks, endsAt }] of parts.entries()) {
-    if (i > 0) reader.nextFile(size);
+    if (i > 0) reader.nextFile({ size, isProjector: i >= parts.length - projectors });
     let end = 0;
     for await (const chunk of whileAwaiting(chunks, () => reader.warm())) {
       await reader.feed(chunk);

@@ -8,12 +8,17 @@ import { QuernError, asQuernError, isOf } from '../shared/errors.js';
 /** Longest computation between two looks at the messages. Stops have to take effect within 200 ms. */
 const BUDGET_MS = 50;
 
+/** Steps from one slice of other work to the next. */
+const STEPS = 2;
+
 /** How many may wait beside those that run. */
 const WAITING = 64;
 
 /**
  * What is done with a sequence. A method that returns something ends the work with that as its result, one that throws with the error.
  * @typedef {object} Work
+ * @property {{space?: number, priority?: 'normal' | 'background'}} place of its sequence
+ * @property {(sequence: import('../engine/sequence.js').Sequence) => void} [hold] before it begins
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} begin
  * @property {(event: import('../engine/engine.js').EngineEvent, began: number) => object | null} [take] began: when the event's step did
  * @property {() => object | null} [look] after every finished step, for sequences that have no events
@@ -25,6 +30,7 @@ export class Runner {
   #rest;
   #runs = new Map();      // a sequence's number -> {sequence, work, resolve, reject}
   #loops = false;
+  #slices = [];           // of other work, which wait: {left, resolve}
   #dead = null;           // why the engine must not be entered again
 
   /**
@@ -40,18 +46,35 @@ export class Runner {
    * Runs it beside the others.
    * @param {Work} work
    * @param {{stopped: boolean, onStop: () => void}} job
+   * @param {(sequence: import('../engine/sequence.js').Sequence, isOver: () => boolean) => Promise<void>} [prepare] what is held, while others go
+   * on; isOver: the sequence is there no more
    * @returns {Promise<object>} its result
    */
-  async add(work, job) {
+  async add(work, job, prepare) {
     if (this.#dead) throw this.#dead;
     if (job.stopped) return work.stop();
     this.#refuseMore();
-    const sequence = this.#engine.sequence();
-    const result = new Promise((resolve, reject) => { this.#runs.set(sequence.number, { sequence, work, resolve, reject }); });
+    const sequence = this.#engine.sequence(work.place);
+    const run = { sequence, work, begun: false };
+    const result = new Promise((resolve, reject) => { this.#runs.set(sequence.number, Object.assign(run, { resolve, reject })); });
     job.onStop = () => this.#do(sequence.number, () => work.stop());
-    this.#do(sequence.number, () => work.begin(sequence));
-    this.#loop();
+    this.#do(sequence.number, () => { work.hold?.(sequence); });
+    const begin = () => {
+      run.begun = true;
+      this.#do(sequence.number, () => { work.begin(sequence); });
+      this.#loop();
+    };
+    if (prepare) prepare(sequence, () => this.#runs.get(sequence.number) !== run).then(begin);
+    else begin();
     return result;
+  }
+
+  get isDead() { return this.#dead !== null; }
+
+  /** Resolves when there is time for a slice of other work: where replies are made at every second step, else after a look at the messages. */
+  async spare() {
+    if (!this.#loops) return this.#rest();
+    return new Promise((resolve) => { this.#slices.push({ left: STEPS, resolve }); });
   }
 
   /** The engine has crashed. */
@@ -71,11 +94,27 @@ export class Runner {
   async #loop() {
     if (this.#loops) return;
     this.#loops = true;
-    for (let began; this.#runs.size > 0; await this.#rest()) {
+    for (let began; this.#runsAny; await this.#rest()) {
       began ??= performance.now();
-      if (this.#step(began)) began = undefined;
+      if (!this.#step(began)) continue;
+      began = undefined;
+      this.#lend();
     }
     this.#loops = false;
+    this.#lend(STEPS);
+  }
+
+  /** One that is being prepared computes nothing. */
+  get #runsAny() {
+    for (const { begun } of this.#runs.values()) if (begun) return true;
+    return false;
+  }
+
+  /** So many steps have been made: whose turn it is does a slice. */
+  #lend(steps = 1) {
+    for (const slice of this.#slices) slice.left -= steps;
+    for (const { resolve } of this.#slices.filter(({ left }) => left <= 0)) resolve();
+    this.#slices = this.#slices.filter(({ left }) => left > 0);
   }
 
   /** Computes for a while. @returns {boolean} whether a step was finished */

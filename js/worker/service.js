@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The engine worker's work: messages in, answers out. Replies and scores run side by side (runner.js); the rest (tokens of a text) is
-// answered in between.
+// answered in between. Of a conversation with pictures these are measured first, and let go of in the end (sight.js).
 
 import { Chat } from '../reply/chat.js';
 import { asQuernError, isOf, toWire } from '../shared/errors.js';
 import { Generation } from '../reply/generation.js';
 import {
-  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, LOAD, LOGITS, NOTICE, PING, PONG, PROFILE, PROMPT, READY, STOP,
-  TOKENIZE,
+  CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, FORGET, KEPT, LOAD, LOGITS, LOOK, NOTICE, PING, PONG, PROFILE, PROMPT,
+  READY, STOP, TOKENIZE,
 } from '../shared/protocol.js';
+import { Keeping } from './keeping.js';
 import { Renderer } from '../reply/renderer.js';
 import { Runner } from './runner.js';
 import { Scores } from '../reply/scores.js';
@@ -20,15 +21,36 @@ import { startEngine, storeModel } from './start.js';
  * @property {(receive: (message: any) => void) => void} listen to the page's messages
  * @property {() => import('../reply/renderer.js').TemplatePort} startTemplateWorker
  * @property {() => Promise<void>} rest
+ * @property {() => Promise<import('./sight.js').Eyes>} eyes what a model that sees needs
+ * @property {typeof fetch} fetch
  *
  * @typedef {import('./start.js').EngineHost & ServiceHost} Host
  */
+
+/** A prompt that was not come to. @type {any} */
+const NOTHING = { ids: new Int32Array(0), channels: [], inside: null, defaults: {} };
+
+/** Large arrays of an answer are handed over, not copied. */
+function buffersOf(value) {
+  const array = value?.values ?? value;
+  return ArrayBuffer.isView(array) ? [array.buffer] : [];
+}
+
+/** Aborts when the job is stopped, until whoever runs it sees to that. */
+function signalOf(job) {
+  const controller = new AbortController();
+  job.onStop = () => controller.abort();
+  if (job.stopped) job.onStop();
+  return controller.signal;
+}
 
 export class Service {
   #host;
   #engine = null;
   #chat = null;
   #runner = null;
+  #sight = null;
+  #keeping = null;
   #jobs = new Map();      // id -> job, of all that is not answered
   #events = [];           // [id, event] that have not been sent
 
@@ -50,7 +72,7 @@ export class Service {
   }
 
   async #answer(message) {
-    const job = { id: message.id, stopped: false, onStop() {} };
+    const job = { id: message.id, stopped: message.stopped ?? false, onStop() {} };
     this.#jobs.set(job.id, job);
     try {
       this.#done(job, await this.#calls[message.type](message, job, (event) => this.#tell(job.id, event)));
@@ -73,10 +95,9 @@ export class Service {
     this.#events.push([id, event]);
   }
 
-  /** Large arrays are handed over, not copied. */
   #done(job, value) {
     const wrapped = job.bare ? value : { value, memory: this.#engine.memory(), work: this.#engine.work() };
-    this.#host.post({ type: DONE, id: job.id, value: wrapped }, ArrayBuffer.isView(value) ? [value.buffer] : []);
+    this.#host.post({ type: DONE, id: job.id, value: wrapped }, buffersOf(value));
   }
 
   /** After a crash the engine is not entered again: whatever else comes waits until the page has ended this worker. */
@@ -97,28 +118,79 @@ export class Service {
     },
     [DOWNLOAD]: (message, job, emit) => {
       job.bare = true;
-      return storeModel(this.#host, message.source, message.options, emit);
+      const { cache, ...options } = message.options;
+      return storeModel(this.#host, message.source, { ...options, store: this.#host.storeOf(cache) }, emit);
     },
-    [CHAT]: async ({ messages, options: { thinking, continue: goesOn, ...options } }, job, emit) => {
-      const prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, mustFit: true });
-      return this.#runner.add(new Generation(this.#engine, prompt, options, emit), job);
+    [CHAT]: ({ messages, media, options }, job, emit) => {
+      const { thinking: _, continue: __, numberImages: ___, keep, ...choices } = options;
+      const reply = (prompt) => new Generation(this.#engine, prompt, choices, emit);
+      return this.#converse({ messages, media, options, mustFit: true, keep }, job, reply);
     },
     [COMPLETE]: ({ prompt, options }, job, emit) => (
       this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit), job)),
-    [LOGITS]: ({ ids }, job) => (ids.length ? this.#runner.add(new Scores(ids, this.#engine.facts.vocabSize), job) : new Float32Array(0)),
+    [LOGITS]: ({ ids, messages, media, options }, job) => {
+      const scores = (prompt) => new Scores(prompt, this.#engine.facts.vocabSize);
+      if (messages) return this.#converse({ messages, media, options }, job, scores);
+      return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
+    },
+    [LOOK]: ({ media }, job) => this.#sight.look(media, signalOf(job)),
+    [KEPT]: () => this.#keeping.kept(),
+    [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
-    [PROMPT]: async ({ messages, thinking }) => (await this.#chat.prompt(messages, { thinking })).ids,
+    [PROMPT]: async ({ messages, media, options }, job) => {
+      const places = await this.#placesOf(media, signalOf(job));
+      return (await this.#chat.prompt(messages, { ...options, places })).ids;
+    },
   };
+
+  /** Of a conversation's pictures; undefined where it has none. */
+  async #placesOf(media, signal) {
+    return media.length ? this.#sight.measure(media, signal) : undefined;
+  }
+
+  /**
+   * Work on a conversation, whose pictures are held until it has ended, and is kept.
+   * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: any, mustFit?: boolean, keep?: string}} asked
+   * @param {(prompt: import('../reply/chat.js').Prompt) => import('./runner.js').Work} workOf
+   */
+  async #converse({ messages, media, options: { thinking, continue: goesOn, numberImages }, mustFit, keep }, job, workOf) {
+    const signal = signalOf(job);
+    if (job.stopped) return workOf(NOTHING).stop();
+    let prompt = NOTHING;
+    const release = () => this.#sight?.release(prompt.media ?? []);
+    try {
+      const places = await this.#placesOf(media, signal);
+      prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, numberImages, mustFit, places });
+      const work = workOf(prompt);
+      if (places) prompt.media = await this.#sight.take(places.order, signal);
+      if (keep !== undefined) return await this.#keeping.run(keep, work, job, release);
+      const result = await this.#runner.add(work, job);
+      release();
+      return result;
+    } catch (error) {
+      if (signal.aborted && error === signal.reason) return workOf(prompt).stop();
+      if (!isOf('engine', error)) release();
+      throw error;
+    }
+  }
 
   // --- loading ---
 
-  async #load({ source, options }, emit) {
-    const { obstacle } = this.#host;
-    this.#engine = await startEngine(this.#host, source, options, emit);
+  async #load({ source, options: { cache, keepBytes, ...options } }, emit) {
+    const { obstacle, rest } = this.#host;
+    const store = this.#host.storeOf(cache);
+    this.#engine = await startEngine(this.#host, source, { ...options, store }, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
-    this.#runner = new Runner(this.#engine, this.#host.rest);
+    this.#runner = new Runner(this.#engine, rest);
+    this.#keeping = new Keeping(this.#engine, this.#runner, {
+      store, keepBytes, rest, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
+    });
+    if (this.#engine.facts.vision) {
+      const eyes = await this.#host.eyes();
+      this.#sight = new eyes.Sight(this.#engine, eyes, this.#host, options.visionOptions);
+    }
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return this.#info();
   }

@@ -7,6 +7,7 @@ import { instantiate } from '../engine/instance.js';
 import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
 import { NOTICE } from '../shared/protocol.js';
+import { sum } from '../store/local.js';
 import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js';
 
 /**
@@ -16,7 +17,8 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
  * @typedef {object} EngineHost
  * @property {(build: 'simd' | 'relaxed' | 'simd64' | 'relaxed64', wasmUrl?: string) => Promise<WebAssembly.Module>} compile
  * @property {Record<32 | 64, () => Promise<Function>>} glue the factory that Emscripten made, by the bits of addresses
- * @property {(source: any, options: OpenOptions & {cache?: any}) => Promise<Opened>} openParts a source as source.js locates it
+ * @property {(cache: any) => object | undefined} storeOf a store as `cache` names it, from here
+ * @property {(source: any, options: OpenOptions) => Promise<Opened>} openParts a source as source.js locates it
  * @property {(message: object, transfer?: ArrayBuffer[]) => void} post to the page
  * @property {() => void | Promise<void>} rest lets waiting messages in
  * @property {string} obstacle why only one thread can be used; '' when more can
@@ -27,16 +29,27 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
 /** What the engine with 32-bit addresses surely cannot hold. */
 const TOO_LARGE = 2 ** 32;
 
+/** How many of a source's last files are projectors. */
+export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
+
+/** What an engine with eyes, or without where it might have some, is started with. */
+function visionOf({ blind = false }, { visionOptions }) {
+  const { maxPixels, maxFilmPixels, cacheBytes: mediaCache } = visionOptions ?? {};
+  return { blind, maxPixels, maxFilmPixels, mediaCache };
+}
+
 /** Starts engines for one set of options. */
 class Starter {
   #host;
   #options;
   #threads;
+  #projectors;   // how many of the files, the last ones
   #sizes;        // of the files, once they are known
 
-  constructor(host, options) {
+  constructor(host, source, options) {
     this.#host = host;
-    this.#options = options;
+    this.#options = { ...options, ...visionOf(source, options) };
+    this.#projectors = projectorsOf(source);
     this.#threads = host.obstacle ? 1 : options.threads ?? defaultThreads(host.hardwareThreads);
   }
 
@@ -63,7 +76,7 @@ class Starter {
   /** Tells how large the files are. @returns {boolean} whether they surely need 64-bit addresses, and can have them */
   measure(parts) {
     this.#sizes = parts.map(({ size }) => size);
-    return this.canGrow && this.#sizes.reduce((sum, size) => sum + size, 0) > TOO_LARGE;
+    return this.canGrow && sum(this.#sizes) > TOO_LARGE;
   }
 
   /** @param {32 | 64} address of a new instance */
@@ -82,9 +95,10 @@ class Starter {
 
   engine(instance) {
     const [fileSize, ...rest] = this.#sizes;
+    const files = this.#sizes.length - this.#projectors;
     return new Engine(instance, {
-      ...this.#options, quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files: this.#sizes.length,
-      restSize: rest.reduce((sum, size) => sum + size, 0), memorySize: Math.min(instance.maximum, this.#allowed),
+      ...this.#options, quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
+      restSize: sum(rest), visionSize: sum(this.#sizes.slice(files)), memorySize: Math.min(instance.maximum, this.#allowed),
     });
   }
 
@@ -138,7 +152,7 @@ async function keptIfGood(opened, progress, read) {
 }
 
 async function load(host, source, options, progress) {
-  const starter = new Starter(host, options);
+  const starter = new Starter(host, source, options);
   let feeder;
   const onBytes = (n) => progress.add(n, feeder?.engine.fileSize());
   const memory = () => feeder.engine.staging;
@@ -148,7 +162,7 @@ async function load(host, source, options, progress) {
       const isLarge = starter.measure(opened.parts);
       feeder = new Feeder(starter, instance);
       if (isLarge) await feeder.replace();
-      await readAll(feeder, opened.parts);
+      await readAll(feeder, opened.parts, projectorsOf(source));
     });
   } catch (error) {
     if (error.code === 'net/changed') feeder.engine.close();
@@ -179,8 +193,9 @@ export async function storeModel(host, source, options, emit) {
     let reader;
     const memory = () => reader.engine.staging;
     const { opened, instance } = await open(host, source, { ...options, mustStore: true }, { starting, memory, progress });
-    reader = new HeaderReader(host, instance, opened.parts.length);
-    await keptIfGood(opened, progress, () => readAll(reader, opened.parts));
+    const projectors = projectorsOf(source);
+    reader = new HeaderReader(host, instance, opened.parts.length - projectors);
+    await keptIfGood(opened, progress, () => readAll(reader, opened.parts, projectors));
   });
   progress.end();
 }

@@ -3,7 +3,7 @@
 
 import { availableParallelism, totalmem } from 'node:os';
 import { Worker, parentPort } from 'node:worker_threads';
-import { compile, glue, openAny } from './host-node.js';
+import { compile, glue, openAny, storeOf } from './host-node.js';
 import { allowRelaxed } from '../shared/node-flags.js';
 import { Service } from './service.js';
 
@@ -23,7 +23,7 @@ function startTemplateWorker() {
 
 /** @type {import('./service.js').Host} */
 const host = {
-  compile, glue, startTemplateWorker, openParts: openAny,
+  compile, glue, startTemplateWorker, storeOf, openParts: openAny, fetch, eyes: () => import('./eyes-node.js'),
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',

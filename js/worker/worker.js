@@ -52,6 +52,11 @@ async function openGlue(fetchGlue, startThread) {
   return (options) => glue({ ...options, startThread });
 }
 
+/** @returns {never} */
+function notFetched(cause) {
+  throw new QuernError('env/worker', `The part of the package for pictures could not be fetched (${cause.message}).`, { phase: 'start', cause });
+}
+
 /** What a thread throws is thrown here; by the glue it would be the event, which has no words. */
 function startThread(start) {
   const worker = startWorker(start);
@@ -102,8 +107,9 @@ globalThis.onmessageerror = () => { throw new Error('A message of the page could
 
 /** @type {import('./service.js').Host} */
 const host = {
-  compile, rest, startTemplateWorker,
-  openParts: (source, { cache, ...options }) => openParts(source, { ...options, fetch: fetchAllowed, store: storeOf(cache) }),
+  compile, rest, startTemplateWorker, storeOf, fetch: fetchAllowed,
+  eyes: () => import('./eyes.js').catch(notFetched),
+  openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,
   obstacle: threadObstacle(globalThis.crossOriginIsolated === true),
   deviceMemory: deviceMemory(),

@@ -73,6 +73,12 @@ void json_number(struct json *j, const char *key, double value)
     puts_json(j, text);
 }
 
+void json_null(struct json *j, const char *key)
+{
+    begin(j, key);
+    puts_json(j, "null");
+}
+
 void json_bool(struct json *j, const char *key, bool value)
 {
     begin(j, key);

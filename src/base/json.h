@@ -24,6 +24,7 @@ void json_end(struct json *j);
 void json_array(struct json *j, const char *key); /* its values have the key NULL */
 void json_array_end(struct json *j);
 void json_number(struct json *j, const char *key, double value); /* up to 17 digits */
+void json_null(struct json *j, const char *key);
 void json_bool(struct json *j, const char *key, bool value);
 void json_text(struct json *j, const char *key, struct bytes value);
 void json_string(struct json *j, const char *key, const char *value);

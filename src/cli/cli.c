@@ -10,6 +10,7 @@
 #include "cli/cli_process.h"
 #include "cli/cli_quantize.h"
 #include "cli/cli_terminal.h"
+#include "cli/cli_vision.h"
 #include "quern.h"
 
 #include <errno.h>
@@ -55,6 +56,7 @@ static struct quern_options engine_options(const struct args *a)
         .embeddings = types[(int)a->embeddings],
         .profile = a->given[OPT_PROFILE],
         .inspect = a->command == COMMAND_INFO,
+        .max_pixels = args_number(a, OPT_MAX_PIXELS, 0),
     };
 }
 
@@ -85,18 +87,20 @@ static int feed_file(struct quern_engine *e, FILE *f, size_t chunk, bool inspect
     return status;
 }
 
-/* Whether all files are there, and their sizes in the engine's options. */
+/* Whether all files are there, and their sizes in the engine's options. The last one is a projector where one was given. */
 static bool measure_files(struct job *j, const struct cli_files *files)
 {
-    j->engine.files = files->n;
+    bool vision = j->args.given[OPT_VISION];
+    j->engine.files = files->n - vision;
     for (int i = 0; i < files->n; i++) {
         uint64_t size;
         FILE *f = cli_open(files->paths[i], &size);
         if (f) fclose(f);
         else return complain("use/param", "The model or a file of it is missing or cannot be read."), false;
         *(i ? &j->engine.rest_size : &j->engine.file_size) += size;
+        if (vision && i == j->engine.files) j->engine.vision_size = size;
     }
-    return files->n > 0 || (complain("use/param", "The folder holds no model."), false);
+    return j->engine.files > 0 || (complain("use/param", "The folder holds no model."), false);
 }
 
 static int feed_all(struct quern_engine *e, const struct job *j, const struct cli_files *files)
@@ -106,7 +110,7 @@ static int feed_all(struct quern_engine *e, const struct job *j, const struct cl
         uint64_t size;
         FILE *f = cli_open(files->paths[i], &size);
         if (!f) return ERR_PARAM;
-        if (i > 0) status = quern_next_file(e, size);
+        if (i > 0) status = i < j->engine.files ? quern_next_file(e, size) : quern_vision_next(e, size);
         if (!status) status = feed_file(e, f, (size_t)args_number(&j->args, OPT_FEED, FEED_DEFAULT), j->engine.inspect);
         fclose(f);
     }
@@ -118,6 +122,7 @@ static struct quern_engine *load(struct job *j)
 {
     struct cli_files files = cli_files(j->args.words[0]);
     struct quern_engine *e = NULL;
+    if (j->args.given[OPT_VISION]) cli_files_add(&files, j->args.text[OPT_VISION]);
     if (measure_files(j, &files)) {
         e = quern_new(&j->engine);
         if (!e) complain("mem/load", "Not enough memory to start.");
@@ -143,20 +148,24 @@ static int32_t *tokenize(struct quern_engine *e, struct bytes text, enum quern_t
     return ids;
 }
 
-static char *read_all(FILE *f, size_t *size)
+/* The standard input. NULL after the complaint. */
+static char *read_input(size_t *size)
 {
     size_t room = 1 << 16;
     char *text = malloc(room);
     *size = 0;
-    while (text) {
-        size_t n = fread(text + *size, 1, room - *size, f);
-        *size += n;
-        if (n == 0) return text;
-        if (*size < room) continue;
-        char *grown = realloc(text, room *= 2);
-        if (!grown) free(text);
-        text = grown;
+    for (size_t n = 1; text && n > 0; *size += n) {
+        if (*size == room) {
+            char *grown = realloc(text, room *= 2);
+            if (!grown) free(text);
+            text = grown;
+        }
+        n = text ? fread(text + *size, 1, room - *size, stdin) : 0;
     }
+    if (!text) complain("mem/load", "Not enough memory for the input.");
+    if (!text || !ferror(stdin)) return text;
+    complain("use/param", errno == EISDIR ? "the input is a folder." : "the input cannot be read.");
+    free(text);
     return NULL;
 }
 
@@ -313,7 +322,7 @@ static struct quern_sequence *prompt_sequence(struct quern_engine *e, struct byt
 {
     int size = quern_plan(e)->context_size;
     int32_t *ids = tokenize(e, text, QUERN_TEXT, n);
-    struct quern_sequence *s = ids ? quern_sequence_new(e) : NULL;
+    struct quern_sequence *s = ids ? quern_sequence_new(e, 0, 0) : NULL;
     bool refused = true;
     if (!s) complain("mem/load", "Not enough memory for the prompt.");
     else if (*n == 0) complain("use/empty", "There is nothing to do: the prompt is empty.");
@@ -356,8 +365,8 @@ static int run_run(struct quern_engine *e, const struct job *j)
 {
     const char *word = j->args.words[1];
     size_t size = strlen(word);
-    char *input = strcmp(word, "-") ? NULL : read_all(stdin, &size);
-    if (!strcmp(word, "-") && !input) return complain("mem/load", "Not enough memory for the prompt.");
+    char *input = strcmp(word, "-") ? NULL : read_input(&size);
+    if (!strcmp(word, "-") && !input) return 1;
     if (input && size && input[size - 1] == '\n') size -= size > 1 && input[size - 2] == '\r' ? 2 : 1;
     int status = continue_prompt(e, &j->args, (struct bytes){(const uint8_t *)(input ? input : word), size});
     free(input);
@@ -381,8 +390,8 @@ static int run_tokenize(struct quern_engine *e, const struct job *j)
 {
     bool nul_ended = j->args.given[OPT_NUL];
     size_t size;
-    char *text = read_all(stdin, &size);
-    if (!text) return complain("mem/load", "Not enough memory for the text.");
+    char *text = read_input(&size);
+    if (!text) return 1;
     for (size_t at = 0, end; at <= size; at = end + 1) {
         const char *nul = nul_ended ? memchr(text + at, 0, size - at) : NULL;
         end = nul ? (size_t)(nul - text) : size;
@@ -427,7 +436,7 @@ static int run_logits(struct quern_engine *e, const struct job *j)
     const struct args *a = &j->args;
     int n, status = OK;
     int32_t *ids = read_ids(a->text[OPT_TOKENS], &n);
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     struct output o = {.fd = -1};
     struct error err;
     int failed = ids && s ? output_open(&o, a->text[OPT_OUT]) : ENOMEM;
@@ -444,12 +453,18 @@ static int run_logits(struct quern_engine *e, const struct job *j)
     return stopped ? 128 + stopped : status || failed;
 }
 
+static int run_vision(struct quern_engine *e, const struct job *j)
+{
+    int status = cli_vision(e, j->args.text[OPT_IMAGE], args_number(&j->args, OPT_MAX_PIXELS, 0), j->args.text[OPT_OUT]);
+    return status < 0 ? complain_engine(e) : status;
+}
+
 /* --- bench ------------------------------------------------------------------------------------------------------ */
 
 /* Milliseconds to compute n tokens at once, then `more` one by one. */
 static int time_tokens(struct quern_engine *e, int n, int more, double *prefill, double *decode)
 {
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     int32_t *ids = calloc((size_t)n + 1, sizeof *ids);
     int status = s && ids ? OK : ERR_MEM_LOAD;
     for (int i = 0; ids && i < n; i++) ids[i] = (i * 31 + n) % quern_vocab_size(e); /* n: no prefix of another length's is known */
@@ -559,7 +574,8 @@ static int check_required(const struct args *a)
 {
     if (a->command == COMMAND_QUANTIZE && !a->given[OPT_TYPE]) return complain("use/param", "--type is missing.");
     if (a->command == COMMAND_LOGITS && !a->given[OPT_TOKENS]) return complain("use/param", "--tokens is missing.");
-    if (a->command == COMMAND_LOGITS && !a->given[OPT_OUT]) return complain("use/param", "--out is missing.");
+    if (a->command == COMMAND_VISION && !a->given[OPT_IMAGE]) return complain("use/param", "--image is missing.");
+    if ((a->command == COMMAND_LOGITS || a->command == COMMAND_VISION) && !a->given[OPT_OUT]) return complain("use/param", "--out is missing.");
     return 0;
 }
 
@@ -567,7 +583,7 @@ int main(int argc, char **argv)
 {
     static command_fn *const commands[COMMANDS] = {
         [COMMAND_RUN] = run_run, [COMMAND_INFO] = run_info, [COMMAND_BENCH] = run_bench, [COMMAND_TOKENIZE] = run_tokenize,
-        [COMMAND_LOGITS] = run_logits,
+        [COMMAND_LOGITS] = run_logits, [COMMAND_VISION] = run_vision,
     };
     struct job j;
     int status;

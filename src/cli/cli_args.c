@@ -52,6 +52,9 @@ static const struct option_row options[OPTIONS] = {
                       QUANTIZE, 0, 0, {"none", "q8", "q4", "auto"}},
     [OPT_CHUNK] = {"chunk", "N", "tokens computed at once while a prompt is read", WHOLE, 1, 1024, {0}},
     [OPT_FEED] = {"feed", "BYTES", "of the file that the engine is given at once", WHOLE, 1, 1 << 30, {0}},
+    [OPT_VISION] = {"vision", "MMPROJ", "the model's eyes: its projector file; a folder has them", TEXT, 0, 0, {0}},
+    [OPT_IMAGE] = {"image", "FILE", "a picture: binary PPM with 8 bits", TEXT, 0, 0, {0}},
+    [OPT_MAX_PIXELS] = {"max-pixels", "N", "larger pictures are reduced (262144, which is 256 tokens)", WHOLE, 1024, 100000000, {0}},
 };
 
 #define BIT(option) (1u << (option))
@@ -70,7 +73,8 @@ static const struct {
                      " Where it is '-' it is read from the standard input, without\n"
                      "the line end at its end. One that begins with a dash comes behind '--'.",
                      2, SAMPLING | BIT(OPT_JSON) | LOAD},
-    [COMMAND_INFO] = {"info", "MODEL", "MODEL", "says what a model is and what memory it takes; reads no weights", "", 1, BIT(OPT_JSON) | LOAD},
+    [COMMAND_INFO] = {"info", "MODEL", "MODEL", "says what a model is and what memory it takes; reads no weights", "", 1,
+                      BIT(OPT_JSON) | BIT(OPT_VISION) | LOAD},
     [COMMAND_QUANTIZE] = {"quantize", "MODEL OUT.gguf --type TYPE", "MODEL and OUT.gguf", "writes a model with another weight type", "", 2,
                           BIT(OPT_TYPE) | BIT(OPT_THREADS)},
     [COMMAND_BENCH] = {"bench", "MODEL", "MODEL", "measures speed", "", 1,
@@ -79,6 +83,11 @@ static const struct {
                           BIT(OPT_IDS) | BIT(OPT_NUL) | LOAD},
     [COMMAND_LOGITS] = {"logits", "MODEL --tokens IDS --out FILE", "MODEL", "writes the scores of what could follow each token", "", 1,
                         BIT(OPT_TOKENS) | BIT(OPT_OUT) | LOAD},
+    [COMMAND_VISION] = {"vision", "MODEL --image FILE --out FILE", "MODEL", "writes what a model makes of a picture",
+                        " OUT gets 32-bit floats, little-endian: for each visual token\n"
+                        "its row and what is added after the first layers. Other pictures than PPM, and conversations with pictures, need\n"
+                        "decoders and the chat template, which this native program does not have: npx quern has them.",
+                        1, BIT(OPT_VISION) | BIT(OPT_IMAGE) | BIT(OPT_MAX_PIXELS) | BIT(OPT_OUT) | LOAD},
 };
 
 static const char about[] =

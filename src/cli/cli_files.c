@@ -42,6 +42,8 @@ static void add(struct cli_files *f, const char *folder, const char *name)
     f->paths[f->n++] = path;
 }
 
+void cli_files_add(struct cli_files *f, const char *path) { add(f, "", path); }
+
 static bool exists(const char *path)
 {
     struct stat info;

@@ -15,6 +15,8 @@ struct cli_files {
 };
 
 struct cli_files cli_files(const char *path);
+/* One more, the last. */
+void cli_files_add(struct cli_files *f, const char *path);
 void cli_files_free(struct cli_files *f);
 
 /* A regular file and its size; NULL when it is none. */

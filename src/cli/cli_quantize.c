@@ -93,6 +93,16 @@ static bool is_input(const struct quantizing *q)
     return false;
 }
 
+static bool is_address(const char *path) { return !strncmp(path, "hf:", 3) || strstr(path, "://"); }
+
+/* The model's file of this number cannot be opened. */
+static const char *missing(const struct quantizing *q, int i)
+{
+    if (i) return "A file of the model is missing or cannot be read.";
+    if (is_address(q->files.paths[0])) return "This is an address, and quantize takes files and folders of this machine; get the model's file first.";
+    return "The model is not a readable file, nor a folder of one.";
+}
+
 static int open_inputs(struct quantizing *q)
 {
     q->sizes = calloc((size_t)q->files.n, sizeof *q->sizes);
@@ -103,9 +113,7 @@ static int open_inputs(struct quantizing *q)
         FILE *f = cli_open(q->files.paths[i], &q->sizes[i]);
         if (f) fclose(f);
         q->inputs[i] = f ? open(q->files.paths[i], O_RDONLY) : -1;
-        if (q->inputs[i] < 0)
-            return complain(q, "use/param",
-                            i ? "A file of the model is missing or cannot be read." : "The model is not a readable file, nor a folder of one.");
+        if (q->inputs[i] < 0) return complain(q, "use/param", missing(q, i));
     }
     return OK;
 }

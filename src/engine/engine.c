@@ -12,6 +12,7 @@
 #include "engine/info.h"
 #include "engine/plan.h"
 #include "engine/reply.h"
+#include "engine/sight.h"
 #include "engine/step.h"
 
 #include <string.h>
@@ -53,6 +54,7 @@ void quern_free(struct quern_engine *e)
     intake_close(&e->intake);
     replies_free(e);
     step_free(e);
+    sight_free(e);
     sched_free(e->sched);
     kv_free(e->kv);
     tok_free(e->tok);
@@ -199,7 +201,7 @@ static int check_kv(const struct quern_engine *e, struct error *err)
 static int reserve_context(struct quern_engine *e, int context_size)
 {
     struct kv_shape shape = plan_shape(e, context_size);
-    return e->be->ops->reserve(e->be, &shape, e->step.max_rows, model_max_cols(e->model));
+    return e->be->ops->reserve(e->be, &shape, plan_rows(e), plan_cols(e));
 }
 
 /* Reserves the planned context. Where the system gives less memory than the plan counts on, it is halved until it fits; that is an
@@ -222,7 +224,7 @@ static int reserve_cache(struct quern_engine *e, struct error *err)
 
 static int reserve(struct quern_engine *e, struct error *err)
 {
-    if (step_reserve(e) || replies_reserve(e) || model_reserve(e->model, e->step.max_rows, e->step.max_out))
+    if (step_reserve(e) || replies_reserve(e) || model_reserve(e->model, e->step.max_rows, e->step.max_out) || sight_reserve(e))
         return fail(err, ERR_MEM_LOAD, "scratch", 0, "Not enough memory to run this model.");
     int status = reserve_cache(e, err);
     if (status) return status;
@@ -234,31 +236,57 @@ static int reserve(struct quern_engine *e, struct error *err)
 
 /* --- the stream ------------------------------------------------------------------------------------------------- */
 
-/* What the header of a file says: its weights, and in the first one everything else. */
-static int read_header(struct quern_engine *e, bool first, struct error *err)
+/* What the first header says beside its weights. */
+static int read_first(struct quern_engine *e, struct error *err)
 {
-    int status = model_bind(e->model, e->intake.file, intake_more(&e->intake), err);
-    if (status) return status;
-    plan_types(e, first);
-    info_count(e);
-    if (!first) return OK;
-    if (!status) status = open_tokenizer(e, err);
+    int status = open_tokenizer(e, err);
     if (!status) status = read_ends(e, err);
     if (!status) status = read_pads(e, err);
     if (!status) status = copy_template(e, err);
     if (!status) status = check_kv(e, err);
+    if (!status) status = sight_open(e, err);
     if (!status) step_size(e);
     return status;
 }
 
-/* Room for what it promises. */
+/* What the header of a file says: its weights, and in the first one everything else. */
+static int read_header(struct quern_engine *e, bool first, struct error *err)
+{
+    int status = model_bind(e->model, e->intake.file, intake_more(&e->intake), err);
+    if (!status && first) status = read_first(e, err);
+    if (!status) status = sight_bind(e, err);
+    if (status) return status;
+    plan_types(e, first);
+    info_count(e, e->intake.file, false, &e->tally);
+    if (quern_sees(e)) info_count(e, e->intake.file, true, &e->sight->tally);
+    return OK;
+}
+
+/* Room for what it promises. Caches and scratch wait for a projector, which says how much that needs. */
 static int take_file(struct quern_engine *e, bool first, struct error *err)
 {
     int status = first ? plan_make(e, err) : OK;
+    uint64_t before = e->mem.used;
     if (!status) status = model_take(e->model, e->intake.file, err);
-    if (!status && first) status = reserve(e, err);
+    e->taken += e->mem.used - before;
+    if (!status && first && !sight_awaited(e)) status = reserve(e, err);
     return status ? status : ck_data_begin(e->intake.file, err);
 }
+
+/* The same of a projector's, which is bound. */
+static int take_projector(struct quern_engine *e, struct error *err)
+{
+    vision_quantize(e->sight->vision, &e->sight->ck, plan_loaded(e));
+    info_count(e, &e->sight->ck, true, &e->sight->tally);
+    if (e->options.inspect) return OK;
+    int status = plan_make(e, err);
+    if (!status) status = vision_take(e->sight->vision, &e->sight->ck, err);
+    if (!status) status = reserve(e, err);
+    return status ? status : ck_data_begin(&e->sight->ck, err);
+}
+
+/* The file at hand is one. */
+static bool is_projector(const struct quern_engine *e) { return e->sight && e->sight->begun; }
 
 /* Of a model that is only inspected, the tensors of all files come together first. */
 static int gather(struct quern_engine *e, struct error *err)
@@ -280,6 +308,7 @@ static int inspect(struct quern_engine *e, struct error *err)
 {
     e->intake.file = &e->intake.ck;
     trim(e->intake.file);
+    if (is_projector(e)) trim(&e->sight->ck);
     int status = read_header(e, true, err);
     if (!status) plan_make(e, NULL); /* what does not fit is told, not refused */
     return status;
@@ -296,6 +325,8 @@ static int open_file(struct quern_engine *e, struct error *err)
     return status ? status : take_file(e, first, err);
 }
 
+static bool has_header(const struct quern_engine *e) { return is_projector(e) ? e->sight->complete : e->intake.complete; }
+
 static int failed(struct quern_engine *e, int status)
 {
     if (status < 0) e->state = STATE_FAILED;
@@ -309,20 +340,27 @@ static int check_loading(struct quern_engine *e)
     return e->state == STATE_LOADING ? OK : fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
 }
 
+/* Takes header bytes of the file at hand; *used of n, where they were its last. */
+static int feed_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t *used)
+{
+    bool projector = is_projector(e);
+    int status = projector ? sight_header(e, bytes, n, used, &e->error) : intake_header(&e->intake, bytes, n, used, &e->error);
+    if (status || !has_header(e)) return status;
+    return projector ? take_projector(e, &e->error) : open_file(e, &e->error);
+}
+
 int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
 {
-    struct intake *in = &e->intake;
     const uint8_t *data = bytes;
     size_t used = 0;
     __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
     int status = check_loading(e);
     if (status || n == 0) return status;
-    if (!in->complete) {
-        status = intake_header(in, data, n, &used, &e->error);
-        if (!status && in->complete) status = open_file(e, &e->error);
-        if (status || !in->complete) return failed(e, status);
+    if (!has_header(e)) {
+        status = feed_header(e, data, n, &used);
+        if (status || !has_header(e)) return failed(e, status);
     }
-    if (!in->headers_only) ck_data(in->file, data + used, n - used);
+    if (!e->options.inspect) ck_data(is_projector(e) ? &e->sight->ck : e->intake.file, data + used, n - used);
     return OK;
 }
 
@@ -330,7 +368,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
 bool quern_warm(struct quern_engine *e)
 {
     if (e->state != STATE_LOADING) return false;
-    return e->kv ? e->be->ops->warm(e->be) : !e->intake.complete;
+    return e->kv ? e->be->ops->warm(e->be) : !e->intake.complete || sight_awaited(e);
 }
 
 /* Each thread takes one chunk after the other. */
@@ -358,7 +396,24 @@ void quern_hash_end(struct quern_engine *e)
 int quern_next_file(struct quern_engine *e, uint64_t file_size)
 {
     int status = check_loading(e);
+    if (!status && is_projector(e)) status = fail(&e->error, ERR_PARAM, "order", 0, "The projector is the last of a model's files.");
     return status ? status : failed(e, intake_next(&e->intake, e->options.inspect ? 0 : file_size, &e->error));
+}
+
+int quern_vision_next(struct quern_engine *e, uint64_t file_size)
+{
+    int status = check_loading(e);
+    if (!status) status = intake_finish(&e->intake, &e->error);
+    if (!status) status = sight_begin(e, e->options.inspect ? 0 : file_size, &e->error);
+    return failed(e, status);
+}
+
+/* The last file has ended. */
+static int all_ended(struct quern_engine *e)
+{
+    int status = is_projector(e) ? sight_ended(e, &e->error) : intake_finish(&e->intake, &e->error);
+    if (status || !sight_awaited(e)) return status;
+    return fail(&e->error, ERR_FORMAT, "missing", 0, "The model's projector is missing.");
 }
 
 /* As many as have barriers of a reasonable cost: of a token's 200 such ones take 20 ms, as much as a model worth waiting for needs to compute it. */
@@ -373,11 +428,12 @@ int quern_finish(struct quern_engine *e)
 {
     if (e->state == STATE_READY) return OK;
     int status = check_loading(e);
-    if (!status) status = intake_finish(&e->intake, &e->error);
+    if (!status) status = all_ended(e);
     if (!status && e->options.inspect) status = inspect(e, &e->error);
     if (!status) status = info_write(e, &e->error);
     if (status) return failed(e, status);
     intake_close(&e->intake);
+    if (is_projector(e)) ck_close(&e->sight->ck);
     choose_threads(e);
     e->state = STATE_READY;
     return OK;
@@ -388,7 +444,7 @@ const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; 
 struct bytes quern_chat_template(const struct quern_engine *e) { return e->template; }
 struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
 const struct quern_plan *quern_plan(const struct quern_engine *e) { return &e->plan; }
-uint64_t quern_file_size(const struct quern_engine *e) { return e->intake.complete ? e->intake.file_size : 0; }
+uint64_t quern_file_size(const struct quern_engine *e) { return !has_header(e) ? 0 : is_projector(e) ? e->sight->bytes : e->intake.file_size; }
 
 struct profile *quern_profile(struct quern_engine *e) { return e->profile; }
 

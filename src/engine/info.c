@@ -7,31 +7,40 @@
 
 #include "base/json.h"
 #include "engine/plan.h"
+#include "engine/sight.h"
+
+#include <string.h>
 
 /* --- counting ------------------------------------------------------------------------------------------------- */
 
-static struct type_count *count_of(struct quern_engine *e, const struct dtype *type)
+static struct type_count *count_of(struct tally *tally, const struct dtype *type)
 {
-    struct type_count *c = e->types;
+    struct type_count *c = tally->types;
     while (c->type && c->type != type) c++; /* fewer types are supported than there is room for */
     c->type = type;
     return c;
 }
 
-void info_count(struct quern_engine *e)
+/* The vision part's canonical names; a folder has both in one file. */
+static bool is_visual(struct bytes name)
 {
-    for (size_t i = 0; i < e->intake.file->n_tensors; i++) {
-        const struct tensor *t = &e->intake.file->tensors[i];
-        if (!t->put) continue;
-        struct type_count *c = count_of(e, t->weights ? t->weights : t->type);
+    return (name.size > 2 && !memcmp(name.data, "v.", 2)) || (name.size > 3 && !memcmp(name.data, "mm.", 3));
+}
+
+void info_count(const struct quern_engine *e, const struct checkpoint *ck, bool visual, struct tally *tally)
+{
+    for (size_t i = 0; i < ck->n_tensors; i++) {
+        const struct tensor *t = &ck->tensors[i];
+        if (!t->put || is_visual(ck_view(ck, t->name)) != visual) continue;
+        struct type_count *c = count_of(tally, t->weights ? t->weights : t->type);
         c->bytes += (double)t->bytes;
         if (t->weights) continue;
         double weights = (double)t->cols * (double)t->rows;
         c->tensors++;
         c->weights += weights;
-        e->weights_all += weights;
+        tally->all += weights;
         if (model_of_experts(t)) weights = weights * e->model->config.n_used / e->model->config.n_experts;
-        e->weights_used += weights;
+        tally->used += weights;
     }
 }
 
@@ -141,6 +150,42 @@ static void write_run(struct json *j, const struct quern_engine *e)
     json_number(j, "memoryBytes", (double)e->mem.used);
 }
 
+static double bytes_of(const struct tally *tally)
+{
+    double sum = 0;
+    for (const struct type_count *c = tally->types; c->type; c++) sum += c->bytes;
+    return sum;
+}
+
+static void write_vision(struct json *j, const struct quern_engine *e)
+{
+    if (!quern_sees(e)) {
+        json_null(j, "vision");
+        return;
+    }
+    const struct sight *s = e->sight;
+    const struct vision_config *c = vision_config(s->vision);
+    json_object(j, "vision");
+    json_number(j, "layers", c->n_layers);
+    json_number(j, "dim", c->dim);
+    json_number(j, "heads", c->n_heads);
+    json_number(j, "patch", c->patch);
+    json_number(j, "merge", c->merge);
+    json_array(j, "deepstack");
+    for (int i = 0; i < c->n_added; i++) json_number(j, NULL, c->added_after[i]);
+    json_array_end(j);
+    json_number(j, "parameters", s->tally.all);
+    json_number(j, "fileBytes", s->apart ? (double)s->bytes : bytes_of(&s->tally));
+    write_types(j, s->tally.types);
+    json_number(j, "minPixels", c->low);
+    json_number(j, "maxPixels", s->most[QUERN_IMAGE]);
+    json_number(j, "minFilmPixels", c->film_low);
+    json_number(j, "maxFilmPixels", s->most[QUERN_FILM]);
+    json_number(j, "maxTokens", s->max_patches / (IMAGE_MERGE * IMAGE_MERGE));
+    json_number(j, "scratchBytes", (double)sight_scratch(e));
+    json_end(j);
+}
+
 int info_write(struct quern_engine *e, struct error *err)
 {
     struct json j = {.mem = &e->mem};
@@ -148,11 +193,11 @@ int info_write(struct quern_engine *e, struct error *err)
     write_texts(&j, &e->intake.ck);
     json_string(&j, "format", e->intake.weights->name);
     json_string(&j, "architecture", e->model->ops->architecture);
-    json_number(&j, "parameters", e->weights_all);
-    json_number(&j, "activeParameters", (double)(uint64_t)(e->weights_used + 0.5));
+    json_number(&j, "parameters", e->tally.all);
+    json_number(&j, "activeParameters", (double)(uint64_t)(e->tally.used + 0.5));
     json_number(&j, "fileBytes", (double)e->intake.bytes);
     json_number(&j, "files", (double)(e->intake.split.files + e->intake.sides));
-    write_types(&j, e->types);
+    write_types(&j, e->tally.types);
     write_dimensions(&j, &e->model->config);
     json_number(&j, "tokens", tok_count(e->tok));
     json_bool(&j, "chatTemplate", e->template.data != NULL);
@@ -164,6 +209,7 @@ int info_write(struct quern_engine *e, struct error *err)
     json_number(&j, "parallel", e->options.parallel);
     json_number(&j, "cacheSize", plan_cache_size(e, e->context_size));
     write_quantized(&j, e);
+    write_vision(&j, e);
     if (!e->options.inspect) write_run(&j, e);
     write_plan(&j, e);
     json_end(&j);

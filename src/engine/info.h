@@ -7,8 +7,8 @@
 
 #include "engine/state.h"
 
-/* Counts the bound tensors of the file at hand. */
-void info_count(struct quern_engine *e);
+/* Adds the bound tensors of a file: of the language model, or what is visual. */
+void info_count(const struct quern_engine *e, const struct checkpoint *ck, bool visual, struct tally *tally);
 /* Fills e->info. ERR_MEM_LOAD. */
 int info_write(struct quern_engine *e, struct error *err);
 

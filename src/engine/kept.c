@@ -72,6 +72,7 @@ static void add_parts(void *arg, int thread, int n_threads)
     struct printing *p = arg;
     struct hand h = {.e = p->e, .thread = thread, .n_threads = n_threads};
     model_each(p->e->model, add_part, &h);
+    if (quern_sees(p->e)) vision_each(p->e->sight->vision, add_part, &h);
     for (int i = 0; i < HASH_BYTES / 8; i++) __atomic_fetch_add(&p->sum[i], h.sum[i], __ATOMIC_RELAXED);
 }
 

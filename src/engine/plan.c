@@ -7,6 +7,7 @@
 #include "base/reader.h"
 #include "engine/reply.h"
 #include "engine/sequence.h"
+#include "engine/sight.h"
 #include "engine/step.h"
 
 #include <stdio.h>
@@ -36,6 +37,9 @@ static struct cache_shape shape_of(const struct quern_engine *e, enum quern_kv k
     return model_cache(e->model, positions / KV_PAGE + 2, (enum kv_type)kv);
 }
 
+int plan_rows(const struct quern_engine *e) { return max_int(e->step.max_rows, sight_rows(e)); }
+int plan_cols(const struct quern_engine *e) { return max_int(model_max_cols(e->model), sight_cols(e)); }
+
 int plan_cache_size(const struct quern_engine *e, int context_size) { return max_int(e->options.cache_size, context_size); }
 
 struct kv_shape plan_shape(const struct quern_engine *e, int context_size)
@@ -53,19 +57,23 @@ static double growth(const struct quern_engine *e)
     return file ? (double)model_take_cost(e->model, ck) / (double)file : 1;
 }
 
-/* Of the files with weights that follow the one at hand, which is the first. */
+static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+/* Of the model's files with weights that follow the one at hand, which is the first. */
 static uint64_t rest_size(const struct quern_engine *e)
 {
     const struct intake *in = &e->intake;
-    uint64_t all = plus(e->options.file_size, e->options.rest_size), here = plus(in->side_bytes, in->file->file_size);
-    if (!in->sides) return e->options.rest_size;
-    return all > here ? all - here : 0;
+    uint64_t rest = minus(e->options.rest_size, e->options.vision_size);
+    return in->sides ? minus(plus(e->options.file_size, rest), plus(in->side_bytes, in->file->file_size)) : rest;
 }
 
+/* At a projector's header the model's own weights have been taken. */
 static uint64_t weight_bytes(const struct quern_engine *e)
 {
+    if (e->taken) return plus(e->taken, sight_weights(e));
     double rest = (double)rest_size(e) * growth(e);
-    return plus(model_take_cost(e->model, e->intake.file), rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
+    uint64_t here = plus(model_take_cost(e->model, e->intake.file), sight_weights(e));
+    return plus(here, rest < 0x1p63 ? (uint64_t)rest : UINT64_MAX);
 }
 
 /* Fills everything but limit, wanted and largest. What is only there while loading (the file's header) makes room for what a
@@ -76,19 +84,21 @@ static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv,
     const struct intake *in = &e->intake;
     const struct sched_limits limits = step_limits(e, context_size);
     struct cache_shape shape = shape_of(e, kv, cache_size);
-    struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape.kv, s->max_rows, model_max_cols(e->model));
+    struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape.kv, plan_rows(e), plan_cols(e));
     struct quern_plan p = {.weights = weight_bytes(e), .cache = plus(reserved.pages, shape.state_bytes), .context_size = context_size};
     uint64_t later = (uint64_t)limits.parallel * sequence_cost(e, context_size);
     uint64_t freed = ck_held(&in->ck) + (in->file != &in->ck ? ck_held(in->file) : 0);
-    p.scratch = plus(e->mem.used, reserved.scratch);
+    if (e->sight && e->sight->begun) freed = plus(freed, ck_held(&e->sight->ck));
+    p.scratch = plus(minus(e->mem.used, e->taken), reserved.scratch);
+    p.scratch = plus(p.scratch, sight_scratch(e));
     p.scratch = plus(p.scratch, model_reserve_cost(e->model, s->max_rows, s->max_out));
     p.scratch = plus(p.scratch, step_cost(s));
     p.scratch = plus(p.scratch, replies_cost(e));
     p.scratch = plus(p.scratch, kv_cost(shape.kv.n_pages));
     p.scratch = plus(p.scratch, sched_cost(&limits));
-    p.scratch = plus(p.scratch, ck_data_cost(in->file));
+    p.scratch = plus(p.scratch, ck_data_cost(e->sight && e->sight->begun ? &e->sight->ck : in->file));
     p.scratch = plus(p.scratch, INFO_BYTES);
-    p.scratch = plus(p.scratch, later > freed ? later - freed : 0);
+    p.scratch = plus(p.scratch, minus(later, freed));
     p.total = plus(plus(p.weights, p.cache), p.scratch);
     return p;
 }
@@ -190,7 +200,7 @@ void plan_settle(struct quern_engine *e, int context_size)
 static double page_bytes(const struct quern_engine *e, enum quern_kv kv)
 {
     const struct kv_shape none = shape_of(e, kv, 0).kv, one = shape_of(e, kv, KV_PAGE).kv;
-    int rows = e->step.max_rows, cols = model_max_cols(e->model);
+    int rows = plan_rows(e), cols = plan_cols(e);
     return (double)(e->be->ops->reserve_cost(e->be, &one, rows, cols).pages - e->be->ops->reserve_cost(e->be, &none, rows, cols).pages);
 }
 
@@ -220,11 +230,17 @@ static const struct dtype *loaded_type(enum quern_quantize q)
     return q == QUERN_TO_Q8 ? dtype_by_name("Q8_0") : q == QUERN_TO_Q4 ? dtype_by_name("Q4_0") : NULL;
 }
 
+struct model_types plan_loaded(const struct quern_engine *e)
+{
+    return (struct model_types){loaded_type(e->quantized[0]), loaded_type(e->quantized[1])};
+}
+
 static void set_types(struct quern_engine *e, enum quern_quantize layers, enum quern_quantize ends)
 {
     e->quantized[0] = layers;
     e->quantized[1] = ends;
-    model_quantize(e->model, e->intake.file, (struct model_types){loaded_type(layers), loaded_type(ends)});
+    model_quantize(e->model, e->intake.file, plan_loaded(e));
+    if (quern_sees(e)) vision_quantize(e->sight->vision, sight_file(e), plan_loaded(e));
 }
 
 void plan_types(struct quern_engine *e, bool first)
@@ -242,7 +258,7 @@ int plan_make(struct quern_engine *e, struct error *err)
     e->plan.limit = limit_of(e);
     e->plan.wanted = min_int(asked > 0 ? asked : CONTEXT_DEFAULT, most);
     bool granted = choose_context(e, most);
-    for (enum quern_quantize q = QUERN_TO_Q8; !granted && e->options.quantize == QUERN_AUTO && q <= QUERN_TO_Q4; q++) {
+    for (enum quern_quantize q = QUERN_TO_Q8; !granted && !e->taken && e->options.quantize == QUERN_AUTO && q <= QUERN_TO_Q4; q++) {
         set_types(e, q, q);
         granted = choose_context(e, most);
     }

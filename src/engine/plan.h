@@ -17,12 +17,18 @@
 
 /* After binding a file's weights: what they become, as the options say, or as the first file's plan has chosen. */
 void plan_types(struct quern_engine *e, bool first);
-/* After binding the first file's weights and before taking anything for them: fills e->plan and chooses e->context_size.
- * ERR_MEM_PLAN says what would fit. */
+/* After binding the first file's weights and before taking anything for them: fills e->plan and chooses e->context_size; once more when a projector's
+ * header has come, and before caches and scratch are taken. ERR_MEM_PLAN says what would fit. */
 int plan_make(struct quern_engine *e, struct error *err);
 /* The plan again for a context that memory allowed, since allocations may fail below the limit. */
 void plan_settle(struct quern_engine *e, int context_size);
 
+/* What weights become in the end, as plan_make() has chosen. */
+struct model_types plan_loaded(const struct quern_engine *e);
+
+/* Rows and columns that the backend must allow for. */
+int plan_rows(const struct quern_engine *e);
+int plan_cols(const struct quern_engine *e);
 /* Positions of the pool of pages, beside a context; and its geometry. */
 int plan_cache_size(const struct quern_engine *e, int context_size);
 struct kv_shape plan_shape(const struct quern_engine *e, int context_size);

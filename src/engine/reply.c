@@ -7,12 +7,14 @@
  */
 #include "engine/reply.h"
 
+#include "engine/look.h"
 #include "engine/sequence.h"
 
 static const double BACKGROUND_MS = 10000; /* without a row; then it takes turns with the others */
 
-/* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step. */
-static int events_most(const struct quern_engine *e) { return 6 * e->options.parallel; }
+/* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step. One more
+ * of each that a picture is encoded for, during which a plan may be made more than once. */
+static int events_most(const struct quern_engine *e) { return (e->sight ? 8 : 6) * e->options.parallel; }
 
 static int scratch_count(const struct quern_engine *e) { return min_int(pool_threads(e->pool), e->options.parallel); }
 
@@ -72,7 +74,7 @@ void quern_facts(const struct quern_engine *e, struct sched_facts *out) { *out =
 void replies_hurry(struct quern_engine *e)
 {
     for (struct quern_sequence *s = e->sequences; s; s = s->next)
-        if (s->replies && s->turn.priority > 0 && e->options.now() - s->since > BACKGROUND_MS) sched_prefer(e->sched, &s->turn, 0);
+        if (s->listed && !s->turn.held && s->turn.priority > 0 && e->options.now() - s->since > BACKGROUND_MS) sched_prefer(e->sched, &s->turn, 0);
 }
 
 static void tell_read(struct quern_sequence *s, int done)
@@ -87,6 +89,18 @@ void replies_planned(struct quern_engine *e)
         if (s->replies && s->turn.let_go != s->let_go) tell(s, (struct quern_event){.type = QUERN_LET_GO});
         s->let_go = s->turn.let_go;
         if (s->replies && !s->reads && s->turn.rows > 0) tell_read(s, s->turn.kv.length);
+    }
+}
+
+void replies_looked(struct quern_engine *e)
+{
+    for (struct quern_sequence *s = e->sequences; s; s = s->next) {
+        struct quern_event event = {.type = QUERN_LOOK, .cached = s->turn.cached};
+        if (s->looks && s->replies) {
+            look_progress(s, &event.done, &event.total);
+            tell(s, event);
+        }
+        s->looks = false;
     }
 }
 
@@ -109,14 +123,12 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     if (status) return status;
     s->left = r->max_tokens > 0 ? min_int(r->max_tokens, room) : room;
     s->turn.limit = s->turn.n + s->left;
-    s->turn.priority = r->priority > 0;
     status = sequence_reserve(s, s->turn.limit);
     if (!status) status = sequence_enter(s);
     if (status) return status;
     s->replies = true;
     s->reads = s->writes = false;
     s->let_go = s->turn.let_go;
-    s->since = e->options.now();
     return OK;
 }
 

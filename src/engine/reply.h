@@ -16,6 +16,8 @@ void replies_free(struct quern_engine *e);
 void replies_hurry(struct quern_engine *e);
 /* After a plan: whose pages were taken, and who is read for the first time. */
 void replies_planned(struct quern_engine *e);
+/* After encoding: for whom. */
+void replies_looked(struct quern_engine *e);
 /* A step has computed rows of s up to position `end`. */
 void replies_computed(struct quern_sequence *s, int end, double now);
 /* The logits of a step are there: samples all rows, pushes, ends. */

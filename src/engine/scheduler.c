@@ -32,6 +32,7 @@ struct sched {
     struct left *left;           /* [parallel]; n_left of them have pages */
     int n_takes, n_left;
     int rows, outs;              /* of the plan */
+    double share;                /* of what reading may take */
     double ms[SIZES];            /* of a step with 1 << i rows; 0: none so far */
     struct sched_facts facts;    /* the counters */
 };
@@ -49,7 +50,7 @@ struct sched *sched_new(struct mem *m, struct kv_cache *kv, const struct sched_l
 {
     struct sched *q = mem_alloc(m, sizeof *q);
     if (!q) return NULL;
-    *q = (struct sched){.mem = m, .kv = kv, .limits = *l};
+    *q = (struct sched){.mem = m, .kv = kv, .limits = *l, .share = 1};
     q->takes = mem_array(m, (uint64_t)l->parallel, sizeof *q->takes);
     q->left = mem_array(m, (uint64_t)l->parallel, sizeof *q->left);
     bool opened = q->takes && q->left;
@@ -322,16 +323,30 @@ static void learn(struct sched *q, int rows, double ms)
     q->ms[i] = size_ms(q, i) * (1 - weight + weight * factor);
 }
 
+/* By how much a step of so many writers may last longer. */
+static double extra_ms(const struct sched *q, int writers)
+{
+    double extra = predicted(q, writers);
+    if (extra < q->limits.extra_min_ms) extra = q->limits.extra_min_ms;
+    return extra > q->limits.extra_max_ms ? q->limits.extra_max_ms : extra;
+}
+
+void sched_share(struct sched *q, double share) { q->share = share; }
+
+double sched_extra(const struct sched *q)
+{
+    int writers = count(q, SCHED_WRITING);
+    return writers ? extra_ms(q, writers) : 0;
+}
+
 /* How many rows may be read beside so many of writers. */
 static int rows_to_read(const struct sched *q, int writers, int most)
 {
     most = min_int(most, q->limits.rows - writers);
     if (writers == 0) return most;
-    double alone = predicted(q, writers), extra = alone;
-    if (extra < q->limits.extra_min_ms) extra = q->limits.extra_min_ms;
-    if (extra > q->limits.extra_max_ms) extra = q->limits.extra_max_ms;
+    double until = predicted(q, writers) + q->share * extra_ms(q, writers);
     int rows = most;
-    while (rows > ROWS_LEAST && predicted(q, writers + rows) > alone + extra) rows--;
+    while (rows > ROWS_LEAST && predicted(q, writers + rows) > until) rows--;
     return rows;
 }
 
@@ -344,11 +359,17 @@ static int outs_of(const struct sched_seq *s, int n)
     return s->all ? min_int(max_int(end - s->made, 0), n) : end == s->n;
 }
 
+/* Rows of s beyond those it has in the plan that can be computed by now. */
+static int rows_ready(const struct sched *q, const struct sched_seq *s)
+{
+    return (q->limits.ready ? q->limits.ready(s) : s->n) - s->kv.length - s->rows;
+}
+
 /* Up to n rows more for s. */
 static void give(struct sched *q, struct sched_seq *s, int n)
 {
     int rows = s->rows, outs = s->outs;
-    n = min_int(n, s->n - s->kv.length - rows);
+    n = min_int(n, rows_ready(q, s));
     while (n > 0 && outs_of(s, rows + n) > q->limits.outs - q->outs + outs) n--; /* a row whose output has no room waits */
     if (n <= 0) return;
     if (grant(q, s, n) == 0) return;
@@ -396,7 +417,11 @@ static void catch_up(struct sched *q, struct sched_seq *b)
     found(b);
 }
 
-static bool reads(const struct sched_seq *s) { return s->state == SCHED_READING && !s->follows; }
+static bool reads(const struct sched *q, const struct sched_seq *s)
+{
+    return s->state == SCHED_READING && !s->follows && rows_ready(q, s) > 0;
+}
+
 static int rows_left(const struct sched_seq *s) { return s->n - s->kv.length - s->rows; }
 
 static void read_rows(struct sched *q, int most)
@@ -404,16 +429,16 @@ static void read_rows(struct sched *q, int most)
     struct sched_seq *elder = NULL, *shortest = NULL;
     for (struct sched_seq *s = q->first; s; s = s->next) {
         if (s->state == SCHED_READING) catch_up(q, s);
-        if (!reads(s)) continue;
+        if (!reads(q, s)) continue;
         if (!elder) elder = s;
         if (!shortest || rows_left(s) < rows_left(shortest)) shortest = s;
     }
     if (!elder) return;
     int end = q->rows + rows_to_read(q, q->rows, most);
     give(q, elder, (end - q->rows + 1) / 2);
-    if (reads(shortest)) give(q, shortest, end - q->rows);
+    if (reads(q, shortest)) give(q, shortest, end - q->rows);
     for (struct sched_seq *s = q->first; s; s = s->next)
-        if (reads(s)) give(q, s, end - q->rows);
+        if (reads(q, s)) give(q, s, end - q->rows);
 }
 
 static void take(struct sched *q, struct sched_seq *s)
@@ -448,6 +473,15 @@ static void end_plan(struct sched *q)
     q->n_takes = 0;
 }
 
+static void count_step(struct sched_facts *f, int rows)
+{
+    int i = 0;
+    while (i < SCHED_SIZES - 1 && rows > 1 << i) i++;
+    f->steps++;
+    f->rows += (uint64_t)rows;
+    f->sizes[i]++;
+}
+
 void sched_commit(struct sched *q, double ms)
 {
     for (const struct sched_take *t = q->takes; t < q->takes + q->n_takes; t++) {
@@ -459,8 +493,7 @@ void sched_commit(struct sched *q, double ms)
         if (t->outs > 0) s->made = s->kv.length;
     }
     if (q->n_takes > 0 && ms > 0) learn(q, q->rows, ms);
-    q->facts.steps += q->n_takes > 0;
-    q->facts.rows += (uint64_t)q->rows;
+    if (q->n_takes > 0) count_step(&q->facts, q->rows);
     end_plan(q);
 }
 

@@ -44,6 +44,7 @@ struct sched_limits {
     int rows, outs;           /* of a step */
     int length;               /* positions of a sequence; the pool has room for them and two pages more */
     double extra_min_ms, extra_max_ms; /* reading may make a step of writers last twice as long, but by this much at least and at most */
+    int (*ready)(const struct sched_seq *s); /* tokens of it up to which rows can be computed by now; NULL: all */
 };
 
 /* Positions first .. first + rows - 1 of a sequence; the last `outs` of them have outputs. */
@@ -53,6 +54,8 @@ struct sched_take {
     int first, rows, outs;
 };
 
+enum { SCHED_SIZES = 8 };
+
 struct sched_facts {
     int running, waiting;     /* sequences */
     int used, remembered;     /* pages */
@@ -60,6 +63,7 @@ struct sched_facts {
     uint64_t let_go;          /* times somebody was */
     uint64_t recomputed;      /* rows computed once more */
     uint64_t followed;        /* positions taken over instead of read, after stepping aside */
+    uint64_t sizes[SCHED_SIZES]; /* steps of at most 1, 2, 4 .. 64 rows, and of more */
 };
 
 struct sched;
@@ -76,6 +80,11 @@ int sched_add(struct sched *q, struct sched_seq *s);
  * where the plan at hand uses them, when that ends. */
 void sched_remove(struct sched *q, struct sched_seq *s);
 void sched_prefer(struct sched *q, struct sched_seq *s, int priority); /* its place in the order from the next plan on */
+
+/* What reading may take beside writers, of what it may take where nothing else is done between steps: 1, or less. And that in all, in ms, beside
+ * those who write now; 0: nobody does. */
+void sched_share(struct sched *q, double share);
+double sched_extra(const struct sched *q);
 
 /* Who computes what next, writers before readers; reading takes at most `rows` of it. *n is 0 when nobody wants anything. The takes are valid
  * until the plan ends, by sched_commit() or sched_drop(); no other is made before. */

@@ -19,18 +19,58 @@ uint64_t sequence_cost(const struct quern_engine *e, int context_size)
            (has_pads(e) ? 2 * mem_cost(PADS * sizeof(struct logit_bias)) : 0);
 }
 
+/* --- pictures ------------------------------------------------------------------------------------------------- */
+
+static void drop_media(struct quern_engine *e, struct placed *media, int n)
+{
+    for (int i = 0; i < n; i++) store_let_go(&e->sight->store, media[i].medium);
+    mem_free(&e->mem, media);
+}
+
+static int fail_pads(struct quern_engine *e, int row, int n)
+{
+    if (row == n) return fail(&e->error, ERR_PARAM, "media", 0, "There are more pictures than places for them in the text.");
+    return fail(&e->error, ERR_PARAM, "media", 0, "The places for pictures in the text do not suit the pictures (token %d).", row);
+}
+
+/* Holds them where they stand among ids: *out [n_media], or NULL for none. Without any, pads are tokens like others where the model sees nothing. */
+static int take_media(struct quern_engine *e, const int32_t *ids, int n, const uint64_t *media, int n_media, struct placed **out)
+{
+    int bad, found = 0;
+    *out = NULL;
+    if (!quern_sees(e) && n_media == 0) return OK;
+    if (!quern_sees(e)) return fail(&e->error, ERR_PARAM, "vision", 0, "This model has no eyes: load it with its projector (`vision`).");
+    struct placed *placed = n_media > 0 ? mem_array(&e->mem, (uint64_t)n_media, sizeof *placed) : NULL;
+    if (n_media > 0 && !placed) return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for %d pictures.", n_media);
+    while (found < n_media && (placed[found].medium = store_find(&e->sight->store, media[found]))) store_hold(placed[found++].medium);
+    if (found == n_media && media_place(ids, n, e->pads, placed, n_media, &bad) == OK) {
+        *out = placed;
+        return OK;
+    }
+    drop_media(e, placed, found);
+    return found < n_media ? fail(&e->error, ERR_PARAM, "media", 0, "Picture %d of %d is not held.", found + 1, n_media) : fail_pads(e, bad, n);
+}
+
+/* The ids by which the cache knows the rows, once the tokens are there. */
+static void set_rows(struct quern_sequence *s)
+{
+    for (int i = 0; i < s->n_media; i++)
+        for (int j = 0; j < medium_tokens(s->media[i].medium); j++) s->ids[s->media[i].first + j] = media_row(s->media[i].medium->id, j);
+}
+
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
-struct quern_sequence *quern_sequence_new(struct quern_engine *e)
+struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t space, int priority)
 {
     if (e->state != STATE_READY || !e->kv) return NULL;
     struct quern_sequence *s = mem_alloc(&e->mem, sizeof *s);
     if (!s) return NULL;
     s->e = e;
     s->number = ++e->numbers;
+    s->priority = priority > 0;
     s->text = mem_alloc(&e->mem, e->longest_token + sizeof s->stream.held);
     s->sampler = sampler_new(&e->mem, e->n_sampled, e->context_size);
-    bool opened = kv_seq_open(e->kv, e->context_size, 0, &s->turn.kv) == OK;
+    bool opened = kv_seq_open(e->kv, e->context_size, space, &s->turn.kv) == OK;
     s->next = e->sequences;
     e->sequences = s;
     if (s->text && s->sampler && opened) return s;
@@ -44,6 +84,7 @@ void quern_sequence_free(struct quern_sequence *s)
     struct quern_engine *e = s->e;
     struct quern_sequence **link = &e->sequences;
     sequence_leave(s);
+    drop_media(e, s->media, s->n_media);
     while (*link != s) link = &(*link)->next;
     *link = s->next;
     kv_seq_close(&s->turn.kv);
@@ -68,6 +109,7 @@ int sequence_enter(struct quern_sequence *s)
         return fail(&e->error, status, "waiting", 0, "%d others wait for their turn already; ask again when one of them has ended.",
                     e->options.waiting);
     s->listed = true;
+    s->since = e->options.now();
     return OK;
 }
 
@@ -119,24 +161,36 @@ int sequence_reserve(struct quern_sequence *s, int n)
 
 int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum quern_outputs outputs)
 {
+    return quern_sequence_set_media(s, ids, n, NULL, 0, outputs);
+}
+
+int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n, const uint64_t *media, int n_media, enum quern_outputs outputs)
+{
     struct quern_engine *e = s->e;
+    struct placed *placed;
     if (n < 1) return fail(&e->error, ERR_EMPTY, "tokens", 0, "There is nothing to do: no tokens.");
     if (n > e->context_size) return sequence_fail_context(e, n);
     for (int i = 0; i < n; i++)
         if (check_id(e, ids[i])) return ERR_PARAM;
     int status = sequence_reserve(s, outputs == QUERN_HELD ? n : e->context_size);
+    if (!status) status = take_media(e, ids, n, media, n_media, &placed);
     if (status) return status;
     sequence_leave(s);
+    drop_media(e, s->media, s->n_media);
+    s->media = placed;
+    s->n_media = n_media;
+    s->looked = 0;
     for (int i = 0; i < n; i++) s->ids[i] = (uint64_t)ids[i];
+    set_rows(s);
     s->turn.n = n;
     s->turn.limit = e->context_size;
     s->turn.all = outputs == QUERN_ALL;
-    s->turn.priority = 0;
+    s->turn.priority = s->priority;
     s->outputs = outputs;
     s->made_rows = 0;
     if (outputs != QUERN_HELD) status = sequence_enter(s);
     if (status) s->turn.n = 0;
-    return status || outputs == QUERN_ALL ? status : kv_known(e->kv, 0, s->ids, n - 1); /* the last token makes what is wanted */
+    return status || outputs == QUERN_ALL ? status : kv_known(e->kv, s->turn.kv.space, s->ids, n - 1); /* the last token makes what is wanted */
 }
 
 int quern_sequence_push(struct quern_sequence *s, int32_t id)
@@ -187,7 +241,10 @@ static int begin_sampler(struct quern_sequence *s, const struct sampler_params *
 {
     int32_t recent[SAMPLER_REPEAT_WINDOW];
     int n = min_int(s->turn.n, SAMPLER_REPEAT_WINDOW); /* it remembers no more */
-    for (int i = 0; i < n; i++) recent[i] = (int32_t)s->ids[s->turn.n - n + i];
+    for (int i = 0; i < n; i++) {
+        uint64_t id = s->ids[s->turn.n - n + i];
+        recent[i] = id >> 63 ? -1 : (int32_t)id; /* a picture's part is no word */
+    }
     return sampler_begin(s->sampler, params, recent, n, &s->e->error);
 }
 

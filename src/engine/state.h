@@ -8,15 +8,13 @@
 #include "base/crew.h"
 #include "base/hash.h"
 #include "engine/intake.h"
+#include "engine/media.h"
 #include "engine/scheduler.h"
 #include "models/model.h"
 #include "quern.h"
 #include "text/tokenizer.h"
 
-enum {
-    TYPES_MOST = 64, /* more than dtype.c has */
-    PADS = 2,
-};
+enum { PADS = 2 };
 
 enum state { STATE_LOADING, STATE_READY, STATE_FAILED };
 
@@ -39,12 +37,6 @@ struct picking {
     void *arena;                     /* what they point to */
     struct quern_sequence **who;     /* [parallel]; n of them in this step */
     int n, next;                     /* next: that no thread has taken */
-};
-
-/* Bound tensors of one type, as they stand in the files. */
-struct type_count {
-    const struct dtype *type;
-    double tensors, bytes, weights;
 };
 
 /* A type of cache: bytes for each position, and the largest context that fits; 0 where the model cannot have it. */
@@ -82,8 +74,8 @@ struct quern_engine {
     struct tokenizer *tok;
     struct kv_cache *kv;
     struct sched *sched;
-    struct type_count types[TYPES_MOST]; /* of the files so far, as they come; the rest is zero */
-    double weights_all, weights_used; /* in those; and how many of them work for a token */
+    struct tally tally;       /* of the model's weights; a projector's are the sight's */
+    uint64_t taken;           /* bytes of the model's weights in memory so far */
     struct quern_plan plan;
     struct cache_choice caches[QUERN_KV_Q8 + 1];
     enum quern_quantize quantized[2]; /* what weights become: those of layers; the embedding and the output head */
@@ -92,10 +84,11 @@ struct quern_engine {
     size_t longest_token;     /* bytes */
     int32_t ends[16];         /* tokens that end a reply */
     int n_ends;
-    int32_t pads[PADS];         /* tokens that stand for a part of a picture and of a film, and are never sampled; -1: none */
+    int32_t pads[PADS];       /* tokens that stand for a part of a picture and of a film, and are never sampled; -1: none */
     struct bytes template;    /* a copy; data NULL when the file has none */
     char *info;
     struct step step;
+    struct sight *sight;      /* NULL: it sees nothing */
     bool awaits;              /* results of the last step are on their way */
     struct picking picking;
     struct quern_event *events; /* [events_most()]; n_events of them since the last call */
@@ -112,8 +105,13 @@ struct quern_sequence {
     struct quern_engine *e;
     struct quern_sequence *next;
     int32_t number;
+    int priority;             /* turn's, until it has waited too long */
     uint64_t *ids;            /* [room]; turn.n of them set, turn.kv.length computed */
     int room;
+    struct placed *media;     /* [n_media] in the order of their rows, each held */
+    int n_media;
+    int looked;               /* visual tokens that were encoded for it */
+    bool looks;               /* in this step: to be told of */
     bool listed;              /* with the scheduler */
     enum quern_outputs outputs;
     bool replies;             /* the engine samples and pushes: */
@@ -121,7 +119,7 @@ struct quern_sequence {
     int left;                 /* tokens that it may sample still */
     int let_go;               /* times that its owner knows of */
     struct kept kept;
-    double since;             /* ms of the clock: its last row, or its beginning */
+    double since;             /* ms of the clock: its last row, or when it began to wait */
     int picked;               /* in this step: an id, or an error */
     const float *made;        /* by the last finished step: [made_rows] rows of logits, or a hidden state; for positions from made_first on */
     int made_first, made_rows, made_at; /* made_at: which row of the step's outputs is the first */

@@ -7,6 +7,7 @@
  */
 #include "engine/step.h"
 
+#include "engine/look.h"
 #include "engine/reply.h"
 
 enum {
@@ -58,26 +59,30 @@ void step_free(struct quern_engine *e)
 struct sched_limits step_limits(const struct quern_engine *e, int context_size)
 {
     return (struct sched_limits){.parallel = e->options.parallel, .waiting = e->options.waiting, .rows = e->step.max_rows, .outs = e->step.max_out,
-                                 .length = context_size, .extra_min_ms = 50, .extra_max_ms = 200};
+                                 .length = context_size, .extra_min_ms = 50, .extra_max_ms = 200, .ready = e->sight ? look_ready : NULL};
 }
 
 /* --- the batch --------------------------------------------------------------------------------------------------- */
 
 static struct quern_sequence *sequence_of(const struct sched_take *t) { return (struct quern_sequence *)t->seq; }
 
-/* Where a token stands for RoPE: text counts, in all three. */
-static void set_position(int32_t pos[3], int at)
+/* A row that is a picture's part takes its features in place of its token's, which may be any. */
+static void add_row(struct quern_engine *e, const struct sched_take *t, int at)
 {
-    for (int k = 0; k < 3; k++) pos[k] = at;
+    struct batch *b = &e->step.batch;
+    const struct quern_sequence *s = sequence_of(t);
+    const struct medium *m;
+    int part = media_at(s->media, s->n_media, at, b->pos[b->n], &m);
+    b->tokens[b->n] = m ? 0 : (int32_t)s->ids[at];
+    b->kv[b->n] = (struct kv_row){t->pages, at};
+    if (e->sight) e->sight->features[b->n] = m ? m->result + (size_t)part * (size_t)e->sight->store.width : NULL;
+    if (m) b->features = e->sight->features;
+    b->n++;
 }
 
-static void add_rows(struct batch *b, const struct sched_take *t)
+static void add_rows(struct quern_engine *e, const struct sched_take *t)
 {
-    for (int at = t->first; at < t->first + t->rows; at++, b->n++) {
-        b->tokens[b->n] = (int32_t)t->seq->ids[at];
-        b->kv[b->n] = (struct kv_row){t->pages, at};
-        set_position(b->pos[b->n], at);
-    }
+    for (int at = t->first; at < t->first + t->rows; at++) add_row(e, t, at);
 }
 
 /* The rows of which logits are wanted, or those of which the hidden state is. */
@@ -106,11 +111,14 @@ static bool step_begin(struct quern_engine *e)
     struct step *p = &e->step;
     struct batch *b = &p->batch;
     replies_hurry(e);
+    sched_share(e->sched, look_awaited(e) ? 0.5 : 1);
     p->takes = sched_plan(e->sched, p->rows, &p->n_takes);
     replies_planned(e);
     if (p->n_takes == 0) return false;
     b->n = b->n_out = 0;
-    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) add_rows(b, t);
+    b->features = NULL;
+    b->n_added = quern_sees(e) ? vision_config(e->sight->vision)->n_added : 0;
+    for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) add_rows(e, t);
     add_outs(p, b, false);
     b->n_logits = b->n_out;
     add_outs(p, b, true);
@@ -150,11 +158,11 @@ static void adapt_threads(struct quern_engine *e, double ms, double waited)
 }
 
 /* Returns whether the last part is done. */
-static bool run_parts(struct quern_engine *e, int budget_ms)
+static bool run_parts(struct quern_engine *e, double start, int budget_ms)
 {
     struct step *p = &e->step;
     int layers = e->model->config.n_layers;
-    double start = e->options.now(), now = start;
+    double begin = e->options.now(), now = begin;
     do {
         double last = now, waited = pool_waited(e->pool);
         bool layer = p->part < layers;
@@ -165,7 +173,7 @@ static bool run_parts(struct quern_engine *e, int budget_ms)
         now = e->options.now();
         if (layer) adapt_threads(e, now - last, pool_waited(e->pool) - waited);
     } while (++p->part < p->parts && !wanted(e) && (budget_ms <= 0 || now - start < budget_ms));
-    p->ms += now - start;
+    p->ms += now - begin;
     return p->part == p->parts;
 }
 
@@ -190,6 +198,25 @@ static void step_end(struct quern_engine *e)
     p->running = false;
     p->n_takes = 0;
     if (!e->awaits) replies_write(e);
+    if (e->sight) look_turn(e, p->ms);
+}
+
+/* Begins a step, after what encoding has its turn before it; where no step is to be had, encoding goes on. NEED_MORE: the time is over; OK: there is
+ * nothing to do, or a step runs. */
+static int take_turns(struct quern_engine *e, double start, int budget_ms)
+{
+    while (!e->step.running) {
+        bool turn = e->sight && e->sight->look.left > 0;
+        if (!turn && step_begin(e)) return OK;
+        if (look_part(e)) {
+            if (wanted(e) || (budget_ms > 0 && e->options.now() - start >= budget_ms)) return NEED_MORE;
+        } else if (turn) {
+            e->sight->look.left = 0;
+        } else {
+            return OK;
+        }
+    }
+    return OK;
 }
 
 int quern_step(struct quern_engine *e, int budget_ms)
@@ -197,9 +224,12 @@ int quern_step(struct quern_engine *e, int budget_ms)
     struct step *p = &e->step;
     if (e->state != STATE_READY) return fail(&e->error, ERR_BUSY, "loading", 0, "The model is not loaded yet.");
     if (e->awaits) return fail(&e->error, ERR_BUSY, "awaited", 0, "The results of the last step have not arrived yet.");
+    double start = e->options.now();
     e->n_events = 0;
-    if (!p->running && !step_begin(e)) return OK;
-    if (!run_parts(e, budget_ms)) return NEED_MORE;
+    int status = take_turns(e, start, budget_ms);
+    replies_looked(e);
+    if (status || !p->running) return status;
+    if (!run_parts(e, start, budget_ms)) return NEED_MORE;
     if (!e->be->ops->submit) adapt_rows(e);
     step_end(e);
     return OK;

@@ -146,9 +146,9 @@ int kernels_open(int threads)
     bench.k = kernels_simd(dots_choose());
     bench.pool = pool_new(&bench.mem, threads);
     bench.capacity = (size_t)GEMV_PANELS * panel_bytes(LAYOUT_F32, COLS) / 2;
-    bench.panels = malloc(bench.capacity);
-    for (int f = 0; f < FORMS; f++) bench.tiles[f] = malloc((size_t)ROWS * COLS / BLOCK * bench.k.arranged[f] + 1);
-    bench.expanded = malloc(COLS / BLOCK * bench.k.expanded);
+    bench.panels = mem_alloc_raw(&bench.mem, bench.capacity);
+    for (int f = 0; f < FORMS; f++) bench.tiles[f] = mem_alloc_raw(&bench.mem, (size_t)ROWS * COLS / BLOCK * bench.k.arranged[f]);
+    bench.expanded = mem_alloc_raw(&bench.mem, COLS / BLOCK * bench.k.expanded);
     fill_activations(&bench.act);
     if (bench.panels) memset(bench.panels, 1, bench.capacity);
     return bench.pool && bench.panels && bench.tiles[FORM_BYTES] && bench.tiles[FORM_WORDS] && bench.expanded ? CASES : 0;

@@ -104,6 +104,21 @@ const QUANTIZE = [
   ['most memory, MB', ({ peak }) => mb(peak)],
 ];
 
+const seconds = (ms) => (ms / 1000).toFixed(2);
+
+const KEEP = [
+  ['where', ({ where }) => where, true],
+  ['tokens', ({ tokens }) => tokens],
+  ['file, MB', ({ bytes }) => mb(bytes)],
+  ['first token, read anew, s', ({ anewMs }) => seconds(anewMs)],
+  ['restored, s', ({ restoredMs }) => seconds(restoredMs)],
+  ['ratio', ({ anewMs, restoredMs }) => `1/${(anewMs / restoredMs).toFixed(0)}`],
+  ['of which before the first step, s', ({ restoreMs }) => seconds(restoreMs)],
+  ['the store\'s plain read, s', ({ readMs }) => seconds(readMs)],
+  ['writing it, s', ({ keepMs }) => seconds(keepMs)],
+  ['the store\'s plain write, s', ({ writeMs }) => seconds(writeMs)],
+];
+
 const PARTS = {
   text: ['The same greedy text', (entries) => entries.map((entry) => `- ${entry.type.toUpperCase()}: ${entry.runs.join(', ')}\n`).join('')],
   load: ['Loading over HTTP in Chromium', (entries) => table(LOAD, entries)],
@@ -112,6 +127,7 @@ const PARTS = {
   size: ['Files beyond 2 and 4 GiB: the native build\'s logits, bit by bit', (entries) => table(SIZE, entries)],
   experts: ['Four layers of Qwen3-30B-A3B in Q4_K_M (2,048 wide, 128 experts of 768, 8 used), 2 threads, the best of 16 answers in turn', (entries) => table(EXPERTS, entries)],
   quantize: ['`quern quantize` in Node from F16, 2 threads', (entries) => table(QUANTIZE, entries)],
+  keep: ['A kept conversation in 0.6B\'s dimensions, Q8_0, 2 threads: medians of 3, but what is read anew and written once', (entries) => table(KEEP, entries)],
   stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
 };
 

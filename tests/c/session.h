@@ -92,7 +92,7 @@ static inline bool same_bits(const float *a, const float *b, int n) { return mem
 
 static inline struct quern_sequence *sequence_new(struct quern_engine *e)
 {
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     CHECK(s != NULL);
     return s;
 }

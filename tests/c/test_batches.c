@@ -13,6 +13,8 @@ enum { TALKS = 8, GUESTS = 2, PROMPT_MOST = 70, TOKENS_MOST = 150, CONTEXT = 256
 struct script {
     int32_t prompt[PROMPT_MOST];
     int n;
+    uint32_t space;
+    int priority;
     struct quern_reply reply;
 };
 
@@ -29,7 +31,7 @@ struct talk {
     const struct script *script;
     struct alone said;
     struct quern_sequence *s;
-    int done;          /* as told last; -1: nothing yet */
+    int done, cached;  /* as told last; -1: nothing yet */
     bool ended;
     bool let_go;       /* since it last read or wrote */
 };
@@ -38,7 +40,8 @@ struct talk {
 
 static void begin_talk(struct quern_engine *e, struct talk *t, const struct script *script)
 {
-    *t = (struct talk){.script = script, .s = sequence_new(e), .done = -1};
+    *t = (struct talk){.script = script, .s = quern_sequence_new(e, script->space, script->priority), .done = -1};
+    CHECK(t->s != NULL);
     CHECK(quern_sequence_set(t->s, script->prompt, script->n, QUERN_HELD) >= 0);
     CHECK_EQ(quern_reply_begin(t->s, &script->reply), OK);
 }
@@ -55,6 +58,7 @@ static void hear(struct talk *t, const struct quern_event *event)
         CHECK(event->done <= event->total && (event->done > t->done || t->let_go));
         CHECK(event->cached >= 0 && event->cached < event->total);
         t->done = event->done;
+        t->cached = event->cached;
         t->let_go = false;
     } else if (event->type == QUERN_TOKEN) {
         CHECK(t->said.n < TOKENS_MOST);
@@ -131,7 +135,7 @@ static void write_scripts(const struct file *f, struct script *scripts)
     for (int i = 0; i < TALKS + GUESTS; i++) {
         struct script *s = &scripts[i];
         bool is_long = i % 3 == 0;
-        *s = (struct script){.n = 5 + 9 * (i % TALKS), .reply = {.priority = i >= TALKS, .sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
+        *s = (struct script){.n = 5 + 9 * (i % TALKS), .space = i % 4 == 3, .priority = i >= TALKS, .reply = {.sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
         if (is_long) s->reply.sampling.bias = never, s->reply.sampling.n_bias = n_never;
         for (int k = 0; k < s->n; k++) s->prompt[k] = i % 2 ? ids[k] : ids[(k + 31 * i) % GOLDEN_ROWS];
         s->prompt[s->n - 1] = 100 + i;
@@ -382,7 +386,7 @@ static double played_clock(void) { return played_ms += 0.001; }
 static void background(void)
 {
     static struct script normal = {.prompt = {5, 6}, .n = 2, .reply = {.max_tokens = 30}},
-                         behind = {.prompt = {9, 8, 7}, .n = 3, .reply = {.max_tokens = 2, .priority = 1}};
+                         behind = {.prompt = {9, 8, 7}, .n = 3, .priority = 1, .reply = {.max_tokens = 2}};
     struct quern_engine *e = open_nano((struct quern_options){.parallel = 1, .context_size = 100, .now = played_clock});
     for (int late = 0; late < 2; late++) {
         struct talk talks[2];
@@ -403,7 +407,98 @@ static void background(void)
     quern_free(e);
 }
 
+/* Driven scores in the background: who comes later is read and answered before them, takes their place where there is only one, and they are made
+ * all the same, also when somebody always writes. */
+static void scores_behind(void)
+{
+    enum { LONG = 190 };
+    static struct script normal = {.prompt = {5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, .n = 12, .reply = {.max_tokens = 3}};
+    struct reference r = reference_new("nano.Q8_0");
+    float *all = logits_new(LONG, GOLDEN_VOCAB);
+    for (int parallel = 1; parallel <= 4; parallel++) {
+        struct quern_engine *e = engine_load(&r.file, (struct quern_options){.context_size = 256, .parallel = parallel, .chunk = 16, .now = played_clock}, SIZE_MAX);
+        struct quern_sequence *s = quern_sequence_new(e, 0, 1);
+        struct talk t;
+        int steps = 0;
+        CHECK_EQ(quern_sequence_set(s, r.ids, LONG, QUERN_ALL), 0);
+        CHECK_EQ(quern_step(e, 0), OK);
+        int before = quern_sequence_pending(s);
+        logits_keep(s, GOLDEN_VOCAB, all);
+        begin_talk(e, &t, &normal);
+        for (; !t.ended; steps++) {
+            CHECK_EQ(step_talks(e, &t, 1), OK);
+            logits_keep(s, GOLDEN_VOCAB, all);
+        }
+        CHECK_EQ(steps, 3);
+        if (parallel == 1) CHECK(quern_sequence_pending(s) >= before); /* nothing was computed meanwhile */
+        played_ms += 10001; /* it counts like the others now, so writers do not hold it up */
+        for (int i = 0; quern_sequence_pending(s) > 0; i++) {
+            CHECK(i < 1000);
+            if (t.ended) quern_sequence_free(t.s), begin_talk(e, &t, &normal);
+            CHECK_EQ(step_talks(e, &t, 1), OK);
+            logits_keep(s, GOLDEN_VOCAB, all);
+        }
+        CHECK(same_bits(all, r.logits, LONG * GOLDEN_VOCAB));
+        quern_free(e);
+    }
+    free(all);
+    reference_free(&r);
+}
+
+/* What one space has asked, another one knows nothing of: neither what is remembered nor what is being read. */
+static void spaces_apart(void)
+{
+    static struct script s = {.n = 60, .reply = {.max_tokens = 4}};
+    struct quern_engine *e = open_nano((struct quern_options){.context_size = 100, .cache_size = 800, .chunk = 8});
+    struct sched_facts facts;
+    for (int i = 0; i < s.n; i++) s.prompt[i] = 30 + i;
+    for (int round = 0; round < 2; round++) { /* one after the other, then side by side */
+        struct talk talks[4];
+        for (uint32_t i = 0; i < 4; i++) {
+            s.space = 10 + 10 * (uint32_t)round + i % 2;
+            begin_talk(e, &talks[i], &s);
+            int known = quern_sequence_set(talks[i].s, s.prompt, s.n, QUERN_HELD);
+            CHECK_EQ(known, round == 0 && i >= 2 ? s.n - 1 : 0);
+            CHECK_EQ(quern_reply_begin(talks[i].s, &s.reply), OK);
+            while (round == 0 && !talks[i].ended) CHECK_EQ(step_talks(e, talks, (int)i + 1), OK);
+        }
+        while (!talks[0].ended || !talks[1].ended || !talks[2].ended || !talks[3].ended) CHECK_EQ(step_talks(e, talks, 4), OK);
+        for (int i = 0; i < 4; i++) {
+            check_said(&talks[i].said, &talks[0].said);
+            CHECK_EQ(talks[i].cached > 0, i >= 2);
+            quern_sequence_free(talks[i].s);
+        }
+        check_pages(e);
+    }
+    quern_facts(e, &facts);
+    CHECK(facts.followed >= 2 * 32); /* each side by side by its own */
+    CHECK_EQ(facts.recomputed, 0);
+    quern_free(e);
+}
+
 /* --- the output head ----------------------------------------------------------------------------------------------------- */
+
+/* A reply to one of the scripts that never ends by itself. */
+static struct quern_sequence *hold(struct quern_engine *e, const struct script *script, int seed)
+{
+    static struct logit_bias never[16];
+    int n = 0;
+    for (int id = 0; id < quern_vocab_size(e) && n < 16; id++)
+        if (quern_is_end(e, id)) never[n++] = (struct logit_bias){id, -INFINITY};
+    struct quern_sequence *s = sequence_new(e);
+    CHECK(quern_sequence_set(s, script->prompt, script->n, QUERN_HELD) >= 0);
+    CHECK_EQ(quern_reply_begin(s, &(struct quern_reply){.sampling = {.temperature = 1, .seed = (uint64_t)seed, .bias = never, .n_bias = n}}), OK);
+    return s;
+}
+
+/* Of the logits that the last step made. */
+static void hash_row(const struct quern_sequence *s, int vocab, uint8_t out[HASH_BYTES])
+{
+    int first, n;
+    const float *logits = quern_logits(s, &first, &n);
+    CHECK_EQ(n, 1);
+    hash128(logits, (size_t)vocab * sizeof *logits, out);
+}
 
 /* Real vocabulary, eight rows of logits at a time: a step may stop between parts of the head, and is the same. */
 static void parts_of_the_head(void)
@@ -428,6 +523,66 @@ static void parts_of_the_head(void)
     CHECK(same_bits(whole, parts, ROWS * VOCAB));
     free(whole);
     free(parts);
+    file_free(&f);
+}
+
+/* At each layer and each part of the head somebody leaves the step in one way or another, or arrives: the others go on as if nobody had. */
+static void leaving_anywhere(void)
+{
+    enum { WRITERS = 7, PARTS = 8 + 3, STEPS = 2 * (PARTS - 1), VOCAB = 151936 }; /* two ways in each part */
+    static struct script scripts[3] = {{.prompt = {100, 200, 300}, .n = 3}, {.prompt = {9000, 90, 9}, .n = 3}, {.prompt = {7, 77, 777, 7777}, .n = 4}};
+    static uint8_t alone[2][STEPS][HASH_BYTES];
+    struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
+    const struct quern_options options = {.context_size = 64, .cache_size = 1024, .parallel = WRITERS + 2, .threads = 2};
+    struct quern_engine *e = engine_load(&f, options, SIZE_MAX);
+    struct quern_sequence *writers[WRITERS], *guest = NULL;
+    for (int i = 0; i < 2; i++) {
+        struct quern_sequence *s = hold(e, &scripts[i], i);
+        for (int step = 0; step < STEPS; step++) {
+            CHECK_EQ(quern_step(e, 0), OK);
+            hash_row(s, VOCAB, alone[i][step]);
+        }
+        quern_sequence_free(s);
+    }
+    for (int i = 0; i < WRITERS; i++) writers[i] = hold(e, &scripts[i % 2], i % 2);
+    for (int step = 0; step < STEPS; step++) {
+        int part = 1 + step / 2, way = step % 4;
+        struct quern_sequence *other = NULL;
+        if (!guest) guest = hold(e, &scripts[2], 2);
+        quern_control(e)->attention = 1;
+        for (int i = 0; i < part; i++) CHECK_EQ(quern_step(e, 0), NEED_MORE);
+        CHECK_EQ(e->step.part, part);
+        CHECK_EQ(e->step.n_takes, WRITERS + 1);
+        CHECK_EQ(e->step.parts, PARTS);
+        if (way == 0) quern_reply_end(guest);
+        if (way == 1) CHECK(quern_sequence_set(guest, scripts[2].prompt, 2, QUERN_HELD) >= 0);
+        if (way <= 2) quern_sequence_free(guest), guest = NULL;
+        else other = hold(e, &scripts[2], 2);
+        quern_control(e)->attention = part % 2;
+        for (int status = NEED_MORE; status; status = quern_step(e, 0)) check_pages(e);
+        for (int i = 0; i < WRITERS; i++) {
+            uint8_t hash[HASH_BYTES];
+            hash_row(writers[i], VOCAB, hash);
+            CHECK(!memcmp(hash, alone[i % 2][step], sizeof hash));
+        }
+        quern_sequence_free(other);
+    }
+    for (int i = 0; i < WRITERS; i++) quern_sequence_free(writers[i]);
+    quern_sequence_free(guest);
+    for (int part = 1, whole = 9; part <= whole; part++) { /* the only one leaves: the step is gone; in the end it stays and says what it says */
+        uint8_t hash[HASH_BYTES];
+        struct quern_sequence *s = hold(e, &scripts[0], 0);
+        quern_control(e)->attention = 1;
+        for (int i = 0; i < part; i++) CHECK_EQ(quern_step(e, 0), i == whole - 1 ? OK : NEED_MORE);
+        CHECK_EQ(e->step.running, part < whole);
+        CHECK_EQ(e->step.parts, whole);
+        if (part == whole) hash_row(s, VOCAB, hash);
+        CHECK(part < whole || !memcmp(hash, alone[0][0], sizeof hash));
+        quern_sequence_free(s);
+        CHECK(!e->step.running);
+        check_pages(e);
+    }
+    quern_free(e);
     file_free(&f);
 }
 
@@ -461,7 +616,8 @@ static void planning(void)
 static const struct check tests[] = {
     {"as_alone_f16", as_alone_f16}, {"as_alone_q8", as_alone_q8}, {"as_alone_f32", as_alone_f32}, {"as_alone_experts", as_alone_experts},
     {"by_threads", by_threads}, {"ends", ends}, {"known_positions", known_positions}, {"bad_replies", bad_replies},
-    {"nonfinite_ends_one", nonfinite_ends_one}, {"background", background}, {"parts_of_the_head", parts_of_the_head}, {"planning", planning},
+    {"nonfinite_ends_one", nonfinite_ends_one}, {"background", background}, {"scores_behind", scores_behind}, {"spaces_apart", spaces_apart},
+    {"parts_of_the_head", parts_of_the_head}, {"leaving_anywhere", leaving_anywhere}, {"planning", planning},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -17,7 +17,7 @@ static float *logits_of(struct quern_engine *e, size_t *bytes)
 {
     int32_t ids[TOKENS];
     for (int i = 0; i < TOKENS; i++) ids[i] = (i * 37 + 5) % quern_vocab_size(e);
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     CHECK(s != NULL);
     CHECK_EQ(quern_sequence_set(s, ids, TOKENS, QUERN_ALL), 0);
     size_t row = (size_t)quern_vocab_size(e) * sizeof(float);
@@ -39,7 +39,7 @@ static void check_inspected(const struct set *s)
     struct quern_engine *whole = load_set(s, (struct quern_options){.inspect = true}, SIZE_MAX), *cut = load_set(s, (struct quern_options){.inspect = true}, 61);
     CHECK(strstr(quern_info(whole), "\"parameters\":") != NULL);
     CHECK(!strcmp(quern_info(whole), quern_info(cut)));
-    CHECK(quern_sequence_new(whole) == NULL);
+    CHECK(quern_sequence_new(whole, 0, 0) == NULL);
     quern_free(whole);
     quern_free(cut);
 }
@@ -111,7 +111,7 @@ struct loading {
 static void generate(struct quern_engine *e)
 {
     const int32_t prompt[] = {0, 1};
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     CHECK(s != NULL);
     CHECK_EQ(quern_sequence_set(s, prompt, 2, QUERN_LAST), 0);
     while (quern_sequence_pending(s) > 0) CHECK_EQ(quern_step(e, 0), OK);

@@ -23,7 +23,7 @@ struct loading {
 static void generate(struct quern_engine *e)
 {
     const int32_t prompt[] = {0, 1};
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     CHECK(s != NULL);
     int n = quern_vocab_size(e) > 1 ? 2 : 1;
     int reused = quern_sequence_set(s, prompt, n, QUERN_LAST);
@@ -50,7 +50,7 @@ static void check_failed(struct quern_engine *e, const struct verdict *v)
     CHECK_EQ(quern_feed(e, more, sizeof more), v->status);
     CHECK_EQ(quern_finish(e), v->status);
     CHECK_EQ(memcmp(&before, quern_error(e), sizeof before), 0);
-    CHECK(quern_sequence_new(e) == NULL);
+    CHECK(quern_sequence_new(e, 0, 0) == NULL);
 }
 
 static struct verdict load_once(const void *what)

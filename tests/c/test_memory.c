@@ -23,7 +23,7 @@ static bool try_tokenize(struct quern_engine *e)
 
 static bool try_sequence(struct quern_engine *e, struct quern_sequence **s)
 {
-    if (!*s) *s = quern_sequence_new(e);
+    if (!*s) *s = quern_sequence_new(e, 0, 0);
     return *s != NULL;
 }
 

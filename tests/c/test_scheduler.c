@@ -480,7 +480,10 @@ static void close_pool(void)
     for (int i = 0; i < SLOTS; i++)
         if (talks[i].listed) close_talk(&talks[i]);
     struct sched_facts f = sched_facts(sched);
+    uint64_t steps = 0, least = 0;
+    for (int i = 0; i < SCHED_SIZES; i++) steps += f.sizes[i], least += f.sizes[i] * (uint64_t)(i ? (1 << i) / 2 + 1 : 1);
     CHECK(f.running == 0 && f.waiting == 0 && f.used == 0);
+    CHECK(steps == f.steps && least <= f.rows);
     check_cache();
     sched_free(sched);
     kv_free(cache);

@@ -40,7 +40,7 @@ static void load_model(void)
 
 static struct quern_sequence *held(uint8_t *own_header)
 {
-    struct quern_sequence *s = quern_sequence_new(engine);
+    struct quern_sequence *s = quern_sequence_new(engine, 0, 0);
     require(s && quern_sequence_set(s, ids, TOKENS, QUERN_HELD) >= 0 && kept_open(s, name, own_header) == OK);
     return s;
 }
@@ -48,7 +48,7 @@ static struct quern_sequence *held(uint8_t *own_header)
 static void make_file(void)
 {
     for (int i = 0; i < TOKENS; i++) ids[i] = i * 7 % 251;
-    struct quern_sequence *s = quern_sequence_new(engine);
+    struct quern_sequence *s = quern_sequence_new(engine, 0, 0);
     require(s && quern_sequence_set(s, ids, TOKENS, QUERN_LAST) == 0);
     while (quern_sequence_pending(s)) require(quern_step(engine, 0) == OK);
     quern_sequence_free(s);

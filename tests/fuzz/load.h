@@ -145,7 +145,7 @@ static inline void check_loaded(struct quern_engine *e, const struct load *l)
     static const uint8_t chat[] = "the <|im_start|> \n then<think> \xff\xc3";
     struct bytes last = l->files[l->n - 1], tail = {last.data, last.size < LOAD_TEXT ? last.size : LOAD_TEXT};
     tail.data += last.size - tail.size;
-    struct quern_sequence *s = quern_sequence_new(e);
+    struct quern_sequence *s = quern_sequence_new(e, 0, 0);
     require(s != NULL && quern_error(e)->message[0] == 0 && quern_info(e)[0] == '{');
     check_reply(e, s, &(struct sampler_params){0});
     check_reply(e, s, &(struct sampler_params){.temperature = 0.8f, .top_k = 20, .top_p = 0.95f, .min_p = 0.01f, .repeat_penalty = 1.1f, .seed = 1});

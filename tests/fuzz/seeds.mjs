@@ -3,7 +3,7 @@
 //
 //   node tests/fuzz/seeds.mjs
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ajc1Model, scoredTokens } from '../fixtures/ajc1.mjs';
@@ -130,3 +130,6 @@ for (const [name, ...edits] of [['whole'], ['ids', 1, 3, 0, 4, 1], ['number', 2,
 const PROJECTOR = { preset: 'tiny', layers: 1, hidden: 8, ffn: 12, heads: 1, added: [0], side: 2, patch: 8, outDim: 4 };
 for (const type of ['f16', 'f32']) write('projector', `tiny-${type}`, Buffer.concat([...projectorBytes({ ...PROJECTOR, type })]));
 write('projector', 'blocks', Buffer.concat([...projectorBytes({ ...PROJECTOR, hidden: 32, heads: 2, ffn: 8, added: [], type: 'q8_0' })]));
+
+const PICTURES = join(corpus, '../../fixtures/vision/files');
+for (const name of readdirSync(PICTURES)) write('image', name, readFileSync(join(PICTURES, name)));

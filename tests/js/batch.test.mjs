@@ -233,6 +233,34 @@ test('scores beside replies are the same', async (t) => {
   assert.deepEqual((await texts).map(essence), alone.slice(0, 4));
 });
 
+test('scores give way to replies that come later, and are there in the end', async (t) => {
+  const model = await open(t, DEMO, { ...STEADY, parallel: 1 });
+  const ids = (await model.tokenize(LONG)).slice(0, 300);
+  const expected = await model.logits(ids);
+  const ended = [];
+  const scores = model.logits(ids).then((rows) => { ended.push('scores'); return rows; });
+  const { rows: before } = model.info.work;
+  const replies = QUESTIONS.slice(0, 2).map(async ([messages, options]) => {
+    const result = await model.chat(messages, options).result;
+    ended.push('reply');
+    return essence(result);
+  });
+  assert.deepEqual(await Promise.all(replies), alone.slice(0, 2));
+  assert.deepEqual(await scores, expected);
+  assert.deepEqual(ended, ['reply', 'reply', 'scores']);
+  assert.ok(model.info.work.rows - before >= ids.length);
+});
+
+test('a space knows nothing of what another one has asked', async (t) => {
+  const model = await open(t, DEMO, STEADY);
+  const question = 'What is the capital of Kenya, and what is it called by those who live there?';
+  const known = async (space) => (await model.chat(question, { temperature: 0, maxTokens: 5, space }).result).usage;
+  const [first, ...later] = [await known(1), await known(2), await known(1), await known(2 ** 32 - 1), await known(undefined), await known(0), await known(2)];
+  const all = first.promptTokens - 1;
+  assert.deepEqual([first, ...later].map(({ cachedTokens }) => cachedTokens), [0, 0, all, 0, 0, all, all]);
+  await rejectsWith(model.chat(question, { space: 2 ** 32 }).result, 'use/param', /options\.space must be a whole number from 0 to 4294967295/);
+});
+
 test('profile() and tokenize() do not wait for replies', async (t) => {
   const model = await open(t, DEMO, { ...STEADY, profile: true });
   const reply = model.chat(LONG, endless(model));

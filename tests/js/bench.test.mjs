@@ -116,10 +116,20 @@ test('a process family begins with the process and holds its children only', () 
 test('servers: medians of the repetitions, quantiles of all requests', () => {
   assert.deepEqual([quantile([5], 0.95), quantile([3, 1, 2], 0.5), quantile(Array.from({ length: 100 }, (_, i) => i), 0.95), quantile([1, 2], 1)], [5, 2, 95, 2]);
   const run = (server, repetition, tokens, first) => ({ server, repetition, scene: 'chat', clients: 4, seconds: 2, requests: 4, tokens, first, gaps: [10, 30], machineLoad: 0.5 });
-  const all = summary([run('quern', 1, 100, [50]), run('llama', 1, 60, [80]), run('quern', 2, 300, [70]), run('quern', 3, 200, [60])]);
-  const [quern, llama] = all;
+  const { loops, load } = summary([run('quern', 1, 100, [50]), run('llama', 1, 60, [80]), run('quern', 2, 300, [70]), run('quern', 3, 200, [60])]);
+  const [quern, llama] = loops;
   assert.deepEqual([quern.tokensPerSecond, quern.requestsPerSecond, quern.first, llama.first.max], [100, 2, { p50: 60, p95: 70, max: 70 }, 80]);
   const settings = { type: 'q8_0', threads: 2, requests: 3, repeat: 3 };
-  const text = serveReport({ machine, llama: '1.0', settings, summary: all }, { chat: { words: 'a, b' } });
+  const text = serveReport({ machine, llama: '1.0', settings, load, loops, newcomers: [] }, { chat: { words: 'a, b' } });
   assert.match(text, /^\| chat \| 4 \| llama-server \| 2\.00 \| 30\.0 \| 80 \/ 80 \/ 80 \| 30 \/ 30 \/ 30 \|\n\| chat \| 4 \| \*\*quern serve\*\* \| 2\.00 \| 100\.0 \|/m);
+});
+
+test('newcomers: each by the bounds of its own repetition', () => {
+  const run = (repetition, factor) => ({ server: 'quern', repetition, scene: 'newcomer', clients: 1, machineLoad: 2, alone: [100, 120, 110].map((ms) => factor * ms), first: [factor * 240], step: factor * 20, gaps: [factor * 84] });
+  const { newcomers, loops, load } = summary([run(1, 1), run(2, 10)]);
+  assert.deepEqual([loops, load], [[], { least: 2, most: 2 }]);
+  const [{ server, alone, firstOfBound, gapOfBound }] = newcomers;
+  assert.deepEqual([server, alone.max, firstOfBound, gapOfBound], ['quern', 1200, { p50: 1, p95: 1, max: 1 }, { p50: 1.75, p95: 1.75, max: 1.75 }]);
+  const settings = { type: 'q8_0', threads: 2, requests: 3, repeat: 3 };
+  assert.match(serveReport({ machine, llama: null, settings, load, loops, newcomers }, {}), /^\| \*\*quern serve\*\* \| 1000 \/ 1200 \/ 1200 \| 200 \|/m);
 });

@@ -85,7 +85,7 @@ test('an earlier reply\'s thinking goes its own way', () => {
 function fakeEngine({ template = TEMPLATE, marks = ['<think>', '</think>'] } = {}) {
   const asked = [];
   return {
-    asked, contextSize: 4096, chatTemplate: () => template, longestToken: () => 8,
+    asked, contextSize: 4096, facts: { architecture: 'qwen3' }, chatTemplate: () => template, longestToken: () => 8,
     tokenize(text, mode, sentinel = 0) {
       asked.push(text);
       const pieces = text.replaceAll(String.fromCodePoint(sentinel), '').split(/(<\/?think>)/).flatMap((piece) => (marks.includes(piece) ? [piece] : [...piece]));

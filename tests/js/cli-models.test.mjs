@@ -23,6 +23,21 @@ const serving = (use) => {
   }, (base) => use(base, seen));
 };
 
+test('talks that are kept: chat --keep, kept, forget', async () => {
+  const cache = ['--cache', join(folder, 'talks')];
+  const chat = ['chat', DEMO, 'Tell me about the mill. '.repeat(20), '--temperature', '0', '--max-tokens', '5', '--keep', 'the\u001b mill', ...cache];
+  const [first, again] = [await quern(chat), await quern(chat)];
+  assert.deepEqual([first.code, first.err, again], [0, '', first]);
+  const { out } = await quern(['kept', ...cache]);
+  assert.match(out, /^ *size  tokens  used        name\n *\d+ KiB +1\d\d  \d{4}-\d\d-\d\d  the\ufffd mill\n$/);
+  assert.deepEqual(JSON.parse((await quern(['kept', '--json', ...cache])).out).map(({ name }) => name), ['the\u001b mill']);
+  assert.match((await quern(['forget', 'a mill', ...cache])).err, /^quern: use\/param: NAME is not among the talks that are kept \(quern kept\)\.\n$/);
+  assert.match((await quern(['forget', 'all', ...cache])).out, /^forgot \d+ KiB  the\ufffd mill\n$/);
+  assert.equal((await quern(['kept', ...cache])).out, 'size  tokens  used  name\n');
+  assert.match((await quern([...chat.slice(0, 3), '--keep', ''])).err, /--keep must be a name/);
+  assert.match((await quern([...chat.slice(0, 3), '--keep', 'x', '--no-cache'])).err, /--keep and --no-cache exclude each other/);
+});
+
 test('download, list, remove', async () => {
   const cache = ['--cache', join(folder, 'cache')];
   await serving(async (base, seen) => {

@@ -184,6 +184,29 @@ test('the store of the recipe keeps a model', async () => {
   assert.deepEqual((await models.list({ cache })).map(({ complete }) => complete), [true]);
 });
 
+test('the recipes of kept conversations, and README\'s, go on in another model', async () => {
+  const to = join(folder, 'recipes');
+  writeRecipes(to);
+  const cache = join(folder, 'kept');
+  const recipe = async (path) => import(pathToFileURL(join(to, path)).href);
+  const [{ library }, { Talk }] = [await recipe('README/document.js'), await recipe('docs/recipes/keep/talk.js')];
+  const text = 'The mill stands by the river. '.repeat(20);
+  const known = [];
+  for (let i = 0; i < 2; i++) {
+    const model = await load(join(PROJECT, 'web/models/demo-q8_0.gguf'), { threads: 1, cache });
+    const { ask, forget } = library(model, 'mill', text);
+    const { usage } = await ask('Where is it?').result;
+    const talk = new Talk(model, 'talk');
+    known.push(usage.cachedTokens, (await talk.ask(text)).known);
+    assert.equal(talk.messages.length, 2);
+    assert.deepEqual((await model.kept()).map(({ name }) => name).sort(), ['mill', 'talk']);
+    if (i === 1) await Promise.all([forget(), talk.remove()]);
+    assert.equal((await model.kept()).length, i === 1 ? 0 : 2);
+    await model.dispose();
+  }
+  assert.ok(known[2] > 100 && known[3] > 100, known.join());
+});
+
 test('the recipes of many replies at once, and README\'s, do as they say', async () => {
   const to = join(folder, 'recipes');
   writeRecipes(to);

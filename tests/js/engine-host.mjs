@@ -21,7 +21,7 @@ export function compile(build) {
 export function testHost(machine = {}) {
   const started = [];
   return {
-    started, glue: { 32: async () => glue32, 64: async () => glue64 }, obstacle: '', hardwareThreads: 1, deviceMemory: undefined, post() {}, rest() {},
+    started, glue: { 32: async () => glue32, 64: async () => glue64 }, obstacle: '', hardwareThreads: 1, deviceMemory: undefined, post() {}, rest() {}, storeOf: () => undefined,
     openParts: () => Promise.reject(new Error('see startOver')),
     compile(build) {
       started.push(build);

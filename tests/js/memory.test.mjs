@@ -203,7 +203,7 @@ test('Q08 replies again and again: the engine does not grow', async () => {
     const sequence = engine.sequence();
     sequence.set([1, 2, 3 + (seed % 40)], 'held');
     sequence.begin({
-      temperature: 1, topK: 0, topP: 1, minP: 0, repeatPenalty: 1.2, presencePenalty: 1, frequencyPenalty: 0, seed, bias: [[5, 1]], maxTokens: 3, priority: 'normal',
+      temperature: 1, topK: 0, topP: 1, minP: 0, repeatPenalty: 1.2, presencePenalty: 1, frequencyPenalty: 0, seed, bias: [[5, 1]], maxTokens: 3,
     });
     const types = [];
     while (types.at(-1) !== 'end') {

@@ -75,7 +75,7 @@ test('a chat streams, and the result is what was streamed', async () => {
   assert.equal(result.usage.completionTokens > 3, true);
   assert.ok(result.timings.prefillMs > 0 && result.timings.decodeMs > 0 && result.timings.tokensPerSecond > 0);
   const { total } = prefill[0];
-  assert.deepEqual(prefill.at(-1), { done: total, total, cached: prefill[0].cached });
+  assert.deepEqual(prefill.at(-1), { phase: 'text', done: total, total, cached: prefill[0].cached });
   assert.equal(total, result.usage.promptTokens);
 });
 

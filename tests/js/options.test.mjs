@@ -3,7 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkMessages, checkOptions, checkTokens, sampling } from '../../js/page/options.js';
+import { checkMessages } from '../../js/page/messages.js';
+import { checkOptions, checkTokens, sampling } from '../../js/page/options.js';
+import { checkPart } from '../../js/page/parts.js';
 
 
 /** Values that no option of any kind accepts, unless a table below says so. */
@@ -19,12 +21,12 @@ const fails = (act, path) => assert.throws(act, (error) => {
 const GOOD = {
   maxTokens: [0, 1, 2 ** 53 - 1], temperature: [0, -0, 1e-45, 0.7, 100], topP: [1e-9, 0.8, 1], topK: [0, 1, 1e9], minP: [0, 0.1, 1],
   repeatPenalty: [0.5, 1, 10], presencePenalty: [-2, 0, 2], frequencyPenalty: [-2, 0, 2], seed: [0, 2 ** 53 - 1],
-  stop: ['a', ['a', 'b'], []], priority: ['normal', 'background'], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
+  stop: ['a', ['a', 'b'], []], keep: ['a', 'é'.repeat(128)], priority: ['normal', 'background'], space: [0, 1, 2 ** 32 - 1], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
 };
 
 const ACCEPTED_HOSTILE = {
   temperature: [1.5], topP: [], topK: [], repeatPenalty: [1.5], presencePenalty: [-1, 1.5], frequencyPenalty: [-1, 1.5],
-  stop: ['1', 'x', []], logitBias: [{}], onPrefill: [HOSTILE.at(-1)],
+  stop: ['1', 'x', []], keep: ['1', 'x'], logitBias: [{}], onPrefill: [HOSTILE.at(-1)],
 };
 
 for (const [name, good] of Object.entries(GOOD)) {
@@ -38,7 +40,7 @@ for (const [name, good] of Object.entries(GOOD)) {
 
 test('load options', () => {
   for (const [name, bad] of Object.entries({
-    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], cacheSize: [0, -1, 2 ** 24 + 1, '1'], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
+    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], cacheSize: [0, -1, 2 ** 24 + 1, '1'], keepBytes: [-1, 0.5, '1', Infinity], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
     variant: ['auto', 'SIMD'], profile: [1, 'yes'], headers: ['x', { a: 1 }], signal: [{}, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
   })) {
     for (const value of bad) fails(() => checkOptions('load', { [name]: value }), `options.${name}`);
@@ -95,11 +97,41 @@ test('messages', () => {
   for (const [bad, path] of [
     [null, 'messages'], [{}, 'messages'], [[], 'messages'], [5, 'messages'], [[good, null], 'messages[1]'], [[good, 'x'], 'messages[1]'],
     [[good, good, good, { role: 'boss', content: '' }], 'messages[3].role'], [[{ content: 'x' }], 'messages[0].role'],
-    [[{ role: 'user' }], 'messages[0].content'], [[{ role: 'user', content: [{ type: 'text', text: 'x' }] }], 'messages[0].content'], [[cyclic], 'messages[0].content'],
+    [[{ role: 'user' }], 'messages[0].content'], [[cyclic], 'messages[0].content'],
     [[{ ...good, thinking: 5 }], 'messages[0].thinking'], [[good, , good], 'messages[1]'],
     [[{ role: 'user', get content() { throw new Error('no'); } }], 'messages[0].content'],
   ]) fails(() => checkMessages(bad), path);
   assert.equal(checkMessages(Array(10_000).fill(good)).length, 10_000);
+});
+
+test('parts of messages', () => {
+  const user = (...content) => [{ role: 'user', content }];
+  const raw = { data: new Uint8Array(12), width: 2, height: 2 };
+  const film = (video) => user({ type: 'video', video });
+  assert.deepEqual(checkMessages(user({ type: 'text', text: 'a' }, { type: 'text', text: 'b' })), [{ role: 'user', content: 'ab' }]);
+  assert.deepEqual(checkMessages([{ role: 'system', content: [] }]), [{ role: 'system', content: '' }]);
+  const image = { type: 'image', image: raw, detail: 'low', maxPixels: 4096 };
+  assert.deepEqual(checkMessages(user(image, { type: 'text', text: 'a' }), false, checkPart)[0].content, [image, { type: 'text', text: 'a' }]);
+  assert.deepEqual(checkMessages(user({ type: 'image_url', image_url: { url: 'a.png', detail: 'high', more: 1 } }), false, checkPart)[0].content, [{ type: 'image', image: 'a.png', detail: 'high' }]);
+  const frames = { type: 'video', video: { frames: [raw, 'b.png', new Blob()], fps: 4, sample: true }, fps: 1, maxFrames: 8 };
+  assert.deepEqual(checkMessages(user(frames), false, checkPart)[0].content, [frames]);
+  const at = (rest) => `messages[0].content[0]${rest}`;
+  for (const [bad, path] of [
+    [user('x'), at('')], [user(null), at('')], [user({ type: 'audio' }), at('.type')], [user({ type: 'toString' }), at('.type')], [user({}), at('.type')],
+    [user({ type: 'text' }), at('.text')], [user({ type: 'text', text: 5 }), at('.text')], [user({ type: 'image' }), at('.image')],
+    [user({ type: 'image', image: '' }), at('.image')], [user({ type: 'image', image: 5 }), at('.image')], [user({ type: 'image', image: {} }), at('.image')],
+    [user({ type: 'image', image: { ...raw, width: 3 } }), at('.image')], [user({ type: 'image', image: { ...raw, data: [1] } }), at('.image')],
+    [user({ type: 'image', image: { ...raw, width: 0 } }), at('.image')], [user({ type: 'image', image: raw, size: 1 }), at('.size')],
+    [user({ ...image, detail: 'most' }), at('.detail')], [user({ ...image, maxPixels: 5 }), at('.maxPixels')],
+    [user({ type: 'image_url', image_url: {} }), at('.image_url')], [user({ type: 'image_url' }), at('.image_url')],
+    [user({ type: 'image', get image() { throw new Error('no'); } }), at('.image')], [film(5), at('.video')], [film({}), at('.video')],
+    [film({ frames: [] }), at('.video.frames')], [film({ frames: [5] }), at('.video.frames[0]')], [film({ frames: [raw], fps: 0 }), at('.video.fps')],
+    [film({ frames: Array(769).fill('x') }), at('.video.frames')], [film({ frames: [raw], timestamps: [] }), at('.video.timestamps')],
+    [film({ frames: [raw, raw], timestamps: [1, 0.5] }), at('.video.timestamps')], [film({ frames: [raw], rate: 5 }), at('.video.rate')],
+    [[{ role: 'system', content: [image] }], at('')], [[{ role: 'assistant', content: [frames] }], at('')], [user(...Array(65).fill(image)), 'messages'],
+  ]) fails(() => checkMessages(bad, false, checkPart), path);
+  assert.throws(() => checkMessages(user(image)), /^QuernError: This model has no eyes/);
+  fails(() => checkMessages(user({ type: 'audio' })), at('.type'));
 });
 
 test('token ids', () => {

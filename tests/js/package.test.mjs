@@ -3,7 +3,7 @@
 // Node, free of Node's modules where a bundler for browsers looks, and small.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -17,8 +17,8 @@ const DEMO = join(PROJECT, 'web/models/demo-q8_0.gguf');
 
 /** What is published. A file more or less is a decision, and this list is where it is written down. */
 const FILES = [
-  'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/cli-main.js', 'dist/cli.js', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
-  'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/quern-relaxed.wasm', 'dist/quern-relaxed64.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm',
+  'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/cli-main.js', 'dist/cli.js', 'dist/eyes.js', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
+  'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/pictures.js', 'dist/quern-relaxed.wasm', 'dist/quern-relaxed64.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm',
   'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm', 'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/sha256.js', 'dist/sw.js', 'dist/template.LICENSE', 'dist/template.js',
   'dist/template.js.map', 'dist/template.node.js', 'dist/thread.js', 'dist/thread64.js', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.js', 'headers/_headers', 'headers/nginx.conf',
   'headers/vercel.json', 'package.json',
@@ -70,9 +70,14 @@ test('is clean by publint', async () => {
   assert.deepEqual(messages, []);
 });
 
-test('needs no other package at run time', () => {
-  const { dependencies, peerDependencies, optionalDependencies, scripts } = JSON.parse(readFileSync(join(installed, 'package.json')));
-  assert.deepEqual([dependencies, peerDependencies, optionalDependencies], [undefined, undefined, undefined]);
+test('needs no other package at run time; those that decode pictures in Node are welcome', () => {
+  const { dependencies, peerDependencies, peerDependenciesMeta, optionalDependencies, scripts } = JSON.parse(readFileSync(join(installed, 'package.json')));
+  assert.deepEqual([dependencies, optionalDependencies], [undefined, undefined]);
+  assert.deepEqual(Object.keys(peerDependencies), ['jpeg-js', 'sharp']);
+  for (const name of Object.keys(peerDependencies)) {
+    assert.deepEqual(peerDependenciesMeta[name], { optional: true });
+    assert.ok(!existsSync(join(folder, 'node_modules', name)), 'nobody gets it unasked');
+  }
   for (const name of ['preinstall', 'install', 'postinstall']) assert.equal(scripts?.[name], undefined);
 });
 
@@ -95,7 +100,7 @@ test('brings a command line', () => {
 });
 
 test('what a browser loads has no bare specifier and no module of Node\'s', async () => {
-  const entryPoints = ['index.js', 'worker.js', 'thread.js', 'thread64.js', 'template.js', 'sha256.js', 'remote.js', 'quern-simd.mjs', 'quern-simd64.mjs'].map((name) => join(installed, 'dist', name));
+  const entryPoints = ['index.js', 'worker.js', 'thread.js', 'thread64.js', 'template.js', 'sha256.js', 'pictures.js', 'eyes.js', 'remote.js', 'quern-simd.mjs', 'quern-simd64.mjs'].map((name) => join(installed, 'dist', name));
   const options = { entryPoints, bundle: true, write: false, metafile: true, platform: 'browser', format: 'esm', outdir: folder, logLevel: 'silent' };
   const { metafile } = await build({ ...options, external: ['node:*'] });
   const imports = Object.entries(metafile.inputs).flatMap(([file, input]) => input.imports.map(({ path, external }) => ({ file, path, external })));

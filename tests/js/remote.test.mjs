@@ -59,6 +59,7 @@ test('stop, break and signal end the work there', async () => {
   await until(() => server.served.jobs.length > 0);
   controller.abort();
   await rejectsWithAbort(aborted.result);
+  await rejectsWith(far.chat(QUESTION, { keep: 'x' }).result, 'use/param', /^options\.keep is there for models that are loaded here/);
   await rejectsWithAbort(far.chat(QUESTION, { signal: AbortSignal.abort() }).result);
   await server.idle(5000);
 });
@@ -66,7 +67,7 @@ test('stop, break and signal end the work there', async () => {
 test('info is what the server says; what needs a loaded model is refused', async () => {
   assert.deepEqual([far.info.id, far.info.name, far.info.contextSize, far.info.owned_by], ['demo', 'demo', model.info.contextSize, 'quern']);
   assert.throws(() => { far.info.name = 'x'; }, TypeError);
-  for (const name of ['tokenize', 'detokenize', 'countTokens', 'logits', 'profile']) await rejectsWith(far[name]('x'), 'use/param', new RegExp(`^${name}\\(\\)`));
+  for (const name of ['tokenize', 'detokenize', 'countTokens', 'logits', 'profile', 'kept', 'forget']) await rejectsWith(far[name]('x'), 'use/param', new RegExp(`^${name}\\(\\)`));
 });
 
 test('wrong arguments and what the server refuses have the codes they have here', async () => {
@@ -150,9 +151,9 @@ test('what is asked of a server is in its terms, and only what was given', async
     await it.chat([{ role: 'assistant', content: 'a', thinking: 'b' }, { role: 'user', content: 'c' }]).result;
     assert.deepEqual(seen.body, { model: 'second', stream: true, stream_options: { include_usage: true }, messages: [{ role: 'assistant', content: 'a', reasoning_content: 'b' }, { role: 'user', content: 'c' }] });
     assert.deepEqual([seen.headers.authorization, seen.headers['x-more']], ['Bearer key', 'yes']);
-    await it.chat('c', { thinking: false, maxTokens: 5, repeatPenalty: 1.1, logitBias: { 5: -Infinity } }).result;
+    await it.chat('c', { thinking: false, maxTokens: 5, repeatPenalty: 1.1, space: 7, logitBias: { 5: -Infinity } }).result;
     const { messages, model: _, stream: __, stream_options: ___, ...rest } = seen.body;
-    assert.deepEqual(rest, { max_tokens: 5, repeat_penalty: 1.1, repetition_penalty: 1.1, logit_bias: { 5: -100 }, chat_template_kwargs: { enable_thinking: false } });
+    assert.deepEqual(rest, { max_tokens: 5, repeat_penalty: 1.1, repetition_penalty: 1.1, logit_bias: { 5: -100 }, cache_salt: '7', chat_template_kwargs: { enable_thinking: false } });
   }, { apiKey: 'key', model: 'second', headers: { 'X-More': 'yes' } });
 });
 

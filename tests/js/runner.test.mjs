@@ -150,8 +150,8 @@ test('scores are computed beside replies', async () => {
   const ids = Int32Array.from({ length: 40 }, (_, i) => i % 9);
   const reply = ask(runner, engine, [4, 5], { seed: 9 });
   const stopped = { stopped: false, onStop() {} };
-  const dropped = runner.add(new Scores(ids, 2), stopped);
-  const scores = await runner.add(new Scores(ids, 2), { stopped: false, onStop() {} });
+  const dropped = runner.add(new Scores({ ids }, 2), stopped);
+  const scores = await runner.add(new Scores({ ids }, 2), { stopped: false, onStop() {} });
   stopped.onStop();
   assert.deepEqual(scores, Float32Array.from({ length: 80 }, (_, i) => ids[i >> 1] + (i & 1)));
   assert.ok([0, 80].includes((await dropped).length));

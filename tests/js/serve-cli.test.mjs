@@ -121,7 +121,7 @@ test('the programs of the README and the recipe do as they say', { timeout: 120_
   const programs = blocks.filter((code) => /from '(?:openai|quern\/remote)'/.test(code));
   assert.equal(programs.length, 4);
   await serving(t, [], async ({ url }) => {
-    const at = (code) => code.replaceAll('http://127.0.0.1:8080/v1', url).replace("'https://example.org/v1', { apiKey, model: 'Qwen/Qwen3-8B' }", `'${url}'`);
+    const at = (code) => code.replaceAll('http://127.0.0.1:8080/v1', url).replace("'https://example.org/v1', { apiKey: process.env.API_KEY, model: 'Qwen/Qwen3-8B' }", `'${url}'`);
     const said = await Promise.all(programs.map((code) => runModule(at(code))));
     assert.ok(said.every((words) => words.length > 3), said.join('\n'));
     assert.equal(said.filter((words) => /Nairobi/.test(words)).length, 2);

@@ -26,7 +26,7 @@ export function playedModel(play, more = {}) {
     return { promise: Promise.race([promise, aborted]), stop };
   });
   return {
-    info: { contextSize: 64, contextLength: 64, parallel: 4, tokens: 100, vocabSize: 100, dim: 8, parameters: 1, fileBytes: 1, endTokens: [5], memory: { used: 7 }, work: { steps: 3, rows: 9, letGo: 1, recomputed: 2 } },
+    info: { contextSize: 64, contextLength: 64, parallel: 4, tokens: 100, vocabSize: 100, dim: 8, parameters: 1, fileBytes: 1, endTokens: [5], memory: { used: 7 }, work: { steps: 3, rows: 9, letGo: 1, recomputed: 2, sizes: [1, 0, 2, 0, 0, 0, 0, 0] } },
     logits: async () => new Float32Array(4), tokenize: async (text) => Array.from(text, () => 1), detokenize: async () => 'text',
     chat: reply, complete: reply, dispose: async () => {}, ...more,
   };

@@ -377,6 +377,27 @@ test('a conversation as the template makes it', async () => {
   assert.notEqual(thinking.prompt, (await post('/apply-template', { messages: QUESTION })).prompt);
 });
 
+test('what one key has asked, another one does not find; without keys all share', async () => {
+  const messages = [{ role: 'user', content: 'A secret that nobody should be able to guess, letter by letter: '.repeat(3) }];
+  for (const keys of [['one', 'two'], []]) {
+    const own_ = await startServer({ model: await loadDemo(), rules: { keys } });
+    const as = (apiKey) => new OpenAI({ baseURL: own_.url, apiKey });
+    const ask = async (key, more) => {
+      const { choices, usage } = await as(key).chat.completions.create({ ...SEEDED, messages, max_tokens: 8, ...more });
+      return { text: choices[0].message.content, cached: usage.prompt_tokens_details.cached_tokens, prompt: usage.prompt_tokens };
+    };
+    const first = await ask('one');
+    const [others, again, aloud] = [await ask('two'), await ask('one'), await ask('two', { stream: false, n: 2 })];
+    assert.deepEqual([first, others, again, aloud].map(({ cached }) => cached), [0, keys.length ? 0 : first.prompt - 1, first.prompt - 1, first.prompt - 1]);
+    assert.deepEqual([others.text, again.text, aloud.text], [first.text, first.text, first.text]);
+    const together = await Promise.all(['one', 'two'].map((key) => ask(key, { messages: [...messages, ...messages] })));      // side by side neither
+    if (keys.length) for (const { cached, prompt } of together) assert.ok(cached < prompt / 2 + 20, `${cached} of ${prompt}`);
+    const text = await as('two').completions.create({ model: 'any', prompt: messages[0].content, max_tokens: 1 });
+    assert.equal(text.usage.prompt_tokens_details.cached_tokens, 0);
+    await own_.end();
+  }
+});
+
 test('facts, slots, health and what is not there', async () => {
   const props = await get('/props');
   assert.deepEqual([props.default_generation_settings.n_ctx, props.total_slots, props.model_path, props.chat_template], [model.info.contextSize, 4, 'demo.gguf', 'template']);
@@ -399,7 +420,7 @@ test('metrics count what was done', async () => {
   for (const line of [
     'quern_requests_total{path="/chat/completions",code="200"} 1', 'quern_requests_total{path="/chat/completions",code="400"} 1', 'quern_requests_total{path="other",code="404"} 1',
     'quern_requests_running 0', 'quern_requests_waiting 0', 'quern_prompt_tokens_total 3', 'quern_cached_tokens_total 1', 'quern_completion_tokens_total 2', 'quern_ttft_seconds_count 1',
-    'quern_token_seconds_bucket{le="0.005"} 1', 'quern_request_seconds_count 3', 'quern_memory_bytes{kind="used"} 7', 'quern_aborted_total 0', 'quern_steps_total 3', 'quern_step_rows_total 9', 'quern_let_go_total 1', 'quern_recomputed_tokens_total 2',
+    'quern_token_seconds_bucket{le="0.005"} 1', 'quern_request_seconds_count 3', 'quern_memory_bytes{kind="used"} 7', 'quern_aborted_total 0', 'quern_step_rows_bucket{le="1"} 1', 'quern_step_rows_bucket{le="4"} 3', 'quern_step_rows_bucket{le="+Inf"} 3', 'quern_step_rows_sum 9', 'quern_step_rows_count 3', 'quern_let_go_total 1', 'quern_recomputed_tokens_total 2',
   ]) assert.ok(text.includes(`\n${line}\n`), `${line} in\n${text}`);
   const names = text.match(/^# TYPE .*$/gm);
   assert.equal(new Set(names).size, names.length);

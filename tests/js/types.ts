@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What index.d.ts promises, and what it must refuse: every `@ts-expect-error` line has to be an error. Checked by types.test.mjs.
 
-import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Reply, type Result } from 'quern';
+import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Part, type Reply, type Result } from 'quern';
 import { remote, type RemoteModel } from 'quern/remote';
 
 const model: Model = await load('model.gguf');
@@ -18,8 +18,13 @@ result.finishReason satisfies 'stop' | 'length' | 'aborted';
 result.usage.cachedTokens satisfies number;
 result.timings.waitMs satisfies number;
 model.info.memory.cache.pages satisfies number;
-await load('x', { parallel: 8, cacheSize: 8192 });
+await load('x', { parallel: 8, cacheSize: 8192, keepBytes: 2 ** 30 });
 model.complete('x', { priority: 'background' });
+model.chat('x', { keep: 'talk' });
+(await model.kept())[0]?.tokens satisfies number | undefined;
+await model.forget('talk');
+await models.forget(null, { cache: true });
+(await models.kept()).map(({ name, bytes, date }) => name.length + bytes + date);
 
 const messages: Message[] = [{ role: 'system', content: 'x' }, { role: 'assistant', content: 'x', thinking: 'y' }];
 const options: ChatOptions = { maxTokens: 5, thinking: false, stop: ['a'], logitBias: { 5: -Infinity } };
@@ -53,6 +58,31 @@ const ask = async (one: Pick<Model, 'chat' | 'dispose'>) => (await one.chat('Hi'
 await ask(far);
 await ask(model);
 
+declare const shown: { image: HTMLImageElement; canvas: OffscreenCanvas; bitmap: ImageBitmap; video: HTMLVideoElement; data: ImageData };
+const seen: Part[] = [
+  { type: 'text', text: 'x' }, { type: 'image', image: new Blob(), detail: 'high' }, { type: 'image', image: shown.image, maxPixels: 65_536 },
+  { type: 'image', image: shown.canvas }, { type: 'image', image: shown.bitmap }, { type: 'image', image: shown.data },
+  { type: 'image', image: { data: new Uint8Array(3), width: 1, height: 1 } }, { type: 'image_url', image_url: { url: 'data:,', detail: 'low' } },
+  { type: 'video', video: shown.video, fps: 1 }, { type: 'video', video: { frames: ['a.png', new URL('https://a/b')], fps: 4 }, maxFrames: 8 },
+];
+model.chat([{ role: 'user', content: seen }], { numberImages: true, onPrefill: ({ phase }) => phase satisfies 'vision' | 'text' });
+await load('x', { vision: 'y', visionOptions: { maxPixels: 65_536, cacheBytes: 0 }, sha256: ['00', '11'] });
+await load('x/', { vision: false });
+(await models.has('x', { vision: 'y' })) satisfies boolean;
+(await models.list())[0].vision satisfies string | undefined;
+result.usage.imageTokens satisfies number;
+model.info.vision?.deepstack satisfies readonly number[] | undefined;
+(await model.look('a.png', { detail: 'low' })).values satisfies Float32Array;
+(await model.logits([{ role: 'user', content: seen }], { numberImages: true })) satisfies Float32Array;
+
+// @ts-expect-error a picture is no text
+model.chat([{ role: 'user', content: [{ type: 'image', text: 'x' }] }]);
+// @ts-expect-error no such part
+model.chat([{ role: 'user', content: [{ type: 'audio', audio: new Blob() }] }]);
+// @ts-expect-error frames alone are no film
+model.chat([{ role: 'user', content: [{ type: 'video', video: [new Blob()] }] }]);
+// @ts-expect-error unknown option of the eyes
+await load('x', { visionOptions: { pixels: 5 } });
 // @ts-expect-error a remote model takes no ids
 far.complete([1, 2]);
 // @ts-expect-error nor is it a loaded one

@@ -123,12 +123,20 @@ test('while one tab writes in a conversation another one does not, and keeps wha
   await chat.send('Talk.');
   await eventually(async () => (await chat.text()).length > 100, 'text comes');
   const other = await secondTab(visit);
+  await other.chat.reply.getByText('Being written in another tab.').waitFor();
+  assert.equal(await other.chat.reply.getByRole('button', { name: 'Continue this reply' }).count(), 0);
   await other.chat.send('Me too.');
   await other.chat.status.getByText('Another tab is writing in this conversation').waitFor();
   assert.equal(await other.chat.input.inputValue(), 'Me too.');
   await page.keyboard.press('Escape');
   await chat.ended();
   await eventually(async () => (await other.chat.text()) === (await chat.text()), 'the other tab shows the whole reply');
+  await other.chat.reply.getByText('Stopped.').waitFor();
+  await chat.send('Talk.');
+  await other.chat.reply.getByText('Being written in another tab.').waitFor();
+  await page.reload();
+  await other.chat.reply.getByText('Interrupted: the page was closed.').waitFor();
+  await other.chat.reply.getByRole('button', { name: 'Continue this reply' }).waitFor();
   await close();
 });
 

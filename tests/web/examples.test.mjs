@@ -121,6 +121,36 @@ test('node-chat.mjs says what is wrong with a file', async () => {
   assert.match(error, /not a model/);
 });
 
+const VISION = join(PROJECT, 'tests/fixtures/vision');
+const PAIR = ['model', 'mmproj'].map((name) => join(VISION, 'models/dense/f16', `${name}.gguf`));
+
+test('pictures.html looks at a picture that was picked, and at one that was dropped', async () => {
+  const visit = await here.open('examples/pictures.html', { expected: NO_ICON });
+  const { page } = visit;
+  await page.getByLabel('Model').setInputFiles(PAIR[0]);
+  await page.getByLabel('Projector').setInputFiles(PAIR[1]);
+  await page.getByLabel('Picture').setInputFiles(join(VISION, 'images/exact.png'));
+  await page.getByRole('button', { name: 'Describe' }).click();
+  await eventually(async () => /70 of \d+ tokens were the picture, 0 were known/.test(await textOf(page, 'output')), 'a description');
+  await page.evaluate(async () => {
+    const blob = await (await fetch('/tests/fixtures/vision/images/exact.png')).blob();
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([blob], 'exact.png', { type: 'image/png' }));
+    document.body.dispatchEvent(new DragEvent('drop', { bubbles: true, dataTransfer }));
+  });
+  await eventually(async () => /70 of \d+ tokens were the picture, [1-9]\d* were known/.test(await textOf(page, 'output')), 'another one');
+  await visit.close();
+});
+
+test('node-captions.mjs: a line for each picture, what cannot be read said in its own', async () => {
+  const { status, out, error } = await run(['examples/node-captions.mjs', ...PAIR, join(VISION, 'images/clip')]);
+  assert.deepEqual([status, error, out.split('\n').map((line) => line.split('\t')[0])], [0, '', ['000.png', '003.png', '005.png', '008.png', '']]);
+  const files = await run(['examples/node-captions.mjs', ...PAIR, join(VISION, 'files')]);
+  assert.match(files.out, /^plain\.gif\t\(.*install sharp.*\)$/m);
+  assert.equal(files.status, 0);
+  assert.equal((await run(['examples/node-captions.mjs', PAIR[0], PAIR[0], VISION])).status, 1);
+});
+
 test('serve.mjs serves the examples with the headers for threads', async () => {
   const { url, stop } = await start(['examples/serve.mjs'], PROJECT);
   try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A library whose model is played. It writes up to `parallel` replies side by side, the others wait; how long one is, and how it ends, its
 // question says: "Write 30." pieces, "Talk." without end, "Think." first, "Fail." in the middle, "Break." the engine, "Busy." too many at once.
+// Where a test wants eyes (globalThis.playedEyes) it looks at pictures, "Stare." without end, and keeps what it was shown in globalThis.shown.
 import { QuernError } from '../../js/index.js';
 import { Reply } from '../../js/page/reply.js';
 
@@ -18,7 +19,8 @@ class Task {
   isBegun = false;
 
   constructor(asked, push, { signal, onPrefill }, settle) {
-    Object.assign(this, { settle, begin: () => onPrefill?.({ done: 10, total: 10, cached: 0 }) });
+    Object.assign(this, { settle, begin: () => onPrefill?.({ phase: 'text', done: 10, total: 10, cached: 0 }) });
+    this.look = (total) => onPrefill?.({ phase: 'vision', done: 0.4 * total, total });
     this.#asked = asked;
     this.#push = push;
     this.drop = () => settle(({ reject }) => reject(signal.reason));
@@ -47,7 +49,7 @@ class Task {
 }
 
 class PlayedModel {
-  info = INFO;
+  info = { ...INFO, vision: globalThis.playedEyes ? { layers: 2, maxTokens: 256 } : null };
   #writer;
   #tasks = new Map();     // id -> what writes or waits
   #last = 0;
@@ -60,7 +62,10 @@ class PlayedModel {
   }
 
   chat(messages, options) {
-    const { content } = messages.findLast(({ role }) => role === 'user');
+    const { content: said } = messages.findLast(({ role }) => role === 'user');
+    const parts = typeof said === 'string' ? [{ type: 'text', text: said }] : said;
+    const content = parts.find(({ type }) => type === 'text')?.text ?? 'Write 3.';
+    globalThis.shown = messages.map((message) => (typeof message.content === 'string' ? message.content : message.content.map(({ type }) => type)));
     return new Reply((push) => {
       const id = ++this.#last;
       let task;
@@ -72,6 +77,7 @@ class PlayedModel {
           this.#admit();
         });
       });
+      task.pictures = parts.filter(({ type }) => type !== 'text').length;
       this.#tasks.set(id, task);
       if (options.signal?.aborted) task.drop();
       if (task.asks('Busy')) task.fail('use/busy', 'Played: 69 replies.', { detail: { parallel: 4, waiting: 64 } });
@@ -80,7 +86,11 @@ class PlayedModel {
     });
   }
 
-  async countTokens(messages) { return messages.length * 10; }
+  async forget() {}
+
+  async countTokens(messages) {
+    return messages.reduce((sum, { content }) => sum + (typeof content === 'string' ? 10 : content.length * 100), 0);
+  }
 
   async dispose() {
     this.#writer.terminate();
@@ -100,6 +110,8 @@ class PlayedModel {
     for (const [id, task] of [...this.#tasks].slice(0, PARALLEL)) {
       if (task.isBegun) continue;
       task.isBegun = true;
+      if (task.pictures) setTimeout(() => task.look(100 * task.pictures));
+      if (task.asks('Stare')) continue;
       task.begin();
       this.#writer.postMessage({ id, from: 0 });
     }

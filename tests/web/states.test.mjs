@@ -205,6 +205,8 @@ test('all of it by the keyboard alone', { timeout: 120_000 }, async () => {
   await chat.ended();
   assert.equal(await focused(), 'Earlier version', 'the end of a reply takes no focus');
   await press('Earlier version');
+  await page.getByText('1/2').waitFor();
+  assert.equal(await focused(), 'Later version', 'where there is none earlier, its neighbour');
   await press('Edit and send again');
   assert.equal(await chat.input.inputValue(), 'What is 27 + 45?');
   await page.keyboard.press('Escape');

@@ -342,6 +342,36 @@ export const STORIES = {
     assert.equal(await page.tab.evaluate(() => document.activeElement.id), 'set-system');
   },
 
+  async 'a conversation goes on at once after a reload and in another tab, and deleted it leaves no file'(page) {
+    await page.visit({ settings: { maxTokens: 20 } });
+    await page.load('talkative');
+    const question = `${'Tell me about the mill. '.repeat(20)}What is quern?`;
+    await page.ask(question);
+    /** Bytes of the largest file of a kept conversation; null: no store. */
+    const kept = () => page.tab.settle(async () => {
+      const folder = await navigator.storage.getDirectory?.().then((root) => root.getDirectoryHandle('quern', { create: true })).catch(() => null);
+      if (!folder) return null;
+      let bytes = 0;
+      for await (const [name, handle] of folder) if (name.startsWith('kv-')) bytes = Math.max(bytes, (await handle.getFile()).size);
+      return bytes;
+    });
+    if (await kept() === null) return;      // WebKitGTK has none
+    await eventually(async () => await kept() > 250_000, 'it is kept');
+    await page.tab.reload();
+    const other = await page.second();
+    for (const one of [page, other]) {
+      await one.ready('talkative');
+      await one.ask('And what is it for?');
+      const title = await one.tab.evaluate((wanted) => [...document.querySelectorAll(wanted)].at(-1).title, `${REPLY} .tools`);
+      assert.ok(Number(/([\d,]+) of them known/.exec(title)?.[1].replaceAll(',', '') ?? 0) > 100, title);
+    }
+    await page.press('#list-button');
+    await page.pressNamed('More about');
+    await page.pressNamed('Delete');
+    await eventually(async () => await kept() === 0, 'it is forgotten once it cannot be brought back');
+    await other.tab.close();
+  },
+
   async 'without storage for models the page says why, in words'(page) {
     const address = Object.values(networkInterfaces()).flat().find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
     assert.ok(address, 'this machine has an address of its own');

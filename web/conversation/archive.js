@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The home of all conversations: reads and writes them, finds them, and tells every tab of this page what has changed. A reply is put here
 // again and again while it grows. While one tab writes in a conversation it holds the lock of its name, and no other does.
-import { checkEntry, checkMessage, folded, titleOf } from './record.js';
+import { models } from 'quern';
+import { codeOf } from '../shell/failure.js';
+import { checkEntry, checkMessage, folded, keptId, keptName, titleOf } from './record.js';
 import { Mirror } from './mirror.js';
+import { fromPortable, toPortable } from './portable.js';
 import { openTables } from './tables.js';
 import { newId, newestLeaf } from './tree.js';
 import { read } from '../shell/storage.js';
@@ -15,20 +18,25 @@ export const UNDO_MS = 10_000;
 
 const ignore = () => {};
 
+const lockOf = (id) => `quern:conversation:${id}`;
+
 export class Archive {
   #tables;
+  #forget;
   #channel = globalThis.BroadcastChannel ? new BroadcastChannel('quern:conversations') : null;
   #listeners = new Set();
   #entries = new Mirror(() => this.#tables.entries(), (id) => this.#tables.entry(id));
   #texts = new Mirror(() => this.#tables.texts(), (id) => this.#tables.text(id));
 
-  /** @returns {Promise<Archive>} */
-  static async open() {
+  /** @param {(name: string) => Promise<void>} forget what models have kept under a name @returns {Promise<Archive>} */
+  static async open(forget) {
     const archive = new Archive();
+    archive.#forget = forget;
     archive.#tables = await openTables();
     archive.#channel?.addEventListener('message', ({ data }) => archive.#tell(String(data), true));
     await archive.#takeOver().catch(ignore);
     await archive.#sweep().catch(ignore);
+    setTimeout(() => archive.#forgetStrays().catch(ignore), UNDO_MS);
     return archive;
   }
 
@@ -47,10 +55,12 @@ export class Archive {
   /** @returns {Promise<boolean>} whether a conversation was deleted; one that could never be stored was not */
   async isDeleted(id) { return checkEntry(await this.#tables.entry(id))?.deleted > 0; }
 
-  /** @returns {Promise<{entry: object, messages: object[]} | null>} */
+  /** @returns {Promise<{entry: object, messages: object[], elsewhere: boolean} | null>} elsewhere: a tab that is not this one writes in it */
   async read(id) {
     const entry = checkEntry(await this.#tables.entry(id));
-    return entry && !entry.deleted ? { entry, messages: (await this.#tables.messages(id)).map(checkMessage).filter(Boolean) } : null;
+    if (!entry || entry.deleted) return null;
+    const messages = (await this.#tables.messages(id)).map(checkMessage).filter(Boolean);
+    return { entry, messages, elsewhere: messages.some(({ writing }) => writing) && await this.#isTaken(id) };
   }
 
   /** @returns {Promise<Set<string>>} ids of conversations that have all words, here or there */
@@ -95,7 +105,10 @@ export class Archive {
   /** All there is, for a file. */
   async export() {
     const conversations = [];
-    for (const entry of await this.list()) conversations.push({ ...entry, messages: (await this.read(entry.id)).messages });
+    for (const entry of await this.list()) {
+      const { messages } = await this.read(entry.id);
+      conversations.push({ ...entry, messages: await Promise.all(messages.map(toPortable)) });
+    }
     return { quern: 1, conversations };
   }
 
@@ -106,7 +119,7 @@ export class Archive {
     let added = 0;
     for (const value of data.conversations) {
       const entry = checkEntry(value);
-      const messages = (Array.isArray(value?.messages) ? value.messages : []).map(checkMessage).filter(Boolean);
+      const messages = (Array.isArray(value?.messages) ? value.messages : []).map(fromPortable).map(checkMessage).filter(Boolean);
       if (!entry || known.has(entry.id) || !messages.length) continue;
       const text = [entry.title, ...messages.map(({ content }) => content)].map(folded).join('\n');
       await this.#change(entry.id, () => ({ entry: { ...entry, deleted: 0, leaf: entry.leaf || newestLeaf(messages) }, messages, text }));
@@ -121,7 +134,15 @@ export class Archive {
    */
   async alone(id, work) {
     if (!navigator.locks) return work().then(() => true);
-    return navigator.locks.request(`quern:conversation:${id}`, { ifAvailable: true }, async (lock) => lock !== null && work().then(() => true));
+    return navigator.locks.request(lockOf(id), { ifAvailable: true }, async (lock) => lock !== null && work().then(() => true));
+  }
+
+  /** When nobody writes in a conversation any more, however that has ended. */
+  async freed(id) { await navigator.locks?.request(lockOf(id), { mode: 'shared' }, ignore); }
+
+  async #isTaken(id) {
+    const { held = [] } = await navigator.locks?.query() ?? {};
+    return held.some(({ name }) => name === lockOf(id));
   }
 
   async #change(id, change) {
@@ -139,7 +160,28 @@ export class Archive {
 
   async #sweep() {
     const gone = [...(await this.#entries.read()).values()].filter(({ deleted }) => deleted && deleted < Date.now() - UNDO_MS);
-    for (const { id } of gone) await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));
+    for (const { id } of gone) {
+      if (await this.#forgotten(keptName(id))) await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));
+    }
+  }
+
+  /** @returns {Promise<boolean>} false: another tab is keeping it just now */
+  async #forgotten(name) {
+    try {
+      await this.#forget(name);
+      return true;
+    } catch (error) {
+      return codeOf(error) !== 'storage/busy';
+    }
+  }
+
+  /** What a reply in another tab left behind its conversation's end. */
+  async #forgetStrays() {
+    if (!this.isKept) return;
+    for (const { name } of await models.kept()) {
+      const id = keptId(name);
+      if (id && !await this.#tables.entry(id)) await this.#forgotten(name);
+    }
   }
 
   /** The one conversation of earlier versions. */

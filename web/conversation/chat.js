@@ -4,7 +4,9 @@
 import { announce } from '../shell/dom.js';
 import { codeOf, isAbort } from '../shell/failure.js';
 import { oneLine } from '../shell/format.js';
+import { keptName } from './record.js';
 import { Log } from './log.js';
+import { promptOf } from './prompt.js';
 import { makeRoom } from './room.js';
 import { Run } from './run.js';
 
@@ -52,12 +54,22 @@ export class Chat {
 
   /**
    * Asks in the conversation that is shown, and answers.
+   * @param {{content: string, media: import('../message/media.js').Medium[]}} question
    * @param {{parent: string}} [instead] of this message: then it is a branch of its own
    * @returns {Promise<boolean>} false when it could not be sent: another tab is writing in this conversation
    */
-  async send(content, instead) {
+  async send(question, instead) {
     if (this.#talks.current.run && !instead) return false;
-    return this.#answer((talk) => talk.reply(talk.ask(content, instead?.parent).id));
+    return this.#answer((talk) => talk.reply(talk.ask(question, instead?.parent).id));
+  }
+
+  /** Tokens that a picture or film takes; 0 where nobody can tell. */
+  async costOf({ type, blob }) {
+    const { model } = this.#session;
+    const count = (...parts) => model.countTokens([{ role: 'user', content: [...parts, { type: 'text', text: '.' }] }]);
+    if (!model?.info.vision) return 0;
+    const [all, rest] = await Promise.all([count({ type, [type]: blob }), count()]);
+    return all - rest;
   }
 
   /** Answers the last question once more. */
@@ -71,7 +83,7 @@ export class Chat {
     const { model } = this.#session;
     const talk = this.#talks.current;
     if (!model || talk.run || talk.isEmpty) return;
-    const used = await model.countTokens(this.#messages(talk)).catch(() => 0);
+    const used = await model.countTokens(this.#messages(talk, model)).catch(() => 0);
     if (!talk.run && talk === this.#talks.current) this.#events.onMeter({ used });
   }
 
@@ -140,7 +152,7 @@ export class Chat {
     if (!this.#session.model) run.wait('Waiting for the model…');
     const model = run.model = await this.#session.ready(run.signal);
     run.message.model = this.#session.choice?.label ?? '';
-    const messages = () => this.#messages(talk, goesOn);
+    const messages = () => this.#messages(talk, model, goesOn);
     await makeRoom(talk, model, messages);
     for (;;) {
       try {
@@ -151,12 +163,8 @@ export class Chat {
     }
   }
 
-  /** What is sent: an unanswered or empty turn says nothing to the model, nor does the reply that is being written, unless it goes on. */
-  #messages(talk, goesOn = false) {
-    const { id } = talk.run?.message ?? {};
-    const turns = talk.read.filter((turn) => (turn.id === id ? goesOn : turn.content));
-    const messages = turns.map(({ role, content, thinking }) => (thinking ? { role, content, thinking } : { role, content }));
-    return this.#settings.system ? [{ role: 'system', content: this.#settings.system }, ...messages] : messages;
+  #messages(talk, model, goesOn = false) {
+    return promptOf(talk, { system: this.#settings.system, sees: Boolean(model.info.vision), goesOn });
   }
 
   async #stream(talk, model, messages, goesOn) {
@@ -166,8 +174,10 @@ export class Chat {
       run.read(progress);
       this.#measure(talk);
     };
-    // Here a conversation's keys and values are to be kept under its id, and forgotten where the archive lets go of it for good.
-    const reply = model.chat(messages, { ...this.#settings.sampling, continue: goesOn, signal: run.signal, onPrefill });
+    // What a model computes of a conversation is kept under its id, so that it goes on at once after a reload; the archive forgets it with it. The
+    // demo model, which stores nothing, reads as fast.
+    const keep = this.#archive.isKept && this.#session.choice?.kind !== 'demo' ? keptName(talk.id) : null;
+    const reply = model.chat(messages, { ...this.#settings.sampling, continue: goesOn, keep, signal: run.signal, onPrefill });
     run.ask(reply);
     for await (const event of reply.events) {
       if (run.phase === 'over') break;

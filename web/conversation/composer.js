@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The message field: grows with its text, Enter sends, Shift+Enter breaks the line, Esc stops. Send and Stop share one place, and the
 // focus goes back to the field after either. What is not sent stays with its conversation; editing an earlier message puts it aside.
+import { mediumOf } from '../message/media.js';
 import { byId } from '../shell/dom.js';
 import { readDraft, writeDraft } from './drafts.js';
+import { pickFiles } from './files.js';
+import { Pictures } from './pictures.js';
 
 /** Longest text a link may put into the field. */
 const MAX_PREFILL = 8000;
@@ -15,16 +18,31 @@ export class Composer {
   #actions;
   #conversation = '';
   #edited = null;   // the message that is being edited
-  #aside = '';      // what stood in the field before
+  #aside = null;    // what stood in the field before
+  #unsent = new Map();    // pictures of conversations that are not shown
+  #pictures;
 
-  /** @param {{onSend: (text: string, instead?: object) => Promise<boolean>, onStop: () => void}} actions */
+  /**
+   * @param {object} actions
+   * @param {(question: {content: string, media: object[]}, instead?: object) => Promise<boolean>} actions.onSend
+   * @param {() => void} actions.onStop
+   * @param {() => boolean} actions.mayShow whether pictures can be shown to the model; says why not
+   * @param {(medium: object) => Promise<number>} actions.costOf tokens of a picture
+   * @param {(sentence: string) => void} actions.onRefuse
+   */
   constructor(actions) {
     this.#actions = actions;
+    this.#pictures = new Pictures({ onChange: () => this.#update(), costOf: actions.costOf, onRefuse: actions.onRefuse });
+    byId('attach').addEventListener('click', () => this.#pick());
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
       this.#submit();
     });
     this.#input.addEventListener('keydown', (event) => this.#key(event));
+    this.#input.addEventListener('paste', (event) => {
+      const { types, files } = event.clipboardData;
+      if (!types.includes('text/plain') && this.attach(files)) event.preventDefault();
+    });
     this.#input.addEventListener('input', () => {
       this.#update();
       if (!this.#edited) writeDraft(this.#conversation, this.#input.value);
@@ -49,20 +67,26 @@ export class Composer {
   /** Another conversation is shown: what was typed for it comes back. */
   show(conversation) {
     if (conversation === this.#conversation) return;
+    this.#unsent.set(this.#conversation, this.#edited ? this.#aside.media : this.#pictures.media);
     this.#conversation = conversation;
     this.#edited = null;
     this.#editing.hidden = true;
-    this.#input.value = readDraft(conversation);
-    this.#update();
+    this.#fill(readDraft(conversation), this.#unsent.get(conversation));
+  }
+
+  /** @param {Iterable<File>} files @returns {boolean} whether there were pictures or films among them */
+  attach(files) {
+    const any = [...files].some((file) => mediumOf(file));
+    if (any && this.#actions.mayShow()) this.#pictures.add(files);
+    return any;
   }
 
   /** A message goes back into the field; sending makes another version of it. */
   edit(message) {
-    if (!this.#edited) this.#aside = this.#input.value;
+    if (!this.#edited) this.#aside = { text: this.#input.value, media: this.#pictures.media };
     this.#edited = message;
     this.#editing.hidden = false;
-    this.#input.value = message.content;
-    this.#update();
+    this.#fill(message.content, message.media);
     this.#input.focus();
   }
 
@@ -79,13 +103,26 @@ export class Composer {
   }
 
   #submit() {
-    const text = this.#input.value.trim();
+    const content = this.#input.value.trim();
+    const { media } = this.#pictures;
     const edited = this.#edited;
-    if (!text || (this.#send.hidden && !edited)) return;
+    if (this.#isEmpty || (this.#send.hidden && !edited)) return;
     if (edited) this.#endEdit();
     else this.#clear();
-    this.#actions.onSend(text, edited ?? undefined).then((sent) => { if (!sent && !this.#input.value) this.prefill(text); });
+    this.#actions.onSend({ content, media }, edited ?? undefined).then((sent) => { if (!sent && this.#isEmpty) this.#fill(content, media); });
     this.#input.focus();
+  }
+
+  get #isEmpty() { return this.#input.value.trim() === '' && this.#pictures.media.length === 0; }
+
+  async #pick() {
+    if (this.#actions.mayShow()) this.attach(await pickFiles('image/*,video/*'));
+    this.#input.focus();
+  }
+
+  #fill(text, media = []) {
+    this.#input.value = text;
+    this.#pictures.set(media);
   }
 
   #key(event) {
@@ -108,18 +145,16 @@ export class Composer {
   #endEdit() {
     this.#edited = null;
     this.#editing.hidden = true;
-    this.#input.value = this.#aside;
-    this.#update();
+    this.#fill(this.#aside.text, this.#aside.media);
   }
 
   #clear() {
     writeDraft(this.#conversation, '');
-    this.#input.value = '';
-    this.#update();
+    this.#fill('');
   }
 
   #update() {
-    this.#send.disabled = this.#input.value.trim() === '';
+    this.#send.disabled = this.#isEmpty;
     this.#input.style.height = 'auto';
     if (this.#input.value) this.#input.style.height = `${this.#input.scrollHeight}px`;    // asking makes the browser lay everything out
   }

@@ -5,8 +5,10 @@ import { pathTo } from './tree.js';
 
 /** What is shown of a conversation. */
 export function asMarkdown({ entry, messages }) {
-  const parts = pathTo(messages, entry.leaf).map(({ role, content, model }) =>
-    `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${content.trim()}\n`);
+  const parts = pathTo(messages, entry.leaf).map(({ role, content, model, media = [] }) => {
+    const shown = media.map(({ type, name }) => `*(${type === 'image' ? 'picture' : 'film'}: ${name})*\n\n`).join('');
+    return `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${shown}${content.trim()}\n`;
+  });
   return [`# ${entry.title}\n`, ...parts].join('\n');
 }
 
@@ -17,12 +19,12 @@ export function saveFile(name, text, type) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** @returns {Promise<File | null>} what somebody picks; null when nothing */
-export function pickFile(accept) {
+/** @returns {Promise<File[]>} what somebody picks */
+export function pickFiles(accept, multiple = true) {
   return new Promise((done) => {
-    const input = element('input', { type: 'file', accept });
-    input.addEventListener('change', () => done(input.files[0] ?? null));
-    input.addEventListener('cancel', () => done(null));
+    const input = element('input', { type: 'file', accept, multiple });
+    input.addEventListener('change', () => done([...input.files]));
+    input.addEventListener('cancel', () => done([]));
     input.click();
   });
 }

@@ -19,8 +19,11 @@ export const isLost = (error) => codeOf(error).startsWith('engine/');
  */
 export function helpFor(error, page) {
   if (codeOf(error) === 'use/context') return shorten(error, page);
+  if (codeOf(error).startsWith('image/')) return { label: 'Edit the message', run: () => page.edit(questionOf(page.talk)) };
   return isLost(error) ? restart(page) : null;
 }
+
+const questionOf = (talk) => talk.path.findLast(({ role }) => role === 'user');
 
 /** The first of several that have failed with the engine restarts it. */
 function restart({ session, load, regenerate }) {
@@ -37,7 +40,7 @@ function restart({ session, load, regenerate }) {
 function shorten(error, { session, settings, talk, regenerate, edit }) {
   const { contextSize, contextLength } = session.model?.info ?? {};
   if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
-  const asked = talk.path.findLast(({ role }) => role === 'user');
+  const asked = questionOf(talk);
   if (settings.system.length <= asked.content.length) return { label: 'Edit the message', run: () => edit(asked) };
   const run = async () => {
     if (await settings.editSystem()) regenerate();

@@ -5,7 +5,7 @@ import { announce, byId, button, element, iconButton } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
 import { read, write } from '../shell/storage.js';
 import { UNDO_MS } from './archive.js';
-import { asMarkdown, pickFile, saveFile } from './files.js';
+import { asMarkdown, pickFiles, saveFile } from './files.js';
 
 const KEY = 'quern:list';
 /** Rows that are made at once, and then at a time. */
@@ -229,7 +229,7 @@ export class List {
   }
 
   async #import() {
-    const file = await pickFile('.json,application/json');
+    const [file] = await pickFiles('.json,application/json', false);
     if (!file) return;
     try {
       const added = await this.#archive.import(JSON.parse(await file.text()));

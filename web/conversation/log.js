@@ -63,6 +63,7 @@ export class Log {
   #sync() {
     const path = this.#talk.path.slice(this.#shown);
     const ids = new Set(path.map(({ id }) => id));
+    const backToPlace = this.#place();
     for (const [id, { view }] of this.#views) {
       if (ids.has(id)) continue;
       view.node.remove();
@@ -75,17 +76,32 @@ export class Log {
       before = node;
     }
     this.#mark(path);
+    backToPlace();
+  }
+
+  /** Where the keyboard is: a button of a message, which may go. @returns {() => void} goes to what stands in its place then */
+  #place() {
+    const held = document.activeElement;
+    const label = held?.getAttribute('aria-label');
+    const at = [...this.#node.children].findIndex((node) => node.contains(held));
+    return () => {
+      if (at < 0 || held.isConnected) return;
+      const buttons = [...this.#node.children[at]?.querySelectorAll('.tools button:enabled') ?? []];
+      (buttons.find((node) => node.getAttribute('aria-label') === label) ?? buttons[0])?.focus();
+    };
   }
 
   #view(message) {
-    const { run } = this.#talk;
+    const { run, elsewhere } = this.#talk;
+    const now = { ...message, elsewhere: elsewhere && message.writing === true };
     const grows = run?.message.id === message.id;
     const held = this.#views.get(message.id);
-    if (held && (grows ? held.message === null : held.message && same(held.message, message))) return held.view;
-    const view = message.role === 'user' ? new UserMessage(message, this.#actions) : AssistantMessage.of(message, this.#actions, grows);
+    if (held && (grows ? held.message === null : held.message && same(held.message, now))) return held.view;
+    const view = message.role === 'user' ? new UserMessage(message, this.#actions)
+      : AssistantMessage.of(message, this.#actions, grows, now.elsewhere);
     if (grows) view.wait(run.says);
     held?.view.node.remove();
-    this.#views.set(message.id, { view, message: grows ? null : { ...message } });
+    this.#views.set(message.id, { view, message: grows ? null : now });
     return view;
   }
 
@@ -103,4 +119,4 @@ export class Log {
   }
 }
 
-const same = (a, b) => a.content === b.content && a.note === b.note && a.writing === b.writing && a.thinking === b.thinking;
+const same = (a, b) => ['content', 'note', 'writing', 'thinking', 'elsewhere'].every((name) => (a[name] || '') === (b[name] || ''));

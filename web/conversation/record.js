@@ -4,17 +4,27 @@
 import { oneLine } from '../shell/format.js';
 
 const TITLE = 80;
+const KEPT = 'chat/';
 
 const text = (value, most = 1e7) => (typeof value === 'string' ? value.slice(0, most) : '');
 const number = (value) => (Number.isFinite(value) && value >= 0 ? value : 0);
 const isId = (value) => typeof value === 'string' && /^[\w-]{1,64}$/.test(value);
+
+/** A picture or film, whose file is kept as it was given, or null. */
+function checkMedium(value) {
+  const isKnown = ['image', 'video'].includes(value?.type) && value.blob instanceof Blob;
+  return isKnown ? { type: value.type, name: oneLine(text(value.name), TITLE), blob: value.blob } : null;
+}
 
 /** A message with exactly the known fields, or null. `writing`: it was not finished. */
 export function checkMessage(value) {
   if (!isId(value?.id) || !['user', 'assistant'].includes(value.role) || typeof value.content !== 'string') return null;
   const { id, role } = value;
   const common = { id, parent: isId(value.parent) ? value.parent : '', role, content: text(value.content) };
-  if (role === 'user') return common;
+  if (role === 'user') {
+    const media = Array.isArray(value.media) ? value.media.map(checkMedium).filter(Boolean) : [];
+    return media.length ? { ...common, media } : common;
+  }
   return {
     ...common, thinking: text(value.thinking), thoughtMs: number(value.thoughtMs), note: text(value.note, 200),
     model: oneLine(text(value.model), TITLE), speed: number(value.speed), writing: value.writing === true,
@@ -31,6 +41,10 @@ export function checkEntry(value) {
     deleted: number(value.deleted),
   };
 }
+
+/** The name under which models keep what they have computed of a conversation; and of which one such a name is, '' if it is none of this page's. */
+export const keptName = (id) => KEPT + id;
+export const keptId = (name) => (name.startsWith(KEPT) ? name.slice(KEPT.length) : '');
 
 /** What a conversation that begins like this is called until somebody names it. */
 export const titleOf = (content) => oneLine(content.trim().split('\n')[0], TITLE) || 'Conversation';

@@ -17,7 +17,7 @@ const LEAST_LETTERS = 0.3;
 export async function makeRoom(talk, model, messages) {
   const takes = async (share) => {
     const most = share * model.info.contextSize;
-    const letters = messages().reduce((sum, { content }) => sum + content.length, 0);
+    const letters = messages().reduce((sum, { content }) => sum + (typeof content === 'string' ? content.length : Infinity), 0);
     return letters > most * LEAST_LETTERS && await model.countTokens(messages()) > most;
   };
   const { first } = talk;

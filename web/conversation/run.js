@@ -18,7 +18,7 @@ const ENDINGS = {
 export class Run {
   message;
   model = null;           // who writes it, once there is one
-  phase = 'waiting';      // then 'reading', 'thinking' or 'writing', in the end 'over'
+  phase = 'waiting';      // then 'looking', 'reading', 'thinking' or 'writing', in the end 'over'
   says = '';              // what is going on before the first word
   meter = {};             // {used, tokensPerSecond}, as far as they are known
   #giveUp;
@@ -53,10 +53,11 @@ export class Run {
     setTimeout(() => { if (this.phase === 'waiting') this.wait('Waiting for its turn…'); }, PATIENCE_MS);
   }
 
-  /** So much of the prompt is read. */
-  read({ done, total }) {
+  /** So much of the pictures is seen, or of the prompt read. */
+  read({ phase, done, total }) {
+    if (phase === 'vision') return this.#to('looking', `Looking… ${Math.floor((100 * done) / total)} %`);
     this.#count.prompt = this.meter.used = total;
-    this.#to('reading', done < total ? `Reading ${count(done)} of ${count(total)} tokens` : '');
+    return this.#to('reading', done < total ? `Reading ${count(done)} of ${count(total)} tokens` : '');
   }
 
   /** One event of the reply, about a token. The first ones say nothing about speed yet. */

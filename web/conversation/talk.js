@@ -15,6 +15,7 @@ export class Talk {
   path = [];          // those that are shown
   first = '';         // id of the one from which on the model reads; '' for all
   run = null;         // the reply that this tab writes; what other tabs say is not listened to then
+  elsewhere = false;  // another tab writes in it
   held = null;        // until it settles this tab is about to write, or has the conversation for itself
   #archive;
   #events;
@@ -22,6 +23,7 @@ export class Talk {
   #pending = 0;
   #stored = 0;        // when a growing reply was stored last
   #later = null;
+  #waits = false;     // until the other tab has ended
 
   /**
    * @param {import('./archive.js').Archive} archive
@@ -56,8 +58,8 @@ export class Talk {
   begin() { this.id ||= newId(); }
 
   /** Adds a question behind another message ('' for the first) and shows it. @returns {object} it, with its id */
-  ask(content, parent = this.leaf) {
-    const question = this.#add({ role: 'user', content, parent });
+  ask({ content, media = [] }, parent = this.leaf) {
+    const question = this.#add({ role: 'user', content, parent, ...(media.length && { media }) });
     this.#store([question], { leaf: question.id, deleted: 0 });
     this.#events.onChange(this);
     return question;
@@ -155,12 +157,23 @@ export class Talk {
       .finally(() => { this.#pending--; });
   }
 
-  #set({ entry, messages }) {
+  #set({ entry, messages, elsewhere }) {
     this.id = entry.id;
+    this.elsewhere = elsewhere;
+    if (elsewhere) this.#awaitOther();
     this.entry = entry;
     this.first = entry.first;
     this.messages = messages;
     this.#show(entry.leaf);
+  }
+
+  /** A tab may end without a word. */
+  async #awaitOther() {
+    if (this.#waits) return;
+    this.#waits = true;
+    await this.#archive.freed(this.id).catch(() => {});
+    this.#waits = false;
+    this.follow();
   }
 
   #show(leaf) {

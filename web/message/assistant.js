@@ -7,8 +7,9 @@ import { setBranches } from './branches.js';
 import { MarkdownStream } from './stream.js';
 import { errorCard } from '../shell/tray.js';
 
-/** Under a reply whose tab was closed while it was written. */
+/** Under a reply that is not finished: its tab was closed, or is another one. */
 const INTERRUPTED = 'Interrupted: the page was closed.';
+const ELSEWHERE = 'Being written in another tab.';
 
 export class AssistantMessage {
   node = fromTemplate('t-assistant');
@@ -34,12 +35,12 @@ export class AssistantMessage {
     this.#setBusy(true);
   }
 
-  /** A reply as far as it is. @param {boolean} grows whether there is more to come */
-  static of(message, actions, grows) {
+  /** A reply as far as it is. @param {boolean} grows whether there is more to come @param {boolean} elsewhere whether another tab writes it */
+  static of(message, actions, grows, elsewhere) {
     const view = new AssistantMessage(message, actions);
     if (message.thinking) view.push({ type: 'thinking', text: message.thinking }, message);
     if (message.content) view.push({ type: 'text', text: message.content }, message);
-    if (!grows) view.end(message);
+    if (!grows) view.end(message, elsewhere);
     return view;
   }
 
@@ -57,14 +58,14 @@ export class AssistantMessage {
   }
 
   /** The reply is as it stays. */
-  end(message) {
+  end(message, elsewhere = false) {
     const { content, thoughtMs, note, writing, error } = message;
-    const why = error ? '' : note || (writing ? INTERRUPTED : '');
+    const why = error ? '' : note || (writing ? (elsewhere ? ELSEWHERE : INTERRUPTED) : '');
     this.#endThought(thoughtMs);
     this.#setBusy(false);
     this.wait('');
     this.#aside(why || error || content.trim() ? why : 'The model had nothing to say.');
-    this.#goOn.hidden = !why;
+    this.#goOn.hidden = !why || elsewhere;
     this.#stream.finish();
     if (error) this.#fail(message);
     else this.#describe(message);

@@ -2,16 +2,11 @@
 // The small "2/3" with arrows under a message that has others in its place.
 import { element, iconButton } from '../shell/dom.js';
 
-/** Puts it into a place that may have one; who stands on an arrow by the keyboard stays there. @param {(message: object) => void} onBranch */
+/** Puts it into a place that may have one. @param {(message: object) => void} onBranch */
 export function setBranches(place, siblings, message, onBranch) {
-  const old = place.querySelector('.branches');
-  const held = old?.contains(document.activeElement) ? document.activeElement.ariaLabel : null;
-  old?.remove();
+  place.querySelector('.branches')?.remove();
   const node = branches(siblings, message, onBranch);
-  if (!node) return;
-  place.prepend(node);
-  const arrows = [...node.querySelectorAll('button:enabled')];
-  if (held) (arrows.find(({ ariaLabel }) => ariaLabel === held) ?? arrows[0]).focus();
+  if (node) place.prepend(node);
 }
 
 /** @returns {Element | null} null where there is only one */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A message of the visitor's: the bubble, and what can be done with it. A very long one is folded.
-import { copyButton, fromTemplate, iconButton } from '../shell/dom.js';
+import { copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
 import { setBranches } from './branches.js';
+import { thumb } from './media.js';
 
 /** Characters from which on a message is folded, and lines. */
 const LONG = 1500;
@@ -14,8 +15,10 @@ export class UserMessage {
   /** @param {object} message @param {{onEdit: Function, onAnswer: Function, onBranch: Function}} actions */
   constructor(message, actions) {
     this.#actions = actions;
-    const { content } = message;
+    const { content, media = [] } = message;
     const bubble = this.node.querySelector('.bubble');
+    bubble.hidden = !content;
+    if (media.length) bubble.before(element('div', { className: 'thumbs' }, ...media.map(thumb)));
     bubble.textContent = content;
     if (content.length > LONG || content.split('\n', LINES + 1).length > LINES) this.#fold(bubble);
     const answer = iconButton('retry', 'Answer this', () => actions.onAnswer(message));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The models on this device, in the model dialog: what there is of each, use it or go on with its download, delete it; and
-// how much room they take and whether the browser promises to keep them. Deleting asks in the row itself.
+// The models on this device, in the model dialog: what there is of each, use it or go on with its download, delete it; what they keep of
+// conversations; how much room all takes and whether the browser promises to keep it. Deleting asks in the row itself.
 import { models } from 'quern';
 import { announce, byId, button, element } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
-import { bytes, oneLine } from '../shell/format.js';
+import { bytes, count, oneLine } from '../shell/format.js';
 import { place } from './address.js';
 
 const title = (name) => oneLine(name.replace(/\.gguf$/i, ''), 80) || 'Model';
@@ -43,15 +43,15 @@ export class Kept {
   /** Shows what there is now. @param {string} [inUse] address of the model in use */
   async refresh(inUse = this.#inUse) {
     this.#inUse = place(inUse);
-    const [entries, usage] = await Promise.all([models.list(), models.usage()]).catch((error) => [null, error]);
-    if (entries) this.#show(entries, usage);
+    const [entries, usage, talks] = await Promise.all([models.list(), models.usage(), models.kept()]).catch((error) => [null, error]);
+    if (entries) this.#show(entries, usage, talks);
     else this.#showFailure(usage);
   }
 
-  #show(entries, usage) {
+  #show(entries, usage, talks) {
     this.#entries = entries;
     this.#left = usage.quota ? Math.max(0, usage.quota - usage.used) : Infinity;
-    this.#list.replaceChildren(...entries.map((entry) => this.#row(entry)));
+    this.#list.replaceChildren(...entries.map((entry) => this.#row(entry)), ...(talks.length ? [this.#talksRow(talks)] : []));
     byId('kept-none').hidden = entries.length > 0;
     this.#showUsage(usage, entries.length > 0);
   }
@@ -95,7 +95,23 @@ export class Kept {
       element('strong', {}, element('bdi', {}, withoutQuant(name, quant))), ...this.#tags(quant, entry),
       element('p', {}, this.#state(entry)), ...this.#bar(entry)));
     row.dataset.testid = 'kept';
-    row.append(this.#actions(row, entry, name));
+    const amount = entry.complete ? entry.size || entry.loaded : entry.loaded;
+    const label = entry.complete ? 'Load' : 'Resume';
+    const { url, vision } = entry;
+    const use = button(label, () => this.#choose({ source: url, ...(vision && { vision }), label: name, kind: 'url' }));
+    use.setAttribute('aria-label', `${label} ${name}`);
+    row.append(this.#actions(row, { name, amount, use, remove: () => models.remove(entry.id) }));
+    return row;
+  }
+
+  /** What models have computed of conversations; these themselves stay whatever becomes of it. */
+  #talksRow(talks) {
+    const amount = talks.reduce((sum, talk) => sum + talk.bytes, 0);
+    const name = 'What was read of conversations';
+    const row = element('li', { className: 'kept-row' }, element('div', { className: 'row-text' },
+      element('strong', {}, name), element('p', {}, `${bytes(amount)} of ${count(talks.length)}, so that they go on at once`)));
+    row.dataset.testid = 'kept-talks';
+    row.append(this.#actions(row, { name, amount, remove: () => models.forget() }));
     return row;
   }
 
@@ -117,26 +133,25 @@ export class Kept {
     return [bar];
   }
 
-  #actions(row, entry, name) {
-    const label = entry.complete ? 'Load' : 'Resume';
-    const use = button(label, () => this.#choose({ source: entry.url, label: name, kind: 'url' }));
-    use.setAttribute('aria-label', `${label} ${name}`);
-    const remove = button('Delete', () => this.#ask(row, entry, name), 'button quiet');
-    remove.setAttribute('aria-label', `Delete ${name}`);
-    return element('div', { className: 'row-actions' }, use, remove);
+  /** @param {{name: string, amount: number, use?: Node, remove: () => Promise<void>}} what there is */
+  #actions(row, what) {
+    const remove = button('Delete', () => this.#ask(row, what), 'button quiet');
+    remove.setAttribute('aria-label', `Delete ${what.name}`);
+    return element('div', { className: 'row-actions' }, ...(what.use ? [what.use] : []), remove);
   }
 
   /** Asks in the row; the focus is on the harmless answer. */
-  #ask(row, entry, name) {
+  #ask(row, what) {
     const keep = button('Keep', () => back());
-    const go = button('Delete', () => this.#remove(row, entry, name), 'button danger');
+    const { name } = what;
+    const go = button('Delete', () => this.#remove(row, what), 'button danger');
     go.setAttribute('aria-label', `Delete ${name} for good`);
-    const amount = bytes(entry.complete ? entry.size || entry.loaded : entry.loaded);
+    const amount = bytes(what.amount);
     const question = element('div', { className: 'row-actions' }, element('span', {}, `Delete ${amount}?`), keep, go);
     question.setAttribute('role', 'group');
     question.setAttribute('aria-label', `Delete ${name}, ${amount}?`);
     const back = () => {
-      const actions = this.#actions(row, entry, name);
+      const actions = this.#actions(row, what);
       question.replaceWith(actions);
       actions.lastElementChild.focus();
     };
@@ -151,18 +166,18 @@ export class Kept {
     keep.focus();
   }
 
-  async #remove(row, entry, name) {
+  async #remove(row, what) {
     for (const node of row.querySelectorAll('button')) node.disabled = true;
     try {
-      await models.remove(entry.id);
-      announce(`${name} is deleted.`);
+      await what.remove();
+      announce(`${what.name} is deleted.`);
       await this.refresh();
       byId('kept-title').focus();
     } catch (error) {
       const { message, hint } = explain(error);
       const problem = element('p', { className: 'problem' }, `${message} ${hint}`.trim());
       problem.setAttribute('role', 'alert');
-      row.lastElementChild.replaceWith(this.#actions(row, entry, name));
+      row.lastElementChild.replaceWith(this.#actions(row, what));
       row.querySelector('.row-text').append(problem);
       row.lastElementChild.lastElementChild.focus();
     }

@@ -9,6 +9,9 @@ const file = (quant, size, repo, name, revision, sha256) => ({
   quant, size, revision, sha256, url: `https://huggingface.co/${repo}/resolve/${revision}/${name}-${quant}.gguf`,
 });
 
+/** A model with the file of its eyes. */
+const pair = (model, eyes) => ({ ...model, size: model.size + eyes.size, sha256: [model.sha256, eyes.sha256], vision: eyes.url });
+
 export const KNOWN = [
   {
     label: 'Qwen3-0.6B', note: 'Small and quick, a good first one', layers: 28,
@@ -37,7 +40,28 @@ export const KNOWN = [
         '8c2f07f26af9747e41988551106f149b03eb9b5cb6df636027b6bf6278473300'),
     ],
   },
+  {
+    label: 'Qwen3-VL-2B', note: 'Sees pictures and films', layers: 28,
+    files: [pair(
+      file('Q4_K_M', 1_107_409_952, 'Qwen/Qwen3-VL-2B-Instruct-GGUF', 'Qwen3VL-2B-Instruct', '52d6c8ffea26cc873ac5ad116f8631268d7eb503',
+        '089d75c52f4b7ffc56ba998ffc50aae89fcafc755f9e7208aacca281dca6c2ae'),
+      file('Q8_0', 445_053_216, 'Qwen/Qwen3-VL-2B-Instruct-GGUF', 'mmproj-Qwen3VL-2B-Instruct', '52d6c8ffea26cc873ac5ad116f8631268d7eb503',
+        'f9a68fabba69c3b81e153367b2c7521030b0fa8bb0de400c9599c8e6725f9c82'),
+    )],
+  },
+  {
+    label: 'Qwen3-VL-4B', note: 'Sees more, for strong machines', layers: 36,
+    files: [pair(
+      file('Q4_K_M', 2_497_281_664, 'Qwen/Qwen3-VL-4B-Instruct-GGUF', 'Qwen3VL-4B-Instruct', 'main',
+        '66358cb18bb6b3b1b6675aa412c7a88ef01d228f481184d13668e5201c730a0a'),
+      file('Q8_0', 453_974_304, 'Qwen/Qwen3-VL-4B-Instruct-GGUF', 'mmproj-Qwen3VL-4B-Instruct', 'main',
+        '30ba2c7dd3127a4561b6cba9d13d0f711c91bdb38742e2f56d73c8cb596bd06d'),
+    )],
+  },
 ];
+
+/** The one that sees and is quickest. */
+export const SEEING = KNOWN.find(({ files }) => files[0].vision);
 
 /** Bytes of keys and values for 4,096 positions: 8 heads of 128 columns in 16 bits, in each layer. */
 const contextBytes = (layers) => layers * 4096 * 2 * 8 * 128 * 2;

@@ -17,15 +17,18 @@ const KEY_USED = 'quern:model';
 const KEY_COMING = 'quern:download';
 
 /** What is remembered of a choice; of a file only that it was one. */
-const essence = ({ source, label, kind }) => ({ label, kind, source: kind === 'url' ? place(source) : '' });
+const essence = ({ source, vision, label, kind }) => ({
+  label, kind, source: kind === 'url' ? place(source) : '', ...(kind === 'url' && typeof vision === 'string' && { vision: place(vision) }),
+});
 
 /** @returns {Choice | null} a remembered choice */
 function remembered(key) {
-  const { source, label, kind } = read(key) ?? {};
+  const { source, vision, label, kind } = read(key) ?? {};
   if (typeof label !== 'string' || typeof source !== 'string' || !['url', 'file'].includes(kind)) return null;
   const { url } = readAddress(source);
   if (kind === 'url' && !url) return null;
-  return { source: url, label: oneLine(label, 60), kind, sha256: findKnown(url)?.one.sha256 };
+  const eyes = typeof vision === 'string' ? readAddress(vision).url : '';
+  return { source: url, ...(eyes && { vision: eyes }), label: oneLine(label, 60), kind, sha256: findKnown(url)?.one.sha256 };
 }
 
 export class Loading {
@@ -150,9 +153,9 @@ export class Loading {
   }
 
   /** The demo model comes with the page, whose service worker keeps it. */
-  #options({ kind, source, sha256, contextSize }) {
+  #options({ kind, source, vision, sha256, contextSize }) {
     return { ...this.#events.options(), ...accessFor(source), ...(contextSize && { contextSize }), ...(kind === 'demo' && { cache: false }),
-      ...(sha256 && { sha256 }) };
+      ...(vision && { vision }), ...(sha256 && { sha256 }) };
   }
 
   async #showPaused(choice) {

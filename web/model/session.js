@@ -2,10 +2,10 @@
 // The model in use and the one being loaded. A new model replaces the old one only once it is ready, so a failed
 // or cancelled load leaves the chat as it was; where memory does not hold both, the old one goes first and the
 // load is tried once more.
-import { load } from 'quern';
+import { load, models } from 'quern';
 import { codeOf } from '../shell/failure.js';
 
-/** @typedef {{source: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice */
+/** @typedef {{source: string | File, vision?: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice vision: the file of its eyes */
 
 /** Rejects when the signal aborts, so that waiting for something else can be given up. */
 function aborted(signal) {
@@ -74,6 +74,12 @@ export class Session {
   async release(model) {
     if (this.#model === model) this.#model = null;
     await model?.dispose().catch(() => {});
+  }
+
+  /** Forgets what models have kept of a conversation: through the current one, which may be about to keep it, or without. */
+  async forget(name) {
+    const model = this.#model;
+    await (model ? model.forget(name).catch(() => models.forget(name)) : models.forget(name));
   }
 
   async #replace(before, { coming, optionsFor, abort }) {

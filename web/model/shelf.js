@@ -6,8 +6,15 @@ import { support } from 'quern';
 import { byId, button, element } from '../shell/dom.js';
 import { bytes, count, oneLine, parameters } from '../shell/format.js';
 import { labelOf, place, readAddress } from './address.js';
+import { isEyes, lacksEyes } from './eyes.js';
 import { Kept } from './kept.js';
 import { DEMO, KNOWN, findKnown, verdict } from './known.js';
+
+/** What the page knows of an address beside itself. */
+function known(url) {
+  const { sha256, vision } = findKnown(url)?.one ?? {};
+  return { sha256, ...(vision && { vision }) };
+}
 
 export class Shelf {
   #dialog = byId('model-dialog');
@@ -126,10 +133,12 @@ export class Shelf {
 
   /** One file, the parts of a split one, or those of a folder. @param {File[]} files */
   chooseFiles(files) {
-    const [first, ...others] = files;
-    if (!first) return;
-    const label = others.length ? `${files.length} files` : oneLine(first.name.replace(/\.gguf$/i, ''), 60) || 'File';
-    this.#choose({ source: others.length ? files : first, label, kind: 'file' });
+    const vision = files.find(isEyes);
+    const [first, ...others] = files.filter((file) => file !== vision);
+    const { choice, model } = this.#session;
+    if (!first) return vision && this.#choose(lacksEyes(model) ? { ...choice, vision } : { source: vision, label: vision.name, kind: 'file' });
+    const label = others.length ? `${others.length + 1} files` : oneLine(first.name.replace(/\.gguf$/i, ''), 60) || 'File';
+    return this.#choose({ source: others.length ? [first, ...others] : first, ...(vision && { vision }), label, kind: 'file' });
   }
 
   #edited() {
@@ -141,7 +150,7 @@ export class Shelf {
   #submit(event) {
     event.preventDefault();
     const { url, problem } = readAddress(this.#url.value);
-    if (url) return this.#choose({ source: url, label: labelOf(url), kind: 'url', sha256: findKnown(url)?.one.sha256 });
+    if (url) return this.#choose({ source: url, label: labelOf(url), kind: 'url', ...known(url) });
     this.#say(problem, true);
     this.#url.setAttribute('aria-invalid', 'true');
     return this.#url.focus();
@@ -164,7 +173,7 @@ export class Shelf {
     const facts = [
       ['In use', info.name], ['Kind', info.architecture], ['Weights', info.parameters && parameters(info.parameters)],
       ['Memory', info.memory && bytes(info.memory.used)], ['Context', info.contextSize && `${count(info.contextSize)} tokens`],
-      ['Threads', info.threads], ['Kernels', info.variant], ['License', info.license],
+      ['Sees', info.vision && 'pictures and films'], ['Threads', info.threads], ['Kernels', info.variant], ['License', info.license],
     ];
     const rows = facts.filter(([, value]) => value).map(([name, value]) => element('div', {},
       element('dt', {}, name), element('dd', {}, element('bdi', {}, oneLine(value, 80)))));

@@ -19,7 +19,7 @@ enum {
     SPAN = 512,
     SPAN_PAGES = SPAN / KV_PAGE,
     TILE_ROWS = 32,
-    FEW = 4, /* queries for which halves are widened in registers, not beforehand */
+    FEW = 2, /* queries for which halves become floats in registers, not beforehand */
     SUBNORMAL_MAX = 16, /* subnormal halves of a page's keys or values up to which that is faster */
     ODD = 255,
     HEAD_DIM_MAX = 1024,
@@ -193,7 +193,7 @@ struct tile {
 };
 
 /* Where the softmaxes of one row over one span are. */
-struct place {
+struct tile_place {
     int32_t tile, row; /* tile -1: none has it yet */
 };
 
@@ -283,15 +283,15 @@ static void softmaxes_begin(const struct attention *a, const struct tile *tile, 
         }
 }
 
-/* Scaling is exact unless it overflows. */
+/* Scaling is exact unless it overflows. Magnitudes are compared as integers, which compilers do in vectors. */
 static bool scale_query(float *out, const float *q, int dim)
 {
-    float top = 0;
+    int32_t top = 0;
     for (int d = 0; d < dim; d++) {
         out[d] = q[d] * F16_SCALE;
-        if (fabsf(q[d]) > top) top = fabsf(q[d]);
+        top = max_int(top, (int32_t)(bits_from_f32(q[d]) & 0x7FFFFFFF));
     }
-    return top < 0x1p15f;
+    return top < (int32_t)bits_from_f32(0x1p15f);
 }
 
 static void quantize_query(const struct span *s, struct query *query, int i)
@@ -400,29 +400,38 @@ static void span_attend(struct span *s)
 /* Pages of a span up to a position. */
 static int pages_to(int last, int span) { return min_int(last / KV_PAGE + 1 - span * SPAN_PAGES, SPAN_PAGES); }
 
-/* Heads head .. end - 1 of rows row .. row + n - 1 of a tile, over pages from .. to - 1 of its span. Where there are few queries, a page's heads are
- * taken in a row. */
-static void attend_rows(const struct attention *a, const struct tile *tile, int row, int n, const int32_t *pages, int from, int to, int head, int end, int thread)
+/* Rows row .. row + n - 1 of a tile over pages from .. to - 1 of its span. Where there are few queries, a page's heads are taken in a row. */
+static void attend_rows(struct span s, int row, int n, const int32_t *pages, int from, int to)
 {
-    const struct cpu *c = a->c;
-    int queries = n * group_of(c), step = queries > FEW ? 1 : end - head;
-    for (; head < end && from < to; head += step)
-        span_attend(&(struct span){.a = a, .tile = tile, .s = &c->scratch[thread], .head = head, .heads = step, .rows = tile->rows + row, .pages = pages,
-                                   .first_page = tile->span * SPAN_PAGES + from, .n_pages = to - from, .group = group_of(c), .n = queries,
-                                   .queries = tile_queries(c, tile, head, row)});
+    int end = s.head + s.heads;
+    s.n = n * s.group;
+    if (s.n > FEW) s.heads = 1;
+    s.rows = s.tile->rows + row;
+    s.pages = pages;
+    s.first_page = s.tile->span * SPAN_PAGES + from;
+    s.n_pages = to - from;
+    for (; s.head < end && from < to; s.head += s.heads) {
+        s.queries = tile_queries(s.a->c, s.tile, s.head, row);
+        span_attend(&s);
+    }
 }
 
-/* All rows over the pages that they share, then each sequence's over its own. */
+/* Heads head .. end - 1 of a tile: all rows over the pages that they share, then each sequence's over its own. */
 static void attend_heads(const struct attention *a, const struct tile *tile, int head, int end, int thread)
 {
+    const struct span s = {.a = a, .tile = tile, .s = &a->c->scratch[thread], .head = head, .heads = end - head, .group = group_of(a->c)};
     softmaxes_begin(a, tile, head, end);
-    attend_rows(a, tile, 0, tile->n, tile->pages, 0, tile->shared, head, end, thread);
+    attend_rows(s, 0, tile->n, tile->pages, 0, tile->shared);
     if (tile->shared == pages_to(tile->last, tile->span)) return;
     for (int row = 0, n; row < tile->n; row += n) {
-        const struct kv_row *of = &a->rows[tile->rows[row]];
-        int last = of->index;
-        for (n = 1; row + n < tile->n && a->rows[tile->rows[row + n]].pages == of->pages; n++) last = max_int(last, a->rows[tile->rows[row + n]].index);
-        attend_rows(a, tile, row, n, of->pages, tile->shared, pages_to(last, tile->span), head, end, thread);
+        const int32_t *pages = a->rows[tile->rows[row]].pages;
+        int last = 0;
+        for (n = 0; row + n < tile->n; n++) {
+            const struct kv_row *next = &a->rows[tile->rows[row + n]];
+            if (next->pages != pages) break;
+            last = max_int(last, next->index);
+        }
+        attend_rows(s, row, n, pages, tile->shared, pages_to(last, tile->span));
     }
 }
 
@@ -464,14 +473,14 @@ void cpu_softmax_merge(struct query *a, const struct query *b, int dim)
 static int spans_of(const struct kv_row *row) { return row->index / SPAN + 1; }
 
 /* The output of one query of a row: its spans in order. */
-static void merge_query(const struct attention *a, int row, const struct place *spans, int query_head)
+static void merge_query(const struct attention *a, int row, const struct tile_place *spans, int query_head)
 {
     const struct cpu *c = a->c;
     int dim = c->kv.head_dim, group = group_of(c);
     float *o = a->o + ((size_t)row * (size_t)c->kv.n_heads + (size_t)query_head) * (size_t)dim;
     struct query total = {.acc = o, .max = -INFINITY};
     memset(o, 0, (size_t)dim * sizeof *o);
-    for (const struct place *p = spans; p < spans + spans_of(&a->rows[row]); p++)
+    for (const struct tile_place *p = spans; p < spans + spans_of(&a->rows[row]); p++)
         cpu_softmax_merge(&total, tile_queries(c, &c->tiles[p->tile], query_head / group, p->row) + query_head % group, dim);
     for (int d = 0; d < dim; d++) o[d] /= total.sum;
 }
@@ -479,7 +488,7 @@ static void merge_query(const struct attention *a, int row, const struct place *
 static void merge_rows(void *arg, int thread, int n_threads)
 {
     const struct attention *a = arg;
-    const struct place *spans = a->c->places;
+    const struct tile_place *spans = a->c->places;
     int begin, end;
     pool_share(a->end - a->first, thread, n_threads, &begin, &end);
     for (int row = a->first; row < a->first + end; spans += spans_of(&a->rows[row]), row++)
@@ -501,14 +510,14 @@ static bool joins(struct tile *tile, const struct kv_row *row)
 }
 
 /* The tile of row `first` and of those after it that join; `places` are the spans of that row. Returns how many they are. */
-static int tile_from(struct attention *a, int span, int first, struct place *places, int32_t *rows, size_t at)
+static int tile_from(struct attention *a, int span, int first, struct tile_place *places, int32_t *rows, size_t at)
 {
     struct tile *tile = &a->c->tiles[a->n_tiles];
     *tile = (struct tile){.rows = rows, .span = span, .last = a->rows[first].index, .pages = a->rows[first].pages, .shared = SPAN_PAGES, .at = at};
     for (int i = first; i < a->end && tile->n < TILE_ROWS; places += spans_of(&a->rows[i]), i++) {
         const struct kv_row *row = &a->rows[i];
         if (spans_of(row) <= span || places[span].tile >= 0 || !joins(tile, row)) continue;
-        places[span] = (struct place){a->n_tiles, tile->n};
+        places[span] = (struct tile_place){a->n_tiles, tile->n};
         rows[tile->n++] = i;
         if (row->index > tile->last) tile->last = row->index, tile->pages = row->pages;
     }
@@ -523,7 +532,7 @@ static void make_tiles(struct attention *a, int n_places)
     int used = 0;
     for (int i = 0; i < n_places; i++) c->places[i].tile = -1;
     for (int span = 0; used < n_places; span++) {
-        struct place *places = c->places;
+        struct tile_place *places = c->places;
         for (int i = a->first; i < a->end; places += spans_of(&a->rows[i]), i++)
             if (span < spans_of(&a->rows[i]) && places[span].tile < 0)
                 used += tile_from(a, span, i, places, c->tile_rows + used, (size_t)used * (size_t)c->kv.n_heads);

@@ -18,7 +18,7 @@ struct weight {
 };
 
 struct tile;
-struct place;
+struct tile_place;
 struct scratch;
 
 /* The race between the orders in which gemv may read: heats in turn, the best of each counts. */
@@ -49,7 +49,7 @@ struct cpu {
     struct query *queries;   /* [max_places, n_heads] their softmaxes */
     float *acc;              /* [max_places, n_heads, head_dim] theirs */
     struct tile *tiles;      /* [max_places] */
-    struct place *places;    /* [max_places] by rows, then spans */
+    struct tile_place *places;    /* [max_places] by rows, then spans */
     int32_t *tile_rows;      /* [max_places] by tiles */
     struct scratch *scratch; /* [threads] */
     int max_rows;

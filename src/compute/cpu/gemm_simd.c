@@ -444,10 +444,13 @@ INLINE struct how how_of(const enum layout layout, const enum dots dots)
 
 INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
 
-/* Rows up to which sharing what is read of a packed panel is faster than expanding it, with and without relaxed SIMD: two for every layout, as many as
- * there are registers for where codes are as wide as words or half as wide. */
-#define MOST_SHARED(layout) \
-    ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K ? FEW_MOST : (layout) == LAYOUT_Q5K ? 3 : 2)
+/* Rows that share what is read of a packed panel, at most: where that is faster than expanding it, with and without relaxed SIMD, and worth the
+ * code. Two would be faster for the other layouts too, by less or for few people. */
+#define IS_WHOLE(layout) ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K)
+#define IS_PAIRED(layout)                                                                                                         \
+    ((layout) == LAYOUT_Q4_1 || (layout) == LAYOUT_Q2K || (layout) == LAYOUT_Q3K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K || \
+     (layout) == LAYOUT_IQ4XS)
+#define MOST_SHARED(layout) (IS_WHOLE(layout) ? FEW_MOST : IS_PAIRED(layout) ? 2 : 1)
 
 /* turns_: panels one after the other; gemv_: eight at once; few_: a tile of a panel that is not expanded */
 #define FEW(T, layout) if (T <= MOST_SHARED(layout)) gemv(panel, 0, a, row, out, 1, of_rows(how, T))

@@ -103,7 +103,7 @@ struct kernels {
     void (*add)(float *x, const float *y, int n);        /* x += y */
     void (*add_scaled)(float *x, const float *y, float scale, int n); /* x += scale * y */
     void (*widen)(float *out, const uint16_t *in, int n);  /* f16 -> f32 */
-    void (*spread)(float *out, const uint16_t *in, int n); /* finite f16 -> f32, divided by F16_SCALE; n a multiple of 8. NULL where widen is as good */
+    void (*spread)(float *out, const uint16_t *in, int n); /* finite f16 -> f32 divided by F16_SCALE; n a multiple of 8. NULL: widen is as good */
     void (*narrow)(uint16_t *out, const float *in, int n); /* f32 -> f16 */
     /* values = code * scale: n positions of codes [n, dim] and scales [n, dim / 32]; dim a multiple of 32 */
     void (*dequantize)(float *v, const int8_t *code, const float *scale, int n, int dim);

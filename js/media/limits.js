@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// What no picture may exceed, wherever it comes from, and how long a decoder may take. Files are looked at by the engine before (src/image).
+
+import { abortable, deadline } from '../shared/clock.js';
+import { QuernError } from '../shared/errors.js';
+
+const SIDE_MOST = 16_384;
+const PIXELS_MOST = 100_000_000;
+
+/** Pixels above which a picture is made smaller while it is decoded; no canvas of Safari has more. */
+const LARGE = 2 ** 24;
+
+const PATIENCE_MS = 30_000;
+
+export const undecoded = (message, cause) => new QuernError('image/decode', message, { cause });
+
+/** @param {{width: number, height: number}} picture @returns {{width: number, height: number}} its size, which is possible */
+export function checkedSize({ width, height }) {
+  if (!(width >= 1 && height >= 1)) throw undecoded(`The picture is ${width} x ${height}: it has no pixels.`);
+  if (width > SIDE_MOST || height > SIDE_MOST || width * height > PIXELS_MOST) {
+    throw new QuernError('image/size', `The picture is ${width} x ${height}; at most 16,384 a side and 100 million pixels can be read.`,
+      { detail: { width, height } });
+  }
+  return { width, height };
+}
+
+/** Pixels that the caller has: RGB or RGBA, by their length. */
+export const isRaw = (source) => ArrayBuffer.isView(source?.data);
+
+export function rawPixels({ data, width, height }) {
+  checkedSize({ width, height });
+  if (data.length !== 3 * width * height && data.length !== 4 * width * height) {
+    const [rgb, rgba] = [3, 4].map((channels) => channels * width * height);
+    throw new QuernError('use/param', `A picture of ${width} x ${height} has ${rgb} bytes of RGB or ${rgba} of RGBA, not ${data.length}.`,
+      { detail: { param: 'messages' } });
+  }
+  return { data, width, height };
+}
+
+/** What a huge picture becomes while it is decoded: twice what the model will see. Undefined: it stays. */
+export function reducedSize({ width, height }, target) {
+  if (width * height <= LARGE) return undefined;
+  return { width: Math.min(width, 2 * target.width), height: Math.min(height, 2 * target.height) };
+}
+
+/** What a decoder promises, but not forever. @param {AbortSignal} [signal] */
+export async function withPatience(promise, signal) {
+  const late = new AbortController();
+  const cancel = deadline(PATIENCE_MS, () => late.abort(undecoded(`The decoder has not answered within ${PATIENCE_MS / 1000} seconds.`)));
+  try {
+    return await abortable(promise, signal ? AbortSignal.any([signal, late.signal]) : late.signal);
+  } finally {
+    cancel();
+  }
+}

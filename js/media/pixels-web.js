@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Pictures' pixels in a browser, whose own decoders do the work: a file becomes an ImageBitmap, turned as EXIF says, that is drawn on white and
+// read back. Runs in the engine's worker; DOM objects come as ImageBitmaps (page-sources.js).
+//
+// Some browsers alter what is read back from a canvas, so that nobody can be told by it: a model would see noise. So a known pattern is read back
+// first; where it comes back altered, or there is no canvas, bitmaps are read through WebCodecs' frames, if those tell the truth.
+
+import { QuernError } from '../shared/errors.js';
+import { checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
+import { turned } from './turn.js';
+import { isWhole } from './whole.js';
+
+const MIME = { PNG: 'image/png', JPEG: 'image/jpeg', WebP: 'image/webp', GIF: 'image/gif', BMP: 'image/bmp', AVIF: 'image/avif' };
+
+const isBitmap = (source) => source instanceof ImageBitmap;
+
+const bytesOf = async (source) => (source instanceof Blob ? new Uint8Array(await source.arrayBuffer()) : source);
+
+// --- from a bitmap to bytes ---
+
+/** @param {ImageBitmap} bitmap @returns {Uint8Array} RGBA, drawn on white */
+function readCanvas(bitmap) {
+  const { width, height } = bitmap;
+  const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
+  context.fillStyle = '#fff';
+  context.fillRect(0, 0, width, height);
+  context.drawImage(bitmap, 0, 0);
+  return new Uint8Array(context.getImageData(0, 0, width, height).data.buffer);
+}
+
+/** @param {ImageBitmap} bitmap whose colours are not multiplied by their alpha @returns {Promise<Uint8Array>} RGBA */
+async function readFrame(bitmap) {
+  const frame = new VideoFrame(bitmap, { timestamp: 0 });
+  try {
+    const options = { format: 'RGBA', colorSpace: 'srgb', layout: [{ offset: 0, stride: 4 * bitmap.width }] };
+    const data = new Uint8Array(frame.allocationSize(options));
+    await frame.copyTo(data, options);
+    return data;
+  } finally {
+    frame.close();
+  }
+}
+
+/** Small canvases are left alone by some who alter large ones. */
+const PROBE = 64;
+
+/** Noise, opaque, always the same. */
+function pattern() {
+  const image = new ImageData(PROBE, PROBE);
+  for (let i = 0, random = 1; i < image.data.length; i++) {
+    random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
+    image.data[i] = i % 4 === 3 ? 255 : random >>> 24;
+  }
+  return image;
+}
+
+async function chooseReader() {
+  const drawn = pattern();
+  const bitmap = await createImageBitmap(drawn);
+  for (const read of [readCanvas, readFrame]) {
+    const found = await (async () => read(bitmap))().catch(() => []);
+    if (found.length === drawn.data.length && drawn.data.every((value, i) => value === found[i])) return read;
+  }
+  throw new QuernError('env/canvas', 'This browser alters what is read from a canvas, or has none that a worker could draw on.');
+}
+
+let reader;     // promise; asked for where time is limited
+
+// --- what is given ---
+
+const resized = (size) => size && { resizeWidth: size.width, resizeHeight: size.height, resizeQuality: 'high' };
+
+/** @param {ImageBitmap} bitmap which is closed then */
+async function read(bitmap, from, reduced) {
+  try {
+    const { width, height } = checkedSize(bitmap);
+    reader ??= chooseReader();
+    return { data: await (await reader)(bitmap), width, height, ...reduced && { reduced: { width: from.width, height: from.height } } };
+  } finally {
+    bitmap.close();
+  }
+}
+
+/** Marks of EXIF, which stands before the pixels or behind them. */
+const EXIF = { JPEG: ['Exif\0\0', 1], WebP: ['EXIF', -1] };
+
+/**
+ * A copy in which nobody finds EXIF: some browsers follow it in WebP, some do not, and bitmaps that are only said to be turned are trouble.
+ * @returns {Uint8Array | null} null: the file has none, or every browser follows it (PNG)
+ */
+function withoutExif(bytes, { kind, orientation }) {
+  const [mark, step] = EXIF[kind] ?? [];
+  if (!mark || orientation === 1) return null;
+  const letters = Array.from(mark, (letter) => letter.charCodeAt(0));
+  let at = step > 0 ? 0 : bytes.length - letters.length;
+  while (at >= 0 && at < bytes.length && !letters.every((code, i) => bytes[at + i] === code)) at += step;
+  const copy = bytes.slice();
+  copy[at] = 0x78;
+  return copy;
+}
+
+async function decodeFile(bytes, found, reduced) {
+  const { kind, orientation } = found;
+  const plain = withoutExif(bytes, found);
+  const stored = plain && orientation > 4 && reduced ? { width: reduced.height, height: reduced.width } : reduced;
+  const options = { imageOrientation: 'from-image', premultiplyAlpha: 'none', ...resized(stored) };
+  const pixels = await read(await createImageBitmap(new Blob([plain ?? bytes], { type: MIME[kind] }), options), found, reduced);
+  return plain ? { ...pixels, ...turned(pixels, orientation) } : pixels;
+}
+
+async function filePixels(bytes, { header, target, signal }) {
+  const found = header(bytes);
+  if (!isWhole(bytes, found.kind)) throw undecoded(`The ${found.kind} file ends too early.`);
+  try {
+    return await withPatience(decodeFile(bytes, found, reducedSize(found, target)), signal);
+  } catch (error) {
+    if (error instanceof QuernError || signal?.aborted) throw error;
+    throw undecoded(`The browser cannot decode this ${found.kind} file (${error.message}).`, error);
+  }
+}
+
+/** The caller's stays open. */
+async function bitmapPixels(bitmap, { target, signal }) {
+  const size = checkedSize(bitmap);
+  const reduced = reducedSize(size, target);
+  const copy = createImageBitmap(bitmap, { premultiplyAlpha: 'none', ...resized(reduced) });
+  return withPatience(copy.then((own) => read(own, size, reduced)), signal);
+}
+
+// --- what is asked for ---
+
+/**
+ * How large a picture is as it is seen; of a file the header is read only.
+ * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
+ * @param {(bytes: Uint8Array) => {kind: string, width: number, height: number, orientation: number}} header the engine's
+ * @returns {Promise<{width: number, height: number}>}
+ */
+export async function sizeOf(source, header) {
+  if (isRaw(source)) return checkedSize(rawPixels(source));
+  const { width, height } = isBitmap(source) ? checkedSize(source) : header(await bytesOf(source));
+  return { width, height };
+}
+
+/**
+ * RGB, or RGBA with the white still to be laid behind it.
+ * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
+ * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal}} how target: what the model will see
+ * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>} reduced: from what size
+ */
+export async function pixelsOf(source, how) {
+  if (isRaw(source)) return rawPixels(source);
+  if (isBitmap(source)) return bitmapPixels(source, how);
+  return filePixels(await bytesOf(source), how);
+}

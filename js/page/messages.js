@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Conversations as callers may pass them, checked on the page: an error names what is wrong as it was written (`messages[3].content[1].image`).
+// What is left of a content is a text, or, where it has pictures or films, a list of parts.
+
+import { QuernError, badParam } from '../shared/errors.js';
+import { isRecord, oneOf, read } from './values.js';
+
+/** Pictures and films of one prompt. */
+const MOST_MEDIA = 64;
+
+const ROLES = oneOf('system', 'user', 'assistant');
+
+/** What other parts there are. */
+const SEEN = ['image', 'image_url', 'video'];
+
+/** A part for a model without eyes. @returns {{type: string, text?: string}} */
+export function textPart(part, path) {
+  if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
+  const type = read(part, 'type', `${path}.type`);
+  if (SEEN.includes(type)) {
+    throw new QuernError('use/param', 'This model has no eyes: load it with its projector (`vision`).', { detail: { param: 'messages' } });
+  }
+  if (type !== 'text') throw badParam(`${path}.type`, `must be 'text', ${SEEN.map((name) => `'${name}'`).join(', ')}`);
+  const text = read(part, 'text', `${path}.text`);
+  if (typeof text !== 'string') throw badParam(`${path}.text`, 'must be a string');
+  return { type, text };
+}
+
+/** A text, or parts where some are no text. */
+function checkContent(content, path, role, checkPart) {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) throw badParam(path, 'must be a string or an array of parts');
+  const parts = Array.from(content, (part, i) => checkPart(part, `${path}[${i}]`, role));
+  return parts.every(({ type }) => type === 'text') ? parts.map(({ text }) => text).join('') : parts;
+}
+
+function checkMessage(message, path, checkPart) {
+  if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
+  const role = read(message, 'role', `${path}.role`);
+  const content = read(message, 'content', `${path}.content`);
+  const thinking = read(message, 'thinking', `${path}.thinking`);
+  const problem = ROLES(role);
+  if (problem) throw badParam(`${path}.role`, problem);
+  if (thinking !== undefined && typeof thinking !== 'string') throw badParam(`${path}.thinking`, 'must be a string');
+  return { role, content: checkContent(content, `${path}.content`, role, checkPart), ...(thinking && { thinking }) };
+}
+
+const mediaIn = ({ content }) => (typeof content === 'string' ? 0 : content.filter(({ type }) => type !== 'text').length);
+
+/** How many pictures and films checked messages have. */
+export const countMedia = (messages) => messages.reduce((sum, message) => sum + mediaIn(message), 0);
+
+/**
+ * A checked copy of a conversation; a string is one message of the user's.
+ * @param {boolean} [goesOn] with its last message
+ * @param {(part: any, path: string, role: string) => {type: string, text?: string}} [checkPart] parts.js's, for models that see
+ */
+export function checkMessages(messages, goesOn = false, checkPart = textPart) {
+  if (typeof messages === 'string') return checkMessages([{ role: 'user', content: messages }], goesOn);
+  if (!Array.isArray(messages)) throw badParam('messages', 'must be a text or an array of messages');
+  if (messages.length === 0) throw badParam('messages', 'must not be empty');
+  const checked = Array.from(messages, (message, i) => checkMessage(message, `messages[${i}]`, checkPart));
+  if (goesOn && checked.at(-1).role !== 'assistant') throw badParam('messages', 'must end with a message of the assistant\'s to be continued');
+  const n = countMedia(checked);
+  if (n > MOST_MEDIA) throw badParam('messages', `have ${n} pictures and films, at most ${MOST_MEDIA} are possible`);
+  return checked;
+}

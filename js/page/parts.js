@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Parts of a message as callers may pass them: texts, pictures, films. What is left of one is a copy of the fields that are there, in which OpenAI's
+// `image_url` is an image. Comes with the first model that sees; without one, messages.js knows texts.
+
+import { badParam } from '../shared/errors.js';
+import { DETAIL, PIXELS, above, integer, isRecord, ofType, read } from './values.js';
+
+/** Frames of a film, and sides of what is given as pixels. */
+const MOST_FRAMES = 768;
+const MOST_SIDE = 2 ** 14;
+
+const FILE = ['string', 'URL', 'Blob'];
+const SEEN = ['ImageBitmap', 'HTMLImageElement', 'HTMLCanvasElement', 'OffscreenCanvas', 'VideoFrame'];
+
+/** Whether a value is an instance of one of these, which may not be there. */
+const isOneOf = (names, value) => names.some((name) => (
+  typeof value === name || (typeof globalThis[name] === 'function' && value instanceof globalThis[name])));
+
+/** Red, green and blue, or with alpha; ImageData too. */
+function pixels({ data, width, height }) {
+  if (!isOneOf(['Uint8Array', 'Uint8ClampedArray'], data)) return 'must have its pixels in data, a Uint8Array';
+  const problem = integer(1, MOST_SIDE)(width) ?? integer(1, MOST_SIDE)(height);
+  if (problem) return `has a width or height that ${problem.replace('must be', 'is not')}`;
+  const bytes = width * height;
+  return data.length === 3 * bytes || data.length === 4 * bytes ? null
+    : `has ${data.length} bytes, but ${width} x ${height} pixels are ${3 * bytes} (RGB) or ${4 * bytes} (RGBA)`;
+}
+
+function image(value) {
+  if (value === '') return 'must not be empty';
+  if (isOneOf([...FILE, ...SEEN], value)) return null;
+  if (isRecord(value) && 'data' in value) return pixels(value);
+  return 'must be a Blob, an address, an ImageBitmap or what else a page shows, or { data, width, height }';
+}
+
+const times = (list, n) => (Array.isArray(list) && list.length === n && list.every((time, i) => time >= (list[i - 1] ?? 0) && time < Infinity)
+  ? null : 'must be an array of seconds, one for each frame, none less than the one before');
+
+const FILM = { frames: () => null, fps: above(0, 1000), timestamps: () => null, sample: ofType('boolean', 'true or false') };
+
+const isFrames = (value) => isRecord(value) && 'frames' in value;
+
+/** A film of frames. */
+function frames(value, path) {
+  const film = fields(value, FILM, path);
+  if (!Array.isArray(film.frames) || film.frames.length === 0) throw badParam(`${path}.frames`, 'must be an array of pictures, one at least');
+  if (film.frames.length > MOST_FRAMES && !film.sample) {
+    throw badParam(`${path}.frames`, `are ${film.frames.length}, at most ${MOST_FRAMES} are possible unless they are sampled`);
+  }
+  const at = film.frames.findIndex((frame) => image(frame));
+  if (at >= 0) throw badParam(`${path}.frames[${at}]`, image(film.frames[at]));
+  const problem = film.timestamps && times(film.timestamps, film.frames.length);
+  if (problem) throw badParam(`${path}.timestamps`, problem);
+  return film;
+}
+
+function film(value) {
+  if (value === '') return 'must not be empty';
+  return isOneOf([...FILE, 'HTMLVideoElement'], value) ? null : 'must be a Blob, an address, a video element, or { frames, fps }';
+}
+
+/** The fields of a part besides its type. */
+const PARTS = {
+  text: { text: ofType('string', 'a string') },
+  image: { image, detail: DETAIL, maxPixels: PIXELS },
+  video: {
+    video: (value) => (isFrames(value) ? null : film(value)),
+    fps: above(0, 1000), maxFrames: integer(1, MOST_FRAMES), maxPixels: PIXELS,
+  },
+};
+
+/** A checked copy of the fields that are there. */
+function fields(value, table, path) {
+  const copy = {};
+  for (const key of Object.keys(value)) {
+    const name = `${path}.${key.slice(0, 64)}`;
+    if (key === 'type') continue;
+    if (!Object.hasOwn(table, key)) throw badParam(name, 'is not a field here');
+    const found = read(value, key, name);
+    if (found == null) continue;
+    const problem = table[key](found);
+    if (problem) throw badParam(name, problem);
+    copy[key] = found;
+  }
+  return copy;
+}
+
+/** A part of the OpenAI API as one of ours; what else stands in it there means nothing here. */
+function imageOf(part, path) {
+  const given = read(part, 'image_url', `${path}.image_url`);
+  const { url, detail } = isRecord(given) ? given : { url: given };
+  if (typeof url !== 'string') throw badParam(`${path}.image_url`, 'must be { url }, an address as a text');
+  return { type: 'image', image: url, ...(detail != null && { detail }) };
+}
+
+/** A checked copy of a part of a message. */
+export function checkPart(given, path, role) {
+  if (!isRecord(given)) throw badParam(path, 'must be an object with a type');
+  const part = read(given, 'type', `${path}.type`) === 'image_url' ? imageOf(given, path) : given;
+  const { type } = part;
+  if (!Object.hasOwn(PARTS, type)) throw badParam(`${path}.type`, 'must be one of \'text\', \'image\', \'video\', \'image_url\'');
+  const copy = { type, ...fields(part, PARTS[type], path) };
+  if (copy[type] === undefined) throw badParam(`${path}.${type}`, 'is missing');
+  if (type !== 'text' && role !== 'user') {
+    throw badParam(path, `is ${type === 'image' ? 'a picture' : 'a film'} in a message of the ${role}'s; only the user's can have some`);
+  }
+  if (type === 'video' && isFrames(copy.video)) copy.video = frames(copy.video, `${path}.video`);
+  return copy;
+}

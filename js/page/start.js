@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// How a worker comes to work on a source: what goes to it of the options, and that it is gone again when anything goes wrong.
+
+import { reasonOf } from '../shared/clock.js';
+import { QuernError, asQuernError } from '../shared/errors.js';
+import { Rpc } from './rpc.js';
+import { asOption, withProjector } from './source.js';
+import { serveStore } from '../store/store-port.js';
+
+function startRpc(platform, workerUrl) {
+  try {
+    return new Rpc(platform.startWorker(workerUrl), platform.watch);
+  } catch (error) {
+    if (error instanceof QuernError) throw error;
+    throw new QuernError('env/worker', `The engine's worker cannot be started (${error.message}).`, { phase: 'start', cause: error });
+  }
+}
+
+/** Asked once, when the first model is about to be kept: the browser may then clear it away only when its user says so. */
+let asked = false;
+function askToPersist(platform, { phase, waiting }) {
+  if (asked || waiting || phase !== 'download') return;
+  asked = true;
+  platform.persist();
+}
+
+/** What goes to the worker of the options, and the caller's own store, if any, as it is served. */
+function wireOptions(platform, { cache = true, sha256 = [], ...options }) {
+  const served = typeof cache === 'object' ? serveStore(cache) : null;
+  const wire = { ...options, cache: served?.port ?? cache, sha256: [sha256].flat().map((hash) => hash.toLowerCase()) };
+  if (options.wasmUrl) wire.wasmUrl = platform.resolveUrl(options.wasmUrl);
+  return { wire, served };
+}
+
+/** A source, and its projector where one is named; without eyes where that is wanted. */
+export function resolveBoth(platform, source, vision) {
+  const model = platform.resolveSource(source);
+  if (vision === undefined || typeof vision === 'boolean') return { ...model, source: { ...model.source, ...(vision === false && { blind: true }) } };
+  const projector = asOption(() => platform.resolveSource(vision));
+  return { source: withProjector(model.source, projector.source), transfer: [...model.transfer ?? [], ...projector.transfer ?? []] };
+}
+
+/**
+ * Has a worker of its own work on a source; whatever goes wrong, it is gone again before this rejects.
+ * @returns {Promise<{rpc: Rpc, answer: any}>}
+ */
+export async function startWith(platform, type, source, { signal, onProgress, workerUrl, vision, ...options }) {
+  const { source: opened, transfer = [] } = resolveBoth(platform, source, vision);
+  const { wire, served } = wireOptions(platform, options);
+  signal?.throwIfAborted();
+  const rpc = startRpc(platform, workerUrl && platform.resolveUrl(workerUrl));
+  if (served) rpc.ended.then(served.end);
+  const onAbort = () => rpc.close(reasonOf(signal));
+  signal?.addEventListener('abort', onAbort, { once: true });
+  const onEvent = ({ type: _, ...progress }) => {
+    if (wire.cache === true) askToPersist(platform, progress);
+    return onProgress?.(progress);
+  };
+  try {
+    await rpc.ready();
+    const how = { onEvent, transfer: served ? [...transfer, served.port] : transfer };
+    return { rpc, answer: await rpc.call(type, { source: opened, options: wire }, how).promise };
+  } catch (error) {
+    await rpc.close(error instanceof QuernError ? error : asQuernError(error, 'load'));
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// What a value must be, as rows of tables want it: a function from a value to what is wrong with it, null where nothing is.
+
+import { badParam } from '../shared/errors.js';
+
+export const integer = (min, max) => (value) => (Number.isSafeInteger(value) && value >= min && value <= max
+  ? null : `must be a whole number from ${min} to ${max === Number.MAX_SAFE_INTEGER ? '2^53-1' : max}`);
+export const between = (min, max) => (value) => (typeof value === 'number' && value >= min && value <= max
+  ? null : `must be a number from ${min} to ${max}`);
+export const above = (min, max) => (value) => (typeof value === 'number' && value > min && value <= max
+  ? null : `must be a number above ${min} and up to ${max}`);
+export const oneOf = (...names) => (value) => (names.includes(value)
+  ? null : `must be one of ${names.map((name) => (typeof name === 'string' ? `'${name}'` : name)).join(', ')}`);
+export const ofType = (type, words) => (value) => (typeof value === type ? null : `must be ${words}`);
+
+/** Of pictures: how closely they are looked at, and limits of their pixels. */
+export const DETAIL = oneOf('low', 'auto', 'high');
+export const PIXELS = integer(1024, 2 ** 26);
+
+export const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Reads a property of the caller's, whose getter may throw. */
+export function read(object, key, path) {
+  try {
+    return object[key];
+  } catch (error) {
+    throw Object.assign(badParam(path, `cannot be read (${String(error?.message ?? error).slice(0, 100)})`), { cause: error });
+  }
+}

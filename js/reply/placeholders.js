@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Where pictures and films stand in a prompt. Templates write one triple of marks for each; that of a film becomes one for each pair of its frames,
+// labelled with its time, and behind the tokenizer each pad becomes as many as the medium has tokens. Typed text makes no marks (chat.js).
+
+import { QuernError } from '../shared/errors.js';
+
+const PADS = { image: '<|image_pad|>', video: '<|video_pad|>' };
+
+const triple = (kind) => `<|vision_start|>${PADS[kind]}<|vision_end|>`;
+
+const ANY_PAD = /<\|(image|video)_pad\|>/g;
+
+const WORDS = { image: 'pictures', video: 'films' };
+
+/**
+ * A medium as the prompt needs it: a picture is one step, a film a step for each pair of frames.
+ * @typedef {{kind: 'image' | 'video', tokens: number, labels: string[]}} Seen tokens: of each step; labels: those of a film's steps
+ */
+
+const NAMES = { image: 'Picture', video: 'Video' };
+
+function checkPlaces(text, seen) {
+  for (const kind of /** @type {('image' | 'video')[]} */ (['image', 'video'])) {
+    const wanted = seen.filter((medium) => medium.kind === kind).length;
+    const [pads, triples] = [PADS[kind], triple(kind)].map((mark) => text.split(mark).length - 1);
+    if (pads === wanted && (triples === wanted || kind === 'image')) continue;
+    const message = `The model's chat template has ${pads || 'no'} places for the ${wanted} ${WORDS[kind]} of the messages.`;
+    throw new QuernError('use/param', message, { detail: { param: 'messages' } });
+  }
+}
+
+/** The places of a conversation's pictures and films in its prompt. */
+export class Places {
+  #seen;
+  #pads;
+
+  /** Of its media, as the prompt has them, once it was filled. @type {any[]} */
+  order = [];
+
+  /** @param {Seen[]} seen in the order of the messages @param {Record<'image' | 'video', number>} pads ids */
+  constructor(seen, pads) {
+    this.#seen = seen;
+    this.#pads = pads;
+    this.order = seen;
+  }
+
+  /** Tokens of all of them. */
+  get tokens() {
+    return this.#steps.reduce((sum, tokens) => sum + tokens, 0);
+  }
+
+  /** Of each step. */
+  get #steps() {
+    return this.order.flatMap(({ kind, tokens, labels }) => Array.from({ length: kind === 'image' ? 1 : labels.length }, () => tokens));
+  }
+
+  /**
+   * Contents as built-in ChatML writes them, parts one behind the other; with `numbered` as Qwen3-VL's template does for `add_vision_id`.
+   * @returns {(content: string | {type: string, text?: string}[]) => string} for one content after the other
+   */
+  speller(numbered) {
+    const counts = { image: 0, video: 0 };
+    const spell = ({ type, text }) => (type === 'text' ? text : (numbered ? `${NAMES[type]} ${++counts[type]}: ` : '') + triple(type));
+    return (content) => (typeof content === 'string' ? content : content.map(spell).join(''));
+  }
+
+  /** A rendered prompt with each film's triple replaced by those of its pairs. */
+  fill(text) {
+    checkPlaces(text, this.#seen);
+    const waiting = { image: this.#seen.filter(({ kind }) => kind === 'image'), video: this.#seen.filter(({ kind }) => kind === 'video') };
+    this.order = [...text.matchAll(ANY_PAD)].map(([, kind]) => waiting[kind].shift());
+    const pairs = this.order.filter(({ kind }) => kind === 'video').map(({ labels }) => labels.map((label) => label + triple('video')).join(''));
+    return text.split(triple('video')).map((part, i) => part + (pairs[i] ?? '')).join('');
+  }
+
+  /** The prompt's ids with as many pads for each step as it has tokens. @param {Int32Array} ids @returns {Int32Array} */
+  grow(ids) {
+    const steps = this.#steps;
+    const all = new Int32Array(ids.length - steps.length + this.tokens);
+    let at = 0;
+    for (const id of ids) {
+      const count = id === this.#pads.image || id === this.#pads.video ? steps.shift() : 1;
+      all.fill(id, at, at + count);
+      at += count;
+    }
+    return all;
+  }
+}

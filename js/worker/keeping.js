@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// Conversations that outlive the engine: before a reply what is kept of its prompt is read and given to the engine, after it what is new is written,
+// a page at a time between two steps (runner.js). Nothing here can change a reply: what is missing, damaged or another model's is read anew.
+// A store that fails costs what would have been kept, and a line on the console.
+
+import { asQuernError, isOf } from '../shared/errors.js';
+import { guarded } from '../store/guard.js';
+import { KeptFile, PAGE, forgetKept, holding, listKept, makeRoom, mostRecords, removeKept, sizeOf } from '../store/kept.js';
+
+const KEEP_BYTES = 2 ** 31;
+
+/** Longest work between two looks at the messages, or two steps of others. */
+const SLICE_MS = 10;
+
+const SENTENCES = {
+  'storage/quota': 'There is not enough space to keep the conversation; it goes on without.',
+  'storage/unavailable': 'Conversations cannot be kept here, and go on without.',
+  'storage/corrupt': 'What was kept of the conversation is damaged, or of another model, and is read anew.',
+};
+
+/**
+ * Runs what reads ahead into one room while the other is looked at; a promise that is not awaited yet is not unhandled.
+ * @param {Promise<any> | undefined} coming
+ */
+const ahead = (coming) => {
+  coming?.catch(() => {});
+  return coming;
+};
+
+export class Keeping {
+  #engine;
+  #runner;
+  #store;
+  #most;                          // bytes of all files
+  #tell;
+  #fail;
+  #rest;
+  #rooms = [];                    // two to read into, one to write from
+  #reading = Promise.resolve();   // one at a time
+  #writing = Promise.resolve();
+  #wanted = new Set();            // {name} of each reply that is being made or kept
+  #full = new Set();              // names for which there was no space
+  #written = new Map();           // name -> records of its file when this engine wrote it last
+
+  /**
+   * @param {import('../engine/engine.js').Engine} engine
+   * @param {import('./runner.js').Runner} runner
+   * @param {object} how
+   * @param {object} [how.store] undefined: nothing is kept
+   * @param {number} [how.keepBytes] of all files together
+   * @param {() => void | Promise<void>} how.rest lets waiting messages in
+   * @param {(text: string) => void} how.tell
+   * @param {(error: Error) => void} how.fail the engine has crashed
+   */
+  constructor(engine, runner, { store, keepBytes = KEEP_BYTES, rest, tell, fail }) {
+    this.#engine = engine;
+    this.#runner = runner;
+    this.#store = store && keepBytes > 0 ? guarded(store) : null;
+    this.#most = keepBytes;
+    this.#rest = rest;
+    this.#tell = tell;
+    this.#fail = fail;
+  }
+
+  /**
+   * The reply of a generation, with what is kept under a name read before and written after it.
+   * @param {() => void} release lets go of its pictures once all is done; not called where this rejects
+   */
+  async run(name, generation, job, release) {
+    const ticket = { name };
+    this.#wanted.add(ticket);
+    try {
+      const result = await this.#runner.add(generation, job, (sequence, isOver) => this.#restore(name, sequence, isOver));
+      this.#writing = this.#writing.then(() => this.#attempt(name, () => this.#save(ticket, generation)))
+        .then(() => {
+          this.#wanted.delete(ticket);
+          if (!this.#runner.isDead) release();
+        });
+      return result;
+    } catch (error) {
+      this.#wanted.delete(ticket);
+      throw error;
+    }
+  }
+
+  /** What is kept, once nothing more is to be written. */
+  async kept() {
+    await this.#writing;
+    return this.#store ? listKept(this.#store) : [];
+  }
+
+  /** Forgets what is kept under a name, or all; replies under way are not kept either. */
+  async forget(name) {
+    for (const ticket of this.#wanted) if (name === undefined || ticket.name === name) this.#wanted.delete(ticket);
+    if (this.#store) await forgetKept(this.#store, name);
+  }
+
+  /** Work with the store or the engine, which fails for itself alone. */
+  async #attempt(name, work) {
+    if (!this.#store || this.#runner.isDead) return;
+    try {
+      await work();
+    } catch (thrown) {
+      const error = asQuernError(thrown, 'call');
+      if (isOf('engine', error)) this.#fail(error);
+      else if (error.code === 'storage/quota') this.#full.add(name);
+      else if (error.code === 'storage/unavailable') this.#store = null;
+      if (error.code !== 'storage/busy' && !isOf('engine', error)) this.#notice(error.code, error.cause?.message ?? error.message);
+    }
+  }
+
+  #notice(code, why) {
+    this.#tell(`quern: ${code}: ${SENTENCES[code] ?? 'The conversation is not kept.'}${why ? ` (${why})` : ''}`);
+  }
+
+  /** One of the rooms for records, which are made when somebody keeps something. */
+  #room(i, length) {
+    this.#rooms[i] ??= this.#engine.room(this.#engine.recordBytes);
+    return this.#rooms[i].subarray(0, length);
+  }
+
+  // --- before a reply ---
+
+  #restore(name, sequence, isOver) {
+    this.#reading = this.#reading.then(() => this.#attempt(name, () => this.#read(name, sequence, isOver)));
+    return this.#reading;
+  }
+
+  async #read(name, sequence, isOver) {
+    const pages = Math.floor((sequence.size - 1) / PAGE);       // its last token is always computed
+    if (isOver() || sequence.known >= PAGE * Math.min(pages, this.#written.get(name) ?? Infinity)) return;
+    const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes);
+    if (!file) return;
+    let good;                 // records that are not damaged
+    try {
+      if (isOver()) return;
+      const header = sequence.keep(name);
+      const isOurs = await file.beginsWith(header);
+      if (isOver()) return;
+      good = isOurs ? await this.#give(file, Math.min(pages, file.records), sequence, isOver) : -1;
+    } finally {
+      await file.close();
+    }
+    if (good < Infinity) await this.#mend(name, good);
+  }
+
+  /** @returns {Promise<number>} how many records are good, Infinity where none was found damaged */
+  async #give(file, n, sequence, isOver) {
+    const read = (i) => (i < n ? file.read(i, this.#room(i % 2, file.lengthOf((i + 1) * PAGE > sequence.length))) : undefined);
+    let slice = performance.now();
+    let coming = ahead(read(0));
+    try {
+      for (let i = 0; i < n; i++) {
+        if (performance.now() - slice > SLICE_MS) {
+          await this.#rest();
+          slice = performance.now();
+        }
+        const record = await coming;
+        if (isOver() || !record) return Infinity;
+        coming = ahead(read(i + 1));
+        const found = sequence.give(record);
+        if (found === 'damaged') return i;
+        if (found !== 'next') return Infinity;
+      }
+      return Infinity;
+    } finally {
+      await coming?.catch(() => {});      // the room is free again
+    }
+  }
+
+  /** Removes what is damaged, or another model's (-1), unless somebody is writing: the records behind the good ones. */
+  async #mend(name, good) {
+    await holding(this.#store, name, async () => {
+      this.#notice('storage/corrupt');
+      if (good <= 0) return removeKept(this.#store, name);
+      const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes, { write: true });
+      try {
+        if (file.records > good) await file.cut(good);
+      } finally {
+        await file.close();
+      }
+      return undefined;
+    }, 0);
+  }
+
+  // --- after it ---
+
+  #isWanted(ticket) { return this.#wanted.has(ticket) && !this.#runner.isDead; }
+
+  async #save(ticket, { ids, media }) {
+    if (this.#full.has(ticket.name) || !this.#isWanted(ticket)) return;
+    await holding(this.#store, ticket.name, async () => {
+      if (!this.#isWanted(ticket)) return;
+      const sequence = this.#engine.sequence();
+      try {
+        sequence.set(ids, 'held', media);
+        if (sequence.known >= PAGE) await this.#write(ticket, sequence);
+      } finally {
+        if (!this.#runner.isDead) sequence.free();
+      }
+    });
+  }
+
+  async #write(ticket, sequence) {
+    const { name } = ticket;
+    const header = sequence.keep(name);
+    const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes, { write: true });
+    try {
+      if (!this.#isWanted(ticket)) return;
+      if (!await file.beginsWith(header)) await file.begin(header);
+      const agreed = await this.#agree(ticket, file, sequence);
+      await this.#append(ticket, file, sequence, agreed);
+    } finally {
+      this.#written.set(name, file.records);
+      if (file.records > 0) await file.finish().finally(() => file.close());
+      else await file.close().then(() => removeKept(this.#store, name));
+    }
+  }
+
+  /** @returns {Promise<number>} records that the conversation begins with */
+  async #agree(ticket, file, sequence) {
+    const room = this.#room(2, file.lengthOf(false));
+    for (let i = 0; i < file.records; i++) {
+      const head = await file.read(i, room);
+      if (!this.#isWanted(ticket) || !head || sequence.give(head) !== 'next') return i;
+      if (i % 64 === 63) await this.#runner.spare();
+    }
+    return file.records;
+  }
+
+  /** What there is behind them makes way for what is new, if anything is. */
+  async #append(ticket, file, sequence, agreed) {
+    if (!this.#isWanted(ticket)) return;
+    const bytes = this.#engine.recordBytes;
+    const most = Math.min(Math.floor(sequence.length / PAGE), mostRecords(this.#most, bytes));
+    const room = this.#room(2, bytes);
+    if (agreed < most) await makeRoom(this.#store, ticket.name, sizeOf(most, bytes), this.#most);
+    for (let i = agreed; i < most; i++) {
+      if (!this.#isWanted(ticket) || !sequence.take(room)) return;
+      if (i === agreed) await file.cut(agreed);
+      await file.add(room);
+      await this.#runner.spare();
+    }
+  }
+}

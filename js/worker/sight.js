@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// A conversation's pictures and films in the worker. First they are measured, by their headers alone, which is all that counting tokens needs; then,
+// if the prompt fits, decoded, resized and handed to the engine, which looks at them when their turn comes, unless it knows them.
+
+import { abortable } from '../shared/clock.js';
+import { Images } from '../engine/image.js';
+import { Media } from '../engine/media.js';
+import { pictureSource } from './picture-bytes.js';
+import { Places } from '../reply/placeholders.js';
+import { QuernError } from '../shared/errors.js';
+
+/** Pixels of a picture by how closely it is looked at, and of all frames of a film, where nobody says otherwise. */
+const PICTURE = { low: 65_536, auto: 262_144, high: 1_048_576 };
+const FILM = 524_288;
+
+/** Milliseconds of looking between two looks at the messages. */
+const BUDGET_MS = 50;
+
+/** Frames a second of a film that does not say. */
+const FPS = 24;
+
+/**
+ * A medium that was measured (reply/placeholders.js), and how to go on with it.
+ * @typedef {import('../reply/placeholders.js').Seen & {grid: import('../engine/media.js').Grid, size: {width: number, height: number},
+ *   sources: (() => Promise<any>)[]}} Measured
+ */
+
+/**
+ * What comes with the first model that sees (eyes.js, eyes-node.js).
+ * @typedef {object} Eyes
+ * @property {typeof Sight} Sight
+ * @property {(source: any, header: Function) => Promise<{width: number, height: number}>} sizeOf
+ * @property {(source: any, how: object) => Promise<{data: Uint8Array, width: number, height: number, reduced?: object}>} pixelsOf
+ * @property {(path: string) => Promise<Uint8Array>} [readPicture] the file at a path
+ */
+
+export class Sight {
+  #engine;
+  #media;
+  #images;
+  #eyes;
+  #host;
+  #options;
+
+  /**
+   * @param {import('../engine/engine.js').Engine} engine
+   * @param {Eyes} eyes
+   * @param {{fetch: typeof fetch, rest: () => void | Promise<void>}} host
+   * @param {object} [options] visionOptions
+   */
+  constructor(engine, eyes, host, options = {}) {
+    this.#engine = engine;
+    this.#media = engine.part(Media);
+    this.#images = engine.part(Images);
+    this.#eyes = eyes;
+    this.#host = host;
+    this.#options = options;
+  }
+
+  /** @param {import('../shared/protocol.js').Medium[]} media @param {AbortSignal} signal @returns {Promise<Places>} of what was Measured */
+  async measure(media, signal) {
+    const measured = [];
+    for (const [i, medium] of media.entries()) {
+      signal.throwIfAborted();
+      measured.push(await named(i, abortable(this.#measureOne(medium, signal), signal)));
+    }
+    return new Places(measured, { image: this.#media.pad('image'), video: this.#media.pad('video') });
+  }
+
+  /** Decodes them and hands them over. @param {Measured[]} order as the prompt has them @returns {Promise<Uint8Array[]>} ids, to be released */
+  async take(order, signal) {
+    const ids = [];
+    try {
+      for (const [i, medium] of order.entries()) await named(i, this.#takeOne(medium, ids, signal));
+      return ids;
+    } catch (error) {
+      this.release(ids);
+      throw error;
+    }
+  }
+
+  release(ids) {
+    for (const id of ids) this.#media.release(id);
+  }
+
+  /** What the encoder makes of a picture, once it is done. @param {import('../shared/protocol.js').Medium[]} media one picture */
+  async look(media, signal) {
+    const { order: [{ grid }], order } = await this.measure(media, signal);
+    const ids = await this.take(order, signal);
+    for (;;) {
+      const found = this.#media.look(ids[0], BUDGET_MS);
+      if (found || signal.aborted) {
+        this.release(ids);
+        return { ...found, rows: grid.rows, columns: grid.cols };
+      }
+      await this.#host.rest();
+    }
+  }
+
+  #header = (bytes) => this.#images.header(bytes);
+
+  async #measureOne({ kind, frames, ...medium }, signal) {
+    const indices = this.#chosen(frames.length, medium);
+    const first = await this.#source(frames[indices[0]], signal);
+    const size = await this.#eyes.sizeOf(first, this.#header);
+    const grid = this.#media.plan(kind, { ...size, frames: indices.length }, this.#limits(kind, medium));
+    const sources = Array.from(indices, (index, i) => async () => (i === 0 ? first : this.#source(frames[index], signal)));
+    const labels = kind === 'video' ? this.#labels(indices, grid.frames, medium) : [];
+    return { kind, tokens: grid.rows * grid.cols, labels, grid, size, sources };
+  }
+
+  #source(frame, signal) {
+    return pictureSource(frame, { fetch: this.#host.fetch, readPicture: this.#eyes.readPicture, signal });
+  }
+
+  /** Which frames of a film are looked at. */
+  #chosen(total, { sample, fps = 0 }) {
+    if (!sample) return Array.from({ length: total }, (_, i) => i);
+    return Array.from(this.#images.sample(total, fps, sample.perSecond, sample.least, sample.most));
+  }
+
+  /** Of pixels. What the caller asks for counts more than what the model was made for, that more than what is usual here. */
+  #limits(kind, { detail = 'auto', maxPixels }) {
+    const { vision } = this.#engine.facts;
+    const { minPixels, minFilmPixels, maxPixels: most, maxFilmPixels: mostOfFilm } = this.#options;
+    const usual = kind === 'image' ? most ?? Math.min(PICTURE[detail], vision.maxPixels) : mostOfFilm ?? Math.min(FILM, vision.maxFilmPixels);
+    const high = maxPixels ?? (kind === 'image' ? Math.min(usual, detail === 'low' ? PICTURE.low : Infinity) : usual);
+    const low = kind === 'image' ? minPixels ?? vision.minPixels : minFilmPixels ?? vision.minFilmPixels;
+    return { low: Math.min(low, high), high };
+  }
+
+  /** The times of pairs, of which the last frame's is there twice where their number is odd. */
+  #labels(indices, count, { fps = FPS, timestamps }) {
+    const time = (i) => {
+      const index = indices[Math.min(i, indices.length - 1)];
+      return timestamps ? timestamps[index] : index / fps;
+    };
+    return Array.from({ length: count / 2 }, (_, pair) => this.#images.label((time(2 * pair) + time(2 * pair + 1)) / 2));
+  }
+
+  async #takeOne({ kind, grid, size, sources }, ids, signal) {
+    if (kind === 'image') {
+      ids.push(this.#media.add(grid, [await this.#pixels(sources[0], size, grid, signal)]));
+      return;
+    }
+    for (let i = 0; i < grid.frames; i += 2) {
+      const [one, other] = [i, i + 1].map((at) => sources[Math.min(at, sources.length - 1)]);
+      const frame = await this.#pixels(one, size, grid, signal);
+      ids.push(this.#media.add(grid, [frame, other === one ? frame : await this.#pixels(other, size, grid, signal)]));
+    }
+  }
+
+  /** A picture as the encoder wants it. Between two of them messages come in. */
+  async #pixels(source, size, { width, height }, signal) {
+    await this.#host.rest();
+    signal.throwIfAborted();
+    const found = await abortable(this.#eyes.pixelsOf(await source(), { header: this.#header, target: { width, height }, signal }), signal);
+    if (!found.reduced && (found.width !== size.width || found.height !== size.height)) {
+      const [is, was] = [found, size].map((one) => `${one.width} x ${one.height}`);
+      throw new QuernError('image/size', `A picture has ${is} pixels, but ${was} were expected of it.`);
+    }
+    return this.#images.resize(found.data, found, { width, height });
+  }
+}
+
+/** What goes wrong with one of several says which it is, from 0 on. */
+async function named(i, work) {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof QuernError) Object.assign(error.detail, { medium: i });
+    throw error;
+  }
+}

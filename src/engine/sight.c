@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening an encoder, and pictures from outside: their sizes, and how they come and go.
+ */
+#include "engine/sight.h"
+
+#include "load/format.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    PICTURE_DEFAULT = 262144, FILM_DEFAULT = 524288, /* pixels that are asked for where nothing is */
+    PICTURE_MOST = 1048576,                          /* and that may be */
+    PIXELS_MOST = 100000000,
+    ASPECT_MOST = 200,                               /* image_size()'s */
+    STORE_DEFAULT = 64 << 20,                        /* bytes */
+};
+
+/* What an encoder takes whose header has not come: as the largest that is published. */
+enum { DIM_AWAITED = 1152, FFN_AWAITED = 4304, ADDED_AWAITED = 3, ROWS_AWAITED = 256 };
+
+/* --- opening ------------------------------------------------------------------------------------------------- */
+
+bool quern_sees(const struct quern_engine *e) { return e->sight && e->sight->vision; }
+bool sight_awaited(const struct quern_engine *e) { return e->sight && !e->sight->vision; }
+
+struct checkpoint *sight_file(const struct quern_engine *e) { return e->sight->apart ? &e->sight->ck : e->intake.file; }
+
+static int new_sight(struct quern_engine *e, bool apart, struct error *err)
+{
+    e->sight = mem_alloc(&e->mem, sizeof *e->sight);
+    if (!e->sight) return fail(err, ERR_MEM_LOAD, "vision", 0, "Not enough memory for the model's vision part.");
+    e->sight->apart = apart;
+    return OK;
+}
+
+/* Where pictures stand in a text. */
+static int check_tokens(const struct quern_engine *e, struct error *err)
+{
+    static const char *const texts[] = {"<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (tok_find_special(e->tok, (struct bytes){(const uint8_t *)texts[i], strlen(texts[i])}) < 0)
+            return fail(err, ERR_INCONSISTENT, "vision-token", 0, "The vocabulary has no %s, without which pictures have no place in a text.",
+                        texts[i]);
+    return OK;
+}
+
+/* Most pixels, and the patches of the largest picture, which may have more: the sides of one that is enlarged are rounded up, and a strip is at least
+ * a token high. */
+static void set_limits(struct quern_engine *e)
+{
+    struct sight *s = e->sight;
+    const struct quern_options *o = &e->options;
+    const struct vision_config *c = vision_config(s->vision);
+    double side = (double)c->patch * IMAGE_MERGE;
+    double picture = o->max_pixels > 0 ? o->max_pixels : fmin(PICTURE_MOST, c->high);
+    s->most[QUERN_IMAGE] = fmin(fmax(picture, side * side), PIXELS_MOST);
+    s->most[QUERN_FILM] = o->max_film_pixels > 0 ? o->max_film_pixels : c->film_high;
+    double most = s->most[QUERN_IMAGE], square = sqrt(most) + side, strip = side * (sqrt(ASPECT_MOST * most) + side);
+    s->max_patches = (int)(fmax(square * square, strip) / (side * side)) * IMAGE_MERGE * IMAGE_MERGE;
+}
+
+static int open_encoder(struct quern_engine *e, const struct checkpoint *ck, struct error *err)
+{
+    const struct model_config *m = &e->model->config;
+    int status = vision_open(&e->mem, e->be, ck, &e->sight->vision, err);
+    if (!status) status = vision_suits(e->sight->vision, m->dim, m->n_layers, m->n_added, err);
+    if (!status) set_limits(e);
+    return status;
+}
+
+static int fail_blind(struct error *err)
+{
+    return fail(err, ERR_UNSUPPORTED, "no-vision", 0, "This model reads no pictures: load it without `vision`, or take a Qwen3-VL model.");
+}
+
+int sight_open(struct quern_engine *e, struct error *err)
+{
+    bool folder = vision_there(&e->intake.ck) && !e->options.blind, file = e->options.vision_size > 0 || e->sight;
+    if (!folder && !file) return OK;
+    if (!e->model->config.sees) return fail_blind(err);
+    if (folder && file)
+        return fail(err, ERR_PARAM, "vision", 0, "The folder has a vision part of its own; load it without another projector, or leave that out.");
+    int status = e->sight ? OK : new_sight(e, file, err);
+    if (!status) status = check_tokens(e, err);
+    return status || file ? status : open_encoder(e, &e->intake.ck, err);
+}
+
+int sight_bind(struct quern_engine *e, struct error *err)
+{
+    if (!quern_sees(e) || e->sight->apart) return OK;
+    return vision_bind(e->sight->vision, e->intake.file, intake_more(&e->intake), err);
+}
+
+/* --- a projector's file -------------------------------------------------------------------------------------- */
+
+int sight_begin(struct quern_engine *e, uint64_t size, struct error *err)
+{
+    if (e->model && !e->model->config.sees) return fail_blind(err);
+    int status = e->sight || !e->options.inspect ? OK : new_sight(e, true, err);
+    if (status) return status;
+    if (!e->sight || !e->sight->apart || e->sight->begun)
+        return fail(err, ERR_PARAM, "vision", 0, "No projector was to come; say so before the model is loaded.");
+    ck_init(&e->sight->ck, &e->mem, size);
+    e->sight->begun = true;
+    return OK;
+}
+
+int sight_header(struct quern_engine *e, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
+{
+    struct sight *s = e->sight;
+    int status = ck_header(&s->ck, bytes, n, used, err);
+    if (status == NEED_MORE) return OK;
+    if (!status) status = ck_complete(&s->ck, err);
+    if (!status) status = open_encoder(e, &s->ck, err);
+    if (!status) status = vision_bind(s->vision, &s->ck, false, err);
+    if (status) return status;
+    s->bytes = s->ck.file_size;
+    s->complete = true;
+    return OK;
+}
+
+int sight_ended(struct quern_engine *e, struct error *err)
+{
+    struct sight *s = e->sight;
+    if (s->complete) return e->options.inspect ? OK : ck_data_ended(&s->ck, err);
+    int status = ck_header_ended(&s->ck, err);
+    return status ? status : fail(err, ERR_UNSUPPORTED, "projector", 0, "The file that was given as `vision` is no projector.");
+}
+
+/* --- memory -------------------------------------------------------------------------------------------------- */
+
+uint64_t sight_weights(const struct quern_engine *e)
+{
+    if (!e->sight || !e->sight->apart) return 0;
+    return sight_awaited(e) ? e->options.vision_size : vision_take_cost(e->sight->vision, &e->sight->ck);
+}
+
+static uint64_t store_floats(const struct quern_engine *e, int patches, int width)
+{
+    uint64_t least = (uint64_t)(patches / (IMAGE_MERGE * IMAGE_MERGE)) * (uint64_t)width;
+    uint64_t asked = (e->options.media_cache ? e->options.media_cache : STORE_DEFAULT) / sizeof(float);
+    return asked > least ? asked : least;
+}
+
+static int width_of(const struct vision_config *c) { return (1 + c->n_added) * c->out_dim; }
+
+/* The store, what a step has of it, and the pixels of one picture; more come and go as texts do. */
+static uint64_t media_cost(const struct quern_engine *e, int patches, int width, int patch)
+{
+    uint64_t pixels = (uint64_t)patches * (uint64_t)patch * (uint64_t)patch;
+    return mem_cost(store_floats(e, patches, width) * sizeof(float)) + mem_cost((uint64_t)e->step.max_rows * sizeof *e->sight->features) +
+           mem_cost(3 * pixels);
+}
+
+static uint64_t awaited_cost(const struct quern_engine *e)
+{
+    enum { PATCH = 16 };
+    double most = e->options.max_pixels > 0 ? fmin(e->options.max_pixels, PIXELS_MOST) : PICTURE_MOST;
+    int patches = (int)(most / (PATCH * PATCH)), width = (1 + ADDED_AWAITED) * e->model->config.dim;
+    uint64_t floats = 4 * (uint64_t)patches * DIM_AWAITED + (uint64_t)ROWS_AWAITED * (2 * DIM_AWAITED + FFN_AWAITED);
+    return mem_cost(floats * sizeof(float)) + media_cost(e, patches, width, PATCH);
+}
+
+uint64_t sight_scratch(const struct quern_engine *e)
+{
+    const struct sight *s = e->sight;
+    if (!s || !s->vision) return s ? awaited_cost(e) : 0;
+    const struct vision_config *c = vision_config(s->vision);
+    return vision_reserve_cost(s->vision, s->max_patches) + media_cost(e, s->max_patches, width_of(c), c->patch);
+}
+
+int sight_rows(const struct quern_engine *e) { return quern_sees(e) ? vision_max_rows(e->sight->vision) : e->sight ? ROWS_AWAITED : 0; }
+int sight_cols(const struct quern_engine *e)
+{
+    return quern_sees(e) ? vision_max_cols(e->sight->vision) : e->sight ? DIM_AWAITED * IMAGE_MERGE * IMAGE_MERGE : 0;
+}
+
+int sight_reserve(struct quern_engine *e)
+{
+    struct sight *s = e->sight;
+    if (!s) return OK;
+    int width = width_of(vision_config(s->vision));
+    s->features = mem_array(&e->mem, (uint64_t)e->step.max_rows, sizeof *s->features);
+    if (!s->features || vision_reserve(s->vision, s->max_patches)) return ERR_MEM_LOAD;
+    return store_open(&s->store, &e->mem, store_floats(e, s->max_patches, width), width);
+}
+
+void sight_free(struct quern_engine *e)
+{
+    struct sight *s = e->sight;
+    if (!s) return;
+    if (s->store.mem) store_close(&s->store);
+    mem_free(&e->mem, s->features);
+    vision_free(s->vision);
+    if (s->begun) ck_close(&s->ck);
+    mem_free(&e->mem, s);
+}
+
+/* --- pictures from outside ------------------------------------------------------------------------------------- */
+
+int32_t quern_media_pad(const struct quern_engine *e, enum quern_medium kind) { return quern_sees(e) ? e->pads[kind] : -1; }
+
+static int check_sees(struct quern_engine *e)
+{
+    if (quern_sees(e) && e->state == STATE_READY) return OK;
+    return fail(&e->error, ERR_PARAM, "vision", 0, "This model has no eyes: load it with its projector (`vision`).");
+}
+
+/* What scratch was taken for. */
+static int check_patches(struct quern_engine *e, const struct image_grid *g)
+{
+    int64_t patches = (int64_t)g->rows * g->cols * IMAGE_MERGE * IMAGE_MERGE;
+    if (patches <= e->sight->max_patches) return OK;
+    return fail(&e->error, ERR_SIZE, "pixels", 0, "A picture of %d x %d pixels is too large; load the model with a larger maxPixels.", g->width,
+                g->height);
+}
+
+int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, int height, int frames, double low, double high,
+                     struct image_grid *out)
+{
+    if (check_sees(e)) return ERR_PARAM;
+    const struct sight *s = e->sight;
+    const struct vision_config *c = vision_config(s->vision);
+    bool film = kind == QUERN_FILM;
+    int n = film ? frames : 1;
+    if (width < 1 || height < 1 || n < 1)
+        return fail(&e->error, ERR_SIZE, "sides", 0, "A picture of %d x %d pixels cannot be read.", width, height);
+    double asked = high > 0 ? high : film ? fmin(FILM_DEFAULT, c->film_high) : fmin(PICTURE_DEFAULT, c->high);
+    double most = film ? fmin(s->most[QUERN_FILM], s->most[QUERN_IMAGE] * n) : s->most[QUERN_IMAGE];
+    struct image_limits limits = {.patch = c->patch, .high = fmin(asked, most)};
+    limits.low = fmin(low > 0 ? low : film ? c->film_low : c->low, limits.high);
+    if ((film ? image_film_size(n, height, width, &limits, out) : image_size(height, width, &limits, out)) == OK) return check_patches(e, out);
+    return fail(&e->error, ERR_SIZE, "aspect", 0, "A picture of %d x %d pixels is too long; one side may be %d times the other.", width, height,
+                ASPECT_MOST);
+}
+
+/* A grid as quern_media_plan() gives it. */
+static int check_grid(struct quern_engine *e, const struct image_grid *g, const uint8_t *frame0)
+{
+    int side = vision_config(e->sight->vision)->patch * IMAGE_MERGE;
+    bool whole = g->rows > 0 && g->cols > 0 && g->height % side == 0 && g->width % side == 0;
+    if (whole && g->height / side == g->rows && g->width / side == g->cols && g->frames >= 1 && frame0) return check_patches(e, g);
+    return fail(&e->error, ERR_PARAM, "media", 0, "A picture of %d x %d pixels and %d x %d tokens is none.", g->width, g->height, g->cols, g->rows);
+}
+
+int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint64_t *id)
+{
+    int status = check_sees(e);
+    if (!status) status = check_grid(e, grid, frame0);
+    if (status) return status;
+    struct image_grid one = *grid;
+    one.frames = frame1 && grid->frames > 1 ? 2 : 1;
+    struct medium *m = store_add(&e->sight->store, &one, frame0, one.frames == 2 ? frame1 : NULL);
+    if (!m) return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for a picture of %d x %d pixels.", one.width, one.height);
+    m->given++;
+    *id = m->id;
+    return OK;
+}
+
+void quern_media_release(struct quern_engine *e, uint64_t id)
+{
+    struct medium *m = quern_sees(e) ? store_find(&e->sight->store, id) : NULL;
+    if (!m || m->given == 0) return;
+    m->given--;
+    store_let_go(&e->sight->store, m);
+}

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: MIT
+// Conversations that are kept: what was written is read again, by other builds too, with the same tokens and, page for page, the same keys and values
+// as without; whatever happens to a file or a store costs time, never a token. Over the engine in this thread, a store in memory; the package's face
+// over a folder at the end. What the engine refuses of a record: tests/c/test_kept.c; in pages: tests/web/keep.test.mjs.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { load, models } from '../../dist/node.js';
+import { Generation } from '../../js/reply/generation.js';
+import { Keeping } from '../../js/worker/keeping.js';
+import { Runner } from '../../js/worker/runner.js';
+import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
+import { random } from '../fixtures/random.mjs';
+import { tinyModel } from '../fixtures/tiny.mjs';
+import { engineOver } from './engine-host.mjs';
+import { DEMO, collect, rejectsWith, until } from './helper.mjs';
+
+const [MODEL, OTHER] = [1, 2].map((seed) => tinyModel({ seed, hidden: 64, layers: 2, context: 256 }));
+
+const [HEADER, DATE] = [4096, 8];
+const PAGE = 32;
+
+/** A prompt of four pages and a bit, and what follows it in the next turn. */
+const PROMPT = Array.from({ length: 4 * PAGE + 9 }, (_, i) => 5 + (i * 7) % 190);
+const more = (ids) => [...ids, ...Array.from({ length: 40 }, (_, i) => 9 + (i * 11) % 180)];
+
+const NEUTRAL = {
+  temperature: 1, topP: 1, topK: 0, minP: 0, stops: [], seed: 3, maxTokens: 12, bias: [],
+};
+
+const lone = () => ({ stopped: false, onStop() {} });
+
+/** Fails whoever uses a sequence that is gone. */
+function watched(sequence) {
+  let gone = false;
+  for (const name of ['set', 'begin', 'keep', 'give', 'take', 'free']) {
+    const real = sequence[name].bind(sequence);
+    sequence[name] = (...args) => {
+      assert.ok(!gone, `${name}() of a sequence that is gone`);
+      gone = name === 'free';
+      return real(...args);
+    };
+  }
+  return sequence;
+}
+
+/** An engine with what keeps its conversations: what a worker has. */
+async function machine(store, { model = MODEL, keepBytes, ...options } = {}) {
+  const engine = await engineOver(model, { contextSize: 256, parallel: 4, ...options });
+  engine.finish();
+  const begin = engine.sequence.bind(engine);
+  engine.sequence = () => watched(begin());
+  const runner = new Runner(engine, turn);
+  const told = [];
+  const keeping = new Keeping(engine, runner, { store, keepBytes, rest: turn, tell: (text) => told.push(text), fail: (error) => { throw error; } });
+  const ask = async (name, ids, { job = lone(), ...more } = {}) => {
+    const prompt = { ids: Int32Array.from(ids), channels: [], inside: null, defaults: NEUTRAL };
+    const generation = new Generation(engine, prompt, { ...NEUTRAL, ...more }, () => {});
+    const { usage, finishReason } = await (name ? keeping.run(name, generation, job) : runner.add(generation, job));
+    return { ids: generation.ids, cached: usage.cachedTokens, finishReason };
+  };
+  return { engine, runner, keeping, told, ask };
+}
+
+/** One reply by a machine of its own, and what is kept once it has been written. */
+async function once(store, name, ids, options) {
+  const { ask, keeping, told, engine } = await machine(store, options);
+  const reply = await ask(name, ids, options?.reply);
+  const kept = await keeping.kept().catch(() => null);
+  assert.equal(engine.memory().cache.used, 0, 'no page is held');
+  return { ...reply, kept, told };
+}
+
+const fileOf = (disk) => [...disk.files].find(([name]) => name.startsWith('kv-'));
+const pagesOf = ([, bytes]) => Buffer.from(bytes.subarray(0, bytes.length - DATE));
+const diskWith = ([name, bytes]) => {
+  const disk = new Disk();
+  disk.files.set(name, bytes);
+  return disk;
+};
+
+let wanted;     // what follows the prompt, and the next turn's, without any keeping
+let file;       // [name, bytes] of the conversation after the first turn
+let longer;     // and after the second one
+let record;     // bytes
+before(async () => {
+  const first = await once(undefined, null, PROMPT);
+  wanted = [first.ids, (await once(undefined, null, more(first.ids))).ids];
+  const disk = new Disk();
+  assert.deepEqual((await once(new MemoryStore(disk), 'talk', PROMPT)).ids, first.ids);
+  file = [...fileOf(disk)];
+  record = (file[1].length - HEADER - DATE) / 4;
+  await once(new MemoryStore(disk), 'talk', more(first.ids));
+  longer = [...fileOf(disk)];
+});
+
+test('what is kept is read again, and the pages that follow are those of an engine that has read all', async () => {
+  assert.equal(record % 4096, 0);
+  const disk = diskWith(file);
+  const { ids, cached, kept, told } = await once(new MemoryStore(disk), 'talk', more(wanted[0]));
+  assert.deepEqual([ids, cached, told], [wanted[1], 4 * PAGE, []]);
+  const [{ date, ...facts }] = kept;
+  assert.deepEqual(facts, { name: 'talk', tokens: 6 * PAGE, bytes: HEADER + 6 * record + DATE });
+  assert.ok(Date.now() - date < 60_000);
+  const whole = new Disk();
+  await once(new MemoryStore(whole), 'talk', more(wanted[0]));
+  assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(fileOf(whole))), 0, 'the same keys and values');
+  assert.deepEqual((await once(new MemoryStore(disk), 'talk', PROMPT)).ids, wanted[0], 'a shorter one, too');
+  assert.equal(fileOf(disk)[1].length, HEADER + 6 * record + DATE, 'and nothing is lost by it');
+});
+
+test('the file does not depend on kernels, chunks or the build, and each reads the others\'', async () => {
+  for (const options of [{ scalar: true }, { chunk: 3 }, { address: 64, skip: Number(process.versions.node.split('.')[0]) < 24 }]) {
+    if (options.skip) continue;
+    const disk = new Disk();
+    await once(new MemoryStore(disk), 'talk', PROMPT, options);
+    assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(file)), 0, JSON.stringify(options));
+    const { ids, cached } = await once(new MemoryStore(diskWith(file)), 'talk', PROMPT, options);
+    assert.deepEqual([ids, cached], [wanted[0], 4 * PAGE]);
+  }
+});
+
+test('another version of the last turn takes the place of the first one', async () => {
+  const disk = diskWith(longer);
+  const other = [...wanted[0].slice(0, 3 * PAGE + 5), ...Array(70).fill(77)];
+  const { cached, kept } = await once(new MemoryStore(disk), 'talk', other);
+  assert.deepEqual([cached >= 3 * PAGE, kept[0].tokens], [true, 5 * PAGE]);
+  const whole = new Disk();
+  await once(new MemoryStore(whole), 'talk', other);
+  assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(fileOf(whole))), 0);
+});
+
+/** A reply over a damaged file: the same, by so many tokens of the file at most; and the file is whole again. */
+async function heals(bytes, most, why) {
+  const disk = diskWith([file[0], bytes]);
+  const { ids, cached, told } = await once(new MemoryStore(disk), 'talk', PROMPT);
+  assert.deepEqual(ids, wanted[0], why);
+  assert.ok(cached <= most && cached % PAGE === 0, `${why}: ${cached} of ${most}`);
+  assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(file)), 0, `${why}: whole again`);
+  return { cached, told };
+}
+
+test('a file that is cut anywhere counts as far as it goes', async () => {
+  const ends = [0, 1, 7, 8, HEADER - 1];
+  for (let i = 0; i < 4; i++) ends.push(...[0, 8, 9, 300, 511, 512, record / 2, record - 1].map((at) => HEADER + i * record + Math.floor(at)));
+  for (const end of ends) {
+    const whole = Math.max(0, Math.floor((end - HEADER) / record));
+    const { cached } = await heals(file[1].slice(0, end), whole * PAGE, `cut at ${end}`);
+    assert.equal(cached, whole * PAGE, `cut at ${end}`);
+  }
+});
+
+test('a bit that is flipped ends what counts, and says so', async () => {
+  const draw = random(5);
+  for (let round = 0; round < 60; round++) {
+    const at = round < 12 ? Math.floor(draw() * 80) : HEADER + Math.floor(draw() * 4 * record);
+    const bytes = file[1].slice();
+    bytes[at] ^= 1 << Math.floor(8 * draw());
+    const { cached, told } = await heals(bytes, at < HEADER ? 0 : Math.floor((at - HEADER) / record) * PAGE, `bit at ${at}`);
+    const isId = at >= HEADER && (at - HEADER) % record < 8 * PAGE;     // then it is another conversation, as far as anybody knows
+    assert.deepEqual(told.map((text) => text.slice(0, 22)), isId ? [] : ['quern: storage/corrupt'], `bit at ${at}: ${told}`);
+    if (at >= HEADER) assert.equal(cached, Math.floor((at - HEADER) / record) * PAGE);
+  }
+});
+
+test('records in another order, twice, of another conversation, zeros, and an end that says nothing', async () => {
+  const part = (i) => file[1].slice(HEADER + i * record, HEADER + (i + 1) * record);
+  const of = (...parts) => Uint8Array.from(Buffer.concat([file[1].slice(0, HEADER), ...parts]));
+  await heals(of(part(1), part(0), part(2), part(3)), 0, 'the second first');
+  await heals(of(part(0), part(0), part(1), part(2)), PAGE, 'the first twice');
+  await heals(of(part(0), new Uint8Array(record), part(2)), PAGE, 'zeros');
+  await heals(of(part(0), part(1), new Uint8Array(record - 7)), 2 * PAGE, 'zeros at the end');
+  assert.equal((await heals(of(part(0), part(1), part(2), part(3), Uint8Array.of(1, 2, 3)), 4 * PAGE, 'more than all')).cached, 4 * PAGE);
+  const disk = new Disk();
+  await once(new MemoryStore(disk), 'other', PROMPT);
+  await heals(fileOf(disk)[1], 0, 'another name\'s');
+});
+
+test('another model\'s file, or another cache\'s, is removed, with a notice', async () => {
+  const disk = new Disk();
+  await once(new MemoryStore(disk), 'talk', PROMPT, { model: OTHER });
+  assert.equal(fileOf(disk)[0], file[0]);
+  const { cached, told } = await heals(fileOf(disk)[1], 0, 'another model\'s');
+  assert.match(told.join(), /^quern: storage\/corrupt: .*another model/);
+  assert.equal(cached, 0);
+  const typed = await once(new MemoryStore(diskWith(file)), 'talk', PROMPT, { kv: 'f32' });
+  assert.deepEqual([typed.cached, typed.kept[0].tokens, typed.told.length], [0, 4 * PAGE, 1]);
+});
+
+// --- a store that fails ---
+
+const calls = async () => {
+  const store = new MemoryStore(diskWith(file));
+  await once(store, 'talk', more(wanted[0]));
+  return store.calls.length;
+};
+
+/** The first turn's file, a second turn that meets a fault, and a third that goes on from what there is. */
+async function survives(faults, why) {
+  const disk = diskWith(file);
+  const { ids } = await once(new MemoryStore(disk, faults), 'talk', more(wanted[0]));
+  assert.deepEqual(ids, wanted[1], why);
+  const again = await once(new MemoryStore(disk), 'talk', more(wanted[0]));
+  assert.deepEqual(again.ids, wanted[1], `${why}: again`);
+  assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(longer)), 0, `${why}: whole again`);
+  return again.cached;
+}
+
+test('a crash at any call, and in the middle of any write, loses no more than what was being written', async () => {
+  const n = await calls();
+  assert.ok(n > 20, `${n} calls`);
+  for (let at = 0; at < n; at++) {
+    for (const torn of [0, 5, record - 1]) {
+      const cached = await survives({ at: (i) => (i === at ? { crash: true, torn } : undefined) }, `crash at call ${at}, ${torn} bytes`);
+      assert.ok(cached >= 4 * PAGE, `crash at call ${at}`);
+    }
+  }
+});
+
+test('a call that fails costs the keeping, and short writes nothing', async () => {
+  const n = await calls();
+  for (let at = 0; at < n; at++) await survives({ at: (i) => (i === at ? { error: new Error('played') } : undefined) }, `error at call ${at}`);
+  const disk = diskWith(file);
+  const { told } = await once(new MemoryStore(disk, { at: (_, name) => (name === 'write' ? { short: 700 } : undefined) }), 'talk', more(wanted[0]));
+  assert.deepEqual(told, []);
+  assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(longer)), 0);
+});
+
+test('a store that fails is told of once, and is left alone', async () => {
+  const store = new MemoryStore(new Disk(), { at: () => ({ error: new Error('played') }) });
+  const { ask, keeping, told } = await machine(store);
+  for (let i = 0; i < 3; i++) assert.deepEqual((await ask('talk', PROMPT)).ids, wanted[0]);
+  assert.deepEqual(await keeping.kept(), []);
+  assert.equal(told.length, 1);
+  assert.match(told[0], /^quern: storage\/unavailable: Conversations cannot be kept here, and go on without\. \(.*played.*\)$/);
+  assert.equal(store.calls.length, 1);
+});
+
+test('without space: a notice, that name is given up, what fits stays and others go on', async () => {
+  const disk = new Disk();
+  const store = new MemoryStore(disk, { quota: HEADER + 2.5 * record });
+  const { ask, keeping, told } = await machine(store);
+  assert.deepEqual((await ask('talk', PROMPT)).ids, wanted[0]);
+  assert.equal((await keeping.kept())[0].tokens, 2 * PAGE);
+  assert.match(told.join(), /^quern: storage\/quota: There is not enough space to keep the conversation/);
+  await ask('talk', more(wanted[0]));
+  assert.equal(told.length, 1);
+  await keeping.forget('talk');
+  await ask('short', PROMPT.slice(5, 50));
+  assert.equal((await keeping.kept())[0].name, 'short');
+  const { ids, cached } = await once(new MemoryStore(diskWith([file[0], pagesOf(file).subarray(0, HEADER + 2 * record)])), 'talk', PROMPT);
+  assert.deepEqual([ids, cached], [wanted[0], 2 * PAGE]);
+});
+
+test('keepBytes: the oldest go, a conversation that is larger is kept as far as it fits, and 0 keeps nothing', async () => {
+  const { ask, keeping, told } = await machine(new MemoryStore(), { keepBytes: 3 * (HEADER + 4 * record + DATE) });
+  for (const [i, name] of ['a', 'b', 'c', 'a', 'd'].entries()) {
+    await ask(name, [i % 3, ...PROMPT.slice(0, 4 * PAGE)]);
+    await keeping.kept();
+    await new Promise((done) => { setTimeout(done, 3); });    // dates are in milliseconds
+  }
+  assert.deepEqual((await keeping.kept()).map(({ name }) => name), ['d', 'a', 'c']);
+  assert.deepEqual(told, []);
+  const small = await machine(new MemoryStore(), { keepBytes: HEADER + 3 * record - 1 });
+  await small.ask('talk', PROMPT);
+  assert.equal((await small.keeping.kept())[0].tokens, 2 * PAGE);
+  const none = new MemoryStore();
+  assert.deepEqual((await once(none, 'talk', PROMPT, { keepBytes: 0 })).kept, []);
+  assert.deepEqual(none.calls, []);
+});
+
+// --- several at once ---
+
+test('two writers of one name: each says what it says, and the file is one of theirs', async () => {
+  const disk = new Disk();
+  const others = [more(wanted[0]), [...wanted[0].slice(0, 2 * PAGE), ...Array(90).fill(50)]];
+  const alone = await Promise.all(others.map((ids) => once(undefined, null, ids)));
+  const machines = await Promise.all(others.map(() => machine(new MemoryStore(disk))));
+  for (let round = 0; round < 3; round++) {
+    const replies = await Promise.all(machines.map(({ ask }, i) => ask('talk', others[i])));
+    assert.deepEqual(replies.map(({ ids }) => ids), alone.map(({ ids }) => ids));
+    await Promise.all(machines.map(({ keeping }) => keeping.kept()));
+  }
+  const found = await Promise.all(others.map((ids) => once(new MemoryStore(diskWith(fileOf(disk))), 'talk', ids)));
+  assert.deepEqual(found.map(({ ids }) => ids), alone.map(({ ids }) => ids));
+  assert.ok(found.some(({ cached }) => cached >= 5 * PAGE), found.map(({ cached }) => cached).join());
+  assert.deepEqual(machines.flatMap(({ told }) => told), []);
+});
+
+test('a file that has become another model\'s since it was read is begun anew', async () => {
+  const disk = new Disk();
+  const { ask, keeping } = await machine(new MemoryStore(disk));
+  await ask('talk', PROMPT);
+  await keeping.kept();
+  await once(new MemoryStore(disk), 'talk', PROMPT, { model: OTHER });
+  assert.notEqual(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(file)), 0);
+  await ask('talk', PROMPT);
+  await keeping.kept();
+  assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(file)), 0);
+});
+
+test('stopped while it is read: it ends at once, whatever the store does, and nothing stays behind', async () => {
+  for (let at = 0; at < 9; at++) {
+    const store = new MemoryStore(diskWith(file));
+    const { ask, engine, keeping } = await machine(store);
+    let reached;
+    let go;
+    const here = new Promise((resolve) => { reached = resolve; });
+    const gate = new Promise((resolve) => { go = resolve; });
+    const slow = (thing) => new Proxy(thing, {
+      get: (_, name) => (typeof thing[name] !== 'function' ? thing[name] : async (...args) => {
+        if (store.calls.length === at) {
+          reached();
+          await gate;
+        }
+        const value = await thing[name](...args);
+        return name === 'open' && value ? slow(value) : value;
+      }),
+    });
+    const stuck = new Keeping(engine, new Runner(engine, turn), { store: slow(store), rest: turn, tell: assert.fail, fail: assert.fail });
+    const job = lone();
+    const prompt = { ids: Int32Array.from(PROMPT), channels: [], inside: null, defaults: NEUTRAL };
+    const reply = stuck.run('talk', new Generation(engine, prompt, NEUTRAL, () => {}), job);
+    await Promise.race([here, reply]);
+    job.stopped = true;
+    job.onStop();
+    const { finishReason } = await reply;
+    go();
+    await stuck.kept();
+    assert.ok(['aborted', 'length', 'stop'].includes(finishReason));
+    assert.equal(engine.memory().cache.used, 0);
+    assert.deepEqual((await ask('talk', PROMPT)).ids, wanted[0], `stopped at call ${at}`);
+    await keeping.kept();
+    assert.equal(store.opened, 0, 'all files are closed');
+  }
+});
+
+test('while others write: read and written beside them, a page at every second step at most', async () => {
+  const writes = [];
+  const store = new MemoryStore(diskWith(file), { at: (_, name) => { if (name === 'write') writes.push(engine.work().steps); } });
+  const { ask, engine, keeping } = await machine(store, { cacheSize: 1024 });
+  const job = lone();
+  const ends = Array.from({ length: engine.facts.tokens }, (_, id) => id).filter((id) => engine.isEnd(id));
+  const talk = { maxTokens: 240, bias: ends.map((id) => [id, -Infinity]) };
+  const endless = ask(null, [1, 2, 3], { ...talk, job });
+  const reply = await ask('talk', more(wanted[0]));
+  assert.deepEqual([reply.ids, reply.cached], [wanted[1], 4 * PAGE]);
+  await keeping.kept();
+  job.onStop();
+  const other = await endless;
+  assert.equal(other.finishReason, 'aborted', 'it was there to the end');
+  const { ids } = await once(undefined, null, [1, 2, 3], { reply: talk });
+  assert.deepEqual(other.ids, ids.slice(0, other.ids.length));
+  assert.ok(writes.length === 3 && writes.slice(1).every((step, i) => step - writes[i] >= 2), writes.join());
+  assert.equal((await keeping.kept())[0].tokens, 6 * PAGE);
+});
+
+test('many at once, some of one name, in a pool that is too small', async () => {
+  const disk = new Disk();
+  const { ask, keeping, engine } = await machine(new MemoryStore(disk), { cacheSize: 256 });
+  const single = await machine(undefined);
+  const prompts = Array.from({ length: 8 }, (_, i) => [...PROMPT.slice(0, 20 + 9 * i), i]);
+  const alone = [];
+  for (const ids of prompts) alone.push((await single.ask(null, ids)).ids);
+  for (let round = 0; round < 4; round++) {
+    const replies = await Promise.all(prompts.map((ids, i) => ask(`talk ${i % 5}`, ids)));
+    assert.deepEqual(replies.map(({ ids }) => ids), alone, `round ${round}`);
+  }
+  assert.equal((await keeping.kept()).length, 5);
+  assert.equal(engine.memory().cache.used, 0);
+});
+
+test('what the engine knows is not read, nor what it has written', async () => {
+  const store = new MemoryStore(diskWith(file));
+  const { ask, keeping } = await machine(store);
+  let known = 0;
+  for (const [ids, first] of [[PROMPT, 'open'], [PROMPT, 'lock'], [more(wanted[0]), 'lock'], [more(wanted[0]), 'lock']]) {
+    const at = store.calls.length;
+    const { cached } = await ask('talk', ids);
+    await keeping.kept();
+    assert.equal(store.calls[at], first, 'a lock is taken for writing');
+    assert.ok(cached >= known);
+    known = cached;
+  }
+});
+
+test('forget: what is there, what is being made, and all', async () => {
+  const disk = new Disk();
+  const { ask, keeping } = await machine(new MemoryStore(disk));
+  await ask('a', PROMPT);
+  await keeping.forget('a');
+  assert.equal(disk.files.size, 0, 'nor is it written behind that');
+  const making = ask('a', PROMPT);
+  await turn();
+  await keeping.forget('a');
+  await making;
+  assert.deepEqual(await keeping.kept(), []);
+  await ask('a', PROMPT);
+  await ask('b', PROMPT.slice(1));
+  await ask('a', PROMPT);
+  assert.deepEqual((await keeping.kept()).map(({ name, tokens }) => [name, tokens]), [['a', 4 * PAGE], ['b', 4 * PAGE]]);
+  await keeping.forget('c');
+  await keeping.forget();
+  assert.equal(disk.files.size, 0);
+});
+
+// --- the package's face ---
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-keep-'));
+after(() => rmSync(folder, { recursive: true }));
+const kvFiles = (cache) => readdirSync(cache).filter((name) => name.startsWith('kv-'));
+
+const QUESTION = 'Tell me about the mill. '.repeat(60);
+const SAID = { temperature: 0, maxTokens: 30 };
+
+async function withModel(options, use) {
+  const model = await load(DEMO, options);
+  try {
+    return await use(model);
+  } finally {
+    await model.dispose();
+  }
+}
+
+test('a conversation goes on in another process\'s model, in the folder or in a store of one\'s own', async () => {
+  const cache = join(folder, 'talk');
+  const plain = await withModel({ cache: false }, (model) => model.chat(QUESTION, SAID).result);
+  for (const own of [{ cache }, { cache: new MemoryStore() }]) {
+    const first = await withModel({ ...own, threads: 2 }, async (model) => {
+      const reply = model.chat(QUESTION, { ...SAID, keep: 'Gespräch 17 🦉' });
+      assert.equal((await collect(reply)).join(''), plain.text);
+      return (await reply.result).usage.cachedTokens;      // dispose() ends the writing
+    });
+    await withModel({ ...own, threads: 1, variant: 'scalar' }, async (model) => {
+      const [{ name, tokens, bytes, date }] = await model.kept();
+      assert.deepEqual([name, tokens, bytes > 100_000, Date.now() - date < 60_000], ['Gespräch 17 🦉', Math.floor(plain.usage.promptTokens / PAGE) * PAGE, true, true]);
+      const read = [];
+      const { text, usage } = await model.chat(QUESTION, { ...SAID, keep: name, onPrefill: ({ cached }) => read.push(cached) }).result;
+      assert.deepEqual([first, text, usage.cachedTokens, read[0]], [0, plain.text, tokens, tokens]);
+      const all = await model.kept();     // waits for what is being written
+      assert.deepEqual(await models.kept(own), all);
+      await model.forget(name);
+      assert.deepEqual(await model.kept(), []);
+    });
+  }
+  assert.deepEqual(kvFiles(cache), []);
+});
+
+test('models.kept() and models.forget() need no model', async () => {
+  const cache = join(folder, 'static');
+  assert.deepEqual(await models.kept({ cache }), []);
+  await withModel({ cache }, (model) => Promise.all(['a', 'b', 'c'].map((keep) => model.chat(QUESTION, { ...SAID, keep }).result)));
+  assert.deepEqual((await models.kept({ cache })).map(({ name }) => name).sort(), ['a', 'b', 'c']);
+  await models.forget('b', { cache });
+  assert.deepEqual((await models.kept({ cache })).map(({ name }) => name).sort(), ['a', 'c']);
+  await models.forget(null, { cache });
+  assert.deepEqual(kvFiles(cache), []);
+  assert.deepEqual(await models.list({ cache }), [], 'they are no models');
+});
+
+test('what is kept of damaged files goes with all others, and is not listed', async () => {
+  const disk = diskWith([file[0], new Uint8Array(HEADER + 10)]);
+  const cache = new MemoryStore(disk);
+  assert.deepEqual(await models.kept({ cache }), []);
+  await models.forget(undefined, { cache });
+  assert.equal(disk.files.size, 0);
+});
+
+test('while it is being kept a name is busy for others', { timeout: 20_000 }, async () => {
+  const disk = diskWith(file);
+  const release = await new MemoryStore(disk).lock(file[0], { wait: false });
+  await rejectsWith(models.forget('talk', { cache: new MemoryStore(disk) }), 'storage/busy', /being kept/);
+  release();
+  await models.forget('talk', { cache: new MemoryStore(disk) });
+  assert.equal(disk.files.size, 0);
+});
+
+test('names and places that are none', async () => {
+  await withModel({ cache: join(folder, 'names') }, async (model) => {
+    for (const [keep, words] of [['', /a name/], [5, /a name/], [{}, /a name/], ['é'.repeat(129), /258 bytes .*256/], ['a\ud800', /halves of characters/]]) {
+      const error = await rejectsWith(model.chat('Hi', { keep }).result, 'use/param', words);
+      assert.equal(error.detail.param, 'options.keep');
+      assert.equal((await rejectsWith(model.forget(keep), 'use/param', words)).detail.param, 'name');
+      await rejectsWith(models.forget(keep), 'use/param', words);
+    }
+    await rejectsWith(model.complete('Hi', { keep: 'x' }).result, 'use/param', /not an option here/);
+    await model.chat('Hi', { keep: 'é'.repeat(128), maxTokens: 1 }).result;
+    await model.chat('Hi', { keep: null, maxTokens: 1 }).result;
+    assert.deepEqual(await model.kept(), [], 'shorter than a page');
+  });
+  await withModel({ cache: false }, async (model) => {
+    await rejectsWith(model.chat('Hi', { keep: 'x' }).result, 'use/param', /options\.keep needs a store, .*cache: false/);
+    assert.deepEqual(await model.kept(), []);
+    await model.forget();
+  });
+  for (const keepBytes of [-1, 1.5, '1', Infinity]) await rejectsWith(load(DEMO, { keepBytes }), 'use/param', /options\.keepBytes/);
+  await rejectsWith(models.kept({ cache: false }), 'use/param');
+});
+
+test('the engine crashes while something is kept: what is pending fails, and the rest is as ever', async () => {
+  const cache = new MemoryStore();
+  const model = await load(DEMO, { cache });
+  await model.chat(QUESTION, { ...SAID, keep: 'x' }).result;
+  await model.dispose();
+  await rejectsWith(model.kept(), 'engine/disposed');
+  await rejectsWith(model.chat('Hi', { keep: 'x' }).result, 'engine/disposed');
+  assert.equal((await models.kept({ cache })).length, 1);
+  await until(() => cache.opened === 0);
+});

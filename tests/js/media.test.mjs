@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+// Pictures in Node, from files of every kind to the bytes that the encoder gets: the golden ones to the byte, all kinds of PNG, what sharp and
+// jpeg-js make of the others; and whatever is broken, lying or too large, which ends soon, in image/*.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { crc32 as slowCrc } from '../../js/media/crc-node.js';
+import { Images } from '../../js/engine/image.js';
+import { instantiate } from '../../js/engine/instance.js';
+import { pixelsOf, sizeOf } from '../../js/media/pixels-node.js';
+import { chunk, crc32, file, header as pngHeader, readPng, writePng } from '../fixtures/png.mjs';
+import { compile, glue } from './engine-host.mjs';
+import { soon, timed } from './soon.mjs';
+
+const FOLDER = fileURLToPath(new URL('../fixtures/vision', import.meta.url));
+const bytesOf = (name) => new Uint8Array(readFileSync(join(FOLDER, name)));
+const json = (name) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8'));
+const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
+
+const FILES = json('files.json');
+const TARGET = { width: 64, height: 64 };
+
+/** The decoders that may be installed: both, the small one, none. */
+const INSTALLED = {
+  sharp: undefined,
+  'jpeg-js': async (name) => (name === 'jpeg-js' ? (await import(name)).default : null),
+  nothing: async () => null,
+};
+
+let images;
+const header = (bytes) => images.header(bytes);
+const decode = (source, find) => pixelsOf(source, { header, target: TARGET, find });
+
+before(async () => {
+  images = new Images(await instantiate(glue[32], await compile('simd'), 1, 32));
+});
+
+/** The largest difference of two pictures of one size. */
+function distance(one, other) {
+  assert.deepEqual([one.width, one.height], [other.width, other.height]);
+  const step = one.data.length / (one.width * one.height);
+  assert.equal(other.data.length, one.data.length / step * 3);
+  let most = 0;
+  for (let i = 0; i < one.width * one.height; i++) {
+    for (let c = 0; c < 3; c++) most = Math.max(most, Math.abs(one.data[step * i + c] - other.data[3 * i + c]));
+  }
+  return most;
+}
+
+// --- what is right ---
+
+test('the golden pictures and frames: decoded and resized to the byte', async () => {
+  const resized = json('resized.json');
+  const films = { clip: [0, 3, 5, 8], five: [0, 1, 2, 3, 4] };
+  const names = ['alpha', 'exact', 'grey16', 'odd', 'palette', 'tall', 'tiny', 'wide'].map((name) => [name, `images/${name}.png`]);
+  for (const [film, numbers] of Object.entries(films)) numbers.forEach((number, i) => names.push([`${film}-${i}`, `images/${film}/00${number}.png`]));
+  for (const [name, path] of names) {
+    const bytes = bytesOf(path);
+    const pixels = await decode(bytes);
+    const expected = readPng(Buffer.from(bytes));
+    assert.deepEqual(await sizeOf(bytes, header), { width: expected.width, height: expected.height });
+    assert.ok(expected.data.equals(pixels.data), name);
+    const { width, height, sha256: hash } = resized[name];
+    assert.equal(sha256(images.resize(pixels.data, pixels, { width, height })), hash, name);
+  }
+});
+
+test('a picture that goes through the memory in strips is the same', async () => {
+  const [w, h] = [1500, 1001];
+  const rgba = Uint8Array.from({ length: 4 * w * h }, (_, i) => (i * 2654435761 >>> 13) ^ (i >> 9));
+  const whole = images.resize(rgba, { width: w, height: h }, { width: 320, height: 224 });
+  const white = new Uint8Array(3 * w * h);
+  for (let i = 0; i < w * h; i++) {
+    for (let c = 0; c < 3; c++) {
+      const v = rgba[4 * i + c] * rgba[4 * i + 3] + 255 * (255 - rgba[4 * i + 3]);
+      white[3 * i + c] = Math.floor((2 * v + 255) / 510);
+    }
+  }
+  assert.deepEqual(images.resize(white, { width: w, height: h }, { width: 320, height: 224 }), whole);
+  assert.deepEqual(images.resize(white, { width: w, height: h }, { width: w, height: h }), white);
+  assert.deepEqual(images.resize(rgba, { width: w, height: h }, { width: w, height: h }), white);
+});
+
+test('12 megapixels become 512 x 512 within 150 ms', async () => {
+  const data = new Uint8Array(3 * 4000 * 3000);
+  for (let i = 0; i < data.length; i++) data[i] = Math.imul(i, 2654435761) >>> 24;
+  await soon(150, () => {    // of the processor's time, since others may run beside this
+    const start = process.cpuUsage();
+    images.resize(data, { width: 4000, height: 3000 }, { width: 512, height: 512 });
+    const { user, system } = process.cpuUsage(start);
+    return (user + system) / 1000;
+  });
+});
+
+test('frames of films and their labels', () => {
+  const { sampling } = json('sizes.json');
+  for (const { frames, fps, count, indices, labels } of sampling) {
+    const chosen = images.sample(frames, fps, 2, 4, 768);
+    assert.equal(chosen.length, count);
+    if (!indices) continue;
+    assert.deepEqual([...chosen], indices);
+    const time = (i) => indices[Math.min(i, count - 1)] / fps;
+    assert.deepEqual(labels.map((_, j) => images.label((time(2 * j) + time(2 * j + 1)) / 2)), labels);
+  }
+  assert.deepEqual([0.25, 0.75, 1.25, 3661.05].map((t) => images.label(t)), ['<0.2 seconds>', '<0.8 seconds>', '<1.2 seconds>', '<3661.1 seconds>']);
+});
+
+/** Every kind of PNG: what its samples are, and what they become. */
+function* pngKinds() {
+  const palette = Array.from({ length: 16 }, (_, i) => [i * 16, 255 - i * 9, (i * 53) & 255]);
+  const depths = { 0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16] };
+  for (const [width, height] of [[13, 11], [1, 1], [3, 9], [33, 2]]) {
+    for (const interlaced of [false, true]) {
+      for (const transparent of [false, true]) {
+        for (const color of [0, 2, 3, 4, 6]) {
+          for (const depth of depths[color]) yield { width, height, interlaced, transparent: transparent && color < 4, color, depth, palette };
+        }
+      }
+    }
+  }
+}
+
+function asPng({ width, height, interlaced, transparent, color, depth, palette }) {
+  const most = color === 3 ? Math.min(2 ** depth, 16) - 1 : 2 ** depth - 1;
+  const channels = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 }[color];
+  const samples = (x, y) => Array.from({ length: channels }, (_, c) => (x * 2551 + y * 977 * (c + 1) + c * 31 + (x ^ y) * 13) % (most + 1));
+  const key = samples(0, 0);
+  const byte = (v) => (depth === 16 ? Math.floor((v * 255 + 32895) / 65536) : Math.round(v * 255 / most));
+  const alphas = [255, 10, 200, 0];
+  const pixel = (x, y) => {
+    const own = samples(x, y);
+    if (color === 3) return [...palette[own[0]], ...transparent ? [alphas[own[0]] ?? 255] : []];
+    const shown = own.map(byte);
+    const rgb = channels < 3 ? [shown[0], shown[0], shown[0]] : shown.slice(0, 3);
+    if (color >= 4) return [...rgb, shown.at(-1)];
+    return [...rgb, ...transparent ? [own.every((v, c) => v === key[c]) ? 0 : 255] : []];
+  };
+  const tRNS = color === 3 ? alphas : key.flatMap((v) => [v >> 8, v & 255]);
+  const bytes = writePng({
+    width, height, depth, color, interlaced, samples, palette: color === 3 && palette.slice(0, most + 1), transparent: transparent && tRNS, pieces: 3,
+  });
+  const expected = [];
+  for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) expected.push(...pixel(x, y));
+  return { bytes, expected };
+}
+
+test('PNG of every kind: colours, depths, interlaced, transparent, filtered with all five', async () => {
+  let count = 0;
+  for (const kind of pngKinds()) {
+    const { bytes, expected } = asPng(kind);
+    const { data } = await decode(new Uint8Array(bytes));
+    assert.deepEqual([...data], expected, JSON.stringify({ ...kind, palette: undefined }));
+    assert.equal(header(new Uint8Array(bytes)).alpha, kind.transparent || kind.color >= 4);
+    count++;
+  }
+  assert.equal(count, 4 * 2 * 2 * 15);
+});
+
+test('PNG: chunks that say nothing of pixels, and several that do', async () => {
+  const picture = { width: 2, height: 1, color: 2, samples: (x) => [x, 2, 3] };
+  const before = [chunk('gAMA', Buffer.from([0, 0, 177, 143])), chunk('tEXt', Buffer.alloc(70000, 65)), chunk('pHYs', Buffer.alloc(9))];
+  const { data } = await decode(new Uint8Array(writePng({ ...picture, before, pieces: 7 })));
+  assert.deepEqual([...data], [0, 2, 3, 1, 2, 3]);
+  assert.equal(slowCrc(Buffer.from('123456789')), 0xCBF43926);
+  assert.equal(crc32(Buffer.from('123456789')), 0xCBF43926);
+});
+
+test('a file of every kind by sharp: its size, its pixels where nothing is lost, its first picture, turned as it says', async () => {
+  const scene = await decode(bytesOf('files/scene.png'));
+  for (const [name, expected] of Object.entries(FILES)) {
+    const bytes = bytesOf(`files/${name}`);
+    assert.deepEqual(await sizeOf(new Blob([bytes]), header), { width: expected.width, height: expected.height }, name);
+    if (name === 'animated.avif' || expected.kind === 'bmp') continue;    // which sharp does not know
+    const pixels = await decode(bytes);
+    assert.deepEqual([pixels.width, pixels.height], [expected.width, expected.height], name);
+    if (expected.sha256) assert.equal(sha256(pixels.data), expected.sha256, name);
+    else if (/^(plain|animated|progressive|restarts)/.test(name)) assert.ok(distance(pixels, scene) <= (/gif/.test(name) ? 60 : 20), name);
+  }
+});
+
+test('JPEG by sharp and by jpeg-js: the same but for some levels, in all eight orientations', async () => {
+  const expected = readPng(readFileSync(join(FOLDER, 'images/turned.expected.png')));
+  for (const find of [INSTALLED.sharp, INSTALLED['jpeg-js']]) assert.ok(distance(await decode(bytesOf('images/turned.jpg'), find), expected) <= 3);
+  const pictures = new Set();
+  for (const name of Object.keys(FILES).filter((path) => path.endsWith('.jpg'))) {
+    const [one, other] = await Promise.all([INSTALLED.sharp, INSTALLED['jpeg-js']].map((find) => decode(bytesOf(`files/${name}`), find)));
+    assert.ok(distance(one, other) <= (name === 'halved.jpg' ? 100 : 3), `${name}: ${distance(one, other)}`);
+    if (name.startsWith('exif')) pictures.add(sha256(other.data));
+  }
+  assert.equal(pictures.size, 8, 'no two turns look alike');
+});
+
+test('pixels that the caller has are taken as they are, if they can be', async () => {
+  const raw = { data: new Uint8ClampedArray(24), width: 4, height: 2 };
+  assert.deepEqual(await decode(raw), raw);
+  assert.deepEqual(await sizeOf(raw, header), { width: 4, height: 2 });
+  await assert.rejects(decode({ ...raw, width: 5 }), { code: 'use/param', message: /30 bytes of RGB or 40 of RGBA, not 24/ });
+  await assert.rejects(decode({ ...raw, width: 0 }), { code: 'image/decode' });
+  await assert.rejects(sizeOf({ ...raw, width: 16385 }, header), { code: 'image/size' });
+});
+
+test('what is not installed is named', async () => {
+  await assert.rejects(decode(bytesOf('files/plain.jpg'), INSTALLED.nothing), { code: 'image/decode', message: /install jpeg-js or sharp/, hint: /sharp/ });
+  for (const find of [INSTALLED.nothing, INSTALLED['jpeg-js']]) {
+    for (const name of ['lossless.webp', 'plain.gif', 'plain.avif']) {
+      await assert.rejects(decode(bytesOf(`files/${name}`), find), { code: 'image/decode', message: /(WebP|GIF|AVIF) file .* install sharp\./ });
+    }
+  }
+  await assert.rejects(decode(bytesOf('files/plain.bmp')), { code: 'image/decode', message: /save it as PNG/ });
+  assert.equal((await decode(bytesOf('files/scene.png'), INSTALLED.nothing)).width, 24);
+});
+
+test('a huge picture is made smaller while sharp decodes it, and says so', async () => {
+  const { default: sharp } = await import('sharp');
+  const bytes = await sharp({ create: { width: 6000, height: 4000, channels: 3, background: { r: 200, g: 100, b: 50 } } }).jpeg().toBuffer();
+  const { data, ...rest } = await decode(new Uint8Array(bytes));
+  assert.deepEqual(rest, { width: 128, height: 128, reduced: { width: 6000, height: 4000 } });
+  assert.equal(data.length, 3 * 128 * 128);
+  assert.ok(Math.abs(data[0] - 200) < 3);
+});
+
+// --- what is wrong ---
+
+/** Ends in this code, within a second. @param {(pixels: object) => boolean} [allowed] what may come instead */
+async function fails(what, source, { codes = ['image/decode'], find, allowed = () => false } = {}) {
+  await soon(1000, () => timed(async () => {
+    const [pixels, error] = await decode(source, find).then((done) => [done, null], (failure) => [null, failure]);
+    if (pixels && allowed(pixels)) return;
+    assert.ok(error, `${what}: was decoded`);
+    assert.ok(codes.includes(error.code), `${what}: ${error.stack}`);
+    assert.ok(error.message.length > 20 && error.hint.length > 20, what);
+  }));
+}
+
+const zeros = (size) => Buffer.alloc(size);
+
+/** Puts bytes behind a mark. */
+function altered(name, mark, at, ...values) {
+  const bytes = bytesOf(name);
+  bytes.set(values, Buffer.from(bytes).indexOf(mark, 'latin1') + at);
+  return bytes;
+}
+
+const SIZE = ['image/size'];
+const ONE = { width: 1, height: 1, color: 2, samples: () => [1, 2, 3] };
+
+const BAD = {
+  'nothing': [new Uint8Array(0)],
+  'a text': [Buffer.from('<html>no picture</html>')],
+  'SVG': [Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>1</script></svg>')],
+  'HEIC': [altered('files/plain.avif', 'ftyp', 4, ...Buffer.from('heic\0\0\0\0heicmif1heicheic'))],
+  'a PNG bomb of 65,535 x 65,535 in 4 KB': [writePng({ width: 65535, height: 65535, depth: 1, color: 0, data: zeros(3 << 20) }), SIZE],
+  'a PNG of 16,384 x 6,000 that has 3 MB of zeros': [writePng({ width: 16384, height: 6000, depth: 8, color: 6, data: zeros(3 << 20) })],
+  'a PNG of 1 x 1 that has 64 MB of zeros': [writePng({ ...ONE, data: zeros(64 << 20) })],
+  'a PNG with a row too few': [writePng({ ...ONE, height: 2, data: zeros(4) })],
+  'a PNG with a byte too many': [writePng({ ...ONE, data: zeros(5) })],
+  'a PNG with a filter 5': [writePng({ ...ONE, data: Buffer.from([5, 1, 2, 3]) })],
+  'a PNG without pixels': [file(pngHeader(ONE), chunk('IDAT'), chunk('IEND'))],
+  'a PNG whose pixels are no zlib': [file(pngHeader(ONE), chunk('IDAT', Buffer.from('abcdefgh')), chunk('IEND'))],
+  'a PNG without an end': [writePng(ONE).subarray(0, -12)],
+  'a PNG without a palette': [writePng({ ...ONE, color: 3, samples: () => [0] })],
+  'a PNG with a palette of 5 bytes': [writePng({ ...ONE, color: 3, samples: () => [0], palette: [[1, 2, 3], [4, 5]] })],
+  'a PNG with a colour behind its palette': [writePng({ ...ONE, color: 3, samples: () => [2], palette: [[1, 2, 3], [4, 5, 6]] })],
+  'a PNG with half a transparent colour': [writePng({ ...ONE, transparent: [0, 1, 0] })],
+  'a PNG with an altered byte': [altered('files/scene.png', 'IDAT', 20, 1, 2, 3)],
+  'a PNG with another checksum': [altered('files/scene.png', 'IEND', -6, 0x55, 0xAA)],
+  'a JPEG that says 65,500 x 65,500': [altered('files/plain.jpg', '\xff\xc0', 5, 0xff, 0xdc, 0xff, 0xdc), SIZE],
+  'a JPEG that says 16,000 x 6,000': [altered('files/plain.jpg', '\xff\xc0', 5, 0x17, 0x70, 0x3e, 0x80), ['image/decode', 'image/size']],
+  'a JPEG that says 4,096 x 4,096': [altered('files/plain.jpg', '\xff\xc0', 5, 0x10, 0, 0x10, 0)],
+  'a JPEG that says 256 x 256': [altered('files/plain.jpg', '\xff\xc0', 5, 1, 0, 1, 0)],
+  'a JPEG that says 0 high': [altered('files/plain.jpg', '\xff\xc0', 5, 0, 0)],
+  'a JPEG with a table too few': [altered('files/plain.jpg', '\xff\xdb', 1, 0xfe)],
+  'a JPEG of 9 components': [altered('files/plain.jpg', '\xff\xc0', 9, 9)],
+};
+
+describe('broken, lying and huge files end soon, in image/*', () => {
+  for (const [name, [bytes, codes]] of Object.entries(BAD)) {
+    for (const [which, find] of Object.entries(INSTALLED)) {
+      test(`${name} (${which})`, () => fails(name, new Uint8Array(bytes), { codes, find }));
+    }
+  }
+});
+
+describe('cut off at every 64th byte', () => {
+  const names = [...Object.keys(FILES).map((name) => `files/${name}`), ...readdirSync(join(FOLDER, 'images')).filter((name) => /\./.test(name)).map((name) => `images/${name}`)];
+  for (const name of names) {
+    test(name, async () => {
+      const bytes = bytesOf(name);
+      const rgb = (pixels) => images.resize(pixels.data, pixels, pixels);
+      const whole = name.endsWith('animated.gif') ? rgb(await decode(bytes)) : null;
+      const allowed = (pixels) => whole && Buffer.from(rgb(pixels)).equals(whole);    // the first of its pictures is there
+      for (let n = 0; n < bytes.length; n += 64) {
+        for (const find of [INSTALLED.sharp, INSTALLED['jpeg-js']]) {
+          await fails(`${name}, ${n} bytes of ${bytes.length}`, bytes.subarray(0, n), { find, allowed });
+        }
+      }
+    });
+  }
+});
+
+test('500 pictures in a row, good and bad: the memory stays as it was after 10', async () => {
+  const sources = [bytesOf('images/odd.png'), bytesOf('files/plain.jpg'), new Uint8Array(BAD['a PNG bomb of 65,535 x 65,535 in 4 KB'][0]), bytesOf('files/plain.jpg').subarray(0, 300)];
+  const own = await instantiate(glue[32], await compile('simd'), 1, 32);
+  const engine = new Images(own);
+  let after10;
+  for (let i = 0; i < 500; i++) {
+    const picture = await pixelsOf(sources[i % 4], { header: (bytes) => engine.header(bytes), target: TARGET, find: INSTALLED['jpeg-js'] }).catch(() => null);
+    if (picture) engine.resize(picture.data, picture, { width: 96, height: 96 });
+    if (i === 10) after10 = own.memory.buffer.byteLength;
+  }
+  assert.equal(own.memory.buffer.byteLength, after10);
+});

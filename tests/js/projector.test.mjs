@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// The projector as one more file of a model: downloaded, kept, hashed and counted with it, changed without the model, refused with a sentence.
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { load, models } from '../../dist/node.js';
+import { LyingServer } from '../fixtures/lying-server.mjs';
+import { FOLDER, PAIR, Q8, goldenCases } from '../fixtures/vision/golden.mjs';
+import { NANO, rejectsWith } from './helper.mjs';
+
+const [MODEL, EYES, OTHER] = [PAIR.source, PAIR.options.vision, Q8.options.vision].map((path) => readFileSync(path));
+const { messages } = goldenCases('dense').find(({ name }) => name === 'exact');
+const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
+const small = { threads: 1, contextSize: 256, visionOptions: PAIR.options.visionOptions };
+
+const FILES = new Map(Object.entries({ 'model.gguf': MODEL, 'mmproj.gguf': EYES, 'other.gguf': OTHER }));
+
+/** While it is set, nobody must need the model's bytes: they are zeros. */
+let spoiled = false;
+
+function fileAt(url) {
+  const [, name] = /^\/m\/([\w.]+)/.exec(url);
+  return { bytes: spoiled && name === 'model.gguf' ? new Uint8Array(MODEL.length) : FILES.get(name), etag: `"${name}"` };
+}
+
+let folder;
+let server;
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'quern-eyes-'));
+  server = await new LyingServer(fileAt).start();
+});
+after(async () => {
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** The address of a file, with a signature that is no part of its name. */
+const at = (name) => `${server.base}/m/${name}?X-Amz-Signature=a&X-Amz-Credential=b`;
+
+/** What a load asks the server for, and what the model sees then. */
+async function asked(vision, options) {
+  const before = server.requests.length;
+  const events = [];
+  const model = await load(at('model.gguf'), { ...small, vision, onProgress: (event) => events.push(event), ...options });
+  const tokens = model.info.vision ? (await model.chat(messages, { maxTokens: 1 }).result).usage.imageTokens : null;
+  await model.dispose();
+  const names = server.requests.slice(before).map(({ url }) => /\/m\/(\w+)/.exec(url)[1]);
+  return { names: [...new Set(names)], tokens, last: events.at(-1) };
+}
+
+test('it is kept with its model, and neither is asked for again; a model without it, and another one, cost no second download of the model', async () => {
+  const cache = mkdtempSync(join(folder, 'cache-'));
+  const both = MODEL.length + EYES.length;
+  assert.deepEqual(await asked(undefined, { cache }), { names: ['model'], tokens: null, last: { phase: 'load', loaded: MODEL.length, total: MODEL.length, cached: false } });
+  const has = (vision) => models.has(at('model.gguf'), { cache, vision });
+  assert.deepEqual([await has(), await has(at('mmproj.gguf'))], [true, false]);
+  spoiled = true;
+  const first = await asked(at('mmproj.gguf'), { cache, sha256: [sha256(MODEL), sha256(EYES)] });
+  assert.deepEqual([first.tokens, first.last.loaded, first.last.total], [12, both, both]);
+  assert.deepEqual(await asked(at('mmproj.gguf'), { cache }), { names: [], tokens: 12, last: { phase: 'load', loaded: both, total: both, cached: true } });
+  assert.deepEqual(await asked(undefined, { cache }), { names: [], tokens: null, last: { phase: 'load', loaded: MODEL.length, total: MODEL.length, cached: true } });
+  const [stored, ...more] = await models.list({ cache });
+  assert.deepEqual([stored.files, stored.size, stored.complete, stored.vision, more], [2, both, true, `${server.base}/m/mmproj.gguf`, []]);
+  assert.deepEqual([await has(), await has(at('mmproj.gguf')), await has(at('other.gguf'))], [true, true, false]);
+  assert.deepEqual((await asked(at('other.gguf'), { cache })).tokens, 12);
+  assert.deepEqual([await has(), await has(at('mmproj.gguf')), await has(at('other.gguf'))], [true, false, true]);
+  assert.deepEqual((await asked(at('other.gguf'), { cache })).names, []);
+  spoiled = false;
+});
+
+test('models.download() gets both; a hash that is wrong keeps neither', async () => {
+  const cache = mkdtempSync(join(folder, 'cache-'));
+  const vision = at('mmproj.gguf');
+  const { files, complete } = await models.download(at('model.gguf'), { cache, vision });
+  assert.deepEqual([files, complete, (await asked(vision, { cache })).names], [2, true, []]);
+  await models.remove(at('model.gguf'), { cache });
+  await rejectsWith(load(at('model.gguf'), { ...small, vision, cache, sha256: [sha256(MODEL), sha256(MODEL)] }), 'model/integrity');
+  assert.deepEqual(await models.list({ cache }), []);
+});
+
+test('from elsewhere than its model: picked, at a path', async () => {
+  for (const [source, vision] of [
+    [PAIR.source, new Blob([EYES])], [new Blob([MODEL]), PAIR.options.vision], [new Blob([MODEL]), new Blob([EYES])], [at('model.gguf'), PAIR.options.vision],
+    [FOLDER.source, true],
+  ]) {
+    const model = await load(source, { ...small, vision, cache: false });
+    assert.equal((await model.chat(messages, { maxTokens: 1 }).result).usage.imageTokens, 12);
+    await model.dispose();
+  }
+  const closed = await load(FOLDER.source, { ...small, vision: false });
+  assert.equal(closed.info.vision, null);
+  await closed.dispose();
+});
+
+test('what is no projector of this model', async () => {
+  for (const [source, vision, code, rule] of [
+    [PAIR.options.vision, undefined, 'model/unsupported', 'projector'], [PAIR.source, PAIR.source, 'model/unsupported', 'projector'],
+    [NANO, PAIR.options.vision, 'model/unsupported', 'no-vision'], [PAIR.source, new Blob([EYES.subarray(0, 5000)]), 'model/format'],
+    [PAIR.source, true, 'use/param'], [PAIR.source, '', 'use/param'], [PAIR.source, 5, 'use/param'], [PAIR.source, [new Blob([EYES]), new Blob([EYES])], 'use/param'],
+    [PAIR.source, 'nowhere.gguf', 'use/param'], [PAIR.source, FOLDER.source, 'use/param'],
+  ]) {
+    const error = await rejectsWith(load(source, { ...small, vision }), code);
+    if (rule) assert.equal(error.detail.rule, rule);
+    if (code === 'use/param' && vision !== 'nowhere.gguf') assert.match(error.detail.param, /^options\.vision/);
+  }
+});
+
+test('a hundred loads with broken projectors leave no memory', async () => {
+  const rss = [];
+  for (let i = 0; i < 100; i++) {
+    const broken = Buffer.from(EYES);
+    broken[Math.floor(((i * 7919) % 1000) / 1000 * 4000)] ^= 1 << (i % 8);
+    await load(new Blob([MODEL]), { ...small, vision: new Blob([i % 3 ? broken : broken.subarray(0, 9000 * (1 + (i % 90)))]) }).then((model) => model.dispose(), (error) => {
+      assert.match(error.code, /^model\//);
+    });
+    rss.push(process.memoryUsage().rss);
+  }
+  const most = (from, to) => Math.max(...rss.slice(from, to));
+  assert.ok(most(60, 100) < most(10, 50) + 30e6, `${most(10, 50)} ${most(60, 100)}`);
+});

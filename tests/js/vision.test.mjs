@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// Pictures and films from messages to logits, in Node, over small models with random weights whose results transformers has computed
+// (tests/fixtures/vision): what they say means nothing, to the bit. How files are decoded is pixels.test.mjs's.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { load } from '../../dist/node.js';
+import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath } from '../fixtures/vision/golden.mjs';
+import { NANO, rejectsWith } from './helper.mjs';
+import { soon } from './soon.mjs';
+
+const open = ({ source, options }, more = {}) => load(source, { kv: 'f32', threads: 2, ...options, ...more });
+const same = (one, other, what) => assert.ok(Buffer.from(one.buffer).equals(Buffer.from(other.buffer)), what);
+
+const DENSE = goldenCases('dense');
+const caseOf = (name) => DENSE.find((one) => one.name === name);
+
+/** Both pads of the small vocabulary. */
+const PADS = [287, 288];
+
+/** A picture of noise. */
+function noisePicture(width, height, seed = 1) {
+  let state = seed;
+  const next = () => { state = (Math.imul(state, 1664525) + 1013904223) >>> 0; return state >>> 24; };
+  return { data: Uint8Array.from({ length: 3 * width * height }, next), width, height };
+}
+
+const ask = (...content) => [{ role: 'user', content: content.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : { type: 'image', image: part })) }];
+
+const GREEDY = { temperature: 0, presencePenalty: 0, maxTokens: 6 };
+
+let pair;
+before(async () => { pair = await open(PAIR); });
+after(() => pair.dispose());
+
+test('ids, and tokens of pictures, of every case: of the pair, and of folders, dense and with experts', async () => {
+  for (const [model, cases] of [[pair, DENSE], [await open(FOLDER), DENSE], [await open(MOE), goldenCases('moe')]]) {
+    for (const { name, messages, numberImages, ids } of cases) {
+      assert.deepEqual(await model.tokenize(messages, { numberImages }), ids, name);
+      assert.equal(await model.countTokens(messages, { numberImages }), ids.length, name);
+    }
+    if (model !== pair) await model.dispose();
+  }
+});
+
+test('logits of every case are those of transformers; a folder\'s are the pair\'s', async () => {
+  const folder = await open(FOLDER);
+  for (const one of DENSE) {
+    const { name, messages, numberImages } = one;
+    const logits = await pair.logits(messages, { numberImages });
+    assertLogits('dense', one, logits, PADS);
+    same(logits, await folder.logits(messages, { numberImages }), name);
+  }
+  await folder.dispose();
+  const moe = await open(MOE);
+  for (const one of goldenCases('moe')) assertLogits('moe', one, await moe.logits(one.messages, { numberImages: one.numberImages }), PADS);
+  await moe.dispose();
+});
+
+test('the same bits with any threads, chunks that cut pictures anywhere, and kernels', async () => {
+  for (const of of [PAIR, Q8]) {
+    const all = [];
+    for (const more of [{}, { threads: 1 }, { threads: 3, chunk: 7 }, { chunk: 1 }, { variant: 'scalar', chunk: 5 }, { variant: 'simd' }, { address: 32, chunk: 1024 }]) {
+      const model = await open(of, more);
+      const { messages, numberImages } = caseOf('mixed');
+      all.push(await model.logits(messages, { numberImages }));
+      await model.dispose();
+      same(all[0], all.at(-1), JSON.stringify(more));
+    }
+  }
+});
+
+test('what the encoder makes of a picture', async () => {
+  for (const name of ['exact', 'alpha', 'tall']) {
+    const { tokens, rows, columns, width, values } = await pair.look(imagePath(`${name}.png`));
+    const golden = goldenLook('dense', name, 64);
+    assert.deepEqual([rows * columns, values.length, tokens * width], [tokens, golden.length, golden.length]);
+    const most = golden.reduce((sum, value, i) => Math.max(sum, Math.abs(value - values[i])), 0);
+    assert.ok(most <= 2e-4, `${name}: ${most}`);
+  }
+});
+
+test('a second turn looks at what is new alone; a picture that was replaced is not the one before', async () => {
+  const model = await open(PAIR);
+  const phases = [];
+  const onPrefill = ({ phase, done, total }) => phases.push([phase, done, total]);
+  const [first, answer, second] = caseOf('later').messages;
+  const one = await model.chat([first], { ...GREEDY, onPrefill }).result;
+  assert.deepEqual([one.usage.imageTokens, one.usage.cachedTokens], [6, 0]);
+  assert.deepEqual(phases.filter(([phase]) => phase === 'vision').at(-1), ['vision', 6, 6]);
+  assert.ok(phases.some(([phase, done, total]) => phase === 'text' && done === total && total === one.usage.promptTokens));
+  phases.length = 0;
+  const two = await model.chat([first, answer, second], { ...GREEDY, onPrefill }).result;
+  assert.ok(two.usage.cachedTokens >= one.usage.promptTokens - 32 && two.usage.imageTokens === 12, JSON.stringify(two.usage));
+  assert.deepEqual(phases.filter(([phase]) => phase === 'vision').at(-1), ['vision', 6, 6], 'the first one is known');
+  const again = await model.chat([first, answer, second], GREEDY).result;
+  assert.ok(again.usage.cachedTokens > two.usage.cachedTokens && again.text === two.text);
+
+  const picture = noisePicture(96, 64);
+  const negative = { ...picture, data: picture.data.map((value) => 255 - value) };
+  const before = await model.chat(ask('And then this, which is smaller than the one before: ', picture, 'Well?'), GREEDY).result;
+  const behind = await model.chat(ask('And then this, which is smaller than the one before: ', negative, 'Well?'), GREEDY).result;
+  assert.ok(behind.usage.cachedTokens <= before.usage.promptTokens - 6, JSON.stringify(behind.usage));
+  const [logits, others] = [await model.logits(ask(picture, 'Well?')), await model.logits(ask(negative, 'Well?'))];
+  assert.ok(!Buffer.from(logits.buffer).equals(Buffer.from(others.buffer)));
+  await model.dispose();
+});
+
+test('what was seen is kept with its conversation: nobody looks again after a reload, and another picture is another one', async () => {
+  const cache = mkdtempSync(join(tmpdir(), 'quern-seen-'));
+  const { messages } = caseOf('later');
+  const ask = async (conversation, looked = []) => {
+    const model = await open(PAIR, { cache });
+    const onPrefill = ({ phase, done, total }) => { if (phase === 'vision' && done === total) looked.push(total); };
+    const result = await model.chat(conversation, { ...GREEDY, keep: 'talk', onPrefill }).result;
+    await model.kept();
+    await model.dispose();
+    return { ...result, looked };
+  };
+  const first = await ask(messages);
+  const second = await ask(messages);
+  assert.deepEqual([first.usage.cachedTokens, second.text], [0, first.text]);
+  assert.ok(second.usage.cachedTokens >= 192 && second.looked.length === 0, JSON.stringify([second.usage, second.looked]));
+  const others = messages.map(({ role, content }) => ({ role, content: typeof content === 'string' ? content : content.map((part) => (
+    part.type === 'image' && part.image === imagePath('tiny.png') ? { type: 'image', image: noisePicture(14, 9) } : part)) }));
+  const third = await ask(others);
+  assert.ok(third.usage.cachedTokens < second.usage.cachedTokens && third.looked.length > 0, JSON.stringify([third.usage, third.looked]));
+  rmSync(cache, { recursive: true });
+});
+
+test('alone as beside others, from whatever form a picture comes in', async () => {
+  const file = await readFile(imagePath('exact.png'));
+  const forms = [
+    imagePath('exact.png'), new URL(`file://${imagePath('exact.png')}`), new Blob([file]), `data:image/png;base64,${file.toString('base64')}`,
+  ];
+  const { messages, ids } = caseOf('exact');
+  const given = (image) => messages.map(({ role, content }) => (
+    { role, content: typeof content === 'string' ? content : content.map((part) => (part.type === 'image' ? { type: 'image', image } : part)) }));
+  const expected = await pair.logits(messages);
+  for (const form of forms) same(expected, await pair.logits(given(form)), String(form).slice(0, 40));
+  const url = given(forms[0]);
+  url[1].content[1] = { type: 'image_url', image_url: { url: forms[3] } };
+  same(expected, await pair.logits(url), 'image_url');
+  const alone = await pair.chat(messages, GREEDY).result;
+  const all = await Promise.all([...forms.map((form) => pair.chat(given(form), GREEDY).result), pair.chat(caseOf('video').messages, GREEDY).result]);
+  for (const { text, usage } of all.slice(0, -1)) assert.deepEqual([text, usage.promptTokens], [alone.text, ids.length]);
+});
+
+test('the caller may go on with pixels that were given', async () => {
+  const picture = noisePicture(96, 64);
+  const expected = await pair.logits(ask(picture, 'Well?'));
+  const pending = pair.logits(ask(picture, 'Well?'));
+  picture.data.fill(0);
+  same(expected, await pending);
+});
+
+test('limits: what the caller asks for, then what is usual here', async () => {
+  const tokens = async (model, part, ...more) => (await model.countTokens([{ role: 'user', content: [{ type: 'image', image: noisePicture(640, 640), ...part }, ...more] }]))
+    - await model.countTokens([{ role: 'user', content: '' }]) - 2;
+  assert.deepEqual([await tokens(pair, {}), await tokens(pair, { maxPixels: 2 ** 13 }), await tokens(pair, { maxPixels: 2 ** 16 })], [16, 4, 16], 'not above what load was given');
+  const usual = await open(PAIR, { visionOptions: null });
+  assert.deepEqual([await tokens(usual, {}), await tokens(usual, { detail: 'low' }), await tokens(usual, { detail: 'high' })], [256, 64, 400]);
+  const film = { type: 'video', video: { frames: Array.from({ length: 16 }, () => noisePicture(320, 320)), fps: 8 } };
+  assert.equal(await usual.countTokens([{ role: 'user', content: [film] }]) > 8 * 25, true);
+  await usual.dispose();
+});
+
+test('it stops while it looks, for good or with a reason', async () => {
+  const model = await open(PAIR, { visionOptions: { ...LIMITS, maxPixels: 2 ** 20 }, contextSize: 4096, threads: 1 });
+  const big = (seed) => ask(noisePicture(1024, 1024, seed), 'Well?');
+  let seed = 1;
+  await soon(200, async () => {
+    let begun;
+    const looking = new Promise((resolve) => { begun = resolve; });
+    const reply = model.chat(big(++seed), { ...GREEDY, onPrefill: (event) => { if (event.phase === 'vision') begun(event); } });
+    const { done, total } = await looking;
+    assert.ok(done < total && total === 1024, `${done} of ${total}`);
+    const start = performance.now();
+    reply.stop();
+    const { finishReason, text } = await reply.result;
+    assert.deepEqual([finishReason, text], ['aborted', '']);
+    return performance.now() - start;
+  });
+  const controller = new AbortController();
+  const reply = model.chat(big(++seed), { ...GREEDY, signal: controller.signal, onPrefill: ({ phase }) => { if (phase === 'vision') controller.abort(new Error('enough')); } });
+  await assert.rejects(reply.result, /enough/);
+  const early = model.chat(big(++seed), GREEDY);
+  early.stop();
+  assert.deepEqual((await early.result).usage, { promptTokens: 0, imageTokens: 0, cachedTokens: 0, completionTokens: 0 });
+  assert.equal((await model.chat('Hi', GREEDY).result).usage.imageTokens, 0);
+  await model.dispose();
+});
+
+test('what a conversation cannot have', async () => {
+  const picture = noisePicture(64, 64);
+  const blind = await load(NANO, { threads: 1 });
+  assert.equal(blind.info.vision, null);
+  for (const work of [blind.chat(ask(picture)).result, blind.countTokens(ask(picture)), blind.look(picture)]) {
+    await rejectsWith(work, 'use/param', /^This model has no eyes: load it with its projector \(`vision`\)\.$/);
+  }
+  await blind.dispose();
+  const film = (video) => [{ role: 'user', content: [{ type: 'video', video }] }];
+  const at = (image) => [{ role: 'user', content: [{ type: 'image', image }] }];
+  for (const [messages, code, words] of [
+    [ask('x', new Blob(['no picture'])), 'image/decode'], [at(imagePath('nowhere.png')), 'use/param', /no such file/], [at(imagePath('clip')), 'use/param', /not a file/],
+    [at('data:image/png;base64,*'), 'image/decode'], [at('data:image/png'), 'image/decode'], [ask(noisePicture(3, 640)), 'image/size'],
+    [at('http://127.0.0.1:9/a.png'), 'net/unreachable'], [at('http://127.0.0.1:9/'), 'net/unreachable'],
+    [film(new Blob(['x'])), 'use/param', /frames/], [film({ frames: [noisePicture(64, 64), noisePicture(64, 32)] }), 'image/size'],
+  ]) {
+    const error = await rejectsWith(pair.chat(messages, GREEDY).result, code, words);
+    assert.ok(code === 'use/param' || error.detail.medium === 0, error.message);
+  }
+  const small = await open(PAIR, { contextSize: 64 });
+  const { detail } = await rejectsWith(small.chat(ask(noisePicture(96, 160), noisePicture(160, 96), noisePicture(96, 160), noisePicture(160, 96), 'Well?'), GREEDY).result,
+    'use/context', /60 of them are of pictures, which would fit with a maxPixels of \d+ for each\.$/);
+  const smaller = [1, 2, 3, 4].map((i) => ({ type: 'image', image: noisePicture(96, 160, i), maxPixels: detail.maxPixels }));
+  assert.ok((await small.chat([{ role: 'user', content: [...smaller, { type: 'text', text: 'Well?' }] }], GREEDY).result).usage.imageTokens < 60);
+  await small.dispose();
+  assert.equal((await pair.chat(caseOf('exact').messages, GREEDY).result).usage.imageTokens, 12);
+});

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// The page's half of media.html: a worker that decodes, films, and what a page shows.
+import { framesOf } from '../../js/media/film.js';
+import { capture } from '../../js/media/page-sources.js';
+
+/** Workers that decode, by how they were prepared, and what they do last. */
+const workers = new Map();
+
+function call(worker, message, transfer) {
+  return new Promise((done, fail) => {
+    worker.onmessage = ({ data }) => (data.problem ? fail(new Error(data.problem)) : done(data.found));
+    worker.onerror = ({ message: text }) => fail(new Error(text || 'the worker does not start'));
+    worker.postMessage(message, transfer);
+  });
+}
+
+/** One after the other. @param {string[]} [prepare] what the browser lacks */
+async function ask(name, argument, prepare = [], transfer = []) {
+  const key = prepare.join();
+  if (!workers.has(key)) workers.set(key, { worker: new Worker('./media-worker.js', { type: 'module' }), last: null });
+  const entry = workers.get(key);
+  entry.last = Promise.resolve(entry.last).catch(() => {}).then(() => call(entry.worker, { name, argument, prepare }, transfer));
+  return entry.last;
+}
+
+/** Red of a frame's left and right half. */
+function halves(frame) {
+  const context = new OffscreenCanvas(frame.width, frame.height).getContext('2d');
+  context.drawImage(frame, 0, 0);
+  const red = (x) => context.getImageData(Math.floor(x * frame.width), frame.height >> 1, 1, 1).data[0];
+  return [red(0.25), red(0.75)];
+}
+
+const told = (error) => ({ code: error.code ?? error.name, message: error.message });
+
+async function film(source, how) {
+  try {
+    const { frames, timestamps } = await framesOf(source, how);
+    return { timestamps, sizes: frames.map(({ width, height }) => [width, height]), halves: frames.map(halves) };
+  } catch (error) {
+    return told(error);
+  }
+}
+
+/** A film of a canvas, as browsers record it: without a length. */
+async function recorded(milliseconds) {
+  const canvas = Object.assign(document.createElement('canvas'), { width: 64, height: 48 });
+  const context = canvas.getContext('2d');
+  const recorder = new MediaRecorder(canvas.captureStream(25));
+  const parts = [];
+  recorder.ondataavailable = ({ data }) => parts.push(data);
+  recorder.start();
+  const start = performance.now();
+  for (let time = 0; time < milliseconds; time = performance.now() - start) {
+    const grey = Math.round((200 * time) / milliseconds);
+    context.fillStyle = `rgb(${grey}, ${grey}, ${grey})`;
+    context.fillRect(0, 0, 64, 48);
+    await new Promise(requestAnimationFrame);
+  }
+  recorder.stop();
+  await new Promise((done) => { recorder.onstop = done; });
+  return new Blob(parts, { type: recorder.mimeType });
+}
+
+globalThis.media = {
+  ask,
+  film: async (url, how) => film(url, how),
+  filmOfFile: async (url, how) => film(await (await fetch(url)).blob(), how),
+  filmOfNothing: (how) => film(new Blob(['no film'], { type: 'video/webm' }), how),
+  filmOfRecording: async (milliseconds, how) => film(await recorded(milliseconds), how),
+
+  /** An element of the page's is where it was afterwards. */
+  async filmOfElement(url, how) {
+    const element = Object.assign(document.createElement('video'), { src: url, muted: true });
+    document.body.append(element);
+    await new Promise((done) => { element.onloadeddata = done; });
+    element.currentTime = 1.5;
+    await new Promise((done) => { element.onseeked = done; });
+    const { halves: found } = await film(element, how);
+    await new Promise((done) => { element.onseeked = done; });
+    return { halves: found, time: element.currentTime };
+  },
+
+  /** An image, a canvas, a bitmap and a frame, each through a worker; what the page had is still its own. */
+  async captured(url) {
+    const image = Object.assign(new Image(), { src: url });
+    const canvas = document.createElement('canvas');
+    const bitmaps = [await capture(image)];
+    Object.assign(canvas, { width: image.naturalWidth, height: image.naturalHeight });
+    canvas.getContext('2d').drawImage(image, 0, 0);
+    const taken = capture(canvas);
+    canvas.getContext('2d').clearRect(0, 0, canvas.width, canvas.height);    // which is too late
+    bitmaps.push(await taken);
+    const own = await createImageBitmap(image);
+    bitmaps.push(await capture(own), await capture(own));
+    if (globalThis.VideoFrame) bitmaps.push(await capture(new VideoFrame(own, { timestamp: 0 })));
+    return Promise.all(bitmaps.map((bitmap) => ask('decode', bitmap, [], [bitmap])));
+  },
+
+  async foreign(url) {
+    const image = Object.assign(new Image(), { src: url });
+    const closed = await createImageBitmap(new ImageData(1, 1));
+    closed.close();
+    return Promise.all([image, closed, Object.assign(new Image(), { src: '/nowhere.png' })].map((source) => capture(source).then(() => null, told)));
+  },
+};

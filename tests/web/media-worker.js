@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// The worker's half of media.html: pictures decoded as the engine's worker does it, with the engine's own reading of headers.
+import { Images } from '../../js/engine/image.js';
+import { instantiate } from '../../js/engine/instance.js';
+import { pixelsOf, sizeOf } from '../../js/media/pixels-web.js';
+
+/** What a privacy mode does to what is read back, and a browser that lacks something. */
+const PREPARE = {
+  noise() {
+    const { prototype } = OffscreenCanvasRenderingContext2D;
+    const { getImageData } = prototype;
+    prototype.getImageData = function noisy(...area) {
+      const image = getImageData.apply(this, area);
+      for (let i = 0; i < image.data.length; i += 397) image.data[i] ^= 1;
+      return image;
+    };
+  },
+  noFrames() { globalThis.VideoFrame = undefined; },
+  noCanvas() { globalThis.OffscreenCanvas = undefined; },
+  slow() { globalThis.createImageBitmap = () => new Promise(() => {}); },
+};
+
+let images;
+
+async function decode(source, { target = { width: 64, height: 64 }, signal } = {}) {
+  const start = performance.now();
+  try {
+    const bytes = typeof source === 'string' ? new Uint8Array(await (await fetch(source)).arrayBuffer()) : source;
+    const header = (file) => images.header(file);
+    const size = await sizeOf(bytes, header);
+    const { data, width, height, reduced } = await pixelsOf(bytes, { header, target, signal });
+    return { size, width, height, reduced, rgb: [...images.resize(data, { width, height }, { width, height })] };
+  } catch (error) {
+    return { code: error instanceof DOMException ? error.name : error.code, message: error.message, ms: performance.now() - start };
+  }
+}
+
+const CALLS = {
+  decode,
+  resized: async ({ url, to }) => {
+    const { rgb, width, height } = await decode(url);
+    return [...images.resize(Uint8Array.from(rgb), { width, height }, to)];
+  },
+  /** A file cut off at every `step` bytes: what was decoded nevertheless. */
+  async cut({ url, step }) {
+    const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
+    const found = [];
+    for (let n = 0; n < bytes.length; n += step) {
+      const { code, ms, rgb } = await decode(bytes.subarray(0, n));
+      found.push({ n, code, ms, decoded: Boolean(rgb) });
+    }
+    return found;
+  },
+  bytes: (list) => decode(Uint8Array.from(list)),
+  blob: (list) => decode(new Blob([Uint8Array.from(list)])),
+  raw: (picture) => decode({ ...picture, data: Uint8Array.from(picture.data) }),
+  aborted: (url) => decode(url, { signal: AbortSignal.timeout(200) }),
+};
+
+async function start(prepare) {
+  for (const what of prepare) PREPARE[what]();
+  const module = await WebAssembly.compileStreaming(fetch('../../dist/quern-simd.wasm'));
+  const { default: glue } = await import('../../dist/quern-simd.mjs');
+  return new Images(await instantiate(glue, module, 1, 32));
+}
+
+onmessage = async ({ data: { name, argument, prepare } }) => {
+  try {
+    images ??= await start(prepare);
+    postMessage({ found: await CALLS[name](argument) });
+  } catch (error) {
+    postMessage({ problem: error.stack ?? String(error) });
+  }
+};

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// Pictures and films in Chromium and in Firefox: the golden pictures to the byte, EXIF, what is transparent, a page's own pictures, browsers that
+// alter their canvases; and what is broken.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import puppeteer from 'puppeteer-core';
+import { serve } from '../../tools/serve.mjs';
+import { findFirefox } from '../bench/firefox.mjs';
+import { chunk, file, header, readPng, writePng } from '../fixtures/png.mjs';
+import { PROJECT, launchChromium } from './browser.mjs';
+
+const FOLDER = join(PROJECT, 'tests/fixtures/vision');
+const AT = '/tests/fixtures/vision/';
+const json = (name) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8'));
+const picture = (name) => readPng(readFileSync(join(FOLDER, name)));
+const sha256 = (bytes) => createHash('sha256').update(Uint8Array.from(bytes)).digest('hex');
+const FILES = json('files.json');
+
+const BROWSERS = {
+  Chromium: () => launchChromium(),
+  Firefox: () => puppeteer.launch({ browser: 'firefox', protocol: 'webDriverBiDi', executablePath: findFirefox(), headless: true }),
+};
+
+/** The largest difference of two pictures, their mean difference. */
+function distance(one, other) {
+  assert.equal(one.length, other.length);
+  const all = Array.from(one, (value, i) => Math.abs(value - other[i]));
+  return { most: Math.max(...all), mean: all.reduce((sum, value) => sum + value, 0) / all.length };
+}
+
+/** Over white, as the engine does it. */
+function overWhite({ data, channels }) {
+  if (channels === 3) return [...data];
+  const rgb = [];
+  for (let i = 0; i < data.length; i += 4) for (let c = 0; c < 3; c++) rgb.push(Math.round((data[i + c] * data[i + 3] + 255 * (255 - data[i + 3])) / 255));
+  return rgb;
+}
+
+const HOW = { perSecond: 2, least: 4, most: 16 };
+
+/** The grey of film.webm's frame at a time: ten frames a second, each 7 levels brighter. */
+const greyAt = (seconds) => 16 + 7 * Math.floor(seconds * 10 + 1e-6);
+
+function checkFilm({ timestamps, halves, sizes, message }, times = [0, 1, 2, 3, 4, 5].map((k) => (k * (3 - 1 / 30)) / 5)) {
+  assert.equal(message, undefined);
+  timestamps.forEach((time, k) => assert.ok(Math.abs(time - times[k]) < 0.02, `${timestamps} are not ${times}`));
+  assert.equal(timestamps.length, times.length);
+  for (const [k, [left, right]] of halves.entries()) {
+    assert.ok(Math.abs(left - greyAt(timestamps[k])) <= 4, `frame ${k} at ${timestamps[k]} is ${left}`);
+    assert.ok(Math.abs(left + right - 255) <= 6);
+  }
+  assert.deepEqual(sizes, times.map(() => [64, 48]));
+}
+
+for (const [name, launch] of Object.entries(BROWSERS)) {
+  describe(name, { timeout: 240_000 }, () => {
+    let site;
+    let browser;
+    let page;
+
+    before(async () => {
+      site = await serve({ root: PROJECT, csp: false });
+      browser = await launch();
+      page = await browser.newPage();
+      await page.goto(`${site.url}tests/web/media.html`);
+    });
+    after(async () => {
+      await browser?.close();
+      await site?.close();
+    });
+
+    const call = (method, ...args) => page.evaluate(async ([what, given]) => {
+      while (!globalThis.media) await new Promise((done) => { setTimeout(done, 20); });
+      return globalThis.media[what](...given);
+    }, [method, args]);
+    const decode = (path, prepare) => call('ask', 'decode', AT + path, prepare);
+
+    test('the golden pictures are equal, those with alpha within 1, 16 bits within 1; and so is what is resized of them', async () => {
+      const resized = json('resized.json');
+      for (const golden of ['exact', 'odd', 'palette', 'tall', 'tiny', 'wide', 'alpha', 'grey16']) {
+        const expected = picture(`images/${golden}.png`);
+        const found = await decode(`images/${golden}.png`);
+        assert.equal(found.message, undefined, golden);
+        const { width, height } = expected;
+        assert.deepEqual([found.width, found.height, found.size], [width, height, { width, height }]);
+        const { most } = distance(found.rgb, overWhite(expected));
+        assert.ok(most <= (/alpha|grey16/.test(golden) ? 1 : 0), `${golden}: ${most}`);
+        if (most) continue;
+        const to = resized[golden];
+        assert.equal(sha256(await call('ask', 'resized', { url: `${AT}images/${golden}.png`, to })), to.sha256, golden);
+      }
+    });
+
+    test('JPEG as it is to be seen, within 3 levels', async () => {
+      const { rgb, width } = await decode('images/turned.jpg');
+      assert.equal(width, 48);
+      assert.ok(distance(rgb, picture('images/turned.expected.png').data).most <= 3);
+    });
+
+    test('every kind of file that this browser knows, of the size that the header says', async (t) => {
+      const scene = picture('files/scene.png').data;
+      for (const [path, { kind, width, height, alpha, sha256: hash }] of Object.entries(FILES)) {
+        const found = await decode(`files/${path}`);
+        if (found.message) {
+          assert.equal(found.code, 'image/decode', path);
+          t.diagnostic(`${path}: ${found.message}`);
+          assert.ok(/avif/.test(path), `${path}: ${found.message}`);
+          continue;
+        }
+        assert.deepEqual([found.width, found.height], [width, height], path);
+        if (hash && !alpha) assert.equal(sha256(found.rgb), hash, path);
+        else if (!alpha && /^(plain|animated|progressive|cmyk|restarts)/.test(path) && kind !== 'gif') assert.ok(distance(found.rgb, scene).mean < (kind === 'avif' ? 20 : 3), path);
+      }
+    });
+
+    test('eight orientations look eight ways', async () => {
+      const found = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((i) => decode(`files/exif${i}.jpg`)));
+      assert.deepEqual(found.map(({ width }) => width), [24, 24, 24, 24, 16, 16, 16, 16]);
+      assert.equal(new Set(found.map(({ rgb }) => sha256(rgb))).size, 8);
+    });
+
+    test('bytes, Blobs and pixels; a huge picture is reduced', async () => {
+      const bytes = [...readFileSync(join(FOLDER, 'files/scene.png'))];
+      const { rgb } = await call('ask', 'bytes', bytes);
+      assert.deepEqual((await call('ask', 'blob', bytes)).rgb, rgb);
+      assert.deepEqual((await call('ask', 'raw', { data: rgb, width: 24, height: 16 })).rgb, rgb);
+      assert.equal((await call('ask', 'raw', { data: rgb, width: 25, height: 16 })).code, 'use/param');
+      const huge = writePng({ width: 6000, height: 3000, depth: 8, color: 0, data: Buffer.alloc(6001 * 3000) });
+      const { width, height, reduced, message } = await call('ask', 'bytes', [...huge]);
+      assert.deepEqual({ width, height, reduced }, { width: 128, height: 128, reduced: { width: 6000, height: 3000 } }, message);
+    });
+
+    test('what a page shows is taken as it is at the call', async () => {
+      const { data, width, height } = picture('images/odd.png');
+      const found = await call('captured', `${AT}images/odd.png`);
+      assert.ok(found.length >= 4);
+      for (const [i, { rgb, message, ...size }] of found.entries()) {
+        assert.equal(message, undefined);
+        assert.deepEqual([size.width, size.height], [width, height]);
+        assert.ok(distance(rgb, data).most <= 1, `source ${i}`);
+      }
+    });
+
+    test('another site\'s picture, one that is closed, and none', async () => {
+      const server = createServer((_, response) => response.writeHead(200, { 'Content-Type': 'image/png', 'Cross-Origin-Resource-Policy': 'cross-origin' })
+        .end(readFileSync(join(FOLDER, 'files/scene.png'))));
+      await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+      const found = await call('foreign', `http://127.0.0.1:${server.address().port}/scene.png`);
+      server.close();
+      server.closeAllConnections();
+      assert.deepEqual(found.map((error) => error?.code), ['image/decode', 'image/decode', 'image/decode']);
+      assert.match(found[0].message, /CORS/);
+    });
+
+    test('a canvas that is altered, or none: through frames, else a refusal, never noise', async () => {
+      for (const lack of ['noise', 'noCanvas']) {
+        const { rgb, message } = await decode('images/odd.png', [lack]);
+        assert.equal(message, undefined);
+        assert.equal(distance(rgb, picture('images/odd.png').data).most, 0);
+        const upright = await decode('files/exif6.jpg', [lack]);
+        assert.equal(upright.message, undefined);
+        assert.ok(distance(upright.rgb, (await decode('files/exif6.jpg')).rgb).most <= 3);
+        assert.ok(distance((await decode('images/alpha.png', [lack])).rgb, overWhite(picture('images/alpha.png'))).most <= 1);
+        assert.equal((await decode('images/odd.png', [lack, 'noFrames'])).code, 'env/canvas');
+      }
+    });
+
+    test('broken and lying files end soon, in image/*', async () => {
+      const one = { width: 1, height: 1, color: 2, samples: () => [1, 2, 3] };
+      const rows = {
+        'image/decode': [[], [...Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')], [...file(header(one), chunk('IDAT'), chunk('IEND'))]],
+        'image/size': [[...writePng({ width: 65535, height: 65535, depth: 1, color: 0, data: Buffer.alloc(3 << 20) })]],
+      };
+      for (const [code, files] of Object.entries(rows)) {
+        for (const bytes of files) {
+          const found = await call('ask', 'bytes', bytes);
+          assert.equal(found.code, code, found.message);
+          assert.ok(found.ms < 1000, `${found.ms} ms`);
+        }
+      }
+      const { code } = await call('ask', 'aborted', `${AT}files/plain.jpg`, ['slow']);
+      assert.equal(code, 'TimeoutError', 'a decoder that never answers does not keep a call');
+    });
+
+    for (const path of ['files/plain.jpg', 'files/progressive.jpg', 'images/odd.png', 'files/lossless.webp', 'files/plain.gif', 'files/plain.bmp', 'files/plain.avif']) {
+      test(`cut off at every 64th byte: ${path}`, async () => {
+        for (const { n, code, ms, decoded } of await call('ask', 'cut', { url: AT + path, step: 64 })) {
+          assert.ok(!decoded, `${n} bytes were decoded`);
+          assert.match(code, /^image\//);
+          assert.ok(ms < 1000, `${ms} ms`);
+        }
+      });
+    }
+
+    test('frames of a film, by its address, of a file, of an element', async () => {
+      checkFilm(await call('film', `${AT}film.webm`, HOW));
+      checkFilm(await call('filmOfFile', `${AT}film.webm`, HOW));
+      checkFilm(await call('film', `${AT}film.webm`, { perSecond: 1, least: 1, most: 2 }), [0, 3 - 1 / 30]);
+      checkFilm(await call('film', `${AT}film.webm`, { perSecond: 1, least: 1, most: 1 }), [0]);
+      const { halves, time } = await call('filmOfElement', `${AT}film.webm`, HOW);
+      assert.equal(halves.length, 6);
+      assert.ok(Math.abs(time - 1.5) < 0.05, 'is where it was');
+    });
+
+    test('a recording, which does not say how long it is', async () => {
+      const { timestamps, halves, message } = await call('filmOfRecording', 1500, HOW);
+      assert.equal(message, undefined);
+      assert.equal(timestamps.length, 4);
+      const greys = halves.map(([left]) => left);
+      assert.deepEqual(greys, [...greys].sort((a, b) => a - b), 'in order');
+      assert.ok(greys[3] > greys[0], String(greys));
+    });
+
+    test('what is no film', async () => {
+      assert.equal((await call('filmOfNothing', HOW)).code, 'image/decode');
+      assert.match((await call('film', `${AT}nothing.webm`, HOW)).code, /^(image\/decode|net\/unreachable)$/);
+    });
+  });
+}

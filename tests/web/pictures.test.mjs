@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Pictures in the page: added by button, paste and drop, shown with what they cost, sent, seen again after a reload, taken along to a file and back;
+// and what a model without eyes says. The engine is played (played-model.js); the real one with a pair of files is at the end.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, test } from 'node:test';
+import { deflateSync } from 'node:zlib';
+import { complaints, eventually, station } from './browser.mjs';
+import { openChat } from './chat-page.mjs';
+import { playedSite } from './played.mjs';
+
+const site = await playedSite();
+after(() => site.remove());
+const here = station({ root: site.root });
+
+/** A PNG of one colour. @param {number[]} rgb */
+function png(width, height, rgb) {
+  const chunk = (type, data) => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const ends = Buffer.alloc(8);
+    ends.writeUInt32BE(data.length, 0);
+    ends.writeUInt32BE(crc(body), 4);
+    return Buffer.concat([ends.subarray(0, 4), body, ends.subarray(4)]);
+  };
+  const head = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 8, 2, 0, 0, 0]);
+  head.writeUInt32BE(width, 0);
+  head.writeUInt32BE(height, 4);
+  const row = Buffer.concat([Buffer.from([0]), ...Array.from({ length: width }, () => Buffer.from(rgb))]);
+  const rows = deflateSync(Buffer.concat(Array.from({ length: height }, () => row)));
+  return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), chunk('IHDR', head), chunk('IDAT', rows), chunk('IEND', Buffer.alloc(0))]);
+}
+
+function crc(bytes) {
+  let sum = 0xffffffff;
+  for (const byte of bytes) {
+    sum ^= byte;
+    for (let k = 0; k < 8; k++) sum = sum & 1 ? (sum >>> 1) ^ 0xedb88320 : sum >>> 1;
+  }
+  return (sum ^ 0xffffffff) >>> 0;
+}
+
+const RED = { name: 'red.png', mimeType: 'image/png', buffer: png(96, 64, [200, 30, 30]) };
+const BLUE = { name: 'blue.png', mimeType: 'image/png', buffer: png(64, 64, [30, 30, 200]) };
+
+const attached = (page) => page.locator('#attached li');
+const seeing = (options) => openChat(here, { init: () => { globalThis.playedEyes = true; }, ...options });
+
+async function pick(page, files, press = () => page.getByTestId('attach').click()) {
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), press()]);
+  await chooser.setFiles(files);
+}
+
+/** In the page: gives files to the field as a paste or a drop would. */
+function hand({ kind, name, mimeType, base64, text }) {
+  const data = new DataTransfer();
+  data.items.add(new File([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))], name, { type: mimeType }));
+  if (text) data.setData('text/plain', text);
+  const init = { bubbles: true, cancelable: true };
+  const event = kind === 'paste' ? new ClipboardEvent('paste', { ...init, clipboardData: data }) : new DragEvent('drop', { ...init, dataTransfer: data });
+  document.getElementById('input').dispatchEvent(event);
+  return event.defaultPrevented;
+}
+const as = (kind, { name, mimeType, buffer }, text) => ({ kind, name, mimeType, base64: buffer.toString('base64'), text });
+
+/** Whether all pictures of the messages are drawn. */
+const drawn = (page) => eventually(() => page.evaluate(() => [...document.querySelectorAll('.message .thumb')].every(({ naturalWidth }) => naturalWidth > 0)), 'drawn');
+
+test('added, priced, taken away, sent and stored', async () => {
+  const { page, chat, close } = await seeing();
+  await pick(page, [RED, BLUE]);
+  await eventually(async () => await attached(page).count() === 2, 'both are there');
+  await attached(page).first().getByText('100 tokens').waitFor();
+  assert.deepEqual(await complaints({ page }), []);
+  await page.getByRole('button', { name: 'Remove red.png' }).click();
+  assert.equal(await attached(page).count(), 1);
+  assert.ok(await page.getByTestId('send').isEnabled(), 'a picture alone can be sent');
+  await chat.ask('Write 5. What is it?');
+  assert.equal(await attached(page).count(), 0);
+  assert.deepEqual(await page.evaluate(() => globalThis.shown), [['image', 'text']]);
+  await drawn(page);
+  await page.reload();
+  await chat.ready();
+  assert.equal(await page.locator('.message.user img.thumb[alt="blue.png"]').count(), 1);
+  await drawn(page);
+  await chat.ask('Write 5. And now?');
+  assert.deepEqual((await page.evaluate(() => globalThis.shown)).map((one) => typeof one), ['object', 'string', 'string'], 'the picture is said again');
+  await close();
+});
+
+test('by paste and by drop, but not where text is pasted; a model file dropped is no picture', async () => {
+  const { page, close } = await seeing();
+  assert.equal(await page.evaluate(hand, as('paste', RED)), true);
+  await eventually(async () => await attached(page).count() === 1, 'pasted');
+  assert.equal(await page.evaluate(hand, as('paste', RED, 'a cell of a table')), false, 'text is pasted as text');
+  await page.evaluate(hand, as('drop', BLUE));
+  await eventually(async () => await attached(page).count() === 2, 'dropped');
+  await page.evaluate(hand, as('drop', { ...RED, name: 'evil.svg', mimeType: 'image/svg+xml' }));
+  assert.equal(await attached(page).count(), 2);
+  await close();
+});
+
+test('what is not sent stays with its conversation, and editing puts it aside', async () => {
+  const { page, chat, close } = await seeing({ viewport: { width: 1280, height: 700 } });
+  await pick(page, [RED]);
+  await chat.ask('Write 3. First.');
+  await pick(page, [BLUE]);
+  await page.getByRole('button', { name: 'Edit and send again' }).click();
+  await page.getByRole('button', { name: 'Remove red.png' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Remove blue.png' }).waitFor();
+  await page.getByTestId('new-chat').click();
+  await eventually(async () => await attached(page).count() === 0, 'none in a new one');
+  await page.getByTestId('list-button').click();
+  await page.locator('#list-rows .list-open').first().click();
+  await page.getByRole('button', { name: 'Remove blue.png' }).waitFor();
+  await close();
+});
+
+test('looking is told, and stopped', async () => {
+  const { page, chat, close } = await seeing();
+  await pick(page, [RED, BLUE]);
+  await chat.send('Stare.');
+  await chat.reply.getByText('Looking… 40 %').waitFor();
+  await chat.status.getByText('Looking', { exact: true }).waitFor();
+  await page.keyboard.press('Escape');
+  await chat.ended();
+  await chat.reply.getByText('Stopped.').waitFor();
+  await close();
+});
+
+test('a model without eyes says so, and reads the words alone', async () => {
+  const { page, chat, close } = await openChat(here);
+  await page.getByTestId('attach').click();
+  await chat.notice.getByText('The model in use reads text only. Qwen3-VL-2B sees pictures: 1.6 GB with its projector.').waitFor();
+  await page.evaluate(hand, as('drop', RED));
+  assert.equal(await attached(page).count(), 0);
+  await page.getByRole('button', { name: 'Show Qwen3-VL-2B' }).click();
+  assert.match(await page.getByTestId('model-url').inputValue(), /Qwen3VL-2B-Instruct-Q4_K_M\.gguf$/);
+  await close();
+});
+
+test('a file of all conversations has the pictures, and gives them back', async () => {
+  const { page, chat, close } = await seeing({ viewport: { width: 1280, height: 700 } });
+  await pick(page, [RED]);
+  await chat.ask('Write 3. What is red?');
+  await page.getByTestId('list-button').click();
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save all' }).click()]);
+  const saved = JSON.parse(await readFile(await download.path(), 'utf8'));
+  assert.equal(saved.conversations[0].messages.find(({ media }) => media).media[0].data, RED.buffer.toString('base64'));
+  await close();
+
+  const other = await seeing({ viewport: { width: 1280, height: 700 } });
+  await other.page.getByTestId('list-button').click();
+  await pick(other.page, { name: 'all.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(saved)) },
+    () => other.page.getByRole('button', { name: 'Add from a file' }).click());
+  await other.page.locator('#list-rows .list-open').first().click();
+  await other.page.locator('.message.user img.thumb[alt="red.png"]').waitFor();
+  await drawn(other.page);
+  await other.close();
+});

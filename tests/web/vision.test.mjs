@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Pictures in a page of somebody's own, under a strict policy: the same logits from whatever shows them, to the bit those that transformers' bar is
+// held with in Node; films; a stop while it looks; and that a page of text alone fetches nothing of all this.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { load } from '../../dist/node.js';
+import { LIMITS, PAIR, goldenCases } from '../fixtures/vision/golden.mjs';
+import { PROJECT, station } from './browser.mjs';
+
+const isolated = station({ root: PROJECT });
+const FOLDER = '/tests/fixtures/vision';
+
+async function openLibrary(options) {
+  const visit = await isolated.open('tests/web/library.html', options);
+  await visit.page.waitForFunction(() => globalThis.quern);
+  return visit;
+}
+
+/** Loads the pair in the page, as `model`. */
+const openPair = (page, options = {}) => page.evaluate(async ([folder, more]) => {
+  const at = (name) => `${folder}/models/dense/f16/${name}.gguf`;
+  globalThis.model = await globalThis.quern.load(at('model'), { vision: at('mmproj'), kv: 'f32', threads: 2, ...more });
+}, [FOLDER, { visionOptions: LIMITS, ...options }]);
+
+test('a picture in every form that a page has, and the caller goes on with it', async () => {
+  const { messages } = goldenCases('dense').find(({ name }) => name === 'exact');
+  const node = await load(PAIR.source, { ...PAIR.options, kv: 'f32', threads: 1 });
+  const expected = Array.from(new Uint32Array((await node.logits(messages)).buffer));
+  await node.dispose();
+  const visit = await openLibrary();
+  await openPair(visit.page);
+  const found = await visit.page.evaluate(async ([url, texts, bits]) => {
+    const { model } = globalThis;
+    const blob = await (await fetch(url)).blob();
+    const image = Object.assign(new Image(), { src: url });
+    await image.decode();
+    const fresh = Object.assign(new Image(), { src: `${url}?again` });
+    const canvas = Object.assign(document.createElement('canvas'), { width: image.width, height: image.height });
+    const context = canvas.getContext('2d', { willReadFrequently: true });
+    context.drawImage(image, 0, 0);
+    const offscreen = new OffscreenCanvas(image.width, image.height);
+    offscreen.getContext('2d').drawImage(image, 0, 0);
+    const bitmap = await createImageBitmap(blob);
+    const data = context.getImageData(0, 0, image.width, image.height);
+    const dataUrl = await new Promise((done) => { const reader = new FileReader(); reader.onload = () => done(reader.result); reader.readAsDataURL(blob); });
+    const forms = { url, absolute: new URL(url, location.href), blob, image, fresh, canvas, offscreen, bitmap, data, frame: new VideoFrame(bitmap, { timestamp: 0 }), dataUrl };
+    const results = {};
+    for (const [name, form] of Object.entries(forms)) {
+      const content = [{ type: 'text', text: texts[0] }, { type: 'image', image: form }, { type: 'text', text: texts[1] }];
+      const pending = model.logits([{ role: 'system', content: 'Be brief.' }, { role: 'user', content }]);
+      if (form === data) data.data.fill(0);
+      if (form === offscreen) offscreen.getContext('2d').clearRect(0, 0, 999, 999);
+      const logits = new Uint32Array((await pending).buffer);
+      results[name] = bits.length === logits.length && bits.every((value, i) => value === logits[i]);
+    }
+    return { results, bitmap: bitmap.width };
+  }, [`${FOLDER}/images/exact.png`, ['Look: ', ' Well?'], expected]);
+  assert.deepEqual(Object.entries(found.results).filter(([, isSame]) => !isSame), []);
+  assert.equal(found.bitmap, 128, 'the caller\'s own is still there');
+  await visit.close();
+});
+
+test('it says how far it has looked, stops while it looks, and knows what it has seen', async () => {
+  const visit = await openLibrary();
+  await openPair(visit.page, { visionOptions: { ...LIMITS, maxPixels: 2 ** 20 }, contextSize: 4096, threads: 1 });
+  const { events, stopped, ms, first, second } = await visit.page.evaluate(async () => {
+    const { model } = globalThis;
+    const noise = (seed) => {
+      let state = seed;
+      const data = Uint8ClampedArray.from({ length: 4 * 1024 * 1024 }, (_, i) => { state = (Math.imul(state, 1664525) + 1013904223) >>> 0; return i % 4 === 3 ? 255 : state >>> 24; });
+      return new ImageData(data, 1024, 1024);
+    };
+    const ask = (image, options) => model.chat([{ role: 'user', content: [{ type: 'image', image }, { type: 'text', text: 'Well?' }] }], { maxTokens: 2, temperature: 0, ...options });
+    const seen = [];
+    let begun;
+    const looking = new Promise((done) => { begun = done; });
+    const reply = ask(noise(1), { onPrefill: (event) => { if (event.phase === 'vision') { seen.push(event); begun(); } } });
+    await looking;
+    const start = performance.now();
+    reply.stop();
+    const { finishReason } = await reply.result;
+    const took = performance.now() - start;
+    const one = (await ask(noise(2)).result).usage;
+    const two = (await ask(noise(2)).result).usage;
+    return { events: seen, stopped: finishReason, ms: took, first: one, second: two };
+  });
+  assert.equal(stopped, 'aborted');
+  assert.ok(ms < 1000, `${ms} ms`);
+  assert.ok(events.every(({ done, total }) => done < total && total === 1024));
+  assert.ok(first.imageTokens === 1024 && first.cachedTokens < 32, JSON.stringify(first));
+  assert.ok(second.cachedTokens >= 1024, JSON.stringify(second));
+  await visit.close();
+});
+
+test('a model of text fetches nothing for pictures; what is none has its code', async () => {
+  const visit = await openLibrary({ expected: /404|media-src/ });
+  const asked = [];
+  visit.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  const forPictures = () => asked.filter((path) => /(?:pictures|eyes)\.js$/.test(path));
+  await openPair(visit.page, { vision: null });
+  await visit.page.evaluate(() => globalThis.model.chat('Hi', { maxTokens: 1 }).result.then(() => {}));
+  assert.deepEqual(forPictures(), []);
+  await openPair(visit.page);
+  assert.deepEqual(forPictures(), ['/dist/eyes.js', '/dist/pictures.js']);
+  const codes = await visit.page.evaluate(async () => {
+    const code = (part) => globalThis.model.countTokens([{ role: 'user', content: [part] }]).then(String, (error) => (error instanceof globalThis.quern.QuernError ? error.code : String(error)));
+    return [
+      await code({ type: 'video', video: new Blob(['no film']) }), await code({ type: 'image', image: new Blob(['<svg xmlns="http://www.w3.org/2000/svg"/>']) }),
+      await code({ type: 'image', image: '/nowhere.png' }), await code({ type: 'image', image: document.createElement('canvas') }),
+    ];
+  });
+  assert.deepEqual(codes.slice(0, 3), ['image/decode', 'image/decode', 'net/http']);
+  assert.ok(Number(codes[3]) > 0);
+  await visit.close();
+});

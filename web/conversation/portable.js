@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Messages as text in a file: pictures and films become Base64 beside their type, and come back from it.
+
+const CHUNK = 0x8000;   // bytes that become arguments of one call
+
+async function toBase64(blob) {
+  const bytes = new Uint8Array(await blob.arrayBuffer());
+  const parts = [];
+  for (let at = 0; at < bytes.length; at += CHUNK) parts.push(String.fromCharCode(...bytes.subarray(at, at + CHUNK)));
+  return btoa(parts.join(''));
+}
+
+const toBlob = (data, type) => new Blob([Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))], { type });
+
+/** @param {object} message @returns {Promise<object>} which JSON can say */
+export async function toPortable(message) {
+  if (!message.media) return message;
+  const media = message.media.map(async ({ type, name, blob }) => ({ type, name, mime: blob.type, data: await toBase64(blob) }));
+  return { ...message, media: await Promise.all(media) };
+}
+
+/** What a file says of a message, not checked yet; a picture that cannot be read is left out. */
+export function fromPortable(value) {
+  if (!Array.isArray(value?.media)) return value;
+  const media = value.media.map((medium) => {
+    try {
+      return { ...medium, blob: toBlob(medium.data, String(medium.mime)) };
+    } catch {
+      return null;
+    }
+  });
+  return { ...value, media };
+}
