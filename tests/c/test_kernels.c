@@ -215,7 +215,7 @@ static void simd_product(enum layout layout, const uint8_t *panel, struct act *a
     a->tiles[form] = tiles;
     if (!is_packed(layout, n)) simd.expand[layout](panel, a->cols, expanded);
     for (int t = 0, height; t < n; t += height) {
-        height = tile_rows(&simd, n - t);
+        height = tile_rows(&simd, layout, n - t);
         if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](a, row + t, height, tiles + (size_t)(row + t) * blocks * simd.arranged[form]);
         if (n == 1 && simd.gemv[IN_TURN][layout]) simd.gemv[IN_TURN][layout](panel, 0, 1, a, row, out);
         else gemm(is_packed(layout, n) ? panel : expanded, a, row + t, height, out + t * PANEL_ROWS);
@@ -325,18 +325,20 @@ static void largest_sums(void)
 /* As few tiles as can be, none higher than another by more than a row; few rows are one. */
 static void tile_heights(void)
 {
-    for (int dots = 0; dots < DOTS_COUNT; dots++) {
-        struct kernels k = kernels_simd((enum dots)dots);
-        CHECK(k.tile >= FEW_MOST);
+    for (int i = 0; i < 2 * DOTS_COUNT; i++) {
+        struct kernels k = kernels_simd((enum dots)(i / 2));
+        enum layout layout = i % 2 ? LAYOUT_F16 : LAYOUT_Q4;
+        int most = i % 2 ? FLOAT_TILE : k.tile;
+        CHECK(most >= FEW_MOST);
         for (int n = 1; n < 100; n++) {
-            int left = n, tiles = 0, first = tile_rows(&k, n);
+            int left = n, tiles = 0, first = tile_rows(&k, layout, n);
             for (int height; left > 0; left -= height, tiles++) {
-                height = tile_rows(&k, left);
+                height = tile_rows(&k, layout, left);
                 CHECK(height <= left && height <= first && height >= first - 1);
-                CHECK(height <= k.tile && height >= min_int(n, k.tile / 2));
+                CHECK(height <= most && height >= min_int(n, most / 2));
             }
             CHECK_EQ(left, 0);
-            CHECK_EQ(tiles, (n + k.tile - 1) / k.tile);
+            CHECK_EQ(tiles, (n + most - 1) / most);
         }
     }
 }

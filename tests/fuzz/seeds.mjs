@@ -10,6 +10,7 @@ import { ajc1Model, scoredTokens } from '../fixtures/ajc1.mjs';
 import { FILMS, PICTURES, VISION, moe, vlFolder } from '../fixtures/bad-vision.mjs';
 import { hfTensors, tinyFolder, tinyVocab, writeSafetensors } from '../fixtures/folder.mjs';
 import { ByteSink } from '../fixtures/gguf-writer.mjs';
+import { projectorBytes } from '../fixtures/make-projector.mjs';
 import { splitGguf } from '../fixtures/split.mjs';
 import { TINY_MOE, minimalModel, tinyModel, tinySpec } from '../fixtures/tiny.mjs';
 
@@ -125,6 +126,10 @@ for (const [name, text] of Object.entries(OTHERS)) write('any', name, setInput(B
 // As fuzz_kept.c reads it: edits of 5 bytes.
 for (const [name, ...edits] of [['whole'], ['ids', 1, 3, 0, 4, 1], ['number', 2, 0, 1, 1, 1], ['before', 3, 20, 1, 128, 1], ['hash', 0, 24, 1, 1, 0], ['page', 1, 0, 2, 255, 0],
   ['page-anew', 1, 0, 2, 255, 1, 1, 1, 2, 126, 1], ['header', 4, 8, 0, 1, 0], ['name-length', 4, 72, 0, 255, 0]]) write('kept', name, Uint8Array.from(edits));
+
+const PROJECTOR = { preset: 'tiny', layers: 1, hidden: 8, ffn: 12, heads: 1, added: [0], side: 2, patch: 8, outDim: 4 };
+for (const type of ['f16', 'f32']) write('projector', `tiny-${type}`, Buffer.concat([...projectorBytes({ ...PROJECTOR, type })]));
+write('projector', 'blocks', Buffer.concat([...projectorBytes({ ...PROJECTOR, hidden: 32, heads: 2, ffn: 8, added: [], type: 'q8_0' })]));
 
 const PICTURES = join(corpus, '../../fixtures/vision/files');
 for (const name of readdirSync(PICTURES)) write('image', name, readFileSync(join(PICTURES, name)));
