@@ -89,7 +89,7 @@ $(BUILD)/tests/%: tests/c/%.c $(OBJECTS) $(TOOL_OBJECTS)
 SETS = safetensors hf_tokenizer ajc1 any
 REPLAYS = $(FUZZERS:$(BUILD)/fuzz/fuzz_%=$(BUILD)/replay/%)
 $(FUZZERS) $(REPLAYS): $(wildcard tests/fuzz/*.h)
-$(BUILD)/fuzz/fuzz_gguf $(BUILD)/replay/gguf: tests/fuzz/gguf_mutator.c
+$(BUILD)/fuzz/fuzz_gguf $(BUILD)/replay/gguf $(BUILD)/fuzz/fuzz_projector $(BUILD)/replay/projector: tests/fuzz/gguf_mutator.c
 $(SETS:%=$(BUILD)/fuzz/fuzz_%) $(SETS:%=$(BUILD)/replay/%): tests/fuzz/set.c
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(OBJECTS)

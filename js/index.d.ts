@@ -308,7 +308,7 @@ export interface StoreFile {
 /**
  * A picture. A text is its address (`https:`, `data:`, `blob:`; in Node also a path), which is fetched without cookies; pixels are 8 bits each, RGB or
  * RGBA by their number. What a page shows is read when the call is made, and copies are taken, so that the caller may go on with it. PNG, JPEG, WebP,
- * GIF, BMP and AVIF, as far as the browser decodes them (Node: PNG itself, JPEG with `jpeg-js`, others with `sharp` installed); EXIF turns are
+ * GIF, BMP and AVIF, as far as the browser decodes them (Node: PNG itself, JPEG with `jpeg-js` installed, all but BMP with `sharp`); EXIF turns are
  * followed, what is transparent lies on white, of what moves the first picture counts. At most 64 MiB, 16,384 pixels a side and 100 million in all.
  */
 export type ImageSource = Blob | URL | string | PixelSource | Shown<'ImageBitmap' | 'HTMLImageElement' | 'HTMLCanvasElement' | 'OffscreenCanvas' | 'VideoFrame'>;

@@ -7,7 +7,7 @@ export class Scores {
   #sequence;
   #all;
 
-  place = { priority: 'background' };
+  place = { priority: /** @type {const} */ ('background') };
 
   /** @param {{ids: Int32Array, media?: Uint8Array[]}} prompt one id at least; of its pictures once it begins @param {number} width of a row */
   constructor(prompt, width) {

@@ -40,7 +40,7 @@ export const HINTS = {
   'engine/hung': 'Load the model again. If it happens again, please report it.',
   'engine/lost': `Load the model again; the ${HOST} may have ended it to save memory.`,
   'engine/disposed': 'Load the model again.',
-  'image/decode': inNode ? 'Choose a PNG or JPEG file, or install sharp (npm install sharp), which reads all kinds; or pass pixels '
+  'image/decode': inNode ? 'Choose a PNG or JPEG file, or install sharp (npm install sharp), which reads all but BMP; or pass pixels '
     + '(data, width, height).' : 'Choose a PNG, JPEG, WebP, GIF, BMP or AVIF file, whole.',
   'image/size': 'Make the picture smaller, or cut it: at most 16,384 pixels a side, 100 million in all, one side at most 200 times the other, 64 MB.',
   'use/busy': 'Try again when a reply has ended; one that is being read can be read once.',

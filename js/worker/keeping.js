@@ -64,9 +64,9 @@ export class Keeping {
 
   /**
    * The reply of a generation, with what is kept under a name read before and written after it.
-   * @param {() => void} release lets go of its pictures once all is done; not called where this rejects
+   * @param {() => void} [release] lets go of its pictures once all is done; not called where this rejects
    */
-  async run(name, generation, job, release) {
+  async run(name, generation, job, release = () => {}) {
     const ticket = { name };
     this.#wanted.add(ticket);
     try {

@@ -46,6 +46,26 @@ int image_header(const uint8_t *bytes, size_t n, struct image_header *out)
     return ERR_DECODE;
 }
 
+/* --- checked loads --- */
+
+bool header_has(struct bytes b, uint64_t at, uint64_t n) { return at <= b.size && n <= b.size - at; }
+
+uint32_t header_big(struct bytes b, uint64_t at, int n)
+{
+    uint32_t v = 0;
+    for (int i = 0; header_has(b, at, (uint64_t)n) && i < n; i++) v = v << 8 | b.data[at + (uint64_t)i];
+    return v;
+}
+
+uint32_t header_little(struct bytes b, uint64_t at, int n)
+{
+    uint32_t v = 0;
+    for (int i = n; header_has(b, at, (uint64_t)n) && i-- > 0;) v = v << 8 | b.data[at + (uint64_t)i];
+    return v;
+}
+
+bool header_is(struct bytes b, uint64_t at, const char *text, size_t n) { return header_has(b, at, n) && memcmp(b.data + at, text, n) == 0; }
+
 /* --- EXIF --- */
 
 enum { TIFF_ORIENTATION = 0x112, TIFF_SHORT = 3, TIFF_ENTRY = 12 };

@@ -8,28 +8,14 @@
 #include "image/image.h"
 
 /* Whether n bytes from `at` on are there. */
-static inline bool header_has(struct bytes b, uint64_t at, uint64_t n) { return at <= b.size && n <= b.size - at; }
+bool header_has(struct bytes b, uint64_t at, uint64_t n);
 
 /* Numbers of 1 to 4 bytes, most or least significant first; what lies outside is 0, so a reader asks for header_has() where that matters. */
-static inline uint32_t header_big(struct bytes b, uint64_t at, int n)
-{
-    uint32_t v = 0;
-    for (int i = 0; header_has(b, at, (uint64_t)n) && i < n; i++) v = v << 8 | b.data[at + (uint64_t)i];
-    return v;
-}
-
-static inline uint32_t header_little(struct bytes b, uint64_t at, int n)
-{
-    uint32_t v = 0;
-    for (int i = n; header_has(b, at, (uint64_t)n) && i-- > 0;) v = v << 8 | b.data[at + (uint64_t)i];
-    return v;
-}
+uint32_t header_big(struct bytes b, uint64_t at, int n);
+uint32_t header_little(struct bytes b, uint64_t at, int n);
 
 /* Whether these characters stand at `at`. */
-static inline bool header_is(struct bytes b, uint64_t at, const char *text, size_t n)
-{
-    return header_has(b, at, n) && __builtin_memcmp(b.data + at, text, n) == 0;
-}
+bool header_is(struct bytes b, uint64_t at, const char *text, size_t n);
 
 /* The n bytes from `at` on, which are there. */
 static inline struct bytes header_part(struct bytes b, uint64_t at, uint64_t n) { return (struct bytes){b.data + at, (size_t)n}; }

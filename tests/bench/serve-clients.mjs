@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Clients of a server of the OpenAI API that measure: each sends a prompt of token ids and reads its stream to the end. Every token is " the", so
-// that each is a piece of text for every server.
+// Clients of a server of the OpenAI API that measure: each sends a prompt of token ids, on a connection of its own (llama-server hangs up after a
+// stream), and reads its stream to the end. Every token is " the", so that each is a piece of text for every server.
 import { Agent, request } from 'node:http';
 import { random } from '../fixtures/random.mjs';
 import { TOKEN } from './fixtures.mjs';
@@ -57,7 +57,7 @@ const gapsOf = (times) => times.slice(1).map((time, i) => time - times[i]);
 
 /** A closed loop: so many clients, each with so many requests after each other. */
 export async function loop(url, scene, { clients, requests, seed }) {
-  const agent = new Agent({ keepAlive: true });
+  const agent = new Agent();
   const begun = performance.now();
   const answers = (await Promise.all(Array.from({ length: clients }, async (_, client) => {
     const own = [];
@@ -76,7 +76,7 @@ export async function loop(url, scene, { clients, requests, seed }) {
  *   tokens of a writer while nobody comes (median); and the longest such time while each newcomer is read
  */
 export async function newcomers(url, { seed }) {
-  const agent = new Agent({ keepAlive: true });
+  const agent = new Agent();
   const come = async (from) => {
     const answers = [];
     for (let i = 0; i < COMPANY.newcomers; i++) answers.push(await ask(url, agent, COMPANY.newcomer, 1000 * seed + from + i));

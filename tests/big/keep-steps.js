@@ -6,14 +6,13 @@
  * @param {{load: Function}} quern @param {object} what
  * @param {any} what.source @param {object} what.options of load
  * @param {string} what.text which has as many tokens as the conversation is to have, nearly
- * @param {string} what.token the only likely one
+ * @param {number} what.token the only likely one's id
  * @returns {Promise<object>} milliseconds to the first token (`firstMs`), of those before the first step (`waitMs`), and of keeping (`keepMs`)
  */
 export async function turn({ load }, { source, options, text, token }) {
   const model = await load(source, { ...options, contextSize: 2560, threads: 2 });
-  const [bias] = await model.tokenize(token);
   const start = performance.now();
-  const { usage, timings } = await model.chat(text, { keep: 'talk', maxTokens: 1, temperature: 0, logitBias: { [bias]: 100 } }).result;
+  const { usage, timings } = await model.chat(text, { keep: 'talk', maxTokens: 1, temperature: 0, logitBias: { [token]: 100 } }).result;
   const firstMs = performance.now() - start;
   const [{ bytes, tokens }] = await model.kept();
   const keepMs = performance.now() - start - firstMs;

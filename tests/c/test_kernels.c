@@ -215,7 +215,7 @@ static void simd_product(enum layout layout, const uint8_t *panel, struct act *a
     a->tiles[form] = tiles;
     if (!is_packed(layout, n)) simd.expand[layout](panel, a->cols, expanded);
     for (int t = 0, height; t < n; t += height) {
-        height = tile_rows(&simd, n - t);
+        height = tile_rows(&simd, layout, n - t);
         if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](a, row + t, height, tiles + (size_t)(row + t) * blocks * simd.arranged[form]);
         if (n == 1 && simd.gemv[IN_TURN][layout]) simd.gemv[IN_TURN][layout](panel, 0, 1, a, row, out);
         else gemm(is_packed(layout, n) ? panel : expanded, a, row + t, height, out + t * PANEL_ROWS);
@@ -325,18 +325,20 @@ static void largest_sums(void)
 /* As few tiles as can be, none higher than another by more than a row; few rows are one. */
 static void tile_heights(void)
 {
-    for (int dots = 0; dots < DOTS_COUNT; dots++) {
-        struct kernels k = kernels_simd((enum dots)dots);
-        CHECK(k.tile >= FEW_MOST);
+    for (int i = 0; i < 2 * DOTS_COUNT; i++) {
+        struct kernels k = kernels_simd((enum dots)(i / 2));
+        enum layout layout = i % 2 ? LAYOUT_F16 : LAYOUT_Q4;
+        int most = i % 2 ? FLOAT_TILE : k.tile;
+        CHECK(most >= FEW_MOST);
         for (int n = 1; n < 100; n++) {
-            int left = n, tiles = 0, first = tile_rows(&k, n);
+            int left = n, tiles = 0, first = tile_rows(&k, layout, n);
             for (int height; left > 0; left -= height, tiles++) {
-                height = tile_rows(&k, left);
+                height = tile_rows(&k, layout, left);
                 CHECK(height <= left && height <= first && height >= first - 1);
-                CHECK(height <= k.tile && height >= min_int(n, k.tile / 2));
+                CHECK(height <= most && height >= min_int(n, most / 2));
             }
             CHECK_EQ(left, 0);
-            CHECK_EQ(tiles, (n + k.tile - 1) / k.tile);
+            CHECK_EQ(tiles, (n + most - 1) / most);
         }
     }
 }
@@ -558,7 +560,7 @@ static void narrow(void)
 enum { HEAD_MAX = 128 };
 
 /* Queries and pages of one kv head, in every form that the kernels take. */
-struct heads {
+struct small_heads {
     int n, dim, pages;
     int seen[3];     /* of the last page, for each query; 32 of the others */
     float *q;        /* [n, dim] */
@@ -575,11 +577,11 @@ struct state {
     float max[3], sum[3], acc[3][HEAD_MAX], p[3 * BLOCK];
 };
 
-static struct heads heads_new(enum floats how, uint64_t *seed, int n, int dim, int pages)
+static struct small_heads heads_new(enum floats how, uint64_t *seed, int n, int dim, int pages)
 {
     enum floats tame = how == FLOATS_NAN || how == FLOATS_INFINITE ? FLOATS_UNIT : how;
     size_t count = (size_t)(2 * pages * BLOCK * dim);
-    struct heads h = {.n = n, .dim = dim, .pages = pages, .q = make_floats(tame, seed, n * dim), .kv = make_floats(how, seed, (int)count)};
+    struct small_heads h = {.n = n, .dim = dim, .pages = pages, .q = make_floats(tame, seed, n * dim), .kv = make_floats(how, seed, (int)count)};
     int16_t *sum = malloc(count / 8);
     h.scaled = malloc((size_t)(n * dim) * sizeof(float));
     h.half = malloc(count * 2);
@@ -597,7 +599,7 @@ static struct heads heads_new(enum floats how, uint64_t *seed, int n, int dim, i
     return h;
 }
 
-static void heads_free(struct heads *h)
+static void heads_free(struct small_heads *h)
 {
     void *parts[] = {h->q, h->scaled, h->code, h->scale, h->kv, h->half, h->kv_code, h->kv_scale};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
@@ -606,7 +608,7 @@ static void heads_free(struct heads *h)
 enum source { FORM_F32, FORM_F16, FORM_F16_SPREAD, FORM_F16_IN_REGISTERS, FORM_Q8, SOURCES };
 
 /* The scores of page b, then p * v: each of a form's kernels once. */
-static void attend_page(const struct kernels *k, enum source form, const struct heads *h, struct query *q, int b, float *p)
+static void attend_page(const struct kernels *k, enum source form, const struct small_heads *h, struct query *q, int b, float *p)
 {
     size_t page = (size_t)(BLOCK * h->dim), keys = 2 * (size_t)b * page, values = keys + page;
     float scale = 1.0f / sqrtf((float)h->dim), *floats = malloc(page * sizeof *floats);
@@ -627,7 +629,7 @@ static void attend_page(const struct kernels *k, enum source form, const struct 
     free(floats);
 }
 
-static void attend_pages(const struct kernels *k, enum source form, const struct heads *h, struct state *s)
+static void attend_pages(const struct kernels *k, enum source form, const struct small_heads *h, struct state *s)
 {
     struct query q[3];
     for (int t = 0; t < h->n; t++)
@@ -642,7 +644,7 @@ static void attend_pages(const struct kernels *k, enum source form, const struct
 }
 
 /* softmax(q k) v in double, over all positions at once, for query t. */
-static void check_attention(const struct state *s, const struct heads *h, int t)
+static void check_attention(const struct state *s, const struct small_heads *h, int t)
 {
     int dim = h->dim;
     double weights = 0, out[HEAD_MAX] = {0};
@@ -658,7 +660,7 @@ static void check_attention(const struct state *s, const struct heads *h, int t)
 }
 
 /* Halves that are not widened are finite, and queries not too large for their factor. */
-static bool form_takes(enum source form, const struct heads *h)
+static bool form_takes(enum source form, const struct small_heads *h)
 {
     if (form == FORM_Q8) return h->dim % BLOCK == 0;
     if (form != FORM_F16_IN_REGISTERS && form != FORM_F16_SPREAD) return true;
@@ -671,7 +673,7 @@ static bool form_takes(enum source form, const struct heads *h)
 
 static void attend_one(enum floats how, uint64_t *seed, int n, int dim)
 {
-    struct heads h = heads_new(how, seed, n, dim, 3);
+    struct small_heads h = heads_new(how, seed, n, dim, 3);
     const struct state start = {.p = {0}};
     for (int form = 0; form < SOURCES; form++) {
         if (!form_takes(form, &h)) continue;

@@ -3,6 +3,7 @@
  * Pictures and films in conversations: against transformers (tests/fixtures/vision), and the promise that neither company, chunks, caches nor
  * what was given up meanwhile changes a bit.
  */
+#include "engine/kept.h"
 #include "engine/look.h"
 #include "engine/sight.h"
 #include "visions.h"
@@ -375,6 +376,49 @@ static void pairs_in_any_order(void)
     free(v);
 }
 
+/* Pages with pictures are kept and given like others: what they hold is not looked at again. With another encoder, or none, they are of no use. */
+static void kept_pages_have_pictures(void)
+{
+    static const struct bytes name = {(const uint8_t *)"c", 1};
+    struct vision_set *v = vision_set("dense");
+    const struct vision_case *c = vision_case(v, "later");
+    struct quern_engine *e = dense((struct quern_options){0});
+    struct quern_sequence *s = sequence_new(e);
+    uint8_t header[KEPT_HEADER], other[KEPT_HEADER];
+    float last[VOCAB];
+    CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0);
+    memcpy(last, logits_last(e, s), sizeof last);
+    CHECK_EQ(case_set(e, s, v, c, QUERN_HELD), c->n - 1);
+    CHECK_EQ(kept_open(s, name, header), OK);
+    uint64_t size = kept_record(e);
+    int n = 0;
+    uint8_t *records = malloc(size * (uint64_t)(c->n / KV_PAGE));
+    CHECK(records != NULL);
+    while (n < c->n / KV_PAGE && kept_take(s, records + size * (uint64_t)n) == OK) n++;
+    CHECK_EQ(n, c->n / KV_PAGE);
+    quern_free(e);
+    e = dense((struct quern_options){0});
+    s = sequence_new(e);
+    CHECK_EQ(case_set(e, s, v, c, QUERN_HELD), 0);
+    CHECK_EQ(kept_open(s, name, other), OK);
+    CHECK(!memcmp(header, other, sizeof header));
+    for (int i = 0; i < n; i++) CHECK_EQ(kept_give(s, records + size * (uint64_t)i, size), OK);
+    CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), n * KV_PAGE);
+    CHECK_EQ(count_parts(e, s), c->n_media == 2 ? 0 : -1);
+    CHECK(same_bits(last, logits_last(e, s), VOCAB));
+    quern_free(e);
+    struct file f = vision_file("dense", "f16/model.gguf");
+    e = engine_load(&f, with_context((struct quern_options){0}), 1 << 20);
+    s = sequence_new(e);
+    CHECK_EQ(quern_sequence_set(s, (int32_t[]){1, 2}, 2, QUERN_HELD), 0);
+    CHECK_EQ(kept_open(s, name, other), OK);
+    CHECK(memcmp(header, other, sizeof header));
+    quern_free(e);
+    file_free(&f);
+    free(records);
+    free(v);
+}
+
 /* --- turns ------------------------------------------------------------------------------------------------------ */
 
 static struct quern_sequence *reply_begin(struct quern_engine *e, const struct vision_set *v, const char *name, int tokens)
@@ -425,6 +469,7 @@ static struct told reply_alone(const struct vision_set *v, const char *name)
 }
 
 /* A clock by which each part takes as long as this. */
+enum { PART_MS = 20 };
 static double clock_now, clock_tick;
 static double ticking(void) { return clock_now += clock_tick; }
 
@@ -434,11 +479,17 @@ static void others_write_on(void)
     static const char *const names[] = {"text", "later", "video", "alpha"};
     struct vision_set *v = vision_set("dense");
     struct told alone[4], t[4] = {0};
-    clock_tick = 10;
+    clock_tick = PART_MS / 2;
     for (int i = 1; i < 4; i++) alone[i] = reply_alone(v, names[i]);
     struct quern_engine *e = dense((struct quern_options){.parallel = 4, .cache_size = 2048, .now = ticking});
     struct quern_sequence *s[4] = {reply_begin(e, v, "text", 60)};
-    for (int i = 0; i < 5; i++) CHECK_EQ(quern_step(e, 0), OK), listen(e, s[0], &t[0]);
+    double alone_ms = 0, worst = 0;
+    for (int i = 0; i < 5; i++) {
+        double begin = clock_now;
+        CHECK_EQ(quern_step(e, 0), OK);
+        listen(e, s[0], &t[0]);
+        alone_ms = clock_now - begin;
+    }
     for (int i = 1; i < 4; i++) s[i] = reply_begin(e, v, names[i], 40);
     bool all = false;
     for (double last = clock_now; !all; all = t[1].ended && t[2].ended && t[3].ended) {
@@ -446,10 +497,11 @@ static void others_write_on(void)
         CHECK(quern_step(e, 0) == OK);
         for (int i = 0; i < 4; i++) listen(e, s[i], &t[i]);
         if (!t[0].ended && !t[3].ended) CHECK_EQ(t[0].n, before + 1); /* F1 */
-        if (clock_now - last > 2000) printf("# %g ms\n", clock_now - last);
-        CHECK(clock_now - last < 2000); /* of the test's clock: a step, and its share of encoding */
+        worst = fmax(worst, clock_now - last);
         last = clock_now;
     }
+    printf("# a step alone %g ms, the longest %g ms\n", alone_ms, worst);
+    CHECK(worst <= 2 * alone_ms + 2 * PART_MS); /* as beside readers without pictures, and one part over */
     for (int i = 1; i < 4; i++) {
         CHECK_EQ(t[i].n, alone[i].n);
         CHECK(!memcmp(t[i].ids, alone[i].ids, (size_t)t[i].n * sizeof *t[i].ids));
@@ -808,6 +860,7 @@ int main(int argc, char **argv)
         {"second_turn_adds_a_picture", second_turn_adds_a_picture},
         {"replaced_pictures_share_nothing", replaced_pictures_share_nothing},
         {"pairs_in_any_order", pairs_in_any_order},
+        {"kept_pages_have_pictures", kept_pages_have_pictures},
         {"others_write_on", others_write_on},
         {"stops_at_every_part", stops_at_every_part},
         {"leaving_while_looked_at", leaving_while_looked_at},

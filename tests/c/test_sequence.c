@@ -465,10 +465,10 @@ static void end_tokens(void)
 }
 
 enum { SPOILT_ROWS = 40, GOOD_ROWS = 33, SPOILT_VOCAB = 288 };
-enum place { ALONE, BEFORE, BEHIND, AFTER }; /* of a conversation by one whose numbers are none: in the same steps, or in its pages */
+enum where { ALONE, BEFORE, BEHIND, AFTER }; /* of a conversation by one whose numbers are none: in the same steps, or in its pages */
 
 /* 65 is the token whose embedding is NaN. */
-static void logits_at(enum place place, const struct file *f, float *out)
+static void logits_at(enum where place, const struct file *f, float *out)
 {
     int32_t ids[SPOILT_ROWS];
     struct quern_engine *e = engine_load(f, (struct quern_options){.context_size = place == AFTER ? 64 : 128}, SIZE_MAX);
@@ -495,7 +495,7 @@ static void nan_stays_alone(void)
     struct file f = file_read(built_fixtures("/bad"), "good-M18a.gguf");
     logits_at(ALONE, &f, alone);
     for (int i = 0; i < SPOILT_VOCAB; i++) CHECK(alone[i] - alone[i] == 0);
-    for (enum place place = BEFORE; place <= AFTER; place++) {
+    for (enum where place = BEFORE; place <= AFTER; place++) {
         logits_at(place, &f, beside);
         CHECK(same_bits(alone, beside, SPOILT_VOCAB));
     }

@@ -367,13 +367,151 @@ static void short_memory(void)
         CHECK(status == OK || status == ERR_MEM_LOAD || status == ERR_MEM_KV);
         eyes_close(&e);
     }
-    CHECK(n > 200);
+    printf("# %d allocations\n", n);
+    CHECK(n > 100);
     file_free(&f);
+}
+
+/* --- broken projectors -------------------------------------------------------------------------------------------- */
+
+/* Replaces the n-th (from 0) occurrence of some bytes in a file. */
+static void replace(struct file *f, const void *from, const void *to, size_t size, int nth)
+{
+    for (size_t i = 0; i + size <= f->size; i++)
+        if (!memcmp(f->data + i, from, size) && nth-- == 0) {
+            memcpy(f->data + i, to, size);
+            return;
+        }
+    CHECK(false);
+}
+
+/* Sets the 4 bytes of a number, or one byte of a truth, behind a key. */
+static void set_value(struct file *f, const char *key, uint32_t value, size_t size)
+{
+    for (size_t i = 0; i + 100 < f->size; i++) {
+        size_t n = strlen(key);
+        if (memcmp(f->data + i, key, n) || load_u64(f->data + i - 8) != n) continue;
+        memcpy(f->data + i + n + 4, &value, size); /* behind its type */
+        return;
+    }
+    CHECK(false);
+}
+
+static void rename_to(struct file *f, const char *from, const char *to) { replace(f, from, to, strlen(from), 0); }
+
+/* What is done to a good projector: a name replaced (of the same length), or a key's value set. */
+static const struct {
+    const char *from, *to; /* to NULL: from is a key that gets `value`, of `size` bytes */
+    uint32_t value;
+    int size, code;
+    const char *rule;
+} broken[] = {
+    {"clip", "qlip", 0, 0, OK, NULL}, /* the architecture's name alone: it still has an encoder's keys */
+    {"general.architecture", "general.orchitecture", 0, 0, OK, NULL},
+    {"qwen3vl_merger", "qwen2vl_merger", 0, 0, ERR_UNSUPPORTED, "projector-type"},
+    {"clip.projector_type", "clip.projektor_type", 0, 0, ERR_FORMAT, "missing"},
+    {"clip.has_vision_encoder", NULL, 0, 1, ERR_UNSUPPORTED, "projector-type"},
+    {"clip.use_gelu", NULL, 0, 1, ERR_UNSUPPORTED, "projector-type"},
+    {"clip.use_gelu", "clip.use_silu", 0, 0, ERR_UNSUPPORTED, "projector-type"},
+    {"clip.vision.spatial_merge_size", NULL, 3, 4, ERR_UNSUPPORTED, "projector-type"},
+    {"clip.vision.block_count", NULL, 0, 4, ERR_INCONSISTENT, "value"},
+    {"clip.vision.block_count", NULL, 257, 4, ERR_INCONSISTENT, "value"},
+    {"clip.vision.block_count", NULL, 3, 4, ERR_INCONSISTENT, "value"}, /* is_deepstack_layers has four */
+    {"clip.vision.embedding_length", NULL, 0, 4, ERR_INCONSISTENT, "value"},
+    {"clip.vision.embedding_length", NULL, 72, 4, ERR_INCONSISTENT, "shape"},
+    {"clip.vision.embedding_length", NULL, 68, 4, ERR_UNSUPPORTED, "value"},
+    {"clip.vision.feed_forward_length", NULL, 128, 4, ERR_INCONSISTENT, "shape"},
+    {"clip.vision.feed_forward_length", NULL, 70000, 4, ERR_INCONSISTENT, "value"},
+    {"clip.vision.attention.head_count", NULL, 3, 4, ERR_INCONSISTENT, "value"},
+    {"clip.vision.attention.head_count", NULL, 32, 4, ERR_INCONSISTENT, "value"},
+    {"clip.vision.projection_dim", NULL, 65, 4, ERR_INCONSISTENT, "shape"},
+    {"clip.vision.patch_size", NULL, 7, 4, ERR_INCONSISTENT, "value"},
+    {"clip.vision.patch_size", NULL, 12, 4, ERR_INCONSISTENT, "value"}, /* and the positions are 12 x 12 */
+    {"clip.vision.image_size", NULL, 208, 4, ERR_INCONSISTENT, "value"},
+    {"clip.vision.image_size", "clip.vision.image_sise", 0, 0, OK, NULL},
+    {"clip.vision.attention.layer_norm_epsilon", NULL, 0, 4, ERR_INCONSISTENT, "value"},
+    {"clip.vision.is_deepstack_layers", "clip.vision.is_deepstakk_layers", 0, 0, ERR_INCONSISTENT, "deepstack"},
+    {"v.patch_embd.weight.1", "v.patch_embd.weight.2", 0, 0, ERR_FORMAT, "missing"},
+    {"v.patch_embd.bias", "v.patch_embd.bjas", 0, 0, ERR_FORMAT, "missing"},
+    {"v.position_embd.weight", "v.position_embd.veight", 0, 0, ERR_FORMAT, "missing"},
+    {"v.blk.3.ffn_down.bias", "v.blk.3.ffn_down.bjas", 0, 0, ERR_FORMAT, "missing"},
+    {"v.blk.2.attn_qkv.weight", "v.blk.2.attn_qkw.weight", 0, 0, ERR_FORMAT, "missing"},
+    {"v.blk.2.ln1.weight", "v.blk.7.ln1.weight", 0, 0, ERR_INCONSISTENT, "layers"},
+    {"v.deepstack.2.norm.bias", "v.deepstack.1.norm.bias", 0, 0, ERR_INCONSISTENT, "deepstack"},
+    {"mm.2.bias", "mm.3.bias", 0, 0, ERR_FORMAT, "missing"},
+    {"v.post_ln.weight", "v.post_lm.weight", 0, 0, ERR_FORMAT, "missing"},
+};
+
+static void refused(void)
+{
+    struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        struct file f = {malloc(good.size), good.size};
+        struct eyes e;
+        memcpy(f.data, good.data, good.size);
+        if (broken[i].to) rename_to(&f, broken[i].from, broken[i].to);
+        else set_value(&f, broken[i].from, broken[i].value, (size_t)broken[i].size);
+        int status = eyes_open(&e, &f, 1, &(struct eyes_options){0});
+        if (status != broken[i].code || (status && strcmp(e.err.rule, broken[i].rule)))
+            printf("# %s, %u: %s %s: %s\n", broken[i].from, broken[i].value, status_name(status), e.err.rule, e.err.message);
+        CHECK_EQ(status, broken[i].code);
+        CHECK(!status || (!strcmp(e.err.rule, broken[i].rule) && strlen(e.err.message) > 20));
+        eyes_close(&e);
+        file_free(&f);
+    }
+    file_free(&good);
+}
+
+/* A language model is no projector; and a projector of another width belongs to another model. */
+static void mistaken(void)
+{
+    struct eyes e;
+    struct file f = file_read(vision_path("dense/q8_0"), "model.gguf");
+    CHECK_EQ(eyes_open(&e, &f, 1, &(struct eyes_options){0}), ERR_UNSUPPORTED);
+    CHECK(!strcmp(e.err.rule, "projector"));
+    eyes_close(&e);
+    file_free(&f);
+    open_eyes(&e, "dense/q8_0/mmproj.gguf", &(struct eyes_options){0});
+    CHECK_EQ(vision_suits(e.v, 64, 3, -1, &e.err), OK);
+    CHECK_EQ(vision_suits(e.v, 64, 3, 2, &e.err), OK);
+    CHECK_EQ(vision_suits(e.v, 48, 3, 2, &e.err), ERR_INCONSISTENT);
+    CHECK(!strcmp(e.err.rule, "projector-dim") && strstr(e.err.message, "64") && strstr(e.err.message, "48"));
+    CHECK_EQ(vision_suits(e.v, 64, 3, 3, &e.err), ERR_INCONSISTENT);
+    CHECK(!strcmp(e.err.rule, "deepstack"));
+    CHECK_EQ(vision_suits(e.v, 64, 1, -1, &e.err), ERR_INCONSISTENT);
+    eyes_close(&e);
+}
+
+/* The header cut at every byte, and every byte of it changed: an error or a model, and nothing left behind. */
+static void damaged(void)
+{
+    struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
+    struct eyes e;
+    int loads = 0, refusals = 0;
+    CHECK_EQ(eyes_open(&e, &good, 1, &(struct eyes_options){0}), OK);
+    size_t header = e.in.ck.header_size;
+    eyes_close(&e);
+    for (size_t i = 1; i < header; i += 1 + i / 64 % 5) {
+        struct file cut = {good.data, i}, f = {malloc(good.size), good.size};
+        CHECK(eyes_open(&e, &cut, 1, &(struct eyes_options){0}) != OK);
+        eyes_close(&e);
+        memcpy(f.data, good.data, good.size);
+        f.data[i] ^= (uint8_t)(1u << i % 8);
+        int status = eyes_open(&e, &f, 1, &(struct eyes_options){.limit = 64 << 20, .max_patches = 16});
+        CHECK(status == OK || e.err.message[0] || status == ERR_MEM_LOAD || status == ERR_MEM_KV);
+        eyes_close(&e);
+        file_free(&f);
+        loads++, refusals += status != OK;
+    }
+    printf("# %d loads, %d refused\n", loads, refusals);
+    CHECK(refusals > loads / 3);
+    file_free(&good);
 }
 
 static const struct check tests[] = {
     {"projector", projector}, {"folder", folder}, {"odd_sizes", odd_sizes}, {"inside", inside}, {"quantised", quantised}, {"same_bits", same_bits},
     {"large", large}, {"costs", costs}, {"short_memory", short_memory},
+    {"refused", refused}, {"mistaken", mistaken}, {"damaged", damaged},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

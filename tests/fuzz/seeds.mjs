@@ -7,9 +7,10 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ajc1Model, scoredTokens } from '../fixtures/ajc1.mjs';
-import { FILMS, PICTURES, moe, vlFolder } from '../fixtures/bad-vision.mjs';
+import { FILMS, PICTURES, VISION, moe, vlFolder } from '../fixtures/bad-vision.mjs';
 import { hfTensors, tinyFolder, tinyVocab, writeSafetensors } from '../fixtures/folder.mjs';
 import { ByteSink } from '../fixtures/gguf-writer.mjs';
+import { projectorBytes } from '../fixtures/make-projector.mjs';
 import { splitGguf } from '../fixtures/split.mjs';
 import { TINY_MOE, minimalModel, tinyModel, tinySpec } from '../fixtures/tiny.mjs';
 
@@ -100,8 +101,8 @@ write('safetensors', 'yarn', folderInput({ config: { rope_scaling: YARN } }));
 write('safetensors', 'fp8', folderInput({ spec: { ffn: 128 }, tensors: fp8, config: { quantization_config: { quant_method: 'fp8', fmt: 'e4m3', weight_block_size: [128, 128] } } }));
 write('safetensors', 'shards', shards());
 const SECTIONS = { rope_scaling: { mrope_interleaved: true, mrope_section: [1, 0, 0], rope_type: 'default' } };
-write('safetensors', 'sees', seeingInput({ text: SECTIONS, sides: [PICTURES, FILMS, { image_processor: PICTURES, video_processor: FILMS }] }));
-write('safetensors', 'stacks', seeingInput({ ...moe(undefined, { arch: 'qwen3moe', dense: [], ...EXPERTS }), text: SECTIONS }));
+write('safetensors', 'sees', seeingInput({ text: SECTIONS, eyes: { ...VISION, depth: 2, hidden_size: 8, num_heads: 1 }, sides: [PICTURES, FILMS, { image_processor: PICTURES, video_processor: FILMS }] }));
+write('safetensors', 'stacks', seeingInput({ ...moe(undefined, { arch: 'qwen3moe', dense: [], ...EXPERTS }), text: SECTIONS, eyes: null }));
 
 const CHECKPOINT = { layers: 1, hidden: 32, ffn: 32, heads: 16, kvHeads: 1, headDim: 2 };
 const checkpoint = (options) => {
@@ -125,6 +126,10 @@ for (const [name, text] of Object.entries(OTHERS)) write('any', name, setInput(B
 // As fuzz_kept.c reads it: edits of 5 bytes.
 for (const [name, ...edits] of [['whole'], ['ids', 1, 3, 0, 4, 1], ['number', 2, 0, 1, 1, 1], ['before', 3, 20, 1, 128, 1], ['hash', 0, 24, 1, 1, 0], ['page', 1, 0, 2, 255, 0],
   ['page-anew', 1, 0, 2, 255, 1, 1, 1, 2, 126, 1], ['header', 4, 8, 0, 1, 0], ['name-length', 4, 72, 0, 255, 0]]) write('kept', name, Uint8Array.from(edits));
+
+const PROJECTOR = { preset: 'tiny', layers: 1, hidden: 8, ffn: 12, heads: 1, added: [0], side: 2, patch: 8, outDim: 4 };
+for (const type of ['f16', 'f32']) write('projector', `tiny-${type}`, Buffer.concat([...projectorBytes({ ...PROJECTOR, type })]));
+write('projector', 'blocks', Buffer.concat([...projectorBytes({ ...PROJECTOR, hidden: 32, heads: 2, ffn: 8, added: [], type: 'q8_0' })]));
 
 const PICTURES = join(corpus, '../../fixtures/vision/files');
 for (const name of readdirSync(PICTURES)) write('image', name, readFileSync(join(PICTURES, name)));

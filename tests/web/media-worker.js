@@ -37,9 +37,11 @@ async function decode(source, { target = { width: 64, height: 64 }, signal } = {
 
 const CALLS = {
   decode,
+  /** The hash of a picture in another size. */
   resized: async ({ url, to }) => {
     const { rgb, width, height } = await decode(url);
-    return [...images.resize(Uint8Array.from(rgb), { width, height }, to)];
+    const hash = await crypto.subtle.digest('SHA-256', images.resize(Uint8Array.from(rgb), { width, height }, to));
+    return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
   },
   /** A file cut off at every `step` bytes: what was decoded nevertheless. */
   async cut({ url, step }) {

@@ -140,7 +140,8 @@ struct matmul {
 };
 
 /* Calls body for tiles t .. t + height - 1 of n rows. */
-#define EACH_TILE(k, n, t, height) for (int t = 0, height; t < (n) && (height = tile_rows((k), (n) - t)) > 0; t += height)
+#define EACH_TILE(k, layout, n, t, height) \
+    for (int t = 0, height; t < (n) && (height = tile_rows((k), (layout), (n) - t)) > 0; t += height)
 
 /* The rows of one expert. */
 struct group {
@@ -175,7 +176,7 @@ static void quantize_rows(void *arg, int thread, int n_threads)
     pool_share(m->n, thread, n_threads, &begin, &end);
     for (int e = 0; e < expert_count(m); e++) {
         struct group g = group_of(m, e);
-        EACH_TILE(&m->c->k, g.n, t, height)
+        EACH_TILE(&m->c->k, LAYOUT_Q8, g.n, t, height)
             if (g.first + t >= begin && g.first + t < end) quantize_tile(m, g.first + t, height, rows_kind(g.n));
     }
 }
@@ -217,7 +218,7 @@ static void panel_product(const struct matmul *m, const struct part *p, int i, i
         c->k.expand[layout](panel, w->cols, expanded);
         panel = expanded;
     }
-    EACH_TILE(&c->k, p->g.n, t, height) {
+    EACH_TILE(&c->k, layout, p->g.n, t, height) {
         gemm(panel, &c->act, p->g.first + t, height, out);
         for (int j = 0; j < height; j++)
             memcpy(p->y + (size_t)(t + j) * p->stride + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);

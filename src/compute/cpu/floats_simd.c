@@ -46,7 +46,7 @@ INLINE void gemm_floats(const uint8_t *panel, const struct act *a, int row, floa
 {
     size_t cols = (size_t)a->cols;
     const float *x = a->x + (size_t)row * cols;
-    vec acc[TILE][2], w[2];
+    vec acc[FLOAT_TILE][2], w[2];
     for (int t = 0; t < T; t++) acc[t][0] = acc[t][1] = i32_splat(0);
     for (size_t c = 0; c < cols; c++) {
         load_two(w, panel + 32 * c);
@@ -76,8 +76,7 @@ static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_r
     case 2: gemm_floats(panel, a, row, out, 2); break;
     case 3: gemm_floats(panel, a, row, out, 3); break;
     case 4: gemm_floats(panel, a, row, out, 4); break;
-    case 5: gemm_floats(panel, a, row, out, 5); break;
-    default: gemm_floats(panel, a, row, out, TILE); break;
+    default: gemm_floats(panel, a, row, out, FLOAT_TILE); break;
     }
 }
 

@@ -10,10 +10,12 @@
 #define QUERN_KERNELS_H
 
 #include "compute/backend.h"
+#include "compute/cpu/pages.h"
 #include "weights/pack.h"
 
 enum {
     TILE = 6,     /* rows (tokens) a gemm kernel takes at once, at most */
+    FLOAT_TILE = 5, /* the same of floats: V8 keeps one register for itself, and of six rows' sums one lies in memory */
     FEW_MOST = 4, /* rows that are few: they make one tile, of a packed panel; for more, expanding pays */
     STREAMS = 8   /* panels a gemv kernel takes at once */
 };
@@ -74,26 +76,10 @@ struct query {
     int seen;            /* positions of the page at hand: its first ones, 0..KV_PAGE */
 };
 
-/* Keys and values of a page lie in the order in which they are read, so that memory sees one stream: 16 lanes at a time, positions of keys
- * [KV_PAGE / 16][dim, by remainders of 8][16], columns of values [dim / 16][KV_PAGE][16]; what is left of the columns makes narrower rows. */
-enum { KV_LANES = 16 };
-
-static inline size_t key_place(int position, int column, int dim)
-{
-    int r = column % 8, rank = r * (dim / 8) + min_int(r, dim % 8) + column / 8;
-    return (size_t)((position / KV_LANES * dim + rank) * KV_LANES + position % KV_LANES);
-}
-
-static inline size_t value_place(int position, int column, int dim)
-{
-    int lane = column % KV_LANES, first = column - lane;
-    return (size_t)(first * KV_PAGE + position * min_int(KV_LANES, dim - first) + lane);
-}
-
 struct kernels {
     const char *name;
     enum dots dots;
-    int tile;                    /* rows of a full tile of many: 4 or TILE */
+    int tile;                    /* rows of a full tile of many, where codes are multiplied: 4 or TILE */
     gemm_fn *gemm[LAYOUT_COUNT];
     gemm_fn *few[ROWS_KINDS][LAYOUT_COUNT]; /* of the panel as it is, so many rows; NULL where gemm is as good */
     gemv_fn *gemv[ORDERS][LAYOUT_COUNT]; /* NULL where gemm is as good */
@@ -142,10 +128,10 @@ enum dots dots_probe(void);
 /* The fastest kind for this build on this processor. */
 enum dots dots_choose(void);
 
-/* Rows of the next tile when `left` are left: as few tiles as can be, as even as can be. */
-static inline int tile_rows(const struct kernels *k, int left)
+/* Rows of the next tile when `left` are left: as few tiles as can be, as even as can be. Those of all layouts of codes are alike. */
+static inline int tile_rows(const struct kernels *k, enum layout layout, int left)
 {
-    int tiles = (left + k->tile - 1) / k->tile;
+    int most = layouts[layout].kind == KIND_FLOAT ? FLOAT_TILE : k->tile, tiles = (left + most - 1) / most;
     return (left + tiles - 1) / tiles;
 }
 
