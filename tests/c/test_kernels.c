@@ -215,7 +215,7 @@ static void simd_product(enum layout layout, const uint8_t *panel, struct act *a
     a->tiles[form] = tiles;
     if (!is_packed(layout, n)) simd.expand[layout](panel, a->cols, expanded);
     for (int t = 0, height; t < n; t += height) {
-        height = tile_rows(&simd, n - t);
+        height = tile_rows(&simd, n, n - t);
         if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](a, row + t, height, tiles + (size_t)(row + t) * blocks * simd.arranged[form]);
         if (n == 1 && simd.gemv[IN_TURN][layout]) simd.gemv[IN_TURN][layout](panel, 0, 1, a, row, out);
         else gemm(is_packed(layout, n) ? panel : expanded, a, row + t, height, out + t * PANEL_ROWS);
@@ -322,21 +322,20 @@ static void largest_sums(void)
     }
 }
 
-/* As few tiles as can be, none higher than another by more than a row; few rows are one. */
+/* As few tiles as can be, none higher than another by more than a row: 3 is 3, 5 is 3 + 2, 7 is 4 + 3, 8 is 4 + 4. */
 static void tile_heights(void)
 {
     for (int dots = 0; dots < DOTS_COUNT; dots++) {
         struct kernels k = kernels_simd((enum dots)dots);
-        CHECK(k.tile >= FEW_MOST);
         for (int n = 1; n < 100; n++) {
-            int left = n, tiles = 0, first = tile_rows(&k, n);
+            int left = n, tiles = 0, most = n > FEW_MOST ? k.tile : FEW_TILE, first = tile_rows(&k, n, n);
             for (int height; left > 0; left -= height, tiles++) {
-                height = tile_rows(&k, left);
+                height = tile_rows(&k, n, left);
                 CHECK(height <= left && height <= first && height >= first - 1);
-                CHECK(height <= k.tile && height >= min_int(n, k.tile / 2));
+                CHECK(height <= most && (n == 1 || height >= (n > FEW_MOST ? k.tile / 2 + 1 : 2)));
             }
             CHECK_EQ(left, 0);
-            CHECK_EQ(tiles, (n + k.tile - 1) / k.tile);
+            CHECK_EQ(tiles, (n + most - 1) / most);
         }
     }
 }

@@ -136,7 +136,7 @@ struct matmul {
 };
 
 /* Calls body for tiles t .. t + height - 1 of n rows. */
-#define EACH_TILE(k, n, t, height) for (int t = 0, height; t < (n) && (height = tile_rows((k), (n) - t)) > 0; t += height)
+#define EACH_TILE(k, n, t, height) for (int t = 0, height; t < (n) && (height = tile_rows((k), (n), (n) - t)) > 0; t += height)
 
 /* The rows of one expert. */
 struct group {

@@ -14,7 +14,8 @@
 
 enum {
     TILE = 6,     /* rows (tokens) a gemm kernel takes at once, at most */
-    FEW_MOST = 4, /* rows that are few: they make one tile, of a packed panel; for more, expanding pays */
+    FEW_TILE = 4, /* the same where rows are few */
+    FEW_MOST = 8, /* rows that are few: for more, expanding pays */
     STREAMS = 8   /* panels a gemv kernel takes at once */
 };
 
@@ -139,10 +140,10 @@ enum dots dots_probe(void);
 /* The fastest kind for this build on this processor. */
 enum dots dots_choose(void);
 
-/* Rows of the next tile when `left` are left: as few tiles as can be, as even as can be. */
-static inline int tile_rows(const struct kernels *k, int left)
+/* Rows of the next tile when `left` of n are left: as few tiles as can be, as even as can be. */
+static inline int tile_rows(const struct kernels *k, int n, int left)
 {
-    int tiles = (left + k->tile - 1) / k->tile;
+    int most = n > FEW_MOST ? k->tile : FEW_TILE, tiles = (left + most - 1) / most;
     return (left + tiles - 1) / tiles;
 }
 
