@@ -120,7 +120,7 @@ static void run_gemm(enum layout layout, int rows, size_t panels)
     for (size_t i = 0; i < panels; i++) {
         const uint8_t *panel = bench.panels + i * panel_bytes(layout, COLS);
         if (bench.k.expand[layout] && !few) bench.k.expand[layout](panel, COLS, bench.expanded), panel = bench.expanded;
-        for (int t = 0, n; t < rows; t += n) (few ? few : bench.k.gemm[layout])(panel, &bench.act, t, n = tile_rows(&bench.k, layout, rows - t), out);
+        for (int t = 0, n; t < rows; t += n) (few ? few : bench.k.gemm[layout])(panel, &bench.act, t, n = tile_rows(&bench.k, layout, rows, rows - t), out);
     }
 }
 
@@ -133,7 +133,7 @@ static void arrange_rows(int rows)
 {
     for (int f = 0; f < FORMS; f++)
         for (int t = 0, n; t < rows && bench.k.arrange[f]; t += n) {
-            n = tile_rows(&bench.k, LAYOUT_Q8, rows - t);
+            n = tile_rows(&bench.k, LAYOUT_Q8, rows, rows - t);
             bench.k.arrange[f](&bench.act, t, n, bench.tiles[f] + (size_t)t * (COLS / BLOCK) * bench.k.arranged[f]);
         }
     memcpy(bench.act.tiles, bench.tiles, sizeof bench.tiles);

@@ -215,7 +215,7 @@ static void simd_product(enum layout layout, const uint8_t *panel, struct act *a
     a->tiles[form] = tiles;
     if (!is_packed(layout, n)) simd.expand[layout](panel, a->cols, expanded);
     for (int t = 0, height; t < n; t += height) {
-        height = tile_rows(&simd, layout, n - t);
+        height = tile_rows(&simd, layout, n, n - t);
         if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](a, row + t, height, tiles + (size_t)(row + t) * blocks * simd.arranged[form]);
         if (n == 1 && simd.gemv[IN_TURN][layout]) simd.gemv[IN_TURN][layout](panel, 0, 1, a, row, out);
         else gemm(is_packed(layout, n) ? panel : expanded, a, row + t, height, out + t * PANEL_ROWS);
@@ -322,18 +322,17 @@ static void largest_sums(void)
     }
 }
 
-/* As few tiles as can be, none higher than another by more than a row; few rows are one. */
+/* As few tiles as can be, none higher than another by more than a row: 3 is 3, 5 is 3 + 2, 7 is 4 + 3, 8 is 4 + 4. */
 static void tile_heights(void)
 {
     for (int i = 0; i < 2 * DOTS_COUNT; i++) {
         struct kernels k = kernels_simd((enum dots)(i / 2));
         enum layout layout = i % 2 ? LAYOUT_F16 : LAYOUT_Q4;
-        int most = i % 2 ? FLOAT_TILE : k.tile;
-        CHECK(most >= FEW_MOST);
         for (int n = 1; n < 100; n++) {
-            int left = n, tiles = 0, first = tile_rows(&k, layout, n);
+            int few = n > FEW_MOST ? k.tile : FEW_TILE, most = i % 2 ? FLOAT_TILE : few;
+            int left = n, tiles = 0, first = tile_rows(&k, layout, n, n);
             for (int height; left > 0; left -= height, tiles++) {
-                height = tile_rows(&k, layout, left);
+                height = tile_rows(&k, layout, n, left);
                 CHECK(height <= left && height <= first && height >= first - 1);
                 CHECK(height <= most && height >= min_int(n, most / 2));
             }
@@ -715,8 +714,10 @@ static void tables_complete(void)
     for (int dots = -1; dots < DOTS_COUNT; dots++) {
         struct kernels table = dots < 0 ? kernels_scalar : kernels_simd((enum dots)dots);
         const struct kernels *k = &table;
-        for (int layout = LAYOUT_NONE + 1; layout < LAYOUT_COUNT; layout++)
+        for (int layout = LAYOUT_NONE + 1; layout < LAYOUT_COUNT; layout++) {
             CHECK(k->gemm[layout] && (dots < 0 || k->gemm[layout] != kernels_scalar.gemm[layout]));
+            CHECK(!k->few[ONE_ROW][layout] && !k->few[MANY_ROWS][layout]);
+        }
         CHECK(k->quantize && k->rmsnorm && k->rope && k->swiglu && k->add && k->add_scaled && k->widen && k->narrow && k->dequantize);
         CHECK(k->scores && k->scores_q8 && k->soften && k->values && !k->scores_f16 == !k->values_f16 && !k->scores_f16 == !k->spread);
     }

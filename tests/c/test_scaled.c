@@ -104,7 +104,7 @@ static float rule(const struct matrix *m, const struct act *a, int t, int r)
 static bool takes(const struct kernels *k, enum layout layout, int kind, int n)
 {
     if (kind == ONE_ROW) return n == 1 && !k->gemv[IN_TURN][layout];
-    if (kind < MANY_ROWS) return n == kind;
+    if (kind < MANY_ROWS) return n == kind && n <= FEW_TILE;
     return n > 1 && n <= k->tile;
 }
 

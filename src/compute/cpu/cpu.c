@@ -141,7 +141,7 @@ struct matmul {
 
 /* Calls body for tiles t .. t + height - 1 of n rows. */
 #define EACH_TILE(k, layout, n, t, height) \
-    for (int t = 0, height; t < (n) && (height = tile_rows((k), (layout), (n) - t)) > 0; t += height)
+    for (int t = 0, height; t < (n) && (height = tile_rows((k), (layout), (n), (n) - t)) > 0; t += height)
 
 /* The rows of one expert. */
 struct group {

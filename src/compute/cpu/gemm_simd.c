@@ -444,13 +444,14 @@ INLINE struct how how_of(const enum layout layout, const enum dots dots)
 
 INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
 
-/* Rows that share what is read of a packed panel, at most: where that is faster than expanding it, with and without relaxed SIMD, and worth the
- * code. Two would be faster for the other layouts too, by less or for few people. */
-#define IS_WHOLE(layout) ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K)
-#define IS_PAIRED(layout)                                                                                                         \
-    ((layout) == LAYOUT_Q4_1 || (layout) == LAYOUT_Q2K || (layout) == LAYOUT_Q3K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K || \
-     (layout) == LAYOUT_IQ4XS)
-#define MOST_SHARED(layout) (IS_WHOLE(layout) ? FEW_MOST : IS_PAIRED(layout) ? 2 : 1)
+/* What people download most is read from eight panels at once: up to 12 KB of code each. */
+#define IS_STREAMED(layout) \
+    ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
+
+/* Few rows share what they read of it, unexpanded: then memory does not wait while a panel is expanded. Two tiles of codes of 5 and 6 bits cost more
+ * than that. Of the other layouts whose codes are dear to expand two rows do. */
+#define IS_ODD(layout) ((layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
+#define MOST_SHARED(layout) (!IS_STREAMED(layout) ? 1 : IS_ODD(layout) ? FEW_TILE + 1 : FEW_MOST)
 
 /* turns_: panels one after the other; gemv_: eight at once; few_: a tile of a panel that is not expanded */
 #define FEW(T, layout) if (T <= MOST_SHARED(layout)) gemv(panel, 0, a, row, out, 1, of_rows(how, T))
@@ -471,7 +472,7 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
         switch (n_rows) {                                                                                                                   \
         case 2: FEW(2, LAYOUT_##name); break;                                                                                               \
         case 3: FEW(3, LAYOUT_##name); break;                                                                                               \
-        default: FEW(FEW_MOST, LAYOUT_##name); break;                                                                                       \
+        default: FEW(FEW_TILE, LAYOUT_##name); break;                                                                                       \
         }                                                                                                                                   \
     }                                                                                                                                       \
     static void expand_##name##_##suffix(const uint8_t *panel, int cols, uint8_t *out)                                                      \
@@ -490,10 +491,6 @@ CODE_LAYOUTS(KERNELS)
 
 /* The same for a row, for which bytes in two halves are faster where they are looked up. */
 #define ROW_DOTS(dots, bits, value_bits) ((bits) != (value_bits) && (dots) == DOTS_U7 ? (dots) : TILE_DOTS(dots, value_bits))
-
-/* What people download most is read from eight panels at once: up to 12 KB of code each. */
-#define IS_STREAMED(layout) \
-    ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
 
 #define OF_DOTS(kernel, dots) \
     ((dots) == DOTS_I16 ? kernel##_i16 : (dots) == DOTS_U7 ? kernel##_u7 : (dots) == DOTS_U8 ? kernel##_u8 : kernel##_s8)

@@ -16,7 +16,8 @@
 enum {
     TILE = 6,     /* rows (tokens) a gemm kernel takes at once, at most */
     FLOAT_TILE = 5, /* the same of floats: V8 keeps one register for itself, and of six rows' sums one lies in memory */
-    FEW_MOST = 4, /* rows that are few: they make one tile, of a packed panel; for more, expanding pays */
+    FEW_TILE = 4, /* the same where rows are few */
+    FEW_MOST = 8, /* rows that are few: for more, expanding pays */
     STREAMS = 8   /* panels a gemv kernel takes at once */
 };
 
@@ -128,10 +129,10 @@ enum dots dots_probe(void);
 /* The fastest kind for this build on this processor. */
 enum dots dots_choose(void);
 
-/* Rows of the next tile when `left` are left: as few tiles as can be, as even as can be. Those of all layouts of codes are alike. */
-static inline int tile_rows(const struct kernels *k, enum layout layout, int left)
+/* Rows of the next tile when `left` of n are left: as few tiles as can be, as even as can be. Those of all layouts of codes are alike. */
+static inline int tile_rows(const struct kernels *k, enum layout layout, int n, int left)
 {
-    int most = layouts[layout].kind == KIND_FLOAT ? FLOAT_TILE : k->tile, tiles = (left + most - 1) / most;
+    int codes = n > FEW_MOST ? k->tile : FEW_TILE, most = layouts[layout].kind == KIND_FLOAT ? FLOAT_TILE : codes, tiles = (left + most - 1) / most;
     return (left + tiles - 1) / tiles;
 }
 

@@ -101,7 +101,7 @@ static void warm_end(struct cpu *c)
 
 bool cpu_warm(struct backend *b)
 {
-    static const int heights[] = {2, 3, FEW_MOST, 2 * FEW_MOST};
+    static const int heights[] = {2, 3, FEW_TILE, FEW_MOST + 1};
     const double slice_ms = 1;
     struct cpu *c = (struct cpu *)b;
     const struct race race = c->race;
