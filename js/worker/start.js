@@ -96,7 +96,7 @@ class Starter {
     const compiling = this.#host.compile(buildName(build, address, this.#sees), this.#options.wasmUrl);
     const [module, glue] = await Promise.all([compiling, this.#host.glue[address]()]);
     const instance = await this.#instantiate(glue, module, address);
-    if (instance.isBlind && this.#projectors) throw new QuernError('env/version', 'The wasm file at wasmUrl is the engine without eyes (-text).', { phase: 'start' });
+    if (instance.isBlind && this.#projectors) throw new QuernError('env/version', 'The engine at wasmUrl is one without eyes.', { phase: 'start' });
     return { ...instance, scalar, address };
   }
 
@@ -110,7 +110,8 @@ class Starter {
     const [fileSize, ...rest] = this.#sizes;
     const files = this.#sizes.length - this.#projectors;
     return new Engine(instance, {
-      ...this.#options, blind: this.#options.blind || instance.isBlind, quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
+      ...this.#options, blind: this.#options.blind || instance.isBlind,
+      quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
       restSize: sum(rest), visionSize: sum(this.#sizes.slice(files)), memorySize: Math.min(instance.maximum, this.#allowed),
     });
   }

@@ -449,7 +449,7 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
     ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
 
 /* Few rows share what they read of it, unexpanded: then memory does not wait while a panel is expanded. Two tiles of codes of 5 and 6 bits cost more
- * than that. Of the other layouts whose codes are dear to expand two rows do. */
+ * than that. The other layouts would gain by two rows, and are not worth the code. */
 #define IS_ODD(layout) ((layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
 #define MOST_SHARED(layout) (!IS_STREAMED(layout) ? 1 : IS_ODD(layout) ? FEW_TILE + 1 : FEW_MOST)
 
