@@ -29,7 +29,7 @@ FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
 # What only command lines have: the conversion of models. No page loads it.
 TOOL = cli/gguf_writer cli/convert cli/convert_keys cli/cli_claim cli/cli_files cli/cli_output cli/cli_quantize
-SOURCES = $(filter-out src/wasm.c src/blind.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+SOURCES = $(filter-out src/wasm.c src/engine/blind.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 # xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
 XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
 build/include/xxhash.h: $(XXHASH)
@@ -125,9 +125,9 @@ WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -s
 	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread --js-library src/pthread.js -lexports.js
 
 WASM_NAMES = $(SOURCES:src/%.c=%) wasm
-# What only an engine with eyes calls; see src/blind.c. One glue serves all builds, since its names are not shortened by use (-lexports.js).
-EYES = $(filter image/% models/qwen3_vision models/qwen3_encode compute/cpu/encode% base/sha256,$(WASM_NAMES))
-TEXT_NAMES = $(filter-out $(EYES),$(WASM_NAMES)) blind
+# What only an engine with eyes calls, and what stands in for it: src/engine/blind.c. One glue serves all builds, since its names are not shortened by use (-lexports.js).
+EYES = $(filter image/% engine/sight engine/look models/qwen3_vision models/qwen3_encode compute/cpu/encode% load/formats/hf_vision base/sha256,$(WASM_NAMES))
+TEXT_NAMES = $(filter-out $(EYES),$(WASM_NAMES)) engine/blind
 
 # $(1): the variant, $(2): its compiler, $(3): the most memory. Before 3.1.70 the glue words memories of 64 bits in a way that browsers no longer know.
 define WASM_VARIANT

@@ -27,7 +27,7 @@ const THREADS_DEADLINE_MS = 10_000;
 
 const startError = (code, message, cause) => new QuernError(code, message, { phase: 'start', cause });
 
-/** @returns {boolean} whether it has no eyes (src/blind.c) */
+/** @returns {boolean} whether it has no eyes (src/engine/blind.c) */
 function checkVersion(module) {
   const [section] = WebAssembly.Module.customSections(module, 'quern');
   const found = section ? new TextDecoder().decode(section).slice(0, 16) : 'none';

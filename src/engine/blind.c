@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An engine without eyes, of which a page of text loads a tenth less. It is linked with this file instead of those that the Makefile names EYES: no
+ * model sees, a folder's vision part is passed over, and what else of theirs is named somewhere is never reached. Which build a model needs,
+ * js/worker/start.js knows before its files are open. The mark stands behind the number of the interface (wasm.c), as parts of a custom section
+ * stand in the order of their files.
+ */
+#include "engine/look.h"
+#include "engine/sight.h"
+#include "load/formats/hf.h"
+
+__asm__(".section .custom_section.quern,\"\",@\n"
+        ".ascii \" blind\"\n"
+        ".text\n");
+
+bool quern_sees(const struct quern_engine *e) { return (void)e, false; }
+int32_t quern_media_pad(const struct quern_engine *e, enum quern_medium kind) { return (void)e, (void)kind, -1; }
+
+int sight_open(struct quern_engine *e, struct error *err) { return (void)e, (void)err, OK; }
+int sight_bind(struct quern_engine *e, struct error *err) { return (void)e, (void)err, OK; }
+int sight_begin(struct quern_engine *e, uint64_t size, struct error *err)
+{
+    (void)e, (void)size;
+    return fail(err, ERR_UNSUPPORTED, "no-vision", 0, "This build of the engine has no eyes.");
+}
+bool sight_awaited(const struct quern_engine *e) { return (void)e, false; }
+uint64_t sight_weights(const struct quern_engine *e) { return (void)e, 0; }
+uint64_t sight_scratch(const struct quern_engine *e) { return (void)e, 0; }
+int sight_rows(const struct quern_engine *e) { return (void)e, 0; }
+int sight_cols(const struct quern_engine *e) { return (void)e, 0; }
+int sight_reserve(struct quern_engine *e) { return (void)e, OK; }
+void sight_free(struct quern_engine *e) { (void)e; }
+
+bool look_awaited(const struct quern_engine *e) { return (void)e, false; }
+bool look_part(struct quern_engine *e) { return (void)e, false; }
+
+static void read_nothing(void *state, struct json_reader *r, int key) { (void)state, (void)r, (void)key; }
+static int find_nothing(void *state, struct checkpoint *model, struct error *err) { return (void)state, (void)model, (void)err, OK; }
+
+const struct hf_reader hf_vision = {(const char *const[]){NULL}, read_nothing, find_nothing};
+struct hf_vision *hf_vision_new(struct mem *m) { return mem_alloc(m, 1); }
