@@ -220,7 +220,7 @@ test('wrong requests are BadRequestErrors that name the field, and are not repea
     [{ max_tokens: -5 }, 'max_tokens'], [{ max_tokens: undefined, max_completion_tokens: 1.5 }, 'max_completion_tokens'], [{ seed: -2 }, 'seed'],
     [{ messages: [] }, 'messages'], [{ messages: 'Hi' }, 'messages'], [{ messages: [{ role: 'boss', content: 'x' }] }, 'messages[0].role'],
     [{ messages: [{ role: 'user', content: 5 }] }, 'messages[0].content'], [{ messages: [...QUESTION, 5] }, 'messages[1]'],
-    [{ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] }, 'messages[0].content[0].type', 'unsupported_parameter'],
+    [{ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] }, 'messages[0].content[0].image_url', 'unsupported_parameter'],
     [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'y' }] }, 'messages[0].role', 'unsupported_parameter'],
     [{ tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools', 'unsupported_parameter'], [{ logprobs: true }, 'logprobs', 'unsupported_parameter'],
     [{ response_format: { type: 'json_object' } }, 'response_format', 'unsupported_parameter'], [{ stop: [''] }, 'stop'], [{ stream: 'yes' }, 'stream'],
