@@ -29,7 +29,7 @@ static void check_ids(struct quern_engine *e, const struct vision_set *v, const 
 {
     char name[60];
     int32_t ids[CASE_TOKENS];
-    snprintf(name, sizeof name, "%s.%s.prompt", v->model, c->name);
+    snprintf(name, sizeof name, "%.9s.%.15s.prompt", v->model, c->name);
     struct file text = file_read(built_fixtures("/vision"), name);
     int64_t n = quern_tokenize(e, (struct bytes){text.data, text.size}, QUERN_CHAT, 0, ids, CASE_TOKENS);
     const struct source *s = c->media;
@@ -74,7 +74,7 @@ static bool is_pad(const struct quern_engine *e, int32_t id) { return id == e->p
 static void check_logits(struct quern_engine *e, const struct vision_set *v, const struct vision_case *c, const float *all, double bound, double kl_bound)
 {
     char name[60];
-    snprintf(name, sizeof name, "logits/%s.f32", c->name);
+    snprintf(name, sizeof name, "logits/%.15s.f32", c->name);
     struct file golden = vision_file(v->model, name);
     CHECK_EQ(golden.size, (size_t)c->n_rows * VOCAB * sizeof(float));
     double worst = 0, kl = 0;
