@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOAD_MEMORY = 32 << 20, LOAD_TOKENS = 4, LOAD_TEXT = 48 };
+enum { LOAD_MEMORY = 32 << 20, LOAD_TOKENS = 4, LOAD_PIXELS = 4096, LOAD_TEXT = 48 };
 
 /* What libFuzzer calls, and what it lends to mutators. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -86,7 +86,8 @@ static inline int load_files(struct quern_engine *e, const struct load *l)
 
 static inline struct quern_engine *load_new(const struct load *l)
 {
-    struct quern_options options = {.context_size = 16, .chunk = 4, .memory_limit = LOAD_MEMORY, .files = l->n};
+    struct quern_options options = {.context_size = 16, .chunk = 4, .memory_limit = LOAD_MEMORY, .files = l->n,
+                                    .max_pixels = LOAD_PIXELS, .max_film_pixels = LOAD_PIXELS};
     if (l->sizes) options.file_size = l->files[0].size;
     struct quern_engine *e = quern_new(&options);
     require(e != NULL);
