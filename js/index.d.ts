@@ -611,11 +611,12 @@ export interface PhaseCost extends Cost {
   }>;
 }
 
-/** Where the time goes. Steps in which each reply has a single token count as decoding, those in which some read and others write as mixed. */
+/** Where the time goes. Steps in which each reply has a single token count as decoding, those in which some read and others write as mixed; vision counts visual tokens. */
 export interface Profile {
   readonly prefill: PhaseCost;
   readonly decode: PhaseCost;
   readonly mixed: PhaseCost;
+  readonly vision: PhaseCost;
   /** How many threads work now: fewer than there are, while the machine has no processors for them. */
   readonly threads: number;
   /** Microseconds of an empty barrier, measured at the call; 0 with one thread. */

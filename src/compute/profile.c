@@ -567,6 +567,7 @@ const char *profile_json(struct profile *p)
     write_phase(&j, p, "prefill", PROFILE_PREFILL);
     write_phase(&j, p, "decode", PROFILE_DECODE);
     write_phase(&j, p, "mixed", PROFILE_MIXED);
+    write_phase(&j, p, "vision", PROFILE_VISION);
     json_end(&j);
     mem_free(p->mem, p->json);
     p->json = j.text;

@@ -134,6 +134,7 @@ static void run_part(struct quern_engine *e)
     struct look *l = &e->sight->look;
     double start = e->options.now();
     for (struct quern_sequence *s = e->sequences; s; s = s->next) s->looks |= wants(s, l->medium);
+    profile_step(e->profile, PROFILE_VISION, l->part ? 0 : medium_tokens(l->medium));
     profile_layer(e->profile, PROFILE_OUTSIDE);
     vision_part(e->sight->vision, l->part++);
     __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);

@@ -29,7 +29,7 @@ static void check_ids(struct quern_engine *e, const struct vision_set *v, const 
 {
     char name[60];
     int32_t ids[CASE_TOKENS];
-    snprintf(name, sizeof name, "%s.%s.prompt", v->model, c->name);
+    snprintf(name, sizeof name, "%.9s.%.15s.prompt", v->model, c->name);
     struct file text = file_read(built_fixtures("/vision"), name);
     int64_t n = quern_tokenize(e, (struct bytes){text.data, text.size}, QUERN_CHAT, 0, ids, CASE_TOKENS);
     const struct source *s = c->media;
@@ -74,7 +74,7 @@ static bool is_pad(const struct quern_engine *e, int32_t id) { return id == e->p
 static void check_logits(struct quern_engine *e, const struct vision_set *v, const struct vision_case *c, const float *all, double bound, double kl_bound)
 {
     char name[60];
-    snprintf(name, sizeof name, "logits/%s.f32", c->name);
+    snprintf(name, sizeof name, "logits/%.15s.f32", c->name);
     struct file golden = vision_file(v->model, name);
     CHECK_EQ(golden.size, (size_t)c->n_rows * VOCAB * sizeof(float));
     double worst = 0, kl = 0;
@@ -649,6 +649,20 @@ static void text_is_what_it_was(void)
     free(v);
 }
 
+static void profile_counts_pictures(void)
+{
+    struct vision_set *v = vision_set("dense");
+    struct quern_engine *e = dense((struct quern_options){.profile = true});
+    struct quern_sequence *s = sequence_new(e);
+    CHECK_EQ(case_set(e, s, v, vision_case(v, "two"), QUERN_LAST), 0);
+    logits_last(e, s);
+    CHECK_EQ(profile_tokens(e->profile, PROFILE_VISION), 13);
+    CHECK_EQ(profile_tokens(e->profile, PROFILE_PREFILL), vision_case(v, "two")->n);
+    CHECK(profile_cost(e->profile, PROFILE_VISION, PROFILE_ALL, PROFILE_OUTSIDE).macs > 1e6);
+    quern_free(e);
+    free(v);
+}
+
 static void five_hundred_pictures(void)
 {
     enum { SIDE = 64 };
@@ -867,6 +881,7 @@ int main(int argc, char **argv)
         {"let_go_and_looked_at_again", let_go_and_looked_at_again},
         {"plan_is_the_peak", plan_is_the_peak},
         {"text_is_what_it_was", text_is_what_it_was},
+        {"profile_counts_pictures", profile_counts_pictures},
         {"five_hundred_pictures", five_hundred_pictures},
         {"wrong_media", wrong_media},
         {"wrong_pairs", wrong_pairs},
