@@ -111,6 +111,7 @@ EMCC = $(shell tools/toolchain.sh path)
 # Debian's cache of libraries is complete for wasm32 and takes no others: wasm64's are built, once, into a cache of our own.
 EMCC64 = EM_FROZEN_CACHE=0 EM_CACHE=$(CURDIR)/.toolchain/cache64 EMCC_LOGGING=0 $(EMCC)
 VARIANTS = simd relaxed simd64 relaxed64
+BUILDS = $(VARIANTS) $(VARIANTS:%=%-text)
 WASM_simd = -msimd128
 WASM_relaxed = $(WASM_simd) -mrelaxed-simd
 WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
@@ -157,7 +158,7 @@ $(eval $(call WASM_VARIANT,relaxed,EMCC,4GB))
 $(eval $(call WASM_VARIANT,simd64,EMCC64,16GB))
 $(eval $(call WASM_VARIANT,relaxed64,EMCC64,16GB))
 
-wasm: $(VARIANTS:%=build/wasm/quern-%.mjs) $(VARIANTS:%=build/wasm/quern-%-text.mjs) build/wasm/node/quern-tool.mjs
+wasm: $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs
 
 # --- the conversion tool, for Node alone: it reads and writes the disk itself ---
 
@@ -248,7 +249,7 @@ build/faults/.stamp: $(FAULTS) dist/index.js
 faults: build/faults/.stamp
 
 dist: dist/index.js
-dist/index.js: $(VARIANTS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs $(wildcard js/* js/*/*) web/isolated.js web/sw-headers.js tools/build.mjs tools/sizes.mjs package.json
+dist/index.js: $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs $(wildcard js/* js/*/*) web/isolated.js web/sw-headers.js tools/build.mjs tools/sizes.mjs package.json
 	$(NODE) tools/build.mjs
 	@touch $@
 

@@ -132,7 +132,7 @@ static void compact(struct media_store *s)
         if (!next) return;
         uint64_t n = size_of(s, next);
         done = next->result + n;
-        next->result = memmove(s->pool + s->used, next->result, n * sizeof *s->pool);
+        next->result = memmove(s->pool + s->used, next->result, (size_t)n * sizeof *s->pool);
         s->used += n;
     }
 }

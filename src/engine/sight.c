@@ -57,7 +57,7 @@ static void set_limits(struct quern_engine *e)
     double picture = o->max_pixels > 0 ? o->max_pixels : fmin(PICTURE_MOST, c->high);
     s->most[QUERN_IMAGE] = fmin(fmax(picture, side * side), PIXELS_MOST);
     s->most[QUERN_FILM] = o->max_film_pixels > 0 ? o->max_film_pixels : c->film_high;
-    double most = s->most[QUERN_IMAGE], square = sqrt(most) + side, strip = side * (sqrt(ASPECT_MOST * most) + side);
+    double most = s->most[QUERN_IMAGE], square = sqrt(most) + side, strip = side * (sqrt((double)ASPECT_MOST * most) + side);
     s->max_patches = (int)(fmax(square * square, strip) / (side * side)) * IMAGE_MERGE * IMAGE_MERGE;
 }
 
@@ -157,7 +157,7 @@ static uint64_t media_cost(const struct quern_engine *e, int patches, int width,
 static uint64_t awaited_cost(const struct quern_engine *e)
 {
     enum { PATCH = 16 };
-    double most = e->options.max_pixels > 0 ? fmin(e->options.max_pixels, PIXELS_MOST) : PICTURE_MOST;
+    double most = e->options.max_pixels > 0 ? fmin(e->options.max_pixels, PIXELS_MOST) : (double)PICTURE_MOST;
     int patches = (int)(most / (PATCH * PATCH)), width = (1 + ADDED_AWAITED) * e->model->config.dim;
     uint64_t floats = 4 * (uint64_t)patches * DIM_AWAITED + (uint64_t)ROWS_AWAITED * (2 * DIM_AWAITED + FFN_AWAITED);
     return mem_cost(floats * sizeof(float)) + media_cost(e, patches, width, PATCH);

@@ -50,9 +50,9 @@ int image_film_size(int n, int height, int width, const struct image_limits *lim
         double s = fmax(side / h, side / w);
         h = trunc(h * s), w = trunc(w * s);
     }
-    double sampled = n < IMAGE_FRAMES ? IMAGE_FRAMES : n;
+    double span = IMAGE_FRAMES, sampled = fmax(n, span);
     out->frames = (n + 1) / IMAGE_FRAMES * IMAGE_FRAMES;
-    return fit(rint(sampled / IMAGE_FRAMES) * IMAGE_FRAMES, sampled, h, w, limits, out);
+    return fit(rint(sampled / span) * span, sampled, h, w, limits, out);
 }
 
 int image_sample(int total, double fps, double per_second, int least, int most, int32_t *indices)

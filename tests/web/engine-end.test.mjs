@@ -181,7 +181,7 @@ test('W03, W06: files that are missing, of a wrong type or broken', async () => 
 
 test('W06: a wasm file with a wrong type is compiled all the same', async () => {
   const visit = await openPage(isolated);
-  await visit.context.route('**/dist/quern-simd.wasm', async (route) => {
+  await visit.context.route('**/dist/quern-simd-text.wasm', async (route) => {
     const response = await route.fetch();
     await route.fulfill({ response, headers: { ...response.headers(), 'content-type': 'text/plain' } });
   });

@@ -31,11 +31,11 @@ after(() => {
 });
 
 const CASES = [
-  ['a small model', '/tests/fixtures/golden/nano.Q8_0.gguf', {}, ['quern-relaxed.wasm'], undefined],
-  ['3.3 GB and a small context', '/four.gguf', { contextSize: 1024 }, ['quern-relaxed.wasm'], 'model/format'],
-  ['3.3 GB and a large context', '/four.gguf', { contextSize: 16384 }, ['quern-relaxed.wasm', 'quern-relaxed64.wasm'], 'model/format'],
-  ['5 GB, which the server says', '/eight.gguf?known', {}, ['quern-relaxed.wasm', 'quern-relaxed64.wasm'], 'net/truncated'],
-  ['more than the device is said to have', '/eight.gguf', { memoryLimit: 3e9 }, ['quern-relaxed.wasm'], 'mem/plan'],
+  ['a small model', '/tests/fixtures/golden/nano.Q8_0.gguf', {}, ['quern-relaxed-text.wasm'], undefined],
+  ['3.3 GB and a small context', '/four.gguf', { contextSize: 1024 }, ['quern-relaxed-text.wasm'], 'model/format'],
+  ['3.3 GB and a large context', '/four.gguf', { contextSize: 16384 }, ['quern-relaxed-text.wasm', 'quern-relaxed64-text.wasm'], 'model/format'],
+  ['5 GB, which the server says', '/eight.gguf?known', {}, ['quern-relaxed-text.wasm', 'quern-relaxed64-text.wasm'], 'net/truncated'],
+  ['more than the device is said to have', '/eight.gguf', { memoryLimit: 3e9 }, ['quern-relaxed-text.wasm'], 'mem/plan'],
 ];
 
 for (const [name, path, options, expected, code] of CASES) {

@@ -46,11 +46,11 @@ const engines = (page) => page.evaluate(async () => {
 test('O13: of the engine\'s builds the one that runs is kept, another one when it is asked for, with the network cut too', async () => {
   const { page, context, close } = await openChat(plain, { expected: /Failed to load resource: net::ERR_/ });
   await page.locator('html[data-offline=ready]').waitFor();
-  assert.deepEqual(await engines(page), ['quern-relaxed.wasm']);
+  assert.deepEqual(await engines(page), ['quern-relaxed-text.wasm']);
   const fetched = () => page.evaluate(() => fetch('./quern-simd.wasm').then((response) => response.arrayBuffer().then(({ byteLength }) => byteLength), () => 'failed'));
   const size = await fetched();
   assert.ok(size > 100_000);
-  assert.deepEqual(await engines(page), ['quern-relaxed.wasm', 'quern-simd.wasm']);
+  assert.deepEqual(await engines(page), ['quern-relaxed-text.wasm', 'quern-simd.wasm']);
   await context.setOffline(true);
   assert.equal(await fetched(), size);
   await close();
