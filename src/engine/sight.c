@@ -53,7 +53,7 @@ static void set_limits(struct quern_engine *e)
     struct sight *s = e->sight;
     const struct quern_options *o = &e->options;
     const struct vision_config *c = vision_config(s->vision);
-    double side = (double)c->patch * IMAGE_MERGE;
+    double side = (double)(c->patch * IMAGE_MERGE);
     double picture = o->max_pixels > 0 ? o->max_pixels : fmin(PICTURE_MOST, c->high);
     s->most[QUERN_IMAGE] = fmin(fmax(picture, side * side), PIXELS_MOST);
     s->most[QUERN_FILM] = o->max_film_pixels > 0 ? o->max_film_pixels : c->film_high;

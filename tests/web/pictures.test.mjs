@@ -4,40 +4,18 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
-import { deflateSync } from 'node:zlib';
 import { complaints, eventually, station } from './browser.mjs';
-import { openChat } from './chat-page.mjs';
+import { PAIR, imagePath } from '../fixtures/vision/golden.mjs';
+import { writePng } from '../fixtures/png.mjs';
+import { openChat, storeSettings } from './chat-page.mjs';
 import { playedSite } from './played.mjs';
 
 const site = await playedSite();
 after(() => site.remove());
 const here = station({ root: site.root });
 
-/** A PNG of one colour. @param {number[]} rgb */
-function png(width, height, rgb) {
-  const chunk = (type, data) => {
-    const body = Buffer.concat([Buffer.from(type), data]);
-    const ends = Buffer.alloc(8);
-    ends.writeUInt32BE(data.length, 0);
-    ends.writeUInt32BE(crc(body), 4);
-    return Buffer.concat([ends.subarray(0, 4), body, ends.subarray(4)]);
-  };
-  const head = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 8, 2, 0, 0, 0]);
-  head.writeUInt32BE(width, 0);
-  head.writeUInt32BE(height, 4);
-  const row = Buffer.concat([Buffer.from([0]), ...Array.from({ length: width }, () => Buffer.from(rgb))]);
-  const rows = deflateSync(Buffer.concat(Array.from({ length: height }, () => row)));
-  return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), chunk('IHDR', head), chunk('IDAT', rows), chunk('IEND', Buffer.alloc(0))]);
-}
-
-function crc(bytes) {
-  let sum = 0xffffffff;
-  for (const byte of bytes) {
-    sum ^= byte;
-    for (let k = 0; k < 8; k++) sum = sum & 1 ? (sum >>> 1) ^ 0xedb88320 : sum >>> 1;
-  }
-  return (sum ^ 0xffffffff) >>> 0;
-}
+/** A PNG of one colour. */
+const png = (width, height, rgb) => writePng({ width, height, samples: () => rgb });
 
 const RED = { name: 'red.png', mimeType: 'image/png', buffer: png(96, 64, [200, 30, 30]) };
 const BLUE = { name: 'blue.png', mimeType: 'image/png', buffer: png(64, 64, [30, 30, 200]) };
@@ -157,4 +135,30 @@ test('a file of all conversations has the pictures, and gives them back', async 
   await other.page.locator('.message.user img.thumb[alt="red.png"]').waitFor();
   await drawn(other.page);
   await other.close();
+});
+
+const real = station();
+
+test('two files make a model that sees: what it is shown costs once, and a model that only reads gets the words', { timeout: 120_000 }, async () => {
+  const { page, chat, close } = await openChat(real, { init: storeSettings, initArgument: { maxTokens: 6, temperature: 0 } });
+  await page.getByTestId('file-input').setInputFiles([PAIR.options.vision, PAIR.source]);
+  await chat.modelName('model');
+  await pick(page, imagePath('exact.png'));
+  await attached(page).getByText(/^\d+ tokens$/).waitFor();
+  const cost = Number.parseInt(await attached(page).locator('.cost').innerText(), 10);
+  await chat.ask('What is it?');
+  await drawn(page);
+  await chat.ask('And now?');
+  assert.ok(cost > 10 && await chat.cachedTokens() > cost, `${await chat.cachedTokens()} of ${cost}`);
+  assert.equal(await chat.fact('Sees'), 'pictures and films');
+  await page.context().setOffline(true);
+  await pick(page, imagePath('turned.jpg'));
+  await chat.ask('A second one?');
+  await page.context().setOffline(false);
+  await page.reload();
+  await chat.ready();
+  assert.equal(await page.locator('.message.user img.thumb').count(), 2);
+  await chat.ask('What is 27 + 45?');
+  assert.match(await chat.text(), /\d/);
+  await close();
 });
