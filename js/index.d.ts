@@ -157,7 +157,10 @@ export interface LoadOptions {
   profile?: boolean;
   /** Address of `worker.js`, for bundlers that do not follow `new URL(…, import.meta.url)`. It names code to run: take it from nobody else. */
   workerUrl?: string | URL;
-  /** Address of the wasm file, for the same reason. It must be the file of the variant in use. */
+  /**
+   * Address of the wasm file, for the same reason. It must be the file of the variant in use: `quern-relaxed-text.wasm` and so on for models of texts;
+   * those without `-text` do for all.
+   */
   wasmUrl?: string | URL;
 }
 
