@@ -22,7 +22,7 @@ export const OPTIONS = {
   tokens: { value: 'IDS', text: 'decimal ids with a space or a comma between them' },
   out: { value: 'FILE', text: 'where the scores go: 32-bit floats, little-endian, a row for each token' },
   messages: { value: 'FILE.json', text: 'a conversation: {"messages": […], "numberImages": true}, pictures being paths' },
-  vision: { value: 'FILE', text: 'the projector of a GGUF model, with which it reads pictures; a folder has its own' },
+  vision: { value: 'MMPROJ', text: 'the projector of a GGUF model, with which it reads pictures; a folder has its own' },
   image: { value: 'FILE', text: 'a picture that is asked about; may be given several times', many: true },
   video: { value: 'FOLDER', text: 'a film that is asked about, a picture for each frame; may be given several times', many: true },
   fps: { value: 'F', text: 'frames a second of the film as it was recorded (24)' },

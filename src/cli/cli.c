@@ -340,8 +340,8 @@ static void print_result(const struct reply *r)
 {
     printf("{\"text\":");
     print_json_text(r->text, r->size);
-    printf(",\"thinking\":\"\",\"finishReason\":\"%s\",\"usage\":{\"promptTokens\":%d,\"cachedTokens\":0,\"completionTokens\":%d},", r->finish,
-           r->prompt_tokens, r->tokens);
+    printf(",\"thinking\":\"\",\"finishReason\":\"%s\",\"usage\":{\"promptTokens\":%d,", r->finish, r->prompt_tokens);
+    printf("\"imageTokens\":0,\"cachedTokens\":0,\"completionTokens\":%d},", r->tokens);
     printf("\"timings\":{\"waitMs\":0,\"prefillMs\":%.3f,\"decodeMs\":%.3f,\"tokensPerSecond\":%.3f}}\n", r->prefill_ms, r->decode_ms,
            r->steps ? 1e3 * r->steps / r->decode_ms : 0);
 }

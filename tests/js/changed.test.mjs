@@ -50,7 +50,7 @@ const IDS = [1, 2, 3, 4];
 test('N06: it is loaded again from the start, by another engine, and kept', async () => {
   const disk = new Disk();
   const { engine, events, notices, started } = await loaded(siteOf(1), new MemoryStore(disk), load);
-  assert.deepEqual(started, ['simd', 'simd']);
+  assert.deepEqual(started, ['simd-text', 'simd-text']);
   assert.equal(notices.length, 1);
   assert.match(notices[0], /has changed.*loaded again/);
   assert.deepEqual(events.at(-1), { type: 'progress', phase: 'load', loaded: after.length, total: after.length, cached: false });
@@ -73,7 +73,7 @@ test('progress waits while what was there comes again', () => {
 
 test('N06: when it changes a second time: net/changed', async () => {
   const { error, started, notices } = await loaded(siteOf(2), undefined, load);
-  assert.deepEqual([error.code, error.retryable, started, notices.length], ['net/changed', true, ['simd', 'simd'], 1]);
+  assert.deepEqual([error.code, error.retryable, started, notices.length], ['net/changed', true, ['simd-text', 'simd-text'], 1]);
 });
 
 test('N06: a download begins anew too, once', async () => {
@@ -91,5 +91,5 @@ test('O05: damage in a copy of what the server no longer has: the new version is
   const site = new Site(after);
   site.file.etag = '"two"';
   const { engine, started } = await loaded(site, new MemoryStore(disk), load);
-  assert.deepEqual([engine.fileSize(), started], [after.length, ['simd', 'simd']]);
+  assert.deepEqual([engine.fileSize(), started], [after.length, ['simd-text', 'simd-text']]);
 });
