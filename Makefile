@@ -241,7 +241,7 @@ build/wasm/simd/faults.o: tests/faults.c src/wasm.c
 build/faults/.stamp: $(FAULTS) dist/index.js
 	rm -rf build/faults
 	cp -R dist build/faults
-	rm build/faults/quern-relaxed*.wasm build/faults/quern-*-text.wasm
+	rm build/faults/quern-relaxed.wasm build/faults/quern-*-text.wasm
 	$(EMCC) $(WASM_LINK) $(WASM_simd) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=node $(FAULTS) -o build/faults/node/quern-simd.mjs
 	$(EMCC) $(WASM_LINK) $(WASM_simd) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=web,worker $(FAULTS) -o build/faults/quern-simd.mjs
 	ln build/faults/quern-simd.wasm build/faults/quern-simd-text.wasm
