@@ -52,7 +52,7 @@ static const struct option_row options[OPTIONS] = {
                       QUANTIZE, 0, 0, {"none", "q8", "q4", "auto"}},
     [OPT_CHUNK] = {"chunk", "N", "tokens computed at once while a prompt is read", WHOLE, 1, 1024, {0}},
     [OPT_FEED] = {"feed", "BYTES", "of the file that the engine is given at once", WHOLE, 1, 1 << 30, {0}},
-    [OPT_VISION] = {"vision", "MMPROJ", "the model's eyes: its projector file; a folder has them", TEXT, 0, 0, {0}},
+    [OPT_VISION] = {"vision", "MMPROJ", "the projector of a GGUF model, with which it reads pictures; a folder has its own", TEXT, 0, 0, {0}},
     [OPT_IMAGE] = {"image", "FILE", "a picture: binary PPM with 8 bits", TEXT, 0, 0, {0}},
     [OPT_MAX_PIXELS] = {"max-pixels", "N", "larger pictures are reduced (262144, which is 256 tokens)", WHOLE, 1024, 100000000, {0}},
 };

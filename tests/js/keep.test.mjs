@@ -345,7 +345,7 @@ test('while others write: read and written beside them, a page at every second s
   const { ask, engine, keeping } = await machine(store, { cacheSize: 1024 });
   const job = lone();
   const ends = Array.from({ length: engine.facts.tokens }, (_, id) => id).filter((id) => engine.isEnd(id));
-  const talk = { maxTokens: 240, bias: ends.map((id) => [id, -Infinity]) };
+  const talk = { maxTokens: 480, bias: ends.map((id) => [id, -Infinity]) };
   const endless = ask(null, [1, 2, 3], { ...talk, job });
   const reply = await ask('talk', more(wanted[0]));
   assert.deepEqual([reply.ids, reply.cached], [wanted[1], 4 * PAGE]);

@@ -90,7 +90,7 @@ test('Q01 weights alone over 4 GiB: refused with the file that would fit, or tak
   const part = partOf(header, { size: 0 });
   const error = await rejectsWith(startOver(host, opened(part), {}), 'mem/plan', /a file of \d\.\d+ GB would fit, with \d\.\d instead of 8\.5 bits/);
   assert.ok(part.read <= 8 * MB && error.detail.needed > 8.5 * GB);
-  assert.deepEqual(host.started, support().maxMemory > 2 ** 32 ? ['relaxed', 'relaxed64'] : ['relaxed']);
+  assert.deepEqual(host.started, support().maxMemory > 2 ** 32 ? ['relaxed-text', 'relaxed64-text'] : ['relaxed-text']);
   assert.ok(error.detail.allowed < (support().maxMemory > 2 ** 32 ? 6 * GB : 2 ** 32));
 });
 
@@ -98,9 +98,9 @@ test('64-bit addresses are taken where the plan needs them, and only there', { s
   const options = { preset: 'qwen3-4b', type: 'q6_k', contextSize: 8192 };    // 3.3 GB, and 1.2 GB for the context
   const header = headerOf(options);
   for (const [wanted, total, started] of [
-    [{}, 0, ['relaxed']], [{ contextSize: 8192 }, 0, ['relaxed', 'relaxed64']], [{ contextSize: 8192 }, 3.5 * GB, ['relaxed', 'relaxed64']],
-    [{}, 5 * GB, ['relaxed', 'relaxed64']], [{ address: 32 }, 5 * GB, ['relaxed']], [{ address: 64 }, 0, ['relaxed64']],
-    [{ memoryLimit: 4 * GB }, 5 * GB, ['relaxed']], [{ variant: 'simd' }, 5 * GB, ['simd', 'simd64']],
+    [{}, 0, ['relaxed-text']], [{ contextSize: 8192 }, 0, ['relaxed-text', 'relaxed64-text']], [{ contextSize: 8192 }, 3.5 * GB, ['relaxed-text', 'relaxed64-text']],
+    [{}, 5 * GB, ['relaxed-text', 'relaxed64-text']], [{ address: 32 }, 5 * GB, ['relaxed-text']], [{ address: 64 }, 0, ['relaxed64-text']],
+    [{ memoryLimit: 4 * GB }, 5 * GB, ['relaxed-text']], [{ variant: 'simd' }, 5 * GB, ['simd-text', 'simd64-text']],
   ]) {
     const host = testHost({ hardwareThreads: 2 });
     await rejectsWith(startOver(host, { phase: 'load', total, parts: [partOf(header, { size: total })] }, wanted), 'model/format', /ends at byte/);
