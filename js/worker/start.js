@@ -32,11 +32,14 @@ const TOO_LARGE = 2 ** 32;
 /** How many of a source's last files are projectors. */
 export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
 
-/** Whether a model may see: with a projector, or as a folder, whose files say so later. What cannot takes a smaller build of the engine. */
+/**
+ * Whether a model may see: with a projector, or as a folder, some of whose files are known only to an engine with eyes. What cannot takes a smaller
+ * build.
+ */
 function maySee(source) {
-  const { blind, folder, urls = [], paths = [], blobs = [] } = source;
+  const { folder, urls = [], paths = [], blobs = [] } = source;
   const names = [...urls, ...paths, ...blobs.map(({ name }) => String(name))];
-  return !blind && (projectorsOf(source) > 0 || Boolean(folder) || names.some((name) => /(^|[\\/])config\.json([?#]|$)/.test(name)));
+  return projectorsOf(source) > 0 || Boolean(folder) || names.some((name) => /(^|[\\/])config\.json([?#]|$)/.test(name));
 }
 
 const buildName = (build, address, sees) => `${build}${address === 64 ? '64' : ''}${sees ? '' : '-text'}`;
