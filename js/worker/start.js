@@ -39,7 +39,7 @@ export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside
 function maySee(source) {
   const { folder, urls = [], paths = [], blobs = [] } = source;
   const names = [...urls, ...paths, ...blobs.map(({ name }) => String(name))];
-  return projectorsOf(source) > 0 || Boolean(folder) || names.some((name) => /(^|[\\/])config\.json([?#]|$)/.test(name));
+  return projectorsOf(source) > 0 || Boolean(folder) || (names.length > 1 && !names.every((name) => /\.gguf([?#]|$)/i.test(name)));
 }
 
 const buildName = (build, address, sees) => `${build}${address === 64 ? '64' : ''}${sees ? '' : '-text'}`;

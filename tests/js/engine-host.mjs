@@ -58,14 +58,14 @@ async function* counted(chunks, onBytes) {
 /**
  * An engine over what was opened.
  * @param {import('../../js/worker/start.js').EngineHost} host
- * @param {any} source of opened
+ * @param {any} source of opened; `located`: as source.js locates it, where that matters
  */
 export function startOver(host, source, options = {}, emit = () => {}) {
   /** @type {typeof host.openParts} */
   const openParts = async (_, { onBytes }) => ({
     cached: false, async discard() {}, ...source, parts: source.parts.map(({ size, chunks }) => ({ size, chunks: counted(chunks, onBytes) })),
   });
-  return startEngine({ ...host, openParts }, {}, options, emit);
+  return startEngine({ ...host, openParts }, source.located ?? {}, options, emit);
 }
 
 /**

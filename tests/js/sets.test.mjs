@@ -20,7 +20,7 @@ import { soon, timed } from './soon.mjs';
 
 allowRelaxed();
 
-const start = (files, options = {}) => startOver(testHost(), opened(...files.map((bytes) => partOf(bytes))), { threads: 1, contextSize: 64, ...options });
+const start = (files, options = {}) => startOver(testHost(), { ...opened(...files.map((bytes) => partOf(bytes))), located: { folder: 'https://here/' } }, { threads: 1, contextSize: 64, ...options });
 const IDS = Array.from({ length: 24 }, (_, i) => (i * 37 + 5) % 280);
 
 test('every broken set gets its error', { timeout: 300_000 }, async () => {
