@@ -172,7 +172,7 @@ test('a kept model loads from its row, and is marked as in use', async () => {
 test('the known models: quantisation, size, and whether it fits, before anything is fetched', async () => {
   const { page, store, close } = await openManager({ support: { maxMemory: 2 ** 32 - 2 ** 16 } });
   const picks = page.locator('#shelf .pick');
-  assert.equal(await picks.count(), 6);
+  assert.equal(await picks.count(), 8);
   const unfit = await page.locator('#shelf .unfit').evaluateAll((all) => all.map((node) => node.getAttribute('aria-label')));
   assert.deepEqual(unfit, ['Choose Qwen3-4B Q8_0 4.3 GB, too large for this browser']);
   await page.getByRole('button', { name: 'Choose Qwen3-0.6B Q8_0' }).click();
@@ -180,6 +180,8 @@ test('the known models: quantisation, size, and whether it fits, before anything
   assert.match(await note.innerText(), /downloads 639 MB from huggingface\.co .* about 1\.2 GB of memory, which this browser allows\. Its checksum is known/);
   assert.match(await page.getByTestId('model-url').inputValue(), /^https:\/\/huggingface\.co\/Qwen\/Qwen3-0\.6B-GGUF\/resolve\/[0-9a-f]{40}\/Qwen3-0\.6B-Q8_0\.gguf$/);
   assert.equal(await page.evaluate(() => document.activeElement.id), 'load-url');
+  await page.getByRole('button', { name: /Choose Qwen3-VL-2B/ }).click();
+  assert.match(await note.innerText(), /downloads 1\.6 GB from huggingface\.co .* Its checksum is known/, 'the model and its eyes');
   await page.getByRole('button', { name: /Choose Qwen3-4B Q8_0/ }).click();
   assert.match(await note.innerText(), /needs about 5\.1 GB of memory, but this browser allows 4\.3 GB: choose a smaller one/);
   await page.getByTestId('model-url').fill('https://example.com/x.gguf');
