@@ -37,9 +37,9 @@ export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside
  * build.
  */
 function maySee(source) {
-  const { folder, urls = [], paths = [], blobs = [] } = source;
-  const names = [...urls, ...paths, ...blobs.map(({ name }) => String(name))];
-  return projectorsOf(source) > 0 || Boolean(folder) || (names.length > 1 && !names.every((name) => /\.gguf([?#]|$)/i.test(name)));
+  const { kind, folder, [kind]: files = [] } = source;
+  const isGguf = (file) => /\.gguf([?#]|$)/i.test(file.name ?? file);
+  return projectorsOf(source) > 0 || Boolean(folder) || (files.length > 1 && !files.every(isGguf));
 }
 
 const buildName = (build, address, sees) => `${build}${address === 64 ? '64' : ''}${sees ? '' : '-text'}`;
