@@ -352,7 +352,7 @@ export const STORIES = {
       const folder = await navigator.storage.getDirectory?.().then((root) => root.getDirectoryHandle('quern', { create: true })).catch(() => null);
       if (!folder) return null;
       let bytes = 0;
-      for await (const [name, handle] of folder) if (name.startsWith('kv-')) bytes = Math.max(bytes, (await handle.getFile()).size);
+      for await (const [name, handle] of folder) if (name.startsWith('kv-')) bytes = Math.max(bytes, await handle.getFile().then(({ size }) => size, () => 0));
       return bytes;
     });
     if (await kept() === null) return;      // WebKitGTK has none
