@@ -20,7 +20,10 @@ const LONG = `${'Tell me about the mill. '.repeat(40)}What is quern?`;
 async function keptFiles() {
   const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle('quern', { create: true });
   const files = [];
-  for await (const [name, handle] of folder) if (name.startsWith('kv-')) files.push([name, (await handle.getFile()).size]);
+  for await (const [name, handle] of folder) {
+    const file = name.startsWith('kv-') && await handle.getFile().catch(() => null);    // it may go meanwhile
+    if (file) files.push([name, file.size]);
+  }
   return files;
 }
 
