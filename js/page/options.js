@@ -4,7 +4,7 @@
 // errors: a mistyped option would otherwise be ignored silently.
 
 import { badParam } from '../shared/errors.js';
-import { DETAIL, PIXELS, above, between, integer, isRecord, ofType, oneOf, read } from './values.js';
+import { DETAIL, PIXELS, above, between, checkFields, integer, isRecord, ofType, oneOf, read } from './values.js';
 
 const MAX_STOPS = 64;
 const MAX_STOP_LENGTH = 1000;
@@ -160,18 +160,7 @@ const LATER = new Set(['tokenizer', 'tools', 'schema', 'grammar', 'logprobs', 'n
 export function checkOptions(kind, given) {
   const options = given ?? {};
   if (!isRecord(options)) throw badParam('options', 'must be an object');
-  const table = TABLES[kind];
-  const copy = {};
-  for (const key of Object.keys(options)) {
-    const path = `options.${key.slice(0, 64)}`;
-    if (!Object.hasOwn(table, key)) throw badParam(path, LATER.has(key) ? 'is not available in this version' : 'is not an option here');
-    const value = read(options, key, path);
-    if (value == null) continue;
-    const problem = table[key](value);
-    if (problem) throw badParam(path, problem);
-    copy[key] = value;
-  }
-  return copy;
+  return checkFields(options, TABLES[kind], 'options', (key) => (LATER.has(key) ? 'is not available in this version' : 'is not an option here'));
 }
 
 /** The part of checked generation options that the worker needs, in the engine's terms. */

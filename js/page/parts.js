@@ -3,7 +3,7 @@
 // `image_url` is an image. Comes with the first model that sees; without one, messages.js knows texts.
 
 import { badParam } from '../shared/errors.js';
-import { DETAIL, PIXELS, above, integer, isRecord, ofType, read } from './values.js';
+import { DETAIL, PIXELS, above, checkFields, integer, isRecord, ofType, read } from './values.js';
 
 /** Frames of a film, and sides of what is given as pixels. */
 const MOST_FRAMES = 768;
@@ -69,21 +69,7 @@ const PARTS = {
   },
 };
 
-/** A checked copy of the fields that are there. */
-function fields(value, table, path) {
-  const copy = {};
-  for (const key of Object.keys(value)) {
-    const name = `${path}.${key.slice(0, 64)}`;
-    if (key === 'type') continue;
-    if (!Object.hasOwn(table, key)) throw badParam(name, 'is not a field here');
-    const found = read(value, key, name);
-    if (found == null) continue;
-    const problem = table[key](found);
-    if (problem) throw badParam(name, problem);
-    copy[key] = found;
-  }
-  return copy;
-}
+const fields = (value, table, path) => checkFields(value, table, path, (key) => (key === 'type' ? '' : 'is not a field here'));
 
 /** A part of the OpenAI API as one of ours; what else stands in it there means nothing here. */
 function imageOf(part, path) {

@@ -27,3 +27,21 @@ export function read(object, key, path) {
     throw Object.assign(badParam(path, `cannot be read (${String(error?.message ?? error).slice(0, 100)})`), { cause: error });
   }
 }
+
+/**
+ * A checked copy of the fields that are there; null counts as not given.
+ * @param {Record<string, (value: any) => string | null>} table what is wrong with a field's value
+ * @param {(key: string) => string} unknown what is wrong with a field that is not in it; '': it is passed over
+ */
+export function checkFields(value, table, path, unknown) {
+  const copy = {};
+  for (const key of Object.keys(value)) {
+    const name = `${path}.${key.slice(0, 64)}`;
+    const isKnown = Object.hasOwn(table, key);
+    const found = isKnown ? read(value, key, name) : null;
+    const problem = isKnown ? found != null && table[key](found) : unknown(key);
+    if (problem) throw badParam(name, problem);
+    if (found != null) copy[key] = found;
+  }
+  return copy;
+}

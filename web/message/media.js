@@ -6,7 +6,7 @@ import { oneLine } from '../shell/format.js';
 /** @typedef {{type: 'image' | 'video', name: string, blob: Blob}} Medium of a message of the visitor's */
 
 /** What a file may be here. SVG runs scripts and is no picture of pixels. @returns {'image' | 'video' | ''} */
-export function kindOf({ type, name = '' }) {
+function kindOf({ type, name = '' }) {
   if (/^image\/(?!svg)/.test(type) || /\.(heic|heif)$/i.test(name)) return 'image';
   return type.startsWith('video/') ? 'video' : '';
 }
