@@ -129,6 +129,8 @@ test('every address in package.json leads to a file', () => {
   const { exports, bin, types, main, module, jsdelivr, unpkg } = JSON.parse(readFileSync(join(installed, 'package.json')));
   const targets = [bin.quern, types, main, module, jsdelivr, unpkg, ...Object.values(exports).flatMap((target) => (typeof target === 'string' ? target : Object.values(target)))];
   for (const target of targets) assert.ok(readFileSync(join(installed, target)).length > 0, target);
+  const engines = FILES.filter((path) => /^dist\/[^/]+\.wasm$/.test(path));
+  assert.deepEqual(engines.filter((path) => !targets.includes(`./${path}`)), [], 'who copies files finds every engine by its name');
 });
 
 test('a page downloads less than 200 kB of it by Brotli, whichever engine fits its browser', async (t) => {
