@@ -12,7 +12,7 @@ NODE ?= node
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
-LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_tokenizer load/formats/hf_vision load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize models/bind models/qwen models/qwen3_vision engine/intake cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces text/unicode text/table text/sampler base/json base/sha256 image/header image/header_boxes image/size image/resize image/pixels engine/media engine/sight engine/look
+LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_tokenizer load/formats/hf_vision load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize models/bind models/qwen models/qwen3_vision engine/intake cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces base/unicode text/table text/sampler base/json base/sha256 image/header image/header_boxes image/size image/resize image/pixels engine/media engine/sight engine/look grammar/nodes grammar/derive grammar/ready grammar/build grammar/state grammar/class grammar/regex grammar/regex_class grammar/gbnf grammar/choices grammar/vocabulary grammar/mask grammar/compile grammar/schema_arrays grammar/schema_compile grammar/schema_emit grammar/schema_emit_arrays grammar/schema_emit_objects grammar/schema_formats grammar/schema_keywords grammar/schema_logic grammar/schema_numbers grammar/schema_objects grammar/schema_refs grammar/schema_sets grammar/schema_terms grammar/schema_tree grammar/schema_unevaluated grammar/schema_values grammar/schema_words
 STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
@@ -29,7 +29,7 @@ FLAGS = $(COMMON) $(FLAGS_$(config)) $(CFLAGS)
 
 # What only command lines have: the conversion of models. No page loads it.
 TOOL = cli/gguf_writer cli/convert cli/convert_keys cli/cli_claim cli/cli_files cli/cli_output cli/cli_quantize
-SOURCES = $(filter-out src/wasm.c src/engine/blind.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+SOURCES = $(filter-out src/wasm.c src/engine/blind.c src/grammar/face.c src/grammar/face_format.c src/cli/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 # xxHash is one header of the system's; a copy of it alone, since the WebAssembly build must see no other header of the system.
 XXHASH ?= $(firstword $(wildcard /usr/include/xxhash.h /usr/local/include/xxhash.h /opt/homebrew/include/xxhash.h))
 build/include/xxhash.h: $(XXHASH)
@@ -40,10 +40,16 @@ $(BUILD)/obj/base/hash.o: build/include/xxhash.h
 
 OBJECTS = $(SOURCES:src/%.c=$(BUILD)/obj/%.o)
 TOOL_OBJECTS = $(TOOL:%=$(BUILD)/obj/%.o) $(BUILD)/obj/cli/cli_process.o
+# Two files know how far addresses go; the others are those of sanitize.
+ifeq ($(config),narrow)
+NARROW = $(BUILD)/obj/base/reader.o $(BUILD)/obj/engine/plan.o
+OBJECTS := $(NARROW) $(filter-out $(NARROW:build/narrow/%=build/sanitize/%),$(SOURCES:src/%.c=build/sanitize/obj/%.o))
+TOOL_OBJECTS := $(TOOL_OBJECTS:build/narrow/%=build/sanitize/%)
+endif
 C_TESTS = $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: help native wasm dist faults site docs serve test test-c test-sanitize test-narrow test-thread test-node run-c bench bench-kernels bench-ops bench-vision format lint stats size fuzz replay clean
+.PHONY: help native wasm dist faults site docs serve test test-c test-sanitize test-narrow test-thread test-node objects objects-sanitize run-c bench bench-kernels bench-ops bench-vision format lint stats size fuzz replay clean
 .SECONDARY:
 
 help:
@@ -57,7 +63,7 @@ help:
 	@echo 'make bench     quern in Chromium, WebKit, Firefox and Node beside wllama and native llama.cpp'
 	@echo 'make bench-kernels  the product kernels natively, in Node and in Chromium'
 	@echo 'make bench-ops each operation alone, over lengths: build/bench/ops.html (ARGS=--quick)'
-	@echo 'make bench-vision   the encoder of pictures by operation, natively and in Node (ARGS=PROJECTOR)'
+	@echo 'make bench-vision   the encoder of pictures by operation, natively, in Node and in Chromium (ARGS=PROJECTOR)'
 	@echo 'make fuzz      the fuzz targets (clang-19)'
 	@echo 'make format    clang-format on the C sources'
 	@echo 'make lint      the checks of rooms, style and sizes'
@@ -72,7 +78,7 @@ native: $(BUILD)/quern
 $(BUILD)/obj/cli/cli_args.o: FLAGS += -DQUERN_VERSION='"$(shell sed -n 's/^  "version": "\(.*\)",$$/\1/p' package.json)"'
 $(BUILD)/obj/cli/cli_args.o: package.json
 
-$(BUILD)/quern: $(BUILD)/obj/cli/cli.o $(BUILD)/obj/cli/cli_args.o $(BUILD)/obj/cli/cli_terminal.o $(BUILD)/obj/cli/cli_vision.o $(TOOL_OBJECTS) $(OBJECTS)
+$(BUILD)/quern: $(BUILD)/obj/cli/cli.o $(BUILD)/obj/cli/cli_args.o $(BUILD)/obj/cli/cli_terminal.o $(BUILD)/obj/cli/cli_vision.o $(BUILD)/obj/cli/cli_grammar.o $(TOOL_OBJECTS) $(OBJECTS)
 	$(CC) $(FLAGS) $^ -o $@ -lm
 
 $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(LOADERS))): FLAGS += $(STRICT)
@@ -125,7 +131,8 @@ WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -s
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads,startThread]' -sTEXTDECODER=2 \
 	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread --js-library src/pthread.js -lexports.js
 
-WASM_NAMES = $(SOURCES:src/%.c=%) wasm
+# Grammars are a module of their own.
+WASM_NAMES = $(filter-out grammar/%,$(SOURCES:src/%.c=%)) wasm
 # What only an engine with eyes calls, and what stands in for it: src/engine/blind.c. One glue serves all builds, since its names are not shortened by use (-lexports.js).
 EYES = $(filter image/% engine/sight engine/look models/qwen3_vision models/qwen3_encode compute/cpu/encode% load/formats/hf_vision base/sha256,$(WASM_NAMES))
 TEXT_NAMES = $(filter-out $(EYES),$(WASM_NAMES)) engine/blind
@@ -158,7 +165,22 @@ $(eval $(call WASM_VARIANT,relaxed,EMCC,4GB))
 $(eval $(call WASM_VARIANT,simd64,EMCC64,16GB))
 $(eval $(call WASM_VARIANT,relaxed64,EMCC64,16GB))
 
-wasm: $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs
+wasm: $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs build/wasm/grammar.wasm
+
+# --- grammars: a module for every variant, with a memory of its own; it imports nothing and has no glue ---
+
+GRAMMAR_NAMES = $(patsubst src/%.c,%,$(wildcard src/grammar/*.c)) base/arena base/base base/reader base/json_reader base/json base/unicode
+GRAMMAR_HOT = grammar/mask grammar/derive
+GRAMMAR_COMPILE = $(filter-out -pthread,$(COMMON))
+$(GRAMMAR_HOT:%=build/wasm/grammar/%.o): WASM_OPT = -O2
+build/wasm/grammar/%.o: WASM_OPT = -Oz
+build/wasm/grammar/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(EMCC) $(GRAMMAR_COMPILE) $(WASM_OPT) -c $< -o $@
+
+build/wasm/grammar.wasm: $(GRAMMAR_NAMES:%=build/wasm/grammar/%.o)
+	$(EMCC) -Oz -sSTRICT -sSTANDALONE_WASM --no-entry -sMALLOC=emmalloc -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=4MB -sMAXIMUM_MEMORY=160MB -sSTACK_SIZE=1MB \
+		-sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 $^ -o $@
 
 # --- the conversion tool, for Node alone: it reads and writes the disk itself ---
 
@@ -197,6 +219,12 @@ $(OPS_NATIVE): tests/bench/ops.c $(OBJECTS)
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MT $@ -Wno-conversion -Itests/c $(filter %.c %.o,$^) -o $@ -lm
 
+# --- the schema compiler, line by line, for tests/js/schemas.test.mjs ---
+
+$(BUILD)/bench/schema-lines: tests/bench/schema_lines.c $(filter $(BUILD)/obj/grammar/% $(BUILD)/obj/base/%,$(OBJECTS))
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
+
 # --- the encoder of pictures, by operation ---
 
 $(BUILD)/bench/vision: tests/bench/vision.c $(OBJECTS)
@@ -207,7 +235,7 @@ define VISION_VARIANT
 build/wasm/bench/vision-$(1).mjs: tests/bench/vision.c $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(SOURCES:src/%.c=%)))
 	@mkdir -p $$(@D)
 	$$(EMCC) $$(filter-out -MMD -MP,$$(WASM_COMPILE)) -O3 $$(WASM_$(1)) -Wno-conversion -c $$< -o build/wasm/bench/vision-$(1).o
-	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=node build/wasm/bench/vision-$(1).o $$(filter %.o,$$^) -o $$@
+	$$(EMCC) $$(WASM_LINK) $$(WASM_$(1)) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=web,worker,node '-sINCOMING_MODULE_JS_API=[wasmMemory,nThreads,print]' build/wasm/bench/vision-$(1).o $$(filter %.o,$$^) -o $$@
 endef
 $(eval $(call VISION_VARIANT,simd))
 $(eval $(call VISION_VARIANT,relaxed))
@@ -250,7 +278,7 @@ build/faults/.stamp: $(FAULTS) dist/index.js
 faults: build/faults/.stamp
 
 dist: dist/index.js
-dist/index.js: $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs $(wildcard js/* js/*/*) web/isolated.js web/sw-headers.js tools/build.mjs tools/sizes.mjs package.json
+dist/index.js: $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs build/wasm/grammar.wasm $(wildcard js/* js/*/*) web/isolated.js web/sw-headers.js tools/build.mjs package.json
 	$(NODE) tools/build.mjs
 	@touch $@
 
@@ -276,10 +304,15 @@ test: lint test-c test-node
 test-c: build/include/xxhash.h build/fixtures/.stamp
 	$(MAKE) -j2 --output-sync=target --no-print-directory test-sanitize test-narrow test-thread
 
-test-sanitize:
+test-sanitize: objects-sanitize
 	$(MAKE) config=sanitize native run-c replay
 
-test-narrow:
+objects-sanitize:
+	$(MAKE) config=sanitize objects
+
+objects: $(OBJECTS) $(TOOL_OBJECTS)
+
+test-narrow: objects-sanitize
 	$(MAKE) config=narrow run-c replay TESTS='test_gguf test_containers'
 
 test-thread:

@@ -53,6 +53,7 @@ const struct quern_plan *quern_plan(const struct quern_engine *e);
 uint64_t quern_file_size(const struct quern_engine *e);
 int quern_vocab_size(const struct quern_engine *e); /* width of a row of logits; 0 until the header has arrived */
 struct bytes quern_chat_template(const struct quern_engine *e); /* empty when the file has none; borrowed until the engine is freed */
+struct bytes quern_rerank_template(const struct quern_engine *e); /* the same, of one that ranks */
 
 /* Two words that another thread may use while a call runs: while attention is not zero, quern_step() returns after each layer;
  * heartbeat changes with every layer and every feed. */
@@ -105,10 +106,15 @@ const float *quern_logits(const struct quern_sequence *s, int *first, int *n_row
 /* The same for QUERN_HIDDEN: one row [*dim], after the model's last norm; NULL when there is none. */
 const float *quern_hidden(const struct quern_sequence *s, int *dim);
 
+/* The weights [dim] by which a hidden state becomes the logit of token id, or for id -1 - i the output of class i, where the file has classes
+ * (yes and no). Once a model is ready. false: there is none, or a device has them. */
+bool quern_output_row(struct quern_engine *e, int32_t id, float *out);
+
 /* Driven. Starts a reply: sampling parameters; the sequence's tokens so far count as prompt. OK, ERR_PARAM. */
 int quern_sample_begin(struct quern_sequence *s, const struct sampler_params *params);
 /* The next token by the last logits, not pushed: an id, ERR_NONFINITE, ERR_EMPTY (no logits; every token forbidden), ERR_BUSY (awaited). */
 int quern_sample(struct quern_sequence *s);
+int quern_sample_among(struct quern_sequence *s, const uint32_t *allowed); /* of those with their bit, as sampler_pick() has it; NULL: any */
 /* Whole characters of the reply so far: appends token id's bytes to the stream, gives what is complete. id -1: the end,
  * gives the rest. Borrowed until the next call. */
 struct bytes quern_stream(struct quern_sequence *s, int32_t id);
@@ -119,13 +125,17 @@ struct quern_reply {
     int max_tokens; /* <= 0: what the context has room for */
 };
 int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r);
+/* Between two steps: of which ids its next tokens are, by a bit each, [ceil(tokens / 32)], as sampler_pick() has it; copied. NULL: of all, as at
+ * its beginning. Where none is left it ends with ERR_EMPTY. QUERN_LENIENT: and without penalties. OK, also without a reply; ERR_MEM_LOAD. */
+enum { QUERN_LENIENT = 1 };
+int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags);
 void quern_reply_end(struct quern_sequence *s); /* where it is; its pages stay known; no event follows. Without a reply nothing happens */
 
 /* READ: the first step with its rows begins, or one has ended: done of total, cached of which were known. TOKEN: sampled, and pushed unless END
  * follows. END: why, and nothing follows. LET_GO: its pages were taken for others; it goes on by itself, and no bit changes. LOOK: done of total
  * visual tokens that it needs are encoded. */
 enum quern_event_type { QUERN_READ = 1, QUERN_TOKEN, QUERN_END, QUERN_LET_GO, QUERN_LOOK };
-enum quern_end { QUERN_STOP = 1, QUERN_LENGTH, QUERN_ERROR }; /* an end token; max_tokens or the context; `status` */
+enum quern_end { QUERN_STOP = 1, QUERN_LENGTH, QUERN_ERROR, QUERN_CONTEXT }; /* an end token; max_tokens; `status`; the context is full */
 struct quern_event {
     int32_t type, number, token, status, done, total, cached, end; /* number: of the sequence; 0 where they do not apply */
 };

@@ -20,7 +20,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"12\"\n"
+        ".ascii \"13\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -132,7 +132,10 @@ EXPORT void wasm_plan(address e, address out)
 }
 
 EXPORT double wasm_file_size(address e) { return (double)quern_file_size(ENGINE(e)); }
-EXPORT address wasm_chat_template(address e, address out) { return view(quern_chat_template(ENGINE(e)), out); }
+EXPORT address wasm_chat_template(address e, int ranks, address out)
+{
+    return view(ranks ? quern_rerank_template(ENGINE(e)) : quern_chat_template(ENGINE(e)), out);
+}
 
 EXPORT double wasm_memory_used(address e)
 {
@@ -193,8 +196,15 @@ EXPORT int wasm_sequence_pending(address s) { return quern_sequence_pending(SEQU
 
 EXPORT int wasm_step(address e, int budget_ms) { return quern_step(ENGINE(e), budget_ms); }
 
-/* out [2]: the first position and the number of rows. */
-EXPORT address wasm_logits(address s, address out) { return FROM(quern_logits(SEQUENCE(s), TO(int, out), TO(int, out) + 1)); }
+/* out [2]: the first position and the number of rows; a hidden state has none. */
+EXPORT address wasm_logits(address s, address out)
+{
+    int dim;
+    const float *logits = quern_logits(SEQUENCE(s), TO(int, out), TO(int, out) + 1);
+    return FROM(logits ? logits : quern_hidden(SEQUENCE(s), &dim));
+}
+
+EXPORT int wasm_output_row(address e, int id, address out) { return quern_output_row(ENGINE(e), id, TO(float, out)); }
 
 /* bias [n_bias]: struct logit_bias, that is (int32 id, float32 bias) pairs. */
 EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p, float min_p, float repeat_penalty, float presence_penalty,
@@ -215,6 +225,9 @@ EXPORT int wasm_reply_begin(address s, float temperature, int top_k, float top_p
     };
     return quern_reply_begin(SEQUENCE(s), &reply);
 }
+
+/* bits: 0 for all ids. */
+EXPORT int wasm_reply_allow(address s, address bits, int flags) { return quern_reply_allow(SEQUENCE(s), TO(const uint32_t, bits), flags); }
 
 EXPORT void wasm_reply_end(address s) { quern_reply_end(SEQUENCE(s)); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes src/text/unicode_data.h from the JavaScript engine's own Unicode data: node tools/unicode-tables.mjs > src/text/unicode_data.h
+// Writes src/base/unicode_data.h from the JavaScript engine's own Unicode data: node tools/unicode-tables.mjs > src/base/unicode_data.h
 //
 // The three classes of Qwen2's split: \p{L}, \p{N}, and \s in the meaning of the regular expression libraries that
 // tokenizers use, the property White_Space (JavaScript's own \s also holds U+FEFF, so it is not used).

@@ -24,6 +24,7 @@ static const char *const names[] = {
     [-ERR_BUSY] = "use/busy",
     [-ERR_DECODE] = "image/decode",
     [-ERR_SIZE] = "image/size",
+    [-ERR_SCHEMA] = "use/schema",
 };
 
 const char *status_name(int status)

@@ -6,6 +6,7 @@
  */
 #include "cli/cli_args.h"
 #include "cli/cli_files.h"
+#include "cli/cli_grammar.h"
 #include "cli/cli_output.h"
 #include "cli/cli_process.h"
 #include "cli/cli_quantize.h"
@@ -182,6 +183,8 @@ static int drain(struct quern_engine *e, struct quern_sequence *s)
 /* A reply in the making: text goes out as it comes, but for what may become a stop text. */
 struct reply {
     const struct args *args;
+    struct cli_grammar *grammar;
+    bool said;         /* why it ended has been said */
     bool live;         /* else it is only kept */
     char *text;        /* all of it; grows */
     size_t size, room;
@@ -252,7 +255,7 @@ static int write_reply(struct quern_engine *e, struct quern_sequence *s, double 
     enum { CONTROL = 3 };
     int status = OK;
     while (r->tokens < limit) {
-        int id = quern_sample(s);
+        int id = cli_grammar_pick(r->grammar, s, &r->said);
         if (id < 0) return id;
         if (quern_is_end(e, id)) return r->finish = "stop", OK;
         r->tokens++;
@@ -271,8 +274,8 @@ static int generate(struct quern_engine *e, struct quern_sequence *s, struct rep
 {
     const struct args *a = r->args;
     struct sampler_params params = sampling(a);
-    double room = quern_plan(e)->context_size - r->prompt_tokens, wanted = args_number(a, OPT_MAX_TOKENS, room), start = now_ms();
-    r->finish = "length";
+    double room = quern_plan(e)->context_size - r->prompt_tokens, wanted = args_number(a, OPT_MAX_TOKENS, room + 1), start = now_ms();
+    r->finish = wanted > room ? "context" : "length";
     int status = drain(e, s);
     r->prefill_ms = now_ms() - start;
     if (status || wanted == 0) return status;
@@ -282,19 +285,6 @@ static int generate(struct quern_engine *e, struct quern_sequence *s, struct rep
     reply_add(r, quern_stream(s, -1));
     show_until(r, r->size);
     return r->failed ? ERR_MEM_LOAD : OK;
-}
-
-static bool is_plain(uint8_t c) { return c >= 0x20 && c != '"' && c != '\\'; }
-
-static void print_json_text(const char *text, size_t size)
-{
-    putchar('"');
-    for (size_t i = 0, plain = 0; i < size; i += plain + 1, plain = 0) {
-        while (i + plain < size && is_plain((uint8_t)text[i + plain])) plain++;
-        show(text + i, plain);
-        if (i + plain < size) printf((uint8_t)text[i + plain] < 0x20 ? "\\u%04x" : "\\%c", text[i + plain]);
-    }
-    putchar('"');
 }
 
 /* --- commands ------------------------------------------------------------------------------------------------ */
@@ -339,8 +329,8 @@ static struct quern_sequence *prompt_sequence(struct quern_engine *e, struct byt
 static void print_result(const struct reply *r)
 {
     printf("{\"text\":");
-    print_json_text(r->text, r->size);
-    printf(",\"thinking\":\"\",\"finishReason\":\"%s\",\"usage\":{\"promptTokens\":%d,", r->finish, r->prompt_tokens);
+    show_json_text(r->text, r->size);
+    printf(",\"thinking\":\"\",\"toolCalls\":[],\"finishReason\":\"%s\",\"usage\":{\"promptTokens\":%d,", r->finish, r->prompt_tokens);
     printf("\"imageTokens\":0,\"cachedTokens\":0,\"completionTokens\":%d},", r->tokens);
     printf("\"timings\":{\"waitMs\":0,\"prefillMs\":%.3f,\"decodeMs\":%.3f,\"tokensPerSecond\":%.3f}}\n", r->prefill_ms, r->decode_ms,
            r->steps ? 1e3 * r->steps / r->decode_ms : 0);
@@ -349,13 +339,15 @@ static void print_result(const struct reply *r)
 static int continue_prompt(struct quern_engine *e, const struct args *a, struct bytes prompt)
 {
     struct reply r = {.args = a, .live = !a->given[OPT_JSON]};
+    if (cli_grammar_open(e, a, &r.grammar)) return 1;
     struct quern_sequence *s = prompt_sequence(e, prompt, &r.prompt_tokens);
-    if (!s) return 1;
-    int status = generate(e, s, &r);
-    if (r.failed) complain("mem/load", "Not enough memory for the reply.");
+    int status = s ? generate(e, s, &r) : 1;
+    if (!s || r.said) status = 1;
+    else if (r.failed) complain("mem/load", "Not enough memory for the reply.");
     else if (status) complain_engine(e);
     else if (a->given[OPT_JSON]) print_result(&r);
     else putchar('\n');
+    cli_grammar_free(r.grammar);
     free(r.text);
     return status != 0;
 }
@@ -380,7 +372,7 @@ static void print_tokens(struct quern_engine *e, const int32_t *ids, int n, bool
         printf(i && only_ids ? " %d" : "%d", ids[i]);
         if (only_ids) continue;
         putchar(' ');
-        print_json_text((const char *)text.data, text.size);
+        show_json_text((const char *)text.data, text.size);
         putchar('\n');
     }
     if (only_ids) putchar('\n');

@@ -34,6 +34,10 @@ static const struct option_row options[OPTIONS] = {
     [OPT_REPEAT_PENALTY] = {"repeat-penalty", "R", "divides the scores of tokens that were there lately (1)", ABOVE, 0, 10, {0}},
     [OPT_SEED] = {"seed", "S", "the same seed gives the same reply", WHOLE, 0, MOST, {0}},
     [OPT_STOP] = {"stop", "TEXT", "ends the reply where this text would come; may be given several times", STOPS, 0, 0, {0}},
+    [OPT_SCHEMA] = {"schema", "FILE", "the reply is JSON that is valid by this JSON Schema", TEXT, 0, 0, {0}},
+    [OPT_GRAMMAR] = {"grammar", "FILE", "the reply is what this GBNF grammar describes", TEXT, 0, 0, {0}},
+    [OPT_REGEX] = {"regex", "PATTERN", "the reply is what this regular expression matches, as a whole", TEXT, 0, 0, {0}},
+    [OPT_JSON_REPLY] = {"json-reply", "", "the reply is JSON", FLAG, 0, 0, {0}},
     [OPT_JSON] = {"json", "", "prints JSON", FLAG, 0, 0, {0}},
     [OPT_IDS] = {"ids", "", "prints the ids alone, in one line", FLAG, 0, 0, {0}},
     [OPT_NUL] = {"nul", "", "takes the input as texts with NUL bytes between them, and prints a line of ids for each", FLAG, 0, 0, {0}},
@@ -61,6 +65,7 @@ static const struct option_row options[OPTIONS] = {
 #define SAMPLING \
     (BIT(OPT_MAX_TOKENS) | BIT(OPT_TEMPERATURE) | BIT(OPT_TOP_P) | BIT(OPT_TOP_K) | BIT(OPT_MIN_P) | BIT(OPT_REPEAT_PENALTY) | BIT(OPT_SEED) | \
      BIT(OPT_STOP))
+#define LIMITS (BIT(OPT_SCHEMA) | BIT(OPT_GRAMMAR) | BIT(OPT_REGEX) | BIT(OPT_JSON_REPLY))
 #define LOAD \
     (BIT(OPT_CONTEXT) | BIT(OPT_MEMORY) | BIT(OPT_THREADS) | BIT(OPT_VARIANT) | BIT(OPT_KV) | BIT(OPT_QUANTIZE) | BIT(OPT_CHUNK) | BIT(OPT_FEED))
 
@@ -72,7 +77,7 @@ static const struct {
     [COMMAND_RUN] = {"run", "MODEL PROMPT", "MODEL and PROMPT", "continues PROMPT",
                      " Where it is '-' it is read from the standard input, without\n"
                      "the line end at its end. One that begins with a dash comes behind '--'.",
-                     2, SAMPLING | BIT(OPT_JSON) | LOAD},
+                     2, SAMPLING | LIMITS | BIT(OPT_JSON) | LOAD},
     [COMMAND_INFO] = {"info", "MODEL", "MODEL", "says what a model is and what memory it takes; reads no weights", "", 1,
                       BIT(OPT_JSON) | BIT(OPT_VISION) | LOAD},
     [COMMAND_QUANTIZE] = {"quantize", "MODEL OUT.gguf --type TYPE", "MODEL and OUT.gguf", "writes a model with another weight type", "", 2,

@@ -4,7 +4,7 @@
  */
 #include "cli/cli_terminal.h"
 
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,4 +62,20 @@ int end_output(int status)
 {
     bool failed = fflush(stdout) || ferror(stdout);
     return failed && !status ? complain("use/param", "the output cannot be written.") : status;
+}
+
+static bool is_plain(uint8_t c) { return c >= 0x20 && c != '"' && c != '\\'; }
+
+void show_json_text(const char *text, size_t size)
+{
+    char escape[8];
+    putchar('"');
+    for (size_t i = 0, plain = 0; i < size; i += plain + 1, plain = 0) {
+        while (i + plain < size && is_plain((uint8_t)text[i + plain])) plain++;
+        show(text + i, plain);
+        if (i + plain == size) break;
+        snprintf(escape, sizeof escape, (uint8_t)text[i + plain] < 0x20 ? "\\u%04x" : "\\%c", text[i + plain]);
+        fputs(escape, stdout);
+    }
+    putchar('"');
 }

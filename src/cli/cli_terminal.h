@@ -11,6 +11,9 @@
 /* Whole characters to stdout; bytes that are none show as such on a terminal. */
 void show(const char *text, size_t n);
 
+/* As a JSON string. */
+void show_json_text(const char *text, size_t n);
+
 /* One line on stderr. Returns 1. */
 int complain(const char *code, const char *sentence);
 

@@ -62,6 +62,7 @@ void quern_free(struct quern_engine *e)
     if (e->be) e->be->ops->free(e->be);
     pool_free(e->pool);
     mem_free(&e->mem, (void *)e->template.data);
+    mem_free(&e->mem, (void *)e->rerank.data);
     mem_free(&e->mem, e->info);
     struct mem mem = e->mem;
     mem_free(&mem, e);
@@ -169,17 +170,17 @@ static int read_pads(struct quern_engine *e, struct error *err)
     return status;
 }
 
-static int copy_template(struct quern_engine *e, struct error *err)
+static int copy_template(struct quern_engine *e, const char *key, struct bytes *out, struct error *err)
 {
     struct bytes text;
-    int status = meta_text(&e->intake.ck, "tokenizer.chat_template", false, &text, err);
+    int status = meta_text(&e->intake.ck, key, false, &text, err);
     if (status || !text.data) return status;
     if (text.size > TEMPLATE_MAX)
         return fail(err, ERR_FORMAT, "template", 0, "The chat template has %zu bytes; at most 1 MiB is allowed.", text.size);
     uint8_t *copy = mem_alloc(&e->mem, text.size);
     if (!copy) return fail(err, ERR_MEM_LOAD, "template", 0, "Not enough memory for the chat template.");
     memcpy(copy, text.data, text.size);
-    e->template = (struct bytes){copy, text.size};
+    *out = (struct bytes){copy, text.size};
     return OK;
 }
 
@@ -242,7 +243,8 @@ static int read_first(struct quern_engine *e, struct error *err)
     int status = open_tokenizer(e, err);
     if (!status) status = read_ends(e, err);
     if (!status) status = read_pads(e, err);
-    if (!status) status = copy_template(e, err);
+    if (!status) status = copy_template(e, "tokenizer.chat_template", &e->template, err);
+    if (!status) status = copy_template(e, "tokenizer.chat_template.rerank", &e->rerank, err);
     if (!status) status = check_kv(e, err);
     if (!status) status = sight_open(e, err);
     if (!status) step_size(e);
@@ -442,6 +444,7 @@ int quern_finish(struct quern_engine *e)
 const struct error *quern_error(const struct quern_engine *e) { return &e->error; }
 const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; }
 struct bytes quern_chat_template(const struct quern_engine *e) { return e->template; }
+struct bytes quern_rerank_template(const struct quern_engine *e) { return e->rerank; }
 struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
 const struct quern_plan *quern_plan(const struct quern_engine *e) { return &e->plan; }
 uint64_t quern_file_size(const struct quern_engine *e) { return !has_header(e) ? 0 : is_projector(e) ? e->sight->bytes : e->intake.file_size; }

@@ -109,6 +109,23 @@ static void write_ends(struct json *j, const struct quern_engine *e)
     json_array_end(j);
 }
 
+/* What the files advise, as far as it is something that can be asked for; rounded, as it was meant: floats have seven digits. */
+static void write_sampling(struct json *j, const struct checkpoint *ck)
+{
+    static const struct {
+        const char *name, *key;
+        double most;
+    } numbers[] = {{"temperature", "general.sampling.temp", 100}, {"topP", "general.sampling.top_p", 1}, {"topK", "general.sampling.top_k", 1e9},
+                   {"minP", "general.sampling.min_p", 1}, {"repeatPenalty", "general.sampling.penalty_repeat", 10}};
+    json_object(j, "sampling");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        double value;
+        int status = meta_float(ck, numbers[i].key, 0, numbers[i].most, NULL, &value, NULL);
+        if (!status) json_number(j, numbers[i].name, (double)(int64_t)(value * 1e6 + 0.5) / 1e6);
+    }
+    json_end(j);
+}
+
 /* Names of enum quern_kv. */
 static const char *const kv_names[] = {"f16", "f32", "q8"};
 
@@ -202,7 +219,10 @@ int info_write(struct quern_engine *e, struct error *err)
     json_number(&j, "tokens", tok_count(e->tok));
     json_bool(&j, "chatTemplate", e->template.data != NULL);
     write_ends(&j, e);
+    json_number(&j, "pooling", e->model->config.pooling);
+    json_number(&j, "classes", e->model->config.n_classes);
     write_assumed(&j, e);
+    write_sampling(&j, &e->intake.ck);
     json_number(&j, "contextSize", e->context_size);
     json_string(&j, "kv", kv_names[e->options.kv]);
     json_number(&j, "chunk", e->step.chunk);

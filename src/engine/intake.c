@@ -131,6 +131,7 @@ static int join_gguf(struct intake *in, struct error *err)
     in->file = &in->ck;
     int status = ck_override(&in->ck, &beside, "tokenizer.", err);
     if (!status) status = ck_override(&in->ck, &beside, "generation.", err);
+    if (!status) status = ck_override(&in->ck, &beside, "general.sampling.", err);
     if (!status) status = ck_complete(&in->ck, err);
     ck_close(&in->part);
     return status;

@@ -10,6 +10,8 @@
 #include "engine/look.h"
 #include "engine/sequence.h"
 
+#include <string.h>
+
 static const double BACKGROUND_MS = 10000; /* without a row; then it takes turns with the others */
 
 /* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step. One more
@@ -121,13 +123,14 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     if (room == 0) return sequence_fail_context(e, s->turn.n + 1);
     int status = quern_sample_begin(s, &r->sampling);
     if (status) return status;
-    s->left = r->max_tokens > 0 ? min_int(r->max_tokens, room) : room;
+    s->fits = r->max_tokens > 0 && r->max_tokens <= room;
+    s->left = s->fits ? r->max_tokens : room;
     s->turn.limit = s->turn.n + s->left;
     status = sequence_reserve(s, s->turn.limit);
     if (!status) status = sequence_enter(s);
     if (status) return status;
     s->replies = true;
-    s->reads = s->writes = false;
+    s->reads = s->writes = s->limited = false;
     s->let_go = s->turn.let_go;
     return OK;
 }
@@ -135,6 +138,18 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
 void quern_reply_end(struct quern_sequence *s)
 {
     if (s->replies) sequence_leave(s);
+}
+
+int quern_reply_allow(struct quern_sequence *s, const uint32_t *bits, int flags)
+{
+    size_t bytes = (size_t)(s->e->n_sampled + 31) / 32 * sizeof *bits;
+    if (!s->replies) return OK;
+    if (bits && !s->allowed && !(s->allowed = mem_alloc_raw(&s->e->mem, bytes)))
+        return fail(&s->e->error, ERR_MEM_LOAD, "allowed", 0, "There is not enough memory to limit what a reply may say.");
+    if (bits) memcpy(s->allowed, bits, bytes);
+    s->limited = bits != NULL;
+    sampler_spare(s->sampler, flags & QUERN_LENIENT);
+    return OK;
 }
 
 static void finish(struct quern_sequence *s, enum quern_end why, int32_t token, int status)
@@ -153,7 +168,7 @@ static void pick_rows(void *arg, int thread, int n_threads)
     if (thread >= k->n_scratch) return;
     for (int i; (i = __atomic_fetch_add(&k->next, 1, __ATOMIC_RELAXED)) < k->n;) {
         struct quern_sequence *s = k->who[i];
-        s->picked = sampler_pick(s->sampler, &k->scratch[thread], sequence_logits(s), NULL);
+        s->picked = sampler_pick(s->sampler, &k->scratch[thread], sequence_logits(s), s->limited ? s->allowed : NULL);
     }
 }
 
@@ -167,7 +182,7 @@ static void write_token(struct quern_sequence *s, int id)
         s->writes = true;
         s->left--;
         tell(s, (struct quern_event){.type = QUERN_TOKEN, .token = id});
-        if (s->left == 0) finish(s, QUERN_LENGTH, 0, OK);
+        if (s->left == 0) finish(s, s->fits ? QUERN_LENGTH : QUERN_CONTEXT, 0, OK);
         else s->ids[s->turn.n++] = (uint64_t)id;
     }
 }

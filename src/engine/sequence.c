@@ -16,6 +16,7 @@ uint64_t sequence_cost(const struct quern_engine *e, int context_size)
     uint64_t n = (uint64_t)context_size, pages = (n + KV_PAGE - 1) / KV_PAGE;
     return mem_cost(sizeof *s) + mem_cost(n * sizeof *s->ids) + mem_cost(pages * sizeof *s->turn.kv.pages) +
            mem_cost(e->longest_token + sizeof s->stream.held) + sampler_cost(e->n_sampled, context_size) +
+           mem_cost((uint64_t)(e->n_sampled + 31) / 32 * sizeof *s->allowed) +
            (has_pads(e) ? 2 * mem_cost(PADS * sizeof(struct logit_bias)) : 0);
 }
 
@@ -91,6 +92,7 @@ void quern_sequence_free(struct quern_sequence *s)
     sampler_free(s->sampler);
     mem_free(&e->mem, s->ids);
     mem_free(&e->mem, s->text);
+    mem_free(&e->mem, s->allowed);
     mem_free(&e->mem, s);
 }
 
@@ -183,7 +185,7 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     for (int i = 0; i < n; i++) s->ids[i] = (uint64_t)ids[i];
     set_rows(s);
     s->turn.n = n;
-    s->turn.limit = e->context_size;
+    s->turn.limit = outputs == QUERN_HIDDEN ? n : e->context_size; /* pages are promised up to there, and nobody goes on from a hidden state */
     s->turn.all = outputs == QUERN_ALL;
     s->turn.priority = s->priority;
     s->outputs = outputs;
@@ -200,6 +202,7 @@ int quern_sequence_push(struct quern_sequence *s, int32_t id)
     if (s->replies || !s->listed)
         return fail(&e->error, ERR_BUSY, "driven", 0, "Tokens are pushed after a sequence has been set, and not into a reply.");
     if (s->turn.n == e->context_size) return sequence_fail_context(e, s->turn.n + 1);
+    s->turn.limit = e->context_size;
     s->ids[s->turn.n++] = (uint64_t)id;
     return OK;
 }
@@ -227,6 +230,16 @@ const float *quern_hidden(const struct quern_sequence *s, int *dim)
 {
     *dim = s->e->model->config.dim;
     return made_by(s, true);
+}
+
+bool quern_output_row(struct quern_engine *e, int32_t id, float *out)
+{
+    const struct model *m = e->model;
+    const struct weight *w = id < 0 ? m->classes : m->ops->output(m);
+    int32_t row = id < 0 ? -1 - id : id;
+    if (row >= (id < 0 ? m->config.n_classes : m->config.vocab_size) || e->be->ops->adopt) return false;
+    e->be->ops->embed(e->be, out, w, &row, 1);
+    return true;
 }
 
 const float *sequence_logits(const struct quern_sequence *s)
@@ -279,13 +292,15 @@ int sequence_picked(struct quern_engine *e, int picked)
     return picked;
 }
 
-int quern_sample(struct quern_sequence *s)
+int quern_sample(struct quern_sequence *s) { return quern_sample_among(s, NULL); }
+
+int quern_sample_among(struct quern_sequence *s, const uint32_t *allowed)
 {
     struct quern_engine *e = s->e;
     const float *logits = sequence_logits(s);
     if (e->awaits) return fail(&e->error, ERR_BUSY, "awaited", 0, "The logits have not arrived yet.");
     if (!logits) return fail(&e->error, ERR_EMPTY, "logits", 0, "There are no logits to sample from.");
-    return sequence_picked(e, sampler_pick(s->sampler, e->picking.scratch, logits, NULL));
+    return sequence_picked(e, sampler_pick(s->sampler, e->picking.scratch, logits, allowed));
 }
 
 struct bytes quern_stream(struct quern_sequence *s, int32_t id)

@@ -86,6 +86,7 @@ struct quern_engine {
     int n_ends;
     int32_t pads[PADS];       /* tokens that stand for a part of a picture and of a film, and are never sampled; -1: none */
     struct bytes template;    /* a copy; data NULL when the file has none */
+    struct bytes rerank;      /* the same of one that ranks documents */
     char *info;
     struct step step;
     struct sight *sight;      /* NULL: it sees nothing */
@@ -117,6 +118,7 @@ struct quern_sequence {
     bool replies;             /* the engine samples and pushes: */
     bool reads, writes;       /* a step with rows of it has begun; it has sampled */
     int left;                 /* tokens that it may sample still */
+    bool fits;                /* into the context, whatever it says: `left` is what the caller wanted */
     int let_go;               /* times that its owner knows of */
     struct kept kept;
     double since;             /* ms of the clock: its last row, or when it began to wait */
@@ -124,6 +126,8 @@ struct quern_sequence {
     const float *made;        /* by the last finished step: [made_rows] rows of logits, or a hidden state; for positions from made_first on */
     int made_first, made_rows, made_at; /* made_at: which row of the step's outputs is the first */
     struct sampler *sampler;
+    uint32_t *allowed;        /* [mask_words()] once it was limited for the first time */
+    bool limited;             /* to the ids in it */
     struct tok_stream stream;
     uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */
 };

@@ -65,6 +65,7 @@ struct checkpoint {
     uint64_t begin;          /* bytes of the file that were read as its header */
     uint64_t file_size;      /* what the header promises; 0 until it is complete */
     uint64_t known_size;     /* of the file, when the caller knows; else 0 */
+    bool trunk;              /* its tensors' names are those of a language model without its output head */
     uint64_t name_hash;      /* sum of the hashes of its tensors' own names, for an index of several files */
     void *parser;            /* the format's own state while the header is read */
     /* data phase */

@@ -49,6 +49,17 @@ static int find_architecture(const struct checkpoint *ck, const struct model_ops
                 "The file's architecture is \"%.64s\"; this version runs qwen3, qwen3moe, qwen3vl and qwen3vlmoe.", quoted(name, text));
 }
 
+/* Of the numbers that GGUF has for it. */
+static int read_pooling(struct model *m, const struct checkpoint *ck, struct error *err)
+{
+    const int64_t unsaid = POOLING_UNSAID;
+    char key[KEY_SIZE];
+    int64_t pooling;
+    int status = meta_int(ck, model_key(key, m->prefix, "pooling_type"), POOLING_UNSAID, POOLING_RANK, &unsaid, &pooling, err);
+    m->config.pooling = (enum model_pooling)pooling;
+    return status;
+}
+
 int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck, struct model **out, struct error *err)
 {
     const struct model_ops *ops = NULL;
@@ -56,18 +67,32 @@ int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck,
     *out = NULL;
     int status = check_kind(ck, err);
     if (!status) status = find_architecture(ck, &ops, &prefix, err);
-    return status ? status : ops->open(ops, mem, be, ck, prefix, out, err);
+    if (!status) status = ops->open(ops, mem, be, ck, prefix, out, err);
+    return status ? status : read_pooling(*out, ck, err);
 }
 
 void model_free(struct model *m)
 {
-    if (m) m->ops->free(m);
+    if (!m) return;
+    if (m->bind.be) m->bind.be->ops->weight_free(m->bind.be, m->classes);
+    m->ops->free(m);
+}
+
+/* What ranks is in one of the files, or in none; so is what says that these weights are the trunk alone, saved for vectors. */
+static int bind_vectors(struct model *m, struct checkpoint *ck, struct error *err)
+{
+    const char *name = "cls.output.weight";
+    if (ck->trunk && m->config.pooling == POOLING_UNSAID) m->config.pooling = POOLING_LAST;
+    if (!ck_find(ck, name)) return OK;
+    m->config.n_classes = MODEL_CLASSES;
+    return bind_matrix_as_stored(&m->bind, ck, name, 0, m->config.dim, MODEL_CLASSES, &m->classes, err);
 }
 
 int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err)
 {
     int status = bind_check_layers(ck, "blk.", m->config.n_layers, err);
     m->bind.more = more;
+    if (!status) status = bind_vectors(m, ck, err);
     return status ? status : m->ops->bind(m, ck, err);
 }
 

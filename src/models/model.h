@@ -12,6 +12,11 @@
 #include "models/batch.h"
 #include "models/bind.h"
 
+/* What a text's vector is made of, by the files; the numbers are GGUF's. LAST: a model for vectors, RANK: one for ranking. */
+enum model_pooling { POOLING_UNSAID = -1, POOLING_NONE, POOLING_MEAN, POOLING_CLS, POOLING_LAST, POOLING_RANK };
+
+enum { MODEL_CLASSES = 2 }; /* of one that ranks: yes and no */
+
 struct model_config {
     int n_layers, dim, ffn_dim, n_heads, n_kv_heads, head_dim, vocab_size;
     int n_experts, n_used, expert_dim; /* of layers with experts: how many, how many of them for each row, their feed-forward size; or 0 */
@@ -23,6 +28,8 @@ struct model_config {
     float eps;
     bool tied;              /* the output head is the embedding */
     bool sees;              /* rows may be pictures' parts: it may be given a projector */
+    enum model_pooling pooling;
+    int n_classes;          /* MODEL_CLASSES, or 0: the files have none */
     int n_added;            /* after so many layers something is added to such rows; -1: as the projector has it */
 };
 
@@ -64,6 +71,7 @@ struct model_ops {
     /* Outputs first .. first + n - 1 of the head, in order; with the first of them also what comes before the head. */
     void (*head)(struct model *m, const struct batch *b, int first, int n);
     struct outputs (*end)(const struct model *m);
+    const struct weight *(*output)(const struct model *m); /* the output head's matrix */
 };
 
 struct model {
@@ -71,6 +79,7 @@ struct model {
     const char *prefix;     /* of its metadata keys: the architecture, or the older name that the file has for it */
     struct model_config config;
     struct binder bind;
+    struct weight *classes; /* [n_classes, dim] by which a hidden state is ranked */
 };
 
 /* Picks the architecture by the (first) file's metadata. be NULL: nothing but model_bind() will be asked for. ERR_UNSUPPORTED "architecture"

@@ -294,9 +294,11 @@ static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct erro
 static int bind_ends(struct qwen3 *m, struct checkpoint *ck, struct error *err)
 {
     struct model_config *c = &m->base.config;
-    bool here = m->head != HEAD_TIED && (m->head == HEAD_OWN || ck_find(ck, "output.weight") != NULL);
+    bool own = m->head == HEAD_OWN && !ck->trunk;
+    bool here = m->head != HEAD_TIED && (own || ck_find(ck, "output.weight") != NULL);
     int status = bind_matrix(&m->base.bind, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &m->embedding, err);
-    if (!status) status = bind_vector(&m->base.bind, ck, "output_norm.weight", 0, c->dim, &m->output_norm, err);
+    const char *norm = ck->trunk && ck_find(ck, "norm.weight") ? "norm.weight" : "output_norm.weight"; /* too short to be renamed */
+    if (!status) status = bind_vector(&m->base.bind, ck, norm, 0, c->dim, &m->output_norm, err);
     if (!status && here) status = bind_matrix(&m->base.bind, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
     c->tied = c->tied && !here;
     return status;
@@ -562,13 +564,19 @@ static struct outputs qwen3_end(const struct model *base)
     return (struct outputs){m->s.last, m->s.logits};
 }
 
+static const struct weight *qwen3_output(const struct model *base)
+{
+    const struct qwen3 *m = (const struct qwen3 *)base;
+    return m->output ? m->output : m->embedding;
+}
+
 /* Four architectures by name: files tell them apart, the forward pass does not. */
 #define QWEN3_OPS(name, older, texts) \
     { \
         .architecture = name, .claim = older, .open = qwen3_open, .tokenizer = texts, .bind = qwen3_bind, .free = qwen3_free, \
         .each = qwen3_each, .cache = qwen3_cache, \
         .reserve_cost = qwen3_reserve_cost, .reserve = qwen3_reserve, .begin = qwen3_begin, .layer = qwen3_layer, \
-        .head = qwen3_head, .end = qwen3_end, \
+        .head = qwen3_head, .end = qwen3_end, .output = qwen3_output, \
     }
 
 const struct model_ops model_qwen3 = QWEN3_OPS("qwen3", qwen_claim, qwen_tokenizer);

@@ -10,7 +10,7 @@
  */
 #include "text/pieces.h"
 
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 /* One character of the text: where it ends and what it is. end == pos at the end of the text. */
 struct character {

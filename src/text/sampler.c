@@ -33,6 +33,7 @@ struct sampler {
     int next_recent; /* where the next one goes */
     struct tally *counts; /* [n_counts] by id, when presence or frequency count, else NULL; room for min(n_tokens, most) */
     int n_counts;
+    bool lenient;    /* no penalties for now */
 };
 
 /* --- randomness --------------------------------------------------------------------------------------- */
@@ -240,14 +241,16 @@ static void add_bias(const struct sampler *s, float *logits)
 /* The logits to choose by; a forbidden token has -INFINITY. */
 static const float *adjust(const struct sampler *s, float *adjusted, const float *logits)
 {
-    bool repeats = repeats_cost(&s->params);
-    if (!repeats && !s->counts && s->params.n_bias == 0) return logits;
+    bool repeats = repeats_cost(&s->params) && !s->lenient, counts = s->counts && !s->lenient;
+    if (!repeats && !counts && s->params.n_bias == 0) return logits;
     memcpy(adjusted, logits, (size_t)s->n_tokens * sizeof *logits);
     if (repeats) penalise_repeats(s, adjusted);
-    if (s->counts) penalise_counts(s, adjusted);
+    if (counts) penalise_counts(s, adjusted);
     add_bias(s, adjusted);
     return adjusted;
 }
+
+void sampler_spare(struct sampler *s, bool lenient) { s->lenient = lenient; }
 
 /* One more of id. A reply is not longer than `most`. */
 static void count(struct sampler *s, int32_t id)

@@ -52,6 +52,8 @@ void sampler_free(struct sampler *s); /* accepts NULL */
 /* Starts a reply: parameters, seed, and the prompt's tokens for the repeat penalty. ERR_PARAM on a non-finite or out-of-range
  * value, naming it, or when every id is forbidden; ERR_MEM_LOAD. After an error the sampler is as it was. */
 int sampler_begin(struct sampler *s, const struct sampler_params *p, const int32_t *prompt, int n_prompt, struct error *err);
+/* Whether what follows is chosen without the penalties, which go on counting; not so at the beginning. */
+void sampler_spare(struct sampler *s, bool lenient);
 /* logits [>= n_tokens], unchanged. `allowed`: a bit per id, [ceil(n_tokens / 32)], lowest bit first, of which those from n_tokens on do not
  * count; NULL: every id. Others are as if they were not there: they are never chosen, and neither limits nor probabilities know of them.
  * Returns the id, and counts it for the penalties; ERR_NONFINITE when a logit, allowed or not, is NaN or infinite; ERR_EMPTY when no id is left

@@ -13,7 +13,7 @@
 #include "text/bpe.h"
 #include "text/pieces.h"
 #include "text/scores.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 #include "text/vocab.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "text/vocab.h"
 
 #include "base/reader.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 #include <string.h>
 

@@ -277,7 +277,7 @@ static void ends(void)
     s.reply = (struct quern_reply){.sampling = {.bias = &bias, .n_bias = 1}};
     bias.bias = -1000;
     struct alone whole = say(e, &s);
-    CHECK(whole.n == 16 && whole.end == QUERN_LENGTH); /* the context */
+    CHECK(whole.n == 16 && whole.end == QUERN_CONTEXT);
     bias.bias = 1000;
     struct alone none = say(e, &s);
     CHECK(none.n == 0 && none.end == QUERN_STOP);

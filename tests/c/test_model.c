@@ -287,7 +287,7 @@ static void hidden_states(void)
     struct quern_engine *e = engine_load(&r.file, (struct quern_options){0}, SIZE_MAX), *device = heap_load(&r.file, (struct quern_options){0});
     struct quern_sequence *s = sequence_new(e), *other = sequence_new(e);
     int dim = e->model->config.dim, first, n;
-    float *alone = logits_new(1, dim), *row = logits_new(1, dim);
+    float *alone = logits_new(1, dim), *row = logits_new(1, dim), *other_row = logits_new(1, dim);
     struct hand h;
     hand_fill(&h, &r);
     CHECK_EQ(quern_sequence_set(s, r.ids, 50, QUERN_HIDDEN), 0);
@@ -298,7 +298,11 @@ static void hidden_states(void)
         embedding_of(device, &h, id, row);
         for (int i = 0; i < dim; i++) sum += (double)row[i] * alone[i];
         CHECK(fabs(sum - reference_row(&r, 49)[id]) < 1e-4);
+        CHECK(quern_output_row(e, id, other_row));
+        CHECK(same_bits(row, other_row, dim));
     }
+    CHECK(!quern_output_row(e, GOLDEN_VOCAB, row) && !quern_output_row(e, -1, row)); /* it has no classes */
+    CHECK(!quern_output_row(device, 0, row));
     CHECK_EQ(quern_sequence_set(s, r.ids, 50, QUERN_HIDDEN), 49); /* known, like any prompt */
     CHECK_EQ(quern_sequence_set(other, r.ids, 30, QUERN_LAST), 29);
     CHECK(same_bits(hidden_last(e, s), alone, dim));
@@ -316,6 +320,7 @@ static void hidden_states(void)
     quern_free(device);
     free(alone);
     free(row);
+    free(other_row);
     reference_free(&r);
 }
 

@@ -4,7 +4,7 @@
  */
 #include "tok_fixture.h"
 
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 #include <time.h>
 

@@ -129,12 +129,16 @@ static struct distance compare(const struct eyes *e, const struct media *m, cons
     return d;
 }
 
+/* The projector of the folder with experts, which fixtures are made with. */
+#define MOE_PROJECTOR "moe.mmproj.gguf"
+
 /* A projector's file, or a folder. */
 static void open_eyes(struct eyes *e, const char *path, const struct eyes_options *o)
 {
     struct file files[EYES_FILES];
     int n = 1;
-    if (strstr(path, ".gguf")) files[0] = file_read(vision_path(""), path);
+    if (!strcmp(path, MOE_PROJECTOR)) files[0] = file_read(built_fixtures("/vision"), path);
+    else if (strstr(path, ".gguf")) files[0] = file_read(vision_path(""), path);
     else n = eyes_folder(vision_path(path), files);
     int status = eyes_open(e, files, n, o);
     if (status) printf("# %s: %s\n", path, e->err.message);
@@ -286,6 +290,11 @@ static void same_bits(void)
     struct eyes file, tree, one, two;
     open_eyes(&file, "dense/f16/mmproj.gguf", &scalar);
     open_eyes(&tree, "dense/hf", &many);
+    check_same(&file, &tree);
+    eyes_close(&file);
+    eyes_close(&tree);
+    open_eyes(&file, MOE_PROJECTOR, &many);
+    open_eyes(&tree, "moe/hf", &scalar);
     check_same(&file, &tree);
     eyes_close(&file);
     eyes_close(&tree);
@@ -514,10 +523,40 @@ static void damaged(void)
     file_free(&good);
 }
 
+/* Several bytes changed at once, most of them in the header, and the end cut off: QUERN_LOADS says how often. */
+static void damaged_at_random(void)
+{
+    struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
+    const char *given = getenv("QUERN_LOADS");
+    int loads = given ? atoi(given) : 100, refusals = 0;
+    uint64_t seed = 19;
+    struct eyes e;
+    CHECK_EQ(eyes_open(&e, &good, 1, &(struct eyes_options){0}), OK);
+    uint64_t header = e.in.ck.header_size;
+    eyes_close(&e);
+    for (int i = 0; i < loads; i++) {
+        struct file f = {malloc(good.size), good.size};
+        memcpy(f.data, good.data, good.size);
+        for (uint64_t n = 1 + random_next(&seed) % 4; n > 0; n--) {
+            uint64_t at = random_next(&seed) % (random_next(&seed) % 8 ? header : good.size);
+            f.data[at] = (uint8_t)(random_next(&seed) % 3 ? random_next(&seed) >> 56 : f.data[at] ^ 1u << random_next(&seed) % 8);
+        }
+        struct file some = {f.data, random_next(&seed) % 4 ? f.size : (size_t)(1 + random_next(&seed) % f.size)};
+        int status = eyes_open(&e, &some, 1, &(struct eyes_options){.limit = 64 << 20, .max_patches = 16, .chunk = 1 + random_next(&seed) % 65536});
+        CHECK(status == OK || e.err.message[0] || status == ERR_MEM_LOAD || status == ERR_MEM_KV);
+        eyes_close(&e);
+        file_free(&f);
+        refusals += status != OK;
+    }
+    printf("# %d loads, %d refused\n", loads, refusals);
+    CHECK(refusals > loads / 4);
+    file_free(&good);
+}
+
 static const struct check tests[] = {
     {"projector", projector}, {"folder", folder}, {"odd_sizes", odd_sizes}, {"inside", inside}, {"quantised", quantised}, {"same_bits", same_bits},
     {"large", large}, {"costs", costs}, {"short_memory", short_memory},
-    {"refused", refused}, {"mistaken", mistaken}, {"damaged", damaged},
+    {"refused", refused}, {"mistaken", mistaken}, {"damaged", damaged}, {"damaged_at_random", damaged_at_random},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -6,7 +6,7 @@
 #include "tok_fixture.h"
 
 #include "text/table.h"
-#include "text/unicode.h"
+#include "base/unicode.h"
 
 #include <time.h>
 

@@ -131,5 +131,13 @@ const PROJECTOR = { preset: 'tiny', layers: 1, hidden: 8, ffn: 12, heads: 1, add
 for (const type of ['f16', 'f32']) write('projector', `tiny-${type}`, Buffer.concat([...projectorBytes({ ...PROJECTOR, type })]));
 write('projector', 'blocks', Buffer.concat([...projectorBytes({ ...PROJECTOR, hidden: 32, heads: 2, ffn: 8, added: [], type: 'q8_0' })]));
 
-const PICTURES = join(corpus, '../../fixtures/vision/files');
-for (const name of readdirSync(PICTURES)) write('image', name, readFileSync(join(PICTURES, name)));
+const FILES = join(corpus, '../../fixtures/vision/files');
+for (const name of readdirSync(FILES)) write('image', name, readFileSync(join(FILES, name)));
+
+// As fuzz_schema.c reads it: options, a schema, a zero, bytes. Of each schema of the table a text that it accepts.
+const cases = readFileSync(join(corpus, '../../fixtures/schemas/cases.txt'), 'utf8').split('\n');
+for (const [i, line] of cases.entries()) {
+  const text = cases.slice(i + 1).find((other) => /^[+S]/.test(other)) ?? '';
+  const options = { SF: 1, S7: 2 }[line.slice(0, 2)] ?? 0;
+  if (line[0] === 'S') write('schema', `case-${i}`, Buffer.from(`${String.fromCharCode(options)}${line.replace(/^\w+ /, '')}\0${text[0] === '+' ? text.slice(2) : ''}`));
+}

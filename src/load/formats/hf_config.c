@@ -22,14 +22,16 @@ static const char *const keys[] = {
     /* the rest */
     "hidden_act", "eos_token_id", "mlp_only_layers", "rope_scaling", "rope_parameters", "quantization_config", "peft_type",
     /* the outermost object's alone */
-    "architectures", "model_type", "text_config", NULL,
+    "architectures", "model_type", "text_config",
+    /* generation_config.json's */
+    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", NULL,
 };
 enum {
     LAYERS, DIM, FFN, HEADS, KV_HEADS, HEAD_DIM, CONTEXT, VOCAB, EXPERTS, EXPERTS_USED, EXPERT_FFN, SPARSE_STEP, INTS,
     EPS = INTS, THETA, FLOATS_END,
     TIED = FLOATS_END, NORM_TOPK, BIAS, SLIDING, TRUTHS_END,
     ACTIVATION = TRUTHS_END, EOS, DENSE_LAYERS, ROPE_SCALING, ROPE_PARAMETERS, QUANTIZATION, PEFT, OUTER,
-    ARCHITECTURES = OUTER, MODEL_TYPE, TEXT
+    ARCHITECTURES = OUTER, MODEL_TYPE, TEXT, SAMPLING
 };
 
 /* The keys of numbers and truth values behind the architecture's name; NULL: only checked. */
@@ -42,7 +44,10 @@ static const char *const names[] = {
 static const char *const scaling_keys[] = {"factor", "attention_factor", "beta_fast", "beta_slow", "original_max_position_embeddings"};
 static const char *const scaling_names[] = {"rope.scaling.factor", "rope.scaling.attn_factor", "rope.scaling.yarn_beta_fast",
                                             "rope.scaling.yarn_beta_slow", "rope.scaling.original_context_length"};
-enum { FACTOR, ATTENTION, SCALINGS = 5, SECTIONS = 4 };
+enum { FACTOR, ATTENTION, SCALINGS = 5, SECTIONS = 4, SAMPLINGS = 5 };
+
+static const char *const sampling_names[] = {"general.sampling.temp", "general.sampling.top_p", "general.sampling.top_k", "general.sampling.min_p",
+                                             "general.sampling.penalty_repeat"};
 
 struct hf_config {
     bool there[TRUTHS_END];
@@ -52,6 +57,8 @@ struct hf_config {
     struct bytes architecture, model_type, scaling_type;
     bool has_scaling[SCALINGS];
     double scaling[SCALINGS];
+    bool has_sampling[SAMPLINGS];
+    double sampling[SAMPLINGS];
     int32_t ends[ENDS_MAX];
     int n_ends;
     int32_t dense_layers[1024];
@@ -237,6 +244,7 @@ static void read_key(void *state, struct json_reader *r, int key)
     else if (hf_null(r)) return;
     else if (key == ARCHITECTURES) read_architectures(c, r);
     else if (key == MODEL_TYPE) json_string_value(r, &c->model_type);
+    else if (key >= SAMPLING) c->has_sampling[key - SAMPLING] = json_float(r, &c->sampling[key - SAMPLING]);
     else read_text(c, r);
 }
 
@@ -328,13 +336,26 @@ static int write_architecture(struct hf_config *c, struct writer *w)
     return w->status;
 }
 
+/* Sampling as the model's makers advise. Older files of models have such numbers too, which nobody chose. */
+static int write_sampling(const struct hf_config *c, struct checkpoint *model, struct error *err)
+{
+    int status = OK;
+    for (int i = 0; !status && i < SAMPLINGS; i++) {
+        double value = c->sampling[i];
+        bool is_whole = value > 1 && value < 1e9 && (double)(int64_t)value == value; /* top_k is an integer in GGUF files */
+        if (!c->has_sampling[i]) continue;
+        status = is_whole ? ck_put_int(model, sampling_names[i], (int64_t)value, err) : ck_put_float(model, sampling_names[i], value, err);
+    }
+    return status;
+}
+
 /* Only config.json says what the model is. Its end tokens are named apart from those of generation_config.json. */
 static int done(void *state, struct checkpoint *model, struct error *err)
 {
     struct hf_config *c = state;
     struct writer w = {.model = model, .err = err};
     bool whole = c->architecture.data || c->model_type.data;
-    int status = whole ? write_architecture(c, &w) : OK;
+    int status = whole ? write_architecture(c, &w) : write_sampling(c, model, err);
     if (status || !c->n_ends) return status;
     return ck_put_array(model, whole ? "config.eos_token_ids" : "generation.eos_token_ids", META_I32,
                         (struct bytes){(const uint8_t *)c->ends, (size_t)c->n_ends * 4}, (uint64_t)c->n_ends, err);

@@ -286,6 +286,12 @@ static void flatten(struct tensor *t, const struct entry *e)
     t->n_dims = 2;
 }
 
+/* Programs that only want vectors keep a model's trunk, under names without the model. */
+static bool is_trunk(struct bytes name)
+{
+    return bytes_equal(name, "norm.weight") || take_text(&name, "layers.");
+}
+
 static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes name)
 {
     struct entry e = {0};
@@ -293,6 +299,7 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
     struct stack stack;
     bool stacked = is_stack(name, &stack);
     size_t at = (size_t)(name.data - r->text);
+    ck->trunk = ck->trunk || is_trunk(name);
     if (name.size == 0 || memchr(name.data, 0, name.size)) return json_wrong(r, at, "a tensor's name is empty or holds a NUL"), r->status;
     for (size_t i = 0; i + 6 <= name.size; i++)
         if (memcmp(name.data + i, "lora_A", 6) == 0)

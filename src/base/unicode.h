@@ -18,6 +18,8 @@ enum unicode_class {
 };
 
 enum unicode_class unicode_class(uint32_t code_point);
+/* Stretches of one class, from 0 on: the class of the i-th and where it begins and ends. false: there are no more. */
+bool unicode_stretch(size_t i, enum unicode_class *class, uint32_t *first, uint32_t *last);
 
 enum { UTF8_MAX = 4 };                /* bytes of a character */
 #define UTF8_INVALID UINT32_MAX       /* stands for a byte that is part of no character; its class is "other" */

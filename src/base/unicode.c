@@ -3,9 +3,9 @@
  * UTF-8 by the table of well-formed sequences (Unicode, table 3-7) and classes by binary search in one sorted
  * table of 6.5 KB: 11 steps for text outside ASCII, which costs less than the merging that follows.
  */
-#include "text/unicode.h"
+#include "base/unicode.h"
 
-#include "text/unicode_data.h"
+#include "base/unicode_data.h"
 
 static bool in_range(uint32_t value, uint32_t first, uint32_t last) { return value - first <= last - first; }
 
@@ -27,6 +27,16 @@ enum unicode_class unicode_class(uint32_t code_point)
         else high = middle;
     }
     return (enum unicode_class)(class_starts[low] & 3);
+}
+
+bool unicode_stretch(size_t i, enum unicode_class *class, uint32_t *first, uint32_t *last)
+{
+    size_t n = sizeof class_starts / sizeof *class_starts;
+    if (i >= n) return false;
+    *class = (enum unicode_class)(class_starts[i] & 3);
+    *first = class_starts[i] >> 2;
+    *last = i + 1 < n ? (class_starts[i + 1] >> 2) - 1 : 0x10FFFF;
+    return true;
 }
 
 /* Length of the character that lead starts; 0 when no character starts so. */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a reply writes between the marks of a call: the beginning, which names the tool, its arguments, which obey the tool's schema, and the end.
+ * Arguments are spaced as templates space them, so that a call stands in the next prompt as it was written, and its tokens are known.
+ */
+#ifndef QUERN_CALLS_H
+#define QUERN_CALLS_H
+
+#include "grammar/schema.h"
+
+enum { CALLS_MAX = 128 };
+
+/* text: for each tool what stands before its arguments, NUL, and the schema of the arguments, NUL (the last one may lack). Behind the arguments
+ * follows "}\n". Statuses as schema_compile(); messages say which tool (from 0). */
+int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, gr_expr *start, struct error *err);
+
+#endif

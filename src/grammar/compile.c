@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kinds of texts, a row each.
+ */
+#include "grammar/compile.h"
+
+#include "grammar/calls.h"
+#include "grammar/schema.h"
+
+struct text {
+    struct mem *mem;
+    uint8_t *data;
+    size_t size;
+    uint32_t flags;
+};
+
+typedef int kind_fn(struct grammar *g, const struct text *t, gr_expr *start, struct error *err);
+
+static int made(struct grammar *g, gr_expr e, gr_expr *start, struct error *err)
+{
+    *start = e;
+    if (!e && err) *err = *grammar_error(g);
+    return e ? OK : grammar_error(g)->code;
+}
+
+static int from_schema(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
+{
+    struct schema_options options = {.flexible = (t->flags & GRAMMAR_FLEXIBLE) != 0};
+    return schema_compile(g, t->mem, (struct bytes){t->data, t->size}, &options, start, err);
+}
+
+static int from_nothing(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
+{
+    return schema_any(g, t->mem, &(struct schema_options){.flexible = (t->flags & GRAMMAR_FLEXIBLE) != 0}, start, err);
+}
+
+static int from_regex(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
+{
+    if (t->flags & GRAMMAR_IGNORE_CASE)
+        return made(g, grammar_fail(g, "flags", 0, "A pattern's flag i is not supported: write both cases, as in [aA]."), start, err);
+    int where = GR_WHOLE | (t->flags & GRAMMAR_DOT_ALL ? GR_DOT_ALL : 0);
+    return made(g, gr_regex(g, (struct bytes){t->data, t->size}, where, GR_PLAIN, NULL), start, err);
+}
+
+static int from_gbnf(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
+{
+    return made(g, gr_gbnf(g, (struct bytes){t->data, t->size}, NULL), start, err);
+}
+
+static int from_choices(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
+{
+    return made(g, gr_choices(g, t->data, t->size, NULL), start, err);
+}
+
+static int from_calls(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
+{
+    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, start, err);
+}
+
+static kind_fn *const kinds[GRAMMAR_KINDS] = {
+    [GRAMMAR_SCHEMA] = from_schema,   [GRAMMAR_REGEX] = from_regex,  [GRAMMAR_GBNF] = from_gbnf,
+    [GRAMMAR_CHOICES] = from_choices, [GRAMMAR_JSON] = from_nothing, [GRAMMAR_CALLS] = from_calls,
+};
+
+int grammar_compile(struct mem *m, int kind, uint8_t *text, size_t size, uint32_t flags, struct grammar **out, struct error *err)
+{
+    *out = NULL;
+    if (kind < 0 || kind >= GRAMMAR_KINDS || !kinds[kind]) return fail(err, ERR_PARAM, "kind", 0, "There is no such kind of grammar.");
+    if (size > GRAMMAR_TEXT_MOST)
+        return fail(err, ERR_SCHEMA, "size", 0, "What a reply must look like is described in %zu bytes; 1 MB is the most.", size);
+    struct grammar *g = grammar_new(m);
+    if (!g) return fail(err, ERR_MEM_LOAD, "memory", 0, "There is not enough memory for a grammar.");
+    gr_expr start = 0;
+    int status = kinds[kind](g, &(struct text){m, text, size, flags}, &start, err);
+    if (!status) status = grammar_ready(g, start, err);
+    if (status) grammar_free(g);
+    else *out = g;
+    return status;
+}

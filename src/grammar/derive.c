@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Derivatives (Brzozowski): of an expression and a byte, the expression of what may follow; and what is asked about expressions by walking
+ * along them, breadth first. They recurse over structure only, to a bounded depth: the rest of a sequence, where stacks grow, is a loop.
+ */
+#include "grammar/nodes.h"
+
+#include <string.h>
+
+enum { SEARCH_MOST = 1 << 15 }; /* expressions that a search may see */
+
+/* --- derivatives ------------------------------------------------------------------------------------------------------- */
+
+static gr_expr derive_list(struct grammar *g, const struct node *n, uint8_t byte)
+{
+    uint32_t base = g->n_scratch;
+    for (uint32_t i = 0; i < n->b; i++) {
+        gr_expr d = derive(g, g->lists[n->a + i], byte);
+        if (d == EXPR_NEVER && n->kind == NODE_OR) continue;
+        if (!node_push(g, d)) return 0;
+        if (d == EXPR_NEVER) break;
+    }
+    return n->kind == NODE_OR ? node_or(g, base) : node_and(g, base);
+}
+
+/* Of a straight sequence: the first part goes on, or was empty and the next one begins. */
+static gr_expr derive_cat(struct grammar *g, gr_expr a, uint8_t byte)
+{
+    uint32_t base = g->n_scratch;
+    for (;;) {
+        struct node n = *node_of(g, a);
+        if (n.kind != NODE_CAT) {
+            if (!node_push(g, derive(g, a, byte))) return 0;
+            break;
+        }
+        gr_expr first = derive(g, n.a, byte);
+        if (!first || (first != EXPR_NEVER && !node_push(g, node_cat(g, first, n.b)))) return 0;
+        if (!is_nullable(g, n.a)) break;
+        a = node_straight(g, n.b);
+        if (!a || !node_work(g, 1)) return 0;
+    }
+    if (g->n_scratch == base + 1) return node_straight(g, (gr_expr)g->scratch[--g->n_scratch]);
+    return node_or(g, base);
+}
+
+static gr_expr derive_multiple(struct grammar *g, const struct node *n, uint8_t byte)
+{
+    uint64_t divisor = g->lists[n->a] | (uint64_t)g->lists[n->a + 1] << 32, rest = g->lists[n->a + 2] | (uint64_t)g->lists[n->a + 3] << 32;
+    if (byte < '0' || byte > '9') return EXPR_NEVER;
+    if (!n->c && byte == '0') return EXPR_EMPTY;
+    return node_multiple(g, divisor, (rest * 10 + (byte - '0')) % divisor, true); /* divisor <= 10^18: no overflow */
+}
+
+static gr_expr derive_anew(struct grammar *g, gr_expr a, uint8_t byte)
+{
+    struct node n = *node_of(g, a);
+    switch ((enum gr_kind)n.kind) {
+    case NODE_OR:
+    case NODE_AND: return derive_list(g, &n, byte);
+    case NODE_NOT: return node_not(g, derive(g, n.a, byte));
+    case NODE_CAT: return derive_cat(g, a, byte);
+    case NODE_MULTIPLE: return derive_multiple(g, &n, byte);
+    case NODE_RULE: return g->rules[n.a].body ? derive(g, g->rules[n.a].body, byte) : 0;
+    case NODE_REPEAT: {
+        gr_expr first = derive(g, n.a, byte);
+        if (!first || first == EXPR_NEVER) return first;
+        return node_cat(g, first, node_repeat(g, n.a, n.b ? n.b - 1 : 0, n.c == GR_MANY ? n.c : n.c - 1));
+    }
+    default: return EXPR_NEVER;
+    }
+}
+
+gr_expr derive(struct grammar *g, gr_expr a, uint8_t byte)
+{
+    if (!a || !node_work(g, 1)) return 0;
+    const struct node *n = node_of(g, a);
+    if (n->kind == NODE_NEVER || n->kind == NODE_EMPTY) return EXPR_NEVER;
+    if (n->kind == NODE_SET) return set_has(g->lists + n->a, byte) ? EXPR_EMPTY : EXPR_NEVER;
+    if (n->kind == NODE_CAT && node_of(g, n->a)->kind == NODE_SET)
+        return set_has(g->lists + node_of(g, n->a)->a, byte) ? node_straight(g, n->b) : EXPR_NEVER;
+    struct memo *known = &g->memo[(a * 0x9E3779B1u ^ byte * 0x85EBCA6Bu) >> 7 & (MEMO - 1)];
+    if (known->expr == a && known->byte == byte) return known->result;
+    if (g->depth >= DEPTH_MOST) return node_limit(g, "it is nested too deeply");
+    uint32_t base = g->n_scratch;
+    g->depth++;
+    gr_expr d = derive_anew(g, a, byte);
+    g->depth--;
+    g->n_scratch = base;
+    if (d) *known = (struct memo){a, byte, d};
+    return d;
+}
+
+/* --- classes of bytes -------------------------------------------------------------------------------------------------- */
+
+/* Each class of which the set has some and not others becomes two. */
+static void split_classes(struct grammar *g, const uint32_t *set)
+{
+    enum { UNSEEN = 0xFFFF };
+    uint16_t inside[CLASSES_MOST];
+    uint32_t n = g->n_classes;
+    bool outside[CLASSES_MOST] = {false};
+    for (uint32_t c = 0; c < n; c++) inside[c] = UNSEEN;
+    for (uint32_t b = 0; b < 256; b++)
+        if (!set_has(set, (uint8_t)b)) outside[g->class_of[b]] = true;
+    for (uint32_t b = 0; b < 256; b++) {
+        uint32_t c = g->class_of[b];
+        if (!set_has(set, (uint8_t)b) || !outside[c]) continue;
+        if (inside[c] == UNSEEN) inside[c] = (uint16_t)g->n_classes++;
+        g->class_of[b] = (uint8_t)inside[c];
+    }
+}
+
+void derive_classes(struct grammar *g)
+{
+    uint32_t before = g->n_classes;
+    for (; g->n_split < g->n_nodes; g->n_split++)
+        if (node_of(g, g->n_split)->kind == NODE_SET) split_classes(g, g->lists + node_of(g, g->n_split)->a);
+    if (g->n_classes == before && g->byte_of[g->class_of[255]] == 255) return;
+    for (uint32_t b = 0; b < 256; b++) g->byte_of[g->class_of[b]] = (uint8_t)b;
+}
+
+/* --- searches ---------------------------------------------------------------------------------------------------------- */
+
+/* The queue's item: an expression and the item before it on its way. */
+static bool enqueue(struct grammar *g, uint32_t *n, gr_expr a, uint32_t before)
+{
+    if (!node_room(g, (void **)&g->queue, &g->room_queue, ((uint64_t)*n + 1) * 2, sizeof *g->queue)) return false;
+    g->nodes[a].mark = g->stamp;
+    g->queue[*n * 2] = a;
+    g->queue[*n * 2 + 1] = before;
+    (*n)++;
+    return true;
+}
+
+static enum gr_answer found(struct grammar *g, uint32_t item)
+{
+    for (uint32_t i = item;; i = g->queue[i * 2 + 1]) {
+        g->nodes[g->queue[i * 2]].flags |= LIVE;
+        if (i == 0) return GR_YES;
+    }
+}
+
+/* Breadth first for an expression that may end; those on the way are live, and all are dead where there is none. */
+static enum gr_answer search(struct grammar *g, gr_expr start)
+{
+    uint32_t n = 0;
+    g->stamp++;
+    if (!enqueue(g, &n, start, 0)) return GR_UNKNOWN;
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t c = 0; c < g->n_classes; c++) {
+            gr_expr d = derive(g, g->queue[i * 2], g->byte_of[c]);
+            if (!d) return GR_UNKNOWN;
+            if (g->nodes[d].flags & (NULLABLE | LIVE)) {
+                g->nodes[d].flags |= LIVE;
+                return found(g, i);
+            }
+            if (g->nodes[d].flags & DEAD || g->nodes[d].mark == g->stamp) continue;
+            if (n >= SEARCH_MOST || !enqueue(g, &n, d, i)) return GR_UNKNOWN;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) g->nodes[g->queue[i * 2]].flags |= DEAD;
+    return GR_NO;
+}
+
+/* Parts first: only AND and NOT have to be searched. */
+static enum gr_answer settle(struct grammar *g, gr_expr a)
+{
+    struct node n = *node_of(g, a);
+    enum gr_answer answer = GR_NO;
+    switch ((enum gr_kind)n.kind) {
+    case NODE_CAT:
+        for (; node_of(g, a)->kind == NODE_CAT && !(node_of(g, a)->flags & (LIVE | DEAD)); a = node_of(g, a)->b) {
+            answer = derive_live(g, node_of(g, a)->a);
+            if (answer != GR_YES) return answer;
+        }
+        return derive_live(g, a);
+    case NODE_OR:
+        for (uint32_t i = 0; i < n.b && answer == GR_NO; i++) answer = derive_live(g, g->lists[n.a + i]);
+        return answer;
+    case NODE_REPEAT: return derive_live(g, n.a);
+    case NODE_AND:
+    case NODE_NOT: return search(g, a);
+    default: return GR_UNKNOWN;
+    }
+}
+
+enum gr_answer derive_live(struct grammar *g, gr_expr a)
+{
+    if (!a) return GR_UNKNOWN;
+    uint8_t flags = node_of(g, a)->flags;
+    if (flags & LIVE) return GR_YES;
+    if (flags & DEAD) return GR_NO;
+    if (g->depth >= DEPTH_MOST) {
+        node_limit(g, "it is nested too deeply");
+        return GR_UNKNOWN;
+    }
+    g->depth++;
+    enum gr_answer answer = settle(g, a);
+    g->depth--;
+    if (answer != GR_UNKNOWN) g->nodes[a].flags |= answer == GR_YES ? LIVE : DEAD;
+    return answer;
+}

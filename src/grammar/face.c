@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The face of dist/grammar.wasm, which js/engine/grammar.js calls: a module with a memory of its own, that imports nothing. One vocabulary;
+ * grammars by handle, each with a share of the memory; states are numbers that mean the same for as long as the grammar lives.
+ */
+#include "grammar/compile.h"
+#include "grammar/vocabulary.h"
+
+#define EXPORT(name) __attribute__((export_name(name), used))
+
+enum { HANDLES = 64 };
+static const uint64_t SHARE = 48 << 20; /* bytes of one grammar */
+
+static struct mem mem; /* of the vocabulary and of what comes in */
+static void *room;
+static struct vocabulary *vocabulary;
+static struct error last;
+
+static struct {
+    struct mem mem;
+    struct grammar *g;
+} grammars[HANDLES];
+
+/* With memory that grows, Emscripten tells its JavaScript so; there is none. */
+void emscripten_notify_memory_growth(size_t index);
+void emscripten_notify_memory_growth(size_t index) { (void)index; }
+
+static struct grammar *at(int handle) { return handle >= 1 && handle <= HANDLES ? grammars[handle - 1].g : NULL; }
+
+static int no_handle(void) { return fail(&last, ERR_PARAM, "handle", 0, "There is no such grammar."); }
+
+/* Why a call gave nothing: the grammar's limit, or the text that cannot go on so. */
+static int why(const struct grammar *g)
+{
+    last = *grammar_error(g);
+    return last.code ? last.code : fail(&last, ERR_PARAM, "token", 0, "This token cannot follow here.");
+}
+
+/* Scratch for what comes in, until the next call of it. */
+EXPORT("grammar_room") void *face_room(uint32_t size)
+{
+    mem_free(&mem, room);
+    return room = mem_alloc_raw(&mem, size);
+}
+
+EXPORT("grammar_vocabulary") int face_vocabulary(uint32_t n, const uint8_t *bytes, const uint32_t *sizes, const uint8_t *kinds)
+{
+    if (vocabulary) return fail(&last, ERR_BUSY, "vocabulary", 0, "There is a vocabulary already.");
+    int status = vocabulary_new(&mem, &(struct vocabulary_source){bytes, sizes, kinds, n}, &vocabulary, &last);
+    mem_free(&mem, room);
+    room = NULL;
+    return status;
+}
+
+/* A handle from 1 on, or a status. */
+EXPORT("grammar_compile") int face_compile(int kind, uint8_t *text, uint32_t size, uint32_t flags)
+{
+    int free_one = 0;
+    while (free_one < HANDLES && grammars[free_one].g) free_one++;
+    if (!vocabulary) return fail(&last, ERR_BUSY, "vocabulary", 0, "The vocabulary comes first.");
+    if (free_one == HANDLES) return fail(&last, ERR_SCHEMA, "limit", 0, "There are %d grammars in use; release one.", HANDLES);
+    grammars[free_one].mem = (struct mem){.limit = SHARE};
+    int status = grammar_compile(&grammars[free_one].mem, kind, text, size, flags, &grammars[free_one].g, &last);
+    return status ? status : free_one + 1;
+}
+
+EXPORT("grammar_release") void face_release(int handle)
+{
+    if (!at(handle)) return;
+    grammar_free(at(handle));
+    grammars[handle - 1].g = NULL;
+}
+
+EXPORT("grammar_start") int face_start(int handle) { return at(handle) ? (int)grammar_start(at(handle)) : no_handle(); }
+
+EXPORT("grammar_take") int face_take(int handle, uint32_t state, uint32_t id)
+{
+    if (!at(handle)) return no_handle();
+    gr_state next = grammar_take(at(handle), vocabulary, state, id);
+    return next != GR_DEAD ? (int)next : why(at(handle));
+}
+
+EXPORT("grammar_mask") const uint32_t *face_mask(int handle, uint32_t state)
+{
+    const uint32_t *mask = at(handle) ? grammar_mask(at(handle), vocabulary, state) : NULL;
+    if (!mask && at(handle)) why(at(handle));
+    return mask || at(handle) ? mask : (no_handle(), NULL);
+}
+
+EXPORT("grammar_accepts") int face_accepts(int handle, uint32_t state) { return at(handle) && grammar_accepts(at(handle), state); }
+
+EXPORT("grammar_error_status") int face_error_status(void) { return last.code; }
+EXPORT("grammar_error_rule") const char *face_error_rule(void) { return last.rule; }
+EXPORT("grammar_error_message") const char *face_error_message(void) { return last.message; }
+EXPORT("grammar_error_offset") uint32_t face_error_offset(void) { return (uint32_t)last.offset; }

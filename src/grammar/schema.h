@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * JSON Schema (draft 2020-12 and draft 7) to a grammar of the JSON texts that satisfy it.
+ *
+ * The texts are canonical: one text for each value, but for white space and the order of properties. Properties come as the schema writes them,
+ * then required ones that it names nowhere else, then others; numbers and strings as JSON.stringify writes them. What cannot be honoured
+ * exactly is refused by the keyword's name, never ignored; docs/schemas.md has the list.
+ *
+ * How: a schema is a formula over assertions, and each assertion speaks of one type. Numbers and strings are regular, so and, or and not are
+ * exact there; arrays and objects are alternatives of shapes (schema_sets.h), each a conjunction, which become expressions one by one.
+ */
+#ifndef QUERN_SCHEMA_H
+#define QUERN_SCHEMA_H
+
+#include "base/arena.h"
+#include "grammar/grammar.h"
+
+enum { SCHEMA_TEXT_MAX = 1 << 20 }; /* bytes */
+
+struct schema_options {
+    bool flexible; /* white space where JSON allows it, bounded; else none */
+    bool spaced;   /* one space behind each comma and colon, as Python writes JSON, and chat templates */
+    int draft;     /* 7 or 2020; 0: what $schema says, else 2020 */
+};
+
+/* The texts that satisfy a schema. OK, ERR_SCHEMA (rule: the keyword, "json" or "limit"), ERR_MEM_LOAD. */
+int schema_compile(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options, gr_expr *start, struct error *err);
+/* Any JSON value. */
+int schema_any(struct grammar *g, struct mem *mem, const struct schema_options *options, gr_expr *start, struct error *err);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Terms to expressions.
+ */
+#include "grammar/schema_emit.h"
+
+enum { INLINE_DEPTH = 24 }; /* terms inside each other that are made on the C stack */
+
+/* Any JSON value: one rule, which all that is open shares. */
+static gr_expr any_value(struct schema *s)
+{
+    struct term_state *any = term_state(s, TERM_ANY);
+    if (!any->expr) {
+        gr_expr rule = any->expr = gr_rule(s->g);
+        gr_expr string = gr_sequence(s->g, (gr_expr[]){s->words->quote, s->words->string, s->words->quote}, 3);
+        gr_expr arrays = emit_array(s, &ARRAY_ANY), objects = emit_object(s, &OBJECT_ANY);
+        gr_expr parts[] = {gr_literal(s->g, "null"), gr_literal(s->g, "true"), gr_literal(s->g, "false"), s->words->number, string, arrays, objects};
+        gr_define(s->g, rule, gr_any(s->g, parts, sizeof parts / sizeof *parts));
+    }
+    return schema_checked(s, s->root, "limit", any->expr);
+}
+
+static bool is_any(const struct schema *s, const struct schema_set *set)
+{
+    const struct schema_set *any = set_any(s);
+    bool words = set->null && set->truth && set->untruth && set->number == any->number && set->string == any->string;
+    return words && set->n_arrays == 1 && set->arrays[0] == &ARRAY_ANY && set->n_objects == 1 && set->objects[0] == &OBJECT_ANY;
+}
+
+static gr_expr emit_set(struct schema *s, const struct schema_set *set)
+{
+    const struct schema_words *w = s->words;
+    uint32_t n = 0;
+    gr_expr *parts = schema_take(s, 5 + (uint64_t)set->n_arrays + set->n_objects, sizeof *parts);
+    if (!parts) return 0;
+    if (is_any(s, set)) return any_value(s);
+    if (set->null) parts[n++] = gr_literal(s->g, "null");
+    if (set->truth) parts[n++] = gr_literal(s->g, "true");
+    if (set->untruth) parts[n++] = gr_literal(s->g, "false");
+    parts[n++] = set->number;
+    if (!is_never(s, set->string)) parts[n++] = gr_sequence(s->g, (gr_expr[]){w->quote, set->string, w->quote}, 3);
+    for (uint32_t i = 0; i < set->n_arrays && !s->status; i++) parts[n++] = emit_array(s, set->arrays[i]);
+    for (uint32_t i = 0; i < set->n_objects && !s->status; i++) parts[n++] = emit_object(s, set->objects[i]);
+    return s->status ? 0 : gr_any(s->g, parts, n);
+}
+
+static gr_expr rule_of(struct schema *s, term t)
+{
+    struct term_state *state = term_state(s, t);
+    if (!state->rule) state->rule = gr_rule(s->g);
+    return schema_checked(s, s->root, "limit", state->rule);
+}
+
+/* Makes a term that has none yet. */
+static gr_expr make(struct schema *s, term t)
+{
+    const struct schema_set *set = term_set(s, t);
+    if (!set) return 0;
+    term_state(s, t)->open = true;
+    gr_expr e = schema_checked(s, s->root, "limit", emit_set(s, set));
+    struct term_state *state = term_state(s, t);
+    state->open = false;
+    if (state->rule && e) gr_define(s->g, state->rule, e);
+    return state->expr = state->rule && e ? state->rule : e;
+}
+
+gr_expr emit_term(struct schema *s, term t)
+{
+    if (s->status) return 0;
+    if (t == TERM_NONE) return s->words->never;
+    if (t == TERM_ANY) return any_value(s);
+    struct term_state *state = term_state(s, t);
+    if (state->expr) return state->expr;
+    if (state->open || s->depth >= INLINE_DEPTH) return rule_of(s, t);
+    s->depth++;
+    gr_expr e = make(s, t);
+    s->depth--;
+    return e;
+}
+
+gr_expr emit_whole(struct schema *s, term t)
+{
+    gr_expr e = emit_term(s, t);
+    for (bool again = true; again && !s->status;) { /* those that wait have a rule and nothing else; there may come more, anywhere */
+        again = false;
+        for (term i = 2; i < terms_count(s) && !s->status; i++) {
+            if (!term_state(s, i)->rule || term_state(s, i)->expr) continue;
+            make(s, i);
+            again = true;
+        }
+    }
+    return s->status ? 0 : e;
+}

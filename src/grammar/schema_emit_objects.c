@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An object's shape as an expression: its names in their order, each once, then the others.
+ *
+ * E(i, k) is what may follow before name i when k members stand there: made from the end, so each is built of those behind it. k counts up to
+ * where it no longer matters: for most objects whether a comma is due.
+ */
+#include "grammar/schema_emit.h"
+
+#include <string.h>
+
+enum { CELLS_MAX = 64, COUNTS_MAX = 40000, WAYS_MAX = 200 };
+
+/* Other keys that the same keywords speak about. */
+struct cell {
+    gr_expr keys; /* 0: all; without the names, which come off last */
+    term value;
+};
+
+struct members {
+    struct schema *s;
+    uint32_t n, n_cells, least, most, counts; /* counts: k goes from 0 to it */
+    struct object_name *names;
+    struct cell cells[CELLS_MAX];
+    gr_expr other, special; /* any other member; one that has to be (0: none has to) */
+};
+
+/* --- names and cells --------------------------------------------------------------------------------------- */
+
+/* Each name with all that is said of it. */
+static bool read_names(struct members *m, const struct object_shape *o)
+{
+    struct schema *s = m->s;
+    m->n = o->n_names;
+    m->names = schema_take(s, o->n_names, sizeof *m->names);
+    if (!m->names) return false;
+    if (o->n_names) memcpy(m->names, o->names, o->n_names * sizeof *m->names);
+    for (uint32_t i = 0; i < m->n; i++)
+        for (uint32_t j = 0; j < o->n_keys; j++)
+            if (keys_have(s, &o->keys[j].keys, m->names[i].name)) m->names[i].value = term_and(s, m->names[i].value, o->keys[j].value);
+    return !s->status;
+}
+
+static gr_expr keys_both(struct schema *s, gr_expr a, gr_expr b) { return a && b ? words_and(s, s->words->string, a, b) : a ? a : b; }
+
+/* Parts every cell into the keys that a group speaks about, and the rest. */
+static bool split_cells(struct members *m, const struct object_keys *k)
+{
+    struct schema *s = m->s;
+    gr_expr keys = k->keys.keys ? k->keys.keys : s->words->never; /* the names of a group are names of the shape */
+    gr_expr others = words_but(s, s->words->string, keys);
+    gr_expr in = k->keys.rest ? others : keys, out = k->keys.rest ? keys : others;
+    struct cell parts[2 * CELLS_MAX];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->n_cells && !s->status; i++) {
+        struct cell inside = m->cells[i], left = m->cells[i];
+        inside.keys = in == s->words->string ? inside.keys : keys_both(s, inside.keys, in);
+        inside.value = term_and(s, inside.value, k->value);
+        left.keys = keys_both(s, left.keys, out);
+        if (!is_never(s, inside.keys)) parts[n++] = inside;
+        if (!is_never(s, left.keys)) parts[n++] = left;
+    }
+    if (n > CELLS_MAX) return schema_refuse(s, s->here, "patternProperties", "its patterns overlap in too many ways"), false;
+    memcpy(m->cells, parts, n * sizeof *parts);
+    m->n_cells = n;
+    return !s->status;
+}
+
+/* The names that others may not have. */
+static gr_expr names_expr(struct members *m)
+{
+    uint32_t *names = schema_take(m->s, m->n, sizeof *names);
+    for (uint32_t i = 0; names && i < m->n; i++) names[i] = m->names[i].name;
+    return names ? keys_expr(m->s, &(struct key_set){.n = m->n, .names = names, .rest = true}) : 0;
+}
+
+static gr_expr member(struct schema *s, gr_expr key, gr_expr value)
+{
+    gr_expr parts[] = {s->words->quote, key, s->words->quote, s->words->colon, value};
+    return gr_sequence(s->g, parts, 5);
+}
+
+/* Any other member, of `keys` (0: all) and with `value` too. */
+static gr_expr other_member(struct members *m, gr_expr keys, term value)
+{
+    struct schema *s = m->s;
+    gr_expr out = s->words->never, free = 0;
+    for (uint32_t i = 0; i < m->n_cells && !s->status; i++) {
+        term what = term_and(s, m->cells[i].value, value);
+        if (term_hopeless(s, what) || is_never(s, m->cells[i].keys)) continue;
+        if (!free) free = names_expr(m);
+        gr_expr key = keys_both(s, keys_both(s, keys, m->cells[i].keys), free);
+        gr_expr e = is_never(s, key) ? key : emit_term(s, what);
+        if (!is_never(s, e)) out = gr_or(s->g, out, member(s, key, e));
+    }
+    return schema_checked(s, s->here, "limit", out);
+}
+
+static bool read_others(struct members *m, const struct object_shape *o)
+{
+    m->n_cells = 1;
+    m->cells[0] = (struct cell){0, TERM_ANY};
+    for (uint32_t i = 0; i < o->n_keys; i++)
+        if (!split_cells(m, &o->keys[i])) return false;
+    m->other = other_member(m, 0, TERM_ANY);
+    return m->other != 0;
+}
+
+/* --- a body ------------------------------------------------------------------------------------------------ */
+
+static gr_expr comma(struct members *m, uint32_t count, gr_expr e) { return count ? gr_cat(m->s->g, m->s->words->comma, e) : e; }
+
+/* What follows behind the names when k members stand there. Two others may have the same key, so of more than one nobody knows how many they are. */
+static gr_expr tail(struct members *m, uint32_t k)
+{
+    struct schema *s = m->s;
+    gr_expr empty = gr_empty(s->g), never = s->words->never;
+    uint32_t least = m->least > k ? m->least - k : 0, most = m->most == GR_MANY ? GR_MANY : m->most - k;
+    if (m->special && least == 0) least = 1;
+    if (least > most) return never;
+    if (is_never(s, m->other)) return least ? never : empty;
+    if (least > 1) return (void)schema_refuse(s, s->here, "minProperties", "of properties that are not named at most one can be asked for"), 0;
+    if (most == 0) return empty;
+    uint32_t more = most == GR_MANY ? GR_MANY : most - 1;
+    gr_expr others = gr_repeat(s->g, gr_cat(s->g, s->words->comma, m->other), 0, more);
+    if (!m->special) {
+        gr_expr some = comma(m, k, gr_cat(s->g, m->other, others));
+        return least ? some : gr_or(s->g, empty, some);
+    }
+    if (k > 0) return gr_cat(s->g, others, comma(m, k, m->special)); /* the last of a key is the one that counts */
+    gr_expr before = gr_repeat(s->g, gr_cat(s->g, m->other, s->words->comma), 0, more);
+    return gr_cat(s->g, before, m->special);
+}
+
+static gr_expr body(struct members *m)
+{
+    struct schema *s = m->s;
+    uint32_t needed = 0;
+    for (uint32_t i = 0; i < m->n; i++) needed += m->names[i].required;
+    m->counts = m->most != GR_MANY ? (m->most < m->n ? m->most : m->n) : m->least > needed ? m->least : 1;
+    if (m->counts < 1) m->counts = 1;
+    if ((uint64_t)(m->n + 1) * (m->counts + 1) > COUNTS_MAX) return (void)schema_refuse(s, s->here, "limit", "it has too many properties"), 0;
+    gr_expr *after = schema_take(s, m->counts + 1, sizeof *after);
+    for (uint32_t k = 0; after && k <= m->counts; k++) after[k] = m->most < k ? s->words->never : tail(m, k);
+    for (uint32_t i = m->n; after && i-- > 0 && !s->status;) {
+        gr_expr value = emit_term(s, m->names[i].value);
+        bool never = is_never(s, value);
+        if (never && !m->names[i].required) continue;
+        gr_expr one = never ? value : member(s, words_of_name(s, m->names[i].name), value);
+        for (uint32_t k = 0; k <= m->counts; k++) { /* after[k + 1] is still that of name i + 1 */
+            gr_expr then = k >= m->most ? s->words->never : gr_cat(s->g, comma(m, k, one), after[k < m->counts ? k + 1 : k]);
+            after[k] = m->names[i].required ? then : gr_or(s->g, then, after[k]);
+        }
+    }
+    return s->status || !after ? 0 : after[0];
+}
+
+static gr_expr one_way(struct members *m)
+{
+    struct schema *s = m->s;
+    gr_expr inside = schema_checked(s, s->here, "limit", body(m));
+    if (!inside || is_never(s, inside)) return inside;
+    return gr_sequence(s->g, (gr_expr[]){s->words->open, inside, s->words->close}, 3);
+}
+
+/* --- what has to exist ------------------------------------------------------------------------------------- */
+
+/* One way after the other in which members can be those that have to exist: way counts through the choices of a name, or another member. */
+static gr_expr with_existing(struct members *m, const struct object_shape *o)
+{
+    struct schema *s = m->s;
+    uint64_t ways = 1;
+    gr_expr out = s->words->never;
+    struct object_name *names = m->names, *own = schema_take(s, m->n, sizeof *own);
+    for (uint32_t i = 0; i < o->n_exists && ways <= WAYS_MAX; i++) ways *= (uint64_t)m->n + 1;
+    if (ways > WAYS_MAX) schema_refuse(s, s->here, "not", "it can be broken in too many ways");
+    for (uint64_t way = 0; way < ways && own && !s->status; way++) {
+        uint64_t rest = way;
+        uint32_t others = 0;
+        bool fits = true;
+        memcpy(own, names, m->n * sizeof *own);
+        m->special = 0;
+        for (uint32_t i = 0; i < o->n_exists; i++, rest /= m->n + 1) {
+            const struct object_keys *k = &o->exists[i];
+            uint32_t at = (uint32_t)(rest % (m->n + 1));
+            if (at == m->n) {
+                if (others++) schema_refuse(s, s->here, "not", "more than one property that is not named would have to exist");
+                m->special = other_member(m, keys_expr(s, &k->keys), k->value);
+                fits &= !is_never(s, m->special);
+                continue;
+            }
+            fits &= keys_have(s, &k->keys, own[at].name);
+            own[at].required = true;
+            own[at].value = term_and(s, own[at].value, k->value);
+        }
+        m->names = own;
+        if (fits && !s->status) out = gr_or(s->g, out, one_way(m));
+    }
+    m->names = names;
+    return s->status ? 0 : out;
+}
+
+gr_expr emit_object(struct schema *s, const struct object_shape *o)
+{
+    struct members *m = schema_take(s, 1, sizeof *m);
+    if (!m) return 0;
+    *m = (struct members){.s = s, .least = o->least, .most = o->most};
+    if (!read_names(m, o) || !read_others(m, o)) return 0;
+    return o->n_exists ? with_existing(m, o) : one_way(m);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where references lead: the document's resources ($id), anchors and pointers. Nothing is ever fetched.
+ */
+#include "grammar/schema_tree.h"
+
+#include <string.h>
+
+/* --- URIs ------------------------------------------------------------------------------------------------- */
+
+/* Length of a scheme with its colon; 0: none. */
+static size_t scheme_of(struct bytes uri)
+{
+    for (size_t i = 0; i < uri.size; i++) {
+        int c = uri.data[i], letter = c | 32;
+        bool inside = (letter >= 'a' && letter <= 'z') || (i > 0 && ((c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'));
+        if (c == ':' && i > 0) return i + 1;
+        if (!inside) return 0;
+    }
+    return 0;
+}
+
+/* Where the path of a URI begins: behind its scheme and authority. */
+static size_t path_of(struct bytes uri)
+{
+    size_t at = scheme_of(uri);
+    if (uri.size - at < 2 || uri.data[at] != '/' || uri.data[at + 1] != '/') return at;
+    for (at += 2; at < uri.size && uri.data[at] != '/';) at++;
+    return at;
+}
+
+/* Takes "." and ".." out of a path, in place. */
+static size_t without_dots(uint8_t *path, size_t n)
+{
+    size_t out = 0;
+    for (size_t at = 0, end; at < n; at = end) {
+        end = at;
+        while (end < n && path[end] != '/') end++;
+        bool last = end == n, one = end - at == 1 && path[at] == '.', two = end - at == 2 && path[at] == '.' && path[at + 1] == '.';
+        if (!last) end++;
+        if (two && out > 1) {
+            out--;
+            while (out > 0 && path[out - 1] != '/') out--;
+        } else if (!one && !two) {
+            memmove(path + out, path + at, end - at);
+            out += end - at;
+        }
+    }
+    return out;
+}
+
+/* A reference seen from a base; both without fragments. */
+static struct bytes resolved(struct schema *s, struct bytes base, struct bytes ref)
+{
+    size_t keep = path_of(base), from = keep;
+    if (ref.size == 0) return base;
+    if (scheme_of(ref)) return ref;
+    if (ref.size > 1 && ref.data[0] == '/' && ref.data[1] == '/') keep = from = scheme_of(base);
+    else if (ref.data[0] != '/')
+        for (size_t i = keep; i < base.size; i++)
+            if (base.data[i] == '/') keep = i + 1;
+    uint8_t *out = schema_take(s, keep + ref.size, 1);
+    if (!out) return ref;
+    if (keep) memcpy(out, base.data, keep);
+    memcpy(out + keep, ref.data, ref.size);
+    return (struct bytes){out, from + without_dots(out + from, keep + ref.size - from)};
+}
+
+/* A reference up to its fragment, and what follows the #; *has: whether there is one. */
+static struct bytes cut(struct bytes ref, struct bytes *fragment)
+{
+    const uint8_t *hash = ref.size ? memchr(ref.data, '#', ref.size) : NULL;
+    size_t n = hash ? (size_t)(hash - ref.data) : ref.size;
+    *fragment = hash ? (struct bytes){hash + 1, ref.size - n - 1} : (struct bytes){NULL, 0};
+    return (struct bytes){ref.data, n};
+}
+
+/* --- places ------------------------------------------------------------------------------------------------ */
+
+static bool is_one_of(struct bytes key, const char *const *list)
+{
+    for (; *list; list++)
+        if (bytes_equal(key, *list)) return true;
+    return false;
+}
+
+static enum schema_place place_below(const struct schema *s, uint32_t node)
+{
+    static const char *const maps[] = {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies", NULL};
+    static const char *const lists[] = {"allOf", "anyOf", "oneOf", "prefixItems", NULL};
+    static const char *const schemas[] = {"items", "additionalItems", "contains", "additionalProperties", "propertyNames", "unevaluatedItems",
+                                          "unevaluatedProperties", "not", "if", "then", "else", "contentSchema", NULL};
+    const struct schema_node *n = &s->nodes[node];
+    enum schema_place up = s->nodes[n->parent].place;
+    if (up == PLACE_MAP || up == PLACE_LIST) return PLACE_SCHEMA;
+    if (up != PLACE_SCHEMA) return PLACE_OTHER;
+    struct bytes key = s->names[n->key];
+    if (is_one_of(key, maps)) return PLACE_MAP;
+    if (is_one_of(key, lists)) return PLACE_LIST;
+    if (!is_one_of(key, schemas)) return PLACE_OTHER;
+    return bytes_equal(key, "items") && n->kind == JSON_ARRAY ? PLACE_LIST : PLACE_SCHEMA;
+}
+
+static uint32_t string_member(const struct schema *s, uint32_t node, const char *key)
+{
+    uint32_t value = schema_member(s, node, key);
+    return value && s->nodes[value].kind == JSON_STRING ? value : 0;
+}
+
+static void add_anchor(struct schema *s, uint32_t node, struct bytes name, bool dynamic)
+{
+    s->anchors[s->n_anchors++] = (struct schema_anchor){name, node, s->nodes[node].resource, dynamic};
+}
+
+/* A schema's own address and names. */
+static void place_schema(struct schema *s, uint32_t node)
+{
+    uint32_t id = string_member(s, node, "$id"), anchor = string_member(s, node, "$anchor"), dynamic = string_member(s, node, "$dynamicAnchor");
+    bool ignored = s->draft7 && schema_member(s, node, "$ref");
+    struct bytes fragment = {NULL, 0};
+    if (id && !ignored) {
+        struct bytes uri = cut(s->nodes[id].text, &fragment);
+        if (uri.size) {
+            s->resources[++s->n_resources] = (struct schema_resource){resolved(s, s->resources[s->nodes[node].resource].uri, uri), node};
+            s->nodes[node].resource = s->n_resources;
+        }
+        if (fragment.size) add_anchor(s, node, fragment, false); /* as draft 7 wrote anchors */
+    }
+    if (anchor) add_anchor(s, node, s->nodes[anchor].text, false);
+    if (dynamic) add_anchor(s, node, s->nodes[dynamic].text, true);
+}
+
+static bool draft_of(struct schema *s)
+{
+    static const char *const seven[] = {"http://json-schema.org/draft-07/schema", "https://json-schema.org/draft-07/schema", NULL};
+    static const char *const newer[] = {"https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema",
+                                        "http://json-schema.org/schema", "https://json-schema.org/schema", NULL};
+    struct bytes fragment;
+    uint32_t value = string_member(s, s->root, "$schema");
+    s->draft7 = s->options.draft == 7;
+    if (!value) return true;
+    struct bytes uri = cut(s->nodes[value].text, &fragment);
+    if (is_one_of(uri, seven)) s->draft7 = true;
+    else if (is_one_of(uri, newer)) s->draft7 = false;
+    else return schema_refuse(s, s->root, "$schema", "it is neither draft 2020-12 nor draft 7") == OK;
+    return true;
+}
+
+int schema_places(struct schema *s)
+{
+    uint32_t n = 2, anchors = 1;
+    if (!draft_of(s)) return s->status;
+    s->nodes[s->root].place = PLACE_SCHEMA;
+    for (uint32_t i = 2; i <= s->n_nodes; i++) {
+        if (!s->nodes[i].parent) continue;
+        s->nodes[i].place = place_below(s, i);
+        n += s->nodes[i].key && bytes_equal(s->names[s->nodes[i].key], "$id");
+        if (!s->nodes[i].key || s->nodes[s->nodes[i].parent].place != PLACE_SCHEMA) continue;
+        struct bytes key = s->names[s->nodes[i].key];
+        anchors += bytes_equal(key, "$id") || bytes_equal(key, "$anchor") || bytes_equal(key, "$dynamicAnchor");
+        s->tracks |= bytes_equal(key, "unevaluatedProperties") || bytes_equal(key, "unevaluatedItems");
+    }
+    s->resources = schema_take(s, n, sizeof *s->resources);
+    s->anchors = schema_take(s, anchors, sizeof *s->anchors);
+    if (s->status) return s->status;
+    s->resources[0].node = s->root;
+    for (uint32_t i = 1; i <= s->n_nodes && !s->status; i++) {
+        if (s->nodes[i].parent) s->nodes[i].resource = s->nodes[s->nodes[i].parent].resource;
+        if (s->nodes[i].place == PLACE_SCHEMA) place_schema(s, i);
+    }
+    return s->status;
+}
+
+/* --- references --------------------------------------------------------------------------------------------- */
+
+static int hex_of(int c)
+{
+    int letter = c | 32;
+    return c >= '0' && c <= '9' ? c - '0' : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+}
+
+/* %XX as bytes. */
+static struct bytes decoded(struct schema *s, struct bytes text)
+{
+    uint8_t *out = schema_take(s, text.size, 1);
+    size_t n = 0;
+    for (size_t i = 0; out && i < text.size; i++) {
+        bool escape = text.data[i] == '%' && text.size - i > 2 && hex_of(text.data[i + 1]) >= 0 && hex_of(text.data[i + 2]) >= 0;
+        out[n++] = escape ? (uint8_t)(hex_of(text.data[i + 1]) * 16 + hex_of(text.data[i + 2])) : text.data[i];
+        if (escape) i += 2;
+    }
+    return (struct bytes){out, n};
+}
+
+/* A step of a pointer, ~0 and ~1 decoded in place, and what it leads to; 0: nothing. */
+static uint32_t follow(const struct schema *s, uint32_t node, uint8_t *step, size_t size)
+{
+    size_t n = 0;
+    uint32_t index = 0;
+    for (size_t i = 0; i < size; i++) {
+        bool escape = step[i] == '~' && i + 1 < size && (step[i + 1] == '0' || step[i + 1] == '1');
+        step[n++] = escape ? (step[i + 1] == '0' ? '~' : '/') : step[i];
+        i += escape;
+    }
+    bool list = s->nodes[node].kind == JSON_ARRAY;
+    if (!list && s->nodes[node].kind != JSON_OBJECT) return 0;
+    for (size_t i = 0; list && i < n; i++) {
+        if (step[i] < '0' || step[i] > '9' || index > 1000000) return 0;
+        index = index * 10 + step[i] - '0';
+    }
+    uint32_t child = s->nodes[node].first;
+    while (child && (list ? index-- > 0 : bytes_compare(s->names[s->nodes[child].key], (struct bytes){step, n}) != 0)) child = s->nodes[child].next;
+    return child;
+}
+
+static uint32_t pointed(struct schema *s, uint32_t node, struct bytes pointer)
+{
+    uint8_t *own = schema_take(s, pointer.size, 1);
+    if (!own) return 0;
+    memcpy(own, pointer.data, pointer.size);
+    for (size_t at = 0, end; at < pointer.size && node; at = end) {
+        end = ++at; /* past the slash */
+        while (end < pointer.size && own[end] != '/') end++;
+        node = follow(s, node, own + at, end - at);
+    }
+    return node;
+}
+
+static uint32_t resource_of(struct schema *s, uint32_t node, struct bytes uri)
+{
+    struct bytes whole = resolved(s, s->resources[s->nodes[node].resource].uri, uri);
+    for (uint32_t i = 1; i <= s->n_resources; i++)
+        if (bytes_compare(s->resources[i].uri, whole) == 0) return i;
+    return UINT32_MAX;
+}
+
+/* A place with a name; *dynamic: where it lies may depend on how one came there. */
+static uint32_t anchored(const struct schema *s, uint32_t resource, struct bytes name, bool *dynamic)
+{
+    uint32_t found = 0, others = 0;
+    for (uint32_t i = 0; i < s->n_anchors; i++) {
+        if (bytes_compare(s->anchors[i].name, name) != 0) continue;
+        if (s->anchors[i].resource == resource && (!found || !s->anchors[i].dynamic)) {
+            found = s->anchors[i].node;
+            *dynamic = s->anchors[i].dynamic;
+        } else others += s->anchors[i].dynamic;
+    }
+    *dynamic = *dynamic && others > 0;
+    return found;
+}
+
+uint32_t schema_target(struct schema *s, uint32_t node, uint32_t value, const char *keyword)
+{
+    struct bytes fragment;
+    bool dynamic = false;
+    if (s->nodes[value].kind != JSON_STRING) return (void)schema_refuse(s, node, keyword, "a string was expected"), 0;
+    struct bytes uri = cut(s->nodes[value].text, &fragment);
+    uint32_t resource = uri.size ? resource_of(s, node, uri) : s->nodes[node].resource;
+    if (resource == UINT32_MAX) return (void)schema_refuse(s, node, keyword, "it leads out of the document, and nothing is fetched"), 0;
+    fragment = decoded(s, fragment);
+    if (s->status) return 0;
+    uint32_t target = s->resources[resource].node;
+    if (fragment.size && fragment.data[0] == '/') target = pointed(s, target, fragment);
+    else if (fragment.size) target = anchored(s, resource, fragment, &dynamic);
+    if (!target) return (void)schema_refuse(s, node, keyword, "it leads nowhere"), 0;
+    if (dynamic && keyword[1] == 'd') return (void)schema_refuse(s, node, keyword, "where it leads depends on the way one came"), 0;
+    return target;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a schema allows, as a set of values: for each type what is left of it.
+ *
+ * Numbers and strings are expressions. Arrays and objects are alternatives of shapes, each of which is a conjunction; what lies inside is
+ * named by terms: conjunctions of schemas, values and their negations, which are looked into only when an expression is made of them. So
+ * recursion meets the same term again, and becomes a rule. Sets are never changed, so they share what they hold.
+ */
+#ifndef QUERN_SCHEMA_SETS_H
+#define QUERN_SCHEMA_SETS_H
+
+#include "grammar/schema_words.h"
+
+/* A conjunction of literals, by number. */
+typedef uint32_t term;
+enum { TERM_ANY = 0, TERM_NONE = 1 };
+
+/* A schema or a value at a node, or its negation. */
+#define LITERAL(node, value, negative) ((uint32_t)(node) << 2 | (value ? 2u : 0u) | (negative ? 1u : 0u))
+
+/* Keys: those named and those of the expression; `rest`: all but these. */
+struct key_set {
+    uint32_t n;
+    const uint32_t *names;
+    gr_expr keys;
+    bool rest;
+};
+
+struct object_name {
+    uint32_t name;
+    bool required;
+    term value;
+};
+
+struct object_keys {
+    struct key_set keys;
+    term value;
+};
+
+struct object_shape {
+    uint32_t n_names, n_keys, n_exists, least, most;
+    const struct object_name *names;  /* in the order in which they are written */
+    const struct object_keys *keys;   /* whatever else there is: all of these that have the key */
+    const struct object_keys *exists; /* and there is a member such as each of these */
+    struct key_set seen;              /* what unevaluatedProperties leaves alone; rest: everything */
+};
+
+struct array_contains {
+    term value;
+    uint32_t from, least, most; /* of the items from this place on */
+};
+
+struct array_shape {
+    uint32_t n_first, n_contains, least, most;
+    const term *first;
+    term rest;
+    const struct array_contains *contains;
+    bool unique, marks; /* marks: `contains` has looked at items that unevaluatedItems would have to leave alone */
+    uint32_t seen;      /* items that unevaluatedItems leaves alone; GR_MANY: all */
+};
+
+struct schema_set {
+    bool null, truth, untruth;
+    gr_expr number, string;
+    uint32_t n_arrays, n_objects;
+    const struct array_shape *const *arrays;
+    const struct object_shape *const *objects;
+};
+
+/* --- terms --- */
+
+bool terms_new(struct schema *s);
+term term_of(struct schema *s, uint32_t literal);
+term term_and(struct schema *s, term a, term b);
+const struct schema_set *term_set(struct schema *s, term t);  /* NULL after an error */
+const uint32_t *term_literals(const struct schema *s, term t, uint32_t *n);
+bool term_hopeless(struct schema *s, term t);                 /* surely nothing satisfies it, as its types and values say */
+bool terms_apart(struct schema *s, term a, term b);           /* the same of both together, without making that term */
+struct term_state {
+    gr_expr expr, rule;
+    bool open;
+};
+struct term_state *term_state(struct schema *s, term t);      /* borrowed until another term is made */
+uint32_t terms_count(const struct schema *s);
+
+/* --- sets --- */
+
+const struct schema_set *set_any(const struct schema *s);
+const struct schema_set *set_none(const struct schema *s);
+bool set_is_empty(const struct schema *s, const struct schema_set *a);
+const struct schema_set *set_and(struct schema *s, const struct schema_set *a, const struct schema_set *b);
+const struct schema_set *set_or(struct schema *s, const struct schema_set *a, const struct schema_set *b);
+/* One type left to what an assertion says, all others as they are (positive) or gone (negative). */
+const struct schema_set *set_of_number(struct schema *s, gr_expr e, bool negative);
+const struct schema_set *set_of_string(struct schema *s, gr_expr e, bool negative);
+const struct schema_set *set_of_array(struct schema *s, const struct array_shape *shape, bool negative);
+const struct schema_set *set_of_object(struct schema *s, const struct object_shape *shape, bool negative);
+const struct schema_set *set_unseen(struct schema *s, const struct schema_set *a); /* nothing of it counts as looked at */
+
+extern const struct array_shape ARRAY_ANY;
+extern const struct object_shape OBJECT_ANY;
+bool keys_have(struct schema *s, const struct key_set *k, uint32_t name);
+struct key_set keys_and_more(struct schema *s, struct key_set a, struct key_set b);
+gr_expr keys_expr(struct schema *s, const struct key_set *k);
+
+/* --- schemas and values to sets: schema_keywords.c, schema_logic.c, schema_values.c; NULL after an error --- */
+
+const struct schema_set *schema_set_of(struct schema *s, uint32_t node, bool negative);
+const struct schema_set *value_set_of(struct schema *s, uint32_t node, bool negative);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers and strings of a schema.
+ */
+#include "grammar/schema_words.h"
+
+#include <string.h>
+
+enum { SPACES = 40 }; /* the most white space in a row: five levels of eight */
+
+/* --- the alphabet ---------------------------------------------------------------------------------------- */
+
+static gr_expr with_space(struct schema *s, const char *text, bool before, bool after)
+{
+    static const uint32_t spaces[8] = {1u << '\t' | 1u << '\n' | 1u << '\r', 1u};
+    gr_expr mark = gr_literal(s->g, text);
+    if (s->options.spaced && before && after) return gr_cat(s->g, mark, gr_literal(s->g, " "));
+    if (!s->options.flexible || s->options.spaced) return mark;
+    gr_expr space = gr_repeat(s->g, gr_byte_set(s->g, spaces), 0, SPACES);
+    if (after) mark = gr_cat(s->g, mark, space);
+    return before ? gr_cat(s->g, space, mark) : mark;
+}
+
+bool words_new(struct schema *s)
+{
+    static const struct gr_range all = {0, 0x10FFFF};
+    struct schema_words *w = schema_take(s, 1, sizeof *w);
+    if (!w) return false;
+    s->words = w;
+    w->never = gr_never(s->g);
+    number_forms(s->g, &w->forms);
+    w->number = number_any(s->g, &w->forms);
+    w->integer = number_integer(s->g, &w->forms);
+    w->letter = gr_class(s->g, GR_JSON, &all, 1);
+    w->string = gr_repeat(s->g, w->letter, 0, GR_MANY);
+    w->quote = gr_literal(s->g, "\"");
+    w->open = with_space(s, "{", false, true);
+    w->close = with_space(s, "}", true, false);
+    w->begin = with_space(s, "[", false, true);
+    w->end = with_space(s, "]", true, false);
+    w->comma = with_space(s, ",", true, true);
+    w->colon = with_space(s, ":", true, true);
+    return schema_checked(s, s->root, "limit", w->colon) != 0;
+}
+
+bool words_empty(struct schema *s, gr_expr e) { return e == s->words->never || (e && gr_is_empty(s->g, e) == GR_YES); }
+
+gr_expr words_and(struct schema *s, gr_expr all, gr_expr a, gr_expr b)
+{
+    gr_expr never = s->words->never;
+    if (a == never || b == never) return never;
+    if (a == all || a == b) return b;
+    if (b == all) return a;
+    gr_expr both = gr_and(s->g, a, b);
+    return words_empty(s, both) ? never : both;
+}
+
+gr_expr words_but(struct schema *s, gr_expr all, gr_expr a)
+{
+    gr_expr never = s->words->never;
+    if (a == all || a == never) return a == all ? never : all;
+    gr_expr rest = gr_and(s->g, all, gr_not(s->g, a));
+    return words_empty(s, rest) ? never : rest;
+}
+
+/* --- numbers --------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *keyword;
+    enum number_order order, otherwise;
+} bounds[] = {
+    {"minimum", NUMBER_GE, NUMBER_LT},
+    {"maximum", NUMBER_LE, NUMBER_GT},
+    {"exclusiveMinimum", NUMBER_GT, NUMBER_LE},
+    {"exclusiveMaximum", NUMBER_LT, NUMBER_GE},
+};
+
+enum { BOUNDS = sizeof bounds / sizeof *bounds };
+
+static int bound_of(const char *keyword)
+{
+    for (int i = 0; i < BOUNDS; i++)
+        if (!strcmp(bounds[i].keyword, keyword)) return i;
+    return -1;
+}
+
+bool words_is_number(const char *keyword) { return bound_of(keyword) >= 0 || !strcmp(keyword, "multipleOf"); }
+
+static gr_expr refused(struct schema *s, uint32_t value, const char *keyword, const char *sentence)
+{
+    schema_refuse(s, s->nodes[value].parent, keyword, sentence);
+    return 0;
+}
+
+static bool read_number(struct schema *s, uint32_t value, const char *keyword, struct decimal *d)
+{
+    const struct schema_node *n = &s->nodes[value];
+    if (n->kind != JSON_NUMBER) return refused(s, value, keyword, "a number was expected");
+    return decimal_read(n->text, d) || refused(s, value, keyword, "a number of at most 40 digits, no larger than 10^308, was expected");
+}
+
+gr_expr words_number(struct schema *s, uint32_t value, const char *keyword, bool negative)
+{
+    struct decimal d;
+    const struct schema_words *w = s->words;
+    int bound = bound_of(keyword);
+    if (!read_number(s, value, keyword, &d)) return 0;
+    if (bound >= 0) {
+        if (!number_bound_fits(&d)) return refused(s, value, keyword, "a bound is 0, or its size is from 0.00001 to below 10^21");
+        enum number_order order = negative ? bounds[bound].otherwise : bounds[bound].order;
+        return schema_checked(s, s->nodes[value].parent, keyword, number_bound(s->g, &w->forms, order, &d));
+    }
+    if (d.n == 0 || d.negative) return refused(s, value, keyword, "a number above 0 was expected");
+    gr_expr e = number_multiple(s->g, &w->forms, &d);
+    if (!e && !grammar_error(s->g)->code) return refused(s, value, keyword, "whole numbers and those of which some make 1 (0.25, 0.01) can be kept");
+    if (e && negative) e = words_but(s, number_sure(s->g, &w->forms), e);
+    return schema_checked(s, s->nodes[value].parent, keyword, e);
+}
+
+gr_expr words_const_number(struct schema *s, uint32_t value, bool negative)
+{
+    struct decimal d;
+    const struct schema_words *w = s->words;
+    if (!read_number(s, value, "const", &d)) return 0;
+    gr_expr e;
+    if (!negative) e = number_text(s->g, &d);
+    else if (!number_bound_fits(&d)) e = words_but(s, w->number, number_text(s->g, &d));
+    else e = gr_or(s->g, number_bound(s->g, &w->forms, NUMBER_LT, &d), number_bound(s->g, &w->forms, NUMBER_GT, &d));
+    return schema_checked(s, s->nodes[value].parent, "const", e);
+}
+
+/* --- strings --------------------------------------------------------------------------------------------- */
+
+bool words_is_string(const char *keyword)
+{
+    return !strcmp(keyword, "minLength") || !strcmp(keyword, "maxLength") || !strcmp(keyword, "pattern") || !strcmp(keyword, "format");
+}
+
+static gr_expr pattern_of(struct schema *s, uint32_t value, const char *keyword, struct bytes pattern, enum gr_where where)
+{
+    struct error err = {0};
+    gr_expr e = gr_regex(s->g, pattern, where, GR_JSON, &err);
+    if (!e && err.code == ERR_SCHEMA) {
+        size_t n = strlen(err.message);
+        if (n && err.message[n - 1] == '.') err.message[n - 1] = 0;
+        return refused(s, value, keyword, err.message);
+    }
+    return schema_checked(s, s->nodes[value].parent, keyword, e);
+}
+
+static gr_expr length_of(struct schema *s, uint32_t value, const char *keyword, bool negative)
+{
+    bool least = !strcmp(keyword, "minLength");
+    uint32_t n = schema_count(s, value, keyword);
+    if (s->status) return 0;
+    if (!negative) return gr_repeat(s->g, s->words->letter, least ? n : 0, least ? GR_MANY : n);
+    if (least) return n == 0 ? s->words->never : gr_repeat(s->g, s->words->letter, 0, n - 1);
+    return gr_repeat(s->g, s->words->letter, n + 1, GR_MANY);
+}
+
+gr_expr words_string(struct schema *s, uint32_t value, const char *keyword, bool negative)
+{
+    const struct schema_node *n = &s->nodes[value];
+    if (keyword[0] == 'm') return schema_checked(s, s->nodes[value].parent, keyword, length_of(s, value, keyword, negative));
+    if (n->kind != JSON_STRING) return refused(s, value, keyword, "a string was expected");
+    gr_expr e;
+    if (keyword[0] == 'p') e = pattern_of(s, value, keyword, n->text, GR_SEARCH);
+    else {
+        const char *pattern = format_pattern(n->text);
+        if (!pattern) return refused(s, value, keyword, "this format cannot be kept; write it as a pattern");
+        e = pattern_of(s, value, keyword, (struct bytes){(const uint8_t *)pattern, strlen(pattern)}, GR_WHOLE);
+    }
+    if (!e) return 0;
+    e = words_and(s, s->words->string, s->words->string, e);
+    return schema_checked(s, s->nodes[value].parent, keyword, negative ? words_but(s, s->words->string, e) : e);
+}
+
+gr_expr words_const_string(struct schema *s, uint32_t value)
+{
+    return schema_checked(s, s->nodes[value].parent, "const", gr_json_text(s->g, s->nodes[value].text));
+}
+
+gr_expr words_of_name(struct schema *s, uint32_t name) { return gr_json_text(s->g, s->names[name]); }
+
+/* A name as it stands in a string. */
+static struct bytes encoded(struct schema *s, struct bytes name)
+{
+    static const char hex[] = "0123456789abcdef", from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    uint8_t *out = schema_take(s, name.size * 6 + 1, 1);
+    size_t n = 0;
+    for (size_t i = 0; out && i < name.size; i++) {
+        uint8_t c = name.data[i];
+        const char *at = c ? strchr(from, c) : NULL;
+        if (at || c < 0x20) out[n++] = '\\';
+        if (at) out[n++] = (uint8_t)to[at - from];
+        else if (c >= 0x20) out[n++] = c;
+        else {
+            memcpy(out + n, "u00", 3);
+            out[n + 3] = (uint8_t)hex[c >> 4];
+            out[n + 4] = (uint8_t)hex[c & 15];
+            n += 5;
+        }
+    }
+    return (struct bytes){out, n};
+}
+
+bool words_have_name(struct schema *s, gr_expr e, uint32_t name)
+{
+    if (e == 0 || e == s->words->never || s->status) return false;
+    enum gr_answer answer = gr_contains(s->g, e, encoded(s, s->names[name]));
+    if (answer == GR_UNKNOWN) schema_refuse(s, s->here, "limit", "its patterns of names are too large");
+    return answer == GR_YES;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * States: expressions that a text has reached, numbered, with their transitions by class of bytes, made when they are first needed.
+ */
+#include "grammar/nodes.h"
+
+#include <string.h>
+
+static gr_state state_of(struct grammar *g, gr_expr a)
+{
+    if (g->nodes[a].state) return g->nodes[a].state;
+    if (g->n_states >= STATES_MOST) return node_limit(g, "it has too many states");
+    if (g->n_states >= g->room_states) {
+        uint32_t room = g->room_states, most = room;
+        if (!node_room(g, (void **)&g->states, &room, (uint64_t)g->n_states + 1, sizeof *g->states)) return 0;
+        if (!node_room(g, (void **)&g->next, &most, (uint64_t)g->n_states + 1, g->n_classes * sizeof *g->next)) return 0;
+        g->room_states = room;
+    }
+    memset(g->next + (size_t)g->n_states * g->n_classes, 0, g->n_classes * sizeof *g->next);
+    g->states[g->n_states] = (struct state){.expr = a};
+    g->nodes[a].state = g->n_states;
+    return g->n_states++;
+}
+
+uint32_t state_next(struct grammar *g, gr_state state, uint32_t byte_class)
+{
+    uint32_t *known = &g->next[(size_t)state * g->n_classes + byte_class], to = NEXT_DEAD;
+    if (*known) return *known;
+    gr_expr d = derive(g, g->states[state].expr, g->byte_of[byte_class]);
+    enum gr_answer live = derive_live(g, d);
+    if (live == GR_UNKNOWN) return node_limit(g, "whether it can be satisfied at all takes too long to find out");
+    if (live == GR_YES) to = state_of(g, d);
+    if (to) g->next[(size_t)state * g->n_classes + byte_class] = to;
+    return to;
+}
+
+gr_state grammar_start(const struct grammar *g) { return g->start; }
+
+gr_state grammar_step(struct grammar *g, gr_state state, struct bytes text)
+{
+    if (!g->ready || state >= g->n_states) return GR_DEAD;
+    g->work = CALL_WORK;
+    g->err = (struct error){0};
+    for (size_t i = 0; i < text.size && state != GR_DEAD; i++) {
+        uint32_t to = state_next(g, state, g->class_of[text.data[i]]);
+        state = to == NEXT_DEAD ? GR_DEAD : to;
+    }
+    return state;
+}
+
+bool grammar_accepts(const struct grammar *g, gr_state state)
+{
+    return state != GR_DEAD && state < g->n_states && is_nullable(g, g->states[state].expr);
+}
+
+int grammar_ready(struct grammar *g, gr_expr start, struct error *err)
+{
+    g->depth = 0;
+    if (start && !g->err.code && ready_check(g, start)) {
+        g->n_states = 1;
+        g->start = state_of(g, node_straight(g, start));
+    }
+    if (!g->start && !g->err.code) node_limit(g, "nothing came of it");
+    if (err) *err = g->err;
+    return g->err.code;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a reply may say, changed between two steps: alone, in company, after its pages were taken; penalties that are off; the end by a full
+ * context.
+ */
+#include "session.h"
+
+#include <math.h>
+
+enum { MASK = (GOLDEN_VOCAB + 31) / 32, MOST = 120, WRITERS = 6 };
+
+struct writer {
+    struct quern_sequence *s;
+    int32_t tokens[MOST];
+    int n, let_go;
+    enum quern_end end;
+    int32_t status;
+};
+
+static struct quern_engine *open_nano(struct quern_options options)
+{
+    struct file f = golden_file("nano.Q8_0", "gguf");
+    struct quern_engine *e = engine_load(&f, options, SIZE_MAX);
+    file_free(&f);
+    return e;
+}
+
+/* Every third id, another third after each token; never one that ends the reply. */
+static bool may_follow(const struct quern_engine *e, int who, int n, int id) { return (id + who + n) % 3 == 0 && !quern_is_end(e, id); }
+
+static void limit(struct quern_engine *e, struct writer *w, int who)
+{
+    uint32_t bits[MASK] = {0};
+    for (int id = 0; id < e->n_sampled; id++)
+        if (may_follow(e, who, w->n, id)) bits[id / 32] |= 1u << id % 32;
+    CHECK_EQ(quern_reply_allow(w->s, bits, w->n % 2 ? QUERN_LENIENT : 0), OK);
+}
+
+static void begin(struct quern_engine *e, struct writer *w, int who, const struct quern_reply *reply)
+{
+    int32_t ids[40];
+    for (int i = 0; i < 40; i++) ids[i] = 20 + i + 5 * who;
+    *w = (struct writer){.s = quern_sequence_new(e, (uint32_t)who, who < 3)};
+    CHECK(w->s != NULL);
+    CHECK(quern_sequence_set(w->s, ids, 10 + 5 * who, QUERN_HELD) >= 0);
+    CHECK_EQ(quern_reply_begin(w->s, reply), OK);
+}
+
+/* Makes a step of all; limited, each is limited anew after its token. */
+static void step(struct quern_engine *e, struct writer *writers, int first, int n, bool limited)
+{
+    int n_events;
+    CHECK_EQ(quern_step(e, 0), OK);
+    const struct quern_event *events = quern_events(e, &n_events);
+    for (int i = 0; i < n_events; i++) {
+        int at = 0;
+        while (at < n && quern_sequence_number(writers[at].s) != events[i].number) at++;
+        CHECK(at < n);
+        struct writer *w = &writers[at];
+        if (events[i].type == QUERN_LET_GO) w->let_go++;
+        if (events[i].type == QUERN_END) w->end = (enum quern_end)events[i].end, w->status = events[i].status;
+        if (events[i].type != QUERN_TOKEN) continue;
+        CHECK(w->n < MOST);
+        CHECK(!limited || may_follow(e, first + at, w->n, events[i].token));
+        w->tokens[w->n++] = events[i].token;
+        if (limited) limit(e, w, first + at);
+    }
+}
+
+static void write_all(struct quern_engine *e, struct writer *writers, int first, int n, bool limited)
+{
+    bool left = true;
+    for (int calls = 0; left; calls++) {
+        CHECK(calls < 2000);
+        step(e, writers, first, n, limited);
+        left = false;
+        for (int i = 0; i < n; i++) left |= !writers[i].end;
+    }
+}
+
+static struct quern_reply reply_of(int who)
+{
+    static const struct sampler_params ways[] = {
+        {.temperature = 0}, {.temperature = 1, .seed = 1, .top_k = 30}, {.temperature = 1.5f, .seed = 2, .repeat_penalty = 1.4f, .presence_penalty = 0.5f}};
+    return (struct quern_reply){.sampling = ways[who % 3], .max_tokens = MOST - 10 * who};
+}
+
+/* The same alone and beside others, some of which are let go and read once more. */
+static void in_company(void)
+{
+    static struct writer alone[WRITERS], together[WRITERS];
+    int let_go = 0;
+    for (int who = 0; who < WRITERS; who++) {
+        struct quern_engine *e = open_nano((struct quern_options){.context_size = 256});
+        struct quern_reply reply = reply_of(who);
+        begin(e, &alone[who], who, &reply);
+        limit(e, &alone[who], who);
+        write_all(e, &alone[who], who, 1, true);
+        CHECK(alone[who].end == QUERN_LENGTH && alone[who].n == reply.max_tokens);
+        quern_free(e);
+    }
+    struct quern_engine *e = open_nano((struct quern_options){.context_size = 256, .parallel = WRITERS, .cache_size = 256, .threads = 2});
+    for (int who = 0; who < WRITERS; who++) {
+        struct quern_reply reply = reply_of(who);
+        begin(e, &together[who], who, &reply);
+        limit(e, &together[who], who);
+        for (int i = 0; who == 2 && i < 20; i++) step(e, together, 0, 3, true); /* those in the background; then come the others */
+    }
+    write_all(e, together, 0, WRITERS, true);
+    for (int who = 0; who < WRITERS; who++) {
+        CHECK_EQ(together[who].n, alone[who].n);
+        CHECK(!memcmp(together[who].tokens, alone[who].tokens, (size_t)alone[who].n * sizeof *alone[who].tokens));
+        let_go += together[who].let_go;
+    }
+    CHECK(let_go > 0);
+    quern_free(e);
+}
+
+/* A mask and biases of minus infinity say the same; without either it is something else. */
+static void as_biases(void)
+{
+    static struct writer masked, biased, plain;
+    struct logit_bias never[GOLDEN_VOCAB];
+    struct quern_engine *e = open_nano((struct quern_options){.context_size = 128});
+    struct quern_reply reply = {.sampling = {.temperature = 1, .seed = 9}, .max_tokens = 40};
+    uint32_t bits[MASK] = {0};
+    int n = 0;
+    for (int id = 0; id < e->n_sampled; id++) {
+        if (may_follow(e, 0, 0, id)) bits[id / 32] |= 1u << id % 32;
+        else never[n++] = (struct logit_bias){id, -INFINITY};
+    }
+    begin(e, &masked, 0, &reply);
+    CHECK_EQ(quern_reply_allow(masked.s, bits, 0), OK);
+    memset(bits, 0, sizeof bits); /* it has a copy */
+    write_all(e, &masked, 0, 1, false);
+    quern_sequence_free(masked.s);
+    for (int id = 0; id < e->n_sampled; id++) bits[id / 32] |= (uint32_t)may_follow(e, 0, 0, id) << id % 32;
+    reply.sampling.bias = never, reply.sampling.n_bias = n;
+    struct quern_engine *other = open_nano((struct quern_options){.context_size = 128});
+    begin(other, &biased, 0, &reply);
+    write_all(other, &biased, 0, 1, false);
+    CHECK(masked.n == 40 && biased.n == 40 && !memcmp(masked.tokens, biased.tokens, sizeof masked.tokens));
+    quern_free(other);
+    quern_free(e);
+    e = open_nano((struct quern_options){.context_size = 128});
+    reply.sampling.n_bias = 0;
+    begin(e, &plain, 0, &reply);
+    CHECK_EQ(quern_reply_allow(plain.s, bits, 0), OK);
+    CHECK_EQ(quern_reply_allow(plain.s, NULL, 0), OK);
+    write_all(e, &plain, 0, 1, false);
+    CHECK(memcmp(masked.tokens, plain.tokens, sizeof masked.tokens));
+    quern_free(e);
+}
+
+/* Nothing that is allowed ends one reply, by name; the others and the next one go on. */
+static void nothing_left(void)
+{
+    static struct writer w[2], next;
+    static const uint32_t none[MASK];
+    struct quern_engine *e = open_nano((struct quern_options){.context_size = 128, .parallel = 2});
+    struct quern_reply reply = {.max_tokens = 8};
+    begin(e, &w[0], 0, &reply);
+    begin(e, &w[1], 1, &reply);
+    CHECK_EQ(quern_reply_allow(w[0].s, none, 0), OK);
+    write_all(e, w, 0, 2, false);
+    CHECK(w[0].end == QUERN_ERROR && w[0].status == ERR_EMPTY && w[0].n == 0);
+    CHECK(strstr(quern_error(e)->message, "forbidden"));
+    CHECK(w[1].end == QUERN_LENGTH || w[1].end == QUERN_STOP);
+    CHECK_EQ(quern_reply_allow(w[0].s, none, 0), OK); /* it has ended */
+    quern_sequence_free(w[0].s);
+    begin(e, &next, 0, &reply); /* a reply begins without limits */
+    write_all(e, &next, 0, 1, false);
+    CHECK(next.end == QUERN_LENGTH || next.end == QUERN_STOP);
+    quern_free(e);
+}
+
+static void without_penalties(void)
+{
+    static struct writer spared, plain, penalised;
+    struct sampler_params params = {.temperature = 0.01f, .seed = 3};
+    for (int way = 0; way < 3; way++) {
+        struct writer *w = way == 0 ? &plain : way == 1 ? &spared : &penalised;
+        struct quern_engine *e = open_nano((struct quern_options){.context_size = 128});
+        if (way) params.repeat_penalty = 2, params.presence_penalty = 2, params.frequency_penalty = 1;
+        begin(e, w, 0, &(struct quern_reply){.sampling = params, .max_tokens = 40});
+        if (way == 1) CHECK_EQ(quern_reply_allow(w->s, NULL, QUERN_LENIENT), OK);
+        write_all(e, w, 0, 1, false);
+        quern_free(e);
+    }
+    CHECK(spared.n == plain.n && !memcmp(spared.tokens, plain.tokens, sizeof plain.tokens));
+    CHECK(memcmp(spared.tokens, penalised.tokens, sizeof plain.tokens));
+}
+
+/* Where the context ends and where the caller's limit does, one token apart. */
+static void ends_of_room(void)
+{
+    for (int most = 9; most <= 12; most++) {
+        static struct writer w;
+        struct quern_engine *e = open_nano((struct quern_options){.context_size = 20});
+        begin(e, &w, 0, &(struct quern_reply){.max_tokens = most == 12 ? 0 : most});
+        for (limit(e, &w, 0); !w.end;) step(e, &w, 0, 1, true);
+        CHECK_EQ(w.n, most == 9 ? 9 : 10);
+        CHECK_EQ(w.end, most <= 10 ? QUERN_LENGTH : QUERN_CONTEXT);
+        quern_free(e);
+    }
+}
+
+static const struct check tests[] = {
+    {"in_company", in_company}, {"as_biases", as_biases}, {"nothing_left", nothing_left},
+    {"without_penalties", without_penalties}, {"ends_of_room", ends_of_room},
+};
+
+int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Masks against stepping every token, and the texts that become grammars: patterns, GBNF, choices.
+ */
+#include "check.h"
+#include "qwen_tokens.h"
+
+static struct mem mem;
+static uint64_t seed = 1;
+
+static uint32_t below(uint32_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33) % n;
+}
+
+static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
+
+static bool accepts(struct grammar *g, const char *text) { return grammar_accepts(g, grammar_step(g, grammar_start(g), text_of(text))); }
+
+static struct grammar *make(gr_expr build(struct grammar *g, const char *text), const char *text)
+{
+    struct error err = {0};
+    struct grammar *g = grammar_new(&mem);
+    CHECK(g != NULL);
+    int status = grammar_ready(g, build(g, text), &err);
+    if (status) printf("%s: %s\n", err.rule, err.message);
+    CHECK_EQ(status, OK);
+    return g;
+}
+
+static void finish(struct grammar *g)
+{
+    grammar_free(g);
+    CHECK_EQ(mem.used, 0);
+}
+
+/* --- masks ------------------------------------------------------------------------------------------------------------------ */
+
+static gr_expr whole(struct grammar *g, const char *text) { return gr_regex(g, text_of(text), GR_WHOLE, GR_PLAIN, NULL); }
+static gr_expr search(struct grammar *g, const char *text) { return gr_regex(g, text_of(text), GR_SEARCH, GR_PLAIN, NULL); }
+static gr_expr gbnf(struct grammar *g, const char *text) { return gr_gbnf(g, text_of(text), NULL); }
+
+/* A JSON string of at most 5 + size of `text` characters, then a number. */
+static gr_expr counted_string(struct grammar *g, const char *text)
+{
+    gr_expr c = gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), quote = gr_literal(g, "\"");
+    gr_expr parts[] = {quote, gr_repeat(g, c, 2, 5 + (uint32_t)strlen(text)), quote, gr_repeat(g, gr_range(g, '0', '9'), 0, 3)};
+    return gr_sequence(g, parts, 4);
+}
+
+static gr_expr any_string(struct grammar *g, const char *text)
+{
+    gr_expr c = gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), quote = gr_literal(g, text);
+    return gr_cat(g, quote, gr_cat(g, gr_repeat(g, c, 0, GR_MANY), quote));
+}
+
+static const char json_grammar[] =
+    "# any JSON value\n"
+    "root ::= value\n"
+    "value ::= object | array | string | number | (\"true\" | \"false\" | \"null\") ws\n"
+    "object ::= \"{\" ws ( pair (\",\" ws pair)* )? \"}\" ws\n"
+    "pair ::= string \":\" ws value\n"
+    "array ::=\n  \"[\" ws (\n    value (\",\" ws value)*\n  )? \"]\" ws\n"
+    "string ::= \"\\\"\" ([^\"\\\\\\x7F\\x00-\\x1F] | \"\\\\\" ([\"\\\\bfnrt/] | \"u\" [0-9a-fA-F]{4}))* \"\\\"\" ws\n"
+    "number ::= \"-\"? (\"0\" | [1-9] [0-9]{0,15}) (\".\" [0-9]+)? ([eE] [-+]? [0-9]{1,3})? ws\n"
+    "ws ::= | \" \" | \"\\n\" [ \\t]{0,20}\n";
+
+static const char arithmetic_grammar[] =
+    "root ::= (expr \"=\" space term \"\\n\")+\n"
+    "expr ::= term ([-+*/] space term)*\n"
+    "term ::= name | number | \"(\" space expr \")\" space\n"
+    "name ::= [a-z] [a-z0-9_]* space\n"
+    "number ::= [0-9]+ space\n"
+    "space ::= [ \\t]*\n";
+
+static const char chess_grammar[] =
+    "root ::= \"1. \" move \" \" move \"\\n\" ([1-9] [0-9]? \". \" move \" \" move \"\\n\")+\n"
+    "move ::= (pawn | piece | castle) [+#]?\n"
+    "piece ::= [NBKQR] [a-h]? [1-8]? \"x\"? [a-h] [1-8]\n"
+    "pawn ::= ([a-h] \"x\")? [a-h] [1-8] (\"=\" [NBQR])?\n"
+    "castle ::= \"O-O\" \"-O\"?\n";
+
+static const char list_grammar[] = "root ::= item+\n# one line each\nitem ::= \"- \" [^\\r\\n\\x0b\\x0c\\x85\\u2028\\u2029]+ \"\\n\"\n";
+
+static const char c_grammar[] =
+    "root ::= declaration*\n"
+    "declaration ::= type name \"(\" (parameter (\", \" parameter)*)? \") {\" statement* \"}\\n\"\n"
+    "type ::= (\"int\" | \"float\" | \"char\") space\n"
+    "parameter ::= type name\n"
+    "statement ::= (\n"
+    "    type name \"= \" expression \"; \" |\n"
+    "    name \"= \" expression \"; \" |\n"
+    "    name \"(\" (expression (\", \" expression)*)? \"); \" |\n"
+    "    \"return \" expression \"; \" |\n"
+    "    \"while (\" condition \") {\" statement* \"} \" |\n"
+    "    \"if (\" condition \") {\" statement* \"} \" (\"else {\" statement* \"} \")? |\n"
+    "    \"// \" [^\\n]* \"\\n\" | \"/* \" ([^*] | \"*\" [^/])* \"*/\"\n"
+    ")\n"
+    "condition ::= expression (\"<=\" | \"<\" | \"==\" | \"!=\" | \">=\" | \">\") space expression\n"
+    "expression ::= term ([-+] space term)*\n"
+    "term ::= factor ([*/] space factor)*\n"
+    "factor ::= name | number | \"-\" factor | name \"(\" (expression (\", \" expression)*)? \")\" | \"(\" expression \")\"\n"
+    "name ::= [a-zA-Z_] [a-zA-Z_0-9]* space\n"
+    "number ::= [0-9]+ space\n"
+    "space ::= [ \\t]*\n";
+
+static const struct {
+    gr_expr (*build)(struct grammar *g, const char *text);
+    const char *text;
+} languages[] = {
+    {any_string, "\""}, {any_string, "a"}, {counted_string, ""}, {counted_string, "0123456789012345678901234567890123456789"},
+    {counted_string, "012345678901234567"}, {whole, "[a-z]{1,40}"}, {search, "f(oo|\\p{L}+)bar"}, {whole, "\\d{4}-\\d\\d-\\d\\d( \\d+)*"}, {gbnf, json_grammar},
+    {gbnf, arithmetic_grammar}, {gbnf, chess_grammar}, {gbnf, list_grammar}, {gbnf, c_grammar},
+};
+
+static bool allowed(const uint32_t *mask, uint32_t id) { return mask[id >> 5] >> (id & 31) & 1; }
+
+/* A text that is written token by token, any of those allowed. */
+static void check_walk(struct grammar *g, const struct vocabulary *v, int steps)
+{
+    gr_state state = grammar_start(g);
+    for (int i = 0; i < steps; i++) {
+        static uint32_t kept[QWEN_TOKENS / 32 + 2];
+        const uint32_t *mask = grammar_mask(g, v, state);
+        CHECK(mask != NULL && v->n_words <= sizeof kept / sizeof *kept);
+        memcpy(kept, mask, v->n_words * sizeof *mask);
+        uint32_t n = 0, chosen = 0;
+        for (uint32_t id = 0; id < v->n; id++) {
+            CHECK_EQ(allowed(kept, id), grammar_take(g, v, state, id) != GR_DEAD);
+            if (allowed(kept, id) && v->kinds[id] == TOKEN_TEXT && below(++n) == 0) chosen = id;
+        }
+        CHECK(n > 0 || grammar_accepts(g, state));
+        CHECK(!memcmp(kept, grammar_mask(g, v, state), v->n_words * sizeof *mask)); /* also where it was kept */
+        if (!n) return;
+        state = grammar_take(g, v, state, chosen);
+    }
+}
+
+static void against_every_token(void)
+{
+    struct vocabulary_source source;
+    struct vocabulary *v = NULL;
+    int steps = getenv("QUERN_MASKS") ? atoi(getenv("QUERN_MASKS")) : 6;
+    CHECK(qwen_tokens(check_fixtures, 16, &source));
+    CHECK_EQ(vocabulary_new(&mem, &source, &v, NULL), OK);
+    qwen_tokens_free(&source);
+    uint64_t used = mem.used;
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++) {
+        struct grammar *g = make(languages[i].build, languages[i].text);
+        for (int k = 0; k < 2; k++) check_walk(g, v, steps);
+        grammar_free(g);
+        CHECK_EQ(mem.used, used);
+    }
+    vocabulary_free(v);
+    CHECK_EQ(mem.used, 0);
+}
+
+/* Tokens of the same bytes, empty ones, ends, and no tokens at all. */
+static void odd_vocabularies(void)
+{
+    static const uint32_t sizes[] = {1, 1, 0, 2, 2, 3, 1};
+    static const uint8_t kinds[] = {0, 0, 0, 0, 0, 1, 2};
+    struct vocabulary_source source = {(const uint8_t *)"aaababENDx", sizes, kinds, 7};
+    struct vocabulary *v = NULL;
+    struct error err = {0};
+    CHECK_EQ(vocabulary_new(&mem, &source, &v, NULL), OK);
+    struct grammar *g = make(whole, "(ab?)*");
+    CHECK_EQ(grammar_mask(g, v, grammar_start(g))[0], 1 | 2 | 8 | 16 | 32);
+    CHECK_EQ(grammar_mask(g, v, grammar_take(g, v, grammar_start(g), 3))[0], 1 | 2 | 8 | 16 | 32);
+    grammar_free(g);
+    g = make(whole, "ab");
+    CHECK_EQ(grammar_mask(g, v, grammar_start(g))[0], 1 | 2 | 8 | 16);
+    CHECK_EQ(grammar_mask(g, v, grammar_take(g, v, grammar_start(g), 4))[0], 32);
+    CHECK_EQ(grammar_mask(g, v, grammar_take(g, v, grammar_start(g), 1))[0], 0); /* nothing writes "b": the caller says so */
+    CHECK_EQ(grammar_take(g, v, grammar_start(g), 2), GR_DEAD);
+    CHECK_EQ(grammar_take(g, v, grammar_start(g), 5), GR_DEAD);
+    CHECK_EQ(grammar_take(g, v, grammar_start(g), 7), GR_DEAD);
+    CHECK(grammar_mask(g, v, GR_DEAD) == NULL && grammar_mask(g, v, 1000) == NULL);
+    grammar_free(g);
+    vocabulary_free(v);
+    source.n = 0;
+    CHECK_EQ(vocabulary_new(&mem, &source, &v, &err), ERR_PARAM);
+    CHECK_EQ(mem.used, 0);
+}
+
+/* --- patterns --------------------------------------------------------------------------------------------------------------- */
+
+static void patterns(void)
+{
+    static const struct {
+        const char *pattern, *in, *out; /* of a search */
+    } cases[] = {
+        {"^a|b$", "ax", "xa"}, {"^a|b$", "xb", "bx"}, {"^$", "", "a"}, {"a^b|c", "c", "ab"}, {"(^|x)y", "y", "zy"}, {"(^|x)y($|z)", "axyz", "xya"},
+        {"^\\d{2,3}?$", "123", "1234"}, {"^[^\\d\\s-]+$", "a\xC3\xA9", "a b"}, {"^\\u{1F600}\\ud83d\\ude00$", "\xF0\x9F\x98\x80\xF0\x9F\x98\x80", ""},
+        {"^.$", "\xE2\x82\xAC", "\n"}, {"^\\p{L}\\P{L}$", "\xC3\x9F.", "\xC3\x9Fs"}, {"^[\\w.+\\-]+@(?<host>[a-z]+)$", "a.b-c@d", "a@"}, {"^a{,2}$", "a{,2}", "aa"},
+        {"^[]$", "\x01", ""}, {"^[^]$", "\n", ""}, {"^\\x41\\cJ\\0\\/$", "A\n", "A"}, {"", "anything", "\xFF"}, {"^\\S\\W\\D$", "a x", "a11"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (!strcmp(cases[i].pattern, "^[]$") || strstr(cases[i].pattern, "\\0")) continue; /* nothing; a text with a NUL: below */
+        struct grammar *g = make(search, cases[i].pattern);
+        if (!accepts(g, cases[i].in) || accepts(g, cases[i].out)) printf("%s\n", cases[i].pattern);
+        CHECK(accepts(g, cases[i].in) && !accepts(g, cases[i].out));
+        finish(g);
+    }
+    struct grammar *g = make(whole, "\\x41\\cJ\\0\\/");
+    CHECK(grammar_accepts(g, grammar_step(g, grammar_start(g), (struct bytes){(const uint8_t *)"A\n\0/", 4})));
+    finish(g);
+    g = grammar_new(&mem);
+    gr_expr quoted_line = gr_regex(g, text_of("^\"\\n.\\x01?$"), GR_SEARCH | GR_DOT_ALL, GR_JSON, NULL);
+    CHECK_EQ(grammar_ready(g, quoted_line, NULL), OK);
+    CHECK(accepts(g, "\\\"\\n\\\\") && accepts(g, "\\\"\\nx\\u0001") && !accepts(g, "\"\nx"));
+    finish(g);
+}
+
+static void patterns_refused(void)
+{
+    static const char *const cases[] = {"a(?=b)", "(?<!a)b", "(a)\\1", "\\k<n>", "\\bx", "(?i:x)", "\\p{Lu}", "[z-a]", "a{3,2}", "(", ")", "[a", "a**", "*",
+                                        "\\", "\\q", "\\x4", "\\u{110000}", "(^a)*", "^*", "[\\d-z]", "\xFF"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error err = {0};
+        struct grammar *g = grammar_new(&mem);
+        CHECK_EQ(gr_regex(g, text_of(cases[i]), GR_SEARCH, GR_PLAIN, &err), 0);
+        CHECK(err.code == ERR_SCHEMA && (!strcmp(err.rule, "pattern") || !strcmp(err.rule, "property")) && err.message[0]);
+        finish(g);
+    }
+    char deep[501] = {0};
+    memset(deep, '(', 500);
+    struct grammar *g = grammar_new(&mem);
+    CHECK_EQ(gr_regex(g, text_of(deep), GR_SEARCH, GR_PLAIN, NULL), 0);
+    finish(g);
+}
+
+/* --- GBNF and choices ------------------------------------------------------------------------------------------------------------ */
+
+static void grammars(void)
+{
+    struct grammar *g = make(gbnf, json_grammar);
+    CHECK(accepts(g, "{\"a\":[1,-2.5e3,\n true],\"b\\u00e9\":null}") && !accepts(g, "{\"a\":}") && !accepts(g, "[01]") && !accepts(g, "[1,]"));
+    finish(g);
+    g = make(gbnf, arithmetic_grammar);
+    CHECK(accepts(g, "(1+ 2)*x=3\n4/2= y\n") && !accepts(g, "1+=2\n"));
+    finish(g);
+    g = make(gbnf, chess_grammar);
+    CHECK(accepts(g, "1. e4 e5\n2. Nf3 Nc6\n3. O-O-O Qxe5+\n") && !accepts(g, "1. e9 e5\n2. Nf3 Nc6\n"));
+    finish(g);
+    g = make(gbnf, list_grammar);
+    CHECK(accepts(g, "- a\n- \xC3\xA9\n") && !accepts(g, "- a") && !accepts(g, "- \xE2\x80\xA8\n"));
+    finish(g);
+    g = make(gbnf, c_grammar);
+    CHECK(accepts(g, "int f(int a, char b) {int c= (a+ f(1, -b))*2; while (c<3) {c= c- 1; /* * */} return c; }\n") && !accepts(g, "int f() {return; }\n"));
+    finish(g);
+}
+
+static void grammars_refused(void)
+{
+    static const char *const cases[] = {"", "root", "root = x", "root ::= x", "a ::= \"b\"", "root ::= \"a", "root ::= [a", "root ::= (\"a\"", "root ::= \"a\" )",
+                                        "root ::= \"a\"\nroot ::= \"b\"", "root ::= \"\\q\"", "root ::= [b-a]", "root ::= \"a\"{3,1}", "root ::= \"a\"{x}", "root ::= <think>",
+                                        "root ::= root \"a\" | \"b\"", "root ::= \"a\" root", "root ::= \"\\x4\"", "root ::= \"\xFF\""};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error err = {0};
+        struct grammar *g = grammar_new(&mem);
+        CHECK_EQ(grammar_ready(g, gr_gbnf(g, text_of(cases[i]), NULL), &err), ERR_SCHEMA);
+        CHECK(err.rule[0] && err.message[0]);
+        finish(g);
+    }
+}
+
+static void choices(void)
+{
+    struct error err = {0};
+    struct grammar *g = grammar_new(&mem);
+    uint8_t list[] = "[\"yes\", \"no\", \"\\u00e9\\n\", \"yesterday\"]";
+    CHECK_EQ(grammar_ready(g, gr_choices(g, list, sizeof list - 1, NULL), NULL), OK);
+    CHECK(accepts(g, "yes") && accepts(g, "yesterday") && accepts(g, "\xC3\xA9\n") && !accepts(g, "yester") && !accepts(g, "No"));
+    finish(g);
+    static const char *const wrong[] = {"[]", "[1]", "{}", "[\"a\"", "", "[\"a\"] x"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        uint8_t text[16] = {0};
+        memcpy(text, wrong[i], strlen(wrong[i]));
+        g = grammar_new(&mem);
+        CHECK_EQ(gr_choices(g, text, strlen(wrong[i]), &err), 0);
+        CHECK_EQ(err.code, ERR_SCHEMA);
+        CHECK(!strcmp(err.rule, "choices"));
+        finish(g);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct check tests[] = {
+        {"against_every_token", against_every_token}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
+        {"grammars", grammars}, {"grammars_refused", grammars_refused}, {"choices", choices},
+    };
+    return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Schemas: what their grammars accept (tests/fixtures/schemas/cases.txt), what is refused and why, memory that runs out, hostile sizes, and
+ * texts that are walked out of a grammar byte by byte.
+ */
+#include "check.h"
+#include "grammar/schema.h"
+
+#include <stdlib.h>
+
+enum { LINE = 4096 };
+
+static struct mem mem;
+static struct grammar *grammar;
+static struct error err;
+
+static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
+
+static int compile(struct bytes text, struct schema_options options)
+{
+    gr_expr start;
+    grammar_free(grammar);
+    grammar = grammar_new(&mem);
+    err = (struct error){0};
+    if (!grammar) return ERR_MEM_LOAD;
+    int status = schema_compile(grammar, &mem, text, &options, &start, &err);
+    if (!status) status = grammar_ready(grammar, start, &err);
+    CHECK(status == err.code && (status != OK) == (err.rule[0] != 0) && (status != OK) == (err.message[0] != 0));
+    return status;
+}
+
+static void let_go(void)
+{
+    grammar_free(grammar);
+    grammar = NULL;
+    CHECK_EQ(mem.used, 0);
+}
+
+static bool accepts(const char *text)
+{
+    gr_state state = grammar_step(grammar, grammar_start(grammar), text_of(text));
+    return state != GR_DEAD && grammar_accepts(grammar, state);
+}
+
+/* --- the table ------------------------------------------------------------------------------------------- */
+
+static void try_refusal(const char *line)
+{
+    char rule[40];
+    size_t n = strcspn(line, " ");
+    snprintf(rule, sizeof rule, "%.*s", (int)n, line);
+    int status = compile(text_of(line + n + 1), (struct schema_options){0});
+    if (status != ERR_SCHEMA || strcmp(err.rule, rule)) printf("# %s: %s %s\n", line, err.rule, err.message);
+    CHECK_EQ(status, ERR_SCHEMA);
+    CHECK(!strcmp(err.rule, rule));
+}
+
+static void try_line(const char *line)
+{
+    struct schema_options options = {.draft = line[1] == '7' ? 7 : 0, .flexible = line[1] == 'F'};
+    if (line[0] == 'S') {
+        int status = compile(text_of(strchr(line, ' ') + 1), options);
+        if (status) printf("# %s: %s\n", line, err.message);
+        CHECK_EQ(status, OK);
+    } else if (line[0] == '!') try_refusal(line + 1);
+    else if (line[0] == '+' || line[0] == '-') {
+        bool right = accepts(line + 2) == (line[0] == '+');
+        if (!right) printf("# %s\n", line);
+        CHECK(right);
+    }
+}
+
+static void table(void)
+{
+    char path[256], line[LINE];
+    snprintf(path, sizeof path, "%s/schemas/cases.txt", check_fixtures);
+    FILE *f = fopen(path, "r");
+    int lines = 0;
+    CHECK(f != NULL);
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        try_line(line);
+        lines++;
+    }
+    fclose(f);
+    CHECK(lines > 200);
+    let_go();
+}
+
+/* --- memory ---------------------------------------------------------------------------------------------- */
+
+/* Every allocation may fail: that is said, and nothing stays. */
+static void memory_runs_out(void)
+{
+    static const char schema[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"},\"contains\":{\"type\":\"null\"}}},"
+                                 "\"patternProperties\":{\"^b\":{\"pattern\":\"[a-z]+\"}},\"oneOf\":[{\"required\":[\"a\"]},{\"minimum\":3}]}";
+    CHECK_EQ(compile(text_of(schema), (struct schema_options){0}), OK);
+    uint64_t before = mem.n_allocs, calls;
+    CHECK_EQ(compile(text_of(schema), (struct schema_options){0}), OK);
+    calls = mem.n_allocs - before;
+    CHECK(calls > 5 && calls < 1000);
+    for (uint64_t i = 1; i <= calls; i++) {
+        mem.fail_at = mem.n_allocs + i;
+        mem.fail_after = true; /* a question that runs out of memory has no answer, and that is none */
+        int status = compile(text_of(schema), (struct schema_options){0});
+        CHECK(status == ERR_MEM_LOAD || status == ERR_SCHEMA); /* the pool of expressions says that the schema is too large */
+        mem.fail_at = 0;
+        let_go();
+    }
+    CHECK_EQ(compile(text_of(schema), (struct schema_options){0}), OK);
+    let_go();
+}
+
+/* --- sizes ----------------------------------------------------------------------------------------------- */
+
+/* n times `each`, with its number, between a beginning and an end. */
+static char *repeated(const char *first, const char *each, int n, const char *last)
+{
+    char *text = malloc((size_t)n * (strlen(each) + 12) + strlen(first) + strlen(last) + 1), *at = text;
+    at += sprintf(at, "%s", first);
+    for (int i = 0; i < n; i++) at += sprintf(at, each, i, i + 1);
+    sprintf(at, "%s", last);
+    return text;
+}
+
+static int compile_repeated(const char *first, const char *each, int n, const char *last)
+{
+    char *text = repeated(first, each, n, last);
+    int status = compile(text_of(text), (struct schema_options){0});
+    free(text);
+    return status;
+}
+
+static void large_ones(void)
+{
+    CHECK_EQ(compile_repeated("{\"properties\":{", "\"p%d\":{\"type\":\"null\"},", 1000, "\"z\":true},\"additionalProperties\":false}"), OK);
+    CHECK(accepts("{\"p3\":null,\"p999\":null}"));
+    CHECK(!accepts("{\"p3\":null,\"p1\":null}"));
+    CHECK_EQ(compile_repeated("{\"enum\":[", "\"v%d\",", 3000, "1]}"), OK);
+    CHECK(accepts("\"v2999\"") && !accepts("\"v3000\""));
+    /* a chain of references through properties is as long as it is, one in a place is not */
+    CHECK_EQ(compile_repeated("{\"$ref\":\"#/$defs/d0\",\"$defs\":{", "\"d%d\":{\"items\":{\"$ref\":\"#/$defs/d%d\"}},", 2000, "\"d2000\":false}}"), OK);
+    CHECK(accepts("[[[[]]]]") && !accepts("[[[[]],]]"));
+    CHECK_EQ(compile_repeated("{\"$ref\":\"#/$defs/d0\",\"$defs\":{", "\"d%d\":{\"$ref\":\"#/$defs/d%d\"},", 2000, "\"d2000\":false}}"), ERR_SCHEMA);
+    CHECK(!strcmp(err.rule, "limit"));
+    CHECK_EQ(compile_repeated("", "{\"items\":", 1000, "true"), ERR_SCHEMA);
+    CHECK(!strcmp(err.rule, "json"));
+    CHECK_EQ(compile_repeated("{\"enum\":[", "[],", 200000, "1]}"), ERR_SCHEMA);
+    CHECK(!strcmp(err.rule, "limit"));
+    CHECK_EQ(compile_repeated("{\"title\":\"", "%d %d", 200000, "\"}"), ERR_SCHEMA);
+    CHECK(!strcmp(err.rule, "limit"));
+    let_go();
+}
+
+/* --- walks ----------------------------------------------------------------------------------------------- */
+
+static uint64_t seed;
+static uint32_t below(uint32_t n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33) % n;
+}
+
+/* Any byte that is allowed, ends first when it is time: there always is one, and the text can always be finished. */
+static size_t walk(uint8_t *text, size_t most)
+{
+    gr_state state = grammar_start(grammar);
+    size_t n = 0;
+    while (!grammar_accepts(grammar, state)) {
+        uint32_t first = below(256), tries = 0;
+        gr_state next = GR_DEAD;
+        for (const char *end = n > most / 8 ? "\"]}" : ""; *end && next == GR_DEAD; end++) {
+            text[n] = (uint8_t)*end;
+            next = grammar_step(grammar, state, (struct bytes){text + n, 1});
+        }
+        for (; next == GR_DEAD && tries < 256; tries++) {
+            text[n] = (uint8_t)(first + tries);
+            next = grammar_step(grammar, state, (struct bytes){text + n, 1});
+        }
+        CHECK(next != GR_DEAD);
+        state = next;
+        if (++n == most) return 0;
+    }
+    return n;
+}
+
+/* Whatever a narrower schema lets through, a wider one accepts too. */
+static void walks(void)
+{
+    static const char narrow[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"},\"maxItems\":2},\"b\":{\"minimum\":-2.5,"
+                                 "\"maximum\":7},\"c\":{\"format\":\"date\"}},\"required\":[\"b\",\"c\"],\"additionalProperties\":false}";
+    static uint8_t texts[40][4000];
+    static size_t sizes[40];
+    seed = 7;
+    CHECK_EQ(compile(text_of(narrow), (struct schema_options){0}), OK);
+    int whole = 0;
+    for (int i = 0; i < 40; i++) whole += (sizes[i] = walk(texts[i], sizeof texts[i])) > 0;
+    CHECK(whole > 20);
+    CHECK_EQ(compile(text_of("true"), (struct schema_options){0}), OK);
+    for (int i = 0; i < 40; i++) CHECK(grammar_accepts(grammar, grammar_step(grammar, grammar_start(grammar), (struct bytes){texts[i], sizes[i]})) || !sizes[i]);
+    let_go();
+}
+
+/* The sentence says which keyword, where. */
+static void messages(void)
+{
+    CHECK_EQ(compile(text_of("{\"properties\":{\"a/b\":{\"items\":{\"multipleOf\":1.5}}}}"), (struct schema_options){0}), ERR_SCHEMA);
+    CHECK(strstr(err.message, "multipleOf at #/properties/a/b/items") != NULL);
+    CHECK_EQ(compile(text_of("{\"allOf\":[{},{\"nullable\":true}]}"), (struct schema_options){0}), ERR_SCHEMA);
+    CHECK(strstr(err.message, "nullable at #/allOf/1") != NULL);
+    gr_expr any;
+    struct schema_options options = {0};
+    grammar_free(grammar);
+    grammar = grammar_new(&mem);
+    CHECK_EQ(schema_any(grammar, &mem, &options, &any, &err), OK);
+    CHECK_EQ(grammar_ready(grammar, any, &err), OK);
+    CHECK(accepts("{\"a\":[true,null,1e-7]}") && !accepts("{\"a\":[true,null,1e-7}"));
+    let_go();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct check tests[] = {
+        {"table", table}, {"messages", messages}, {"memory_runs_out", memory_runs_out}, {"large_ones", large_ones}, {"walks", walks},
+    };
+    return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
+}
