@@ -311,7 +311,7 @@ export interface StoreFile {
 /**
  * A picture. A text is its address (`https:`, `data:`, `blob:`; in Node also a path), which is fetched without cookies; pixels are 8 bits each, RGB or
  * RGBA by their number. What a page shows is read when the call is made, and copies are taken, so that the caller may go on with it. PNG, JPEG, WebP,
- * GIF, BMP and AVIF, as far as the browser decodes them (Node: PNG itself, JPEG with `jpeg-js` installed, all but BMP with `sharp`); EXIF turns are
+ * GIF, BMP and AVIF, as far as the browser decodes them (Node: PNG and BMP itself, JPEG with `jpeg-js` installed, all with `sharp`); EXIF turns are
  * followed, what is transparent lies on white, of what moves the first picture counts. At most 64 MiB, 16,384 pixels a side and 100 million in all.
  */
 export type ImageSource = Blob | URL | string | PixelSource | Shown<'ImageBitmap' | 'HTMLImageElement' | 'HTMLCanvasElement' | 'OffscreenCanvas' | 'VideoFrame'>;
@@ -354,11 +354,33 @@ export type Part =
   | { type: 'image_url'; image_url: string | { url: string; detail?: 'low' | 'auto' | 'high' } };
 
 export interface Message {
-  role: 'system' | 'user' | 'assistant';
+  /** `tool`: the result of a call, behind the assistant's message that has it. */
+  role: 'system' | 'user' | 'assistant' | 'tool';
   /** Plain text, or parts of it and pictures: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
   content: string | readonly Part[];
   /** Of an assistant's message: its thinking, as {@link Result.thinking} gave it. */
   thinking?: string;
+  /** Of an assistant's message: its calls, as {@link Result.toolCalls} gave them. Their arguments may be JSON as text, too. */
+  toolCalls?: readonly { id: string; name: string; arguments: object | string }[];
+  /** Of a result: the id of its call. The model gets results in the order of their calls. */
+  toolCallId?: string;
+}
+
+/** What a model may call. Nothing of it becomes a special token, nor does anything in calls and results. */
+export interface Tool {
+  /** 1 to 64 letters, without spaces, quotes, backslashes and control characters. */
+  name: string;
+  description?: string;
+  /** JSON Schema of the arguments, an object. They have the properties that it names, and others only where it speaks of those. Without one none. */
+  parameters?: object;
+}
+
+/** A call that the model has written. Nothing was run: see `quern/run`. */
+export interface ToolCall {
+  /** Random, for the message with its result. */
+  id: string;
+  name: string;
+  arguments: Record<string, any>;
 }
 
 export interface CompleteOptions {
@@ -395,6 +417,27 @@ export interface CompleteOptions {
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background';
   /**
+   * The text is JSON that is valid by this JSON Schema (2020-12, or draft 7 where `$schema` says so): no token that would lead away from it is chosen,
+   * and {@link Result.value} is what it says. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
+   * (`use/schema`) before any work. Of `schema`, `regex`, `grammar`, `json` and `choices` a reply has one. Thinking is free, and only then comes the text.
+   */
+  schema?: object | boolean;
+  /** The whole text is what this expression matches, as ECMAScript has it with the flag `u`, without lookaround, backreferences and `\\b`. */
+  regex?: string | RegExp;
+  /** The whole text is what this grammar describes, in GBNF as llama.cpp writes it, from its rule `root` on. */
+  grammar?: string;
+  /** The text is JSON, an object or any other value. */
+  json?: boolean;
+  /** The text is one of these, at most 10,000. */
+  choices?: readonly string[];
+  /** Of JSON by `schema` or `json`: without white space (`compact`, the default), or with some where JSON may have it. */
+  whitespace?: 'compact' | 'flexible';
+  /**
+   * Also what the model thought of each token of the text, and of so many of the likeliest ones in its place, 0 to 20: {@link Result.logprobs}. Before
+   * penalties, temperature and the rest; the same numbers on every machine.
+   */
+  logprobs?: number;
+  /**
    * Whose reply it is, as a number below 2^32 that you give. What is known of a prompt is used for replies of the same space alone, so that nobody
    * learns from `cachedTokens`, or from the time an answer takes, what people of another space have asked. Default 0; a program that answers
    * several people gives each his own.
@@ -413,19 +456,58 @@ export interface ChatOptions extends CompleteOptions {
    * the store and the model: {@link Model.forget} it with the conversation. Where nothing can be kept, or there is no room, the console says so.
    */
   keep?: string;
+  /**
+   * What the model may call, 128 tools at most. Schemas that cannot be honoured are refused by name (`use/schema`); {@link ChatOptions.schema} and its
+   * like go together with `toolChoice: 'none'` alone. Calls are in {@link Result.toolCalls}; carry them out, add the message with the calls and one with
+   * each result, and ask again. `run` of `quern/run` does that.
+   */
+  tools?: readonly Tool[];
+  /**
+   * Whether the model calls: as it likes (`auto`, the default), not at all (`none`), or at least once before anything else but thinking (`required`, or
+   * { name } of the one tool). A call is held to its tool's schema from its first token on, without penalties; the rest of the reply is free.
+   */
+  toolChoice?: 'auto' | 'none' | 'required' | { name: string };
   /** Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. Default: false. */
   continue?: boolean;
   /** Whether the model is told `Picture 1: `, `Video 1: ` before each, counted over the conversation. Default: false. */
   numberImages?: boolean;
+  /**
+   * What happens to a conversation that the context has no room for, with a fifth of it, or `maxTokens` where that is less, for the reply. `error`
+   * (default): it fails with `use/context` where no token is left. `drop`: the oldest turns are left out, whole ones and two fifths of a context at
+   * once; what the system says and the last question stay. {@link Result.dropped} and an event tell how many messages.
+   */
+  overflow?: 'error' | 'drop';
 }
 
-/** What a finished reply is. */
-export interface Result {
+/** A token, its text (a part of a character shows as U+FFFD), and the natural logarithm of its probability. `top`: the likeliest ones, best first. */
+export interface Logprob {
+  id: number;
   text: string;
+  logprob: number;
+  top: { id: number; text: string; logprob: number }[];
+}
+
+/** What a finished reply is. `Value`: see {@link FromSchema}. */
+export interface Result<Value = any> {
+  text: string;
+  /**
+   * With {@link CompleteOptions.schema}, `json` or `choices`: what the text says. Undefined where it was cut off (`finishReason` is not `stop`, or a stop
+   * text came), and without them.
+   */
+  value?: Value;
   /** What the model wrote between `<think>` and `</think>`; empty when it did not think. */
   thinking: string;
-  /** `stop`: the model or a stop text ended it. `length`: `maxTokens` or the context did. `aborted`: `stop()` or `break`. */
-  finishReason: 'stop' | 'length' | 'aborted';
+  /** What the model has called of {@link ChatOptions.tools}; a call that is cut off, or none of a tool that there is, is text. */
+  toolCalls: ToolCall[];
+  /** With {@link CompleteOptions.logprobs}: of each token of the text, those of a stop text included. */
+  logprobs?: Logprob[];
+  /** With {@link ChatOptions.overflow} `drop`: how many of the oldest messages, those of the system aside, were left out. */
+  dropped?: number;
+  /**
+   * `stop`: the model or a stop text ended it; `tool-calls`: so, behind calls. `length`: `maxTokens` did. `context`: it was full. `aborted`: `stop()` or
+   * `break`.
+   */
+  finishReason: 'stop' | 'tool-calls' | 'length' | 'context' | 'aborted';
   usage: {
     /** Tokens of the prompt; `imageTokens` of them stand for pictures and films, `cachedTokens` were known from earlier and not computed again. */
     promptTokens: number;
@@ -444,11 +526,50 @@ export interface Result {
   };
 }
 
-/** A piece of a reply, in the order it is made. */
-export interface ReplyEvent {
-  type: 'text' | 'thinking';
-  text: string;
-}
+/**
+ * The type of a value that is valid by a JSON Schema, as far as a type can say it: of a schema that stands in the call, or is `as const`. What it does not
+ * understand (`$ref`, `not`, `if`) may be anything.
+ */
+export type FromSchema<Schema> =
+  Schema extends false ? never
+  : Schema extends { readonly const: infer Value } ? Value
+  : Schema extends { readonly enum: readonly (infer Value)[] } ? Value
+  : Schema extends { readonly anyOf: readonly (infer One)[] } | { readonly oneOf: readonly (infer One)[] } ? FromSchema<One>
+  : Schema extends { readonly type: readonly (infer Type)[] } ? OfType<Type, Schema>
+  : Schema extends { readonly type: infer Type } ? OfType<Type, Schema>
+  : Schema extends { readonly properties: object } ? OfType<'object', Schema>
+  : unknown;
+
+type OfType<Type, Schema> =
+  Type extends 'string' ? string
+  : Type extends 'number' | 'integer' ? number
+  : Type extends 'boolean' ? boolean
+  : Type extends 'null' ? null
+  : Type extends 'array' ? (Schema extends { readonly items: infer Item } ? FromSchema<Item>[] : unknown[])
+  : Type extends 'object' ? ObjectOf<Schema>
+  : unknown;
+
+type ObjectOf<Schema> = Schema extends { readonly properties: infer All }
+  ? { [Name in keyof All as Name extends RequiredOf<Schema> ? Name : never]: FromSchema<All[Name]> }
+    & { [Name in keyof All as Name extends RequiredOf<Schema> ? never : Name]?: FromSchema<All[Name]> }
+  : Record<string, unknown>;
+
+type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Name)[] } ? Name : never;
+
+/** Options that have one more, from whose type that of the value follows. */
+type Limited<Options, Name extends string, Value> = Given<Omit<Options, Name>> & { readonly [Key in Name]: Value };
+
+/**
+ * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces, then all
+ * of it. One that never is whole comes as text as well.
+ */
+export type ReplyEvent =
+  | { type: 'text'; text: string; logprobs?: Logprob[] }
+  | { type: 'thinking'; text: string }
+  | { type: 'dropped'; messages: number }
+  | { type: 'tool-call-start'; index: number; id: string; name: string }
+  | { type: 'tool-call-delta'; index: number; text: string }
+  | { type: 'tool-call'; index: number } & ToolCall;
 
 /**
  * A reply being made. The work starts at once, or as soon as `parallel` others let it, whether or not anybody reads; pieces that wait to be read are joined.
@@ -457,11 +578,11 @@ export interface ReplyEvent {
  * Leaving a loop early (`break`, `return`, `throw`) and `stop()` end the work and keep what is there: `result` then has
  * `finishReason: 'aborted'`. With `signal` the reply fails instead.
  */
-export interface Reply extends AsyncIterable<string> {
-  /** Text and thinking apart. */
+export interface Reply<Value = any> extends AsyncIterable<string> {
+  /** Text, thinking and calls apart. */
   readonly events: AsyncIterable<ReplyEvent>;
   /** Settles when the reply ends. Asking for it marks no error as unhandled. */
-  readonly result: Promise<Result>;
+  readonly result: Promise<Result<Value>>;
   /** Ends the work within 200 ms, while it waits, the prompt is read or text is written; others do not notice. Does nothing once the reply has ended. */
   stop(): void;
 }
@@ -491,6 +612,8 @@ export interface Info {
    * vocabulary is like Qwen's), or another `general.architecture` (`qwen3` for a `qwen2` with norms of queries and keys). Mostly empty.
    */
   readonly assumed: Readonly<Record<string, string>>;
+  /** Sampling as the files advise (`general.sampling.*`, generation_config.json): defaults of replies, before those of {@link CompleteOptions}. */
+  readonly sampling: Readonly<{ temperature?: number; topP?: number; topK?: number; minP?: number; repeatPenalty?: number }>;
   readonly parameters: number;
   /** Those that work for one token: less than all where there are experts. */
   readonly activeParameters: number;
@@ -518,6 +641,13 @@ export interface Info {
   readonly tokens: number;
   /** Ids that end a reply. */
   readonly endTokens: readonly number[];
+  /**
+   * What the file says its vectors are made of, as GGUF numbers it: 3, the last token, is a model for vectors ({@link Model.embed}), 4 one for ranking
+   * ({@link Model.rank}), -1: nothing is said. All but 1 and 2 (means, first tokens), which are refused, is treated as 3: every Qwen3 model can do both, those that
+   * were made for it well. `classes`: 2 where a file that ranks has outputs for yes and no, else 0.
+   */
+  readonly pooling: -1 | 0 | 1 | 2 | 3 | 4;
+  readonly classes: number;
   /** `gpt2`: byte-level BPE. `scores`: pairs by their scores, of a .tokenizer file. */
   readonly tokenizer: string;
   /** Positions the model was made for, and positions a conversation may have here. */
@@ -639,8 +769,13 @@ export interface Model {
    *
    * The reply fails with `use/param`, `use/context` and `use/busy` (before any work), `model/nonfinite`, `mem/load`, `engine/*`.
    */
+  chat<const Schema extends object | boolean>(messages: string | Message[], options: Limited<ChatOptions, 'schema', Schema>): Reply<FromSchema<Schema>>;
+  chat<const Choice extends string>(messages: string | Message[], options: Limited<ChatOptions, 'choices', readonly Choice[]>): Reply<Choice>;
   chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
   /** Continues a text, without any template. Token ids are taken as they are. `thinking` of the result is empty. */
+  complete<const Schema extends object | boolean>(
+    prompt: string | ArrayLike<number>, options: Limited<CompleteOptions, 'schema', Schema>): Reply<FromSchema<Schema>>;
+  complete<const Choice extends string>(prompt: string | ArrayLike<number>, options: Limited<CompleteOptions, 'choices', readonly Choice[]>): Reply<Choice>;
   complete(prompt: string | ArrayLike<number>, options?: Given<CompleteOptions>): Reply;
   /**
    * Token ids of a text, in which `<think>`, `<tool_call>` and their like are tokens and control tokens such as `<|im_end|>` are text; or of a
@@ -656,6 +791,19 @@ export interface Model {
    * background of replies.
    */
   logits(input: ArrayLike<number> | Message[], options?: Given<PromptOptions>): Promise<Float32Array>;
+  /**
+   * Vectors of texts, by which texts that mean the same are near each other: the hidden state of the last token, cut to `dimensions`, then made as long as 1. A text
+   * may be given as ids of tokens. Made behind all replies, many side by side; each is the same to the bit alone or among others. Models of the kind
+   * Qwen3-Embedding want an `instruction` for queries and none for what is searched.
+   *
+   * `use/empty` for an empty list, `use/param`, `use/context` where the instruction alone fills the context, `model/unsupported` where the file wants another `pooling`.
+   */
+  embed(texts: string | readonly (string | ArrayLike<number>)[], options?: Given<EmbedOptions>): Promise<Vectors>;
+  /**
+   * How well documents answer a query, the best first: the model's yes as a share of yes and no, 0 to 1. Models of the kind Qwen3-Reranker were made for it.
+   * A document that is too long loses its end. Fails as {@link Model.embed} does, with `use/context` where the query alone fills the context.
+   */
+  rank(query: string, documents: readonly string[], options?: Given<RankOptions>): Promise<Rank[]>;
   /** What the encoder makes of a picture: how many tokens it is, in rows and columns, and the values of each, `[tokens, width]`. */
   look(image: ImageSource, options?: Given<CallOptions & { detail?: 'low' | 'auto' | 'high'; maxPixels?: number }>): Promise<Look>;
   /** The conversations that are kept in the model's store, used last first, once none is being written any more. */
@@ -679,7 +827,42 @@ export interface CallOptions {
 /** How a conversation is written out, as in {@link ChatOptions}. */
 export interface PromptOptions extends CallOptions {
   thinking?: boolean;
+  tools?: readonly Tool[];
   numberImages?: boolean;
+}
+
+export interface RankOptions extends CallOptions {
+  /** What the documents are wanted for, in a sentence, best in English. Default: "Given a web search query, retrieve relevant passages that answer the query". */
+  instruction?: string;
+  /** Whose texts they are, as in {@link CompleteOptions.space}. */
+  space?: number;
+}
+
+export interface EmbedOptions extends CallOptions {
+  /** What the texts are queries for, in a sentence: `Given a question, find notes that answer it`. Default: none, as for documents. */
+  instruction?: string;
+  /** Numbers of a vector, the first ones of all; at most, and by default, `info.dim`. */
+  dimensions?: number;
+  /** Whether vectors are made as long as 1, so that their dot products are cosines. Default true. */
+  normalize?: boolean;
+  space?: number;
+}
+
+export interface Vectors {
+  /** One for each text, in their order, each with a buffer of its own. */
+  vectors: Float32Array[];
+  /** Tokens that were read, known ones included. */
+  tokens: number;
+  /** The texts, by their places, that had more tokens than the context and lost their ends. */
+  truncated: number[];
+}
+
+export interface Rank {
+  /** Of the document, in the list. */
+  index: number;
+  score: number;
+  /** Whether it was too long and lost its end. */
+  truncated?: true;
 }
 
 /** A picture as the language model gets it: of each token what stands for it, and what its first layers get in addition. */
@@ -727,7 +910,7 @@ export type ErrorCode =
   | 'env/simd' | 'env/csp' | 'env/worker' | 'env/version' | 'env/canvas'
   | 'engine/trap' | 'engine/hung' | 'engine/lost' | 'engine/disposed'
   | 'image/decode' | 'image/size'
-  | 'use/param' | 'use/busy' | 'use/context' | 'use/empty';
+  | 'use/param' | 'use/busy' | 'use/context' | 'use/empty' | 'use/schema';
 
 export class QuernError extends Error {
   constructor(code: ErrorCode, message: string, options?: {

@@ -11,7 +11,7 @@
  * ```
  */
 
-import type { ChatOptions, CompleteOptions, Given, Message, Reply } from './index.js';
+import type { CallOptions, ChatOptions, CompleteOptions, EmbedOptions, Given, Message, Reply, Vectors } from './index.js';
 
 export interface RemoteOptions {
   /** Sent as `Authorization: Bearer …`. Never put one into a page: everybody who opens it can read it. */
@@ -45,7 +45,13 @@ export interface RemoteModel {
   chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
   /** Continues a text. Token ids are not taken. */
   complete(prompt: string, options?: Given<CompleteOptions>): Reply;
+  /**
+   * Vectors of texts by the server's `/embeddings`, which cuts what is too long or refuses it; `truncated` stays empty. `instruction` goes before each text as
+   * Qwen3-Embedding wants it, `normalize` and `space` cannot be said.
+   */
+  embed(texts: string | readonly (string | ArrayLike<number>)[], options?: Given<Pick<EmbedOptions, 'instruction' | 'dimensions' | keyof CallOptions>>): Promise<Vectors>;
   /** Not there for a remote model: these reject with `use/param`. */
+  rank(...given: unknown[]): Promise<never>;
   tokenize(...given: unknown[]): Promise<never>;
   detokenize(...given: unknown[]): Promise<never>;
   countTokens(...given: unknown[]): Promise<never>;

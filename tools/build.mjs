@@ -11,7 +11,6 @@ import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, transform } from 'esbuild';
-import { printSizes } from './sizes.mjs';
 import { withoutNames } from './wasm-names.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -19,9 +18,9 @@ const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
 /** What the page loads (and who goes on with a server, what is the same everywhere), and what Node does. */
-const PAGE = { index: 'index.js', template: 'reply/template.js', remote: 'remote.js' };
+const PAGE = { index: 'index.js', template: 'reply/template.js', remote: 'remote.js', run: 'run.js' };
 const WORKER = { worker: 'worker/worker.js' };
-const SMALL = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', pictures: 'page/pictures.js', eyes: 'worker/eyes.js' };
+const SMALL = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', pictures: 'page/pictures.js', eyes: 'worker/eyes.js', extras: 'worker/extras.js', vectors: 'page/vectors.js', pooling: 'worker/pooling.js' };
 const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
 const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 
@@ -29,6 +28,8 @@ const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 const GLUE = ['quern-simd.mjs', 'quern-simd64.mjs'];
 const BUILDS = ['simd', 'relaxed', 'simd64', 'relaxed64'].flatMap((name) => [name, `${name}-text`]);
 const ENGINE = [...BUILDS.map((name) => `quern-${name}.wasm`), ...GLUE.map((name) => `node/${name}`)];
+/** What replies must look like: one for all engines, without glue. */
+const GRAMMAR = 'grammar.wasm';
 /** What of it only the command line loads. */
 const TOOL = ['node/quern-tool.mjs', 'node/quern-tool.wasm'];
 const JINJA = 'node_modules/@huggingface/jinja/LICENSE';
@@ -64,7 +65,7 @@ async function bundle(entries, platform, { sourcemap = false, plugins = [] } = {
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
-    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? ['./sha256.js', './pictures.js', './eyes.js'] : ['./cli-main.js'])],
+    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? Object.keys(SMALL).map((name) => `./${name}.js`) : ['./cli-main.js'])],
     logLevel: 'warning', plugins,
   });
   return metafile;
@@ -93,7 +94,7 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|pictures\.js|eyes\.js)$/;
+const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|pictures\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
@@ -102,7 +103,6 @@ checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
 checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);
 await writeServiceWorker();
 for (const name of GLUE) await writeGlue(name);
-for (const name of [...ENGINE, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
-for (const name of ['index', 'remote']) await copyFile(join(root, `js/${name}.d.ts`), join(dist, `${name}.d.ts`));
+for (const name of [...ENGINE, GRAMMAR, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
+for (const name of ['index', 'remote', 'run']) await copyFile(join(root, `js/${name}.d.ts`), join(dist, `${name}.d.ts`));
 await copyFile(join(root, JINJA), join(dist, 'template.LICENSE'));   // of the template engine inside template*.js
-await printSizes();

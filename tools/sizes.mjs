@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 // Sizes of what is shipped: each file of dist/ but the source maps, plain and compressed, and what a page downloads of them, with its limit.
-// Printed by every build and by `make size`; kept by tests/js/package.test.mjs.
+// Printed by `make size`; what pages download is kept by tests/js/package.test.mjs.
 
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,8 @@ export const PAGE_LIMITS = { gzip: 256_000, brotli: 200_000 };
 /**
  * What a page downloads: the entry, the workers, and the engine that fits its browser with its glue. A model over 4 GiB brings the engine
  * with 64-bit addresses and its glue in addition; sha256.js comes where a file's hash is known,
- * pictures.js and eyes.js with the first model that sees.
+ * pictures.js and eyes.js with the first model that sees,
+ * extras.js with the first reply that is limited, has tools or tells probabilities.
  */
 export const PAGES = Object.fromEntries(['relaxed', 'simd', 'relaxed64', 'simd64'].map((variant) => [
   variant, ['index.js', 'worker.js', 'template.js', ...(variant.endsWith('64') ? ['thread64.js', 'quern-simd64.mjs'] : ['thread.js', 'quern-simd.mjs']), `quern-${variant}-text.wasm`],
@@ -35,9 +36,13 @@ export function total(rows) {
   return Object.fromEntries(KEYS.map((key) => [key, rows.reduce((sum, row) => sum + row[key], 0)]));
 }
 
-/** @returns {Promise<{files: object[], pages: object[]}>} rows of name, raw, gzip and brotli */
-export async function sizes(dist = DIST) {
-  const names = (await readdir(dist, { recursive: true })).filter((name) => /\.\w+$/.test(name) && !name.endsWith('.map')).sort();
+const shipped = async (dist) => (await readdir(dist, { recursive: true })).filter((name) => /\.\w+$/.test(name) && !name.endsWith('.map')).sort();
+
+/**
+ * @param {string[]} [names] of files; compressing them all takes seconds
+ * @returns {Promise<{files: object[], pages: object[]}>} rows of name, raw, gzip and brotli
+ */
+export async function sizes(dist = DIST, names = [...new Set(Object.values(PAGES).flat())]) {
   const files = await Promise.all(names.map(async (name) => ({ name, ...await measure(join(dist, name)) })));
   const pages = Object.entries(PAGES).map(([variant, wanted]) => (
     { name: `a page, ${variant}`, ...total(files.filter(({ name }) => wanted.includes(name))) }
@@ -46,7 +51,7 @@ export async function sizes(dist = DIST) {
 }
 
 export async function printSizes() {
-  const { files, pages } = await sizes();
+  const { files, pages } = await sizes(DIST, await shipped(DIST));
   const line = (name, cells) => `${name.padEnd(22)}${cells.map((cell) => String(cell).padStart(10)).join('')}\n`;
   const rows = [...files, ...pages].map((row) => line(row.name, KEYS.map((key) => row[key])));
   process.stdout.write(`${line('dist/', KEYS)}${rows.join('')}${line('limit of a page', ['', PAGE_LIMITS.gzip, PAGE_LIMITS.brotli])}`);

@@ -4,6 +4,7 @@
 import { createInterface } from 'node:readline';
 import { logits, vision } from './cli-arrays.js';
 import { infoText } from './cli-info.js';
+import { limitsOf } from './cli-limits.js';
 import { withModel } from './cli-model.js';
 import { download, forget, kept, list, remove } from './cli-models.js';
 import { contentOf, mediaParts } from './cli-pictures.js';
@@ -12,6 +13,7 @@ import { interrupted, onCtrlC, stopWith } from './cli-signals.js';
 import { dim, input, out, say } from './cli-terminal.js';
 import { tokenize } from './cli-tokenize.js';
 import { wholeOf } from './cli-values.js';
+import { embed, rank } from './cli-vectors.js';
 import { worded } from './cli-wording.js';
 import { QuernError, badParam, isOf } from '../shared/errors.js';
 import { inspect } from './inspect.js';
@@ -40,8 +42,9 @@ async function readPrompt() {
 /** A reply that is stopped counts as far as it came. */
 async function run({ model: source, text, values, load: options, reply: sampling }) {
   const prompt = text === '-' ? await readPrompt() : text;
+  const limits = await limitsOf(values);
   await withModel(source, options, async (model) => {
-    const reply = model.complete(prompt, sampling);
+    const reply = model.complete(prompt, { ...sampling, ...limits });
     interrupted.addEventListener('abort', () => reply.stop());
     if (!values.json) {
       for await (const piece of reply) await out(piece);
@@ -142,7 +145,7 @@ async function chat({ model: source, text, values, load: options, reply: samplin
   const { messages, thinking } = talkOf(values);
   const prompt = text === '-' ? await readPrompt() : text;
   if (values.keep !== undefined && options.cache === false) throw badParam('--keep', 'and --no-cache exclude each other');
-  const all = checkOptions('chat', { ...sampling, thinking, keep: values.keep });
+  const all = { ...checkOptions('chat', { ...sampling, thinking, keep: values.keep }), ...await limitsOf(values) };
   const begun = { messages, parts: await mediaParts(values) };
   await withModel(source, options, (model) => (prompt === undefined ? converse(model, begun, all) : answer(model, prompt, begun, all)));
 }
@@ -211,4 +214,4 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
   }
 }
 
-export const commands = { bench, chat, download, forget, info, kept, list, logits, quantize, remove, run, serve, tokenize, vision };
+export const commands = { bench, chat, download, embed, forget, info, kept, list, logits, quantize, rank, remove, run, serve, tokenize, vision };

@@ -28,7 +28,8 @@ function checkWords(command, found) {
   if (found.length <= words.length && found.length >= words.length - optional) return;
   const given = `${found.length} ${found.length === 1 ? 'word was' : 'words were'} given`;
   const advice = found.length > words.length && words.length > 0 ? '; put what has spaces into quotes' : '';
-  const wanted = words.join(optional ? ' and perhaps ' : ' and ') || 'no words';
+  const least = words.length - optional;
+  const wanted = [words.slice(0, least).join(' and '), ...words.slice(least)].filter(Boolean).join(' and perhaps ') || 'no words';
   throw badParam(`'quern ${command}'`, `takes ${wanted}, but ${given}${advice} (quern help ${command})`);
 }
 
@@ -48,7 +49,7 @@ const visionOf = (number) => ({
 function parse(command, args) {
   const { values, positionals } = readWords(command, args);
   checkWords(command, positionals);
-  const [model, text] = positionals;
+  const [model, text, more] = positionals;
   const number = (name) => numberOf(values[name], `--${name}`);
   const load = {
     threads: number('threads'), variant: values.variant, kv: values.kv, quantize: quantizeOf(values.quantize, '--quantize'),
@@ -61,7 +62,7 @@ function parse(command, args) {
     maxTokens: number('max-tokens'), temperature: number('temperature'), topP: number('top-p'), topK: number('top-k'), minP: number('min-p'),
     repeatPenalty: number('repeat-penalty'), seed: number('seed'), stop: values.stop,
   };
-  return { model, text, values, load, reply: checkOptions('complete', reply) };
+  return { model, text, more, values, load, reply: checkOptions('complete', reply) };
 }
 
 async function run([command, ...args]) {

@@ -16,10 +16,16 @@ export const OPTIONS = {
   keep: { value: 'NAME', text: 'keeps what was read and written under this name, so that the next talk that begins like this one goes on at once' },
   stop: { value: 'TEXT', text: 'ends the reply where this text would come; may be given several times', many: true },
   seed: { value: 'S', text: 'the same seed gives the same reply' },
+  schema: { value: 'FILE', text: 'the reply is JSON that is valid by this JSON Schema' },
+  grammar: { value: 'FILE', text: 'the reply is what this GBNF grammar describes' },
+  regex: { value: 'PATTERN', text: 'the reply is what this regular expression matches, as a whole' },
+  'json-reply': { value: '', text: 'the reply is JSON' },
   json: { value: '', text: 'prints JSON' },
   ids: { value: '', text: 'prints the ids alone, in one line' },
   nul: { value: '', text: 'takes the input as texts with NUL bytes between them, and prints a line of ids for each' },
   tokens: { value: 'IDS', text: 'decimal ids with a space or a comma between them' },
+  instruction: { value: 'TEXT', text: 'what texts are searched for, in a sentence; of vectors: makes queries of the texts' },
+  dimensions: { value: 'N', text: 'numbers of a vector, the first ones (all)' },
   out: { value: 'FILE', text: 'where the scores go: 32-bit floats, little-endian, a row for each token' },
   messages: { value: 'FILE.json', text: 'a conversation: {"messages": […], "numberImages": true}, pictures being paths' },
   vision: { value: 'MMPROJ', text: 'the projector of a GGUF model, with which it reads pictures; a folder has its own' },
@@ -58,6 +64,7 @@ export const OPTIONS = {
 };
 
 const SAMPLING = ['max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'seed', 'stop'];
+const LIMITS = ['schema', 'grammar', 'regex', 'json-reply'];
 const EYES = ['vision', 'min-pixels', 'max-pixels', 'min-film-pixels', 'max-film-pixels', 'max-frames'];
 const FETCH = ['cache', 'no-cache', 'header'];
 const LOAD = ['context', 'memory', 'threads', 'variant', 'kv', 'quantize', 'chunk', ...FETCH];
@@ -65,12 +72,13 @@ const LOAD = ['context', 'memory', 'threads', 'variant', 'kv', 'quantize', 'chun
 /** `words`: what comes without a name; `optional`: how many of the last ones may be left out; `rest`: what usage shows besides. */
 export const COMMANDS = {
   chat: {
-    words: ['MODEL', 'PROMPT'], optional: 1, options: ['system', 'think', 'no-think', 'keep', ...EYES, 'image', 'video', 'fps', ...SAMPLING, ...LOAD],
+    words: ['MODEL', 'PROMPT'], optional: 1,
+    options: ['system', 'think', 'no-think', 'keep', ...EYES, 'image', 'video', 'fps', ...SAMPLING, ...LIMITS, ...LOAD],
     text: 'answers PROMPT, or talks, a line a turn',
     more: " A PROMPT of '-' is read from the standard input, without\nthe line end at its end. Ctrl-C stops a reply.",
   },
   run: {
-    words: ['MODEL', 'PROMPT'], options: [...SAMPLING, 'json', ...LOAD], text: 'continues PROMPT',
+    words: ['MODEL', 'PROMPT'], options: [...SAMPLING, ...LIMITS, 'json', ...LOAD], text: 'continues PROMPT',
     more: " Where it is '-' it is read from the standard input, without\nthe line end at its end. One that begins with a dash comes behind '--'.",
   },
   serve: {
@@ -79,6 +87,15 @@ export const COMMANDS = {
     text: 'answers requests of the OpenAI API over HTTP',
     more: ' Any program that takes a base URL can ask: http://127.0.0.1:8080/v1.\n'
       + 'Nobody else on the network can unless --host says so, and no web page unless --cors-origin names it.',
+  },
+  embed: {
+    words: ['MODEL', 'FILE'], optional: 1, options: ['instruction', 'dimensions', 'json', ...LOAD], text: 'makes a vector of each line of FILE',
+    more: " Without FILE, or where it is '-', the lines come from the standard input.",
+  },
+  rank: {
+    words: ['MODEL', 'QUERY', 'FILE'], optional: 1, options: ['instruction', 'json', ...LOAD],
+    text: 'says how well each line of FILE answers QUERY, the best first',
+    more: " Without FILE, or where it is '-', the lines come from the standard input.",
   },
   info: { words: ['MODEL'], options: ['json', 'vision', ...LOAD], text: 'says what a model is and what memory it takes; reads no weights' },
   download: { words: ['MODEL'], options: ['vision', 'cache', 'header'], text: 'gets a model, or the rest of it, and keeps it' },

@@ -3,7 +3,7 @@
 
 import { asQuernError } from '../shared/errors.js';
 
-const FLAGS = { contextSize: 'context', memoryLimit: 'memory', headers: 'header' };
+const FLAGS = { contextSize: 'context', memoryLimit: 'memory', headers: 'header', json: 'json-reply' };
 
 const flag = (name) => `--${FLAGS[name] ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 

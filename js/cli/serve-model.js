@@ -77,7 +77,11 @@ export class ServedModel {
   /** The model as one of those sees it who share it: what is known of others' prompts is not used for his. @param {number} space his */
   within(space) {
     const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, { ...options, space });
-    return { info: this.info, chat: begin('chat'), complete: begin('complete') };
+    return {
+      info: this.info, chat: begin('chat'), complete: begin('complete'),
+      embed: (texts, options) => this.#list(this.#ready, 'embed', [texts], { ...options, space }),
+      rank: (query, documents, options) => this.#list(this.#ready, 'rank', [query, documents], { ...options, space }),
+    };
   }
 
   tokenize(input, options) { return this.#ready.tokenize(input, options); }
@@ -114,11 +118,31 @@ export class ServedModel {
     };
     job.reply = model[kind](input, { ...options, onPrefill, signal: controller.signal });
     this.#jobs.add(job);
-    job.reply.result.then((result) => this.#count(job, result), (error) => this.#failed(model, error)).finally(() => {
-      this.#jobs.delete(job);
-      if (this.#jobs.size === 0) this.#idle?.();
-    });
+    job.reply.result.then((result) => this.#count(job, result), (error) => this.#failed(model, error)).finally(() => this.#leave(job));
     return job.reply;
+  }
+
+  /** Vectors or ranks of a list: one piece of work, which is there until all of them are. */
+  async #list(model, kind, list, { signal, ...options }) {
+    const controller = new AbortController();
+    const stop = () => controller.abort(this.obstacle);
+    const job = { phase: 'reading', total: 0, done: 0, controller, reply: { stop } };
+    this.#jobs.add(job);
+    try {
+      const result = await model[kind](...list, { ...options, signal: AbortSignal.any([signal, controller.signal]) });
+      this.#metrics.count('prompt_tokens_total', result.tokens ?? 0);
+      return result;
+    } catch (error) {
+      this.#failed(model, error);
+      throw error;
+    } finally {
+      this.#leave(job);
+    }
+  }
+
+  #leave(job) {
+    this.#jobs.delete(job);
+    if (this.#jobs.size === 0) this.#idle?.();
   }
 
   #count({ phase }, { finishReason, usage, timings: { waitMs, prefillMs, decodeMs, tokensPerSecond } }) {

@@ -4,6 +4,7 @@
 // names a file, a path or a template.
 
 import { chatCompletion, chatRequest, textCompletion } from '../facades/openai.js';
+import { embedding, reranking } from '../facades/openai-vectors.js';
 import { badParam } from '../shared/errors.js';
 import { refusal } from './serve-refusal.js';
 
@@ -62,8 +63,14 @@ function model(site, id) {
   return { json: modelOf(site) };
 }
 
-function embeddings() {
-  throw refusal(501, 'Embeddings are not supported by this version.');
+function embeddings(site, body, space) {
+  checkName(site, body?.model);
+  return { completion: embedding(site.served.within(space), body, site) };
+}
+
+function rerank(site, body, space) {
+  checkName(site, body?.model);
+  return { completion: reranking(site.served.within(space), body, site) };
 }
 
 // --- llama-server's ---
@@ -114,6 +121,7 @@ async function applyTemplate({ served }, body) {
 const ROUTES = {
   '/health': { GET: health }, '/metrics': { GET: metrics }, '/models': { GET: models }, '/models/{id}': { GET: model }, '/props': { GET: props },
   '/slots': { GET: slots }, '/chat/completions': { POST: chat }, '/completions': { POST: complete }, '/embeddings': { POST: embeddings },
+  '/rerank': { POST: rerank }, '/reranking': { POST: rerank },
   '/tokenize': { POST: tokenize }, '/detokenize': { POST: detokenize }, '/apply-template': { POST: applyTemplate },
 };
 

@@ -16,7 +16,7 @@ const [FACTS, SIZES] = [17, 8];
 /** Bytes for second results: the facts at most. */
 const OUT = 8 * FACTS;
 
-const TEXT_MODES = { text: 1, chat: 2 };
+const TEXT_MODES = { plain: 0, text: 1, chat: 2 };
 const KV_TYPES = { f16: 0, f32: 1, q8: 2 };
 const PRIORITIES = { normal: 0, background: 1 };
 const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
@@ -36,11 +36,11 @@ const OPTIONS = [
  * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of pictures that are to be looked at
  * @property {number} total
  * @property {number} cached
- * @property {'stop' | 'length' | 'error' | undefined} end and with the last the error
+ * @property {'stop' | 'length' | 'error' | 'context' | undefined} end and with an error that
  * @property {QuernError | null} error
  */
 const EVENTS = [, 'read', 'token', 'end', 'letGo', 'look'];
-const ENDS = [, 'stop', 'length', 'error'];
+const ENDS = [, 'stop', 'length', 'error', 'context'];
 const EVENT_WORDS = 8;
 
 /** Positions of a page of the cache. There are two more than the positions need. */
@@ -132,7 +132,7 @@ export class Engine {
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
 
-  chatTemplate() { return this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, this.#out), this.#out); }
+  chatTemplate() { return this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, 0, this.#out), this.#out); }
 
   /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given; and pages of the cache. */
   memory() {
@@ -167,7 +167,7 @@ export class Engine {
 
   // --- text ---
 
-  /** @param {string | Uint8Array} text @param {'text' | 'chat'} mode @returns {Int32Array} */
+  /** @param {string | Uint8Array} text @param {'plain' | 'text' | 'chat'} mode @returns {Int32Array} */
   tokenize(text, mode = 'text', sentinel = 0) {
     const bytes = typeof text === 'string' ? encoder.encode(text) : text;
     const room = bytes.length;    // a token stands for one byte at least
@@ -181,7 +181,7 @@ export class Engine {
 
   detokenize(ids) {
     const stream = new TextDecoder('utf-8', { ignoreBOM: true });
-    return Array.from(ids, (id) => stream.decode(this.#tokenBytes(id), { stream: true })).join('') + stream.decode();
+    return Array.from(ids, (id) => stream.decode(this.tokenBytes(id), { stream: true })).join('') + stream.decode();
   }
 
   /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
@@ -189,7 +189,7 @@ export class Engine {
 
   #findLongest() {
     let longest = 1;
-    for (let id = 0; id < this.#facts.tokens; id++) longest = Math.max(longest, this.#tokenBytes(id).length);
+    for (let id = 0; id < this.#facts.tokens; id++) longest = Math.max(longest, this.tokenBytes(id).length);
     return longest;
   }
 
@@ -231,7 +231,8 @@ export class Engine {
   get recordBytes() { return this.#wasm._wasm_kept_record(this.#engine); }
   room(size) { return this.#heap.bytes(this.#heap.alloc(size), size); }
 
-  #tokenBytes(id) {
+  /** What a token stands for. */
+  tokenBytes(id) {
     const address = this.#wasm._wasm_token(this.#engine, id, this.#out);
     return this.#heap.copy(address, this.#heap.int32(this.#out, 1)[0]);
   }

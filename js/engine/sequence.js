@@ -2,8 +2,8 @@
 // quern.h's sequence as a JavaScript object: one conversation's tokens in the engine. A reply is begun on tokens that are held; what comes of
 // it the engine tells by events (Engine.events). Other tokens are driven: computed while the engine steps, and looked at in between.
 
-/** What is wanted of the tokens: the logits of each, or a reply to all of them. */
-const OUTPUTS = { all: 1, held: 3 };
+/** What is wanted of the tokens: the logits of each, the last one's hidden state, or a reply to all of them. */
+const OUTPUTS = { all: 1, hidden: 2, held: 3 };
 
 /** Bytes of the header of a kept conversation (src/engine/kept.h). */
 const HEADER = 4096;
@@ -42,7 +42,11 @@ export class Sequence {
   /** Wherever it is; what was computed stays known. */
   free() { this.#wasm._wasm_sequence_free(this.#address); }
 
-  /** Makes these tokens the conversation. @param {'all' | 'held'} outputs @param {Uint8Array[]} [media] ids of its pictures, in order (media.js) */
+  /**
+   * Makes these tokens the conversation.
+   * @param {'all' | 'hidden' | 'held'} outputs
+   * @param {Uint8Array[]} [media] ids of its pictures, in order (media.js)
+   */
   set(ids, outputs, media = []) {
     this.#size = ids.length;
     const before = 8 * media.length;
@@ -69,6 +73,12 @@ export class Sequence {
     return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
   }
 
+  /** The hidden state that the last finished step made. @returns {Float32Array | null} a copy */
+  hidden() {
+    const address = this.#wasm._wasm_logits(this.#address, this.#out);
+    return address ? this.#heap.float32(address, this.#facts.dim).slice() : null;
+  }
+
   /** Asks for a reply. @param {object} options every one of them: see reply/generation.js */
   begin({
     temperature, topK, topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed, bias, maxTokens,
@@ -84,6 +94,18 @@ export class Sequence {
         this.#address, temperature, Math.min(topK, vocabSize), topP, minP, repeatPenalty, presencePenalty, frequencyPenalty, seed,
         address, bias.length, Math.min(maxTokens, contextSize),
       ));
+    });
+  }
+
+  /**
+   * Of which tokens what follows is, by a bit each; null: of all, as at its beginning. Between two steps.
+   * @param {Uint32Array | null} bits @param {boolean} [lenient] without penalties
+   */
+  allow(bits, lenient = false) {
+    const size = bits?.byteLength ?? 0;
+    this.#heap.lend(size, (address) => {
+      if (bits) this.#heap.bytes(address, size).set(new Uint8Array(bits.buffer, bits.byteOffset, size));
+      this.#check(this.#wasm._wasm_reply_allow(this.#address, bits ? address : 0, Number(lenient)));
     });
   }
 

@@ -3,6 +3,7 @@
 
 import { asQuernError } from '../shared/errors.js';
 import { CHAT_FIELDS, FIELDS } from './openai-request.js';
+import { inTerms as callsInTerms } from './openai-tools.js';
 
 /**
  * By code, or by the part before the slash: status, type, code. Where none is named the failure is the server's own. `retry` false tells
@@ -11,6 +12,7 @@ import { CHAT_FIELDS, FIELDS } from './openai-request.js';
 const ROWS = {
   'use/param': { status: 400, type: 'invalid_request_error', code: 'invalid_value' },
   'use/empty': { status: 400, type: 'invalid_request_error', code: 'invalid_value' },
+  'use/schema': { status: 400, type: 'invalid_request_error', code: 'invalid_schema' },
   'use/context': { status: 400, type: 'invalid_request_error', code: 'context_length_exceeded' },
   'use/busy': { status: 429, type: 'rate_limit_error', code: 'rate_limit_exceeded', retry: 1 },
   'engine/disposed': { status: 503, type: 'service_unavailable_error', code: 'unavailable', retry: 5 },
@@ -36,10 +38,10 @@ export function errorOf(failure, body) {
   /** @type {{code: string, message: string, detail: any}} */
   const { code, message, detail } = asQuernError(failure, 'call');
   const { status, type, code: name, retry } = ROWS[code] ?? ROWS[code.split('/')[0]] ?? OTHER;
-  const inTerms = (text) => text.replace(/\boptions\.(\w+)/g, (_, option) => fieldOf(option, body));
+  const inTerms = (text) => callsInTerms(text.replace(/\boptions\.(\w+)/g, (_, option) => fieldOf(option, body)));
   const error = { message: inTerms(message), type, param: detail.param ? inTerms(detail.param) : null, code: detail.reason ?? name };
   const { found, limit } = detail;
-  const prompt = body?.prompt === undefined ? 'messages' : 'prompt';
+  const prompt = ['prompt', 'input', 'query'].find((name) => body?.[name] !== undefined) ?? 'messages';
   if (code === 'use/context') Object.assign(error, { param: prompt, n_prompt_tokens: found, n_ctx: limit });
   return { status, retry, error };
 }

@@ -3,7 +3,9 @@
 // would change the answer and cannot be honoured are refused by name; fields nobody here knows are ignored, as other servers do. Values are
 // checked by the model itself (options.js), whose words openai-error.js puts into the request's terms.
 
-import { QuernError, badParam } from '../shared/errors.js';
+import { badParam } from '../shared/errors.js';
+import { limitsOf, logprobsOf } from './openai-limits.js';
+import { toolFields, toolOptions, unsupported } from './openai-tools.js';
 
 /** Choices of one prompt, choices of a request, and sizes that no honest request has. */
 const MOST = { n: 8, choices: 64, messages: 10_000, biases: 1000 };
@@ -19,23 +21,21 @@ export const FIELDS = {
   priority: ['priority'],
 };
 
-/** Those that only chats have; for the names in errors. */
-export const CHAT_FIELDS = { thinking: ['chat_template_kwargs.enable_thinking'], continue: ['continue_final_message'] };
+/** Those whose values are not the options'; for the names in errors. */
+export const CHAT_FIELDS = {
+  toolChoice: ['tool_choice'], thinking: ['chat_template_kwargs.enable_thinking'], continue: ['continue_final_message'],
+  schema: ['response_format', 'json_schema'], json: ['response_format'],
+};
 
 const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isNothing = (value) => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
 
 /** What is not built: a field, and whether its value asks for nothing. Where there is none, nothing is `false`, 0, '' or []. */
 const UNSUPPORTED = {
-  tools: isNothing, functions: isNothing, function_call: (value) => value === 'none' || value === 'auto',
-  tool_choice: (value) => value === 'none' || value === 'auto', response_format: (value) => value.type === 'text',
-  logprobs: (value) => value === false, top_logprobs: isNothing, modalities: (value) => JSON.stringify(value) === '["text"]', audio: () => false,
-  grammar: isNothing, json_schema: () => false, suffix: isNothing, echo: isNothing, best_of: (value) => value === 1,
+  functions: isNothing, function_call: (value) => value === 'none' || value === 'auto',
+  modalities: (value) => JSON.stringify(value) === '["text"]', audio: () => false,
+  suffix: isNothing, echo: isNothing, best_of: (value) => value === 1,
 };
-
-function unsupported(path, what = 'is not supported by this version') {
-  return new QuernError('use/param', `${path} ${what}.`, { detail: { param: path, reason: 'unsupported_parameter' } });
-}
 
 function refuseUnsupported(body) {
   for (const [field, asksNothing] of Object.entries(UNSUPPORTED)) {
@@ -80,12 +80,13 @@ function optionsOf(body) {
   return options;
 }
 
-/** What all requests have in common. @param {any} body parsed JSON */
-function common(body) {
+/** What all requests have in common. @param {any} body parsed JSON @param {'chat' | 'text'} kind */
+function common(body, kind) {
   if (!isRecord(body)) throw badParam('The body', 'must be a JSON object');
   refuseUnsupported(body);
   if (body.stream_options != null && !isRecord(body.stream_options)) throw badParam('stream_options', 'must be an object');
-  return { n: choicesOf(body), stream: flag(body, 'stream'), includeUsage: body.stream_options?.include_usage === true, options: optionsOf(body) };
+  const options = { ...optionsOf(body), ...limitsOf(body), ...logprobsOf(body, kind) };
+  return { n: choicesOf(body), stream: flag(body, 'stream'), includeUsage: body.stream_options?.include_usage === true, options };
 }
 
 // --- messages ---
@@ -121,10 +122,11 @@ function contentOf({ content, role }, path) {
 
 function messageOf(message, path) {
   if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
-  const { role, tool_calls: calls, function_call: call, reasoning_content: thinking } = message;
-  if (role === 'tool' || role === 'function') throw unsupported(`${path}.role`, `is ${role}, and tools are not supported by this version`);
-  if (call != null || (calls != null && !isNothing(calls))) throw unsupported(`${path}.tool_calls`);
-  return { role: Object.hasOwn(ROLES, role) ? ROLES[role] : role, content: contentOf(message, path), ...(thinking && { thinking }) };
+  const { role, function_call: call, reasoning_content: thinking } = message;
+  if (role === 'function') throw unsupported(`${path}.role`, 'is function, which is not supported by this version: tool is');
+  if (call != null) throw unsupported(`${path}.function_call`, 'is not supported by this version: tool_calls are');
+  const known = Object.hasOwn(ROLES, role) ? ROLES[role] : role;
+  return { role: known, content: contentOf(message, path), ...(thinking && { thinking }), ...toolFields(message, path) };
 }
 
 function messagesOf({ messages }) {
@@ -145,8 +147,9 @@ function messagesOf({ messages }) {
 
 /** @returns {Request} of POST /chat/completions */
 export function chatRequest(body) {
-  const { options, ...request } = common(body);
-  return { ...request, messages: messagesOf(body), options: { ...options, thinking: thinkingOf(body), continue: body.continue_final_message } };
+  const { options, ...request } = common(body, 'chat');
+  const asked = { ...options, ...toolOptions(body), thinking: thinkingOf(body), continue: body.continue_final_message };
+  return { ...request, messages: messagesOf(body), options: asked };
 }
 
 /** One prompt, or several: ids are one where the first of them is a number. */
@@ -159,7 +162,7 @@ function promptsOf({ prompt }) {
 
 /** @param {{endTokens: readonly number[]}} info @returns {Request} of POST /completions */
 export function completionRequest(body, info) {
-  const { options, ...request } = common(body);
+  const { options, ...request } = common(body, 'text');
   const prompts = promptsOf(body);
   const all = prompts.length * request.n;
   if (all > MOST.choices) throw badParam('prompt', `asks for ${all} choices, at most ${MOST.choices} are possible`);

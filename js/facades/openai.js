@@ -2,7 +2,9 @@
 // The OpenAI API over a Model, without any HTTP: a request begins replies, and a Completion tells them as one object or as chunks. Chunks are
 // made as pieces come, those of several choices in the order in which they are ready.
 
+import { chatLogprobs, textLogprobs } from './openai-limits.js';
 import { chatRequest, completionRequest } from './openai-request.js';
+import { callDelta, callsOf } from './openai-tools.js';
 
 export { errorOf } from './openai-error.js';
 export { chatRequest } from './openai-request.js';
@@ -10,20 +12,29 @@ export { chatRequest } from './openai-request.js';
 /** Seeds of choices follow each other, within the whole numbers that the engine takes. */
 const SEEDS = Number.MAX_SAFE_INTEGER;
 
-const REASONS = { stop: 'stop', length: 'length', aborted: 'length' };
+const REASONS = { stop: 'stop', 'tool-calls': 'tool_calls', length: 'length', context: 'length', aborted: 'length' };
 
 /** What the two kinds of answers look like. */
 const CHAT = {
   prefix: 'chatcmpl-', object: 'chat.completion', chunk: 'chat.completion.chunk',
-  whole: ({ text, thinking }) => ({ message: { role: 'assistant', content: text, ...(thinking && { reasoning_content: thinking }), refusal: null } }),
+  whole: ({ text, thinking, toolCalls = [] }) => {
+    const calls = toolCalls.length ? { tool_calls: callsOf(toolCalls) } : null;
+    const content = text || (calls ? null : '');
+    return { message: { role: 'assistant', content, ...(thinking && { reasoning_content: thinking }), ...calls, refusal: null } };
+  },
   first: { delta: { role: 'assistant', content: '' } },
-  piece: ({ type, text }) => ({ delta: type === 'thinking' ? { reasoning_content: text } : { content: text } }),
+  piece: (event) => {
+    const { type, text } = event;
+    const delta = type === 'text' ? { content: text } : type === 'thinking' ? { reasoning_content: text } : callDelta(event);
+    return delta && { delta };
+  },
   last: { delta: {} },
+  logprobs: chatLogprobs,
 };
 
 const TEXT = {
   prefix: 'cmpl-', object: 'text_completion', chunk: 'text_completion',
-  whole: ({ text }) => ({ text }), first: null, piece: ({ text }) => ({ text }), last: { text: '' },
+  whole: ({ text }) => ({ text }), first: null, piece: ({ text }) => ({ text }), last: { text: '' }, logprobs: textLogprobs,
 };
 
 const randomId = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -112,7 +123,7 @@ export class Completion {
   async whole() {
     const results = await this.#results();
     const choices = results.map((result, index) => (
-      { index, ...this.#kind.whole(result), logprobs: null, finish_reason: REASONS[result.finishReason] }));
+      { index, ...this.#kind.whole(result), logprobs: this.#kind.logprobs(result.logprobs), finish_reason: REASONS[result.finishReason] }));
     return { object: this.#kind.object, ...this.#head, choices, usage: usageOf(results, this.#request.n) };
   }
 
@@ -139,9 +150,14 @@ export class Completion {
 
   async* #choice(reply, index) {
     const { first, piece, last } = this.#kind;
-    const choice = (part, reason = null) => ({ index, ...part, logprobs: null, finish_reason: reason });
+    let letters = 0;        // so far
+    const choice = (part, reason = null, logprobs = null) => ({ index, ...part, logprobs, finish_reason: reason });
     if (first) yield choice(first);
-    for await (const event of reply.events) yield choice(piece(event));
+    for await (const event of reply.events) {
+      const part = piece(event);
+      if (part) yield choice(part, null, this.#kind.logprobs(event.logprobs, letters));
+      for (const { text } of event.logprobs ?? []) letters += text.length;
+    }
     yield choice(last, REASONS[(await reply.result).finishReason]);
   }
 }

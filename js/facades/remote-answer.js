@@ -3,6 +3,7 @@
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
+import { fromBase64 } from './openai-vectors.js';
 
 /** What is shown of a server's own words. */
 const MOST_WORDS = 300;
@@ -68,4 +69,23 @@ export async function* bytesOf(response, { silenceMs }, signal) {
   } finally {
     reader.cancel().catch(() => {});
   }
+}
+
+const unusable = (why) => new QuernError('net/truncated', `The server has sent something that are no vectors (${why}).`);
+
+/** @param {Response} response @param {AbortSignal} signal */
+export async function jsonOf(response, signal) {
+  return response.json().catch((error) => { throw signal.aborted ? reasonOf(signal) : unusable(String(error?.message).slice(0, 100)); });
+}
+
+/** The vectors of an answer of /embeddings, one for each text. @param {any} answer */
+export function vectorsIn(answer, { length }) {
+  const vectors = new Array(length).fill(null);
+  for (const { index, embedding } of Array.isArray(answer?.data) ? answer.data : []) {
+    if (!Number.isInteger(index) || index < 0 || index >= length) continue;
+    vectors[index] = typeof embedding === 'string' ? fromBase64(embedding) : Float32Array.from(embedding ?? []);
+  }
+  const missing = vectors.findIndex((vector) => !vector?.length);
+  if (missing >= 0) throw unusable(`there is none for text ${missing}`);
+  return { vectors, tokens: answer.usage?.prompt_tokens ?? 0, truncated: Array.isArray(answer.truncated) ? answer.truncated : [] };
 }

@@ -2,8 +2,9 @@
 // A call of chat() or complete() as a request to a server of the OpenAI API. Options that this API has no name for go by those that vLLM and
 // llama.cpp's server know, and only where they were given: others refuse fields that they do not know.
 
-import { badParam } from '../shared/errors.js';
+import { QuernError, badParam } from '../shared/errors.js';
 import { FIELDS } from './openai-request.js';
+import { toolMessage, toolRequest } from './openai-tools.js';
 
 /** Names in addition to those of the API. */
 const ALSO = { repeatPenalty: ['repetition_penalty'] };
@@ -42,17 +43,35 @@ async function imageOf({ type, image, detail, maxPixels }) {
 const contentOf = async (content) => (typeof content === 'string' ? content
   : Promise.all(content.map((part) => (part.type === 'text' ? part : imageOf(part)))));
 
-/** @param {{role: string, content: string | any[], thinking?: string}[]} messages checked */
+/** @param {{role: string, content: string | any[], thinking?: string, toolCalls?: any, toolCallId?: any}[]} messages checked */
 export async function chatBody(model, messages, { thinking, continue: goesOn, numberImages, ...options }) {
   if (numberImages) throw badParam('options.numberImages', 'is there for models that are loaded here, not for remote ones');
-  const sent = messages.map(async ({ role, content, thinking: thought }) => (
-    { role, content: await contentOf(content), ...(thought && { reasoning_content: thought }) }));
+  const sent = messages.map(async ({ role, content, thinking: thought, ...more }) => (
+    { role, content: await contentOf(content), ...(thought && { reasoning_content: thought }), ...toolMessage(more) }));
   return {
-    model, ...fieldsOf(options),
+    model, ...fieldsOf(options), ...toolRequest(options),
     messages: await Promise.all(sent),
     ...(thinking !== undefined && { chat_template_kwargs: { enable_thinking: thinking } }),
     ...(goesOn && { continue_final_message: true, add_generation_prompt: false }),
   };
+}
+
+/** What a text is embedded as where there is an instruction: as Qwen3-Embedding has it. */
+const queryOf = (instruction) => (text) => {
+  if (typeof text !== 'string') throw badParam('options.instruction', 'needs texts, not token ids');
+  return `Instruct: ${instruction}\nQuery:${text}`;
+};
+
+/** @param {string} model @param {any} given texts, or ids of their tokens @param {any} how */
+export function embedBody(model, given, { instruction, dimensions, ...rest }) {
+  const [unknown] = Object.keys(rest).filter((name) => rest[name] != null);
+  if (unknown) throw badParam(`options.${unknown.slice(0, 64)}`, 'is not an option of a remote model');
+  if (instruction != null && typeof instruction !== 'string') throw badParam('options.instruction', 'must be a text');
+  const texts = typeof given === 'string' ? [given] : given;
+  if (!Array.isArray(texts)) throw badParam('texts', 'must be an array of texts');
+  if (texts.length === 0) throw new QuernError('use/empty', 'There is nothing to do: texts is empty.');
+  const input = instruction ? texts.map(queryOf(instruction)) : texts.map((one) => (typeof one === 'string' ? one : Array.from(one)));
+  return { texts, body: { model, input, ...(dimensions != null && { dimensions }), encoding_format: 'float' } };
 }
 
 export const completeBody = (model, prompt, options) => ({ model, ...fieldsOf(options), prompt });

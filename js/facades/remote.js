@@ -7,34 +7,38 @@ import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages } from '../page/messages.js';
 import { checkOptions } from '../page/options.js';
 import { checkPart } from '../page/parts.js';
+import { GatheredCalls } from './openai-tools.js';
 import { Reply } from '../page/reply.js';
-import { chatBody, completeBody } from './remote-request.js';
-import { bytesOf, failureOf, reach } from './remote-answer.js';
+import { chatBody, completeBody, embedBody } from './remote-request.js';
+import { bytesOf, failureOf, jsonOf, reach, vectorsIn } from './remote-answer.js';
 import { eventsOf } from './sse.js';
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
-const REASONS = { stop: 'stop', length: 'length' };
+const REASONS = { stop: 'stop', length: 'length', tool_calls: 'tool-calls' };
 
 /** What a reply consists of so far, as Result in index.d.ts has it. */
 class Gathered {
   #begun = performance.now();
   #first = 0;
   #pieces = 0;
+  #calls = new GatheredCalls();
 
-  result = { text: '', thinking: '', finishReason: 'aborted', usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 } };
+  result = { text: '', thinking: '', toolCalls: [], finishReason: 'aborted', usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 } };
   whole = false;
 
   /**
    * @param {{choices?: any[] | null, usage?: any}} chunk of the server
-   * @param {(event: {type: string, text: string}) => void} push
+   * @param {(event: object) => void} push
    */
   take({ choices, usage }, push) {
     const [choice] = choices ?? [];
     const { delta, text } = choice ?? {};
     this.#add('thinking', delta?.reasoning_content ?? delta?.reasoning, push);
     this.#add('text', delta?.content ?? text, push);
+    this.#calls.take(delta?.tool_calls, (event) => { this.#begin(); push(event); });
     if (choice?.finish_reason) {
+      this.#endCalls(push);
       this.result.finishReason = REASONS[choice.finish_reason] ?? 'stop';
       this.whole = true;
     }
@@ -43,16 +47,27 @@ class Gathered {
     this.result.usage = { promptTokens, completionTokens, cachedTokens: details?.cached_tokens ?? 0 };
   }
 
-  #add(type, text, push) {
-    if (typeof text !== 'string' || text === '') return;
+  #begin() {
     this.#first ||= performance.now();
     this.#pieces++;
+  }
+
+  #endCalls(push) {
+    const { toolCalls, text } = this.#calls.end(push);
+    this.result.toolCalls.push(...toolCalls);
+    this.#add('text', text, push);
+  }
+
+  #add(type, text, push) {
+    if (typeof text !== 'string' || text === '') return;
+    this.#begin();
     this.result[type] += text;
     push({ type, text });
   }
 
   /** As it is now; a server that counts no tokens has its pieces counted. */
   end() {
+    this.#endCalls(() => {});
     const now = performance.now();
     const first = this.#first || now;
     const tokens = this.result.usage.completionTokens || this.#pieces;
@@ -98,6 +113,15 @@ class RemoteModel {
     });
   }
 
+  async embed(given, options) {
+    const { signal, ...choices } = options ?? {};
+    if (this.#disposed) throw this.#disposed;
+    const { texts, body } = embedBody(this.#model, given, choices);
+    return this.#within(checkOptions('call', { signal }).signal, async (one) => (
+      vectorsIn(await jsonOf(await reach(this.#server, '/embeddings', { body, signal: one }), one), texts)));
+  }
+
+  async rank() { throw onlyHere('rank()'); }
   async tokenize() { throw onlyHere('tokenize()'); }
   async detokenize() { throw onlyHere('detokenize()'); }
   async countTokens() { throw onlyHere('countTokens()'); }
@@ -124,18 +148,24 @@ class RemoteModel {
         const { signal, onPrefill: _, ...checked } = checkOptions(kind, options);
         const body = await bodyOf(checked);
         signal?.throwIfAborted();
-        const onAbort = () => controller.abort(reasonOf(signal));
-        signal?.addEventListener('abort', onAbort, { once: true });
-        this.#open.add(controller);
-        try {
-          return await this.#read(path, body, controller.signal, push, () => stopped);
-        } finally {
-          this.#open.delete(controller);
-          signal?.removeEventListener('abort', onAbort);
-        }
+        return this.#within(signal, (one) => this.#read(path, body, one, push, () => stopped), controller);
       };
       return { promise: work(), stop() { stopped = true; controller.abort(); } };
     });
+  }
+
+  /** Work that the caller's signal ends, and dispose(). */
+  async #within(signal, work, controller = new AbortController()) {
+    signal?.throwIfAborted();
+    const onAbort = () => controller.abort(reasonOf(signal));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#open.add(controller);
+    try {
+      return await work(controller.signal);
+    } finally {
+      this.#open.delete(controller);
+      signal?.removeEventListener('abort', onAbort);
+    }
   }
 
   /** A connection that was ended by stop() is the reply's end, not its failure. */

@@ -24,6 +24,16 @@ export function checkedSize({ width, height }) {
   return { width, height };
 }
 
+/** Pixels that a byte of a JPEG file can stand for: a block of 64 has a bit at least. */
+const JPEG_MOST = 512;
+
+/** A file that says more than it can have is long in decoding, and grey. */
+export function checkPromise({ kind, width, height }, { length }) {
+  if (kind === 'JPEG' && width * height > JPEG_MOST * length) {
+    throw undecoded(`The JPEG file is damaged: ${length} bytes are not ${width} x ${height} pixels.`);
+  }
+}
+
 /** Pixels that the caller has: RGB or RGBA, by their length. */
 export const isRaw = (source) => ArrayBuffer.isView(source?.data);
 

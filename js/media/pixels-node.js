@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Pictures' pixels in Node, which has no decoders. PNG files are read here (png-node.js); for others there are packages that the caller may have
-// installed: sharp, which reads all but BMP, or jpeg-js, which is small and reads JPEG. Colour profiles are ignored.
+// Pictures' pixels in Node, which has no decoders. PNG and BMP files are read here (png-node.js, bmp-node.js); for others there are packages that the
+// caller may have installed: sharp, which reads all of them, or jpeg-js, which is small and reads JPEG. Colour profiles are ignored.
 
+import { readBmp } from './bmp-node.js';
 import { QuernError } from '../shared/errors.js';
-import { checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
+import { checkPromise, checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
 import { readPng } from './png-node.js';
 import { turned } from './turn.js';
 
 const PIXELS_MOST = 100_000_000;
 
 /** What jpeg-js can be trusted with: it takes a second for 12 megapixels, in which nothing else goes on, and has no end for files that lie. */
-const JPEG = { mostPixels: 40_000_000, mostMegabytes: 1024, pixelsOfByte: 512 /* a block of 64 has a bit at least */ };
+const JPEG = { mostPixels: 40_000_000, mostMegabytes: 1024 };
 
 const bytesOf = async (source) => (source instanceof Blob ? new Uint8Array(await source.arrayBuffer()) : source);
 
@@ -49,7 +50,6 @@ function byJpegJs(jpeg, bytes, { width: w, height: h, orientation }) {
   if (w * h > JPEG.mostPixels) {
     throw new QuernError('image/size', `A JPEG file of ${w} x ${h} is too large for jpeg-js: install sharp.`, { detail: { width: w, height: h } });
   }
-  if (w * h > JPEG.pixelsOfByte * bytes.length) throw undecoded(`The JPEG file is damaged: ${bytes.length} bytes are not ${w} x ${h} pixels.`);
   const { data, width, height } = jpeg.decode(bytes, {
     useTArray: true, formatAsRGBA: false, tolerantDecoding: false, maxResolutionInMP: PIXELS_MOST / 1e6, maxMemoryUsageInMB: JPEG.mostMegabytes,
   });
@@ -60,7 +60,8 @@ const missing = (kind, packages) => undecoded(`A ${kind} file needs a decoder th
 
 async function decode(bytes, found, { target, find = installed }) {
   if (found.kind === 'PNG') return turned(await readPng(bytes), found.orientation);
-  if (found.kind === 'BMP') throw undecoded('BMP files are not read in Node: save it as PNG.');
+  if (found.kind === 'BMP') return readBmp(bytes, found);
+  if (found.kind === 'AVIF' && found.animated) throw undecoded('Animated AVIF files are not read in Node: save its first picture as PNG.');
   const sharp = await find('sharp');
   if (sharp) return bySharp(sharp, bytes, found, target);
   if (found.kind !== 'JPEG') throw missing(found.kind, 'sharp');
@@ -71,6 +72,7 @@ async function decode(bytes, found, { target, find = installed }) {
 
 async function filePixels(bytes, how) {
   const found = how.header(bytes);
+  checkPromise(found, bytes);
   try {
     return await withPatience(decode(bytes, found, how), how.signal);
   } catch (error) {

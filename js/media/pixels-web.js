@@ -6,7 +6,7 @@
 // first; where it comes back altered, or there is no canvas, bitmaps are read through WebCodecs' frames, if those tell the truth.
 
 import { QuernError } from '../shared/errors.js';
-import { checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
+import { checkPromise, checkedSize, isRaw, rawPixels, reducedSize, undecoded, withPatience } from './limits.js';
 import { turned } from './turn.js';
 import { isWhole } from './whole.js';
 
@@ -110,6 +110,7 @@ async function decodeFile(bytes, found, reduced) {
 
 async function filePixels(bytes, { header, target, signal }) {
   const found = header(bytes);
+  checkPromise(found, bytes);
   if (!isWhole(bytes, found.kind)) throw undecoded(`The ${found.kind} file ends too early.`);
   try {
     return await withPatience(decodeFile(bytes, found, reducedSize(found, target)), signal);

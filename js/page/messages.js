@@ -3,12 +3,12 @@
 // What is left of a content is a text, or, where it has pictures or films, a list of parts.
 
 import { QuernError, badParam } from '../shared/errors.js';
-import { isRecord, oneOf, read } from './values.js';
+import { copied, isRecord, oneOf, read } from './values.js';
 
 /** Pictures and films of one prompt. */
 const MOST_MEDIA = 64;
 
-const ROLES = oneOf('system', 'user', 'assistant');
+const ROLES = oneOf('system', 'user', 'assistant', 'tool');
 
 /** What other parts there are. */
 const SEEN = ['image', 'image_url', 'video'];
@@ -42,7 +42,10 @@ function checkMessage(message, path, checkPart) {
   const problem = ROLES(role);
   if (problem) throw badParam(`${path}.role`, problem);
   if (thinking !== undefined && typeof thinking !== 'string') throw badParam(`${path}.thinking`, 'must be a string');
-  return { role, content: checkContent(content, `${path}.content`, role, checkPart), ...(thinking && { thinking }) };
+  // The worker looks at these closely (reply/tools.js).
+  const tools = read(message, 'toolCalls', `${path}.toolCalls`, (toolCalls) => copied({ toolCalls, toolCallId: message.toolCallId }));
+  const said = checkContent(content ?? (tools.toolCalls && ''), `${path}.content`, role, checkPart);
+  return { role, content: said, ...(thinking && { thinking }), ...tools };
 }
 
 const mediaIn = ({ content }) => (typeof content === 'string' ? 0 : content.filter(({ type }) => type !== 'text').length);

@@ -6,7 +6,7 @@ import { abortable, deadline } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages, countMedia, textPart } from './messages.js';
 import { checkName, checkOptions, checkText, checkTokens, sampling } from './options.js';
-import { CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE } from '../shared/protocol.js';
+import { CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE, VECTORS } from '../shared/protocol.js';
 import { Reply } from './reply.js';
 import { startWith } from './start.js';
 
@@ -26,14 +26,16 @@ const randomSeed = () => Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
 
 class Model {
   #rpc;
+  #platform;
   #info;
   #hasStore;
   #keeps = false;     // whether anything may be on its way to the store
   #pictures;          // how they are taken (pictures.js); null where the model sees nothing
   #most;              // frames of a film
 
-  constructor(rpc, info, pictures, { cache, visionOptions = {} }) {
+  constructor(rpc, info, platform, pictures, { cache, visionOptions = {} }) {
     this.#rpc = rpc;
+    this.#platform = platform;
     this.#hasStore = cache !== false;
     this.#info = Object.freeze(info);
     this.#pictures = pictures;
@@ -96,6 +98,9 @@ class Model {
     return this.#call(LOOK, { media: await media }, { signal, transfer: this.#pictures.transferOf(await media) });
   }
 
+  embed(...given) { return this.#vectors('embed', given); }
+  rank(...given) { return this.#vectors('rank', given); }
+
   async profile(options) {
     const { signal } = checkOptions('call', options);
     return this.#call(PROFILE, {}, { signal });
@@ -144,6 +149,12 @@ class Model {
     return this.#call(type, { messages: taken.messages, media, options: choices }, { signal, transfer: this.#pictures?.transferOf(media) });
   }
 
+  /** What they take and give is a part of the package of its own. @param {'embed' | 'rank'} kind @param {any[]} given */
+  async #vectors(kind, given) {
+    const { [kind]: work } = await this.#platform.vectors();
+    return work(this.#info, (payload, signal) => this.#call(VECTORS, payload, { signal }), ...given);
+  }
+
   /** Of a text, or of a conversation with everything its template adds. */
   async #tokens(text, { signal, ...choices }) {
     if (Array.isArray(text)) return this.#converse(PROMPT, text, { signal, choices });
@@ -170,10 +181,13 @@ class Model {
       const onEvent = ({ type: kindOfEvent, ...event }) => (kindOfEvent === 'prefill' ? onPrefill?.(event) : push({ type: kindOfEvent, ...event }));
       const call = (payload, transfer) => this.#rpc.call(type, payload, { signal, onEvent, transfer });
       const { promise, stop } = afterMedia(request.payload, call, { signal, leave, transferOf: this.#pictures?.transferOf });
-      return { promise: promise.then((answer) => this.#answer(answer)), stop };
+      return { promise: promise.then((answer) => valued(this.#answer(answer))), stop };
     });
   }
 }
+
+/** A text that is JSON is read here: a value may be nested too deeply to be sent. */
+const valued = ({ isJson, ...result }) => (isJson ? { ...result, value: JSON.parse(result.text) } : result);
 
 /**
  * Calls once the pictures are there: at once, where there are none. What is stopped before is told so to the worker, which gives it a result.
@@ -203,5 +217,5 @@ export async function openModel(platform, source, options) {
     await rpc.close(error);
     throw error;
   }
-  return new Model(rpc, answer, answer.vision ? await platform.pictures() : null, checked);
+  return new Model(rpc, answer, platform, answer.vision ? await platform.pictures() : null, checked);
 }

@@ -4,7 +4,7 @@
 // errors: a mistyped option would otherwise be ignored silently.
 
 import { badParam } from '../shared/errors.js';
-import { DETAIL, PIXELS, above, between, checkFields, integer, isRecord, ofType, oneOf, read } from './values.js';
+import { DETAIL, PIXELS, above, between, checkFields, copied, integer, isRecord, ofType, oneOf, read } from './values.js';
 
 const MAX_STOPS = 64;
 const MAX_STOP_LENGTH = 1000;
@@ -68,6 +68,15 @@ function cache(value) {
   const missing = STORE.find((name) => typeof read(value, name, `options.cache.${name}`) !== 'function');
   return missing ? `must be true, false or a store, but has no function '${missing}'` : null;
 }
+
+/** What JSON can say, of which a copy is taken; the worker looks at it closely. */
+const json = Object.assign(() => null, { take: copied });
+
+/** As JSON, which the worker reads; functions are nothing that it knows. */
+const written = Object.assign(() => null, {
+  take: (value) => (value == null ? value
+    : JSON.stringify(value instanceof RegExp ? { source: value.source, flags: value.flags } : value) ?? 'null'),
+});
 
 /** What a conversation is kept under: as many bytes as a file of it has room for. */
 function keep(value) {
@@ -138,6 +147,9 @@ const COMPLETE = {
   seed: integer(0, Number.MAX_SAFE_INTEGER),
   priority: oneOf('normal', 'background'),
   space: integer(0, 2 ** 32 - 1),
+  logprobs: integer(0, 20),
+  schema: written, regex: written, grammar: written, json: boolean, choices: written,
+  whitespace: oneOf('compact', 'flexible'),
   onPrefill: anyFunction,
 };
 
@@ -147,20 +159,19 @@ const TABLES = {
   store: { cache },
   has: { cache, vision },
   complete: COMPLETE,
-  chat: { ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep },
+  chat: {
+    ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, overflow: oneOf('error', 'drop'),
+  },
   call: { signal },
-  tokens: { signal, thinking: boolean, numberImages: boolean },
+  tokens: { signal, thinking: boolean, numberImages: boolean, tools: json },
   look: { signal, detail: DETAIL, maxPixels: PIXELS },
 };
-
-/** Options that are planned but not built; saying so is kinder than "unknown". */
-const LATER = new Set(['tokenizer', 'tools', 'schema', 'grammar', 'logprobs', 'n']);
 
 /** A checked copy of the options; absent, undefined and null are the same. @param {keyof typeof TABLES} kind */
 export function checkOptions(kind, given) {
   const options = given ?? {};
   if (!isRecord(options)) throw badParam('options', 'must be an object');
-  return checkFields(options, TABLES[kind], 'options', (key) => (LATER.has(key) ? 'is not available in this version' : 'is not an option here'));
+  return checkFields(options, TABLES[kind], 'options', () => 'is not an option here');
 }
 
 /** The part of checked generation options that the worker needs, in the engine's terms. */

@@ -125,7 +125,9 @@ function storeOf(cache) {
   return cache ? new FolderStore(cache === true ? undefined : cache) : null;
 }
 
-export const platform = { startWorker, resolveUrl, resolveSource, pictures: () => import('./pictures-node.js'), storeOf, persist() {} };
+export const platform = {
+  startWorker, resolveUrl, resolveSource, pictures: () => import('./pictures-node.js'), vectors: () => import('./vectors.js'), storeOf, persist() {},
+};
 
 export function support() {
   allowRelaxed();

@@ -79,10 +79,14 @@ function resolveUrl(url) {
   }
 }
 
-/** What takes pictures from a page, for models that see. */
-const pictures = () => import('./pictures.js').catch((cause) => {
-  throw new QuernError('env/worker', `The part of the package for pictures could not be fetched (${cause.message}).`, { phase: 'start', cause });
-});
+/** @returns {never} */
+function notFetched(cause) {
+  throw new QuernError('env/worker', `A part of the package could not be fetched (${cause.message}).`, { phase: 'start', cause });
+}
+
+/** What takes pictures from a page, for models that see; and what asks for vectors. */
+const pictures = () => import('./pictures.js').catch(notFetched);
+const vectors = () => import('./vectors.js').catch(notFetched);
 
 function resolveSource(source) {
   return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };
@@ -97,7 +101,7 @@ function storeOf(cache) {
 
 const persist = () => (async () => navigator.storage.persist())().catch(() => {});
 
-export const platform = { startWorker, resolveUrl, resolveSource, pictures, storeOf, persist };
+export const platform = { startWorker, resolveUrl, resolveSource, pictures, vectors, storeOf, persist };
 
 export function support() {
   return describeSupport({

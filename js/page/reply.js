@@ -60,10 +60,11 @@ class Reader {
   }
 }
 
-/** Two neighbouring pieces of one kind become one. */
+/** Two neighbouring pieces of one kind become one, of one call where they are calls'. */
 function join(last, next) {
-  if (last.type !== next.type) return false;
+  if (last.type !== next.type || last.index !== next.index) return false;
   last.text += next.text;
+  last.logprobs?.push(...next.logprobs ?? []);
   return true;
 }
 
@@ -73,7 +74,7 @@ export class Reply {
   #stop;
   #claimed = false;
 
-  /** @param {(push: (event: {type: string, text: string}) => void) => {promise: Promise, stop: () => void}} begin */
+  /** @param {(push: (event: {type: string, text: string, logprobs?: object[]}) => void) => {promise: Promise, stop: () => void}} begin */
   constructor(begin) {
     this.#reader = new Reader(() => this.stop());
     const { promise, stop } = begin((event) => this.#reader.push({ ...event }, join));

@@ -19,10 +19,13 @@ export const PIXELS = integer(1024, 2 ** 26);
 
 export const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Reads a property of the caller's, whose getter may throw. */
-export function read(object, key, path) {
+/** What JSON can say of a value; throws where that is nothing. */
+export const copied = (value) => (value === undefined ? value : JSON.parse(JSON.stringify(value)));
+
+/** Reads a property of the caller's, whose getter may throw. @param {(value: any) => any} [take] what is taken of it */
+export function read(object, key, path, take = (value) => value) {
   try {
-    return object[key];
+    return take(object[key]);
   } catch (error) {
     throw Object.assign(badParam(path, `cannot be read (${String(error?.message ?? error).slice(0, 100)})`), { cause: error });
   }
@@ -30,7 +33,8 @@ export function read(object, key, path) {
 
 /**
  * A checked copy of the fields that are there; null counts as not given.
- * @param {Record<string, (value: any) => string | null>} table what is wrong with a field's value
+ * @param {Record<string, ((value: any) => string | null) & {take?: (value: any) => any}>} table what is wrong with a field's value; what is
+ * taken of it
  * @param {(key: string) => string} unknown what is wrong with a field that is not in it; '': it is passed over
  */
 export function checkFields(value, table, path, unknown) {
@@ -38,7 +42,7 @@ export function checkFields(value, table, path, unknown) {
   for (const key of Object.keys(value)) {
     const name = `${path}.${key.slice(0, 64)}`;
     const isKnown = Object.hasOwn(table, key);
-    const found = isKnown ? read(value, key, name) : null;
+    const found = isKnown ? read(value, key, name, table[key].take) : null;
     const problem = isKnown ? found != null && table[key](found) : unknown(key);
     if (problem) throw badParam(name, problem);
     if (found != null) copy[key] = found;

@@ -23,10 +23,10 @@ const CARD = { temperature: 0.7, topP: 0.8, topK: 20, minP: 0 };
 const CARD_VL_THINKING = { ...CARD_THINKING, temperature: 1 };
 const CARD_VL = { ...CARD, presencePenalty: 1.5 };
 
-/** @param {string} architecture as the file has it */
-function cardOf(architecture, thinking) {
+/** The card's, and before it what the file itself advises. @param {{architecture: string, sampling: object}} facts */
+export function defaultsOf({ architecture, sampling }, thinking) {
   const [plain, thoughtful] = architecture.startsWith('qwen3vl') ? [CARD_VL, CARD_VL_THINKING] : [CARD, CARD_THINKING];
-  return thinking ? thoughtful : plain;
+  return { ...(thinking ? thoughtful : plain), ...sampling };
 }
 
 /** Noncharacters first: no text should have them. Then private use, of which there is more than any conversation spells out. */
@@ -35,40 +35,41 @@ function* sentinels() {
   for (let point = 0xf0000; point <= 0xffffd; point++) yield point;
 }
 
-function unusedPoint(texts) {
+/** A code point that a text does not have. @param {string} text */
+export function unusedPoint(text) {
   for (const point of sentinels()) {
-    const letter = String.fromCodePoint(point);
-    if (!texts.some((text) => text.includes(letter))) return point;
+    if (!text.includes(String.fromCodePoint(point))) return point;
   }
-  throw badParam('messages', 'use every private character there is, so none is left to mark typed text with');
+  throw badParam('messages', 'use every private character there is');
 }
 
 /** An assistant's message that still has its thinking in the content, as plain text, is taken apart. */
-function separateThought({ role, content, thinking }) {
-  const [whole, thought] = (role === 'assistant' && !thinking && THOUGHT.exec(content)) || [''];
-  return { role, content: content.slice(whole.length), thinking: thinking ?? thought };
+function separateThought({ role, content, thinking, ...more }) {
+  const [whole, thought = ''] = (role === 'assistant' && !thinking && THOUGHT.exec(content)) || [''];
+  const all = thinking ?? thought;
+  return { ...more, role, content: content.slice(whole.length), ...(all && { reasoning_content: all }) };
 }
 
-/** The texts of a content, or its parts, made into others. */
-const mapTexts = (content, make) => (typeof content === 'string' ? make(content)
-  : content.map(({ type, text }) => (type === 'text' ? { type, text: make(text) } : { type })));
-
-const textsOf = (content) => (typeof content === 'string' ? [content] : content.map(({ text = '' }) => text));
+/** A value as JSON knows them with its texts, names of fields too, made into others. */
+function mapTexts(value, make) {
+  if (typeof value === 'string') return make(value);
+  if (Array.isArray(value)) return value.map((part) => mapTexts(part, make));
+  return value && typeof value === 'object' ? Object.fromEntries(mapTexts(Object.entries(value), make)) : value;
+}
 
 /**
- * Messages as a template wants them, with the sentinel in place. The content of one with pictures or films is a list of parts.
- * @param {{role: string, content: string | {type: string, text?: string}[], thinking?: string}[]} messages
+ * Messages, and tools where there are some, as a template wants them, with the sentinel in place. The content of one with pictures or films is a list
+ * of parts.
+ * @param {{role: string, content: string | {type: string, text?: string}[], thinking?: string, tool_calls?: object[]}[]} messages
  * @param {string} template its text counts too: a sentinel in it would be removed
+ * @param {object[]} [tools]
  */
-export function protect(messages, template) {
-  const parts = messages.map(separateThought).map(({ role, content, thinking = '' }) => (
-    { role, content: mapTexts(content, (text) => text.normalize('NFC')), thinking: thinking.normalize('NFC') }));
-  const sentinel = unusedPoint([template, ...parts.flatMap(({ content, thinking }) => [...textsOf(content), thinking])]);
+export function protect(messages, template, tools) {
+  const all = mapTexts([messages.map(separateThought), tools], (text) => text.normalize('NFC'));
+  const sentinel = unusedPoint(template + JSON.stringify(all));
   const mark = `<${String.fromCodePoint(sentinel)}`;
-  const guard = (text) => text.replaceAll('<', mark);
-  const guarded = parts.map(({ role, content, thinking }) => (
-    { role, content: mapTexts(content, guard), ...(thinking && { reasoning_content: guard(thinking) }) }));
-  return { sentinel, messages: guarded };
+  const [guarded, list] = mapTexts(all, (text) => text.replaceAll('<', mark));
+  return { sentinel, messages: guarded, tools: list };
 }
 
 /** ChatML as Qwen3 uses it, for a file without a template. */
@@ -90,23 +91,28 @@ export function goOn(prompt, { content, reasoning_content: thought = '' }) {
 /** Whether a template knows how to switch thinking off; the built-in one does. */
 export const knowsThinking = (template) => !template || template.includes('enable_thinking');
 
-/** The channels that a vocabulary has tokens for. @param {import('../engine/engine.js').Engine} engine */
-function channelsOf(engine) {
+/**
+ * The channels that a vocabulary has tokens for, with their ids in place of the marks.
+ * @param {import('../engine/engine.js').Engine} engine @param {{open: string, close: string, type: string}[]} channels
+ */
+export function channelsOf(engine, channels) {
   const idOf = (mark) => {
     const ids = engine.tokenize(mark, 'chat');
     return ids.length === 1 ? ids[0] : -1;
   };
-  return CHANNELS.map(({ open, close, type }) => ({ open: idOf(open), close: idOf(close), type }))
+  return channels.map((channel) => ({ ...channel, open: idOf(channel.open), close: idOf(channel.close) }))
     .filter(({ open, close }) => open >= 0 && close >= 0);
 }
 
 /**
  * @typedef {object} Prompt what a reply comes from
  * @property {Int32Array} ids
- * @property {{open: number, close: number, type: string}[]} channels that the reply can have beside its text, with the ids of their marks
+ * @property {import('./text.js').Channel[]} channels that the reply can have beside its text
  * @property {import('./placeholders.js').Places} [places] of its pictures and films, where it has some
  * @property {object | null} inside the one of them in which the prompt ends, as templates of models that always think make it
+ * @property {{open: number}} [first] the channel with which the reply is to begin
  * @property {{temperature: number, topP: number, topK: number, minP: number, presencePenalty?: number}} defaults of sampling
+ * @property {number} [dropped] messages that were left out of it
  * @property {Uint8Array[]} [media] ids of its pictures and pairs of frames, in the order of their pads (engine/media.js)
  */
 
@@ -124,7 +130,7 @@ export class Chat {
     this.#engine = engine;
     this.#template = engine.chatTemplate();
     this.#render = render;
-    this.#channels = channelsOf(engine);
+    this.#channels = channelsOf(engine, CHANNELS);
   }
 
   /** Whether thinking can be switched on and off. */
@@ -135,19 +141,21 @@ export class Chat {
   /**
    * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last message. With `mustFit` a text that
    * is far too long is refused before it is tokenized. `places`: of the messages' pictures and films; `numberImages`: they are counted aloud.
+   * `tools`: of a conversation that has some.
    * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean,
-   *   places?: import('./placeholders.js').Places}} [options]
+   *   places?: import('./placeholders.js').Places, tools?: import('./tools.js').Tools}} [options]
    * @returns {Promise<Prompt>}
    */
-  async prompt(messages, { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, places } = {}) {
-    const { sentinel, messages: guarded } = protect(messages, this.#template);
+  async prompt(messages, options = {}) {
+    const { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, places, tools } = options;
+    const { sentinel, messages: guarded, tools: list } = protect(tools?.messages ?? messages, this.#template, tools?.list);
     const begun = goesOn ? guarded.pop() : null;
     const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
     const prompt = this.#template
       ? await this.#render(this.#template, {
-        messages: guarded, add_generation_prompt: true, enable_thinking: thinks, add_vision_id: numberImages,
+        messages: guarded, tools: list, add_generation_prompt: true, enable_thinking: thinks, add_vision_id: numberImages,
       })
-      : builtInChat(guarded, thinks, places?.speller(numberImages));
+      : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages));
     const whole = begun ? goOn(prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;
     if (mustFit) refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);
@@ -155,7 +163,10 @@ export class Chat {
     const ids = places?.grow(plain) ?? plain;
     const inside = this.#channels.find(({ open, close }) => ids.lastIndexOf(open) > ids.lastIndexOf(close)) ?? null;
     const willThink = inside?.type === THINKING.type || (thinking && this.canThink);
-    return { ids, places, channels: this.#channels, inside, defaults: cardOf(this.#engine.facts.architecture, willThink) };
+    const thought = this.#channels.find(({ type }) => type === THINKING.type);
+    const channels = tools ? [...this.#channels, ...channelsOf(this.#engine, tools.channels)] : this.#channels;
+    const first = thinking && this.canThink && !inside ? thought : undefined;
+    return { ids, places, channels, inside, first, defaults: defaultsOf(this.#engine.facts, willThink) };
   }
 
   /** Text or tokens to go on from, in which nothing is a mark. @param {string | Int32Array} given @returns {Prompt} */
@@ -163,7 +174,7 @@ export class Chat {
     if (typeof given === 'string') refuseHopeless(this.#engine, given.length);
     const ids = typeof given === 'string' ? this.#engine.tokenize(given) : given;
     if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
-    return { ids, channels: [], inside: null, defaults: cardOf(this.#engine.facts.architecture, false) };
+    return { ids, channels: [], inside: null, defaults: defaultsOf(this.#engine.facts, false) };
   }
 }
 

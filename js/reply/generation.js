@@ -21,6 +21,7 @@ export class Generation {
   #done = 0;              // of the prompt
   #cached = 0;
   #tokens = [];           // written
+  #extra;                 // what is asked for beside the text; undefined: nothing
   #steps = 0;             // of writing: without the one that read the prompt's last token
   #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
 
@@ -32,8 +33,9 @@ export class Generation {
    * @param {import('./chat.js').Prompt} prompt
    * @param {object} options as options.js sends them
    * @param {(event: object) => void} emit
+   * @param {import('./extra.js').Extra} [extra]
    */
-  constructor(engine, prompt, { stops, maxTokens = Infinity, space, priority, ...sampling }, emit) {
+  constructor(engine, prompt, { stops, maxTokens = Infinity, space, priority, ...sampling }, emit, extra) {
     const total = prompt.ids.length;
     if (total >= engine.contextSize) throw tooLongWith(prompt, engine.contextSize);
     this.#engine = engine;
@@ -41,8 +43,10 @@ export class Generation {
     this.#prompt = prompt;
     this.#limit = maxTokens;
     this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
+    this.#extra = extra;
     this.#emit = emit;
-    this.#text = new ReplyText({ ...prompt, stops, emit });
+    this.#text = new ReplyText({ ...prompt, stops, emit: extra ? (event) => emit(extra.told(event)) : emit });
+    if (prompt.dropped) emit({ type: 'dropped', messages: prompt.dropped });
   }
 
   /** @param {import('../engine/sequence.js').Sequence} sequence */
@@ -54,6 +58,7 @@ export class Generation {
   begin(sequence) {
     this.#sequence = sequence;
     sequence.begin(this.#options);
+    this.#extra?.begin(sequence, this.#prompt);
   }
 
   /** Ids of the prompt's pictures. */
@@ -99,13 +104,14 @@ export class Generation {
     if (this.#tokens.length >= this.#limit) return null;
     if (this.#tokens.push(id) > 1) this.#steps++;
     const shown = !this.#text.mark(id) && this.#engine.tokenType(id) !== CONTROL;
+    this.#extra?.take(id, shown && !this.#text.channel, this.#text.channel);
     return shown && this.#text.push(this.#sequence.stream(id)) ? this.#result('stop') : null;
   }
 
   #ends({ end, error }) {
     if (end === 'error') throw error;
     if (end === 'stop' && this.#tokens.length > 0) this.#steps++;
-    return this.#result(this.#limit > 0 ? end : 'length');
+    return this.#result(this.#limit > 0 ? end : 'length', end === 'stop');
   }
 
   /** What there is of it, where it is. */
@@ -113,16 +119,19 @@ export class Generation {
     return this.#result('aborted');
   }
 
-  /** @param {'stop' | 'length' | 'aborted'} finishReason */
-  #result(finishReason) {
+  /** @param {'stop' | 'length' | 'context' | 'aborted'} end @param {boolean} [byItself] no stop text has ended it */
+  #result(end, byItself = false) {
     if (this.#tokens.length > 0) this.#text.push(this.#sequence.stream(-1));
     this.#text.end();
     const now = performance.now();
     const { asked, admitted = now, read = now } = this.#times;
     const decodeMs = now - read;
+    const { parts } = this.#text;
     return {
-      ...this.#text.parts,
-      finishReason,
+      ...parts,
+      ...this.#extra?.result(parts.text, byItself),
+      ...(this.#prompt.dropped !== undefined && { dropped: this.#prompt.dropped }),
+      finishReason: end === 'stop' && parts.toolCalls.length ? 'tool-calls' : end,
       usage: {
         promptTokens: this.#prompt.ids.length, imageTokens: this.#prompt.places?.tokens ?? 0, cachedTokens: this.#cached,
         completionTokens: this.#tokens.length,

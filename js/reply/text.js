@@ -2,11 +2,20 @@
 // What becomes of the tokens of a reply: which of them are no text but thinking, say, where a stop text ends it, and what must
 // be held back until it is known to be neither. The pieces in which a text arrives never change the outcome.
 
+/**
+ * A part of a reply that is no text: the marks around it, as texts or as the ids that a vocabulary has for them, and the type of its events, which is
+ * its name in the result. What `begin` makes takes its pieces instead, and says in the end which of them were text after all (calls.js).
+ * @typedef {{open: any, close: any, type: string, begin?: (emit: (event: object) => void, parts: object) => Aside}} Channel
+ */
+
 /** How models of the family mark their thinking. */
 export const THINKING = { open: '<think>', close: '</think>', type: 'thinking' };
 
-/** What a reply can have beside its text: the marks around it, and the type of its events, which is its name in the result. */
+/** What every reply can have beside its text. @type {Channel[]} */
 export const CHANNELS = [THINKING];
+
+/** A stop text that no text has: because of it a line end is held back, which is none of the text where a channel begins. */
+const LINE_END = '\n\ud800';
 
 /** Finds the first stop text in a growing text; what may still become one is held back. */
 export class StopFilter {
@@ -78,13 +87,10 @@ class Trimmed {
   }
 }
 
-/** The text of a channel that is open. */
-class Aside extends Trimmed {
-  constructor(channel) {
-    super();
-    this.channel = channel;
-  }
-}
+/**
+ * The text of a channel that is open: how much of it is shown, and in the end what of it was text.
+ * @typedef {{push: (piece: string) => string, end?: (closed: boolean) => string}} Aside
+ */
 
 /**
  * The channels of a reply. The model marks where one begins and ends by two tokens, which are told by their ids: the same
@@ -94,45 +100,50 @@ export class ReplyText {
   #channels;
   #emit;
   #filter;
-  #aside = null;          // while in a channel
+  #channel = null;        // while in one
+  /** @type {Aside} */
+  #aside;
   #afterAside = false;
   #stopped = false;
   /** What there is of each, by its type. */
-  parts = Object.fromEntries(['text', ...CHANNELS.map(({ type }) => type)].map((type) => [type, '']));
+  parts = { text: '', thinking: '', toolCalls: [] };
 
   /**
    * @param {object} options
-   * @param {{open: number, close: number, type: string}[]} options.channels those of the model, with the ids of their marks
-   * @param {object | null} options.inside the one of them that the prompt has opened already
+   * @param {Channel[]} options.channels those of the model, with the ids of their marks
+   * @param {Channel | null} options.inside the one of them that the prompt has opened already
    * @param {string[]} options.stops
-   * @param {(event: {type: string, text: string}) => void} options.emit
+   * @param {(event: object) => void} options.emit
    */
   constructor({ channels, inside, stops, emit }) {
     this.#channels = channels;
     this.#emit = emit;
-    this.#filter = new StopFilter(stops);
-    if (inside) this.#aside = new Aside(inside);
+    this.#filter = new StopFilter(channels.some(({ begin }) => begin) ? [...stops, LINE_END] : stops);
+    if (inside) this.#enter(inside);
   }
 
   /** Whether a token is a mark, and then what follows from it. Its own letters are never shown. */
   mark(id) {
     const channel = this.#channels.find(({ open, close }) => id === open || id === close);
     if (!channel) return false;
-    if (id === channel.open && !this.#aside) {
-      this.#show('text', this.#filter.end());
-      this.#aside = new Aside(channel);
-    } else if (id === channel.close && this.#aside?.channel === channel) {
-      this.#aside = null;
-      this.#afterAside = true;
+    if (id === channel.open && !this.#channel) {
+      const before = this.#filter.end();
+      this.#show('text', channel.begin ? before.replace(/\n$/, '') : before);
+      this.#enter(channel);
+    } else if (id === channel.close && this.#channel === channel) {
+      this.#leave(true);
     }
     return true;
   }
 
+  /** That of what comes now; null: it is text. */
+  get channel() { return this.#channel; }
+
   /** @returns {boolean} whether a stop text has ended the reply; nothing comes after it */
   push(piece) {
     if (this.#stopped) return true;
-    if (this.#aside) {
-      this.#show(this.#aside.channel.type, this.#aside.push(piece));
+    if (this.#channel) {
+      this.#show(this.#channel.type, this.#aside.push(piece));
       return false;
     }
     const fresh = this.#afterAside ? piece.replace(/^\n+/, '') : piece;
@@ -145,7 +156,20 @@ export class ReplyText {
 
   /** Shows what was held back. */
   end() {
+    if (this.#channel) this.#leave(false);
     this.#show('text', this.#filter.end());
+  }
+
+  #enter(channel) {
+    this.#channel = channel;
+    this.#aside = channel.begin?.(this.#emit, this.parts) ?? new Trimmed();
+  }
+
+  #leave(closed) {
+    this.#channel = null;
+    const text = this.#aside.end?.(closed);
+    this.#afterAside = !text;
+    if (text) this.push(text);
   }
 
   #show(type, text) {

@@ -11,6 +11,7 @@
 //   prompt     id messages media options             notice    text       (for the console)
 //   logits     id ids, or messages media options     lifeline  name      (of a lock: see lifeline.js)
 //   look       id media                              pong
+//   vectors    id texts query options
 //   forget     id name
 //   profile, kept, ping   id;   stop  target
 //
@@ -39,6 +40,7 @@ export const DETOKENIZE = 'detokenize';
 export const PROMPT = 'prompt';
 export const LOGITS = 'logits';
 export const LOOK = 'look';
+export const VECTORS = 'vectors';
 export const PROFILE = 'profile';
 export const KEPT = 'kept';
 export const FORGET = 'forget';

@@ -7,12 +7,11 @@ import { asQuernError, isOf, toWire } from '../shared/errors.js';
 import { Generation } from '../reply/generation.js';
 import {
   CHAT, COMPLETE, DETOKENIZE, DONE, DOWNLOAD, ERROR, EVENTS, FATAL, FORGET, KEPT, LOAD, LOGITS, LOOK, NOTICE, PING, PONG, PROFILE, PROMPT,
-  READY, STOP, TOKENIZE,
+  READY, STOP, TOKENIZE, VECTORS,
 } from '../shared/protocol.js';
 import { Keeping } from './keeping.js';
 import { Renderer } from '../reply/renderer.js';
 import { Runner } from './runner.js';
-import { Scores } from '../reply/scores.js';
 import { startEngine, storeModel } from './start.js';
 
 /**
@@ -22,6 +21,8 @@ import { startEngine, storeModel } from './start.js';
  * @property {() => import('../reply/renderer.js').TemplatePort} startTemplateWorker
  * @property {() => Promise<void>} rest
  * @property {() => Promise<import('./sight.js').Eyes>} eyes what a model that sees needs
+ * @property {() => Promise<typeof import('./extras.js')>} extras what few replies need
+ * @property {() => Promise<typeof import('./pooling.js')>} pooling what makes scores and vectors of texts
  * @property {typeof fetch} fetch
  *
  * @typedef {import('./start.js').EngineHost & ServiceHost} Host
@@ -29,6 +30,9 @@ import { startEngine, storeModel } from './start.js';
 
 /** A prompt that was not come to. @type {any} */
 const NOTHING = { ids: new Int32Array(0), channels: [], inside: null, defaults: {} };
+
+/** Options of replies that ask for more than a text, or limit it. */
+const EXTRAS = ['tools', 'logprobs', 'schema', 'regex', 'grammar', 'json', 'choices'];
 
 /** Large arrays of an answer are handed over, not copied. */
 function buffersOf(value) {
@@ -52,6 +56,7 @@ export class Service {
   #sight = null;
   #keeping = null;
   #jobs = new Map();      // id -> job, of all that is not answered
+  #grammarUrl;            // of grammar.wasm, where the caller said where the engine's is
   #events = [];           // [id, event] that have not been sent
 
   /** @param {Host} host */
@@ -121,19 +126,20 @@ export class Service {
       const { cache, ...options } = message.options;
       return storeModel(this.#host, message.source, { ...options, store: this.#host.storeOf(cache) }, emit);
     },
-    [CHAT]: ({ messages, media, options }, job, emit) => {
-      const { thinking: _, continue: __, numberImages: ___, keep, ...choices } = options;
-      const reply = (prompt) => new Generation(this.#engine, prompt, choices, emit);
-      return this.#converse({ messages, media, options, mustFit: true, keep }, job, reply);
-    },
-    [COMPLETE]: ({ prompt, options }, job, emit) => (
-      this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit), job)),
-    [LOGITS]: ({ ids, messages, media, options }, job) => {
+    [CHAT]: ({ messages, media, options }, job, emit) => this.#withExtra(options, (extra) => {
+      const reply = (prompt) => new Generation(this.#engine, prompt, options, emit, extra);
+      return this.#converse({ messages, media, options, mustFit: true, keep: options.keep }, job, reply);
+    }),
+    [COMPLETE]: ({ prompt, options }, job, emit) => this.#withExtra(options, (extra) => (
+      this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit, extra), job))),
+    [LOGITS]: async ({ ids, messages, media, options }, job) => {
+      const { Scores } = await this.#host.pooling();
       const scores = (prompt) => new Scores(prompt, this.#engine.facts.vocabSize);
       if (messages) return this.#converse({ messages, media, options }, job, scores);
       return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
     },
     [LOOK]: ({ media }, job) => this.#sight.look(media, signalOf(job)),
+    [VECTORS]: async (message, job) => (await this.#host.pooling()).pool(this.#engine, this.#runner, message, job),
     [KEPT]: () => this.#keeping.kept(),
     [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
@@ -141,9 +147,24 @@ export class Service {
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
     [PROMPT]: async ({ messages, media, options }, job) => {
       const places = await this.#placesOf(media, signalOf(job));
-      return (await this.#chat.prompt(messages, { ...options, places })).ids;
+      return (await this.#chat.prompt(messages, { ...options, places, tools: await this.#toolsOf(messages, options) })).ids;
     },
   };
+
+  /** Makes a reply with what is asked for beside its text, or that limits it; undefined: nothing. */
+  async #withExtra(options, reply) {
+    if (!EXTRAS.some((name) => name in options)) return reply();
+    const { openExtra } = await this.#host.extras();
+    const extra = await openExtra(this.#engine, () => this.#host.compile('grammar', this.#grammarUrl), options);
+    return reply(extra).finally(() => extra.end());
+  }
+
+  /** Of a conversation; undefined where it has nothing to do with any. */
+  async #toolsOf(messages, options) {
+    if (!options.tools && !options.toolChoice && !messages.some(({ role, toolCalls }) => role === 'tool' || toolCalls)) return undefined;
+    const { Tools } = await this.#host.extras();
+    return new Tools(messages, options);
+  }
 
   /** Of a conversation's pictures; undefined where it has none. */
   async #placesOf(media, signal) {
@@ -155,16 +176,21 @@ export class Service {
    * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: any, mustFit?: boolean, keep?: string}} asked
    * @param {(prompt: import('../reply/chat.js').Prompt) => import('./runner.js').Work} workOf
    */
-  async #converse({ messages, media, options: { thinking, continue: goesOn, numberImages }, mustFit, keep }, job, workOf) {
+  async #converse({ messages, media, options, mustFit, keep }, job, workOf) {
     const signal = signalOf(job);
     if (job.stopped) return workOf(NOTHING).stop();
     let prompt = NOTHING;
     const release = () => this.#sight?.release(prompt.media ?? []);
+    const promptOf = async (some, theirs, fits) => {
+      const places = await this.#placesOf(theirs, signal);
+      return this.#chat.prompt(some, { ...options, mustFit: fits, places, tools: await this.#toolsOf(some, options) });
+    };
     try {
-      const places = await this.#placesOf(media, signal);
-      prompt = await this.#chat.prompt(messages, { thinking, continue: goesOn, numberImages, mustFit, places });
+      prompt = options.overflow === 'drop'
+        ? await (await this.#host.extras()).promptThatFits({ messages, media }, { ...options, contextSize: this.#engine.contextSize }, promptOf)
+        : await promptOf(messages, media, mustFit);
       const work = workOf(prompt);
-      if (places) prompt.media = await this.#sight.take(places.order, signal);
+      if (prompt.places) prompt.media = await this.#sight.take(prompt.places.order, signal);
       if (keep !== undefined) return await this.#keeping.run(keep, work, job, release);
       const result = await this.#runner.add(work, job);
       release();
@@ -181,6 +207,7 @@ export class Service {
   async #load({ source, options: { cache, keepBytes, ...options } }, emit) {
     const { obstacle, rest } = this.#host;
     const store = this.#host.storeOf(cache);
+    this.#grammarUrl = options.wasmUrl && String(new URL('grammar.wasm', options.wasmUrl));
     this.#engine = await startEngine(this.#host, source, { ...options, store }, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
     this.#runner = new Runner(this.#engine, rest);

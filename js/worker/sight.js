@@ -3,6 +3,7 @@
 // if the prompt fits, decoded, resized and handed to the engine, which looks at them when their turn comes, unless it knows them.
 
 import { abortable } from '../shared/clock.js';
+import { Decoded } from './decoded.js';
 import { Images } from '../engine/image.js';
 import { Media } from '../engine/media.js';
 import { pictureSource } from './picture-bytes.js';
@@ -41,6 +42,7 @@ export class Sight {
   #eyes;
   #host;
   #options;
+  #decoded = new Decoded();
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -154,12 +156,18 @@ export class Sight {
   async #pixels(source, size, { width, height }, signal) {
     await this.#host.rest();
     signal.throwIfAborted();
-    const found = await abortable(this.#eyes.pixelsOf(await source(), { header: this.#header, target: { width, height }, signal }), signal);
+    const target = { width, height };
+    const how = [size.width, size.height, width, height].join();
+    return abortable(this.#decoded.pixels(await source(), how, (given) => this.#decode(given, size, target, signal)), signal);
+  }
+
+  async #decode(source, size, target, signal) {
+    const found = await abortable(this.#eyes.pixelsOf(source, { header: this.#header, target, signal }), signal);
     if (!found.reduced && (found.width !== size.width || found.height !== size.height)) {
       const [is, was] = [found, size].map((one) => `${one.width} x ${one.height}`);
       throw new QuernError('image/size', `A picture has ${is} pixels, but ${was} were expected of it.`);
     }
-    return this.#images.resize(found.data, found, { width, height });
+    return this.#images.resize(found.data, found, target);
   }
 }
 

@@ -115,7 +115,8 @@ class Starter {
     return new Engine(instance, {
       ...this.#options, blind: this.#options.blind || instance.isBlind,
       quantize: this.#quantize(instance), threads: instance.threads, scalar: instance.scalar, fileSize, files,
-      restSize: sum(rest), visionSize: sum(this.#sizes.slice(files)), memorySize: Math.min(instance.maximum, this.#allowed),
+      restSize: sum(rest), visionSize: this.#projectors && Math.max(1, sum(this.#sizes.slice(files))),     // 0 would say that there is none
+      memorySize: Math.min(instance.maximum, this.#allowed),
     });
   }
 

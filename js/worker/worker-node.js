@@ -23,7 +23,9 @@ function startTemplateWorker() {
 
 /** @type {import('./service.js').Host} */
 const host = {
-  compile, glue, startTemplateWorker, storeOf, openParts: openAny, fetch, eyes: () => import('./eyes-node.js'),
+  compile, glue, startTemplateWorker, storeOf, openParts: openAny, fetch,
+  eyes: () => import('./eyes-node.js'), extras: () => import('./extras.js'),
+  pooling: () => import('./pooling.js'),
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',

@@ -54,7 +54,7 @@ async function openGlue(fetchGlue, startThread) {
 
 /** @returns {never} */
 function notFetched(cause) {
-  throw new QuernError('env/worker', `The part of the package for pictures could not be fetched (${cause.message}).`, { phase: 'start', cause });
+  throw new QuernError('env/worker', `A part of the package could not be fetched (${cause.message}).`, { phase: 'start', cause });
 }
 
 /** What a thread throws is thrown here; by the glue it would be the event, which has no words. */
@@ -109,6 +109,8 @@ globalThis.onmessageerror = () => { throw new Error('A message of the page could
 const host = {
   compile, rest, startTemplateWorker, storeOf, fetch: fetchAllowed,
   eyes: () => import('./eyes.js').catch(notFetched),
+  extras: () => import('./extras.js').catch(notFetched),
+  pooling: () => import('./pooling.js').catch(notFetched),
   openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,
   obstacle: threadObstacle(globalThis.crossOriginIsolated === true),

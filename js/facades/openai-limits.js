@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// What a request in the OpenAI API's form limits an answer to (response_format, and llama.cpp's own fields), and the probabilities that it asks for
+// and gets.
+
+import { badParam } from '../shared/errors.js';
+import { unsupported } from './openai-tools.js';
+
+const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Likeliest tokens of a chat and of a completion at most: the API's own limits. */
+const MOST = { chat: 20, text: 5 };
+
+/** By the type of a response_format, of which llama.cpp's clients give an object a schema too. */
+const FORMATS = {
+  text: () => ({}),
+  json_object: ({ schema }) => (schema == null ? { json: true } : { schema }),
+  json_schema: ({ json_schema: described }) => {
+    if (!isRecord(described) || described.schema == null) throw badParam('response_format.json_schema.schema', 'is missing');
+    return { schema: described.schema };
+  },
+};
+
+function formatOf(format) {
+  if (!isRecord(format)) throw badParam('response_format', 'must be an object with a type');
+  if (!Object.hasOwn(FORMATS, format.type)) throw unsupported('response_format.type', 'must be text, json_object or json_schema');
+  return FORMATS[format.type](format);
+}
+
+/** Options by which a reply is limited. */
+export function limitsOf({ response_format: format, grammar, json_schema: schema }) {
+  return { ...(format != null && formatOf(format)), ...(grammar != null && grammar !== '' && { grammar }), ...(schema != null && { schema }) };
+}
+
+/** A chat asks by true and a number, a completion by a number alone. */
+export function logprobsOf({ logprobs, top_logprobs: top }, kind) {
+  const most = kind === 'chat' ? top : logprobs;
+  const isAsked = kind === 'chat' ? logprobs === true : logprobs != null && logprobs !== false;
+  if (kind === 'chat' && logprobs != null && typeof logprobs !== 'boolean') throw badParam('logprobs', 'must be true or false');
+  const name = kind === 'chat' ? 'top_logprobs' : 'logprobs';
+  if (most != null && most !== false && !(Number.isInteger(most) && most >= 0 && most <= MOST[kind])) {
+    throw badParam(name, `must be a whole number from 0 to ${MOST[kind]}`);
+  }
+  if (kind === 'chat' && top > 0 && !isAsked) throw badParam('top_logprobs', 'needs logprobs to be true');
+  return isAsked ? { logprobs: most ?? 0 } : {};
+}
+
+// --- answers ---
+
+const encoder = new TextEncoder();
+
+/** A part of a character has bytes that its text does not tell. */
+const wordOf = ({ text, logprob }) => ({ token: text, logprob, bytes: text.includes('\uFFFD') ? null : [...encoder.encode(text)] });
+
+/** As chats have them; null where none were asked for. @param {import('../index.d.ts').Logprob[]} [logprobs] */
+export function chatLogprobs(logprobs) {
+  return logprobs ? { content: logprobs.map((one) => ({ ...wordOf(one), top_logprobs: one.top.map(wordOf) })), refusal: null } : null;
+}
+
+/** As completions have them. @param {import('../index.d.ts').Logprob[]} [logprobs] @param {number} [offset] letters before the first */
+export function textLogprobs(logprobs, offset = 0) {
+  if (!logprobs) return null;
+  let at = offset;
+  return {
+    tokens: logprobs.map(({ text }) => text),
+    token_logprobs: logprobs.map(({ logprob }) => logprob),
+    top_logprobs: logprobs.map(({ top }) => Object.fromEntries(top.map(({ text, logprob }) => [text, logprob]))),
+    text_offset: logprobs.map(({ text }) => (at += text.length) - text.length),
+  };
+}

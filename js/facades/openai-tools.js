@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Tools and calls in the OpenAI API's form and in ours, in both directions. There arguments are JSON as text, here objects; what is wrong within them
+// the model itself says (reply/tools.js).
+
+import { QuernError, badParam } from '../shared/errors.js';
+import { isRecord } from '../page/values.js';
+
+export function unsupported(path, what = 'is not supported by this version') {
+  return new QuernError('use/param', `${path} ${what}.`, { detail: { param: path, reason: 'unsupported_parameter' } });
+}
+
+function listOf(value, path) {
+  if (!Array.isArray(value)) throw badParam(path, 'must be an array');
+  return value;
+}
+
+// --- of requests ---
+
+function functionOf(value, path) {
+  if (!isRecord(value)) throw badParam(path, 'must be an object with type and function');
+  if (value.type !== 'function') throw unsupported(`${path}.type`, "must be 'function'; nothing else is supported by this version");
+  if (!isRecord(value.function)) throw badParam(`${path}.function`, 'must be an object');
+  return value.function;
+}
+
+function choiceOf(choice) {
+  if (typeof choice === 'string' || choice == null) return choice;
+  return { name: functionOf(choice, 'tool_choice').name };
+}
+
+/** The options that a request with tools has. `strict` changes nothing: calls always obey their schema. */
+export function toolOptions({ tools, tool_choice: choice, parallel_tool_calls: parallel }) {
+  if (parallel === false) throw unsupported('parallel_tool_calls');
+  const list = tools == null ? [] : listOf(tools, 'tools').map((tool, i) => {
+    const { name, description, parameters } = functionOf(tool, `tools[${i}]`);
+    return { name, description, parameters };
+  });
+  return { ...(list.length && { tools: list }), ...(choice != null && { toolChoice: choiceOf(choice) }) };
+}
+
+/** What a message has to do with tools. */
+export function toolFields({ tool_calls: calls, tool_call_id: toolCallId }, path) {
+  const toolCalls = calls?.length === 0 ? null : calls;
+  return {
+    ...(toolCalls != null && { toolCalls: listOf(toolCalls, `${path}.tool_calls`).map((call, i) => {
+      const { name, arguments: given } = functionOf(call, `${path}.tool_calls[${i}]`);
+      return { id: call.id, name, arguments: given === '' ? '{}' : given };
+    }) }),
+    ...(toolCallId != null && { toolCallId }),
+  };
+}
+
+/** A path of ours as the API has it. */
+export const inTerms = (text) => text.replace(/\btoolCalls\b/g, 'tool_calls').replace(/\btoolCallId\b/g, 'tool_call_id')
+  .replace(/\b(tools|tool_calls)\[(\d+)\]\.(name|description|parameters|arguments)/g, '$1[$2].function.$3');
+
+// --- of answers ---
+
+const written = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Calls of a message. */
+export const callsOf = (toolCalls) => toolCalls.map(({ id, name, arguments: given }) => (
+  { id, type: 'function', function: { name, arguments: written(given) } }));
+
+/** The delta of an event of a call; null: it says nothing new. */
+export function callDelta({ type, index, id, name, text }) {
+  if (type === 'tool-call-start') return { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
+  return type === 'tool-call-delta' ? { tool_calls: [{ index, function: { arguments: text } }] } : null;
+}
+
+// --- what a remote model is asked, and answers ---
+
+/** Fields of a request. @param {{tools?: any, toolChoice?: any}} options */
+export function toolRequest({ tools, toolChoice }) {
+  const isName = isRecord(toolChoice);
+  return {
+    ...(tools != null && { tools: listOf(tools, 'options.tools').map((tool) => ({ type: 'function', function: tool })) }),
+    ...(toolChoice != null && { tool_choice: isName ? { type: 'function', function: toolChoice } : toolChoice }),
+  };
+}
+
+/** Fields of a message. @param {{toolCalls?: any, toolCallId?: any}} message */
+export function toolMessage({ toolCalls, toolCallId }) {
+  return {
+    ...(toolCalls?.length && { tool_calls: callsOf(listOf(toolCalls, 'messages')) }),
+    ...(toolCallId != null && { tool_call_id: toolCallId }),
+  };
+}
+
+/** The calls of a reply that comes in deltas. */
+export class GatheredCalls {
+  #calls = new Map();     // {id, name, text} by their numbers
+
+  /** @param {any} deltas of a chunk @param {(event: object) => void} push */
+  take(deltas, push) {
+    for (const { index = 0, id = `call_${index}`, function: { name = '', arguments: text = '' } = {} } of deltas ?? []) {
+      if (!this.#calls.has(index)) {
+        this.#calls.set(index, { id, name, text: '' });
+        push({ type: 'tool-call-start', index, id, name });
+      }
+      if (!text) continue;
+      this.#calls.get(index).text += text;
+      push({ type: 'tool-call-delta', index, text });
+    }
+  }
+
+  /** @returns {{toolCalls: object[], text: string}} those whose arguments are an object; the others as text */
+  end(push) {
+    const toolCalls = [];
+    let lost = '';
+    for (const [index, { id, name, text }] of this.#calls) {
+      const given = parsed(text || '{}');
+      if (isRecord(given)) {
+        toolCalls.push({ id, name, arguments: given });
+        push({ type: 'tool-call', index, id, name, arguments: given });
+      } else lost += `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": ${text}}\n</tool_call>`;
+    }
+    this.#calls.clear();
+    return { toolCalls, text: lost };
+  }
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

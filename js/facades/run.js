@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// A conversation in which the model's calls are carried out: each reply that calls tools is followed by their results and by the next reply, all of
+// them one Reply to whoever reads. Outside of the engine, over whatever has chat().
+
+import { abortable, reasonOf } from '../shared/clock.js';
+import { badParam } from '../shared/errors.js';
+import { Reply } from '../page/reply.js';
+import { integer, isRecord } from '../page/values.js';
+
+const MOST_STEPS = 100;
+const STEPS = 8;
+
+/** Letters of what a function threw that the model is told. */
+const MOST_WORDS = 1000;
+
+/** What a function gave, as the model reads it. */
+const textOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '');
+
+function toolsOf(tools) {
+  if (!isRecord(tools)) throw badParam('options.tools', 'must be an object of { description, parameters, execute } by their names');
+  return new Map(Object.entries(tools).map(([name, tool]) => {
+    const path = `options.tools.${name.slice(0, 64)}`;
+    if (!isRecord(tool)) throw badParam(path, 'must be an object with execute');
+    const { execute, ...said } = tool;
+    if (typeof execute !== 'function') throw badParam(`${path}.execute`, 'must be a function');
+    return [name, { said: { ...said, name }, execute: execute.bind(tool) }];
+  }));
+}
+
+/** Sums of two usages: a prompt counts as often as it is sent. */
+const added = (a, b) => Object.fromEntries(Object.entries(b).map(([name, number]) => [name, number + (a[name] ?? 0)]));
+
+class Steps {
+  #model;
+  #push;
+  #messages;
+  #tools;
+  #options;
+  #most;
+  #signal;
+  #reply = null;      // the one being made
+  #stopped = false;
+  #calls = 0;         // of earlier replies
+  #leave = new AbortController();
+  #made = [];         // messages since the beginning
+  #usage = {};
+
+  constructor(model, messages, given, push) {
+    const { tools, maxSteps, signal, ...options } = given ?? {};
+    if (options.continue) throw badParam('options.continue', 'is not there for run(), which begins with a reply of its own');
+    const problem = maxSteps == null ? null : integer(1, MOST_STEPS)(maxSteps);
+    if (problem) throw badParam('options.maxSteps', problem);
+    this.#model = model;
+    this.#push = push;
+    this.#messages = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages;
+    this.#tools = toolsOf(tools);
+    this.#options = options;
+    this.#most = maxSteps ?? STEPS;
+    this.#signal = signal ?? undefined;
+  }
+
+  stop() {
+    this.#stopped = true;
+    this.#reply?.stop();
+    this.#leave.abort();
+  }
+
+  async run() {
+    const onAbort = () => this.#leave.abort(reasonOf(this.#signal));
+    this.#signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      for (let step = 1; ; step++) {
+        const result = await this.#step(step);
+        const over = result.finishReason !== 'tool-calls' || step === this.#most;
+        if (over || !await this.#carryOut(result.toolCalls)) return this.#result(result, step);
+      }
+    } finally {
+      this.#signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** One reply. What had to be called at first is free later on: else it would never end. */
+  async #step(step) {
+    const tools = Array.from(this.#tools.values(), ({ said }) => said);
+    const { toolChoice, ...options } = this.#options;
+    const isFree = step > 1 && toolChoice !== 'none';
+    const messages = Array.isArray(this.#messages) ? [...this.#messages, ...this.#made] : this.#messages;
+    this.#reply = this.#model.chat(messages, { ...options, ...(!isFree && toolChoice != null && { toolChoice }), tools, signal: this.#signal });
+    if (this.#stopped) this.#reply.stop();
+    for await (const event of this.#reply.events) this.#push('index' in event ? { ...event, index: event.index + this.#calls } : event);
+    const result = await this.#reply.result;
+    const { text: content, thinking, toolCalls } = result;
+    this.#made.push({ role: 'assistant', content, ...(thinking && { thinking }), ...(toolCalls?.length && { toolCalls }) });
+    this.#usage = added(this.#usage, result.usage);
+    return result;
+  }
+
+  /** All calls of a reply at once. @returns {Promise<boolean>} false: it was stopped */
+  async #carryOut(calls) {
+    const { signal } = this.#leave;
+    const work = Promise.all(calls.map((call, i) => this.#answer(call, i + this.#calls)));
+    try {
+      this.#made.push(...await abortable(work, signal));
+      this.#calls += calls.length;
+      return true;
+    } catch (error) {
+      if (this.#stopped) return false;
+      throw error;
+    }
+  }
+
+  /** The message with the result of a call; a function that fails tells the model so. */
+  async #answer({ id, name, arguments: given }, index) {
+    const { signal } = this.#leave;
+    let isError = false;
+    let content;
+    try {
+      content = textOf(await this.#tools.get(name).execute(given, { id, name, signal }));
+    } catch (error) {
+      isError = true;
+      content = `Error: ${String(error?.message ?? error).slice(0, MOST_WORDS)}`;
+    }
+    if (!signal.aborted) this.#push({ type: 'tool-result', index, id, name, content, isError });
+    return { role: 'tool', toolCallId: id, content };
+  }
+
+  #result(last, steps) {
+    const { finishReason } = last;
+    const stopped = this.#stopped && finishReason === 'tool-calls';
+    return { ...last, finishReason: stopped ? 'aborted' : finishReason, totalUsage: this.#usage, steps, messages: this.#made };
+  }
+}
+
+/** Documented in run.d.ts. */
+export function run(model, messages, options) {
+  return new Reply((push) => {
+    try {
+      const steps = new Steps(model, messages, options, push);
+      return { promise: steps.run(), stop: () => steps.stop() };
+    } catch (error) {
+      return { promise: Promise.reject(error), stop() {} };
+    }
+  });
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// embed() and rank() of a model: what they are given is checked, one request goes to the worker (worker/pooling.js), and its answer gets its form.
+// A file of its own in the package, which comes with the first call.
+
+import { QuernError, badParam } from '../shared/errors.js';
+import { checkOptions, checkTokens } from './options.js';
+import { checkFields, integer, isRecord, ofType } from './values.js';
+
+/** Texts of one call: a list of results that a page can hold. */
+const MOST_TEXTS = 2 ** 20;
+
+const text = ofType('string', 'a text');
+const SPACE = integer(0, 2 ** 32 - 1);
+
+const RANK = { instruction: text, space: SPACE };
+const EMBED = { ...RANK, dimensions: integer(1, 2 ** 20), normalize: ofType('boolean', 'true or false') };
+
+/** @returns {any} a checked copy, with the signal apart from what is sent */
+function optionsOf(given, table) {
+  if (given != null && !isRecord(given)) throw badParam('options', 'must be an object');
+  const { signal, ...options } = checkFields(given ?? {}, { ...table, signal: () => null }, 'options', () => 'is not an option here');
+  return { signal: checkOptions('call', { signal }).signal, options };
+}
+
+function listOf(given, name) {
+  if (!Array.isArray(given)) throw badParam(name, 'must be an array of texts');
+  if (given.length === 0) throw new QuernError('use/empty', `There is nothing to do: ${name} is empty.`);
+  if (given.length > MOST_TEXTS) throw badParam(name, `has ${given.length} texts, at most ${MOST_TEXTS} are possible`);
+  return given;
+}
+
+/** A text, or the ids of its tokens. */
+function checkedText(value, name, vocabSize) {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value) || value instanceof Int32Array) return checkTokens(value, vocabSize, name);
+  throw badParam(name, 'must be a text, or an array of token ids');
+}
+
+function checkDimensions({ dimensions }, { dim }) {
+  if (dimensions > dim) throw badParam('options.dimensions', `is ${dimensions}, but the model's vectors have ${dim}`);
+}
+
+/**
+ * @param {{dim: number, vocabSize: number}} info of the model
+ * @param {(payload: object, signal?: AbortSignal) => Promise<any>} call
+ * @param {string | (string | ArrayLike<number>)[]} given
+ */
+export async function embed(info, call, given, how) {
+  const { signal, options } = optionsOf(how, EMBED);
+  const list = typeof given === 'string' ? [given] : listOf(given, 'texts');
+  checkDimensions(options, info);
+  const texts = Array.from(list, (one, i) => checkedText(one, `texts[${i}]`, info.vocabSize));
+  const { values, tokens, truncated } = await call({ texts, options }, signal);
+  const size = values.length / texts.length;
+  const vectors = texts.map((_, i) => values.slice(i * size, (i + 1) * size));
+  return { vectors, tokens, truncated };
+}
+
+/** @param {string[]} given */
+export async function rank(info, call, query, given, how) {
+  const { signal, options } = optionsOf(how, RANK);
+  if (typeof query !== 'string') throw badParam('query', 'must be a text');
+  const texts = Array.from(listOf(given, 'documents'), (one, i) => {
+    if (typeof one !== 'string') throw badParam(`documents[${i}]`, 'must be a text');
+    return one;
+  });
+  const { values, truncated } = await call({ texts, query, options }, signal);
+  const cut = new Set(truncated);
+  const ranks = Array.from(values, (score, index) => ({ index, score, ...(cut.has(index) && { truncated: true }) }));
+  return ranks.sort((a, b) => b.score - a.score || a.index - b.index);
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Keeps a reply's calls to the tools that there are: from the mark on that opens one its name is one of the list and its arguments obey that tool's
+// schema, without penalties, which would spoil what repeats in JSON. Outside of calls a reply is free, unless it has to begin with one.
+
+import { QuernError } from '../shared/errors.js';
+
+const has = (bits, id) => (bits[id >>> 5] >>> (id & 31)) & 1;
+const add = (bits, id) => { bits[id >>> 5] |= 1 << (id & 31); };
+const remove = (bits, id) => { bits[id >>> 5] &= ~(1 << (id & 31)); };
+
+/** What stands between thinking and the first call, as templates write it. */
+const BREAK = '\n\n';
+
+export class CallGuide {
+  #engine;
+  #grammar;
+  #choice;
+  #sequence = null;
+  #channel;
+  #state = null;          // of the call that is being written
+  #due = [];              // ids that have to come before anything else, once nothing is thought
+
+  /**
+   * @param {import('../engine/engine.js').Engine} engine
+   * @param {any} grammar of Grammars, released with the guide; null where nothing may be called
+   * @param {'auto' | 'required' | 'none'} choice
+   */
+  constructor(engine, grammar, choice) {
+    this.#engine = engine;
+    this.#grammar = grammar;
+    this.#choice = choice;
+  }
+
+  /** @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt */
+  begin(sequence, { channels, inside, first }) {
+    this.#sequence = sequence;
+    this.#channel = channels.find(({ begin }) => begin);
+    if (this.#choice === 'required') this.#require(inside ?? first);
+    if (this.#choice === 'none' && this.#channel) this.#allow((bits) => remove(bits, this.#channel.open));
+    else if (this.#due.length && first) this.#only(first.open);
+    else if (this.#due.length) this.#next(inside);
+  }
+
+  /** @param {boolean} _ @param {import('./text.js').Channel | null} channel in which what follows is */
+  take(id, _, channel) {
+    if (channel && channel === this.#channel) return this.#write(id);
+    const isOver = this.#state !== null;
+    this.#state = null;
+    if (id === this.#due[0]) this.#due.shift();
+    if (this.#due.length) return this.#next(channel);
+    return isOver ? this.#sequence.allow(null) : undefined;
+  }
+
+  end() { if (this.#grammar) this.#grammar.users--; }
+
+  #require(thinking) {
+    if (!this.#channel) throw new QuernError('use/param', 'This model has no tokens that mark calls.', { detail: { param: 'options.toolChoice' } });
+    const ids = thinking ? this.#engine.tokenize(BREAK) : [];
+    this.#due = [...(ids.length === 1 ? ids : []), this.#channel.open];
+  }
+
+  /** A token of a call, or the mark that opens it. */
+  #write(id) {
+    this.#due.length = 0;
+    this.#state = this.#state === null ? this.#grammar.start : this.#grammar.take(this.#state, id);
+    const mask = this.#grammar.mask(this.#state);
+    const { endTokens } = this.#engine.facts;
+    if (!endTokens.some((end) => has(mask, end))) return this.#sequence.allow(mask, true);
+    const bits = mask.slice();
+    for (const end of endTokens) remove(bits, end);
+    add(bits, this.#channel.close);
+    return this.#sequence.allow(bits, true);
+  }
+
+  /** What has to come; thinking goes on as it likes, but may not be the end. */
+  #next(thinking) {
+    if (!thinking) this.#only(this.#due[0]);
+    else this.#allow((bits) => { for (const end of this.#engine.facts.endTokens) remove(bits, end); });
+  }
+
+  #only(id) {
+    this.#allow((bits) => {
+      bits.fill(0);
+      add(bits, id);
+    });
+  }
+
+  /** All but what is changed. */
+  #allow(change) {
+    const bits = new Uint32Array(Math.ceil(this.#engine.facts.tokens / 32)).fill(0xffffffff);
+    change(bits);
+    this.#sequence.allow(bits);
+  }
+}

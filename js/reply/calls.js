@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// A call of a tool in a reply: told while it is written, as soon as it is known whose it is, and checked when it has ended. What is no call then (no
+// JSON, another name, cut off) is text, with its marks; nothing is lost. Models write calls in forms of their own: each is a row of FORMS.
+
+const RANDOM = 12;
+
+const randomId = () => `call_${Array.from(crypto.getRandomValues(new Uint8Array(RANDOM)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+
+export const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The beginning of a call in JSON, up to its arguments: where it is no longer than this it is found at once, else in the end. */
+const HEAD = /^\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\{)/;
+const MOST_HEAD = 1000;
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where an object that begins a text ends: a machine that is given pieces. */
+class ObjectEnd {
+  isOver = false;
+  #depth = 0;
+  #isText = false;
+  #escaped = false;
+
+  /** @returns {number} of these letters how many are the object's */
+  take(text) {
+    let at = 0;
+    while (at < text.length && this.#goesOn(text[at++]));
+    return at;
+  }
+
+  #goesOn(letter) {
+    if (this.#escaped) this.#escaped = false;
+    else if (this.#isText) {
+      this.#escaped = letter === '\\';
+      this.#isText = letter !== '"';
+    } else if (letter === '"') this.#isText = true;
+    else if (letter === '{' || letter === '[') this.#depth++;
+    else if (letter === '}' || letter === ']') this.isOver = --this.#depth === 0;
+    return !this.isOver;
+  }
+}
+
+/** `{"name": NAME, "arguments": OBJECT}`, as Qwen3 and Qwen2.5 write it. */
+class JsonCall {
+  #text = '';
+  #name;              // once it is known
+  #given = '';        // the arguments as they were written
+  #end = new ObjectEnd();
+
+  /** @param {string} piece @returns {{name?: string, text: string}} what it tells: whose call this is, and a piece of its arguments */
+  take(piece) {
+    this.#text += piece;
+    if (this.#name !== undefined) return { text: this.#add(piece) };
+    const [head, name] = (this.#text.length - piece.length < MOST_HEAD && HEAD.exec(this.#text)) || [];
+    if (!head) return { text: '' };
+    this.#name = parsed(name);
+    return { name: this.#name, text: this.#add(this.#text.slice(head.length)) };
+  }
+
+  /** All that was written, and the call that it is. @returns {{text: string, call?: {name: string, arguments: object}}} */
+  end() {
+    const text = this.#text;
+    const { name, arguments: given } = parsed(text) ?? {};
+    if (typeof name !== 'string' || !isRecord(given)) return { text };
+    if (this.#name === undefined) return { text, call: { name, arguments: given } };
+    return this.#name === name && this.#end.isOver ? { text, call: { name, arguments: parsed(this.#given) } } : { text };
+  }
+
+  #add(piece) {
+    if (this.#end.isOver) return '';
+    const part = piece.slice(0, this.#end.take(piece));
+    this.#given += part;
+    return part;
+  }
+}
+
+/** How calls are marked and written. */
+export const FORMS = { json: { open: '<tool_call>', close: '</tool_call>', Call: JsonCall } };
+
+/** The calls of one reply; see Aside in text.js. */
+export class Calls {
+  #form;
+  #names;
+  #emit;
+  #calls;             // that have ended, as they are in the result
+  #index = 0;         // of those that were told
+  #one;
+
+  /**
+   * @param {typeof FORMS.json} form
+   * @param {Set<string>} names of the tools that there are
+   * @param {(event: object) => void} emit
+   * @param {object[]} calls to which each is added
+   */
+  constructor(form, names, emit, calls) {
+    this.#form = form;
+    this.#names = names;
+    this.#emit = emit;
+    this.#calls = calls;
+  }
+
+  /** @returns {this} for the next one */
+  begin() {
+    this.#one = { call: new this.#form.Call(), id: '' };
+    return this;
+  }
+
+  push(piece) {
+    const { name, text } = this.#one.call.take(piece);
+    if (name !== undefined && this.#names.has(name)) this.#start(name);
+    if (text && this.#one.id) this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text });
+    return '';
+  }
+
+  end(closed) {
+    const { text, call } = this.#one.call.end();
+    if (!closed || !call || !this.#names.has(call.name)) return this.#form.open + text + (closed ? this.#form.close : '');
+    if (!this.#one.id) {
+      this.#start(call.name);
+      this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text: JSON.stringify(call.arguments) });
+    }
+    const whole = { id: this.#one.id, ...call };
+    this.#calls.push(whole);
+    this.#emit({ type: 'tool-call', index: this.#index - 1, ...whole });
+    return '';
+  }
+
+  #start(name) {
+    this.#one.id = randomId();
+    this.#emit({ type: 'tool-call-start', index: this.#index++, id: this.#one.id, name });
+  }
+}

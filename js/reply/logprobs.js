@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// What a model thinks of tokens: a log-softmax of its logits. Math.exp and Math.log differ between browsers in the last bit; these are the engine's
+// own (src/base/num.c), step for step, so that the numbers are the same everywhere. Here and not there, since few replies ask for them.
+
+const [LN2_HI, LN2_LO, LOG2E] = [0.6931471803691238, 1.9082149292705877e-10, 1.4426950408889634];
+/** Added to a number it rounds it to a whole one. */
+const MAGIC = 6755399441055744;
+
+/** 1 / 14! to 1 / 2!. */
+const INVERSE_FACTORIALS = [
+  87178291200, 6227020800, 479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2,
+].map((factorial) => 1 / factorial);
+
+const double = new Float64Array(1);
+const words = new Uint32Array(double.buffer);   // the lower one first: WebAssembly runs where that is so
+
+export function exp(x) {
+  if (x < -708) return 0;
+  const n = (x * LOG2E + MAGIC) - MAGIC;
+  const r = x - n * LN2_HI - n * LN2_LO;
+  let p = 0;
+  for (const coefficient of INVERSE_FACTORIALS) p = p * r + coefficient;
+  words[0] = 0;
+  words[1] = (n + 1023) << 20;
+  return (p * (r * r) + r + 1) * double[0];
+}
+
+/** Of a normal number above 0. */
+export function log(x) {
+  double[0] = x;
+  let exponent = (words[1] >>> 20) - 1023;
+  words[1] = (words[1] & 0xfffff) | (1023 << 20);
+  let [m] = double;
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    exponent++;
+  }
+  const s = (m - 1) / (m + 1);
+  const s2 = s * s;
+  let p = 0;
+  for (let k = 23; k >= 1; k -= 2) p = p * s2 + 1 / k;
+  return exponent * LN2_HI + (2 * s * p + exponent * LN2_LO);
+}
+
+/** The ids of the n largest of a row, best first, equal ones in their order. */
+function largest(row, n) {
+  const best = [];
+  for (let id = 0; id < row.length; id++) {
+    if (best.length === n && !(n && row[id] > row[best[n - 1]])) continue;
+    let at = best.length;
+    while (at > 0 && row[best[at - 1]] < row[id]) at--;
+    best.splice(at, 0, id);
+    best.length = Math.min(best.length, n);
+  }
+  return best;
+}
+
+/**
+ * Natural logarithms of the probability of a token and of the n likeliest ones.
+ * @param {Float32Array} row of logits, one for each token
+ * @returns {{id: number, logprob: number}[]} `id` first
+ */
+export function logprobs(row, id, n) {
+  const most = row.reduce((a, b) => Math.max(a, b), -Infinity);
+  let sum = 0;
+  for (let i = 0; i < row.length; i++) sum += exp(row[i] - most);
+  const rest = log(sum);
+  return [id, ...largest(row, n)].map((one) => ({ id: one, logprob: row[one] - most - rest }));
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Tools in a conversation: what callers may pass, checked, and what templates make of it. They want tools and calls as the OpenAI API has them; for a
+// file without a template Qwen3's own form is here. A file of its own in the package, which comes with the first conversation that has tools.
+
+import { badParam } from '../shared/errors.js';
+import { Calls, FORMS, isRecord } from './calls.js';
+
+/** Tools, calls of a message, letters of an id, letters (as JSON) and depth of what a tool or a call says. */
+const MOST = { tools: 128, calls: 128, id: 256, letters: 2 ** 20, depth: 64 };
+
+/** What JSON and templates write without quotes of their own: no white space, control characters, quotes or backslashes. */
+const NAME = /^[^\p{C}\p{Z}"'\\`]{1,64}$/u;
+
+const isName = (value) => (typeof value === 'string' && NAME.test(value) ? null
+  : 'must be a name of 1 to 64 letters, without spaces, quotes, backslashes and control characters');
+
+const isId = (value) => (typeof value === 'string' && value !== '' && value.length <= MOST.id ? null : `must be a text of 1 to ${MOST.id} letters`);
+
+const isDeep = (value, most) => (
+  typeof value === 'object' && value !== null && (most === 0 || Object.values(value).some((one) => isDeep(one, most - 1))));
+
+/** An object as JSON knows them, small enough to be read. */
+function isSmall(value) {
+  if (!isRecord(value)) return 'must be an object';
+  if (JSON.stringify(value).length > MOST.letters) return `has more than ${MOST.letters} letters (as JSON)`;
+  return isDeep(value, MOST.depth) ? `is nested more than ${MOST.depth} deep` : null;
+}
+
+function isGiven(value) {
+  if (typeof value !== 'string') return isSmall(value);
+  try {
+    return isSmall(JSON.parse(value));
+  } catch {
+    return 'must be an object, or one as JSON';
+  }
+}
+
+const TOOL = { name: isName, description: (value) => (typeof value === 'string' ? null : 'must be a string'), parameters: isSmall };
+const CALL = { id: isId, name: isName, arguments: isGiven };
+
+/** A copy of the fields that are there; null counts as not given. */
+function checked(value, table, path, wanted) {
+  if (!isRecord(value)) throw badParam(path, 'must be an object');
+  const fields = Object.entries(value).filter(([, one]) => one !== null);
+  for (const [name, one] of fields) {
+    const problem = Object.hasOwn(table, name) ? table[name](one) : 'is not a field here';
+    if (problem) throw badParam(`${path}.${name.slice(0, 64)}`, problem);
+  }
+  const missing = wanted.find((name) => !fields.some(([known]) => known === name));
+  if (missing) throw badParam(`${path}.${missing}`, 'is missing');
+  return Object.fromEntries(fields);
+}
+
+function listOf(value, path, most, check) {
+  if (!Array.isArray(value)) throw badParam(path, 'must be an array');
+  if (value.length > most) throw badParam(path, `are ${value.length}, at most ${most} are possible`);
+  return value.map((one, i) => check(one, `${path}[${i}]`));
+}
+
+/** What takes no arguments says so. */
+const NOTHING = { type: 'object', properties: {} };
+
+function toolsOf(tools) {
+  const list = listOf(tools, 'options.tools', MOST.tools, (tool, path) => checked(tool, TOOL, path, ['name']));
+  const twice = list.findIndex(({ name }, i) => list.findIndex((other) => other.name === name) < i);
+  if (twice >= 0) throw badParam(`options.tools[${twice}].name`, 'is the name of another one too');
+  const odd = list.findIndex(({ parameters }) => (parameters?.type ?? 'object') !== 'object');
+  if (odd >= 0) throw badParam(`options.tools[${odd}].parameters.type`, "must be 'object': arguments are one");
+  return list.map(({ name, description, parameters = NOTHING }) => ({ name, ...(description !== undefined && { description }), parameters }));
+}
+
+/** Keywords of schemas that speak of properties beside those that `properties` names, or may do so. */
+const MAY_ADD = [
+  'additionalProperties', 'unevaluatedProperties', 'patternProperties', 'propertyNames', 'allOf', 'anyOf', 'oneOf', 'if', 'not', '$ref',
+  '$dynamicRef',
+];
+
+/** The schema of a call's arguments: an object, of the properties that the tool's names, unless it speaks of others. */
+function argumentsOf({ parameters }) {
+  const isClosed = !MAY_ADD.some((keyword) => Object.hasOwn(parameters, keyword));
+  return { type: 'object', ...parameters, ...(isClosed && { additionalProperties: false }) };
+}
+
+/**
+ * What calls are limited to (src/grammar/calls.h); text '': nothing can be called.
+ * @param {{tools?: any, toolChoice?: any}} options
+ * @returns {{choice: 'auto' | 'required' | 'none', text: string, names: string[]}}
+ */
+export function callLimits({ tools = [], toolChoice }) {
+  const all = toolsOf(tools);
+  const choice = choiceOf(toolChoice, new Set(all.map(({ name }) => name)));
+  const some = typeof choice === 'object' ? all.filter(({ name }) => name === choice.name) : all;
+  const parts = some.flatMap((tool) => [`\n{"name": ${JSON.stringify(tool.name)}, "arguments": `, JSON.stringify(argumentsOf(tool))]);
+  const text = choice === 'none' ? '' : parts.join('\0');
+  return { choice: typeof choice === 'object' ? 'required' : choice, text, names: some.map(({ name }) => name) };
+}
+
+/** @param {any} choice of the caller's @param {Set<string>} names */
+function choiceOf(choice, names) {
+  if (choice == null || choice === 'auto' || choice === 'none') return choice ?? 'auto';
+  const { name } = isRecord(choice) ? choice : { name: null };
+  if (choice !== 'required' && typeof name !== 'string') throw badParam('options.toolChoice', "must be 'auto', 'none', 'required' or { name }");
+  if (names.size === 0) throw badParam('options.toolChoice', 'needs tools to choose from');
+  if (choice !== 'required' && !names.has(name)) throw badParam('options.toolChoice.name', 'is the name of no tool');
+  return choice;
+}
+
+// --- messages ---
+
+/** An assistant's message with its calls. */
+function callsOf({ role, toolCalls, ...message }, path) {
+  if (role !== 'assistant') throw badParam(`${path}.toolCalls`, "are there in an assistant's message only");
+  const calls = listOf(toolCalls, `${path}.toolCalls`, MOST.calls, (call, at) => checked(call, CALL, at, ['id', 'name', 'arguments']));
+  const all = calls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: given } }));
+  return { ...message, role, ...(all.length && { tool_calls: all }) };
+}
+
+/**
+ * Results stand in the order of their calls: templates do not say whose they are.
+ * @param {object[]} results that follow one message @param {{id: string}[]} calls of that message
+ */
+function inOrder(results, calls) {
+  const places = results.map(({ toolCallId, path }) => {
+    const problem = isId(toolCallId);
+    const at = calls.findIndex(({ id }) => id === toolCallId);
+    if (problem) throw badParam(`${path}.toolCallId`, problem);
+    if (at < 0) throw badParam(`${path}.toolCallId`, 'is the id of no call of the message before');
+    return at;
+  });
+  const order = results.map((_, i) => i).sort((a, b) => places[a] - places[b]);
+  const twice = order.findIndex((i, n) => n > 0 && places[i] === places[order[n - 1]]);
+  if (twice >= 0) throw badParam(`${results[order[twice]].path}.toolCallId`, 'has its result already');
+  return order.map((i) => {
+    const { toolCallId, path: _, ...message } = results[i];
+    return { ...message, tool_call_id: toolCallId };
+  });
+}
+
+/** A conversation as templates want it. @param {object[]} messages as the page has checked them */
+function messagesOf(messages) {
+  const all = [];
+  for (let i = 0; i < messages.length;) {
+    const path = `messages[${i}]`;
+    const message = messages[i++];
+    if (message.role === 'tool') throw badParam(path, 'is a result of no call: it must follow the message with its call');
+    const { toolCallId: _, toolCalls: __, ...said } = message.toolCalls == null ? message : callsOf(message, path);
+    all.push(said);
+    const results = [];
+    for (; said.tool_calls && messages[i]?.role === 'tool'; i++) results.push({ ...messages[i], path: `messages[${i}]` });
+    all.push(...inOrder(results, said.tool_calls));
+  }
+  return all;
+}
+
+// --- without a template ---
+
+const BEFORE = '# Tools\n\nYou may call one or more functions to assist with the user query.\n\n'
+  + 'You are provided with function signatures within <tools></tools> XML tags:\n<tools>';
+const AFTER = '\n</tools>\n\nFor each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n'
+  + '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>';
+
+/** JSON as Python writes it. */
+function pythonic(value) {
+  if (Array.isArray(value)) return `[${value.map(pythonic).join(', ')}]`;
+  if (!isRecord(value)) return JSON.stringify(value);
+  return `{${Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${pythonic(one)}`).join(', ')}}`;
+}
+
+function callText({ function: { name, arguments: given } }) {
+  return `<tool_call>\n{"name": "${name}", "arguments": ${typeof given === 'string' ? given : pythonic(given)}}\n</tool_call>`;
+}
+
+/** What of a conversation built-in ChatML does not know, as texts of other messages. */
+function spelled(messages, list) {
+  const all = [];
+  for (const { role, content, tool_calls: calls, ...more } of messages) {
+    const result = `<tool_response>\n${content}\n</tool_response>`;
+    if (role !== 'tool') all.push({ ...more, role, content: calls ? [...(content ? [content] : []), ...calls.map(callText)].join('\n') : content });
+    else if (all.at(-1)?.isResult) all.at(-1).content += `\n${result}`;
+    else all.push({ role: 'user', content: result, isResult: true });
+  }
+  if (!list) return all;
+  const about = `${BEFORE}${list.map((tool) => `\n${pythonic(tool)}`).join('')}${AFTER}`;
+  const [{ role, content }] = all;
+  return role === 'system' ? [{ role, content: `${content}\n\n${about}` }, ...all.slice(1)] : [{ role: 'system', content: about }, ...all];
+}
+
+/** The tools of one conversation. */
+export class Tools {
+  /** As templates want them. @type {object[]} */
+  messages;
+  /** @type {object[] | undefined} */
+  list;
+  /** @type {import('./text.js').Channel[]} */
+  channels;
+
+  /** @param {object[]} messages as the page has checked them @param {{tools?: any, toolChoice?: any, continue?: boolean}} options */
+  constructor(messages, { tools = [], toolChoice, continue: goesOn = false }) {
+    const all = toolsOf(tools);
+    const names = new Set(all.map(({ name }) => name));
+    choiceOf(toolChoice, names);
+    this.messages = messagesOf(messages);
+    if (goesOn && this.messages.at(-1).tool_calls) throw badParam('messages', 'must end with a message without calls to be continued');
+    this.list = all.length ? all.map((tool) => ({ type: 'function', function: tool })) : undefined;
+    this.channels = all.length ? [channelOf(FORMS.json, names)] : [];
+  }
+
+  /** Guarded messages without what built-in ChatML does not know. */
+  spelled(messages, list) {
+    return spelled(messages, list);
+  }
+}
+
+function channelOf(form, names) {
+  let calls;
+  const begin = (emit, parts) => (calls ??= new Calls(form, names, emit, parts.toolCalls)).begin();
+  return { open: form.open, close: form.close, type: 'tool-call', begin };
+}

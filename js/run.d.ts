@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * Carries out what a model calls: each reply that calls tools is followed by their results and the next reply, until one calls none. Works with a loaded
+ * model and a remote one; a module of its own, because the engine itself never runs anything.
+ *
+ * ```js
+ * import { run } from 'quern/run';
+ * const tools = {
+ *   weather: {
+ *     description: 'The weather of a city',
+ *     parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+ *     execute: async ({ city }) => (await fetch(`/weather?city=${encodeURIComponent(city)}`)).json(),
+ *   },
+ * };
+ * for await (const text of run(model, 'Do I need a coat in Oslo?', { tools })) out.append(text);
+ * ```
+ */
+
+import type { ChatOptions, Given, Message, Reply, ReplyEvent, Result } from './index.js';
+
+export interface RunTool {
+  description?: string;
+  /** JSON Schema of the arguments. */
+  parameters?: object;
+  /**
+   * What the call does, with arguments that the model has written: trust them as little as a stranger's. What it returns is the result: a text as it is,
+   * anything else as JSON. What it throws the model is told ("Error: ..."), and goes on. The calls of one reply are carried out at the same time.
+   */
+  execute(args: any, call: { id: string; name: string; signal: AbortSignal }): unknown;
+}
+
+export interface RunOptions extends Omit<ChatOptions, 'tools' | 'continue'> {
+  /** The tools by their names. */
+  tools: Record<string, RunTool>;
+  /** Replies at most, 1 to 100. Default 8. The calls of the last one are not carried out; `finishReason` then is `tool-calls`. */
+  maxSteps?: number;
+}
+
+/** Beside the events of all replies, whose calls are counted through: what a call has given. */
+export interface ToolResultEvent {
+  type: 'tool-result';
+  index: number;
+  id: string;
+  name: string;
+  content: string;
+  /** Whether `execute` has failed. */
+  isError: boolean;
+}
+
+/** The last reply's. */
+export interface RunResult extends Result {
+  /** Replies that were made, and the sums of their usages. */
+  steps: number;
+  totalUsage: Result['usage'];
+  /** What to add to the conversation: replies with their calls, results, and the last reply. */
+  messages: Message[];
+}
+
+export interface RunReply extends Omit<Reply, 'events' | 'result'> {
+  readonly events: AsyncIterable<ReplyEvent | ToolResultEvent>;
+  readonly result: Promise<RunResult>;
+}
+
+/** `toolChoice` counts for the first reply; all other options count for each. `stop()` and `signal` end what is carried out, too. */
+export function run(
+  model: { chat(messages: string | Message[], options?: Given<ChatOptions>): Reply }, messages: string | Message[], options: RunOptions,
+): RunReply;
+
+export { QuernError } from './index.js';

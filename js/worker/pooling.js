@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Vectors of texts, and how well texts answer a query. Each text is a sequence whose last token's hidden state is looked at; so many go on side
+// by side that steps are full, behind all replies. What comes out of one depends on it alone: sums are made here, in float64, in order.
+// A file of its own in the package, which comes with the first call.
+
+import { QuernError } from '../shared/errors.js';
+import { Rows } from '../engine/rows.js';
+import { promptsOf } from './texts.js';
+
+export { Scores } from '../reply/scores.js';
+
+/** Texts that wait for each one that is computed, so that none of the steps wants for rows. */
+const AHEAD = 2;
+
+const NOTHING = new Float32Array(0);
+
+/** The hidden state of a text's last token. */
+class State {
+  #ids;
+  #sequence;
+
+  /** @param {Int32Array} ids */
+  constructor(ids, space) {
+    this.#ids = ids;
+    this.place = { space, priority: /** @type {const} */ ('background') };
+  }
+
+  /** @param {import('../engine/sequence.js').Sequence} sequence */
+  begin(sequence) {
+    this.#sequence = sequence;
+    sequence.set(this.#ids, 'hidden');
+  }
+
+  look() { return this.#sequence.hidden(); }
+
+  /** Nobody waits for it any more. */
+  stop() { return NOTHING; }
+}
+
+/** Does it for each of n, so many at a time. One that finds no place, because others wait, is tried again when one of these has ended. */
+async function forEach(n, most, job, act) {
+  const again = [];
+  let next = 0;
+  let working = 0;
+  const more = () => !job.stopped && (again.length > 0 || next < n);
+  const work = async () => {
+    working++;
+    while (more()) {
+      const i = again.pop() ?? next++;
+      try {
+        await act(i);
+      } catch (error) {
+        if (error.code !== 'use/busy' || working === 1) throw error;
+        again.push(i);
+        break;
+      }
+    }
+    working--;
+  };
+  await Promise.all(Array.from({ length: Math.min(n, most) }, work));
+}
+
+function checkFinite(sum) {
+  if (!Number.isFinite(sum)) throw new QuernError('model/nonfinite', 'The model produced invalid numbers; the file is probably damaged.');
+}
+
+/** The first of a state's numbers, as long as 1 unless they are to stay what they are. */
+function putVector(state, normalize, out) {
+  let sum = 0;
+  for (let i = 0; i < out.length; i++) sum += state[i] * state[i];
+  checkFinite(sum);
+  const length = normalize && sum > 0 ? Math.sqrt(sum) : 1;
+  for (let i = 0; i < out.length; i++) out[i] = state[i] / length;
+}
+
+function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  checkFinite(sum);
+  return sum;
+}
+
+/** The one token that a word is. */
+function tokenOf(engine, word) {
+  const ids = engine.tokenize(word, 'plain');
+  if (ids.length === 1) return ids[0];
+  throw new QuernError('model/unsupported', `The model cannot rank: its vocabulary has no token '${word}'.`, { detail: { rule: 'rank' } });
+}
+
+/** What a state is worth: of yes and no the share of yes, by the file's own classes or by the words' logits. */
+function scorer(engine) {
+  const { dim, classes } = engine.facts;
+  const rows = engine.part(Rows);
+  const [yes, no] = (classes ? [-1, -2] : ['yes', 'no'].map((word) => tokenOf(engine, word))).map((id) => rows.row(id, dim));
+  return (state) => 1 / (1 + Math.exp(dot(state, no) - dot(state, yes)));
+}
+
+/**
+ * @param {import('../engine/engine.js').Engine} engine
+ * @param {import('./runner.js').Runner} runner
+ * @param {{texts: (string | Int32Array)[], query?: string,
+ *   options: {instruction?: string, dimensions?: number, normalize?: boolean, space?: number}}} asked
+ * @param {{stopped: boolean, onStop: () => void}} job
+ * @returns {Promise<{values: Float32Array, tokens: number, truncated: number[]}>} values: vectors one behind the other, or a score for each
+ */
+export async function pool(engine, runner, { texts, query, options }, job) {
+  const { dim, parallel } = engine.facts;
+  const { dimensions = dim, normalize = true, space = 0 } = options;
+  const score = query === undefined ? null : scorer(engine);
+  const promptOf = promptsOf(engine, options, query);
+  const size = score ? 1 : dimensions;
+  const values = new Float32Array(texts.length * size);
+  const truncated = [];
+  const running = new Set();
+  let tokens = 0;
+  const stopAll = () => { for (const { onStop } of running) onStop(); };
+  job.onStop = stopAll;
+  const one = async (i) => {
+    const { ids, isCut } = promptOf(texts[i]);
+    const each = { stopped: job.stopped, onStop() {} };
+    running.add(each);
+    const state = await runner.add(new State(ids, space), each).finally(() => running.delete(each));
+    if (state === NOTHING) return;
+    tokens += ids.length;
+    if (isCut) truncated.push(i);
+    if (score) values[i] = score(state);
+    else putVector(state, normalize, values.subarray(i * size, (i + 1) * size));
+  };
+  try {
+    await forEach(texts.length, AHEAD * parallel, job, one);
+  } catch (error) {
+    job.stopped = true;
+    stopAll();
+    throw error;
+  }
+  return { values, tokens, truncated: truncated.sort((a, b) => a - b) };
+}
