@@ -32,7 +32,7 @@ const CSP_SCRIPT = [
 /** The page's policy. */
 const CSP_PAGE = [
   CSP_SCRIPT,
-  "style-src 'self'", "img-src 'self' blob: data:", "manifest-src 'self'",
+  "style-src 'self'", "img-src 'self' blob: data:", 'media-src blob:', "manifest-src 'self'",
   "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 ].join('; ');
 

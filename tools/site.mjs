@@ -24,14 +24,16 @@ const shared = { bundle: true, minify: true, target: 'es2022', sourcemap: false,
 
 async function bundle(web, dist, out) {
   const alias = { quern: join(dist, 'index.js') };
-  await build({ ...shared, entryPoints: [join(web, 'app.js')], outdir: out, format: 'esm', splitting: false, alias });
+  const page = { ...shared, outdir: out, format: 'esm', splitting: false, external: ['./page-tools.js'] };
+  await build({ ...page, entryPoints: [join(web, 'app.js')], alias });
+  await build({ ...page, entryPoints: [join(web, 'message/page-tools.js')], alias: { 'quern/run': join(dist, 'run.js') } });
   await build({ ...shared, entryPoints: [join(web, 'boot.js')], outdir: out, format: 'iife' });
   await build({ ...shared, entryPoints: [join(web, 'style.css')], outdir: out, legalComments: 'none' });
 }
 
 /** The files of the package a page needs at run time: its workers, the engine's glue and the engine itself. */
 async function copyEngine(dist, out) {
-  const needed = (await readdir(dist)).filter((name) => ['worker.js', 'thread.js', 'thread64.js', 'template.js', 'sha256.js', 'pictures.js', 'eyes.js'].includes(name) || /\.(mjs|wasm|LICENSE)$/.test(name));
+  const needed = (await readdir(dist)).filter((name) => ['worker.js', 'thread.js', 'thread64.js', 'template.js', 'sha256.js', 'pictures.js', 'eyes.js', 'extras.js', 'vectors.js', 'pooling.js'].includes(name) || /\.(mjs|wasm|LICENSE)$/.test(name));
   if (!needed.includes('worker.js') || !needed.some((name) => name.endsWith('.wasm'))) {
     throw new Error(`no engine in ${dist}: build the package first`);
   }

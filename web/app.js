@@ -84,6 +84,7 @@ class App {
   async #openConversations() {
     const archive = await Archive.open((name) => this.#session.forget(name));
     if (!archive.isKept) this.#unsaved();
+    this.#composer.keepIn(archive);
     this.#talks = new Talks(archive, {
       onChange: () => this.#chatChanged(), onStates: () => this.#statesChanged(), onUnsaved: () => this.#unsaved(),
     });

@@ -16,6 +16,10 @@ const OLD = 'quern:chat';
 /** What was deleted can be brought back for so long, in ms. */
 export const UNDO_MS = 10_000;
 
+/** No conversation has this id. */
+const NONE = '';
+const NEW = 'new';
+
 const ignore = () => {};
 
 const lockOf = (id) => `quern:conversation:${id}`;
@@ -101,6 +105,14 @@ export class Archive {
   }
 
   restore(id) { return this.patch(id, { deleted: 0 }); }
+
+  /** Pictures that were added to the next message of a conversation ('' is a new one), which are stored as a message of none. */
+  async unsent(id) {
+    const found = (await this.#tables.messages(NONE)).find((one) => one.id === (id || NEW));
+    return checkMessage(found)?.media ?? [];
+  }
+
+  keepUnsent(id, media) { return this.#tables.change(NONE, () => ({ messages: [{ id: id || NEW, role: 'user', content: '', media }] })); }
 
   /** All there is, for a file. */
   async export() {

@@ -7,6 +7,7 @@ import { oneLine } from '../shell/format.js';
 import { keptName } from './record.js';
 import { Log } from './log.js';
 import { promptOf } from './prompt.js';
+import { withTools } from '../message/tools.js';
 import { makeRoom } from './room.js';
 import { Run } from './run.js';
 
@@ -177,11 +178,15 @@ export class Chat {
     // What a model computes of a conversation is kept under its id, so that it goes on at once after a reload; the archive forgets it with it. The
     // demo model, which stores nothing, reads as fast.
     const keep = this.#archive.isKept && this.#session.choice?.kind !== 'demo' ? keptName(talk.id) : null;
-    const reply = model.chat(messages, { ...this.#settings.sampling, continue: goesOn, keep, signal: run.signal, onPrefill });
+    const options = { ...this.#settings.sampling, keep, signal: run.signal, onPrefill };
+    const toolChoice = goesOn ? undefined : this.#settings.tools;
+    const tools = toolChoice && await withTools();
+    const reply = tools ? tools.ask(model, messages, { ...options, toolChoice }) : model.chat(messages, { ...options, continue: goesOn });
     run.ask(reply);
     for await (const event of reply.events) {
       if (run.phase === 'over') break;
       run.take(event);
+      if (tools) tools.take(message, event);
       this.#log.viewOf(message)?.push(event, message);
       this.#measure(talk);
       talk.grown(message);

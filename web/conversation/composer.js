@@ -21,6 +21,7 @@ export class Composer {
   #aside = null;    // what stood in the field before
   #unsent = new Map();    // pictures of conversations that are not shown
   #pictures;
+  #archive = null;        // where these outlive the page
 
   /**
    * @param {object} actions
@@ -32,7 +33,7 @@ export class Composer {
    */
   constructor(actions) {
     this.#actions = actions;
-    this.#pictures = new Pictures({ onChange: () => this.#update(), costOf: actions.costOf, onRefuse: actions.onRefuse });
+    this.#pictures = new Pictures({ onChange: () => this.#update(), onPick: () => this.#keep(), costOf: actions.costOf, onRefuse: actions.onRefuse });
     byId('attach').addEventListener('click', () => this.#pick());
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
@@ -72,13 +73,20 @@ export class Composer {
     this.#edited = null;
     this.#editing.hidden = true;
     this.#fill(readDraft(conversation), this.#unsent.get(conversation));
+    this.#recall();
+  }
+
+  /** Pictures that are not sent outlive the page. @param {import('./archive.js').Archive} archive */
+  keepIn(archive) {
+    this.#archive = archive;
+    this.#recall();
   }
 
   /** @param {Iterable<File>} files @returns {boolean} whether there were pictures or films among them */
   attach(files) {
-    const any = [...files].some((file) => mediumOf(file));
-    if (any && this.#actions.mayShow()) this.#pictures.add(files);
-    return any;
+    const media = [...files].map(mediumOf).filter(Boolean);
+    if (media.length && this.#actions.mayShow()) this.#pictures.add(media);
+    return media.length > 0;
   }
 
   /** A message goes back into the field; sending makes another version of it. */
@@ -109,7 +117,11 @@ export class Composer {
     if (this.#isEmpty || (this.#send.hidden && !edited)) return;
     if (edited) this.#endEdit();
     else this.#clear();
-    this.#actions.onSend({ content, media }, edited ?? undefined).then((sent) => { if (!sent && this.#isEmpty) this.#fill(content, media); });
+    const back = () => {
+      this.#fill(content, media);
+      this.#keep();
+    };
+    this.#actions.onSend({ content, media }, edited ?? undefined).then((sent) => { if (!sent && this.#isEmpty) back(); });
     this.#input.focus();
   }
 
@@ -149,8 +161,22 @@ export class Composer {
   }
 
   #clear() {
+    const { length } = this.#pictures.media;
     writeDraft(this.#conversation, '');
     this.#fill('');
+    if (length) this.#keep();
+  }
+
+  #keep() {
+    if (!this.#edited) this.#archive?.keepUnsent(this.#conversation, this.#pictures.media).catch(() => {});
+  }
+
+  /** What was attached before the page was loaded. */
+  async #recall() {
+    const id = this.#conversation;
+    if (!this.#archive || this.#unsent.has(id)) return;
+    const media = await this.#archive.unsent(id).catch(() => []);
+    if (media.length && id === this.#conversation && !this.#edited && !this.#pictures.media.length) this.#pictures.set(media);
   }
 
   #update() {

@@ -3,11 +3,19 @@
 import { element } from '../shell/dom.js';
 import { pathTo } from './tree.js';
 
+/** What was said before calls, and the calls. */
+function stepText({ content, calls }) {
+  const indented = (text) => `    ${text.replaceAll('\n', '\n    ')}`;
+  const called = calls.map(({ name, arguments: given, result = '' }) => `*(called ${name})*\n\n${indented(given)}\n${indented(result)}`);
+  return [...(content.trim() ? [content.trim()] : []), ...called].join('\n\n');
+}
+
 /** What is shown of a conversation. */
 export function asMarkdown({ entry, messages }) {
-  const parts = pathTo(messages, entry.leaf).map(({ role, content, model, media = [] }) => {
+  const parts = pathTo(messages, entry.leaf).map(({ role, content, model, media = [], steps = [] }) => {
     const shown = media.map(({ type, name }) => `*(${type === 'image' ? 'picture' : 'film'}: ${name})*\n\n`).join('');
-    return `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${shown}${content.trim()}\n`;
+    const before = steps.map((step) => `${stepText(step)}\n\n`).join('');
+    return `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${shown}${before}${content.trim()}\n`;
   });
   return [`# ${entry.title}\n`, ...parts].join('\n');
 }

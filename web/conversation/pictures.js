@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The pictures and films that go with the next message: added by the button, by paste or by drop, shown small with what they cost, taken away again.
-// What is not sent stays with its conversation for as long as the page does.
+// What is not sent stays with its conversation.
 import { announce, byId, element, iconButton } from '../shell/dom.js';
 import { count } from '../shell/format.js';
-import { mediumOf, thumb } from '../message/media.js';
+import { thumb } from '../message/media.js';
 
 /** As many as a prompt may have, and bytes of each. */
 const MOST = 64;
@@ -16,7 +16,7 @@ export class Pictures {
   #media = [];
   #events;
 
-  /** @param {{onChange: () => void, costOf: (medium: Medium) => Promise<number>, onRefuse: (sentence: string) => void}} events */
+  /** @param {{onChange: () => void, onPick: () => void, costOf: (medium: Medium) => Promise<number>, onRefuse: (sentence: string) => void}} events */
   constructor(events) {
     this.#events = events;
   }
@@ -32,16 +32,19 @@ export class Pictures {
     this.#events.onChange();
   }
 
-  /** @param {Iterable<File>} files pictures and films; others are left alone @returns {boolean} whether there were any */
-  add(files) {
-    const found = [...files].map(mediumOf).filter(Boolean);
+  /** @param {Medium[]} found as many of them as there is room for */
+  add(found) {
     const fit = found.filter(({ blob }) => blob.size <= LARGEST).slice(0, MOST - this.#media.length);
     if (fit.length < found.length) this.#events.onRefuse(`A message takes ${MOST} pictures, of 64 MB each at most.`);
     if (fit.length) {
-      this.set([...this.#media, ...fit]);
+      this.#pick([...this.#media, ...fit]);
       announce(fit.length === 1 ? `${fit[0].name} is added.` : `${fit.length} pictures are added.`);
     }
-    return found.length > 0;
+  }
+
+  #pick(media) {
+    this.set(media);
+    this.#events.onPick();
   }
 
   #row(medium) {
@@ -51,7 +54,7 @@ export class Pictures {
       cost.title = error.message;
     });
     const remove = iconButton('close', `Remove ${medium.name}`, () => {
-      this.set(this.#media.filter((one) => one !== medium));
+      this.#pick(this.#media.filter((one) => one !== medium));
       byId('input').focus();
     });
     return element('li', {}, thumb(medium), cost, remove);

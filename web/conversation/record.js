@@ -16,6 +16,15 @@ function checkMedium(value) {
   return isKnown ? { type: value.type, name: oneLine(text(value.name), TITLE), blob: value.blob } : null;
 }
 
+/** What was said before calls, and the calls. */
+function checkStep(value) {
+  const calls = (Array.isArray(value?.calls) ? value.calls : []).slice(0, 64).map((call) => ({
+    id: text(call?.id, 100), name: oneLine(text(call?.name), TITLE), arguments: text(call?.arguments), failed: call?.failed === true,
+    ...(typeof call?.result === 'string' && { result: text(call.result) }),
+  }));
+  return { content: text(value?.content), thinking: text(value?.thinking), calls: calls.filter(({ id, name }) => id && name) };
+}
+
 /** A message with exactly the known fields, or null. `writing`: it was not finished. */
 export function checkMessage(value) {
   if (!isId(value?.id) || !['user', 'assistant'].includes(value.role) || typeof value.content !== 'string') return null;
@@ -25,8 +34,9 @@ export function checkMessage(value) {
     const media = Array.isArray(value.media) ? value.media.map(checkMedium).filter(Boolean) : [];
     return media.length ? { ...common, media } : common;
   }
+  const steps = Array.isArray(value.steps) ? { steps: value.steps.slice(0, 100).map(checkStep) } : {};
   return {
-    ...common, thinking: text(value.thinking), thoughtMs: number(value.thoughtMs), note: text(value.note, 200),
+    ...common, ...steps, thinking: text(value.thinking), thoughtMs: number(value.thoughtMs), note: text(value.note, 200),
     model: oneLine(text(value.model), TITLE), speed: number(value.speed), writing: value.writing === true,
   };
 }

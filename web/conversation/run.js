@@ -11,7 +11,8 @@ const PATIENCE_MS = 300;
 
 /** Why a reply ended, where that is worth a line. */
 const ENDINGS = {
-  length: 'Cut off: the longest reply or the end of the context was reached.',
+  length: 'Cut off: the longest reply was reached.',
+  context: 'Cut off: the end of the context was reached.',
   aborted: 'Stopped.',
 };
 
@@ -66,10 +67,8 @@ export class Run {
     const now = performance.now();
     this.#thoughtFrom ||= now;
     if (type === 'thinking') message.thinking += text;
-    else if (type === 'text') {
-      this.#endThought();
-      message.content += text;
-    }
+    else this.#endThought();
+    if (type === 'text') message.content += text;
     const of = this.#count;
     of.start ||= now;
     of.tokens++;

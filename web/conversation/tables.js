@@ -2,6 +2,7 @@
 // Three tables: conversations (by id), their messages (by conversation and id) and the text in which they are found (by id). In
 // IndexedDB, or in memory where a browser has none for this page. A change of a conversation is one transaction in either.
 import { openDB } from 'idb';
+import { fromPortable, toPortable } from './portable.js';
 
 const NAME = 'quern';
 const TABLES = ['conversations', 'messages', 'texts'];
@@ -19,7 +20,7 @@ class StoredTables {
 
   entry(id) { return this.#db.get('conversations', id); }
 
-  messages(id) { return this.#db.getAll('messages', IDBKeyRange.bound([id], [id, []])); }
+  async messages(id) { return (await this.#db.getAll('messages', IDBKeyRange.bound([id], [id, []]))).map(fromPortable); }
 
   text(id) { return this.#db.get('texts', id); }
 
@@ -36,6 +37,19 @@ class StoredTables {
    * is null takes everything away, no answer changes nothing
    */
   async change(id, change) {
+    let wanted;
+    try {
+      await this.#put(id, (...now) => { wanted = change(...now); return wanted; });
+    } catch (error) {
+      // WebKit stores no files in a private window. As text it does.
+      if (!wanted?.messages?.some(({ media }) => media)) throw error;
+      const messages = await Promise.all(wanted.messages.map(toPortable));
+      await this.#put(id, (...now) => ({ ...change(...now), messages }));
+    }
+    return wanted?.entry;
+  }
+
+  async #put(id, change) {
     const transaction = this.#db.transaction(TABLES, 'readwrite', { durability: 'relaxed' });
     const [entries, messages, texts] = TABLES.map((name) => transaction.objectStore(name));
     const wanted = change(await entries.get(id), (await texts.get(id)) ?? '');
@@ -43,13 +57,14 @@ class StoredTables {
       entries.delete(id);
       texts.delete(id);
       messages.delete(IDBKeyRange.bound([id], [id, []]));
+      messages.delete(['', id]);      // what was not sent
     } else if (wanted) {
+      // First: a file that WebKit refuses behind other things blocks the database for ever.
+      for (const message of wanted.messages ?? []) messages.put({ ...message, conversation: id });
       if (wanted.entry) entries.put(wanted.entry);
       if (wanted.text !== undefined) texts.put(wanted.text, id);
-      for (const message of wanted.messages ?? []) messages.put({ ...message, conversation: id });
     }
     await transaction.done;
-    return wanted?.entry;
   }
 }
 

@@ -6,7 +6,7 @@ import { newId, newestBelow, newestLeaf, pathTo, siblingsOf } from './tree.js';
 /** How often a growing reply is stored, in ms: what a tab that dies loses of it. */
 const STORE_MS = 400;
 
-const isNothing = ({ error, content, thinking }) => error && !content && !thinking;
+const isNothing = ({ error, content, thinking, steps }) => error && !content && !thinking && !steps;
 
 export class Talk {
   id = '';            // a new conversation gets it with its first message

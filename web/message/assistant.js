@@ -6,6 +6,7 @@ import { count, duration, speed } from '../shell/format.js';
 import { setBranches } from './branches.js';
 import { MarkdownStream } from './stream.js';
 import { errorCard } from '../shell/tray.js';
+import { showCalls } from './tools.js';
 
 /** Under a reply that is not finished: its tab was closed, or is another one. */
 const INTERRUPTED = 'Interrupted: the page was closed.';
@@ -38,10 +39,16 @@ export class AssistantMessage {
   /** A reply as far as it is. @param {boolean} grows whether there is more to come @param {boolean} elsewhere whether another tab writes it */
   static of(message, actions, grows, elsewhere) {
     const view = new AssistantMessage(message, actions);
-    if (message.thinking) view.push({ type: 'thinking', text: message.thinking }, message);
-    if (message.content) view.push({ type: 'text', text: message.content }, message);
+    for (const { thinking, content } of message.steps ?? []) view.#said(thinking, content, message);
+    view.#said(message.thinking, message.content, message);
+    if (message.steps) showCalls(view.node, message);
     if (!grows) view.end(message, elsewhere);
     return view;
+  }
+
+  #said(thinking, content, message) {
+    if (thinking) this.push({ type: 'thinking', text: thinking }, message);
+    if (content) this.push({ type: 'text', text: content }, message);
   }
 
   /** What is going on before the first word. */
@@ -50,10 +57,11 @@ export class AssistantMessage {
   }
 
   /** One event of the reply, which its message has taken in. */
-  push({ type, text }, { thoughtMs }) {
+  push({ type, text }, message) {
     if (type === 'thinking') this.#think(text);
+    else if (type !== 'text') showCalls(this.node, message);
     if (type !== 'text') return;
-    this.#endThought(thoughtMs);
+    this.#endThought(message.thoughtMs);
     this.#stream.append(text);
   }
 
@@ -101,6 +109,7 @@ export class AssistantMessage {
       this.#details.hidden = false;
       this.#details.open = true;
       this.#part('summary').textContent = 'Thinking…';
+      if (this.#thought.length) this.#thought.appendData('\n\n');
     }
     this.#thought.appendData(this.#thought.length ? text : text.trimStart());
   }

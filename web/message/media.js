@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pictures and films as they are shown: small, each by its name. Their files stay as they were given; what the model gets of them is the library's.
-import { element } from '../shell/dom.js';
+import { element, iconButton } from '../shell/dom.js';
 import { oneLine } from '../shell/format.js';
 
 /** @typedef {{type: 'image' | 'video', name: string, blob: Blob}} Medium of a message of the visitor's */
@@ -17,15 +17,43 @@ export function mediumOf(file) {
   return type ? { type, name: oneLine(file.name ?? '', 80) || (type === 'image' ? 'Picture' : 'Film'), blob: file } : null;
 }
 
-/** @param {Medium} medium @returns {Element} which lets go of the file once it shows it */
+/** One address for each file, however often it is shown, for as long as anybody has the file. */
+const urls = new WeakMap();
+const forgotten = new FinalizationRegistry((url) => URL.revokeObjectURL(url));
+
+function urlOf(blob) {
+  if (!urls.has(blob)) {
+    urls.set(blob, URL.createObjectURL(blob));
+    forgotten.register(blob, urls.get(blob));
+  }
+  return urls.get(blob);
+}
+
+/** @param {Medium} medium @returns {Element} */
 export function thumb({ type, name, blob }) {
-  const src = URL.createObjectURL(blob);
-  const done = () => URL.revokeObjectURL(src);
-  if (type === 'video') return element('video', { className: 'thumb', src, muted: true, controls: true, preload: 'metadata', 'aria-label': name });
-  const node = element('img', { className: 'thumb', src, alt: name, decoding: 'async', onload: done });
-  node.addEventListener('error', () => {
-    done();
-    node.replaceWith(element('span', { className: 'thumb unseen' }, name));    // such as HEIC where the browser does not know it
-  });
+  const src = urlOf(blob);
+  if (type === 'video') return element('video', { className: 'thumb', src, muted: true, preload: 'metadata', 'aria-label': name });
+  const node = element('img', { className: 'thumb', src, alt: name, decoding: 'async' });
+  // Such as HEIC where the browser does not know it.
+  node.addEventListener('error', () => (node.closest('button') ?? node).replaceWith(element('span', { className: 'thumb unseen' }, name)));
   return node;
+}
+
+/** @param {Medium} medium @returns {Element} in a message: a picture is shown as large as it fits when it is pressed */
+export function thumbInMessage(medium) {
+  const node = thumb(medium);
+  if (medium.type === 'video') {
+    node.controls = true;
+    return node;
+  }
+  const label = `Show ${medium.name} larger`;
+  return element('button', { type: 'button', className: 'enlarge', title: label, 'aria-label': label, onclick: () => enlarge(medium) }, node);
+}
+
+function enlarge({ name, blob }) {
+  const close = () => dialog.close();
+  const dialog = element('dialog', { className: 'larger', 'aria-label': name, onclick: close, onclose: () => dialog.remove() },
+    element('img', { src: urlOf(blob), alt: name }), iconButton('close', 'Close', close));
+  document.body.append(dialog);
+  dialog.showModal();
 }

@@ -2,7 +2,7 @@
 // A message of the visitor's: the bubble, and what can be done with it. A very long one is folded.
 import { copyButton, element, fromTemplate, iconButton } from '../shell/dom.js';
 import { setBranches } from './branches.js';
-import { thumb } from './media.js';
+import { thumbInMessage } from './media.js';
 
 /** Characters from which on a message is folded, and lines. */
 const LONG = 1500;
@@ -18,7 +18,7 @@ export class UserMessage {
     const { content, media = [] } = message;
     const bubble = this.node.querySelector('.bubble');
     bubble.hidden = !content;
-    if (media.length) bubble.before(element('div', { className: 'thumbs' }, ...media.map(thumb)));
+    if (media.length) bubble.before(element('div', { className: 'thumbs' }, ...media.map(thumbInMessage)));
     bubble.textContent = content;
     if (content.length > LONG || content.split('\n', LINES + 1).length > LINES) this.#fold(bubble);
     const answer = iconButton('retry', 'Answer this', () => actions.onAnswer(message));

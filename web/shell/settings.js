@@ -42,6 +42,11 @@ export class Settings {
     return { ...pick(this.#values, SAMPLING), thinking: this.#values.thinking };
   }
 
+  /** Whether a reply may use the page's tools: 'auto', 'required' or undefined. */
+  get tools() {
+    return this.#values.tools;
+  }
+
   /** Options of the next load. */
   get loading() {
     return pick(this.#values, LOADING);
