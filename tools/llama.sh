@@ -9,7 +9,7 @@
 set -euo pipefail
 
 readonly suite=sid               # Debian unstable
-readonly packages=(llama.cpp-tools llama.cpp-tools-extra libllama0 libggml0)    # extra: llama-batched-bench
+readonly packages=(llama.cpp-tools llama.cpp-tools-extra llama.cpp-examples libllama0 libggml0)    # extra: llama-batched-bench; examples: llama-embedding
 readonly libraries=(libc6 libgcc-s1 libstdc++6 libgomp1 libssl3t64 zlib1g libzstd1)
 readonly loader=ld-linux-x86-64.so.2
 
@@ -19,7 +19,7 @@ die() { say "$*"; exit 1; }
 # shellcheck source=tools/debian.sh
 . "$(dirname "$0")/debian.sh"
 
-is_fresh() { [ -x "$out/bin/llama-batched-bench" ] && [ -n "$(find "$out" -maxdepth 0 -mtime -7)" ]; }
+is_fresh() { [ -x "$out/bin/llama-embedding" ] && [ -n "$(find "$out" -maxdepth 0 -mtime -7)" ]; }
 
 # arrange FOLDER: the packages' programs, libraries and backends.
 arrange() {

@@ -6,6 +6,7 @@
 // Each measurement is written to build/bench/bench.json at once; `--resume` goes on there. The finished report goes to docs/benchmarks/.
 //
 //   node tests/bench/bench.mjs --only serve ...   servers instead: see serve.mjs
+//   node tests/bench/bench.mjs --only embed ...   vectors of texts: see embed.mjs
 //   node tests/bench/bench.mjs [--types q8_0,q4_k_m] [--threads 1,2] [--engines quern,native] [--repeat 3] [--quick] [--all] [--resume] [--out DIR]
 //   node tests/bench/bench.mjs --only batch [--types ...] [--engines quern,native,node,simd,firefox] [--repeat 5] [--resume] [--out DIR]    see batch.mjs
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,6 +18,7 @@ import { BARRIER_THREADS, readBarriers } from './barriers.mjs';
 import { batchSection, withSection } from './batch-report.mjs';
 import { measureBatches } from './batch.mjs';
 import { chart } from './chart.mjs';
+import { measureVectors } from './embed.mjs';
 import { CELLS, CONTEXT, ENGINES, measure, measureFirst, measureStore } from './engines.mjs';
 import { PROJECT } from './fixtures.mjs';
 import { describeMachine, loadAverage } from './machine.mjs';
@@ -64,7 +66,7 @@ function options() {
     const { types = 'q8_0,q4_0,q4_k_m', engines = 'quern,native,node', repeat = 5, out = 'docs/benchmarks' } = values;
     return { only, resume, types: list(types), engines: list(engines), repeat: Number(repeat), out };
   }
-  if (only) throw new Error(`--only: there is no '${only}', but batch and serve`);
+  if (only) throw new Error(`--only: there is no '${only}', but batch, embed and serve`);
   const engines = list(values.engines ?? Object.keys(ENGINES).join());
   const unknown = engines.filter((name) => !ENGINES[name]);
   if (unknown.length) throw new Error(`--engines: ${unknown} is none of ${Object.keys(ENGINES)}`);
@@ -210,4 +212,5 @@ async function main() {
   return undefined;
 }
 
-await (/(?:^| )--only[= ]serve\b/.test(process.argv.slice(2).join(' ')) ? measureServers() : main());
+const [, only] = /(?:^| )--only[= ](serve|embed)\b/.exec(process.argv.slice(2).join(' ')) ?? [];
+await (only === 'serve' ? measureServers() : only === 'embed' ? measureVectors() : main());

@@ -25,6 +25,9 @@ function made(name, options) {
 /** @param {string} type 'q8_0', 'q4_0', 'q4_k_m', 'q6_k' ... */
 export const bigModel = (type) => made(`qwen3-0.6b-${type}`, { preset: 'qwen3-0.6b', type });
 
+/** The same as a model for vectors. */
+export const vectorModel = (type) => made(`qwen3-0.6b-vectors-${type}`, { preset: 'qwen3-0.6b', type, pooling: 3 });
+
 /** Some layers of Qwen3-30B-A3B in Q4_K_M: 0.4 GB each, and 0.4 GB of embedding and output head. */
 export const expertModel = (layers) => made(`qwen3-30b-a3b-${layers}-layers`, { preset: 'qwen3-30b-a3b', type: 'q4_k_m', layers });
 

@@ -43,6 +43,7 @@ test('the same text by the same flags', { timeout: 120_000 }, async () => {
     ['--seed', '7', '--temperature', '1.5', '--top-k', '0', '--top-p', '1'], ['--seed', '7', '--temperature', '1.5', '--top-k', '0', '--top-p', '1', '--min-p', '.2'],
     ['--temperature', '0', '--repeat-penalty', '1.8'], ['--temperature', '0', '--kv', 'q8'], ['--temperature', '0', '--variant', 'scalar', '--chunk', '3'],
     ['--seed', '3', '--temperature', '2', '--top-k', '3', '--stop', 'the', '--stop', 'of'],
+    ['--seed', '5', '--regex', '[a-f]{3,9}(, [0-9]+)*'], ['--seed', '5', '--json-reply'],
   ]) {
     const { out, err, code } = await both([...run, ...flags]);
     assert.deepEqual([err, code], ['', 0]);

@@ -35,6 +35,23 @@ test('it says what the loaded model says, with the same options', async () => {
   assert.deepEqual(outcome(await far.complete('Once upon', same).result), outcome(await model.complete('Once upon', same).result));
 });
 
+test('its vectors are the loaded model\'s', async () => {
+  const texts = ['What is quern?', 'A hand mill.'];
+  for (const options of [undefined, { dimensions: 8 }, { instruction: 'Find it' }]) assert.deepEqual((await far.embed(texts, options)).vectors, (await model.embed(texts, options)).vectors);
+  assert.equal((await far.embed('one')).vectors.length, 1);
+  for (const [given, code] of [[[[]], 'use/empty'], [[7], 'use/param'], [['a', { normalize: false }], 'use/param'], [['a', { dimensions: 10 ** 5 }], 'use/param'], [[[[1]], { instruction: 'x' }], 'use/param']]) {
+    await rejectsWith(far.embed(...given), code);
+  }
+  await rejectsWith(far.rank('q', ['a']), 'use/param');
+  await rejectsWithAbort(far.embed('a', { signal: AbortSignal.abort() }));
+  await withServer((request, response) => response.end(request.url.endsWith('/models') ? '{"data":[{"id":"x"}]}' : '{"data":[{"index":0}]}'), async (base) => {
+    const poor = await remote(base);
+    await rejectsWith(poor.embed('a'), 'net/truncated', /no vectors/);
+    await poor.dispose();
+    await rejectsWith(poor.embed('a'), 'engine/disposed');
+  });
+});
+
 test('text comes as it is made, thinking apart', async () => {
   const pieces = await collect(far.chat(QUESTION, { temperature: 0 }));
   assert.ok(pieces.length > 1);

@@ -54,7 +54,11 @@ test('each refusal has its status, type and code, as JSON', async () => {
     [chat({ messages: MESSAGES }, { headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }), 415, 'invalid_request_error', 'unsupported_media_type'],
     [chat({ messages: MESSAGES }, { headers: { 'Content-Type': 'Application/JSON; charset=utf-8' } }), 200],
     [chat({ messages: MESSAGES }, { headers: { 'Content-Encoding': 'gzip' } }), 415, 'invalid_request_error', 'unsupported_media_type'],
-    [['POST', '/v1/embeddings', { body: { input: 'x' } }], 501, 'server_error', 'not_implemented'], [['GET', '/slots'], 501, 'server_error', 'not_implemented'],
+    ...[{}, { input: [] }, { input: 7 }, { input: ['a', 7] }, { input: [[]] }, { input: 'a', encoding_format: 'int8' }, { input: Array(2049).fill('a') }].map((body) => (
+      [['POST', '/v1/embeddings', { body }], 400, 'invalid_request_error', 'invalid_value'])),
+    ...[{}, { query: 'a', documents: [] }, { query: 'a', documents: 'b' }, { query: 'a', documents: ['b'], top_n: 0 }].map((body) => (
+      [['POST', '/v1/rerank', { body }], 400, 'invalid_request_error', 'invalid_value'])),
+    [['GET', '/slots'], 501, 'server_error', 'not_implemented'],
     [['GET', '/health'], 200], [['HEAD', '/health'], 200], [['GET', '/v1/health?x=1'], 200], [['GET', '/models'], 200], [chat({ messages: MESSAGES }, {}), 200],
   ]) {
     const answer = await ask(server.port, method, path, options);

@@ -41,6 +41,54 @@ test('an answer is what the model says, with usage and fingerprint', async () =>
   assert.deepEqual([again.choices[0].message.content, again.system_fingerprint], [text, answer.system_fingerprint]);
 });
 
+const PLACE = { type: 'object', properties: { city: { type: 'string', maxLength: 20 }, letters: { type: 'integer', minimum: 0, maximum: 20 } }, required: ['city', 'letters'], additionalProperties: false };
+
+test('answers obey a schema, a grammar, or are JSON: whole, and in pieces', async () => {
+  const format = { type: 'json_schema', json_schema: { name: 'place', strict: true, schema: PLACE } };
+  const { choices: [{ message }] } = await client.chat.completions.create({ ...SEEDED, max_tokens: 200, response_format: format });
+  const { city, letters, ...rest } = JSON.parse(message.content);
+  assert.ok(typeof city === 'string' && Number.isInteger(letters) && letters <= 20 && Object.keys(rest).length === 0);
+  const pieces = await collect(await client.chat.completions.create({ ...SEEDED, max_tokens: 200, response_format: format, stream: true }));
+  assert.equal(pieces.map(({ choices: [{ delta }] }) => delta.content ?? '').join(''), message.content);
+  const { choices: [json] } = await client.chat.completions.create({ ...SEEDED, max_tokens: 100, temperature: 0, response_format: { type: 'json_object' } });
+  if (json.finish_reason === 'stop') JSON.parse(json.message.content);
+  const { choices: [plain] } = await client.completions.create({ model: 'any', prompt: 'a', max_tokens: 20, grammar: 'root ::= "x" [0-9]' });
+  assert.match(plain.text, /^x\d$/);
+  const refused = await client.chat.completions.create({ ...SEEDED, response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'strong' } } } }).catch((error) => error);
+  assert.ok(refused instanceof OpenAI.BadRequestError && refused.code === 'invalid_schema', String(refused));
+});
+
+test('probabilities of tokens, as chats and completions have them', async () => {
+  const body = { ...SEEDED, max_tokens: 12, logprobs: true, top_logprobs: 2 };
+  const { logprobs: wanted } = await own({ seed: 7, temperature: 1.2, maxTokens: 12, logprobs: 2 });
+  const { choices: [{ message, logprobs }] } = await client.chat.completions.create(body);
+  assert.deepEqual(logprobs.content.map(({ token, logprob, top_logprobs: top }) => [token, logprob, top.length]), wanted.map(({ text, logprob }) => [text, logprob, 2]));
+  assert.equal(logprobs.content.map(({ token }) => token).join(''), message.content);
+  const pieces = await collect(await client.chat.completions.create({ ...body, stream: true }));
+  assert.deepEqual(pieces.flatMap(({ choices: [{ logprobs: some }] }) => some?.content ?? []), logprobs.content);
+  const { choices: [text] } = await client.completions.create({ model: 'any', prompt: 'The mill', max_tokens: 6, temperature: 0, logprobs: 1 });
+  assert.equal(text.logprobs.tokens.join(''), text.text);
+  assert.deepEqual(text.logprobs.text_offset.slice(0, 2), [0, text.logprobs.tokens[0].length]);
+  assert.ok(text.logprobs.top_logprobs.every((top, i) => top[text.logprobs.tokens[i]] === text.logprobs.token_logprobs[i]), 'greedy takes the likeliest');
+});
+
+test('the client runs tools by itself: whole, and in pieces', async () => {
+  const parameters = { type: 'object', properties: { a: { type: 'integer', minimum: 0, maximum: 99 }, b: { type: 'integer', minimum: 0, maximum: 99 } }, required: ['a', 'b'] };
+  const sums = [];
+  const add = { type: 'function', function: { name: 'add', description: 'A sum', parameters, parse: JSON.parse, function: ({ a, b }) => { sums.push(a + b); return `${a + b}`; } } };
+  for (const stream of [false, true]) {
+    const body = { model: 'any', messages: QUESTION, temperature: 0, max_tokens: 100, tool_choice: 'required', tools: [add] };
+    const runner = client.chat.completions.runTools({ ...body, stream }, { maxChatCompletions: 1 });
+    await runner.done();
+    const [, { tool_calls: [call] }, answer] = runner.messages;
+    const { a, b } = JSON.parse(call.function.arguments);
+    assert.deepEqual([sums.at(-1), answer.role, answer.tool_call_id, answer.content], [a + b, 'tool', call.id, `${a + b}`]);
+    const { choices: [{ message, finish_reason: reason }] } = await client.chat.completions.create({ ...body, tool_choice: 'auto', messages: runner.messages, tools: [{ type: 'function', function: { name: 'add', parameters } }] });
+    assert.ok(reason === 'stop' && message.content.length > 0, 'the result is read');
+  }
+  assert.equal(sums[0], sums[1]);
+});
+
 test('the fingerprint is of what decides the text, and of nothing else', async () => {
   const fingerprints = [];
   for (const options of [{}, { threads: 2, chunk: 7, parallel: 1, contextSize: 300, variant: 'scalar' }, { kv: 'q8' }, { quantize: 'q4' }]) {
@@ -221,9 +269,10 @@ test('wrong requests are BadRequestErrors that name the field, and are not repea
     [{ messages: [] }, 'messages'], [{ messages: 'Hi' }, 'messages'], [{ messages: [{ role: 'boss', content: 'x' }] }, 'messages[0].role'],
     [{ messages: [{ role: 'user', content: 5 }] }, 'messages[0].content'], [{ messages: [...QUESTION, 5] }, 'messages[1]'],
     [{ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] }, 'messages[0].content[0].image_url', 'unsupported_parameter'],
-    [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'y' }] }, 'messages[0].role', 'unsupported_parameter'],
-    [{ tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools', 'unsupported_parameter'], [{ logprobs: true }, 'logprobs', 'unsupported_parameter'],
-    [{ response_format: { type: 'json_object' } }, 'response_format', 'unsupported_parameter'], [{ stop: [''] }, 'stop'], [{ stream: 'yes' }, 'stream'],
+    [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'y' }] }, 'messages[0]'], [{ messages: [{ role: 'function', content: 'x' }] }, 'messages[0].role', 'unsupported_parameter'],
+    [{ tools: [{ type: 'function', function: { name: 'f g' } }] }, 'tools[0].function.name'], [{ tool_choice: 'required' }, 'tool_choice'], [{ logprobs: 'yes' }, 'logprobs'], [{ logprobs: true, top_logprobs: 21 }, 'top_logprobs'], [{ top_logprobs: 2 }, 'top_logprobs'],
+    [{ response_format: { type: 'xml' } }, 'response_format.type', 'unsupported_parameter'], [{ response_format: { type: 'json_schema' } }, 'response_format.json_schema.schema'],
+    [{ response_format: { type: 'json_schema', json_schema: { name: 'x', schema: 5 } } }, 'response_format'], [{ response_format: { type: 'json_object' }, grammar: 'root ::= "a"' }, 'response_format'], [{ stop: [''] }, 'stop'], [{ stream: 'yes' }, 'stream'],
     [{ stop: Array.from({ length: 65 }, String) }, 'stop'], [{ logit_bias: Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [i, 1])) }, 'logit_bias'],
     [{ reasoning_effort: 5 }, 'reasoning_effort'], [{ priority: 'soon' }, 'priority'], [{ chat_template_kwargs: [] }, 'chat_template_kwargs'], [{ chat_template_kwargs: { enable_thinking: 'no' } }, 'chat_template_kwargs.enable_thinking'],
   ]) {
@@ -398,12 +447,59 @@ test('what one key has asked, another one does not find; without keys all share'
   }
 });
 
+test('vectors and ranks are the model\'s, in floats and in base64, of texts and of ids', async () => {
+  const texts = ['What is quern?', 'A hand mill.'];
+  const { vectors, tokens } = await model.embed(texts);
+  for (const format of ['float', 'base64', undefined]) {     // the client asks for base64 where nothing is said
+    const { data, usage, object, model: name } = await client.embeddings.create({ model: 'any', input: texts, ...(format && { encoding_format: format }) });
+    const read = (embedding) => (typeof embedding === 'string' ? Array.from(new Float32Array(Uint8Array.from(Buffer.from(embedding, 'base64')).buffer)) : embedding);
+    assert.deepEqual([object, name, usage, data.map(({ index }) => index)], ['list', 'demo', { prompt_tokens: tokens, total_tokens: tokens }, [0, 1]]);
+    assert.deepEqual(data.map(({ embedding }) => read(embedding)), vectors.map((vector) => Array.from(vector)));
+  }
+  const ids = await model.tokenize(texts[0]);
+  for (const input of [ids, [ids], texts[0]]) {
+    const { data: [{ embedding }], ...more } = await client.embeddings.create({ model: 'any', input, dimensions: 16, encoding_format: 'float' });
+    assert.deepEqual([embedding, more.truncated], [Array.from((await model.embed(texts[0], { dimensions: 16 })).vectors[0]), undefined]);
+  }
+  await assert.rejects(client.embeddings.create({ model: 'any', input: [[10 ** 6]] }), ({ status, param }) => status === 400 && param === 'input[0][0]');
+  await assert.rejects(client.embeddings.create({ model: 'any', input: 'x', dimensions: 10 ** 5 }), ({ status, param }) => status === 400 && param === 'dimensions');
+  const long = await client.embeddings.create({ model: 'any', input: 'word '.repeat(20_000) });
+  assert.deepEqual(long.truncated, [0]);
+  const failed = await post('/v1/rerank', { query: 'q', documents: texts });
+  assert.deepEqual([failed.status, failed.error.type], [500, 'server_error'], 'this vocabulary cannot rank');
+  const ranks = [{ index: 1, score: 0.75 }, { index: 0, score: 0.5 }];
+  const played = await startServer({ model: playedModel(endless, { rank: async () => ranks }) });
+  const { results } = await post('/v1/rerank', { query: 'q', documents: [{ text: 'a' }, 'b'], top_n: 1, return_documents: true }, played.base);
+  assert.deepEqual(results, [{ index: 1, relevance_score: 0.75, document: { text: 'b' } }]);
+  await played.end();
+});
+
+test('who goes away ends the list that is made for him, and so does the end of the server', async () => {
+  const signals = [];
+  const embed = (texts, { signal }) => new Promise((_, reject) => {
+    signals.push(signal);
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+  const own_ = await startServer({ model: playedModel(endless, { embed }) });
+  const controller = new AbortController();
+  const ask = (signal) => fetch(`${own_.base}/v1/embeddings`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"input":"x"}', signal });
+  const gone = assert.rejects(ask(controller.signal));
+  await until(() => signals.length === 1);
+  controller.abort();
+  await gone;
+  await until(() => signals[0].aborted);
+  await own_.idle();
+  const last = ask();
+  await until(() => signals.length === 2);
+  await own_.end();
+  assert.equal((await last).status, 503);
+});
+
 test('facts, slots, health and what is not there', async () => {
   const props = await get('/props');
   assert.deepEqual([props.default_generation_settings.n_ctx, props.total_slots, props.model_path, props.chat_template], [model.info.contextSize, 4, 'demo.gguf', 'template']);
   assert.deepEqual((await get('/slots')).map(({ id, is_processing: busy, n_ctx: n }) => [id, busy, n]), [0, 1, 2, 3].map((id) => [id, false, model.info.contextSize]));
   assert.deepEqual(await get('/health'), { status: 'ok' });
-  assert.equal((await post('/v1/embeddings', { input: 'x' })).status, 501);
   const hidden = await startServer({ model: playedModel(endless) });
   assert.equal((await fetch(`${hidden.base}/slots`)).status, 501);
   await hidden.end();

@@ -66,7 +66,7 @@ function replyText(parts, { stops = [], channels = [THINKING], inside = null } =
   }
   text.end();
   const joined = (type) => events.filter((event) => event.type === type).map((event) => event.text).join('');
-  assert.deepEqual({ text: joined('text'), thinking: joined('thinking') }, text.parts);
+  assert.deepEqual({ text: joined('text'), thinking: joined('thinking'), toolCalls: [] }, text.parts);
   return [text.parts.thinking, text.parts.text];
 }
 
@@ -90,17 +90,29 @@ test('a vocabulary without marks has no thinking', () => {
   assert.deepEqual(replyText(['a', 'b'], { channels: [] }), ['', 'ab']);
 });
 
-test('each channel has marks of its own, and only its own ends it', () => {
-  const CALL = { open: 3, close: 4, type: 'call' };
+test('each channel has marks of its own, and only its own ends it; what it says is text, is', () => {
   const events = [];
+  let held = '';
+  const begin = () => ({ push: (piece) => { held += piece; return ''; }, end: (closed) => `[${held.length}${closed ? '' : '+'}]` });
+  const CALL = { open: 3, close: 4, type: 'call', begin };
   const text = new ReplyText({ channels: [THINKING, CALL], inside: null, stops: ['END'], emit: (event) => events.push(event) });
   const isMark = [];
-  for (const part of [OPEN, 'a', CALL.close, 'b', CALL.open, 'c', CLOSE, '\n\nd', CALL.open, '\n{END', CLOSE, '}\n', CALL.close, '\n', 'e', 5]) {
+  for (const part of [OPEN, 'a', CALL.close, 'b', CALL.open, 'c', CLOSE, '\n\nd', '\n', '\n', CALL.open, '\n{END', CLOSE, '}\n', CALL.close, '\n', 'e\n', 5, CALL.open]) {
     if (typeof part === 'number') isMark.push(text.mark(part));
     else text.push(part);
   }
   text.end();
   const joined = (type) => events.filter((event) => event.type === type).map((event) => event.text).join('');
-  assert.deepEqual(['thinking', 'text', 'call'].map(joined), ['abc', 'de', '{END}']);
-  assert.deepEqual(isMark, [true, true, true, true, true, true, true, false]);
+  assert.deepEqual(['thinking', 'text'].map(joined), ['abc', 'd\n[7]\ne[7+]'], 'one line end before a call is none of the text');
+  assert.equal(held, '\n{END}\n');
+  assert.deepEqual(isMark, [true, true, true, true, true, true, true, false, true]);
+});
+
+test('a line end before a call is held back, and shown where none comes', () => {
+  const shown = [];
+  const text = new ReplyText({ channels: [{ open: 3, close: 4, type: 'call', begin: () => ({ push: () => '' }) }], inside: null, stops: [], emit: (event) => shown.push(event.text) });
+  for (const piece of ['a\n', 'b', '\n', '\n']) text.push(piece);
+  assert.deepEqual(shown, ['a', '\nb', '\n']);
+  text.end();
+  assert.deepEqual(shown, ['a', '\nb', '\n', '\n']);
 });

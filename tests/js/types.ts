@@ -3,6 +3,7 @@
 
 import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Part, type Reply, type Result } from 'quern';
 import { remote, type RemoteModel } from 'quern/remote';
+import { run } from 'quern/run';
 
 const model: Model = await load('model.gguf');
 await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', quantize: { weights: 'q8', embeddings: 'none' }, onProgress: ({ loaded, total }) => loaded / total });
@@ -12,10 +13,48 @@ await load([new File([], 'm-00001-of-00001.gguf')]);
 
 const reply: Reply = model.chat('Hi');
 for await (const text of reply) text.toUpperCase();
-for await (const event of reply.events) event.type satisfies 'text' | 'thinking';
+for await (const event of reply.events) {
+  if (event.type === 'text' || event.type === 'thinking') event.text satisfies string;
+  else if (event.type === 'dropped') event.messages satisfies number;
+  else event.index satisfies number;
+  if (event.type === 'tool-call') event.arguments satisfies object;
+}
 const result: Result = await reply.result;
-result.finishReason satisfies 'stop' | 'length' | 'aborted';
+result.finishReason satisfies 'stop' | 'tool-calls' | 'length' | 'context' | 'aborted';
+const answered: Message[] = [
+  { role: 'assistant', content: result.text, toolCalls: result.toolCalls }, ...result.toolCalls.map(({ id }): Message => ({ role: 'tool', toolCallId: id, content: 'x' })),
+];
+const ran = run(model, answered, { tools: { now: { description: 'x', execute: async () => Date.now() } }, maxSteps: 2, temperature: 0 });
+for await (const event of ran.events) if (event.type === 'tool-result') event.content satisfies string;
+(await ran.result).messages satisfies Message[];
+model.chat('x', { tools: [{ name: 'f' }], toolChoice: { name: 'f' } });
+// @ts-expect-error
+model.chat('x', { tools: [{ name: 'f' }], toolChoice: 'sometimes' });
+// @ts-expect-error
+run(model, 'x', { tools: { now: {} } });
+// @ts-expect-error
+model.chat('x', { tools: [{ description: 'x' }] });
+for await (const event of reply.events) if (event.type === 'text') event.logprobs?.[0].top.map(({ id, text, logprob }) => id + text.length + logprob);
 result.usage.cachedTokens satisfies number;
+result.dropped satisfies number | undefined;
+model.chat('x', { overflow: 'drop', logprobs: 3 });
+const person = await model.chat('x', { schema: {
+  type: 'object', properties: { name: { type: 'string' }, age: { type: 'integer' }, tags: { type: 'array', items: { enum: ['a', 'b'] } }, none: { type: ['null', 'boolean'] } }, required: ['name', 'tags'],
+}, maxTokens: 9 }).result;
+person.value satisfies { name: string; age?: number; tags: ('a' | 'b')[]; none?: null | boolean } | undefined;
+// @ts-expect-error
+person.value?.age satisfies string | undefined;
+// @ts-expect-error
+person.value?.other;
+(await model.complete('x', { choices: ['yes', 'no'] }).result).value satisfies 'yes' | 'no' | undefined;
+// @ts-expect-error
+(await model.complete('x', { choices: ['yes', 'no'] }).result).value satisfies 'yes' | undefined;
+// @ts-expect-error
+model.chat('x', { schema: true, maxToken: 5 });
+model.chat('x', { json: true, whitespace: 'flexible' });
+model.chat('x', { regex: /a+/u });
+model.chat('x', { grammar: 'root ::= "a"', schema: null });
+model.info.sampling.topP satisfies number | undefined;
 result.timings.waitMs satisfies number;
 model.info.memory.cache.pages satisfies number;
 await load('x', { parallel: 8, cacheSize: 8192, keepBytes: 2 ** 30 });

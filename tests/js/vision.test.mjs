@@ -3,13 +3,15 @@
 // (tests/fixtures/vision): what they say means nothing, to the bit. How files are decoded is pixels.test.mjs's.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { load } from '../../dist/node.js';
 import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath } from '../fixtures/vision/golden.mjs';
+import { vlPath } from '../fixtures/vision-models.mjs';
+import { vlProjector } from '../fixtures/vl-projector.mjs';
 import { NANO, rejectsWith } from './helper.mjs';
 import { soon } from './soon.mjs';
 
@@ -31,6 +33,16 @@ function noisePicture(width, height, seed = 1) {
 
 const ask = (...content) => [{ role: 'user', content: content.map((part) => (typeof part === 'string' ? { type: 'text', text: part } : { type: 'image', image: part })) }];
 
+const place = mkdtempSync(join(tmpdir(), 'vision-'));
+after(() => rmSync(place, { recursive: true }));
+
+/** The model with experts as a pair; its projector is made of the folder. */
+function moePair() {
+  const vision = join(place, 'mmproj.gguf');
+  writeFileSync(vision, vlProjector('moe'));
+  return { source: vlPath('moe', 'f16', 'model.gguf'), options: { vision, visionOptions: LIMITS } };
+}
+
 const GREEDY = { temperature: 0, presencePenalty: 0, maxTokens: 6 };
 
 let pair;
@@ -47,24 +59,48 @@ test('ids, and tokens of pictures, of every case: of the pair, and of folders, d
   }
 });
 
-test('logits of every case are those of transformers; a folder\'s are the pair\'s', async () => {
+/** Fails unless a model writes what transformers does. */
+async function assertGreedy(model, { name, messages, numberImages, greedy }) {
+  const { text } = await model.chat(messages, { ...GREEDY, maxTokens: greedy.length, numberImages }).result;
+  const [written, expected] = [text, await model.detokenize(greedy)].map((words) => words.replaceAll(/<\|\w+\|>/g, ''));     // some of these are not shown
+  assert.equal(written, expected, name);
+}
+
+test('logits of every case are those of transformers, and what is written greedily; folders\' are the pairs\', with experts too', async () => {
   const folder = await open(FOLDER);
   for (const one of DENSE) {
     const { name, messages, numberImages } = one;
     const logits = await pair.logits(messages, { numberImages });
     assertLogits('dense', one, logits, PADS);
     same(logits, await folder.logits(messages, { numberImages }), name);
+    await assertGreedy(pair, one);
   }
   await folder.dispose();
   const moe = await open(MOE);
-  for (const one of goldenCases('moe')) assertLogits('moe', one, await moe.logits(one.messages, { numberImages: one.numberImages }), PADS);
+  const halves = await open(moePair());
+  for (const one of goldenCases('moe')) {
+    const logits = await moe.logits(one.messages, { numberImages: one.numberImages });
+    assertLogits('moe', one, logits, PADS);
+    same(logits, await halves.logits(one.messages, { numberImages: one.numberImages }), one.name);
+    await assertGreedy(moe, one);
+  }
+  await halves.dispose();
   await moe.dispose();
+});
+
+test('with halves in the cache: near them, and greedily the same where it is not close', async () => {
+  const halves = await open(PAIR, { kv: 'f16' });
+  for (const one of DENSE) {
+    assertLogits('dense', one, await halves.logits(one.messages, { numberImages: one.numberImages }), PADS, { distance: Infinity, kl: 1e-5 });
+    if (one.greedy_margin > 0.2) await assertGreedy(halves, one);
+  }
+  await halves.dispose();
 });
 
 test('the same bits with any threads, chunks that cut pictures anywhere, and kernels', async () => {
   for (const of of [PAIR, Q8]) {
     const all = [];
-    for (const more of [{}, { threads: 1 }, { threads: 3, chunk: 7 }, { chunk: 1 }, { variant: 'scalar', chunk: 5 }, { variant: 'simd' }, { address: 32, chunk: 1024 }]) {
+    for (const more of [{}, { threads: 3, chunk: 7 }, { variant: 'scalar', threads: 1, chunk: 5 }, { variant: 'simd', chunk: 1 }, { address: 32, chunk: 1024 }]) {
       const model = await open(of, more);
       const { messages, numberImages } = caseOf('mixed');
       all.push(await model.logits(messages, { numberImages }));

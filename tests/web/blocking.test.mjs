@@ -7,9 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import sharp from 'sharp';
 import { scriptedModel } from '../fixtures/scripted.mjs';
+import { PAIR } from '../fixtures/vision/golden.mjs';
 import { eventually, station } from './browser.mjs';
-import { openChat, talkativeModel } from './chat-page.mjs';
+import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 import { CATEGORIES, describe, longest, measureLoad, tasksOf } from './tasks.mjs';
 
 const here = station();
@@ -22,6 +24,9 @@ const FRAME_MS = 24;
 
 /** The same for noise in every script there is, 700 tokens a second of it: fonts that are not installed are looked for again and again. */
 const NOISE_MS = 33;
+
+/** The same while it looks at a picture: decoding and the encoder are the workers'. */
+const LOOK_MS = 16;
 
 /** What one task may take of a very long reply, and its tokens. */
 const LONG_REPLY_MS = 50;
@@ -147,4 +152,42 @@ test('a reply of 4,000 tokens with code and tables blocks for less than 50 ms, a
     assert.match(await chat.text(), /Section 0\b[^]*Section 40\b/);
     assert.ok(await chat.reply.locator('table').count() > 35 && await chat.reply.locator('pre').count() > 35);
   }, { start: START_MS, work: LONG_REPLY_MS, flood: LONG_REPLY_MS });
+});
+
+/** A photograph's size, and something to be seen on it. */
+function photograph() {
+  const data = Uint8Array.from({ length: 3 * 400 * 300 }, (_, i) => Math.imul(i, 2654435761) >>> 24);
+  return sharp(data, { raw: { width: 400, height: 300, channels: 3 } }).resize(4000, 3000).jpeg().toBuffer();
+}
+
+/** Attaches a photograph, asks about it twice. @returns {Promise<object[]>} tasks of the main thread */
+async function tasksOfLooking(buffer) {
+  const blank = await here.browser.newPage();
+  const { page, chat, close } = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 60, temperature: 0 } });
+  await page.getByTestId('file-input').setInputFiles([PAIR.options.vision, PAIR.source]);
+  await chat.modelName('model');
+  await here.browser.startTracing(blank, { categories: CATEGORIES });
+  await page.evaluate(() => { performance.mark('test: begin'); });
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByTestId('attach').click()]);
+  await chooser.setFiles({ name: 'photograph.jpg', mimeType: 'image/jpeg', buffer });
+  await page.locator('#attached .cost').getByText(/^\d+ tokens$/).waitFor();
+  await chat.ask('What is it?');
+  await chat.ask('And now?');
+  const { traceEvents } = JSON.parse(await here.browser.stopTracing());
+  assert.ok(await chat.cachedTokens() > 200);
+  await close();
+  await blank.close();
+  return tasksOf(traceEvents, 'test: begin');
+}
+
+test('no task is longer than a frame while a photograph of 12 megapixels is decoded, looked at and answered', async (t) => {
+  const buffer = await photograph();
+  const failures = [];
+  for (let i = 0; i < ATTEMPTS && failures.length === i; i++) {
+    if (i > 0) await sleep(PAUSE_MS);
+    const most = longest(await tasksOfLooking(buffer));
+    t.diagnostic(`longest task: ${describe(most)}`);
+    if (most.cpu >= LOOK_MS * measureLoad().allowance) failures.push(describe(most));
+  }
+  assert.ok(failures.length < ATTEMPTS, failures.join('\n'));
 });

@@ -3,7 +3,7 @@
 // the registry these tests fail, for an example nobody has built is not known to work.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { cpSync, renameSync } from 'node:fs';
+import { cpSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
@@ -115,6 +115,13 @@ test('node-chat.mjs holds a conversation', async () => {
   assert.ok(known[1] > 0);
 });
 
+test('node-tools.mjs calls a tool and goes on', async () => {
+  const { status, out, error } = await run(['examples/node-tools.mjs', 'web/models/demo-q8_0.gguf']);
+  assert.equal(status, 0, error);
+  assert.match(out, /^\[(now\(\{\}\)|add\(\{"a":-?\d+,"b":-?\d+\}\))\]$/m);
+  assert.ok(out.trim().split('\n').length >= 3, out);
+});
+
 test('node-chat.mjs says what is wrong with a file', async () => {
   const { status, error } = await run(['examples/node-chat.mjs', 'package.json'], '');
   assert.equal(status, 1);
@@ -142,11 +149,53 @@ test('pictures.html looks at a picture that was picked, and at one that was drop
   await visit.close();
 });
 
+test('notes.html reads a folder once, finds what is near, and 10,000 vectors in 20 ms', async () => {
+  const folder = temporaryFolder();
+  const notes = { 'owl.md': 'An owl flies at night.', 'mill.txt': 'A quern is a hand mill.', 'paris.md': 'Paris is the capital of France.', 'no.png': 'x' };
+  for (const [name, text] of Object.entries(notes)) writeFileSync(join(folder, name), text);
+  const visit = await here.open('examples/notes.html', { expected: NO_ICON });
+  const { page } = visit;
+  const read = async (words) => {
+    await page.getByLabel('Folder of notes').setInputFiles(folder);
+    await page.getByText(words).waitFor();
+  };
+  await read('3 notes, 3 of them read now');
+  await page.getByLabel('Search').fill('A quern is a hand mill.');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.locator('li').nth(2).waitFor();
+  assert.match(await page.locator('ol').innerText(), /mill\.txt \(0\.\d+\): A quern is a hand mill\./);
+  await page.reload();
+  await read('3 notes, 0 of them read now');
+  const { ms, found } = await page.evaluate(async () => {
+    const { Vectors } = await import('/examples/notes.js');
+    const [count, size] = [10_000, 1024];
+    const vectors = new Vectors(size);
+    let state = 1;
+    const random = () => Float32Array.from({ length: size }, () => { state = Math.imul(state, 1664525) + 1013904223 | 0; return state / 2 ** 31; });
+    let wanted;
+    for (let i = 0; i < count; i++) {
+      const vector = random();
+      if (i === 7777) wanted = vector;
+      vectors.add(vector);
+    }
+    const times = Array.from({ length: 20 }, () => {
+      const began = performance.now();
+      const [{ index }] = vectors.search(wanted);
+      return [performance.now() - began, index];
+    });
+    return { ms: Math.min(...times.map(([time]) => time)), found: times[0][1] };
+  });
+  console.log(`# 10,000 vectors of 1,024 numbers are searched in ${ms.toFixed(1)} ms`);
+  assert.deepEqual([found, ms < 20], [7777, true], `${ms} ms`);
+  await visit.close();
+  removeFolder(folder);
+});
+
 test('node-captions.mjs: a line for each picture, what cannot be read said in its own', async () => {
   const { status, out, error } = await run(['examples/node-captions.mjs', ...PAIR, join(VISION, 'images/clip')]);
   assert.deepEqual([status, error, out.split('\n').map((line) => line.split('\t')[0])], [0, '', ['000.png', '003.png', '005.png', '008.png', '']]);
   const files = await run(['examples/node-captions.mjs', ...PAIR, join(VISION, 'files')]);
-  assert.match(files.out, /^bits\.bmp\t\(BMP files are not read in Node: save it as PNG\.\)$/m);
+  assert.match(files.out, /^animated\.avif\t\(Animated AVIF files are not read in Node: save its first picture as PNG\.\)$/m);
   assert.equal(files.status, 0);
   assert.equal((await run(['examples/node-captions.mjs', PAIR[0], PAIR[0], VISION])).status, 1);
 });

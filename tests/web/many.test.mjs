@@ -161,8 +161,8 @@ test('who waits says so, and can be stopped at once; a place that becomes free i
   for (let i = 0; i < 8; i++) await ask(visit, `Talk ${i}.`);
   await ask(visit, 'Write 50 later.');
   await chat.reply.getByText('Waiting for its turn…').waitFor();
-  assert.equal(await chat.status.innerText(), 'Waiting');
-  assert.equal(await state(page, 'Write 50 later.'), 'Waiting');
+  await eventually(async () => await chat.status.innerText() === 'Waiting', 'the status says so');
+  await eventually(async () => await state(page, 'Write 50 later.') === 'Waiting', 'the list says so too');
   assert.deepEqual(await complaints(visit), []);
   await page.keyboard.press('Escape');
   await chat.ended();

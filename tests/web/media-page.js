@@ -6,9 +6,13 @@ import { capture } from '../../js/media/page-sources.js';
 /** Workers that decode, by how they were prepared, and what they do last. */
 const workers = new Map();
 
+/** Pixels as Base64: drivers are slow with lists. */
+const asText = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+const told = (found) => (found.rgb ? { ...found, rgb: asText(found.rgb) } : found);
+
 function call(worker, message, transfer) {
   return new Promise((done, fail) => {
-    worker.onmessage = ({ data }) => (data.problem ? fail(new Error(data.problem)) : done(data.found));
+    worker.onmessage = ({ data }) => (data.problem ? fail(new Error(data.problem)) : done(told(data.found)));
     worker.onerror = ({ message: text }) => fail(new Error(text || 'the worker does not start'));
     worker.postMessage(message, transfer);
   });
@@ -31,14 +35,14 @@ function halves(frame) {
   return [red(0.25), red(0.75)];
 }
 
-const told = (error) => ({ code: error.code ?? error.name, message: error.message });
+const failure = (error) => ({ code: error.code ?? error.name, message: error.message });
 
 async function film(source, how) {
   try {
     const { frames, timestamps } = await framesOf(source, how);
     return { timestamps, sizes: frames.map(({ width, height }) => [width, height]), halves: frames.map(halves) };
   } catch (error) {
-    return told(error);
+    return failure(error);
   }
 }
 
@@ -67,6 +71,15 @@ globalThis.media = {
   film: async (url, how) => film(url, how),
   filmOfFile: async (url, how) => film(await (await fetch(url)).blob(), how),
   filmOfNothing: (how) => film(new Blob(['no film'], { type: 'video/webm' }), how),
+  /** A second of silence. */
+  filmOfSound(how) {
+    const bytes = new Uint8Array(44 + 8000).fill(128, 44);
+    const view = new DataView(bytes.buffer);
+    for (const [at, text] of [[0, 'RIFF'], [8, 'WAVEfmt '], [36, 'data']]) for (const [i, letter] of [...text].entries()) bytes[at + i] = letter.charCodeAt(0);
+    for (const [at, value] of [[4, 8036], [16, 16], [24, 8000], [28, 8000], [40, 8000]]) view.setUint32(at, value, true);
+    for (const [at, value] of [[20, 1], [22, 1], [32, 1], [34, 8]]) view.setUint16(at, value, true);
+    return film(new Blob([bytes], { type: 'audio/wav' }), how);
+  },
   filmOfRecording: async (milliseconds, how) => film(await recorded(milliseconds), how),
 
   /** An element of the page's is where it was afterwards. */
@@ -101,6 +114,6 @@ globalThis.media = {
     const image = Object.assign(new Image(), { src: url });
     const closed = await createImageBitmap(new ImageData(1, 1));
     closed.close();
-    return Promise.all([image, closed, Object.assign(new Image(), { src: '/nowhere.png' })].map((source) => capture(source).then(() => null, told)));
+    return Promise.all([image, closed, Object.assign(new Image(), { src: '/nowhere.png' })].map((source) => capture(source).then(() => null, failure)));
   },
 };

@@ -29,18 +29,20 @@ async function decode(source, { target = { width: 64, height: 64 }, signal } = {
     const header = (file) => images.header(file);
     const size = await sizeOf(bytes, header);
     const { data, width, height, reduced } = await pixelsOf(bytes, { header, target, signal });
-    return { size, width, height, reduced, rgb: [...images.resize(data, { width, height }, { width, height })] };
+    return { size, width, height, reduced, rgb: images.resize(data, { width, height }, { width, height }) };
   } catch (error) {
     return { code: error instanceof DOMException ? error.name : error.code, message: error.message, ms: performance.now() - start };
   }
 }
+
+const fromText = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
 const CALLS = {
   decode,
   /** The hash of a picture in another size. */
   resized: async ({ url, to }) => {
     const { rgb, width, height } = await decode(url);
-    const hash = await crypto.subtle.digest('SHA-256', images.resize(Uint8Array.from(rgb), { width, height }, to));
+    const hash = await crypto.subtle.digest('SHA-256', images.resize(rgb, { width, height }, to));
     return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
   },
   /** A file cut off at every `step` bytes: what was decoded nevertheless. */
@@ -53,9 +55,9 @@ const CALLS = {
     }
     return found;
   },
-  bytes: (list) => decode(Uint8Array.from(list)),
-  blob: (list) => decode(new Blob([Uint8Array.from(list)])),
-  raw: (picture) => decode({ ...picture, data: Uint8Array.from(picture.data) }),
+  bytes: (text) => decode(fromText(text)),
+  blob: (text) => decode(new Blob([fromText(text)])),
+  raw: (picture) => decode({ ...picture, data: fromText(picture.data) }),
   aborted: (url) => decode(url, { signal: AbortSignal.timeout(200) }),
 };
 

@@ -10,7 +10,8 @@ import { after, before, describe, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { serve } from '../../tools/serve.mjs';
 import { findFirefox } from '../bench/firefox.mjs';
-import { chunk, file, header, readPng, writePng } from '../fixtures/png.mjs';
+import { BAD_FILES } from '../fixtures/bad-pictures.mjs';
+import { readPng, writePng } from '../fixtures/png.mjs';
 import { PROJECT, launchChromium } from './browser.mjs';
 
 const FOLDER = join(PROJECT, 'tests/fixtures/vision');
@@ -28,8 +29,12 @@ const BROWSERS = {
 /** The largest difference of two pictures, their mean difference. */
 function distance(one, other) {
   assert.equal(one.length, other.length);
-  const all = Array.from(one, (value, i) => Math.abs(value - other[i]));
-  return { most: Math.max(...all), mean: all.reduce((sum, value) => sum + value, 0) / all.length };
+  let [most, sum] = [0, 0];
+  for (let i = 0; i < one.length; i++) {
+    most = Math.max(most, Math.abs(one[i] - other[i]));
+    sum += Math.abs(one[i] - other[i]);
+  }
+  return { most, mean: sum / one.length };
 }
 
 /** Over white, as the engine does it. */
@@ -39,6 +44,11 @@ function overWhite({ data, channels }) {
   for (let i = 0; i < data.length; i += 4) for (let c = 0; c < 3; c++) rgb.push(Math.round((data[i + c] * data[i + 3] + 255 * (255 - data[i + 3])) / 255));
   return rgb;
 }
+
+/** What some browser shows nevertheless, of the size that the file says; in Node it is refused. */
+const LENIENT = /PNG (?:of|with a (?:row|byte|colour|palette)|with half|with an altered|with another|whose)|JPEG that says 256/;
+
+const asText = (bytes) => Buffer.from(bytes).toString('base64');
 
 const HOW = { perSecond: 2, least: 4, most: 16 };
 
@@ -73,10 +83,15 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       await site?.close();
     });
 
-    const call = (method, ...args) => page.evaluate(async ([what, given]) => {
+    const asked = (method, ...args) => page.evaluate(async ([what, given]) => {
       while (!globalThis.media) await new Promise((done) => { setTimeout(done, 20); });
       return globalThis.media[what](...given);
     }, [method, args]);
+    const pixelsOf = (found) => (found?.rgb ? { ...found, rgb: Buffer.from(found.rgb, 'base64') } : found);
+    const call = async (...args) => {
+      const found = await asked(...args);
+      return Array.isArray(found) ? found.map(pixelsOf) : pixelsOf(found);
+    };
     const decode = (path, prepare) => call('ask', 'decode', AT + path, prepare);
 
     test('the golden pictures are equal, those with alpha within 1, 16 bits within 1; and so is what is resized of them', async () => {
@@ -124,13 +139,13 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
     });
 
     test('bytes, Blobs and pixels; a huge picture is reduced', async () => {
-      const bytes = [...readFileSync(join(FOLDER, 'files/scene.png'))];
+      const bytes = asText(readFileSync(join(FOLDER, 'files/scene.png')));
       const { rgb } = await call('ask', 'bytes', bytes);
       assert.deepEqual((await call('ask', 'blob', bytes)).rgb, rgb);
-      assert.deepEqual((await call('ask', 'raw', { data: rgb, width: 24, height: 16 })).rgb, rgb);
-      assert.equal((await call('ask', 'raw', { data: rgb, width: 25, height: 16 })).code, 'use/param');
+      assert.deepEqual((await call('ask', 'raw', { data: asText(rgb), width: 24, height: 16 })).rgb, rgb);
+      assert.equal((await call('ask', 'raw', { data: asText(rgb), width: 25, height: 16 })).code, 'use/param');
       const huge = writePng({ width: 6000, height: 3000, depth: 8, color: 0, data: Buffer.alloc(6001 * 3000) });
-      const { width, height, reduced, message } = await call('ask', 'bytes', [...huge]);
+      const { width, height, reduced, message } = await call('ask', 'bytes', asText(huge));
       assert.deepEqual({ width, height, reduced }, { width: 128, height: 128, reduced: { width: 6000, height: 3000 } }, message);
     });
 
@@ -170,17 +185,11 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
     });
 
     test('broken and lying files end soon, in image/*', async () => {
-      const one = { width: 1, height: 1, color: 2, samples: () => [1, 2, 3] };
-      const rows = {
-        'image/decode': [[], [...Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')], [...file(header(one), chunk('IDAT'), chunk('IEND'))]],
-        'image/size': [[...writePng({ width: 65535, height: 65535, depth: 1, color: 0, data: Buffer.alloc(3 << 20) })]],
-      };
-      for (const [code, files] of Object.entries(rows)) {
-        for (const bytes of files) {
-          const found = await call('ask', 'bytes', bytes);
-          assert.equal(found.code, code, found.message);
-          assert.ok(found.ms < 1000, `${found.ms} ms`);
-        }
+      for (const [what, [bytes, codes = ['image/decode']]] of Object.entries(BAD_FILES)) {
+        const found = await call('ask', 'bytes', asText(bytes));
+        const isShown = Boolean(found.rgb) && LENIENT.test(what);
+        assert.ok(isShown || codes.includes(found.code), `${what}: ${found.code} ${found.message}`);
+        assert.ok(isShown || found.ms < 5000, `${what}: ${found.ms} ms`);
       }
       const { code } = await call('ask', 'aborted', `${AT}files/plain.jpg`, ['slow']);
       assert.equal(code, 'TimeoutError', 'a decoder that never answers does not keep a call');
@@ -191,7 +200,7 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
         for (const { n, code, ms, decoded } of await call('ask', 'cut', { url: AT + path, step: 64 })) {
           assert.ok(!decoded, `${n} bytes were decoded`);
           assert.match(code, /^image\//);
-          assert.ok(ms < 1000, `${ms} ms`);
+          assert.ok(ms < 5000, `${ms} ms`);
         }
       });
     }
@@ -217,6 +226,7 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
 
     test('what is no film', async () => {
       assert.equal((await call('filmOfNothing', HOW)).code, 'image/decode');
+      assert.deepEqual(await call('filmOfSound', HOW), { code: 'image/decode', message: 'The film has no frames.' });
       assert.match((await call('film', `${AT}nothing.webm`, HOW)).code, /^(image\/decode|net\/unreachable)$/);
     });
   });

@@ -91,6 +91,56 @@ test('what is not sent stays with its conversation, and editing puts it aside', 
   await page.getByTestId('list-button').click();
   await page.locator('#list-rows .list-open').first().click();
   await page.getByRole('button', { name: 'Remove blue.png' }).waitFor();
+  await page.reload();
+  await chat.ready();
+  await page.getByRole('button', { name: 'Remove blue.png' }).waitFor();
+  await chat.ask('Write 3. Second.');
+  await page.reload();
+  await chat.ready();
+  assert.equal(await page.locator('.message.user img.thumb').count(), 2);
+  assert.equal(await attached(page).count(), 0, 'what was sent does not come back');
+  await close();
+});
+
+test('a picture is shown as large as it fits, and closed by a press anywhere or by a key', async () => {
+  const { page, chat, close } = await seeing();
+  await pick(page, [{ name: 'large.png', mimeType: 'image/png', buffer: png(1600, 1200, [20, 120, 40]) }]);
+  await chat.ask('Write 3. What is it?');
+  const large = page.getByRole('dialog', { name: 'large.png' });
+  const open = () => page.getByRole('button', { name: 'Show large.png larger' }).click();
+  for (const leave of [() => large.getByRole('button', { name: 'Close' }).click(), () => page.mouse.click(5, 5), () => page.keyboard.press('Escape'), () => large.locator('img').click()]) {
+    await open();
+    const { width, height } = await large.locator('img').boundingBox();
+    const view = page.viewportSize();
+    assert.ok(width > 0.7 * view.width || height > 0.7 * view.height, `${width} x ${height}`);
+    assert.ok(width <= view.width && height <= view.height && Math.abs(width / height - 4 / 3) < 0.02);
+    await leave();
+    await eventually(async () => await page.locator('dialog.larger').count() === 0, 'it is closed');
+  }
+  await close();
+});
+
+test('a file has one address however often it is shown, and none once nobody has it', async () => {
+  const count = () => {
+    globalThis.addresses = new Set();
+    const { createObjectURL, revokeObjectURL } = URL;
+    URL.createObjectURL = (blob) => { const url = createObjectURL.call(URL, blob); globalThis.addresses.add(url); return url; };
+    URL.revokeObjectURL = (url) => { globalThis.addresses.delete(url); revokeObjectURL.call(URL, url); };
+  };
+  const { page, chat, close } = await seeing();
+  await page.evaluate(count);
+  const film = { name: 'film.webm', mimeType: 'video/webm', buffer: await readFile(imagePath('../film.webm')) };
+  for (const one of [film, RED]) await page.evaluate(hand, as('drop', one));     // a chooser of the driver's would hold them
+  await chat.ask('Write 3. What are they?');
+  await page.getByRole('button', { name: 'Edit and send again' }).click();
+  await page.keyboard.press('Escape');
+  assert.equal(await page.evaluate(() => globalThis.addresses.size), 2);
+  await page.getByTestId('new-chat').click();
+  const session = await page.context().newCDPSession(page);
+  await eventually(async () => {
+    await session.send('HeapProfiler.collectGarbage');
+    return await page.evaluate(() => globalThis.addresses.size) === 0;
+  }, 'they are let go');
   await close();
 });
 

@@ -2,9 +2,11 @@
 // What once went wrong on the chat page, told so that any browser can play it: a driver needs open, reload, type, evaluate, settle, resize and
 // tabs (WebKit of places/webdriver.mjs has them, FirefoxTab of firefox-page.test.mjs too). Chromium's own tests look closer.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { serve } from '../../tools/serve.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
+import { PAIR, imagePath } from '../fixtures/vision/golden.mjs';
 import { eventually } from './browser.mjs';
 import { talkativeModel } from './chat-page.mjs';
 import { serveModels } from './model-host.mjs';
@@ -20,7 +22,10 @@ const BUBBLE = '[data-testid=message-user] .bubble';
 
 /** The models that stories load. @returns {Promise<{url: string, close: () => void}>} */
 export function hostModels() {
-  const models = { '/talkative.gguf': talkativeModel(), '/q06.Q4_K_M.gguf': Buffer.from(tinyModel()) };
+  const models = {
+    '/talkative.gguf': talkativeModel(), '/q06.Q4_K_M.gguf': Buffer.from(tinyModel()), '/sees.gguf': readFileSync(PAIR.source), '/mmproj.gguf': readFileSync(PAIR.options.vision),
+    '/odd.png': readFileSync(imagePath('odd.png')), '/turned.jpg': readFileSync(imagePath('turned.jpg')),
+  };
   return serveModels(({ url }) => models[url]);
 }
 
@@ -37,6 +42,41 @@ const LONG_TALK = {
   version: 1,
   messages: Array.from({ length: 12 }, (_, i) => [{ role: 'user', content: `Question ${i}?` }, { role: 'assistant', content: 'A sentence of a reply.\n\n'.repeat(6) }]).flat(),
 };
+
+/** In the page: presses a button that asks for files, and picks these. */
+async function pickFiles(button, urls) {
+  const chosen = new DataTransfer();
+  for (const url of urls) chosen.items.add(new File([await (await fetch(url)).blob()], url.split('/').at(-1), { type: /gguf$/.test(url) ? '' : `image/${url.split('.').at(-1)}` }));
+  const { click } = HTMLInputElement.prototype;
+  HTMLInputElement.prototype.click = function pick() {
+    this.files = chosen.files;
+    this.dispatchEvent(new Event('change'));
+  };
+  document.querySelector(button).click();
+  HTMLInputElement.prototype.click = click;
+}
+
+/** In the page: attaches noise of so many pixels a side, and stops the reply as soon as it looks. @returns {Promise<boolean>} whether it was stopped so */
+async function stopLooking(side, count) {
+  const data = Uint8ClampedArray.from({ length: 4 * side * side }, (_, i) => (i % 4 === 3 ? 255 : Math.imul(i, 2654435761) >>> 24));
+  const canvas = Object.assign(document.createElement('canvas'), { width: side, height: side });
+  canvas.getContext('2d').putImageData(new ImageData(data, side, side), 0, 0);
+  const blob = await new Promise((done) => { canvas.toBlob(done); });
+  const files = new DataTransfer();
+  for (let i = 0; i < count; i++) files.items.add(new File([blob, String(i)], `noise${i}.png`, { type: 'image/png' }));
+  document.getElementById('input').dispatchEvent(new DragEvent('drop', { bubbles: true, cancelable: true, dataTransfer: files }));
+  return new Promise((done) => {
+    const watch = new MutationObserver(() => {
+      if (!/Looking/.test(document.querySelector('[data-testid=message-assistant]:last-child')?.textContent)) return;
+      watch.disconnect();
+      document.getElementById('stop').click();
+      done(true);
+    });
+    watch.observe(document.getElementById('log') ?? document.body, { subtree: true, childList: true, characterData: true });
+    document.getElementById('composer').requestSubmit();
+    setTimeout(done, 20_000, false);
+  });
+}
 
 /** The chat page in one tab of a browser. */
 class Page {
@@ -127,6 +167,11 @@ class Page {
     await this.fill('[data-testid=model-url]', `${this.models}/${name}.gguf`);
     await this.press('[data-testid=load-url]');
     await this.ready(name.split('.')[0]);
+  }
+
+  /** Picks files of those that the models' server has. */
+  pick(button, ...names) {
+    return this.tab.settle(pickFiles, button, names.map((name) => `${this.models}/${name}`));
   }
 
   /** A reply that goes on until it is stopped. */
@@ -404,6 +449,38 @@ export const STORIES = {
     await page.fill(INPUT, '');
     await page.reload();
     assert.equal(await page.value(INPUT), '');
+  },
+
+  async 'pictures: attached, answered, stopped while they are looked at, known in the next turn, without a network'(page) {
+    const { url, close } = await serve({ root: page.root, isolate: false });
+    const own = new Page(page.tab, { url, root: page.root }, page.models);
+    const known = async () => Number(/([\d,]+) of them known/.exec(await own.tab.evaluate((wanted) => [...document.querySelectorAll(wanted)].at(-1).title, `${REPLY} .tools`))?.[1].replaceAll(',', '') ?? 0);
+    try {
+      await own.visit({ settings: { maxTokens: 8 } });
+      await own.pick('#file-input', 'sees.gguf', 'mmproj.gguf');
+      await own.ready('sees');
+      await own.pick('#attach', 'odd.png', 'turned.jpg');
+      await eventually(async () => (await own.texts('#attached .cost')).filter((text) => /^\d+ tokens$/.test(text)).length === 2, 'both have a price');
+      const [cost] = (await own.texts('#attached .cost')).map((text) => Number.parseInt(text, 10));
+      await own.ask('What are they?');
+      const drawn = () => own.tab.evaluate(() => [...document.querySelectorAll('.message.user img.thumb')].filter(({ naturalWidth }) => naturalWidth > 0).length);
+      await eventually(async () => await drawn() === 2, 'both are shown');
+      await own.reload();
+      await eventually(async () => await drawn() === 2, 'and stored');
+      await own.pick('#file-input', 'sees.gguf', 'mmproj.gguf');
+      await own.ready('sees');
+      await own.ask('And then?');
+      await close();
+      await own.ask('And now?');
+      assert.ok(cost > 32 && await known() > 2 * cost, `${await known()} of ${cost}`);
+      assert.equal(await own.tab.settle(stopLooking, 512, 4), true);
+      await own.ended();
+      await eventually(async () => /Stopped\./.test(await own.text(REPLY)), 'it was stopped');
+      await own.ask('Still there?');
+      assert.equal(await own.count('[data-testid=error]'), 0);
+    } finally {
+      await close();
+    }
   },
 
   async 'a model is called what its file is called'(page) {

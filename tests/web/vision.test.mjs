@@ -92,8 +92,32 @@ test('it says how far it has looked, stops while it looks, and knows what it has
   await visit.close();
 });
 
+test('a film\'s file is played once for all turns, however it is asked about', async () => {
+  const visit = await openLibrary();
+  await openPair(visit.page);
+  const { plays, same } = await visit.page.evaluate(async (url) => {
+    const { model } = globalThis;
+    let count = 0;
+    const { createElement } = document;
+    document.createElement = (name) => { count += name === 'video'; return createElement.call(document, name); };
+    const video = await (await fetch(url)).blob();
+    const ask = (fps) => [{ role: 'user', content: [{ type: 'video', video, fps }, { type: 'text', text: 'Well?' }] }];
+    const counts = [];
+    const bits = async (fps) => {
+      const logits = await model.logits(ask(fps));
+      counts.push(count);
+      return new Uint32Array(logits.buffer).join();
+    };
+    const tokens = await model.countTokens(ask(2));
+    const all = [await bits(2), await bits(2), await bits(1), await bits(2)];
+    return { plays: counts, same: [tokens > 8, all[1] === all[0], all[2] === all[0], all[3] === all[0]] };
+  }, `${FOLDER}/film.webm`);
+  assert.deepEqual({ plays, same }, { plays: [1, 1, 2, 3], same: [true, true, false, true] });
+  await visit.close();
+});
+
 test('a model of text fetches nothing for pictures; what is none has its code', async () => {
-  const visit = await openLibrary({ expected: /404|media-src/ });
+  const visit = await openLibrary({ expected: /404/ });
   const asked = [];
   visit.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
   const forPictures = () => asked.filter((path) => /(?:pictures|eyes)\.js$/.test(path));

@@ -7,7 +7,7 @@ import { heading, renderMarkdown } from './markdown.mjs';
 
 const PAGES = [
   { file: 'load', title: 'Loading', names: ['load', 'Source', 'Repository', 'LoadOptions', 'VisionOptions', 'Progress', 'Variant', 'Address', 'Quantize', 'support', 'Support'] },
-  { file: 'model', title: 'The model', names: ['Model', 'CallOptions', 'PromptOptions', 'Look', 'Info', 'CacheChoice'] },
+  { file: 'model', title: 'The model', names: ['Model', 'CallOptions', 'PromptOptions', 'EmbedOptions', 'Vectors', 'RankOptions', 'Rank', 'Look', 'Info', 'CacheChoice'] },
   { file: 'reply', title: 'Replies', names: ['Message', 'Part', 'ImageSource', 'PixelSource', 'FilmSource', 'ChatOptions', 'CompleteOptions', 'Reply', 'ReplyEvent', 'Result'] },
   { file: 'models', title: 'Stored models', names: ['models', 'Models', 'StoredModel', 'CacheOptions', 'DownloadOptions', 'Kept', 'Usage'] },
   { file: 'store', title: 'Stores', names: ['Store', 'StoreFile'] },
@@ -55,15 +55,18 @@ class Writer {
     return renderMarkdown(text, { code: this.#names.linker(this.#page, owner), page: (href) => href }).html;
   }
 
-  #member(member, owner, same) {
+  /** @param {boolean} again one of several signatures, of which the first has the place */
+  #member(member, owner, same, again) {
     const doc = member.doc || (same && `As \`${same}.${member.name}\`.`);
     const signature = signatureHtml(member.signature, escape(member.name), this.#names.linker(this.#page));
     const inner = member.members.length ? this.#members(member.members, owner) : '';
-    return `<li id="${member.path}"><p class="signature"><code>${signature}</code> <a class="anchor" href="#${member.path}" aria-label="Link to ${member.path}">#</a></p>\n${doc ? this.#doc(doc, owner) : ''}${inner}</li>\n`;
+    const anchor = again ? '' : ` <a class="anchor" href="#${member.path}" aria-label="Link to ${member.path}">#</a>`;
+    const place = again ? '' : ` id="${member.path}"`;
+    return `<li${place}><p class="signature"><code>${signature}</code>${anchor}</p>\n${doc ? this.#doc(doc, owner) : ''}${inner}</li>\n`;
   }
 
   #members(members, owner, same) {
-    return `<ul class="members">\n${members.map((member) => this.#member(member, owner, same)).join('')}</ul>\n`;
+    return `<ul class="members">\n${members.map((member, i) => this.#member(member, owner, same, member.path === members[i - 1]?.path)).join('')}</ul>\n`;
   }
 
   /** What a declaration is, in a line. */
