@@ -125,8 +125,10 @@ WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size, the reference kernels too. Packing for 64-bit addresses, whose code is larger, is for size.
 HOT = $(addprefix compute/cpu/,cpu attention encode kernels_simd gemm_simd floats_simd arrange_simd attend_simd encode_simd) text/sampler image/resize $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
+# A second pass of binaryen takes 2 KB more away, emmalloc 3: the engine takes memory in large pieces.
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
-WASM_LINK = -O3 --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
+WASM_SMALL = -sBINARYEN_EXTRA_PASSES=-O3,--converge -sMALLOC=emmalloc
+WASM_LINK = -O3 $(WASM_SMALL) --profiling-funcs -pthread -sSTRICT -sMODULARIZE -sEXPORT_ES6 -sALLOW_MEMORY_GROWTH -sMEMORY_GROWTH_LINEAR_STEP=16MB -sINITIAL_MEMORY=32MB -sSTACK_SIZE=256KB \
 	-sDEFAULT_PTHREAD_STACK_SIZE=256KB -sFILESYSTEM=0 -sDYNAMIC_EXECUTION=0 --no-entry '-sPTHREAD_POOL_SIZE=Module.nThreads||0' -sPTHREAD_POOL_SIZE_STRICT=2 \
 	'-sINCOMING_MODULE_JS_API=[wasmMemory,instantiateWasm,nThreads,startThread]' -sTEXTDECODER=2 \
 	-sSUPPORT_LONGJMP=0 -Wno-pthreads-mem-growth -sEXPORTED_RUNTIME_METHODS=PThread --js-library src/pthread.js -lexports.js
@@ -205,7 +207,7 @@ build/release/kernels: tests/bench/kernels.c $(KERNELS:%=build/release/obj/%.o)
 
 build/bench/kernels-%.mjs: tests/bench/kernels.c $(foreach v,simd relaxed,$(KERNELS:%=build/wasm/$(v)/%.o))
 	@mkdir -p $(@D)
-	$(EMCC) -O3 -pthread $(WASM_COMPILE) $(WASM_$*) -Wno-conversion $< $(KERNELS:%=build/wasm/$*/%.o) -o $@ --no-entry -sMODULARIZE -sEXPORT_ES6 \
+	$(EMCC) -O3 $(WASM_SMALL) -pthread $(WASM_COMPILE) $(WASM_$*) -Wno-conversion $< $(KERNELS:%=build/wasm/$*/%.o) -o $@ --no-entry -sMODULARIZE -sEXPORT_ES6 \
 		-sINITIAL_MEMORY=512MB -sENVIRONMENT=web,worker,node '-sPTHREAD_POOL_SIZE=Module.nThreads||0' '-sINCOMING_MODULE_JS_API=[nThreads]' \
 		'-sEXPORTED_FUNCTIONS=_kernels_open,_kernels_begin,_kernels_run,_kernels_name,_kernels_variant,_kernels_macs,_kernels_bytes' '-sEXPORTED_RUNTIME_METHODS=UTF8ToString'
 

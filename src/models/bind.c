@@ -110,7 +110,7 @@ static void put_scales(void *context, int row, int n, const uint8_t *bytes)
 
 static const char *tensor_name(char out[80], const char *format, int layer)
 {
-    const char *mark = strstr(format, "%d");
+    const char *mark = strchr(format, '%');
     if (!mark) snprintf(out, 80, "%s", format);
     else snprintf(out, 80, "%.*s%d%s", (int)(mark - format), format, layer, mark + 2);
     return out;
@@ -211,7 +211,7 @@ static int bind_below(struct binder *b, struct checkpoint *ck, const char *name,
 
 int bind_matrix(struct binder *b, struct checkpoint *ck, const char *name, int layer, int cols, int rows, struct weight **out, struct error *err)
 {
-    struct sink sink = {.all = rows, .cols = cols, .n = 1, .matrix = out, .outside = !strstr(name, "%d")};
+    struct sink sink = {.all = rows, .cols = cols, .n = 1, .matrix = out, .outside = !strchr(name, '%')};
     return bind_below(b, ck, name, layer, sink, err);
 }
 
