@@ -15,6 +15,12 @@ const PIXELS = 2 ** 24;
 const FRAME_LEAST = 2 ** 16;
 
 const SHOWN_MS = 10;
+
+/** A player that is nowhere to be seen may draw nothing and say nothing. */
+const DRAWN_MS = 250;
+
+/** Seconds between a picture's own time and the one that was asked for, at most: less than between two that are taken. */
+const NEAR = 0.25;
 const NEVER = new AbortController().signal;
 
 /** Behind every film's end. */
@@ -45,11 +51,30 @@ async function shown(player) {
   while (player.readyState < player.HAVE_CURRENT_DATA) await sleep(systemClock, SHOWN_MS, NEVER);
 }
 
+/** When the picture of where the player is has been drawn, which may be after it has come there: until then the one before is captured. */
+function drawn(player, signal) {
+  return new Promise((done) => {
+    if (!player.requestVideoFrameCallback) return done();
+    const listen = () => player.requestVideoFrameCallback((_, { mediaTime }) => {
+      if (Math.abs(mediaTime - player.currentTime) < NEAR) done();
+      else if (!signal.aborted) listen();
+    });
+    return listen();
+  });
+}
+
 async function goTo(player, seconds, signal) {
-  const arrived = heard(player, 'seeked', signal);
-  player.currentTime = seconds;
-  await arrived;
-  await withPatience(shown(player), signal);
+  const over = new AbortController();
+  const picture = drawn(player, over.signal);
+  try {
+    const arrived = heard(player, 'seeked', signal);
+    player.currentTime = seconds;
+    await arrived;
+    await withPatience(shown(player), signal);
+    await Promise.race([picture, sleep(systemClock, DRAWN_MS, over.signal)]);
+  } finally {
+    over.abort();
+  }
 }
 
 /** Seconds. Recordings of a browser do not say; their end is found by going there. */

@@ -119,7 +119,7 @@ export class Composer {
     else this.#clear();
     const back = () => {
       this.#fill(content, media);
-      this.#keep();
+      if (media.length) this.#keep();
     };
     this.#actions.onSend({ content, media }, edited ?? undefined).then((sent) => { if (!sent && this.#isEmpty) back(); });
     this.#input.focus();
