@@ -18,7 +18,9 @@ const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
 /** What the page loads (and who goes on with a server, what is the same everywhere), and what Node does. */
-const PAGE = { index: 'index.js', template: 'reply/template.js', remote: 'remote.js', run: 'run.js' };
+const PAGE = { index: 'index.js', template: 'reply/template.js' };
+/** Beside a loaded model, each loaded by who imports it: with types of their own. */
+const FACES = Object.fromEntries(['remote', 'run', 'openai', 'testing'].map((name) => [name, `${name}.js`]));
 const WORKER = { worker: 'worker/worker.js' };
 const SMALL = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', pictures: 'page/pictures.js', eyes: 'worker/eyes.js', extras: 'worker/extras.js', vectors: 'page/vectors.js', pooling: 'worker/pooling.js' };
 const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
@@ -96,7 +98,7 @@ await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
 const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|pictures\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
-checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
+checkImports(await bundle({ ...PAGE, ...FACES }, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(SMALL, 'browser'), BESIDE);
 checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
@@ -104,5 +106,5 @@ checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BE
 await writeServiceWorker();
 for (const name of GLUE) await writeGlue(name);
 for (const name of [...ENGINE, GRAMMAR, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
-for (const name of ['index', 'remote', 'run']) await copyFile(join(root, `js/${name}.d.ts`), join(dist, `${name}.d.ts`));
+for (const name of ['index', ...Object.keys(FACES)]) await copyFile(join(root, `js/${name}.d.ts`), join(dist, `${name}.d.ts`));
 await copyFile(join(root, JINJA), join(dist, 'template.LICENSE'));   // of the template engine inside template*.js

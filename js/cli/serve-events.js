@@ -2,6 +2,7 @@
 // Chunks as server-sent events. Comments keep a connection alive while nothing is written; clients skip them. A client that does not read what
 // it asked for is let go before that fills the memory.
 
+import { toEvents } from '../facades/sse.js';
 import { refusalOf } from './serve-refusal.js';
 
 const HEADERS = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' };
@@ -16,19 +17,20 @@ export async function sendEvents(response, chunks, { waiting, pingMs, mostUnsent
   const { socket } = response.req;      // behind other answers on it, the response has none yet
   const write = (text) => {
     if (socket.destroyed) return;
-    response.write(`${text}\n\n`);
+    response.write(text);
     if (response.writableLength > mostUnsent) socket.destroy();
   };
-  response.writeHead(200, HEADERS);
-  if (waiting) write(': waiting');
-  const pings = setInterval(write, pingMs, ': ping');
+  let status = 200;
+  const refused = (failure) => {
+    const { status: failed, error } = refusalOf(failure);
+    status = failed;
+    return error;
+  };
+  response.writeHead(status, HEADERS);
+  if (waiting) write(': waiting\n\n');
+  const pings = setInterval(write, pingMs, ': ping\n\n');
   try {
-    for await (const chunk of chunks) write(`data: ${JSON.stringify(chunk)}`);
-    write('data: [DONE]');
-    return 200;
-  } catch (failure) {
-    const { status, error } = refusalOf(failure);
-    write(`data: ${JSON.stringify({ error })}`);
+    for await (const event of toEvents(chunks, refused)) write(event);
     return status;
   } finally {
     clearInterval(pings);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a server says no with: a status, and the error object that the OpenAI API's clients expect.
 
-import { errorOf } from '../facades/openai.js';
+import { errorOf, retryHeaders } from '../facades/openai-error.js';
 
 /** Where `type` and `code` are not the status's own. */
 const KINDS = {
@@ -35,6 +35,5 @@ export function refusal(status, message, more = {}) {
 export function refusalOf(failure, body) {
   if (failure instanceof Refusal) return failure;
   const { status, error, retry } = errorOf(failure, body);
-  const headers = typeof retry === 'number' ? { 'Retry-After': String(retry) } : retry === false ? { 'x-should-retry': 'false' } : {};
-  return { status, error, headers };
+  return { status, error, headers: retryHeaders(retry) };
 }

@@ -3,8 +3,8 @@
 // its type, or a `completion`, made in the space of the key that asks (0: none is needed); what it throws becomes an error. Nothing in a request
 // names a file, a path or a template.
 
-import { chatCompletion, chatRequest, textCompletion } from '../facades/openai.js';
-import { embedding, reranking } from '../facades/openai-vectors.js';
+import { chatRequest } from '../facades/openai.js';
+import { CREATE, listObject, modelObject, pathOf } from '../facades/openai-api.js';
 import { badParam } from '../shared/errors.js';
 import { refusal } from './serve-refusal.js';
 
@@ -40,37 +40,19 @@ function health({ served }) {
 const metrics = ({ served, metrics: all }) => (
   { text: all.text(served.gauges(), served.histograms()), type: 'text/plain; version=0.0.4; charset=utf-8' });
 
-function chat(site, body, space) {
+/** Work of a path of the API. */
+const create = (path) => (site, body, space) => {
   checkName(site, body?.model);
-  return { completion: chatCompletion(site.served.within(space), body, identityOf(site)) };
-}
+  return { completion: CREATE[path](site.served.within(space), body, identityOf(site)) };
+};
 
-function complete(site, body, space) {
-  checkName(site, body?.model);
-  return { completion: textCompletion(site.served.within(space), body, identityOf(site)) };
-}
+const modelOf = ({ served, name, started }) => modelObject(served.info, name, started);
 
-function modelOf({ served, name, started }) {
-  const { contextSize, contextLength, vocabSize, dim, parameters, fileBytes } = served.info;
-  const meta = { n_ctx: contextSize, n_ctx_train: contextLength, n_vocab: vocabSize, n_embd: dim, n_params: parameters, size: fileBytes };
-  return { id: name, object: 'model', created: started, owned_by: 'quern', max_model_len: contextSize, meta };
-}
-
-const models = (site) => ({ json: { object: 'list', data: [modelOf(site)] } });
+const models = (site) => ({ json: listObject([modelOf(site)]) });
 
 function model(site, id) {
   checkName(site, id);
   return { json: modelOf(site) };
-}
-
-function embeddings(site, body, space) {
-  checkName(site, body?.model);
-  return { completion: embedding(site.served.within(space), body, site) };
-}
-
-function rerank(site, body, space) {
-  checkName(site, body?.model);
-  return { completion: reranking(site.served.within(space), body, site) };
 }
 
 // --- llama-server's ---
@@ -120,8 +102,7 @@ async function applyTemplate({ served }, body) {
 /** By path and method; a path below /models/ is a model's name. */
 const ROUTES = {
   '/health': { GET: health }, '/metrics': { GET: metrics }, '/models': { GET: models }, '/models/{id}': { GET: model }, '/props': { GET: props },
-  '/slots': { GET: slots }, '/chat/completions': { POST: chat }, '/completions': { POST: complete }, '/embeddings': { POST: embeddings },
-  '/rerank': { POST: rerank }, '/reranking': { POST: rerank },
+  '/slots': { GET: slots }, ...Object.fromEntries(Object.keys(CREATE).map((path) => [path, { POST: create(path) }])),
   '/tokenize': { POST: tokenize }, '/detokenize': { POST: detokenize }, '/apply-template': { POST: applyTemplate },
 };
 
@@ -139,7 +120,7 @@ function nameIn(path) {
  * @returns {{path: string, methods: Record<string, Function>, id: string} | null} path: as it is counted
  */
 export function routeOf(url) {
-  const path = url.split('?')[0].replace(/^\/v1(?=\/)/, '');
+  const path = pathOf(url);
   const [, id] = /^\/models\/(.+)$/.exec(path) ?? [];
   const key = id === undefined ? path : '/models/{id}';
   return Object.hasOwn(ROUTES, key) ? { path: key, methods: ROUTES[key], id: nameIn(id ?? '') } : null;

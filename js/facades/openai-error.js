@@ -45,3 +45,9 @@ export function errorOf(failure, body) {
   if (code === 'use/context') Object.assign(error, { param: prompt, n_prompt_tokens: found, n_ctx: limit });
   return { status, retry, error };
 }
+
+/** Headers by which clients know whether, and after how many seconds, to ask again. @param {number | false} [retry] as errorOf() says */
+export function retryHeaders(retry) {
+  if (retry === false) return { 'x-should-retry': 'false' };
+  return typeof retry === 'number' ? { 'Retry-After': String(retry) } : {};
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Server-sent events as servers of the OpenAI API send them: the data of each, whatever pieces the bytes come in.
+// Server-sent events as servers of the OpenAI API send them: an answer as events, and the data of each event, whatever pieces the bytes come in.
 
 /** The longest event that is taken, in letters: a server could send one without an end. */
 const MOST = 2 ** 22;
@@ -21,5 +21,21 @@ export async function* eventsOf(bytes) {
       if (value !== undefined) data.push(value);
       else if (line === '' && data.length) yield data.splice(0).join('\n');
     }
+  }
+}
+
+/**
+ * An answer as events: its chunks, then its end. A failure can only be told as an event now.
+ * @param {AsyncIterable<object>} chunks
+ * @param {(failure: unknown) => object} errorOf
+ * @returns {AsyncGenerator<string>}
+ */
+export async function* toEvents(chunks, errorOf) {
+  const event = (data) => `data: ${data}\n\n`;
+  try {
+    for await (const chunk of chunks) yield event(JSON.stringify(chunk));
+    yield event('[DONE]');
+  } catch (failure) {
+    yield event(JSON.stringify({ error: errorOf(failure) }));
   }
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// A reply as a script has it, written word by word with the limits that were asked for: maxTokens, stop texts, stop(); and what a result has beside
+// its text.
+
+const NO_TIME = Object.freeze({ waitMs: 0, prefillMs: 0, decodeMs: 0, tokensPerSecond: 0 });
+
+/** Ends all writing. */
+class End extends Error {
+  constructor(reason) {
+    super(reason);
+    this.reason = reason;
+  }
+}
+
+/** What a text says of which a value was asked for. */
+function valueIn(text, { schema, json, choices }) {
+  if (choices !== undefined) return { value: text };
+  return schema !== undefined || json ? { value: JSON.parse(text) } : {};
+}
+
+export class Writing {
+  #answer;
+  #options;
+  #push;
+  #stopped;
+  #idOf;
+  #wordsOf;
+  #prompt;
+  #tokens = 0;
+  #text = '';
+  #thinking = '';
+  #toolCalls = [];
+  #logprobs = [];
+
+  /**
+   * @param {import('../testing.d.ts').FakeAnswer} answer
+   * @param {{options: any, prompt: number, push: (event: object) => void, stopped: AbortSignal, idOf: (word: string) => number,
+   *   wordsOf: (text: string) => string[]}} how prompt: how many tokens it has
+   */
+  constructor(answer, { options, prompt, push, stopped, idOf, wordsOf }) {
+    this.#answer = answer;
+    this.#options = options;
+    this.#prompt = prompt;
+    this.#push = push;
+    this.#stopped = stopped;
+    this.#idOf = idOf;
+    this.#wordsOf = wordsOf;
+  }
+
+  /** @returns {Promise<object>} Result of index.d.ts */
+  async result() {
+    const { thinking = '', text = '', toolCalls = [], error, finishReason = toolCalls.length ? 'tool-calls' : 'stop' } = this.#answer;
+    const reason = await this.#write(thinking, text, toolCalls).then(() => finishReason, (end) => {
+      if (end instanceof End) return end.reason;
+      throw end;
+    });
+    if (error && reason !== 'aborted') throw error;
+    const isWhole = reason === 'stop' && this.#text === text;
+    return {
+      text: this.#text, ...(isWhole && valueIn(text, this.#options)), thinking: this.#thinking, toolCalls: this.#toolCalls,
+      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), finishReason: reason,
+      usage: { promptTokens: this.#prompt, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens }, timings: { ...NO_TIME },
+    };
+  }
+
+  async #write(thinking, text, toolCalls) {
+    for (const word of this.#wordsOf(thinking)) {
+      await this.#step();
+      this.#thinking += word;
+      this.#push({ type: 'thinking', text: word });
+    }
+    const [whole, isCut] = this.#upToStop(text);
+    for (const word of this.#wordsOf(whole)) {
+      await this.#step();
+      this.#text += word;
+      this.#push({ type: 'text', text: word, ...this.#likelihood(word) });
+    }
+    if (isCut) throw new End('stop');
+    for (const [index, call] of toolCalls.entries()) await this.#call(index, call);
+  }
+
+  /** A token is written, if one still may be. */
+  async #step() {
+    const { pauseMs } = this.#answer;
+    await (pauseMs ? new Promise((done) => { setTimeout(done, pauseMs); }) : null);
+    this.#options.signal?.throwIfAborted();
+    if (this.#stopped.aborted) throw new End('aborted');
+    if (this.#tokens >= (this.#options.maxTokens ?? Infinity)) throw new End('length');
+    this.#tokens++;
+  }
+
+  async #call(index, { id = `call_${index}`, name, arguments: given = {} }) {
+    const { tools = [] } = this.#options;
+    const isThere = tools.some((tool) => tool.name === name);
+    if (!isThere) throw new TypeError(`The script of fakeModel() calls ${name}, which is none of the tools that were given.`);
+    await this.#step();
+    this.#push({ type: 'tool-call-start', index, id, name });
+    this.#push({ type: 'tool-call-delta', index, text: JSON.stringify(given) });
+    this.#push({ type: 'tool-call', index, id, name, arguments: given });
+    this.#toolCalls.push({ id, name, arguments: given });
+  }
+
+  #upToStop(text) {
+    const { stop = [] } = this.#options;
+    const ends = [stop].flat().map((word) => text.indexOf(word)).filter((at) => at >= 0);
+    return ends.length ? [text.slice(0, Math.min(...ends)), true] : [text, false];
+  }
+
+  /** Every word is certain. */
+  #likelihood(word) {
+    const { logprobs: n } = this.#options;
+    if (n === undefined) return null;
+    const one = { id: this.#idOf(word), text: word, logprob: 0 };
+    this.#logprobs.push({ ...one, top: n ? [one] : [] });
+    return { logprobs: this.#logprobs.slice(-1) };
+  }
+}

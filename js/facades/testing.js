@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// A model that answers what a script says, for tests of whatever is built on one: no wasm, no file, no download. It checks what it is asked as the
+// real one does, and its replies have the same events in the same order. A token is a word with the space before it.
+
+import { abortable } from '../shared/clock.js';
+import { QuernError, badParam } from '../shared/errors.js';
+import { checkMessages } from '../page/messages.js';
+import { checkOptions, checkTokens, checkText, sampling } from '../page/options.js';
+import { checkPart } from '../page/parts.js';
+import { Reply } from '../page/reply.js';
+import { integer, isRecord } from '../page/values.js';
+import { Writing } from './testing-reply.js';
+import { rankOf, vectorOf } from './testing-vectors.js';
+
+/** Of the model that is not there. */
+const INFO = {
+  name: 'fake', architecture: 'qwen3', format: 'gguf', layers: 1, dim: 64, vocabSize: 65_536, tokens: 65_536, endTokens: [0],
+  contextLength: 4096, contextSize: 4096, chatTemplate: true,
+  thinking: true, pooling: -1, classes: 0, parallel: 16, cacheSize: 4096, vision: null, sampling: {}, threads: 1,
+};
+
+const ANSWER = ['text', 'thinking', 'toolCalls', 'finishReason', 'error', 'pauseMs'];
+
+const wordsOf = (text) => text.match(/\s*\S+|\s+$/g) ?? [];
+const textIn = (content) => (typeof content === 'string' ? content : content.map(({ text = '' }) => text).join(''));
+
+/** What was said, without what would need a template. */
+const written = (input) => (Array.isArray(input) ? input.map(({ content }) => textIn(content)).join('\n') : input);
+
+/** An answer as the script has it, whole. */
+function answerOf(given) {
+  if (typeof given === 'string') return { text: given };
+  if (given instanceof Error) return { error: given };
+  const strange = isRecord(given) ? Object.keys(given).find((key) => !ANSWER.includes(key)) : '';
+  if (strange === undefined) return given;
+  throw new TypeError(`An answer of fakeModel() must be a text, an error, or an object of ${ANSWER.join(', ')}${strange && `, not ${strange}`}.`);
+}
+
+class FakeModel {
+  #script;
+  #words = ['<end>'];           // by their ids
+  #ids = new Map();
+  #kept = new Map();
+  #over = new AbortController();
+
+  /** What was asked, in order: `{ kind, input, options }`. */
+  calls = [];
+
+  constructor(script, info) {
+    this.#script = script;
+    this.info = Object.freeze({ ...INFO, ...info });
+  }
+
+  chat(messages, options) {
+    return this.#reply('chat', options, (checked) => checkMessages(messages, checked.continue, this.info.vision ? checkPart : undefined));
+  }
+
+  complete(prompt, options) {
+    const { tokens } = this.info;
+    return this.#reply('complete', options, () => (typeof prompt === 'string' ? prompt : this.#textOf(checkTokens(prompt, tokens, 'prompt'))));
+  }
+
+  async tokenize(input, options) {
+    this.#check(checkOptions('tokens', options));
+    const text = Array.isArray(input) ? written(checkMessages(input)) : checkText(input);
+    return wordsOf(typeof text === 'string' ? text : new TextDecoder().decode(text)).map((word) => this.#idOf(word));
+  }
+
+  async detokenize(tokens, options) {
+    this.#check(checkOptions('call', options));
+    return this.#textOf(checkTokens(tokens, this.info.tokens));
+  }
+
+  async countTokens(input, options) { return (await this.tokenize(input, options)).length; }
+
+  /** All alike: whoever needs scores needs a model. */
+  async logits(input, options) {
+    const n = Array.isArray(input) && isRecord(input[0]) ? await this.countTokens(input, options) : checkTokens(input, this.info.tokens).length;
+    return new Float32Array(n * this.info.vocabSize);
+  }
+
+  async embed(texts, options) {
+    const { instruction, dimensions = this.info.dim, normalize = true, signal } = options ?? {};
+    this.#check({ signal });
+    const list = (typeof texts === 'string' ? [texts] : [...texts]).map((text) => (typeof text === 'string' ? text : this.#textOf(text)));
+    if (!list.length) throw new QuernError('use/empty', 'There are no texts.', { detail: { param: 'texts' } });
+    const problem = integer(1, this.info.dim)(dimensions);
+    if (problem) throw badParam('options.dimensions', problem);
+    this.calls.push({ kind: 'embed', input: list, options: { instruction, dimensions, normalize } });
+    const tokens = list.reduce((sum, text) => sum + wordsOf(text).length + 1, 0);
+    return { vectors: list.map((text) => vectorOf(text, this.info.dim, dimensions, normalize)), tokens, truncated: [] };
+  }
+
+  async rank(query, documents, options) {
+    const { instruction, signal } = options ?? {};
+    this.#check({ signal });
+    if (typeof query !== 'string') throw badParam('query', 'must be a text');
+    const list = [...documents];
+    if (!list.length) throw new QuernError('use/empty', 'There are no documents.', { detail: { param: 'documents' } });
+    this.calls.push({ kind: 'rank', input: { query, documents: list }, options: { instruction } });
+    return list.map((document, index) => ({ index, score: rankOf(query, document) })).sort((a, b) => b.score - a.score || a.index - b.index);
+  }
+
+  async look() { throw badParam('look()', 'needs a model with eyes; this one is a fake'); }
+  async profile() { return null; }
+  async kept() { return [...this.#kept.values()]; }
+
+  async forget(name) {
+    if (name == null) this.#kept.clear();
+    else this.#kept.delete(name);
+  }
+
+  async dispose() {
+    if (!this.#over.signal.aborted) this.#over.abort(new QuernError('engine/disposed', 'The model has been disposed of.'));
+  }
+
+  [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() { return this.dispose(); }
+
+  /** @param {{signal?: AbortSignal}} options */
+  #check({ signal }) {
+    this.#over.signal.throwIfAborted();
+    signal?.throwIfAborted();
+  }
+
+  #idOf(word) {
+    if (!this.#ids.has(word)) this.#ids.set(word, this.#words.push(word) - 1);
+    return this.#ids.get(word);
+  }
+
+  #textOf(ids) { return Array.from(ids, (id) => this.#words[id] ?? `<${id}>`).join(''); }
+
+  #reply(kind, options, check) {
+    return new Reply((push) => {
+      const stopped = new AbortController();
+      const work = async () => {
+        const checked = checkOptions(kind, options);
+        sampling(checked, this.info.tokens);
+        const input = check(checked);
+        this.#check(checked);
+        this.calls.push({ kind, input, options: checked });
+        const signals = [this.#over.signal, checked.signal].filter(Boolean);
+        return abortable(this.#answer(kind, input, checked, push, stopped.signal), AbortSignal.any(signals));
+      };
+      return { promise: work(), stop: () => stopped.abort() };
+    });
+  }
+
+  async #answer(kind, input, options, push, stopped) {
+    const call = this.calls.at(-1);
+    const prompt = wordsOf(written(input)).length;
+    const { contextSize } = this.info;
+    if (prompt > contextSize) {
+      const message = `The prompt has ${prompt} tokens, but the context has ${contextSize} positions.`;
+      throw new QuernError('use/context', message, { detail: { found: prompt, limit: contextSize } });
+    }
+    const answer = answerOf(await this.#next(call));
+    options.onPrefill?.({ phase: 'text', done: prompt, total: prompt, cached: 0 });
+    if (options.keep) this.#kept.set(options.keep, { name: options.keep, tokens: prompt, bytes: 0, used: new Date(0) });
+    return new Writing(answer, { options, prompt, push, stopped, idOf: (word) => this.#idOf(word), wordsOf }).result();
+  }
+
+  #next(call) {
+    if (typeof this.#script === 'function') return this.#script(call);
+    if (!Array.isArray(this.#script)) return this.#script;
+    const at = this.calls.filter(({ kind }) => kind === 'chat' || kind === 'complete').indexOf(call);
+    if (at < this.#script.length) return this.#script[at];
+    throw new RangeError(`The script of fakeModel() has ${this.#script.length} answers, and this is call ${at + 1}.`);
+  }
+}
+
+/** Documented in testing.d.ts. */
+export function fakeModel(script = 'Hello!', info = {}) {
+  return new FakeModel(script, info);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * A model for tests of what is built on one: it answers what a script says, without wasm, a file or a download. What it is asked is checked as the real one
+ * checks it, and its replies have the same events in the same order.
+ *
+ * ```js
+ * import { fakeModel } from 'quern/testing';
+ * const model = fakeModel(['Hello!', { toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }] }, 'Take a coat.']);
+ * await answer(model, 'Hi');
+ * assert.equal(model.calls[0].input[0].content, 'Hi');
+ * ```
+ */
+
+import type { Info, Message, Model, ToolCall } from './index.js';
+
+/** One reply. A text stands for `{ text }`, an error for `{ error }`. */
+export interface FakeAnswer {
+  text?: string;
+  thinking?: string;
+  /** Of tools that are given; ids are made up where there are none. */
+  toolCalls?: { id?: string; name: string; arguments?: ToolCall['arguments'] }[];
+  /** Default: `tool-calls` behind calls, else `stop`; `maxTokens`, stop texts and `stop()` end a reply as they do a real one. */
+  finishReason?: 'stop' | 'tool-calls' | 'length' | 'context';
+  /** Fails the reply behind what it has said. */
+  error?: Error;
+  /** Milliseconds before each word. Default 0: words follow each other without a timer. */
+  pauseMs?: number;
+}
+
+/** A call of `chat` or `complete`, `embed` or `rank`, as it was checked: messages as a list, options without those that are null. */
+export interface FakeCall {
+  kind: 'chat' | 'complete' | 'embed' | 'rank';
+  input: any;
+  options: any;
+}
+
+export interface FakeModel extends Model {
+  readonly calls: FakeCall[];
+}
+
+type Answer = string | Error | FakeAnswer;
+
+/**
+ * `script`: the answer to everything; a list of answers, one for each call of `chat` and `complete`, of which there must be enough; or a function that makes
+ * them. A token is a word with the space before it. With `schema` and `json` the text must be JSON, which becomes `value`; nothing else looks at it.
+ * Vectors are near each other where texts share words, ranks are shares of the query's words; `logits` are all 0.
+ *
+ * @param info facts that {@link Info} is to have; the others are a small model's
+ */
+export function fakeModel(script?: Answer | Answer[] | ((call: FakeCall & { input: Message[] | string }) => Answer | Promise<Answer>), info?: Partial<Info>): FakeModel;
+
+export { QuernError } from './index.js';
