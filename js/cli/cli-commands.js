@@ -4,7 +4,7 @@
 import { createInterface } from 'node:readline';
 import { logits, vision } from './cli-arrays.js';
 import { infoText } from './cli-info.js';
-import { limitsOf } from './cli-limits.js';
+import { checkWhole, limitsOf } from './cli-limits.js';
 import { withModel } from './cli-model.js';
 import { download, forget, kept, list, remove } from './cli-models.js';
 import { contentOf, mediaParts } from './cli-pictures.js';
@@ -52,6 +52,7 @@ async function run({ model: source, text, values, load: options, reply: sampling
     }
     const result = await reply.result;
     if (values.json) await out(`${JSON.stringify(result)}\n`);
+    checkWhole(limits, result);
   });
 }
 
@@ -91,7 +92,9 @@ class Talk {
     try {
       this.#reply = this.#model.chat(messages, this.#options);
       await show(this.#reply);
-      const { text, thinking } = await this.#reply.result;
+      const result = await this.#reply.result;
+      checkWhole(this.#options, result);
+      const { text, thinking } = result;
       this.#messages = [...messages, { role: 'assistant', content: text, thinking }];
       this.#parts = [];
     } catch (error) {
@@ -120,7 +123,7 @@ async function answer(model, text, { messages, parts }, options) {
   const reply = model.chat([...messages, { role: 'user', content: contentOf(parts, text) }], options);
   interrupted.addEventListener('abort', () => reply.stop());
   await show(reply);
-  await reply.result;
+  checkWhole(options, await reply.result);
 }
 
 /** Lines in, replies out, until the end of the input. Ctrl-C stops a reply, and without one ends the program. */

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: MIT
 // What a reply is limited to, as the command line says it: schemas and grammars are files.
 
-import { readFile } from 'node:fs/promises';
-import { badParam } from '../shared/errors.js';
+import { createReadStream } from 'node:fs';
+import { QuernError, badParam } from '../shared/errors.js';
 
+/** Bytes of a description (GRAMMAR_TEXT_MOST in src/grammar/compile.h). */
+const MOST = 2 ** 20;
+
+/** A file's text; whatever it is, no more is read of it than is of use. */
 async function fileOf(path, flag) {
-  return readFile(path, 'utf8').catch((error) => { throw badParam(flag, `cannot be read (${error.code})`); });
+  const chunks = [];
+  try {
+    for await (const chunk of createReadStream(path, { end: MOST })) chunks.push(chunk);
+  } catch (error) {
+    throw badParam(flag, `cannot be read: ${path} (${error.code})`);
+  }
+  const bytes = Buffer.concat(chunks);
+  if (bytes.length > MOST) throw new QuernError('use/schema', 'What a reply must look like is described in more than 1 MB.');
+  return String(bytes);
 }
 
 function jsonOf(text, flag) {
@@ -23,4 +35,12 @@ export async function limitsOf({ schema, grammar, regex, 'json-reply': json }) {
   if (schema !== undefined) return { schema: jsonOf(await fileOf(schema, '--schema'), '--schema') };
   if (grammar !== undefined) return { grammar: await fileOf(grammar, '--grammar') };
   return regex !== undefined ? { regex } : json ? { json } : {};
+}
+
+/** Where something other than its end ended a limited reply, which so is not what was asked for. Stop texts and Ctrl-C are meant to end it. */
+export function checkWhole(options, { finishReason }) {
+  const kind = ['schema', 'grammar', 'regex', 'json'].find((name) => options[name] !== undefined);
+  if (!kind || !['length', 'context'].includes(finishReason)) return;
+  const [limit, more] = finishReason === 'length' ? ['--max-tokens', 'allow more'] : ['--context', 'give it a larger one'];
+  throw new QuernError('use/schema', `The reply ended before it was whole, at the limit of ${limit}: ${more}.`);
 }

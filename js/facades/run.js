@@ -5,7 +5,7 @@
 import { abortable, reasonOf } from '../shared/clock.js';
 import { badParam } from '../shared/errors.js';
 import { Reply } from '../page/reply.js';
-import { integer, isRecord } from '../page/values.js';
+import { integer, isRecord, read } from '../page/values.js';
 
 const MOST_STEPS = 100;
 const STEPS = 8;
@@ -16,15 +16,46 @@ const MOST_WORDS = 1000;
 /** What a function gave, as the model reads it. */
 const textOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value) ?? '');
 
+/** Why a function failed; what it threw may be anything. */
+function wordsOf(error) {
+  try {
+    return String(error?.message ?? error).slice(0, MOST_WORDS);
+  } catch {
+    return 'it failed';
+  }
+}
+
+/** A copy of an object's own fields, and of those that it may have from its class. */
+function fieldsOf(object, path, inherited = []) {
+  const names = new Set([...Object.keys(object), ...inherited]);
+  const fields = Array.from(names, (name) => [name, read(object, name, `${path}.${name.slice(0, 64)}`)]);
+  return Object.fromEntries(fields.filter(([, value]) => value != null));
+}
+
+function toolOf(tool, name) {
+  const path = `options.tools.${name.slice(0, 64)}`;
+  if (!isRecord(tool)) throw badParam(path, 'must be an object with execute');
+  const { execute, ...said } = fieldsOf(tool, path, ['description', 'parameters', 'execute']);
+  if (typeof execute !== 'function') throw badParam(`${path}.execute`, 'must be a function');
+  return { said: { ...said, name }, execute: (given, call) => Reflect.apply(execute, tool, [given, call]) };
+}
+
 function toolsOf(tools) {
-  if (!isRecord(tools)) throw badParam('options.tools', 'must be an object of { description, parameters, execute } by their names');
-  return new Map(Object.entries(tools).map(([name, tool]) => {
-    const path = `options.tools.${name.slice(0, 64)}`;
-    if (!isRecord(tool)) throw badParam(path, 'must be an object with execute');
-    const { execute, ...said } = tool;
-    if (typeof execute !== 'function') throw badParam(`${path}.execute`, 'must be a function');
-    return [name, { said: { ...said, name }, execute: execute.bind(tool) }];
-  }));
+  const isList = isRecord(tools) && !(Symbol.iterator in tools);
+  if (!isList) throw badParam('options.tools', 'must be an object of { description, parameters, execute } by their names');
+  return new Map(Object.keys(tools).map((name) => [name, toolOf(read(tools, name, `options.tools.${name.slice(0, 64)}`), name)]));
+}
+
+/** @returns {any} a copy of the options, of which the signal is looked at here as well */
+function optionsOf(given) {
+  if (given != null && !isRecord(given)) throw badParam('options', 'must be an object');
+  const options = fieldsOf(given ?? {}, 'options');
+  const isSignal = (signal) => typeof signal.addEventListener === 'function' && typeof signal.aborted === 'boolean';
+  if (options.signal && !isSignal(options.signal)) throw badParam('options.signal', 'must be an AbortSignal');
+  if (options.continue) throw badParam('options.continue', 'is not there for run(), which begins with a reply of its own');
+  const problem = options.maxSteps === undefined ? null : integer(1, MOST_STEPS)(options.maxSteps);
+  if (problem) throw badParam('options.maxSteps', problem);
+  return options;
 }
 
 /** Sums of two usages: a prompt counts as often as it is sent. */
@@ -46,17 +77,15 @@ class Steps {
   #usage = {};
 
   constructor(model, messages, given, push) {
-    const { tools, maxSteps, signal, ...options } = given ?? {};
-    if (options.continue) throw badParam('options.continue', 'is not there for run(), which begins with a reply of its own');
-    const problem = maxSteps == null ? null : integer(1, MOST_STEPS)(maxSteps);
-    if (problem) throw badParam('options.maxSteps', problem);
+    if (typeof model?.chat !== 'function') throw badParam('model', 'must be a model, which has chat()');
+    const { tools, maxSteps = STEPS, signal, ...options } = optionsOf(given);
     this.#model = model;
     this.#push = push;
-    this.#messages = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages;
+    this.#messages = typeof messages === 'string' ? [{ role: 'user', content: messages }] : Array.isArray(messages) ? [...messages] : messages;
     this.#tools = toolsOf(tools);
     this.#options = options;
-    this.#most = maxSteps ?? STEPS;
-    this.#signal = signal ?? undefined;
+    this.#most = maxSteps;
+    this.#signal = signal;
   }
 
   stop() {
@@ -115,10 +144,12 @@ class Steps {
     let isError = false;
     let content;
     try {
-      content = textOf(await this.#tools.get(name).execute(given, { id, name, signal }));
+      const tool = this.#tools.get(name);
+      if (!tool) throw new Error(`there is no tool '${name}'`);
+      content = textOf(await tool.execute(given, { id, name, signal }));
     } catch (error) {
       isError = true;
-      content = `Error: ${String(error?.message ?? error).slice(0, MOST_WORDS)}`;
+      content = `Error: ${wordsOf(error)}`;
     }
     if (!signal.aborted) this.#push({ type: 'tool-result', index, id, name, content, isError });
     return { role: 'tool', toolCallId: id, content };

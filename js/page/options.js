@@ -4,7 +4,7 @@
 // errors: a mistyped option would otherwise be ignored silently.
 
 import { badParam } from '../shared/errors.js';
-import { DETAIL, PIXELS, above, between, checkFields, copied, integer, isRecord, ofType, oneOf, read } from './values.js';
+import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isRecord, ofType, oneOf, read } from './values.js';
 
 const MAX_STOPS = 64;
 const MAX_STOP_LENGTH = 1000;
@@ -72,10 +72,9 @@ function cache(value) {
 /** What JSON can say, of which a copy is taken; the worker looks at it closely. */
 const json = Object.assign(() => null, { take: copied });
 
-/** As JSON, which the worker reads; functions are nothing that it knows. */
+/** As JSON, which the worker reads. */
 const written = Object.assign(() => null, {
-  take: (value) => (value == null ? value
-    : JSON.stringify(value instanceof RegExp ? { source: value.source, flags: value.flags } : value) ?? 'null'),
+  take: (value) => (value == null ? value : asJson(value instanceof RegExp ? { source: value.source, flags: value.flags } : value)),
 });
 
 /** What a conversation is kept under: as many bytes as a file of it has room for. */

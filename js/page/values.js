@@ -19,8 +19,29 @@ export const PIXELS = integer(1024, 2 ** 26);
 
 export const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What JSON can say of a value; throws where that is nothing. */
-export const copied = (value) => (value === undefined ? value : JSON.parse(JSON.stringify(value)));
+/** Letters and values of what is said as JSON, where parts that objects share count each time. */
+const MOST_SAID = 2 ** 22;
+
+/** Not a Map, nor anything else whose fields JSON would silently pass over. */
+function isPlain(value) {
+  const parent = Object.getPrototypeOf(value);
+  return Array.isArray(value) || !parent || !Object.getPrototypeOf(parent);
+}
+
+/** JSON; throws where that would not be all of a value. */
+export function asJson(value) {
+  let said = 0;
+  return JSON.stringify(value, (key, one) => {
+    said += 1 + key.length + (typeof one === 'string' ? one.length : 0);
+    if (said > MOST_SAID) throw new RangeError(`it says more than ${MOST_SAID} letters`);
+    const isOdd = typeof one === 'object' ? one && !isPlain(one) : typeof one === 'function' || typeof one === 'symbol';
+    if (isOdd) throw new TypeError(`'${key.slice(0, 40)}' is no plain object, nor anything else of JSON's`);
+    return one;
+  });
+}
+
+/** What JSON can say of a value; throws where that is not all of it. */
+export const copied = (value) => (value === undefined ? value : JSON.parse(asJson(value)));
 
 /** Reads a property of the caller's, whose getter may throw. @param {(value: any) => any} [take] what is taken of it */
 export function read(object, key, path, take = (value) => value) {

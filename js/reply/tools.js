@@ -22,8 +22,8 @@ const isDeep = (value, most) => (
 /** An object as JSON knows them, small enough to be read. */
 function isSmall(value) {
   if (!isRecord(value)) return 'must be an object';
-  if (JSON.stringify(value).length > MOST.letters) return `has more than ${MOST.letters} letters (as JSON)`;
-  return isDeep(value, MOST.depth) ? `is nested more than ${MOST.depth} deep` : null;
+  if (isDeep(value, MOST.depth)) return `is nested more than ${MOST.depth} deep`;
+  return JSON.stringify(value).length > MOST.letters ? `has more than ${MOST.letters} letters (as JSON)` : null;
 }
 
 function isGiven(value) {

@@ -345,8 +345,12 @@ static int continue_prompt(struct quern_engine *e, const struct args *a, struct 
     if (!s || r.said) status = 1;
     else if (r.failed) complain("mem/load", "Not enough memory for the reply.");
     else if (status) complain_engine(e);
-    else if (a->given[OPT_JSON]) print_result(&r);
-    else putchar('\n');
+    else {
+        if (a->given[OPT_JSON]) print_result(&r);
+        else putchar('\n');
+        fflush(stdout);
+        status = cli_grammar_whole(r.grammar, r.finish);
+    }
     cli_grammar_free(r.grammar);
     free(r.text);
     return status != 0;

@@ -38,8 +38,9 @@ void cli_grammar_free(struct cli_grammar *g)
 }
 
 /* The file's bytes, which the caller frees; NULL after the complaint. */
-static uint8_t *read_file(const char *path, size_t *size)
+static uint8_t *read_file(const char *option, const char *path, size_t *size)
 {
+    char sentence[400];
     uint64_t n = 0;
     FILE *f = cli_open(path, &n);
     uint8_t *text = f && n <= GRAMMAR_TEXT_MOST ? malloc((size_t)n + 1) : NULL;
@@ -49,7 +50,10 @@ static uint8_t *read_file(const char *path, size_t *size)
     if (good) return text;
     free(text);
     if (f && n > GRAMMAR_TEXT_MOST) complain("use/schema", "What a reply must look like is described in more than 1 MB.");
-    else complain("use/param", "The file of the schema or grammar cannot be read.");
+    else {
+        snprintf(sentence, sizeof sentence, "--%s cannot be read: %.300s.", option, path);
+        complain("use/param", sentence);
+    }
     return NULL;
 }
 
@@ -81,7 +85,7 @@ static int learn(struct cli_grammar *g, struct quern_engine *e, struct error *er
 static int compile(struct cli_grammar *g, int row, const char *word, struct error *err)
 {
     size_t size = rows[row].option == OPT_JSON_REPLY ? 0 : strlen(word);
-    uint8_t *text = rows[row].is_file ? read_file(word, &size) : malloc(size + 1);
+    uint8_t *text = rows[row].is_file ? read_file(rows[row].option == OPT_SCHEMA ? "schema" : "grammar", word, &size) : malloc(size + 1);
     if (!text) return ERR_PARAM;
     if (!rows[row].is_file && size) memcpy(text, word, size);
     int status = grammar_compile(&g->mem, rows[row].kind, text, size, 0, &g->grammar, err);
@@ -119,4 +123,12 @@ int cli_grammar_pick(struct cli_grammar *g, struct quern_sequence *s, bool *said
     *said = !allowed;
     if (!allowed) complain("use/schema", grammar_error(g->grammar)->message);
     return id;
+}
+
+int cli_grammar_whole(const struct cli_grammar *g, const char *finish)
+{
+    if (!g || !strcmp(finish, "stop")) return 0;
+    bool context = !strcmp(finish, "context");
+    return complain("use/schema", context ? "The reply ended before it was whole, at the limit of --context: give it a larger one."
+                                          : "The reply ended before it was whole, at the limit of --max-tokens: allow more.");
 }

@@ -18,4 +18,8 @@ void cli_grammar_free(struct cli_grammar *g); /* accepts NULL */
  * one is said here, and *said is set. */
 int cli_grammar_pick(struct cli_grammar *g, struct quern_sequence *s, bool *said);
 
+/* The exit status of a reply that ended so: 1 after the complaint where a limit of tokens cut it off, so that it is less than was asked for. 0 if
+ * g is NULL. */
+int cli_grammar_whole(const struct cli_grammar *g, const char *finish);
+
 #endif

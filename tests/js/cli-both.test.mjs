@@ -3,10 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, openSync } from 'node:fs';
+import { existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { COMMANDS, OPTIONS } from '../../js/cli/cli-syntax.js';
 import { GOLDEN, PROJECT } from '../fixtures/golden.mjs';
 import { CLI, DEMO, NANO } from './helper.mjs';
@@ -14,6 +15,15 @@ import { quern } from './program.mjs';
 
 const NATIVE = join(PROJECT, 'build/release/quern');
 const FLOATS = join(PROJECT, GOLDEN, 'nano.F32.gguf');
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-both-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** A file's path. */
+function write(name, text) {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
 
 /** @returns {Promise<{out: string, err: string, code: number}>} */
 function native(args, { input = '' } = {}) {
@@ -43,13 +53,37 @@ test('the same text by the same flags', { timeout: 120_000 }, async () => {
     ['--seed', '7', '--temperature', '1.5', '--top-k', '0', '--top-p', '1'], ['--seed', '7', '--temperature', '1.5', '--top-k', '0', '--top-p', '1', '--min-p', '.2'],
     ['--temperature', '0', '--repeat-penalty', '1.8'], ['--temperature', '0', '--kv', 'q8'], ['--temperature', '0', '--variant', 'scalar', '--chunk', '3'],
     ['--seed', '3', '--temperature', '2', '--top-k', '3', '--stop', 'the', '--stop', 'of'],
-    ['--seed', '5', '--regex', '[a-f]{3,9}(, [0-9]+)*'], ['--seed', '5', '--json-reply'],
+    ['--seed', '5', '--regex', '[a-f]{3,9}(, [0-9]{1,3}){0,2}'], ['--seed', '5', '--schema', write('enum.json', '{"enum":["a",{"b":1}]}')],
   ]) {
     const { out, err, code } = await both([...run, ...flags]);
     assert.deepEqual([err, code], ['', 0]);
     seen.add(out);
   }
   assert.ok(seen.size > 6, 'flags make a difference');
+});
+
+test('a limited reply that is cut off is no success', async () => {
+  const file = write('long.json', '{"type":"string","minLength":100}');
+  const run = ['run', DEMO, PROMPT, '--seed', '5', '--threads', '1'];
+  for (const [flags, limit] of [
+    [['--max-tokens', '9', '--schema', file], '--max-tokens'], [['--max-tokens', '9', '--regex', '[a-z]{99}'], '--max-tokens'], [['--context', '20', '--regex', '[a-z]{99}'], '--context'],
+    [['--max-tokens', '0', '--json-reply'], '--max-tokens'],
+  ]) {
+    const { out, err, code } = await both([...run, ...flags]);
+    assert.deepEqual([out.endsWith('\n'), err.includes(limit), err.startsWith('quern: use/schema: The reply ended before it was whole'), code], [true, true, true, 1], err);
+  }
+  const json = ['--max-tokens', '9', '--schema', file, '--json'];
+  for (const { out, code } of await Promise.all([quern([...run, ...json]), native([...run, ...json])])) assert.deepEqual([JSON.parse(out).finishReason, code], ['length', 1]);
+});
+
+test('a file that cannot be read is named', async () => {
+  for (const [flag, path] of [['--schema', 'no/such/file.json'], ['--grammar', 'no/such.gbnf'], ['--schema', tmpdir()]]) {
+    for (const { out, err, code } of await Promise.all([quern, native].map((say) => say(['run', NANO, 'a', flag, path])))) {
+      assert.deepEqual([out, code, err.startsWith(`quern: use/param: ${flag} cannot be read: ${path}`)], ['', 1, true], err);
+    }
+  }
+  const { err } = await both(['run', NANO, 'a', '--schema', write('large.json', ' '.repeat(2 ** 20 + 1))]);
+  assert.match(err, /use\/schema: .*more than 1 MB/);
 });
 
 test('stop texts end the reply, without them', async () => {

@@ -112,9 +112,18 @@ test('probabilities are those without limits', async () => {
 const cyclic = { type: 'object' };
 cyclic.properties = { self: cyclic };
 
+/** Written out it is of 2^60 values: its parts are shared. */
+let shared = { type: 'string' };
+for (let i = 0; i < 60; i++) shared = { anyOf: [shared, shared] };
+
+/** Fields that JSON passes over. */
+class Typed { get type() { return 'string'; } }
+const PASSED_OVER = [new Map([['type', 'string']]), new Set(), Object.create({ type: 'string' }), new Typed(), { type: String }, { properties: { a: new Map() } }, { enum: [Symbol('a')] }, new Float32Array(1)];
+
 test('what is no limit is refused, and the model goes on', async () => {
   for (const [options, param] of [
     [{ schema: cyclic }, 'options.schema'], [{ get schema() { throw new Error('no'); } }, 'options.schema'], [{ schema: { get type() { throw new Error('no'); } } }, 'options.schema'],
+    [{ schema: shared }, 'options.schema'], [{ choices: Array(2 ** 31) }, 'options.choices'], [{ choices: new Set(['a']) }, 'options.choices'], ...PASSED_OVER.map((schema) => [{ schema }, 'options.schema']),
     [{ schema: 'x' }, 'options.schema'], [{ schema: [] }, 'options.schema'], [{ schema: 5 }, 'options.schema'], [{ schema: () => {} }, 'options.schema'], [{ schema: { minimum: 1n } }, 'options.schema'],
     [{ regex: '' }, 'options.regex'], [{ regex: 5 }, 'options.regex'], [{ regex: {} }, 'options.regex'], [{ regex: { source: 'a' } }, 'options.regex'], [{ regex: /a/i }, 'options.regex'], [{ regex: /a/m }, 'options.regex'],
     [{ grammar: '' }, 'options.grammar'], [{ grammar: ['x'] }, 'options.grammar'], [{ json: 'yes' }, 'options.json'],
@@ -126,6 +135,10 @@ test('what is no limit is refused, and the model goes on', async () => {
       const error = await rejectsWith(ask(options).result, 'use/param');
       assert.equal(error.detail.param, param, error.message);
     }
+  }
+  for (const parameters of PASSED_OVER) {
+    const error = await rejectsWith(noise.chat('a', { tools: [{ name: 'f', parameters }] }).result, 'use/param');
+    assert.equal(error.detail.param, 'options.tools');
   }
   assert.equal((await noise.complete('a', { choices: ['b'], json: false, schema: null }).result).text, 'b');
 });

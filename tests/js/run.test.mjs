@@ -113,13 +113,39 @@ test('stop() while a reply is made keeps what there is', async () => {
 test('what is wrong is said, and a failure of the model\'s is the reply\'s', async () => {
   for (const [options, path] of [
     [undefined, 'options.tools'], [{ tools: [] }, 'options.tools'], [{ tools: { f: 5 } }, 'options.tools.f'], [{ tools: { f: {} } }, 'options.tools.f.execute'],
-    [{ tools: {}, maxSteps: 0 }, 'options.maxSteps'], [{ tools: {}, maxSteps: 101 }, 'options.maxSteps'], [{ tools: {}, continue: true }, 'options.continue'],
+    [5, 'options'], [[], 'options'], [{ tools: null }, 'options.tools'], [{ tools: new Map([['f', { execute() {} }]]) }, 'options.tools'],
+    [{ tools: { f: null } }, 'options.tools.f'], [{ tools: { f: { execute: 'f' } } }, 'options.tools.f.execute'], [{ get tools() { throw new Error('no'); } }, 'options.tools'],
+    [{ tools: { get f() { throw new Error('no'); } } }, 'options.tools.f'], [{ tools: { f: { get execute() { throw new Error('no'); } } } }, 'options.tools.f.execute'],
+    [{ tools: { f: { get parameters() { throw new Error('no'); }, execute() {} } } }, 'options.tools.f.parameters'], [{ tools: {}, get seed() { throw new Error('no'); } }, 'options.seed'],
+    [{ tools: {}, signal: {} }, 'options.signal'], [{ tools: {}, signal: 5 }, 'options.signal'], [{ tools: {}, maxSteps: NaN }, 'options.maxSteps'], [{ tools: {}, maxSteps: 1.5 }, 'options.maxSteps'],
+    [{ tools: {}, maxSteps: '2' }, 'options.maxSteps'], [{ tools: {}, maxSteps: 0 }, 'options.maxSteps'], [{ tools: {}, maxSteps: 101 }, 'options.maxSteps'], [{ tools: {}, continue: true }, 'options.continue'],
   ]) {
     const error = await rejectsWith(run(scripted('x'), 'x', options).result, 'use/param');
     assert.equal(error.detail.param, path);
   }
+  for (const none of [null, undefined, {}, 'x']) assert.equal((await rejectsWith(run(/** @type {any} */ (none), 'x', { tools: {} }).result, 'use/param')).detail.param, 'model');
   const broken = { chat: () => new Reply(() => ({ promise: Promise.reject(new Error('broken')), stop() {} })) };
   await assert.rejects(run(/** @type {any} */ (broken), 'x', { tools: {} }).result, /broken/);
   const bad = { chat: () => { throw new Error('thrown'); } };
   await assert.rejects(collect(run(/** @type {any} */ (bad), 'x', { tools: {} })), /thrown/);
+});
+
+test('tools may be of a class, throw anything, and be called by names that none has', async () => {
+  class Adder {
+    #by = 2;
+    get description() { return 'adds'; }
+    get parameters() { return { type: 'object', properties: { a: { type: 'number' } } }; }
+    execute({ a }) { return a + this.#by; }
+  }
+  const thrown = [null, undefined, 'words', Object.create(null), { get message() { throw new Error('no'); } }];
+  const all = { add: new Adder(), throws: { execute({ i }) { throw thrown[i]; } } };
+  const messages = [{ role: 'user', content: 'x' }];
+  const model = scripted([['add', { a: 1 }], ['other', {}], ...thrown.map((_, i) => ['throws', { i }])], 'ok');
+  const reply = run(model, messages, { tools: all });
+  messages.push({ role: 'user', content: 'more' });
+  const { messages: made } = await reply.result;
+  assert.deepEqual(made.slice(1, -1).map(({ content }) => content),
+    ['3', "Error: there is no tool 'other'", 'Error: null', 'Error: undefined', 'Error: words', 'Error: it failed', 'Error: it failed']);
+  assert.deepEqual(model.asked[0].options.tools[0], { name: 'add', description: 'adds', parameters: { type: 'object', properties: { a: { type: 'number' } } } });
+  assert.deepEqual(model.asked.map((one) => one.messages.length), [1, 9], 'what was given when it began');
 });
