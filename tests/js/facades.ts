@@ -4,6 +4,11 @@ import type { Model, Reply } from '../../js/index.d.ts';
 import type { RemoteModel } from '../../js/remote.d.ts';
 import { chatCompletion, errorOf, textCompletion } from '../../js/facades/openai.js';
 import { remote } from '../../js/facades/remote.js';
+import type { EmbeddingModelV4, LanguageModelV4, ProviderV4, RerankingModelV4 } from '@ai-sdk/provider';
+import type OpenAI from 'openai';
+import { quern } from '../../js/ai-sdk.js';
+import { openai, openaiFetch } from '../../js/openai.js';
+import { fakeModel } from '../../js/testing.js';
 
 declare const model: Model;
 declare const far: RemoteModel;
@@ -16,6 +21,28 @@ errorOf(new Error('x')).status satisfies number;
 export const made: Promise<Pick<RemoteModel, 'chat' | 'complete' | 'info' | 'dispose'>> = remote('x');
 export const reply: Reply = far.chat('x');
 
+const fake: Model = fakeModel(['x', { toolCalls: [{ name: 'a' }] }, new Error('y')]);
+const provider: ProviderV4 = quern(fake);
+provider.languageModel('x') satisfies LanguageModelV4;
+quern(far).embeddingModel() satisfies EmbeddingModelV4;
+quern(model, { name: 'x' }).rerankingModel() satisfies RerankingModelV4;
+
+const client = openai(far);
+export const asked: OpenAI.ChatCompletionCreateParamsNonStreaming = { model: 'x', messages: [{ role: 'user', content: 'Hi' }] };
+export const chatted: Promise<OpenAI.ChatCompletion> = client.chat.completions.create(asked);
+export const streamed: Promise<AsyncIterable<OpenAI.ChatCompletionChunk>> = client.chat.completions.create({ messages: [], stream: true, top_k: 1 });
+export const completed: Promise<OpenAI.Completion> = openai(model).completions.create({ prompt: 'x' });
+export const embedded: Promise<OpenAI.CreateEmbeddingResponse> = openai(model).embeddings.create({ input: ['x'] });
+export const official: ConstructorParameters<typeof OpenAI>[0] = { fetch: openaiFetch(model) };
+
+// @ts-expect-error
+fakeModel({ txt: 'x' });
+// @ts-expect-error
+openai({});
+// @ts-expect-error
+client.chat.completions.create({ prompt: 'x' });
+// @ts-expect-error
+export const notStreamed: Promise<OpenAI.ChatCompletion> = client.chat.completions.create({ messages: [], stream: true });
 // @ts-expect-error
 chatCompletion({}, {}, identity);
 // @ts-expect-error

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// A Model as a provider of the AI SDK (specification v4): its language model, its vectors and its ranks. The SDK's interfaces are types alone, so
+// nothing of it is imported; what it asks is put into our words by ai-sdk-request.js.
+
+import { asQuernError } from '../shared/errors.js';
+import { requestOf, sdkError } from './ai-sdk-request.js';
+
+const PROVIDER = 'quern';
+
+/** Texts that one call of embed() takes; the engine reads them side by side. */
+const MOST_TEXTS = 2048;
+
+const REASONS = { stop: 'stop', 'tool-calls': 'tool-calls', length: 'length', context: 'length', aborted: 'other' };
+
+const reasonFor = (reason) => ({ unified: REASONS[reason], raw: reason });
+
+function usageOf({ promptTokens, cachedTokens, completionTokens, ...rest }) {
+  return {
+    inputTokens: { total: promptTokens, noCache: promptTokens - cachedTokens, cacheRead: cachedTokens, cacheWrite: undefined },
+    outputTokens: { total: completionTokens, text: undefined, reasoning: undefined },
+    raw: { promptTokens, cachedTokens, completionTokens, ...rest },
+  };
+}
+
+/** What only we tell. */
+function metadataOf({ timings, logprobs, dropped }) {
+  return { [PROVIDER]: { timings, ...(logprobs && { logprobs }), ...(dropped && { dropped }) } };
+}
+
+/** As the SDK asks again for what may succeed later. */
+function failure(error, body) {
+  if (error?.name === 'AbortError' || error?.name === 'TimeoutError') return error;
+  const { message, retryable } = asQuernError(error, 'call');
+  return retryable ? sdkError('AI_APICallError', message, { url: `${PROVIDER}:`, requestBodyValues: body, isRetryable: true, cause: error }) : error;
+}
+
+const callOf = ({ id, name, arguments: given }) => ({ type: 'tool-call', toolCallId: id, toolName: name, input: JSON.stringify(given) });
+
+/** The parts of a stream: our events, in blocks that begin and end. */
+class Blocks {
+  #put;
+  #open = null;         // the block's kind and id
+  #count = 0;
+  #calls = new Map();   // ids by their numbers
+
+  constructor(put) {
+    this.#put = put;
+  }
+
+  take(event) {
+    const { type, text: delta } = event;
+    if (type === 'text') this.#say('text', delta);
+    else if (type === 'thinking') this.#say('reasoning', delta);
+    else this.#call(event);
+  }
+
+  end() {
+    if (this.#open) this.#put({ type: `${this.#open.kind}-end`, id: this.#open.id });
+    this.#open = null;
+  }
+
+  #say(kind, delta) {
+    if (this.#open?.kind !== kind) {
+      this.end();
+      this.#open = { kind, id: String(this.#count++) };
+      this.#put({ type: `${kind}-start`, id: this.#open.id });
+    }
+    this.#put({ type: `${kind}-delta`, id: this.#open.id, delta });
+  }
+
+  #call({ type, index, id, name, text, arguments: given }) {
+    if (type === 'tool-call-start') {
+      this.end();
+      this.#calls.set(index, id);
+      this.#put({ type: 'tool-input-start', id, toolName: name });
+    } else if (type === 'tool-call-delta') this.#put({ type: 'tool-input-delta', id: this.#calls.get(index), delta: text });
+    else if (type === 'tool-call') {
+      this.#put({ type: 'tool-input-end', id });
+      this.#put(callOf({ id, name, arguments: given }));
+    }
+  }
+}
+
+class Face {
+  specificationVersion = 'v4';
+  provider = PROVIDER;
+
+  constructor(model, modelId) {
+    this.model = model;
+    this.modelId = modelId;
+  }
+}
+
+class LanguageModel extends Face {
+  /** Files behind addresses the SDK fetches itself. */
+  supportedUrls = {};
+
+  async doGenerate(options) {
+    const { messages, given, warnings } = requestOf(options);
+    const result = await this.model.chat(messages, given).result.catch((error) => { throw failure(error, given); });
+    const { text, thinking, toolCalls = [] } = result;
+    const content = [
+      ...(thinking ? [{ type: 'reasoning', text: thinking }] : []), ...(text ? [{ type: 'text', text }] : []), ...toolCalls.map(callOf),
+    ];
+    return {
+      content, finishReason: reasonFor(result.finishReason), usage: usageOf(result.usage), providerMetadata: metadataOf(result), warnings,
+      request: { body: given }, response: { timestamp: new Date(), modelId: this.modelId },
+    };
+  }
+
+  /** Resolves once the model has begun, so that what it refuses fails the call itself. */
+  async doStream(options) {
+    const { messages, given, warnings } = requestOf(options);
+    const { modelId } = this;
+    let onBegin;
+    const begun = new Promise((resolve) => { onBegin = resolve; });
+    const reply = this.model.chat(messages, { ...given, onPrefill: onBegin });
+    const events = reply.events[Symbol.asyncIterator]();
+    const first = events.next();
+    first.catch(() => {});
+    await Promise.race([begun, first]).catch((error) => { throw failure(error, given); });
+    const stream = new ReadableStream({
+      async start(controller) {
+        const put = (part) => controller.enqueue(part);
+        const blocks = new Blocks(put);
+        put({ type: 'stream-start', warnings });
+        put({ type: 'response-metadata', timestamp: new Date(), modelId });
+        try {
+          for (let step = await first; !step.done; step = await events.next()) blocks.take(step.value);
+          blocks.end();
+          const result = await reply.result;
+          put({ type: 'finish', finishReason: reasonFor(result.finishReason), usage: usageOf(result.usage), providerMetadata: metadataOf(result) });
+        } catch (error) {
+          put({ type: 'error', error: failure(error, given) });
+        }
+        controller.close();
+      },
+      cancel() { reply.stop(); },
+    });
+    return { stream, request: { body: given } };
+  }
+}
+
+class EmbeddingModel extends Face {
+  maxEmbeddingsPerCall = MOST_TEXTS;
+  supportsParallelCalls = true;
+
+  async doEmbed({ values, dimensions, abortSignal: signal, providerOptions }) {
+    const { vectors, tokens, truncated } = await this.model.embed(values, { dimensions, signal, ...providerOptions?.[PROVIDER] })
+      .catch((error) => { throw failure(error, { values }); });
+    const warnings = truncated.map((i) => ({ type: 'other', message: `Text ${i} was longer than the context and lost its end.` }));
+    return { embeddings: vectors.map((vector) => Array.from(vector)), usage: { tokens }, warnings };
+  }
+}
+
+class RerankingModel extends Face {
+  async doRerank({ documents: { values }, query, topN, abortSignal: signal, providerOptions }) {
+    const texts = values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
+    const ranks = await this.model.rank(query, texts, { signal, ...providerOptions?.[PROVIDER] })
+      .catch((error) => { throw failure(error, { query }); });
+    return { ranking: ranks.slice(0, topN ?? ranks.length).map(({ index, score }) => ({ index, relevanceScore: score })) };
+  }
+}
+
+/** Documented in ai-sdk.d.ts. */
+export function quern(model, options) {
+  const ownName = options?.name ?? (model.info.name || PROVIDER);
+  const languageModel = (id = ownName) => new LanguageModel(model, id);
+  const embeddingModel = (id = ownName) => new EmbeddingModel(model, id);
+  const none = (modelType) => (modelId) => {
+    throw sdkError('AI_NoSuchModelError', `A model of quern is no ${modelType}.`, { modelId, modelType });
+  };
+  return Object.assign((id) => languageModel(id), {
+    specificationVersion: 'v4', languageModel, embeddingModel, textEmbeddingModel: embeddingModel,
+    rerankingModel: (id = ownName) => new RerankingModel(model, id), imageModel: none('imageModel'),
+  });
+}
