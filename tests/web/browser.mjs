@@ -144,11 +144,14 @@ export function station({ flags, whole, ...options } = {}) {
   return here;
 }
 
-/** Whether something becomes true within the patience; polls in Node, so it works where a page's policy forbids polling there. */
+/**
+ * Whether something becomes true within the patience; polls in Node, so it works where a page's policy forbids polling there.
+ * @param {string | (() => string | Promise<string>)} what is waited for; a function may say what there is instead
+ */
 export async function eventually(check, what, patience = PATIENCE_MS) {
   const end = Date.now() + patience;
   while (!await check()) {
-    if (Date.now() > end) assert.fail(`not within ${patience / 1000} s: ${what}`);
+    if (Date.now() > end) assert.fail(`not within ${patience / 1000} s: ${typeof what === 'function' ? await what() : what}`);
     await new Promise((done) => { setTimeout(done, 20); });
   }
 }

@@ -23,10 +23,15 @@ function storeTalk() {
 /** Pixels between what is seen and the end. */
 const missing = (page) => page.locator('#scroller').evaluate((node) => node.scrollHeight - node.clientHeight - node.scrollTop);
 
-/** As a person would, who has seen what came: for a moment after a jump only a hand on the page counts. */
-async function scrollTo(page, place) {
-  await page.waitForTimeout(300);
-  await page.locator('#scroller').evaluate((node, top) => { node.scrollTop = top; }, place);
+/** To the top, until the page lets it be so: for a moment after a jump only a hand on it counts, and when a machine is slow that moment may be now. */
+async function moveUp(page) {
+  await eventually(async () => {
+    await page.locator('#scroller').evaluate((node) => {
+      node.scrollTop = 0;
+      return new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
+    });
+    return page.locator('#to-end').isVisible();
+  }, 'there is a way back');
 }
 
 const atEnd = (page, what) => eventually(async () => await missing(page) <= 2, what);
@@ -35,8 +40,7 @@ for (const [what, window] of Object.entries(WINDOWS)) {
   test(`a message sent from the top, and each one after it, shows its reply, on ${what}`, async () => {
     const { page, chat, close } = await openChat(here, { ...window, init: storeTalk });
     for (let i = 0; i < 3; i++) {
-      await scrollTo(page, 0);
-      await eventually(() => page.locator('#to-end').isVisible(), 'there is a way back');
+      await moveUp(page);
       await chat.ask('Hello!');
       await atEnd(page, `the reply of message ${i} is in sight`);
     }

@@ -78,6 +78,20 @@ async function stopLooking(side, count) {
   });
 }
 
+/** In the page: bytes of the largest file of a kept conversation, its date, which ends it, and whether somebody holds one; null: no store. */
+async function keptTalk() {
+  const folder = await navigator.storage.getDirectory?.().then((root) => root.getDirectoryHandle('quern', { create: true })).catch(() => null);
+  if (!folder) return null;
+  const found = { bytes: 0, date: 0, isHeld: (await navigator.locks.query()).held.some(({ name }) => name.startsWith('quern:kv-')) };
+  for await (const [name, handle] of folder) {
+    const file = name.startsWith('kv-') && await handle.getFile().catch(() => null);    // it may go meanwhile
+    if (!file || file.size <= found.bytes) continue;
+    const end = await file.slice(-8).arrayBuffer().catch(() => new ArrayBuffer(8));
+    Object.assign(found, { bytes: file.size, date: end.byteLength === 8 ? Number(new DataView(end).getBigUint64(0, true)) : 0 });
+  }
+  return found;
+}
+
 /** The chat page in one tab of a browser. */
 class Page {
   constructor(tab, { url, root }, models) {
@@ -93,7 +107,7 @@ class Page {
   }
 
   async ready(name = '') {
-    await eventually(async () => await this.text('[data-testid=status]') === 'Ready' && (await this.text('[data-testid=model-name]')).startsWith(name), `${name} is ready`);
+    await eventually(async () => await this.text('[data-testid=status]') === 'Ready' && (await this.text('[data-testid=model-name]')).startsWith(name), () => this.instead(`${name} is ready`));
   }
 
   async reload() {
@@ -154,12 +168,22 @@ class Page {
   async ask(text) {
     const before = await this.count(BUBBLE);
     await this.send(text);
-    await eventually(async () => await this.count(BUBBLE) > before, 'the question is there');
+    await eventually(async () => await this.count(BUBBLE) > before, () => this.instead('the question is there'));
     await this.ended();
   }
 
   async ended() {
-    await eventually(async () => await this.count(BUSY) === 0 && await this.count('[data-testid=send]:not([hidden])') === 1, 'the reply ends');
+    const isOver = async () => await this.count(BUSY) === 0 && await this.count('[data-testid=send]:not([hidden])') === 1;
+    await eventually(isOver, () => this.instead('the reply ends'));
+  }
+
+  /** What was waited for, and what there is to see. */
+  async instead(wanted) {
+    const seen = this.tab.evaluate((busy) => JSON.stringify({
+      status: document.querySelector('[data-testid=status]').textContent, busy: document.querySelectorAll(busy).length, page: document.visibilityState,
+      says: document.body.innerText.slice(-1500),
+    }), BUSY);
+    return `${wanted}; instead: ${await seen.catch((error) => `no answer (${error.message})`)}`;
   }
 
   async load(name) {
@@ -189,15 +213,27 @@ class Page {
     });
   }
 
-  /** As a person would, who has seen what came: for a moment after a jump only a hand on the page counts. */
-  async scroll(by) {
-    await new Promise((done) => { setTimeout(done, 300); });
-    return this.tab.evaluate((pixels) => { document.getElementById('scroller').scrollTop += pixels; }, by);
+  /** Moves up until the page lets it be so: for a moment after a jump only a hand on it counts, and when a machine is slow that moment may be now. */
+  async moveUp(by) {
+    const move = (pixels) => {
+      document.getElementById('scroller').scrollTop -= pixels;
+      return new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
+    };
+    await eventually(async () => {
+      await this.tab.settle(move, by);
+      return this.count('#to-end:not([hidden])');
+    }, () => this.instead('there is a way back'));
   }
 
   /** The list, which a narrow window shows over the page and puts away when something is chosen. */
   async openList() {
     if (!await this.count('#list[open]')) await this.press('#list-button');
+  }
+
+  /** The conversation is kept, to the end of its file, since a time. */
+  async isKept(since) {
+    const isWhole = ({ date, isHeld }) => !isHeld && date >= since && date < since + 1e9;
+    await eventually(async () => isWhole(await this.tab.settle(keptTalk)), async () => this.instead(`it is kept since ${since}, ${JSON.stringify(await this.tab.settle(keptTalk))}`));
   }
 
   /** Another tab with the page. */
@@ -214,12 +250,11 @@ export const STORIES = {
   async 'a reply comes into sight wherever it was sent from'(page) {
     await page.visit({ chat: LONG_TALK });
     for (let i = 0; i < 2; i++) {
-      await page.scroll(-1e6);
-      await eventually(() => page.count('#to-end:not([hidden])'), 'there is a way back');
+      await page.moveUp(1e6);
       await page.ask('Hello!');
       await eventually(async () => await page.missing() <= 2, 'the reply is in sight');
     }
-    await page.scroll(-1e6);
+    await page.moveUp(1e6);
     await page.tab.evaluate((wanted) => {
       const input = document.querySelector(wanted);
       input.value = 'One line\n'.repeat(8);
@@ -234,7 +269,7 @@ export const STORIES = {
   async 'who moves up while a reply is written is left alone'(page) {
     await page.visit();
     await page.talking();
-    await eventually(async () => { await page.scroll(-60); return page.count('#to-end:not([hidden])'); }, 'there is a way back');
+    await page.moveUp(60);
     const place = () => page.tab.evaluate(() => document.getElementById('scroller').scrollTop);
     const [there, far] = [await place(), await page.missing()];
     await eventually(async () => await page.missing() > far + 60, 'the reply grows');
@@ -391,29 +426,25 @@ export const STORIES = {
     await page.visit({ settings: { maxTokens: 20 } });
     await page.load('talkative');
     const question = `${'Tell me about the mill. '.repeat(20)}What is quern?`;
+    const asked = await page.tab.evaluate(() => Date.now());
     await page.ask(question);
-    /** Bytes of the largest file of a kept conversation; null: no store. */
-    const kept = () => page.tab.settle(async () => {
-      const folder = await navigator.storage.getDirectory?.().then((root) => root.getDirectoryHandle('quern', { create: true })).catch(() => null);
-      if (!folder) return null;
-      let bytes = 0;
-      for await (const [name, handle] of folder) if (name.startsWith('kv-')) bytes = Math.max(bytes, await handle.getFile().then(({ size }) => size, () => 0));
-      return bytes;
-    });
-    if (await kept() === null) return;      // WebKitGTK has none
-    await eventually(async () => await kept() > 250_000, 'it is kept');
+    if (!await page.tab.settle(keptTalk)) return;      // WebKitGTK has no store
+    await page.isKept(asked);
+    assert.ok((await page.tab.settle(keptTalk)).bytes > 250_000);
     await page.tab.reload();
     const other = await page.second();
     for (const one of [page, other]) {
       await one.ready('talkative');
+      const again = await one.tab.evaluate(() => Date.now());
       await one.ask('And what is it for?');
       const title = await one.tab.evaluate((wanted) => [...document.querySelectorAll(wanted)].at(-1).title, `${REPLY} .tools`);
-      assert.ok(Number(/([\d,]+) of them known/.exec(title)?.[1].replaceAll(',', '') ?? 0) > 100, title);
+      assert.ok(Number(/([\d,]+) of them known/.exec(title)?.[1].replaceAll(',', '') ?? 0) > 100, `${one === page ? 'after a reload' : 'in another tab'}: ${title}`);
+      await one.isKept(again);      // one that is being written is nobody else's to read
     }
     await page.press('#list-button');
     await page.pressNamed('More about');
     await page.pressNamed('Delete');
-    await eventually(async () => await kept() === 0, 'it is forgotten once it cannot be brought back');
+    await eventually(async () => (await page.tab.settle(keptTalk)).bytes === 0, 'it is forgotten once it cannot be brought back');
     await other.tab.close();
   },
 
