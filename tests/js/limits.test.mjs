@@ -87,7 +87,8 @@ test('a text that is cut off has no value', async () => {
   const stopped = await reply.result;
   assert.ok(stopped.value === undefined || JSON.stringify(stopped.value) === stopped.text.trim());
   const left = noise.chat(OWL, { schema: { type: 'string', minLength: 500 }, seed: 1 });
-  setTimeout(() => left.stop(), 20);
+  await left[Symbol.asyncIterator]().next();
+  left.stop();
   assert.equal((await left.result).value, undefined);
 });
 

@@ -240,14 +240,23 @@ test('stop() and break take effect within 200 ms, while reading too, and the nex
   await slow.dispose();
 });
 
+/** When the first of some replies is read. */
+function beginning() {
+  let onPrefill;
+  const begun = new Promise((done) => { onPrefill = () => done(); });
+  return { begun, onPrefill };
+}
+
 test('a signal fails the reply with its reason; others are not touched', async () => {
   const slow = await load(DEMO, SLOW);
   await soon(300, async () => {
     const abort = new AbortController();
-    const first = slow.chat(LONG, { ...GREEDY, signal: abort.signal });
+    const { begun, onPrefill } = beginning();
+    const first = slow.chat(LONG, { ...GREEDY, signal: abort.signal, onPrefill });
     const second = slow.chat(LONG, { ...GREEDY, signal: abort.signal });
     const third = slow.chat('Hi', { ...GREEDY, maxTokens: 3 });
-    setTimeout(() => abort.abort(), 60);
+    await begun;
+    abort.abort();
     const took = await timed(() => rejectsWithAbort(first.result));
     await rejectsWithAbort(collect(second));
     assert.equal((await third.result).usage.completionTokens, 3);
@@ -260,8 +269,10 @@ test('a signal fails the reply with its reason; others are not touched', async (
 
 test('stopping one of several replies stops that one', async () => {
   const slow = await load(DEMO, SLOW);
-  const replies = ['one', 'two', 'three'].map((word) => slow.chat(`${word} ${LONG}`, { ...GREEDY, maxTokens: 2 }));
-  setTimeout(() => { replies[0].stop(); replies[2].stop(); }, 50);
+  const { begun, onPrefill } = beginning();
+  const replies = ['one', 'two', 'three'].map((word) => slow.chat(`${word} ${LONG}`, { ...GREEDY, maxTokens: word === 'two' ? 2 : 1000, onPrefill }));
+  await begun;
+  for (const i of [0, 2]) replies[i].stop();
   const reasons = (await Promise.all(replies.map(({ result }) => result))).map(({ finishReason }) => finishReason);
   assert.deepEqual(reasons, ['aborted', 'length', 'aborted']);
   await slow.dispose();
@@ -292,9 +303,10 @@ test('bad arguments fail the reply and nothing else', async () => {
 
 test('dispose() rejects what is pending and everything after it', async () => {
   const other = await load(DEMO, SLOW);
-  const reply = other.chat(LONG, GREEDY);
+  const { begun, onPrefill } = beginning();
+  const reply = other.chat(LONG, { ...GREEDY, onPrefill });
   const waiting = other.chat('x');
-  setTimeout(() => other.dispose(), 30);
+  begun.then(() => other.dispose());
   await rejectsWith(collect(reply), 'engine/disposed');
   await rejectsWith(waiting.result, 'engine/disposed');
   await rejectsWith(other.tokenize('x'), 'engine/disposed');

@@ -186,7 +186,7 @@ test('servers that fail, break off, say nonsense, or nothing', { timeout: 30_000
     [(response) => open(response, delta({ content: 'a' })), 'net/stalled', /nothing for 0\.2 seconds/],
     [(response) => response.writeHead(302, { Location: 'http://127.0.0.1:9/' }).end(), 'net/unreachable', /./],
     [(response) => { open(response, 'data: '); for (let i = 0; i < 80; i++) response.write('x'.repeat(2 ** 16)); }, 'net/truncated', /no reply/],
-  ]) await against(answer, (it) => rejectsWith(it.chat('x').result, code, words), { silenceMs: 200 });
+  ]) await against(answer, (it) => rejectsWith(it.chat('x').result, code, words), { silenceMs: code === 'net/stalled' ? 200 : 20_000 });
   for (const list of ['[]', '{"data":[]}', 'x', '{"data":{}}']) {
     await withServer((request, response) => response.end(list), (base) => rejectsWith(remote(base), 'net/http', /no models/));
   }
