@@ -44,7 +44,8 @@ struct memo {
 
 struct state {
     gr_expr expr;
-    uint32_t mask; /* the place of its mask among those kept, + 1 */
+    uint32_t mask;   /* the place of its mask among those kept, + 1 */
+    uint32_t inside; /* whether it is inside a JSON string without an end in sight: enum in mask.c */
 };
 
 struct masks;
@@ -124,7 +125,9 @@ void derive_classes(struct grammar *g);
 size_t class_order(struct grammar *g, struct gr_range *ranges, size_t n);
 /* ready.c: whether matching may begin; the error is g's. */
 bool ready_check(struct grammar *g, gr_expr start);
-/* state.c: a transition by class, made if it is not known yet. NEXT_DEAD, a state, or 0 (failed). */
+/* state.c: an expression's number; 0: failed. */
+gr_state state_of(struct grammar *g, gr_expr a);
+/* A transition by class, made if it is not known yet. NEXT_DEAD, a state, or 0 (failed). */
 uint32_t state_next(struct grammar *g, gr_state state, uint32_t byte_class);
 /* mask.c */
 void masks_free(struct grammar *g);

@@ -136,7 +136,7 @@ bool words_is_string(const char *keyword)
     return !strcmp(keyword, "minLength") || !strcmp(keyword, "maxLength") || !strcmp(keyword, "pattern") || !strcmp(keyword, "format");
 }
 
-static gr_expr pattern_of(struct schema *s, uint32_t value, const char *keyword, struct bytes pattern, enum gr_where where)
+static gr_expr pattern_of(struct schema *s, uint32_t value, const char *keyword, struct bytes pattern, int where)
 {
     struct error err = {0};
     gr_expr e = gr_regex(s->g, pattern, where, GR_JSON, &err);
@@ -148,14 +148,16 @@ static gr_expr pattern_of(struct schema *s, uint32_t value, const char *keyword,
     return schema_checked(s, s->nodes[value].parent, keyword, e);
 }
 
+/* Both limits as one count, which is what each of them says: of two counts that have to hold the states would be pairs. */
 static gr_expr length_of(struct schema *s, uint32_t value, const char *keyword, bool negative)
 {
-    bool least = !strcmp(keyword, "minLength");
-    uint32_t n = schema_count(s, value, keyword);
+    uint32_t node = s->nodes[value].parent, min = schema_member(s, node, "minLength"), max = schema_member(s, node, "maxLength");
+    uint32_t least = min ? schema_count(s, min, "minLength") : 0, most = max ? schema_count(s, max, "maxLength") : GR_MANY;
+    gr_expr letter = s->words->letter;
     if (s->status) return 0;
-    if (!negative) return gr_repeat(s->g, s->words->letter, least ? n : 0, least ? GR_MANY : n);
-    if (least) return n == 0 ? s->words->never : gr_repeat(s->g, s->words->letter, 0, n - 1);
-    return gr_repeat(s->g, s->words->letter, n + 1, GR_MANY);
+    if (!negative) return gr_repeat(s->g, letter, least, most);
+    if (!strcmp(keyword, "maxLength")) return gr_repeat(s->g, letter, most + 1, GR_MANY);
+    return least == 0 ? s->words->never : gr_repeat(s->g, letter, 0, least - 1);
 }
 
 gr_expr words_string(struct schema *s, uint32_t value, const char *keyword, bool negative)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static gr_state state_of(struct grammar *g, gr_expr a)
+gr_state state_of(struct grammar *g, gr_expr a)
 {
     if (g->nodes[a].state) return g->nodes[a].state;
     if (g->n_states >= STATES_MOST) return node_limit(g, "it has too many states");

@@ -91,27 +91,47 @@ static bool build_trie(const struct vocabulary *v, const struct sorted *order, u
     return true;
 }
 
-/* --- the slice: tokens wholly inside a JSON string ------------------------------------------------------------------------------ */
+/* --- the slice and the tails ------------------------------------------------------------------------------------------------------ */
+
+/* A new row of `width` words in a list that grows; NULL: no memory. */
+static uint32_t *add_row(struct vocabulary *v, uint32_t **list, uint32_t *n, uint32_t *room, uint32_t width)
+{
+    if (*n == *room) {
+        uint32_t more = *room ? *room * 2 : 256, *grown = mem_resize(v->mem, *list, (uint64_t)more * width * sizeof *grown);
+        if (!grown) return NULL;
+        *list = grown;
+        *room = more;
+    }
+    return *list + (size_t)(*n)++ * width;
+}
 
 static bool add_inside(struct vocabulary *v, uint32_t token, uint32_t count)
 {
     uint32_t bit = 1u << (token & 31), word = token >> 5;
     for (uint32_t c = count; c <= SLICE_COUNTS; c++) v->inside[(size_t)c * v->n_words + word] |= bit;
     v->inside[(size_t)SLICE_COUNTS * v->n_words + word] |= bit;
+    v->n_inside++;
+    v->inside_by[v->bytes[v->at[token]]]++;
     if (count < SLICE_COUNTS) return true;
-    if (v->n_long == v->room_long) {
-        uint32_t room = v->room_long ? v->room_long * 2 : 256;
-        uint32_t *grown = mem_resize(v->mem, v->long_ones, (uint64_t)room * 2 * sizeof *grown);
-        if (!grown) return false;
-        v->long_ones = grown;
-        v->room_long = room;
+    uint32_t *row = add_row(v, &v->long_ones, &v->n_long, &v->room_long, 2);
+    if (row) memcpy(row, (uint32_t[]){token, count}, 2 * sizeof *row);
+    return row != NULL;
+}
+
+/* The tokens of a node and below it, which leave a string behind so many characters, before the node's byte. */
+static bool add_tails(struct vocabulary *v, const struct trie_node *t, uint32_t count)
+{
+    for (const struct trie_node *n = t, *end = v->all.nodes + t->skip; n < end; n++) {
+        if (n->token == NO_TOKEN) continue;
+        uint32_t *row = add_row(v, &v->tail_ones, &v->n_tails, &v->room_tails, 3);
+        if (!row) return false;
+        memcpy(row, (uint32_t[]){n->token, count, t->depth - 1u}, 3 * sizeof *row);
     }
-    v->long_ones[v->n_long * 2] = token;
-    v->long_ones[v->n_long++ * 2 + 1] = count;
     return true;
 }
 
-/* Walks the tree with one character after the other: where one ends the next begins. states, counts [longest + 1] by depth. */
+/* Walks the tree with one character after the other: where one ends the next begins. states, counts [longest + 1] by depth. What no character
+ * goes on with leaves the string, unless it stands within a character: nothing that follows a string begins so. */
 static bool find_inside(struct vocabulary *v, struct grammar *g, gr_state *states, uint32_t *counts)
 {
     gr_state begin = grammar_start(g);
@@ -119,16 +139,46 @@ static bool find_inside(struct vocabulary *v, struct grammar *g, gr_state *state
     counts[0] = 0;
     for (uint32_t i = 0; i < v->all.n;) {
         const struct trie_node *t = &v->all.nodes[i];
-        uint32_t to = state_next(g, states[t->depth - 1], g->class_of[t->byte]);
+        gr_state from = states[t->depth - 1];
+        uint32_t to = state_next(g, from, g->class_of[t->byte]), count = counts[t->depth - 1];
         if (!to) return false;
-        i = to == NEXT_DEAD ? t->skip : i + 1;
-        if (to == NEXT_DEAD) continue;
+        if (to == NEXT_DEAD) {
+            if (from == begin && !add_tails(v, t, count)) return false;
+            i = t->skip;
+            continue;
+        }
         bool ends = grammar_accepts(g, to);
         states[t->depth] = ends ? begin : to;
-        counts[t->depth] = counts[t->depth - 1] + ends;
-        if (ends && t->token != NO_TOKEN && !add_inside(v, t->token, counts[t->depth])) return false;
+        counts[t->depth] = count + ends;
+        if (t->token != NO_TOKEN && !add_inside(v, t->token, count + 1)) return false;
+        i++;
     }
     return true;
+}
+
+/* The tails are sorted and become a tree as tokens do: those of a vocabulary that borrows their bytes. */
+static bool build_tails(struct vocabulary *v, uint32_t *open)
+{
+    uint32_t n = v->n_tails, total = 0;
+    for (uint32_t i = 0; i < n; i++) total += v->at[v->tail_ones[i * 3] + 1] - v->at[v->tail_ones[i * 3]];
+    struct vocabulary tails = {.mem = v->mem, .n = n};
+    tails.bytes = mem_alloc_raw(v->mem, total);
+    tails.at = mem_array(v->mem, (uint64_t)n + 1, sizeof *tails.at);
+    struct sorted *room = mem_array(v->mem, (uint64_t)n * 2, sizeof *room), *order = room;
+    bool good = tails.bytes && tails.at && room;
+    for (uint32_t i = 0; good && i < n; i++) {
+        const uint32_t *row = v->tail_ones + (size_t)i * 3;
+        uint32_t size = v->at[row[0] + 1] - v->at[row[0]] - row[2];
+        memcpy(tails.bytes + tails.at[i], v->bytes + v->at[row[0]] + row[2], size);
+        tails.at[i + 1] = tails.at[i] + size;
+        room[i] = (struct sorted){key_of(bytes_of(&tails, i)), i};
+    }
+    if (good && n) order = sort(&tails, room, room + n, n);
+    good = good && build_trie(&tails, order, n, open, &v->tails);
+    mem_free(v->mem, tails.bytes);
+    mem_free(v->mem, tails.at);
+    mem_free(v->mem, room);
+    return good;
 }
 
 static bool make_slice(struct vocabulary *v, struct sorted *order, uint32_t n, uint32_t *open)
@@ -136,8 +186,9 @@ static bool make_slice(struct vocabulary *v, struct sorted *order, uint32_t n, u
     struct grammar *g = grammar_new(v->mem);
     gr_state *states = mem_array(v->mem, (uint64_t)v->longest + 1, sizeof *states);
     v->inside = mem_array(v->mem, (uint64_t)(SLICE_COUNTS + 1) * v->n_words, sizeof *v->inside);
-    bool good = g && states && v->inside && grammar_ready(g, gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), NULL) == OK;
-    good = good && find_inside(v, g, states, open);
+    v->inside_by = mem_array(v->mem, 256, sizeof *v->inside_by);
+    bool good = g && states && v->inside && v->inside_by && grammar_ready(g, gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), NULL) == OK;
+    good = good && find_inside(v, g, states, open) && build_tails(v, open);
     mem_free(v->mem, states);
     grammar_free(g);
     if (!good) return false;
@@ -211,7 +262,8 @@ int vocabulary_new(struct mem *m, const struct vocabulary_source *source, struct
 void vocabulary_free(struct vocabulary *v)
 {
     if (!v) return;
-    void *parts[] = {v->bytes, v->at, v->kinds, v->ends, v->all.nodes, v->rest.nodes, v->inside, v->long_ones};
+    void *parts[] = {v->bytes, v->at, v->kinds, v->ends, v->all.nodes, v->rest.nodes, v->tails.nodes, v->inside, v->inside_by,
+                     v->long_ones, v->tail_ones};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(v->mem, parts[i]);
     mem_free(v->mem, v);
 }

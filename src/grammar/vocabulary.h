@@ -3,7 +3,8 @@
  * A model's tokens as a tree of bytes, laid flat, and masks: which tokens a state allows.
  *
  * Inside a JSON string nearly every token is allowed, and a counted string is in another state after each character. So the tokens that lie
- * wholly inside one are found once, with their characters (the slice); such a state's mask is theirs up to its count, and only others are walked.
+ * wholly inside one are found once, with their characters (the slice), and of those that leave one what follows its last character (the tails):
+ * such a state's mask is the slice up to its count, and those whose tails may follow the string.
  */
 #ifndef QUERN_GRAMMAR_VOCABULARY_H
 #define QUERN_GRAMMAR_VOCABULARY_H
@@ -43,9 +44,13 @@ struct vocabulary {
     uint32_t *ends;      /* [n_words] */
     uint32_t longest;    /* bytes of a token */
     struct trie all, rest; /* every token; those that are not in the slice */
-    uint32_t *inside;    /* [SLICE_COUNTS + 1, n_words]: those of at most so many characters; the last row: any number */
+    uint32_t *inside;    /* [SLICE_COUNTS + 1, n_words]: those of at most so many characters, one begun included; the last row: any number */
+    uint32_t n_inside, *inside_by; /* how many these are; [256]: by their first byte */
     uint32_t *long_ones; /* [n_long, 2]: tokens of at least SLICE_COUNTS characters, and how many these are */
     uint32_t n_long, room_long;
+    struct trie tails;   /* its tokens are places in tail_ones */
+    uint32_t *tail_ones; /* [n_tails, 3]: tokens that leave a string, and the characters and bytes before their tails */
+    uint32_t n_tails, room_tails;
 };
 
 /* Copies what it is given. ERR_PARAM, ERR_MEM_LOAD. */

@@ -3,6 +3,7 @@
  * Masks against stepping every token, and the texts that become grammars: patterns, GBNF, choices.
  */
 #include "check.h"
+#include "grammar/schema.h"
 #include "qwen_tokens.h"
 
 static struct mem mem;
@@ -54,6 +55,23 @@ static gr_expr any_string(struct grammar *g, const char *text)
     gr_expr c = gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), quote = gr_literal(g, text);
     return gr_cat(g, quote, gr_cat(g, gr_repeat(g, c, 0, GR_MANY), quote));
 }
+
+static gr_expr schema(struct grammar *g, const char *text)
+{
+    char copy[1000];
+    struct schema_options options = {0};
+    struct error err = {0};
+    gr_expr start = 0;
+    snprintf(copy, sizeof copy, "%s", text);
+    int status = schema_compile(g, &mem, (struct bytes){(uint8_t *)copy, strlen(copy)}, &options, &start, &err);
+    if (status) printf("%s: %s\n", err.rule, err.message);
+    return start;
+}
+
+/* Keys that are none of those named, and counts. */
+static const char keys_schema[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":30},\"the\":true,\"there\":{\"type\":\"null\"}},"
+                                  "\"additionalProperties\":{\"type\":\"string\",\"minLength\":3,\"maxLength\":9}}";
+static const char counts_schema[] = "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"minLength\":2,\"maxLength\":40}}";
 
 static const char json_grammar[] =
     "# any JSON value\n"
@@ -111,6 +129,7 @@ static const struct {
 } languages[] = {
     {any_string, "\""}, {any_string, "a"}, {counted_string, ""}, {counted_string, "0123456789012345678901234567890123456789"},
     {counted_string, "012345678901234567"}, {whole, "[a-z]{1,40}"}, {search, "f(oo|\\p{L}+)bar"}, {whole, "\\d{4}-\\d\\d-\\d\\d( \\d+)*"}, {gbnf, json_grammar},
+    {schema, keys_schema}, {schema, counts_schema}, {schema, "{\"type\":\"string\",\"minLength\":1,\"maxLength\":200}"},
     {gbnf, arithmetic_grammar}, {gbnf, chess_grammar}, {gbnf, list_grammar}, {gbnf, c_grammar},
 };
 
