@@ -37,7 +37,7 @@ arrange() {
 check() { (cd "$1/all" && "../lib/$loader" --library-path ../lib ../bin/llama-bench --version) >"$1/version" 2>&1; }
 
 [ $# = 1 ] || { sed -n 4,9p "$0"; exit 2; }
-out=$1
+out=$(realpath -m "$1")
 if is_fresh; then exit; fi
 [ "$(debian_release)" -ge 12 ] || die 'only for Debian'
 [ "$(uname -m)" = x86_64 ] || die 'only for x86-64'

@@ -45,20 +45,18 @@ function along(grammars, cutter, { schema, value }) {
   const grammar = grammars.compile('schema', JSON.stringify(schema));
   const compile = performance.now() - began;
   const masks = [];
-  const texts = [];
   let state = grammar.start;
   for (let rest = latin(JSON.stringify(value)); rest;) {
     const start = performance.now();
     const mask = grammar.mask(state);
     masks.push(performance.now() - start);
-    texts.push(rest.slice(0, 24));
     const { id, n } = cutter.next(rest, mask);
     state = grammar.take(state, id);
     rest = rest.slice(n);
   }
   if (!grammar.accepts(state)) throw new Error('the answer is not whole');
   grammar.users--;
-  return { compile, masks, texts };
+  return { compile, masks };
 }
 
 /**
@@ -77,11 +75,10 @@ export async function measureMasks({ wasm, tiktoken, cases, rounds }) {
     const grammars = await Grammars.open(module, engine);
     if (round) trie.push(performance.now() - began);
     for (const [name, one] of Object.entries(cases)) {
-      const { compile, masks, texts } = along(grammars, cutter, one);
+      const { compile, masks } = along(grammars, cutter, one);
       if (!round) continue;     // the first warms the module up
       found[name].compile.push(compile);
       found[name].masks.push(masks);
-      found[name].texts = texts;
     }
   }
   return { tokens: all.length, trie, cases: found };

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// `npm run bench -- --only masks`: what limits of replies cost. Answers to a dozen schemas are followed token by token, and each mask of all tokens of
+// Qwen3's vocabulary is timed, with a module that has not seen the schema: the best of some rounds for each step. Beside them, in turn, what a grammar
+// adds to llama.cpp's sampling of a token (llama-completion --json-schema, random weights, temperature 1.5). The report is masks.md and masks.json.
+//
+//   node tests/bench/bench.mjs --only masks [--engines node,quern,native] [--rounds 5] [--out DIR]
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+import { serve } from '../../tools/serve.mjs';
+import { makeModel } from '../fixtures/make-model.mjs';
+import { Child } from './child.mjs';
+import { PROJECT } from './fixtures.mjs';
+import { describeMachine, loadAverage, machineLine } from './machine.mjs';
+import { CASES } from './mask-cases.mjs';
+import { hasNative, nativeCommand, packagedVersion } from './native.mjs';
+import { table } from './report.mjs';
+import { Tab } from './tab.mjs';
+
+const NAMES = { node: 'quern, Node', quern: 'quern, Chromium', native: 'llama.cpp native' };
+const ASKED = { wasm: 'dist/grammar.wasm', tiktoken: 'tests/fixtures/vocab/qwen.tiktoken', cases: CASES };
+
+/** A model that says anything, with the whole vocabulary and next to no layers. */
+const MODEL = 'build/bench/words.gguf';
+const TOKENS = 64;
+const SEEDS = [1, 2, 3];
+
+const OPEN = { quern: (base) => Tab.open(base, 'tests/bench/page/masks.js'), node: () => Child.open('tests/bench/node/masks.mjs') };
+
+async function measureQuern(base, engine, rounds) {
+  const session = await OPEN[engine](base);
+  try {
+    return { ...await session.call('run', { ...ASKED, rounds }), version: session.version };
+  } finally {
+    await session.close();
+  }
+}
+
+/** Milliseconds of sampling a token, with a schema or without. */
+async function sampled(schema, seed) {
+  const args = ['-m', join(PROJECT, MODEL), '-t', '1', '-c', '1024', '-n', String(TOKENS), '-p', 'a', '--temp', '1.5', '--seed', String(seed), '-no-cnv', '--no-warmup', '--perf'];
+  const { command, args: all, cwd } = nativeCommand('llama-completion', [...args, ...(schema ? ['-j', JSON.stringify(schema)] : [])]);
+  for (let tries = 1; ; tries++) {
+    const { stderr } = await promisify(execFile)(command, all, { cwd, maxBuffer: 2 ** 28 });
+    const [, ms] = /sampling time =\s*([\d.]+) ms/.exec(stderr) ?? [];
+    const [, tokens] = /samplers time =.*\/\s*(\d+) tokens/.exec(stderr) ?? [];
+    if (ms && tokens) return Number(ms) / Number(tokens);
+    if (tries === 5) throw new Error(`llama-completion said nothing of its sampling: ${stderr.slice(-2000)}`);     // now and then it does not
+  }
+}
+
+async function measureNative() {
+  if (!existsSync(join(PROJECT, MODEL))) {
+    makeModel({ preset: 'qwen3-0.6b', type: 'q8_0', seed: 1, layers: 1, hidden: 256, ffn: 256, heads: 2, kvHeads: 1, context: 2048, out: join(PROJECT, MODEL) });
+  }
+  const cases = {};
+  for (const [name, { schema }] of Object.entries(CASES)) {
+    const added = [];
+    for (const seed of SEEDS) added.push(await sampled(schema, seed) - await sampled(null, seed));
+    cases[name] = Math.min(...added);
+  }
+  return { cases, version: packagedVersion() };
+}
+
+// --- the report ---
+
+const quantile = (values, part) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(part * values.length))];
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+const us = (ms) => (ms * 1000).toFixed(0);
+
+/** Of each step the best round. */
+const bestOf = (rounds) => rounds[0].map((_, i) => Math.min(...rounds.map((masks) => masks[i])));
+
+/** @param {Record<string, any>} found by engine */
+function summarise(found) {
+  return Object.fromEntries(Object.entries(found).filter(([engine]) => engine !== 'native').map(([engine, { trie, cases }]) => {
+    const steps = Object.fromEntries(Object.entries(cases).map(([name, { masks }]) => [name, bestOf(masks)]));
+    const compile = Object.fromEntries(Object.entries(cases).map(([name, one]) => [name, Math.min(...one.compile)]));
+    return [engine, { steps, compile, trie: Math.min(...trie), all: Object.values(steps).flat() }];
+  }));
+}
+
+function rowsOf(summary, native) {
+  const engines = Object.keys(summary);
+  const row = (name, pick, added) => [name, ...engines.flatMap((engine) => {
+    const { steps, compile } = pick(summary[engine]);
+    return [compile.toFixed(2), us(quantile(steps, 0.5)), us(mean(steps)), us(Math.max(...steps))];
+  }), ...(native ? [us(added)] : [])];
+  const each = Object.keys(CASES).map((name) => row(name, ({ steps, compile }) => ({ steps: steps[name], compile: compile[name] }), native?.cases[name]));
+  const all = row('all', ({ all: steps, compile }) => ({ steps, compile: Math.max(...Object.values(compile)) }), native && mean(Object.values(native.cases)));
+  return [...each, all];
+}
+
+export function masksReport({ machine, loads, rounds, found }) {
+  const summary = summarise(found);
+  const engines = Object.keys(summary);
+  const heads = engines.flatMap((engine) => [`${NAMES[engine]}: compile, ms`, 'median, us', 'mean', 'slowest']);
+  const lines = engines.map((engine) => {
+    const { all, trie } = summary[engine];
+    return `${NAMES[engine]}: of ${all.length} masks the median takes ${us(quantile(all, 0.5))} us, 99 of 100 at most ${us(quantile(all, 0.99))} us; the tree of ${found[engine].tokens} tokens ${trie.toFixed(0)} ms, once.`;
+  });
+  const native = found.native ? `llama.cpp ${found.native.version}: what a grammar adds to the sampling of a token, us, the best of ${SEEDS.length} runs.` : '';
+  return `# Limits of replies
+
+Made by \`npm run bench -- --only masks\`; every figure is in masks.json. ${machineLine(machine)}. The machine's load was ${Math.min(...loads)} to ${Math.max(...loads)}. One thread; of each step the best of ${rounds} rounds, each with a module that
+has not seen the schema. "all" has the slowest schema's compilation. ${native}
+
+${lines.join('\n')}
+
+${table(['schema', ...heads, ...(found.native ? ['llama.cpp adds'] : [])], rowsOf(summary, found.native))}`;
+}
+
+export async function measureMaskCosts() {
+  const text = { type: 'string' };
+  const { values } = parseArgs({ options: { only: text, engines: text, rounds: text, out: text } });
+  const { engines = 'node,quern,native', rounds = 5, out = 'docs/benchmarks' } = values;
+  const names = engines.split(',').filter((name) => name !== 'native' || hasNative());
+  const unknown = names.filter((name) => !NAMES[name]);
+  if (unknown.length) throw new Error(`--engines: ${unknown} is none of ${Object.keys(NAMES)}`);
+  const server = await serve({ root: PROJECT, csp: false });
+  const found = {};
+  const loads = [];
+  try {
+    for (const engine of names) {
+      loads.push(loadAverage());
+      found[engine] = engine === 'native' ? await measureNative() : await measureQuern(server.url, engine, Number(rounds));
+      console.error(`${engine}: done, load ${loads.at(-1)}`);
+    }
+  } finally {
+    await server.close();
+  }
+  const report = { machine: describeMachine(found.quern?.version ?? ''), loads, rounds: Number(rounds), found };
+  const folder = join(PROJECT, out);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'masks.json'), `${JSON.stringify(report)}\n`);
+  writeFileSync(join(folder, 'masks.md'), `${masksReport(report)}\n`);
+  console.log(masksReport(report));
+}
