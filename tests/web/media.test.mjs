@@ -218,10 +218,10 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
     test('a recording, which does not say how long it is', async () => {
       const { timestamps, halves, message } = await call('filmOfRecording', 1500, HOW);
       assert.equal(message, undefined);
-      assert.equal(timestamps.length, 4);
+      assert.ok(timestamps.length >= 4, `${timestamps}`);     // four of 1.5 s; a machine that stops makes it longer
       const greys = halves.map(([left]) => left);
       assert.deepEqual(greys, [...greys].sort((a, b) => a - b), 'in order');
-      assert.ok(greys[3] > greys[0], String(greys));
+      assert.ok(greys.at(-1) > greys[0], String(greys));
     });
 
     test('what is no film', async () => {
