@@ -20,7 +20,7 @@ const dist = join(root, 'dist');
 /** What the page loads (and who goes on with a server, what is the same everywhere), and what Node does. */
 const PAGE = { index: 'index.js', template: 'reply/template.js' };
 /** Beside a loaded model, each loaded by who imports it: with types of their own. */
-const FACES = Object.fromEntries(['remote', 'run', 'openai', 'ai-sdk', 'testing'].map((name) => [name, `${name}.js`]));
+const FACES = Object.fromEntries(['remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => [name, `${name}.js`]));
 const WORKER = { worker: 'worker/worker.js' };
 const SMALL = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', pictures: 'page/pictures.js', eyes: 'worker/eyes.js', extras: 'worker/extras.js', vectors: 'page/vectors.js', pooling: 'worker/pooling.js' };
 const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };

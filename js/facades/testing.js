@@ -62,7 +62,7 @@ class FakeModel {
 
   async tokenize(input, options) {
     this.#check(checkOptions('tokens', options));
-    const text = Array.isArray(input) ? written(checkMessages(input)) : checkText(input);
+    const text = Array.isArray(input) ? written(checkMessages(input, false, this.info.vision ? checkPart : undefined)) : checkText(input);
     return wordsOf(typeof text === 'string' ? text : new TextDecoder().decode(text)).map((word) => this.#idOf(word));
   }
 

@@ -159,7 +159,7 @@ test('every file of a recipe fits the types', async () => {
     compilerOptions: {
       noEmit: true, allowJs: true, checkJs: true, strict: false, jsx: 'preserve', target: 'esnext', module: 'esnext', moduleResolution: 'bundler', moduleDetection: 'force',
       lib: ['esnext', 'dom', 'dom.iterable', 'dom.asynciterable'], types: [], 
-      paths: { quern: [join(PROJECT, 'js/index.d.ts')], 'quern/remote': [join(PROJECT, 'js/remote.d.ts')], ...Object.fromEntries(['run', 'openai', 'ai-sdk', 'testing'].map((name) => [`quern/${name}`, [join(PROJECT, `js/${name}.d.ts`)]])), openai: [join(PROJECT, 'node_modules/openai')] },
+      paths: { quern: [join(PROJECT, 'js/index.d.ts')], 'quern/remote': [join(PROJECT, 'js/remote.d.ts')], ...Object.fromEntries(['run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => [`quern/${name}`, [join(PROJECT, `js/${name}.d.ts`)]])), openai: [join(PROJECT, 'node_modules/openai')] },
     },
     include: ['.'],
   }));

@@ -8,6 +8,7 @@ import type { EmbeddingModelV4, LanguageModelV4, ProviderV4, RerankingModelV4 } 
 import type OpenAI from 'openai';
 import { quern } from '../../js/ai-sdk.js';
 import { openai, openaiFetch } from '../../js/openai.js';
+import { languageModel } from '../../js/prompt-api.js';
 import { fakeModel } from '../../js/testing.js';
 
 declare const model: Model;
@@ -26,6 +27,14 @@ const provider: ProviderV4 = quern(fake);
 provider.languageModel('x') satisfies LanguageModelV4;
 quern(far).embeddingModel() satisfies EmbeddingModelV4;
 quern(model, { name: 'x' }).rerankingModel() satisfies RerankingModelV4;
+
+export const session = await languageModel(fake).create({ initialPrompts: [{ role: 'system', content: 'x' }], tools: [{ name: 'a', execute: () => 1 }] });
+export const said: string = await session.prompt([{ role: 'assistant', content: 'x', prefix: true }], { responseConstraint: /x/ });
+export const pieces: ReadableStream<string> = session.promptStreaming('x');
+// @ts-expect-error a remote model does not count tokens
+languageModel(far);
+// @ts-expect-error
+session.prompt([{ role: 'tool', content: 'x' }]);
 
 const client = openai(far);
 export const asked: OpenAI.ChatCompletionCreateParamsNonStreaming = { model: 'x', messages: [{ role: 'user', content: 'Hi' }] };

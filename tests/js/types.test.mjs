@@ -36,7 +36,7 @@ test('index.d.ts', async () => {
 });
 
 test('index.d.ts and those of other entries in a project of 2022', async () => {
-  for (const name of ['index', 'remote', 'run', 'openai', 'ai-sdk', 'testing']) assert.equal(await compile(`../../dist/${name}.d.ts`, 'es2022', 'es2022,dom'), '');
+  for (const name of ['index', 'remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing']) assert.equal(await compile(`../../dist/${name}.d.ts`, 'es2022', 'es2022,dom'), '');
 });
 
 test('the hosts of an engine\'s worker are what it needs: in a browser, in Node, in tests', async () => {
@@ -45,7 +45,7 @@ test('the hosts of an engine\'s worker are what it needs: in a browser, in Node,
 });
 
 test('the facade of the OpenAI API, the remote model and the server fit what they use of a model, and each other', async () => {
-  const facade = ['openai', 'openai-request', 'openai-error', 'remote', 'remote-request', 'remote-answer', 'run', 'sse', 'openai-api', 'openai-client', 'ai-sdk', 'ai-sdk-request', 'testing', 'testing-reply'].map((name) => `../../js/facades/${name}.js`);
+  const facade = ['openai', 'openai-request', 'openai-error', 'remote', 'remote-request', 'remote-answer', 'run', 'sse', 'openai-api', 'openai-client', 'ai-sdk', 'ai-sdk-request', 'prompt-api', 'prompt-input', 'testing', 'testing-reply'].map((name) => `../../js/facades/${name}.js`);
   const server = ['serve-http', 'serve-routes', 'serve-model', 'serve-guard', 'serve-events', 'serve-metrics', 'serve-body', 'serve-refusal'].map((name) => `../../js/cli/${name}.js`);
   assert.deepEqual(await check([...facade, ...server, 'facades.ts'], 'esnext,dom,dom.asynciterable', 'node'), []);
 });
@@ -59,6 +59,7 @@ test('what is exported is what is declared, in a page and in Node', async () => 
   assert.deepEqual(Object.keys(await import('quern/run')).sort(), ['QuernError', 'run']);
   assert.deepEqual(Object.keys(await import('quern/openai')).sort(), ['APIError', 'QuernError', 'openai', 'openaiFetch']);
   assert.deepEqual(Object.keys(await import('quern/ai-sdk')).sort(), ['QuernError', 'quern']);
+  assert.deepEqual(Object.keys(await import('quern/prompt-api')).sort(), ['QuernError', 'languageModel']);
   assert.deepEqual(Object.keys(await import('quern/testing')).sort(), ['QuernError', 'fakeModel']);
 });
 

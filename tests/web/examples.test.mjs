@@ -61,6 +61,25 @@ test('minimal.html answers, and answers again', async () => {
   await visit.close();
 });
 
+test('prompt-api.html answers where the browser has no LanguageModel, and asks the browser\'s own where it has', async () => {
+  const visit = await here.open('examples/prompt-api.html', { expected: NO_ICON });
+  const { page } = visit;
+  await page.addInitScript(() => { globalThis.LanguageModel = undefined; });
+  await page.reload();
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText(/^\d+ of \d+ tokens$/).waitFor();
+  assert.match(await textOf(page, '[role=log]'), /quern.*[.!?]$/is);
+  await page.addInitScript(() => {
+    const session = { contextUsage: 3, contextWindow: 9, promptStreaming: (text) => new Blob([`own: ${text}`]).stream().pipeThrough(new TextDecoderStream()) };
+    globalThis.LanguageModel = { availability: async () => 'available', create: async () => session };
+  });
+  await page.reload();
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('3 of 9 tokens').waitFor();
+  assert.equal(await textOf(page, '[role=log]'), 'own: What is quern?');
+  await visit.close();
+});
+
 test('stop.html stops a reply', async () => {
   const visit = await here.open('examples/stop.html?model=talkative.gguf', { expected: NO_ICON });
   await visit.page.route('**/talkative.gguf', (route) => route.fulfill({ body: talkativeModel() }));

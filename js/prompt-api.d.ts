@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+/**
+ * The browser's Prompt API over a model: what is written for `LanguageModel` runs with it, in every browser, in workers and in Node.
+ *
+ * ```js
+ * import { languageModel } from 'quern/prompt-api';
+ * const LanguageModel = languageModel(await load(source));
+ * const session = await LanguageModel.create({ initialPrompts: [{ role: 'system', content: 'Be brief.' }] });
+ * for await (const text of session.promptStreaming('Hi')) out.append(text);
+ * ```
+ *
+ * Failures are what the browser has: a TypeError for what makes no sense, else DOMExceptions: `NotSupportedError`, `QuotaExceededError` (with `requested` and
+ * `quota`), `InvalidStateError` after `destroy()`, `SyntaxError`, `OperationError` with a QuernError as its cause, and the signal's reason.
+ */
+
+import type { ChatOptions, Given, Message, Model, Reply } from './index.js';
+
+export type LanguageModelContent =
+  | { type: 'text'; value: string }
+  /** A Blob, the bytes of a file, or what a page shows. */
+  | { type: 'image'; value: unknown };
+
+export interface LanguageModelMessage {
+  /** `system`: the first of `initialPrompts` alone. */
+  role: 'system' | 'user' | 'assistant';
+  content: string | readonly LanguageModelContent[];
+  /** Of the last message of a prompt, the assistant's: the reply goes on behind it. */
+  prefix?: boolean;
+}
+
+export type LanguageModelInput = string | readonly LanguageModelMessage[];
+
+export interface LanguageModelExpected {
+  type: 'text' | 'image' | 'audio';
+  /** Nothing is refused because of its language. */
+  languages?: readonly string[];
+}
+
+export interface LanguageModelTool {
+  name: string;
+  description?: string;
+  /** JSON Schema of the arguments. */
+  inputSchema?: object;
+  /** The calls of a reply are carried out at the same time; what it throws the model is told. */
+  execute(args: any): unknown;
+}
+
+export interface LanguageModelOptions {
+  /** Kinds of content besides text. `image` needs a model with eyes; no model hears. */
+  expectedInputs?: readonly LanguageModelExpected[];
+  expectedOutputs?: readonly LanguageModelExpected[];
+  temperature?: number;
+  topK?: number;
+}
+
+export interface LanguageModelCreateOptions extends LanguageModelOptions {
+  initialPrompts?: readonly LanguageModelMessage[];
+  tools?: readonly LanguageModelTool[];
+  /** Ends the making of the session and later the session itself. */
+  signal?: AbortSignal;
+  /** Its target has `downloadprogress` with `loaded` 0 and 1: the model is there already. */
+  monitor?: (target: EventTarget) => void;
+}
+
+export interface LanguageModelPromptOptions {
+  /** A JSON Schema or an expression: the reply is held to it. Not in a session with tools. */
+  responseConstraint?: object | RegExp;
+  /** Whether the model is not told of the constraint, which otherwise stands behind the question. Default: false. */
+  omitResponseConstraintInput?: boolean;
+  /** What was asked in vain does not stay in the conversation. */
+  signal?: AbortSignal;
+}
+
+export interface LanguageModelSession extends EventTarget {
+  /** Tokens of the conversation, and how many there may be. */
+  readonly contextUsage: number;
+  readonly contextWindow: number;
+  /** Earlier names of these. */
+  readonly inputUsage: number;
+  readonly inputQuota: number;
+  readonly temperature: number | undefined;
+  readonly topK: number | undefined;
+  /** The oldest turns were left out to make room; what the session began with stays. */
+  oncontextoverflow: ((event: Event) => void) | null;
+  onquotaoverflow: ((event: Event) => void) | null;
+  prompt(input: LanguageModelInput, options?: LanguageModelPromptOptions): Promise<string>;
+  promptStreaming(input: LanguageModelInput, options?: LanguageModelPromptOptions): ReadableStream<string>;
+  /** Adds messages that need no reply. */
+  append(input: LanguageModelInput, options?: { signal?: AbortSignal }): Promise<void>;
+  /** Tokens that an input would add. */
+  measureContextUsage(input: LanguageModelInput, options?: LanguageModelPromptOptions): Promise<number>;
+  measureInputUsage(input: LanguageModelInput, options?: LanguageModelPromptOptions): Promise<number>;
+  /** The same conversation once more, after what is under way. */
+  clone(options?: { signal?: AbortSignal }): Promise<LanguageModelSession>;
+  /** Ends replies (`AbortError`); the model stays. */
+  destroy(): void;
+}
+
+export interface LanguageModelClass {
+  availability(options?: LanguageModelOptions): Promise<'available' | 'unavailable'>;
+  create(options?: LanguageModelCreateOptions): Promise<LanguageModelSession>;
+}
+
+/** `use/param`: this is no model. */
+export function languageModel(model: {
+  info: Pick<Model['info'], 'contextSize' | 'vision'>;
+  chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
+  countTokens: Model['countTokens'];
+}): LanguageModelClass;
+
+export { QuernError } from './index.js';
