@@ -13,6 +13,8 @@ const KEY = Symbol('session');
 /** The share of a context that is left for the reply where earlier turns can be left out for it. */
 const ROOM = 0.2;
 
+const CUT = 'The context was full before the reply fitted its responseConstraint.';
+
 /** The last message with what the model is told of the limits of its reply. */
 function withWords(messages, words) {
   const at = messages.findLastIndex(({ role }) => role === 'user');
@@ -76,7 +78,7 @@ class Session extends EventTarget {
       start: (controller) => {
         const given = { ...options, signal: AbortSignal.any([left.signal, options?.signal].filter(Boolean)) };
         const done = this.#ask(input, given, (piece) => controller.enqueue(piece));
-        done.then(() => controller.close(), (error) => controller.error(error));
+        done.then(() => controller.close()).catch((error) => controller.error(error));   // closing fails where it was cancelled
       },
       cancel: (reason) => left.abort(reason),
     });
@@ -171,9 +173,13 @@ class Session extends EventTarget {
     await this.#inTurn(options.signal, async (signal) => {
       const turns = await this.#fit([...this.#turns, ...messages], words, this.#turns.length);
       const asked = withWords([...this.#setup.initial, ...turns], words);
-      const { made, usage } = await this.#reply(asked, { ...this.#setup.options, ...limits, ...(goesOn && { continue: true }), signal }, push);
+      const given = { ...this.#setup.options, ...limits, ...(goesOn && { continue: true }), signal };
+      const { made, usage, finishReason } = await this.#reply(asked, given, push);
+      signal.throwIfAborted();
+      const tokens = usage.promptTokens + usage.completionTokens;
+      if (finishReason === 'context' && Object.keys(limits).length) throw quotaExceeded(tokens, this.contextWindow, CUT);
       this.#turns = goesOn ? turns.with(-1, { ...turns.at(-1), content: turns.at(-1).content + made[0].content }) : [...turns, ...made];
-      this.#usage = usage.promptTokens + usage.completionTokens;
+      this.#usage = tokens;
     });
   }
 
@@ -182,7 +188,7 @@ class Session extends EventTarget {
     const reply = tools ? run(this.#model, messages, { ...options, tools }) : this.#model.chat(messages, options);
     for await (const text of reply) push(text);
     const result = /** @type {any} */ (await reply.result);
-    return { usage: result.usage, made: result.messages ?? [{ role: 'assistant', content: result.text }] };
+    return { ...result, made: result.messages ?? [{ role: 'assistant', content: result.text }] };
   }
 }
 

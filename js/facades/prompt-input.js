@@ -9,8 +9,9 @@ const ROLES = ['system', 'user', 'assistant'];
 export const exception = (name, message, cause) => Object.assign(new DOMException(message, name), cause !== undefined && { cause });
 
 /** Of an input that the context has no room for. Newer browsers have a class of its own for it. */
-export function quotaExceeded(requested, quota) {
-  const message = `The input has ${requested} tokens, but the context has ${quota} positions.`;
+export function quotaExceeded(requested, quota, message = `The input has ${requested} tokens, but the context has ${quota} positions.`) {
+  const { QuotaExceededError: Own } = /** @type {any} */ (globalThis);
+  if (typeof Own === 'function') return new Own(message, { requested: Math.max(requested, quota), quota });
   const error = exception('QuotaExceededError', message);
   for (const [name, value] of Object.entries({ requested, quota })) Object.defineProperty(error, name, { value, configurable: true });
   return error;

@@ -208,6 +208,37 @@ test('failures of the model are exceptions with their cause, and the session goe
   assert.equal(await session.prompt('c'), 'Yes.');
 });
 
+test('a reply that ends although its stream was cancelled leaves no trace', async () => {
+  const model = fakeModel(['Quick.', 'Yes.']);
+  const deaf = { info: model.info, countTokens: (messages) => model.countTokens(messages), chat: (messages, { signal, ...options }) => model.chat(messages, options) };
+  const session = await languageModel(deaf).create();
+  const reader = session.promptStreaming('Tell').getReader();
+  await reader.read();
+  await reader.cancel();
+  assert.equal(await session.prompt('Well?'), 'Yes.');
+  assert.deepEqual(asked(model), [USER('Well?')]);
+});
+
+test('a constrained reply that the context has no room for fails, a free one is what there is', async () => {
+  const { session, model } = await begin({ text: '[1,', finishReason: 'context' });
+  await assert.rejects(session.prompt('x', { responseConstraint: { type: 'array' } }), named('QuotaExceededError'));
+  assert.equal(await session.prompt('y'), '[1,');
+  assert.deepEqual(asked(model), [USER('y')]);
+});
+
+test('where there is a class QuotaExceededError errors are of it', async (t) => {
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'QuotaExceededError');
+  t.after(() => (before ? Object.defineProperty(globalThis, 'QuotaExceededError', before) : delete globalThis.QuotaExceededError));
+  class Own extends DOMException {
+    constructor(message, { requested, quota }) {
+      super(message, 'QuotaExceededError');
+      this.sizes = [requested, quota];
+    }
+  }
+  Object.defineProperty(globalThis, 'QuotaExceededError', { value: Own, configurable: true });
+  await assert.rejects(begin('x', { initialPrompts: [USER('x '.repeat(20))] }, { contextSize: 10 }), (error) => error instanceof Own && error.sizes[1] === 10);
+});
+
 test('the demo model says what it says itself, and is held to a constraint', async (t) => {
   const model = await load(DEMO, { threads: 1, contextSize: 512 });
   t.after(() => model.dispose());
