@@ -419,7 +419,7 @@ export interface CompleteOptions {
   /**
    * The text is JSON that is valid by this JSON Schema (2020-12, or draft 7 where `$schema` says so): no token that would lead away from it is chosen,
    * and {@link Result.value} is what it says. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
-   * (`use/schema`) before any work. Of `schema`, `regex`, `grammar`, `json` and `choices` a reply has one. Thinking is free, and only then comes the text.
+   * (`use/schema`) before any work; so is what is no plain object (a Map, fields of a class: `use/param`), as JSON would pass over it. Of `schema`, `regex`, `grammar`, `json` and `choices` a reply has one. Thinking is free, and only then comes the text.
    */
   schema?: object | boolean;
   /** The whole text is what this expression matches, as ECMAScript has it with the flag `u`, without lookaround, backreferences and `\\b`. */

@@ -21,6 +21,10 @@ const ROWS = {
   mem: { status: 500, type: 'server_error', code: 'out_of_memory' },
   model: { status: 500, type: 'server_error', code: 'model_failed', retry: false },
 };
+/** What is asked of a model that is none for it: the request's fault, though the next one may be fine. By `error.detail.rule`. */
+const UNFIT = { status: 400, type: 'invalid_request_error', code: 'unsupported_model' };
+const UNFIT_RULES = ['rank', 'pooling'];
+
 const OTHER = { status: 500, type: 'server_error', code: 'internal_error' };
 
 /** The request's name for what the model calls `options.topP`. @param {object} [body] tells which of two fields it was */
@@ -37,7 +41,8 @@ function fieldOf(option, body) {
 export function errorOf(failure, body) {
   /** @type {{code: string, message: string, detail: any}} */
   const { code, message, detail } = asQuernError(failure, 'call');
-  const { status, type, code: name, retry } = ROWS[code] ?? ROWS[code.split('/')[0]] ?? OTHER;
+  const isUnfit = code === 'model/unsupported' && UNFIT_RULES.includes(detail.rule);
+  const { status, type, code: name, retry } = isUnfit ? UNFIT : ROWS[code] ?? ROWS[code.split('/')[0]] ?? OTHER;
   const inTerms = (text) => callsInTerms(text.replace(/\boptions\.(\w+)/g, (_, option) => fieldOf(option, body)));
   const error = { message: inTerms(message), type, param: detail.param ? inTerms(detail.param) : null, code: detail.reason ?? name };
   const { found, limit } = detail;

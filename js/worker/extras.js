@@ -12,6 +12,9 @@ import { callLimits } from '../reply/tools.js';
 export { promptThatFits } from '../reply/overflow.js';
 export { Tools } from '../reply/tools.js';
 
+/** Nobody wants the reply any more. */
+const STOPPED = new Error('stopped');
+
 /** Engines, with what has learnt their tokens. @type {WeakMap<object, Promise<Grammars>>} */
 const learnt = new WeakMap();
 
@@ -51,9 +54,24 @@ function compiled(grammars, text, names) {
  * @param {import('../engine/engine.js').Engine} engine
  * @param {() => Promise<WebAssembly.Module>} compile grammar.wasm
  * @param {{logprobs?: number}} options of the reply
+ * @param {{stopped: boolean}} job that may be stopped before its grammar is compiled, which then is not done
  */
-export async function openExtra(engine, compile, options) {
-  const open = () => grammarsOf(engine, compile);
+export async function openExtra(engine, compile, options, job) {
+  const open = async () => {
+    const grammars = await grammarsOf(engine, compile);
+    await new Promise((resolve) => { setTimeout(resolve, 0); });    // steps of others, and messages, come between two compilations
+    if (job.stopped) throw STOPPED;
+    return grammars;
+  };
+  try {
+    return await extraOf(engine, open, options);
+  } catch (error) {
+    if (error === STOPPED) return new Extra(engine, options);
+    throw error;
+  }
+}
+
+async function extraOf(engine, open, options) {
   const limits = await grammarOf(options, open);
   const guide = await guideOf(engine, options, limits, open);
   return new Extra(engine, { logprobs: options.logprobs, guide, value: limits?.value });

@@ -126,11 +126,11 @@ export class Service {
       const { cache, ...options } = message.options;
       return storeModel(this.#host, message.source, { ...options, store: this.#host.storeOf(cache) }, emit);
     },
-    [CHAT]: ({ messages, media, options }, job, emit) => this.#withExtra(options, (extra) => {
+    [CHAT]: ({ messages, media, options }, job, emit) => this.#withExtra(options, job, (extra) => {
       const reply = (prompt) => new Generation(this.#engine, prompt, options, emit, extra);
       return this.#converse({ messages, media, options, mustFit: true, keep: options.keep }, job, reply);
     }),
-    [COMPLETE]: ({ prompt, options }, job, emit) => this.#withExtra(options, (extra) => (
+    [COMPLETE]: ({ prompt, options }, job, emit) => this.#withExtra(options, job, (extra) => (
       this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit, extra), job))),
     [LOGITS]: async ({ ids, messages, media, options }, job) => {
       const { Scores } = await this.#host.pooling();
@@ -152,10 +152,10 @@ export class Service {
   };
 
   /** Makes a reply with what is asked for beside its text, or that limits it; undefined: nothing. */
-  async #withExtra(options, reply) {
+  async #withExtra(options, job, reply) {
     if (!EXTRAS.some((name) => name in options)) return reply();
     const { openExtra } = await this.#host.extras();
-    const extra = await openExtra(this.#engine, () => this.#host.compile('grammar', this.#grammarUrl), options);
+    const extra = await openExtra(this.#engine, () => this.#host.compile('grammar', this.#grammarUrl), options, job);
     return reply(extra).finally(() => extra.end());
   }
 

@@ -70,23 +70,32 @@ bool bytes_equal(struct bytes a, const char *text)
     return a.size == strlen(text) && memcmp(a.data, text, a.size) == 0;
 }
 
+/* Bytes of the character that the text begins with, which can be shown; 0: it is none. */
+static size_t shown_size(const uint8_t *text, size_t size)
+{
+    uint8_t c = text[0];
+    size_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+    for (size_t i = 1; i < n; i++)
+        if (i == size || (text[i] & 0xC0) != 0x80) return 0;
+    bool control = c < 0x20 || c == 0x7F || (c == 0xC2 && n == 2 && text[1] < 0xA0);
+    return control ? 0 : n;
+}
+
 const char *quoted(struct bytes text, char out[QUOTED])
 {
     static const char hex[] = "0123456789abcdef";
     char *p = out;
-    size_t shown = text.size < 64 ? text.size : 64;
-    for (size_t i = 0; i < shown; i++) {
-        uint8_t c = text.data[i];
-        if (c >= 0x20 && c < 0x7F && c != '"' && c != '\\') {
-            *p++ = (char)c;
-        } else {
-            *p++ = '\\';
-            *p++ = 'x';
-            *p++ = hex[c >> 4];
-            *p++ = hex[c & 15];
-        }
+    size_t i = 0;
+    for (size_t n, step; i < text.size; i += step) {
+        const uint8_t *c = text.data + i;
+        n = shown_size(c, text.size - i);
+        step = n ? n : 1;
+        if (i + step > 64) break;
+        if (*c == '"') *p++ = '\\';
+        for (size_t k = 0; k < n; k++) *p++ = (char)c[k];
+        if (n == 0) *p++ = '\\', *p++ = 'x', *p++ = hex[*c >> 4], *p++ = hex[*c & 15];
     }
-    if (shown < text.size) *p++ = '.', *p++ = '.', *p++ = '.';
+    if (i < text.size) *p++ = '.', *p++ = '.', *p++ = '.';
     *p = 0;
     return out;
 }

@@ -57,7 +57,7 @@ struct bytes {
 bool bytes_equal(struct bytes a, const char *text);
 int bytes_compare(struct bytes a, struct bytes b); /* as memcmp; a prefix comes first */
 
-/* Writes at most 64 bytes of `text` into out, control characters and quotes as \xNN, so that strings of a
+/* Writes at most 64 bytes of `text` into out, what is no text as \xNN and quotes as \", so that strings of a
  * file can stand in a message. Returns out. */
 enum { QUOTED = 64 * 4 + 4 };
 const char *quoted(struct bytes text, char out[QUOTED]);

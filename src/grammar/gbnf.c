@@ -33,8 +33,21 @@ static gr_expr alternatives(struct gbnf *p);
 static gr_expr wrong(struct gbnf *p, const char *sentence)
 {
     unsigned line = 1;
-    for (size_t i = 0; i < p->at && i < p->text.size; i++) line += p->text.data[i] == '\n';
-    return grammar_fail(p->g, "gbnf", p->at, "The grammar cannot be used, in line %u: %s.", line, sentence);
+    size_t at = p->at < p->text.size ? p->at : p->text.size, n = 0;
+    for (size_t i = 0; i < at; i++) line += p->text.data[i] == '\n';
+    while (n < 32 && at + n < p->text.size && p->text.data[at + n] != '\n' && p->text.data[at + n] != '\r') n++;
+    while (n && at + n < p->text.size && (p->text.data[at + n] & 0xC0) == 0x80) n--;
+    char shown[QUOTED];
+    if (n == 0) return grammar_fail(p->g, "gbnf", at, "The grammar cannot be used, in line %u, at its end: %s.", line, sentence);
+    const char *text = quoted((struct bytes){p->text.data + at, n}, shown);
+    return grammar_fail(p->g, "gbnf", at, "The grammar cannot be used, in line %u, at \"%s\": %s.", line, text, sentence);
+}
+
+/* What began there is wrong. */
+static bool wrong_from(struct gbnf *p, size_t begin, const char *sentence)
+{
+    p->at = begin;
+    return wrong(p, sentence) != 0;
 }
 
 static int peek(const struct gbnf *p, size_t ahead) { return p->at + ahead < p->text.size ? p->text.data[p->at + ahead] : -1; }
@@ -91,21 +104,22 @@ static bool read_char(struct gbnf *p, uint32_t *c)
 {
     static const char from[] = "nrt\\\"[]^-", to[] = "\n\r\t\\\"[]^-";
     if (p->at >= p->text.size) return wrong(p, "a literal or a class is not closed") != 0;
+    size_t begin = p->at;
     if (!takes(p, "\\")) {
         p->at += utf8_read(p->text.data + p->at, p->text.size - p->at, c);
         return *c != UTF8_INVALID || wrong(p, "it is no valid UTF-8");
     }
     int kind = peek(p, 0), digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
-    if (kind <= 0 || (!digits && !strchr(from, kind))) return wrong(p, "there is no such escape") != 0;
+    if (kind <= 0 || (!digits && !strchr(from, kind))) return wrong_from(p, begin, "there is no such escape");
     p->at++;
     *c = digits ? 0 : (uint32_t)(uint8_t)to[strchr(from, kind) - from];
     for (int i = 0; i < digits; i++, p->at++) {
         int h = peek(p, 0);
         int digit = h >= '0' && h <= '9' ? h - '0' : (h | 0x20) >= 'a' && (h | 0x20) <= 'f' ? (h | 0x20) - 'a' + 10 : -1;
-        if (digit < 0) return wrong(p, "hexadecimal digits are missing") != 0;
+        if (digit < 0) return wrong_from(p, begin, "hexadecimal digits are missing");
         *c = *c << 4 | (uint32_t)digit;
     }
-    return *c <= 0x10FFFF || wrong(p, "there is no such code point");
+    return *c <= 0x10FFFF || wrong_from(p, begin, "there is no such code point");
 }
 
 /* What was pushed from `base` on, one after the other. */
@@ -122,7 +136,9 @@ static gr_expr literal(struct gbnf *p)
     uint32_t base = p->g->n_scratch, c;
     while (!takes(p, "\"")) {
         uint8_t utf8[UTF8_MAX];
+        size_t begin = p->at;
         if (!read_char(p, &c)) return 0;
+        if (c >= 0xD800 && c <= 0xDFFF) return wrong_from(p, begin, "half a character cannot be written"), 0;
         size_t n = utf8_write(c, utf8);
         if (!node_push(p->g, gr_text(p->g, (struct bytes){utf8, n}))) return 0;
     }
@@ -135,13 +151,14 @@ static gr_expr class(struct gbnf *p)
     size_t n = 0, n_others = 0;
     bool negated = takes(p, "^");
     for (; !takes(p, "]"); n++) {
+        size_t begin = p->at;
         if (n == RANGES_MOST) return wrong(p, "a class has more than 512 ranges");
         if (!read_char(p, &ranges[n].first)) return 0;
         ranges[n].last = ranges[n].first;
         if (peek(p, 0) != '-' || peek(p, 1) == ']') continue;
         p->at++;
         if (!read_char(p, &ranges[n].last)) return 0;
-        if (ranges[n].last < ranges[n].first) return wrong(p, "a range is out of order");
+        if (ranges[n].last < ranges[n].first) return wrong_from(p, begin, "a range is out of order"), 0;
     }
     if (!negated) return gr_class(p->g, GR_PLAIN, ranges, n);
     uint32_t next = 0;
@@ -241,12 +258,13 @@ static gr_expr alternatives(struct gbnf *p)
 
 static bool rule(struct gbnf *p)
 {
+    size_t begin = p->at;
     struct bytes text = read_name(p);
     if (!text.size) return wrong(p, "the name of a rule is expected") != 0;
     uint32_t name = find_name(p, text);
     skip_space(p, false);
     if (!name || !takes(p, "::=")) return name && wrong(p, "::= is expected after the name of a rule");
-    if (p->names[name - 1].defined) return wrong(p, "a rule is defined twice") != 0;
+    if (p->names[name - 1].defined) return wrong_from(p, begin, "a rule is defined twice");
     p->names[name - 1].defined = true;
     gr_expr body = alternatives(p);
     if (!body) return false;

@@ -83,7 +83,7 @@ struct grammar {
 
 enum { MEMO = 1 << 15, NODES_MOST = 1 << 21, STATES_MOST = 1 << 15, DEPTH_MOST = 1200, CLASSES_MOST = 256 };
 #define NEXT_DEAD UINT32_MAX
-#define BUILD_WORK (INT64_C(1) << 26) /* steps that building and readiness may take: some seconds */
+#define BUILD_WORK (INT64_C(1) << 24) /* steps that building and readiness may take: less than a second, for which others wait */
 #define CALL_WORK (INT64_C(1) << 23)  /* those of one call later */
 
 /* Record an error and return 0: a limit by name; memory. */

@@ -93,12 +93,24 @@ static bool find_facts(struct grammar *g, const uint32_t *ids, uint32_t n)
     return true;
 }
 
-/* Depth first along what may come first; a node that is met while it is open begins with itself. Nodes are marked with the stamp while open. */
-static bool begins_with_itself(struct grammar *g, gr_expr start)
+/* The first rule of the loop that the last one of the queue closes by beginning with p. */
+static gr_expr rule_of_loop(const struct grammar *g, uint32_t n, gr_expr p)
+{
+    gr_expr rule = p;
+    for (gr_expr a = 0; n > 0 && a != p; n--) {
+        a = g->queue[n * 2 - 2];
+        if (node_of(g, a)->kind == NODE_RULE) rule = a;
+    }
+    return rule;
+}
+
+/* Depth first along what may come first; a node that is met while it is open begins with itself. Nodes are marked with the stamp while open. A rule
+ * that does so; the start where memory is short; 0: none. */
+static gr_expr begins_with_itself(struct grammar *g, gr_expr start)
 {
     uint32_t n = 0, open = g->stamp, closed = g->stamp + 1;
     g->nodes[start].mark = open;
-    if (!push(g, &n, start)) return true;
+    if (!push(g, &n, start)) return start;
     while (n > 0) {
         gr_expr a = g->queue[n * 2 - 2];
         struct node at = *node_of(g, a);
@@ -109,20 +121,22 @@ static bool begins_with_itself(struct grammar *g, gr_expr start)
             continue;
         }
         gr_expr p = part(g, &at, i);
-        if (g->nodes[p].mark == open) return true;
+        if (g->nodes[p].mark == open) return rule_of_loop(g, n, p);
         if (g->nodes[p].mark == closed) continue;
         g->nodes[p].mark = open;
-        if (!push(g, &n, p)) return true;
+        if (!push(g, &n, p)) return start;
     }
-    return false;
+    return 0;
 }
 
 static bool no_left_recursion(struct grammar *g, const gr_expr *ids, uint32_t n)
 {
     uint32_t closed = (g->stamp += 2) + 1;
     for (uint32_t i = 0; i < n; i++) {
-        if (node_of(g, ids[i])->kind != NODE_RULE || node_of(g, ids[i])->mark == closed || !begins_with_itself(g, ids[i])) continue;
-        const char *name = g->rules[node_of(g, ids[i])->a].name;
+        if (node_of(g, ids[i])->kind != NODE_RULE || node_of(g, ids[i])->mark == closed) continue;
+        gr_expr rule = begins_with_itself(g, ids[i]);
+        if (!rule) continue;
+        const char *name = g->rules[node_of(g, rule)->a].name;
         return grammar_fail(g, "left-recursion", 0, "The rule \"%s\" leads to itself before any character; let one come first.", name) != 0;
     }
     g->stamp = closed;

@@ -25,8 +25,11 @@ static struct part disjunction(struct regex *r);
 gr_expr regex_wrong(struct regex *r, const char *sentence)
 {
     char shown[QUOTED];
-    struct bytes text = {r->text.data, r->text.size < 40 ? r->text.size : 40};
-    return grammar_fail(r->g, "pattern", r->at, "The pattern \"%s\" cannot be used, at byte %u: %s.", quoted(text, shown), (unsigned)r->at, sentence);
+    size_t begin = r->at > 40 ? r->at - 30 : 0, left = r->text.size - begin;
+    while (begin && begin < r->text.size && (r->text.data[begin] & 0xC0) == 0x80) begin++, left--;
+    struct bytes text = {r->text.data + begin, left < 40 ? left : 40};
+    const char *before = begin ? "..." : "", *after = left > 40 ? "..." : "", *form = "The pattern \"%s%s%s\" cannot be used, at byte %u: %s.";
+    return grammar_fail(r->g, "pattern", r->at, form, before, quoted(text, shown), after, (unsigned)r->at, sentence);
 }
 
 int regex_peek(const struct regex *r) { return r->at < r->text.size ? r->text.data[r->at] : -1; }
@@ -131,6 +134,18 @@ static bool quantifier(struct regex *r, uint32_t *least, uint32_t *most)
     return false;
 }
 
+/* Of a group, up to `>`; what it is called changes nothing. */
+static bool group_name(struct regex *r)
+{
+    size_t begin = r->at;
+    for (int c; (c = regex_peek(r)) >= 0 && c != '>'; r->at++) {
+        bool letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z', digit = c >= '0' && c <= '9';
+        if (!letter && c != '_' && c != '$' && c < 0x80 && !(digit && r->at > begin)) return regex_wrong(r, "this is no name of a group") != 0;
+    }
+    if (r->at == begin) return regex_wrong(r, "a group's name is empty") != 0;
+    return regex_takes(r, ">") || regex_wrong(r, "a group's name is not closed");
+}
+
 /* After `(`. */
 static struct part group(struct regex *r)
 {
@@ -138,8 +153,7 @@ static struct part group(struct regex *r)
         if (regex_takes(r, "=") || regex_takes(r, "!") || regex_takes(r, "<=") || regex_takes(r, "<!"))
             return plain(regex_wrong(r, "lookaround is not supported"));
         if (regex_takes(r, "<")) {
-            while (regex_peek(r) >= 0 && regex_peek(r) != '>') r->at++;
-            if (!regex_takes(r, ">")) return plain(regex_wrong(r, "a group's name is not closed"));
+            if (!group_name(r)) return failed;
         } else if (!regex_takes(r, ":")) return plain(regex_wrong(r, "modifiers are not supported"));
     }
     if (++r->depth > NESTING_MOST) return plain(regex_wrong(r, "groups are nested too deeply"));
@@ -151,7 +165,7 @@ static struct part group(struct regex *r)
 
 static gr_expr atom(struct regex *r)
 {
-    uint32_t c;
+    uint32_t c, least, most;
     if (regex_takes(r, ".")) return regex_dot(r);
     if (regex_takes(r, "[")) return regex_class(r);
     if (regex_takes(r, "\\")) {
@@ -159,7 +173,7 @@ static gr_expr atom(struct regex *r)
         if (c == REGEX_WRONG) return 0;
         if (c == REGEX_SET) return regex_take_class(r, false);
     } else {
-        if (regex_peek(r) == '*' || regex_peek(r) == '+' || regex_peek(r) == '?') return regex_wrong(r, "there is nothing to repeat");
+        if (quantifier(r, &least, &most)) return regex_wrong(r, "there is nothing to repeat");
         r->at += utf8_read(r->text.data + r->at, r->text.size - r->at, &c);
         if (c == UTF8_INVALID) return regex_wrong(r, "it is no valid UTF-8");
     }

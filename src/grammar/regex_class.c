@@ -176,7 +176,8 @@ gr_expr regex_class(struct regex *r)
             r->at++;
             last = class_item(r);
             if (last == REGEX_WRONG) return 0;
-            if (first == REGEX_SET || last == REGEX_SET || first > last) return regex_wrong(r, "a range in brackets is out of order");
+            if (first == REGEX_SET || last == REGEX_SET) return regex_wrong(r, "a range in brackets needs a letter at each end; - itself is \\-");
+            if (first > last) return regex_wrong(r, "a range in brackets is out of order");
         }
         if (first != REGEX_SET && !regex_add(r, first, last)) return 0;
     }

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { load } from '../../dist/node.js';
 import { tinyModel } from '../fixtures/tiny.mjs';
-import { DEMO, collect, rejectsWith } from './helper.mjs';
+import { DEMO, collect, rejectsWith, rejectsWithAbort } from './helper.mjs';
 
 const PERSON = {
   type: 'object', additionalProperties: false, required: ['name', 'age'],
@@ -92,6 +92,20 @@ test('a text that is cut off has no value', async () => {
   assert.equal((await left.result).value, undefined);
 });
 
+test('what is stopped before its grammar is compiled costs no compilation', async () => {
+  const tooMuch = { allOf: Array.from({ length: 40 }, (_, i) => ({ type: 'string', pattern: `a.{${i}}b` })) };
+  for (const options of [{ schema: tooMuch }, { tools: [{ name: 'f', parameters: { type: 'object', properties: { a: tooMuch } } }] }]) {
+    const reply = model.chat('a', options);
+    reply.stop();
+    assert.equal((await reply.result).finishReason, 'aborted');
+    const controller = new AbortController();
+    const aborted = model.chat('a', { ...options, signal: controller.signal }).result;
+    controller.abort();
+    await rejectsWithAbort(aborted);
+    await rejectsWith(model.chat('a', options).result, 'use/schema', /too many steps/);
+  }
+});
+
 test('thinking comes first, and is free', async () => {
   for (const seed of [1, 2, 3]) {
     const reply = model.chat(OWL, { ...WILD, thinking: true, schema: PERSON, seed, logitBias: { [(await model.tokenize('</think>'))[0]]: 20 } });
@@ -148,6 +162,7 @@ test('what cannot be honoured is refused by name', async () => {
   for (const [options, words] of [
     [{ schema: { type: 'string', pattern: '(?=a)b' } }, /./], [{ schema: { $ref: 'https://example.org/x' } }, /\$ref/], [{ schema: { type: 'strong' } }, /type/], [{ schema: false }, /./],
     [{ schema: { type: 'integer', minimum: 5, maximum: 2 } }, /./], [{ regex: '(a' }, /./], [{ regex: '(?<=a)b' }, /./], [{ regex: '(a)\\1' }, /./], [{ regex: `${'a'.repeat(2 ** 20)}b` }, /./],
+    [{ schema: { allOf: Array.from({ length: 40 }, (_, i) => ({ type: 'string', pattern: `a.{${i}}b` })) } }, /^pattern at #\/allOf\/1?\d: .*too many steps/],
     [{ grammar: 'root ::= missing' }, /missing/], [{ grammar: 'root ::= root "a"' }, /root/], [{ grammar: 'x ::= "a"' }, /root/], [{ schema: { enum: ['x'.repeat(2 ** 20)] } }, /./],
   ]) {
     const started = performance.now();

@@ -469,7 +469,20 @@ test('vectors and ranks are the model\'s, in floats and in base64, of texts and 
   const long = await client.embeddings.create({ model: 'any', input: 'word '.repeat(20_000) });
   assert.deepEqual(long.truncated, [0]);
   const failed = await post('/v1/rerank', { query: 'q', documents: texts });
-  assert.deepEqual([failed.status, failed.error.type], [500, 'server_error'], 'this vocabulary cannot rank');
+  assert.deepEqual([failed.status, failed.error.type, failed.error.code], [400, 'invalid_request_error', 'unsupported_model']);
+  assert.match(failed.error.message, /^The model cannot rank: its vocabulary has no token 'yes'\./);
+  for (const [path, body, param] of [
+    ['/v1/rerank', { query: null, documents: ['a'] }, 'query'], ['/v1/rerank', { query: ['a'], documents: ['a'] }, 'query'], ['/v1/rerank', { query: 'a', documents: [{}] }, 'documents[0]'],
+    ['/v1/rerank', { query: 'a', documents: ['a', { text: 5 }] }, 'documents[1]'], ['/v1/rerank', { query: 'a', documents: ['a'], instruction: 5 }, 'instruction'],
+    ['/v1/rerank', { query: 'a', documents: ['a'], top_n: '1' }, 'top_n'], ['/v1/rerank', { query: 'a', documents: Array(2049).fill('a') }, 'documents'], ['/v1/rerank', [], 'The body'],
+    ['/v1/embeddings', { input: 'a', dimensions: 'x' }, 'dimensions'], ['/v1/embeddings', { input: 'a', dimensions: 0 }, 'dimensions'], ['/v1/embeddings', { input: 'a', instruction: {} }, 'instruction'],
+    ['/v1/embeddings', { input: ['a', null] }, 'input'], ['/v1/embeddings', { input: [1, 'a'] }, 'input[0][1]'], ['/v1/embeddings', { input: [[1], [1.5]] }, 'input[1][0]'], ['/v1/embeddings', { input: {} }, 'input'],
+    ['/v1/embeddings', { input: [-1] }, 'input[0][0]'], ['/v1/embeddings', null, 'The body'],
+  ]) {
+    const { status, error } = await post(path, body);
+    assert.deepEqual([status, error?.type, error?.param], [400, 'invalid_request_error', param], `${path} ${JSON.stringify(body).slice(0, 80)}: ${error?.message}`);
+    assert.ok(error.message.startsWith(param), error.message);
+  }
   const ranks = [{ index: 1, score: 0.75 }, { index: 0, score: 0.5 }];
   const played = await startServer({ model: playedModel(endless, { rank: async () => ranks }) });
   const { results } = await post('/v1/rerank', { query: 'q', documents: [{ text: 'a' }, 'b'], top_n: 1, return_documents: true }, played.base);
