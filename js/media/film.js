@@ -16,8 +16,9 @@ const FRAME_LEAST = 2 ** 16;
 
 const SHOWN_MS = 10;
 
-/** A player that is nowhere to be seen may draw nothing and say nothing. */
+/** A player that is nowhere to be seen may draw nothing and say nothing. In parts: a machine that stops for seconds takes no more than one away. */
 const DRAWN_MS = 250;
+const DRAWN_PARTS = 5;
 
 /** Seconds between a picture's own time and the one that was asked for, at most: less than between two that are taken. */
 const NEAR = 0.25;
@@ -63,6 +64,12 @@ function drawn(player, signal) {
   });
 }
 
+async function drawnInTime(picture, signal) {
+  let isDrawn = false;
+  const news = picture.then(() => { isDrawn = true; });
+  for (let i = 0; i < DRAWN_PARTS && !isDrawn; i++) await Promise.race([news, sleep(systemClock, DRAWN_MS / DRAWN_PARTS, signal)]);
+}
+
 async function goTo(player, seconds, signal) {
   const over = new AbortController();
   const picture = drawn(player, over.signal);
@@ -71,7 +78,7 @@ async function goTo(player, seconds, signal) {
     player.currentTime = seconds;
     await arrived;
     await withPatience(shown(player), signal);
-    await Promise.race([picture, sleep(systemClock, DRAWN_MS, over.signal)]);
+    await drawnInTime(picture, over.signal);
   } finally {
     over.abort();
   }

@@ -135,6 +135,7 @@ test('killed at random moments of a talk: at most a second of a reply is lost, n
     const replies = (await page.$$(part('message-assistant'))).length;
     await page.type(part('input'), `Question ${i}`);
     await page.keyboard.press('Enter');
+    await eventually(async () => (await page.$$(part('message-assistant'))).length > replies, 'it is asked');
     const seen = [];    // [ms, letters of the new reply on the screen]
     const end = performance.now() + 200 + 2800 * random();
     const letters = (all, old) => all[old]?.textContent.length ?? 0;
