@@ -333,10 +333,9 @@ $(TESTS:%=run/%): run/%: $(BUILD)/tests/% build/fixtures/.stamp
 	@echo "== $<"; $< tests/fixtures $(ONLY_$(@F)) $(ONLY)
 
 # The library in Node, the page and the library in Chromium. Also apart: make test-node SUITES=js
-# A file whose tests have failed may leave something open and never end by itself: ten minutes are its end.
 SUITES ?= js web
 test-node: native site faults
-	$(NODE) --test --test-concurrency=4 --test-timeout=600000 $(wildcard $(SUITES:%=tests/%/*.test.mjs))
+	$(NODE) tools/test-node.mjs $(wildcard $(SUITES:%=tests/%/*.test.mjs))
 
 bench: site
 	$(NODE) tests/bench/bench.mjs

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Runs test files, four at a time: node tools/test-node.mjs FILE...
+// A machine that stops for seconds fails whatever waits for something just then. So a file that fails beside others runs once more, alone, and
+// counts as that run ends; which file it was is said. Where many fail, or one fails twice, something is wrong.
+
+import { run } from 'node:test';
+import { tap } from 'node:test/reporters';
+import { relative, resolve } from 'node:path';
+
+const MOST_AGAIN = 6;
+
+/** Ten minutes end a file whose failed tests have left something open. */
+const TIMEOUT_MS = 600_000;
+
+/** @returns {Promise<Set<string>>} the files with a test that failed */
+async function play(files, concurrency) {
+  const failed = new Set();
+  const events = run({ files, concurrency, timeout: TIMEOUT_MS });
+  events.on('test:fail', ({ file, name, details, todo }) => {
+    if (todo === undefined && details.error?.failureType !== 'subtestsFailed') failed.add(file ?? name);
+  });
+  for await (const text of events.compose(tap)) process.stdout.write(text);
+  return failed;
+}
+
+const say = (text, files) => console.log(`# ${text}: ${[...files].map((file) => relative('.', file)).join(' ')}`);
+
+let failed = await play(process.argv.slice(2).map((file) => resolve(file)), 4);
+if (failed.size > 0 && failed.size <= MOST_AGAIN) {
+  say('failed beside others, and once more alone', failed);
+  failed = await play([...failed], 1);
+}
+if (failed.size > 0) say('failed', failed);
+process.exitCode = failed.size > 0 ? 1 : 0;
