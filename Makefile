@@ -17,8 +17,8 @@ STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
 FLAGS_debug    = -O0 -g
-FLAGS_sanitize = -O2 -g -fno-var-tracking-assignments -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-FLAGS_thread   = -O2 -g -fsanitize=thread -fno-sanitize-recover=all
+FLAGS_sanitize = -O2 -g1 -fno-var-tracking-assignments -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+FLAGS_thread   = -O2 -g1 -fsanitize=thread -fno-sanitize-recover=all
 # wasm32's address space on a 64-bit machine: what would wrap there is refused here.
 FLAGS_narrow   = $(FLAGS_sanitize) -DADDR_MAX=0xFFFFFFFFull
 FLAGS_fuzz     = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
@@ -268,12 +268,13 @@ build/wasm/simd/faults.o: tests/faults.c src/wasm.c
 	@mkdir -p $(@D)
 	$(EMCC) $(WASM_COMPILE) -Os $(WASM_simd) -c $< -o $@
 
+FAULTS_LINK = $(filter-out -sBINARYEN_EXTRA_PASSES%,$(WASM_LINK)) $(WASM_simd) -sMAXIMUM_MEMORY=4GB
 build/faults/.stamp: $(FAULTS) dist/index.js
 	rm -rf build/faults
 	cp -R dist build/faults
 	rm build/faults/quern-relaxed.wasm build/faults/quern-*-text.wasm
-	$(EMCC) $(WASM_LINK) $(WASM_simd) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=node $(FAULTS) -o build/faults/node/quern-simd.mjs
-	$(EMCC) $(WASM_LINK) $(WASM_simd) -sMAXIMUM_MEMORY=4GB -sENVIRONMENT=web,worker $(FAULTS) -o build/faults/quern-simd.mjs
+	$(EMCC) $(FAULTS_LINK) -sENVIRONMENT=node $(FAULTS) -o build/faults/node/quern-simd.mjs
+	$(EMCC) $(FAULTS_LINK) -sENVIRONMENT=web,worker $(FAULTS) -o build/faults/quern-simd.mjs
 	ln build/faults/quern-simd.wasm build/faults/quern-simd-text.wasm
 	@touch $@
 

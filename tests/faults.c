@@ -2,7 +2,8 @@
  *
  * The wasm interface of an engine that breaks on demand, for the tests of the watchdog (make faults). The text
  * "fault KIND THREAD", when it is to be tokenized, makes that thread of the pool trap, read out of bounds, fill its
- * stack or spin for ever, while all others wait for it as they do in a step. Nothing of this is shipped.
+ * stack, spin for ever or wait for ever (halt, which leaves the processor to others), while all others wait for it as they do in a
+ * step. Nothing of this is shipped.
  */
 #define wasm_tokenize wasm_tokenize_unharmed
 #include "../src/wasm.c"
@@ -37,6 +38,7 @@ static void strike(void *arg, int thread, int n_threads)
     if (!strcmp(f->kind, "bounds")) zero = *(volatile int *)(0xfffffff0u + (unsigned)zero);
     if (!strcmp(f->kind, "stack")) fill_stack(0, zero);
     while (!strcmp(f->kind, "spin") && !zero) continue;
+    while (!strcmp(f->kind, "halt") && !zero) __builtin_wasm_memory_atomic_wait32((int *)&zero, 0, -1);
 }
 
 EXPORT int wasm_tokenize(address e, address text, int size, int mode, uint32_t sentinel, address ids, int cap)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs test files, four at a time: node tools/test-node.mjs FILE...
+// Runs test files, four at a time, those that take longest first: node tools/test-node.mjs FILE...
 // A machine that stops for seconds fails whatever waits for something just then. So a file that fails beside others runs once more, alone, and
 // counts as that run ends; which file it was is said. Where many fail, or one fails twice, something is wrong.
 
@@ -11,6 +11,14 @@ const MOST_AGAIN = 6;
 
 /** Ten minutes end a file whose failed tests have left something open. */
 const TIMEOUT_MS = 600_000;
+
+/** What begins last must not be what takes longest. */
+const LONG = [
+  'web/store', 'web/firefox', 'js/stopped', 'web/examples', 'web/states', 'web/golden', 'js/engine-end', 'web/many', 'web/blocking', 'web/conversations', 'js/golden', 'web/firefox-page',
+  'js/quantize-faults', 'web/dispose', 'web/engine-end', 'js/cli-both', 'js/cli', 'js/bad-stores', 'js/folder', 'web/scroll',
+].map((name) => `tests/${name}.test.mjs`);
+
+const placeOf = (file) => LONG.indexOf(relative('.', file)) + 1 || LONG.length + 1;
 
 /** @returns {Promise<Set<string>>} the files with a test that failed */
 async function play(files, concurrency) {
@@ -25,7 +33,7 @@ async function play(files, concurrency) {
 
 const say = (text, files) => console.log(`# ${text}: ${[...files].map((file) => relative('.', file)).join(' ')}`);
 
-let failed = await play(process.argv.slice(2).map((file) => resolve(file)), 4);
+let failed = await play(process.argv.slice(2).map((file) => resolve(file)).sort((a, b) => placeOf(a) - placeOf(b)), 4);
 if (failed.size > 0 && failed.size <= MOST_AGAIN) {
   say('failed beside others, and once more alone', failed);
   failed = await play([...failed], 1);

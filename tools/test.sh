@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 case "${1:-}" in bench | places) tools/setup.sh "$1" ;; *) tools/setup.sh test ;; esac
 echo 'test: building'
-make --no-print-directory -s -j2 native site
+make --no-print-directory -s -j2 native site $([ $# -gt 0 ] || echo faults)
 case "${1:-}" in
 '') exec make --no-print-directory -s test ;;
 big) exec node --test --test-concurrency=1 tests/big/*.test.mjs ;;

@@ -51,7 +51,7 @@ static void equals_the_peak(void)
     };
     struct file big = file_read(built_fixtures(""), "big-q8_0.gguf"), wide = file_read(built_fixtures(""), "long.gguf");
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
-        check_plan("big-q8_0", &big, variants[v]);
+        if (v == 0 || variants[v].embeddings) check_plan("big-q8_0", &big, variants[v]);
         for (int i = (int)v % 2; i < GOLDEN_FILES; i += 2) { /* each type with half of them */
             struct file f = golden_file(golden_names[i], "gguf");
             check_plan(golden_names[i], &f, variants[v]);
@@ -104,7 +104,7 @@ static void loads_under(const struct file *f, uint64_t limit, int context_size, 
     quern_free(e);
 }
 
-/* A file of 60 MB whose own context is 2,048 positions. What would fit is tried at each eighth limit. */
+/* A file of 60 MB whose own context is 2,048 positions. What would fit is tried at each fourth limit. */
 static void q01_refused_by_the_header(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
@@ -113,7 +113,7 @@ static void q01_refused_by_the_header(void)
     CHECK_EQ(all.context_size, 2048);
     CHECK_EQ(all.wanted, 2048);
     int tries = 0;
-    for (uint64_t limit = all.total - (all.total >> 5); limit > 40 << 20; limit -= 1 << 20) {
+    for (uint64_t limit = all.total - (all.total >> 5); limit > 40 << 20; limit -= 4 << 20) {
         int status;
         size_t fed;
         struct quern_engine *e = feed_under(&f, limit, 2048, &status, &fed);
@@ -126,7 +126,7 @@ static void q01_refused_by_the_header(void)
         CHECK_EQ((int)(said(e, "needs ") * 10 + 0.5), (int)((double)plan.total / 1e5 + 0.5));
         if (plan.largest > 0) {
             CHECK_EQ((int)said(e, "a contextSize of "), plan.largest);
-            if (tries++ % 8 == 0) loads_under(&f, limit, plan.largest, plan.largest);
+            if (tries++ % 4 == 0) loads_under(&f, limit, plan.largest, plan.largest);
         } else {
             double file = said(e, "a file of ") * 1e6, weights = (double)plan.weights;
             CHECK(file > 0 && file < (double)limit && file < weights);

@@ -65,10 +65,11 @@ for (const way of Object.keys(WAYS)) {
   test(`every call of a store, spoiled by every answer, ${way}: the model all the same`, async () => {
     let given = 0;
     let seed = 0;
-    for (const [name, before] of Object.entries(await makeDisks())) {
+    for (const [i, [name, before]] of Object.entries(await makeDisks()).entries()) {
       for (const call of before.calls ?? CALLS) {
         for (const [what, answer] of Object.entries(ANSWERS)) {
           const row = `${name}: ${call}: ${what} (seed ${++seed})`;
+          if (way !== 'directly' && (seed + i) % 2) continue;       // a port changes nothing of what is on a disk
           const disk = copyOf(before);
           const { code, bytes, notices, site, error } = await play(way, disk, call, answer, seed);
           assert.deepEqual([code, Buffer.compare(bytes, BYTES)], [null, 0], `${row}: ${error}`);
@@ -80,7 +81,7 @@ for (const way of Object.keys(WAYS)) {
         }
       }
     }
-    assert.ok(given > seed / 4, `${given} of ${seed} stores were given up`);
+    assert.ok(given > seed / (way === 'directly' ? 4 : 8), `${given} of ${seed} stores were given up`);
   });
 }
 

@@ -30,7 +30,7 @@ let folder;
 let longHang;     // takes half a minute, during which other tests run
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'quern-'));
-  longHang = breakable().then((model) => breakEngine(model, `spin ${THREADS - 1}`, 'engine/hung'));
+  longHang = breakable().then((model) => breakEngine(model, `halt ${THREADS - 1}`, 'engine/hung'));
   longHang.catch(() => {});
 });
 after(() => rm(folder, { recursive: true }));
@@ -178,7 +178,7 @@ test('W17: a process may end with an engine at work, and says nothing', async ()
   assert.deepEqual([stdout, stderr], ['', '']);
 });
 
-test('W10: a thread that spins for ever is given up after 30 s, by the real limits', async () => {
+test('W10: a thread that never comes back is given up after 30 s, by the real limits', async () => {
   const took = await longHang;
   assert.ok(took > 24 && took < 36, `${took} s`);
 });

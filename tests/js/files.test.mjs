@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The catalogue of broken model files (groups G, M, V of tests/fixtures/bad-gguf.mjs) through the whole library: each
+// The catalogue of broken model files (groups G, M, V of tests/fixtures/bad-gguf.mjs) through the library: each
 // gets its typed error, each odd but valid one loads; and a file's own chat template cannot hurt anything (M24). A file that changes
 // while it is read is refused (G35); in OPFS see O05 in store.test.mjs.
 
@@ -10,9 +10,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { load } from '../../dist/node.js';
+import { Engine } from '../../js/engine/engine.js';
+import { instantiate } from '../../js/engine/instance.js';
 import { badFiles, goodFiles } from '../fixtures/bad-gguf.mjs';
 import { tinyFolder } from '../fixtures/folder.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
+import { compile, glue } from './engine-host.mjs';
 import { rejectsWith } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 
@@ -29,17 +32,40 @@ async function forAll(files, check) {
   return problems;
 }
 
-test('every broken file gets its error', { timeout: 300_000 }, async () => {
-  assert.deepEqual(await forAll(badFiles(), async ({ bytes, codes, rules }) => {
-    const model = await load(new Blob([bytes]), { threads: 1 }).catch((error) => error);
-    if (!(model instanceof Error)) {
-      await model.dispose();
-      throw new Error('was loaded');
-    }
-    assert.ok(codes.includes(model.code), `${model.code} instead of ${codes}: ${model.message}`);
-    assert.ok(rules.includes(model.detail.rule), `rule ${model.detail.rule} instead of ${rules}: ${model.message}`);
-    assert.ok(model.message.length <= 200 && !/[\x00-\x1f\x7f]/.test(model.message), JSON.stringify(model.message));
-  }), []);
+const BROKEN = badFiles();
+
+/** @param {(bytes: Uint8Array) => Promise<Error | undefined>} refusal */
+const refuses = (refusal) => async ({ bytes, codes, rules }) => {
+  const error = await refusal(bytes);
+  assert.ok(error, 'was loaded');
+  assert.ok(codes.includes(error.code), `${error.code} instead of ${codes}: ${error.message}`);
+  assert.ok(rules.includes(error.detail.rule), `rule ${error.detail.rule} instead of ${rules}: ${error.message}`);
+  assert.ok(error.message.length <= 200 && !/[\x00-\x1f\x7f]/.test(error.message), JSON.stringify(error.message));
+};
+
+test('every broken file gets its error from the engine', { timeout: 300_000 }, async () => {
+  let instance;
+  const problems = [];
+  for (const [i, file] of BROKEN.entries()) {
+    if (i % 50 === 0) instance = await instantiate(glue[32], await compile('simd'), 1, 32);      // what has been refused stays in its memory
+    await refuses(async (bytes) => {
+      const engine = new Engine(instance, { threads: 1, memorySize: instance.maximum, fileSize: bytes.length });
+      try {
+        engine.feed(bytes);
+        engine.finish();
+      } catch (error) {
+        return error;
+      }
+      return undefined;
+    })(file).catch((error) => problems.push(`${file.id} ${file.what}: ${error.message}`));
+  }
+  assert.deepEqual(problems, []);
+});
+
+test('a broken file for each rule gets its error from a load', { timeout: 300_000 }, async () => {
+  const files = new Map(BROKEN.map((file) => [file.rules.concat(file.codes).join(), file]));
+  assert.ok(files.size > 50);
+  assert.deepEqual(await forAll(files, refuses((bytes) => load(new Blob([bytes]), { threads: 1 }).then((model) => model.dispose(), (error) => error))), []);
 });
 
 test('every odd file loads, and replies or says why not', { timeout: 120_000 }, async () => {

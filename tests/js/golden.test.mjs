@@ -31,11 +31,8 @@ async function check(name, kv, configurations) {
 
 const noMemory64 = support().maxMemory < 2 ** 32 && `Node ${process.version} has no memories of 64 bits; tests/web has the same for Chromium`;
 
-/** A type of each kind of kernel with every number of threads; tests/web has the others so. */
-const THOROUGH = ['duo.F32', 'nano.Q8_0', 'nano.Q4_K_M'];
-
 for (const name of names) {
-  const configurations = configurationsOf(name, THOROUGH);
+  const configurations = configurationsOf(name, 'node');
   test(`${name}: the native bits in ${configurations.length} configurations`, () => check(name, 'f16', configurations));
 }
 

@@ -186,9 +186,9 @@ test('Q08 loads and failures again and again: the process does not grow', async 
     await load(DEMO, { memoryLimit: 9 * MB }).catch(nothing);
   };
   const sizes = [];
-  for (let i = 0; i < 24; i++) {
+  for (let i = 0; i < 15; i++) {
     await round();
-    if (i % 8 === 7) {
+    if (i % 5 === 4) {
       collect();
       sizes.push(process.memoryUsage().rss);
     }

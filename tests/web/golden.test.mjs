@@ -35,7 +35,7 @@ async function visiting(station, use) {
 const check = (station, ...comparison) => visiting(station, (compare) => compare(...comparison));
 
 for (const name of names) {
-  test(`${name}: the native bits in ${configurationsOf(name).length} configurations`, () => check(isolated, name, 'f16', configurationsOf(name)));
+  test(`${name}: the native bits in ${configurationsOf(name, 'browser').length} configurations`, () => check(isolated, name, 'f16', configurationsOf(name, 'browser')));
 }
 
 test('64-bit addresses: the native bits', () => visiting(isolated, async (compare) => {
