@@ -12,7 +12,8 @@
  * const { textStream } = streamText({ model: provider(), prompt: 'Hi' });
  * ```
  *
- * `reasoning` asks for thinking, or not; how much cannot be said. A schema is kept as `chat({ schema })` keeps it. What is special to quern goes into
+ * `reasoning` asks for thinking, or not; how much cannot be said. A schema is kept as `chat({ schema })` keeps it; together with tools it is refused
+ * (`use/param`), as `Output.object` beside `tools` would be. What is special to quern goes into
  * `providerOptions.quern` (options of `chat`, `embed` and `rank`), and comes in `providerMetadata.quern` (`timings`, `logprobs`, `dropped`).
  */
 

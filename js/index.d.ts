@@ -422,9 +422,12 @@ export interface CompleteOptions {
    * (`use/schema`) before any work; so is what is no plain object (a Map, fields of a class: `use/param`), as JSON would pass over it. Of `schema`, `regex`, `grammar`, `json` and `choices` a reply has one. Thinking is free, and only then comes the text.
    */
   schema?: object | boolean;
-  /** The whole text is what this expression matches, as ECMAScript has it with the flag `u`, without lookaround, backreferences and `\\b`. */
+  /**
+   * The whole text is what this expression matches, as ECMAScript has it with the flag `u`; `s` counts. Refused are lookaround, backreferences, `\b` and
+   * `\B`, modifiers (`(?i:…)`), anchors inside what is repeated, `\p{…}` but of L, N, White_Space, Any and ASCII (`use/schema`), and the flags i, m and v (`use/param`).
+   */
   regex?: string | RegExp;
-  /** The whole text is what this grammar describes, in GBNF as llama.cpp writes it, from its rule `root` on. */
+  /** The whole text is what this grammar describes, in GBNF as llama.cpp writes it, from its rule `root` on. Tokens (`<think>`, `<[7]>`, `!<think>`) are refused. */
   grammar?: string;
   /** The text is JSON, an object or any other value. */
   json?: boolean;

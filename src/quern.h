@@ -46,6 +46,7 @@ int quern_finish(struct quern_engine *e);
 const struct error *quern_error(const struct quern_engine *e); /* the last one; code OK when there was none; borrowed until the next call */
 /* What was loaded, or inspected, as one JSON object (keys: info.c, index.d.ts); "" before quern_finish() is OK; borrowed until quern_free(). */
 const char *quern_info(struct quern_engine *e);
+struct sampler_params quern_defaults(const struct quern_engine *e); /* without thinking: as the files advise, else the model's card; then too */
 /* All zero until the header has arrived; also after ERR_MEM_PLAN. Borrowed until the engine is freed. */
 const struct quern_plan *quern_plan(const struct quern_engine *e);
 /* Bytes of the file at hand that its header promises; 0 until it has arrived. A model that is only inspected needs no more of it;
@@ -142,8 +143,7 @@ struct quern_event {
 const struct quern_event *quern_events(const struct quern_engine *e, int *n); /* of the last quern_step(); borrowed until the next */
 void quern_facts(const struct quern_engine *e, struct sched_facts *out);      /* engine/scheduler.h */
 
-/* What the steps so far have cost, by operation and layer: see profile.h. NULL unless options.profile. */
-struct profile *quern_profile(struct quern_engine *e);
+struct profile *quern_profile(struct quern_engine *e); /* what steps have cost so far (profile.h); NULL unless options.profile */
 
 void quern_memory(const struct quern_engine *e, uint64_t *used, uint64_t *peak); /* bytes of everything this engine allocated */
 

@@ -139,7 +139,7 @@ export function openaiFetch(model, options) {
     const { pathname } = new URL(isRequest ? input.url : String(input), 'http://model.invalid');
     const signal = init?.signal ?? (isRequest ? input.signal : undefined) ?? undefined;
     signal?.throwIfAborted();
-    const method = init?.method ?? (isRequest ? input.method : 'GET');
+    const method = (init?.method ?? (isRequest ? input.method : 'GET')).toUpperCase();
     const path = Object.keys(CREATE).find((known) => pathname.endsWith(known));
     if (path && method === 'POST') {
       const body = await bodyOf(input, init).catch(() => undefined);

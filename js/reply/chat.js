@@ -17,7 +17,7 @@ const BEGUN_THOUGHT = new RegExp(`${OPEN}\\s*$`);
 /** What Qwen3's own template writes when thinking is switched off. */
 const NO_THOUGHT = `${OPEN}\n\n${CLOSE}\n\n`;
 
-/** Sampling defaults of the model cards (Qwen3: "Best Practices"; Qwen3-VL), thinking and not. */
+/** Sampling defaults of the model cards (Qwen3: "Best Practices"; Qwen3-VL), thinking and not; the latter are quern_defaults()'s too. */
 const CARD_THINKING = { temperature: 0.6, topP: 0.95, topK: 20, minP: 0 };
 const CARD = { temperature: 0.7, topP: 0.8, topK: 20, minP: 0 };
 const CARD_VL_THINKING = { ...CARD_THINKING, temperature: 1 };

@@ -61,17 +61,17 @@ static struct quern_options engine_options(const struct args *a)
     };
 }
 
-/* Sampling defaults of the model card without thinking, as in the npm package. */
-static struct sampler_params sampling(const struct args *a)
+/* Where nothing is said, by the model, as in the npm package. */
+static struct sampler_params sampling(const struct quern_engine *e, const struct args *a)
 {
-    return (struct sampler_params){
-        .temperature = (float)args_number(a, OPT_TEMPERATURE, 0.7),
-        .top_p = (float)args_number(a, OPT_TOP_P, 0.8),
-        .top_k = whole(a, OPT_TOP_K, 20),
-        .min_p = (float)args_number(a, OPT_MIN_P, 0),
-        .repeat_penalty = (float)args_number(a, OPT_REPEAT_PENALTY, 1),
-        .seed = (uint64_t)args_number(a, OPT_SEED, floor(now_ms() * 1e3)),
-    };
+    struct sampler_params p = quern_defaults(e);
+    p.temperature = (float)args_number(a, OPT_TEMPERATURE, (double)p.temperature);
+    p.top_p = (float)args_number(a, OPT_TOP_P, (double)p.top_p);
+    p.top_k = whole(a, OPT_TOP_K, p.top_k);
+    p.min_p = (float)args_number(a, OPT_MIN_P, (double)p.min_p);
+    p.repeat_penalty = (float)args_number(a, OPT_REPEAT_PENALTY, (double)p.repeat_penalty);
+    p.seed = (uint64_t)args_number(a, OPT_SEED, floor(now_ms() * 1e3));
+    return p;
 }
 
 enum { FEED_DEFAULT = 1 << 20 }; /* bytes of the file at once */
@@ -273,7 +273,7 @@ static int write_reply(struct quern_engine *e, struct quern_sequence *s, double 
 static int generate(struct quern_engine *e, struct quern_sequence *s, struct reply *r)
 {
     const struct args *a = r->args;
-    struct sampler_params params = sampling(a);
+    struct sampler_params params = sampling(e, a);
     double room = quern_plan(e)->context_size - r->prompt_tokens, wanted = args_number(a, OPT_MAX_TOKENS, room + 1), start = now_ms();
     r->finish = wanted > room ? "context" : "length";
     int status = drain(e, s);

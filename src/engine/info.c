@@ -110,20 +110,39 @@ static void write_ends(struct json *j, const struct quern_engine *e)
 }
 
 /* What the files advise, as far as it is something that can be asked for; rounded, as it was meant: floats have seven digits. */
-static void write_sampling(struct json *j, const struct checkpoint *ck)
+static void write_sampling(struct json *j, struct quern_engine *e)
 {
     static const struct {
         const char *name, *key;
         double most;
-    } numbers[] = {{"temperature", "general.sampling.temp", 100}, {"topP", "general.sampling.top_p", 1}, {"topK", "general.sampling.top_k", 1e9},
-                   {"minP", "general.sampling.min_p", 1}, {"repeatPenalty", "general.sampling.penalty_repeat", 10}};
+    } numbers[ADVISED] = {[ADVISED_TEMPERATURE] = {"temperature", "general.sampling.temp", 100},
+                          [ADVISED_TOP_P] = {"topP", "general.sampling.top_p", 1},
+                          [ADVISED_TOP_K] = {"topK", "general.sampling.top_k", 1e9},
+                          [ADVISED_MIN_P] = {"minP", "general.sampling.min_p", 1},
+                          [ADVISED_REPEAT_PENALTY] = {"repeatPenalty", "general.sampling.penalty_repeat", 10}};
     json_object(j, "sampling");
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    for (int i = 0; i < ADVISED; i++) {
         double value;
-        int status = meta_float(ck, numbers[i].key, 0, numbers[i].most, NULL, &value, NULL);
-        if (!status) json_number(j, numbers[i].name, (double)(int64_t)(value * 1e6 + 0.5) / 1e6);
+        int status = meta_float(&e->intake.ck, numbers[i].key, 0, numbers[i].most, NULL, &value, NULL);
+        e->advice[i] = status ? -1 : (double)(int64_t)(value * 1e6 + 0.5) / 1e6;
+        if (!status) json_number(j, numbers[i].name, e->advice[i]);
     }
     json_end(j);
+}
+
+struct sampler_params quern_defaults(const struct quern_engine *e)
+{
+    static const double card[ADVISED] = {0.7, 0.8, 20, 0, 1};
+    double numbers[ADVISED];
+    for (int i = 0; i < ADVISED; i++) numbers[i] = e->advice[i] < 0 ? card[i] : e->advice[i];
+    return (struct sampler_params){
+        .temperature = (float)numbers[ADVISED_TEMPERATURE],
+        .top_p = (float)numbers[ADVISED_TOP_P],
+        .top_k = (int)numbers[ADVISED_TOP_K],
+        .min_p = (float)numbers[ADVISED_MIN_P],
+        .repeat_penalty = (float)numbers[ADVISED_REPEAT_PENALTY],
+        .presence_penalty = !strncmp(e->model->ops->architecture, "qwen3vl", 7) ? 1.5f : 0,
+    };
 }
 
 /* Names of enum quern_kv. */
@@ -222,7 +241,7 @@ int info_write(struct quern_engine *e, struct error *err)
     json_number(&j, "pooling", e->model->config.pooling);
     json_number(&j, "classes", e->model->config.n_classes);
     write_assumed(&j, e);
-    write_sampling(&j, &e->intake.ck);
+    write_sampling(&j, e);
     json_number(&j, "contextSize", e->context_size);
     json_string(&j, "kv", kv_names[e->options.kv]);
     json_number(&j, "chunk", e->step.chunk);

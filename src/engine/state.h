@@ -15,6 +15,7 @@
 #include "text/tokenizer.h"
 
 enum { PADS = 2 };
+enum { ADVISED_TEMPERATURE, ADVISED_TOP_P, ADVISED_TOP_K, ADVISED_MIN_P, ADVISED_REPEAT_PENALTY, ADVISED }; /* what files advise for sampling */
 
 enum state { STATE_LOADING, STATE_READY, STATE_FAILED };
 
@@ -88,6 +89,7 @@ struct quern_engine {
     struct bytes template;    /* a copy; data NULL when the file has none */
     struct bytes rerank;      /* the same of one that ranks documents */
     char *info;
+    double advice[ADVISED];   /* -1: none; as of info */
     struct step step;
     struct sight *sight;      /* NULL: it sees nothing */
     bool awaits;              /* results of the last step are on their way */

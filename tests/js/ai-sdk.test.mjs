@@ -77,6 +77,7 @@ test('objects: of generateObject and of Output, from a schema that the engine ke
   assert.deepEqual(schema.parse(object), object);
   const { output } = await generateText({ model: quern(model)(), output: Output.object({ schema }), prompt: 'Is the sea wet?', maxOutputTokens: 60 });
   assert.deepEqual(schema.parse(output), output);
+  await assert.rejects(generateText({ model: quern(model)(), output: Output.object({ schema }), tools: { weather }, prompt: 'x' }), { code: 'use/param' }, 'one or the other');
   const fake = fakeModel('{"answer": "yes", "certain": true}');
   const { partialOutputStream, output: whole } = streamText({ model: quern(fake)(), output: Output.object({ schema }), prompt: 'x' });
   for await (const part of partialOutputStream) assert.equal(typeof part, 'object');

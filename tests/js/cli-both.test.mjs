@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { COMMANDS, OPTIONS } from '../../js/cli/cli-syntax.js';
 import { GOLDEN, PROJECT } from '../fixtures/golden.mjs';
+import { tinyModel } from '../fixtures/tiny.mjs';
 import { CLI, DEMO, NANO } from './helper.mjs';
 import { quern } from './program.mjs';
 
@@ -54,12 +55,44 @@ test('the same text by the same flags', { timeout: 120_000 }, async () => {
     ['--temperature', '0', '--repeat-penalty', '1.8'], ['--temperature', '0', '--kv', 'q8'], ['--temperature', '0', '--variant', 'scalar', '--chunk', '3'],
     ['--seed', '3', '--temperature', '2', '--top-k', '3', '--stop', 'the', '--stop', 'of'],
     ['--seed', '5', '--regex', '[a-f]{3,9}(, [0-9]{1,3}){0,2}'], ['--seed', '5', '--schema', write('enum.json', '{"enum":["a",{"b":1}]}')],
+    ['--seed', '5', '--grammar', write('cities.gbnf', 'root ::= city ("," ws city){0,2} "!" # some of them\ncity ::= "Oslo" | "Bergen" | [A-Z] [a-z]{2,5}\nws ::= [ \\n]?\n')],
   ]) {
     const { out, err, code } = await both([...run, ...flags]);
     assert.deepEqual([err, code], ['', 0]);
     seen.add(out);
   }
   assert.ok(seen.size > 6, 'flags make a difference');
+});
+
+test('what a model advises is what both begin with, and flags come before it', async () => {
+  const kv = Object.entries({ temp: 1.9, top_k: 5, top_p: 0.97, min_p: 0.0625, penalty_repeat: 1.3 })
+    .map(([key, value]) => [`general.sampling.${key}`, key === 'top_k' ? 'i32' : 'f32', value]);
+  const plain = write('plain.gguf', tinyModel());
+  const advised = write('advised.gguf', tinyModel({}, { addKv: kv }));
+  const sees = join(PROJECT, 'tests/fixtures/vision/models/dense');
+  /** What both say, as JSON: of bytes that are no text each shows what it likes. */
+  const run = async (model, ...flags) => {
+    const args = ['run', model, 'the', '--seed', '3', '--max-tokens', '24', '--threads', '1', '--json', ...flags];
+    const [one, two] = (await Promise.all([quern(args), native(args)])).map(({ out }) => JSON.parse(out).text);
+    assert.equal(two, one, args.join(' '));
+    return one;
+  };
+  const all = ['--temperature', '1.9', '--top-k', '5', '--top-p', '0.97', '--min-p', '0.0625', '--repeat-penalty', '1.3'];
+  const text = await run(advised);
+  assert.equal(await run(plain, ...all), text);
+  assert.notEqual(await run(plain), text);
+  assert.equal(await run(advised, '--temperature', '0', '--repeat-penalty', '1'), await run(plain, '--temperature', '0'));
+  for (const model of [join(sees, 'f16/model.gguf'), join(sees, 'hf')]) await run(model);
+});
+
+test('JSON of any form', async () => {
+  const values = [];
+  for (const seed of ['1', '2', '3']) {
+    const { out, code } = await both(['run', DEMO, 'JSON:', '--seed', seed, '--temperature', '3', '--top-p', '1', '--top-k', '0', '--threads', '1', '--json-reply']);
+    assert.equal(code, 0, out);
+    values.push(JSON.parse(out));
+  }
+  assert.ok(values.some(Array.isArray), JSON.stringify(values));
 });
 
 test('a limited reply that is cut off is no success', async () => {

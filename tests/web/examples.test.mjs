@@ -141,6 +141,18 @@ test('node-tools.mjs calls a tool and goes on', async () => {
   assert.ok(out.trim().split('\n').length >= 3, out);
 });
 
+test('langchain.mjs answers, streams, makes an object and calls', async () => {
+  const { status, out, error } = await run(['examples/langchain.mjs']);
+  assert.equal(status, 0, error);
+  const lines = out.trim().split('\n');
+  assert.match(lines[0], /^invoke: .*quern.*\.$/i);
+  assert.match(lines[1], /^stream: .{20,}\.$/);
+  assert.match(lines[2], /^object: (yes|no) (true|false)$/);
+  const [, a, b, sum] = /^call: add { a: (\d+), b: (\d+) } (\d+)$/.exec(lines[3]);
+  assert.equal(Number(sum), Number(a) + Number(b));
+  assert.match(lines[4], /^then: .+/);
+});
+
 test('node-chat.mjs says what is wrong with a file', async () => {
   const { status, error } = await run(['examples/node-chat.mjs', 'package.json'], '');
   assert.equal(status, 1);

@@ -17,8 +17,10 @@ import { findFirefox } from '../bench/firefox.mjs';
 import { processFamily, processMemory } from '../bench/machine.mjs';
 import { AT_ONCE, checkAtOnce } from '../fixtures/at-once.mjs';
 import { CONFIGURATIONS_64, GOLDEN, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { LIMITED } from '../fixtures/limited.mjs';
 import { modelBytes } from '../fixtures/make-model.mjs';
 import { eventually } from './browser.mjs';
+import { checkLimited } from './limited.mjs';
 
 const NAME = 'nano.Q4_K_M';
 const PATIENCE_MS = 90_000;
@@ -97,6 +99,14 @@ for (const [where, serving, threads] of [['cross-origin isolated, two threads', 
     checkAtOnce(found);
   });
 }
+
+test('an object, a pattern and a call in Firefox: the texts of Node', { timeout: PATIENCE_MS }, async (t) => {
+  const { next } = await ask(t, {}, { limited: LIMITED });
+  const { problem, said, read } = await next();
+  read();
+  assert.equal(problem, undefined);
+  await checkLimited(said);
+});
 
 for (const [where, serving, threads] of [['cross-origin isolated, two threads', { isolate: true }, 2], ['without shared memory', { isolate: false }, 1]]) {
   test(`ten models one after the other, ${where}: each gives its memory back`, { timeout: PATIENCE_MS }, async (t) => {

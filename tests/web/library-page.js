@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Gives the tests the library as a page imports it, and the things they do with it that must happen inside the
-// page: comparing logits bit by bit, measuring how soon an abort takes effect, keeping models that were disposed of.
+// page: comparing logits bit by bit, measuring how soon an abort takes effect, keeping models that were disposed of, asking under limits.
 import * as quern from '../../dist/index.js';
+import { limitedBy } from '../fixtures/limited.mjs';
 
 /** Differences between a model's logits and the expected ones, as bit patterns. */
 async function compareLogits(model, tokens, expectedBits) {
@@ -87,6 +88,14 @@ export async function atOnce({ source, questions, chat, options }) {
   return { alone, texts, order, threads: model.info.threads };
 }
 
+/** Replies under limits (tests/fixtures/limited.mjs). */
+export async function limited({ source, asks }) {
+  const model = await quern.load(source, { threads: 2 });
+  const said = await limitedBy(model, asks);
+  await model.dispose();
+  return said;
+}
+
 /** Models that were disposed of, and that a page still holds. */
 const kept = [];
 
@@ -102,4 +111,4 @@ export async function loadAndDispose(source, options, count) {
   return { wasm: memory.wasm, threads };
 }
 
-globalThis.quern = { ...quern, compare, dots, interrupt, atOnce, tryLoad, loadAndDispose };
+globalThis.quern = { ...quern, compare, dots, interrupt, atOnce, limited, tryLoad, loadAndDispose };

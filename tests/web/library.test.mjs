@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The library in a page of somebody's own, under a strict policy: streaming, prefix reuse, the ways to end a reply, typed
-// errors, what the browser can do. What does not depend on the browser is tested in Node (tests/js).
+// The library in a page of somebody's own, under a strict policy: streaming, prefix reuse, replies under limits, the ways to end
+// one, typed errors, what the browser can do. What does not depend on the browser is tested in Node (tests/js).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { badFiles } from '../fixtures/bad-gguf.mjs';
+import { LIMITED } from '../fixtures/limited.mjs';
 import { PROJECT, station } from './browser.mjs';
 import { talkativeModel } from './chat-page.mjs';
+import { checkLimited } from './limited.mjs';
 
 const DEMO = '/web/models/demo-q8_0.gguf';
 
@@ -94,6 +96,12 @@ test('a conversation streams, and each turn reuses the one before', async () => 
   assert.equal(turns[0].usage.cachedTokens, 0);
   assert.ok(turns[1].usage.cachedTokens > 0);
   assert.ok(turns[2].usage.cachedTokens > turns[1].usage.cachedTokens);
+  await close();
+});
+
+test('an object, a pattern and a call: the texts of Node', async () => {
+  const { page, close } = await openLibrary(isolated);
+  await checkLimited(JSON.parse(await page.evaluate(async (request) => JSON.stringify(await globalThis.quern.limited(request)), LIMITED)));
   await close();
 });
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // See report.html. The address's fragment is JSON: where to report, and either what to compare (library-page.js) and a model to ask, or
-// a model to load and dispose of so and so often, with a report each time, or what to ask at once.
+// a model to load and dispose of so and so often, with a report each time, or what to ask at once, or under limits.
 import './library-page.js';
 
 const { quern } = globalThis;
@@ -33,4 +33,6 @@ async function report(work) {
 
 const { source, options, counts } = request.disposals ?? {};
 if (source) for (const count of counts) await report(quern.loadAndDispose(source, options, count));
-else await report(request.atOnce ? quern.atOnce(request.atOnce) : answer(request));
+else if (request.atOnce) await report(quern.atOnce(request.atOnce));
+else if (request.limited) await report(quern.limited(request.limited).then((said) => ({ said })));
+else await report(answer(request));

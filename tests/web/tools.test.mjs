@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The page's tools with the demo model: a call folded like thinking, its result, and a reply that goes on; kept, exported and read again. And the
-// library's calls in Chromium, whose part of the package comes with the first one.
+// The page's tools with the demo model: a call folded like thinking, its result, and a reply that goes on; kept, exported and read again. What the
+// package has for them comes with the first call, and not without one. Calls of the library alone: library.test.mjs.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
