@@ -34,6 +34,9 @@ const NOTHING = { ids: new Int32Array(0), channels: [], inside: null, defaults: 
 /** Options of replies that ask for more than a text, or limit it. */
 const EXTRAS = ['tools', 'logprobs', 'schema', 'regex', 'grammar', 'json', 'choices'];
 
+/** Share of the context up to which a prompt leaves room for its reply: what would shorten it (js/reply/overflow.js) is not fetched. */
+const ROOMY = 0.5;
+
 /** Large arrays of an answer are handed over, not copied. */
 function buffersOf(value) {
   const array = value?.values ?? value;
@@ -186,9 +189,9 @@ export class Service {
       return this.#chat.prompt(some, { ...options, mustFit: fits, places, tools: await this.#toolsOf(some, options) });
     };
     try {
-      prompt = options.overflow === 'drop'
-        ? await (await this.#host.extras()).promptThatFits({ messages, media }, { ...options, contextSize: this.#engine.contextSize }, promptOf)
-        : await promptOf(messages, media, mustFit);
+      const mayDrop = options.overflow === 'drop';
+      prompt = await promptOf(messages, media, mustFit && !mayDrop);
+      if (mayDrop) prompt = await this.#shortened(prompt, { messages, media, options }, promptOf);
       const work = workOf(prompt);
       if (prompt.places) prompt.media = await this.#sight.take(prompt.places.order, signal);
       if (keep !== undefined) return await this.#keeping.run(keep, work, job, release);
@@ -200,6 +203,14 @@ export class Service {
       if (!isOf('engine', error)) release();
       throw error;
     }
+  }
+
+  /** Without its oldest turns, if it needs to be. */
+  async #shortened(prompt, { messages, media, options: { maxTokens } }, promptOf) {
+    const { contextSize } = this.#engine;
+    if (prompt.ids.length <= ROOMY * contextSize) return { ...prompt, dropped: 0 };
+    const { promptThatFits } = await this.#host.extras();
+    return promptThatFits(prompt, { messages, media }, { contextSize, maxTokens }, promptOf);
   }
 
   // --- loading ---
