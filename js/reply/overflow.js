@@ -22,12 +22,12 @@ async function firstOf(n, isShort) {
 
 /**
  * The prompt of a conversation, or of its end with the system's messages before it. `dropped`: how many messages were left out.
+ * @param {import('./chat.js').Prompt} whole of all messages
  * @param {{messages: any[], media: any[]}} asked media: those of all messages, in order
  * @param {{contextSize: number, maxTokens?: number}} room
  * @param {(messages: any[], media: any[]) => Promise<import('./chat.js').Prompt>} promptOf
  */
-export async function promptThatFits({ messages, media }, { contextSize, maxTokens = Infinity }, promptOf) {
-  const whole = await promptOf(messages, media);
+export async function promptThatFits(whole, { messages, media }, { contextSize, maxTokens = Infinity }, promptOf) {
   const excess = whole.ids.length + Math.min(maxTokens, Math.floor(REPLY * contextSize)) - contextSize;
   const first = messages.findIndex(({ role }) => role !== 'system');
   const turns = messages.flatMap(({ role }, i) => (role === 'user' && i > first ? [i] : []));

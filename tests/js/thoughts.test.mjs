@@ -105,13 +105,29 @@ test('what is left out stays left out while a conversation grows, and is no more
   for (let n = 1; n < 200; n += 2) {
     const messages = [{ role: 'system', content: 's' }, ...Array.from({ length: n }, (_, i) => (i % 2 ? assistant('a') : user([{ type: 'text', text: 'q' }, { type: 'image' }])))];
     const media = messages.flatMap(({ content }, i) => (typeof content === 'string' ? [] : [i]));
-    const prompt = await promptThatFits({ messages, media }, { contextSize: 200, maxTokens: 1000 }, promptOf);
+    const prompt = await promptThatFits(await promptOf(messages, media), { messages, media }, { contextSize: 200, maxTokens: 1000 }, promptOf);
     assert.ok(prompt.ids.length <= 160 && prompt.dropped >= last && prompt.dropped % 2 === 0, `${n}: ${prompt.dropped}`);
     assert.deepEqual(prompt.media, media.slice(prompt.dropped / 2));
     changes += prompt.dropped !== last;
     last = prompt.dropped;
   }
   assert.ok(changes > 10 && changes < 20, `${changes} changes`);
+});
+
+test('tools count where a conversation is shortened', async () => {
+  const roomy = await load(DEMO, { threads: 1, contextSize: 640 });
+  const turns = Array.from({ length: 12 }, (_, i) => [user(`Question ${i}: what is the mill?`), assistant(`Answer ${i}: it is old.`)]).flat();
+  const messages = [...turns, user('And now?')];
+  const properties = Object.fromEntries(['place', 'day', 'hour', 'unit'].map((name) => [name, { type: 'string', description: `The ${name} of it` }]));
+  const tools = [{ name: 'weather', description: 'The weather somewhere', parameters: { type: 'object', properties } }];
+  const options = { overflow: 'drop', temperature: 0, maxTokens: 100 };
+  const plain = await roomy.chat(messages, { ...options, maxTokens: 1 }).result;
+  const { dropped, usage } = await roomy.chat(messages, { ...options, tools }).result;
+  assert.equal(plain.dropped, 0);
+  assert.ok(dropped > 0, `${dropped} of ${await roomy.countTokens(messages, { tools })} tokens`);
+  assert.equal(usage.promptTokens, await roomy.countTokens(messages.slice(dropped), { tools }));
+  assert.ok(usage.promptTokens <= 540, String(usage.promptTokens));
+  await roomy.dispose();
 });
 
 test('the defaults of sampling are what the file advises, else the card\'s', async () => {

@@ -349,7 +349,13 @@ test('what no longer fits is left out, which a reload does not change', async ()
   const meter = page.getByTestId('context-meter');
   await eventually(async () => Number(await meter.getAttribute('aria-valuenow')) > 20, 'and the meter knows');
   await chat.ask('And now about a bear?');
-  assert.ok(Number(await meter.getAttribute('aria-valuenow')) < 0.9 * 256);
+  assert.ok(Number(await meter.getAttribute('aria-valuenow')) <= 256, 'with its reply it fits');
+  assert.equal((await users(page)).length, 13, 'it is shown as before');
+  await openList(page);
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Save all' }).click();
+  const { conversations } = JSON.parse(await readFile(await (await download).path(), 'utf8'));
+  assert.equal(conversations[0].messages.length, 26, 'and stored');
   await close();
 });
 

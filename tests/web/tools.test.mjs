@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { asMarkdown } from '../../web/conversation/files.js';
-import { promptOf } from '../../web/conversation/prompt.js';
+import { firstRead, promptOf } from '../../web/conversation/prompt.js';
 import { checkMessage } from '../../web/conversation/record.js';
 import { calculated } from '../../web/message/calculator.js';
 import { take } from '../../web/message/page-tools.js';
@@ -33,11 +33,13 @@ test('what was called becomes steps of a message, which the model reads again, a
     { content: 'Wait.', thinking: 'Hm.', calls: [{ id: '1', name: 'calculate', arguments: '{"expression":"1+1"}', failed: true, result: 'Error: no' }, { id: '2', name: 'calculate', arguments: '{"expression":"2+2"}', failed: false, result: '4' }] },
     { content: 'So far.', thinking: '', calls: [{ id: '3', name: 'calculate', arguments: '{"expression":"3+3"}', failed: false }] },
   ]);
-  assert.deepEqual(promptOf(/** @type {any} */ ({ read: [{ id: 'a', role: 'user', content: 'q' }, stored] }), { system: '', sees: false }), [
+  assert.deepEqual(promptOf(/** @type {any} */ ({ path: [{ id: 'a', role: 'user', content: 'q' }, stored] }), { system: '', sees: false }), [
     { role: 'user', content: 'q' },
     { role: 'assistant', content: 'Wait.', thinking: 'Hm.', toolCalls: [{ id: '1', name: 'calculate', arguments: '{"expression":"1+1"}' }, { id: '2', name: 'calculate', arguments: '{"expression":"2+2"}' }] },
     { role: 'tool', toolCallId: '1', content: 'Error: no' }, { role: 'tool', toolCallId: '2', content: '4' }, { role: 'assistant', content: 'Done.' },
   ]);
+  const path = [{ id: 'a', role: 'user', content: 'q' }, stored, { id: 'c', role: 'user', content: 'r' }, { id: 'd', role: 'assistant', content: '' }];
+  assert.deepEqual([0, 5, 6].map((dropped) => firstRead({ path, run: null }, dropped)), ['a', 'c', '']);
   assert.match(asMarkdown({ entry: { title: 'T', leaf: 'b' }, messages: [stored] }), /Wait\.\n\n\*\(called calculate\)\*\n\n {4}\{"expression":"1\+1"\}\n {4}Error: no\n.*So far\.\n.*\nDone\.\n$/s);
   for (const steps of [5, [5], [{ calls: 5 }], [{ calls: [5, { id: 'x' }] }]]) assert.ok(checkMessage({ ...message, steps }).content === 'Done.', 'what is damaged does no harm');
 });

@@ -2,13 +2,12 @@
 // Asking and answering: one reply at a time in a conversation, in any number of them, streamed, stored as it grows, stopped, written again,
 // continued. The library is stateless, so every turn hands it what the model reads of the conversation; it finds the known beginning itself.
 import { announce } from '../shell/dom.js';
-import { codeOf, isAbort } from '../shell/failure.js';
+import { isAbort } from '../shell/failure.js';
 import { oneLine } from '../shell/format.js';
 import { keptName } from './record.js';
 import { Log } from './log.js';
-import { promptOf } from './prompt.js';
+import { firstRead, promptOf } from './prompt.js';
 import { withTools } from '../message/tools.js';
-import { makeRoom } from './room.js';
 import { Run } from './run.js';
 
 export class Chat {
@@ -84,7 +83,9 @@ export class Chat {
     const { model } = this.#session;
     const talk = this.#talks.current;
     if (!model || talk.run || talk.isEmpty) return;
-    const used = await model.countTokens(this.#messages(talk, model)).catch(() => 0);
+    const messages = this.#messages(talk, model, { from: talk.first });
+    const count = async () => (this.#settings.tools ? (await withTools()).count(model, messages) : model.countTokens(messages));
+    const used = await count().catch(() => 0);
     if (!talk.run && talk === this.#talks.current) this.#events.onMeter({ used });
   }
 
@@ -153,24 +154,18 @@ export class Chat {
     if (!this.#session.model) run.wait('Waiting for the model…');
     const model = run.model = await this.#session.ready(run.signal);
     run.message.model = this.#session.choice?.label ?? '';
-    const messages = () => this.#messages(talk, model, goesOn);
-    await makeRoom(talk, model, messages);
-    for (;;) {
-      try {
-        return await this.#stream(talk, model, messages(), goesOn);
-      } catch (error) {
-        if (codeOf(error) !== 'use/context' || !talk.leaveOut()) throw error;
-      }
-    }
+    return this.#stream(talk, model, goesOn);
   }
 
-  #messages(talk, model, goesOn = false) {
-    return promptOf(talk, { system: this.#settings.system, sees: Boolean(model.info.vision), goesOn });
+  /** @param {{goesOn?: boolean, from?: string}} which see promptOf */
+  #messages(talk, model, which) {
+    return promptOf(talk, { system: this.#settings.system, sees: Boolean(model.info.vision), ...which });
   }
 
-  async #stream(talk, model, messages, goesOn) {
+  async #stream(talk, model, goesOn) {
     const { run } = talk;
     const { message } = run;
+    const messages = this.#messages(talk, model, { goesOn });
     const onPrefill = (progress) => {
       run.read(progress);
       this.#measure(talk);
@@ -178,20 +173,26 @@ export class Chat {
     // What a model computes of a conversation is kept under its id, so that it goes on at once after a reload; the archive forgets it with it. The
     // demo model, which stores nothing, reads as fast.
     const keep = this.#archive.isKept && this.#session.choice?.kind !== 'demo' ? keptName(talk.id) : null;
-    const options = { ...this.#settings.sampling, keep, signal: run.signal, onPrefill };
+    const options = { ...this.#settings.sampling, overflow: 'drop', keep, signal: run.signal, onPrefill };
     const toolChoice = goesOn ? undefined : this.#settings.tools;
     const tools = toolChoice && await withTools();
     const reply = tools ? tools.ask(model, messages, { ...options, toolChoice }) : model.chat(messages, { ...options, continue: goesOn });
     run.ask(reply);
     for await (const event of reply.events) {
       if (run.phase === 'over') break;
+      if (event.type === 'dropped') {
+        talk.readFrom(firstRead(talk, event.messages));
+        continue;
+      }
       run.take(event);
       if (tools) tools.take(message, event);
       this.#log.viewOf(message)?.push(event, message);
       this.#measure(talk);
       talk.grown(message);
     }
-    return reply.result;
+    const result = await reply.result;
+    if (result.dropped === 0) talk.readFrom('');
+    return result;
   }
 
   #measure(talk) {

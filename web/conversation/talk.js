@@ -13,7 +13,7 @@ export class Talk {
   entry = null;
   messages = [];
   path = [];          // those that are shown
-  first = '';         // id of the one from which on the model reads; '' for all
+  first = '';         // id of the one from which on the model read last; '' for all
   run = null;         // the reply that this tab writes; what other tabs say is not listened to then
   elsewhere = false;  // another tab writes in it
   held = null;        // until it settles this tab is about to write, or has the conversation for itself
@@ -45,12 +45,6 @@ export class Talk {
 
   /** Whether this tab knows more of it than the store does. */
   get isLive() { return Boolean(this.run || this.held || this.hasFailed); }
-
-  /** The messages that the model reads. */
-  get read() {
-    const from = this.path.findIndex(({ id }) => id === this.first);
-    return this.path.slice(Math.max(0, from));
-  }
 
   siblings(message) { return siblingsOf(this.messages, message); }
 
@@ -98,15 +92,9 @@ export class Talk {
     this.#events.onChange(this);
   }
 
-  /** The model no longer reads the oldest turn that it read. @returns {boolean} false when only the last question is left */
-  leaveOut() {
-    const next = this.read.find(({ role }, i) => i > 0 && role === 'user');
-    if (next) this.readFrom(next.id);
-    return Boolean(next);
-  }
-
-  /** The model reads from this message on; '' for all. */
+  /** The model has read from this message on, '' for all: the library said so. It is shown, after a reload too. */
   readFrom(first) {
+    if (first === this.first) return;
     this.first = first;
     this.#store([], { first });
     this.#events.onChange(this);

@@ -22,6 +22,11 @@ const TOOLS = {
 /** Asks a model that has the page's tools. @param {'auto' | 'required'} toolChoice @returns {import('quern/run').RunReply} */
 export const ask = (model, messages, { toolChoice, ...options }) => run(model, messages, { ...options, toolChoice, tools: TOOLS });
 
+const SAID = Object.entries(TOOLS).map(([name, { description, parameters }]) => ({ name, description, parameters }));
+
+/** Tokens of a conversation with the page's tools. */
+export const count = (model, messages) => model.countTokens(messages, { tools: SAID });
+
 /** One event of a reply that is neither text nor thinking. */
 export function take(message, { type, id, name, arguments: given, content, isError }) {
   if (type === 'tool-call') {
