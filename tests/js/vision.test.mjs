@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { load } from '../../dist/node.js';
-import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath } from '../fixtures/vision/golden.mjs';
+import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath, nativeLook } from '../fixtures/vision/golden.mjs';
 import { vlPath } from '../fixtures/vision-models.mjs';
 import { vlProjector } from '../fixtures/vl-projector.mjs';
 import { NANO, rejectsWith } from './helper.mjs';
@@ -97,14 +97,18 @@ test('with halves in the cache: near them, and greedily the same where it is not
   await halves.dispose();
 });
 
-test('the same bits with any threads, chunks that cut pictures anywhere, and kernels', async () => {
+test('the same bits with any threads, chunks that cut pictures anywhere, and kernels; natively too', async () => {
+  const picture = noisePicture(200, 160);
   for (const of of [PAIR, Q8]) {
     const all = [];
+    const native = nativeLook(of, picture);
     for (const more of [{}, { threads: 3, chunk: 7 }, { variant: 'scalar', threads: 1, chunk: 5 }, { variant: 'simd', chunk: 1 }, { address: 32, chunk: 1024 }]) {
       const model = await open(of, more);
       const { messages, numberImages } = caseOf('mixed');
       all.push(await model.logits(messages, { numberImages }));
+      const { values } = await model.look(picture);
       await model.dispose();
+      assert.ok(native.equals(Buffer.from(values.buffer, values.byteOffset, values.byteLength)), `natively: ${JSON.stringify(more)}`);
       same(all[0], all.at(-1), JSON.stringify(more));
     }
   }
