@@ -356,7 +356,7 @@ export type Part =
 export interface Message {
   /** `tool`: the result of a call, behind the assistant's message that has it. */
   role: 'system' | 'user' | 'assistant' | 'tool';
-  /** Plain text, or parts of it and pictures: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
+  /** Plain text, or parts of it and pictures, which the user's messages and tools' may have: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
   content: string | readonly Part[];
   /** Of an assistant's message: its thinking, as {@link Result.thinking} gave it. */
   thinking?: string;
@@ -872,6 +872,8 @@ export interface Look {
   columns: number;
   width: number;
   values: Float32Array;
+  /** The size of a picture of more than 16 million pixels that was made smaller while it was decoded, to twice what the model sees; null: none. */
+  reduced: { width: number; height: number } | null;
 }
 
 /** What this browser can do. Needed are WebAssembly with SIMD and module workers: Chrome 93, Firefox 114, Safari 16.4. */

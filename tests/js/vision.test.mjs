@@ -190,6 +190,25 @@ test('alone as beside others, from whatever form a picture comes in', async () =
   for (const { text, usage } of all.slice(0, -1)) assert.deepEqual([text, usage.promptTokens], [alone.text, ids.length]);
 });
 
+test('tools see too: their results\' pictures stand where the results do, whatever order they came in', async () => {
+  const calls = ['a', 'b'].map((id) => ({ id, name: 'look', arguments: {} }));
+  const result = (toolCallId, ...content) => ({ role: 'tool', toolCallId, content });
+  const picture = (width, height) => ({ type: 'image', image: noisePicture(width, height, width) });
+  const one = result('a', { type: 'text', text: 'A door: ' }, picture(64, 64));
+  const other = result('b', picture(96, 64), picture(64, 96));
+  const [right, swapped] = [[one, other], [other, one]].map((results) => [...ask(noisePicture(128, 64), 'What is there?'), { role: 'assistant', content: '', toolCalls: calls }, ...results]);
+  const ids = await pair.tokenize(right);
+  assert.deepEqual(await pair.tokenize(swapped), ids);
+  assert.deepEqual([await pair.countTokens(swapped), ids.filter((id) => PADS.includes(id)).length], [ids.length, 8 + 4 + 6 + 6]);
+  assert.match(await pair.detokenize(ids), /<tool_response>\nA door: <\|vision_start\|>(<\|image_pad\|>){4}<\|vision_end\|>\n<\/tool_response>/);
+  same(await pair.logits(right), await pair.logits(swapped));
+  const { usage } = await pair.chat(swapped, GREEDY).result;
+  assert.deepEqual([usage.promptTokens, usage.imageTokens], [ids.length, 24]);
+  for (const role of ['system', 'assistant']) {
+    await rejectsWith(pair.countTokens([{ role, content: [picture(64, 64)] }, ...right]), 'use/param', /only the user's and a tool's/);
+  }
+});
+
 test('the caller may go on with pixels that were given', async () => {
   const picture = noisePicture(96, 64);
   const expected = await pair.logits(ask(picture, 'Well?'));
