@@ -108,24 +108,24 @@ async function decodeFile(bytes, found, reduced) {
   return plain ? { ...pixels, ...turned(pixels, orientation) } : pixels;
 }
 
-async function filePixels(bytes, { header, target, signal }) {
-  const found = header(bytes);
+async function filePixels(bytes, how) {
+  const found = how.header(bytes);
   checkPromise(found, bytes);
   if (!isWhole(bytes, found.kind)) throw undecoded(`The ${found.kind} file ends too early.`);
   try {
-    return await withPatience(decodeFile(bytes, found, reducedSize(found, target)), signal);
+    return await withPatience(decodeFile(bytes, found, reducedSize(found, how.target)), how);
   } catch (error) {
-    if (error instanceof QuernError || signal?.aborted) throw error;
+    if (error instanceof QuernError || how.signal?.aborted) throw error;
     throw undecoded(`The browser cannot decode this ${found.kind} file (${error.message}).`, error);
   }
 }
 
 /** The caller's stays open. */
-async function bitmapPixels(bitmap, { target, signal }) {
+async function bitmapPixels(bitmap, how) {
   const size = checkedSize(bitmap);
-  const reduced = reducedSize(size, target);
+  const reduced = reducedSize(size, how.target);
   const copy = createImageBitmap(bitmap, { premultiplyAlpha: 'none', ...resized(reduced) });
-  return withPatience(copy.then((own) => read(own, size, reduced)), signal);
+  return withPatience(copy.then((own) => read(own, size, reduced)), how);
 }
 
 // --- what is asked for ---
@@ -145,7 +145,7 @@ export async function sizeOf(source, header) {
 /**
  * RGB, or RGBA with the white still to be laid behind it.
  * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
- * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal}} how target: what the model will see
+ * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal, clock?: any}} how target: what the model will see
  * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>} reduced: from what size
  */
 export async function pixelsOf(source, how) {
