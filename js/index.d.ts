@@ -410,10 +410,10 @@ export interface CompleteOptions {
   stop?: string | string[];
   /**
    * Called while the prompt is read, not while it waits. In the phase `vision` pictures that are not known yet are looked at, `done` of `total` of their
-   * tokens; in the phase `text` the prompt is read, `done` of `total` tokens, `cached` of which were known already. Phases may alternate. What an async
+   * tokens, now the one that is number `picture` of `pictures` (films count as one); in the phase `text` the prompt is read, `done` of `total` tokens, `cached` of which were known already. Phases may alternate. What an async
    * one rejects with is reported on the console.
    */
-  onPrefill?: (progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number }) => void;
+  onPrefill?: (progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number; picture?: number; pictures?: number }) => void;
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background';
   /**
