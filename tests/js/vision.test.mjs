@@ -13,7 +13,7 @@ import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, i
 import { vlPath } from '../fixtures/vision-models.mjs';
 import { vlProjector } from '../fixtures/vl-projector.mjs';
 import { NANO, rejectsWith } from './helper.mjs';
-import { soon } from './soon.mjs';
+import { soon, timed } from './soon.mjs';
 
 const open = ({ source, options }, more = {}) => load(source, { kv: 'f32', threads: 2, ...options, ...more });
 const same = (one, other, what) => assert.ok(Buffer.from(one.buffer).equals(Buffer.from(other.buffer)), what);
@@ -232,21 +232,25 @@ test('it stops while it looks, for good or with a reason', async () => {
   const model = await open(PAIR, { visionOptions: { ...LIMITS, maxPixels: 2 ** 20 }, contextSize: 4096, threads: 1 });
   const big = (seed) => ask(noisePicture(1024, 1024, seed), 'Well?');
   let seed = 1;
-  await soon(200, async () => {
+  /** Milliseconds from the end that is asked for to the end. @param {(reply: object, controller: AbortController) => Promise<void>} end */
+  const endWith = (end) => soon(200, async () => {
     let begun;
+    const controller = new AbortController();
     const looking = new Promise((resolve) => { begun = resolve; });
-    const reply = model.chat(big(++seed), { ...GREEDY, onPrefill: (event) => { if (event.phase === 'vision') begun(event); } });
+    const reply = model.chat(big(++seed), { ...GREEDY, signal: controller.signal, onPrefill: (event) => { if (event.phase === 'vision') begun(event); } });
     const { done, total } = await looking;
     assert.ok(done < total && total === 1024, `${done} of ${total}`);
-    const start = performance.now();
+    return timed(() => end(reply, controller));
+  });
+  await endWith(async (reply) => {
     reply.stop();
     const { finishReason, text } = await reply.result;
     assert.deepEqual([finishReason, text], ['aborted', '']);
-    return performance.now() - start;
   });
-  const controller = new AbortController();
-  const reply = model.chat(big(++seed), { ...GREEDY, signal: controller.signal, onPrefill: ({ phase }) => { if (phase === 'vision') controller.abort(new Error('enough')); } });
-  await assert.rejects(reply.result, /enough/);
+  await endWith(async (reply, controller) => {
+    controller.abort(new Error('enough'));
+    await assert.rejects(reply.result, /enough/);
+  });
   const early = model.chat(big(++seed), GREEDY);
   early.stop();
   assert.deepEqual((await early.result).usage, { promptTokens: 0, imageTokens: 0, cachedTokens: 0, completionTokens: 0 });
