@@ -84,13 +84,26 @@ async function read(bitmap, from, reduced) {
 /** Marks of EXIF, which stands before the pixels or behind them. */
 const EXIF = { JPEG: ['Exif\0\0', 1], WebP: ['EXIF', -1] };
 
+/** A PNG file without its chunk of EXIF; renamed, it would have the wrong sum. */
+function withoutChunk(bytes) {
+  const { buffer, byteOffset, length } = bytes;
+  const view = new DataView(buffer, byteOffset, length);
+  let at = 8;
+  while (view.getUint32(at + 4) !== 0x65584966) at += 12 + view.getUint32(at);
+  const copy = bytes.slice(0, length - 12 - view.getUint32(at));
+  copy.set(bytes.subarray(length - copy.length + at), at);
+  return copy;
+}
+
 /**
- * A copy in which nobody finds EXIF: some browsers follow it in WebP, some do not, and bitmaps that are only said to be turned are trouble.
- * @returns {Uint8Array | null} null: the file has none, or every browser follows it (PNG)
+ * A copy in which nobody finds EXIF: some browsers follow it in WebP and PNG, some do not, and bitmaps that are only said to be turned are trouble.
+ * @returns {Uint8Array | null} null: the file has none
  */
 function withoutExif(bytes, { kind, orientation }) {
+  if (orientation === 1) return null;
+  if (kind === 'PNG') return withoutChunk(bytes);
   const [mark, step] = EXIF[kind] ?? [];
-  if (!mark || orientation === 1) return null;
+  if (!mark) return null;
   const letters = Array.from(mark, (letter) => letter.charCodeAt(0));
   let at = step > 0 ? 0 : bytes.length - letters.length;
   while (at >= 0 && at < bytes.length && !letters.every((code, i) => bytes[at + i] === code)) at += step;
