@@ -360,7 +360,7 @@ export type Part =
 export interface Message {
   /** `tool`: the result of a call, behind the assistant's message that has it. */
   role: 'system' | 'user' | 'assistant' | 'tool';
-  /** Plain text, or parts of it and pictures: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
+  /** Plain text, or parts of it and pictures, which the user's messages and tools' may have: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
   content: string | readonly Part[];
   /** Of an assistant's message: its thinking, as {@link Result.thinking} gave it. */
   thinking?: string;
@@ -414,10 +414,10 @@ export interface CompleteOptions {
   stop?: string | string[];
   /**
    * Called while the prompt is read, not while it waits. In the phase `vision` pictures that are not known yet are looked at, `done` of `total` of their
-   * tokens; in the phase `text` the prompt is read, `done` of `total` tokens, `cached` of which were known already. Phases may alternate. What an async
+   * tokens, now the one that is number `picture` of `pictures` (films count as one); in the phase `text` the prompt is read, `done` of `total` tokens, `cached` of which were known already. Phases may alternate. What an async
    * one rejects with is reported on the console.
    */
-  onPrefill?: (progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number }) => void;
+  onPrefill?: (progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number; picture?: number; pictures?: number }) => void;
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background';
   /**
@@ -880,6 +880,8 @@ export interface Look {
   columns: number;
   width: number;
   values: Float32Array;
+  /** The size of a picture of more than 16 million pixels that was made smaller while it was decoded, to twice what the model sees; null: none. */
+  reduced: { width: number; height: number } | null;
 }
 
 /** What this browser can do. Needed are WebAssembly with SIMD and module workers: Chrome 93, Firefox 114, Safari 16.4. */

@@ -22,7 +22,8 @@ const PAGE = { index: 'index.js', template: 'reply/template.js' };
 /** Beside a loaded model, each loaded by who imports it: with types of their own. */
 const FACES = Object.fromEntries(['remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => [name, `${name}.js`]));
 const WORKER = { worker: 'worker/worker.js' };
-const SMALL = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', pictures: 'page/pictures.js', eyes: 'worker/eyes.js', extras: 'worker/extras.js', vectors: 'page/vectors.js', pooling: 'worker/pooling.js' };
+const SMALL = { pictures: 'page/pictures.js', vectors: 'page/vectors.js' };
+const SMALL_WORKERS = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', eyes: 'worker/eyes.js', extras: 'worker/extras.js', pooling: 'worker/pooling.js' };
 const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
 const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 
@@ -67,7 +68,7 @@ async function bundle(entries, platform, { sourcemap = false, plugins = [] } = {
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
     outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
     target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
-    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? Object.keys(SMALL).map((name) => `./${name}.js`) : ['./cli-main.js'])],
+    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? Object.keys({ ...SMALL, ...SMALL_WORKERS }).map((name) => `./${name}.js`) : ['./cli-main.js'])],
     logLevel: 'warning', plugins,
   });
   return metafile;
@@ -101,6 +102,7 @@ const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|too
 checkImports(await bundle({ ...PAGE, ...FACES }, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(SMALL, 'browser'), BESIDE);
+checkImports(await bundle(SMALL_WORKERS, 'browser', { plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
 checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);
 await writeServiceWorker();

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 // Sizes of what is shipped: each file of dist/ but the source maps, plain and compressed, and what a page downloads of them, with its limit.
-// Printed by `make size`; what pages download is kept by tests/js/package.test.mjs.
+// Printed by `make size`; what pages download, and what eyes add to it, is kept by tests/js/package.test.mjs.
 
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,6 +22,12 @@ export const PAGE_LIMITS = { gzip: 256_000, brotli: 200_000 };
 export const PAGES = Object.fromEntries(['relaxed', 'simd', 'relaxed64', 'simd64'].map((variant) => [
   variant, ['index.js', 'worker.js', 'template.js', ...(variant.endsWith('64') ? ['thread64.js', 'quern-simd64.mjs'] : ['thread.js', 'quern-simd.mjs']), `quern-${variant}-text.wasm`],
 ]));
+
+/** What a model that sees brings in addition: the engine with eyes instead of the one without, and what shows it pictures. */
+export const SEEING = Object.fromEntries(Object.keys(PAGES).map((variant) => [variant, { more: ['eyes.js', 'pictures.js', `quern-${variant}.wasm`], less: [`quern-${variant}-text.wasm`] }]));
+
+/** 25,000 was aimed at; 17,000 of what there is are the engine's, and 3,000 more with 64-bit addresses. */
+export const SEEING_LIMITS = { brotli: 32_000 };
 
 const KEYS = ['raw', 'gzip', 'brotli'];
 
@@ -50,10 +56,19 @@ export async function sizes(dist = DIST, names = [...new Set(Object.values(PAGES
   return { files, pages };
 }
 
+/** What eyes add, by Brotli and so on; `files` has all of them. */
+export function seeing(files) {
+  const sum = (names) => total(files.filter(({ name }) => names.includes(name)));
+  return Object.entries(SEEING).map(([variant, { more, less }]) => {
+    const [with_, without] = [sum(more), sum(less)];
+    return { name: `eyes, ${variant}`, ...Object.fromEntries(KEYS.map((key) => [key, with_[key] - without[key]])) };
+  });
+}
+
 export async function printSizes() {
   const { files, pages } = await sizes(DIST, await shipped(DIST));
   const line = (name, cells) => `${name.padEnd(22)}${cells.map((cell) => String(cell).padStart(10)).join('')}\n`;
-  const rows = [...files, ...pages].map((row) => line(row.name, KEYS.map((key) => row[key])));
+  const rows = [...files, ...pages, ...seeing(files)].map((row) => line(row.name, KEYS.map((key) => row[key])));
   process.stdout.write(`${line('dist/', KEYS)}${rows.join('')}${line('limit of a page', ['', PAGE_LIMITS.gzip, PAGE_LIMITS.brotli])}`);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What no picture may exceed, wherever it comes from, and how long a decoder may take. Files are looked at by the engine before (src/image).
 
-import { abortable, deadline } from '../shared/clock.js';
+import { abortable, deadline, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
 
 const SIDE_MOST = 16_384;
@@ -53,10 +53,10 @@ export function reducedSize({ width, height }, target) {
   return { width: Math.min(width, 2 * target.width), height: Math.min(height, 2 * target.height) };
 }
 
-/** What a decoder promises, but not forever. @param {AbortSignal} [signal] */
-export async function withPatience(promise, signal) {
+/** What a decoder promises, but not forever. @param {{signal?: AbortSignal, clock?: typeof systemClock}} how */
+export async function withPatience(promise, { signal, clock = systemClock }) {
   const late = new AbortController();
-  const cancel = deadline(PATIENCE_MS, () => late.abort(undecoded(`The decoder has not answered within ${PATIENCE_MS / 1000} seconds.`)));
+  const cancel = deadline(PATIENCE_MS, () => late.abort(undecoded(`The decoder has not answered within ${PATIENCE_MS / 1000} seconds.`)), clock);
   try {
     return await abortable(promise, signal ? AbortSignal.any([signal, late.signal]) : late.signal);
   } finally {

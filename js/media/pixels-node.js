@@ -74,7 +74,7 @@ async function filePixels(bytes, how) {
   const found = how.header(bytes);
   checkPromise(found, bytes);
   try {
-    return await withPatience(decode(bytes, found, how), how.signal);
+    return await withPatience(decode(bytes, found, how), how);
   } catch (error) {
     if (error instanceof QuernError || how.signal?.aborted) throw error;
     throw undecoded(`The ${found.kind} file cannot be decoded (${String(error.message).split('\n')[0]}).`, error);
@@ -95,7 +95,7 @@ export async function sizeOf(source, header) {
 /**
  * RGB, or RGBA with the white still to be laid behind it.
  * @param {Uint8Array | Blob | {data: Uint8Array, width: number, height: number}} source
- * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal, find?: (name: string) => Promise<any>}} how
+ * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal, clock?: any, find?: (name: string) => Promise<any>}} how
  *   target: what the model will see; find: the package of a name, or null
  * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>} reduced: from what size
  */

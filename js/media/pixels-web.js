@@ -84,13 +84,26 @@ async function read(bitmap, from, reduced) {
 /** Marks of EXIF, which stands before the pixels or behind them. */
 const EXIF = { JPEG: ['Exif\0\0', 1], WebP: ['EXIF', -1] };
 
+/** A PNG file without its chunk of EXIF; renamed, it would have the wrong sum. */
+function withoutChunk(bytes) {
+  const { buffer, byteOffset, length } = bytes;
+  const view = new DataView(buffer, byteOffset, length);
+  let at = 8;
+  while (view.getUint32(at + 4) !== 0x65584966) at += 12 + view.getUint32(at);
+  const copy = bytes.slice(0, length - 12 - view.getUint32(at));
+  copy.set(bytes.subarray(length - copy.length + at), at);
+  return copy;
+}
+
 /**
- * A copy in which nobody finds EXIF: some browsers follow it in WebP, some do not, and bitmaps that are only said to be turned are trouble.
- * @returns {Uint8Array | null} null: the file has none, or every browser follows it (PNG)
+ * A copy in which nobody finds EXIF: some browsers follow it in WebP and PNG, some do not, and bitmaps that are only said to be turned are trouble.
+ * @returns {Uint8Array | null} null: the file has none
  */
 function withoutExif(bytes, { kind, orientation }) {
+  if (orientation === 1) return null;
+  if (kind === 'PNG') return withoutChunk(bytes);
   const [mark, step] = EXIF[kind] ?? [];
-  if (!mark || orientation === 1) return null;
+  if (!mark) return null;
   const letters = Array.from(mark, (letter) => letter.charCodeAt(0));
   let at = step > 0 ? 0 : bytes.length - letters.length;
   while (at >= 0 && at < bytes.length && !letters.every((code, i) => bytes[at + i] === code)) at += step;
@@ -108,24 +121,24 @@ async function decodeFile(bytes, found, reduced) {
   return plain ? { ...pixels, ...turned(pixels, orientation) } : pixels;
 }
 
-async function filePixels(bytes, { header, target, signal }) {
-  const found = header(bytes);
+async function filePixels(bytes, how) {
+  const found = how.header(bytes);
   checkPromise(found, bytes);
   if (!isWhole(bytes, found.kind)) throw undecoded(`The ${found.kind} file ends too early.`);
   try {
-    return await withPatience(decodeFile(bytes, found, reducedSize(found, target)), signal);
+    return await withPatience(decodeFile(bytes, found, reducedSize(found, how.target)), how);
   } catch (error) {
-    if (error instanceof QuernError || signal?.aborted) throw error;
+    if (error instanceof QuernError || how.signal?.aborted) throw error;
     throw undecoded(`The browser cannot decode this ${found.kind} file (${error.message}).`, error);
   }
 }
 
 /** The caller's stays open. */
-async function bitmapPixels(bitmap, { target, signal }) {
+async function bitmapPixels(bitmap, how) {
   const size = checkedSize(bitmap);
-  const reduced = reducedSize(size, target);
+  const reduced = reducedSize(size, how.target);
   const copy = createImageBitmap(bitmap, { premultiplyAlpha: 'none', ...resized(reduced) });
-  return withPatience(copy.then((own) => read(own, size, reduced)), signal);
+  return withPatience(copy.then((own) => read(own, size, reduced)), how);
 }
 
 // --- what is asked for ---
@@ -145,7 +158,7 @@ export async function sizeOf(source, header) {
 /**
  * RGB, or RGBA with the white still to be laid behind it.
  * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
- * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal}} how target: what the model will see
+ * @param {{header: Function, target: {width: number, height: number}, signal?: AbortSignal, clock?: any}} how target: what the model will see
  * @returns {Promise<{data: Uint8Array, width: number, height: number, reduced?: {width: number, height: number}}>} reduced: from what size
  */
 export async function pixelsOf(source, how) {

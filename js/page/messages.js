@@ -65,6 +65,7 @@ export function checkMessages(messages, goesOn = false, checkPart = textPart) {
   const checked = Array.from(messages, (message, i) => checkMessage(message, `messages[${i}]`, checkPart));
   if (goesOn && checked.at(-1).role !== 'assistant') throw badParam('messages', 'must end with a message of the assistant\'s to be continued');
   const n = countMedia(checked);
-  if (n > MOST_MEDIA) throw badParam('messages', `have ${n} pictures and films, at most ${MOST_MEDIA} are possible`);
-  return checked;
+  if (n <= MOST_MEDIA) return checked;
+  throw new QuernError('image/size', `The messages have ${n} pictures and films, at most ${MOST_MEDIA} are possible.`,
+    { detail: { found: n, limit: MOST_MEDIA } });
 }

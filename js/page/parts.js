@@ -2,7 +2,7 @@
 // Parts of a message as callers may pass them: texts, pictures, films. What is left of one is a copy of the fields that are there, in which OpenAI's
 // `image_url` is an image. Comes with the first model that sees; without one, messages.js knows texts.
 
-import { badParam } from '../shared/errors.js';
+import { QuernError, badParam } from '../shared/errors.js';
 import { DETAIL, PIXELS, above, checkFields, integer, isRecord, ofType, read } from './values.js';
 
 /** Frames of a film, and sides of what is given as pixels. */
@@ -45,7 +45,8 @@ function frames(value, path) {
   const film = fields(value, FILM, path);
   if (!Array.isArray(film.frames) || film.frames.length === 0) throw badParam(`${path}.frames`, 'must be an array of pictures, one at least');
   if (film.frames.length > MOST_FRAMES && !film.sample) {
-    throw badParam(`${path}.frames`, `are ${film.frames.length}, at most ${MOST_FRAMES} are possible unless they are sampled`);
+    throw new QuernError('image/size', `${path}.frames are ${film.frames.length}, at most ${MOST_FRAMES} are possible unless they are sampled.`,
+      { detail: { found: film.frames.length, limit: MOST_FRAMES } });
   }
   const at = film.frames.findIndex((frame) => image(frame));
   if (at >= 0) throw badParam(`${path}.frames[${at}]`, image(film.frames[at]));
@@ -87,8 +88,8 @@ export function checkPart(given, path, role) {
   if (!Object.hasOwn(PARTS, type)) throw badParam(`${path}.type`, 'must be one of \'text\', \'image\', \'video\', \'image_url\'');
   const copy = { type, ...fields(part, PARTS[type], path) };
   if (copy[type] === undefined) throw badParam(`${path}.${type}`, 'is missing');
-  if (type !== 'text' && role !== 'user') {
-    throw badParam(path, `is ${type === 'image' ? 'a picture' : 'a film'} in a message of the ${role}'s; only the user's can have some`);
+  if (type !== 'text' && role !== 'user' && role !== 'tool') {
+    throw badParam(path, `is ${type === 'image' ? 'a picture' : 'a film'} in a message of the ${role}'s; only the user's and a tool's can have some`);
   }
   if (type === 'video' && isFrames(copy.video)) copy.video = frames(copy.video, `${path}.video`);
   return copy;

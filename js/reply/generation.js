@@ -85,7 +85,7 @@ export class Generation {
   #looks({ done, total }, began) {
     if (this.#times.read !== undefined) return null;
     this.#times.admitted ??= began;
-    this.#emit({ type: 'prefill', phase: 'vision', done, total, cached: 0 });
+    this.#emit({ type: 'prefill', phase: 'vision', done, total, cached: 0, ...this.#prompt.places.at(done, total) });
     return null;
   }
 

@@ -55,6 +55,20 @@ export class Places {
   }
 
   /**
+   * Which of those is looked at whose tokens are the last `total` of all, when `done` of them are.
+   * @returns {{picture: number, pictures: number}} from 1 on, of so many
+   */
+  at(done, total) {
+    const sizes = this.order.map(({ kind, tokens, labels }) => tokens * (kind === 'image' ? 1 : labels.length));
+    let first = sizes.length;
+    for (let left = total; left > 0 && first > 0;) left -= sizes[--first];
+    const looked = sizes.slice(first);
+    const ends = looked.map((_, i) => looked.slice(0, i + 1).reduce((a, b) => a + b));
+    const at = ends.findIndex((end) => end > done);
+    return { picture: at < 0 ? looked.length : at + 1, pictures: looked.length };
+  }
+
+  /**
    * Contents as built-in ChatML writes them, parts one behind the other; with `numbered` as Qwen3-VL's template does for `add_vision_id`.
    * @returns {(content: string | {type: string, text?: string}[]) => string} for one content after the other
    */

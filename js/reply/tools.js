@@ -107,6 +107,8 @@ function choiceOf(choice, names) {
 
 // --- messages ---
 
+const isMedium = ({ type }) => type !== 'text';
+
 /** An assistant's message with its calls. */
 function callsOf({ role, toolCalls, ...message }, path) {
   if (role !== 'assistant') throw badParam(`${path}.toolCalls`, "are there in an assistant's message only");
@@ -170,13 +172,17 @@ function callText({ function: { name, arguments: given } }) {
   return `<tool_call>\n{"name": "${name}", "arguments": ${typeof given === 'string' ? given : pythonic(given)}}\n</tool_call>`;
 }
 
+/** Texts one behind the other; parts, where some of them have pictures. */
+const joined = (...pieces) => (pieces.every((piece) => typeof piece === 'string') ? pieces.join('')
+  : pieces.flatMap((piece) => (typeof piece === 'string' ? { type: 'text', text: piece } : piece)));
+
 /** What of a conversation built-in ChatML does not know, as texts of other messages. */
 function spelled(messages, list) {
   const all = [];
   for (const { role, content, tool_calls: calls, ...more } of messages) {
-    const result = `<tool_response>\n${content}\n</tool_response>`;
+    const result = joined('<tool_response>\n', content, '\n</tool_response>');
     if (role !== 'tool') all.push({ ...more, role, content: calls ? [...(content ? [content] : []), ...calls.map(callText)].join('\n') : content });
-    else if (all.at(-1)?.isResult) all.at(-1).content += `\n${result}`;
+    else if (all.at(-1)?.isResult) all.at(-1).content = joined(all.at(-1).content, '\n', result);
     else all.push({ role: 'user', content: result, isResult: true });
   }
   if (!list) return all;
@@ -193,16 +199,26 @@ export class Tools {
   list;
   /** @type {import('./text.js').Channel[]} */
   channels;
+  #given;
 
   /** @param {object[]} messages as the page has checked them @param {{tools?: any, toolChoice?: any, continue?: boolean}} options */
   constructor(messages, { tools = [], toolChoice, continue: goesOn = false }) {
     const all = toolsOf(tools);
     const names = new Set(all.map(({ name }) => name));
     choiceOf(toolChoice, names);
+    this.#given = messages;
     this.messages = messagesOf(messages);
     if (goesOn && this.messages.at(-1).tool_calls) throw badParam('messages', 'must end with a message without calls to be continued');
     this.list = all.length ? all.map((tool) => ({ type: 'function', function: tool })) : undefined;
     this.channels = all.length ? [channelOf(FORMS.json, names)] : [];
+  }
+
+  /** Pictures and films of the messages as given, in the order in which they stand here: results may have changed places. @param {any[]} media */
+  arranged(media) {
+    const waiting = [...media];
+    const count = (content) => (typeof content === 'string' ? 0 : content.filter(isMedium).length);
+    const own = new Map(this.#given.map(({ content }) => [content, waiting.splice(0, count(content))]));
+    return this.messages.flatMap(({ content }) => own.get(content));
   }
 
   /** Guarded messages without what built-in ChatML does not know. */

@@ -2,6 +2,7 @@
 // The bytes of a picture's file, wherever it is: handed over, at an address, in a `data:` address, at a path. Not more of them than a picture
 // may have, and not later than a minute.
 
+import { deadline, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
 import { MOST_BYTES, tooLarge } from '../shared/picture.js';
 import { piecesOf } from '../shared/stream.js';
@@ -39,11 +40,11 @@ async function read(response, url) {
 }
 
 /** What a server sends for it; nothing goes along that tells who asks. */
-async function fetched(url, { fetch, signal }) {
+async function fetched(url, { fetch, signal, clock = systemClock }) {
   const patience = new AbortController();
-  const timer = setTimeout(() => patience.abort(), PATIENCE_MS);
-  const onAbort = () => patience.abort();
-  signal.addEventListener('abort', onAbort, { once: true });
+  const end = () => patience.abort();
+  const cancel = deadline(PATIENCE_MS, end, clock);
+  signal.addEventListener('abort', end, { once: true });
   const short = shortened(url);
   try {
     const response = await fetch(url, { credentials: 'omit', signal: patience.signal });
@@ -56,14 +57,15 @@ async function fetched(url, { fetch, signal }) {
     if (error instanceof QuernError) throw error;
     throw new QuernError('net/unreachable', `The picture at ${short} cannot be fetched (${error.message}).`, { cause: error });
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
+    cancel();
+    signal.removeEventListener('abort', end);
+    end();      // what is too large is not fetched on
   }
 }
 
 /**
  * @param {{url?: string, path?: string, bytes?: Uint8Array, blob?: Blob, bitmap?: ImageBitmap, pixels?: object}} frame as it came from the page
- * @param {{fetch: typeof fetch, readPicture?: (path: string) => Promise<Uint8Array>, signal: AbortSignal}} how
+ * @param {{fetch: typeof fetch, readPicture?: (path: string) => Promise<Uint8Array>, signal: AbortSignal, clock?: typeof systemClock}} how
  * @returns {Promise<Uint8Array | Blob | ImageBitmap | object>} as js/media takes it
  */
 export async function pictureSource({ url, path, bytes, blob, bitmap, pixels }, how) {

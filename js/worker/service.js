@@ -146,10 +146,7 @@ export class Service {
     [PROFILE]: () => this.#engine.profile(),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
     [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
-    [PROMPT]: async ({ messages, media, options }, job) => {
-      const places = await this.#placesOf(media, signalOf(job));
-      return (await this.#chat.prompt(messages, { ...options, places, tools: await this.#toolsOf(messages, options) })).ids;
-    },
+    [PROMPT]: async ({ messages, media, options }, job) => (await this.#promptOf(messages, media, options, signalOf(job))).ids,
   };
 
   /** Makes a reply with what is asked for beside its text, or that limits it; undefined: nothing. */
@@ -168,9 +165,11 @@ export class Service {
     return new Tools(messages, options);
   }
 
-  /** Of a conversation's pictures; undefined where it has none. */
-  async #placesOf(media, signal) {
-    return media.length ? this.#sight.measure(media, signal) : undefined;
+  /** Of a conversation with its pictures, as they are given. */
+  async #promptOf(messages, media, options, signal) {
+    const tools = await this.#toolsOf(messages, options);
+    const places = media.length ? await this.#sight.measure(tools?.arranged(media) ?? media, signal) : undefined;
+    return this.#chat.prompt(messages, { ...options, places, tools });
   }
 
   /**
@@ -183,10 +182,7 @@ export class Service {
     if (job.stopped) return workOf(NOTHING).stop();
     let prompt = NOTHING;
     const release = () => this.#sight?.release(prompt.media ?? []);
-    const promptOf = async (some, theirs, fits) => {
-      const places = await this.#placesOf(theirs, signal);
-      return this.#chat.prompt(some, { ...options, mustFit: fits, places, tools: await this.#toolsOf(some, options) });
-    };
+    const promptOf = (some, theirs, fits) => this.#promptOf(some, theirs, { ...options, mustFit: fits }, signal);
     try {
       const mayDrop = options.overflow === 'drop';
       prompt = await promptOf(messages, media, mustFit && !mayDrop);

@@ -23,7 +23,7 @@ const FPS = 24;
 /**
  * A medium that was measured (reply/placeholders.js), and how to go on with it.
  * @typedef {import('../reply/placeholders.js').Seen & {grid: import('../engine/media.js').Grid, size: {width: number, height: number},
- *   sources: (() => Promise<any>)[]}} Measured
+ *   reduced?: {width: number, height: number}, sources: (() => Promise<any>)[]}} Measured
  */
 
 /**
@@ -43,6 +43,7 @@ export class Sight {
   #host;
   #options;
   #decoded = new Decoded();
+  #reduced = new WeakMap();     // pixels -> the size from which decoding made them smaller
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -87,13 +88,14 @@ export class Sight {
 
   /** What the encoder makes of a picture, once it is done. @param {import('../shared/protocol.js').Medium[]} media one picture */
   async look(media, signal) {
-    const { order: [{ grid }], order } = await this.measure(media, signal);
+    const { order } = await this.measure(media, signal);
     const ids = await this.take(order, signal);
+    const [{ grid, reduced = null }] = order;
     for (;;) {
       const found = this.#media.look(ids[0], BUDGET_MS);
       if (found || signal.aborted) {
         this.release(ids);
-        return { ...found, rows: grid.rows, columns: grid.cols };
+        return { ...found, rows: grid.rows, columns: grid.cols, reduced };
       }
       await this.#host.rest();
     }
@@ -140,9 +142,12 @@ export class Sight {
     return Array.from({ length: count / 2 }, (_, pair) => this.#images.label((time(2 * pair) + time(2 * pair + 1)) / 2));
   }
 
-  async #takeOne({ kind, grid, size, sources }, ids, signal) {
+  async #takeOne(medium, ids, signal) {
+    const { kind, grid, size, sources } = medium;
     if (kind === 'image') {
-      ids.push(this.#media.add(grid, [await this.#pixels(sources[0], size, grid, signal)]));
+      const pixels = await this.#pixels(sources[0], size, grid, signal);
+      medium.reduced = this.#reduced.get(pixels);
+      ids.push(this.#media.add(grid, [pixels]));
       return;
     }
     for (let i = 0; i < grid.frames; i += 2) {
@@ -167,7 +172,9 @@ export class Sight {
       const [is, was] = [found, size].map((one) => `${one.width} x ${one.height}`);
       throw new QuernError('image/size', `A picture has ${is} pixels, but ${was} were expected of it.`);
     }
-    return this.#images.resize(found.data, found, target);
+    const pixels = this.#images.resize(found.data, found, target);
+    if (found.reduced) this.#reduced.set(pixels, found.reduced);
+    return pixels;
   }
 }
 

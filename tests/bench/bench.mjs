@@ -8,6 +8,7 @@
 //   node tests/bench/bench.mjs --only serve ...   servers instead: see serve.mjs
 //   node tests/bench/bench.mjs --only embed ...   vectors of texts: see embed.mjs
 //   node tests/bench/bench.mjs --only masks ...   limits of replies: see masks.mjs
+//   node tests/bench/bench.mjs --only vision ...  looking at a picture: see looks.mjs
 //   node tests/bench/bench.mjs [--types q8_0,q4_k_m] [--threads 1,2] [--engines quern,native] [--repeat 3] [--quick] [--all] [--resume] [--out DIR]
 //   node tests/bench/bench.mjs --only batch [--types ...] [--engines quern,native,node,simd,firefox] [--repeat 5] [--resume] [--out DIR]    see batch.mjs
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -23,6 +24,7 @@ import { measureVectors } from './embed.mjs';
 import { CELLS, CONTEXT, ENGINES, measure, measureFirst, measureStore } from './engines.mjs';
 import { PROJECT } from './fixtures.mjs';
 import { describeMachine, loadAverage } from './machine.mjs';
+import { measureLooks } from './looks.mjs';
 import { measureMaskCosts } from './masks.mjs';
 import { markdown, summarise } from './report.mjs';
 import { measureServers } from './serve.mjs';
@@ -68,7 +70,7 @@ function options() {
     const { types = 'q8_0,q4_0,q4_k_m', engines = 'quern,native,node', repeat = 5, out = 'docs/benchmarks' } = values;
     return { only, resume, types: list(types), engines: list(engines), repeat: Number(repeat), out };
   }
-  if (only) throw new Error(`--only: there is no '${only}', but batch, embed, masks and serve`);
+  if (only) throw new Error(`--only: there is no '${only}', but batch, embed, masks, serve and vision`);
   const engines = list(values.engines ?? Object.keys(ENGINES).join());
   const unknown = engines.filter((name) => !ENGINES[name]);
   if (unknown.length) throw new Error(`--engines: ${unknown} is none of ${Object.keys(ENGINES)}`);
@@ -214,6 +216,6 @@ async function main() {
   return undefined;
 }
 
-const [, only] = /(?:^| )--only[= ](serve|embed|masks)\b/.exec(process.argv.slice(2).join(' ')) ?? [];
-const OTHERS = { serve: measureServers, embed: measureVectors, masks: measureMaskCosts };
+const [, only] = /(?:^| )--only[= ](serve|embed|masks|vision)\b/.exec(process.argv.slice(2).join(' ')) ?? [];
+const OTHERS = { serve: measureServers, embed: measureVectors, masks: measureMaskCosts, vision: measureLooks };
 await (OTHERS[only] ?? main)();

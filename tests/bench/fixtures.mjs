@@ -5,18 +5,19 @@ import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeModel } from '../fixtures/make-model.mjs';
+import { makeProjector } from '../fixtures/make-projector.mjs';
 import { baseVocab } from '../fixtures/qwen-vocab.mjs';
 
 export const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Makes a model unless it is there. @returns {string} the file's path inside the project */
-function made(name, options) {
+/** Makes a file unless it is there. @returns {string} its path inside the project */
+function made(name, options, make = makeModel) {
   const path = `build/fixtures/${name}.gguf`;
   const file = join(PROJECT, path);
   if (!existsSync(file)) {
     console.error(`making ${path}`);
     mkdirSync(join(PROJECT, 'build/fixtures'), { recursive: true });
-    makeModel({ ...options, seed: 1, out: `${file}.part` });
+    make({ ...options, seed: 1, out: `${file}.part` });
     renameSync(`${file}.part`, file);
   }
   return path;
@@ -30,6 +31,10 @@ export const vectorModel = (type) => made(`qwen3-0.6b-vectors-${type}`, { preset
 
 /** Some layers of Qwen3-30B-A3B in Q4_K_M: 0.4 GB each, and 0.4 GB of embedding and output head. */
 export const expertModel = (layers) => made(`qwen3-30b-a3b-${layers}-layers`, { preset: 'qwen3-30b-a3b', type: 'q4_k_m', layers });
+
+/** The language model of Qwen3-VL-2B in Q8_0, or some layers of it, and its projector. */
+export const seeingModel = (layers = 28) => made(`qwen3-vl-2b-${layers}-layers-q8_0`, { preset: 'qwen3-vl-2b', type: 'q8_0', layers });
+export const bigProjector = (type) => made(`mmproj-2b-${type}`, { preset: 'qwen3-vl-2b', type }, makeProjector);
 
 /** Common English words with the space before them, each one token: what an ordinary prompt is made of, in an exact length. */
 function words() {

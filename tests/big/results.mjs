@@ -130,6 +130,19 @@ const LIMITS = [
   ['minutes', ({ ms }) => (ms / 60_000).toFixed(1)],
 ];
 
+const VISION = [
+  type,
+  ['threads', ({ threads }) => threads],
+  ['planned, MB', ({ memory }) => mb(memory.planned)],
+  ['peak, MB', ({ memory }) => mb(memory.peak)],
+  ['stops and aborts', ({ stops }) => stops.length],
+  ['median, ms', ({ medianMs }) => medianMs.toFixed(0)],
+  ['longest, ms', ({ longestMs }) => longestMs.toFixed(0)],
+  ['main thread\'s longest task, ms', ({ longestBusyMs }) => longestBusyMs?.toFixed(1) ?? ''],
+  ['rows of pictures, tokens/s', ({ rates }) => (rates ? median(rates.picture).toFixed(1) : '')],
+  ['of text', ({ rates }) => (rates ? median(rates.text).toFixed(1) : '')],
+];
+
 const PARTS = {
   text: ['The same greedy text', (entries) => entries.map((entry) => `- ${entry.type.toUpperCase()}: ${entry.runs.join(', ')}\n`).join('')],
   load: ['Loading over HTTP in Chromium', (entries) => table(LOAD, entries)],
@@ -140,6 +153,7 @@ const PARTS = {
   quantize: ['`quern quantize` in Node from F16, 2 threads', (entries) => table(QUANTIZE, entries)],
   keep: ['A kept conversation in 0.6B\'s dimensions, Q8_0, 2 threads: medians of 3, but what is read anew and written once', (entries) => table(KEEP, entries)],
   limits: ['Random schemas, any token that they allow at temperature 1.5, 16 replies at once, in Node', (entries) => table(LIMITS, entries)],
+  vision: ['A picture of 1,024 x 1,024 stopped while it is looked at, one of 512 x 512 read, in Qwen3-VL-2B\'s dimensions', (entries) => table(VISION, entries)],
   stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
 };
 

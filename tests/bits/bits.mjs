@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One arithmetic on every machine: the SHA-256 of the logits of each golden file, by one engine, compared with those of another
-// machine. CI makes the list on an x86 and compares on ARM, macOS, Windows and in Safari; tests/js/golden.test.mjs compares on one machine.
+// One arithmetic on every machine: the SHA-256 of the logits of each golden file, and of what is seen in a picture, by one engine, compared with
+// those of another machine. CI makes the list on an x86 and compares on ARM, macOS, Windows and in Safari; tests/js/golden.test.mjs compares on one machine.
 //   node tests/bits/bits.mjs ENGINE [--out FILE] [--against FILE]
 // ENGINE: native, node (every build, one thread and two), chromium, webkit (Playwright's), safari (by safaridriver).
 import assert from 'node:assert/strict';
@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util';
 import { load, support } from '../../dist/node.js';
 import { serve } from '../../tools/serve.mjs';
 import { GOLDEN, PROJECT, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { LIMITS, PAIR, Q8, imagePath, nativeLook, pixelsOf } from '../fixtures/vision/golden.mjs';
 import { openDriven, openPlaywright } from './browsers.mjs';
 
 const THREADS = 2;
@@ -20,12 +21,21 @@ const PATIENCE_MS = 300_000;
 
 const hashOf = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
-const native = () => Object.fromEntries(names.map((name) => [name, hashOf(readFileSync(join(PROJECT, nativeLogits(name, 'f16'))))]));
+/** The pairs that see, by their names in the list; this picture has no transparency, colour profile or loss, so that decoders agree. */
+const SEEING = { 'vision.F16': PAIR, 'vision.Q8_0': Q8 };
+const PICTURE = 'exact.png';
+const visionOptions = { maxPixels: LIMITS.maxPixels };
+
+const native = () => Object.fromEntries([
+  ...names.map((name) => [name, hashOf(readFileSync(join(PROJECT, nativeLogits(name, 'f16'))))]),
+  ...Object.entries(SEEING).map(([name, pair]) => [name, hashOf(nativeLook(pair, pixelsOf(PICTURE)))]),
+]);
 
 async function hashInNode(name, options) {
-  const model = await load(join(PROJECT, GOLDEN, `${name}.gguf`), { chunk: 64, ...options });
+  const pair = SEEING[name];
+  const model = await load(pair?.source ?? join(PROJECT, GOLDEN, `${name}.gguf`), { chunk: 64, ...pair && { vision: pair.options.vision, visionOptions }, ...options });
   try {
-    const { buffer, byteOffset, byteLength } = await model.logits(tokens);
+    const { buffer, byteOffset, byteLength } = pair ? (await model.look(imagePath(PICTURE))).values : await model.logits(tokens);
     return hashOf(new Uint8Array(buffer, byteOffset, byteLength));
   } finally {
     await model.dispose();
@@ -36,7 +46,7 @@ async function node() {
   const variants = ['scalar', 'simd', ...(support().relaxed ? ['relaxed'] : [])];
   const ways = variants.flatMap((variant) => [1, THREADS].map((threads) => ({ variant, threads })));
   const hashes = {};
-  for (const name of names) {
+  for (const name of [...names, ...Object.keys(SEEING)]) {
     for (const way of ways) {
       const hash = await hashInNode(name, way);
       hashes[name] ??= hash;

@@ -497,16 +497,17 @@ static void mistaken(void)
     eyes_close(&e);
 }
 
-/* The header cut at every byte, and every byte of it changed: an error or a model, and nothing left behind. */
+/* The header cut at every byte, and every byte of it changed, where QUERN_LOADS is given, at some of them otherwise: an error or a model, and nothing left behind. */
 static void damaged(void)
 {
     struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
     struct eyes e;
     int loads = 0, refusals = 0;
+    bool all = getenv("QUERN_LOADS") != NULL;
     CHECK_EQ(eyes_open(&e, &good, 1, &(struct eyes_options){0}), OK);
     size_t header = e.in.ck.header_size;
     eyes_close(&e);
-    for (size_t i = 1; i < header; i += 1 + i / 64 % 5) {
+    for (size_t i = 1; i < header; i += all ? 1 : 1 + i / 64 % 5) {
         struct file cut = {good.data, i}, f = {malloc(good.size), good.size};
         CHECK(eyes_open(&e, &cut, 1, &(struct eyes_options){0}) != OK);
         eyes_close(&e);

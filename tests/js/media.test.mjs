@@ -15,6 +15,7 @@ import { pixelsOf, sizeOf } from '../../js/media/pixels-node.js';
 import { BAD_FILES } from '../fixtures/bad-pictures.mjs';
 import { chunk, crc32, readPng, writePng } from '../fixtures/png.mjs';
 import { compile, glue } from './engine-host.mjs';
+import { VirtualClock } from '../fixtures/virtual-clock.mjs';
 import { soon, timed } from './soon.mjs';
 
 const FOLDER = fileURLToPath(new URL('../fixtures/vision', import.meta.url));
@@ -332,4 +333,14 @@ test('500 pictures in a row, good and bad: the memory stays as it was after 10',
     if (i === 10) after10 = own.memory.buffer.byteLength;
   }
   assert.equal(own.memory.buffer.byteLength, after10);
+});
+
+test('a decoder that never answers is given up after half a minute', async () => {
+  const clock = new VirtualClock();
+  const start = clock.now();
+  const sharp = () => ({ metadata: () => new Promise(() => {}) });
+  const pending = pixelsOf(bytesOf('images/turned.jpg'), { header, target: TARGET, clock, find: async () => sharp });
+  const error = await clock.run(pending).catch((failure) => failure);
+  assert.deepEqual([error.code, clock.now() - start, clock.pending], ['image/decode', 30_000, 0]);
+  assert.match(error.message, /has not answered within 30 seconds/);
 });

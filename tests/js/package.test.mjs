@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { publint } from 'publint';
-import { PAGE_LIMITS, PAGES, measure, sizes } from '../../tools/sizes.mjs';
+import { PAGE_LIMITS, PAGES, SEEING, SEEING_LIMITS, measure, seeing, sizes } from '../../tools/sizes.mjs';
 import { installInto, packList, removeFolder, temporaryFolder } from './pack.mjs';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
@@ -140,6 +140,17 @@ test('a page downloads less than 200 kB of it by Brotli, whichever engine fits i
   for (const { name, gzip, brotli } of pages) {
     t.diagnostic(`${name}: ${brotli} bytes by Brotli, ${gzip} by gzip`);
     assert.ok(brotli < PAGE_LIMITS.brotli && gzip < PAGE_LIMITS.gzip, `${name}: ${brotli}, ${gzip} bytes`);
+  }
+});
+
+test('eyes add less than 32 kB to it by Brotli, decoders being the browser\'s', async (t) => {
+  const names = [...new Set(Object.values(SEEING).flatMap(({ more, less }) => [...more, ...less]))];
+  const { files } = await sizes(join(installed, 'dist'), names);
+  assert.equal(files.length, names.length);
+  assert.deepEqual(SEEING_LIMITS, { brotli: 32_000 });
+  for (const { name, brotli } of seeing(files)) {
+    t.diagnostic(`${name}: ${brotli} bytes by Brotli`);
+    assert.ok(brotli < SEEING_LIMITS.brotli, `${name}: ${brotli} bytes`);
   }
 });
 

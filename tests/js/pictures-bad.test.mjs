@@ -68,12 +68,15 @@ test('every odd file is seen, but for an animated AVIF, which says what helps', 
 test(`${PICTURES} pictures in a row, good and bad: as much memory as after the first round`, { timeout: 600_000 }, async () => {
   const files = [...Object.values(ODD_FILES), ...Object.values(BAD_FILES).map(([bytes]) => bytes)].filter(({ length }) => length < 1e5);
   const used = [];
+  const peaks = [];
   for (let i = 0; i < PICTURES; i++) {
     const messages = [{ role: 'user', content: [{ type: 'image', image: new Blob([files[i % files.length]]) }, { type: 'text', text: `${i}?` }] }];
     await model.chat(messages, { maxTokens: 1 }).result.catch((error) => assert.match(error.code, /^image\//));
     used.push(model.info.memory.used);
+    peaks.push(model.info.memory.peak);
   }
   assert.ok(Math.max(...used) <= Math.max(...used.slice(0, PICTURES / 2)) + 65_536, String(used));
+  assert.ok(peaks.at(-1) <= peaks[10] + 65_536, String(peaks));
   await seesStill('all of them');
 });
 

@@ -87,3 +87,9 @@ test('places and pads are in the order of the text', () => {
   assert.deepEqual(places.order, [f, a, b]);
   assert.deepEqual([...places.grow(Int32Array.of(1002, 5, 1001, 1001))], [1002, 5, 1001, 1001, 1001]);
 });
+
+test('which picture is looked at: of those behind what is known', () => {
+  const places = new Places([image(4), image(6), film(2, 'a', 'b', 'c')], PADS);
+  const all = [[0, 16, 1, 3], [3, 16, 1, 3], [4, 16, 2, 3], [9, 16, 2, 3], [10, 16, 3, 3], [16, 16, 3, 3], [0, 6, 1, 1], [6, 6, 1, 1], [2, 12, 1, 2], [6, 12, 2, 2]];
+  for (const [done, total, picture, pictures] of all) assert.deepEqual(places.at(done, total), { picture, pictures }, `${done} of ${total}`);
+});

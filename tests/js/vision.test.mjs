@@ -9,11 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { load } from '../../dist/node.js';
-import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath } from '../fixtures/vision/golden.mjs';
+import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath, nativeLook } from '../fixtures/vision/golden.mjs';
 import { vlPath } from '../fixtures/vision-models.mjs';
 import { vlProjector } from '../fixtures/vl-projector.mjs';
 import { NANO, rejectsWith } from './helper.mjs';
-import { soon } from './soon.mjs';
+import { soon, timed } from './soon.mjs';
 
 const open = ({ source, options }, more = {}) => load(source, { kv: 'f32', threads: 2, ...options, ...more });
 const same = (one, other, what) => assert.ok(Buffer.from(one.buffer).equals(Buffer.from(other.buffer)), what);
@@ -97,14 +97,18 @@ test('with halves in the cache: near them, and greedily the same where it is not
   await halves.dispose();
 });
 
-test('the same bits with any threads, chunks that cut pictures anywhere, and kernels', async () => {
+test('the same bits with any threads, chunks that cut pictures anywhere, and kernels; natively too', async () => {
+  const picture = noisePicture(200, 160);
   for (const of of [PAIR, Q8]) {
     const all = [];
+    const native = nativeLook(of, picture);
     for (const more of [{}, { threads: 3, chunk: 7 }, { variant: 'scalar', threads: 1, chunk: 5 }, { variant: 'simd', chunk: 1 }, { address: 32, chunk: 1024 }]) {
       const model = await open(of, more);
       const { messages, numberImages } = caseOf('mixed');
       all.push(await model.logits(messages, { numberImages }));
+      const { values } = await model.look(picture);
       await model.dispose();
+      assert.ok(native.equals(Buffer.from(values.buffer, values.byteOffset, values.byteLength)), `natively: ${JSON.stringify(more)}`);
       same(all[0], all.at(-1), JSON.stringify(more));
     }
   }
@@ -186,6 +190,25 @@ test('alone as beside others, from whatever form a picture comes in', async () =
   for (const { text, usage } of all.slice(0, -1)) assert.deepEqual([text, usage.promptTokens], [alone.text, ids.length]);
 });
 
+test('tools see too: their results\' pictures stand where the results do, whatever order they came in', async () => {
+  const calls = ['a', 'b'].map((id) => ({ id, name: 'look', arguments: {} }));
+  const result = (toolCallId, ...content) => ({ role: 'tool', toolCallId, content });
+  const picture = (width, height) => ({ type: 'image', image: noisePicture(width, height, width) });
+  const one = result('a', { type: 'text', text: 'A door: ' }, picture(64, 64));
+  const other = result('b', picture(96, 64), picture(64, 96));
+  const [right, swapped] = [[one, other], [other, one]].map((results) => [...ask(noisePicture(128, 64), 'What is there?'), { role: 'assistant', content: '', toolCalls: calls }, ...results]);
+  const ids = await pair.tokenize(right);
+  assert.deepEqual(await pair.tokenize(swapped), ids);
+  assert.deepEqual([await pair.countTokens(swapped), ids.filter((id) => PADS.includes(id)).length], [ids.length, 8 + 4 + 6 + 6]);
+  assert.match(await pair.detokenize(ids), /<tool_response>\nA door: <\|vision_start\|>(<\|image_pad\|>){4}<\|vision_end\|>\n<\/tool_response>/);
+  same(await pair.logits(right), await pair.logits(swapped));
+  const { usage } = await pair.chat(swapped, GREEDY).result;
+  assert.deepEqual([usage.promptTokens, usage.imageTokens], [ids.length, 24]);
+  for (const role of ['system', 'assistant']) {
+    await rejectsWith(pair.countTokens([{ role, content: [picture(64, 64)] }, ...right]), 'use/param', /only the user's and a tool's/);
+  }
+});
+
 test('the caller may go on with pixels that were given', async () => {
   const picture = noisePicture(96, 64);
   const expected = await pair.logits(ask(picture, 'Well?'));
@@ -209,21 +232,25 @@ test('it stops while it looks, for good or with a reason', async () => {
   const model = await open(PAIR, { visionOptions: { ...LIMITS, maxPixels: 2 ** 20 }, contextSize: 4096, threads: 1 });
   const big = (seed) => ask(noisePicture(1024, 1024, seed), 'Well?');
   let seed = 1;
-  await soon(200, async () => {
+  /** Milliseconds from the end that is asked for to the end. @param {(reply: object, controller: AbortController) => Promise<void>} end */
+  const endWith = (end) => soon(200, async () => {
     let begun;
+    const controller = new AbortController();
     const looking = new Promise((resolve) => { begun = resolve; });
-    const reply = model.chat(big(++seed), { ...GREEDY, onPrefill: (event) => { if (event.phase === 'vision') begun(event); } });
+    const reply = model.chat(big(++seed), { ...GREEDY, signal: controller.signal, onPrefill: (event) => { if (event.phase === 'vision') begun(event); } });
     const { done, total } = await looking;
     assert.ok(done < total && total === 1024, `${done} of ${total}`);
-    const start = performance.now();
+    return timed(() => end(reply, controller));
+  });
+  await endWith(async (reply) => {
     reply.stop();
     const { finishReason, text } = await reply.result;
     assert.deepEqual([finishReason, text], ['aborted', '']);
-    return performance.now() - start;
   });
-  const controller = new AbortController();
-  const reply = model.chat(big(++seed), { ...GREEDY, signal: controller.signal, onPrefill: ({ phase }) => { if (phase === 'vision') controller.abort(new Error('enough')); } });
-  await assert.rejects(reply.result, /enough/);
+  await endWith(async (reply, controller) => {
+    controller.abort(new Error('enough'));
+    await assert.rejects(reply.result, /enough/);
+  });
   const early = model.chat(big(++seed), GREEDY);
   early.stop();
   assert.deepEqual((await early.result).usage, { promptTokens: 0, imageTokens: 0, cachedTokens: 0, completionTokens: 0 });

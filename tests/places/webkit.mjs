@@ -2,10 +2,12 @@
 // WebKit, Safari's engine, as Debian has it: the package and the chat page, isolated and not, with shared memory and as it comes.
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
 import { buildSite } from '../../tools/site.mjs';
+import { load } from '../../dist/node.js';
 import { GOLDEN, PROJECT, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { LIMITS, PAIR } from '../fixtures/vision/golden.mjs';
 import { storeSettings } from '../web/chat-page.mjs';
 import { STORIES, hostModels, play } from '../web/stories.mjs';
 import { MODEL, judge, openHost, outcomeOf, reference } from './visit.mjs';
@@ -70,6 +72,33 @@ const store = ({ threads }) => async (site, t) => {
   return { ...judge(outcome, { threads }), note: 'works, the second load from the store' };
 };
 
+/** Pictures that every decoder must see alike to the bit, and those that EXIF turns, whose pixels differ by some levels. */
+const EQUAL = ['exact', 'odd', 'wide', 'tall', 'tiny', 'palette'].map((name) => `images/${name}.png`);
+const NEAR = ['images/turned.jpg', ...[1, 2, 3, 4, 5, 6, 7, 8].map((n) => `files/exif${n}.jpg`), 'files/exif8.png', 'files/exif6.webp'];
+
+/** Of what is seen, in shares of all; a picture that is turned the wrong way is far above 1. */
+const NEAR_ENOUGH = 0.35;
+
+const distance = (one, other) => Math.sqrt(one.reduce((sum, value, i) => sum + (value - other[i]) ** 2, 0) / other.reduce((sum, value) => sum + value ** 2, 0));
+
+/** The library's decoding: what it sees is what it sees in Node. */
+const pictures = () => async ({ host, ...site }, t) => {
+  const at = (path) => host + relative(PROJECT, path).replaceAll('\\', '/');
+  const all = [...EQUAL, ...NEAR].map((name) => join(PROJECT, 'tests/fixtures/vision', name));
+  const given = { model: at(PAIR.source), vision: at(PAIR.options.vision), visionOptions: LIMITS, pictures: all.map(at) };
+  const { looks, threads } = await perform(site, 'look', given, await site.open(t));
+  const model = await load(PAIR.source, { ...PAIR.options, threads: 1 });
+  t.after(() => model.dispose());
+  for (const [i, path] of all.entries()) {
+    const { rows, columns, values } = await model.look(path);
+    assert.deepEqual([looks[i].rows, looks[i].columns], [rows, columns], path);
+    if (i < EQUAL.length) assert.deepEqual(looks[i].values, Array.from(values), path);
+    const far = distance(looks[i].values, values);
+    assert.ok(far <= NEAR_ENOUGH, `${path}: ${far}`);
+  }
+  return { threads, note: `${all.length} files, ${EQUAL.length} of them to the bit` };
+};
+
 const ENTER = '\uE007';
 
 /** What the chat page shows. Runs there. */
@@ -131,7 +160,7 @@ const pageStories = () => async ({ open: openBrowser, ...place }, t) => {
   return { note: `${Object.keys(STORIES).length} stories of what once went wrong` };
 };
 
-const CASES = { library, stop, golden, store, 'chat page': chatPage, 'page stories': pageStories };
+const CASES = { library, stop, golden, store, pictures, 'chat page': chatPage, 'page stories': pageStories };
 
 export const places = Object.entries(CONDITIONS).map(([name, condition]) => ({
   name: `WebKitGTK, ${name}`, version: version(), by: () => 'Linux, x64',

@@ -144,11 +144,27 @@ test('a file has one address however often it is shown, and none once nobody has
   await close();
 });
 
+test('a phone takes a picture with its camera, which no desk shows', async () => {
+  const desk = await seeing();
+  assert.equal(await desk.page.getByTestId('camera').isVisible(), false);
+  await desk.close();
+  const { page, close } = await seeing({ viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
+  const asked = page.evaluate(() => new Promise((done) => {
+    const { click } = HTMLInputElement.prototype;
+    HTMLInputElement.prototype.click = function heard() { done([this.accept, this.getAttribute('capture'), this.multiple]); click.call(this); };
+  }));
+  await pick(page, [RED], () => page.getByRole('button', { name: 'Take a picture' }).tap());
+  assert.deepEqual(await asked, ['image/*', 'environment', false]);
+  await eventually(async () => await attached(page).count() === 1, 'it is there');
+  assert.deepEqual(await complaints({ page }), []);
+  await close();
+});
+
 test('looking is told, and stopped', async () => {
   const { page, chat, close } = await seeing();
   await pick(page, [RED, BLUE]);
   await chat.send('Stare.');
-  await chat.reply.getByText('Looking… 40 %').waitFor();
+  await chat.reply.getByText('Looking at picture 1 of 2… 40 %').waitFor();
   await chat.status.getByText('Looking', { exact: true }).waitFor();
   await page.keyboard.press('Escape');
   await chat.ended();

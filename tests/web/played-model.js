@@ -20,7 +20,7 @@ class Task {
 
   constructor(asked, push, { signal, onPrefill }, settle) {
     Object.assign(this, { settle, begin: () => onPrefill?.({ phase: 'text', done: 10, total: 10, cached: 0 }) });
-    this.look = (total) => onPrefill?.({ phase: 'vision', done: 0.4 * total, total });
+    this.look = (pictures) => onPrefill?.({ phase: 'vision', done: 40 * pictures, total: 100 * pictures, picture: 1, pictures });
     this.#asked = asked;
     this.#push = push;
     this.drop = () => settle(({ reject }) => reject(signal.reason));
@@ -110,7 +110,7 @@ class PlayedModel {
     for (const [id, task] of [...this.#tasks].slice(0, PARALLEL)) {
       if (task.isBegun) continue;
       task.isBegun = true;
-      if (task.pictures) setTimeout(() => task.look(100 * task.pictures));
+      if (task.pictures) setTimeout(() => task.look(task.pictures));
       if (task.asks('Stare')) continue;
       task.begin();
       this.#writer.postMessage({ id, from: 0 });

@@ -34,7 +34,8 @@ export class Composer {
   constructor(actions) {
     this.#actions = actions;
     this.#pictures = new Pictures({ onChange: () => this.#update(), onPick: () => this.#keep(), costOf: actions.costOf, onRefuse: actions.onRefuse });
-    byId('attach').addEventListener('click', () => this.#pick());
+    byId('attach').addEventListener('click', () => this.#pick('image/*,video/*'));
+    byId('camera').addEventListener('click', () => this.#pick('image/*', { capture: 'environment' }));
     byId('composer').addEventListener('submit', (event) => {
       event.preventDefault();
       this.#submit();
@@ -127,8 +128,8 @@ export class Composer {
 
   get #isEmpty() { return this.#input.value.trim() === '' && this.#pictures.media.length === 0; }
 
-  async #pick() {
-    if (this.#actions.mayShow()) this.attach(await pickFiles('image/*,video/*'));
+  async #pick(...which) {
+    if (this.#actions.mayShow()) this.attach(await pickFiles(...which));
     this.#input.focus();
   }
 

@@ -27,10 +27,13 @@ export function saveFile(name, text, type) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** @returns {Promise<File[]>} what somebody picks */
-export function pickFiles(accept, multiple = true) {
+/**
+ * @param {string} accept kinds of files @param {object} [more] attributes of the field; with `capture` a phone opens its camera instead
+ * @returns {Promise<File[]>} what somebody picks
+ */
+export function pickFiles(accept, more = { multiple: true }) {
   return new Promise((done) => {
-    const input = element('input', { type: 'file', accept, multiple });
+    const input = element('input', { type: 'file', accept, ...more });
     input.addEventListener('change', () => done([...input.files]));
     input.addEventListener('cancel', () => done([]));
     input.click();

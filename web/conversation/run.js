@@ -55,8 +55,11 @@ export class Run {
   }
 
   /** So much of the pictures is seen, or of the prompt read. */
-  read({ phase, done, total }) {
-    if (phase === 'vision') return this.#to('looking', `Looking… ${Math.floor((100 * done) / total)} %`);
+  read({ phase, done, total, picture, pictures }) {
+    if (phase === 'vision') {
+      const which = pictures > 1 ? ` at picture ${picture} of ${pictures}` : '';
+      return this.#to('looking', `Looking${which}… ${Math.floor((100 * done) / total)} %`);
+    }
     this.#count.prompt = this.meter.used = total;
     return this.#to('reading', done < total ? `Reading ${count(done)} of ${count(total)} tokens` : '');
   }

@@ -34,7 +34,19 @@ async function store({ model: source }) {
   return { ...outcome, cached };
 }
 
-const tasks = { chat: ({ model, ...options }) => answer(quern.load, model, options), stop, golden, store };
+/** What is seen in pictures: of each its tokens' rows and columns, and the values. */
+async function look({ model: source, pictures, ...options }) {
+  const model = await quern.load(source, { threads: 1, cache: false, ...options });
+  const looks = [];
+  for (const picture of pictures) {
+    const { rows, columns, values } = await model.look(picture);
+    looks.push({ rows, columns, values: Array.from(values) });
+  }
+  await model.dispose();
+  return { looks, threads: model.info.threads };
+}
+
+const tasks = { chat: ({ model, ...options }) => answer(quern.load, model, options), stop, golden, store, look };
 
 const [task, given] = location.hash.slice(1).split(/=(.*)/s);
 
