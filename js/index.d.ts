@@ -163,7 +163,7 @@ export interface LoadOptions {
   workerUrl?: string | URL;
   /**
    * Address of the wasm file, for the same reason. It must be the file of the variant in use: `quern-relaxed-text.wasm` and so on for models of texts;
-   * those without `-text` do for all.
+   * those without `-text` do for all. `grammar.wasm`, which replies in a form need, is looked for beside it.
    */
   wasmUrl?: string | URL;
 }

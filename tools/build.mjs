@@ -101,8 +101,8 @@ const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|pictures\.js|eyes\.js|extr
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle({ ...PAGE, ...FACES }, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
-checkImports(await bundle(SMALL, 'browser'), BESIDE);
-checkImports(await bundle(SMALL_WORKERS, 'browser', { plugins: [withoutHints] }), BESIDE);
+checkImports(await bundle(SMALL, 'browser', { sourcemap: 'linked' }), BESIDE);
+checkImports(await bundle(SMALL_WORKERS, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
 checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);
 await writeServiceWorker();

@@ -17,12 +17,15 @@ const DEMO = join(PROJECT, 'web/models/demo-q8_0.gguf');
 
 /** What is published. A file more or less is a decision, and this list is where it is written down. */
 const FILES = [
-  'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/ai-sdk.d.ts', 'dist/ai-sdk.js', 'dist/ai-sdk.js.map', 'dist/cli-main.js', 'dist/cli.js', 'dist/extras.js', 'dist/eyes.js', 'dist/grammar.wasm', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
-  'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/openai.d.ts', 'dist/openai.js', 'dist/openai.js.map', 'dist/pictures.js', 'dist/pooling.js', 'dist/prompt-api.d.ts', 'dist/prompt-api.js', 'dist/prompt-api.js.map', 'dist/quern-relaxed-text.wasm', 'dist/quern-relaxed.wasm', 'dist/quern-relaxed64-text.wasm',
-  'dist/quern-relaxed64.wasm', 'dist/quern-simd-text.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm', 'dist/quern-simd64-text.wasm', 'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm',
-  'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/run.d.ts', 'dist/run.js', 'dist/run.js.map', 'dist/sha256.js', 'dist/sw.js', 'dist/template.LICENSE', 'dist/template.js',
-  'dist/template.js.map', 'dist/template.node.js', 'dist/testing.d.ts', 'dist/testing.js', 'dist/testing.js.map', 'dist/thread.js', 'dist/thread64.js', 'dist/vectors.js', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.js', 'headers/_headers', 'headers/nginx.conf',
-  'headers/vercel.json', 'package.json',
+  'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/ai-sdk.d.ts', 'dist/ai-sdk.js', 'dist/ai-sdk.js.map', 'dist/cli-main.js', 'dist/cli.js', 'dist/extras.js', 'dist/extras.js.map',
+  'dist/eyes.js', 'dist/eyes.js.map', 'dist/grammar.wasm', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
+  'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/openai.d.ts', 'dist/openai.js', 'dist/openai.js.map', 'dist/pictures.js',
+  'dist/pictures.js.map', 'dist/pooling.js', 'dist/pooling.js.map', 'dist/prompt-api.d.ts', 'dist/prompt-api.js', 'dist/prompt-api.js.map', 'dist/quern-relaxed-text.wasm',
+  'dist/quern-relaxed.wasm', 'dist/quern-relaxed64-text.wasm', 'dist/quern-relaxed64.wasm', 'dist/quern-simd-text.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm',
+  'dist/quern-simd64-text.wasm', 'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm', 'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/run.d.ts', 'dist/run.js',
+  'dist/run.js.map', 'dist/sha256.js', 'dist/sha256.js.map', 'dist/sw.js', 'dist/template.LICENSE', 'dist/template.js', 'dist/template.js.map', 'dist/template.node.js',
+  'dist/testing.d.ts', 'dist/testing.js', 'dist/testing.js.map', 'dist/thread.js', 'dist/thread.js.map', 'dist/thread64.js', 'dist/thread64.js.map', 'dist/vectors.js',
+  'dist/vectors.js.map', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.js', 'headers/_headers', 'headers/nginx.conf', 'headers/vercel.json', 'package.json',
 ];
 
 /** Bytes of the tarball, a fifth of them source maps. */
@@ -47,6 +50,8 @@ test('holds these files and no others', (t) => {
 });
 
 test('our own minified code has maps, with the sources in them', () => {
+  const small = FILES.filter((path) => /^dist\/[^/]*\.js$/.test(path) && !/\bsw\.|\bnode\.|\.node\.|\bcli/.test(path));
+  assert.deepEqual(small.filter((path) => !FILES.includes(`${path}.map`)), []);
   for (const name of FILES.filter((path) => path.endsWith('.map'))) {
     const { version, sources, sourcesContent, mappings } = JSON.parse(readFileSync(join(installed, name)));
     assert.equal(version, 3);
@@ -131,6 +136,16 @@ test('every address in package.json leads to a file', () => {
   for (const target of targets) assert.ok(readFileSync(join(installed, target)).length > 0, target);
   const engines = FILES.filter((path) => /^dist\/[^/]+\.wasm$/.test(path));
   assert.deepEqual(engines.filter((path) => !targets.includes(`./${path}`)), [], 'who copies files finds every engine by its name');
+});
+
+test('who copies files beside a bundle finds all of them in README', () => {
+  const { exports } = JSON.parse(readFileSync(join(installed, 'package.json')));
+  const files = Object.values(exports).filter((path) => /^\.\/dist\/(?!sw\.)/.test(path)).map((path) => path.slice('./dist/'.length));
+  const [, list] = /Rollup, esbuild and `bun build` copy nothing: put (.*?) from `node_modules/s.exec(readFileSync(join(installed, 'README.md'), 'utf8'));
+  const named = [...list.matchAll(/`([\w.-]+\.(?:m?js|wasm))`/g)].map(([, name]) => name);
+  assert.match(list, /the eight `quern-\*\.wasm`/);
+  assert.deepEqual(named.sort(), files.filter((name) => !/^quern-.*\.wasm$/.test(name)).sort());
+  assert.equal(files.length - named.length, 8);
 });
 
 test('a page downloads less than 200 kB of it by Brotli, whichever engine fits its browser', async (t) => {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
-import { ISOLATION, MODEL, TRUSTED, chromiumVersion, front, judge, openHost, visit } from './visit.mjs';
+import { ISOLATION, TRUSTED, chromiumVersion, front, given, judge, visit } from './visit.mjs';
 import { freePort, install, run, start, versionOf } from './workshop.mjs';
 
 export const title = 'Bundlers';
@@ -78,6 +78,7 @@ const WAYS = [
 /** What the page's server sends, and the threads that come of it. */
 const CONDITIONS = {
   isolated: { headers: ISOLATION, threads: 2 },
+  'a picture': { headers: ISOLATION, threads: 2, sees: true },
   'not isolated': { headers: {}, threads: 1 },
   'Trusted Types': { headers: { ...ISOLATION, ...TRUSTED }, threads: 2 },
 };
@@ -99,9 +100,9 @@ async function open({ environment, projects = ['page'], build, finish, server },
   return { url, options };
 }
 
-const look = ({ headers, threads }) => async ({ url, options }, t) => {
-  const address = new URLSearchParams({ model: await openHost(t) + MODEL, ...options });
-  return judge(await visit(`${await front(t, url, headers)}#${address}`), { threads });
+const look = ({ headers, threads, sees }) => async ({ url, options }, t) => {
+  const address = new URLSearchParams({ ...await given(t, sees), ...options });
+  return judge(await visit(`${await front(t, url, headers)}#${address}`), { threads, sees });
 };
 
 /** Once the bundler has learnt it, this fails. */

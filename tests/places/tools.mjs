@@ -22,7 +22,7 @@ const TYPES = {
 const TOOLS = {
   publint: { strict: ['publint', 'run', tarball, '--strict'] },
   // The package is ESM only, and its other files are for addresses, not for programs.
-  attw: { 'esm-only': ['attw', tarball, '--entrypoints', '.', '--profile', 'esm-only', '--no-color', '--no-emoji', '--format', 'ascii'] },
+  attw: { 'esm-only': ['attw', tarball, '--entrypoints', '.', 'remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing', '--profile', 'esm-only', '--no-color', '--no-emoji', '--format', 'ascii'] },
   'tsc 7': TYPES,
   'tsc 5': TYPES,
 };

@@ -3,6 +3,8 @@
 // and asked what came of it (projects/page/main.js). The model comes from another origin, as models do.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { createServer, request as ask } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -15,6 +17,16 @@ import { once, outputOf } from './workshop.mjs';
 /** The demo model, from the project's root. */
 export const MODEL = 'web/models/demo-q8_0.gguf';
 export const DEMO = join(PROJECT, MODEL);
+
+/** A small model that sees, and its projector. */
+const PAIR = ['model', 'mmproj'].map((name) => `tests/fixtures/vision/models/dense/f16/${name}.gguf`);
+
+/** What a page is given behind the #: where the model is, with its hash (which needs a file of the package's own), or a pair of files. */
+export const given = async (t, sees) => {
+  const host = await openHost(t);
+  if (sees) return { model: host + PAIR[0], vision: host + PAIR[1] };
+  return { model: host + MODEL, sha256: createHash('sha256').update(readFileSync(DEMO)).digest('hex') };
+};
 
 export const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 
@@ -120,9 +132,14 @@ export const reference = once(() => {
 });
 
 /** Fails unless a place did what it should. @returns {{threads: number, first: number}} for its row */
-export function judge({ error, text, threads, first, problems = [] }, expected) {
+export function judge({ error, text, threads, first, city, vectors, seen, problems = [] }, expected) {
   if (error) throw new Error([error, ...problems].join('\n'));
-  assert.equal(text, reference(), 'the reply is another one than that of the reference kernels');
+  if (expected.sees) assert.ok(seen > 0, 'nothing was seen');
+  else {
+    assert.equal(text, reference(), 'the reply is another one than that of the reference kernels');
+    assert.match(String(city), /^(Nairobi|Oslo)$/, 'a reply in a form');
+    assert.equal(vectors, 2, 'vectors');
+  }
   assert.equal(threads, expected.threads, [`${threads} threads instead of ${expected.threads}`, ...problems].join('\n'));
   return { threads, first };
 }
