@@ -80,8 +80,12 @@ class JsonCall {
   }
 }
 
-/** How calls are marked and written. */
-export const FORMS = { json: { open: '<tool_call>', close: '</tool_call>', Call: JsonCall } };
+/** How calls are marked and written: between the marks stand what names the tool, its arguments (JSON by its schema), and the end. */
+export const FORMS = {
+  json: {
+    open: '<tool_call>', close: '</tool_call>', before: (name) => `\n{"name": ${JSON.stringify(name)}, "arguments": `, after: '}\n', Call: JsonCall,
+  },
+};
 
 /** The calls of one reply; see Aside in text.js. */
 export class Calls {

@@ -83,14 +83,14 @@ function argumentsOf({ parameters }) {
 
 /**
  * What calls are limited to (src/grammar/calls.h); text '': nothing can be called.
- * @param {{tools?: any, toolChoice?: any}} options
+ * @param {{tools?: any, toolChoice?: any}} options @param {{before: (name: string) => string, after: string}} [form] a row of FORMS
  * @returns {{choice: 'auto' | 'required' | 'none', text: string, names: string[]}}
  */
-export function callLimits({ tools = [], toolChoice }) {
+export function callLimits({ tools = [], toolChoice }, { before, after } = FORMS.json) {
   const all = toolsOf(tools);
   const choice = choiceOf(toolChoice, new Set(all.map(({ name }) => name)));
   const some = typeof choice === 'object' ? all.filter(({ name }) => name === choice.name) : all;
-  const parts = some.flatMap((tool) => [`\n{"name": ${JSON.stringify(tool.name)}, "arguments": `, JSON.stringify(argumentsOf(tool))]);
+  const parts = some.flatMap((tool) => [before(tool.name), JSON.stringify(argumentsOf(tool)), after]);
   const text = choice === 'none' ? '' : parts.join('\0');
   return { choice: typeof choice === 'object' ? 'required' : choice, text, names: some.map(({ name }) => name) };
 }

@@ -38,7 +38,7 @@ int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, gr_expr
         gr_expr arguments = 0;
         if (n == CALLS_MAX) return fail(err, ERR_SCHEMA, "limit", 0, "There are more than %d tools.", CALLS_MAX);
         if (schema_compile(g, mem, next_part(&rest), &options, &arguments, err)) return fail_tool(err, n);
-        calls[n] = gr_sequence(g, (gr_expr[]){gr_text(g, before), arguments, gr_literal(g, "}\n")}, 3);
+        calls[n] = gr_sequence(g, (gr_expr[]){gr_text(g, before), arguments, gr_text(g, next_part(&rest))}, 3);
     }
     *start = gr_any(g, calls, (size_t)n);
     if (*start) return OK;

@@ -10,8 +10,8 @@
 
 enum { CALLS_MAX = 128 };
 
-/* text: for each tool what stands before its arguments, NUL, and the schema of the arguments, NUL (the last one may lack). Behind the arguments
- * follows "}\n". Statuses as schema_compile(); messages say which tool (from 0). */
+/* text: for each tool what stands before its arguments, NUL, the schema of the arguments, NUL, what follows them, NUL (the last one may lack).
+ * Statuses as schema_compile(); messages say which tool (from 0). */
 int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, gr_expr *start, struct error *err);
 
 #endif

@@ -84,6 +84,29 @@ static void exact_counts(void)
     file_free(&f);
 }
 
+/* A vector costs what the layers do: no product of the output head, and none of its weights is read. */
+static void no_head_for_a_vector(void)
+{
+    struct file f = golden_file("duo.F32", "gguf");
+    int32_t ids[GOLDEN_ROWS];
+    int dim;
+    golden_tokens(ids);
+    struct quern_engine *e = open_profiled(&f, 1);
+    struct quern_sequence *s = sequence_new(e);
+    const struct model_config *c = &e->model->config;
+    CHECK_EQ(quern_sequence_set(s, ids, PROMPT, QUERN_HIDDEN), 0);
+    while (quern_sequence_pending(s) > 0) CHECK_EQ(quern_step(e, 0), OK);
+    CHECK(quern_hidden(s, &dim) != NULL && dim == c->dim);
+    struct profile_cost all = profile_cost(e->profile, PROFILE_PREFILL, PROFILE_ALL, PROFILE_ALL);
+    double weights = layer_weights(c), kv = 2.0 * c->n_kv_heads * c->head_dim, positions = 16 + 32 + 40;
+    CHECK_EQ(profile_tokens(e->profile, PROFILE_PREFILL), PROMPT);
+    CHECK_EQ(all.macs, PROMPT * c->n_layers * weights + c->n_layers * pairs(0, PROMPT) * 2 * c->n_heads * c->head_dim);
+    CHECK_EQ(all.bytes, 4 * (STEPS * c->n_layers * weights + PROMPT * c->dim) + 2 * c->n_layers * kv * (PROMPT + positions));
+    CHECK_EQ(all.calls, STEPS * (1 + 15 * c->n_layers) + 2);
+    quern_free(e);
+    file_free(&f);
+}
+
 /* Two conversations of one row each are decoding too; a prompt beside a reply is both. */
 static void phases(void)
 {
@@ -185,6 +208,7 @@ static void short_memory(void)
 static const struct check tests[] = {
     {"same_bits_as_without", same_bits_as_without},
     {"exact_counts", exact_counts},
+    {"no_head_for_a_vector", no_head_for_a_vector},
     {"phases", phases},
     {"sums_agree", sums_agree},
     {"names_and_reset", names_and_reset},

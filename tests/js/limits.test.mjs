@@ -172,6 +172,23 @@ test('what cannot be honoured is refused by name', async () => {
   checkPerson((await noise.complete('a', { schema: PERSON, seed: 1 }).result).value);
 });
 
+test('a hostile expression of nearly a megabyte is refused, or works, in bounded time', async () => {
+  const filled = (unit, rest = '') => unit.repeat(Math.floor((2 ** 20 - rest.length) / unit.length)) + rest;
+  const open = 2 ** 19;
+  for (const [regex, words] of [
+    [filled('.*'), /too complicated/], [filled('a?'), /simpler/], [filled('\\p{L}?'), /too complicated/], [filled('(a|a)*'), /too complicated/], [filled('(.{0,999}x){0,999}'), /too complicated/],
+    ['('.repeat(open) + ')'.repeat(open), /nested too deeply/], [filled('a', '(?=b)'), /lookaround/], [filled('a'), null], [filled('(a+)+'), null], [`[${filled('a-z', '[]')}`.slice(0, -2).concat(']'), null],
+  ]) {
+    const before = process.cpuUsage();
+    const asked = noise.complete('a', { regex, maxTokens: 3, seed: 1 }).result;
+    if (words) await rejectsWith(asked, 'use/schema', words);
+    else assert.match((await asked).text, /^[a-z]{1,3}$/);
+    const { user, system } = process.cpuUsage(before);
+    assert.ok(user + system < 10e6, `${regex.slice(0, 20)}: ${user + system} us of the processor's time`);
+  }
+  assert.equal((await noise.complete('a', { regex: 'bc' }).result).text, 'bc');
+});
+
 test('many schemas, one after the other', async () => {
   for (let i = 0; i < 80; i++) {
     const { value } = await noise.complete('a', { choices: [`a${i}`, `b${i}`], seed: i }).result;

@@ -196,7 +196,12 @@ test('profile() tells what the work since the last call has cost', async () => {
   assert.deepEqual([prefill.tokens, decode.tokens, decode.calls, barrierUs], [5, 0, 0, 0]);
   assert.equal(prefill.operations.find(({ name }) => name === 'attention').calls, profiled.info.layers);
   assert.ok(prefill.operations.every(({ layerMs }) => layerMs.length === profiled.info.layers));
+  const heads = ({ operations }) => operations.filter(({ name }) => name.includes(`[${profiled.info.vocabSize},`));
+  assert.equal(heads(prefill).length, 1);
   assert.equal((await profiled.profile()).prefill.calls, 0);
+  await profiled.embed('an owl');
+  const embedding = (await profiled.profile()).prefill;
+  assert.ok(embedding.calls > 0 && heads(embedding).length === 0, 'vectors need no output head');
   await Promise.all([profiled.dispose(), plain.dispose()]);
 });
 

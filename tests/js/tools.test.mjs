@@ -246,9 +246,11 @@ test('limits: the tools to choose from, their schemas closed, and what cannot be
   const [weather, now] = TOOLS;
   const closed = { ...now.parameters, additionalProperties: false };
   assert.deepEqual(callLimits({ tools: TOOLS }).text.split('\0'), [
-    '\n{"name": "weather", "arguments": ', JSON.stringify(weather.parameters), '\n{"name": "now", "arguments": ', JSON.stringify(closed),
+    '\n{"name": "weather", "arguments": ', JSON.stringify(weather.parameters), '}\n', '\n{"name": "now", "arguments": ', JSON.stringify(closed), '}\n',
   ]);
-  assert.deepEqual(callLimits({ tools: TOOLS, toolChoice: { name: 'now' } }), { choice: 'required', text: `\n{"name": "now", "arguments": \0${JSON.stringify(closed)}`, names: ['now'] });
+  assert.deepEqual(callLimits({ tools: TOOLS, toolChoice: { name: 'now' } }), { choice: 'required', text: `\n{"name": "now", "arguments": \0${JSON.stringify(closed)}\0}\n`, names: ['now'] });
+  const other = { before: (name) => `<${name}>`, after: '</>' };
+  assert.equal(callLimits({ tools: [now] }, other).text, `<now>\0${JSON.stringify(closed)}\0</>`);
   assert.deepEqual([callLimits({ tools: TOOLS, toolChoice: 'none' }).text, callLimits({}).text], ['', '']);
   for (const keyword of ['anyOf', '$ref', 'patternProperties']) {
     assert.deepEqual(JSON.parse(callLimits({ tools: [{ name: 'f', parameters: { [keyword]: 1 } }] }).text.split('\0')[1]), { type: 'object', [keyword]: 1 });
