@@ -9,7 +9,7 @@
 set -euo pipefail
 
 readonly suite=sid               # Debian unstable
-readonly packages=(llama.cpp-tools llama.cpp-tools-extra llama.cpp-examples libllama0 libggml0)    # extra: llama-batched-bench; examples: llama-embedding
+readonly packages=(llama.cpp-tools llama.cpp-tools-extra llama.cpp-examples libllama0 libggml0 libllama-dev libggml-dev)    # extra: llama-batched-bench; examples: llama-embedding; dev: headers
 readonly libraries=(libc6 libgcc-s1 libstdc++6 libgomp1 libssl3t64 zlib1g libzstd1)
 readonly loader=ld-linux-x86-64.so.2
 
@@ -19,7 +19,7 @@ die() { say "$*"; exit 1; }
 # shellcheck source=tools/debian.sh
 . "$(dirname "$0")/debian.sh"
 
-is_fresh() { [ -x "$out/bin/llama-embedding" ] && [ -n "$(find "$out" -maxdepth 0 -mtime -7)" ]; }
+is_fresh() { [ -e "$out/include/mtmd.h" ] && [ -n "$(find "$out" -maxdepth 0 -mtime -7)" ]; }
 
 # arrange FOLDER: the packages' programs, libraries and backends.
 arrange() {
@@ -27,6 +27,7 @@ arrange() {
     for package in "${packages[@]}" "${libraries[@]}"; do unpack "$package" "$prefix/usr" 2 --exclude=./usr/share --exclude='*/gconv' ./usr; done
     mkdir -p "$1/avx2"
     mv "$prefix/usr/bin" "$1/bin"
+    mv "$prefix/usr/include" "$1/include"
     mv "$prefix/usr/lib/x86_64-linux-gnu" "$1/lib"
     mv "$1/lib/ggml"/backends* "$1/all"
     mv "$1/lib/llama"/* "$1/lib"

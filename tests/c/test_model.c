@@ -188,12 +188,19 @@ static void rows_added_after_layers(void)
 
 static struct file odd_model(const char *name) { return file_read(built_fixtures("/bad"), name); }
 
+/* Radians per position of a pair of 16 columns. YaRN by 4 from 32,768 positions on: pairs from 2 on are slower, from 5 on by all of it. */
+static double turn_of(const struct quern_engine *e, int i)
+{
+    double fast = num_exp64(-2.0 * i / 16 * num_log64(e->model->config.rope_theta)), slow = fmin(fmax((i - 2) / 3.0, 0), 1);
+    return e->model->config.rope_factor == 1 ? fast : fast / 4 * slow + fast * (1 - slow);
+}
+
 /* Heads of 16 columns with sections [4, 2, 2]: pairs turn by time, row, column, time, row, column, time, time. */
-static void three_positions(void)
+static void check_positions(const char *name, const char *plain_name, double magnitude)
 {
     static const int axis[8] = {0, 1, 2, 0, 1, 2, 0, 0};
     struct reference r = reference_new("nano.F32");
-    struct file f = odd_model("good-M09c.gguf"), plain = odd_model("good-M09b.gguf");
+    struct file f = odd_model(name), plain = odd_model(plain_name);
     struct quern_engine *e = heap_load(&f, (struct quern_options){.chunk = ROWS}), *p = heap_load(&plain, (struct quern_options){.chunk = ROWS});
     struct heap *heap = heap_of(e->be);
     int half = e->model->config.head_dim / 2;
@@ -210,15 +217,21 @@ static void three_positions(void)
     hand_run(e, &h);
     for (int t = 0; t < ROWS; t++)
         for (int i = 0; i < half; i++) {
-            double sine, cosine, turn = num_exp64(-2.0 * i / (2 * half) * num_log64(e->model->config.rope_theta));
-            num_sincos64(h.pos[t][axis[i]] * turn, &sine, &cosine);
-            CHECK(heap->cosine[t * half + i] == (float)cosine);
+            double sine, cosine;
+            num_sincos64(h.pos[t][axis[i]] * turn_of(e, i), &sine, &cosine);
+            CHECK(heap->cosine[t * half + i] == (float)(cosine * magnitude));
         }
     quern_free(e);
     quern_free(p);
     file_free(&f);
     file_free(&plain);
     reference_free(&r);
+}
+
+static void three_positions(void)
+{
+    check_positions("good-M09c.gguf", "good-M09b.gguf", 1);
+    check_positions("good-M09e.gguf", "good-M09e.gguf", 0.1 * num_log64(4) + 1);
 }
 
 /* The first columns of a head turn as a head of that size does, the others stay. */

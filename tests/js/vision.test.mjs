@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import sharp from 'sharp';
 import { load } from '../../dist/node.js';
 import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath, nativeLook } from '../fixtures/vision/golden.mjs';
 import { vlPath } from '../fixtures/vision-models.mjs';
@@ -122,6 +123,12 @@ test('what the encoder makes of a picture', async () => {
     const most = golden.reduce((sum, value, i) => Math.max(sum, Math.abs(value - values[i])), 0);
     assert.ok(most <= 2e-4, `${name}: ${most}`);
   }
+});
+
+test('a huge picture says that it was reduced, also the next time', async () => {
+  const size = { width: 5000, height: 4000 };
+  const huge = new Blob([await sharp({ create: { ...size, channels: 3, background: '#845' } }).jpeg().toBuffer()]);
+  for (const [picture, reduced] of [[huge, size], [huge, size], [imagePath('exact.png'), null]]) assert.deepEqual((await pair.look(picture)).reduced, reduced);
 });
 
 test('a second turn looks at what is new alone; a picture that was replaced is not the one before', async () => {

@@ -80,7 +80,7 @@ async function stopLooking(side, count) {
 
 /** In the page: bytes of the largest file of a kept conversation, its date, which ends it, and whether somebody holds one; null: no store. */
 async function keptTalk() {
-  const folder = await navigator.storage.getDirectory?.().then((root) => root.getDirectoryHandle('quern', { create: true })).catch(() => null);
+  const folder = await navigator.storage?.getDirectory?.().then((root) => root.getDirectoryHandle('quern', { create: true })).catch(() => null);
   if (!folder) return null;
   const found = { bytes: 0, date: 0, isHeld: (await navigator.locks.query()).held.some(({ name }) => name.startsWith('quern:kv-')) };
   for await (const [name, handle] of folder) {
