@@ -2,7 +2,9 @@
  *
  * The memory plan: what running the model will take, computed from the header before anything large is taken, and the context
  * that fits. It is exact but for the last pages of small things, since every module says what its own reserving costs. Conversations are
- * counted as many as compute side by side, each with a whole context; those that wait take little more than their texts, as they come.
+ * counted as many as compute side by side, each with a whole context. Those that wait are not: each takes, when it comes, 8 bytes a token of
+ * its text, with penalties 8 more a position of the context, and some KB. Of 4,096 positions that is 4 MB at most for 64 of them, and mostly
+ * much less; to promise it would take it from every context. For whom it is not there is refused (ERR_MEM_LOAD), alone.
  *
  * The default context is 4,096 positions, or the model's own if that is less; where they do not fit, as many as do, 512 at least. It
  * is not larger where memory allows: the cache of a whole context is taken at once, so that no reply can fail for want of it

@@ -214,7 +214,8 @@ static struct sched_facts in_company(const struct file *f, struct quern_options 
     return facts;
 }
 
-static void as_alone(const char *name, enum quern_kv kv, int rounds)
+/* The first nine rounds have all of threads and chunks, any three that follow each other all of both. */
+static void as_alone(const char *name, enum quern_kv kv, int first, int rounds)
 {
     static const int chunks[] = {1, 7, 64}, parallel[] = {4, 1, 16, 2}, caches[] = {0, 0, 0, 1000};
     static struct script scripts[TALKS + GUESTS];
@@ -223,8 +224,8 @@ static void as_alone(const char *name, enum quern_kv kv, int rounds)
     uint64_t let_go = 0, followed = 0;
     write_scripts(&f, scripts);
     write_alone(&f, kv, scripts, alone);
-    for (int i = 0; i < rounds; i++) {
-        struct quern_options options = {.context_size = CONTEXT, .kv = kv, .threads = 1 + i % 3, .chunk = chunks[i / 3 % 3], .parallel = parallel[i % 4],
+    for (int i = first; i < first + rounds; i++) {
+        struct quern_options options = {.context_size = CONTEXT, .kv = kv, .threads = 1 + (i + i / 3) % 3, .chunk = chunks[i % 3], .parallel = parallel[i % 4],
                                         .cache_size = caches[i / 2 % 4]};
         struct sched_facts facts = in_company(&f, options, scripts, alone, (uint64_t)i + 1);
         let_go += facts.let_go, followed += facts.followed;
@@ -234,11 +235,11 @@ static void as_alone(const char *name, enum quern_kv kv, int rounds)
     file_free(&f);
 }
 
-static void as_alone_f16(void) { as_alone("duo.F32", QUERN_KV_F16, 6); }
-static void as_alone_q8(void) { as_alone("nano.Q8_0", QUERN_KV_Q8, 3); }
-static void as_alone_f32(void) { as_alone("nano.Q4_0", QUERN_KV_F32, 3); }
-static void as_alone_experts(void) { as_alone("moe-nano.Q4_K_M", QUERN_KV_F16, 2); }
-static void by_threads(void) { as_alone("nano.Q4_0", QUERN_KV_F16, 3); } /* for ThreadSanitizer */
+static void as_alone_f16(void) { as_alone("duo.F32", QUERN_KV_F16, 0, 6); }
+static void as_alone_q8(void) { as_alone("nano.Q8_0", QUERN_KV_Q8, 6, 3); }
+static void as_alone_f32(void) { as_alone("nano.Q4_0", QUERN_KV_F32, 0, 3); }
+static void as_alone_experts(void) { as_alone("moe-nano.Q4_K_M", QUERN_KV_F16, 2, 2); }
+static void by_threads(void) { as_alone("nano.Q4_0", QUERN_KV_F16, 0, 3); } /* for ThreadSanitizer */
 
 /* --- ends and events -------------------------------------------------------------------------------------------------- */
 

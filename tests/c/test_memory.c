@@ -3,6 +3,7 @@
  * Memory: an allocation that fails, wherever it does, is a word about memory and nothing else; what loading takes beside the weights;
  * and what a conversation gives back. LeakSanitizer watches the rest.
  */
+#include "engine/kept.h"
 #include "session.h"
 
 enum { HEADROOM_MB = 16, DECIDED_MB = 8, GROWTH_PERCENT = 7 };
@@ -44,11 +45,37 @@ static bool try_reply(struct quern_engine *e, struct quern_sequence *s, float *l
     return quern_stream(s, 'a').data != NULL;
 }
 
+/* Two replies side by side, of conversations that are to be kept. */
+static bool try_company(struct quern_engine *e, struct quern_sequence **s)
+{
+    const struct quern_reply reply = {.sampling = {.temperature = 1, .repeat_penalty = 1.2f}, .max_tokens = 2};
+    int left = 2, n;
+    for (int i = 0; i < 2; i++) {
+        uint8_t header[KEPT_HEADER];
+        if (!s[i]) s[i] = quern_sequence_new(e, 0, 0);
+        int status = s[i] ? quern_sequence_set(s[i], (int32_t[]){5, 6, 7 + i}, 3, QUERN_HELD) : ERR_MEM_LOAD;
+        if (status >= 0) status = kept_open(s[i], (struct bytes){(const uint8_t *)"two", 3}, header);
+        if (!status) status = quern_reply_begin(s[i], &reply);
+        CHECK(status == OK || about_memory(status));
+        if (status) return false;
+    }
+    for (int calls = 0; left; calls++) { /* computing takes none */
+        CHECK(calls < 100);
+        CHECK_EQ(quern_step(e, 0), OK);
+        const struct quern_event *events = quern_events(e, &n);
+        for (int i = 0; i < n; i++) {
+            left -= events[i].type == QUERN_END;
+            CHECK(events[i].type != QUERN_END || events[i].end != QUERN_ERROR);
+        }
+    }
+    return true;
+}
+
 /* The whole way, with the at-th allocation after quern_new failing, and all later ones if `lasting`. Returns whether any failed. */
 static bool attempt(const struct file *f, uint64_t at, bool lasting, const float *expected)
 {
     struct quern_engine *e = quern_new(&(struct quern_options){.context_size = 64, .chunk = 4});
-    struct quern_sequence *s = NULL;
+    struct quern_sequence *s = NULL, *two[2] = {NULL, NULL};
     float *logits = calloc(3 * GOLDEN_VOCAB, sizeof *logits);
     CHECK(e && logits);
     e->mem.fail_at = at ? e->mem.n_allocs + at : 0;
@@ -58,7 +85,7 @@ static bool attempt(const struct file *f, uint64_t at, bool lasting, const float
     bool whole = status == OK;
     for (int tries = 0; status == OK && tries < 2; tries++) { /* what failed once works the next time */
         bool over = e->mem.fail_at && e->mem.n_allocs >= e->mem.fail_at && !lasting;
-        bool worked = try_tokenize(e) && try_sequence(e, &s) && try_reply(e, s, logits);
+        bool worked = try_tokenize(e) && try_sequence(e, &s) && try_reply(e, s, logits) && try_company(e, two);
         CHECK(worked || !over);
         whole &= worked;
         if (tries == 1 && worked) CHECK(same_bits(logits, expected, 3 * quern_vocab_size(e)));

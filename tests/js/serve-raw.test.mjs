@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
+import { LIMITS } from '../../js/cli/serve-http.js';
 import { QuernError } from '../../js/shared/errors.js';
 import { random as seeded } from '../fixtures/random.mjs';
 import { until } from './helper.mjs';
@@ -321,6 +322,20 @@ test('a stream whose reply waits has its headers soon, and comments meanwhile', 
     assert.ok(body.indexOf(': waiting') < body.indexOf('data: '));
     assert.ok(body.includes('"content":"late"') && body.includes('data: [DONE]'));
   });
+});
+
+test('a comment comes every 15 seconds', async (t) => {
+  assert.equal(LIMITS.pingMs, 15_000);
+  const begun = [];
+  const { setInterval: real } = globalThis;
+  t.mock.method(globalThis, 'setInterval', (...args) => {
+    if (args.length > 2) begun.push(args.slice(1));
+    return real(...args);
+  });
+  await withOne({ model: playedModel(() => ({ promise: Promise.resolve(result('at once')) })) }, async ({ port }) => {
+    await ask(port, 'POST', CHAT, { body: { messages: MESSAGES, stream: true } });
+  });
+  assert.deepEqual(begun, [[15_000, ': ping\n\n']]);
 });
 
 // --- the end ---

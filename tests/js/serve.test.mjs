@@ -210,8 +210,13 @@ test('options have their effect under the names of the API', async () => {
 test('who leaves a stream ends the work, and only his', { timeout: 60_000 }, async () => {
   const long = { ...SEEDED, messages: [{ role: 'user', content: 'Tell me a long story about an owl.' }], max_tokens: 2000, logit_bias: Object.fromEntries(model.info.endTokens.map((id) => [id, -100])) };
   const other = client.chat.completions.create(SEEDED);
+  const reply = await other;
+  const pagesUsed = async () => {         // by the engine's own account, which comes with every answer
+    await model.tokenize('a');
+    return model.info.memory.cache.used;
+  };
   for (const leave of ['break', 'abort']) {
-    await soon(2000, async () => {
+    await soon(200, async () => {
       const stream = await client.chat.completions.create({ ...long, stream: true });
       let left;
       for await (const { choices: [{ delta }] } of stream) {
@@ -220,17 +225,28 @@ test('who leaves a stream ends the work, and only his', { timeout: 60_000 }, asy
         if (leave === 'abort') stream.controller.abort();
         break;
       }
-      await until(() => !server.served.jobs.some(({ phase, total }) => phase === 'writing' && total > 0));
+      while (await pagesUsed() > 0);
       return performance.now() - left;
     });
   }
+  const next = client.chat.completions.create(SEEDED);
   const whole = new AbortController();
   const unread = client.chat.completions.create(long, { signal: whole.signal }).catch((error) => error);
   await until(() => server.served.jobs.some(({ phase }) => phase === 'writing'));
   whole.abort();
   await server.idle(5000);
   assert.ok((await unread) instanceof OpenAI.APIUserAbortError);
-  assert.equal((await other).choices[0].message.content, (await own({ seed: 7, temperature: 1.2, maxTokens: 40 })).text);
+  const { text } = await own({ seed: 7, temperature: 1.2, maxTokens: 40 });
+  assert.deepEqual([reply, await next].map(({ choices }) => choices[0].message.content), [text, text]);
+});
+
+test('a request that brings a template of its own gets the model\'s', async () => {
+  const chat_template = '{{ raise_exception("of a request") }}';
+  const said = [];
+  for (const more of [{}, { chat_template }, { chat_template_kwargs: { chat_template } }]) said.push((await post('/v1/chat/completions', { ...SEEDED, ...more })).choices[0].message);
+  assert.deepEqual(said.slice(1), [said[0], said[0]]);
+  assert.ok(said[0].content.length > 5);
+  assert.equal((await post('/apply-template', { messages: QUESTION, chat_template })).prompt, (await post('/apply-template', { messages: QUESTION })).prompt);
 });
 
 test('the models, one under any name', async () => {
