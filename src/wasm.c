@@ -10,8 +10,10 @@
 #include "base/hash.h"
 #include "engine/kept.h"
 #include "engine/scheduler.h"
+#include "engine/state.h"
 #include "image/image.h"
 #include "quern.h"
+#include "text/vocab.h"
 
 #include <emscripten/emscripten.h>
 #include <stdlib.h>
@@ -179,7 +181,13 @@ EXPORT int wasm_tokenize(address e, address text, int size, int mode, uint32_t s
 
 EXPORT address wasm_token(address e, int id, address out) { return view(quern_token(ENGINE(e), id), out); }
 EXPORT int wasm_token_type(address e, int id) { return quern_token_type(ENGINE(e), id); }
-EXPORT int wasm_is_end(address e, int id) { return quern_is_end(ENGINE(e), id); }
+/* All tokens at once, of a model that is loaded. out [3]: the addresses of starts, text and types (text/vocab.h). */
+EXPORT void wasm_tokens(address e, address out)
+{
+    const struct vocab *v = tok_vocab(ENGINE(e)->tok);
+    const double parts[3] = {FROM(v->starts), FROM(v->text), FROM(v->types)};
+    for (int i = 0; i < 3; i++) TO(double, out)[i] = parts[i];
+}
 
 /* --- sequences --- */
 

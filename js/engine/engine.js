@@ -185,15 +185,16 @@ export class Engine {
   }
 
   /** Bytes of the longest token, from which a text's number of tokens has a lower bound. */
-  longestToken() { return this.#longestToken ||= this.#findLongest(); }
+  longestToken() { return this.#longestToken ||= this.tokens().starts.reduce((most, start, i, all) => Math.max(most, all[i + 1] - start || 1), 1); }
 
-  #findLongest() {
-    let longest = 1;
-    for (let id = 0; id < this.#facts.tokens; id++) longest = Math.max(longest, this.tokenBytes(id).length);
-    return longest;
+  /** All tokens, until the next call of anything: token i is bytes[starts[i]] to before bytes[starts[i + 1]], and its type types[i]. */
+  tokens() {
+    this.#wasm._wasm_tokens(this.#engine, this.#out);
+    const [starts, bytes, types] = this.#heap.float64(this.#out, 3);
+    const n = this.#facts.tokens;
+    const all = this.#heap.int32(starts, n + 1);
+    return { starts: all, bytes: this.#heap.bytes(bytes, all[n]), types: this.#heap.bytes(types, n) };
   }
-
-  isEnd(id) { return this.#wasm._wasm_is_end(this.#engine, id) !== 0; }
 
   /** Of tokenizer.ggml.token_type. */
   tokenType(id) { return this.#wasm._wasm_token_type(this.#engine, id); }

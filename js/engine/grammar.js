@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dist/grammar.wasm (src/grammar/face.c): which tokens may follow a text so that it is, in the end, what a schema, an expression or a grammar
-// describes. It has a memory of its own with a fixed limit, so that whatever it is given to read cannot harm the model. A state is a number; equal
+// describes. It has a memory of its own with a limit, so that whatever it is given to read cannot harm the model. A state is a number; equal
 // states are the same number, and a state knows no reply.
 
 import { QuernError } from '../shared/errors.js';
@@ -73,11 +73,15 @@ export class Grammars {
   /** Whether it has crashed: another one is to be opened. */
   isDead = false;
 
-  /** @param {WebAssembly.Module} module @param {import('./engine.js').Engine} engine whose tokens it learns */
-  static async open(module, engine) {
+  /**
+   * @param {WebAssembly.Module} module @param {import('./engine.js').Engine} engine whose tokens it learns
+   * @param {number} [limit] of its memory, in bytes
+   */
+  static async open(module, engine, limit) {
     /** @type {any} */
     const { exports } = await WebAssembly.instantiate(module, {});
     exports._initialize();      // its allocator's heap
+    if (limit) exports.grammar_limit(limit);
     return new Grammars(exports, engine);
   }
 
@@ -86,26 +90,24 @@ export class Grammars {
     this.#learn(engine);
   }
 
+  /** Of its memory. */
+  get bytes() { return this.#wasm.memory.buffer.byteLength; }
+
   /** The bytes of all tokens, and what each is. */
   #learn(engine) {
-    const n = engine.facts.tokens;
-    const tokens = Array.from({ length: n }, (_, id) => engine.tokenBytes(id));
-    const flags = Uint8Array.from(tokens, ({ length }, id) => {
-      if (engine.isEnd(id)) return END;
-      return length > 0 && TEXT_TYPES.includes(engine.tokenType(id)) ? TEXT : NEVER;
-    });
-    const bytes = tokens.reduce((sum, { length }) => sum + length, 0);
-    const sizes = this.#room(5 * n + bytes);
-    const memory = new Uint8Array(this.#wasm.memory.buffer);
-    new Uint32Array(this.#wasm.memory.buffer, sizes, n).set(tokens.map(({ length }) => length));
-    memory.set(flags, sizes + 4 * n);
-    let at = sizes + 5 * n;
-    for (const token of tokens) {
-      memory.set(token, at);
-      at += token.length;
+    const { tokens: n, endTokens } = engine.facts;
+    const { starts, bytes, types } = engine.tokens();
+    const address = this.#room(5 * n + bytes.length);
+    const sizes = new Uint32Array(this.#wasm.memory.buffer, address, n);
+    const kinds = new Uint8Array(this.#wasm.memory.buffer, address + 4 * n, n);
+    for (let id = 0; id < n; id++) {
+      sizes[id] = starts[id + 1] - starts[id];
+      kinds[id] = sizes[id] > 0 && TEXT_TYPES.includes(types[id]) ? TEXT : NEVER;
     }
+    for (const id of endTokens) kinds[id] = END;
+    new Uint8Array(this.#wasm.memory.buffer, address + 5 * n).set(bytes);
     this.#words = Math.ceil(n / 32);
-    this.#check(this.#wasm.grammar_vocabulary(n, sizes + 5 * n, sizes, sizes + 4 * n));
+    this.#check(this.#wasm.grammar_vocabulary(n, address + 5 * n, address, address + 4 * n));
   }
 
   #room(size) {

@@ -244,6 +244,8 @@ struct bytes tok_bytes(const struct tokenizer *t, int id)
     return has_token(t, id) ? vocab_bytes(&t->vocab, (uint32_t)id) : (struct bytes){t->vocab.text, 0};
 }
 
+const struct vocab *tok_vocab(const struct tokenizer *t) { return &t->vocab; }
+
 int tok_type(const struct tokenizer *t, int id) { return has_token(t, id) ? t->vocab.types[id] : 0; }
 
 /* --- special tokens in text --------------------------------------------------------------------------- */

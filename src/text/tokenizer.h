@@ -33,6 +33,8 @@ int tok_count(const struct tokenizer *t);
 /* The bytes that token id stands for (decoded from the byte alphabet; control tokens: their text; unused: empty).
  * Borrowed for the tokenizer's life. id out of range: empty. */
 struct bytes tok_bytes(const struct tokenizer *t, int id);
+/* All tokens: their bytes, where each begins, and types as in tok_source.types. */
+const struct vocab *tok_vocab(const struct tokenizer *t);
 /* 1..6 as in tok_source.types; 0 for an id out of range. */
 int tok_type(const struct tokenizer *t, int id);
 /* The id of a special (type 3 or 4) token with exactly this text, or -1. */

@@ -8,10 +8,12 @@ function vocabularyOf(tiktoken) {
   const text = tokens.length;
   const special = Array.from({ length: 26 }, (_, i) => new TextEncoder().encode(`<|${i}|>`));
   const all = [...tokens, ...special];
-  const end = text + 2;
-  return {
-    all, engine: { facts: { tokens: all.length }, tokenBytes: (id) => all[id], isEnd: (id) => id === end, tokenType: (id) => (id < text ? 1 : 3) },
-  };
+  const starts = new Int32Array(all.length + 1);
+  for (const [id, { length }] of all.entries()) starts[id + 1] = starts[id] + length;
+  const bytes = new Uint8Array(starts[all.length]);
+  for (const [id, token] of all.entries()) bytes.set(token, starts[id]);
+  const types = Uint8Array.from(all, (_, id) => (id < text ? 1 : 3));
+  return { all, engine: { facts: { tokens: all.length, endTokens: [text + 2] }, tokens: () => ({ starts, bytes, types }) } };
 }
 
 const isIn = (mask, id) => mask[id >>> 5] >>> (id & 31) & 1;

@@ -344,8 +344,7 @@ test('while others write: read and written beside them, a page at every second s
   const store = new MemoryStore(diskWith(file), { at: (_, name) => { if (name === 'write') writes.push(engine.work().steps); } });
   const { ask, engine, keeping } = await machine(store, { cacheSize: 1024 });
   let over = false;
-  const ends = Array.from({ length: engine.facts.tokens }, (_, id) => id).filter((id) => engine.isEnd(id));
-  const talk = { maxTokens: 240, bias: ends.map((id) => [id, -Infinity]) };
+  const talk = { maxTokens: 240, bias: engine.facts.endTokens.map((id) => [id, -Infinity]) };
   const others = Promise.all([240, 170].map(async (maxTokens) => {    // one of them writes at any time
     const all = [];
     while (!over) all.push((await ask(null, [1, 2, 3], { ...talk, maxTokens })).ids);

@@ -14,8 +14,11 @@ const END = 256;
 
 /** As many tokens as there are bytes, and one that ends a reply. */
 const BYTES = {
-  facts: { tokens: 257, endTokens: [END] }, tokenBytes: (id) => (id === END ? new Uint8Array() : Uint8Array.of(id)),
-  isEnd: (id) => id === END, tokenType: (id) => (id === END ? 3 : 1),
+  facts: { tokens: 257, endTokens: [END] },
+  tokens: () => ({
+    starts: Int32Array.from({ length: 258 }, (_, id) => Math.min(id, END)), bytes: Uint8Array.from({ length: 256 }, (_, byte) => byte),
+    types: Uint8Array.from({ length: 257 }, (_, id) => (id === END ? 3 : 1)),
+  }),
 };
 
 let grammars;
