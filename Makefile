@@ -182,7 +182,7 @@ build/wasm/grammar/%.o: src/%.c
 
 build/wasm/grammar.wasm: $(GRAMMAR_NAMES:%=build/wasm/grammar/%.o)
 	$(EMCC) -Oz -sSTRICT -sSTANDALONE_WASM --no-entry -sMALLOC=emmalloc -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=4MB -sMAXIMUM_MEMORY=160MB -sSTACK_SIZE=1MB \
-		-sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 $^ -o $@
+		-sFILESYSTEM=0 -sSUPPORT_LONGJMP=0 -Wl,--wrap=emscripten_resize_heap $^ -o $@
 
 # --- the conversion tool, for Node alone: it reads and writes the disk itself ---
 

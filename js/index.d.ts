@@ -94,7 +94,11 @@ export interface LoadOptions {
    * that was used longest ago goes; of one that is larger its beginning is kept. 0: none is kept.
    */
   keepBytes?: number;
-  /** Bytes of memory that may be used. Default: what the browser grants and the device has, as far as it tells. */
+  /**
+   * Bytes of memory that may be used. Default: what the browser grants and the device has, as far as it tells. What replies are held to (a schema, the
+   * calls of tools) has a memory beside the model's, of what {@link Info.memory} `wasm` leaves: at most 160 MiB, some 20 MB to begin with. Where
+   * that is not left the first such reply fails with `mem/plan`.
+   */
   memoryLimit?: number;
   /**
    * Bits of the engine's addresses. Default: 32, and 64 where the model needs more than 4 GiB (up to 16) and the browser has them.
@@ -687,10 +691,11 @@ export interface Info {
   };
   /**
    * Bytes the engine holds, the most it ever held, what was planned, and the size of its wasm memory, as of the last finished call. `cache`: pages of
-   * 32 positions that there are, that replies use, and that are remembered for later ones.
+   * 32 positions that there are, that replies use, and that are remembered for later ones. `grammars`: bytes beside all that, which what replies are held
+   * to has taken; 0 until the first of them.
    */
   readonly memory: {
-    readonly used: number; readonly peak: number; readonly planned: number; readonly wasm: number;
+    readonly used: number; readonly peak: number; readonly planned: number; readonly wasm: number; readonly grammars: number;
     readonly cache: { readonly pages: number; readonly used: number; readonly remembered: number };
   };
   /**

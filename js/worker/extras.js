@@ -15,13 +15,41 @@ export { Tools } from '../reply/tools.js';
 /** Nobody wants the reply any more. */
 const STOPPED = new Error('stopped');
 
+/** Bytes that grammars may take beside a model; and at least, the tree of its vocabulary: for each token, and for the module. */
+const MOST = 160 * 2 ** 20;
+const [EACH, MODULE] = [96, 2 ** 22];
+
 /** Engines, with what has learnt their tokens. @type {WeakMap<object, Promise<Grammars>>} */
 const learnt = new WeakMap();
 
+/** What each holds, in bytes. @type {WeakMap<object, () => number>} */
+const held = new WeakMap();
+
+/** Bytes of memory that grammars hold now. */
+export const grammarBytes = (engine) => held.get(engine)?.() ?? 0;
+
+/** What the model leaves for grammars of what may be taken. */
+function roomOf(engine, allowed) {
+  const needed = MODULE + EACH * engine.facts.tokens;
+  const { planned, wasm } = engine.memory();
+  const room = Math.min(MOST, allowed - Math.max(planned, wasm));
+  if (room >= needed) return room;
+  const left = Math.max(0, room);
+  const message = `What replies are held to takes ${needed} bytes of memory beside the model, but the limit leaves ${left}.`;
+  throw new QuernError('mem/plan', message, { phase: 'call', detail: { needed, allowed: left } });
+}
+
+async function opened(engine, { compile, allowed }) {
+  const room = roomOf(engine, allowed);
+  const grammars = await Grammars.open(await compile(), engine, room);
+  held.set(engine, () => grammars.bytes);
+  return grammars;
+}
+
 /** A failure is not remembered. */
-async function grammarsOf(engine, compile) {
+async function grammarsOf(engine, means) {
   if (!learnt.has(engine) || (await learnt.get(engine)).isDead) {
-    const opening = compile().then((module) => Grammars.open(module, engine));
+    const opening = opened(engine, means);
     opening.catch(() => learnt.delete(engine));
     learnt.set(engine, opening);
   }
@@ -52,13 +80,13 @@ function compiled(grammars, text, names) {
 
 /**
  * @param {import('../engine/engine.js').Engine} engine
- * @param {() => Promise<WebAssembly.Module>} compile grammar.wasm
+ * @param {{compile: () => Promise<WebAssembly.Module>, allowed: number}} means grammar.wasm; bytes that it and the engine may take together
  * @param {{logprobs?: number}} options of the reply
  * @param {{stopped: boolean}} job that may be stopped before its grammar is compiled, which then is not done
  */
-export async function openExtra(engine, compile, options, job) {
+export async function openExtra(engine, means, options, job) {
   const open = async () => {
-    const grammars = await grammarsOf(engine, compile);
+    const grammars = await grammarsOf(engine, means);
     await new Promise((resolve) => { setTimeout(resolve, 0); });    // steps of others, and messages, come between two compilations
     if (job.stopped) throw STOPPED;
     return grammars;

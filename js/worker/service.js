@@ -34,9 +34,6 @@ const NOTHING = { ids: new Int32Array(0), channels: [], inside: null, defaults: 
 /** Options of replies that ask for more than a text, or limit it. */
 const EXTRAS = ['tools', 'logprobs', 'schema', 'regex', 'grammar', 'json', 'choices'];
 
-/** Share of the context up to which a prompt leaves room for its reply: what would shorten it (js/reply/overflow.js) is not fetched. */
-const ROOMY = 0.5;
-
 /** Large arrays of an answer are handed over, not copied. */
 function buffersOf(value) {
   const array = value?.values ?? value;
@@ -59,7 +56,8 @@ export class Service {
   #sight = null;
   #keeping = null;
   #jobs = new Map();      // id -> job, of all that is not answered
-  #grammarUrl;            // of grammar.wasm, where the caller said where the engine's is
+  #grammars;              // the means of extras.js
+  #grammarBytes = (_) => 0;
   #events = [];           // [id, event] that have not been sent
 
   /** @param {Host} host */
@@ -104,7 +102,7 @@ export class Service {
   }
 
   #done(job, value) {
-    const wrapped = job.bare ? value : { value, memory: this.#engine.memory(), work: this.#engine.work() };
+    const wrapped = job.bare ? value : { value, ...this.#spent() };
     this.#host.post({ type: DONE, id: job.id, value: wrapped }, buffersOf(value));
   }
 
@@ -157,8 +155,9 @@ export class Service {
   /** Makes a reply with what is asked for beside its text, or that limits it; undefined: nothing. */
   async #withExtra(options, job, reply) {
     if (!EXTRAS.some((name) => name in options)) return reply();
-    const { openExtra } = await this.#host.extras();
-    const extra = await openExtra(this.#engine, () => this.#host.compile('grammar', this.#grammarUrl), options, job);
+    const { grammarBytes, openExtra } = await this.#host.extras();
+    this.#grammarBytes = grammarBytes;
+    const extra = await openExtra(this.#engine, this.#grammars, options, job);
     return reply(extra).finally(() => extra.end());
   }
 
@@ -205,10 +204,10 @@ export class Service {
     }
   }
 
-  /** Without its oldest turns, if it needs to be. */
+  /** Without its oldest turns, if it needs to be; half a context leaves room for a reply, and what would shorten it is not fetched. */
   async #shortened(prompt, { messages, media, options: { maxTokens } }, promptOf) {
     const { contextSize } = this.#engine;
-    if (prompt.ids.length <= ROOMY * contextSize) return { ...prompt, dropped: 0 };
+    if (prompt.ids.length <= contextSize / 2) return { ...prompt, dropped: 0 };
     const { promptThatFits } = await this.#host.extras();
     return promptThatFits(prompt, { messages, media }, { contextSize, maxTokens }, promptOf);
   }
@@ -218,7 +217,9 @@ export class Service {
   async #load({ source, options: { cache, keepBytes, ...options } }, emit) {
     const { obstacle, rest } = this.#host;
     const store = this.#host.storeOf(cache);
-    this.#grammarUrl = options.wasmUrl && String(new URL('grammar.wasm', options.wasmUrl));
+    const url = options.wasmUrl && String(new URL('grammar.wasm', options.wasmUrl));
+    const allowed = Math.min(options.memoryLimit ?? Infinity, this.#host.deviceMemory ?? Infinity);
+    this.#grammars = { allowed, compile: () => this.#host.compile('grammar', url) };
     this.#engine = await startEngine(this.#host, source, { ...options, store }, emit);
     this.#chat = new Chat(this.#engine, this.#renderer());
     this.#runner = new Runner(this.#engine, rest);
@@ -240,6 +241,10 @@ export class Service {
 
   /** The engine's facts and what only this side knows. */
   #info() {
-    return { ...this.#engine.facts, thinking: this.#chat.canThink, memory: this.#engine.memory(), work: this.#engine.work() };
+    return { ...this.#engine.facts, thinking: this.#chat.canThink, ...this.#spent() };
+  }
+
+  #spent() {
+    return { memory: { ...this.#engine.memory(), grammars: this.#grammarBytes(this.#engine) }, work: this.#engine.work() };
   }
 }

@@ -11,6 +11,8 @@
 enum { HANDLES = 64 };
 static const uint64_t SHARE = 48 << 20; /* bytes of one grammar */
 
+static uint32_t most = UINT32_MAX;
+
 static struct mem mem; /* of the vocabulary and of what comes in */
 static void *room;
 static struct vocabulary *vocabulary;
@@ -24,6 +26,14 @@ static struct {
 /* With memory that grows, Emscripten tells its JavaScript so; there is none. */
 void emscripten_notify_memory_growth(size_t index);
 void emscripten_notify_memory_growth(size_t index) { (void)index; }
+
+/* What malloc asks for more memory (the Makefile links it so): it gets no more than is left. */
+int __real_emscripten_resize_heap(size_t size);
+int __wrap_emscripten_resize_heap(size_t size);
+int __wrap_emscripten_resize_heap(size_t size) { return size <= most && __real_emscripten_resize_heap(size); }
+
+/* Bytes that the module's memory may grow to. */
+EXPORT("grammar_limit") void face_limit(uint32_t bytes) { most = bytes; }
 
 static struct grammar *at(int handle) { return handle >= 1 && handle <= HANDLES ? grammars[handle - 1].g : NULL; }
 

@@ -5,7 +5,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { load } from '../../dist/node.js';
+import { hasMemory64 } from '../../js/shared/variant.js';
 import { randomSchema } from '../fixtures/random-schemas.mjs';
+import { engineOver } from './engine-host.mjs';
+import { DEMO, rejectsWith } from './helper.mjs';
 
 const module = new WebAssembly.Module(readFileSync(new URL('../../dist/grammar.wasm', import.meta.url)));
 const [SCHEMA, TOKENS, END, ALIVE, COUNT] = [0, 257, 256, 6, 30];
@@ -60,4 +64,50 @@ test('what others left in memory does not matter', () => {
     if (handle > 0) alive.push(handle);
     if (alive.length > ALIVE) shared.grammar_release(alive.splice(seed % alive.length, 1)[0]);
   }
+});
+
+test('it takes no more memory than it is given', () => {
+  const exports = open();
+  const held = exports.memory.buffer.byteLength;
+  const limit = held + (1 << 20);
+  exports.grammar_limit(limit);
+  assert.equal(exports.grammar_room(8 << 20), 0, 'what is beyond it is not there');
+  assert.notEqual(exports.grammar_room(64 << 10), 0);
+  for (let seed = 1; seed <= COUNT; seed++) answer(exports, compile(exports, seed));
+  assert.ok(exports.memory.buffer.byteLength <= limit);
+  exports.grammar_limit(limit + (8 << 20));
+  assert.notEqual(exports.grammar_room(8 << 20), 0);
+});
+
+test('it learns all tokens of an engine as they are, in 32 bits and in 64', async () => {
+  for (const address of /** @type {const} */ ([32, 64])) {
+    if (address === 64 && !hasMemory64()) continue;
+    const engine = await engineOver(readFileSync(DEMO), { address });
+    engine.finish();
+    const { starts, bytes, types } = engine.tokens();
+    const [all, text, kinds] = [starts.slice(), bytes.slice(), types.slice()];
+    const spelled = Array.from(kinds, (_, id) => new TextDecoder().decode(text.subarray(all[id], all[id + 1])));
+    assert.deepEqual(spelled, Array.from(kinds, (_, id) => engine.detokenize([id])));
+    assert.deepEqual([...kinds], Array.from(kinds, (_, id) => engine.tokenType(id)));
+    assert.equal(engine.longestToken(), Math.max(...Array.from(kinds, (_, id) => all[id + 1] - all[id])));
+  }
+});
+
+test('a model\'s limit of memory holds for grammars too, and info tells what they take', async () => {
+  const choices = ['yes', 'no'];
+  const free = await load(DEMO, { threads: 1 });
+  assert.equal(free.info.memory.grammars, 0);
+  await free.chat('Yes?', { choices }).result;
+  const { grammars, wasm } = free.info.memory;
+  assert.ok(grammars >= 4 << 20 && grammars <= 160 << 20, String(grammars));
+  await free.dispose();
+  const tight = await load(DEMO, { threads: 1, memoryLimit: wasm + (4 << 20) });
+  const { detail } = await rejectsWith(tight.chat('Yes?', { choices }).result, 'mem/plan');
+  assert.deepEqual([detail.needed > detail.allowed, detail.allowed, tight.info.memory.grammars], [true, 4 << 20, 0]);
+  assert.ok((await tight.chat('Yes?', { maxTokens: 3, temperature: 0 }).result).text, 'other replies are made');
+  await tight.dispose();
+  const roomy = await load(DEMO, { threads: 1, memoryLimit: wasm + (24 << 20) });
+  assert.ok(choices.includes((await roomy.chat('Yes?', { choices }).result).value));
+  assert.ok(roomy.info.memory.grammars > 0 && roomy.info.memory.grammars <= 24 << 20);
+  await roomy.dispose();
 });
