@@ -119,6 +119,17 @@ const KEEP = [
   ['the store\'s plain write, s', ({ writeMs }) => seconds(writeMs)],
 ];
 
+const LIMITS = [
+  type,
+  ['schemas', ({ schemas }) => schemas],
+  ['ended by itself, all valid', ({ stop }) => stop],
+  ['of which ajv cannot judge', ({ unjudged }) => unjudged],
+  ['cut off', ({ length, maxTokens }) => `${length} at ${maxTokens} tokens`],
+  ['refused by name', ({ refused }) => refused],
+  ['tokens', ({ tokens }) => tokens],
+  ['minutes', ({ ms }) => (ms / 60_000).toFixed(1)],
+];
+
 const PARTS = {
   text: ['The same greedy text', (entries) => entries.map((entry) => `- ${entry.type.toUpperCase()}: ${entry.runs.join(', ')}\n`).join('')],
   load: ['Loading over HTTP in Chromium', (entries) => table(LOAD, entries)],
@@ -128,6 +139,7 @@ const PARTS = {
   experts: ['Four layers of Qwen3-30B-A3B in Q4_K_M (2,048 wide, 128 experts of 768, 8 used), 2 threads, the best of 16 answers in turn', (entries) => table(EXPERTS, entries)],
   quantize: ['`quern quantize` in Node from F16, 2 threads', (entries) => table(QUANTIZE, entries)],
   keep: ['A kept conversation in 0.6B\'s dimensions, Q8_0, 2 threads: medians of 3, but what is read anew and written once', (entries) => table(KEEP, entries)],
+  limits: ['Random schemas, any token that they allow at temperature 1.5, 16 replies at once, in Node', (entries) => table(LIMITS, entries)],
   stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
 };
 
