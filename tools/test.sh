@@ -3,6 +3,7 @@
 # `npm test` and its relatives: installs what is missing, builds, runs.
 #   tools/test.sh         every test: C under sanitizers, wasm in Node, the page in Chromium
 #   tools/test.sh big     proofs at real sizes (Qwen3-0.6B), minutes; writes docs/benchmarks/big.json
+#                         some of them: npm run test:big -- schemas limits
 #   tools/test.sh smoke   greedy text from real weights: QUERN_MODEL=path
 #   tools/test.sh saboteur  10,000 servers that lie on a played clock, 500 over sockets: a quarter of an hour
 #   tools/test.sh bench   quern in Chromium, WebKit, Firefox and Node beside wllama and native llama.cpp; writes docs/benchmarks/bench.*
@@ -17,7 +18,11 @@ echo 'test: building'
 make --no-print-directory -s -j2 native site
 case "${1:-}" in
 '') exec make --no-print-directory -s test ;;
-big) exec node --test --test-concurrency=1 tests/big/*.test.mjs ;;
+big)
+    shift
+    if [ $# = 0 ]; then set -- tests/big/*.test.mjs; else set -- "${@/#/tests/big/}" && set -- "${@/%/.test.mjs}"; fi
+    exec node --test --test-concurrency=1 "$@"
+    ;;
 saboteur) QUERN_PLAYED=10000 QUERN_REAL=500 exec node --test tests/js/saboteur.test.mjs ;;
 smoke) exec node --test tests/smoke/*.test.mjs ;;
 bench) shift; exec node tests/bench/bench.mjs "$@" ;;
