@@ -3,7 +3,9 @@
 // of 32 to 256 tokens, in turn and never side by side, each engine afresh. quern's time is that of one call of embed(), its texts' tokens included;
 // llama.cpp's begins with its first batch, its tokenizer left out. The vectors of both are compared. The report is embed.md and embed.json.
 //
-//   node tests/bench/bench.mjs --only embed [--type q8_0] [--threads 2] [--engines quern,native,node] [--texts 256] [--repeat 3] [--out DIR]
+//   node tests/bench/bench.mjs --only embed [--type q8_0] [--threads 2] [--engines quern,native,node] [--texts 256] [--repeat 3] [--quick] [--out DIR]
+//
+// `--quick`: 64 texts, twice.
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -94,8 +96,9 @@ ${table(['', 'texts/s', 'from, to', 'tokens/s', 'to native', 'least cosine'], ro
 
 function chosen() {
   const text = { type: 'string' };
-  const { values } = parseArgs({ options: { only: text, type: text, threads: text, engines: text, texts: text, repeat: text, out: text } });
-  const { type = 'q8_0', threads = 2, engines = 'quern,native,node', texts = 256, repeat = 3, out = 'docs/benchmarks' } = values;
+  const { values } = parseArgs({ options: { only: text, type: text, threads: text, engines: text, texts: text, repeat: text, quick: { type: 'boolean' }, out: text } });
+  const [most, times] = values.quick ? [64, 2] : [256, 3];
+  const { type = 'q8_0', threads = 2, engines = 'quern,native,node', texts = most, repeat = times, out = 'docs/benchmarks' } = values;
   const names = engines.split(',').filter((name) => name !== 'native' || hasNative());
   const unknown = names.filter((name) => !NAMES[name]);
   if (unknown.length) throw new Error(`--engines: ${unknown} is none of ${Object.keys(NAMES)}`);

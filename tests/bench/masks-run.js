@@ -41,14 +41,11 @@ class Cutter {
 
 const latin = (text) => String.fromCharCode(...new TextEncoder().encode(text));
 
-/** One answer: how long its schema took, and each mask on its way. */
-function along(grammars, cutter, { schema, value }) {
-  const began = performance.now();
-  const grammar = grammars.compile('schema', JSON.stringify(schema));
-  const compile = performance.now() - began;
+/** Each mask on the way through a text. */
+function masksOf(grammar, cutter, text) {
   const masks = [];
   let state = grammar.start;
-  for (let rest = latin(JSON.stringify(value)); rest;) {
+  for (let rest = latin(text); rest;) {
     const start = performance.now();
     const mask = grammar.mask(state);
     masks.push(performance.now() - start);
@@ -56,13 +53,22 @@ function along(grammars, cutter, { schema, value }) {
     state = grammar.take(state, id);
     rest = rest.slice(n);
   }
-  if (!grammar.accepts(state)) throw new Error('the answer is not whole');
+  if (!grammar.accepts(state)) throw new Error(`the answer is not whole: ${text}`);
+  return masks;
+}
+
+/** One schema: how long it took, and each mask on the way through answers to it. */
+function along(grammars, cutter, { schema, texts }) {
+  const began = performance.now();
+  const grammar = grammars.compile('schema', schema);
+  const compile = performance.now() - began;
+  const masks = texts.flatMap((text) => masksOf(grammar, cutter, text));
   grammar.users--;
   return { compile, masks };
 }
 
 /**
- * @param {{wasm: BufferSource, tiktoken: string, cases: Record<string, {schema: object, value: any}>, rounds: number}} given
+ * @param {{wasm: BufferSource, tiktoken: string, cases: Record<string, {schema: string, texts: string[]}>, rounds: number}} given
  * @returns {Promise<{tokens: number, trie: number[], cases: Record<string, {compile: number[], masks: number[][]}>}>} milliseconds; each round with a
  * module of its own that has seen the other schemas, so that its code is compiled well, and this one not
  */

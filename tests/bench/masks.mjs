@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// `npm run bench -- --only masks`: what limits of replies cost. Answers to a dozen schemas are followed token by token, and each mask of all tokens of
-// Qwen3's vocabulary is timed, with a module that has not seen the schema: the best of some rounds for each step. Beside them, in turn, what a grammar
-// adds to llama.cpp's sampling of a token (llama-completion --json-schema, random weights, temperature 1.5). The report is masks.md and masks.json.
+// `npm run bench -- --only masks`: what limits of replies cost. Answers to the schemas of the tests, and to a dozen as programs ask for, are followed
+// token by token, and each mask of all tokens of Qwen3's vocabulary is timed, with a module that has not seen the schema: the best of some rounds for
+// each step. Beside the dozen, in turn, what a grammar adds to llama.cpp's sampling of a token (llama-completion --json-schema, random weights,
+// temperature 1.5). Then what a schema adds to a token of 0.6B (limited.mjs). The report is masks.md and masks.json.
 //
 //   node tests/bench/bench.mjs --only masks [--engines node,quern,native] [--rounds 5] [--out DIR]
 import { execFile } from 'node:child_process';
@@ -12,14 +13,17 @@ import { serve } from '../../tools/serve.mjs';
 import { makeModel } from '../fixtures/make-model.mjs';
 import { Child } from './child.mjs';
 import { PROJECT } from './fixtures.mjs';
+import { limitedReport, measureLimited } from './limited.mjs';
 import { describeMachine, loadAverage, machineLine } from './machine.mjs';
 import { CASES } from './mask-cases.mjs';
 import { hasNative, nativeCommand, packagedVersion } from './native.mjs';
 import { table } from './report.mjs';
+import { schemaCases } from './schema-cases.mjs';
 import { Tab } from './tab.mjs';
 
 const NAMES = { node: 'quern, Node', quern: 'quern, Chromium', native: 'llama.cpp native' };
-const ASKED = { wasm: 'dist/grammar.wasm', tiktoken: 'tests/fixtures/vocab/qwen.tiktoken', cases: CASES };
+const TESTS = 'the tests\'';
+const ASKED = { wasm: 'dist/grammar.wasm', tiktoken: 'tests/fixtures/vocab/qwen.tiktoken' };
 
 /** A model that says anything, with the whole vocabulary and next to no layers. */
 const MODEL = 'build/bench/words.gguf';
@@ -31,7 +35,8 @@ const OPEN = { quern: (base) => Tab.open(base, 'tests/bench/page/masks.js'), nod
 async function measureQuern(base, engine, rounds) {
   const session = await OPEN[engine](base);
   try {
-    return { ...await session.call('run', { ...ASKED, rounds }), version: session.version };
+    const found = await session.call('run', { ...ASKED, cases: askedCases(), rounds });
+    return { ...found, version: session.version };
   } finally {
     await session.close();
   }
@@ -69,6 +74,12 @@ const quantile = (values, part) => values.toSorted((a, b) => a - b)[Math.min(val
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const us = (ms) => (ms * 1000).toFixed(0);
 
+/** What is followed: the dozen by their names, the tests' schemas by their numbers. */
+function askedCases() {
+  const named = Object.entries(CASES).map(([name, { schema, value }]) => [name, { schema: JSON.stringify(schema), texts: [JSON.stringify(value)] }]);
+  return Object.fromEntries([...named, ...schemaCases().map((one, i) => [`${TESTS} ${i}`, one])]);
+}
+
 /** Of each step the best round. */
 const bestOf = (rounds) => rounds[0].map((_, i) => Math.min(...rounds.map((masks) => masks[i])));
 
@@ -86,29 +97,37 @@ function rowsOf(summary, native) {
   const row = (name, pick, added) => [name, ...engines.flatMap((engine) => {
     const { steps, compile } = pick(summary[engine]);
     return [compile.toFixed(2), us(quantile(steps, 0.5)), us(mean(steps)), us(Math.max(...steps))];
-  }), ...(native ? [us(added)] : [])];
-  const each = Object.keys(CASES).map((name) => row(name, ({ steps, compile }) => ({ steps: steps[name], compile: compile[name] }), native?.cases[name]));
-  const all = row('all', ({ all: steps, compile }) => ({ steps, compile: Math.max(...Object.values(compile)) }), native && mean(Object.values(native.cases)));
-  return [...each, all];
+  }), ...(native ? [added === undefined ? '' : us(added)] : [])];
+  const together = (isIn) => ({ steps, compile }) => {
+    const names = Object.keys(steps).filter(isIn);
+    return { steps: names.flatMap((name) => steps[name]), compile: Math.max(...names.map((name) => compile[name])) };
+  };
+  const isNamed = (name) => name in CASES;
+  return [
+    ...Object.keys(CASES).map((name) => row(name, together((one) => one === name), native?.cases[name])),
+    row('these', together(isNamed), native && mean(Object.values(native.cases))), row(TESTS, together((name) => !isNamed(name))),
+    row('all', together(() => true)),
+  ];
 }
 
-export function masksReport({ machine, loads, rounds, found }) {
+export function masksReport({ machine, loads, rounds, found, limited }) {
   const summary = summarise(found);
   const engines = Object.keys(summary);
   const heads = engines.flatMap((engine) => [`${NAMES[engine]}: compile, ms`, 'median, us', 'mean', 'slowest']);
   const lines = engines.map((engine) => {
-    const { all, trie } = summary[engine];
-    return `${NAMES[engine]}: of ${all.length} masks the median takes ${us(quantile(all, 0.5))} us, 99 of 100 at most ${us(quantile(all, 0.99))} us; the tree of ${found[engine].tokens} tokens ${trie.toFixed(0)} ms, once.`;
+    const { all, trie, compile } = summary[engine];
+    return `${NAMES[engine]}: of ${all.length} masks over ${Object.keys(compile).length} schemas the median takes ${us(quantile(all, 0.5))} us, 99 of 100 at most ${us(quantile(all, 0.99))} us; the tree of ${found[engine].tokens} tokens ${trie.toFixed(0)} ms, once.`;
   });
   const native = found.native ? `llama.cpp ${found.native.version}: what a grammar adds to the sampling of a token, us, the best of ${SEEDS.length} runs.` : '';
   return `# Limits of replies
 
 Made by \`npm run bench -- --only masks\`; every figure is in masks.json. ${machineLine(machine)}. The machine's load was ${Math.min(...loads)} to ${Math.max(...loads)}. One thread; of each step the best of ${rounds} rounds, each with a module that
-has not seen the schema. "all" has the slowest schema's compilation. ${native}
+has not seen the schema. Where several schemas are together, the compilation is the slowest one's; "${TESTS}" are those of tests/fixtures/schemas/cases.txt. ${native}
 
 ${lines.join('\n')}
 
-${table(['schema', ...heads, ...(found.native ? ['llama.cpp adds'] : [])], rowsOf(summary, found.native))}`;
+${table(['schema', ...heads, ...(found.native ? ['llama.cpp adds'] : [])], rowsOf(summary, found.native))}
+${limitedReport(limited, NAMES)}`;
 }
 
 export async function measureMaskCosts() {
@@ -119,18 +138,18 @@ export async function measureMaskCosts() {
   const unknown = names.filter((name) => !NAMES[name]);
   if (unknown.length) throw new Error(`--engines: ${unknown} is none of ${Object.keys(NAMES)}`);
   const server = await serve({ root: PROJECT, csp: false });
-  const found = {};
-  const loads = [];
+  const [found, limited, loads] = [{}, {}, []];
   try {
     for (const engine of names) {
       loads.push(loadAverage());
       found[engine] = engine === 'native' ? await measureNative() : await measureQuern(server.url, engine, Number(rounds));
+      if (engine !== 'native') limited[engine] = await measureLimited(server.url, engine);
       console.error(`${engine}: done, load ${loads.at(-1)}`);
     }
   } finally {
     await server.close();
   }
-  const report = { machine: describeMachine(found.quern?.version ?? ''), loads, rounds: Number(rounds), found };
+  const report = { machine: describeMachine(found.quern?.version ?? ''), loads, rounds: Number(rounds), found, limited };
   const folder = join(PROJECT, out);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'masks.json'), `${JSON.stringify(report)}\n`);
