@@ -87,13 +87,15 @@ export class KeptFile {
     this.#size += record.length;
   }
 
-  /** It is used now, and has what was added; whatever else there is at its end goes. */
+  /**
+   * It is used now, and has what was added; whatever else there is at its end goes. Nothing is flushed, which would hold up the worker for as long as
+   * hundreds of megabytes take: what a power cut leaves is hashed before it is believed.
+   */
   async finish() {
     await this.cut(this.records);
     const date = new DataView(new ArrayBuffer(DATE));
     date.setBigUint64(0, BigInt(Date.now()), true);
     await writeAll(this.#file, this.#at(this.records), new Uint8Array(date.buffer));
-    await this.#file.flush();
   }
 
   close() { return this.#file.close(); }
