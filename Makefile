@@ -319,7 +319,8 @@ test-narrow: objects-sanitize
 	$(MAKE) config=narrow run-c replay TESTS='test_gguf test_containers'
 
 test-thread:
-	$(MAKE) config=thread run-c TESTS='test_engine test_pool test_experts test_convert test_batches' ONLY_test_batches=by_threads \
+	$(MAKE) config=thread run-c TESTS='test_engine test_pool test_experts test_convert test_batches test_kept' ONLY_test_batches=by_threads \
+	    ONLY_test_kept='fingerprint_in_slices in_halves' \
 	    ONLY_test_engine='beside_another many_at_once attention_from_another_thread warmed_up_by_threads hashes_of_chunks'
 
 # Files that the C tests read, written by Node.

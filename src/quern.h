@@ -57,7 +57,7 @@ struct bytes quern_chat_template(const struct quern_engine *e); /* empty when th
 struct bytes quern_rerank_template(const struct quern_engine *e); /* the same, of one that ranks */
 
 /* Two words that another thread may use while a call runs: while attention is not zero, quern_step() returns after each layer;
- * heartbeat changes with every layer and every feed. */
+ * heartbeat changes with every layer, every feed and every page of a kept conversation. */
 struct quern_control {
     int32_t attention;
     int32_t heartbeat;

@@ -22,7 +22,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"13\"\n"
+        ".ascii \"14\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -258,12 +258,14 @@ EXPORT address wasm_stream(address s, int id, address out) { return view(quern_s
 /* --- kept conversations --- */
 
 EXPORT double wasm_kept_record(address e) { return (double)kept_record(ENGINE(e)); }
+EXPORT int wasm_kept_print(address e, int budget_ms) { return kept_print(ENGINE(e), budget_ms); }
 /* out [KEPT_HEADER] */
 EXPORT int wasm_kept_open(address s, address name, int size, address out)
 {
     return kept_open(SEQUENCE(s), (struct bytes){TO(const uint8_t, name), (size_t)size}, TO(uint8_t, out));
 }
-EXPORT int wasm_kept_give(address s, address record, double n) { return kept_give(SEQUENCE(s), TO(uint8_t, record), (uint64_t)n); }
+EXPORT int wasm_kept_give_begin(address s, address record, double n) { return kept_give_begin(SEQUENCE(s), TO(uint8_t, record), (uint64_t)n); }
+EXPORT int wasm_kept_give_end(address s) { return kept_give_end(SEQUENCE(s)); }
 EXPORT int wasm_kept_take(address s, address out) { return kept_take(SEQUENCE(s), TO(uint8_t, out)); }
 
 /* --- pictures: quern_media.h --- */

@@ -201,10 +201,7 @@ export class Engine {
 
   // --- sequences and steps ---
 
-  /**
-   * A conversation's tokens, none yet.
-   * @param {{space?: number, priority?: 'normal' | 'background'}} [place] of other spaces' tokens nothing is known
-   */
+  /** A conversation, empty. @param {{space?: number, priority?: 'normal' | 'background'}} [place] of other spaces' tokens nothing is known */
   sequence({ space = 0, priority = 'normal' } = {}) {
     const address = this.#wasm._wasm_sequence_new(this.#engine, space, PRIORITIES[priority]);
     if (!address) throw new QuernError('mem/load', 'There is not enough memory for another reply.');
@@ -227,6 +224,9 @@ export class Engine {
       return { type: EVENTS[type], number, token, done, total, cached, end: ENDS[end], error: status < 0 ? this.#error(status) : null };
     });
   }
+
+  /** The engine finds out, once, what model its kept conversations are of, for about so many milliseconds. @returns {boolean} whether it knows */
+  identify(budgetMs) { return this.#check(this.#wasm._wasm_kept_print(this.#engine, budgetMs)) === 0; }
 
   /** Bytes of a record of a kept conversation (MODEL.md), and room for some in the engine's memory, for as long as it lives. */
   get recordBytes() { return this.#wasm._wasm_kept_record(this.#engine); }

@@ -120,12 +120,15 @@ export class Sequence {
   }
 
   /**
-   * Gives it the file's next record, or only its head where the page is known or not wanted.
+   * Gives it the file's next record, or only its head where the page is known or not wanted. The engine's threads look at it while `meanwhile` runs,
+   * which leaves the record and the engine alone.
    * @param {Uint8Array} record in the engine's memory
    * @returns {'next' | 'damaged' | 'other' | 'full'} next: it counts; other: the conversation goes on otherwise; full: no page is unused
    */
-  give({ byteOffset, length }) {
-    const status = this.#wasm._wasm_kept_give(this.#address, byteOffset, length);
+  give({ byteOffset, length }, meanwhile = () => {}) {
+    const begun = this.#wasm._wasm_kept_give_begin(this.#address, byteOffset, length);
+    meanwhile();
+    const status = begun || this.#wasm._wasm_kept_give_end(this.#address);
     return RECORDS[status] ?? this.#check(status);
   }
 

@@ -17,6 +17,15 @@ export const PAGE = 32;
 /** How long whoever wants a file for himself waits for another one. */
 const PATIENCE_MS = 3000;
 
+const SENTENCES = {
+  'storage/quota': 'There is not enough space to keep the conversation; it goes on without.',
+  'storage/unavailable': 'Conversations cannot be kept here, and go on without.',
+  'storage/corrupt': 'What was kept of the conversation is damaged, or of another model, and is read anew.',
+};
+
+/** What is told of an error. */
+export const sentenceOf = (code) => SENTENCES[code] ?? 'The conversation is not kept.';
+
 const fileOf = async (name) => `kv-${await keyOf(name)}`;
 
 /** Does something with the file of a name that nobody else does anything with; else `storage/busy`. @param {object} store guarded */
@@ -78,13 +87,15 @@ export class KeptFile {
     this.#size += record.length;
   }
 
-  /** It is used now, and has what was added; whatever else there is at its end goes. */
+  /**
+   * It is used now, and has what was added; whatever else there is at its end goes. Nothing is flushed, which would hold up the worker for as long as
+   * hundreds of megabytes take: what a power cut leaves is hashed before it is believed.
+   */
   async finish() {
     await this.cut(this.records);
     const date = new DataView(new ArrayBuffer(DATE));
     date.setBigUint64(0, BigInt(Date.now()), true);
     await writeAll(this.#file, this.#at(this.records), new Uint8Array(date.buffer));
-    await this.#file.flush();
   }
 
   close() { return this.#file.close(); }
@@ -118,7 +129,7 @@ async function describe(store, file) {
 }
 
 async function describeAll(store) {
-  const files = (await store.list()).filter((name) => FILE.test(name));
+  const files = (await store.list()).filter((file) => FILE.test(file));
   const all = [];
   for (const file of files) all.push(await describe(store, file));
   return all.filter(Boolean);
@@ -128,6 +139,9 @@ const removeFile = (store, file, patienceMs) => {
   const busy = storageError('storage/busy', 'the conversation is being kept');
   return alone(store, file, { patienceMs, busy }, () => store.remove(file));
 };
+
+/** Whether anything is; nothing where the store does not say. @param {object} store guarded */
+export const keepsAny = async (store) => (await store.list().catch(() => [])).some((file) => FILE.test(file));
 
 /** What is kept, used last first. @param {object} store guarded */
 export async function listKept(store) {

@@ -5,23 +5,14 @@
 
 import { asQuernError, isOf } from '../shared/errors.js';
 import { guarded } from '../store/guard.js';
-import { KeptFile, PAGE, forgetKept, holding, listKept, makeRoom, mostRecords, removeKept, sizeOf } from '../store/kept.js';
+import { KeptFile, PAGE, forgetKept, holding, keepsAny, listKept, makeRoom, mostRecords, removeKept, sentenceOf, sizeOf } from '../store/kept.js';
 
 const KEEP_BYTES = 2 ** 31;
 
 /** Longest work between two looks at the messages, or two steps of others. */
 const SLICE_MS = 10;
 
-const SENTENCES = {
-  'storage/quota': 'There is not enough space to keep the conversation; it goes on without.',
-  'storage/unavailable': 'Conversations cannot be kept here, and go on without.',
-  'storage/corrupt': 'What was kept of the conversation is damaged, or of another model, and is read anew.',
-};
-
-/**
- * Runs what reads ahead into one room while the other is looked at; a promise that is not awaited yet is not unhandled.
- * @param {Promise<any> | undefined} coming
- */
+/** What reads ahead into one room while the other is looked at: a promise that is not awaited yet is not unhandled. @param {Promise<any>} [coming] */
 const ahead = (coming) => {
   coming?.catch(() => {});
   return coming;
@@ -110,13 +101,23 @@ export class Keeping {
   }
 
   #notice(code, why) {
-    this.#tell(`quern: ${code}: ${SENTENCES[code] ?? 'The conversation is not kept.'}${why ? ` (${why})` : ''}`);
+    this.#tell(`quern: ${code}: ${sentenceOf(code)}${why ? ` (${why})` : ''}`);
   }
 
   /** One of the rooms for records, which are made when somebody keeps something. */
   #room(i, length) {
     this.#rooms[i] ??= this.#engine.room(this.#engine.recordBytes);
     return this.#rooms[i].subarray(0, length);
+  }
+
+  /** Where something is kept already the engine finds out, in idle slices, whether it can be its own. */
+  expect() {
+    return this.#attempt('', async () => { if (await keepsAny(this.#store)) await this.#identify(() => this.#runner.spare()); });
+  }
+
+  /** @param {() => void | Promise<void>} rest between two slices */
+  async #identify(rest) {
+    while (!this.#runner.isDead && !this.#engine.identify(SLICE_MS)) await rest();
   }
 
   // --- before a reply ---
@@ -133,6 +134,7 @@ export class Keeping {
     if (!file) return;
     let good;                 // records that are not damaged
     try {
+      await this.#identify(this.#rest);
       if (isOver()) return;
       const header = sequence.keep(name);
       const isOurs = await file.beginsWith(header);
@@ -157,8 +159,7 @@ export class Keeping {
         }
         const record = await coming;
         if (isOver() || !record) return Infinity;
-        coming = ahead(read(i + 1));
-        const found = sequence.give(record);
+        const found = sequence.give(record, () => { coming = ahead(read(i + 1)); });
         if (found === 'damaged') return i;
         if (found !== 'next') return Infinity;
       }
@@ -203,6 +204,8 @@ export class Keeping {
 
   async #write(ticket, sequence) {
     const { name } = ticket;
+    await this.#identify(() => this.#runner.spare());
+    if (!this.#isWanted(ticket)) return;
     const header = sequence.keep(name);
     const file = await KeptFile.open(this.#store, name, this.#engine.recordBytes, { write: true });
     try {

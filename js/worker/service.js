@@ -222,6 +222,7 @@ export class Service {
     this.#keeping = new Keeping(this.#engine, this.#runner, {
       store, keepBytes, rest, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
     });
+    this.#keeping.expect();
     if (this.#engine.facts.vision) {
       const eyes = await this.#host.eyes();
       this.#sight = new eyes.Sight(this.#engine, eyes, this.#host, options.visionOptions);

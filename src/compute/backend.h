@@ -38,8 +38,8 @@ struct backend_ops {
      * in columns col .. col + n_cols - 1, a rectangle as the file has them. */
     void (*weight_scale)(struct backend *b, struct weight *w, int row, int n_rows, int col, int n_cols, float scale);
     struct weight_facts (*weight_facts)(const struct backend *b, const struct weight *w);
-    /* What it holds, once all rows have come: out [HASH_BYTES], the same in every build. */
-    void (*weight_hash)(const struct backend *b, const struct weight *w, uint8_t *out);
+    /* Bytes from .. from + n - 1 of what it holds, once all rows have come: out [HASH_BYTES], the same in every build. By any thread. */
+    void (*weight_hash)(const struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out);
     /* What weight_new and reserve take, in bytes; they saturate. */
     uint64_t (*weight_cost)(const struct backend *b, const struct dtype *type, int rows, int cols);
     struct reserve_cost (*reserve_cost)(const struct backend *b, const struct kv_shape *shape, int max_rows, int max_cols);
@@ -57,7 +57,7 @@ struct backend_ops {
     /* A whole page as bytes [kv_bytes()], which lie alike in every build. */
     uint64_t (*kv_bytes)(const struct backend *b);
     void (*kv_get)(struct backend *b, int page, void *bytes);
-    void (*kv_set)(struct backend *b, int page, const void *bytes);
+    void (*kv_set)(struct backend *b, int page, const void *bytes); /* by any thread */
 
     /* --- operations --- */
     void (*embed)(struct backend *b, float *y, const struct weight *w, const int32_t *ids, int n); /* y [n, w.cols] = rows of w */

@@ -337,10 +337,10 @@ static bool profile_warm(struct backend *b)
     return inner->ops->warm(inner);
 }
 
-static void profile_weight_hash(const struct backend *b, const struct weight *w, uint8_t *out)
+static void profile_weight_hash(const struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out)
 {
     const struct backend *inner = ((const struct profile *)b)->inner;
-    inner->ops->weight_hash(inner, w, out);
+    inner->ops->weight_hash(inner, w, from, n, out);
 }
 
 static uint64_t profile_kv_bytes(const struct backend *b)

@@ -355,7 +355,7 @@ int quern_feed(struct quern_engine *e, const void *bytes, size_t n)
 {
     const uint8_t *data = bytes;
     size_t used = 0;
-    __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
+    engine_beat(e);
     int status = check_loading(e);
     if (status || n == 0) return status;
     if (!has_header(e)) {

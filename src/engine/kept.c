@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* ARITHMETIC: MODEL.md, raised when bits of keys or values change. */
-enum { VERSION = 1, ARITHMETIC = 1, ALIGN = 4096 };
+enum { VERSION = 2, ARITHMETIC = 1, ALIGN = 4096 };
 enum { AT_NAME = 72, AT_HEADER_HASH = KEPT_HEADER - HASH_BYTES };                      /* in the header */
 enum { AT_NUMBER = KV_PAGE * 8, AT_BEFORE = AT_NUMBER + 8, AT_HASH = AT_BEFORE + HASH_BYTES }; /* in a record */
 
@@ -30,67 +30,105 @@ uint64_t kept_record(const struct quern_engine *e)
 
 /* --- the model's fingerprint --------------------------------------------------------------------------------------- */
 
-/* Parts are hashed by all threads, each its own; what is added up does not depend on their order. */
-struct printing {
+enum { PRINTED = 1 << 20, JOB = 8 }; /* bytes that are hashed by themselves; blocks of a job for each thread: some ms on a slow machine */
+
+/* A walk over all parts, whose blocks are counted, and those from .. to - 1 added to a sum, which does not depend on their order. */
+struct walk {
     const struct quern_engine *e;
+    int64_t at, from, to;
+    int part;
     uint64_t sum[HASH_BYTES / 8];
 };
 
-struct hand {
-    const struct quern_engine *e;
-    int thread, n_threads, part;
-    uint64_t sum[HASH_BYTES / 8];
-};
-
-/* A part's number, type, shape and content. */
-static void add_part(void *context, const struct weight *w, struct bytes vector)
+/* A part's number, type and shape, and the content of one of its blocks. */
+static void add_block(struct walk *k, const struct weight *w, struct bytes vector, struct weight_facts f, uint64_t block)
 {
-    struct hand *h = context;
-    const struct backend *be = h->e->be;
+    const struct backend *be = k->e->be;
     struct {
-        uint64_t part, rows, cols;
+        uint64_t part, block, rows, cols;
         uint8_t type[32], content[HASH_BYTES];
-    } facts = {.part = (uint64_t)h->part};
-    uint64_t hash[HASH_BYTES / 8];
-    if (h->part++ % h->n_threads != h->thread) return;
+    } facts = {.part = (uint64_t)k->part, .block = block, .rows = (uint64_t)f.rows, .cols = (uint64_t)f.cols};
+    uint64_t hash[HASH_BYTES / 8], from = block * PRINTED, n = f.bytes - from < PRINTED ? f.bytes - from : PRINTED;
     if (w) {
-        struct weight_facts f = be->ops->weight_facts(be, w);
-        facts.rows = (uint64_t)f.rows;
-        facts.cols = (uint64_t)f.cols;
         memcpy(facts.type, f.type->name, strlen(f.type->name));
-        be->ops->weight_hash(be, w, facts.content);
-    } else {
-        facts.cols = vector.size;
-        hash128(vector.data, vector.size, facts.content);
+        be->ops->weight_hash(be, w, from, n, facts.content);
+    } else if (vector.data) {
+        hash128(vector.data + from, (size_t)n, facts.content);
     }
     hash128(&facts, sizeof facts, (uint8_t *)hash);
-    for (int i = 0; i < HASH_BYTES / 8; i++) h->sum[i] += hash[i];
+    for (int i = 0; i < HASH_BYTES / 8; i++) k->sum[i] += hash[i];
 }
 
-static void add_parts(void *arg, int thread, int n_threads)
+static void walk_part(void *context, const struct weight *w, struct bytes vector)
 {
-    struct printing *p = arg;
-    struct hand h = {.e = p->e, .thread = thread, .n_threads = n_threads};
-    model_each(p->e->model, add_part, &h);
-    if (quern_sees(p->e)) vision_each(p->e->sight->vision, add_part, &h);
-    for (int i = 0; i < HASH_BYTES / 8; i++) __atomic_fetch_add(&p->sum[i], h.sum[i], __ATOMIC_RELAXED);
+    struct walk *k = context;
+    const struct weight_facts vector_facts = {.cols = (int)vector.size, .bytes = vector.size};
+    const struct weight_facts f = w ? k->e->be->ops->weight_facts(k->e->be, w) : vector_facts;
+    int64_t n = (int64_t)(f.bytes / PRINTED) + 1, first = k->from - k->at, end = k->to - k->at; /* the last one may be empty */
+    for (int64_t i = first > 0 ? first : 0; i < n && i < end; i++) add_block(k, w, vector, f, (uint64_t)i);
+    k->at += n;
+    k->part++;
 }
 
-static void make_fingerprint(struct quern_engine *e)
+static void walk(struct walk *k)
+{
+    model_each(k->e->model, walk_part, k);
+    if (quern_sees(k->e)) vision_each(k->e->sight->vision, walk_part, k);
+}
+
+static void add_blocks(void *arg, int thread, int n_threads)
+{
+    struct quern_engine *e = arg;
+    struct printing *p = &e->printing;
+    (void)thread;
+    for (int64_t from, to; pool_claim(&p->claimed, p->until - p->done, n_threads, &from, &to);) {
+        struct walk k = {.e = e, .from = p->done + from, .to = p->done + to};
+        walk(&k);
+        for (int i = 0; i < HASH_BYTES / 8; i++) __atomic_fetch_add(&p->sum[i], k.sum[i], __ATOMIC_RELAXED);
+    }
+}
+
+/* All blocks are in the sum. */
+static void end_printing(struct quern_engine *e)
 {
     const struct model_config *c = &e->model->config;
-    struct printing p = {.e = e};
-    pool_run(e->pool, add_parts, &p);
     struct {
         uint64_t parts[HASH_BYTES / 8];
         double config[16];
         char architecture[32];
     } all = {.config = {c->n_layers, c->dim, c->ffn_dim, c->n_heads, c->n_kv_heads, c->head_dim, c->vocab_size, c->n_experts, c->n_used,
                         c->expert_dim, c->renormalise, c->rope_dim, c->rope_theta, c->rope_factor, (double)c->eps, c->tied}};
-    memcpy(all.parts, p.sum, sizeof all.parts);
+    memcpy(all.parts, e->printing.sum, sizeof all.parts);
     memcpy(all.architecture, e->model->ops->architecture, strlen(e->model->ops->architecture));
     hash128(&all, sizeof all, e->fingerprint);
+    e->printing = (struct printing){0};
     e->has_fingerprint = true;
+}
+
+static void count_blocks(struct quern_engine *e)
+{
+    struct walk k = {.e = e};
+    walk(&k);
+    e->printing.n = k.at;
+}
+
+int kept_print(struct quern_engine *e, int budget_ms)
+{
+    struct printing *p = &e->printing;
+    double start = e->options.now();
+    if (e->has_fingerprint) return OK;
+    if (p->n == 0) count_blocks(e);
+    do {
+        int64_t until = p->done + JOB * pool_working(e->pool);
+        p->until = until < p->n ? until : p->n;
+        p->claimed = 0;
+        pool_run(e->pool, add_blocks, e);
+        p->done = p->until;
+        engine_beat(e);
+    } while (p->done < p->n && (budget_ms <= 0 || e->options.now() - start < budget_ms));
+    if (p->done < p->n) return NEED_MORE;
+    end_printing(e);
+    return OK;
 }
 
 /* --- the header ---------------------------------------------------------------------------------------------------- */
@@ -104,7 +142,6 @@ static void make_header(struct quern_engine *e, struct bytes name, uint8_t *out)
     const uint64_t sizes[] = {e->be->ops->kv_bytes(e->be), kept_record(e)};
     const uint32_t last[] = {(uint32_t)shape.n_layers, (uint32_t)shape.n_kv_heads, (uint32_t)shape.head_dim, 0};
     const uint16_t length = (uint16_t)name.size;
-    if (!e->has_fingerprint) make_fingerprint(e);
     memset(out, 0, KEPT_HEADER);
     uint8_t *at = put(out, magic, sizeof magic);
     at = put(at, first, sizeof first);
@@ -129,6 +166,7 @@ int kept_open(struct quern_sequence *s, struct bytes name, uint8_t *out)
         return fail(&e->error, ERR_PARAM, "name", 0, "The name of a kept conversation has 1 to %d bytes, not %zu.", KEPT_NAME, name.size);
     if (!is_held(s)) return fail_held(e);
     sequence_hold(s);
+    kept_print(e, 0);
     make_header(e, name, out);
     s->kept = (struct kept){0};
     memcpy(s->kept.before, out + AT_HEADER_HASH, HASH_BYTES);
@@ -159,23 +197,49 @@ static void hash_record(uint8_t *record, uint64_t n, uint8_t *out)
     hash128(record, (size_t)n, out);
 }
 
-/* Checks the whole record and takes its page. */
-static int link_page(struct quern_sequence *s, uint8_t *record, uint64_t n)
+/* What a whole record has to go through, each by the thread that comes first: its hash is made, and its page copied to where nobody reads it before
+ * the hash has turned out right. */
+static void give_parts(void *arg, int thread, int n_threads)
+{
+    enum { HASHED, COPIED, PARTS };
+    struct quern_engine *e = arg;
+    struct giving *g = &e->giving;
+    (void)thread, (void)n_threads;
+    for (int part; (part = __atomic_fetch_add(&g->next, 1, __ATOMIC_RELAXED)) < PARTS;) {
+        if (part == HASHED) hash_record(g->record, g->n, g->hash);
+        else e->be->ops->kv_set(e->be, g->page, g->record + KEPT_HEAD);
+    }
+}
+
+static int begin_page(struct quern_sequence *s, uint8_t *record, uint64_t n)
 {
     struct quern_engine *e = s->e;
     struct kv_seq *kv = &s->turn.kv;
-    uint8_t hash[HASH_BYTES], own[HASH_BYTES];
-    memcpy(own, record + AT_HASH, HASH_BYTES);
-    hash_record(record, n, hash);
-    memcpy(record + AT_HASH, own, HASH_BYTES);
-    if (memcmp(hash, own, HASH_BYTES)) return fail_record(s, "is damaged");
     if (kv_reserve(kv, KV_PAGE)) return fail(&e->error, ERR_BUSY, "pages", 0, "No page is unused; what is kept is read anew.");
-    e->be->ops->kv_set(e->be, kv->pages[kv->length / KV_PAGE], record + KEPT_HEAD);
+    e->giving.n = n;
+    e->giving.page = kv->pages[kv->length / KV_PAGE];
+    pool_begin(e->pool, give_parts, e);
+    return OK;
+}
+
+static int end_page(struct quern_sequence *s)
+{
+    struct quern_engine *e = s->e;
+    struct giving *g = &e->giving;
+    struct kv_seq *kv = &s->turn.kv;
+    give_parts(e, 0, 0);
+    pool_end(e->pool);
+    engine_beat(e);
+    memcpy(g->record + AT_HASH, g->own, HASH_BYTES);
+    if (memcmp(g->hash, g->own, HASH_BYTES)) {
+        kv_trim(kv);
+        return fail_record(s, "is damaged");
+    }
     kv_commit(kv, s->ids + kv->length, KV_PAGE);
     return OK;
 }
 
-int kept_give(struct quern_sequence *s, uint8_t *record, uint64_t n)
+int kept_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n)
 {
     struct quern_engine *e = s->e;
     int at = s->kept.next * KV_PAGE, length = s->turn.kv.length;
@@ -187,11 +251,25 @@ int kept_give(struct quern_sequence *s, uint8_t *record, uint64_t n)
     if (at + KV_PAGE > s->turn.n || memcmp(record, s->ids + at, KV_PAGE * sizeof *s->ids))
         return fail(&e->error, ERR_EMPTY, "kept", 0, "What is kept goes on otherwise than the conversation.");
     bool wanted = whole && at >= length && at + KV_PAGE < s->turn.n; /* its last token is always computed */
-    int status = !wanted ? OK : at > length ? fail(&e->error, ERR_BUSY, "pages", 0, "Pages of it were taken for others.") : link_page(s, record, n);
+    if (wanted && at > length) return fail(&e->error, ERR_BUSY, "pages", 0, "Pages of it were taken for others.");
+    e->giving = (struct giving){.record = record};
+    memcpy(e->giving.own, record + AT_HASH, HASH_BYTES);
+    return wanted ? begin_page(s, record, n) : OK;
+}
+
+int kept_give_end(struct quern_sequence *s)
+{
+    int status = s->e->giving.n ? end_page(s) : OK;
     if (status) return status;
     s->kept.next++;
-    memcpy(s->kept.before, record + AT_HASH, HASH_BYTES);
+    memcpy(s->kept.before, s->e->giving.own, HASH_BYTES);
     return OK;
+}
+
+int kept_give(struct quern_sequence *s, uint8_t *record, uint64_t n)
+{
+    int status = kept_give_begin(s, record, n);
+    return status ? status : kept_give_end(s);
 }
 
 int kept_take(struct quern_sequence *s, uint8_t *out)
@@ -209,6 +287,7 @@ int kept_take(struct quern_sequence *s, uint8_t *out)
     memset(out + KEPT_HEAD + page, 0, (size_t)(n - KEPT_HEAD - page));
     hash_record(out, n, s->kept.before);
     memcpy(out + AT_HASH, s->kept.before, HASH_BYTES);
+    engine_beat(e);
     s->kept.next++;
     return OK;
 }

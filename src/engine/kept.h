@@ -15,8 +15,10 @@
 enum { KEPT_HEADER = 4096, KEPT_HEAD = 512, KEPT_NAME = 256 }; /* bytes of a header; of what a record has before its page; of a name at most */
 
 uint64_t kept_record(const struct quern_engine *e); /* bytes of a record; 0 where pages cannot be had */
+/* Hashes all weights, which is done once, for about budget_ms (0: as long as it takes). NEED_MORE: there are more. */
+int kept_print(struct quern_engine *e, int budget_ms);
 /* Puts s, which is set and held, at the beginning of the file of this name, whose header goes to out [KEPT_HEADER]: a file that begins otherwise is
- * of no use. The first call reads all weights. OK, ERR_PARAM (the name), ERR_BUSY (not held). */
+ * of no use. Ends what kept_print() has not. OK, ERR_PARAM (the name), ERR_BUSY (not held). */
 int kept_open(struct quern_sequence *s, struct bytes name, uint8_t *out);
 /* The name in somebody's header [KEPT_HEADER], borrowed. OK, ERR_FORMAT. */
 int kept_name(const uint8_t *header, struct bytes *name);
@@ -24,6 +26,10 @@ int kept_name(const uint8_t *header, struct bytes *name);
  * s, as if computed. Overwrites a part of it meanwhile. OK: the next one; ERR_FORMAT: damaged, the file ends here; ERR_EMPTY: the
  * conversation goes on otherwise, or ends; ERR_BUSY: no page is unused. */
 int kept_give(struct quern_sequence *s, uint8_t *record, uint64_t n);
+/* The same in two halves, between which the engine's other threads work at it while the caller, say, reads the next one into another room.
+ * Meanwhile nothing else is asked of the engine, and the record stays. Whether it is damaged the second one says. */
+int kept_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n);
+int kept_give_end(struct quern_sequence *s);
 /* Makes the file's next record, out [kept_record()], of s's next page. OK; ERR_EMPTY: there is none. */
 int kept_take(struct quern_sequence *s, uint8_t *out);
 

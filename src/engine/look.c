@@ -137,7 +137,7 @@ static void run_part(struct quern_engine *e)
     profile_step(e->profile, PROFILE_VISION, l->part ? 0 : medium_tokens(l->medium));
     profile_layer(e->profile, PROFILE_OUTSIDE);
     vision_part(e->sight->vision, l->part++);
-    __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
+    engine_beat(e);
     l->left -= e->options.now() - start;
     if (l->part == vision_parts(e->sight->vision)) finish(e);
 }

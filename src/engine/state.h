@@ -6,8 +6,8 @@
 #define QUERN_STATE_H
 
 #include "base/crew.h"
-#include "base/hash.h"
 #include "engine/intake.h"
+#include "engine/kept_state.h"
 #include "engine/media.h"
 #include "engine/scheduler.h"
 #include "models/model.h"
@@ -53,12 +53,6 @@ struct hashing {
     size_t next;              /* chunk that no thread has taken */
 };
 
-/* Of a held conversation and its file: the record that comes next, and the hash of what is before it. */
-struct kept {
-    int next;
-    uint8_t before[HASH_BYTES];
-};
-
 struct quern_engine {
     struct quern_options options;
     enum state state;
@@ -99,6 +93,8 @@ struct quern_engine {
     struct quern_sequence *sequences; /* linked */
     int32_t numbers;          /* given to sequences so far */
     struct quern_control control;
+    struct printing printing;
+    struct giving giving;
     uint8_t fingerprint[HASH_BYTES]; /* of the model; once it is known: */
     bool has_fingerprint;
 };
@@ -133,5 +129,8 @@ struct quern_sequence {
     struct tok_stream stream;
     uint8_t *text;            /* what quern_stream returned: room for the longest token and what is held */
 };
+
+/* A sign of life, by which who waits for the engine knows that it gets on. */
+static inline void engine_beat(struct quern_engine *e) { __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED); }
 
 #endif

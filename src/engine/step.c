@@ -169,7 +169,7 @@ static bool run_parts(struct quern_engine *e, double start, int budget_ms)
         profile_layer(e->profile, layer ? p->part : PROFILE_OUTSIDE);
         if (layer) model_layer(e->model, &p->batch, p->part);
         else model_head(e->model, &p->batch, p->part - layers);
-        __atomic_fetch_add(&e->control.heartbeat, 1, __ATOMIC_RELAXED);
+        engine_beat(e);
         now = e->options.now();
         if (layer) adapt_threads(e, now - last, pool_waited(e->pool) - waited);
     } while (++p->part < p->parts && !wanted(e) && (budget_ms <= 0 || now - start < budget_ms));

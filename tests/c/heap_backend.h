@@ -242,7 +242,10 @@ static int heap_reserve(struct backend *b, const struct kv_shape *shape, int max
 {
     return INNER(b)->ops->reserve(INNER(b), shape, max_rows, max_cols);
 }
-static void heap_weight_hash(const struct backend *b, const struct weight *w, uint8_t *out) { INNER(b)->ops->weight_hash(INNER(b), w, out); }
+static void heap_weight_hash(const struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out)
+{
+    INNER(b)->ops->weight_hash(INNER(b), w, from, n, out);
+}
 static bool heap_warm(struct backend *b) { return (void)b, false; }
 static void heap_kv_copy(struct backend *b, int to, int from, int n) { INNER(b)->ops->kv_copy(INNER(b), to, from, n); }
 static uint64_t heap_kv_bytes(const struct backend *b) { return INNER(b)->ops->kv_bytes(INNER(b)); }

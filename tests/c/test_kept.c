@@ -334,6 +334,62 @@ static void fingerprint(void)
     file_free(&model);
 }
 
+static double hours(void)
+{
+    static double ms;
+    return ms += 3.6e6;
+}
+
+/* It is made in slices, each of which is a sign of life, and is the same by however many threads. */
+static void fingerprint_in_slices(void)
+{
+    struct file model = golden_file("moe-nano.Q8_0", "gguf");
+    uint8_t header[3][KEPT_HEADER];
+    for (int threads = 1; threads <= 3; threads++) {
+        struct quern_engine *e = load(&model, (struct quern_options){.threads = threads});
+        int slices = 1, before = quern_control(e)->heartbeat;
+        e->options.now = hours;
+        while (kept_print(e, 1) == NEED_MORE) slices++;
+        CHECK(slices > 1 || threads > 1);
+        CHECK_EQ(quern_control(e)->heartbeat, before + slices);
+        CHECK_EQ(kept_open(hold(e, TOKENS), name, header[threads - 1]), OK);
+        CHECK(!memcmp(header[threads - 1], header[0], KEPT_HEADER));
+        CHECK_EQ(quern_control(e)->heartbeat, before + slices);
+        quern_free(e);
+    }
+    file_free(&model);
+}
+
+/* Between two halves other threads are at it. What is damaged the second half says, and its page is unused again. */
+static void in_halves(void)
+{
+    struct reference r = reference_new("nano.Q8_0");
+    struct kept_file f = made_by(&r.file, (struct quern_options){0});
+    uint8_t header[KEPT_HEADER];
+    for (int threads = 1; threads <= 3; threads++) {
+        struct quern_engine *e = load(&r.file, (struct quern_options){.threads = threads});
+        struct quern_sequence *s = hold(e, TOKENS);
+        CHECK_EQ(kept_open(s, name, header), OK);
+        for (int i = 0; i < f.n; i++) {
+            int unused = kv_pages_unused(e->kv);
+            for (uint8_t damage = 1; damage != 255; damage--) {
+                record_at(&f, i)[f.record - 1] ^= damage;
+                CHECK_EQ(kept_give_begin(s, record_at(&f, i), f.record), OK);
+                CHECK_EQ(quern_sequence_length(s), i * KV_PAGE);
+                CHECK_EQ(kept_give_end(s), damage ? ERR_FORMAT : OK);
+                record_at(&f, i)[f.record - 1] ^= damage;
+                CHECK_EQ(kv_pages_unused(e->kv), damage ? unused : unused - 1);
+            }
+        }
+        quern_sequence_free(s);
+        check_last_row(&r, e, TOKENS, RECORDS * KV_PAGE);
+        check_pages(e);
+        quern_free(e);
+    }
+    free(f.records);
+    reference_free(&r);
+}
+
 static void bad_calls(void)
 {
     static const uint8_t letters[KEPT_NAME + 1] = {'a'};
@@ -397,7 +453,8 @@ static void pages_run_out(void)
 
 static const struct check tests[] = {
     {"round_trip", round_trip}, {"same_bytes", same_bytes}, {"known_in_part", known_in_part}, {"appending", appending}, {"flipped", flipped},
-    {"out_of_place", out_of_place}, {"foreign", foreign}, {"fingerprint", fingerprint}, {"bad_calls", bad_calls}, {"pages_run_out", pages_run_out},
+    {"out_of_place", out_of_place}, {"foreign", foreign}, {"fingerprint", fingerprint},
+    {"fingerprint_in_slices", fingerprint_in_slices}, {"in_halves", in_halves}, {"bad_calls", bad_calls}, {"pages_run_out", pages_run_out},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { load, models } from '../../dist/node.js';
 import { Generation } from '../../js/reply/generation.js';
 import { Keeping } from '../../js/worker/keeping.js';
@@ -18,6 +19,8 @@ import { random } from '../fixtures/random.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { engineOver } from './engine-host.mjs';
 import { DEMO, collect, rejectsWith, until } from './helper.mjs';
+
+const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.js', import.meta.url));
 
 const [MODEL, OTHER] = [1, 2].map((seed) => tinyModel({ seed, hidden: 64, layers: 2, context: 256 }));
 
@@ -49,14 +52,14 @@ function watched(sequence) {
 }
 
 /** An engine with what keeps its conversations: what a worker has. */
-async function machine(store, { model = MODEL, keepBytes, ...options } = {}) {
+async function machine(store, { model = MODEL, keepBytes, fail = (error) => { throw error; }, ...options } = {}) {
   const engine = await engineOver(model, { contextSize: 256, parallel: 4, ...options });
   engine.finish();
   const begin = engine.sequence.bind(engine);
   engine.sequence = () => watched(begin());
   const runner = new Runner(engine, turn);
   const told = [];
-  const keeping = new Keeping(engine, runner, { store, keepBytes, rest: turn, tell: (text) => told.push(text), fail: (error) => { throw error; } });
+  const keeping = new Keeping(engine, runner, { store, keepBytes, rest: turn, tell: (text) => told.push(text), fail });
   const ask = async (name, ids, { job = lone(), ...more } = {}) => {
     const prompt = { ids: Int32Array.from(ids), channels: [], inside: null, defaults: NEUTRAL };
     const generation = new Generation(engine, prompt, { ...NEUTRAL, ...more }, () => {});
@@ -271,6 +274,18 @@ test('keepBytes: the oldest go, a conversation that is larger is kept as far as 
   const none = new MemoryStore();
   assert.deepEqual((await once(none, 'talk', PROMPT, { keepBytes: 0 })).kept, []);
   assert.deepEqual(none.calls, []);
+});
+
+test('what model it is the engine finds out ahead where something is kept, and tells nobody of a store that fails', async () => {
+  for (const [store, isAsked] of [[new MemoryStore(diskWith(file)), true], [new MemoryStore(), false], [new MemoryStore(diskWith(file), { at: () => ({ error: new Error('played') }) }), false]]) {
+    const { engine, keeping, told } = await machine(store);
+    const identify = engine.identify.bind(engine);
+    const known = [];
+    engine.identify = (ms) => { known.push(identify(ms)); return known.at(-1); };
+    await keeping.expect();
+    assert.deepEqual([known.at(-1), told], [isAsked || undefined, []]);
+    assert.deepEqual(store.calls, ['list']);
+  }
 });
 
 // --- several at once ---
@@ -502,7 +517,70 @@ test('names and places that are none', async () => {
   await rejectsWith(models.kept({ cache: false }), 'use/param');
 });
 
-test('the engine crashes while something is kept: what is pending fails, and the rest is as ever', async () => {
+/** An engine of which a call crashes: a trap, as far as anybody can tell. */
+function crashing(engine, name, at) {
+  const begin = engine.sequence;
+  engine.sequence = (...args) => {
+    const sequence = begin(...args);
+    const real = sequence[name];
+    sequence[name] = (...more) => {
+      if (at-- > 0) return real(...more);
+      for (const method of ['set', 'begin', 'keep', 'give', 'take', 'free']) sequence[method] = () => assert.fail(`${method}() after a crash`);
+      engine.step = () => assert.fail('step() after a crash');
+      throw new WebAssembly.RuntimeError('unreachable');
+    };
+    return sequence;
+  };
+}
+
+test('the engine crashes in a restore or while something is written: what is pending fails, and nothing is called any more', async () => {
+  for (const [name, at, ids] of [['keep', 0, PROMPT], ['give', 1, PROMPT], ['give', 6, more(wanted[0])], ['take', 1, more(wanted[0])]]) {
+    const store = new MemoryStore(diskWith(file));
+    const crashes = [];
+    const { engine, ask, runner, keeping } = await machine(store, { fail: (error) => { crashes.push(error.code); runner.crash(error); } });
+    const isLate = name === 'take' || at > 4;       // the reply has ended
+    crashing(engine, name, at);
+    const replies = [ask('talk', ids), ask(null, [1, 2, 3], { maxTokens: 200 }), ask('other', PROMPT.slice(3))];
+    const outcomes = await Promise.allSettled(replies);
+    await keeping.kept();
+    assert.deepEqual(crashes, ['engine/trap'], `${name} ${at}`);
+    for (const { reason } of isLate ? [] : outcomes) assert.equal(reason?.code, 'engine/trap', `${name} ${at}`);
+    assert.equal((await Promise.allSettled([ask('talk', ids)]))[0].reason?.code, 'engine/trap');
+    await until(() => store.opened === 0);
+    const again = await once(new MemoryStore(store.disk), 'talk', PROMPT);
+    assert.deepEqual([again.ids, again.cached], [wanted[0], 4 * PAGE]);
+  }
+});
+
+test('the engine crashes in the midst of a restore, and of an append: what is pending fails, and the rest is as ever', async () => {
+  const disk = new Disk();
+  const kept = () => withModel({ cache: new MemoryStore(disk) }, async (model) => {
+    const { text, usage } = await model.chat(QUESTION, { ...SAID, keep: 'x' }).result;
+    return [text, usage.cachedTokens];
+  });
+  const [text] = await kept();
+  for (const [call, question] of [['fetch', QUESTION], ['write', `${QUESTION} And of the river. `.repeat(2)]]) {
+    let strike = () => {};
+    const cache = new MemoryStore(disk, { at: (_, name) => { if (name === call) strike(); } });
+    const model = await load(DEMO, { cache, threads: 2, variant: 'simd', workerUrl: FAULTS });
+    const struck = new Promise((resolve) => {
+      strike = () => {
+        strike = () => {};
+        resolve(model.tokenize('fault trap 0'));
+      };
+    });
+    const reply = model.chat(question, { ...SAID, keep: 'x' }).result.catch(({ code }) => code);
+    await rejectsWith(reply.then(() => model.kept()), 'engine/trap');     // which waits for what is being written
+    await rejectsWith(struck, 'engine/trap');
+    if (call === 'fetch') assert.equal(await reply, 'engine/trap');
+    await model.dispose();
+    await until(() => cache.opened === 0);
+    const [again, cached] = await kept();
+    assert.ok(again === text && cached > 0, call);
+  }
+});
+
+test('the model is disposed of while something is kept: it is kept, and what comes then fails', async () => {
   const cache = new MemoryStore();
   const model = await load(DEMO, { cache });
   await model.chat(QUESTION, { ...SAID, keep: 'x' }).result;

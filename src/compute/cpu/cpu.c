@@ -121,10 +121,10 @@ static struct weight_facts cpu_weight_facts(const struct backend *b, const struc
     return (struct weight_facts){w->type, w->rows, w->cols, weight_bytes(w), w->has_rows, w->has_scales};
 }
 
-static void cpu_weight_hash(const struct backend *b, const struct weight *w, uint8_t *out)
+static void cpu_weight_hash(const struct backend *b, const struct weight *w, uint64_t from, uint64_t n, uint8_t *out)
 {
     (void)b;
-    hash128(w->panels, w->panel * (((size_t)w->rows + 7) / 8), out);
+    hash128(w->panels + from, (size_t)n, out);
 }
 
 /* --- products ----------------------------------------------------------------------------------------- */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an engine and a conversation know of what is kept (kept.h).
+ */
+#ifndef QUERN_KEPT_STATE_H
+#define QUERN_KEPT_STATE_H
+
+#include "base/hash.h"
+
+/* The model's fingerprint while it is made, of blocks of all that a forward pass reads: n of them (0: not counted yet), of which the first
+ * `done` are in the sum. A job adds those before `until`; claimed: of these so many have been taken by a thread. */
+struct printing {
+    int64_t n, done, until, claimed;
+    uint64_t sum[HASH_BYTES / 8];
+};
+
+/* A record that is being given, and the page it becomes; n is 0 where there is nothing to do. */
+struct giving {
+    uint8_t *record;
+    uint64_t n;
+    int page, next;           /* next: of its two parts, that no thread has taken */
+    uint8_t hash[HASH_BYTES]; /* of the record; its own is what it says */
+    uint8_t own[HASH_BYTES];
+};
+
+/* Of a held conversation and its file: the record that comes next, and the hash of what is before it. */
+struct kept {
+    int next;
+    uint8_t before[HASH_BYTES];
+};
+
+#endif
