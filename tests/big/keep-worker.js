@@ -19,8 +19,11 @@ const rest = () => new Promise((resolve) => {
   port1.postMessage(0);
 });
 
+/** @param {object} options */
+const threaded = (options) => glue({ ...options, startThread: () => new Worker(new URL('../../dist/thread.js', import.meta.url), { type: 'module' }) });
+
 const place = async ({ source, token }) => ({
-  glue, token, rest, store: new OpfsStore(), chunks: () => chunks(source),
+  glue: threaded, token, rest, store: new OpfsStore(), chunks: () => chunks(source),
   module: await WebAssembly.compileStreaming(fetch('../../dist/quern-relaxed.wasm')),
 });
 

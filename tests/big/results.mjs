@@ -104,7 +104,7 @@ const QUANTIZE = [
   ['most memory, MB', ({ peak }) => mb(peak)],
 ];
 
-const seconds = (ms) => (ms / 1000).toFixed(2);
+const seconds = (ms) => (ms === undefined ? '' : (ms / 1000).toFixed(2));
 
 const KEEP = [
   ['where', ({ where }) => where, true],
@@ -115,6 +115,10 @@ const KEEP = [
   ['ratio', ({ anewMs, restoredMs }) => `1/${(anewMs / restoredMs).toFixed(0)}`],
   ['of which before the first step, s', ({ restoreMs }) => seconds(restoreMs)],
   ['the store\'s plain read, s', ({ readMs }) => seconds(readMs)],
+  ['the same into new memory, s', ({ freshMs }) => seconds(freshMs)],
+  ['from opening it to the last page, s', ({ parts }) => seconds(parts?.openToLastGiveMs)],
+  ['of that reading, giving, s', ({ parts }) => `${seconds(parts?.readMs)}, ${seconds(parts?.giveMs)}`],
+  ['the model\'s fingerprint, s', ({ parts }) => seconds(parts?.fingerprintMs)],
   ['writing it, s', ({ keepMs }) => seconds(keepMs)],
   ['the store\'s plain write, s', ({ writeMs }) => seconds(writeMs)],
 ];
