@@ -211,7 +211,7 @@ static void give_parts(void *arg, int thread, int n_threads)
     }
 }
 
-static int begin_page(struct quern_sequence *s, uint8_t *record, uint64_t n)
+static int begin_page(struct quern_sequence *s, uint64_t n)
 {
     struct quern_engine *e = s->e;
     struct kv_seq *kv = &s->turn.kv;
@@ -254,7 +254,7 @@ int kept_give_begin(struct quern_sequence *s, uint8_t *record, uint64_t n)
     if (wanted && at > length) return fail(&e->error, ERR_BUSY, "pages", 0, "Pages of it were taken for others.");
     e->giving = (struct giving){.record = record};
     memcpy(e->giving.own, record + AT_HASH, HASH_BYTES);
-    return wanted ? begin_page(s, record, n) : OK;
+    return wanted ? begin_page(s, n) : OK;
 }
 
 int kept_give_end(struct quern_sequence *s)
