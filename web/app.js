@@ -179,6 +179,7 @@ class App {
     this.#settings.tookContext(this.#session.model.info.contextSize);
     byId('toy').hidden = choice.kind !== 'demo';
     byId('thinking-switch').hidden = !this.#session.model.info.thinking;
+    byId('camera').hidden = !this.#session.model.info.vision;
     if (this.#session.model.info.vision) this.#tray.remove('pictures');
     if (this.#session.model.info.threads > 1) return this.#tray.remove('threads');
     const reason = crossOriginIsolated ? 'this device or the settings allow no more.'

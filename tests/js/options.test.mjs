@@ -124,10 +124,13 @@ test('parts of messages', () => {
     [user({ type: 'image_url', image_url: {} }), at('.image_url')], [user({ type: 'image_url' }), at('.image_url')],
     [user({ type: 'image', get image() { throw new Error('no'); } }), at('.image')], [film(5), at('.video')], [film({}), at('.video')],
     [film({ frames: [] }), at('.video.frames')], [film({ frames: [5] }), at('.video.frames[0]')], [film({ frames: [raw], fps: 0 }), at('.video.fps')],
-    [film({ frames: Array(769).fill('x') }), at('.video.frames')], [film({ frames: [raw], timestamps: [] }), at('.video.timestamps')],
+    [film({ frames: [raw], timestamps: [] }), at('.video.timestamps')],
     [film({ frames: [raw, raw], timestamps: [1, 0.5] }), at('.video.timestamps')], [film({ frames: [raw], rate: 5 }), at('.video.rate')],
-    [[{ role: 'system', content: [image] }], at('')], [[{ role: 'assistant', content: [frames] }], at('')], [user(...Array(65).fill(image)), 'messages'],
+    [[{ role: 'system', content: [image] }], at('')], [[{ role: 'assistant', content: [frames] }], at('')],
   ]) fails(() => checkMessages(bad, false, checkPart), path);
+  for (const many of [film({ frames: Array(769).fill('x') }), user(...Array(65).fill(image))]) {
+    assert.throws(() => checkMessages(many, false, checkPart), { code: 'image/size', message: /769|65/ });
+  }
   assert.throws(() => checkMessages(user(image)), /^QuernError: This model has no eyes/);
   fails(() => checkMessages(user({ type: 'audio' })), at('.type'));
 });
