@@ -5,7 +5,7 @@
 #   tools/test.sh big     proofs at real sizes (Qwen3-0.6B), minutes; writes docs/benchmarks/big.json
 #                         some of them: npm run test:big -- schemas limits
 #   tools/test.sh smoke   greedy text from real weights: QUERN_MODEL=path
-#   tools/test.sh saboteur  10,000 servers that lie on a played clock, 500 over sockets: a quarter of an hour
+#   tools/test.sh saboteur  10,000 servers that lie on a played clock, 500 over sockets, twice 1,000 schedules of faults: a quarter of an hour
 #   tools/test.sh bench   quern in Chromium, WebKit, Firefox and Node beside wllama and native llama.cpp; writes docs/benchmarks/bench.*
 #                         options as tests/bench/bench.mjs takes them: npm run bench -- --quick
 #   tools/test.sh places  the packed package in every place where people build and run it; writes docs/places.md
@@ -23,7 +23,7 @@ big)
     if [ $# = 0 ]; then set -- tests/big/*.test.mjs; else set -- "${@/#/tests/big/}" && set -- "${@/%/.test.mjs}"; fi
     exec node --test --test-concurrency=1 "$@"
     ;;
-saboteur) QUERN_PLAYED=10000 QUERN_REAL=500 exec node --test tests/js/saboteur.test.mjs ;;
+saboteur) QUERN_PLAYED=10000 QUERN_REAL=500 QUERN_FAULTS=1000 exec node --test tests/js/{saboteur,schedules,store-schedules}.test.mjs ;;
 smoke) exec node --test tests/smoke/*.test.mjs ;;
 bench) shift; exec node tests/bench/bench.mjs "$@" ;;
 places) shift; exec node --test-reporter=spec tests/places/places.mjs "$@" ;;
