@@ -4,7 +4,7 @@
 
 export const QUESTION = 'What is the capital of Kenya?';
 
-const CITY = { type: 'object', properties: { city: { enum: ['Nairobi', 'Oslo'] } }, required: ['city'] };
+const CITY = { type: 'object', properties: { city: { enum: ['Nairobi', 'Oslo'] } }, required: ['city'], additionalProperties: false };
 
 /** How many numbers a model with eyes makes of a grey picture. */
 async function look(model) {

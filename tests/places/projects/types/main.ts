@@ -15,7 +15,7 @@ const messages: Message[] = [{ role: 'user', content: 'Hi' }];
 async function talk(source: string): Promise<Result> {
   const model: Model = await load(source, options);
   const reply: Reply = model.chat(messages, { temperature: 0, signal: new AbortController().signal });
-  for await (const { type, text } of reply.events) console.log(type === 'thinking' ? '' : text);
+  for await (const event of reply.events) if (event.type === 'text') console.log(event.text);
   const result = await reply.result;
   await model.dispose();
   return result;
