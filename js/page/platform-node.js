@@ -11,6 +11,7 @@ import { QuernError, badParam } from '../shared/errors.js';
 import { VOCABULARY, modelOf } from '../shared/folder.js';
 import { allowRelaxed } from '../shared/node-flags.js';
 import { unreadable } from '../shared/path-node.js';
+import { END } from '../shared/protocol.js';
 import { locate } from './source.js';
 import { FolderStore } from '../store/store-node.js';
 import { describeSupport } from '../shared/variant.js';
@@ -24,13 +25,14 @@ function failure(error, started) {
 /** Flags of the process are not for its workers: some make them fail (--input-type). V8's hold for all threads anyway. */
 const NO_FLAGS = { execArgv: [] };
 
-const IMPORT_GRACE_MS = 1000;
+/** How long a worker has to end itself. */
+const END_GRACE_MS = 1000;
 
 /** A process ends although a model is loaded, but not while a call is pending. */
 function startWorker(workerUrl) {
   const worker = new Worker(workerUrl ? new URL(workerUrl) : new URL('./worker.node.js', import.meta.url), NO_FLAGS);
   let started = false;
-  const up = new Promise((resolve) => { for (const event of ['message', 'error', 'exit']) worker.once(event, resolve); });
+  const gone = new Promise((resolve) => { worker.once('exit', resolve); });
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
     onMessage: (receive) => worker.on('message', (message) => { started = true; receive(message); }),
@@ -40,10 +42,11 @@ function startWorker(workerUrl) {
       worker.on('exit', (code) => fail(new QuernError('engine/lost', `The engine's worker has ended (exit code ${code}).`)));
     },
     keepAlive: (needed) => (needed ? worker.ref() : worker.unref()),
-    /** Node 24 crashes when a worker is ended while it imports its modules, which takes it a few milliseconds. */
+    /** Node crashes when a worker is ended from outside while it asks for a file (20) or imports its modules (24): it is asked to end itself. */
     async terminate() {
       worker.ref();   // whoever waits for the end must see it
-      await Promise.race([up, sleep(IMPORT_GRACE_MS, undefined, { ref: false })]);
+      worker.postMessage({ type: END });
+      await Promise.race([gone, sleep(END_GRACE_MS, undefined, { ref: false })]);
       await worker.terminate();
     },
   };

@@ -13,7 +13,7 @@
 //   look       id media                              pong
 //   vectors    id texts query options
 //   forget     id name
-//   profile, kept, ping   id;   stop  target
+//   profile, kept, ping   id;   stop  target;   end (Node's alone)
 //
 // Messages are all there is: a page that shared the engine's memory would keep it. They are looked at every 50 ms or after a layer (runner.js).
 
@@ -46,6 +46,7 @@ export const KEPT = 'kept';
 export const FORGET = 'forget';
 export const STOP = 'stop';
 export const PING = 'ping';
+export const END = 'end';
 
 export const DONE = 'done';
 export const ERROR = 'error';

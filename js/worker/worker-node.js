@@ -5,6 +5,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { Worker, parentPort } from 'node:worker_threads';
 import { compile, glue, openAny, storeOf } from './host-node.js';
 import { allowRelaxed } from '../shared/node-flags.js';
+import { END } from '../shared/protocol.js';
 import { Service } from './service.js';
 
 /** A template that fills the memory ends its own worker and nothing else. */
@@ -31,7 +32,7 @@ const host = {
   obstacle: '',
   hardwareThreads: availableParallelism(),
   post: (message, transfer = []) => parentPort.postMessage(message, transfer),
-  listen: (receive) => parentPort.on('message', receive),
+  listen: (receive) => parentPort.on('message', (message) => (message?.type === END ? process.exit() : receive(message))),
 };
 
 parentPort.on('messageerror', (error) => { throw error; });

@@ -178,6 +178,21 @@ test('W17: a process may end with an engine at work, and says nothing', async ()
   assert.deepEqual([stdout, stderr], ['', '']);
 });
 
+test('W18: a model is disposed of as soon as it is loaded, and after one call, without the process noticing', async () => {
+  const script = `
+    const { load } = await import(${JSON.stringify(new URL('node.js', DIST).href)});
+    const { tinyModel } = await import(${JSON.stringify(new URL('../fixtures/tiny.mjs', import.meta.url).href)});
+    const file = new Blob([tinyModel()]);
+    for (let i = 0; i < 12; i++) {
+      const model = await load(file, { threads: 1, contextSize: 64 });
+      if (i % 3 === 2) await model.tokenize('a');
+      await model.dispose();
+    }
+    process.stdout.write('all');`;
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { timeout: 60_000 });
+  assert.deepEqual([stdout, stderr], ['all', '']);
+});
+
 test('W10: a thread that never comes back is given up after 30 s, by the real limits', async () => {
   const took = await longHang;
   assert.ok(took > 24 && took < 36, `${took} s`);
