@@ -26,6 +26,9 @@ function made(name, options, make = makeModel) {
 /** @param {string} type 'q8_0', 'q4_0', 'q4_k_m', 'q6_k' ... */
 export const bigModel = (type) => made(`qwen3-0.6b-${type}`, { preset: 'qwen3-0.6b', type });
 
+/** Some of its layers, in Q4_0. */
+export const fewLayers = (layers) => made(`qwen3-0.6b-${layers}-layers-q4_0`, { preset: 'qwen3-0.6b', type: 'q4_0', layers });
+
 /** The same as a model for vectors. */
 export const vectorModel = (type) => made(`qwen3-0.6b-vectors-${type}`, { preset: 'qwen3-0.6b', type, pooling: 3 });
 

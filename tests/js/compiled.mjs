@@ -8,4 +8,4 @@ import { allowRelaxed } from '../../js/shared/node-flags.js';
 allowRelaxed();
 const compile = async (build) => WebAssembly.compile(await readFile(new URL(`../../dist/quern-${build}.wasm`, import.meta.url)));
 
-export const compiled = Promise.all(['relaxed', 'simd'].map((build) => compile(build).catch(() => null)));
+export const compiled = Promise.all(['relaxed-text', 'simd-text', 'relaxed', 'simd'].map((build) => compile(build).catch(() => null)));

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT
 // WebKit, Safari's engine, as Debian has it: the package and the chat page, isolated and not, with shared memory and as it comes.
 import assert from 'node:assert/strict';
-import { copyFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
 import { buildSite } from '../../tools/site.mjs';
-import { load } from '../../dist/node.js';
-import { GOLDEN, PROJECT, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
-import { LIMITS, PAIR } from '../fixtures/vision/golden.mjs';
 import { storeSettings } from '../web/chat-page.mjs';
 import { STORIES, hostModels, play } from '../web/stories.mjs';
-import { MODEL, judge, openHost, outcomeOf, reference } from './visit.mjs';
+import { outcomeOf, reference } from './visit.mjs';
 import { QUESTION } from './projects/common/answer.js';
+import { libraryCases, openUnbundled } from './unbundled.mjs';
 import { SHARED, WebKit } from './webdriver.mjs';
-import { installUnbundled, outputOf } from './workshop.mjs';
+import { outputOf } from './workshop.mjs';
 
 export const title = 'WebKit';
 
@@ -30,74 +27,7 @@ const CONDITIONS = {
 
 const version = () => outputOf('dpkg-query', ['--show', '--showformat=${Version}', 'webkit2gtk-driver']).replace(/-.*/, '');
 
-async function open({ isolate, env }, t) {
-  const folder = installUnbundled('WebKit', ['unbundled']);
-  copyFileSync(join(PROJECT, 'tests/fixtures/memory-store.mjs'), join(folder, 'memory-store.mjs'));
-  const { url, close } = await serve({ root: folder, csp: false, isolate });
-  t.after(close);
-  return { folder, url, isolate, host: await openHost(t), open: (own) => WebKit.open(own, env) };
-}
-
-/** What comes of one of the page's tasks, on a page of its own. */
-async function perform(site, task, given, webkit) {
-  await webkit.open(`${site.url}?${given.name ?? ''}#${task}=${encodeURIComponent(JSON.stringify(given))}`);
-  const outcome = await outcomeOf(() => webkit.evaluate(() => globalThis.outcome ?? null));
-  if (outcome.error) throw new Error(outcome.error);
-  return outcome;
-}
-
-const library = ({ threads }) => async (site, t) => judge(await perform(site, 'chat', { model: site.host + MODEL }, await site.open(t)), { threads });
-
-const stop = () => async (site, t) => {
-  const { finishReason, tokens: count, threads, first } = await perform(site, 'stop', { model: site.host + MODEL }, await site.open(t));
-  assert.equal(finishReason, 'aborted');
-  assert.ok(count < 100, `${count} tokens`);
-  return { threads, first };
-};
-
-const golden = ({ threads }) => async ({ host, ...site }, t) => {
-  const webkit = await site.open(t);
-  const configurations = (threads === 1 ? [1] : [1, 2]).map((count) => ({ variant: 'simd', threads: count }));
-  for (const name of names) {
-    const given = { name, tokens, configurations, model: `${host}${GOLDEN}/${name}.gguf`, expected: host + nativeLogits(name, 'f16') };
-    const { wrong } = await perform(site, 'golden', given, webkit);
-    assert.deepEqual(wrong, [], name);
-  }
-  return { threads, note: `${names.length} files, the native bits` };
-};
-
-const store = ({ threads }) => async (site, t) => {
-  const outcome = await perform(site, 'store', { model: site.host + MODEL }, await site.open(t));
-  assert.deepEqual(outcome.cached, [false, true]);
-  return { ...judge(outcome, { threads }), note: 'works, the second load from the store' };
-};
-
-/** Pictures that every decoder must see alike to the bit, and those that EXIF turns, whose pixels differ by some levels. */
-const EQUAL = ['exact', 'odd', 'wide', 'tall', 'tiny', 'palette'].map((name) => `images/${name}.png`);
-const NEAR = ['images/turned.jpg', ...[1, 2, 3, 4, 5, 6, 7, 8].map((n) => `files/exif${n}.jpg`), 'files/exif8.png', 'files/exif6.webp'];
-
-/** Of what is seen, in shares of all; a picture that is turned the wrong way is far above 1. */
-const NEAR_ENOUGH = 0.35;
-
-const distance = (one, other) => Math.sqrt(one.reduce((sum, value, i) => sum + (value - other[i]) ** 2, 0) / other.reduce((sum, value) => sum + value ** 2, 0));
-
-/** The library's decoding: what it sees is what it sees in Node. */
-const pictures = () => async ({ host, ...site }, t) => {
-  const at = (path) => host + relative(PROJECT, path).replaceAll('\\', '/');
-  const all = [...EQUAL, ...NEAR].map((name) => join(PROJECT, 'tests/fixtures/vision', name));
-  const given = { model: at(PAIR.source), vision: at(PAIR.options.vision), visionOptions: LIMITS, pictures: all.map(at) };
-  const { looks, threads } = await perform(site, 'look', given, await site.open(t));
-  const model = await load(PAIR.source, { ...PAIR.options, threads: 1 });
-  t.after(() => model.dispose());
-  for (const [i, path] of all.entries()) {
-    const { rows, columns, values } = await model.look(path);
-    assert.deepEqual([looks[i].rows, looks[i].columns], [rows, columns], path);
-    if (i < EQUAL.length) assert.deepEqual(looks[i].values, Array.from(values), path);
-    const far = distance(looks[i].values, values);
-    assert.ok(far <= NEAR_ENOUGH, `${path}: ${far}`);
-  }
-  return { threads, note: `${all.length} files, ${EQUAL.length} of them to the bit` };
-};
+const open = ({ isolate, env }, t) => openUnbundled({ kind: 'WebKit', isolate, open: (own) => WebKit.open(own, env) }, t);
 
 const ENTER = '\uE007';
 
@@ -160,10 +90,10 @@ const pageStories = () => async ({ open: openBrowser, ...place }, t) => {
   return { note: `${Object.keys(STORIES).length} stories of what once went wrong` };
 };
 
-const CASES = { library, stop, golden, store, pictures, 'chat page': chatPage, 'page stories': pageStories };
+const PAGE = { 'chat page': chatPage, 'page stories': pageStories };
 
 export const places = Object.entries(CONDITIONS).map(([name, condition]) => ({
   name: `WebKitGTK, ${name}`, version: version(), by: () => 'Linux, x64',
   open: (t) => open(condition, t),
-  cases: Object.fromEntries(Object.entries(CASES).map(([title, make]) => [title, make(condition)])),
+  cases: { ...libraryCases(condition), ...Object.fromEntries(Object.entries(PAGE).map(([title, make]) => [title, make(condition)])) },
 }));

@@ -46,7 +46,26 @@ async function look({ model: source, pictures, ...options }) {
   return { looks, threads: model.info.threads };
 }
 
-const tasks = { chat: ({ model, ...options }) => answer(quern.load, model, options), stop, golden, store, look };
+/**
+ * How fast one reply is written by different numbers of threads (null: as many as are chosen), in turns. Of each number the best tokens per second
+ * of the rounds after the first `warm`, and how many threads worked at the end.
+ */
+async function speeds({ model: source, counts, warm, rounds, token }) {
+  const models = [];
+  for (const threads of counts) models.push(await quern.load(source, { threads: threads ?? undefined, contextSize: 256, cache: false, profile: true }));
+  const best = counts.map(() => 0);
+  for (let round = 0; round < warm + rounds; round++) {
+    for (const [i, model] of models.entries()) {
+      const { timings } = await model.complete('the', { maxTokens: 32, temperature: 0, logitBias: { [token]: 100 } }).result;
+      if (round >= warm) best[i] = Math.max(best[i], timings.tokensPerSecond);
+    }
+  }
+  const working = [];
+  for (const model of models) working.push((await model.profile()).threads);
+  return { claimed: navigator.hardwareConcurrency, best, working };
+}
+
+const tasks = { chat: ({ model, ...options }) => answer(quern.load, model, options), stop, golden, store, look, speeds };
 
 const [task, given] = location.hash.slice(1).split(/=(.*)/s);
 
