@@ -19,7 +19,7 @@ const plain = station({ root: PROJECT, isolate: false });
 
 /** V8 gives what a page has compiled to its workers as well, as long as somebody holds it: loads after the first one take half the time. */
 const holdEngines = () => {
-  globalThis.held = ['simd', 'relaxed'].map((build) => WebAssembly.compileStreaming(fetch(`/dist/quern-${build}.wasm`)).catch(() => null));
+  globalThis.held = ['simd-text', 'relaxed-text'].map((build) => WebAssembly.compileStreaming(fetch(`/dist/quern-${build}.wasm`)).catch(() => null));
 };
 
 /** One page for as many comparisons as `use(check)` makes. */
