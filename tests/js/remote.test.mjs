@@ -22,6 +22,9 @@ after(() => server?.end());
 
 const outcome = ({ text, thinking, finishReason, usage: { promptTokens, completionTokens } }) => ({ text, thinking, finishReason, promptTokens, completionTokens });
 
+/** Writes until it is stopped, or has 2,000 tokens. */
+const endless = () => ({ temperature: 0, maxTokens: 2000, logitBias: Object.fromEntries(model.info.endTokens.map((id) => [id, -Infinity])) });
+
 test('it says what the loaded model says, with the same options', async () => {
   for (const options of [
     { temperature: 0 }, { seed: 5, temperature: 1.3, topK: 40, topP: 0.9, minP: 0.05 }, { seed: 5, maxTokens: 4 }, { seed: 9, thinking: true, maxTokens: 100 },
@@ -63,7 +66,7 @@ test('text comes as it is made, thinking apart', async () => {
 });
 
 test('stop, break and signal end the work there', async () => {
-  const long = { temperature: 0, maxTokens: 2000, logitBias: Object.fromEntries(model.info.endTokens.map((id) => [id, -Infinity])) };
+  const long = endless();
   const stopped = far.chat(QUESTION, long);
   for await (const text of stopped) if (text) stopped.stop();
   const { finishReason, text } = await stopped.result;
@@ -106,7 +109,7 @@ test('wrong arguments and what the server refuses have the codes they have here'
 
 test('after dispose() what goes on fails, and so does what comes', async () => {
   const own = await remote(`${server.url}/`, { apiKey: 'secret' });
-  const reply = own.chat(QUESTION, { maxTokens: 2000 });
+  const reply = own.chat(QUESTION, endless());
   await until(() => server.served.jobs.length > 0);
   await own.dispose();
   await own[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();

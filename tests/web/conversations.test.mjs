@@ -95,6 +95,7 @@ test('a reload in the middle of a reply keeps what was written, and the reply go
   assert.ok(kept.startsWith(before), kept);
   assert.match(await chat.reply.innerText(), /Interrupted: the page was closed\./);
   await chat.reply.getByRole('button', { name: 'Continue this reply' }).click();
+  await eventually(async () => !(await chat.reply.innerText()).includes('Interrupted'), 'the reply goes on');
   await chat.ended();
   const whole = await chat.text();
   assert.ok((await page.evaluate(storedText, 'assistant')).startsWith(kept), 'the same beginning');
