@@ -27,7 +27,7 @@ const CONDITIONS = {
 
 const version = () => outputOf('dpkg-query', ['--show', '--showformat=${Version}', 'webkit2gtk-driver']).replace(/-.*/, '');
 
-const open = ({ isolate, env }, t) => openUnbundled({ kind: 'WebKit', isolate, open: (own) => WebKit.open(own, env) }, t);
+const open = (condition, t) => openUnbundled({ kind: 'WebKit', ...condition, open: async (own, url) => (await WebKit.open(own, condition.env)).open(url) }, t);
 
 const ENTER = '\uE007';
 
@@ -64,9 +64,9 @@ async function openPage({ folder, isolate }, t) {
   return { url, root, close };
 }
 
-const chatPage = () => async ({ open: openBrowser, ...place }, t) => {
+async function chatPage(place, t) {
   const { url, close } = await openPage(place, t);
-  const webkit = await openBrowser(t);
+  const webkit = await WebKit.open(t, place.env);
   await webkit.open(`${url}app.js`);    // any file of the page's origin
   await webkit.evaluate(storeSettings, { temperature: 0, thinking: true });
   await webkit.open(url);
@@ -76,24 +76,24 @@ const chatPage = () => async ({ open: openBrowser, ...place }, t) => {
   await webkit.reload();
   await ask(webkit);
   return { threads: isOnOneThread ? 1 : '> 1', note: 'works, offline too' };
-};
+}
 
 /** What once went wrong on the chat page. */
-const pageStories = () => async ({ open: openBrowser, ...place }, t) => {
+async function pageStories(place, t) {
   const page = await openPage(place, t);
   const models = await hostModels();
   t.after(models.close);
-  const webkit = await openBrowser(t);
+  const webkit = await WebKit.open(t, place.env);
   for (const name of Object.keys(STORIES)) {
     await play(name, webkit, page, models.url).catch((error) => { throw new Error(`${name}: ${error.message}`, { cause: error }); });
   }
   return { note: `${Object.keys(STORIES).length} stories of what once went wrong` };
-};
+}
 
 const PAGE = { 'chat page': chatPage, 'page stories': pageStories };
 
 export const places = Object.entries(CONDITIONS).map(([name, condition]) => ({
   name: `WebKitGTK, ${name}`, version: version(), by: () => 'Linux, x64',
   open: (t) => open(condition, t),
-  cases: { ...libraryCases(condition), ...Object.fromEntries(Object.entries(PAGE).map(([title, make]) => [title, make(condition)])) },
+  cases: { ...libraryCases(condition), ...PAGE },
 }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The chat page in Firefox: everything that once went wrong on it (stories.mjs). On one thread: a driven Firefox may hang where workers start
-// workers (firefox.test.mjs).
+// workers (undriven.mjs).
 import { after, before, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { serve } from '../../tools/serve.mjs';

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: MIT
-// 64-bit addresses in Firefox, with threads, replies side by side, and memory that dispose() gives back. Nobody drives this Firefox: as soon as it has a
-// WebDriver session (version 153), a worker that starts workers of its own may hang in `new Worker`, in one case of ten with three of
-// them; without a session in none of 680.
+// 64-bit addresses in Firefox, with threads, replies side by side, and memory that dispose() gives back. Nobody drives this Firefox (undriven.mjs).
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { on } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
-import { findFirefox } from '../bench/firefox.mjs';
 import { processFamily, processMemory } from '../bench/machine.mjs';
 import { AT_ONCE, checkAtOnce } from '../fixtures/at-once.mjs';
 import { CONFIGURATIONS_64, GOLDEN, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
@@ -21,6 +12,7 @@ import { LIMITED } from '../fixtures/limited.mjs';
 import { modelBytes } from '../fixtures/make-model.mjs';
 import { eventually } from './browser.mjs';
 import { checkLimited } from './limited.mjs';
+import { openFirefox, openMailbox } from './undriven.mjs';
 
 const NAME = 'nano.Q4_K_M';
 const PATIENCE_MS = 90_000;
@@ -31,40 +23,10 @@ const MODEL = { layers: 8, hidden: 256, ffn: 1024, heads: 8, kvHeads: 4, context
 /** A new browser's processes take a while to become small. */
 const SETTLE_MS = 3000;
 
-/** No first steps, no questions, nothing from the network. */
-const PREFERENCES = { 'datareporting.policy.dataSubmissionEnabled': false, 'browser.shell.checkDefaultBrowser': false, 'app.update.disabledForTesting': true };
-
-/** Opens an address in a Firefox with a new profile. @returns {Promise<number>} its id as a process */
-async function openFirefox(t, url) {
-  const profile = await mkdtemp(join(tmpdir(), 'quern-firefox-'));
-  await writeFile(join(profile, 'user.js'), Object.entries(PREFERENCES).map(([name, value]) => `user_pref("${name}", ${value});\n`).join(''));
-  const firefox = spawn(findFirefox(), ['--headless', '--no-remote', '--profile', profile, url], { stdio: 'ignore' });
-  const ended = new Promise((done) => { firefox.once('exit', done); });
-  t.after(async () => {
-    firefox.kill();
-    await ended;
-    await rm(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
-  });
-  return firefox.pid;
-}
-
 /** Bytes of all processes that show pages: their command line ends so. Those that a server of forks makes have one argument only. */
 function memoryOfPages(pid) {
   const pages = processFamily(pid).filter((id) => /\btab\0?$/.test(readFileSync(`/proc/${id}/cmdline`, 'utf8')));
   return pages.reduce((sum, id) => sum + processMemory(id).now, 0);
-}
-
-/** `next()` is what a page reports, which then waits until it is `read`. */
-async function openMailbox(t) {
-  const server = createServer();
-  const letters = on(server, 'request');
-  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
-  t.after(() => server.close());
-  const next = async () => {
-    const { value: [request, response] } = await letters.next();
-    return { ...JSON.parse(await text(request)), read: () => response.writeHead(200, { 'Cross-Origin-Resource-Policy': 'cross-origin' }).end() };
-  };
-  return { next, url: `http://127.0.0.1:${server.address().port}/` };
 }
 
 /** A page that does what it is asked. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A page without a bundler. The address after the # has the name of one of these tasks and, in JSON, what it is given.
+// A page without a bundler. The address after the # has the name of one of these tasks and, in JSON, what it is given and where to report.
 import * as quern from 'quern';
 import { answer } from './answer.js';
 import { compare } from './compare.js';
@@ -19,7 +19,15 @@ async function stop({ model: source }) {
   return { finishReason, tokens: usage.completionTokens, threads: model.info.threads, first };
 }
 
-const golden = (given) => compare(quern.load, given);
+/** Which of some files have other logits than are expected. */
+async function golden({ files, ...given }) {
+  const wrong = [];
+  for (const file of files) {
+    const found = await compare(quern.load, { ...given, ...file });
+    if (found.wrong.length) wrong.push({ model: file.model, wrong: found.wrong });
+  }
+  return { wrong };
+}
 
 /** Loads twice, with a store of the page's own. */
 async function store({ model: source }) {
@@ -61,7 +69,10 @@ async function speeds({ model: source, counts, warm, rounds, token }) {
     }
   }
   const working = [];
-  for (const model of models) working.push((await model.profile()).threads);
+  for (const model of models) {
+    working.push((await model.profile()).threads);
+    await model.dispose();
+  }
   return { claimed: navigator.hardwareConcurrency, best, working };
 }
 
@@ -69,6 +80,7 @@ const tasks = { chat: ({ model, ...options }) => answer(quern.load, model, optio
 
 const [task, given] = location.hash.slice(1).split(/=(.*)/s);
 
-tasks[task](JSON.parse(decodeURIComponent(given)))
-  .catch((error) => ({ error: `${error.code ?? error.name}: ${error.message}` }))
-  .then((outcome) => { globalThis.outcome = { ...outcome, isolated: crossOriginIsolated }; });
+const { report, ...asked } = JSON.parse(decodeURIComponent(given));
+
+const outcome = await tasks[task](asked).catch((error) => ({ error: `${error.code ?? error.name}: ${error.message}` }));
+await fetch(report, { method: 'POST', mode: 'no-cors', body: JSON.stringify({ ...outcome, isolated: crossOriginIsolated }) });

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// A Firefox that nobody drives, and the mailbox where its pages report. As soon as it has a WebDriver session (version 153), a worker that
+// starts workers of its own may hang in `new Worker`, in one case of ten with three of them; without a session in none of 680.
+import { spawn } from 'node:child_process';
+import { on } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { findFirefox } from '../bench/firefox.mjs';
+
+/** No first steps, no questions, nothing from the network. */
+const PREFERENCES = { 'datareporting.policy.dataSubmissionEnabled': false, 'browser.shell.checkDefaultBrowser': false, 'app.update.disabledForTesting': true };
+
+/** Opens an address in a Firefox with a new profile. @returns {Promise<number>} its id as a process */
+export async function openFirefox(t, url) {
+  const profile = await mkdtemp(join(tmpdir(), 'quern-firefox-'));
+  await writeFile(join(profile, 'user.js'), Object.entries(PREFERENCES).map(([name, value]) => `user_pref("${name}", ${value});\n`).join(''));
+  const firefox = spawn(findFirefox(), ['--headless', '--no-remote', '--profile', profile, url], { stdio: 'ignore' });
+  const ended = new Promise((done) => { firefox.once('exit', done); });
+  t.after(async () => {
+    firefox.kill();
+    await ended;
+    await rm(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  });
+  return firefox.pid;
+}
+
+/** `next()` is what a page reports, which then waits until it is `read`. */
+export async function openMailbox(t) {
+  const server = createServer();
+  const letters = on(server, 'request');
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  t.after(() => server.close());
+  const next = async () => {
+    const { value: [request, response] } = await letters.next();
+    return { ...JSON.parse(await text(request)), read: () => response.writeHead(200, { 'Cross-Origin-Resource-Policy': 'cross-origin' }).end() };
+  };
+  return { next, url: `http://127.0.0.1:${server.address().port}/` };
+}
