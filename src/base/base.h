@@ -54,7 +54,9 @@ struct bytes {
     size_t size;
 };
 
-bool bytes_equal(struct bytes a, const char *text);
+/* In WebAssembly a structure is handed on in memory; of what is compared so often, its two numbers are. */
+bool text_equal(const uint8_t *data, size_t size, const char *text);
+static inline bool bytes_equal(struct bytes a, const char *text) { return text_equal(a.data, a.size, text); }
 int bytes_compare(struct bytes a, struct bytes b); /* as memcmp; a prefix comes first */
 
 /* Writes at most 64 bytes of `text` into out, what is no text as \xNN and quotes as \", so that strings of a
