@@ -11,7 +11,7 @@
 enum { SHA256_BYTES = 32, SHA256_BLOCK = 64 };
 
 struct sha256 {
-    uint32_t state[8];
+    uint32_t state[8], constants[SHA256_BLOCK];
     uint64_t size; /* bytes that have come */
     uint8_t block[SHA256_BLOCK];
 };
