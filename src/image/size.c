@@ -6,7 +6,7 @@
 #include "image/image.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 /* A side never gets longer than this, whatever limits say. */
 #define SIDE_MOST 1048576.0
@@ -65,22 +65,8 @@ int image_sample(int total, double fps, double per_second, int least, int most, 
     return n;
 }
 
-/* What is below the point is an exact multiple of 2^-60 unless it is below 0.04, where it does not matter: so ties are ties. */
+/* As printf rounds, which looks at the whole number and takes ties to even. No time is -0.0. */
 int image_label(double seconds, char out[32])
 {
-    if (!(seconds >= 0 && seconds <= 1e9)) return 0;
-    uint64_t whole = (uint64_t)seconds, tenths = (uint64_t)((seconds - (double)whole) * 0x1p60) * 10;
-    uint64_t digit = tenths >> 60, rest = tenths & (((uint64_t)1 << 60) - 1), half = (uint64_t)1 << 59;
-    digit += rest > half || (rest == half && digit % 2);
-    whole = whole * 10 + digit;
-    char digits[16];
-    int n = 0, at = 0;
-    for (; whole || n < 2; whole /= 10) digits[n++] = (char)('0' + whole % 10);
-    out[at++] = '<';
-    while (n > 1) out[at++] = digits[--n];
-    out[at++] = '.';
-    out[at++] = digits[0];
-    static const char unit[] = " seconds>";
-    memcpy(out + at, unit, sizeof unit);
-    return at + (int)sizeof unit - 1;
+    return seconds >= 0 && seconds <= 1e9 ? snprintf(out, 32, "<%.1f seconds>", fabs(seconds)) : 0;
 }
