@@ -22,7 +22,7 @@
 /* The version of this interface, raised with every change of a name, an argument or a meaning below. js/engine/instance.js expects
  * this very text. It is a custom section, so that it can be read before anything of another version runs. */
 __asm__(".section .custom_section.quern,\"\",@\n"
-        ".ascii \"14\"\n"
+        ".ascii \"15\"\n"
         ".text\n");
 
 #define EXPORT EMSCRIPTEN_KEEPALIVE
@@ -51,13 +51,13 @@ EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const v
 
 /* --- pictures, before they are any model's --- */
 
-/* out [7]: kind, width, height, orientation, bits, animated, alpha. */
+/* out [4]: kind, width, height, orientation. */
 EXPORT int wasm_image_header(address bytes, double n, address out)
 {
     struct image_header h = {0};
     int status = image_header(TO(const uint8_t, bytes), (size_t)n, &h);
-    const int numbers[7] = {(int)h.kind, (int)h.width, (int)h.height, h.orientation, h.bits, h.animated, h.alpha};
-    for (int i = 0; i < 7; i++) TO(int, out)[i] = numbers[i];
+    const int numbers[4] = {(int)h.kind, (int)h.width, (int)h.height, h.orientation};
+    for (int i = 0; i < 4; i++) TO(int, out)[i] = numbers[i];
     return status;
 }
 

@@ -41,22 +41,22 @@ export class Images {
    * What a file says of itself; throws what is wrong with it. The size is that of the picture as it is seen, `orientation` what is still to be
    * done with its pixels (1: nothing).
    * @param {Uint8Array} bytes of the whole file
-   * @returns {{kind: string, width: number, height: number, orientation: number, bits: number, animated: boolean, alpha: boolean}}
+   * @returns {{kind: string, width: number, height: number, orientation: number}}
    */
   header(bytes) {
     const [first, then] = isRiff(bytes) ? HEADS.webp : HEADS.other;
     let { status, numbers } = this.#header(bytes.subarray(0, first));
     if (status === DECODE && bytes.length > first) ({ status, numbers } = this.#header(bytes.subarray(0, then)));
     if (status) throw refusal(status, numbers);
-    const [kind, width, height, orientation, bits, animated, alpha] = numbers;
-    return { kind: KINDS[kind], width, height, orientation, bits, animated: animated !== 0, alpha: alpha !== 0 };
+    const [kind, width, height, orientation] = numbers;
+    return { kind: KINDS[kind], width, height, orientation };
   }
 
   #header(bytes) {
     return this.#heap.lend(32 + bytes.length, (out) => {
       this.#heap.bytes(out + 32, bytes.length).set(bytes);
       const status = this.#wasm._wasm_image_header(out + 32, bytes.length, out);
-      return { status, numbers: [...this.#heap.int32(out, 7)] };
+      return { status, numbers: [...this.#heap.int32(out, 4)] };
     });
   }
 

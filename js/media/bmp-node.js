@@ -4,7 +4,7 @@
 
 import { undecoded } from './limits.js';
 
-const [CORE, INFO] = [12, 40];      // sizes of headers; of those after the first, fields stand at the same places
+const [CORE, INFO, WITH_MASKS] = [12, 40, 56];      // sizes of headers; of those after the first, fields stand at the same places
 const AT = 14;                      // where that header begins
 
 const PLAIN = 0;
@@ -18,11 +18,13 @@ function headOf(view) {
   const start = view.getUint32(10, true);
   if (size === CORE) {
     const [width, height, bits] = [18, 20, 24].map((at) => view.getUint16(at, true));
-    return { start, size, width, height, bits, packing: PLAIN, entry: 3, colors: 0 };
+    return { start, size, width, height, bits, packing: PLAIN, entry: 3, colors: 0, hasAlpha: false };
   }
   const [width, height] = [18, 22].map((at) => view.getInt32(at, true));
   const [packing, colors] = [30, 46].map((at) => view.getUint32(at, true));
-  return { start, size, width, height: Math.abs(height), isDown: height < 0, bits: view.getUint16(28, true), packing, entry: 4, colors };
+  const bits = view.getUint16(28, true);
+  const hasAlpha = size >= WITH_MASKS && bits === 32 && view.getUint32(66, true) !== 0;
+  return { start, size, width, height: Math.abs(height), isDown: height < 0, bits, packing, entry: 4, colors, hasAlpha };
 }
 
 /** Red, green, blue and alpha of a pixel by its number. @returns {(value: number) => number[]} */
@@ -52,7 +54,7 @@ function pixelOf(view, bits) {
 }
 
 /** @param {Uint8Array} bytes a file whose header is in order @returns {{data: Uint8Array, width: number, height: number}} RGB or RGBA */
-export function readBmp(bytes, { alpha }) {
+export function readBmp(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const head = headOf(view);
   const { start, width, height, bits, packing } = head;
@@ -60,7 +62,7 @@ export function readBmp(bytes, { alpha }) {
   const stride = Math.ceil(width * bits / 32) * 4;
   if (start + stride * height > bytes.length) throw undecoded('The BMP file ends too early.');
   const colorOf = bits < 16 ? byPalette(view, head) : byMasks(view, bits === 24 ? { ...head, bits: 32, packing: PLAIN } : head);
-  const [pixel, channels] = [pixelOf(view, bits), alpha ? 4 : 3];
+  const [pixel, channels] = [pixelOf(view, bits), head.hasAlpha ? 4 : 3];
   const data = new Uint8Array(channels * width * height);
   for (let y = 0, to = 0; y < height; y++) {
     const row = start + stride * (head.isDown ? y : height - 1 - y);

@@ -58,10 +58,13 @@ function byJpegJs(jpeg, bytes, { width: w, height: h, orientation }) {
 
 const missing = (kind, packages) => undecoded(`A ${kind} file needs a decoder that Node has not: install ${packages}.`);
 
+/** By the brands of an AVIF file, which stand in its first box. */
+const isAnimated = ({ buffer, byteOffset, length }) => Buffer.from(buffer, byteOffset, Math.min(length, 256)).includes('avis');
+
 async function decode(bytes, found, { target, find = installed }) {
   if (found.kind === 'PNG') return turned(await readPng(bytes), found.orientation);
-  if (found.kind === 'BMP') return readBmp(bytes, found);
-  if (found.kind === 'AVIF' && found.animated) throw undecoded('Animated AVIF files are not read in Node: save its first picture as PNG.');
+  if (found.kind === 'BMP') return readBmp(bytes);
+  if (found.kind === 'AVIF' && isAnimated(bytes)) throw undecoded('Animated AVIF files are not read in Node: save its first picture as PNG.');
   const sharp = await find('sharp');
   if (sharp) return bySharp(sharp, bytes, found, target);
   if (found.kind !== 'JPEG') throw missing(found.kind, 'sharp');

@@ -19,8 +19,6 @@ struct image_header {
     enum image_kind kind;
     uint32_t width, height; /* as seen: turned as `orientation` says */
     int orientation;        /* EXIF's, 1 .. 8: what is still to be done with the decoded pixels; 1 for AVIF, whose decoders turn */
-    int bits;               /* of a sample */
-    bool animated, alpha;   /* is said to have more frames; may be transparent */
 };
 
 /* Reads what stands before the pixels (in WebP the orientation stands behind them). OK; ERR_DECODE: none of these, broken, or cut too early

@@ -16,7 +16,7 @@ static int read_header(const uint8_t *data, size_t size, struct image_header *h)
     require(status == OK || status == ERR_DECODE || status == ERR_SIZE);
     if (status) return status;
     require(h->width >= 1 && h->width <= 16384 && h->height >= 1 && h->height <= 16384 && (uint64_t)h->width * h->height <= 100000000);
-    require(h->orientation >= 1 && h->orientation <= 8 && h->bits >= 0 && h->bits <= 255);
+    require(h->orientation >= 1 && h->orientation <= 8);
     return status;
 }
 
