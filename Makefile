@@ -12,7 +12,7 @@ NODE ?= node
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
-LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_tokenizer load/formats/hf_vision load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize models/bind models/qwen models/qwen3_vision engine/intake cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces base/unicode text/table text/sampler base/json base/sha256 image/header image/header_boxes image/size image/resize image/pixels engine/media engine/sight engine/look grammar/nodes grammar/derive grammar/ready grammar/build grammar/state grammar/class grammar/regex grammar/regex_class grammar/gbnf grammar/choices grammar/vocabulary grammar/mask grammar/compile grammar/schema_arrays grammar/schema_compile grammar/schema_emit grammar/schema_emit_arrays grammar/schema_emit_objects grammar/schema_formats grammar/schema_keywords grammar/schema_logic grammar/schema_numbers grammar/schema_objects grammar/schema_refs grammar/schema_sets grammar/schema_terms grammar/schema_tree grammar/schema_unevaluated grammar/schema_values grammar/schema_words
+LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_tokenizer load/formats/hf_vision load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize models/bind models/qwen models/qwen3_vision engine/intake cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces base/unicode text/table text/sampler base/json base/sha256 image/header image/header_boxes image/size image/resize image/pixels image/taps engine/media engine/sight engine/look grammar/nodes grammar/derive grammar/ready grammar/build grammar/state grammar/class grammar/regex grammar/regex_class grammar/gbnf grammar/choices grammar/vocabulary grammar/mask grammar/compile grammar/schema_arrays grammar/schema_compile grammar/schema_emit grammar/schema_emit_arrays grammar/schema_emit_objects grammar/schema_formats grammar/schema_keywords grammar/schema_logic grammar/schema_numbers grammar/schema_objects grammar/schema_refs grammar/schema_sets grammar/schema_terms grammar/schema_tree grammar/schema_unevaluated grammar/schema_values grammar/schema_words
 STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
@@ -124,7 +124,9 @@ WASM_simd64 = $(WASM_simd) -sMEMORY64=1 -Wno-experimental
 WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size, the reference kernels too. Packing for 64-bit addresses, whose code is larger, is for size.
-HOT = $(addprefix compute/cpu/,cpu attention encode kernels_simd gemm_simd floats_simd arrange_simd attend_simd encode_simd) text/sampler image/resize $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
+HOT = $(addprefix compute/cpu/,cpu attention kernels_simd gemm_simd floats_simd arrange_simd attend_simd) text/sampler $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
+# Loops of pictures that gain nothing from being made wider than they are, and would be twice as large.
+WARM = compute/cpu/encode_simd image/taps
 # A second pass of binaryen takes 2 KB more away, emmalloc 3: the engine takes memory in large pieces.
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
 WASM_SMALL = -sBINARYEN_EXTRA_PASSES=-O3,--converge -sMALLOC=emmalloc
@@ -142,6 +144,8 @@ TEXT_NAMES = $(filter-out $(EYES),$(WASM_NAMES)) engine/blind
 # $(1): the variant, $(2): its compiler, $(3): the most memory. Before 3.1.70 the glue words memories of 64 bits in a way that browsers no longer know.
 define WASM_VARIANT
 $(addprefix build/wasm/$(1)/,$(addsuffix .o,$(HOT))): WASM_OPT = -O3
+$(addprefix build/wasm/$(1)/,$(addsuffix .o,$(WARM))): WASM_OPT = -Os -fno-vectorize -fno-slp-vectorize
+build/wasm/$(1)/image/resize.o: WASM_OPT = -O2
 build/wasm/$(1)/%.o: WASM_OPT = -Oz
 # xxHash knows SSE2, which Emscripten translates to SIMD128: 16 GB/s instead of 8; 11 where loops stay as they are (-Os).
 build/wasm/$(1)/base/hash.o: WASM_OPT = -O2 -fno-vectorize -fno-slp-vectorize -msse2

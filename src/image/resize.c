@@ -5,61 +5,11 @@
  * nothing depends on the order of additions, and a compiler may do them as it likes.
  */
 #include "image/image.h"
+#include "image/taps.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { WEIGHT_BITS = 22, COLUMNS = 192 /* bytes of a row whose sums are kept together */ };
-
-/* Inputs first .. first + n - 1 of an output, whose weights are row `output` of the table. */
-struct span {
-    int32_t first, n;
-};
-
-struct taps {
-    struct span *spans;
-    int32_t *weights; /* [outputs, most] */
-    int most;
-};
-
-/* Weights of an output at most: the kernel reaches 2 stretched inputs in both directions. */
-static int most_taps(int size, int to) { return (int)ceil(2.0 * fmax((double)size / (double)to, 1.0)) * 2 + 1; }
-
-static uint64_t taps_cost(int size, int to)
-{
-    return size == to ? 0 : (uint64_t)to * (sizeof(struct span) + (uint64_t)most_taps(size, to) * sizeof(int32_t));
-}
-
-/* Keys' cubic with a = -0.5. */
-static double cubic(double x)
-{
-    const double a = -0.5;
-    x = fabs(x);
-    if (x < 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
-    return x < 2.0 ? (((x - 5.0) * x + 8.0) * x - 4.0) * a : 0.0;
-}
-
-/* Takes its memory from *scratch. */
-static struct taps make_taps(int size, int to, uint8_t **scratch)
-{
-    struct taps t = {.spans = (struct span *)(void *)*scratch, .most = most_taps(size, to)};
-    t.weights = (int32_t *)(void *)(*scratch + (size_t)to * sizeof(struct span));
-    *scratch += taps_cost(size, to);
-    double scale = (double)size / (double)to, wide = fmax(scale, 1.0), support = 2.0 * wide, narrow = 1.0 / wide;
-    for (int i = 0; i < to; i++) {
-        double center = (i + 0.5) * scale, sum = 0.0;
-        int first = max_int((int)(center - support + 0.5), 0), last = min_int((int)(center + support + 0.5), size);
-        for (int x = 0; x < last - first; x++) sum += cubic((first + x - center + 0.5) * narrow);
-        double norm = 1.0 / sum;
-        int32_t *weights = t.weights + (size_t)i * (size_t)t.most;
-        for (int x = 0; x < last - first; x++) {
-            double k = cubic((first + x - center + 0.5) * narrow) * norm * (1 << WEIGHT_BITS);
-            weights[x] = (int32_t)(k >= 0 ? k + 0.5 : k - 0.5);
-        }
-        t.spans[i] = (struct span){first, last - first};
-    }
-    return t;
-}
+enum { COLUMNS = 192 /* bytes of a row whose sums are kept together */ };
 
 static uint8_t byte_of(int32_t sum)
 {
@@ -117,8 +67,8 @@ void image_resize(const uint8_t *rgb, int width, int height, uint8_t *out, int t
         return;
     }
     struct taps across = {0}, down = {0};
-    if (width != to_width) across = make_taps(width, to_width, &free);
-    if (height != to_height) down = make_taps(height, to_height, &free);
+    if (width != to_width) across = taps_make(width, to_width, &free);
+    if (height != to_height) down = taps_make(height, to_height, &free);
     if (across.most) {
         uint8_t *to = down.most ? free : out;
         resize_rows(rgb, height, width, &across, to, to_width);

@@ -470,6 +470,11 @@ void cpu_softmax_merge(struct query *a, const struct query *b, int dim)
     a->max = max;
 }
 
+void cpu_softmax_end(struct query *a, int dim)
+{
+    for (int d = 0; d < dim; d++) a->acc[d] /= a->sum;
+}
+
 static int spans_of(const struct kv_row *row) { return row->index / SPAN + 1; }
 
 /* The output of one query of a row: its spans in order. */
@@ -482,7 +487,7 @@ static void merge_query(const struct attention *a, int row, const struct tile_pl
     memset(o, 0, (size_t)dim * sizeof *o);
     for (const struct tile_place *p = spans; p < spans + spans_of(&a->rows[row]); p++)
         cpu_softmax_merge(&total, tile_queries(c, &c->tiles[p->tile], query_head / group, p->row) + query_head % group, dim);
-    for (int d = 0; d < dim; d++) o[d] /= total.sum;
+    cpu_softmax_end(&total, dim);
 }
 
 static void merge_rows(void *arg, int thread, int n_threads)

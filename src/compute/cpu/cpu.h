@@ -104,6 +104,7 @@ void cpu_kv_append(struct backend *b, int layer, const float *k, const float *v,
 /* x [dim] as the key or value, of `size` bytes each element, of a position in its page: key_place(), value_place(). */
 void cpu_lay_floats(float *page, bool key, int position, const float *x, int dim);
 void cpu_softmax_merge(struct query *a, const struct query *b, int dim); /* a = the softmax over a's positions, then b's */
+void cpu_softmax_end(struct query *a, int dim);                          /* of all positions: a's sums become the output */
 void cpu_attention(struct backend *b, int layer, float *o, const float *q, const struct kv_row *rows, int n);
 
 #endif

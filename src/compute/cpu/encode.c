@@ -164,8 +164,7 @@ static void attend_tile(const struct tile_of *t)
         attend_span(t, queries, page, min_int(page + SPAN_PAGES, pages));
         for (int i = 0; i < t->n; i++) cpu_softmax_merge(&total[i], &queries[i], dim);
     }
-    for (int i = 0; i < t->n; i++)
-        for (int d = 0; d < dim; d++) total[i].acc[d] /= total[i].sum;
+    for (int i = 0; i < t->n; i++) cpu_softmax_end(&total[i], dim);
 }
 
 static int tile_count(const struct attend *a) { return (a->n + TILE_ROWS - 1) / TILE_ROWS; }
