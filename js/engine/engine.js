@@ -87,7 +87,7 @@ export class Engine {
       return wasm._wasm_new(table);
     });
     if (!this.#engine) throw new QuernError('mem/load', 'There is not enough memory to start the engine.', { phase: 'load' });
-    this.part = (Part) => new Part({ wasm, memory, heap: this.#heap, engine: this.#engine, out: this.#out, check: (status) => this.#check(status) });
+    this.part = (Part) => new Part({ wasm, heap: this.#heap, engine: this.#engine, out: this.#out, check: (status) => this.#check(status) });
   }
 
   // --- loading ---

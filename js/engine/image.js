@@ -3,7 +3,7 @@
 // frames of films. Large pictures go through the wasm memory in strips, since what that memory has grown by it never gives back.
 
 import { QuernError } from '../shared/errors.js';
-import { Heap } from './heap.js';
+import { oversized } from '../shared/picture.js';
 
 /** Bytes of pixels that are in the wasm memory at once, about. */
 const STRIP = 2 ** 20;
@@ -19,22 +19,17 @@ const DECODE = -12;     // src/base/base.h's, of image.h's two
 
 const LABEL = 32;
 
-function refusal(status, [, width, height]) {
-  if (status !== DECODE) {
-    return new QuernError('image/size', `The picture is ${width} x ${height}; at most 16,384 a side and 100 million pixels can be read.`,
-      { detail: { width, height } });
-  }
-  return new QuernError('image/decode', `The file is no picture that can be read: ${KINDS.join(', ')} can, whole ones.`);
-}
+const refusal = (status, [, width, height]) => (status === DECODE
+  ? new QuernError('image/decode', `The file is no picture that can be read: ${KINDS.join(', ')} can, whole ones.`) : oversized({ width, height }));
 
 export class Images {
   #wasm;
   #heap;
 
-  /** @param {{wasm: object, memory: WebAssembly.Memory}} instance */
-  constructor({ wasm, memory }) {
+  /** @param {{wasm: object, heap: import('./heap.js').Heap}} where */
+  constructor({ wasm, heap }) {
     this.#wasm = wasm;
-    this.#heap = new Heap(wasm, memory);
+    this.#heap = heap;
   }
 
   /**

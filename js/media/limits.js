@@ -3,6 +3,7 @@
 
 import { abortable, deadline, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
+import { oversized } from '../shared/picture.js';
 
 const SIDE_MOST = 16_384;
 const PIXELS_MOST = 100_000_000;
@@ -17,10 +18,7 @@ export const undecoded = (message, cause) => new QuernError('image/decode', mess
 /** @param {{width: number, height: number}} picture @returns {{width: number, height: number}} its size, which is possible */
 export function checkedSize({ width, height }) {
   if (!(width >= 1 && height >= 1)) throw undecoded(`The picture is ${width} x ${height}: it has no pixels.`);
-  if (width > SIDE_MOST || height > SIDE_MOST || width * height > PIXELS_MOST) {
-    throw new QuernError('image/size', `The picture is ${width} x ${height}; at most 16,384 a side and 100 million pixels can be read.`,
-      { detail: { width, height } });
-  }
+  if (width > SIDE_MOST || height > SIDE_MOST || width * height > PIXELS_MOST) throw oversized({ width, height });
   return { width, height };
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How large a picture's file may be.
+// How large a picture may be, and its file.
 
 import { QuernError } from './errors.js';
 
@@ -7,3 +7,6 @@ export const MOST_BYTES = 64 << 20;
 
 export const tooLarge = (bytes) => new QuernError('image/size', `A picture's file has ${bytes} bytes, at most ${MOST_BYTES} are possible.`,
   { detail: { limit: MOST_BYTES, found: bytes } });
+
+export const oversized = ({ width, height }) => new QuernError('image/size',
+  `The picture is ${width} x ${height}; at most 16,384 a side and 100 million pixels can be read.`, { detail: { width, height } });

@@ -8,13 +8,13 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from '../../dist/node.js';
-import { Images } from '../../js/engine/image.js';
 import { instantiate } from '../../js/engine/instance.js';
 import { pixelsOf } from '../../js/media/pixels-node.js';
 import { divergence, floatsOf } from '../fixtures/divergence.mjs';
 import { dequantise, readGguf } from '../fixtures/gguf-reader.mjs';
 import { writeGguf } from '../fixtures/gguf-writer.mjs';
 import { floatToHalf } from '../fixtures/half.mjs';
+import { imagesOf } from '../fixtures/images-of.mjs';
 import { random } from '../fixtures/random.mjs';
 import { LIMITS, Q8, goldenCases, imagePath } from '../fixtures/vision/golden.mjs';
 import { vlCases } from '../fixtures/vision-models.mjs';
@@ -128,7 +128,7 @@ async function main() {
   const isBeside = hasNative();
   if (isBeside) buildTheirs();
   mkdirSync(OUT, { recursive: true });
-  const images = new Images(await instantiate(glue[32], await compile('simd'), 1, 32));
+  const images = imagesOf(await instantiate(glue[32], await compile('simd'), 1, 32));
   const ratios = [];
   for (const seed of seeds) {
     const [quantised, floats] = pairs(seed);

@@ -9,6 +9,7 @@ import { instantiate } from '../../js/engine/instance.js';
 import { pixelsOf, sizeOf } from '../../js/media/pixels-node.js';
 import { Decoded } from '../../js/worker/decoded.js';
 import { Sight } from '../../js/worker/sight.js';
+import { imagesOf } from '../fixtures/images-of.mjs';
 import { imagePath } from '../fixtures/vision/golden.mjs';
 import { compile, glue } from './engine-host.mjs';
 
@@ -16,7 +17,7 @@ const NEVER = new AbortController().signal;
 const [ODD, TALL] = ['odd.png', 'tall.png'].map((name) => readFileSync(imagePath(name)));
 
 let images;
-before(async () => { images = new Images(await instantiate(glue[32], await compile('simd'), 1, 32)); });
+before(async () => { images = imagesOf(await instantiate(glue[32], await compile('simd'), 1, 32)); });
 
 /** Sight over an engine that takes pixels and computes nothing: what was decoded, and what the engine was given. */
 function playedSight() {

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { crc32 as slowCrc } from '../../js/media/crc-node.js';
-import { Images } from '../../js/engine/image.js';
 import { instantiate } from '../../js/engine/instance.js';
 import { pixelsOf, sizeOf } from '../../js/media/pixels-node.js';
 import { BAD_FILES } from '../fixtures/bad-pictures.mjs';
+import { imagesOf } from '../fixtures/images-of.mjs';
 import { chunk, crc32, readPng, writePng } from '../fixtures/png.mjs';
 import { compile, glue } from './engine-host.mjs';
 import { VirtualClock } from '../fixtures/virtual-clock.mjs';
@@ -38,7 +38,7 @@ const header = (bytes) => images.header(bytes);
 const decode = (source, find) => pixelsOf(source, { header, target: TARGET, find });
 
 before(async () => {
-  images = new Images(await instantiate(glue[32], await compile('simd'), 1, 32));
+  images = imagesOf(await instantiate(glue[32], await compile('simd'), 1, 32));
 });
 
 /** The largest difference of two pictures of one size. */
@@ -324,7 +324,7 @@ describe('cut off at every 64th byte', () => {
 test('500 pictures in a row, good and bad: the memory stays as it was after 10', async () => {
   const sources = [bytesOf('images/odd.png'), bytesOf('files/plain.jpg'), new Uint8Array(BAD_FILES['a PNG bomb of 65,535 x 65,535 in 4 KB'][0]), bytesOf('files/plain.jpg').subarray(0, 300)];
   const own = await instantiate(glue[32], await compile('simd'), 1, 32);
-  const engine = new Images(own);
+  const engine = imagesOf(own);
   let after10;
   for (let i = 0; i < 500; i++) {
     const picture = await pixelsOf(sources[i % 4], { header: (bytes) => engine.header(bytes), target: TARGET, find: INSTALLED['jpeg-js'] }).catch(() => null);

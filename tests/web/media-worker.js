@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The worker's half of media.html: pictures decoded as the engine's worker does it, with the engine's own reading of headers.
-import { Images } from '../../js/engine/image.js';
 import { instantiate } from '../../js/engine/instance.js';
 import { pixelsOf, sizeOf } from '../../js/media/pixels-web.js';
+import { imagesOf } from '../fixtures/images-of.mjs';
 
 /** What a privacy mode does to what is read back, and a browser that lacks something. */
 const PREPARE = {
@@ -65,7 +65,7 @@ async function start(prepare) {
   for (const what of prepare) PREPARE[what]();
   const module = await WebAssembly.compileStreaming(fetch('../../dist/quern-simd.wasm'));
   const { default: glue } = await import('../../dist/quern-simd.mjs');
-  return new Images(await instantiate(glue, module, 1, 32));
+  return imagesOf(await instantiate(glue, module, 1, 32));
 }
 
 onmessage = async ({ data: { name, argument, prepare } }) => {
