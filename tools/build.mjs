@@ -57,21 +57,38 @@ async function checkEngine() {
   }
 }
 
-/** Sentences that a worker has no use for: its errors get their hints where they arrive. */
-const withoutHints = {
-  name: 'without hints',
-  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const HINTS = {};' })),
-};
+/** Browsers' bundles need not ask whether they run in Node. */
+const IN_BROWSERS = { 'globalThis.process': 'undefined' };
 
-async function bundle(entries, platform, { sourcemap = false, plugins = [] } = {}) {
-  const { metafile } = await build({
-    entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
-    outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
-    target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'],
-    external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? Object.keys({ ...SMALL, ...SMALL_WORKERS }).map((name) => `./${name}.js`) : ['./cli-main.js'])],
-    logLevel: 'warning', plugins,
-  });
+/** Replaces the sentences of js/shared/hints.js. */
+const withHints = (hints) => ({
+  name: 'hints',
+  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: `export const HINTS = ${JSON.stringify(hints)};` })),
+});
+
+/** A worker has no use for them: its errors get their hints where they arrive. */
+const withoutHints = withHints({});
+
+const optionsOf = (entries, platform, { sourcemap = false, plugins = [] } = {}) => ({
+  entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
+  outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
+  target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'], define: platform === 'browser' ? IN_BROWSERS : {},
+  external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? Object.keys({ ...SMALL, ...SMALL_WORKERS }).map((name) => `./${name}.js`) : ['./cli-main.js'])],
+  logLevel: 'warning', plugins,
+});
+
+async function bundle(...how) {
+  const { metafile } = await build(optionsOf(...how));
   return metafile;
+}
+
+/** What comes to a page later has the hints of those errors alone that its code makes. */
+async function bundleLater(entries) {
+  const sentences = await build({ entryPoints: [join(root, 'js/shared/hints.js')], bundle: true, write: false, format: 'esm', define: IN_BROWSERS });
+  const { HINTS } = await import(`data:text/javascript,${encodeURIComponent(sentences.outputFiles[0].text)}`);
+  const { outputFiles } = await build({ ...optionsOf(entries, 'browser', { plugins: [withoutHints] }), write: false });
+  const made = Object.entries(HINTS).filter(([code]) => outputFiles.some(({ text }) => text.includes(`("${code}"`)));
+  return bundle(entries, 'browser', { sourcemap: 'linked', plugins: [withHints(Object.fromEntries(made))] });
 }
 
 /** As it is to be read by those who put it on their site: not minified, and a plain script. */
@@ -101,7 +118,7 @@ const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|pictures\.js|eyes\.js|extr
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle({ ...PAGE, ...FACES }, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
-checkImports(await bundle(SMALL, 'browser', { sourcemap: 'linked' }), BESIDE);
+for (const [name, file] of Object.entries(SMALL)) checkImports(await bundleLater({ [name]: file }), BESIDE);
 checkImports(await bundle(SMALL_WORKERS, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
 checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);
