@@ -22,7 +22,7 @@ const PAGE = { index: 'index.js', template: 'reply/template.js' };
 /** Beside a loaded model, each loaded by who imports it: with types of their own. */
 const FACES = Object.fromEntries(['remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => [name, `${name}.js`]));
 const WORKER = { worker: 'worker/worker.js' };
-const SMALL = { pictures: 'page/pictures.js', vectors: 'page/vectors.js' };
+const SMALL = { pictures: 'page/pictures.js', films: 'page/films.js', vectors: 'page/vectors.js' };
 const SMALL_WORKERS = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', eyes: 'worker/eyes.js', extras: 'worker/extras.js', pooling: 'worker/pooling.js' };
 const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
 const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
@@ -114,7 +114,7 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|pictures\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js)$/;
+const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|pictures\.js|films\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle({ ...PAGE, ...FACES }, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);

@@ -17,22 +17,22 @@ async function imageOf({ image, detail, maxPixels }, { takeImage }) {
 }
 
 /** @returns {Promise<Medium>} */
-async function filmOf({ video, fps: perSecond = SAMPLING.perSecond, maxFrames, maxPixels }, { reader, most, signal }) {
+async function filmOf({ video, fps: perSecond = SAMPLING.perSecond, maxFrames, maxPixels }, { reader, most, ...how }) {
   const sample = { ...SAMPLING, perSecond, most: maxFrames ?? most ?? SAMPLING.most };
-  if (!video.frames) return { kind: 'video', maxPixels, sample: null, ...await reader.takeFilm(video, sample, signal) };
+  if (!video.frames) return { kind: 'video', maxPixels, sample: null, ...await reader.takeFilm(video, sample, how) };
   const frames = Promise.all(video.frames.map((frame) => reader.takeImage(frame)));
   return { kind: 'video', maxPixels, fps: video.fps, timestamps: video.timestamps, sample: video.sample ? sample : null, frames: await frames };
 }
 
 /**
  * @param {object[]} messages checked (messages.js)
- * @param {{takeImage: (image: any) => any, takeFilm: (film: any, sample: object, signal: AbortSignal) => Promise<object>}} reader
- * @param {{most?: number, signal?: AbortSignal}} options most: frames of a film, where its part does not say
+ * @param {{takeImage: (image: any) => any, takeFilm: (film: any, sample: object, how: object) => Promise<object>}} reader
+ * @param {{most?: number, signal?: AbortSignal, films?: Function}} options most: frames of a film, where its part does not say; films.js
  * @returns {{messages: object[], media: Promise<Medium[]>}}
  */
-export function takeMedia(messages, reader, { most, signal }) {
+export function takeMedia(messages, reader, options) {
   const parts = messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content.filter(({ type }) => type !== 'text')));
-  const media = Promise.all(parts.map((part) => (part.type === 'image' ? imageOf(part, reader) : filmOf(part, { reader, most, signal }))));
+  const media = Promise.all(parts.map((part) => (part.type === 'image' ? imageOf(part, reader) : filmOf(part, { reader, ...options }))));
   const bare = messages.map(({ content, ...message }) => ({
     ...message, content: typeof content === 'string' ? content : content.map(({ type, text }) => (type === 'text' ? { type, text } : { type })),
   }));

@@ -140,7 +140,7 @@ class Model {
   /** A conversation with its pictures read, or on their way; `media` is there where it has none. */
   #taken(messages, signal) {
     if (countMedia(messages) === 0) return { messages, media: [] };
-    return this.#pictures.takeMedia(messages, this.#pictures.reader, { most: this.#most, signal });
+    return this.#pictures.takeMedia(messages, this.#pictures.reader, { most: this.#most, signal, films: this.#platform.films });
   }
 
   async #converse(type, messages, { signal, choices }) {

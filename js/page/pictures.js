@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a page's pictures and films are taken (media.js). A file of its own in the package, which comes with the first model that sees.
+// How a page's pictures are taken, and who takes its films (media.js). A file of its own in the package, which comes with the first model that sees.
 
 import { badParam } from '../shared/errors.js';
-import { framesOf } from '../media/film.js';
 import { capture } from '../media/page-sources.js';
 import { copyOf } from './media.js';
 
@@ -27,21 +26,11 @@ function takeImage(image) {
   return capture(image).then((bitmap) => ({ bitmap }));
 }
 
-/** Frames of the film that was played last, where it is a file: playing takes seconds, and each turn of its conversation asks for them. */
-let last = null;
-
-async function takeFilm(film, sample, signal) {
-  const how = Object.values(sample).join();
-  if (last?.film !== film || last.how !== how) {
-    const played = await framesOf(isAddress(film) ? addressOf(film) : film, { ...sample, signal });
-    if (!(film instanceof Blob)) return handedOver(played);
-    for (const frame of last?.frames ?? []) frame.close();
-    last = { film, how, ...played };
-  }
-  const { frames, timestamps } = last;
-  return handedOver({ frames: await Promise.all(frames.map((frame) => createImageBitmap(frame, { premultiplyAlpha: 'none' }))), timestamps });
+/** @param {{signal?: AbortSignal, films: () => Promise<typeof import('./films.js')>}} how */
+async function takeFilm(film, sample, { signal, films }) {
+  const found = isAddress(film) ? addressOf(film) : film;
+  const { takeFilm: take } = await films();
+  return take(found, sample, signal);
 }
-
-const handedOver = ({ frames, timestamps }) => ({ frames: frames.map((bitmap) => ({ bitmap })), timestamps });
 
 export const reader = { takeImage, takeFilm };

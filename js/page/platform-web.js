@@ -84,8 +84,9 @@ function notFetched(cause) {
   throw new QuernError('env/worker', `A part of the package could not be fetched (${cause.message}).`, { phase: 'start', cause });
 }
 
-/** What takes pictures from a page, for models that see; and what asks for vectors. */
+/** What takes pictures and films from a page, for models that see; and what asks for vectors. */
 const pictures = () => import('./pictures.js').catch(notFetched);
+const films = () => import('./films.js').catch(notFetched);
 const vectors = () => import('./vectors.js').catch(notFetched);
 
 function resolveSource(source) {
@@ -101,7 +102,7 @@ function storeOf(cache) {
 
 const persist = () => (async () => navigator.storage.persist())().catch(() => {});
 
-export const platform = { startWorker, resolveUrl, resolveSource, pictures, vectors, storeOf, persist };
+export const platform = { startWorker, resolveUrl, resolveSource, pictures, films, vectors, storeOf, persist };
 
 export function support() {
   return describeSupport({
