@@ -3,11 +3,10 @@
 // page that fail when anything went wrong on the side: an error in the console, an uncaught exception, a violation of
 // the content security policy or of Trusted Types, a request to a foreign origin.
 import assert from 'node:assert/strict';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { after, before } from 'node:test';
-import axe from 'axe-core';
-import { chromium } from 'playwright-core';
 import { serve } from '../../tools/serve.mjs';
 import { processMemory } from '../bench/machine.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
@@ -17,6 +16,11 @@ export const SITE = join(PROJECT, 'build/site');
 
 /** Longest wait for anything on a page, in ms: generous, for machines that do much else besides. */
 const PATIENCE_MS = 30_000;
+
+const require = createRequire(import.meta.url);
+
+/** Playwright, for whoever starts a browser. An `import` of its 7 MB of CommonJS would read them once more, for the names that they export. */
+export const playwright = () => require('playwright-core');
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'chrome'];
 
@@ -52,12 +56,12 @@ export const howToStart = (flags, whole = false) => ({
 
 /** @param {string[]} [flags] of V8 @param {boolean} [whole] */
 export function launchChromium(flags = [], whole = false) {
-  return chromium.launch(howToStart(flags, whole));
+  return playwright().chromium.launch(howToStart(flags, whole));
 }
 
 /** The whole browser, with a profile in a folder, which keeps what pages store. @returns {Promise<import('playwright-core').BrowserContext>} */
 export function launchProfile(folder) {
-  return chromium.launchPersistentContext(folder, howToStart([], true));
+  return playwright().chromium.launchPersistentContext(folder, howToStart([], true));
 }
 
 /** Runs in the page before anything else: what the browser reports as an event only. */
@@ -164,9 +168,14 @@ export async function rendererMemory(browser) {
   return processInfo.filter(({ type }) => type === 'renderer').reduce((sum, { id }) => sum + processMemory(id).now, 0);
 }
 
+let source;
+
+/** Its text alone: only pages run it. */
+const axe = () => source ??= readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
 /** What axe has against a page as it stands, in a line each. What is seen on a button must be in its name, for those who speak to it. */
 export async function complaints({ page }) {
-  await page.evaluate(axe.source);
+  if (!await page.evaluate(() => 'axe' in globalThis)) await page.evaluate(axe());
   const rules = { 'label-content-name-mismatch': { enabled: true } };
   const { violations, passes } = await page.evaluate((options) => globalThis.axe.run(options), { resultTypes: ['violations'], rules });
   assert.ok(passes.length > 20);

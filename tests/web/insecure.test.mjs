@@ -3,9 +3,8 @@
 // Chromium is told that a name is this machine, and takes it for another one.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { chromium } from 'playwright-core';
 import { serve } from '../../tools/serve.mjs';
-import { PROJECT, SITE, eventually, howToStart } from './browser.mjs';
+import { PROJECT, SITE, eventually, howToStart, playwright } from './browser.mjs';
 import { ChatPage } from './chat-page.mjs';
 
 const DEMO = '/web/models/demo-q8_0.gguf';
@@ -18,7 +17,7 @@ before(async () => {
   site = await serve({ root: PROJECT });
   chat = await serve({ root: SITE });
   const { args, ...how } = howToStart([]);
-  browser = await chromium.launch({ ...how, args: [...args, `--host-resolver-rules=MAP ${NAME} 127.0.0.1`] });
+  browser = await playwright().chromium.launch({ ...how, args: [...args, `--host-resolver-rules=MAP ${NAME} 127.0.0.1`] });
 });
 after(async () => {
   await browser?.close();
