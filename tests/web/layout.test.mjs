@@ -33,7 +33,7 @@ const width = (page) => page.evaluate(() => [document.documentElement.scrollWidt
 
 for (const [w, h] of SCREENS) {
   test(`${w} by ${h}: nothing is cut off, and there is room to read`, async () => {
-    const phone = { viewport: { width: w, height: h }, isMobile: true, hasTouch: true, reducedMotion: 'reduce' };
+    const phone = { viewport: { width: w, height: h }, isMobile: true, hasTouch: true };
     const { page, chat, close } = await openChat(here, { ...phone, init: storeWide, initArgument: [WIDE, 'A-model-with-a-very-long-name-indeed-Q4_K_M'] });
     assert.deepEqual(await width(page), [w, w, w]);
     await chat.ask('Hello!');
@@ -77,7 +77,7 @@ test('paper gets the conversation and nothing else, dark on light', async () => 
 });
 
 test('forced colours: the switch, the lamp, gauges and dialogs are still there', async () => {
-  const visit = await openChat(here, { forcedColors: 'active', reducedMotion: 'reduce', init: storeSettings, initArgument: { temperature: 0 } });
+  const visit = await openChat(here, { forcedColors: 'active', init: storeSettings, initArgument: { temperature: 0 } });
   const { page, chat, close } = visit;
   await chat.ask('What is the capital of Kenya?');
   const colour = (selector, property = 'backgroundColor', pseudo = null) => page.evaluate((wanted) => getComputedStyle(document.querySelector(wanted[0]), wanted[2])[wanted[1]], [selector, property, pseudo]);

@@ -154,7 +154,7 @@ const SCHEMES = process.env.QUERN_SHOTS ? { desktop: ['light', 'dark'], phone: [
 for (const [device, window] of Object.entries(WINDOWS)) {
   for (const colorScheme of SCHEMES[device]) {
     test(`every state, ${device}, ${colorScheme}`, { timeout: 240_000 }, async () => {
-      const visit = await openChat(here, { ...window, colorScheme, reducedMotion: 'reduce', origins: [host.url], init: storeSettings, initArgument: { temperature: 0 } });
+      const visit = await openChat(here, { ...window, colorScheme, origins: [host.url], init: storeSettings, initArgument: { temperature: 0 } });
       const pictures = [];
       for (const [name, lead] of Object.entries(STATES)) {
         await lead(visit);
