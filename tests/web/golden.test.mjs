@@ -35,14 +35,18 @@ async function visiting(station, use) {
   await visit.close();
 }
 
-const check = (station, ...comparison) => visiting(station, (compare) => compare(...comparison));
-
-for (const name of names) {
-  test(`${name}: the native bits in ${configurationsOf(name, 'browser').length} configurations`, () => check(isolated, name, 'f16', configurationsOf(name, 'browser')));
-}
-
-test('64-bit addresses: the native bits', () => visiting(isolated, async (compare) => {
-  for (const name of COMMON) await compare(name, 'f16', CONFIGURATIONS_64);
+test('the native bits', (t) => visiting(isolated, async (compare) => {
+  for (const name of names) {
+    const configurations = configurationsOf(name, 'browser');
+    await t.test(`${name} in ${configurations.length} configurations`, () => compare(name, 'f16', configurations));
+  }
+  await t.test('64-bit addresses', async () => {
+    for (const name of COMMON) await compare(name, 'f16', CONFIGURATIONS_64);
+  });
+  await t.test('float keys and values', () => {
+    const configurations = [{ variant: 'scalar', threads: 1, chunk: 64, kv: 'f32', address: 64 }, { variant: 'relaxed', threads: 4, chunk: 7, kv: 'f32', address: 32 }];
+    return compare('nano.Q4_K_M', 'f32', configurations);
+  });
 }));
 
 test('without the dot of whole bytes: another kind of kernel, and the native bits', () => visiting(older, async (compare, page) => {
@@ -54,12 +58,8 @@ test('without the dot of whole bytes: another kind of kernel, and the native bit
   for (const name of COMMON) await compare(name, 'f16', [small, large]);
 }));
 
-test('with float keys and values: the native bits', () => {
-  const configurations = [{ variant: 'scalar', threads: 1, chunk: 64, kv: 'f32', address: 64 }, { variant: 'relaxed', threads: 4, chunk: 7, kv: 'f32', address: 32 }];
-  return check(isolated, 'nano.Q4_K_M', 'f32', configurations);
-});
-
 test('without shared memory: one thread whatever is asked for, and the native bits', () => {
   const asked = ['scalar', 'simd', 'relaxed'].flatMap((variant) => [32, 64].map((address) => ({ variant, threads: 4, chunk: 64, kv: 'f16', address })));
-  return check(plain, 'nano.Q8_0', 'f16', asked, asked.map((configuration) => ({ ...configuration, threads: 1 })));
+  const ran = asked.map((configuration) => ({ ...configuration, threads: 1 }));
+  return visiting(plain, (compare) => compare('nano.Q8_0', 'f16', asked, ran));
 });
