@@ -17,8 +17,8 @@ import { makeOne } from './folder-node.js';
 /** Bytes of a socket's path on every system. A longer one would be cut off. */
 const LONGEST_PATH = 100;
 
-/** What the system says where nobody listens (any more). */
-const NOBODY = ['ECONNREFUSED', 'ENOENT', 'ENOTSOCK'];
+/** What the system says where nobody listens (any more); the last one, where he ended before he took us. */
+const NOBODY = ['ECONNREFUSED', 'ENOENT', 'ENOTSOCK', 'ECONNRESET'];
 
 const others = () => new Error('a lock there belongs to somebody else');
 

@@ -9,7 +9,8 @@ import { once } from 'node:events';
 import {
   chmodSync, chownSync, existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
+import { syncBuiltinESMExports } from 'node:module';
+import net, { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, mock, test } from 'node:test';
@@ -303,6 +304,28 @@ test('a folder whose path is too long for sockets: its locks are in a private on
     await rejectsWith(guarded(store).lock('k', { wait: false }), 'storage/unavailable', /somebody else/);
   });
   await within({ TMPDIR: '/proc/nope' }, () => rejectsWith(guarded(new FolderStore(join(place(), 'long'.repeat(40)))).lock('k', { wait: false }), 'storage/unavailable'));
+});
+
+test('a holder who is killed while he is being asked is one who is gone', async (t) => {
+  const cache = newFolder();
+  const { holder } = await holderOf(cache, 'k');
+  holder.kill('SIGSTOP');
+  const { connect } = net;
+  const set = (replacement) => {
+    net.connect = replacement;
+    syncBuiltinESMExports();
+  };
+  t.after(() => set(connect));
+  set((path) => {
+    const socket = connect(path);
+    holder.kill('SIGKILL');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);    // he has ended before anything is heard of the connection
+    set(connect);
+    return socket;
+  });
+  const release = await new FolderStore(cache).lock('k', { wait: false });
+  assert.equal(typeof release, 'function');
+  release();
 });
 
 test('what a killed process has left is taken by one, of many at once', async () => {
