@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What keeping a conversation costs and saves, anywhere: reading it anew and keeping it, then, with an engine that knows nothing, going on from what
-// is kept; and what the store itself takes to read and write as many bytes, in pieces of the same size.
+// is kept; how soon replies stop meanwhile; and what the store itself takes to read and write as many bytes, in pieces of the same size.
 
 /**
  * @param {{load: Function}} quern @param {object} what
@@ -18,6 +18,46 @@ export async function turn({ load }, { source, options, text, token }) {
   const keepMs = performance.now() - start - firstMs;
   await model.dispose();
   return { firstMs, keepMs, bytes, tokens, promptTokens: usage.promptTokens, cachedTokens: usage.cachedTokens, ...timings };
+}
+
+/** When a conversation that comes back is stopped, in ms from the start. */
+const DELAYS = [0, 60, 150, 400];
+
+/**
+ * Longest time from stop() to the end of a reply: of one that goes on from what is kept while that is read (`restoring`), and of others while a
+ * conversation is written (`appending`), of which there were `n`. Afterwards the store is as it was.
+ */
+export async function stops({ load }, { source, options, text, token }) {
+  const chosen = { temperature: 0, logitBias: { [token]: 100 } };
+  const begin = () => load(source, { ...options, contextSize: 2560, cacheSize: 5120, threads: 2 });
+  const stopped = async (reply) => {
+    const start = performance.now();
+    reply.stop();
+    await reply.result;
+    return performance.now() - start;
+  };
+  const restoring = [];
+  for (const delay of DELAYS) {
+    const model = await begin();    // one that knows nothing of it
+    const reply = model.chat(text, { keep: 'talk', maxTokens: 256, ...chosen });
+    await new Promise((done) => { setTimeout(done, delay); });
+    restoring.push(await stopped(reply));
+    await model.dispose();
+  }
+  const model = await begin();
+  await model.chat(text, { keep: 'copy', maxTokens: 1, ...chosen }).result;
+  let isWritten = false;
+  const written = model.kept().then(() => { isWritten = true; });
+  const appending = [];
+  while (!isWritten) {
+    const reply = model.complete('the', { maxTokens: 256, ...chosen });
+    for await (const _ of reply) break;
+    appending.push(await stopped(reply));
+  }
+  await written;
+  await model.forget('copy');
+  await model.dispose();
+  return { restoring: Math.max(...restoring), appending: Math.max(...appending), n: appending.length };
 }
 
 /** Reads a file of this size in pieces, each to where `roomAt` says. @returns {Promise<number>} milliseconds */

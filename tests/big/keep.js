@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The page's side of what keeping a conversation costs (keep-steps.js, keep-parts.js).
 import * as quern from '../../dist/index.js';
-import { turn as take } from './keep-steps.js';
+import * as steps from './keep-steps.js';
 
-export const turn = (what) => take(quern, what);
+export const turn = (what) => steps.turn(quern, what);
+
+export const stops = (what) => steps.stops(quern, what);
 
 /** By a worker, to which alone the browser gives its quick files. @param {{what: 'plain' | 'parts' | 'gaps'}} request and what that takes */
 export async function measure(request) {

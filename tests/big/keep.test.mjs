@@ -16,7 +16,7 @@ import { PROJECT, TOKEN, bigModel, randomPrompt } from '../bench/fixtures.mjs';
 import { median } from '../bench/report.mjs';
 import { Tab } from '../bench/tab.mjs';
 import { gaps, parts } from './keep-parts.js';
-import { plain, turn } from './keep-steps.js';
+import { plain, stops, turn } from './keep-steps.js';
 import { record } from './results.mjs';
 
 const TOKENS = 2000;
@@ -34,7 +34,10 @@ const [SHARE, GAP_MS] = [0.8, 20];
 /** The median of each number. */
 const medians = (rounds) => Object.fromEntries(Object.keys(rounds[0]).filter((name) => Number.isFinite(rounds[0][name])).map((name) => [name, median(rounds.map((round) => round[name]))]));
 
-/** @param {{turn: Function, plain: Function, parts: Function, gaps: Function}} place */
+/** Longest time from stop() to a reply's end, ms. */
+const STOP_MS = 200;
+
+/** @param {{turn: Function, stops: Function, plain: Function, parts: Function, gaps: Function}} place */
 async function measure(place) {
   const request = { text: randomPrompt(TOKENS, 7), token: TOKEN };
   const anew = await place.turn(request);
@@ -43,12 +46,13 @@ async function measure(place) {
   const rounds = [];
   for (let i = 0; i < ROUNDS; i++) rounds.push({ ...await place.turn(request), ...await place.plain({ piece }), parts: await place.parts({ token: TOKEN }) });
   for (const { cachedTokens } of rounds) assert.equal(cachedTokens, anew.tokens);
+  const stopMs = await place.stops(request);
   const beside = [];
   for (let i = 0; i < ROUNDS; i++) beside.push(await place.gaps({ token: TOKEN }));
   const { firstMs, waitMs, readMs, freshMs, writeMs } = medians(rounds);
   return {
     bytes: anew.bytes, tokens: anew.promptTokens, anewMs: anew.firstMs, keepMs: anew.keepMs, restoredMs: firstMs, restoreMs: waitMs, readMs, freshMs, writeMs,
-    parts: medians(rounds.map(({ parts }) => parts)), beside,
+    parts: medians(rounds.map(({ parts }) => parts)), stopMs, beside,
   };
 }
 
@@ -75,6 +79,8 @@ describe('a conversation of 2,000 tokens goes on', () => {
     entries.push({ where, ...found });
     console.log(JSON.stringify(entries.at(-1)));
     assert.ok(found.restoredMs < MOST * found.anewMs, `${found.restoredMs} ms instead of ${found.anewMs}`);
+    assert.ok(found.stopMs.n > 0, 'nothing was stopped while the conversation was written');
+    for (const phase of ['restoring', 'appending']) assert.ok(found.stopMs[phase] < STOP_MS, `${phase}: stopped after ${found.stopMs[phase]} ms`);
     const [hot, fresh] = [found.readMs, found.freshMs].map((ms) => (ms / found.parts.openToLastGiveMs).toFixed(2));
     console.log(`${where}: ${hot} of the plain read's speed, ${fresh} of that into new memory, goal ${SHARE}`);
     for (const phase of ['fingerprint', 'restore', 'append']) {
@@ -89,7 +95,7 @@ describe('a conversation of 2,000 tokens goes on', () => {
       browser = tab.version;
       const source = server.url + MODEL;
       const by = (what) => (more) => tab.call('measure', { ...more, what, source });
-      check(tab.version, await measure({ turn: (what) => tab.call('turn', { ...what, source }), plain: by('plain'), parts: by('parts'), gaps: by('gaps') }));
+      check(tab.version, await measure({ turn: (what) => tab.call('turn', { ...what, source }), stops: (what) => tab.call('stops', { ...what, source }), plain: by('plain'), parts: by('parts'), gaps: by('gaps') }));
     } finally {
       await tab.close();
     }
@@ -102,7 +108,8 @@ describe('a conversation of 2,000 tokens goes on', () => {
     const module = await WebAssembly.compile(await readFile(join(PROJECT, 'dist/quern-simd.wasm')));
     const where = { glue, module, store, rest: setImmediate, chunks: () => createReadStream(source, { highWaterMark: 2 ** 20 }) };
     const found = await measure({
-      turn: (what) => turn(quern, { ...what, source, options: { cache } }), plain: ({ piece }) => plain(store, piece),
+      turn: (what) => turn(quern, { ...what, source, options: { cache } }), stops: (what) => stops(quern, { ...what, source, options: { cache } }),
+      plain: ({ piece }) => plain(store, piece),
       parts: (more) => parts({ ...where, ...more }), gaps: (more) => gaps({ ...where, ...more }),
     });
     check(`Node ${process.versions.node}`, found);
