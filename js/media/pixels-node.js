@@ -58,8 +58,11 @@ function byJpegJs(jpeg, bytes, { width: w, height: h, orientation }) {
 
 const missing = (kind, packages) => undecoded(`A ${kind} file needs a decoder that Node has not: install ${packages}.`);
 
-/** By the brands of an AVIF file, which stand in its first box. */
-const isAnimated = ({ buffer, byteOffset, length }) => Buffer.from(buffer, byteOffset, Math.min(length, 256)).includes('avis');
+/** By the brands of an AVIF file, which stand in its first box; that begins with its size. */
+function isAnimated({ buffer, byteOffset, length }) {
+  const file = Buffer.from(buffer, byteOffset, length);
+  return file.subarray(0, file.readUInt32BE()).includes('avis');
+}
 
 async function decode(bytes, found, { target, find = installed }) {
   if (found.kind === 'PNG') return turned(await readPng(bytes), found.orientation);
