@@ -69,10 +69,10 @@ const withHints = (hints) => ({
 /** A worker has no use for them: its errors get their hints where they arrive. */
 const withoutHints = withHints({});
 
-const optionsOf = (entries, platform, { sourcemap = false, plugins = [] } = {}) => ({
+const optionsOf = (entries, platform, { sourcemap = false, plugins = [], define = platform === 'browser' ? IN_BROWSERS : {} } = {}) => ({
   entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
   outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
-  target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'], define: platform === 'browser' ? IN_BROWSERS : {},
+  target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'], define,
   external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? Object.keys({ ...SMALL, ...SMALL_WORKERS }).map((name) => `./${name}.js`) : ['./cli-main.js'])],
   logLevel: 'warning', plugins,
 });
@@ -82,12 +82,16 @@ async function bundle(...how) {
   return metafile;
 }
 
+/** The hints as browsers have them. */
+async function browserHints() {
+  const { outputFiles } = await build({ entryPoints: [join(root, 'js/shared/hints.js')], bundle: true, write: false, format: 'esm', define: IN_BROWSERS });
+  return (await import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`)).HINTS;
+}
+
 /** What comes to a page later has the hints of those errors alone that its code makes. */
-async function bundleLater(entries) {
-  const sentences = await build({ entryPoints: [join(root, 'js/shared/hints.js')], bundle: true, write: false, format: 'esm', define: IN_BROWSERS });
-  const { HINTS } = await import(`data:text/javascript,${encodeURIComponent(sentences.outputFiles[0].text)}`);
+async function bundleLater(entries, hints) {
   const { outputFiles } = await build({ ...optionsOf(entries, 'browser', { plugins: [withoutHints] }), write: false });
-  const made = Object.entries(HINTS).filter(([code]) => outputFiles.some(({ text }) => text.includes(`("${code}"`)));
+  const made = Object.entries(hints).filter(([code]) => outputFiles.some(({ text }) => text.includes(`("${code}"`)));
   return bundle(entries, 'browser', { sourcemap: 'linked', plugins: [withHints(Object.fromEntries(made))] });
 }
 
@@ -116,9 +120,11 @@ await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
 const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|pictures\.js|films\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
-checkImports(await bundle({ ...PAGE, ...FACES }, 'browser', { sourcemap: 'linked' }), BESIDE);
+checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
+checkImports(await bundle(FACES, 'browser', { sourcemap: 'linked', define: {} }), BESIDE);    // which Node loads too
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
-for (const [name, file] of Object.entries(SMALL)) checkImports(await bundleLater({ [name]: file }), BESIDE);
+const hints = await browserHints();
+for (const [name, file] of Object.entries(SMALL)) checkImports(await bundleLater({ [name]: file }, hints), BESIDE);
 checkImports(await bundle(SMALL_WORKERS, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
 checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);

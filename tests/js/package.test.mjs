@@ -182,3 +182,9 @@ test('the types say what the module exports', () => {
   const actual = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', code], { cwd: PROJECT, encoding: 'utf8' }));
   for (const names of actual) assert.deepEqual(names.sort(), declared.sort());
 });
+
+test('what Node loads too asks whether it runs there, for its hints; what browsers alone load does not', () => {
+  const asks = (name) => readFileSync(join(PROJECT, `dist/${name}.js`), 'utf8').includes('process?.versions');
+  for (const name of ['remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing']) assert.equal(asks(name), true, name);
+  for (const name of ['index', 'pictures', 'films', 'vectors']) assert.equal(asks(name), false, name);
+});
