@@ -190,85 +190,104 @@ int vision_suits(const struct vision *v, int dim, int n_layers, int n_added, str
     return OK;
 }
 
-/* --- weights ------------------------------------------------------------------------------------------- */
+/* --- weights: the list of all in layers and mergers, which binding, telling and freeing go through -------------- */
 
-/* Where weights are bound: a layer's name has a %d. Holds the first failure. */
-struct binding {
-    struct vision *v;
-    struct checkpoint *ck;
-    int layer, status;
-    struct error *err;
+/* One tensor: n matrices [rows, cols], or a vector [rows]. */
+struct slot {
+    const char *name; /* in a file; a layer's has a %d */
+    int layer, cols, rows, n;
+    struct weight **w;
+    float **vector;   /* NULL: matrices */
 };
 
-static void matrices(struct binding *b, const char *name, int cols, int rows, int n, struct weight **out)
+struct visit {
+    const struct vision *v;
+    void (*see)(struct visit *visit, const struct slot *s);
+    int layer;
+    struct checkpoint *ck; /* to bind */
+    struct binder *bind;
+    struct error *err;
+    int status;
+    model_part *part;      /* to tell */
+    void *context;
+};
+
+static void matrices(struct visit *t, const char *name, int cols, int rows, int n, struct weight **out)
 {
-    if (!b->status) b->status = bind_matrices(&b->v->bind, b->ck, name, b->layer, cols, rows, n, out, b->err);
+    t->see(t, &(struct slot){name, t->layer, cols, rows, n, out, NULL});
 }
 
-static void vector(struct binding *b, const char *name, int n, float **out)
-{
-    if (!b->status) b->status = bind_vector(&b->v->bind, b->ck, name, b->layer, n, out, b->err);
-}
+static void vector(struct visit *t, const char *name, int n, float **out) { t->see(t, &(struct slot){name, t->layer, 0, n, 0, NULL, out}); }
 
-static void linear(struct binding *b, const char *name, int cols, int rows, struct linear *out)
+static void linear(struct visit *t, const char *name, int cols, int rows, struct linear *out)
 {
     char full[64];
     snprintf(full, sizeof full, "%s.weight", name);
-    matrices(b, full, cols, rows, 1, &out->w);
+    matrices(t, full, cols, rows, 1, &out->w);
     snprintf(full, sizeof full, "%s.bias", name);
-    vector(b, full, rows, &out->b);
+    vector(t, full, rows, &out->b);
 }
 
-static void norm(struct binding *b, const char *name, int n, struct norm *out)
+static void norm(struct visit *t, const char *name, int n, struct norm *out)
 {
     char full[64];
     snprintf(full, sizeof full, "%s.weight", name);
-    vector(b, full, n, &out->w);
+    vector(t, full, n, &out->w);
     snprintf(full, sizeof full, "%s.bias", name);
-    vector(b, full, n, &out->b);
+    vector(t, full, n, &out->b);
 }
 
-/* One tensor (a folder's), or one for each frame of a patch. */
-static void patches(struct binding *b)
+static void visit_layer(struct visit *t, struct vision_layer *w)
+{
+    int dim = t->v->config.dim, ffn = t->v->config.ffn_dim;
+    norm(t, "v.blk.%d.ln1", dim, &w->ln1);
+    matrices(t, "v.blk.%d.attn_qkv.weight", dim, dim, 3, w->qkv);
+    vector(t, "v.blk.%d.attn_qkv.bias", 3 * dim, &w->qkv_bias);
+    linear(t, "v.blk.%d.attn_out", dim, dim, &w->out);
+    norm(t, "v.blk.%d.ln2", dim, &w->ln2);
+    linear(t, "v.blk.%d.ffn_up", dim, ffn, &w->up);
+    linear(t, "v.blk.%d.ffn_down", ffn, dim, &w->down);
+}
+
+static void visit_all(struct visit *t)
+{
+    const struct vision_config *c = &t->v->config;
+    struct merger *m = t->v->mergers;
+    int wide = JOINED * c->dim;
+    for (t->layer = 0; t->layer < c->n_layers; t->layer++) visit_layer(t, &t->v->layers[t->layer]);
+    for (int i = 0; i < c->n_added; i++, m++) {
+        t->layer = t->v->by_place ? i : c->added_after[i];
+        norm(t, "v.deepstack.%d.norm", wide, &m->norm);
+        linear(t, "v.deepstack.%d.fc1", wide, wide, &m->fc1);
+        linear(t, "v.deepstack.%d.fc2", wide, c->out_dim, &m->fc2);
+    }
+    norm(t, "v.post_ln", c->dim, &m->norm);
+    linear(t, "mm.0", wide, wide, &m->fc1);
+    linear(t, "mm.2", wide, c->out_dim, &m->fc2);
+}
+
+/* --- binding ------------------------------------------------------------------------------------------- */
+
+/* Those before the layers. One tensor of patches (a folder's), or one for each frame. */
+static int bind_patches(struct vision *v, struct checkpoint *ck, struct error *err)
 {
     static const char *const names[FRAMES] = {"v.patch_embd.weight", "v.patch_embd.weight.1"};
-    const struct vision_config *c = &b->v->config;
-    const struct tensor *t = ck_find(b->ck, names[0]);
-    int pixels = vision_pixels(c), *n = &b->v->patch_tensors;
+    const struct vision_config *c = &v->config;
+    const struct tensor *t = ck_find(ck, names[0]);
+    int pixels = vision_pixels(c), *n = &v->patch_tensors;
     if (*n == 0 && t) *n = t->cols * t->rows == (uint64_t)c->dim * (uint64_t)pixels ? 1 : FRAMES;
-    if (!b->status)
-        b->status = bind_strips(&b->v->bind, b->ck, names, *n ? *n : FRAMES, c->patch * c->patch, pixels, c->dim, &b->v->patches,
-                                &b->v->patches_there, b->err);
-    vector(b, "v.patch_embd.bias", c->dim, &b->v->patch_bias);
-    if (!b->status) b->status = bind_table(&b->v->bind, b->ck, "v.position_embd.weight", c->dim, c->side * c->side, &b->v->positions, b->err);
+    int status = bind_strips(&v->bind, ck, names, *n ? *n : FRAMES, c->patch * c->patch, pixels, c->dim, &v->patches, &v->patches_there, err);
+    if (!status) status = bind_vector(&v->bind, ck, "v.patch_embd.bias", 0, c->dim, &v->patch_bias, err);
+    if (!status) status = bind_table(&v->bind, ck, "v.position_embd.weight", c->dim, c->side * c->side, &v->positions, err);
+    return status;
 }
 
-static void layer(struct binding *b, struct vision_layer *w)
+/* Holds the first failure. */
+static void bind_slot(struct visit *t, const struct slot *s)
 {
-    int dim = b->v->config.dim, ffn = b->v->config.ffn_dim;
-    norm(b, "v.blk.%d.ln1", dim, &w->ln1);
-    matrices(b, "v.blk.%d.attn_qkv.weight", dim, dim, 3, w->qkv);
-    vector(b, "v.blk.%d.attn_qkv.bias", 3 * dim, &w->qkv_bias);
-    linear(b, "v.blk.%d.attn_out", dim, dim, &w->out);
-    norm(b, "v.blk.%d.ln2", dim, &w->ln2);
-    linear(b, "v.blk.%d.ffn_up", dim, ffn, &w->up);
-    linear(b, "v.blk.%d.ffn_down", ffn, dim, &w->down);
-}
-
-static void mergers(struct binding *b)
-{
-    const struct vision_config *c = &b->v->config;
-    struct merger *m = b->v->mergers;
-    int wide = JOINED * c->dim;
-    for (int i = 0; i < c->n_added; i++, m++) {
-        b->layer = b->v->by_place ? i : c->added_after[i];
-        norm(b, "v.deepstack.%d.norm", wide, &m->norm);
-        linear(b, "v.deepstack.%d.fc1", wide, wide, &m->fc1);
-        linear(b, "v.deepstack.%d.fc2", wide, c->out_dim, &m->fc2);
-    }
-    norm(b, "v.post_ln", c->dim, &m->norm);
-    linear(b, "mm.0", wide, wide, &m->fc1);
-    linear(b, "mm.2", wide, c->out_dim, &m->fc2);
+    if (t->status) return;
+    t->status = s->vector ? bind_vector(t->bind, t->ck, s->name, s->layer, s->rows, s->vector, t->err)
+        : bind_matrices(t->bind, t->ck, s->name, s->layer, s->cols, s->rows, s->n, s->w, t->err);
 }
 
 /* An addition that the metadata does not have would go unseen. */
@@ -289,64 +308,43 @@ static int check_added(const struct vision *v, const struct checkpoint *ck, stru
 
 int vision_bind(struct vision *v, struct checkpoint *ck, bool more, struct error *err)
 {
-    struct binding b = {.v = v, .ck = ck, .err = err};
+    struct visit t = {.v = v, .see = bind_slot, .ck = ck, .bind = &v->bind, .err = err};
     v->bind.more = more;
-    b.status = bind_check_layers(ck, "v.blk.", v->config.n_layers, err);
-    if (!b.status) b.status = check_added(v, ck, err);
-    patches(&b);
-    for (b.layer = 0; b.layer < v->config.n_layers; b.layer++) layer(&b, &v->layers[b.layer]);
-    mergers(&b);
-    return b.status;
+    t.status = bind_check_layers(ck, "v.blk.", v->config.n_layers, err);
+    if (!t.status) t.status = check_added(v, ck, err);
+    if (!t.status) t.status = bind_patches(v, ck, err);
+    visit_all(&t);
+    return t.status;
 }
 
 void vision_quantize(struct vision *v, struct checkpoint *ck, struct model_types types) { binder_quantize(&v->bind, ck, types); }
 uint64_t vision_take_cost(const struct vision *v, const struct checkpoint *ck) { return binder_take_cost(&v->bind, ck); }
 int vision_take(struct vision *v, struct checkpoint *ck, struct error *err) { return binder_take(&v->bind, ck, err); }
 
-/* --- all of them ----------------------------------------------------------------------------------------- */
+/* --- telling ------------------------------------------------------------------------------------------- */
 
-static void each_vector(model_part *fn, void *context, const float *v, int n)
+static void tell_vector(struct visit *t, const float *v, int n)
 {
-    fn(context, NULL, (struct bytes){(const uint8_t *)v, v ? (size_t)n * sizeof *v : 0});
+    t->part(t->context, NULL, (struct bytes){(const uint8_t *)v, v ? (size_t)n * sizeof *v : 0});
 }
 
-static void each_linear(model_part *fn, void *context, const struct linear *l, int rows)
+static void tell_slot(struct visit *t, const struct slot *s)
 {
-    fn(context, l->w, (struct bytes){0});
-    each_vector(fn, context, l->b, rows);
-}
-
-static void each_norm(model_part *fn, void *context, const struct norm *n, int dim)
-{
-    each_vector(fn, context, n->w, dim);
-    each_vector(fn, context, n->b, dim);
+    for (int i = 0; i < s->n; i++) t->part(t->context, s->w[i], (struct bytes){0});
+    if (s->vector) tell_vector(t, *s->vector, s->rows);
 }
 
 void vision_each(const struct vision *v, model_part *fn, void *context)
 {
     const struct vision_config *c = &v->config;
-    int wide = JOINED * c->dim;
+    struct visit t = {.v = v, .see = tell_slot, .part = fn, .context = context};
     const double numbers[] = {c->n_heads, c->patch, c->side, c->eps, c->mean[0], c->mean[1], c->mean[2], c->std[0], c->std[1], c->std[2]};
     fn(context, NULL, (struct bytes){(const uint8_t *)numbers, sizeof numbers});
     fn(context, NULL, (struct bytes){(const uint8_t *)c->added_after, (size_t)c->n_added * sizeof *c->added_after});
     fn(context, v->patches, (struct bytes){0});
-    each_vector(fn, context, v->patch_bias, c->dim);
-    each_vector(fn, context, v->positions, c->side * c->side * c->dim);
-    for (int l = 0; l < c->n_layers; l++) {
-        const struct vision_layer *w = &v->layers[l];
-        each_norm(fn, context, &w->ln1, c->dim);
-        for (int i = 0; i < 3; i++) fn(context, w->qkv[i], (struct bytes){0});
-        each_vector(fn, context, w->qkv_bias, 3 * c->dim);
-        each_linear(fn, context, &w->out, c->dim);
-        each_norm(fn, context, &w->ln2, c->dim);
-        each_linear(fn, context, &w->up, c->ffn_dim);
-        each_linear(fn, context, &w->down, c->dim);
-    }
-    for (int i = 0; i <= c->n_added; i++) {
-        each_norm(fn, context, &v->mergers[i].norm, i < c->n_added ? wide : c->dim);
-        each_linear(fn, context, &v->mergers[i].fc1, wide);
-        each_linear(fn, context, &v->mergers[i].fc2, c->out_dim);
-    }
+    tell_vector(&t, v->patch_bias, c->dim);
+    tell_vector(&t, v->positions, c->side * c->side * c->dim);
+    visit_all(&t);
 }
 
 /* --- life ------------------------------------------------------------------------------------------------- */
@@ -377,40 +375,19 @@ int vision_open(struct mem *mem, struct backend *be, const struct checkpoint *ck
     return status;
 }
 
-static void free_weight(struct vision *v, struct weight *w)
+static void free_slot(struct visit *t, const struct slot *s)
 {
-    if (v->bind.be) v->bind.be->ops->weight_free(v->bind.be, w);
-}
-
-static void free_linear(struct vision *v, struct linear *l)
-{
-    free_weight(v, l->w);
-    mem_free(v->bind.mem, l->b);
-}
-
-static void free_norm(struct vision *v, struct norm *n)
-{
-    mem_free(v->bind.mem, n->w);
-    mem_free(v->bind.mem, n->b);
-}
-
-static void free_layer(struct vision *v, struct vision_layer *w)
-{
-    for (int i = 0; i < 3; i++) free_weight(v, w->qkv[i]);
-    mem_free(v->bind.mem, w->qkv_bias);
-    free_norm(v, &w->ln1), free_norm(v, &w->ln2);
-    free_linear(v, &w->out), free_linear(v, &w->up), free_linear(v, &w->down);
+    const struct binder *b = &t->v->bind;
+    for (int i = 0; i < s->n && b->be; i++) b->be->ops->weight_free(b->be, s->w[i]);
+    if (s->vector) mem_free(b->mem, *s->vector);
 }
 
 void vision_free(struct vision *v)
 {
     if (!v) return;
-    for (int l = 0; v->layers && l < v->config.n_layers; l++) free_layer(v, &v->layers[l]);
-    for (int i = 0; v->mergers && i <= v->config.n_added; i++) {
-        free_norm(v, &v->mergers[i].norm);
-        free_linear(v, &v->mergers[i].fc1), free_linear(v, &v->mergers[i].fc2);
-    }
-    free_weight(v, v->patches);
+    struct visit t = {.v = v, .see = free_slot};
+    if (v->layers && v->mergers) visit_all(&t);
+    matrices(&t, "", 0, 0, 1, &v->patches);
     void *parts[] = {v->patch_bias, v->positions, v->layers, v->mergers, v->frequency, v->arena, v->host, v};
     struct mem *mem = v->bind.mem;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(mem, parts[i]);
