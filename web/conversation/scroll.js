@@ -14,14 +14,12 @@ const HOLD_MS = 200;
 
 /** @returns {() => void} goes to the end and stays there */
 export function followEnd() {
-  const scroller = byId('scroller');
-  const toEnd = byId('to-end');
-  const log = byId('log');
+  const [scroller, toEnd, log] = ['scroller', 'to-end', 'log'].map((id) => byId(id));
   let following = true;
   let place = 0;      // where the page itself has scrolled to
   let known = 0;      // the end as the visitor saw it last: more may have come since
   let held = 0;
-  let jumped = -HOLD_MS;      // when: what was under way then does not count yet, nor what was cut short and has grown back within a frame
+  let jumped = -HOLD_MS;      // when it showed: what was under way then does not count yet, nor what was cut short and has grown back within a frame
   const end = () => scroller.scrollHeight - scroller.clientHeight;
   const showButton = () => { toEnd.hidden = following || end() - scroller.scrollTop < NEAR; };
   const follow = () => {
@@ -42,7 +40,8 @@ export function followEnd() {
   };
   const jump = () => {
     following = true;
-    jumped = performance.now();
+    jumped = Infinity;      // until two frames are out, which may take a slow machine longer than all the rest
+    requestAnimationFrame(() => requestAnimationFrame(() => { jumped = performance.now(); }));
     letGo();
   };
   const look = () => {
