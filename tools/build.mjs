@@ -22,8 +22,9 @@ const PAGE = { index: 'index.js', template: 'reply/template.js' };
 /** Beside a loaded model, each loaded by who imports it: with types of their own. */
 const FACES = Object.fromEntries(['remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => [name, `${name}.js`]));
 const WORKER = { worker: 'worker/worker.js' };
-const SMALL = { pictures: 'page/pictures.js', films: 'page/films.js', vectors: 'page/vectors.js' };
-const SMALL_WORKERS = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', eyes: 'worker/eyes.js', extras: 'worker/extras.js', pooling: 'worker/pooling.js' };
+const SMALL_WORKERS = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js' };
+/** What comes later, and shares with who loads it what that lends. */
+const LATER = { page: ['pictures', 'films', 'vectors'], worker: ['eyes', 'extras', 'pooling'] };
 const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
 const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 
@@ -60,20 +61,32 @@ async function checkEngine() {
 /** Browsers' bundles need not ask whether they run in Node. */
 const IN_BROWSERS = { 'globalThis.process': 'undefined' };
 
-/** Replaces the sentences of js/shared/hints.js. */
-const withHints = (hints) => ({
+/** A worker has no use for the sentences of js/shared/hints.js: its errors get their hints where they arrive. */
+const withoutHints = {
   name: 'hints',
-  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: `export const HINTS = ${JSON.stringify(hints)};` })),
-});
+  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const HINTS = {};' })),
+};
 
-/** A worker has no use for them: its errors get their hints where they arrive. */
-const withoutHints = withHints({});
+/**
+ * In place of the modules that `lent` is made of: each name that is imported of them is the parameter's. A module for each, so that only what is
+ * imported is asked for.
+ */
+const borrowing = ({ names, lenders }) => ({
+  name: 'borrowing',
+  setup({ onResolve, onLoad }) {
+    const virtual = (path) => ({ path, namespace: 'lent', sideEffects: false });
+    onResolve({ filter: /^lent:/ }, ({ path }) => virtual(path.slice(5)));
+    onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir }) => (lenders.includes(join(resolveDir, path)) ? virtual('*') : undefined));
+    onLoad({ filter: /^\*$/, namespace: 'lent' }, () => ({ contents: names.map((name) => `export { ${name} } from 'lent:${name}';`).join('') }));
+    onLoad({ filter: /./, namespace: 'lent' }, ({ path }) => ({ contents: `export const ${path} = lent.${path};` }));
+  },
+});
 
 const optionsOf = (entries, platform, { sourcemap = false, plugins = [], define = platform === 'browser' ? IN_BROWSERS : {} } = {}) => ({
   entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
   outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
   target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'], define,
-  external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? Object.keys({ ...SMALL, ...SMALL_WORKERS }).map((name) => `./${name}.js`) : ['./cli-main.js'])],
+  external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? [...Object.keys(SMALL_WORKERS), ...Object.values(LATER).flat()].map((name) => `./${name}.js`) : ['./cli-main.js'])],
   logLevel: 'warning', plugins,
 });
 
@@ -82,17 +95,24 @@ async function bundle(...how) {
   return metafile;
 }
 
-/** The hints as browsers have them. */
-async function browserHints() {
-  const { outputFiles } = await build({ entryPoints: [join(root, 'js/shared/hints.js')], bundle: true, write: false, format: 'esm', define: IN_BROWSERS });
-  return (await import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`)).HINTS;
+async function lentBy(home) {
+  const file = join(root, `js/${home}/lent.js`);
+  const { LENT } = await import(file);
+  return { names: Object.keys(LENT), lenders: [...String(await readFile(file)).matchAll(/ from '(.*)'/g)].map(([, path]) => join(dirname(file), path)) };
 }
 
-/** What comes to a page later has the hints of those errors alone that its code makes. */
-async function bundleLater(entries, hints) {
-  const { outputFiles } = await build({ ...optionsOf(entries, 'browser', { plugins: [withoutHints] }), write: false });
-  const made = Object.entries(hints).filter(([code]) => outputFiles.some(({ text }) => text.includes(`("${code}"`)));
-  return bundle(entries, 'browser', { sourcemap: 'linked', plugins: [withHints(Object.fromEntries(made))] });
+/** A function of what is lent, which gives what the file's source exports: the same each time, since it may have a state. */
+async function bundleLater(name, home) {
+  const file = join(root, `js/${home}/${name}.js`);
+  const options = optionsOf({ [name]: `${home}/${name}.js` }, 'browser', { plugins: [borrowing(await lentBy(home))] });
+  const { metafile: { outputs } } = await build({ ...options, write: false });
+  const exported = Object.values(outputs)[0].exports.join(', ');
+  const { metafile } = await build({
+    ...options, entryPoints: undefined, outdir: undefined, outfile: join(dist, `${name}.js`), format: 'iife', sourcemap: 'linked',
+    stdin: { contents: `import { ${exported} } from ${JSON.stringify(file)}; made = { ${exported} };`, resolveDir: root, sourcefile: `js/${name}.js` },
+    banner: { js: 'let made;export const open=(lent)=>{if(made)return made;' }, footer: { js: 'return made};' },
+  });
+  return metafile;
 }
 
 /** As it is to be read by those who put it on their site: not minified, and a plain script. */
@@ -123,8 +143,7 @@ const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|too
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(FACES, 'browser', { sourcemap: 'linked', define: {} }), BESIDE);    // which Node loads too
 checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
-const hints = await browserHints();
-for (const [name, file] of Object.entries(SMALL)) checkImports(await bundleLater({ [name]: file }, hints), BESIDE);
+for (const [home, names] of Object.entries(LATER)) for (const name of names) checkImports(await bundleLater(name, home), BESIDE);
 checkImports(await bundle(SMALL_WORKERS, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
 checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);

@@ -2,6 +2,8 @@
 // What a page supplies: starting the engine's worker and naming a source so that a worker can open it.
 
 import { QuernError, badParam } from '../shared/errors.js';
+import { LENT } from './lent.js';
+import { lending } from '../shared/lent.js';
 import { followLifeline } from '../shared/lifeline.js';
 import { LIFELINE } from '../shared/protocol.js';
 import { locate } from './source.js';
@@ -85,9 +87,10 @@ function notFetched(cause) {
 }
 
 /** What takes pictures and films from a page, for models that see; and what asks for vectors. */
-const pictures = () => import('./pictures.js').catch(notFetched);
-const films = () => import('./films.js').catch(notFetched);
-const vectors = () => import('./vectors.js').catch(notFetched);
+const take = lending(LENT);
+const pictures = () => import('./pictures.js').then(take, notFetched);
+const films = () => import('./films.js').then(take, notFetched);
+const vectors = () => import('./vectors.js').then(take, notFetched);
 
 function resolveSource(source) {
   return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };

@@ -15,7 +15,7 @@ const STEERING = /[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\p{Bidi_Control}\u2028\u2029]/gu
 /** Text from elsewhere that only shows, piece by piece the same as at once. Lines and tabs stay. */
 export const harmless = (text) => text.replace(/\r/g, '').replace(STEERING, '\uFFFD');
 
-/** What all copies of the class below have in common: files of the package that come later have one of their own. */
+/** What all copies of the class below have in common: other entries of the package have one of their own. */
 const OURS = Symbol.for('quern.error');
 
 export class QuernError extends Error {

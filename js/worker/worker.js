@@ -4,6 +4,8 @@
 
 import { QuernError } from '../shared/errors.js';
 import { wasmFailure } from '../engine/instance.js';
+import { LENT } from './lent.js';
+import { lending } from '../shared/lent.js';
 import { holdLifeline } from '../shared/lifeline.js';
 import { LIFELINE } from '../shared/protocol.js';
 import { openParts } from '../store/loader.js';
@@ -105,12 +107,14 @@ function deviceMemory() {
 globalThis.onunhandledrejection = ({ reason }) => { throw reason; };
 globalThis.onmessageerror = () => { throw new Error('A message of the page could not be read.'); };
 
+const take = lending(LENT);
+
 /** @type {import('./service.js').Host} */
 const host = {
   compile, rest, startTemplateWorker, storeOf, fetch: fetchAllowed,
-  eyes: () => import('./eyes.js').catch(notFetched),
-  extras: () => import('./extras.js').catch(notFetched),
-  pooling: () => import('./pooling.js').catch(notFetched),
+  eyes: () => import('./eyes.js').then(take, notFetched),
+  extras: () => import('./extras.js').then(take, notFetched),
+  pooling: () => import('./pooling.js').then(take, notFetched),
   openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,
   obstacle: threadObstacle(globalThis.crossOriginIsolated === true),

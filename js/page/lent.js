@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// What the page's file shares with those that come later (shared/lent.js).
+
+import { abortable, deadline, sleep, systemClock } from '../shared/clock.js';
+import { QuernError, badParam } from '../shared/errors.js';
+import { checkOptions, checkTokens } from './options.js';
+import { DETAIL, PIXELS, above, checkFields, integer, isRecord, ofType, read } from './values.js';
+
+export const LENT = {
+  abortable, deadline, sleep, systemClock, QuernError, badParam, checkOptions, checkTokens, DETAIL, PIXELS, above,
+  checkFields, integer, isRecord, ofType, read,
+};

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+// What the worker's file shares with those that come later (shared/lent.js).
+
+import { abortable, deadline, systemClock } from '../shared/clock.js';
+import { QuernError, asQuernError, badParam } from '../shared/errors.js';
+import { piecesOf } from '../shared/stream.js';
+
+export const LENT = { abortable, deadline, systemClock, QuernError, asQuernError, badParam, piecesOf };
