@@ -6,9 +6,10 @@
 //
 // make-projector.mjs writes one; PLACES: native,simd,relaxed,chromium-simd,chromium-relaxed (all).
 
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { serve } from '../../tools/serve.mjs';
 import { launchChromium } from '../web/browser.mjs';
 
@@ -44,11 +45,12 @@ async function measure({ glue, url, threads, pixels, looks }) {
 
 const native = () => spawnSync(`${root}build/release/bench/vision`, [file, pixels, threads, looks], { encoding: 'utf8' }).stdout.trim().split('\n');
 
-function inNode(options) {
+/** Not spawnSync: the file comes from this process's server. */
+async function inNode(options) {
   const script = `import(${JSON.stringify(`${root}js/shared/node-flags.js`)}).then(({ allowRelaxed }) => { allowRelaxed(); return (${measure})(${JSON.stringify(options)}); })
     .then((lines) => { console.log(lines.join('\\n')); process.exit(); });`;
-  const { stdout, stderr } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
-  return (stdout || stderr.slice(-2000)).trim().split('\n');
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', script]);
+  return stdout.trim().split('\n');
 }
 
 /** In a worker, where waiting is allowed. */
@@ -79,7 +81,7 @@ async function main() {
     const variant = place.replace('chromium-', '');
     console.log(`== ${place}`);
     if (place === 'native') console.log(native().join('\n'));
-    else console.log((place === variant ? inNode(options(variant, root)) : await inChromium(server, options(variant, server.url))).join('\n'));
+    else console.log((await (place === variant ? inNode(options(variant, root)) : inChromium(server, options(variant, server.url)))).join('\n'));
   }
   await server.close();
 }
