@@ -194,7 +194,7 @@ static void catalogue(void) { CHECK_EQ(catalogue_judge("/sets", judge_line, NULL
 
 static bool proper(int status) { return status == OK || status == ERR_FORMAT || status == ERR_UNSUPPORTED || status == ERR_INCONSISTENT; }
 
-/* Every file of a set from `first` on cut at every place up to `most`, and each bit there turned: refused, or it still runs. */
+/* Every file of a set from `first` on cut at every place up to `most`, and a bit of each byte there turned: refused, or it still runs. */
 static void damage(struct set *s, int first, size_t most)
 {
     for (int i = first; i < s->n; i++) {
@@ -206,7 +206,7 @@ static void damage(struct set *s, int first, size_t most)
             CHECK(proper(v.status) && (v.status || cut + 1 >= size)); /* a last line end may go */
         }
         f->size = size;
-        for (size_t bit = 0; bit < end * 8; bit += 3) {
+        for (size_t bit = 0; bit < end * 8; bit += 7) {
             f->data[bit / 8] ^= (uint8_t)(1 << bit % 8);
             struct verdict v = judge_load(s, true, WHOLE);
             if (!proper(v.status)) printf("# file %d damaged at byte %zu: %s: %s\n", i, bit / 8, status_name(v.status), v.error.message);

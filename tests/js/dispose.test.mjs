@@ -9,12 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { modelBytes } from '../fixtures/make-model.mjs';
+import { heavyModel } from '../fixtures/tiny.mjs';
 
 const DIST = new URL('../../dist/node.js', import.meta.url).href;
-
-/** 55 MB of weights, and as much for a context of 4,096 positions. */
-const MODEL = { layers: 8, hidden: 256, ffn: 1024, heads: 8, kvHeads: 4, context: 40960 };
 
 /** Prints the process's memory after each model, without what only waits to be collected. */
 const script = (file) => `
@@ -35,7 +32,7 @@ test('ten models one after the other', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'quern-'));
   t.after(() => rm(folder, { recursive: true }));
   const file = join(folder, 'model.gguf');
-  await writeFile(file, Buffer.concat([...modelBytes(MODEL)]));
+  await writeFile(file, heavyModel());
   const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', '--input-type=module', '-e', script(file)], { timeout: 120_000 });
   const [sizes, wasm] = JSON.parse(stdout);
   t.diagnostic(`${sizes.map((bytes) => Math.round(bytes / 1e6)).join(', ')} MB`);

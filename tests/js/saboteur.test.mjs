@@ -19,7 +19,7 @@ import { sabotage } from '../fixtures/saboteur.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { CLI } from './helper.mjs';
 
-const PLAYED = Number(process.env.QUERN_PLAYED ?? 250);
+const PLAYED = Number(process.env.QUERN_PLAYED ?? 120);
 const PLAYER = fileURLToPath(new URL('../fixtures/played-saboteurs.mjs', import.meta.url));
 const BATCH = 100;
 const MB = 2 ** 20;

@@ -10,7 +10,7 @@ import { random } from '../fixtures/random.mjs';
 import { schedule } from '../fixtures/schedules.mjs';
 import { VirtualClock } from '../fixtures/virtual-clock.mjs';
 
-const SCHEDULES = Number(process.env.QUERN_FAULTS ?? 400);       // 1,000: npm run test:saboteur
+const SCHEDULES = Number(process.env.QUERN_FAULTS ?? 200);       // 1,000: npm run test:saboteur
 const REAL = 60;          // of them once more over sockets
 
 /** Reads a file as a loader does; compares each chunk with the source's as it comes. */

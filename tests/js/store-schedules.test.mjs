@@ -11,7 +11,7 @@ import { random } from '../fixtures/random.mjs';
 import { schedule } from '../fixtures/schedules.mjs';
 import { Site, session } from '../fixtures/sessions.mjs';
 
-const SCHEDULES = Number(process.env.QUERN_FAULTS ?? 400);       // 1,000: npm run test:saboteur
+const SCHEDULES = Number(process.env.QUERN_FAULTS ?? 200);       // 1,000: npm run test:saboteur
 
 /** Chunks that a fault may cost. */
 const MOST_AGAIN = 4;

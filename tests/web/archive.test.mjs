@@ -11,7 +11,7 @@ const here = station();
 const best = (values) => Math.round(Math.min(...values));
 
 /** A thousand before a release (QUERN_CONVERSATIONS=1000), which take a minute to write. */
-const MANY = Number(process.env.QUERN_CONVERSATIONS ?? 300);
+const MANY = Number(process.env.QUERN_CONVERSATIONS ?? 120);
 const MESSAGES = 100;
 
 const id = (i, j) => `m${String(i).padStart(5, '0')}-${String(j).padStart(4, '0')}`;
@@ -84,7 +84,7 @@ async function openRow(page, n) {
 }
 
 test('two tabs at random on five conversations see the same at the end', { timeout: 600_000 }, async () => {
-  const rounds = Number(process.env.QUERN_ROUNDS ?? 10);
+  const rounds = Number(process.env.QUERN_ROUNDS ?? 6);
   const visit = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 12 } });
   const second = await visit.page.context().newPage();
   await second.goto(here.url);

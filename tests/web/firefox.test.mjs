@@ -9,16 +9,13 @@ import { processFamily, processMemory } from '../bench/machine.mjs';
 import { AT_ONCE, checkAtOnce } from '../fixtures/at-once.mjs';
 import { CONFIGURATIONS_64, GOLDEN, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
 import { LIMITED } from '../fixtures/limited.mjs';
-import { modelBytes } from '../fixtures/make-model.mjs';
+import { heavyModel } from '../fixtures/tiny.mjs';
 import { eventually } from './browser.mjs';
 import { checkLimited } from './limited.mjs';
 import { openFirefox, openMailbox } from './undriven.mjs';
 
 const NAME = 'nano.Q4_K_M';
 const PATIENCE_MS = 90_000;
-
-/** 55 MB of weights, and as much for a context of 4,096 positions. */
-const MODEL = { layers: 8, hidden: 256, ffn: 1024, heads: 8, kvHeads: 4, context: 40960 };
 
 /** A new browser's processes take a while to become small. */
 const SETTLE_MS = 3000;
@@ -72,7 +69,7 @@ test('an object, a pattern and a call in Firefox: the texts of Node', { timeout:
 
 for (const [where, serving, threads] of [['cross-origin isolated, two threads', { isolate: true }, 2], ['without shared memory', { isolate: false }, 1]]) {
   test(`ten models one after the other, ${where}: each gives its memory back`, { timeout: PATIENCE_MS }, async (t) => {
-    const bytes = Buffer.concat([...modelBytes(MODEL)]);
+    const bytes = heavyModel();
     const models = createServer((_, response) => response.writeHead(200, { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin', 'Content-Length': bytes.length }).end(bytes));
     await new Promise((done) => { models.listen(0, '127.0.0.1', done); });
     t.after(() => models.close());

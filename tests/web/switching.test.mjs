@@ -3,14 +3,13 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
-import { modelBytes } from '../fixtures/make-model.mjs';
+import { heavyModel } from '../fixtures/tiny.mjs';
 import { eventually, rendererMemory, station } from './browser.mjs';
 import { openChat } from './chat-page.mjs';
 
 const here = station();
 
-/** 55 MB of weights, and as much for a context of 4,096 positions. */
-const MODEL = Buffer.concat([...modelBytes({ layers: 8, hidden: 256, ffn: 1024, heads: 8, kvHeads: 4, context: 40960 })]);
+const MODEL = heavyModel();
 const LEAST = 90e6;
 const TIMES = 8;
 
