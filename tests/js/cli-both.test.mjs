@@ -12,7 +12,7 @@ import { COMMANDS, OPTIONS } from '../../js/cli/cli-syntax.js';
 import { GOLDEN, PROJECT } from '../fixtures/golden.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { CLI, DEMO, NANO } from './helper.mjs';
-import { quern } from './program.mjs';
+import { oneProcess, quern } from './program.mjs';
 
 const NATIVE = join(PROJECT, 'build/release/quern');
 const FLOATS = join(PROJECT, GOLDEN, 'nano.F32.gguf');
@@ -37,8 +37,8 @@ function native(args, { input = '' } = {}) {
 }
 
 /** What both say, which must be the same. */
-async function both(args, options) {
-  const [one, two] = await Promise.all([quern(args, options), native(args, options)]);
+async function both(args, options, ours = quern) {
+  const [one, two] = await Promise.all([ours(args, options), native(args, options)]);
   assert.deepEqual(two, one, args.join(' '));
   return one;
 }
@@ -161,7 +161,9 @@ test('weights that are made smaller: the same text, and the same plan', async ()
   assert.equal(plans.size, types.length - 1, 'auto is none here');
 });
 
-test('the same refusals', async () => {
+test('the same refusals', async (t) => {
+  const many = oneProcess();
+  t.after(many.end);
   const run = ['run', NANO, 'a'];
   const long = 'x'.repeat(1001);
   for (const args of [
@@ -178,7 +180,7 @@ test('the same refusals', async () => {
     ['bench', NANO, '--prompt', '0'], ['bench', NANO, '--generate', '1e9'], ['bench', NANO, '--prompt', '1.5'], ['logits', NANO, '--tokens', '1'], ['logits', NANO, '--out', 'x'],
     ['quantize', NANO, 'x.gguf'], ['quantize', NANO], ['quantize', 'hf:OWNER/REPO/FILE.gguf', 'x.gguf', '--type', 'q8_0'], ['quantize', 'https://example.org/x.gguf', 'x.gguf', '--type', 'q8_0'],
   ]) {
-    const { out, err, code } = await both(args);
+    const { out, err, code } = await both(args, {}, many.quern);
     assert.deepEqual([out, code], ['', 1], args.join(' '));
     assert.match(err, /^quern: use\/(param|context|empty): .*\.\n$/, args.join(' '));
   }

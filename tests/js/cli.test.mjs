@@ -13,7 +13,7 @@ import { COMMANDS, OPTIONS } from '../../js/cli/cli-syntax.js';
 import { bytesOf } from '../../js/cli/cli-values.js';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { CLI, DEMO, NANO, until } from './helper.mjs';
-import { quern } from './program.mjs';
+import { oneProcess, quern } from './program.mjs';
 
 const folder = await mkdtemp(join(tmpdir(), 'quern-'));
 after(() => rm(folder, { recursive: true }));
@@ -144,7 +144,9 @@ test('bench writes exactly what it is told, although the reply would end', async
   assert.ok(tps > 0);
 });
 
-test('failures are one line on stderr', async () => {
+test('failures are one line on stderr', async (t) => {
+  const many = oneProcess();
+  t.after(many.end);
   const long = join(folder, 'long.gguf');
   await writeFile(long, tinyModel({ layers: 8, headDim: 64, context: 100_000 }));
   for (const [args, line] of [
@@ -189,7 +191,7 @@ test('failures are one line on stderr', async () => {
       [['bench', NANO, ...flags], /^quern: use\/param: --(prompt|generate) must be a whole number from [01] to 16777216, .*\n$/])),
     [['bench', NANO, '--prompt', '400', '--generate', '200'], /^quern: use\/param: --prompt and --generate are 600 tokens together, but the context holds 512; .*--context\.\n$/],
   ]) {
-    const { code, out, err } = await quern(args);
+    const { code, out, err } = await many.quern(args);
     assert.deepEqual([code, out], [1, ''], args.join(' '));
     assert.match(err, line);
   }

@@ -38,7 +38,7 @@ after(() => rm(folder, { recursive: true }));
 /** An engine that breaks on demand; without `limits` the watchdog has its real ones. */
 const breakable = (limits, options) => openModel({ ...platform, watch: { limits } }, NANO, { threads: THREADS, variant: 'simd', workerUrl: FAULTS, ...options });
 
-const SHORT = { hang: 1000, look: 100 };
+const SHORT = { hang: 2000, look: 100 };
 
 const countThreads = () => readdirSync('/proc/self/task').length;
 
@@ -199,7 +199,7 @@ test('W10: a thread that never comes back is given up after 30 s, by the real li
 });
 
 test('W10: whichever thread spins; its processor is free again, its thread gone, and the next engine works', async () => {
-  await chats(await breakable(SHORT));
+  await chats(await breakable());
   const threads = countThreads();
   for (let thread = 0; thread < THREADS; thread++) {
     await breakEngine(await breakable(SHORT), `spin ${thread}`, 'engine/hung');

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The command line as a process of its own: started with pipes, or on a terminal.
 
-import { spawn, spawnSync } from 'node:child_process';
+import { fork, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { CLI } from './helper.mjs';
 
 /** Collects what a process says. @returns {{child: object, got: {out: string, err: string}, ended: Promise<object>}} */
@@ -23,6 +25,20 @@ export function quern(args, { input = '', ...options } = {}) {
   const { child, ended } = start(args, options);
   child.stdin.end(input);
   return ended;
+}
+
+/**
+ * The program without its beginning, which is nine tenths of what a refusal costs: all in one process, one after the other.
+ * @returns {{quern: typeof quern, end: () => void}}
+ */
+export function oneProcess() {
+  const child = fork(fileURLToPath(new URL('program-many.mjs', import.meta.url)));
+  const ask = async (args) => {
+    child.send(args);
+    const [said] = await once(child, 'message');
+    return said;
+  };
+  return { quern: ask, end: () => child.kill('SIGKILL') };
 }
 
 /** Whether there is a program here that lends terminals. */
