@@ -17,7 +17,8 @@ const version = () => /[\d.]+/.exec(outputOf(findFirefox(), ['--version']))[0];
 /** All that `npm test` leaves out too. */
 async function pageStories() {
   const file = fileURLToPath(new URL('../web/firefox-page.test.mjs', import.meta.url));
-  const env = { ...process.env, QUERN_STORIES: 'all', NODE_TEST_CONTEXT: '' };
+  const { NODE_TEST_CONTEXT: _, ...outside } = process.env;     // a runner within a runner runs nothing
+  const env = { ...outside, QUERN_STORIES: 'all' };
   const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap', file], { env })
     .catch(({ stdout: said }) => { throw new Error(said.slice(0, 4000)); });
   return { note: `${/^# pass (\d+)/m.exec(stdout)[1]} stories of what once went wrong` };
