@@ -104,11 +104,10 @@ async function lentBy(home) {
 /** A function of what is lent, which gives what the file's source exports: the same each time, since it may have a state. */
 async function bundleLater(name, home) {
   const file = join(root, `js/${home}/${name}.js`);
-  const options = optionsOf({ [name]: `${home}/${name}.js` }, 'browser', { plugins: [borrowing(await lentBy(home))] });
-  const { metafile: { outputs } } = await build({ ...options, write: false });
-  const exported = Object.values(outputs)[0].exports.join(', ');
+  const exported = Object.keys(await import(file)).join(', ');
   const { metafile } = await build({
-    ...options, entryPoints: undefined, outdir: undefined, outfile: join(dist, `${name}.js`), format: 'iife', sourcemap: 'linked',
+    ...optionsOf({}, 'browser', { sourcemap: 'linked', plugins: [borrowing(await lentBy(home))] }),
+    outdir: undefined, outfile: join(dist, `${name}.js`), format: 'iife',
     stdin: { contents: `import { ${exported} } from ${JSON.stringify(file)}; made = { ${exported} };`, resolveDir: root, sourcefile: `js/${name}.js` },
     banner: { js: 'let made;export const open=(lent)=>{if(made)return made;' }, footer: { js: 'return made};' },
   });

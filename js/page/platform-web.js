@@ -86,8 +86,9 @@ function notFetched(cause) {
   throw new QuernError('env/worker', `A part of the package could not be fetched (${cause.message}).`, { phase: 'start', cause });
 }
 
-/** What takes pictures and films from a page, for models that see; and what asks for vectors. */
 const take = lending(LENT);
+
+/** What takes pictures and films from a page, for models that see; and what asks for vectors. */
 const pictures = () => import('./pictures.js').then(take, notFetched);
 const films = () => import('./films.js').then(take, notFetched);
 const vectors = () => import('./vectors.js').then(take, notFetched);

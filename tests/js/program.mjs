@@ -27,15 +27,14 @@ export function quern(args, { input = '', ...options } = {}) {
   return ended;
 }
 
-/**
- * The program without its beginning, which is nine tenths of what a refusal costs: all in one process, one after the other.
- * @returns {{quern: typeof quern, end: () => void}}
- */
+/** The program without a process for each of its calls, which come one after the other. @returns {{quern: typeof quern, end: () => void}} */
 export function oneProcess() {
   const child = fork(fileURLToPath(new URL('program-many.mjs', import.meta.url)));
+  const gone = once(child, 'exit').then(() => { throw new Error('the program has ended'); });
+  gone.catch(() => {});
   const ask = async (args) => {
     child.send(args);
-    const [said] = await once(child, 'message');
+    const [said] = await Promise.race([once(child, 'message'), gone]);
     return said;
   };
   return { quern: ask, end: () => child.kill('SIGKILL') };

@@ -14,7 +14,7 @@ const HOLD_MS = 200;
 
 /** @returns {() => void} goes to the end and stays there */
 export function followEnd() {
-  const [scroller, toEnd, log] = ['scroller', 'to-end', 'log'].map((id) => byId(id));
+  const [scroller, toEnd, log] = ['scroller', 'to-end', 'log'].map(byId);
   let following = true;
   let place = 0;      // where the page itself has scrolled to
   let known = 0;      // the end as the visitor saw it last: more may have come since
