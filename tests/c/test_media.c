@@ -588,7 +588,7 @@ static void leaving_while_looked_at(void)
     float *rows = last_rows(v);
     const float *expected = rows + (c - v->cases) * VOCAB;
     for (int way = 0; way < 4; way++)
-        for (int parts = 1; parts < 30; parts++) {
+        for (int parts = 1 + way % 2; parts < 30; parts += 2) { /* each way at half of them */
             struct quern_engine *e = dense((struct quern_options){0});
             struct quern_sequence *s = sequence_new(e), *t = way == 2 ? sequence_new(e) : NULL;
             CHECK_EQ(case_set(e, s, v, c, QUERN_LAST), 0);

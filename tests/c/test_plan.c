@@ -63,6 +63,17 @@ static void equals_the_peak(void)
     file_free(&wide);
 }
 
+/* What the header alone says. */
+static struct quern_plan planned(const struct file *f, struct quern_options options)
+{
+    struct quern_engine *e = quern_new(&options);
+    for (size_t at = 0; !quern_plan(e)->total && at < f->size; at += 65536) CHECK_EQ(quern_feed(e, f->data + at, f->size - at < 65536 ? f->size - at : 65536), OK);
+    struct quern_plan plan = *quern_plan(e);
+    CHECK(plan.total > 0);
+    quern_free(e);
+    return plan;
+}
+
 /* --- limits ----------------------------------------------------------------------------------------------- */
 
 /* Feeds until it is refused or the file ends. Returns the engine, whose status is in *status; *fed are the bytes it took. */
@@ -108,8 +119,7 @@ static void loads_under(const struct file *f, uint64_t limit, int context_size, 
 static void q01_refused_by_the_header(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
-    struct quern_plan all;
-    real_peak(&f, (struct quern_options){0}, &all);
+    struct quern_plan all = planned(&f, (struct quern_options){0});
     CHECK_EQ(all.context_size, 2048);
     CHECK_EQ(all.wanted, 2048);
     int tries = 0;
@@ -140,10 +150,8 @@ static void q01_refused_by_the_header(void)
 static void default_context(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
-    struct quern_plan all, half, least;
-    real_peak(&f, (struct quern_options){0}, &all);
-    real_peak(&f, (struct quern_options){.context_size = 1024}, &half);
-    real_peak(&f, (struct quern_options){.context_size = 512}, &least);
+    struct quern_plan all = planned(&f, (struct quern_options){0}), half = planned(&f, (struct quern_options){.context_size = 1024}),
+                      least = planned(&f, (struct quern_options){.context_size = 512});
     loads_under(&f, all.total, 0, 2048);
     loads_under(&f, half.total, 0, 1024);
     loads_under(&f, least.total, 0, 512);
@@ -158,18 +166,15 @@ static void default_context(void)
 
 static uint64_t weights_as(const struct file *f, enum quern_quantize layers, enum quern_quantize ends)
 {
-    struct quern_plan plan;
-    real_peak(f, (struct quern_options){.quantize = layers, .embeddings = ends, .context_size = 512}, &plan);
-    return plan.weights;
+    return planned(f, (struct quern_options){.quantize = layers, .embeddings = ends, .context_size = 512}).weights;
 }
 
 /* Each limit gets the weights that fit, and says which. */
 static void chosen_types(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
-    struct quern_plan stored, four;
-    real_peak(&f, (struct quern_options){.context_size = 512}, &stored);
-    real_peak(&f, (struct quern_options){.context_size = 512, .quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4}, &four);
+    struct quern_plan stored = planned(&f, (struct quern_options){.context_size = 512}),
+                      four = planned(&f, (struct quern_options){.context_size = 512, .quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4});
     CHECK(four.weights < stored.weights * 6 / 10);
     CHECK_EQ(weights_as(&f, QUERN_TO_Q8, QUERN_TO_Q8), stored.weights); /* they are that already */
     uint64_t layers = weights_as(&f, QUERN_TO_Q4, QUERN_AS_STORED), ends = weights_as(&f, QUERN_AS_STORED, QUERN_TO_Q4);
@@ -191,8 +196,7 @@ static void chosen_types(void)
 static void cache_sizes(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
-    struct quern_plan plan;
-    real_peak(&f, (struct quern_options){.context_size = 512, .cache_size = 3000}, &plan);
+    struct quern_plan plan = planned(&f, (struct quern_options){.context_size = 512, .cache_size = 3000});
     for (int size = 3000 + 2 * KV_PAGE; size >= 3000; size -= 2 * KV_PAGE) {
         struct quern_engine *e = quern_new(&(struct quern_options){.context_size = 512, .cache_size = size, .memory_limit = plan.total});
         int status = engine_feed(e, &f, 1 << 20);
@@ -222,8 +226,7 @@ static void q06_no_wrap(void)
 static void q03_the_system_refuses(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
-    struct quern_plan all;
-    real_peak(&f, (struct quern_options){0}, &all);
+    struct quern_plan all = planned(&f, (struct quern_options){0});
     for (int wish = 0; wish <= 2048; wish += 2048) {
         struct quern_engine *e = quern_new(&(struct quern_options){.context_size = wish});
         e->mem.limit = all.total - all.cache / 4;

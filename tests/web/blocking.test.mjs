@@ -14,7 +14,7 @@ import { eventually, station } from './browser.mjs';
 import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 import { CATEGORIES, describe, longest, measureLoad, tasksOf } from './tasks.mjs';
 
-const here = station();
+const here = station({ serviceWorker: true });
 
 /**
  * What one task may take while a model loads or talks, in ms of processor time. A frame has 16, and with a desktop's fonts

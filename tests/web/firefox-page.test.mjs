@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { serve } from '../../tools/serve.mjs';
 import { findFirefox } from '../bench/firefox.mjs';
-import { SITE } from './browser.mjs';
+import { SITE, refuseServiceWorkers } from './browser.mjs';
 import { KEYS, STORIES, hostModels, play } from './stories.mjs';
 
 /** What a story asks of a browser. */
@@ -18,7 +18,7 @@ class FirefoxTab {
     tab.#browser = browser;
     tab.#page = await browser.newPage();
     // A service worker would bring threads.
-    await tab.#page.evaluateOnNewDocument(() => { if (navigator.serviceWorker) navigator.serviceWorker.register = () => Promise.reject(new DOMException('Refused.', 'SecurityError')); });
+    await tab.#page.evaluateOnNewDocument(refuseServiceWorkers);
     return tab;
   }
 

@@ -10,18 +10,13 @@ import { serve } from '../../tools/serve.mjs';
 import { SITE, Visit, eventually, station } from './browser.mjs';
 import { ChatPage, openChat } from './chat-page.mjs';
 
-const plain = station({ isolate: false });
-
-/** A browser that refuses service workers, as Chromium does where it may not store anything. */
-function forbidServiceWorkers() {
-  navigator.serviceWorker.register = () => Promise.reject(new DOMException('The user denied permission to use Service Worker.', 'SecurityError'));
-}
+const plain = station({ isolate: false, serviceWorker: true });
 
 const isIsolated = (page) => page.evaluate(() => crossOriginIsolated);
 
 test('O13: with the network cut the page loads again and chats', async () => {
   const server = await serve({ root: SITE });
-  const visit = { expected: /Failed to load resource: net::ERR_/ };   // of the request that must fail
+  const visit = { serviceWorker: true, expected: /Failed to load resource: net::ERR_/ };   // of the request that must fail
   const { page, context, chat, close } = await openChat({ open: () => Visit.open(plain.browser, server.url, visit) });
   await page.locator('html[data-offline=ready]').waitFor();
   await context.setOffline(true);
@@ -69,7 +64,7 @@ test('on a host without COOP and COEP the page loads itself once more, isolated,
 });
 
 test('without COOP, COEP and service workers: one thread, a notice, one line in the console, and it chats', async () => {
-  const { page, chat, console, close } = await openChat(plain, { init: forbidServiceWorkers });
+  const { page, chat, console, close } = await openChat(plain, { serviceWorker: false });
   assert.equal(await isIsolated(page), false);
   assert.equal(await page.evaluate(() => typeof SharedArrayBuffer), 'undefined');
   await chat.notice.getByText(/one thread/).waitFor();
@@ -91,7 +86,7 @@ test('a newer version is used where somebody asks for it, in a second tab too', 
     await server.close();
     await rm(root, { recursive: true });
   });
-  const { page, context, chat, close } = await openChat({ open: () => Visit.open(plain.browser, server.url) });
+  const { page, context, chat, close } = await openChat({ open: () => Visit.open(plain.browser, server.url, { serviceWorker: true }) });
   await page.locator('html[data-offline=ready]').waitFor();
   await page.reload();
   await chat.ready();

@@ -7,7 +7,7 @@ import { soon } from '../js/soon.mjs';
 import { complaints, eventually, station } from './browser.mjs';
 import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 
-const here = station();
+const here = station({ serviceWorker: true });
 
 /** In the page: the length of the newest reply in every frame from now on. */
 function recordGrowth() {

@@ -203,7 +203,7 @@ test('a file of all conversations has the pictures, and gives them back', async 
   await other.close();
 });
 
-const real = station();
+const real = station({ serviceWorker: true });
 
 test('two files make a model that sees: what it is shown costs once, and a model that only reads gets the words', { timeout: 120_000 }, async () => {
   const { page, chat, close } = await openChat(real, { init: storeSettings, initArgument: { maxTokens: 6, temperature: 0 } });

@@ -32,7 +32,7 @@ function makeSite(name, address) {
 makeSite('plain', './sw.js');
 makeSite('lenient', './sw.js?coep=credentialless');
 makeSite('without', './missing.js');
-const here = station({ root: folder, isolate: false, csp: false });
+const here = station({ root: folder, isolate: false, csp: false, serviceWorker: true });
 
 const says = (page, text) => eventually(async () => (await page.locator('body').innerText().catch(() => '')) === text, text);
 const policyOf = (page) => page.evaluate(async () => (await fetch('main.js')).headers.get('Cross-Origin-Embedder-Policy'));
