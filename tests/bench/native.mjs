@@ -128,15 +128,18 @@ async function batchedBench({ path, threads, contextSize, flash }, ...counts) {
   child.stderr.on('data', (data) => { log += data; });
   const [code, signal] = await once(child, 'close');
   if (code !== 0) throw new Error(`llama-batched-bench ended with ${signal ?? code}: ${log.trim().split('\n').at(-1)}`);
-  return out.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+  const lines = out.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+  if (lines.length === 0) throw new Error(`llama-batched-bench measured nothing: a context of ${contextSize} is too small for ${counts.join(' ')}`);      // it says nothing then
+  return lines;
 }
 
 /**
- * Several sequences together, each with a prompt of its own, and so many with one prompt that is `shared.tokens` longer.
+ * Several sequences together, each with a prompt of its own, and so many with one prompt that is `shared.tokens` longer, of whose keys and values there
+ * is one copy, as in quern (-kvu).
  * @returns {Promise<{version: string, speeds: Record<number | 'shared', number>}>} by number of sequences the tokens per second of all that are written
  */
 export async function runBatches({ batches, shared, prompt, generate, ...settings }) {
   const lines = await batchedBench(settings, '-npp', prompt, '-ntg', generate, '-npl', batches.join());
-  const [{ speed_tg: speed }] = await batchedBench(settings, '-npp', shared.tokens + prompt, '-ntg', generate, '-npl', shared.batch, '-pps');
+  const [{ speed_tg: speed }] = await batchedBench(settings, '-npp', shared.tokens + prompt, '-ntg', generate, '-npl', shared.batch, '-pps', '-kvu');
   return { version: `${packagedVersion()} of Debian`, speeds: { ...Object.fromEntries(lines.map(({ pl, speed_tg: each }) => [pl, each])), shared: speed } };
 }
