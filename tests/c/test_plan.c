@@ -5,7 +5,7 @@
  */
 #include "session.h"
 
-enum { PERCENT = 3, SMALL = 16384 }; /* SMALL: bytes; for models of a few kilobytes */
+enum { PERCENT = 3, SMALL = 16384, PIECE = 65536 }; /* SMALL: bytes; for models of a few kilobytes */
 
 /* Loads, holds as many conversations as compute side by side, which reply with everything a sampler may need. Returns the peak. */
 static uint64_t real_peak(const struct file *f, struct quern_options options, struct quern_plan *plan)
@@ -63,11 +63,17 @@ static void equals_the_peak(void)
     file_free(&wide);
 }
 
+/* The piece of a file that begins at `at`. */
+static int feed_piece(struct quern_engine *e, const struct file *f, size_t at)
+{
+    return quern_feed(e, f->data + at, f->size - at < PIECE ? f->size - at : PIECE);
+}
+
 /* What the header alone says. */
 static struct quern_plan planned(const struct file *f, struct quern_options options)
 {
     struct quern_engine *e = quern_new(&options);
-    for (size_t at = 0; !quern_plan(e)->total && at < f->size; at += 65536) CHECK_EQ(quern_feed(e, f->data + at, f->size - at < 65536 ? f->size - at : 65536), OK);
+    for (size_t at = 0; !quern_plan(e)->total && at < f->size; at += PIECE) CHECK_EQ(feed_piece(e, f, at), OK);
     struct quern_plan plan = *quern_plan(e);
     CHECK(plan.total > 0);
     quern_free(e);
@@ -82,7 +88,7 @@ static struct quern_engine *feed_under(const struct file *f, uint64_t limit, int
     struct quern_engine *e = quern_new(&(struct quern_options){.memory_limit = limit, .context_size = context_size, .file_size = f->size});
     CHECK(e != NULL);
     *status = OK;
-    for (*fed = 0; !*status && *fed < f->size; *fed += 65536) *status = quern_feed(e, f->data + *fed, f->size - *fed < 65536 ? f->size - *fed : 65536);
+    for (*fed = 0; !*status && *fed < f->size; *fed += PIECE) *status = feed_piece(e, f, *fed);
     if (!*status) *status = quern_finish(e);
     return e;
 }
