@@ -4,6 +4,7 @@
 import { reasonOf } from '../shared/clock.js';
 import { QuernError, asQuernError } from '../shared/errors.js';
 import { Rpc } from './rpc.js';
+import { ENGINE } from '../shared/protocol.js';
 import { asOption, withProjector } from './source.js';
 import { serveStore } from '../store/store-port.js';
 
@@ -23,6 +24,13 @@ function askToPersist(platform, { phase, waiting }) {
   asked = true;
   platform.persist();
 }
+
+/**
+ * What engines' workers have compiled, by their addresses: a model that is loaded later needs to compile nothing, and runs the browser's best code
+ * from the start. It stays as long as the page, a few MB.
+ * @type {Map<string | undefined, Record<string, WebAssembly.Module>>}
+ */
+const compiled = new Map();
 
 /** What goes to the worker of the options, and the caller's own store, if any, as it is served. */
 function wireOptions(platform, { cache = true, sha256 = [], ...options }) {
@@ -48,18 +56,22 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
   const { source: opened, transfer = [] } = resolveBoth(platform, source, vision);
   const { wire, served } = wireOptions(platform, options);
   signal?.throwIfAborted();
-  const rpc = startRpc(platform, workerUrl && platform.resolveUrl(workerUrl));
+  const script = workerUrl && platform.resolveUrl(workerUrl);
+  const engines = compiled.get(script) ?? {};
+  compiled.set(script, engines);
+  const rpc = startRpc(platform, script);
   if (served) rpc.ended.then(served.end);
   const onAbort = () => rpc.close(reasonOf(signal));
   signal?.addEventListener('abort', onAbort, { once: true });
-  const onEvent = ({ type: _, ...progress }) => {
+  const onEvent = ({ type: kind, ...progress }) => {
+    if (kind === ENGINE) return void (engines[progress.name] = progress.module);
     if (wire.cache === true) askToPersist(platform, progress);
     return onProgress?.(progress);
   };
   try {
     await rpc.ready();
     const how = { onEvent, transfer: served ? [...transfer, served.port] : transfer };
-    return { rpc, answer: await rpc.call(type, { source: opened, options: wire }, how).promise };
+    return { rpc, answer: await rpc.call(type, { source: opened, options: { ...wire, engines } }, how).promise };
   } catch (error) {
     await rpc.close(error instanceof QuernError ? error : asQuernError(error, 'load'));
     throw error;

@@ -6,7 +6,7 @@
 //   load, download  id source options                ready
 //   chat       id messages media options stopped     done      id value
 //   complete   id prompt options                     error     id error
-//   tokenize   id text                               events    events     ([id, event] each: progress, prefill, text, thinking)
+//   tokenize   id text                               events    events     ([id, event] each: progress, engine, prefill, text, thinking)
 //   detokenize id ids                                fatal     error      (the engine is dead)
 //   prompt     id messages media options             notice    text       (for the console)
 //   logits     id ids, or messages media options     lifeline  name      (of a lock: see lifeline.js)
@@ -55,3 +55,6 @@ export const FATAL = 'fatal';
 export const NOTICE = 'notice';
 export const LIFELINE = 'lifeline';
 export const PONG = 'pong';
+
+/** An event of `load` and `download`: a compiled engine, by its `name`, for `engines` among the options of later ones. */
+export const ENGINE = 'engine';

@@ -6,7 +6,7 @@ import { QuernError, isOf } from '../shared/errors.js';
 import { instantiate } from '../engine/instance.js';
 import { Feeder, HeaderReader, readAll } from './intake.js';
 import { Progress } from './progress.js';
-import { NOTICE } from '../shared/protocol.js';
+import { ENGINE, NOTICE } from '../shared/protocol.js';
 import { sum } from '../store/local.js';
 import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js';
 
@@ -16,6 +16,7 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
  * What an engine is started by, which differs between a browser's worker, Node's and the tests'.
  * @typedef {object} EngineHost
  * @property {(build: string, wasmUrl?: string) => Promise<WebAssembly.Module>} compile one of wasm-files.js
+ * @property {boolean} [lends] whether the page can be given what is compiled
  * @property {Record<32 | 64, () => Promise<Function>>} glue the factory that Emscripten made, by the bits of addresses
  * @property {(cache: any) => object | undefined} storeOf a store as `cache` names it, from here
  * @property {(source: any, options: OpenOptions) => Promise<Opened>} openParts a source as source.js locates it
@@ -42,25 +43,45 @@ function maySee(source) {
   return projectorsOf(source) > 0 || Boolean(folder) || (files.length > 1 && !files.every(isGguf));
 }
 
-const buildName = (build, address, sees) => `${build}${address === 64 ? '64' : ''}${sees ? '' : '-text'}`;
-
 /** What an engine with eyes, or without where it might have some, is started with. */
 function visionOf({ blind = false }, { visionOptions }) {
   const { maxPixels, maxFilmPixels, cacheBytes: mediaCache } = visionOptions ?? {};
   return { blind, maxPixels, maxFilmPixels, mediaCache };
 }
 
+/**
+ * Makes an instance of a compiled engine: of the page's, if it has one from an earlier load, which needs no fetching and is as fast as it became
+ * there. A new one that is good is lent to it.
+ * @template T
+ * @param {EngineHost} host
+ * @param {{build: string, address: 32 | 64, sees: boolean}} which
+ * @param {{engines?: Record<string, WebAssembly.Module>, wasmUrl?: string}} options
+ * @param {(event: object) => void} emit
+ * @param {(glue: Function, module: WebAssembly.Module) => Promise<T>} use
+ * @returns {Promise<T>}
+ */
+async function withEngine(host, { build, address, sees }, { engines = {}, wasmUrl }, emit, use) {
+  const file = `${build}${address === 64 ? '64' : ''}${sees ? '' : '-text'}`;
+  const { [wasmUrl ?? file]: lent } = engines;
+  const [module, glue] = await Promise.all([lent ?? host.compile(file, wasmUrl), host.glue[address]()]);
+  const instance = await use(glue, module);
+  if (host.lends && !lent) emit({ type: ENGINE, name: wasmUrl ?? file, module });
+  return instance;
+}
+
 /** Starts engines for one set of options. */
 class Starter {
   #host;
+  #emit;
   #options;
   #threads;
   #sees;
   #projectors;   // how many of the files, the last ones
   #sizes;        // of the files, once they are known
 
-  constructor(host, source, options) {
+  constructor(host, source, options, emit) {
     this.#host = host;
+    this.#emit = emit;
     this.#options = { ...options, ...visionOf(source, options) };
     this.#sees = maySee(source);
     this.#projectors = projectorsOf(source);
@@ -96,9 +117,8 @@ class Starter {
   /** @param {32 | 64} address of a new instance */
   async #instance(address) {
     const { build, scalar } = chooseVariant(this.#options.variant, address);
-    const compiling = this.#host.compile(buildName(build, address, this.#sees), this.#options.wasmUrl);
-    const [module, glue] = await Promise.all([compiling, this.#host.glue[address]()]);
-    const instance = await this.#instantiate(glue, module, address);
+    const instance = await withEngine(this.#host, { build, address, sees: this.#sees }, this.#options, this.#emit,
+      (glue, module) => this.#instantiate(glue, module, address));
     if (instance.isBlind && this.#projectors) throw new QuernError('env/version', 'The engine at wasmUrl is one without eyes.', { phase: 'start' });
     return { ...instance, scalar, address };
   }
@@ -169,8 +189,8 @@ async function keptIfGood(opened, progress, read) {
   }
 }
 
-async function load(host, source, options, progress) {
-  const starter = new Starter(host, source, options);
+async function load(host, source, options, progress, emit) {
+  const starter = new Starter(host, source, options, emit);
   let feeder;
   const onBytes = (n) => progress.add(n, feeder?.engine.fileSize());
   const memory = () => feeder.engine.staging;
@@ -192,12 +212,12 @@ async function load(host, source, options, progress) {
 /**
  * @param {EngineHost} host
  * @param {object} source as source.js locates it
- * @param {(event: object) => void} emit of progress
+ * @param {(event: object) => void} emit of progress, and of what is compiled
  * @returns {Promise<Engine>}
  */
 export async function startEngine(host, source, options, emit) {
   const progress = new Progress(emit);
-  const engine = await onceMore(host, () => load(host, source, options, progress));
+  const engine = await onceMore(host, () => load(host, source, options, progress, emit));
   progress.end('load');
   return engine;
 }
@@ -205,8 +225,8 @@ export async function startEngine(host, source, options, emit) {
 /** Only stores a model. An engine lends its memory and its hash, and reads the headers. @param {EngineHost} host */
 export async function storeModel(host, source, options, emit) {
   const progress = new Progress(emit);
-  const starting = Promise.all([host.glue[32](), host.compile(buildName(chooseVariant().build, 32, maySee(source)), options.wasmUrl)])
-    .then(([glue, module]) => instantiate(glue, module, 1, 32));
+  const starting = withEngine(host, { ...chooseVariant(), address: 32, sees: maySee(source) }, options, emit,
+    (glue, module) => instantiate(glue, module, 1, 32));
   await onceMore(host, async () => {
     let reader;
     const memory = () => reader.engine.staging;

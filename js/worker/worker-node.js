@@ -30,6 +30,7 @@ const host = {
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),
   obstacle: '',
+  lends: true,
   hardwareThreads: availableParallelism(),
   post: (message, transfer = []) => parentPort.postMessage(message, transfer),
   listen: (receive) => parentPort.on('message', (message) => (message?.type === END ? process.exit() : receive(message))),

@@ -117,6 +117,7 @@ const host = {
   pooling: () => import('./pooling.js').then(take, notFetched),
   openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,
+  lends: globalThis.origin !== 'null',     // such a worker shares with nobody (start-worker.js)
   obstacle: threadObstacle(globalThis.crossOriginIsolated === true),
   deviceMemory: deviceMemory(),
   hardwareThreads: navigator.hardwareConcurrency,

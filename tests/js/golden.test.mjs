@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { load, support } from '../../dist/node.js';
 import { COMMON, CONFIGURATIONS_64, GOLDEN, PROJECT, configurationsOf, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
-import './compiled.mjs';
 
 async function logitsOf(name, configuration) {
   const model = await load(join(PROJECT, GOLDEN, `${name}.gguf`), configuration);

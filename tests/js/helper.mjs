@@ -8,7 +8,6 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import './compiled.mjs';
 
 export const DEMO = fileURLToPath(new URL('../../web/models/demo-q8_0.gguf', import.meta.url));
 export const NANO = fileURLToPath(new URL('../fixtures/golden/nano.Q8_0.gguf', import.meta.url));

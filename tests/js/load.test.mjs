@@ -3,11 +3,12 @@
 // nothing behind.
 
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFile } from 'node:child_process';
 import { after, before, mock, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { load, models, support } from '../../dist/node.js';
 import { instantiate } from '../../js/engine/instance.js';
@@ -140,6 +141,22 @@ test('W03, W06: workers and engines that do not start', async () => {
 });
 
 // Not as many as did start: what stops one (a policy, a missing file) stops all, and the glue does not tell which.
+test('what is compiled is compiled once: a later load needs no file of the engine; a file that was no good is read again', async () => {
+  const wasmUrl = pathToFileURL(join(folder, 'engine.wasm'));
+  const options = { variant: 'simd', threads: 2, wasmUrl };
+  await writeFile(wasmUrl, 'no engine');
+  await rejectsWith(load(NANO, options), 'env/version');
+  await copyFile(new URL('../../dist/quern-simd.wasm', import.meta.url), wasmUrl);
+  const first = await load(NANO, options);
+  await rm(wasmUrl);
+  const second = await load(NANO, options);
+  const [[logits, threads], [again]] = await Promise.all([first, second].map(async (model) => [await model.logits([1, 2, 3]), model.info.threads]));
+  assert.equal(threads, 2);
+  assert.deepEqual(again, logits);
+  await Promise.all([first, second].map((model) => model.dispose()));
+  await rejectsWith(load(NANO, { ...options, wasmUrl: pathToFileURL(join(folder, 'another.wasm')) }), 'env/worker', /cannot be read/);
+});
+
 test('W04: threads that do not start cost speed only', async () => {
   const file = join(folder, 'silent.mjs');
   await writeFile(file, `

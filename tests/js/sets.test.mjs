@@ -14,7 +14,6 @@ import { badSets, goodSets } from '../fixtures/bad-sets.mjs';
 import { tinyFolder } from '../fixtures/folder.mjs';
 import { SOURCES } from '../fixtures/hf/sources.mjs';
 import { PROJECT } from '../fixtures/golden.mjs';
-import './compiled.mjs';
 import { logitsOf, opened, partOf, startOver, testHost } from './engine-host.mjs';
 import { soon, timed } from './soon.mjs';
 

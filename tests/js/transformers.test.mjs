@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../dist/node.js';
 import { CONFIGS, VOCAB, expected, modelFile } from '../fixtures/transformers.mjs';
-import './compiled.mjs';
 
 /** Of the largest logit of a row. Angles are float32 there, double here. */
 const MOST = 1e-5;

@@ -17,16 +17,10 @@ const isolated = station({ root: PROJECT });
 const older = station({ root: PROJECT, flags: ['--no-enable-avx-vnni'] });
 const plain = station({ root: PROJECT, isolate: false });
 
-/** V8 gives what a page has compiled to its workers as well, as long as somebody holds it: loads after the first one take half the time. */
-const holdEngines = () => {
-  globalThis.held = ['simd-text', 'relaxed-text'].map((build) => WebAssembly.compileStreaming(fetch(`/dist/quern-${build}.wasm`)).catch(() => null));
-};
-
 /** One page for as many comparisons as `use(check)` makes. */
 async function visiting(station, use) {
   const visit = await station.open(LIBRARY);
   await visit.page.waitForFunction(() => globalThis.quern);
-  await visit.page.evaluate(holdEngines);
   await use(async (name, kv, configurations, ran = configurations) => {
     const request = { source: `/${GOLDEN}/${name}.gguf`, expected: `/${nativeLogits(name, kv)}`, tokens, configurations };
     const results = await visit.page.evaluate((argument) => globalThis.quern.compare(argument), request);

@@ -43,6 +43,25 @@ test('two threads in Chromium, with each build by its name', async () => {
   await close();
 });
 
+test('what is compiled is compiled once: a model that is loaded later asks for no file of the engine', async () => {
+  for (const station of [isolated, plain]) {
+    const { page, close } = await openLibrary(station);
+    const asked = [];
+    page.context().on('request', (request) => asked.push(new URL(request.url()).pathname));
+    const ask = () => page.evaluate(async (source) => {
+      const model = await globalThis.quern.load(source, { cache: false });
+      const { text } = await model.chat('Hello!', { temperature: 0, maxTokens: 12 }).result;
+      await model.dispose();
+      return text;
+    }, DEMO);
+    const files = () => asked.splice(0).filter((path) => path.endsWith('.wasm'));
+    const text = await ask();
+    assert.equal(files().length, 1);
+    assert.deepEqual([await ask(), files()], [text, []]);
+    await close();
+  }
+});
+
 test('support() says what runs here', async () => {
   for (const [station, threads] of [[isolated, true], [plain, false]]) {
     const { page, close } = await openLibrary(station);
