@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// See report.html. The address's fragment is JSON: where to report, and either what to compare (library-page.js) and a model to ask, or
-// a model to load and dispose of so and so often, with a report each time, or what to ask at once, or under limits.
+// See report.html. The address's fragment is JSON: where to report, and what, one report after the other: what to compare (library-page.js) and a
+// model to ask, what to ask at once, what under limits, and a model to load and dispose of so and so often, with a report each time.
 import './library-page.js';
 
 const { quern } = globalThis;
@@ -31,8 +31,8 @@ async function report(work) {
   await fetch(request.report, { method: 'POST', mode: 'no-cors', body: JSON.stringify(found) });
 }
 
-const { source, options, counts } = request.disposals ?? {};
-if (source) for (const count of counts) await report(quern.loadAndDispose(source, options, count));
-else if (request.atOnce) await report(quern.atOnce(request.atOnce));
-else if (request.limited) await report(quern.limited(request.limited).then((said) => ({ said })));
-else await report(answer(request));
+if (request.comparison) await report(answer(request));
+if (request.atOnce) await report(quern.atOnce(request.atOnce));
+if (request.limited) await report(quern.limited(request.limited).then((said) => ({ said })));
+const { source, options, counts = [] } = request.disposals ?? {};
+for (const count of counts) await report(quern.loadAndDispose(source, options, count));

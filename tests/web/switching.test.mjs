@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
-import { heavyModel } from '../fixtures/tiny.mjs';
+import { MODELS, heavyModel } from '../fixtures/tiny.mjs';
 import { eventually, rendererMemory, station } from './browser.mjs';
 import { openChat } from './chat-page.mjs';
 
@@ -11,7 +11,6 @@ const here = station();
 
 const MODEL = heavyModel();
 const LEAST = 90e6;
-const TIMES = 8;
 
 let server;
 let host;
@@ -22,7 +21,7 @@ before(async () => {
 });
 after(() => server.close());
 
-test('two stored models, eight times', async (t) => {
+test('two stored models, back and forth', async (t) => {
   const { page, chat, close } = await openChat(here, { origins: [host] });
   const memory = () => rendererMemory(here.browser);
   const toy = await memory();
@@ -33,13 +32,13 @@ test('two stored models, eight times', async (t) => {
   await eventually(async () => await memory() < toy + 2 * LEAST, 'the memory of the first is given back');
   const first = await memory();
   assert.ok(first > toy + LEAST, `${toy} bytes, then ${first}: a model is seen`);
-  for (let i = 0; i < TIMES; i++) {
+  for (let i = 0; i < MODELS; i++) {
     const name = ['one', 'two'][i % 2];
     await page.locator('#model-button').click();
     await page.getByRole('button', { name: `Load ${name}`, exact: true }).click();
     await chat.modelName(name);
   }
   await eventually(async () => await memory() < 1.15 * first, `as much as with one model, ${first} bytes`)
-    .finally(async () => t.diagnostic(`the toy ${toy} bytes, one of two models ${first}, after ${TIMES} changes ${await memory()}`));
+    .finally(async () => t.diagnostic(`the toy ${toy} bytes, one of two models ${first}, after ${MODELS} changes ${await memory()}`));
   await close();
 });
