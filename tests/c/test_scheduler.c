@@ -4,7 +4,7 @@
  * next token of that hash and the reply's seed. So a reply is a function of its prompt and seed, whoever it ran beside, and anything that
  * is shared, let go, recomputed or restored wrongly shows as another hash.
  *
- * QUERN_EVENTS=1000000 makes the simulation as long as its proof (an hour); `npm test` plays some thousands for each seed and pool.
+ * QUERN_EVENTS=1000000 makes the simulation as long as its proof (four minutes); `npm test` plays some thousands for each seed and pool.
  */
 #include "engine/scheduler.h"
 #include "model_file.h"

@@ -12,10 +12,7 @@ import { PROJECT, eventually, station } from './browser.mjs';
 
 const MODEL = '/tests/fixtures/golden/nano.Q8_0.gguf';
 const FAULTS = '/build/faults/worker.js';
-
-
-/** For what hangs anyway. */
-const SHORTEST = { hang: 700, look: 100 };
+const SHORT = { hang: 1500, look: 100 };
 
 // A trap in wasm ends the whole process where Chromium comes without windows.
 const isolated = station({ root: PROJECT, whole: true });
@@ -28,7 +25,7 @@ async function openPage(where, options) {
   await page.waitForFunction(() => globalThis.quern);
   await page.evaluate(async (source) => {
     const [{ openModel }, { platform }] = await Promise.all([import('/js/page/model.js'), import('/js/page/platform-web.js')]);
-    globalThis.open = (limits, wanted) => openModel({ ...platform, watch: { limits } }, source, { threads: 2, variant: 'simd', workerUrl: '/dist/worker.js', ...wanted });
+    globalThis.open = (limits, wanted) => openModel({ ...platform, watch: { limits } }, source, { threads: 3, variant: 'simd', workerUrl: '/dist/worker.js', ...wanted });
     globalThis.codeOf = (promise) => promise.then(() => 'no error', ({ code, name }) => code ?? name);
   }, MODEL);
   return visit;
@@ -58,7 +55,7 @@ const four = (code) => [code, code, code, code];
 
 test('W07, W08: a crash in any thread rejects everything within 5 s, no worker stays, and the next engine works', async () => {
   const visit = await openPage(isolated);
-  for (const fault of ['trap 0', 'stack 0', 'trap 1', 'stack 1']) {
+  for (const fault of ['trap 0', 'stack 0', 'trap 1', 'trap 2', 'stack 2']) {
     await soon(5000, async () => {
       const { codes, took } = await visit.page.evaluate(breakEngine, { fault, workerUrl: FAULTS });
       assert.deepEqual(codes, four('engine/trap'), fault);
@@ -71,12 +68,12 @@ test('W07, W08: a crash in any thread rejects everything within 5 s, no worker s
 });
 
 test('W10: whichever thread spins; with shared memory and without', async () => {
-  for (const [where, faults] of [[isolated, ['spin 0', 'spin 1']], [plain, ['spin 0']]]) {
+  for (const [where, faults] of [[isolated, ['spin 0', 'spin 2']], [plain, ['spin 0']]]) {
     const visit = await openPage(where);
     for (const fault of faults) {
-      const { codes, took } = await visit.page.evaluate(breakEngine, { limits: SHORTEST, fault, workerUrl: FAULTS });
+      const { codes, took } = await visit.page.evaluate(breakEngine, { limits: SHORT, fault, workerUrl: FAULTS });
       assert.deepEqual(codes, four('engine/hung'), fault);
-      assert.ok(took >= SHORTEST.hang, `${took} ms`);
+      assert.ok(took >= SHORT.hang, `${took} ms`);
     }
     assert.equal(await visit.page.evaluate(chats), 3);
     await eventually(() => visit.page.workers().length === 0, 'all workers have ended');
