@@ -3,8 +3,8 @@
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError, asQuernError } from '../shared/errors.js';
-import { Rpc } from './rpc.js';
 import { ENGINE } from '../shared/protocol.js';
+import { Rpc } from './rpc.js';
 import { asOption, withProjector } from './source.js';
 import { serveStore } from '../store/store-port.js';
 
@@ -26,11 +26,16 @@ function askToPersist(platform, { phase, waiting }) {
 }
 
 /**
- * What engines' workers have compiled, by their addresses: a model that is loaded later needs to compile nothing, and runs the browser's best code
- * from the start. It stays as long as the page, a few MB.
- * @type {Map<string | undefined, Record<string, WebAssembly.Module>>}
+ * What the workers of one script have compiled, by build: a model that is loaded later needs to compile nothing, and runs the browser's best code
+ * from the start. The latest of each stays as long as the page, some MB.
+ * @type {{script?: string, engines: Record<string, {url?: string, module: WebAssembly.Module}>}}
  */
-const compiled = new Map();
+let compiled = { engines: {} };
+
+function enginesOf(script) {
+  if (compiled.script !== script) compiled = { script, engines: {} };
+  return compiled.engines;
+}
 
 /** What goes to the worker of the options, and the caller's own store, if any, as it is served. */
 function wireOptions(platform, { cache = true, sha256 = [], ...options }) {
@@ -57,14 +62,13 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
   const { wire, served } = wireOptions(platform, options);
   signal?.throwIfAborted();
   const script = workerUrl && platform.resolveUrl(workerUrl);
-  const engines = compiled.get(script) ?? {};
-  compiled.set(script, engines);
+  const engines = enginesOf(script);
   const rpc = startRpc(platform, script);
   if (served) rpc.ended.then(served.end);
   const onAbort = () => rpc.close(reasonOf(signal));
   signal?.addEventListener('abort', onAbort, { once: true });
   const onEvent = ({ type: kind, ...progress }) => {
-    if (kind === ENGINE) return void (engines[progress.name] = progress.module);
+    if (kind === ENGINE) return void (engines[progress.build] = progress);
     if (wire.cache === true) askToPersist(platform, progress);
     return onProgress?.(progress);
   };

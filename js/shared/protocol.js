@@ -56,5 +56,5 @@ export const NOTICE = 'notice';
 export const LIFELINE = 'lifeline';
 export const PONG = 'pong';
 
-/** An event of `load` and `download`: a compiled engine, by its `name`, for `engines` among the options of later ones. */
+/** An event of `load` and `download`: a compiled engine (`build`, the caller's `url`, `module`), for `engines` in options of later ones. */
 export const ENGINE = 'engine';

@@ -55,17 +55,18 @@ function visionOf({ blind = false }, { visionOptions }) {
  * @template T
  * @param {EngineHost} host
  * @param {{build: string, address: 32 | 64, sees: boolean}} which
- * @param {{engines?: Record<string, WebAssembly.Module>, wasmUrl?: string}} options
+ * @param {{engines?: Record<string, {url?: string, module: WebAssembly.Module}>, wasmUrl?: string}} options
  * @param {(event: object) => void} emit
  * @param {(glue: Function, module: WebAssembly.Module) => Promise<T>} use
  * @returns {Promise<T>}
  */
 async function withEngine(host, { build, address, sees }, { engines = {}, wasmUrl }, emit, use) {
   const file = `${build}${address === 64 ? '64' : ''}${sees ? '' : '-text'}`;
-  const { [wasmUrl ?? file]: lent } = engines;
-  const [module, glue] = await Promise.all([lent ?? host.compile(file, wasmUrl), host.glue[address]()]);
+  const { [file]: { url, module: lent } = {} } = engines;
+  const isLent = lent && url === wasmUrl;
+  const [module, glue] = await Promise.all([isLent ? lent : host.compile(file, wasmUrl), host.glue[address]()]);
   const instance = await use(glue, module);
-  if (host.lends && !lent) emit({ type: ENGINE, name: wasmUrl ?? file, module });
+  if (host.lends && !isLent) emit({ type: ENGINE, build: file, url: wasmUrl, module });
   return instance;
 }
 
