@@ -67,10 +67,10 @@ export async function startWith(platform, type, source, { signal, onProgress, wo
   if (served) rpc.ended.then(served.end);
   const onAbort = () => rpc.close(reasonOf(signal));
   signal?.addEventListener('abort', onAbort, { once: true });
-  const onEvent = ({ type: kind, ...progress }) => {
-    if (kind === ENGINE) return void (engines[progress.build] = progress);
-    if (wire.cache === true) askToPersist(platform, progress);
-    return onProgress?.(progress);
+  const onEvent = ({ type: kind, ...event }) => {
+    if (kind === ENGINE) return void (engines[event.build] = event);
+    if (wire.cache === true) askToPersist(platform, event);
+    return onProgress?.(event);
   };
   try {
     await rpc.ready();
