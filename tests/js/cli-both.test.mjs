@@ -12,13 +12,16 @@ import { COMMANDS, OPTIONS } from '../../js/cli/cli-syntax.js';
 import { GOLDEN, PROJECT } from '../fixtures/golden.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { CLI, DEMO, NANO } from './helper.mjs';
-import { oneProcess, quern } from './program.mjs';
+import { oneProcess, quern as start } from './program.mjs';
 
 const NATIVE = join(PROJECT, 'build/release/quern');
 const FLOATS = join(PROJECT, GOLDEN, 'nano.F32.gguf');
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-both-'));
 after(() => rmSync(folder, { recursive: true }));
+
+const { quern, end } = oneProcess();
+after(end);
 
 /** A file's path. */
 function write(name, text) {
@@ -161,9 +164,7 @@ test('weights that are made smaller: the same text, and the same plan', async ()
   assert.equal(plans.size, types.length - 1, 'auto is none here');
 });
 
-test('the same refusals', async (t) => {
-  const many = oneProcess();
-  t.after(many.end);
+test('the same refusals', async () => {
   const run = ['run', NANO, 'a'];
   const long = 'x'.repeat(1001);
   for (const args of [
@@ -180,7 +181,7 @@ test('the same refusals', async (t) => {
     ['bench', NANO, '--prompt', '0'], ['bench', NANO, '--generate', '1e9'], ['bench', NANO, '--prompt', '1.5'], ['logits', NANO, '--tokens', '1'], ['logits', NANO, '--out', 'x'],
     ['quantize', NANO, 'x.gguf'], ['quantize', NANO], ['quantize', 'hf:OWNER/REPO/FILE.gguf', 'x.gguf', '--type', 'q8_0'], ['quantize', 'https://example.org/x.gguf', 'x.gguf', '--type', 'q8_0'],
   ]) {
-    const { out, err, code } = await both(args, {}, many.quern);
+    const { out, err, code } = await both(args);
     assert.deepEqual([out, code], ['', 1], args.join(' '));
     assert.match(err, /^quern: use\/(param|context|empty): .*\.\n$/, args.join(' '));
   }
@@ -219,7 +220,7 @@ const NODE_ALONE = { logits: /^(?:messages|vision|(?:min|max)-(?:film-)?pixels|m
 
 test('the same help', async () => {
   for (const name of ['run', 'info', 'quantize', 'bench', 'tokenize', 'logits']) {
-    const [one, two] = (await Promise.all([quern(['help', name]), native(['help', name])])).map(({ out }) => out);
+    const [one, two] = (await Promise.all([start(['help', name]), native(['help', name])])).map(({ out }) => out);
     const [here, there] = [linesOf(one), linesOf(two)];
     const common = Object.keys(here).filter((option) => !/^(cache|no-cache|header|variant)/.test(option) && !NODE_ALONE[name]?.test(option));
     assert.deepEqual(Object.keys(there).filter((option) => !/^(feed|variant)/.test(option)).sort(), common.sort(), name);
@@ -235,5 +236,5 @@ test('the same help', async () => {
 
 test('the same version', async () => {
   const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url)));
-  assert.deepEqual(await both(['--version']), { out: `${version}\n`, err: '', code: 0 });
+  assert.deepEqual(await both(['--version'], {}, start), { out: `${version}\n`, err: '', code: 0 });
 });

@@ -8,11 +8,14 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { headersFor } from '../../js/cli/cli-values.js';
 import { DEMO, NANO, withServer } from './helper.mjs';
-import { quern } from './program.mjs';
+import { oneProcess } from './program.mjs';
 
 const BYTES = readFileSync(NANO);
 const folder = mkdtempSync(join(tmpdir(), 'quern-cli-'));
 after(() => rmSync(folder, { recursive: true }));
+
+const { quern, end } = oneProcess();
+after(end);
 
 /** A server of one model, and the headers that it was sent. */
 const serving = (use) => {

@@ -9,10 +9,13 @@ import { load } from '../../dist/node.js';
 import { byteChars, withSpecials } from '../fixtures/qwen-vocab.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { removeFolder, temporaryFolder } from './pack.mjs';
-import { quern } from './program.mjs';
+import { oneProcess } from './program.mjs';
 
 const folder = temporaryFolder();
 after(() => removeFolder(folder));
+
+const { quern, end } = oneProcess();
+after(end);
 
 const MERGES = ['y e', 'ye s', 'n o'];
 const { tokens, types } = withSpecials({ tokens: [...byteChars(), ...MERGES.map((merge) => merge.replace(' ', ''))], merges: MERGES });

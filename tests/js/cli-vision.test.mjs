@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { FOLDER, PAIR, assertLogits, goldenCases, goldenLook, imagePath } from '../fixtures/vision/golden.mjs';
 import { NANO } from './helper.mjs';
-import { quern as run } from './program.mjs';
+import { oneProcess } from './program.mjs';
 
 const LIMITS = ['--min-pixels', '4096', '--max-pixels', '20480', '--min-film-pixels', '4096', '--max-film-pixels', '65536'];
 const EYES = ['--vision', PAIR.options.vision];
@@ -16,6 +16,9 @@ const EYES = ['--vision', PAIR.options.vision];
 let folder;
 before(() => { folder = mkdtempSync(join(tmpdir(), 'quern-cli-vision-')); });
 after(() => rmSync(folder, { recursive: true }));
+
+const { quern: run, end } = oneProcess();
+after(end);
 
 const quern = async (...args) => {
   const { code, out, err } = await run(args);

@@ -18,6 +18,10 @@ import { oneProcess, quern } from './program.mjs';
 const folder = await mkdtemp(join(tmpdir(), 'quern-'));
 after(() => rm(folder, { recursive: true }));
 
+/** Where what is said matters, and not the process that says it. */
+const many = oneProcess();
+after(many.end);
+
 test('run', async () => {
   const args = ['run', DEMO, 'Hello', '--temperature', '0', '--max-tokens', '8'];
   const plain = await quern(args);
@@ -58,21 +62,21 @@ test('chat with a prompt gives one answer', async () => {
   assert.notEqual(thought.thinking, '');
   assert.ok(stopped.text.length < plain.text.length);
   for (const args of [[question], [question, '--no-think'], ['-']]) {
-    assert.deepEqual(await quern(['chat', DEMO, ...args, ...flags], { input: `${question}\n` }), { out: `${plain.text}\n`, err: '', code: 0 });
+    assert.deepEqual(await many.quern(['chat', DEMO, ...args, ...flags], { input: `${question}\n` }), { out: `${plain.text}\n`, err: '', code: 0 });
   }
-  assert.equal((await quern(['chat', DEMO, question, '--think', ...flags])).out, `${thought.thinking}\n\n${thought.text}\n`);
-  assert.equal((await quern(['chat', DEMO, question, '--system', 'You are a pirate.', ...flags])).out, `${told.text}\n`);
-  assert.equal((await quern(['chat', DEMO, question, '--stop', 'cap', '--stop', 'xyz', ...flags])).out, `${stopped.text}\n`);
-  assert.equal((await quern(['chat', DEMO, '--system', 'You are a pirate.', ...flags], { input: `${question}\n` })).out, `${told.text}\n`);
+  assert.equal((await many.quern(['chat', DEMO, question, '--think', ...flags])).out, `${thought.thinking}\n\n${thought.text}\n`);
+  assert.equal((await many.quern(['chat', DEMO, question, '--system', 'You are a pirate.', ...flags])).out, `${told.text}\n`);
+  assert.equal((await many.quern(['chat', DEMO, question, '--stop', 'cap', '--stop', 'xyz', ...flags])).out, `${stopped.text}\n`);
+  assert.equal((await many.quern(['chat', DEMO, '--system', 'You are a pirate.', ...flags], { input: `${question}\n` })).out, `${told.text}\n`);
   const seeded = ['chat', DEMO, question, '--seed', '5', '--temperature', '1.5', '--top-p', '1', '--top-k', '0', '--max-tokens', '20'];
-  const [one, two] = [await quern(seeded), await quern([...seeded, '--min-p', '0.5'])];
-  assert.deepEqual(await quern(seeded), one);
+  const [one, two] = [await many.quern(seeded), await many.quern([...seeded, '--min-p', '0.5'])];
+  assert.deepEqual(await many.quern(seeded), one);
   assert.notEqual(one.out, two.out);
 });
 
 test('a turn that fails is left out of the talk, which goes on', async () => {
   const input = `${'What is it? '.repeat(60)}\nWhat is the capital of France?\n`;
-  const { out, err, code } = await quern(['chat', DEMO, '--temperature', '0', '--context', '100'], { input });
+  const { out, err, code } = await many.quern(['chat', DEMO, '--temperature', '0', '--context', '100'], { input });
   assert.match(err, /^quern: use\/context: The prompt has (at least )?\d+ tokens, but the context holds 100, the reply included\. This turn is left out\.\n$/);
   assert.match(out, /Paris/);
   assert.equal(code, 0);
@@ -80,43 +84,43 @@ test('a turn that fails is left out of the talk, which goes on', async () => {
 
 test('tokenize', async () => {
   const text = 'Hello <|im_end|> world';
-  const ids = (await quern(['tokenize', DEMO, '--ids'], { input: text })).out;
+  const ids = (await many.quern(['tokenize', DEMO, '--ids'], { input: text })).out;
   assert.match(ids, /^\d+( \d+)*\n$/);
-  assert.equal((await quern(['tokenize', DEMO, '--nul'], { input: `${text}\0a\0${text}` })).out.split('\n').length, 4);
-  const lines = (await quern(['tokenize', DEMO], { input: text })).out.trim().split('\n');
+  assert.equal((await many.quern(['tokenize', DEMO, '--nul'], { input: `${text}\0a\0${text}` })).out.split('\n').length, 4);
+  const lines = (await many.quern(['tokenize', DEMO], { input: text })).out.trim().split('\n');
   assert.equal(lines.map((line) => JSON.parse(line.split('\t')[1])).join(''), text);
 });
 
 test('logits', async () => {
   const file = join(folder, 'out.f32');
-  const { code, err } = await quern(['logits', NANO, '--tokens', '1 2 3', '--out', file, '--kv', 'f32', '--chunk', '1']);
+  const { code, err } = await many.quern(['logits', NANO, '--tokens', '1 2 3', '--out', file, '--kv', 'f32', '--chunk', '1']);
   assert.deepEqual([code, err], [0, '']);
   const bytes = await readFile(file);
   assert.equal(bytes.length, 3 * 320 * 4);
   for (const tokens of ['1,2,3', ' 1, 2 ,3 ', '01 2\t3']) {
-    assert.equal((await quern(['logits', NANO, '--tokens', tokens, '--out', file, '--kv', 'f32'])).code, 0, tokens);
+    assert.equal((await many.quern(['logits', NANO, '--tokens', tokens, '--out', file, '--kv', 'f32'])).code, 0, tokens);
     assert.deepEqual(await readFile(file), bytes);
   }
 });
 
 test('bench and info', async () => {
-  const figures = JSON.parse((await quern(['bench', NANO, '--json', '--prompt', '20', '--generate', '4', '--threads', '2', '--variant', 'simd'])).out);
+  const figures = JSON.parse((await many.quern(['bench', NANO, '--json', '--prompt', '20', '--generate', '4', '--threads', '2', '--variant', 'simd'])).out);
   assert.deepEqual(Object.keys(figures), ['prefill_tps', 'decode_tps', 'load_ms', 'peak_bytes', 'variant', 'threads']);
   assert.ok(figures.prefill_tps > 0 && figures.decode_tps > 0 && figures.load_ms > 0 && figures.peak_bytes > 0);
   assert.deepEqual([figures.variant, figures.threads], ['simd', 2]);
-  const info = JSON.parse((await quern(['info', NANO, '--json', '--context', '100'])).out);
+  const info = JSON.parse((await many.quern(['info', NANO, '--json', '--context', '100'])).out);
   assert.deepEqual([info.architecture, info.contextSize], ['qwen3', 100]);
 });
 
 test('bench --profile', async () => {
   const args = ['bench', NANO, '--prompt', '20', '--generate', '4', '--threads', '2', '--profile'];
-  const { out, code } = await quern(args);
+  const { out, code } = await many.quern(args);
   assert.equal(code, 0);
   assert.match(out, /^prefill of 20 tokens: [\d.]+ of [\d.]+ ms in operations, [\d.]+ barriers per token, [\d.]+ us each when empty; [12] threads in the end$/m);
   assert.match(out, /^decode of 3 tokens: /m);
   assert.match(out, /^matmul Q8_0 \[\d+, \d+\] +\d+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +\d+$/m);
   assert.equal(out.match(/^ms per layer: [\d. ]+; outside: [\d.]+$/gm).length, 2);
-  const { profile, prefill_tps: tps } = JSON.parse((await quern([...args, '--json'])).out);
+  const { profile, prefill_tps: tps } = JSON.parse((await many.quern([...args, '--json'])).out);
   const sum = (values) => values.reduce((total, value) => total + value, 0);
   for (const [phase, tokens] of [['prefill', 20], ['decode', 3]]) {
     const { operations, ...all } = profile[phase];
@@ -138,15 +142,13 @@ test('bench writes exactly what it is told, although the reply would end', async
   await model.dispose();
   const file = join(folder, 'ends.gguf');
   await writeFile(file, tinyModel({}, { kv: { 'tokenizer.ggml.eos_token_id': ['u32', scores.indexOf(Math.max(...scores))] } }));
-  const { out } = await quern(['bench', file, '--prompt', '5', '--generate', '10', '--profile', '--json', '--threads', '1']);
+  const { out } = await many.quern(['bench', file, '--prompt', '5', '--generate', '10', '--profile', '--json', '--threads', '1']);
   const { decode_tps: tps, profile } = JSON.parse(out);
   assert.equal(profile.decode.tokens, 9);
   assert.ok(tps > 0);
 });
 
-test('failures are one line on stderr', async (t) => {
-  const many = oneProcess();
-  t.after(many.end);
+test('failures are one line on stderr', async () => {
   const long = join(folder, 'long.gguf');
   await writeFile(long, tinyModel({ layers: 8, headDim: 64, context: 100_000 }));
   for (const [args, line] of [

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The command line, again and again in one process (oneProcess() of program.mjs): a message with its words is answered by what it says, and its code.
+// The command line, again and again in one process (oneProcess() of program.mjs): a message with its words, its input and what its environment
+// has more is answered by what it says, and its code.
 
-import { main } from '../../dist/cli-main.js';
+import { setMaxListeners } from 'node:events';
+import { Readable } from 'node:stream';
 
-process.setMaxListeners(0);     // main() listens for signals each time
+setMaxListeners(0);             // each call of main() listens for signals, and waits for an interrupt that never comes
+process.setMaxListeners(0);
+const { main } = await import('../../dist/cli-main.js');
 
-process.on('message', async (args) => {
+const ENVIRONMENT = { ...process.env };
+
+process.on('message', async ({ args, input, env }) => {
   const got = { out: '', err: '' };
   for (const [name, stream] of [['out', process.stdout], ['err', process.stderr]]) {
     stream.write = (text) => {
@@ -13,6 +19,8 @@ process.on('message', async (args) => {
       return true;
     };
   }
+  Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input)]), configurable: true });
+  process.env = { ...ENVIRONMENT, ...env };
   process.exitCode = 0;
   await main(args);
   process.send({ ...got, code: process.exitCode });

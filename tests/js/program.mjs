@@ -27,17 +27,23 @@ export function quern(args, { input = '', ...options } = {}) {
   return ended;
 }
 
-/** The program without a process for each of its calls, which come one after the other. @returns {{quern: typeof quern, end: () => void}} */
+/** The program without a process for each of its calls, which come one after the other; help and version are no part of it. @returns {{quern: typeof quern, end: () => void}} */
 export function oneProcess() {
   const child = fork(fileURLToPath(new URL('program-many.mjs', import.meta.url)));
   const gone = once(child, 'exit').then(() => { throw new Error('the program has ended'); });
   gone.catch(() => {});
-  const ask = async (args) => {
-    child.send(args);
+  let before = Promise.resolve();
+  const ask = async (call) => {
+    child.send(call);
     const [said] = await Promise.race([once(child, 'message'), gone]);
     return said;
   };
-  return { quern: ask, end: () => child.kill('SIGKILL') };
+  const run = (args, { input = '', env = {} } = {}) => {
+    const said = before.then(() => ask({ args, input, env }));
+    before = said.catch(() => {});
+    return said;
+  };
+  return { quern: run, end: () => child.kill('SIGKILL') };
 }
 
 /** Whether there is a program here that lends terminals. */
