@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,6 +23,12 @@ struct check {
 /* Where nothing was written yet there are twos: pages fresh from the system are all zero, and hide who relies on it. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "malloc_fill_byte=2:max_malloc_fill_size=65536"; }
+
+/* How much of something there is to be: as for each commit, or as before a release (npm run test:long). */
+static inline long check_length(long usual, long longer) { return getenv("QUERN_LONG") ? longer : usual; }
+
+/* Of many that are alike, each commit takes every nth: the step from one to the next. */
+static inline size_t check_every(size_t n) { return (size_t)check_length((long)n, 1); }
 
 static const char *check_fixtures = "tests/fixtures";
 static const char *check_name;

@@ -191,7 +191,7 @@ static int try_random(int rules)
 
 static void against_the_slow_matcher(void)
 {
-    int accepted = 0, rounds = getenv("QUERN_GRAMMARS") ? atoi(getenv("QUERN_GRAMMARS")) : 300;
+    int accepted = 0, rounds = (int)check_length(300, 6000);
     for (int i = 0; i < rounds; i++) {
         seed = (uint64_t)i + 1;
         accepted += try_random(i % 2 ? RULES : 0);

@@ -170,7 +170,7 @@ static void against_every_token(void)
 {
     struct vocabulary_source source;
     struct vocabulary *v = NULL;
-    int steps = getenv("QUERN_MASKS") ? atoi(getenv("QUERN_MASKS")) : 6;
+    int steps = (int)check_length(6, 60);
     CHECK(qwen_tokens(check_fixtures, 16, &source));
     CHECK_EQ(vocabulary_new(&mem, &source, &v, NULL), OK);
     qwen_tokens_free(&source);

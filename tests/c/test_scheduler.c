@@ -4,7 +4,7 @@
  * next token of that hash and the reply's seed. So a reply is a function of its prompt and seed, whoever it ran beside, and anything that
  * is shared, let go, recomputed or restored wrongly shows as another hash.
  *
- * QUERN_EVENTS=1000000 makes the simulation as long as its proof (four minutes); `npm test` plays some thousands for each seed and pool.
+ * QUERN_LONG=1 plays the proof, a million events for each seed, pool and width (four minutes, nine under sanitizers).
  */
 #include "engine/scheduler.h"
 #include "model_file.h"
@@ -540,8 +540,7 @@ static void simulate(int pages, int parallel, int of, long events)
 static void simulation(void)
 {
     static const int pools[] = {130, 20, 6}, parallels[] = {1, 4, 16};
-    const char *wanted = getenv("QUERN_EVENTS");
-    long events = wanted ? atol(wanted) : 2500;
+    long events = check_length(2500, 1000000);
     memset(&seen, 0, sizeof seen);
     for (int of = 0; of < 8; of++)
         for (int p = 0; p < 3; p++)

@@ -497,17 +497,16 @@ static void mistaken(void)
     eyes_close(&e);
 }
 
-/* The header cut at every byte, and every byte of it changed, where QUERN_LOADS is given, at some of them otherwise: an error or a model, and nothing left behind. */
+/* The header cut at every byte, and every byte of it changed, or some of them: an error or a model, and nothing left behind. */
 static void damaged(void)
 {
     struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
     struct eyes e;
     int loads = 0, refusals = 0;
-    bool all = getenv("QUERN_LOADS") != NULL;
     CHECK_EQ(eyes_open(&e, &good, 1, &(struct eyes_options){0}), OK);
     size_t header = e.in.ck.header_size;
     eyes_close(&e);
-    for (size_t i = 1; i < header; i += all ? 1 : 1 + i / 64 % 5) {
+    for (size_t i = 1; i < header; i += check_every(1 + i / 64 % 9)) {
         struct file cut = {good.data, i}, f = {malloc(good.size), good.size};
         CHECK(eyes_open(&e, &cut, 1, &(struct eyes_options){0}) != OK);
         eyes_close(&e);
@@ -524,12 +523,11 @@ static void damaged(void)
     file_free(&good);
 }
 
-/* Several bytes changed at once, most of them in the header, and the end cut off: QUERN_LOADS says how often. */
+/* Several bytes changed at once, most of them in the header, and the end cut off. */
 static void damaged_at_random(void)
 {
     struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
-    const char *given = getenv("QUERN_LOADS");
-    int loads = given ? atoi(given) : 100, refusals = 0;
+    int loads = (int)check_length(100, 20000), refusals = 0;
     uint64_t seed = 19;
     struct eyes e;
     CHECK_EQ(eyes_open(&e, &good, 1, &(struct eyes_options){0}), OK);
