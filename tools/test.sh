@@ -5,7 +5,8 @@
 #   tools/test.sh big     proofs at real sizes (Qwen3-0.6B), minutes; writes docs/benchmarks/big.json
 #                         some of them: npm run test:big -- schemas limits
 #   tools/test.sh smoke   greedy text from real weights: QUERN_MODEL=path
-#   tools/test.sh saboteur  10,000 servers that lie on a played clock, 500 over sockets, twice 1,000 schedules of faults: a quarter of an hour
+#   tools/test.sh long    every test in its full length, as before a release: hours, one of them eight clients of a server
+#                         some of them: npm run test:long -- saboteur schedules store-schedules
 #   tools/test.sh bench   quern in Chromium, WebKit, Firefox and Node beside wllama and native llama.cpp; writes docs/benchmarks/bench.*
 #                         options as tests/bench/bench.mjs takes them: npm run bench -- --quick
 #   tools/test.sh places  the packed package in every place where people build and run it; writes docs/places.md
@@ -15,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 case "${1:-}" in bench | places) tools/setup.sh "$1" ;; *) tools/setup.sh test ;; esac
 echo 'test: building'
-make --no-print-directory -s -j2 native site $([ $# -gt 0 ] || echo faults)
+make --no-print-directory -s -j2 native site $(case "${1:-}" in '' | long) echo faults ;; esac)
 case "${1:-}" in
 '') exec make --no-print-directory -s test ;;
 big)
@@ -23,7 +24,19 @@ big)
     if [ $# = 0 ]; then set -- tests/big/*.test.mjs; else set -- "${@/#/tests/big/}" && set -- "${@/%/.test.mjs}"; fi
     exec node --test --test-concurrency=1 "$@"
     ;;
-saboteur) QUERN_PLAYED=10000 QUERN_REAL=500 QUERN_FAULTS=1000 exec node --test tests/js/{saboteur,schedules,store-schedules}.test.mjs ;;
+long)
+    shift
+    export QUERN_LONG=1
+    if [ $# = 0 ]; then exec make --no-print-directory -s test; fi
+    shopt -s nullglob
+    files=()
+    for name; do
+        found=(tests/*/"$name".test.mjs)
+        [ ${#found[@]} -gt 0 ] || { echo "test: no tests/*/$name.test.mjs" >&2; exit 2; }
+        files+=("${found[@]}")
+    done
+    exec node tools/test-node.mjs "${files[@]}"
+    ;;
 smoke) exec node --test tests/smoke/*.test.mjs ;;
 bench) shift; exec node tests/bench/bench.mjs "$@" ;;
 places) shift; exec node --test-reporter=spec tests/places/places.mjs "$@" ;;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Replies side by side in Node with the real engine: each says what it says alone, and however one of them ends, while it waits, reads or
 // writes, the others do not notice. The runner over an engine that is played: runner.test.mjs; in pages: tests/web/batch.test.mjs.
-// QUERN_SCHEDULES: how many random schedules.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -10,6 +9,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../dist/node.js';
 import { Service } from '../../js/worker/service.js';
+import { length } from '../fixtures/lengths.mjs';
 import { random } from '../fixtures/random.mjs';
 import { opened, partOf, testHost } from './engine-host.mjs';
 import { DEMO, NANO, collect, rejectsWith, rejectsWithAbort, until } from './helper.mjs';
@@ -17,7 +17,7 @@ import { soon, timed } from './soon.mjs';
 
 const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.js', import.meta.url));
 
-const SCHEDULES = Number(process.env.QUERN_SCHEDULES ?? 20);
+const SCHEDULES = length(20, 1000);
 
 /** Many short steps, in the middle of which something can happen; and a few long ones. */
 const STEADY = { threads: 1, chunk: 4 };

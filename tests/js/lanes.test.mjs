@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { length } from '../fixtures/lengths.mjs';
 import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
 import { noise } from '../fixtures/noise.mjs';
 import { CHUNK, Site, session } from '../fixtures/sessions.mjs';
@@ -52,12 +53,12 @@ const every = (step, most) => Array.from({ length: Math.ceil(most / step) }, (_,
 
 test('a crash at any call of the store, whatever of a write arrives', async () => {
   const { store } = await session(site(), new Disk(), { parallel: LANES });
-  await crashes(every(3, store.calls.length), (call) => crashed({ at: (n) => (n === call ? { crash: true, torn: call % CHUNK } : {}) }));
+  await crashes(every(length(6, 3), store.calls.length), (call) => crashed({ at: (n) => (n === call ? { crash: true, torn: call % CHUNK } : {}) }));
 });
 
 test('a crash at any time', async () => {
   const whole = site();
   const start = whole.clock.now();
   await session(whole, new Disk(), { parallel: LANES });
-  await crashes(every(331, whole.clock.now() - start).slice(1), (ms) => crashed({}, ms));
+  await crashes(every(length(662, 331), whole.clock.now() - start).slice(1), (ms) => crashed({}, ms));
 });

@@ -12,6 +12,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { load, models } from '../../dist/node.js';
 import { idOf, isName } from '../../js/store/identity.js';
+import { some } from '../fixtures/lengths.mjs';
 import { CLAIMS, ENDLESS, NO_NUMBERS, PORTALS, claims } from '../fixtures/liars.mjs';
 import { LyingServer } from '../fixtures/lying-server.mjs';
 import { readGguf } from '../fixtures/gguf-reader.mjs';
@@ -50,7 +51,7 @@ const WAYS = { load: (url, cache) => load(url, { cache, threads: 1 }), download:
 
 for (const [way, get] of Object.entries(WAYS)) {
   test(`S1 ${way}: a size that the header does not justify is refused when the header has come`, { timeout: 60_000 }, async () => {
-    for (const size of CLAIMS) {
+    for (const size of some(CLAIMS, 2)) {
       const cache = newCache();
       await serving(BYTES, () => claims(size), async (url) => {
         const tooLarge = way === 'download' && size > 2 ** 40;    // for the disk

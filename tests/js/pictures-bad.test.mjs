@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 // The catalogue of bad pictures, films and projectors (fixtures/bad-pictures.mjs) through the package: each line gets its code and its sentence, the
-// model sees as before, and no memory is lost. QUERN_PICTURES and QUERN_PROJECTORS say how many come in a row, as before a release 500 and 1,000.
+// model sees as before, and no memory is lost.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { load } from '../../dist/node.js';
 import { BAD_FILES, BAD_PARTS, BAD_PROJECTORS, ODD_FILES, projector } from '../fixtures/bad-pictures.mjs';
+import { length } from '../fixtures/lengths.mjs';
 import { PAIR, imagePath } from '../fixtures/vision/golden.mjs';
 import { rejectsWith } from './helper.mjs';
 
-const PICTURES = Number(process.env.QUERN_PICTURES ?? 60);
-const PROJECTORS = Number(process.env.QUERN_PROJECTORS ?? 20);
+const PICTURES = length(60, 500);
+const PROJECTORS = length(20, 1000);
 
 const GOOD = imagePath('exact.png');
 

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { GOLDEN, PROJECT } from '../fixtures/golden.mjs';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
+import { length } from '../fixtures/lengths.mjs';
 import { random } from '../fixtures/random.mjs';
 import { patchSpec, tinySpec } from '../fixtures/tiny.mjs';
 import { CLI, NANO, until } from './helper.mjs';
@@ -386,8 +387,7 @@ async function spanOf(program, spot) {
   return performance.now() - begun;
 }
 
-/** Sixty before a release: QUERN_MOMENTS=60. */
-const MOMENTS = Number(process.env.QUERN_MOMENTS ?? 20);
+const MOMENTS = length(12, 60);
 
 test('killed at many moments', { timeout: 300_000 }, async (t) => {
   await Promise.all(Object.entries({ Node: Math.ceil(MOMENTS / 4), native: MOMENTS }).map(async ([which, moments], lane) => {

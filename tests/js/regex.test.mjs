@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Random patterns against JavaScript's own RegExp, in the module of grammars as the package has it: what is not refused matches the same texts, and no
-// text is taken for a pattern that is none. QUERN_PATTERNS=20000: tests/big/regex.test.mjs, as before a release.
+// text is taken for a pattern that is none.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
 import { Grammars } from '../../js/engine/grammar.js';
+import { length } from '../fixtures/lengths.mjs';
 import { random } from '../fixtures/random.mjs';
 
-const COUNT = Number(process.env.QUERN_PATTERNS ?? 600);
+const COUNT = length(600, 20_000);
 const TEXTS = 16;
 const END = 256;
 

@@ -14,12 +14,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { load, models } from '../../dist/node.js';
+import { length } from '../fixtures/lengths.mjs';
 import { LyingServer } from '../fixtures/lying-server.mjs';
 import { sabotage } from '../fixtures/saboteur.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { CLI } from './helper.mjs';
 
-const PLAYED = Number(process.env.QUERN_PLAYED ?? 120);
+const PLAYED = length(60, 10_000);
 const PLAYER = fileURLToPath(new URL('../fixtures/played-saboteurs.mjs', import.meta.url));
 const BATCH = 100;
 const MB = 2 ** 20;
@@ -37,7 +38,7 @@ test(`${PLAYED} saboteurs on a played clock`, async (t) => {
 });
 
 /** Two versions of some chunks each; kept in memory, as whoever plays them. */
-const REAL = Number(process.env.QUERN_REAL ?? 16);
+const REAL = length(8, 500);
 const AT_A_TIME = 8;
 const MOST_S = 300;
 const versions = [1, 2].map((seed) => tinyModel({ seed, layers: 2, hidden: 256, ffn: 2048, heads: 4, headDim: 64 }));

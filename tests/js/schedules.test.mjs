@@ -5,12 +5,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openRemote } from '../../js/net/download.js';
+import { length } from '../fixtures/lengths.mjs';
 import { LyingServer, lyingFetch } from '../fixtures/lying-server.mjs';
 import { random } from '../fixtures/random.mjs';
 import { schedule } from '../fixtures/schedules.mjs';
 import { VirtualClock } from '../fixtures/virtual-clock.mjs';
 
-const SCHEDULES = Number(process.env.QUERN_FAULTS ?? 200);       // 1,000: npm run test:saboteur
+const SCHEDULES = length(100, 1000);
 const REAL = 60;          // of them once more over sockets
 
 /** Reads a file as a loader does; compares each chunk with the source's as it comes. */

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Random schemas against ajv: whatever their grammars let through is valid, and of values near them exactly the valid ones are accepted.
-// QUERN_SCHEMAS=10000: as before a release.
 
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { length } from '../fixtures/lengths.mjs';
 import { randomSchema, valuesNear } from '../fixtures/random-schemas.mjs';
 import { SchemaLines } from '../fixtures/schema-lines.mjs';
 
-const COUNT = Number(process.env.QUERN_SCHEMAS ?? 60);
+const COUNT = length(60, 10_000);
 const FIRST = 20001;
 const VALUES = 10;
 const WALKS = 5;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `quern serve` as a process under 8 clients that ask anything and go away at any moment, for seconds or, by QUERN_MINUTES=60, for an hour, in a
+// `quern serve` as a process under 8 clients that ask anything and go away at any moment, for seconds or, before a release, for an hour, in a
 // pool that is too small for them. Its memory stays flat, no page and no reply is left over, and a question that is asked again and again
 // among all that always gets the answer it gets alone.
 
@@ -7,12 +7,13 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { processMemory } from '../bench/machine.mjs';
+import { length } from '../fixtures/lengths.mjs';
 import { random as seeded } from '../fixtures/random.mjs';
 import { DEMO, until } from './helper.mjs';
 import { start } from './program.mjs';
 import { ask, request } from './serve-host.mjs';
 
-const MINUTES = Number(process.env.QUERN_MINUTES ?? 0.1);
+const MINUTES = length(0.1, 60);
 const CLIENTS = 8;
 const SAMPLES = 60;
 

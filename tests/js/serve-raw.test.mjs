@@ -7,6 +7,7 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { LIMITS } from '../../js/cli/serve-http.js';
 import { QuernError } from '../../js/shared/errors.js';
+import { length } from '../fixtures/lengths.mjs';
 import { random as seeded } from '../fixtures/random.mjs';
 import { until } from './helper.mjs';
 import { ask, dataOf, endless, loadDemo, parsed, playedModel, raw, request, result, startServer } from './serve-host.mjs';
@@ -371,7 +372,7 @@ test('at the end who waits comes again, who is written to has his time, and what
 // --- many ---
 
 test('requests that are given up at any moment leave nothing running', { timeout: 3_600_000 }, async (t) => {
-  const count = Number(process.env.QUERN_ABORTS ?? 300);
+  const count = length(300, 10_000);
   const model = await loadDemo({ contextSize: 512 });
   const one = await startServer({ model });
   const random = seeded(18);

@@ -6,12 +6,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { length } from '../fixtures/lengths.mjs';
 import { Disk } from '../fixtures/memory-store.mjs';
 import { random } from '../fixtures/random.mjs';
 import { schedule } from '../fixtures/schedules.mjs';
 import { Site, session } from '../fixtures/sessions.mjs';
 
-const SCHEDULES = Number(process.env.QUERN_FAULTS ?? 200);       // 1,000: npm run test:saboteur
+const SCHEDULES = length(100, 1000);
 
 /** Chunks that a fault may cost. */
 const MOST_AGAIN = 4;

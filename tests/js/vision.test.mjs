@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import sharp from 'sharp';
 import { load } from '../../dist/node.js';
+import { some } from '../fixtures/lengths.mjs';
 import { FOLDER, LIMITS, MOE, PAIR, Q8, assertLogits, goldenCases, goldenLook, imagePath, nativeLook } from '../fixtures/vision/golden.mjs';
 import { vlPath } from '../fixtures/vision-models.mjs';
 import { vlProjector } from '../fixtures/vl-projector.mjs';
@@ -103,7 +104,7 @@ test('the same bits with any threads, chunks that cut pictures anywhere, and ker
   for (const of of [PAIR, Q8]) {
     const all = [];
     const native = nativeLook(of, picture);
-    for (const more of [{}, { threads: 3, chunk: 7 }, { variant: 'scalar', threads: 1, chunk: 5 }, { variant: 'simd', chunk: 1 }, { address: 32, chunk: 1024 }]) {
+    for (const more of some([{}, { address: 32, chunk: 1024 }, { variant: 'scalar', threads: 1, chunk: 5 }, { variant: 'simd', chunk: 1 }, { threads: 3, chunk: 7 }], 2)) {
       const model = await open(of, more);
       const { messages, numberImages } = caseOf('mixed');
       all.push(await model.logits(messages, { numberImages }));

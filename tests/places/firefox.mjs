@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Firefox as Debian has it: the package, isolated and not, which nobody drives; and its chat page (tests/web/firefox-page.test.mjs).
+// Firefox as Debian has it: the package, isolated and not, which nobody drives; and its chat page (firefox-page.mjs) and its store
+// (tests/web/store.test.mjs).
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -14,18 +15,21 @@ const CONDITIONS = { isolated: { isolate: true, threads: 2 }, 'not isolated': { 
 
 const version = () => /[\d.]+/.exec(outputOf(findFirefox(), ['--version']))[0];
 
-/** All that `npm test` leaves out too. */
-async function pageStories() {
-  const file = fileURLToPath(new URL('../web/firefox-page.test.mjs', import.meta.url));
+/** Runs a file of tests, whole. @returns {Promise<number>} how many passed */
+async function passing(path) {
   const { NODE_TEST_CONTEXT: _, ...outside } = process.env;     // a runner within a runner runs nothing
-  const env = { ...outside, QUERN_STORIES: 'all' };
-  const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap', file], { env })
+  const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap', fileURLToPath(new URL(path, import.meta.url))], { env: { ...outside, QUERN_LONG: '1' } })
     .catch(({ stdout: said }) => { throw new Error(said.slice(0, 4000)); });
-  return { note: `${/^# pass (\d+)/m.exec(stdout)[1]} stories of what once went wrong` };
+  return Number(/^# pass (\d+)/m.exec(stdout)[1]);
 }
+
+const pageStories = async () => ({ note: `${await passing('firefox-page.mjs')} stories of what once went wrong` });
+
+/** Beside Chromium's, with the same tests. */
+const store = async () => ({ note: `${await passing('../web/store.test.mjs')} tests of stores, with Chromium's` });
 
 export const places = Object.entries(CONDITIONS).map(([name, condition]) => ({
   name: `Firefox, ${name}`, version: version(), by: () => 'Linux, x64',
   open: (t) => openUnbundled({ kind: 'Firefox', ...condition, open: openFirefox }, t),
-  cases: { ...libraryCases(condition), ...(condition.isolate ? {} : { 'page stories': pageStories }) },
+  cases: { ...libraryCases(condition), ...(condition.isolate ? {} : { 'page stories': pageStories, store }) },
 }));

@@ -2,6 +2,7 @@
 // Hundreds of conversations of a hundred messages: the list opens, finds and switches at once; and tabs that write at random see the same in the end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { length } from '../fixtures/lengths.mjs';
 import { eventually, station } from './browser.mjs';
 import { ChatPage, openChat, storeSettings } from './chat-page.mjs';
 
@@ -10,8 +11,8 @@ const here = station();
 /** The best of several: whatever else the machine does only slows it down. */
 const best = (values) => Math.round(Math.min(...values));
 
-/** A thousand before a release (QUERN_CONVERSATIONS=1000), which take a minute to write. */
-const MANY = Number(process.env.QUERN_CONVERSATIONS ?? 120);
+/** A thousand take a minute to write. */
+const MANY = length(120, 1000);
 const MESSAGES = 100;
 
 const id = (i, j) => `m${String(i).padStart(5, '0')}-${String(j).padStart(4, '0')}`;
@@ -84,7 +85,7 @@ async function openRow(page, n) {
 }
 
 test('two tabs at random on five conversations see the same at the end', { timeout: 600_000 }, async () => {
-  const rounds = Number(process.env.QUERN_ROUNDS ?? 6);
+  const rounds = length(6, 120);
   const visit = await openChat(here, { init: storeSettings, initArgument: { maxTokens: 12 } });
   const second = await visit.page.context().newPage();
   await second.goto(here.url);

@@ -9,6 +9,7 @@ import { after, before, suite, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { serve } from '../../tools/serve.mjs';
 import { npm, pack, removeFolder, temporaryFolder } from '../js/pack.mjs';
+import { LONG } from '../fixtures/lengths.mjs';
 import { PROJECT, Visit, eventually, station } from './browser.mjs';
 import { talkativeModel } from './chat-page.mjs';
 
@@ -280,7 +281,7 @@ suite('the Vite project', () => {
     }
   });
 
-  test('chats from Vite\'s development server', async () => {
+  test('chats from Vite\'s development server', { skip: !LONG && 'test:long and test:places have it' }, async () => {
     const { url, stop } = await start([vite, '--port', '0'], project);
     try {
       await chat(url);

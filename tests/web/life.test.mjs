@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { serve } from '../../tools/serve.mjs';
+import { length } from '../fixtures/lengths.mjs';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { SITE, eventually, howToStart } from './browser.mjs';
 import { talkativeModel } from './chat-page.mjs';
@@ -124,7 +125,7 @@ test('killed at random moments of a talk: at most a second of a reply is lost, n
     await (await page.$(part('file-input'))).uploadFile(TALKER);
     await tab.ready('quern-talker');
   };
-  const kills = Number(process.env.QUERN_KILLS ?? 4);
+  const kills = length(2, 50);
   let seed = 11;
   const random = () => (seed = (seed * 48271) % 0x7fffffff) / 0x7fffffff;
   let before = await page.evaluate(storedMessages);

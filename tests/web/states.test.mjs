@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The page in every state that somebody may meet it in, on a desktop and on a phone, light and dark: nothing that axe complains of. And all of
-// it by the keyboard alone. QUERN_SHOTS=docs/screens looks at all four, and writes a sheet of the states for each.
+// it by the keyboard alone. QUERN_SHOTS=docs/screens writes a sheet of the states for each of the four.
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { LONG } from '../fixtures/lengths.mjs';
 import { complaints, eventually, station } from './browser.mjs';
 import { openChat, storeSettings, talkativeModel } from './chat-page.mjs';
 
@@ -148,8 +149,7 @@ async function writeSheet(name, pictures, { width, height }) {
   await page.close();
 }
 
-/** Each device and each scheme once; with pictures all four. */
-const SCHEMES = process.env.QUERN_SHOTS ? { desktop: ['light', 'dark'], phone: ['light', 'dark'] } : { desktop: ['light'], phone: ['dark'] };
+const SCHEMES = LONG || process.env.QUERN_SHOTS ? { desktop: ['light', 'dark'], phone: ['light', 'dark'] } : { desktop: [], phone: ['dark'] };
 
 for (const [device, window] of Object.entries(WINDOWS)) {
   for (const colorScheme of SCHEMES[device]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What once went wrong on the chat page, told so that any browser can play it: a driver needs open, reload, type, evaluate, settle, resize and
-// tabs (WebKit of places/webdriver.mjs has them, FirefoxTab of firefox-page.test.mjs too). Chromium's own tests look closer.
+// tabs (WebKit of places/webdriver.mjs has them, FirefoxTab of places/firefox-page.mjs too). Chromium's own tests look closer.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The chat page in Firefox: what once went wrong on it and depends on the browser (stories.mjs). QUERN_STORIES=all: everything, as tests/places
-// does. On one thread: a driven Firefox may hang where workers start workers (undriven.mjs).
+// The chat page in Firefox: what once went wrong on it (stories.mjs), as tests for Node's runner. On one thread: a driven Firefox may hang where workers start workers (undriven.mjs).
 import { after, before, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { serve } from '../../tools/serve.mjs';
 import { findFirefox } from '../bench/firefox.mjs';
-import { SITE, refuseServiceWorkers } from './browser.mjs';
-import { KEYS, STORIES, hostModels, play } from './stories.mjs';
+import { SITE, refuseServiceWorkers } from '../web/browser.mjs';
+import { KEYS, STORIES, hostModels, play } from '../web/stories.mjs';
 
 /** What a story asks of a browser. */
 class FirefoxTab {
@@ -74,10 +73,7 @@ after(async () => {
   models?.close();
 });
 
-/** Where browsers differ least, and the longest. */
-const SAME_EVERYWHERE = /^(what is no longer read is marked|a conversation goes on at once|a new chat takes nothing away|editing ends with|a setting that does not count|a system prompt that is too long|the dialog says)/;
-
-for (const name of Object.keys(STORIES).filter((one) => process.env.QUERN_STORIES === 'all' || !SAME_EVERYWHERE.test(one))) {
+for (const name of Object.keys(STORIES)) {
   test(`Firefox: ${name}`, { timeout: 90_000 }, async () => {
     const tab = await FirefoxTab.open(browser);
     await play(name, tab, { url: site.url, root: SITE }, models.url);
