@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs test files, four at a time, those that take longest first: node tools/test-node.mjs FILE...
+// Runs test files, three at a time, those that take longest first: node tools/test-node.mjs FILE...
 // A machine that stops for seconds fails whatever waits for something just then. So a file that fails beside others runs once more, alone, and
 // counts as that run ends; which file it was is said. Where many fail, or one fails twice, something is wrong.
 
@@ -33,7 +33,7 @@ async function play(files, concurrency) {
 
 const say = (text, files) => console.log(`# ${text}: ${[...files].map((file) => relative('.', file)).join(' ')}`);
 
-let failed = await play(process.argv.slice(2).map((file) => resolve(file)).sort((a, b) => placeOf(a) - placeOf(b)), 4);
+let failed = await play(process.argv.slice(2).map((file) => resolve(file)).sort((a, b) => placeOf(a) - placeOf(b)), 3);
 if (failed.size > 0 && failed.size <= MOST_AGAIN) {
   say('failed beside others, and once more alone', failed);
   failed = await play([...failed], 1);

@@ -282,7 +282,7 @@ static void gemv_one(const struct gemm_case *g, uint64_t *seed)
     free(tiles);
 }
 
-/* Blocks of one width; 1, 3, 8 or 2, 5 of them in turn, then rows of 4,096 columns. Floats also take widths of no block. Every number of rows gets its turn. */
+/* Blocks of one width, in turn 1 to 8 of them, then rows of 4,096 columns. Floats also take widths of no block. Every number of rows gets its turn. */
 static void gemm_type(const struct ref_type *t)
 {
     static const int blocks[] = {1, 2, 3, 5, 8}, widths[] = {1, 3, 20, 31, 257};
@@ -290,7 +290,7 @@ static void gemm_type(const struct ref_type *t)
     int count = 0;
     for (int how = 0; how < BLOCKS_KINDS; how++)
         for (int floats = 0; floats < FLOATS_KINDS; floats++) {
-            for (int i = (how + floats) % 2; i < 5; i += 2) {
+            for (size_t i = (size_t)(how + floats) % check_every(5); i < 5; i += check_every(5)) {
                 int cols = t->read ? blocks[i] * t->columns : widths[i];
                 struct gemm_case g = {t, how, floats, cols, 1 + random_below(&seed, PANEL_ROWS)};
                 for (int n = 0; n < 2; n++) gemm_one(&g, &seed, 1 + count++ % ACT_ROWS);

@@ -128,7 +128,7 @@ static void q01_refused_by_the_header(void)
     struct quern_plan all = planned(&f, (struct quern_options){0});
     CHECK_EQ(all.context_size, 2048);
     CHECK_EQ(all.wanted, 2048);
-    int tries = 0;
+    size_t tries = 0;
     for (uint64_t limit = all.total - (all.total >> 5); limit > 40 << 20; limit -= 4 << 20) {
         int status;
         size_t fed;
@@ -142,7 +142,7 @@ static void q01_refused_by_the_header(void)
         CHECK_EQ((int)(said(e, "needs ") * 10 + 0.5), (int)((double)plan.total / 1e5 + 0.5));
         if (plan.largest > 0) {
             CHECK_EQ((int)said(e, "a contextSize of "), plan.largest);
-            if (tries++ % 4 == 0) loads_under(&f, limit, plan.largest, plan.largest);
+            if (tries++ % check_every(8) == 0) loads_under(&f, limit, plan.largest, plan.largest);
         } else {
             double file = said(e, "a file of ") * 1e6, weights = (double)plan.weights;
             CHECK(file > 0 && file < (double)limit && file < weights);

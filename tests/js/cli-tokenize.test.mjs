@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { load } from '../../dist/node.js';
 import { TokenStream, cutOf } from '../../js/cli/token-stream.js';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
+import { length } from '../fixtures/lengths.mjs';
 import { modelSpec } from '../fixtures/make-model.mjs';
 import { random } from '../fixtures/random.mjs';
 import { tinyModel, tinySpec } from '../fixtures/tiny.mjs';
@@ -65,6 +66,7 @@ test('a text is not cut where a special token may lie across, nor where tokens h
 /** Prints the most memory that a process had, in MB, on stderr. */
 const PEAK = ['--import', 'data:text/javascript,process.on("exit",()=>console.error(Math.round(process.resourceUsage().maxRSS/1000)))'];
 
+const MANY = length(6, 12);
 const paragraph = 'The quick brown fox, isn\'t it? 你好。\n\n    return x + 12;\n\tEnd of it.\n';
 
 test('megabytes take seconds and little memory, and have the tokens of the whole', async () => {
@@ -82,9 +84,9 @@ test('megabytes take seconds and little memory, and have the tokens of the whole
     assert.ok(Number(err) < Number(little) + 100, `${err} MB, for a letter ${little}`);
     return performance.now() - start;
   });
-  const long = await quern(['tokenize', DEMO, '--ids'], { input: text.repeat(12), flags: PEAK });
+  const long = await quern(['tokenize', DEMO, '--ids'], { input: text.repeat(MANY), flags: PEAK });
   assert.ok(Number(long.err) < Number(little) + 100, `${long.err} MB, for a letter ${little}`);
-  assert.equal(long.out.match(/\d+/g).length, 12 * ids.length);
+  assert.equal(long.out.match(/\d+/g).length, MANY * ids.length);
 });
 
 test('NUL bytes part texts of any length', async () => {

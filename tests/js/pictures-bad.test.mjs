@@ -12,7 +12,7 @@ import { PAIR, imagePath } from '../fixtures/vision/golden.mjs';
 import { rejectsWith } from './helper.mjs';
 
 const PICTURES = length(60, 500);
-const PROJECTORS = length(20, 1000);
+const PROJECTORS = length(10, 1000);
 
 const GOOD = imagePath('exact.png');
 

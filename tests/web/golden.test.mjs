@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// One arithmetic, in a real browser: for every golden file the logits are the very bits of the native build's scalar
+// One arithmetic, in a real browser: for golden files of common types, and some others, the logits are the very bits of the native build's scalar
 // kernels, with every build of the engine, with 1, 2 and 4 threads, read whole and in chunks, and without shared memory.
 import assert from 'node:assert/strict';
 import { arch } from 'node:os';
 import { test } from 'node:test';
 import { COMMON, CONFIGURATIONS_64, GOLDEN, PROJECT, configurationsOf, names, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { some } from '../fixtures/lengths.mjs';
 import { station } from './browser.mjs';
 
 const LIBRARY = 'tests/web/library.html';
@@ -30,7 +31,7 @@ async function visiting(station, use) {
 }
 
 test('the native bits', (t) => visiting(isolated, async (compare) => {
-  for (const name of names) {
+  for (const name of new Set([...COMMON, ...some(names, 3)])) {
     const configurations = configurationsOf(name, 'browser');
     await t.test(`${name} in ${configurations.length} configurations`, () => compare(name, 'f16', configurations));
   }
