@@ -320,7 +320,7 @@ objects-sanitize:
 objects: $(OBJECTS) $(TOOL_OBJECTS)
 
 test-narrow: objects-sanitize
-	$(MAKE) config=narrow run-c replay TESTS='test_gguf test_containers'
+	$(MAKE) config=narrow run-c replay TESTS='test_gguf test_containers' $(if $(QUERN_LONG),,ONLY_test_containers='folders checkpoints catalogue damaged_checkpoint')
 
 test-thread:
 	$(MAKE) config=thread run-c TESTS='test_engine test_pool test_experts test_convert test_batches test_kept' ONLY_test_batches=by_threads \

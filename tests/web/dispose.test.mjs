@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
+import { some } from '../fixtures/lengths.mjs';
 import { modelBytes } from '../fixtures/make-model.mjs';
 import { MODELS } from '../fixtures/tiny.mjs';
 import { PROJECT, eventually, rendererMemory, station } from './browser.mjs';
@@ -26,7 +27,7 @@ before(async () => {
 });
 after(() => server.close());
 
-for (const [where, here, threads] of [['cross-origin isolated, two threads', isolated, 2], ['without shared memory', plain, 1]]) {
+for (const [where, here, threads] of some([['cross-origin isolated, two threads', isolated, 2], ['without shared memory', plain, 1]], 2)) {
   test(`models one after the other, ${where}`, async (t) => {
     const visit = await here.open('tests/web/library.html', { origins: [new URL(source).origin] });
     const memory = () => rendererMemory(here.browser);

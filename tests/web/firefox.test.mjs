@@ -8,6 +8,7 @@ import { serve } from '../../tools/serve.mjs';
 import { processFamily, processMemory } from '../bench/machine.mjs';
 import { AT_ONCE, checkAtOnce } from '../fixtures/at-once.mjs';
 import { CONFIGURATIONS_64, GOLDEN, PROJECT, nativeLogits, tokens } from '../fixtures/golden.mjs';
+import { LONG, some } from '../fixtures/lengths.mjs';
 import { LIMITED } from '../fixtures/limited.mjs';
 import { MODELS, heavyModel } from '../fixtures/tiny.mjs';
 import { eventually } from './browser.mjs';
@@ -68,14 +69,14 @@ test('64-bit addresses, chats at once, limits in Firefox, cross-origin isolated,
   });
 });
 
-test('chats at once in Firefox, without shared memory: each as alone', { timeout: PATIENCE_MS }, async (t) => {
+test('chats at once in Firefox, without shared memory: each as alone', { timeout: PATIENCE_MS, skip: !LONG && 'test:long has it' }, async (t) => {
   const { next } = await ask(t, { isolate: false }, { atOnce: AT_ONCE_HERE });
   const found = await read(next);
   assert.equal(found.threads, 1, found.problem);
   checkAtOnce(found);
 });
 
-for (const [where, serving, threads] of [['cross-origin isolated, two threads', { isolate: true }, 2], ['without shared memory', { isolate: false }, 1]]) {
+for (const [where, serving, threads] of some([['cross-origin isolated, two threads', { isolate: true }, 2], ['without shared memory', { isolate: false }, 1]], 2)) {
   test(`models one after the other, ${where}: each gives its memory back`, { timeout: PATIENCE_MS }, async (t) => {
     const bytes = heavyModel();
     const models = createServer((_, response) => response.writeHead(200, { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin', 'Content-Length': bytes.length }).end(bytes));
