@@ -26,10 +26,10 @@ async function passing(path) {
 const pageStories = async () => ({ note: `${await passing('firefox-page.mjs')} stories of what once went wrong` });
 
 /** Beside Chromium's, with the same tests. */
-const store = async () => ({ note: `${await passing('../web/store.test.mjs')} tests of stores, with Chromium's` });
+const storeTests = async () => ({ note: `${await passing('../web/store.test.mjs')} with Chromium's` });
 
 export const places = Object.entries(CONDITIONS).map(([name, condition]) => ({
   name: `Firefox, ${name}`, version: version(), by: () => 'Linux, x64',
   open: (t) => openUnbundled({ kind: 'Firefox', ...condition, open: openFirefox }, t),
-  cases: { ...libraryCases(condition), ...(condition.isolate ? {} : { 'page stories': pageStories, store }) },
+  cases: { ...libraryCases(condition), ...(condition.isolate ? {} : { 'page stories': pageStories, 'the tests of stores': storeTests }) },
 }));
