@@ -6,11 +6,12 @@
 import { run } from 'node:test';
 import { tap } from 'node:test/reporters';
 import { relative, resolve } from 'node:path';
+import { length } from '../tests/fixtures/lengths.mjs';
 
 const MOST_AGAIN = 6;
 
 /** Ends a file whose failed tests have left something open. */
-const TIMEOUT_MS = process.env.QUERN_LONG ? 2 * 3_600_000 : 600_000;
+const TIMEOUT_MS = length(600_000, 7_200_000);
 
 /** What begins last must not be what takes longest. */
 const LONG = [

@@ -31,8 +31,8 @@ long)
     shopt -s nullglob
     files=()
     for name; do
-        found=(tests/*/"$name".test.mjs)
-        [ ${#found[@]} -gt 0 ] || { echo "test: no tests/*/$name.test.mjs" >&2; exit 2; }
+        found=(tests/[jw]*/"$name".test.mjs)
+        [ ${#found[@]} -gt 0 ] || { echo "test: no $name.test.mjs in tests/js or tests/web" >&2; exit 2; }
         files+=("${found[@]}")
     done
     exec node tools/test-node.mjs "${files[@]}"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The chat page in Firefox: what once went wrong on it (stories.mjs), as tests for Node's runner. On one thread: a driven Firefox may hang where workers start workers (undriven.mjs).
+// The chat page in Firefox: what once went wrong on it (stories.mjs), as tests for Node's runner. On one thread: a driven Firefox may hang where
+// workers start workers (undriven.mjs).
 import { after, before, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { serve } from '../../tools/serve.mjs';
