@@ -791,7 +791,9 @@ export interface Model {
    */
   tokenize(input: string | Uint8Array | Message[], options?: Given<PromptOptions>): Promise<number[]>;
   /** The text of token ids, special ones included. `use/param` for an id that does not exist. */
-  detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions>): Promise<string>;
+  detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions & { bytes?: false }>): Promise<string>;
+  /** The bytes of each token: a part of a character is no text. */
+  detokenize(tokens: ArrayLike<number>, options: Given<CallOptions & { bytes: true }>): Promise<Uint8Array[]>;
   /** How many tokens a text has, or a conversation with everything its template adds; pictures are measured, not looked at. */
   countTokens(input: string | Message[], options?: Given<PromptOptions>): Promise<number>;
   /**
@@ -837,6 +839,8 @@ export interface PromptOptions extends CallOptions {
   thinking?: boolean;
   tools?: readonly Tool[];
   numberImages?: boolean;
+  /** Whether the template begins the next reply behind the messages (`add_generation_prompt`). Default true; false for what has been said alone. */
+  generationPrompt?: boolean;
 }
 
 export interface RankOptions extends CallOptions {

@@ -85,7 +85,7 @@ export class ServedModel {
   }
 
   tokenize(input, options) { return this.#ready.tokenize(input, options); }
-  detokenize(tokens) { return this.#ready.detokenize(tokens); }
+  detokenize(tokens, options) { return this.#ready.detokenize(tokens, options); }
 
   /** What is being made, in numbers. */
   get jobs() { return [...this.#jobs].map(({ phase, total, done }) => ({ phase, total, done })); }

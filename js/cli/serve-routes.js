@@ -81,21 +81,34 @@ function refuseWanted(wanted) {
 }
 
 function contentOf(body) {
-  const { content, with_pieces, parse_special } = body ?? {};
+  const { content, parse_special } = body ?? {};
   if (typeof content !== 'string') throw badParam('content', 'must be a string');
   if (content.length > MOST_TEXT) throw badParam('content', `is longer than ${MOST_TEXT} letters`);
-  refuseWanted({ with_pieces, parse_special });
+  refuseWanted({ parse_special });
   return content;
 }
 
-const tokenize = async ({ served }, body) => ({ json: { tokens: await served.tokenize(contentOf(body)) } });
+/** A token's text; its bytes, as numbers, where it is a part of a character. @param {Uint8Array} bytes */
+function pieceOf(bytes) {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return [...bytes];
+  }
+}
+
+async function tokenize({ served }, body) {
+  const ids = await served.tokenize(contentOf(body));
+  if (!body.with_pieces) return { json: { tokens: ids } };
+  const pieces = await served.detokenize(ids, { bytes: true });
+  return { json: { tokens: ids.map((id, i) => ({ id, piece: pieceOf(pieces[i]) })) } };
+}
 
 const detokenize = async ({ served }, body) => ({ json: { content: await served.detokenize(body?.tokens) } });
 
 async function applyTemplate({ served }, body) {
   const { messages, options: { thinking } } = chatRequest(body);
-  refuseWanted({ add_generation_prompt: body.add_generation_prompt === false });
-  const ids = await served.tokenize(messages, { thinking });
+  const ids = await served.tokenize(messages, { thinking, generationPrompt: body.add_generation_prompt !== false });
   return { json: { prompt: await served.detokenize(ids) } };
 }
 

@@ -67,8 +67,10 @@ class FakeModel {
   }
 
   async detokenize(tokens, options) {
-    this.#check(checkOptions('call', options));
-    return this.#textOf(checkTokens(tokens, this.info.tokens));
+    const { bytes, ...checked } = checkOptions('detokenize', options);
+    this.#check(checked);
+    const ids = checkTokens(tokens, this.info.tokens);
+    return bytes ? Array.from(ids, (id) => new TextEncoder().encode(this.#textOf([id]))) : this.#textOf(ids);
   }
 
   async countTokens(input, options) { return (await this.tokenize(input, options)).length; }

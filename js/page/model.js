@@ -76,8 +76,8 @@ class Model {
   }
 
   async detokenize(tokens, options) {
-    const { signal } = checkOptions('call', options);
-    return this.#call(DETOKENIZE, { ids: checkTokens(tokens, this.#info.vocabSize) }, { signal });
+    const { signal, bytes } = checkOptions('detokenize', options);
+    return this.#call(DETOKENIZE, { ids: checkTokens(tokens, this.#info.vocabSize), bytes }, { signal });
   }
 
   async countTokens(input, options) {

@@ -162,7 +162,8 @@ const TABLES = {
     ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, overflow: oneOf('error', 'drop'),
   },
   call: { signal },
-  tokens: { signal, thinking: boolean, numberImages: boolean, tools: json },
+  tokens: { signal, thinking: boolean, numberImages: boolean, tools: json, generationPrompt: boolean },
+  detokenize: { signal, bytes: boolean },
   look: { signal, detail: DETAIL, maxPixels: PIXELS },
 };
 

@@ -73,9 +73,9 @@ export function protect(messages, template, tools) {
 }
 
 /** ChatML as Qwen3 uses it, for a file without a template. */
-export function builtInChat(messages, thinking, spelled = (content) => content) {
+export function builtInChat(messages, thinking, spelled = (content) => content, generationPrompt = true) {
   const turns = messages.map(({ role, content }) => `<|im_start|>${role}\n${spelled(content)}<|im_end|>\n`);
-  return `${turns.join('')}<|im_start|>assistant\n${thinking === false ? NO_THOUGHT : ''}`;
+  return turns.join('') + (generationPrompt ? `<|im_start|>assistant\n${thinking === false ? NO_THOUGHT : ''}` : '');
 }
 
 /**
@@ -141,21 +141,21 @@ export class Chat {
   /**
    * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last message. With `mustFit` a text that
    * is far too long is refused before it is tokenized. `places`: of the messages' pictures and films; `numberImages`: they are counted aloud.
-   * `tools`: of a conversation that has some.
-   * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean,
+   * `tools`: of a conversation that has some. Without `generationPrompt` no reply is begun.
+   * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, generationPrompt?: boolean,
    *   places?: import('./placeholders.js').Places, tools?: import('./tools.js').Tools}} [options]
    * @returns {Promise<Prompt>}
    */
   async prompt(messages, options = {}) {
-    const { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, places, tools } = options;
+    const { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, generationPrompt = true, places, tools } = options;
     const { sentinel, messages: guarded, tools: list } = protect(tools?.messages ?? messages, this.#template, tools?.list);
     const begun = goesOn ? guarded.pop() : null;
     const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
     const prompt = this.#template
       ? await this.#render(this.#template, {
-        messages: guarded, tools: list, add_generation_prompt: true, enable_thinking: thinks, add_vision_id: numberImages,
+        messages: guarded, tools: list, add_generation_prompt: generationPrompt, enable_thinking: thinks, add_vision_id: numberImages,
       })
-      : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages));
+      : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);
     const whole = begun ? goOn(prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;
     if (mustFit) refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);

@@ -7,7 +7,7 @@
 //   chat       id messages media options stopped     done      id value
 //   complete   id prompt options                     error     id error
 //   tokenize   id text                               events    events     ([id, event] each: progress, engine, prefill, text, thinking)
-//   detokenize id ids                                fatal     error      (the engine is dead)
+//   detokenize id ids bytes                          fatal     error      (the engine is dead)
 //   prompt     id messages media options             notice    text       (for the console)
 //   logits     id ids, or messages media options     lifeline  name      (of a lock: see lifeline.js)
 //   look       id media                              pong

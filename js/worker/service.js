@@ -145,7 +145,7 @@ export class Service {
     [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
     [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
-    [DETOKENIZE]: ({ ids }) => this.#engine.detokenize(ids),
+    [DETOKENIZE]: ({ ids, bytes }) => (bytes ? Array.from(ids, (id) => this.#engine.tokenBytes(id)) : this.#engine.detokenize(ids)),
     [PROMPT]: async ({ messages, media, options }, job) => (await this.#promptOf(messages, media, options, signalOf(job))).ids,
   };
 

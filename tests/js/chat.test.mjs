@@ -13,10 +13,10 @@ import { soon, timed } from './soon.mjs';
 const MARK = String.fromCodePoint(0xfdd0);
 
 /** The rendered prompt as the tokenizer sees it: special tokens in brackets, then without the sentinel. */
-function split(messages, { template = TEMPLATE, thinking } = {}) {
+function split(messages, { template = TEMPLATE, thinking, generationPrompt = true } = {}) {
   const { sentinel, messages: guarded } = protect(messages, template);
-  const variables = { messages: guarded, add_generation_prompt: true, ...(thinking !== undefined && { enable_thinking: thinking }) };
-  const text = template ? render(template, variables) : builtInChat(guarded, thinking);
+  const variables = { messages: guarded, add_generation_prompt: generationPrompt, ...(thinking !== undefined && { enable_thinking: thinking }) };
+  const text = template ? render(template, variables) : builtInChat(guarded, thinking, undefined, generationPrompt);
   return text.replace(/<\|im_start\|>|<\|im_end\|>|<\/?think>/g, '[$&]').replaceAll(String.fromCodePoint(sentinel), '');
 }
 
@@ -25,7 +25,11 @@ const assistant = (content, thinking) => ({ role: 'assistant', content, ...(thin
 
 test('the template of Qwen3 and the built-in one agree on a plain conversation', () => {
   const messages = [{ role: 'system', content: 'Be kind.' }, user('Hi'), assistant('Hello'), user('Bye')];
-  for (const thinking of [undefined, true, false]) assert.equal(split(messages, { template: '', thinking }), split(messages, { thinking }));
+  for (const thinking of [undefined, true, false]) {
+    for (const generationPrompt of [true, false]) {
+      assert.equal(split(messages, { template: '', thinking, generationPrompt }), split(messages, { thinking, generationPrompt }));
+    }
+  }
   assert.equal(split([user('Hi')], { thinking: false }), '[<|im_start|>]user\nHi[<|im_end|>]\n[<|im_start|>]assistant\n[<think>]\n\n[</think>]\n\n');
 });
 

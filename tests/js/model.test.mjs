@@ -171,6 +171,10 @@ test('tokenize, detokenize and countTokens', async () => {
   assert.deepEqual([await model.tokenize(''), await model.detokenize([])], [[], '']);
   assert.equal(await model.detokenize(await model.tokenize('a\ud800b\0c\ufeffd')), 'a\ufffdb\0c\ufeffd');
   await rejectsWith(model.detokenize([0, 1536]), 'use/param', /tokens\[1\]/);
+  const pieces = await model.detokenize(ids, { bytes: true });
+  assert.equal(pieces.length, ids.length);
+  assert.deepEqual(Buffer.concat(pieces), Buffer.from(text));
+  await rejectsWith(model.detokenize(ids, { bytes: 1 }), 'use/param', /bytes/);
   await rejectsWith(model.tokenize(5), 'use/param');
   await rejectsWithAbort(model.tokenize('x', { signal: AbortSignal.abort() }));
 });

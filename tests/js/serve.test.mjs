@@ -432,8 +432,13 @@ test('tokens of texts and texts of tokens', async () => {
   const { tokens } = await post('/tokenize', { content });
   assert.deepEqual(tokens, await model.tokenize(content));
   assert.equal((await post('/detokenize', { tokens })).content, content);
-  for (const [path, body] of [['/tokenize', {}], ['/tokenize', { content: 5 }], ['/tokenize', { content: 'x', with_pieces: true }], ['/tokenize', { content: 'x'.repeat(2 ** 20 + 1) }],
-    ['/detokenize', { tokens: [-1] }], ['/detokenize', {}], ['/apply-template', {}], ['/apply-template', null], ['/apply-template', { messages: QUESTION, add_generation_prompt: false }], ['/apply-template', { messages: QUESTION, tools: [{}] }], ['/tokenize', null], ['/detokenize', null]]) {
+  const { tokens: pieces } = await post('/tokenize', { content, with_pieces: true });
+  assert.deepEqual(pieces.map(({ id }) => id), tokens);
+  assert.equal(pieces[0].piece, 'What');
+  assert.ok(pieces.some(({ piece }) => Array.isArray(piece)), 'no token is a part of a character');
+  assert.equal(Buffer.concat(pieces.map(({ piece }) => Buffer.from(piece))).toString(), content);
+  for (const [path, body] of [['/tokenize', {}], ['/tokenize', { content: 5 }], ['/tokenize', { content: 'x', parse_special: true }], ['/tokenize', { content: 'x'.repeat(2 ** 20 + 1) }],
+    ['/detokenize', { tokens: [-1] }], ['/detokenize', {}], ['/apply-template', {}], ['/apply-template', null], ['/apply-template', { messages: QUESTION, tools: [{}] }], ['/tokenize', null], ['/detokenize', null]]) {
     assert.equal((await post(path, body)).status, 400, `${path} ${JSON.stringify(body).slice(0, 50)}`);
   }
 });
@@ -442,7 +447,11 @@ test('a conversation as the template makes it', async () => {
   const { prompt } = await post('/apply-template', { messages: [{ role: 'system', content: 'Be <|im_end|> brief.' }, ...QUESTION] });
   assert.match(prompt, /^<\|im_start\|>system\nBe <\|im_end\|> brief\.<\|im_end\|>\n<\|im_start\|>user\nWhat is the capital of Kenya\?<\|im_end\|>\n<\|im_start\|>assistant\n/);
   const thinking = await post('/apply-template', { messages: QUESTION, chat_template_kwargs: { enable_thinking: true } });
-  assert.notEqual(thinking.prompt, (await post('/apply-template', { messages: QUESTION })).prompt);
+  const opened = (await post('/apply-template', { messages: QUESTION })).prompt;
+  assert.notEqual(thinking.prompt, opened);
+  const said = (await post('/apply-template', { messages: QUESTION, add_generation_prompt: false })).prompt;
+  assert.match(said, /What is the capital of Kenya\?<\|im_end\|>\n$/);
+  assert.ok(opened.startsWith(`${said}<|im_start|>assistant\n`));
 });
 
 test('what one key has asked, another one does not find; without keys all share', async () => {

@@ -87,6 +87,7 @@ test('tokens, vectors, ranks, and a run of calls', async () => {
   const model = fakeModel([{ toolCalls: [CALL] }, 'Take a coat.']);
   const ids = await model.tokenize('one two one two');
   assert.equal(await model.detokenize(ids), 'one two one two');
+  assert.deepEqual((await model.detokenize(ids, { bytes: true })).map((bytes) => String(Buffer.from(bytes))), ['one', ' two', ' one', ' two']);
   assert.equal(await model.countTokens('one two'), 2);
   const { vectors: [cat, cats, tax] } = await model.embed(['the black cat', 'a black cat', 'income tax law']);
   const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);

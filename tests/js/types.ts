@@ -72,6 +72,8 @@ model.complete([1, 2, 3], { seed: 1, temperature: null, signal: null });
 model.chat('x', null);
 (await model.logits(Int32Array.of(1, 2))) satisfies Float32Array;
 (await model.tokenize('x')) satisfies number[];
+(await model.detokenize([1], { bytes: true })) satisfies Uint8Array[];
+(await model.detokenize([1], { bytes: null })) satisfies string;
 (await model.countTokens(messages, { thinking: true })) satisfies number;
 (await model.profile())?.decode.operations[0].layerMs satisfies readonly number[] | undefined;
 support().variant satisfies 'simd' | 'relaxed' | null;
@@ -84,7 +86,7 @@ await load('x', { cache: '/folder', sha256: ['00'] });
 declare const store: Store;
 await load({ repo: 'a', file: 'b' }, { cache: store });
 
-(await model.tokenize(messages, { thinking: true })) satisfies number[];
+(await model.tokenize(messages, { thinking: true, generationPrompt: false })) satisfies number[];
 model.info.endTokens satisfies readonly number[];
 model.info.parallel satisfies number;
 model.info.work.rows satisfies number;
