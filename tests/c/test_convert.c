@@ -106,7 +106,7 @@ static void threads_change_nothing(void)
 {
     struct error err;
     for (size_t m = 0; m < sizeof models / sizeof *models; m++)
-        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        for (size_t t = m % check_every(2); t < sizeof types / sizeof *types; t += check_every(2)) {
             struct disk one = golden(models[m]), more = golden(models[m]);
             CHECK_EQ(convert(&one, types[t], 1, 0, &err), OK);
             CHECK_EQ(convert(&more, types[t], 2 + (int)t, 0, &err), OK);

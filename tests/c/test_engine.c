@@ -440,7 +440,7 @@ static void check_warmed(const struct reference *r, struct quern_options options
 
 static void check_warmed_few(struct quern_options options)
 {
-    for (int i = (int)check_length(3, 0); i < GOLDEN_FEW; i += 3) {
+    for (int i = (int)check_length(4, 0); i < GOLDEN_FEW; i += (int)check_length(GOLDEN_FEW, 3)) {
         struct reference r = reference_new(golden_few[i]);
         check_warmed(&r, options);
         reference_free(&r);

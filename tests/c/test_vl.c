@@ -249,7 +249,7 @@ static void check_model(const char *model)
         CHECK_EQ(size, s.n_rows * VOCAB);
         float *all = run_story(e, &s, 64), *half = run_story(halves, &s, 64);
         const int chunks[] = {1, 7, 64};
-        for (int i = 0; i < 6; i++) {
+        for (int i = n % (int)check_every(3); i < 6; i += (int)check_every(3)) {
             float *again = run_story(i < 3 ? scalar : folder, &s, chunks[i % 3]);
             CHECK(same_bits(all, again, s.n * VOCAB));
             free(again);

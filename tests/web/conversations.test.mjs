@@ -92,7 +92,7 @@ test('a reload in the middle of a reply keeps what was written, and the reply go
   await chat.ready();
   const kept = await page.evaluate(storedText, 'assistant');
   assert.deepEqual(await users(page), ['Talk.']);
-  assert.ok((await chat.text()).length > 100);
+  assert.ok((await chat.text()).length > 50);      // less than is stored, where that has marks of Markdown
   assert.ok(kept.startsWith(before), kept);
   assert.match(await chat.reply.innerText(), /Interrupted: the page was closed\./);
   await chat.reply.getByRole('button', { name: 'Continue this reply' }).click();
