@@ -449,9 +449,9 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
     ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
 
 /* Few rows share what they read of it, unexpanded: then memory does not wait while a panel is expanded. Two tiles of codes of 6 bits cost more than
- * that. The other layouts would gain a little, and are not worth the code. */
+ * that; two rows of 2-bit codes would be slower together than in turn. The other layouts would gain a little, and are not worth the code. */
 #define IS_SHARED(layout) (IS_STREAMED(layout) && (layout) != LAYOUT_Q5K)
-#define MOST_SHARED(layout) (!IS_SHARED(layout) ? 1 : (layout) == LAYOUT_Q6K ? FEW_TILE + 1 : FEW_MOST)
+#define MOST_SHARED(layout) ((layout) == LAYOUT_Q2K ? 2 : !IS_SHARED(layout) ? 1 : (layout) == LAYOUT_Q6K ? FEW_TILE + 1 : FEW_MOST)
 
 /* turns_: panels one after the other; gemv_: eight at once; few_: a tile of a panel that is not expanded */
 #define FEW(T, layout) if (T <= MOST_SHARED(layout)) gemv(panel, 0, a, row, out, 1, of_rows(how, T))
