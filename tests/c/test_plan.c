@@ -142,7 +142,7 @@ static void q01_refused_by_the_header(void)
         CHECK_EQ((int)(said(e, "needs ") * 10 + 0.5), (int)((double)plan.total / 1e5 + 0.5));
         if (plan.largest > 0) {
             CHECK_EQ((int)said(e, "a contextSize of "), plan.largest);
-            if (tries++ % check_every(8) == 0) loads_under(&f, limit, plan.largest, plan.largest);
+            if (tries++ % check_every(16) == 0) loads_under(&f, limit, plan.largest, plan.largest);
         } else {
             double file = said(e, "a file of ") * 1e6, weights = (double)plan.weights;
             CHECK(file > 0 && file < (double)limit && file < weights);

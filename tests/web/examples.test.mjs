@@ -247,7 +247,7 @@ test('serve.mjs serves the examples with the headers for threads', async () => {
   }
 });
 
-suite('the Vite project', () => {
+suite('the Vite project', { skip: !LONG && 'test:long has it, and test:places four versions of Vite' }, () => {
   const folder = temporaryFolder();
   const project = join(folder, 'examples/vite');
   const vite = 'node_modules/vite/bin/vite.js';
@@ -281,7 +281,7 @@ suite('the Vite project', () => {
     }
   });
 
-  test('chats from Vite\'s development server', { skip: !LONG && 'test:long and test:places have it' }, async () => {
+  test('chats from Vite\'s development server', async () => {
     const { url, stop } = await start([vite, '--port', '0'], project);
     try {
       await chat(url);
