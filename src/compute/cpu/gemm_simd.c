@@ -449,12 +449,14 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
     ((layout) == LAYOUT_Q8 || (layout) == LAYOUT_Q4 || (layout) == LAYOUT_Q4K || (layout) == LAYOUT_Q5K || (layout) == LAYOUT_Q6K)
 
 /* Few rows share what they read of it, unexpanded: then memory does not wait while a panel is expanded. Two tiles of codes of 6 bits cost more than
- * that; two rows of 2-bit codes would be slower together than in turn. The other layouts would gain a little, and are not worth the code. */
+ * that; two rows of 2-bit codes would be slower together than in turn. The other layouts would gain a little, and are not worth the code, nor are
+ * 2-bit codes where a browser has no dots of bytes. */
 #define IS_SHARED(layout) (IS_STREAMED(layout) && (layout) != LAYOUT_Q5K)
-#define MOST_SHARED(layout) ((layout) == LAYOUT_Q2K ? 2 : !IS_SHARED(layout) ? 1 : (layout) == LAYOUT_Q6K ? FEW_TILE + 1 : FEW_MOST)
+#define MOST_SHARED(layout, dots) \
+    ((layout) == LAYOUT_Q2K && (dots) != DOTS_I16 ? 2 : !IS_SHARED(layout) ? 1 : (layout) == LAYOUT_Q6K ? FEW_TILE + 1 : FEW_MOST)
 
 /* turns_: panels one after the other; gemv_: eight at once; few_: a tile of a panel that is not expanded */
-#define FEW(T, layout) if (T <= MOST_SHARED(layout)) gemv(panel, 0, a, row, out, 1, of_rows(how, T))
+#define FEW(T, layout) if (T <= MOST_SHARED(layout, how.dots)) gemv(panel, 0, a, row, out, 1, of_rows(how, T))
 #define KERNELS_FOR(name, suffix, dots)                                                                                                     \
     static void turns_##name##_##suffix(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out)         \
     {                                                                                                                                       \
@@ -499,14 +501,14 @@ INLINE void set_forms(struct kernels *k, const enum layout layout, const enum do
 {
     const struct how to = expanded(how_of(layout, tile));
     k->form[ONE_ROW][layout] = form_of(how_of(layout, row));
-    for (int n = 2; n < ROWS_KINDS; n++) k->form[n][layout] = form_of(n <= MOST_SHARED(layout) ? how_of(layout, tile) : to);
+    for (int n = 2; n < ROWS_KINDS; n++) k->form[n][layout] = form_of(n <= MOST_SHARED(layout, tile) ? how_of(layout, tile) : to);
     k->gemm[layout] = gemm_of(to);
 }
 
 #define SET(name, row, tile)                                                                                                \
     k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row);                                                           \
     k->gemv[TOGETHER][LAYOUT_##name] = IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
-    for (int n = 2; n <= MOST_SHARED(LAYOUT_##name); n++) k->few[n][LAYOUT_##name] = OF_DOTS(few_##name, tile);             \
+    for (int n = 2; n <= MOST_SHARED(LAYOUT_##name, tile); n++) k->few[n][LAYOUT_##name] = OF_DOTS(few_##name, tile);             \
     k->expand[LAYOUT_##name] = OF_DOTS(expand_##name, tile);                                                                \
     set_forms(k, LAYOUT_##name, row, tile);
 #define SET_I16(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_I16, bits, value_bits), TILE_DOTS(DOTS_I16, value_bits))
