@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One arithmetic, in Node: for every golden file the logits are the very bits of the native build's scalar kernels, with
-// every build of the engine, with 1, 2 and 4 threads, read whole and in chunks. tests/web has the same for Chromium.
+// every build of the engine, with 1, 2 and 4 threads, read whole and in chunks; of rare types each commit plays the builds
+// with vectors. tests/web has the same for Chromium.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
