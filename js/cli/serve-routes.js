@@ -88,10 +88,12 @@ function contentOf(body) {
   return content;
 }
 
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /** A token's text; its bytes, as numbers, where it is a part of a character. @param {Uint8Array} bytes */
 function pieceOf(bytes) {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return strict.decode(bytes);
   } catch {
     return [...bytes];
   }
@@ -100,8 +102,10 @@ function pieceOf(bytes) {
 async function tokenize({ served }, body) {
   const ids = await served.tokenize(contentOf(body));
   if (!body.with_pieces) return { json: { tokens: ids } };
-  const pieces = await served.detokenize(ids, { bytes: true });
-  return { json: { tokens: ids.map((id, i) => ({ id, piece: pieceOf(pieces[i]) })) } };
+  const different = [...new Set(ids)];      // a million letters are a million tokens at worst, but not as many different ones
+  const bytes = await served.detokenize(different, { bytes: true });
+  const pieces = new Map(different.map((id, i) => [id, pieceOf(bytes[i])]));
+  return { json: { tokens: ids.map((id) => ({ id, piece: pieces.get(id) })) } };
 }
 
 const detokenize = async ({ served }, body) => ({ json: { content: await served.detokenize(body?.tokens) } });
