@@ -126,8 +126,7 @@ let played = 0;
 
 /** By both programs, or by one of them in turn. */
 const both = (name, run) => {
-  const programs = Object.entries(PROGRAMS);
-  for (const [which, program] of some(programs.slice(length(played++ % 2, 0)), 2)) test(`${name} (${which})`, { timeout: 120_000 }, (t) => run(program, t));
+  for (const [which, program] of some(Object.entries(PROGRAMS), 2, played++)) test(`${name} (${which})`, { timeout: 120_000 }, (t) => run(program, t));
 };
 
 both('links are replaced, not followed; the model\'s own names are refused', async (program) => {

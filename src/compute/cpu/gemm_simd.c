@@ -508,7 +508,7 @@ INLINE void set_forms(struct kernels *k, const enum layout layout, const enum do
 #define SET(name, row, tile)                                                                                                \
     k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row);                                                           \
     k->gemv[TOGETHER][LAYOUT_##name] = IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
-    for (int n = 2; n <= MOST_SHARED(LAYOUT_##name, tile); n++) k->few[n][LAYOUT_##name] = OF_DOTS(few_##name, tile);             \
+    for (int n = 2; n <= MOST_SHARED(LAYOUT_##name, tile); n++) k->few[n][LAYOUT_##name] = OF_DOTS(few_##name, tile);       \
     k->expand[LAYOUT_##name] = OF_DOTS(expand_##name, tile);                                                                \
     set_forms(k, LAYOUT_##name, row, tile);
 #define SET_I16(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_I16, bits, value_bits), TILE_DOTS(DOTS_I16, value_bits))
