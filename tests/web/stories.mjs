@@ -503,7 +503,7 @@ export const STORIES = {
       await own.ask('And then?');
       await close();
       await own.ask('And now?');
-      assert.ok(cost > 32 && await known() > 2 * cost, `${await known()} of ${cost}`);
+      assert.ok(cost > 32 && await known() > 2 * cost, await own.instead(`more than two of ${cost} are known`));
       assert.equal(await own.tab.settle(stopLooking, 512, 4), true);
       await own.ended();
       await eventually(async () => /Stopped\./.test(await own.text(REPLY)), 'it was stopped');
