@@ -501,6 +501,7 @@ export const STORIES = {
       await own.pick('#file-input', 'sees.gguf', 'mmproj.gguf');
       await own.ready('sees');
       await own.ask('And then?');
+      assert.equal(await own.count('[data-testid=error]'), 0, await own.instead('a reply'));
       await close();
       await own.ask('And now?');
       assert.ok(cost > 32 && await known() > 2 * cost, await own.instead(`more than two of ${cost} are known`));
