@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The chat page in Firefox: what once went wrong on it (stories.mjs), as tests for Node's runner. On one thread: a driven Firefox may hang where
 // workers start workers (undriven.mjs).
-import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { serve } from '../../tools/serve.mjs';
 import { findFirefox } from '../bench/firefox.mjs';
 import { SITE, eventually, refuseServiceWorkers } from '../web/browser.mjs';
 import { KEYS, STORIES, hostModels, play } from '../web/stories.mjs';
+import { within } from './workshop.mjs';
 
 /** What a story asks of a browser. */
 class FirefoxTab {
@@ -75,25 +75,27 @@ after(async () => {
   models?.close();
 });
 
-/** Tells a story in a tab of its own. @returns {Promise<'told' | 'hung'>} hung: the engine's worker did, probably where it starts that of chat templates (undriven.mjs) */
-async function tell(name) {
+/** Longest that a story may take, in ms. */
+const STORY_MS = 90_000;
+
+/** Tells a story in a tab of its own; `onHung` follows where the engine hung, probably where its worker starts that of chat templates (undriven.mjs). */
+async function tell(name, onHung) {
   const tab = await FirefoxTab.open(browser);
   try {
-    await play(name, tab, { url: site.url, root: SITE }, models.url);
-    return 'told';
+    return await within(STORY_MS, play(name, tab, { url: site.url, root: SITE }, models.url));
   } catch (error) {
+    if (!onHung) throw error;
     const saysSo = () => tab.evaluate(() => document.body.innerText.includes('engine/hung'));
     await eventually(saysSo, 'the page says that it hung').catch(() => { throw error; });    // it may be about to
-    return 'hung';
   } finally {
     await tab.close();
   }
+  return onHung();
 }
 
 for (const name of Object.keys(STORIES)) {
-  test(`Firefox: ${name}`, { timeout: 180_000 }, async (t) => {
-    if (await tell(name) === 'told') return;
+  test(`Firefox: ${name}`, { timeout: 3 * STORY_MS }, (t) => tell(name, () => {
     t.diagnostic('the driven Firefox hung; once more');
-    assert.equal(await tell(name), 'told');
-  });
+    return tell(name);
+  }));
 }
