@@ -2,8 +2,8 @@
  *
  * The product kernels one by one, beside a plain read of memory in the same run.
  *
- * "gemv" is one row times 64 Mi weights, so that memory counts, with eight panels together and one by one, "N rows" few rows times as many, "gemm" 64 rows
- * times 1 Mi weights, expanding included, so that arithmetic counts. One thread; "read 2" is the read by two at once. Built natively, where main() prints, and as WebAssembly, where
+ * "gemv" is one row times 64 Mi weights, so that memory counts, with eight panels together and one by one, "N rows" few rows times as many, in both
+ * orders too, "gemm" 64 rows times 1 Mi weights, expanding included, so that arithmetic counts. One thread; "read 2" is the read by two at once. Built natively, where main() prints, and as WebAssembly, where
  * kernels.mjs keeps time. Run it with: make bench-kernels
  */
 #include "base/arena.h"
@@ -26,11 +26,14 @@ static const struct {
     {"MXFP4", 39, {-1, -1}}, {"F16", 1, {0, 0}},    {"F32", 0, {0, 0}},
 };
 
-/* gemv by order, few rows, gemm */
+/* gemv and few rows by order, gemm */
 static const struct {
     const char *name;
     int rows;
-} kinds[] = {[TOGETHER] = {"gemv, 8", 1}, [IN_TURN] = {"gemv, 1", 1}, {"2 rows", 2}, {"3 rows", 3}, {"4 rows", 4}, {"8 rows", 8}, {"gemm", ROWS}};
+    enum order order;
+} kinds[] = {{"gemv, 8", 1, TOGETHER},   {"gemv, 1", 1, IN_TURN},   {"2 rows, 8", 2, TOGETHER}, {"2 rows, 1", 2, IN_TURN}, {"3 rows, 8", 3, TOGETHER},
+             {"3 rows, 1", 3, IN_TURN}, {"4 rows, 8", 4, TOGETHER}, {"4 rows, 1", 4, IN_TURN}, {"8 rows, 8", 8, TOGETHER}, {"8 rows, 1", 8, IN_TURN},
+             {"gemm", ROWS, TOGETHER}};
 
 enum { TYPES = sizeof types / sizeof *types, READS = 2, KINDS = sizeof kinds / sizeof *kinds, CASES = READS + KINDS * TYPES };
 
@@ -105,23 +108,33 @@ static void read_part(void *arg, int thread, int n_threads)
     memcpy(bench.sink[thread], &sum, sizeof bench.sink[thread]);
 }
 
-static void run_gemv(enum layout layout, int order)
+/* As the backend does both. */
+static void run_packed(gemv_fn *kernel, enum layout layout, int rows, int at_once)
 {
     size_t panel = panel_bytes(layout, COLS);
-    float out[STREAMS * PANEL_ROWS];
-    for (size_t i = 0; i < GEMV_PANELS; i += STREAMS) bench.k.gemv[order][layout](bench.panels + i * panel, panel, STREAMS, &bench.act, 0, out);
+    float out[STREAMS * FEW_TILE * PANEL_ROWS];
+    for (size_t i = 0; i < GEMV_PANELS; i += (size_t)at_once)
+        for (int t = 0, n; t < rows; t += n) {
+            n = tile_rows(&bench.k, layout, rows, rows - t);
+            kernel(bench.panels + i * panel, panel, at_once, &bench.act, t, n, out);
+        }
 }
 
-/* As the backend does it. */
 static void run_gemm(enum layout layout, int rows, size_t panels)
 {
     float out[TILE * PANEL_ROWS];
-    gemm_fn *few = bench.k.few[rows_kind(rows)][layout];
     for (size_t i = 0; i < panels; i++) {
         const uint8_t *panel = bench.panels + i * panel_bytes(layout, COLS);
-        if (bench.k.expand[layout] && !few) bench.k.expand[layout](panel, COLS, bench.expanded), panel = bench.expanded;
-        for (int t = 0, n; t < rows; t += n) (few ? few : bench.k.gemm[layout])(panel, &bench.act, t, n = tile_rows(&bench.k, layout, rows, rows - t), out);
+        if (bench.k.expand[layout]) bench.k.expand[layout](panel, COLS, bench.expanded), panel = bench.expanded;
+        for (int t = 0, n; t < rows; t += n) bench.k.gemm[layout](panel, &bench.act, t, n = tile_rows(&bench.k, layout, rows, rows - t), out);
     }
+}
+
+static void run_rows(enum layout layout, int rows, enum order order, size_t panels)
+{
+    gemv_fn *kernel = rows == 1 ? bench.k.gemv[order][layout] : bench.k.few[rows_kind(rows)][layout];
+    if (kernel) run_packed(kernel, layout, rows, rows == 1 ? STREAMS : order == TOGETHER ? bench.k.few_at_once[layout] : 1);
+    else run_gemm(layout, rows, panels);
 }
 
 static enum layout layout_of(int i) { return dtype_by_gguf(types[(i - READS) % TYPES].gguf_id)->layout; }
@@ -194,8 +207,7 @@ void kernels_run(int i)
 {
     if (i == 0) read_part(NULL, 0, 1);
     else if (i == 1) pool_run(bench.pool, read_part, NULL);
-    else if (kind_of(i) < ORDERS) run_gemv(layout_of(i), kind_of(i));
-    else run_gemm(layout_of(i), rows_of(i), (size_t)panels_of(i));
+    else run_rows(layout_of(i), rows_of(i), kinds[kind_of(i)].order, (size_t)panels_of(i));
 }
 
 #ifndef __EMSCRIPTEN__

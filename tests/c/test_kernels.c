@@ -211,14 +211,14 @@ static void simd_product(enum layout layout, const uint8_t *panel, struct act *a
     size_t blocks = ((size_t)a->cols + BLOCK - 1) / BLOCK;
     enum form form = simd.form[rows_kind(n)][layout];
     uint8_t *tiles = malloc(ACT_ROWS * blocks * simd.arranged[form]), *expanded = malloc(blocks * simd.expanded);
-    gemm_fn *few = simd.few[rows_kind(n)][layout], *gemm = few ? few : simd.gemm[layout];
+    gemv_fn *packed = n == 1 ? simd.gemv[IN_TURN][layout] : simd.few[rows_kind(n)][layout];
     a->tiles[form] = tiles;
     if (!is_packed(layout, n)) simd.expand[layout](panel, a->cols, expanded);
     for (int t = 0, height; t < n; t += height) {
         height = tile_rows(&simd, layout, n, n - t);
         if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](a, row + t, height, tiles + (size_t)(row + t) * blocks * simd.arranged[form]);
-        if (n == 1 && simd.gemv[IN_TURN][layout]) simd.gemv[IN_TURN][layout](panel, 0, 1, a, row, out);
-        else gemm(is_packed(layout, n) ? panel : expanded, a, row + t, height, out + t * PANEL_ROWS);
+        if (packed) packed(panel, 0, 1, a, row + t, height, out + t * PANEL_ROWS);
+        else simd.gemm[layout](is_packed(layout, n) ? panel : expanded, a, row + t, height, out + t * PANEL_ROWS);
     }
     a->tiles[form] = NULL;
     free(tiles);
@@ -249,37 +249,49 @@ static void gemm_one(const struct gemm_case *g, uint64_t *seed, int n)
     free(panel);
 }
 
-/* Panels at once give what each gives alone. */
-static void gemv_one(const struct gemm_case *g, uint64_t *seed)
+/* out [STREAMS, height, 8]: n panels at once by a kernel, and those left as they should be. */
+static void check_panels(const struct gemm_case *g, gemv_fn *kernel, const uint8_t *panels, const struct act *a, int row, int height, int n)
 {
-    const struct dtype *type = dtype_by_gguf(g->t->gguf_id);
-    size_t bytes = panel_bytes(type->layout, g->cols);
-    enum form form = simd.form[ONE_ROW][type->layout];
-    int row = random_below(seed, ACT_ROWS);
-    size_t tile = ((size_t)g->cols + BLOCK - 1) / BLOCK * simd.arranged[form];
-    uint8_t *panels = malloc(STREAMS * bytes), *tiles = malloc(ACT_ROWS * tile);
+    enum layout layout = dtype_by_gguf(g->t->gguf_id)->layout;
+    size_t bytes = panel_bytes(layout, g->cols), size = (size_t)(height * PANEL_ROWS) * sizeof(float);
+    struct pair out = pair_new(STREAMS * size, NULL);
+    for (size_t i = 0; i < STREAMS; i++) scalar_product(layout, panels + i * bytes, a, row, height, (float *)(void *)(out.a + i * size));
+    memset(out.b, 0xFF, STREAMS * size);
+    kernel(panels, bytes, n, a, row, height, (float *)(void *)out.b);
+    memcpy(out.b + (size_t)n * size, out.a + (size_t)n * size, (size_t)(STREAMS - n) * size);
+    check_floats(g->t->name, &out);
+    pair_free(&out);
+}
+
+/* Panels at once give a row, and a tile of few, what each gives alone. */
+static void panels_at_once(const struct gemm_case *g, uint64_t *seed)
+{
+    enum layout layout = dtype_by_gguf(g->t->gguf_id)->layout;
+    size_t bytes = panel_bytes(layout, g->cols);
+    uint8_t *panels = malloc(STREAMS * bytes);
     for (int i = 0; i < STREAMS; i++) {
         uint8_t *rows = make_rows(g->t, g->blocks, seed, g->n_rows, g->cols);
-        pack_panel(type, rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panels + (size_t)i * bytes);
+        pack_panel(dtype_by_gguf(g->t->gguf_id), rows, ref_row_bytes(g->t, g->cols), g->n_rows, g->cols, panels + (size_t)i * bytes);
         free(rows);
     }
     struct act a = act_new(g->floats, seed, g->cols);
-    struct pair out = pair_new(STREAMS * PANEL_ROWS * sizeof(float), NULL);
-    for (size_t i = 0; i < STREAMS; i++) kernels_scalar.gemm[type->layout](panels + i * bytes, &a, row, 1, (float *)(void *)out.a + i * PANEL_ROWS);
-    if (layouts[type->layout].kind != KIND_FLOAT) simd.arrange[form](&a, row, 1, tiles + (size_t)row * tile);
-    a.tiles[form] = tiles;
-    for (int order = 0; order < ORDERS; order++) {
-        int n = order == TOGETHER ? STREAMS : 1 + random_below(seed, STREAMS);
-        memset(out.b, 0xFF, STREAMS * PANEL_ROWS * sizeof(float));
-        simd.gemv[order][type->layout](panels, bytes, n, &a, row, (float *)(void *)out.b);
-        memcpy(out.b + n * PANEL_ROWS * 4, out.a + n * PANEL_ROWS * 4, (size_t)(STREAMS - n) * PANEL_ROWS * 4);
-        check_floats(g->t->name, &out);
+    for (int height = 1; height <= FEW_TILE; height++) {
+        if (height > 1 && !simd.few[height][layout]) continue;
+        enum form form = simd.form[height][layout];
+        int row = random_below(seed, ACT_ROWS - height + 1);
+        size_t tile = ((size_t)g->cols + BLOCK - 1) / BLOCK * simd.arranged[form];
+        uint8_t *tiles = malloc(ACT_ROWS * tile);
+        if (layouts[layout].kind != KIND_FLOAT) simd.arrange[form](&a, row, height, tiles + (size_t)row * tile);
+        a.tiles[form] = tiles;
+        for (int order = 0; order < ORDERS; order++) {
+            int most = height > 1 ? simd.few_at_once[layout] : STREAMS, n = order == TOGETHER ? most : 1 + random_below(seed, most);
+            check_panels(g, height > 1 ? simd.few[height][layout] : simd.gemv[order][layout], panels, &a, row, height, n);
+        }
+        a.tiles[form] = NULL;
+        free(tiles);
     }
-    a.tiles[form] = NULL;
-    pair_free(&out);
     act_free(&a);
     free(panels);
-    free(tiles);
 }
 
 /* Blocks of one width, in turn 1 to 8 of them, then rows of 4,096 columns. Floats also take widths of no block. Every number of rows gets its turn. */
@@ -294,7 +306,7 @@ static void gemm_type(const struct ref_type *t)
                 int cols = t->read ? blocks[i] * t->columns : widths[i];
                 struct gemm_case g = {t, how, floats, cols, 1 + random_below(&seed, PANEL_ROWS)};
                 for (int n = 0; n < 2; n++) gemm_one(&g, &seed, 1 + count++ % ACT_ROWS);
-                if (cols <= 1024) gemv_one(&g, &seed); /* eight panels: three of the largest blocks */
+                if (cols <= 1024) panels_at_once(&g, &seed); /* eight panels: three of the largest blocks */
             }
             if (floats == FLOATS_EQUAL) gemm_one(&(struct gemm_case){t, how, floats, 4096, PANEL_ROWS}, &seed, 1 + count++ % ACT_ROWS);
         }

@@ -120,8 +120,8 @@ static void check_tile(const struct kernels *k, const struct matrix *m, const ui
     if (k->expand[layout]) k->expand[layout](panel, COLS, expanded);
     for (int kind = ONE_ROW; kind < ROWS_KINDS; kind++) {
         if (!takes(k, layout, kind, n)) continue;
-        gemm_fn *few = k->few[kind][layout];
-        (few ? few : k->gemm[layout])(few || !k->expand[layout] ? panel : expanded, a, 0, n, out);
+        if (k->few[kind][layout]) k->few[kind][layout](panel, 0, 1, a, 0, n, out);
+        else k->gemm[layout](k->expand[layout] ? expanded : panel, a, 0, n, out);
         for (int i = 0; i < n * PANEL_ROWS; i++)
             if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, i / PANEL_ROWS, i % PANEL_ROWS)));
     }
@@ -129,7 +129,7 @@ static void check_tile(const struct kernels *k, const struct matrix *m, const ui
         size_t size = panel_bytes(m->type->layout, COLS);
         uint8_t *streams = malloc(STREAMS * size);
         for (size_t i = 0; i < STREAMS; i++) memcpy(streams + i * size, panel, size);
-        k->gemv[order][layout](streams, size, STREAMS, a, 0, out);
+        k->gemv[order][layout](streams, size, STREAMS, a, 0, 1, out);
         for (int i = 0; i < STREAMS * PANEL_ROWS; i++)
             if (i % PANEL_ROWS < m->rows) CHECK_EQ(bits_from_f32(out[i]), bits_from_f32(rule(m, a, 0, i % PANEL_ROWS)));
         free(streams);

@@ -135,7 +135,7 @@ struct matmul {
     int n_products, n;
     const float *x;
     const struct route *route; /* NULL: one expert, who has all rows */
-    gemv_fn *const *gemv; /* of each layout */
+    enum order order;     /* in which panels are read as they are */
     bool form[ROWS_KINDS][FORMS]; /* of the activations, that some product takes */
 };
 
@@ -203,49 +203,59 @@ static struct part part_of(const struct matmul *m, const struct product *p, int 
                          (size_t)rows};
 }
 
-/* All rows against panel i. */
+/* Rows t .. t + height - 1 of panel i's columns = out [height, 8] */
+static void put_tile(const struct part *p, int i, int t, int height, const float *out)
+{
+    size_t width = (size_t)min_int(PANEL_ROWS, p->rows - i * PANEL_ROWS);
+    for (int j = 0; j < height; j++)
+        memcpy(p->y + (size_t)(t + j) * p->stride + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
+}
+
+/* All rows against panel i, expanded where that pays. */
 static void panel_product(const struct matmul *m, const struct part *p, int i, int thread)
 {
     const struct weight *w = p->w;
     struct cpu *c = m->c;
     enum layout layout = w->type->layout;
     const uint8_t *panel = p->panels + (size_t)i * w->panel;
-    size_t width = (size_t)min_int(PANEL_ROWS, p->rows - i * PANEL_ROWS);
     float out[TILE * PANEL_ROWS];
-    gemm_fn *few = c->k.few[rows_kind(p->g.n)][layout], *gemm = few ? few : c->k.gemm[layout];
-    if (c->k.expand[layout] && !few) {
+    if (c->k.expand[layout]) {
         uint8_t *expanded = c->expanded + (size_t)thread * c->expanded_size;
         c->k.expand[layout](panel, w->cols, expanded);
         panel = expanded;
     }
     EACH_TILE(&c->k, layout, p->g.n, t, height) {
-        gemm(panel, &c->act, p->g.first + t, height, out);
-        for (int j = 0; j < height; j++)
-            memcpy(p->y + (size_t)(t + j) * p->stride + (size_t)i * PANEL_ROWS, out + j * PANEL_ROWS, width * sizeof *out);
+        c->k.gemm[layout](panel, &c->act, p->g.first + t, height, out);
+        put_tile(p, i, t, height, out);
     }
 }
 
-/* One row against n panels from i on, STREAMS or what is left. */
-static void row_product(const struct matmul *m, const struct part *p, int i, int n)
+/* One row or few against n panels from i on, as they are. */
+static void packed_product(const struct matmul *m, const struct part *p, gemv_fn *gemv, int i, int n)
 {
     const struct weight *w = p->w;
-    enum layout layout = w->type->layout;
-    gemv_fn *gemv = n == STREAMS ? m->gemv[layout] : m->c->k.gemv[IN_TURN][layout];
-    size_t width = (size_t)min_int(n * PANEL_ROWS, p->rows - i * PANEL_ROWS);
-    float out[STREAMS * PANEL_ROWS];
-    gemv(p->panels + (size_t)i * w->panel, w->panel, n, &m->c->act, p->g.first, out);
-    memcpy(p->y + (size_t)i * PANEL_ROWS, out, width * sizeof *out);
+    float out[STREAMS * FEW_TILE * PANEL_ROWS];
+    EACH_TILE(&m->c->k, w->type->layout, p->g.n, t, height) {
+        gemv(p->panels + (size_t)i * w->panel, w->panel, n, &m->c->act, p->g.first + t, height, out);
+        for (int j = 0; j < n; j++) put_tile(p, i + j, t, height, out + j * height * PANEL_ROWS);
+    }
 }
 
-/* Panels i .. end - 1. */
+/* Panels i .. end - 1. A row's kernels take STREAMS, and what is left in turn. */
 static void panel_range(const struct matmul *m, const struct part *p, int i, int end, int thread)
 {
-    bool alone = p->g.n == 1 && m->gemv[p->w->type->layout];
-    for (; i < end && alone; i += STREAMS) row_product(m, p, i, min_int(STREAMS, end - i));
+    const struct kernels *k = &m->c->k;
+    enum layout layout = p->w->type->layout;
+    int kind = rows_kind(p->g.n), most = kind == ONE_ROW ? STREAMS : m->order == IN_TURN ? 1 : k->few_at_once[layout];
+    gemv_fn *all = kind == ONE_ROW ? k->gemv[m->order][layout] : k->few[kind][layout], *rest = kind == ONE_ROW ? k->gemv[IN_TURN][layout] : all;
+    for (int n; i < end && all; i += n) {
+        n = min_int(most, end - i);
+        packed_product(m, p, n == STREAMS ? all : rest, i, n);
+    }
     for (; i < end; i++) panel_product(m, p, i, thread);
 }
 
-/* Work is counted in units of STREAMS panels, which gemv takes at once; the last unit of a matrix may be smaller. */
+/* Work is counted in units of STREAMS panels, which a row's kernels take at once; the last unit of a matrix may be smaller. */
 static int unit_count(int rows) { return (panel_count(rows) + STREAMS - 1) / STREAMS; }
 
 /* What a unit costs an expert: its rows, and as much as some more for reading the panels, or for expanding them. */
@@ -310,7 +320,7 @@ static void cpu_matmul(struct backend *b, const struct product *p, int n_product
 {
     struct cpu *c = cpu_of(b);
     bool races = n == 1 && !r && race_on(&c->race);
-    struct matmul m = {.c = c, .p = p, .n_products = n_products, .n = n, .x = x, .route = r, .gemv = c->k.gemv[race_order(&c->race)]};
+    struct matmul m = {.c = c, .p = p, .n_products = n_products, .n = n, .x = x, .route = r, .order = race_order(&c->race)};
     c->act = (struct act){.x = x, .code = c->code, .scale = c->scale, .sum = c->sum, .cols = p->w->cols};
     memcpy(c->act.tiles, c->arranged, sizeof c->arranged);
     prepare_rows(&m);

@@ -80,10 +80,11 @@ static void gemm_f32(const uint8_t *panel, const struct act *a, int row, int n_r
     }
 }
 
-#define DEFINE_FLOATS(name, layout)                                                                                              \
-    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out)          \
-    {                                                                                                                            \
-        gemv_floats(panels, panel_bytes, n, a, row, out, layout);                                                                \
+#define DEFINE_FLOATS(name, layout)                                                                                                 \
+    static void gemv_##name(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, int n_rows, float *out) \
+    {                                                                                                                               \
+        (void)n_rows;                                                                                                               \
+        gemv_floats(panels, panel_bytes, n, a, row, out, layout);                                                                   \
     }
 DEFINE_FLOATS(f32, LAYOUT_F32)
 DEFINE_FLOATS(f16, LAYOUT_F16)

@@ -295,7 +295,7 @@ INLINE void gemm(const uint8_t *panel, const struct act *a, int row, float *out,
     sums_store(&sums, out, h);
 }
 
-/* --- gemv: packed panels, a row or a tile ------------------------------------------------------------------------ */
+/* --- packed panels: gemv, a row, and few, a tile ------------------------------------------------------------------------ */
 
 /* n panels, a block of each in turn; of a tile one. */
 INLINE void gemv(const uint8_t *panels, size_t panel_bytes, const struct act *a, int row, float *out, const size_t n, const struct how h)
@@ -324,6 +324,54 @@ VEC_UNROLL
     }
 VEC_UNROLL
     for (size_t p = 0; p < n; p++) sums_store(&sums[p], out + PANEL_ROWS * p, h);
+}
+
+/* Whether few rows wait for memory: narrower codes keep a core busy with taking them apart, words with multiplying them. Sums without mins are what
+ * `out` is to have. */
+INLINE bool is_awaited(const struct how h) { return layouts[h.packed].bits > 4 && h.dots != DOTS_I16 && !has_mins(h.kind); }
+
+/* Bytes of a panel, at least, before the next one's turn: so many that a tile's sums, which lie in memory meanwhile, cost little. */
+enum { SPAN = 1024 };
+
+INLINE void sums_load(struct sums *a, const float *out, const struct how h)
+{
+    for (int t = 0; t < h.rows; t++) load_two(a->acc[t], (const uint8_t *)(out + 8 * t));
+}
+
+/* out [n, T, 8] = a tile times n panels: of those that are awaited a span of each in turn; of others there is one. */
+INLINE void few(const uint8_t *panels, size_t panel_bytes, size_t n, const struct act *a, int row, float *out, const struct how h)
+{
+    const struct layout_info l = layouts[h.packed];
+    const size_t per_unit = (size_t)l.columns / BLOCK, bytes = (size_t)l.bytes, tile = act_bytes(form_of(h)) * (size_t)h.rows;
+    const size_t out_panel = PANEL_ROWS * (size_t)h.rows;
+    if (!is_awaited(h)) {
+        gemv(panels, 0, a, row, out, 1, h);
+        return;
+    }
+    const uint8_t *x = a->tiles[form_of(h)] + (size_t)row * (size_t)(a->cols / BLOCK) * act_bytes(form_of(h));
+    struct masks m = masks_new(h);
+    for (size_t i = 0; i < n * out_panel; i += 4) vec_store(out + i, i32_splat(0));
+    size_t left = (size_t)(a->cols / l.columns), span = n > 1 ? (SPAN + bytes - 1) / bytes : left;
+    for (size_t units; left; left -= units, panels += units * bytes, x += units * per_unit * tile) {
+        units = left < span ? left : span;
+        for (size_t p = 0; p < n; p++) {
+            const uint8_t *unit = panels + p * panel_bytes, *at = x;
+            struct sums sum;
+            sums_load(&sum, out + out_panel * p, h);
+            for (size_t u = 0; u < units; u++, unit += bytes) {
+                const uint8_t *block = unit + l.head;
+                struct scales s;
+                unit_scales(&s, unit, &m, h);
+                for (size_t i = 0; i < per_unit; i++, at += tile, block += l.block) {
+                    block_scales(&s, block, &m, whole_scales(h), h);
+                    if (is_kept(h)) keep_in_memory(&s);
+                    block_add(&sum, &s, block + l.scales, at, &m, h);
+                    if (is_kept(h)) keep_in_memory(&sum);
+                }
+            }
+            sums_store(&sum, out + out_panel * p, h);
+        }
+    }
 }
 
 /* --- expanding ------------------------------------------------------------------------------------------------ */
@@ -455,20 +503,23 @@ INLINE struct how of_rows(struct how h, const int T) { return h.rows = T, h; }
 #define MOST_SHARED(layout, dots) \
     ((layout) == LAYOUT_Q2K && (dots) != DOTS_I16 ? 2 : !IS_SHARED(layout) ? 1 : (layout) == LAYOUT_Q6K ? FEW_TILE + 1 : FEW_MOST)
 
-/* turns_: panels one after the other; gemv_: eight at once; few_: a tile of a panel that is not expanded */
-#define FEW(T, layout) if (T <= MOST_SHARED(layout, how.dots)) gemv(panel, 0, a, row, out, 1, of_rows(how, T))
+/* turns_: panels one after the other; gemv_: eight at once; few_: tiles of panels that are not expanded */
+#define FEW(T, layout) if (T <= MOST_SHARED(layout, how.dots)) few(panels, panel_bytes, (size_t)n, a, row, out, of_rows(how, T))
+#define ROWS_KERNEL(kernel) \
+    static void kernel(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, int n_rows, float *out)
 #define KERNELS_FOR(name, suffix, dots)                                                                                                     \
-    static void turns_##name##_##suffix(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out)         \
+    ROWS_KERNEL(turns_##name##_##suffix)                                                                                                    \
     {                                                                                                                                       \
+        (void)n_rows;                                                                                                                       \
         for (size_t p = 0; p < (size_t)n; p++)                                                                                              \
             gemv(panels + p * panel_bytes, panel_bytes, a, row, out + PANEL_ROWS * p, 1, how_of(LAYOUT_##name, dots));                      \
     }                                                                                                                                       \
-    static void gemv_##name##_##suffix(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out)          \
+    ROWS_KERNEL(gemv_##name##_##suffix)                                                                                                     \
     {                                                                                                                                       \
-        (void)n;                                                                                                                            \
+        (void)n, (void)n_rows;                                                                                                              \
         gemv(panels, panel_bytes, a, row, out, STREAMS, how_of(LAYOUT_##name, dots));                                                       \
     }                                                                                                                                       \
-    static void few_##name##_##suffix(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out)                           \
+    ROWS_KERNEL(few_##name##_##suffix)                                                                                                      \
     {                                                                                                                                       \
         const struct how how = how_of(LAYOUT_##name, dots);                                                                                 \
         switch (n_rows) {                                                                                                                   \
@@ -509,6 +560,7 @@ INLINE void set_forms(struct kernels *k, const enum layout layout, const enum do
     k->gemv[IN_TURN][LAYOUT_##name] = OF_DOTS(turns_##name, row);                                                           \
     k->gemv[TOGETHER][LAYOUT_##name] = IS_STREAMED(LAYOUT_##name) ? OF_DOTS(gemv_##name, row) : OF_DOTS(turns_##name, row); \
     for (int n = 2; n <= MOST_SHARED(LAYOUT_##name, tile); n++) k->few[n][LAYOUT_##name] = OF_DOTS(few_##name, tile);       \
+    k->few_at_once[LAYOUT_##name] = is_awaited(how_of(LAYOUT_##name, tile)) ? STREAMS : 1;                                  \
     k->expand[LAYOUT_##name] = OF_DOTS(expand_##name, tile);                                                                \
     set_forms(k, LAYOUT_##name, row, tile);
 #define SET_I16(name, kind, columns, bits, offset, value_bits, ...) SET(name, ROW_DOTS(DOTS_I16, bits, value_bits), TILE_DOTS(DOTS_I16, value_bits))

@@ -54,12 +54,13 @@ struct act {
 /* out [n_rows, 8] = rows row .. row + n_rows - 1, a tile as tile_rows() gives it, times one panel [8, cols], expanded where the table says so. */
 typedef void gemm_fn(const uint8_t *panel, const struct act *a, int row, int n_rows, float *out);
 
-/* out [n * 8] = one row times n neighbouring panels, panel_bytes apart: 1 .. STREAMS, TOGETHER always STREAMS. */
-typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, float *out);
+/* out [n, n_rows, 8] = a row, or a tile where rows are few, times n neighbouring panels as they are packed, panel_bytes apart: a row's 1 .. STREAMS,
+ * TOGETHER always STREAMS, few rows' 1 .. few_at_once. */
+typedef void gemv_fn(const uint8_t *panels, size_t panel_bytes, int n, const struct act *a, int row, int n_rows, float *out);
 
-/* For one row memory is the limit, and how it is read best depends on the processor: one that looks ahead of its work by some hundred
- * instructions and fetches ahead within a page only waits least with eight streams (Intel's of 2023 reach twice the speed), one that follows a
- * single stream far ahead loses a third by them (AMD's of 2022). cpu/race.c finds out. */
+/* For one row, and for few of wide codes, memory is the limit, and how it is read best depends on the processor: one that looks ahead of its work by
+ * some hundred instructions and fetches ahead within a page only waits least with eight streams (Intel's of 2023 reach twice the speed), one that
+ * follows a single stream far ahead loses a third by them (AMD's of 2022). cpu/race.c finds out. */
 enum order { TOGETHER, IN_TURN, ORDERS };
 
 /* A half whose bits are moved into place as a float lacks this factor, the difference of the exponents' biases. */
@@ -82,7 +83,8 @@ struct kernels {
     enum dots dots;
     int tile;                    /* rows of a full tile of many, where codes are multiplied: 4 or TILE */
     gemm_fn *gemm[LAYOUT_COUNT];
-    gemm_fn *few[ROWS_KINDS][LAYOUT_COUNT]; /* of the panel as it is, so many rows; NULL where gemm is as good */
+    gemv_fn *few[ROWS_KINDS][LAYOUT_COUNT]; /* so many rows; NULL where gemm is as good */
+    int few_at_once[LAYOUT_COUNT]; /* panels that they take, at most: STREAMS or 1 */
     gemv_fn *gemv[ORDERS][LAYOUT_COUNT]; /* NULL where gemm is as good */
     enum form form[ROWS_KINDS][LAYOUT_COUNT]; /* that a product of a quantised layout takes */
     /* panel -> out [cols / 32 * expanded], its codes and scales ready for gemm: done once for all tiles of a chunk. NULL: gemm takes
