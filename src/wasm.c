@@ -296,8 +296,8 @@ EXPORT int wasm_sequence_set_media(address s, address ids, int n, address media,
 /* out [3]: the address of floats [tokens, width], tokens, width. */
 EXPORT int wasm_media_look(address e, address id, int budget_ms, address out)
 {
-    const float *made;
-    int tokens, width;
+    const float *made = NULL;
+    int tokens = 0, width = 0;
     int status = quern_media_look(ENGINE(e), *TO(uint64_t, id), budget_ms, &made, &tokens, &width);
     const double numbers[3] = {FROM(made), tokens, width};
     for (int i = 0; i < 3 && status == OK; i++) TO(double, out)[i] = numbers[i];

@@ -21,6 +21,7 @@ enum {
     PARALLEL_DEFAULT = 4,
     PARALLEL_MOST = 16,
     WAITING_DEFAULT = 64,
+    WAITING_MOST = 1 << 20,
     TEMPLATE_MAX = 1 << 20,    /* bytes */
     PADDING_MOST = 1024,       /* rows of an embedding that no token of a .tokenizer file belongs to */
 };
@@ -34,7 +35,7 @@ struct quern_engine *quern_new(const struct quern_options *options)
     e->options = *options;
     if (!e->options.now) e->options.now = now_ms;
     e->options.parallel = options->parallel > 0 ? min_int(options->parallel, PARALLEL_MOST) : PARALLEL_DEFAULT;
-    e->options.waiting = options->waiting > 0 ? options->waiting : WAITING_DEFAULT;
+    e->options.waiting = options->waiting > 0 ? min_int(options->waiting, WAITING_MOST) : WAITING_DEFAULT;
     e->pool = pool_new(&e->mem, max_int(options->threads, 1));
     e->be = e->pool ? backend_cpu(&e->mem, e->pool, options->scalar) : NULL;
     if (e->be && options->profile) e->profile = profile_new(&e->mem, e->be, e->pool);
@@ -331,14 +332,17 @@ static bool has_header(const struct quern_engine *e) { return is_projector(e) ? 
 
 static int failed(struct quern_engine *e, int status)
 {
-    if (status < 0) e->state = STATE_FAILED;
+    if (status >= 0) return status;
+    e->state = STATE_FAILED;
+    e->failure = e->error;
     return status;
 }
 
 /* Whether files may come; or why not. */
 static int check_loading(struct quern_engine *e)
 {
-    if (e->state == STATE_FAILED) return e->error.code;
+    if (e->state == STATE_FAILED) e->error = e->failure;
+    if (e->state == STATE_FAILED) return e->failure.code;
     return e->state == STATE_LOADING ? OK : fail(&e->error, ERR_BUSY, "loaded", 0, "A model is loaded already.");
 }
 
@@ -405,7 +409,8 @@ int quern_next_file(struct quern_engine *e, uint64_t file_size)
 int quern_vision_next(struct quern_engine *e, uint64_t file_size)
 {
     int status = check_loading(e);
-    if (!status) status = intake_finish(&e->intake, &e->error);
+    if (status) return status;
+    status = intake_finish(&e->intake, &e->error);
     if (!status) status = sight_begin(e, e->options.inspect ? 0 : file_size, &e->error);
     return failed(e, status);
 }

@@ -333,6 +333,7 @@ void kv_commit(struct kv_seq *s, const uint64_t *ids, int n)
 }
 
 int kv_pages_used(const struct kv_cache *c) { return c->n_pages - c->n_unused; }
+int kv_users(const struct kv_cache *c, int32_t page) { return c->pages[page].refs; }
 int kv_pages_unused(const struct kv_cache *c) { return c->n_unused; }
 
 int kv_pages_remembered(const struct kv_cache *c)

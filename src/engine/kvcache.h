@@ -61,6 +61,7 @@ void kv_trim(struct kv_seq *s);
 void kv_commit(struct kv_seq *s, const uint64_t *ids, int n);
 
 int kv_pages_used(const struct kv_cache *c);       /* by sequences; */
+int kv_users(const struct kv_cache *c, int32_t page); /* sequences that have it */
 int kv_pages_unused(const struct kv_cache *c);     /* the others, */
 int kv_pages_remembered(const struct kv_cache *c); /* and how many of those still have content */
 

@@ -58,11 +58,13 @@ void replies_free(struct quern_engine *e)
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
+/* A token and an end of each in the step have their places, whatever else there is to tell. */
 static void tell(struct quern_sequence *s, struct quern_event event)
 {
     struct quern_engine *e = s->e;
+    int others = event.type == QUERN_TOKEN || event.type == QUERN_END ? 0 : 2 * e->options.parallel;
     event.number = s->number;
-    if (e->n_events < events_most(e)) e->events[e->n_events++] = event;
+    if (e->n_events < events_most(e) - others) e->events[e->n_events++] = event;
 }
 
 const struct quern_event *quern_events(const struct quern_engine *e, int *n)
@@ -118,7 +120,7 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
 {
     struct quern_engine *e = s->e;
     int room = e->context_size - s->turn.n;
-    if (s->outputs != QUERN_HELD || s->replies || s->turn.n == 0)
+    if (s->outputs != QUERN_HELD || s->begun || s->turn.n == 0)
         return fail(&e->error, ERR_BUSY, "held", 0, "A reply begins once, after its tokens have been set and held.");
     if (room == 0) return sequence_fail_context(e, s->turn.n + 1);
     int status = quern_sample_begin(s, &r->sampling);
@@ -129,7 +131,7 @@ int quern_reply_begin(struct quern_sequence *s, const struct quern_reply *r)
     status = sequence_reserve(s, s->turn.limit);
     if (!status) status = sequence_enter(s);
     if (status) return status;
-    s->replies = true;
+    s->begun = s->replies = true;
     s->reads = s->writes = s->limited = false;
     s->let_go = s->turn.let_go;
     return OK;

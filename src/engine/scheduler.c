@@ -8,11 +8,14 @@
  */
 #include "engine/scheduler.h"
 
+#include <string.h>
+
 enum {
     SIZES = 7,         /* steps of 1, 2, 4 .. 64 rows are timed apart */
     ROWS_LEAST = 4,    /* read beside writers, however slow the machine */
     PAGES_AHEAD = 4,   /* promised to whoever is admitted, beyond what its tokens need */
     OVERTAKEN_MOST = 4,
+    LOWEST = 1,        /* of priorities */
     FOLLOWED_LEAST = 8 /* ids in common that are worth stepping aside for */
 };
 
@@ -138,7 +141,7 @@ static void leave_plan(struct sched *q, struct sched_seq *s)
     struct left *l = &q->left[q->n_left++];
     struct kv_seq spare = l->kv;
     spare.space = s->kv.space;
-    *l = (struct left){.kv = s->kv, .first = s->priority > 0};
+    *l = (struct left){.kv = s->kv, .first = s->forgotten_first};
     s->kv = spare;
     for (int i = 0; i < q->n_takes; i++)
         if (q->takes[i].seq == s) q->takes[i].seq = NULL;
@@ -148,7 +151,7 @@ void sched_remove(struct sched *q, struct sched_seq *s)
 {
     unlink_from(q, s);
     if (s->rows > 0) leave_plan(q, s);
-    else clear(&s->kv, s->priority > 0);
+    else clear(&s->kv, s->forgotten_first);
     s->state = SCHED_IDLE;
     s->rows = s->outs = 0;
     s->follows = false;
@@ -233,22 +236,41 @@ static void renew(struct sched_seq *s)
     }
 }
 
-/* Whether there is a place, and pages for s and for all that others have been promised. */
-static bool fits(const struct sched *q, const struct sched_seq *s)
+static bool same_page(const struct sched_seq *a, const struct sched_seq *b, int page)
 {
-    int unused = 0, known = s->kv.n_pages, promised = 0;
-    if (running(q) >= q->limits.parallel) return false;
-    if (!known) known = kv_probe(q->kv, s->kv.space, s->ids, matchable(s), &unused);
-    for (const struct sched_seq *o = q->first; o; o = o->next)
-        if (admitted(o)) promised += max_int(share(o) - o->kv.n_pages, 0);
-    return max_int(share(s) - known, 0) + unused <= kv_pages_unused(q->kv) - promised;
+    size_t at = (size_t)page * KV_PAGE;
+    return (page + 1) * KV_PAGE <= min_int(a->kv.length, b->n) && memcmp(a->ids + at, b->ids + at, KV_PAGE * sizeof *a->ids) == 0;
 }
 
-/* Lets the last one go that counts less. */
-static bool background_goes(struct sched *q, const struct sched_seq *for_whom)
+/* Pages that there are for s once o has gone: those that nobody else has, and s does not know. */
+static int gained(const struct sched *q, const struct sched_seq *o, const struct sched_seq *s)
+{
+    int i = 0, n = 0;
+    while (o->kv.space == s->kv.space && i < o->kv.n_pages && same_page(o, s, i)) i++;
+    for (; i < o->kv.n_pages; i++) n += kv_users(q->kv, o->kv.pages[i]) == 1;
+    return n;
+}
+
+/* Whether there is a place, and pages for s and for all that others have been promised; those of a lower rank than `lowest` may be let go for it.
+ * Idle ones are not counted upon, though they go first: a conversation that is being kept would be cut short, and soon is no more. */
+static bool fits(const struct sched *q, const struct sched_seq *s, int lowest)
+{
+    int unused = 0, known = s->kv.n_pages, pages = kv_pages_unused(q->kv), places = q->limits.parallel;
+    if (!known) known = kv_probe(q->kv, s->kv.space, s->ids, matchable(s), &unused);
+    for (const struct sched_seq *o = q->first; o; o = o->next) {
+        if (!admitted(o)) continue;
+        bool stays = o->priority <= lowest;
+        places -= stays;
+        pages += stays ? min_int(o->kv.n_pages - share(o), 0) : gained(q, o, s);
+    }
+    return places > 0 && max_int(share(s) - known, 0) + unused <= pages;
+}
+
+/* Lets the last one go that counts less, where s would fit without such. */
+static bool background_goes(struct sched *q, const struct sched_seq *s)
 {
     struct sched_seq *last = last_admitted(q);
-    if (!last || last->priority <= for_whom->priority) return false;
+    if (!last || last->priority <= s->priority || !fits(q, s, s->priority)) return false;
     let_go(q, last);
     return true;
 }
@@ -281,11 +303,11 @@ static void admit_all(struct sched *q)
     for (struct sched_seq *s = first; s && may_overtake(q, s); s = s->next) {
         if (s->state != SCHED_WAITING) continue;
         if (running(q) >= q->limits.parallel && last_admitted(q)->priority <= s->priority) break; /* no place, for those after it neither */
-        while (!fits(q, s) && background_goes(q, s)) {}
-        if (fits(q, s)) admit(q, s);
+        while (!fits(q, s, LOWEST) && background_goes(q, s)) {}
+        if (fits(q, s, LOWEST)) admit(q, s);
     }
-    for (struct sched_seq *s = q->first; s; s = s->next)
-        if (s->state == SCHED_WAITING && s->kv.n_pages > 0) let_go(q, s);
+    for (struct sched_seq *s = q->first; s; s = s->next) /* what they were given while they were held stays remembered */
+        if (s->state == SCHED_WAITING) kv_clear(&s->kv);
 }
 
 /* --- how much is read beside writers --------------------------------------------------------------------------------- */

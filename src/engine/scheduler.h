@@ -25,6 +25,7 @@ struct sched_seq {
     bool all;                 /* outputs of every row, not only of the last */
     bool held;                /* nothing is computed yet; the owner may match, reserve and commit */
     int priority;             /* 0 normal, 1 background; in the list only sched_prefer() changes it */
+    bool forgotten_first;     /* others' pages are remembered longer than its own once it has left, whatever its priority is by then */
     /* the scheduler's, for the owner to read */
     enum sched_state state;
     uint64_t arrival;         /* given by sched_add(), kept when let go */

@@ -188,7 +188,9 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     s->turn.limit = outputs == QUERN_HIDDEN ? n : e->context_size; /* pages are promised up to there, and nobody goes on from a hidden state */
     s->turn.all = outputs == QUERN_ALL;
     s->turn.priority = s->priority;
+    s->turn.forgotten_first = s->priority > 0;
     s->outputs = outputs;
+    s->begun = false;
     s->made_rows = 0;
     if (outputs != QUERN_HELD) status = sequence_enter(s);
     if (status) s->turn.n = 0;
@@ -199,7 +201,7 @@ int quern_sequence_push(struct quern_sequence *s, int32_t id)
 {
     struct quern_engine *e = s->e;
     if (check_id(e, id)) return ERR_PARAM;
-    if (s->replies || !s->listed)
+    if (s->replies || !s->listed || s->turn.held)
         return fail(&e->error, ERR_BUSY, "driven", 0, "Tokens are pushed after a sequence has been set, and not into a reply.");
     if (s->turn.n == e->context_size) return sequence_fail_context(e, s->turn.n + 1);
     s->turn.limit = e->context_size;

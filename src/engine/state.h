@@ -57,6 +57,7 @@ struct quern_engine {
     struct quern_options options;
     enum state state;
     struct error error;
+    struct error failure;       /* of loading: every later call repeats it */
     struct mem mem;
     struct pool *pool;
     struct crew crew;         /* how many of its threads work */
@@ -113,6 +114,7 @@ struct quern_sequence {
     bool looks;               /* in this step: to be told of */
     bool listed;              /* with the scheduler */
     enum quern_outputs outputs;
+    bool begun;               /* its reply has, since it was set */
     bool replies;             /* the engine samples and pushes: */
     bool reads, writes;       /* a step with rows of it has begun; it has sampled */
     int left;                 /* tokens that it may sample still */

@@ -45,6 +45,7 @@ static struct kept_file keep(struct quern_engine *e, int n)
     CHECK(f.records != NULL && f.record % KEPT_HEADER == 0);
     memset(f.records, ++n_kept, (RECORDS + 1) * (size_t)f.record);
     CHECK_EQ(kept_open(s, name, f.header), OK);
+    CHECK_EQ(quern_sequence_push(s, 1), ERR_BUSY); /* its tokens are what they are */
     int status = OK;
     while (!(status = kept_take(s, record_at(&f, f.n)))) f.n++;
     CHECK_EQ(status, ERR_EMPTY);

@@ -138,6 +138,7 @@ static void say(struct talk *t)
     t->seq.held = !t->driven && below(8) == 0;
     t->seq.limit = t->driven ? limits.length : min_int(limits.length, n + 1 + below(120));
     t->seq.priority = below(5) == 0;
+    t->seq.forgotten_first = t->seq.priority > 0;
     t->seed = random_next(&seed);
     t->tokens = t->outs = t->passed = 0;
 }
@@ -261,21 +262,26 @@ static void check_take(const struct sched_take *t)
     for (int page = t->first / KV_PAGE; page < s->kv.n_pages; page++) check_alone(s->kv.pages[page]);
 }
 
-/* S2: every writer has its row, or was let go. S3: the elder of the readers has its half, or all it can use. */
-static void check_shares(int rows, int outs)
+/* S2: every writer has its row, or was let go. S3: the elder of the readers has its half of R, or all it can use, so that F2 holds. R: `most` where nobody
+ * writes, else as many as time is for, 4 at least; and so many are read, or all there are. */
+static void check_shares(int rows, int outs, int most)
 {
-    int read = 0;
+    int read = 0, left = 0;
     bool short_of_pages = kv_pages_unused(cache) == 0, short_of_outs = outs == limits.outs;
     for (const struct talk *t = talks; t < talks + SLOTS; t++) {
         bool writes = t->wanted && was_admitted(t) && t->seq.let_go == t->let_go && t->seq.made == t->length && t->length == t->seq.n - 1;
         if (writes && t->length) CHECK(t->seq.rows == 1 && t->seq.outs == 1);
         short_of_pages |= t->listed && t->seq.let_go > t->let_go;
-        if (t->listed && t->seq.state == SCHED_READING) read += t->seq.rows;
+        if (!t->listed || t->seq.state != SCHED_READING) continue;
+        read += t->seq.rows;
+        if (!t->seq.follows) left += t->seq.n - t->seq.kv.length;
     }
     const struct talk *elder = first_of(true);
     if (!elder) return;
     CHECK(!elder->seq.follows);
-    CHECK(elder->seq.rows >= min_int(elder->seq.n - elder->seq.kv.length, (read + 1) / 2) || short_of_pages || short_of_outs);
+    int writers = rows - read, least = min_int(most, limits.rows - writers), to_read = writers ? max_int(read, min_int(4, least)) : least;
+    CHECK(read >= min_int(left, to_read) || short_of_pages || short_of_outs);
+    CHECK(elder->seq.rows >= min_int(elder->seq.n - elder->seq.kv.length, (to_read + 1) / 2) || short_of_pages || short_of_outs);
     CHECK(elder->seq.rows >= 1 && rows <= limits.rows);
 }
 
@@ -358,7 +364,7 @@ static void make_plan(void)
         outs += takes[i].outs;
     }
     CHECK(rows <= limits.rows && outs <= limits.outs);
-    check_shares(rows, outs);
+    check_shares(rows, outs, most);
     check_places(first);
     check_followers();
     check_let_go();
@@ -731,17 +737,69 @@ static void admission(void)
     CHECK(talks[0].seq.kv.length == 51 && talks[1].seq.state == SCHED_WAITING);
     CHECK_EQ(sched_facts(sched).recomputed, 0);
     close_pool();
+
+    open_pool(20, 4); /* but not where that would not make room */
+    ask(0, 200, 1000, 100);
+    talks[1].seq.priority = 1;
+    ask(1, 60, 3000, 30);
+    whole_step(0);
+    ask(2, 400, 5000, 100);
+    for (int i = 0; i < 8; i++) whole_step(0);
+    CHECK(talks[2].seq.state == SCHED_WAITING && talks[1].seq.state == SCHED_WRITING && talks[1].seq.let_go == 0);
+    end_of(&talks[0]);
+    whole_step(0);
+    CHECK(talks[2].seq.state == SCHED_READING);
+    close_pool();
+
+    open_pool(20, 4); /* pages that others have, or that it knows itself, are none that it gains */
+    ask(0, 300, 1000, 100);
+    for (int i = 0; i < 6; i++) whole_step(0);
+    talks[1].seq.priority = 1;
+    ask(1, 290, 1000, 30);
+    for (int i = 0; i < 3; i++) whole_step(0);
+    ask(2, 200, 5000, 100);
+    for (int i = 0; i < 6; i++) whole_step(0);
+    CHECK(talks[2].seq.state == SCHED_WAITING && talks[1].seq.state == SCHED_WRITING && talks[1].seq.let_go == 0);
+    close_pool();
 }
 
-/* 2.5: what a background reply alone has read goes before what others may come back for. */
-static void background_is_forgotten_first(void)
+/* Who was given pages and finds no place has them remembered, and has not been let go: it was never admitted. */
+static void given_in_vain(void)
+{
+    open_pool(PAGES_MOST, 1);
+    ask(0, 50, 1000, 10);
+    whole_step(0);
+    for (int i = 1; i <= WAITING; i++) {
+        struct talk *t = &talks[i];
+        t->seq.held = true;
+        ask(i, 2 * KV_PAGE + 5, 1000 * (i + 1), 10);
+        CHECK_EQ(kv_reserve(&t->seq.kv, 2 * KV_PAGE), OK);
+        for (int k = 0; k < 2 * KV_PAGE; k++) *at(t->seq.kv.pages, k) = t->hashes[k + 1];
+        kv_commit(&t->seq.kv, t->ids, 2 * KV_PAGE);
+        t->seq.held = false;
+        CHECK_EQ(sched_add(sched, &t->seq), OK);
+    }
+    whole_step(0);
+    for (int i = 1; i <= WAITING; i++) CHECK(talks[i].seq.state == SCHED_WAITING && talks[i].seq.kv.n_pages == 0 && talks[i].seq.let_go == 0);
+    CHECK_EQ(sched_facts(sched).let_go, 0);
+    end_of(&talks[0]);
+    whole_step(0);
+    CHECK(talks[1].seq.state == SCHED_WRITING || talks[1].seq.kv.length == talks[1].seq.n - 1);
+    CHECK_EQ(sched_facts(sched).recomputed, 0);
+    close_pool();
+}
+
+/* 2.5: what a background reply alone has read goes before what others may come back for, also when it has waited so long that it takes turns. */
+static void forgotten_first(bool waited_long)
 {
     open_pool(20, 4);
     ask(0, 8 * KV_PAGE, 1000, 1);
     for (int i = 0; i < 6; i++) whole_step(0);
     end_of(&talks[0]);
     talks[1].seq.priority = 1;
+    talks[1].seq.forgotten_first = true;
     ask(1, 10 * KV_PAGE, 5000, 1);
+    if (waited_long) sched_prefer(sched, &talks[1].seq, 0);
     for (int i = 0; i < 6; i++) whole_step(0);
     end_of(&talks[1]);
     ask(2, 10 * KV_PAGE, 9000, 1);
@@ -754,6 +812,12 @@ static void background_is_forgotten_first(void)
     CHECK_EQ(unused, 8);
     CHECK_EQ(kv_probe(cache, 1, ids, 8 * KV_PAGE, &unused), 0); /* another space knows nothing of it */
     close_pool();
+}
+
+static void background_is_forgotten_first(void)
+{
+    forgotten_first(false);
+    forgotten_first(true);
 }
 
 /* A step of which all have left is lost; the others' rows count. */
@@ -795,7 +859,7 @@ static void short_memory(void)
 static const struct check tests[] = {
     {"followers", followers}, {"elder_and_shortest", elder_and_shortest}, {"time_between_tokens", time_between_tokens}, {"let_go", let_go},
     {"known_before", known_before},
-    {"admission", admission}, {"background_is_forgotten_first", background_is_forgotten_first}, {"leaving", leaving},
+    {"admission", admission}, {"given_in_vain", given_in_vain}, {"background_is_forgotten_first", background_is_forgotten_first}, {"leaving", leaving},
     {"short_memory", short_memory}, {"simulation", simulation},
 };
 

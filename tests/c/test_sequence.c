@@ -234,6 +234,10 @@ static void bad_calls(void)
     check_goes_on(e, s, &r, ERR_PARAM);
     CHECK_EQ(quern_feed(e, "more", 4), ERR_BUSY);
     check_goes_on(e, s, &r, ERR_BUSY);
+    CHECK_EQ(quern_next_file(e, 4), ERR_BUSY);
+    check_goes_on(e, s, &r, ERR_BUSY);
+    CHECK_EQ(quern_vision_next(e, 4), ERR_BUSY);
+    check_goes_on(e, s, &r, ERR_BUSY);
     CHECK_EQ(quern_finish(e), OK);
     quern_free(e);
     reference_free(&r);
@@ -250,6 +254,9 @@ static void before_loading(void)
     CHECK(!strcmp(quern_info(e), "") && quern_file_size(e) == 0 && quern_token(e, 0).size == 0 && quern_chat_template(e).data == NULL);
     CHECK_EQ(quern_feed(e, "", 0), OK);
     CHECK_EQ(quern_finish(e), ERR_FORMAT);
+    CHECK_EQ(quern_step(e, 0), ERR_BUSY);
+    CHECK_EQ(quern_feed(e, "", 0), ERR_FORMAT);
+    CHECK_EQ(quern_error(e)->code, ERR_FORMAT);
     quern_free(e);
     quern_free(NULL);
     quern_sequence_free(NULL);
