@@ -80,8 +80,8 @@ export interface LoadOptions {
    */
   contextSize?: number;
   /**
-   * Replies that are made side by side, 1 to 16; 64 more may wait. Default 4. What a reply says never depends on the others. Each has room for the
-   * whole context, as far as there is any: see `cacheSize`.
+   * Replies that are made side by side, 1 to 16; 64 more may wait, in the background no more than 32 of them. Default 4. What a reply says never
+   * depends on the others. Each has room for the whole context, as far as there is any: see `cacheSize`.
    */
   parallel?: number;
   /**

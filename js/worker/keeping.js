@@ -188,11 +188,11 @@ export class Keeping {
 
   #isWanted(ticket) { return this.#wanted.has(ticket) && !this.#runner.isDead; }
 
-  async #save(ticket, { ids, media }) {
+  async #save(ticket, { ids, media, place }) {
     if (this.#full.has(ticket.name) || !this.#isWanted(ticket)) return;
     await holding(this.#store, ticket.name, async () => {
       if (!this.#isWanted(ticket)) return;
-      const sequence = this.#engine.sequence();
+      const sequence = this.#engine.sequence(place);
       try {
         sequence.set(ids, 'held', media);
         if (sequence.known >= PAGE) await this.#write(ticket, sequence);

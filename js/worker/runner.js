@@ -11,8 +11,9 @@ const BUDGET_MS = 50;
 /** Steps from one slice of other work to the next. */
 const STEPS = 2;
 
-/** How many may wait beside those that run. */
+/** How many may wait beside those that run, and how many of them in the background, so that lists of texts leave places to replies. */
 const WAITING = 64;
+const WAITING_BEHIND = 32;
 
 /**
  * What is done with a sequence. A method that returns something ends the work with that as its result, one that throws with the error.
@@ -53,7 +54,7 @@ export class Runner {
   async add(work, job, prepare) {
     if (this.#dead) throw this.#dead;
     if (job.stopped) return work.stop();
-    this.#refuseMore();
+    this.#refuseMore(work);
     const sequence = this.#engine.sequence(work.place);
     const run = { sequence, work, begun: false };
     const result = new Promise((resolve, reject) => { this.#runs.set(sequence.number, Object.assign(run, { resolve, reject })); });
@@ -84,11 +85,15 @@ export class Runner {
     this.#runs.clear();
   }
 
-  #refuseMore() {
+  #refuseMore({ place }) {
     const { parallel } = this.#engine.facts;
-    if (this.#runs.size < parallel + WAITING) return;
-    const message = `No more than ${parallel + WAITING} replies can be asked for at a time: ${parallel} that are made and ${WAITING} that wait.`;
-    throw new QuernError('use/busy', message, { retryable: true, detail: { parallel, waiting: WAITING } });
+    const isBehind = place.priority === 'background';
+    const waiting = isBehind ? WAITING_BEHIND : WAITING;
+    const alike = isBehind ? [...this.#runs.values()].filter(({ work }) => work.place.priority === 'background').length : 0;
+    if (this.#runs.size < parallel + WAITING && alike < parallel + WAITING_BEHIND) return;
+    const what = isBehind ? 'replies and texts in the background' : 'replies';
+    const message = `No more than ${parallel + waiting} ${what} can be asked for at a time: ${parallel} that are made and ${waiting} that wait.`;
+    throw new QuernError('use/busy', message, { retryable: true, detail: { parallel, waiting } });
   }
 
   async #loop() {
@@ -134,24 +139,30 @@ export class Runner {
     for (const number of [...this.#runs.keys()]) this.#do(number, act);
   }
 
-  /** Does something for one of them, which may end by it. A crash ends all. */
+  /** Does something for one of them, which may end by it: its rows are let go at once, wherever they are. A crash ends all. */
   #do(number, act) {
     const run = this.#runs.get(number);
     if (!run) return;
     try {
-      const result = act(run.work);
-      if (result) this.#end(run, run.resolve, result);
+      const settle = outcome(run, act);
+      if (!settle) return;
+      run.sequence.free();
+      this.#runs.delete(number);
+      settle();
     } catch (thrown) {
-      const error = asQuernError(thrown, 'call');
-      if (isOf('engine', error)) this.crash(error);
-      else this.#end(run, run.reject, error);
+      this.crash(asQuernError(thrown, 'call'));
     }
   }
+}
 
-  /** Its rows are let go at once, wherever they are. */
-  #end({ sequence }, settle, value) {
-    this.#runs.delete(sequence.number);
-    sequence.free();
-    settle(value);
+/** How a run ends by what is done for it; null: it goes on. Throws where the engine has crashed. */
+function outcome({ work, resolve, reject }, act) {
+  try {
+    const result = act(work);
+    return result ? () => resolve(result) : null;
+  } catch (thrown) {
+    const error = asQuernError(thrown, 'call');
+    if (isOf('engine', error)) throw error;
+    return () => reject(error);
   }
 }

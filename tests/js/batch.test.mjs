@@ -182,6 +182,14 @@ test('stop() among 15 others takes effect within 200 ms', async (t) => {
       return took;
     });
   }
+  await soon(200, async () => {
+    const reply = model.complete([64], endless(model));
+    await reply[Symbol.asyncIterator]().next();
+    reply.stop();
+    const took = await timed(() => reply.result);
+    assert.equal((await reply.result).finishReason, 'aborted');
+    return took;
+  });
 });
 
 test('the 69th is refused at once and may come again', async (t) => {

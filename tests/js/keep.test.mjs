@@ -56,7 +56,7 @@ async function machine(store, { model = MODEL, keepBytes, fail = (error) => { th
   const engine = await engineOver(model, { contextSize: 256, parallel: 4, ...options });
   engine.finish();
   const begin = engine.sequence.bind(engine);
-  engine.sequence = () => watched(begin());
+  engine.sequence = (place) => watched(begin(place));
   const runner = new Runner(engine, turn);
   const told = [];
   const keeping = new Keeping(engine, runner, { store, keepBytes, rest: turn, tell: (text) => told.push(text), fail });
@@ -192,6 +192,26 @@ test('another model\'s file, or another cache\'s, is removed, with a notice', as
   assert.equal(cached, 0);
   const typed = await once(new MemoryStore(diskWith(file)), 'talk', PROMPT, { kv: 'f32' });
   assert.deepEqual([typed.cached, typed.kept[0].tokens, typed.told.length], [0, 4 * PAGE, 1]);
+});
+
+test('in a space of its own, or in the background, a conversation is kept and read again as any other', async () => {
+  for (const place of [{ space: 5 }, { priority: 'background' }, { space: 7, priority: 'background' }]) {
+    const disk = new Disk();
+    const first = await once(new MemoryStore(disk), 'talk', PROMPT, { reply: place });
+    assert.deepEqual([first.ids, first.kept[0]?.tokens, first.told], [wanted[0], 4 * PAGE, []], JSON.stringify(place));
+    const again = await once(new MemoryStore(disk), 'talk', more(wanted[0]), { reply: place });
+    assert.deepEqual([again.ids, again.cached, again.kept[0].tokens], [wanted[1], 4 * PAGE, 6 * PAGE], JSON.stringify(place));
+    assert.equal(Buffer.compare(pagesOf(fileOf(disk)), pagesOf(longer)), 0);
+  }
+});
+
+test('more that are read again than may run at once: each says what it says, and no event of them is lost', async () => {
+  const disk = diskWith(file);
+  const { ask, keeping } = await machine(new MemoryStore(disk), { parallel: 1, cacheSize: 4096 });
+  const busy = ask(null, PROMPT.slice(7), { maxTokens: 100 });
+  const replies = await Promise.all([busy, ...Array.from({ length: 12 }, () => ask('talk', PROMPT))]);
+  for (const { ids, cached } of replies.slice(1)) assert.deepEqual([ids, cached >= 4 * PAGE], [wanted[0], true]);
+  await keeping.kept();
 });
 
 // --- a store that fails ---

@@ -127,6 +127,36 @@ test('one more than may run and wait is refused, and may come later', async () =
   for (const reply of [...replies.slice(0, 40), ...replies.slice(41, 68), request(68)]) check(reply, await reply.promise, engine, {});
 });
 
+test('those in the background leave places to the others', async () => {
+  const engine = new PlayedEngine({ parallel: 4 });
+  const runner = new Runner(engine, turn);
+  const request = (i, priority) => ask(runner, engine, Array(20).fill(i), { seed: i, maxTokens: 2, priority });
+  const behind = Array.from({ length: 37 }, (_, i) => request(i, 'background'));
+  const { detail } = await rejectsWith(behind[36].promise.then((outcome) => { throw outcome.error; }), 'use/busy', /36 replies and texts in the background/);
+  assert.deepEqual(detail, { parallel: 4, waiting: 32 });
+  const others = Array.from({ length: 33 }, (_, i) => request(i, 'normal'));
+  await rejectsWith(others[32].promise.then((outcome) => { throw outcome.error; }), 'use/busy', /68 replies/);
+  for (const reply of [...behind.slice(0, 36), ...others.slice(0, 32)]) check(reply, await reply.promise, engine, {});
+});
+
+test('an engine that crashes while one is let go fails all, that one too', async () => {
+  for (const fails of [false, true]) {
+    const engine = new PlayedEngine({ parallel: 2 });
+    const runner = new Runner(engine, turn);
+    const begin = engine.sequence.bind(engine);
+    engine.sequence = (place) => Object.assign(begin(place), {
+      free() {
+        engine.dead = true;
+        throw new WebAssembly.RuntimeError('unreachable');
+      },
+    });
+    const replies = [1, 2, 3].map((seed) => ask(runner, engine, [seed], { seed, maxTokens: 3 }));
+    if (fails) replies[0].job.onStop();
+    for (const { error } of await Promise.all(replies.map(({ promise }) => promise))) assert.equal(error?.code, 'engine/trap');
+    assert.ok(runner.isDead);
+  }
+});
+
 test('a stopped one is settled at once: before it begins, and while it waits', async () => {
   const engine = new PlayedEngine({ parallel: 1 });
   const runner = new Runner(engine, turn);
