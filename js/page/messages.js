@@ -43,7 +43,9 @@ function checkMessage(message, path, checkPart) {
   if (problem) throw badParam(`${path}.role`, problem);
   if (thinking !== undefined && typeof thinking !== 'string') throw badParam(`${path}.thinking`, 'must be a string');
   // The worker looks at these closely (reply/tools.js).
-  const tools = read(message, 'toolCalls', `${path}.toolCalls`, (toolCalls) => copied({ toolCalls, toolCallId: message.toolCallId }));
+  const toolCallId = read(message, 'toolCallId', `${path}.toolCallId`);
+  if (toolCallId != null && typeof toolCallId !== 'string') throw badParam(`${path}.toolCallId`, 'must be a string');
+  const tools = read(message, 'toolCalls', `${path}.toolCalls`, (toolCalls) => copied({ toolCalls, toolCallId }));
   const said = checkContent(content ?? (tools.toolCalls && ''), `${path}.content`, role, checkPart);
   return { role, content: said, ...(thinking && { thinking }), ...tools };
 }

@@ -10,6 +10,7 @@ const MAX_STOPS = 64;
 const MAX_STOP_LENGTH = 1000;
 const MAX_BIAS = 100;
 const MAX_NAME = 256;
+const MAX_TOKENS = 2 ** 24;       // more than any context
 
 const anyFunction = ofType('function', 'a function');
 const boolean = ofType('boolean', 'true or false');
@@ -194,6 +195,7 @@ export function checkName(name) {
 /** A checked copy of token ids. */
 export function checkTokens(tokens, nTokens, path = 'tokens') {
   if (!isRecord(tokens) && !Array.isArray(tokens)) throw badParam(path, 'must be an array of token ids');
+  if (tokens.length > MAX_TOKENS) throw badParam(path, `has more than ${MAX_TOKENS} token ids`);
   const ids = Array.from(tokens);
   const at = ids.findIndex((id) => !Number.isInteger(id) || id < 0 || id >= nTokens);
   if (at >= 0) throw badParam(`${path}[${at}]`, `must be a token id from 0 to ${nTokens - 1}`);

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
 // A call of a tool in a reply: told while it is written, as soon as it is known whose it is, and checked when it has ended. What is no call then (no
-// JSON, another name, cut off) is text, with its marks; nothing is lost. Models write calls in forms of their own: each is a row of FORMS.
+// JSON, another name, cut off, too many) is text, with its marks; nothing is lost. Models write calls in forms of their own: each is a row of FORMS.
 
 const RANDOM = 12;
 
 const randomId = () => `call_${Array.from(crypto.getRandomValues(new Uint8Array(RANDOM)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 
 export const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Calls of a reply, and depth of what one says: what goes back in the next turn may not have more. */
+export const MOST_CALLS = 128;
+export const MOST_DEPTH = 64;
+
+export const isDeep = (value, most) => (
+  typeof value === 'object' && value !== null && (most === 0 || Object.values(value).some((one) => isDeep(one, most - 1))));
 
 /** The beginning of a call in JSON, up to its arguments: where it is no longer than this it is found at once, else in the end. */
 const HEAD = /^\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\{)/;
@@ -117,14 +124,15 @@ export class Calls {
 
   push(piece) {
     const { name, text } = this.#one.call.take(piece);
-    if (name !== undefined && this.#names.has(name)) this.#start(name);
+    if (name !== undefined && this.#names.has(name) && this.#calls.length < MOST_CALLS) this.#start(name);
     if (text && this.#one.id) this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text });
     return '';
   }
 
   end(closed) {
     const { text, call } = this.#one.call.end();
-    if (!closed || !call || !this.#names.has(call.name)) return this.#form.open + text + (closed ? this.#form.close : '');
+    const isCall = closed && call && this.#names.has(call.name) && this.#calls.length < MOST_CALLS && !isDeep(call.arguments, MOST_DEPTH);
+    if (!isCall) return this.#form.open + text + (closed ? this.#form.close : '');
     if (!this.#one.id) {
       this.#start(call.name);
       this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text: JSON.stringify(call.arguments) });

@@ -11,7 +11,6 @@ import { CHANNELS, THINKING } from './text.js';
 
 const { open: OPEN, close: CLOSE } = THINKING;
 
-const THOUGHT = new RegExp(`^\\s*${OPEN}\\n*([\\s\\S]*?)\\n*${CLOSE}\\n*`);
 const BEGUN_THOUGHT = new RegExp(`${OPEN}\\s*$`);
 
 /** What Qwen3's own template writes when thinking is switched off. */
@@ -29,6 +28,15 @@ export function defaultsOf({ architecture, sampling }, thinking) {
   return { ...(thinking ? thoughtful : plain), ...sampling };
 }
 
+/** Marks in a row that are put in order: the time for that grows by the square of them, and no script has so many. */
+const MOST_MARKS = 1000;
+
+/** A text as NFC has it; one that is made to take long stays what it is. */
+export function composed(text) {
+  for (const [marks] of text.matchAll(/\p{M}+/gu)) if (marks.length > MOST_MARKS) return text;
+  return text.normalize('NFC');
+}
+
 /** Noncharacters first: no text should have them. Then private use, of which there is more than any conversation spells out. */
 function* sentinels() {
   for (let point = 0xfdd0; point <= 0xfdef; point++) yield point;
@@ -37,17 +45,32 @@ function* sentinels() {
 
 /** A code point that a text does not have. @param {string} text */
 export function unusedPoint(text) {
-  for (const point of sentinels()) {
-    if (!text.includes(String.fromCodePoint(point))) return point;
-  }
+  const used = new Set(text.match(/[\u{fdd0}-\u{fdef}\u{f0000}-\u{ffffd}]/gu));
+  for (const point of sentinels()) if (!used.has(String.fromCodePoint(point))) return point;
   throw badParam('messages', 'use every private character there is');
+}
+
+/** Where, from a place on, there is no line's end any more. */
+function behindLines(text, at) {
+  while (text[at] === '\n') at++;
+  return at;
+}
+
+/** A text that begins with its thinking, taken apart. No pattern does it: those take time by the cube of lines without an end. */
+function thoughtOf(content) {
+  const begun = content.trimStart();
+  const close = begun.startsWith(OPEN) ? begun.indexOf(CLOSE) : -1;
+  if (close < 0) return { thought: '', content };
+  let end = close;
+  while (begun[end - 1] === '\n') end--;
+  return { thought: begun.slice(behindLines(begun, OPEN.length), end), content: begun.slice(behindLines(begun, close + CLOSE.length)) };
 }
 
 /** An assistant's message that still has its thinking in the content, as plain text, is taken apart. */
 function separateThought({ role, content, thinking, ...more }) {
-  const [whole, thought = ''] = (role === 'assistant' && !thinking && THOUGHT.exec(content)) || [''];
-  const all = thinking ?? thought;
-  return { ...more, role, content: content.slice(whole.length), ...(all && { reasoning_content: all }) };
+  const parts = role === 'assistant' && !thinking && typeof content === 'string' ? thoughtOf(content) : { thought: '', content };
+  const all = thinking ?? parts.thought;
+  return { ...more, role, content: parts.content, ...(all && { reasoning_content: all }) };
 }
 
 /** A value as JSON knows them with its texts, names of fields too, made into others. */
@@ -65,7 +88,7 @@ function mapTexts(value, make) {
  * @param {object[]} [tools]
  */
 export function protect(messages, template, tools) {
-  const all = mapTexts([messages.map(separateThought), tools], (text) => text.normalize('NFC'));
+  const all = mapTexts([messages.map(separateThought), tools], composed);
   const sentinel = unusedPoint(template + JSON.stringify(all));
   const mark = `<${String.fromCodePoint(sentinel)}`;
   const [guarded, list] = mapTexts(all, (text) => text.replaceAll('<', mark));

@@ -3,10 +3,10 @@
 // file without a template Qwen3's own form is here. A file of its own in the package, which comes with the first conversation that has tools.
 
 import { badParam } from '../shared/errors.js';
-import { Calls, FORMS, isRecord } from './calls.js';
+import { Calls, FORMS, MOST_CALLS, MOST_DEPTH, isDeep, isRecord } from './calls.js';
 
 /** Tools, calls of a message, letters of an id, letters (as JSON) and depth of what a tool or a call says. */
-const MOST = { tools: 128, calls: 128, id: 256, letters: 2 ** 20, depth: 64 };
+const MOST = { tools: 128, calls: MOST_CALLS, id: 256, letters: 2 ** 20, depth: MOST_DEPTH };
 
 /** What JSON and templates write without quotes of their own: no white space, control characters, quotes or backslashes. */
 const NAME = /^[^\p{C}\p{Z}"'\\`]{1,64}$/u;
@@ -15,9 +15,6 @@ const isName = (value) => (typeof value === 'string' && NAME.test(value) ? null
   : 'must be a name of 1 to 64 letters, without spaces, quotes, backslashes and control characters');
 
 const isId = (value) => (typeof value === 'string' && value !== '' && value.length <= MOST.id ? null : `must be a text of 1 to ${MOST.id} letters`);
-
-const isDeep = (value, most) => (
-  typeof value === 'object' && value !== null && (most === 0 || Object.values(value).some((one) => isDeep(one, most - 1))));
 
 /** An object as JSON knows them, small enough to be read. */
 function isSmall(value) {

@@ -4,7 +4,7 @@
 
 import { QuernError } from '../shared/errors.js';
 import { Rows } from '../engine/rows.js';
-import { tooLong, unusedPoint } from '../reply/chat.js';
+import { composed, tooLong, unusedPoint } from '../reply/chat.js';
 
 /** What the models were taught with, where nobody says otherwise. */
 const TASK = 'Given a web search query, retrieve relevant passages that answer the query';
@@ -48,10 +48,10 @@ function vectorPrompts(engine, { instruction }) {
   const { contextSize } = engine;
   const end = endOf(engine);
   const before = instruction ? `Instruct: ${instruction}\nQuery:` : '';
-  const around = engine.tokenize(before.normalize('NFC'), 'plain').length + 1;
+  const around = engine.tokenize(composed(before), 'plain').length + 1;
   if (around >= contextSize) refuseLong(around, contextSize, 'The instruction');
   return (text) => {
-    const asText = (given) => engine.tokenize((before + head(engine, given, contextSize)).normalize('NFC'), 'plain');
+    const asText = (given) => engine.tokenize(composed(before + head(engine, given, contextSize)), 'plain');
     const whole = typeof text === 'string' ? asText(text) : text;
     const { ids, isCut } = cutTo(whole.at(-1) === end ? whole.subarray(0, -1) : whole, contextSize - 1);
     return { ids: joined(ids, [end]), isCut };
@@ -69,7 +69,7 @@ function templateOf(engine, instruction) {
 function rankPrompts(engine, { instruction }, query) {
   const { contextSize } = engine;
   const [words, after] = templateOf(engine, instruction).split('{document}');
-  const given = { instruction: (instruction ?? TASK).normalize('NFC'), query: query.normalize('NFC') };
+  const given = { instruction: composed(instruction ?? TASK), query: composed(query) };
   const tail = engine.tokenize(after, 'chat');
   const limit = contextSize - tail.length;
   const tokensOf = (document) => {
@@ -81,7 +81,7 @@ function rankPrompts(engine, { instruction }, query) {
   const around = tokensOf('').length + tail.length;
   if (around >= contextSize) refuseLong(around, contextSize, 'The query');
   return (document) => {
-    const { ids, isCut } = cutTo(tokensOf(head(engine, document, contextSize).normalize('NFC')), limit);
+    const { ids, isCut } = cutTo(tokensOf(composed(head(engine, document, contextSize))), limit);
     return { ids: joined(ids, tail), isCut };
   };
 }

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { Chat, builtInChat, goOn, knowsThinking, protect } from '../../js/reply/chat.js';
 import { render } from '../../js/reply/render.js';
 import { Renderer } from '../../js/reply/renderer.js';
+import { random } from '../fixtures/random.mjs';
 import { TEMPLATE, rejectsWith } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 
@@ -72,6 +73,8 @@ test('a reply that is continued stands behind its prompt as it was written', () 
 
 test('content is normalised to NFC', () => {
   assert.equal(protect([user('e\u0301')], '').messages[0].content, '\u00e9');
+  const many = '\u0323'.repeat(999);
+  assert.equal(protect([user(`o\u0301${many}`)], '').messages[0].content, `\u1ecd${many.slice(1)}\u0301`);
 });
 
 test('an earlier reply\'s thinking goes its own way', () => {
@@ -84,6 +87,33 @@ test('an earlier reply\'s thinking goes its own way', () => {
   }
   assert.equal(protect([user('<think>a</think>b')], '').messages[0].content, `<${MARK}think>a<${MARK}/think>b`);
 });
+
+test('an earlier reply\'s thinking is what a pattern would find', () => {
+  const pattern = /^\s*<think>\n*([\s\S]*?)\n*<\/think>\n*/;
+  const draw = random(77);
+  let found = 0;
+  for (let round = 0; round < 3000; round++) {
+    const pieces = ['<think>', '</think>', '\n', ' ', '\u00a0', 'a', '<'];
+    const said = Array.from({ length: Math.floor(9 * draw()) }, () => pieces[Math.floor(pieces.length * draw())]).join('');
+    const text = draw() < 0.5 ? `\n <think>${said}` : said;
+    const [whole, thought = ''] = pattern.exec(text) ?? [''];
+    const { sentinel, messages: [{ content, reasoning_content: thinking = '' }] } = protect([assistant(text)], '');
+    const plain = (guarded) => guarded.replaceAll(String.fromCodePoint(sentinel), '');
+    assert.deepEqual([plain(content), plain(thinking)], [text.slice(whole.length), thought], JSON.stringify(text));
+    found += whole !== '';
+  }
+  assert.ok(found > 500, `${found}`);
+});
+
+test('messages that are made to take long do not', () => soon(1500, () => timed(() => {
+  const marks = 'a' + '\u0301'.repeat(200_000) + '\u0323'.repeat(200_000);
+  assert.equal(protect([user(marks)], '').messages[0].content, marks);
+  const begun = `<think>${'\n'.repeat(1_000_000)}`;
+  assert.equal(protect([assistant(begun)], '').messages[0].content, `<${MARK}think>${'\n'.repeat(1_000_000)}`);
+  const points = Array.from({ length: 65_000 }, (_, i) => String.fromCodePoint(0xf0000 + i)).join('');
+  const all = Array.from({ length: 32 }, (_, i) => String.fromCodePoint(0xfdd0 + i)).join('');
+  assert.equal(protect([user(`${'\u00db'.repeat(1_500_000)}${points}${all}`)], '').sentinel, 0xf0000 + 65_000);
+})));
 
 /** An engine whose tokens are letters, but for these marks; `asked` are the texts that were tokenized. */
 function fakeEngine({ template = TEMPLATE, marks = ['<think>', '</think>'] } = {}) {

@@ -109,7 +109,7 @@ test('bad tools, calls and results are refused by name', async () => {
     [[ask, call(), { role: 'tool', content: 'x' }], 'messages[2].toolCallId'], [[ask, call(), tool('x'), tool('y')], 'messages[3].toolCallId'], [[ask, call(), tool('x', 5)], 'messages[2].toolCallId'],
     [[{ ...ask, toolCalls: [] }], 'messages[0].toolCalls'], [[ask, { ...call(), toolCalls: 5 }], 'messages[1].toolCalls'], [[ask, call({ arguments: 'x' })], 'messages[1].toolCalls[0].arguments'],
     [[ask, call({ arguments: '[]' })], 'messages[1].toolCalls[0].arguments'], [[ask, call({ arguments: cyclic })], 'messages[1].toolCalls'], [[ask, call({ name: 'a b' })], 'messages[1].toolCalls[0].name'],
-    [[ask, call({ id: null })], 'messages[1].toolCalls[0].id'], [[ask, call(), tool([{ type: 'image', image: 'x' }])], 'messages'], [[ask, call(), tool()], 'messages[2].content'],
+    [[{ ...ask, toolCallId: { deep: [] } }], 'messages[0].toolCallId'], [[ask, call({ id: null })], 'messages[1].toolCalls[0].id'], [[ask, call(), tool([{ type: 'image', image: 'x' }])], 'messages'], [[ask, call(), tool()], 'messages[2].content'],
   ]) {
     const error = await idsOf(messages).then(() => assert.fail(path), (reason) => reason);
     assert.deepEqual([error.code, error.detail.param], ['use/param', path], error.stack);
@@ -185,6 +185,17 @@ test('what is no call is text, with nothing lost', () => {
   assert.equal(reply(['a\n', OPEN, '{"name": "now", "arguments": {"x": ']).text, `a${OPEN}{"name": "now", "arguments": {"x": `, 'cut off');
   const { text, toolCalls } = reply([OPEN, 'no', CLOSE, '\n', OPEN, '{"name": "now", "arguments": {"__proto__": 1}}', CLOSE]);
   assert.deepEqual([text, JSON.stringify(toolCalls[0].arguments)], [`${OPEN}no${CLOSE}`, '{"__proto__":1}']);
+});
+
+test('calls that could not go back in the next turn are text, those before them are calls', () => {
+  const one = '{"name": "now", "arguments": {}}';
+  const many = reply(Array.from({ length: 130 }, () => [OPEN, one, CLOSE]).flat());
+  assert.deepEqual([many.toolCalls.length, many.text], [128, `${OPEN}${one}${CLOSE}`.repeat(2)]);
+  const deep = `{"name": "now", "arguments": {"x": ${'['.repeat(64)}${']'.repeat(64)}}}`;
+  assert.deepEqual([reply([OPEN, deep, CLOSE]).toolCalls, reply([OPEN, deep, CLOSE]).text], [[], `${OPEN}${deep}${CLOSE}`]);
+  const { toolCalls } = reply([OPEN, deep.replace('[[', '[').replace(']]', ']'), CLOSE]);
+  assert.equal(checkMessages([ask, { role: 'assistant', content: '', toolCalls }]).length, 2);
+  assert.equal(new Tools(checkMessages([ask, { role: 'assistant', content: '', toolCalls }]), {}).messages.length, 2);
 });
 
 test('without tools the marks are text', () => assert.deepEqual(reply(['a', OPEN, 'b', CLOSE], []).text, `a${OPEN}b${CLOSE}`));
