@@ -8,9 +8,12 @@ import { readJson } from './serve-body.js';
 import { refusal, refusalOf } from './serve-refusal.js';
 import { routeOf } from './serve-routes.js';
 
-/** Sizes in bytes, times in ms. `accept`: how long a refusal by the model is waited for before a stream's headers go out. */
+/**
+ * Sizes in bytes, times in ms. `pipelined`, `underWay`: requests of a connection, and of all, whose work has not ended, though whoever asked may
+ * be gone. `accept`: how long a refusal by the model is waited for before a stream's headers go out.
+ */
 export const LIMITS = {
-  body: 4 * 2 ** 20, header: 16 * 2 ** 10, unsent: 256 * 2 ** 10, connections: 256,
+  body: 4 * 2 ** 20, header: 16 * 2 ** 10, unsent: 256 * 2 ** 10, connections: 256, pipelined: 64, underWay: 512,
   headersMs: 10_000, requestMs: 30_000, checkMs: 1000, pingMs: 15_000, acceptMs: 1000, lingerMs: 2000,
 };
 
@@ -29,6 +32,7 @@ export class HttpServer {
   #guard;
   #limits;
   #open = new WeakMap();      // socket -> its requests that are not answered: each a response and what ends its work
+  #underWay = 0;              // requests of all of them, and of those who are gone
   #closed = null;             // once nobody is let in any more: when all have gone
 
   /**
@@ -42,8 +46,12 @@ export class HttpServer {
     this.#limits = { ...LIMITS, ...limits };
     const { header, headersMs, requestMs, checkMs, connections } = this.#limits;
     const options = { maxHeaderSize: header, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs };
-    this.#server = createServer(options, (request, response) => this.#receive(request, response));
+    this.#server = createServer(options, (request, response) => {
+      this.#receive(request, response).catch(() => request.socket.destroy());     // a fault of ours is nobody else's end
+    });
     this.#server.maxConnections = connections;
+    this.#server.timeout = requestMs;
+    this.#server.on('timeout', (socket) => this.#leaveIdle(socket));
     this.#server.on('connection', (socket) => this.#watch(socket));
     this.#server.on('clientError', (error, socket) => this.#refuseClient(error, socket));
   }
@@ -81,6 +89,11 @@ export class HttpServer {
     socket.once('close', () => { for (const { end } of open) end(); });
   }
 
+  /** A connection on which nothing has moved for long: whoever waits for an answer has time, who does not read it has had it. */
+  #leaveIdle(socket) {
+    if (socket.writableLength > 0 || !this.#open.get(socket)?.size) socket.destroy();
+  }
+
   /** What is no request, or does not become one in time. */
   #refuseClient({ code }, socket) {
     const hasAnswer = [...this.#open.get(socket) ?? []].some(({ response }) => response.headersSent);
@@ -95,17 +108,22 @@ export class HttpServer {
     const started = performance.now();
     const exchange = { request, response, end: () => {}, body: undefined, path: 'other' };
     const open = this.#open.get(request.socket);
+    if (open.size >= this.#limits.pipelined) return request.socket.destroy();
     open.add(exchange);
+    this.#underWay++;
     if (this.#closed) response.setHeader('Connection', 'close');
     let status;
     try {
       status = await this.#answer(exchange);
     } catch (failure) {
       status = await this.#refuse(exchange, failure);
+    } finally {
+      open.delete(exchange);
+      this.#underWay--;
     }
-    open.delete(exchange);
     this.#site.metrics.count('requests_total', 1, { path: exchange.path, code: status });
     this.#site.metrics.observe('request_seconds', (performance.now() - started) / 1000);
+    return undefined;
   }
 
   // --- the way of a request ---
@@ -125,7 +143,10 @@ export class HttpServer {
     if (!route) throw refusal(404, 'There is nothing at this path.');
     const allowed = Object.keys(route.methods);
     if (!allowed.includes(method)) throw refusal(405, `The method ${method} is not taken here.`, { headers: { Allow: allowed.join(', ') } });
-    if (method === 'POST') exchange.body = await readJson(request, this.#limits.body);
+    if (method === 'POST') {
+      if (this.#underWay > this.#limits.underWay) throw refusal(429, 'Too many requests are under way.', { headers: { 'Retry-After': '1' } });
+      exchange.body = await readJson(request, this.#limits.body);
+    }
     const { json, text, type, completion } = await route.methods[method](this.#site, method === 'POST' ? exchange.body : route.id, key);
     if (completion) return this.#complete(exchange, completion);
     return this.#send(exchange, 200, text ?? JSON.stringify(json), type);

@@ -57,7 +57,12 @@ export class ServedModel {
   async open() {
     this.#begun = performance.now();
     const model = await this.#load();
-    this.fingerprint = await fingerprintOf(model);
+    try {
+      this.fingerprint = await fingerprintOf(model);
+    } catch (error) {
+      model.dispose();
+      throw error;
+    }
     this.#model = model;
     if (this.#state !== 'draining') this.#state = 'ready';
   }
@@ -79,13 +84,13 @@ export class ServedModel {
     const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, { ...options, space });
     return {
       info: this.info, chat: begin('chat'), complete: begin('complete'),
-      embed: (texts, options) => this.#list(this.#ready, 'embed', [texts], { ...options, space }),
-      rank: (query, documents, options) => this.#list(this.#ready, 'rank', [query, documents], { ...options, space }),
+      embed: (texts, options) => this.#list('embed', [texts], { ...options, space }),
+      rank: (query, documents, options) => this.#list('rank', [query, documents], { ...options, space }),
     };
   }
 
-  tokenize(input, options) { return this.#ready.tokenize(input, options); }
-  detokenize(tokens, options) { return this.#ready.detokenize(tokens, options); }
+  tokenize(input, options) { return this.#ask((model) => model.tokenize(input, options)); }
+  detokenize(tokens, options) { return this.#ask((model) => model.detokenize(tokens, options)); }
 
   /** What is being made, in numbers. */
   get jobs() { return [...this.#jobs].map(({ phase, total, done }) => ({ phase, total, done })); }
@@ -109,6 +114,16 @@ export class ServedModel {
     return { step_rows: { bounds: STEP_ROWS, counts, sum } };
   }
 
+  async #ask(what) {
+    const model = this.#ready;
+    try {
+      return await what(model);
+    } catch (error) {
+      this.#failed(model, error);
+      throw error;
+    }
+  }
+
   #begin(model, kind, input, options) {
     const controller = new AbortController();
     const job = { phase: 'waiting', total: 0, done: 0, controller, reply: null };
@@ -123,18 +138,16 @@ export class ServedModel {
   }
 
   /** Vectors or ranks of a list: one piece of work, which is there until all of them are. */
-  async #list(model, kind, list, { signal, ...options }) {
+  async #list(kind, list, { signal, ...options }) {
     const controller = new AbortController();
     const stop = () => controller.abort(this.obstacle);
     const job = { phase: 'reading', total: 0, done: 0, controller, reply: { stop } };
     this.#jobs.add(job);
+    const both = AbortSignal.any([signal, controller.signal]);
     try {
-      const result = await model[kind](...list, { ...options, signal: AbortSignal.any([signal, controller.signal]) });
+      const result = await this.#ask((model) => model[kind](...list, { ...options, signal: both }));
       this.#metrics.count('prompt_tokens_total', result.tokens ?? 0);
       return result;
-    } catch (error) {
-      this.#failed(model, error);
-      throw error;
     } finally {
       this.#leave(job);
     }

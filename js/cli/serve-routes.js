@@ -8,8 +8,9 @@ import { CREATE, listObject, modelObject, pathOf } from '../facades/openai-api.j
 import { badParam } from '../shared/errors.js';
 import { refusal } from './serve-refusal.js';
 
-/** The longest text to tokenize, in letters: it is one piece of work, for which replies wait. */
+/** The longest text to tokenize, in letters, and the most tokens to make a text of: it is one piece of work, for which replies wait. */
 const MOST_TEXT = 2 ** 20;
+const MOST_IDS = 2 ** 17;
 
 /**
  * @typedef {object} Site what is served
@@ -28,7 +29,8 @@ const identityOf = ({ served, name, version }) => ({ name, fingerprint: `quern-$
 
 function checkName({ name, onlyName }, given) {
   if (!onlyName || given == null || given === name) return;
-  const message = `The model '${String(given).slice(0, 64)}' does not exist; this server has '${name}'.`;
+  if (typeof given !== 'string') throw badParam('model', 'must be a string');
+  const message = `The model '${given.slice(0, 64)}' does not exist; this server has '${name}'.`;
   throw refusal(404, message, { param: 'model', code: 'model_not_found' });
 }
 
@@ -108,11 +110,18 @@ async function tokenize({ served }, body) {
   return { json: { tokens: ids.map((id) => ({ id, piece: pieces.get(id) })) } };
 }
 
-const detokenize = async ({ served }, body) => ({ json: { content: await served.detokenize(body?.tokens) } });
+async function detokenize({ served }, body) {
+  const { tokens } = body ?? {};
+  if (!Array.isArray(tokens)) throw badParam('tokens', 'must be an array of token ids');
+  if (tokens.length > MOST_IDS) throw badParam('tokens', `has more than ${MOST_IDS} token ids`);
+  return { json: { content: await served.detokenize(tokens) } };
+}
 
 async function applyTemplate({ served }, body) {
-  const { messages, options: { thinking } } = chatRequest(body);
-  const ids = await served.tokenize(messages, { thinking, generationPrompt: body.add_generation_prompt !== false });
+  const { messages, options: { thinking, tools } } = chatRequest(body);
+  if (JSON.stringify([messages, tools]).length > MOST_TEXT) throw badParam('messages', `are longer than ${MOST_TEXT} letters`);
+  refuseWanted({ continue_final_message: body.continue_final_message === true });
+  const ids = await served.tokenize(messages, { thinking, tools, generationPrompt: body.add_generation_prompt !== false });
   return { json: { prompt: await served.detokenize(ids) } };
 }
 

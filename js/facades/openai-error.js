@@ -27,9 +27,11 @@ const UNFIT_RULES = ['rank', 'pooling'];
 
 const OTHER = { status: 500, type: 'server_error', code: 'internal_error' };
 
-/** The request's name for what the model calls `options.topP`. @param {object} [body] tells which of two fields it was */
+const NAMES = { ...FIELDS, ...CHAT_FIELDS };
+
+/** The request's name for what the model calls `options.topP`; a message may quote others. @param {object} [body] tells which of two fields it was */
 function fieldOf(option, body) {
-  const fields = { ...FIELDS, ...CHAT_FIELDS }[option] ?? [option];
+  const fields = Object.hasOwn(NAMES, option) ? NAMES[option] : [option];
   return fields.findLast((field) => body?.[field] != null) ?? fields[0];
 }
 

@@ -22,8 +22,10 @@ const FORMATS = {
 
 function formatOf(format) {
   if (!isRecord(format)) throw badParam('response_format', 'must be an object with a type');
-  if (!Object.hasOwn(FORMATS, format.type)) throw unsupported('response_format.type', 'must be text, json_object or json_schema');
-  return FORMATS[format.type](format);
+  const { type } = format;
+  const isKnown = typeof type === 'string' && Object.hasOwn(FORMATS, type);
+  if (!isKnown) throw unsupported('response_format.type', 'must be text, json_object or json_schema');
+  return FORMATS[type](format);
 }
 
 /** Options by which a reply is limited. */

@@ -33,7 +33,7 @@ const isNothing = (value) => value === false || value === 0 || value === '' || (
 /** What is not built: a field, and whether its value asks for nothing. Where there is none, nothing is `false`, 0, '' or []. */
 const UNSUPPORTED = {
   functions: isNothing, function_call: (value) => value === 'none' || value === 'auto',
-  modalities: (value) => JSON.stringify(value) === '["text"]', audio: () => false,
+  modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text', audio: () => false,
   suffix: isNothing, echo: isNothing, best_of: (value) => value === 1,
 };
 
@@ -125,7 +125,7 @@ function messageOf(message, path) {
   const { role, function_call: call, reasoning_content: thinking } = message;
   if (role === 'function') throw unsupported(`${path}.role`, 'is function, which is not supported by this version: tool is');
   if (call != null) throw unsupported(`${path}.function_call`, 'is not supported by this version: tool_calls are');
-  const known = Object.hasOwn(ROLES, role) ? ROLES[role] : role;
+  const known = typeof role === 'string' && Object.hasOwn(ROLES, role) ? ROLES[role] : role;
   return { role: known, content: contentOf(message, path), ...(thinking && { thinking }), ...toolFields(message, path) };
 }
 

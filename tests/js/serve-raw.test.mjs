@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { LIMITS } from '../../js/cli/serve-http.js';
-import { QuernError } from '../../js/shared/errors.js';
+import { QuernError, badParam } from '../../js/shared/errors.js';
 import { length } from '../fixtures/lengths.mjs';
 import { random as seeded } from '../fixtures/random.mjs';
 import { until } from './helper.mjs';
@@ -100,6 +100,42 @@ test('while it loads everything but the paths that need no model is 503', async 
   assert.equal((await ask(one.port, 'POST', CHAT, { body: { messages: MESSAGES } })).status, 503);
   assert.equal((await ask(one.port, 'GET', '/metrics')).status, 200);
   await one.end();
+});
+
+test('what a request quotes is no name of ours, and a fault of ours ends one connection', async () => {
+  const names = ['constructor', 'toString', '__proto__', 'hasOwnProperty'].map((name) => `options.${name}`);
+  const model = playedModel((push, { options: { logitBias } }) => ({ promise: Promise.reject(badParam('options.logitBias', `has the key '${Object.keys(logitBias)[0]}'`)) }));
+  await withOne({ model }, async ({ port }) => {
+    for (const name of names) {
+      for (const stream of [false, true]) {
+        const { status, error } = await ask(port, 'POST', CHAT, { body: `{"messages": [{"role": "user", "content": "x"}], "stream": ${stream}, "logit_bias": {"${name}": 1}}` });
+        assert.deepEqual([status, error.param, error.message], [400, 'logit_bias', `logit_bias has the key '${name.slice(8)}'.`]);
+      }
+    }
+    assert.equal((await ask(port, 'GET', '/health')).status, 200);
+  });
+  let faults = 1;
+  const metrics = { count() { if (faults-- > 0) throw new TypeError('played'); }, observe() {} };
+  await withOne({ site: { metrics } }, async ({ port }) => {
+    for (const status of ['200', '200']) assert.match(await raw(port, request('GET', '/health', { headers: { Connection: 'close' } })), new RegExp(`^(HTTP/1.1 ${status}|$)`));
+    assert.equal(faults, -1);
+  });
+});
+
+test('values of other types are refused as such', async () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  await withOne({ model: await loadDemo(), site: { onlyName: true } }, async ({ port }) => {
+    for (const [path, body, param] of [
+      [CHAT, { messages: [{ role: { toString: 1 }, content: 'x' }] }, 'messages[0].role'], [CHAT, { messages: MESSAGES, response_format: { type: { toString: 1 } } }, 'response_format.type'],
+      [CHAT, { messages: MESSAGES, model: { toString: 1 } }, 'model'], [CHAT, `{"messages": [{"role": "user", "content": "x"}], "modalities": ${deep}}`, 'modalities'],
+      ['/detokenize', { tokens: { length: 1e9 } }, 'tokens'], ['/detokenize', { tokens: Array(2 ** 17 + 1).fill(1) }, 'tokens'], ['/detokenize', { tokens: 'abc' }, 'tokens'],
+      ['/apply-template', { messages: [{ role: 'user', content: 'x'.repeat(2 ** 20) }] }, 'messages'],
+      ['/apply-template', { messages: [...MESSAGES, { role: 'assistant', content: 'It' }], continue_final_message: true }, 'continue_final_message'],
+    ]) {
+      const { status, error } = await ask(port, 'POST', path, { body });
+      assert.deepEqual([status, error?.param, error?.type], [400, param, 'invalid_request_error'], `${path} ${JSON.stringify(body).slice(0, 60)} ${error?.message}`);
+    }
+  });
 });
 
 // --- 6.4: who may ask ---
@@ -232,6 +268,65 @@ test('who does not read what he asked for is let go, others go on', async () => 
   });
 });
 
+test('a whole answer that is not read is let go in its time; one that is waited for, and a connection between two, are not', async () => {
+  let isMade = false;
+  const tokenize = async (text) => {
+    isMade = text === 'much';
+    return Array(isMade ? 8_000_000 : 1).fill(100);
+  };
+  const model = playedModel((push, { options }) => {
+    options.onPrefill({ done: 1, total: 1, cached: 0 });
+    return { promise: new Promise((resolve) => { setTimeout(resolve, 900, result('late')); }) };
+  }, { tokenize });
+  await withOne({ model, limits: { requestMs: 300, headersMs: 300 } }, async ({ port }) => {
+    const deaf = connect(port, '127.0.0.1');
+    deaf.pause();
+    deaf.on('error', () => {});
+    deaf.write(request('POST', '/tokenize', { body: { content: 'much' } }));
+    await until(() => isMade);
+    await new Promise((done) => { setTimeout(done, 100); });      // it takes the server a while to write all of it
+    const patient = raw(port, [request('POST', CHAT, { body: { messages: MESSAGES } }) + request('GET', '/health', { headers: { Connection: 'close' } })]);
+    assert.match(await patient, /"late".*"status":"ok"/s);
+    await new Promise((done) => { setTimeout(done, 600); });
+    let size = 0;
+    const closed = new Promise((resolve) => { deaf.on('close', resolve); });
+    deaf.on('data', (chunk) => { size += chunk.length; });
+    deaf.resume();
+    await closed;
+    assert.ok(size > 0 && size < 30_000_000, `${size} bytes`);
+  });
+});
+
+test('requests under way are counted, also those of whoever has gone', async () => {
+  let letGo;
+  const gate = new Promise((resolve) => { letGo = resolve; });
+  const tokenize = async (text) => { if (text === 'slow') await gate; return [1]; };
+  await withOne({ model: playedModel(endless, { tokenize }), limits: { pipelined: 5, underWay: 7 } }, async ({ port, served }) => {
+    const send = (text) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write(text);
+      return socket;
+    };
+    const one = request('POST', CHAT, { body: { messages: MESSAGES, stream: true } });
+    const most = send(one.repeat(5));
+    await until(() => served.jobs.length === 5);
+    most.write(one);
+    await until(() => served.jobs.length === 0);      // one more than may be ends the connection
+    const slow = request('POST', '/tokenize', { body: { content: 'slow' } });
+    const gone = [send(slow.repeat(4)), send(slow.repeat(3))];
+    const quick = () => ask(port, 'POST', '/tokenize', { body: { content: 'quick' } });
+    const becomes = async (wanted) => { while ((await quick()).status !== wanted) await new Promise((done) => { setTimeout(done, 10); }); };
+    await becomes(429);
+    for (const socket of gone) socket.destroy();
+    const { status, error, headers } = await quick();
+    assert.deepEqual([status, error.code, headers['retry-after']], [429, 'rate_limit_exceeded', '1']);
+    assert.equal((await ask(port, 'GET', '/health')).status, 200);
+    letGo();
+    await becomes(200);
+  });
+});
+
 // --- connections that go ---
 
 /** A model whose replies stay in a phase: waiting, reading or writing. */
@@ -347,7 +442,10 @@ test('at the end who waits comes again, who is written to has his time, and what
   const writing = [begin('writing', false), begin('writing', true)];
   const waiting = [begin('waiting', false), begin('waiting', true)];
   const idle = connect(one.port, '127.0.0.1');
-  await until(() => one.served.jobs.length === 4 && one.served.jobs.filter(({ phase }) => phase === 'writing').length === 2);
+  const kept = connect(one.port, '127.0.0.1');
+  const answers = new Promise((resolve) => { let text = ''; kept.on('data', (chunk) => { text += chunk; }).on('close', () => resolve(text)); });
+  kept.write(request('POST', CHAT, { body: { messages: [{ role: 'user', content: 'writing' }] } }));
+  await until(() => one.served.jobs.length === 5 && one.served.jobs.filter(({ phase }) => phase === 'writing').length === 3);
   await new Promise((done) => { setTimeout(done, 60); });     // the one that waits as a stream has its headers
   const started = performance.now();
   one.http.drain();
@@ -356,11 +454,13 @@ test('at the end who waits comes again, who is written to has his time, and what
   assert.deepEqual([refused.status, refused.headers['retry-after'], refused.error.message], [503, '5', 'The server is about to end.']);
   assert.deepEqual([told.status, told.body.includes('[DONE]')], [200, false]);
   assert.match(told.body, /data: \{"error":\{"message":"The server is about to end\."/);
-  assert.equal(one.served.jobs.length, 2, 'those that are written to go on');
+  assert.equal(one.served.jobs.length, 3, 'those that are written to go on');
   assert.equal(await raw(one.port, request('GET', '/health')), '', 'nobody is let in');
+  kept.write(request('GET', '/health'));
   await drained;
   assert.ok(performance.now() - started >= 2490);
   await one.http.close(1000);
+  assert.match(await answers, /^HTTP\/1\.1 200 .*HTTP\/1\.1 503 .*The server is about to end\./s, 'who is connected is told');
   const [whole, streamed] = await Promise.all(writing);
   const { choices: [choice] } = JSON.parse(whole.body);
   assert.ok(choice.message.content.startsWith('on on on') && choice.finish_reason === 'length');

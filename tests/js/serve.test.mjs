@@ -5,6 +5,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
+import { Metrics } from '../../js/cli/serve-metrics.js';
+import { ServedModel } from '../../js/cli/serve-model.js';
 import { QuernError } from '../../js/shared/errors.js';
 import { collect, until } from './helper.mjs';
 import { dataOf, endless, loadDemo, playedModel, result, startServer } from './serve-host.mjs';
@@ -398,6 +400,22 @@ test('an engine that fails is an InternalServerError; the model is loaded again,
   }
 });
 
+test('an engine that fails under another path is loaded again, too; a model without a fingerprint is let go', async () => {
+  for (const [path, body, name] of [['/tokenize', { content: 'x' }, 'tokenize'], ['/detokenize', { tokens: [1] }, 'detokenize'], ['/apply-template', { messages: QUESTION }, 'tokenize']]) {
+    let loads = 0;
+    const dying = { [name]: async () => { throw new QuernError('engine/trap', 'The engine crashed.'); } };
+    const own_ = await startServer({ opened: async () => playedModel(() => {}, loads++ ? {} : dying), reloadMs: 50 });
+    const answer = await fetch(own_.base + path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+    assert.deepEqual([answer.status, (await answer.json()).error.code], [500, 'engine_failed'], path);
+    await until(() => loads === 2 && own_.served.obstacle === null, 5000);
+    await own_.end();
+  }
+  let disposed = 0;
+  const model_ = playedModel(() => {}, { logits: async () => { throw new QuernError('mem/load', 'No memory.'); }, dispose: async () => { disposed++; } });
+  await assert.rejects(new ServedModel({ load: async () => model_, metrics: new Metrics(), say() {} }).open(), { code: 'mem/load' });
+  assert.equal(disposed, 1);
+});
+
 test('wrong keys and models are AuthenticationErrors and NotFoundErrors', async () => {
   const own_ = await startServer({ model, rules: { keys: ['right', 'other'] }, site: { onlyName: true } });
   try {
@@ -451,6 +469,9 @@ test('a conversation as the template makes it', async () => {
   assert.notEqual(thinking.prompt, opened);
   const said = (await post('/apply-template', { messages: QUESTION, add_generation_prompt: false })).prompt;
   assert.match(said, /What is the capital of Kenya\?<\|im_end\|>\n$/);
+  const described = { name: 'clock', description: 'Tells the time', parameters: { type: 'object', properties: {} } };
+  const tools = await model.tokenize(QUESTION, { tools: [described] });
+  assert.equal((await post('/apply-template', { messages: QUESTION, tools: [{ type: 'function', function: described }] })).prompt, await model.detokenize(tools));
   assert.ok(opened.startsWith(`${said}<|im_start|>assistant\n`));
 });
 
