@@ -22,7 +22,7 @@ export interface RemoteOptions {
   headers?: Record<string, string>;
   /** Aborts the look at the server. */
   signal?: AbortSignal;
-  /** Milliseconds of a reply without a byte after which a server is given up (`net/stalled`). Default 300,000. */
+  /** Milliseconds without a byte of an answer after which a server is given up (`net/stalled`); Infinity: never. Default 300,000. */
   silenceMs?: number;
 }
 
@@ -38,9 +38,10 @@ export interface RemoteInfo {
 export interface RemoteModel {
   readonly info: RemoteInfo;
   /**
-   * Fails with `use/param` (for `keep` too), `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where
-   * `thinking` is given; else the server decides. Pictures go there as `image_url`: addresses as they are, which the server then fetches, files (Blobs) in
-   * `data:` addresses. What a page shows, pixels and films are not taken.
+   * Fails with `use/param` (also for what only a loaded model can keep: `keep`, `overflow`, `logprobs`, `schema` and all others that limit a reply),
+   * `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where `thinking` is given; else the
+   * server decides. Pictures go there as `image_url`: addresses as they are, which the server then fetches, files (Blobs) in `data:` addresses. What a
+   * page shows, pixels and films are not taken.
    */
   chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
   /** Continues a text. Token ids are not taken. */

@@ -21,11 +21,13 @@ export class APIError extends Error {
 
 /** Chunks, read once. */
 class Stream {
+  #work;
   #chunks;
   #body;
   controller = new AbortController();
 
   constructor(work, body) {
+    this.#work = work;
     this.#chunks = work.chunks();
     this.#body = body;
     this.controller.signal.addEventListener('abort', () => work.stop(), { once: true });
@@ -40,11 +42,11 @@ class Stream {
   }
 
   /** Each as a line of JSON. @returns {ReadableStream<Uint8Array>} */
-  toReadableStream() { return bytesOf(this, (chunk) => `${JSON.stringify(chunk)}\n`); }
+  toReadableStream() { return bytesOf(this, (chunk) => `${JSON.stringify(chunk)}\n`, this.#work); }
 }
 
-/** Texts as they are asked for. Who cancels it ends the iterator. @param {(value: any) => string} textOf */
-function bytesOf(iterable, textOf) {
+/** Texts as they are asked for. Who cancels it ends the work, also while a piece is waited for. @param {(value: any) => string} textOf */
+function bytesOf(iterable, textOf, work) {
   const iterator = iterable[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
   return new ReadableStream({
@@ -53,7 +55,10 @@ function bytesOf(iterable, textOf) {
       if (done) controller.close();
       else controller.enqueue(encoder.encode(textOf(value)));
     },
-    async cancel() { await iterator.return?.(); },
+    async cancel() {
+      work.stop();
+      await iterator.return?.();
+    },
   });
 }
 
@@ -68,6 +73,7 @@ async function within(signal, work, take) {
   const stop = () => work.stop();
   signal?.addEventListener('abort', stop, { once: true });
   const answer = take(work);
+  (work.ended ?? answer).catch(() => {}).then(() => signal?.removeEventListener('abort', stop));
   return signal ? abortable(answer, signal) : answer;
 }
 
@@ -123,7 +129,8 @@ async function answered(model, path, identity, signal, body) {
     const answer = await created(model, path, body, identity, signal);
     if (!answer.chunks) return json(200, answer);
     const events = toEvents(answer.chunks(), (failure) => errorOf(failure, body).error);
-    return new Response(bytesOf(events, String), { headers: { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-cache' } });
+    const headers = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-cache' };
+    return new Response(bytesOf(events, String, answer), { headers });
   } catch (failure) {
     if (signal?.aborted) throw failure;
     return failed(failure, body);

@@ -81,8 +81,10 @@ export function toolRequest({ tools, toolChoice }) {
 
 /** Fields of a message. @param {{toolCalls?: any, toolCallId?: any}} message */
 export function toolMessage({ toolCalls, toolCallId }) {
+  const calls = toolCalls == null ? [] : listOf(toolCalls, 'messages');
+  if (!calls.every(isRecord)) throw badParam('messages', 'have a call that is no object');
   return {
-    ...(toolCalls?.length && { tool_calls: callsOf(listOf(toolCalls, 'messages')) }),
+    ...(calls.length && { tool_calls: callsOf(calls) }),
     ...(toolCallId != null && { tool_call_id: toolCallId }),
   };
 }

@@ -111,6 +111,9 @@ export class Completion {
     return Array.from({ length: n }, (_, i) => ({ ...options, seed: i === 0 ? first : (first + i) % SEEDS }));
   }
 
+  /** Settles when no choice goes on. */
+  get ended() { return Promise.allSettled(this.#replies.map((reply) => reply.result)); }
+
   /** Whether the request asked for chunks. */
   get stream() { return this.#request.stream; }
 

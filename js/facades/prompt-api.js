@@ -49,7 +49,7 @@ class Session extends EventTarget {
     this.#setup = setup;
     this.#turns = turns;
     this.#usage = usage;
-    setup.signal?.addEventListener('abort', () => this.#over.abort(setup.signal.reason), { once: true });
+    setup.signal?.addEventListener('abort', () => this.#over.abort(setup.signal.reason), { once: true, signal: this.#over.signal });
   }
 
   get contextWindow() { return this.#model.info.contextSize; }

@@ -23,40 +23,53 @@ function unreachable(url, error) {
   return new QuernError('net/unreachable', `${new URL(url).origin} cannot be reached (${why}).`, { cause: error });
 }
 
+/** Bytes of what is read whole: a failure, and vectors or a list of models. */
+const MOST_FAILURE = 2 ** 20;
+const MOST_JSON = 2 ** 28;
+
+const stalled = (ms) => new QuernError('net/stalled', `The server has said nothing for ${ms / 1000} seconds.`);
+
+/** @param {number} ms Infinity: never */
+const after = (ms, act) => (ms === Infinity ? undefined : setTimeout(act, ms));
+
 /**
- * @param {{url: string, headers: Record<string, string>}} server
+ * @param {{url: string, headers: Record<string, string>, silenceMs: number}} server
  * @param {string} path
  * @param {{body?: object, signal?: AbortSignal}} request
  * @returns {Promise<Response>} whose status is good
  */
 export async function reach(server, path, request) {
-  const { url, headers } = server;
+  const { url, headers, silenceMs } = server;
   const { body, signal } = request;
+  const silent = new AbortController();
+  const either = AbortSignal.any([silent.signal, signal].filter(Boolean));
+  const timer = after(silenceMs, () => silent.abort(stalled(silenceMs)));
   const post = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
   const type = body === undefined ? {} : { 'Content-Type': 'application/json' };
   let response;
   try {
-    response = await fetch(url + path, { ...post, headers: { ...type, ...headers }, signal, redirect: 'error', credentials: 'omit' });
+    response = await fetch(url + path, { ...post, headers: { ...type, ...headers }, signal: either, redirect: 'error', credentials: 'omit' });
   } catch (error) {
-    throw signal?.aborted ? reasonOf(signal) : unreachable(url, error);
+    throw either.aborted ? reasonOf(either) : unreachable(url, error);
+  } finally {
+    clearTimeout(timer);
   }
   if (response.ok) return response;
-  throw failureOf(response.status, await response.json().catch(() => undefined));
+  const why = await jsonOf(response, server, signal, MOST_FAILURE).catch(() => undefined);
+  throw signal?.aborted ? reasonOf(signal) : failureOf(response.status, why);
 }
 
 /**
  * The bytes of an answer. A server that says nothing for long (many send comments while a reply waits) is given up.
  * @param {Response} response
  * @param {{silenceMs: number}} limits
- * @param {AbortSignal} signal
+ * @param {AbortSignal} [signal]
  * @returns {AsyncGenerator<Uint8Array>}
  */
 export async function* bytesOf(response, { silenceMs }, signal) {
   const reader = response.body.getReader();
   let timer;
-  const silent = () => new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new QuernError('net/stalled', `The server has said nothing for ${silenceMs / 1000} seconds.`)), silenceMs);
-  });
+  const silent = () => new Promise((_, reject) => { timer = after(silenceMs, () => reject(stalled(silenceMs))); });
   try {
     for (;;) {
       const { done, value } = await Promise.race([reader.read(), silent()]).finally(() => clearTimeout(timer));
@@ -64,7 +77,7 @@ export async function* bytesOf(response, { silenceMs }, signal) {
       yield value;
     }
   } catch (error) {
-    if (signal.aborted) throw reasonOf(signal);
+    if (signal?.aborted) throw reasonOf(signal);
     throw error instanceof QuernError ? error : new QuernError('net/truncated', 'The connection broke off within the reply.', { cause: error });
   } finally {
     reader.cancel().catch(() => {});
@@ -73,17 +86,41 @@ export async function* bytesOf(response, { silenceMs }, signal) {
 
 const unusable = (why) => new QuernError('net/truncated', `The server has sent something that are no vectors (${why}).`);
 
-/** @param {Response} response @param {AbortSignal} signal */
-export async function jsonOf(response, signal) {
-  return response.json().catch((error) => { throw signal.aborted ? reasonOf(signal) : unusable(String(error?.message).slice(0, 100)); });
+/**
+ * A whole answer.
+ * @param {Response} response @param {{silenceMs: number}} limits @param {AbortSignal} [signal] @param {number} [most] bytes
+ */
+export async function jsonOf(response, limits, signal, most = MOST_JSON) {
+  const pieces = [];
+  let size = 0;
+  for await (const piece of bytesOf(response, limits, signal)) {
+    size += piece.length;
+    if (size > most) throw unusable(`more than ${most} bytes`);
+    pieces.push(piece);
+  }
+  try {
+    return JSON.parse(await new Blob(pieces).text());
+  } catch (error) {
+    throw unusable(String(error?.message).slice(0, 100));
+  }
+}
+
+/** A vector as servers send it; null: it is none. */
+function vectorOf(embedding) {
+  try {
+    if (typeof embedding === 'string') return fromBase64(embedding);
+  } catch {
+    return null;
+  }
+  return Array.isArray(embedding) && embedding.every(Number.isFinite) ? Float32Array.from(embedding) : null;
 }
 
 /** The vectors of an answer of /embeddings, one for each text. @param {any} answer */
 export function vectorsIn(answer, { length }) {
   const vectors = new Array(length).fill(null);
-  for (const { index, embedding } of Array.isArray(answer?.data) ? answer.data : []) {
-    if (!Number.isInteger(index) || index < 0 || index >= length) continue;
-    vectors[index] = typeof embedding === 'string' ? fromBase64(embedding) : Float32Array.from(embedding ?? []);
+  for (const one of Array.isArray(answer?.data) ? answer.data : []) {
+    const { index, embedding } = one ?? {};
+    if (Number.isInteger(index) && index >= 0 && index < length) vectors[index] = vectorOf(embedding);
   }
   const missing = vectors.findIndex((vector) => !vector?.length);
   if (missing >= 0) throw unusable(`there is none for text ${missing}`);

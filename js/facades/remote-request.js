@@ -44,16 +44,15 @@ const contentOf = async (content) => (typeof content === 'string' ? content
   : Promise.all(content.map((part) => (part.type === 'text' ? part : imageOf(part)))));
 
 /** @param {{role: string, content: string | any[], thinking?: string, toolCalls?: any, toolCallId?: any}[]} messages checked */
-export async function chatBody(model, messages, { thinking, continue: goesOn, numberImages, ...options }) {
-  if (numberImages) throw badParam('options.numberImages', 'is there for models that are loaded here, not for remote ones');
-  const sent = messages.map(async ({ role, content, thinking: thought, ...more }) => (
-    { role, content: await contentOf(content), ...(thought && { reasoning_content: thought }), ...toolMessage(more) }));
-  return {
+export async function chatBody(model, messages, { thinking, continue: goesOn, ...options }) {
+  const asked = {
     model, ...fieldsOf(options), ...toolRequest(options),
-    messages: await Promise.all(sent),
     ...(thinking !== undefined && { chat_template_kwargs: { enable_thinking: thinking } }),
     ...(goesOn && { continue_final_message: true, add_generation_prompt: false }),
   };
+  const sent = messages.map(async ({ role, content, thinking: thought, ...more }) => (
+    { role, content: await contentOf(content), ...(thought && { reasoning_content: thought }), ...toolMessage(more) }));
+  return { ...asked, messages: await Promise.all(sent) };
 }
 
 /** What a text is embedded as where there is an instruction: as Qwen3-Embedding has it. */
@@ -61,6 +60,13 @@ const queryOf = (instruction) => (text) => {
   if (typeof text !== 'string') throw badParam('options.instruction', 'needs texts, not token ids');
   return `Instruct: ${instruction}\nQuery:${text}`;
 };
+
+/** A text, or the ids of its tokens. */
+function inputOf(given) {
+  if (typeof given === 'string') return given;
+  if (!Array.isArray(given) && !ArrayBuffer.isView(given)) throw badParam('texts', 'must be texts, or arrays of token ids');
+  return Array.from(/** @type {any} */ (given));
+}
 
 /** @param {string} model @param {any} given texts, or ids of their tokens @param {any} how */
 export function embedBody(model, given, { instruction, dimensions, ...rest }) {
@@ -70,7 +76,7 @@ export function embedBody(model, given, { instruction, dimensions, ...rest }) {
   const texts = typeof given === 'string' ? [given] : given;
   if (!Array.isArray(texts)) throw badParam('texts', 'must be an array of texts');
   if (texts.length === 0) throw new QuernError('use/empty', 'There is nothing to do: texts is empty.');
-  const input = instruction ? texts.map(queryOf(instruction)) : texts.map((one) => (typeof one === 'string' ? one : Array.from(one)));
+  const input = texts.map(instruction ? queryOf(instruction) : inputOf);
   return { texts, body: { model, input, ...(dimensions != null && { dimensions }), encoding_format: 'float' } };
 }
 

@@ -7,6 +7,7 @@ import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages } from '../page/messages.js';
 import { checkOptions } from '../page/options.js';
 import { checkPart } from '../page/parts.js';
+import { integer } from '../page/values.js';
 import { GatheredCalls } from './openai-tools.js';
 import { Reply } from '../page/reply.js';
 import { chatBody, completeBody, embedBody } from './remote-request.js';
@@ -39,7 +40,7 @@ class Gathered {
     this.#calls.take(delta?.tool_calls, (event) => { this.#begin(); push(event); });
     if (choice?.finish_reason) {
       this.#endCalls(push);
-      this.result.finishReason = REASONS[choice.finish_reason] ?? 'stop';
+      this.result.finishReason = Object.hasOwn(REASONS, choice.finish_reason) ? REASONS[choice.finish_reason] : 'stop';
       this.whole = true;
     }
     if (!usage) return;
@@ -100,10 +101,8 @@ class RemoteModel {
   get info() { return this.#info; }
 
   chat(messages, options) {
-    return this.#reply('/chat/completions', 'chat', options, (checked) => {
-      if (checked.keep !== undefined) throw onlyHere('options.keep');
-      return chatBody(this.#model, checkMessages(messages, checked.continue, checkPart), checked);
-    });
+    return this.#reply('/chat/completions', 'chat', options, (checked) => (
+      chatBody(this.#model, checkMessages(messages, checked.continue, checkPart), checked)));
   }
 
   complete(prompt, options) {
@@ -118,7 +117,7 @@ class RemoteModel {
     if (this.#disposed) throw this.#disposed;
     const { texts, body } = embedBody(this.#model, given, choices);
     return this.#within(checkOptions('call', { signal }).signal, async (one) => (
-      vectorsIn(await jsonOf(await reach(this.#server, '/embeddings', { body, signal: one }), one), texts)));
+      vectorsIn(await jsonOf(await reach(this.#server, '/embeddings', { body, signal: one }), this.#server, one), texts)));
   }
 
   async rank() { throw onlyHere('rank()'); }
@@ -146,6 +145,7 @@ class RemoteModel {
       const work = async () => {
         if (this.#disposed) throw this.#disposed;
         const { signal, onPrefill: _, ...checked } = checkOptions(kind, options);
+        refuseOnlyHere(checked);
         const body = await bodyOf(checked);
         signal?.throwIfAborted();
         return this.#within(signal, (one) => this.#read(path, body, one, push, () => stopped), controller);
@@ -156,6 +156,7 @@ class RemoteModel {
 
   /** Work that the caller's signal ends, and dispose(). */
   async #within(signal, work, controller = new AbortController()) {
+    if (this.#disposed) throw this.#disposed;
     signal?.throwIfAborted();
     const onAbort = () => controller.abort(reasonOf(signal));
     signal?.addEventListener('abort', onAbort, { once: true });
@@ -190,6 +191,14 @@ class RemoteModel {
 
 const onlyHere = (name) => badParam(name, 'is there for models that are loaded here, not for remote ones');
 
+/** Options whose promises a server does not make, or makes by another name if at all. */
+const ONLY_HERE = ['keep', 'numberImages', 'overflow', 'schema', 'json', 'choices', 'regex', 'grammar', 'whitespace', 'logprobs'];
+
+function refuseOnlyHere(checked) {
+  const name = ONLY_HERE.find((one) => checked[one] != null && checked[one] !== false && checked[one] !== 'error');
+  if (name) throw onlyHere(`options.${name}`);
+}
+
 function addressOf(url) {
   if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(String(url)).protocol)) {
     throw badParam('url', "must be a server's address with its path, such as 'https://example.org/v1'");
@@ -209,12 +218,16 @@ function headersOf({ apiKey, headers }) {
 
 /** Documented in remote.d.ts. */
 export async function remote(url, options) {
-  const { model, signal, silenceMs = 300_000 } = options ?? {};
+  const { model, signal } = options ?? {};
+  const silenceMs = options?.silenceMs ?? 300_000;
   if (model != null && typeof model !== 'string') throw badParam('options.model', 'must be a string');
+  const problem = silenceMs === Infinity ? null : integer(1, 2 ** 31 - 1)(silenceMs);
+  if (problem) throw badParam('options.silenceMs', `${problem}, or Infinity`);
   const server = { url: addressOf(url), headers: headersOf(options ?? {}), silenceMs };
   const response = await reach(server, '/models', { signal });
-  const list = (await response.json().catch(() => null))?.data;
-  if (!Array.isArray(list) || list.length === 0) {
+  const answer = await jsonOf(response, server, signal).catch((error) => { if (signal?.aborted || error.code === 'net/stalled') throw error; });
+  const list = Array.isArray(answer?.data) ? answer.data.filter((one) => typeof one?.id === 'string') : [];
+  if (list.length === 0) {
     throw new QuernError('net/http', `There are no models at ${server.url}/models.`, { detail: { status: 200 } });
   }
   const found = model == null ? list[0] : list.find(({ id }) => id === model);

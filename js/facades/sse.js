@@ -10,17 +10,27 @@ const MOST = 2 ** 22;
  */
 export async function* eventsOf(bytes) {
   const decoder = new TextDecoder();
-  let rest = '';
+  let half = '';        // a line's end that may go on
+  let begun = [];       // pieces of a line without an end
   let data = [];
+  let [unended, kept] = [0, 0];     // letters of both
   for await (const piece of bytes) {
-    const lines = (rest + decoder.decode(piece, { stream: true })).split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop();
-    if (rest.length > MOST) throw new RangeError('an event without an end');
-    for (const line of lines) {
+    const text = half + decoder.decode(piece, { stream: true });
+    half = text.endsWith('\r') ? '\r' : '';
+    const lines = text.slice(0, text.length - half.length).split(/\r\n|\n|\r/);
+    const rest = lines.pop();
+    for (const end of lines) {
+      const line = begun.join('') + end;
+      begun = [];
+      unended = 0;
       const [, value] = /^data:? ?(.*)$/s.exec(line) ?? [];
       if (value !== undefined) data.push(value);
       else if (line === '' && data.length) yield data.splice(0).join('\n');
+      kept = data.length && kept + line.length + 1;
     }
+    begun.push(rest);
+    unended += rest.length;
+    if (unended + kept > MOST) throw new RangeError('an event without an end');
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // quern/openai: the official client over openaiFetch(), and openai() beside it. Both say the same, object for object, over the demo model and a script.
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
 import { zodResponseFormat } from 'openai/helpers/zod';
@@ -8,7 +9,8 @@ import { load } from 'quern';
 import { APIError, openai, openaiFetch } from 'quern/openai';
 import { QuernError, fakeModel } from 'quern/testing';
 import { z } from 'zod';
-import { DEMO, collect } from './helper.mjs';
+import { DEMO, collect, until } from './helper.mjs';
+import { playedModel, result } from './serve-host.mjs';
 
 let model;
 before(async () => { model = await load(DEMO, { threads: 1 }); });
@@ -113,6 +115,41 @@ test('an abort ends the work: by a signal, by the stream\'s controller, by leavi
   const stream = await clientOf(model).chat.completions.create({ ...body, stream: true });
   for await (const _ of stream) stream.controller.abort();
   assert.ok((await openai(model).chat.completions.create(ASK)).choices.length, 'the engine goes on');
+});
+
+test('a body that is cancelled while a piece is waited for ends the work', async () => {
+  let stopped = 0;
+  const reading = playedModel((push, { options }) => {
+    options.onPrefill({ done: 1, total: 9, cached: 0 });
+    let stop;
+    const promise = new Promise((resolve) => { stop = () => resolve(result('', { finishReason: 'aborted' })); });
+    promise.then(() => { stopped++; });
+    return { promise, stop };
+  });
+  const request = { method: 'POST', body: JSON.stringify({ messages, stream: true }) };
+  const { body } = await openaiFetch(reading)('/v1/chat/completions', request);
+  const reader = body.getReader();
+  await reader.read();
+  const waiting = reader.read();
+  await reader.cancel();
+  assert.deepEqual([stopped, (await waiting).done], [1, true]);
+  const stream = (await openai(reading).chat.completions.create({ model: 'any', messages, stream: true })).toReadableStream().getReader();
+  await stream.read();
+  stream.read();
+  await stream.cancel();
+  assert.equal(stopped, 2);
+});
+
+test('a signal that lives longer than what it was given to holds nothing', async () => {
+  const { signal } = new AbortController();
+  const quick = fakeModel('So.');
+  for (let i = 0; i < 3; i++) {
+    await openai(quick).chat.completions.create({ model: 'any', messages }, { signal });
+    await collect(await openai(quick).chat.completions.create({ model: 'any', messages, stream: true }, { signal }));
+    await openai(quick).embeddings.create({ model: 'any', input: 'x' }, { signal });
+    await openai(quick).chat.completions.create({ model: 'any', messages: 5 }, { signal }).catch(() => {});
+  }
+  await until(() => getEventListeners(signal, 'abort').length === 0, 2000);
 });
 
 test('a format that the reply keeps', async () => {

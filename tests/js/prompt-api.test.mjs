@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // quern/prompt-api: what the browser's Prompt API promises, by a script that answers; and the demo model itself.
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { load } from 'quern';
 import { languageModel } from 'quern/prompt-api';
@@ -91,6 +92,12 @@ test('the signal of create ends the making and later the session', async () => {
   controller.abort();
   await assert.rejects(session.prompt('x'), named('InvalidStateError'));
   await assert.rejects(begin('x', { signal: controller.signal }), named('AbortError'));
+});
+
+test('a signal that lives longer than its sessions holds none of them', async () => {
+  const { signal } = new AbortController();
+  for (let i = 0; i < 3; i++) (await begin('x', { signal })).session.destroy();
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
 });
 
 test('usage: what the conversation has, what an input would add', async () => {

@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { remote } from '../../dist/remote.js';
+import { eventsOf } from '../../js/facades/sse.js';
+import { random } from '../fixtures/random.mjs';
 import { collect, rejectsWith, rejectsWithAbort, until, withServer } from './helper.mjs';
 import { loadDemo, startServer } from './serve-host.mjs';
 
@@ -53,6 +55,26 @@ test('its vectors are the loaded model\'s', async () => {
     await poor.dispose();
     await rejectsWith(poor.embed('a'), 'engine/disposed');
   });
+  for (const answer of ['null', '5', '{"data":[null]}', '{"data":[{"index":0,"embedding":"%"}]}', '{"data":[{"index":0,"embedding":{"length":1e12}}]}', '{"data":[{"index":0,"embedding":["x"]}]}', '{']) {
+    await against((response) => response.end(answer), (it) => rejectsWith(it.embed('a'), 'net/truncated', /no vectors/));
+  }
+  for (const given of [[null], [{ length: 1e12 }], ['a', 5]]) await rejectsWith(far.embed(given), 'use/param');
+});
+
+test('what only a loaded model can keep is refused by name; what asks for nothing is not', async () => {
+  for (const [name, value] of Object.entries({
+    keep: 'x', numberImages: true, overflow: 'drop', schema: { type: 'object' }, json: true, choices: ['a', 'b'], regex: 'a+', grammar: 'root ::= "a"', whitespace: 'compact', logprobs: 0,
+  })) await rejectsWith(far.chat(QUESTION, { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} is there for models that are loaded here`));
+  await rejectsWith(far.complete('x', { schema: {} }).result, 'use/param', /^options\.schema/);
+  const nothing = { temperature: 0, maxTokens: 3, numberImages: false, overflow: 'error', json: false, schema: null };
+  assert.equal((await far.chat(QUESTION, nothing).result).text, (await far.chat(QUESTION, { temperature: 0, maxTokens: 3 }).result).text);
+});
+
+test('two mistakes at once are one failure', async () => {
+  const image = [{ role: 'user', content: [{ type: 'image', image: 'photo.png' }] }];
+  await rejectsWith(far.chat(image, { tools: {} }).result, 'use/param', /tools/);
+  await rejectsWith(far.chat([...image, ...image]).result, 'use/param', /pictures/);
+  await rejectsWith(far.chat([{ role: 'assistant', content: '', toolCalls: [null] }]).result, 'use/param', /^messages/);
 });
 
 test('text comes as it is made, thinking apart', async () => {
@@ -116,6 +138,11 @@ test('after dispose() what goes on fails, and so does what comes', async () => {
   await rejectsWith(reply.result, 'engine/disposed');
   await rejectsWith(own.chat(QUESTION).result, 'engine/disposed');
   await server.idle(5000);
+  const other = await remote(server.url, { apiKey: 'secret' });
+  const begun = other.chat(QUESTION, endless());
+  await other.dispose();
+  await rejectsWith(begun.result, 'engine/disposed');
+  assert.equal(server.served.jobs.length, 0);
 });
 
 // --- other servers ---
@@ -161,6 +188,22 @@ test('the ways in which other servers stream', async () => {
   }
 });
 
+test('events are the same in whatever pieces they come, and take no time by the square of them', { timeout: 20_000 }, async () => {
+  const draw = random(4);
+  const said = async (text, most) => {
+    const bytes = Buffer.from(text);
+    async function* pieces() { for (let at = 0, n; at < bytes.length; at += n) yield bytes.subarray(at, at + (n = 1 + Math.floor(most * draw()))); }
+    return collect(eventsOf(pieces()));
+  };
+  for (let round = 0; round < 300; round++) {
+    const parts = ['data: ä', 'data:b', ': c', '\n', '\n', '\r\n', '\r', 'x', 'data'];
+    const text = `${Array.from({ length: Math.floor(30 * draw()) }, () => parts[Math.floor(parts.length * draw())]).join('')}\n\n\n`;
+    assert.deepEqual(await said(text, 3), await said(text, 1e6), JSON.stringify(text));
+  }
+  const [event_] = await said(`data: ${'x'.repeat(1_000_000)}\n\n`, 2);
+  assert.equal(event_.length, 1_000_000);
+});
+
 test('what is asked of a server is in its terms, and only what was given', async () => {
   let seen;
   await against((response, body, request) => {
@@ -189,10 +232,19 @@ test('servers that fail, break off, say nonsense, or nothing', { timeout: 30_000
     [(response) => open(response, delta({ content: 'a' })), 'net/stalled', /nothing for 0\.2 seconds/],
     [(response) => response.writeHead(302, { Location: 'http://127.0.0.1:9/' }).end(), 'net/unreachable', /./],
     [(response) => { open(response, 'data: '); for (let i = 0; i < 80; i++) response.write('x'.repeat(2 ** 16)); }, 'net/truncated', /no reply/],
-  ]) await against(answer, (it) => rejectsWith(it.chat('x').result, code, words), { silenceMs: code === 'net/stalled' ? 200 : 20_000 });
-  for (const list of ['[]', '{"data":[]}', 'x', '{"data":{}}']) {
+    [(response) => { open(response, ''); for (let i = 0; i < 80; i++) response.write('data: x\ndata:\n'.repeat(2 ** 14)); }, 'net/truncated', /no reply/],
+    [() => {}, 'net/stalled', /nothing for 0\.2 seconds/],
+    [(response) => { response.writeHead(500); response.write('{'); }, 'net/http', /status 500/],
+  ]) await against(answer, (it) => rejectsWith(it.chat('x').result, code, words), { silenceMs: code === 'net/stalled' || /500/.test(words.source) ? 200 : 20_000 });
+  for (const list of ['[]', '{"data":[]}', 'x', '{"data":{}}', '{"data":[null,{"id":5}]}', 'null']) {
     await withServer((request, response) => response.end(list), (base) => rejectsWith(remote(base), 'net/http', /no models/));
   }
+  await withServer((request, response) => response.end('{"data":[null,{"id":"x"}]}'), async (base) => assert.equal((await remote(base)).info.id, 'x'));
+  await withServer(() => {}, (base) => rejectsWith(remote(base, { silenceMs: 200 }), 'net/stalled'));
+  await withServer((request, response) => response.write('{'), (base) => rejectsWith(remote(base, { silenceMs: 200 }), 'net/stalled'));
+  await against(stream(delta({ content: 'a' }), delta({}, 'constructor')), async (it) => assert.equal((await it.chat('x').result).finishReason, 'stop'), { silenceMs: Infinity });
+  for (const silenceMs of [0, -1, 2 ** 31, 'x', NaN]) await rejectsWith(remote(server.url, { apiKey: 'secret', silenceMs }), 'use/param', /^options\.silenceMs/);
+  assert.equal((await remote(server.url, { apiKey: 'secret', silenceMs: null })).info.id, 'demo');
 });
 
 test('it is a module of its own: the core has nothing of it, and it nothing of Node', async () => {
