@@ -42,7 +42,8 @@ export async function download({ model, load: { cache, headers, vision } }) {
 
 const stateOf = ({ complete, loaded, size }) => (complete ? 'complete' : size ? `${Math.floor((100 * loaded) / size)} %` : 'begun');
 
-const dayOf = (time) => (time ? new Date(time).toISOString().slice(0, 10) : 'never');
+/** A file may name any time. */
+const dayOf = (time) => (time > 0 && time <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'never');
 
 export async function list({ values, load: { cache } }) {
   const all = await models.list({ cache });

@@ -5,7 +5,7 @@ import { asQuernError } from '../shared/errors.js';
 
 const FLAGS = { contextSize: 'context', memoryLimit: 'memory', headers: 'header', json: 'json-reply' };
 
-const flag = (name) => `--${FLAGS[name] ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+const flag = (name) => `--${Object.hasOwn(FLAGS, name) ? FLAGS[name] : name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** What arguments are called: the model is the first word, ids come by an option. */
 const ARGUMENTS = [[/^source(?:\.\w+)?/, 'MODEL'], [/^tokens(?=\[)/, '--tokens']];

@@ -64,9 +64,10 @@ function namesIn(text) {
   } catch {
     throw wrongIndex('is no JSON');
   }
-  const names = [...new Set(Object.values(map ?? {}))].sort();
-  const other = names.find((name) => typeof name !== 'string' || !/^[^./\\:][^/\\:]*\.safetensors$/.test(name));
+  const values = Object.values(map ?? {});
+  const other = values.find((name) => typeof name !== 'string' || !/^[^./\\:][^/\\:]*\.safetensors$/.test(name));
   if (other !== undefined) throw wrongIndex(`names what is no safetensors file beside it: ${JSON.stringify(other).slice(0, 64)}`);
+  const names = [...new Set(values)].sort();
   if (names.length === 0 || names.length > MOST_WEIGHTS) throw wrongIndex(`names ${names.length} files; 1 to ${MOST_WEIGHTS} are possible`);
   return names;
 }

@@ -139,6 +139,7 @@ test('an index that lies', async () => {
     [Buffer.from('{}'), 'model/inconsistent', /names 0 files/],
     [told(Object.fromEntries(Array.from({ length: 901 }, (_, i) => [i, `${i}.safetensors`]))), 'model/inconsistent', /901 files/],
     [told({ ...index.weight_map, x: 'absent.safetensors' }), 'model/format', /no absent\.safetensors/],
+    [told({ a: { toString: 1 }, b: 'model.safetensors' }), 'model/inconsistent', /beside it/],
     [told(moved), 'model/inconsistent', /does not hold the tensors/], [told({ ...index.weight_map, x: first }), 'model/inconsistent', /does not hold the tensors/],
     [told(Object.fromEntries(Object.keys(index.weight_map).map((name) => [name, first]))), 'model/inconsistent', /does not hold the tensors/],
   ];
