@@ -77,6 +77,13 @@ async function openList(page) {
   await page.getByTestId('list').waitFor();
 }
 
+/** Conversations out of a file are added to the list, which is open. */
+async function addFile(page, file) {
+  const chosen = page.waitForEvent('filechooser');
+  await page.getByRole('button', { name: 'Add from a file' }).click();
+  await (await chosen).setFiles(file);
+}
+
 /** One of the small actions of a row of the list. */
 async function act(page, title, action) {
   const more = row(page, title).getByRole('button', { name: /^More about/ });
@@ -168,6 +175,68 @@ test('while one tab writes in a conversation another one does not, and keeps wha
   await close();
 });
 
+/** In the page, before its scripts: the browser has locks and gives none, as to a page whose storage is blocked. */
+function refuseLocks() {
+  for (const name of ['request', 'query']) LockManager.prototype[name] = () => Promise.reject(new DOMException('Refused.', 'SecurityError'));
+}
+
+test('where the browser refuses locks the page asks and answers all the same, and shows what was interrupted', async () => {
+  const { page, chat, close } = await openTalker({ init: `(${refuseLocks})(); globalThis.storedText = ${storedText};` });
+  await chat.send('Talk.');
+  await eventually(async () => (await page.evaluate(storedText, 'assistant')).length > 200, 'the reply is stored as it grows');
+  await page.reload();
+  await chat.ready();
+  assert.deepEqual(await users(page), ['Talk.']);
+  await chat.reply.getByRole('button', { name: 'Continue this reply' }).waitFor();
+  assert.ok((await chat.ask('Hello!')).length > 0);
+  await close();
+});
+
+test('what could not be asked is in the field again, and can be asked', async () => {
+  const { page, chat, close } = await openChat(here, { expected: /^uncaught: Error: played/ });
+  await chat.ask('Hello!');
+  await page.evaluate(() => {
+    globalThis.random = Math.random;
+    Math.random = () => { throw new Error('played'); };     // no message gets an id
+  });
+  await chat.send('What is quern?');
+  await eventually(async () => await chat.input.inputValue() === 'What is quern?', 'it is back');
+  await page.evaluate(() => { Math.random = globalThis.random; });
+  assert.ok((await chat.ask('What is quern?')).length > 0);
+  await close();
+});
+
+test('a reply that cannot even say how it has failed is over', async () => {
+  const { page, chat, close } = await openChat(here, { init: keepWorkers, expected: /^uncaught: TypeError/ });
+  await page.evaluate(() => {
+    globalThis.workers.at(-1).postMessage = () => { throw new Error('gone'); };
+    globalThis.card = document.getElementById('t-card');
+    globalThis.card.id = '';      // no failure can be shown
+  });
+  await chat.send('Hello!');
+  await page.locator('[data-testid=message-assistant][aria-busy=false]').waitFor({ state: 'attached' });
+  await page.evaluate(() => { globalThis.card.id = 't-card'; });
+  await page.getByTestId('new-chat').click();
+  await chat.loadFile('talkative.gguf', talkativeModel());
+  await chat.modelName('talkative');
+  assert.equal(await page.getByTestId('list-button').getAttribute('aria-label'), 'Conversations', 'nothing is being written');
+  await close();
+});
+
+test('a reply out of a file that is too long to go on fails, and nothing waits for it', async () => {
+  const { page, chat, close } = await openChat(here);
+  await openList(page);
+  const long = { id: 'm', role: 'assistant', content: 'word '.repeat(5000), note: 'Stopped.' };
+  await addFile(page, { name: 'long.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify({ quern: 1, conversations: [{ id: 'c', title: 'Long', messages: [long] }] })) });
+  await row(page, 'Long').locator('.list-open').click();
+  await chat.reply.getByRole('button', { name: 'Continue this reply' }).click();
+  await chat.error.getByRole('button', { name: 'Try again' }).waitFor();
+  await chat.ended();
+  await chat.loadFile('talkative.gguf', talkativeModel());
+  await chat.modelName('talkative');
+  await close();
+});
+
 test('a message of hundreds of KB outlives a reload, folded', async () => {
   const { page, chat, close } = await openChat(here);
   const text = 'Lorem ipsum dolor. '.repeat(length(8000, 32_000)).trim();
@@ -256,21 +325,16 @@ test('all conversations go into a file and come back, on another device too', as
 
   const { page, chat, close } = await openChat(here);
   await openList(page);
-  const add = async (file) => {
-    const chosen = page.waitForEvent('filechooser');
-    await page.getByRole('button', { name: 'Add from a file' }).click();
-    await (await chosen).setFiles(file);
-  };
   for (const text of ['{', '[]', '{"quern":1,"conversations":7}', '{"quern":1,"conversations":[null,{"id":"../x"},{"id":"a","messages":[{"id":"b","role":"boss"}]}]}']) {
-    await add({ name: 'x.json', mimeType: 'application/json', buffer: Buffer.from(text) });
+    await addFile(page, { name: 'x.json', mimeType: 'application/json', buffer: Buffer.from(text) });
     await chat.notice.getByText(/holds no conversations|^0 conversations/).waitFor();
     await chat.notice.getByRole('button', { name: 'Dismiss' }).click();
   }
-  await add(all);
+  await addFile(page, all);
   await row(page, 'Hello!').locator('.list-open').click();
   await eventually(async () => (await users(page)).length === 1, 'it is shown');
   assert.deepEqual([await users(page), await chat.text()], [['Hello!'], reply]);
-  await add(all);
+  await addFile(page, all);
   await chat.notice.getByText('0 conversations were added.').waitFor();
   await close();
 });

@@ -141,19 +141,28 @@ export class Archive {
   }
 
   /**
-   * Does something while no other tab writes in the conversation.
+   * Does something while no other tab writes in the conversation. Where there are no locks, or the browser refuses them, nobody can tell.
    * @returns {Promise<boolean>} false when another one does, and nothing was done
    */
   async alone(id, work) {
-    if (!navigator.locks) return work().then(() => true);
-    return navigator.locks.request(lockOf(id), { ifAvailable: true }, async (lock) => lock !== null && work().then(() => true));
+    let isBegun = false;
+    const begin = async (lock) => {
+      isBegun = true;
+      return lock !== null && work().then(() => true);
+    };
+    try {
+      return await navigator.locks.request(lockOf(id), { ifAvailable: true }, begin);
+    } catch (error) {
+      if (isBegun) throw error;
+      return begin();
+    }
   }
 
   /** When nobody writes in a conversation any more, however that has ended. */
   async freed(id) { await navigator.locks?.request(lockOf(id), { mode: 'shared' }, ignore); }
 
   async #isTaken(id) {
-    const { held = [] } = await navigator.locks?.query() ?? {};
+    const { held = [] } = await navigator.locks?.query().catch(() => ({})) ?? {};
     return held.some(({ name }) => name === lockOf(id));
   }
 

@@ -111,11 +111,14 @@ export class Chat {
       const message = begin(talk);
       if (message) await this.#write(talk, message);
     }));
-    const free = await held;
-    if (talk.held === held) talk.held = null;
-    if (!free) this.#say(talk, 'Another tab is writing in this conversation');
-    this.#talks.settled(talk);
-    return free;
+    try {
+      const free = await held;
+      if (!free) this.#say(talk, 'Another tab is writing in this conversation');
+      return free;
+    } finally {
+      if (talk.held === held) talk.held = null;
+      this.#talks.settled(talk);
+    }
   }
 
   async #write(talk, message) {
@@ -124,17 +127,18 @@ export class Chat {
     talk.run = run;
     talk.touch();
     this.#changed(talk);
-    let how;
+    let how = 'failed';
     try {
       how = this.#conclude(talk, await Promise.race([this.#generate(talk, goesOn), run.lost]));
     } catch (error) {
       how = isAbort(error) ? this.#conclude(talk, { finishReason: 'aborted' }) : this.#fail(talk, error);
+    } finally {
+      talk.run = null;
+      await talk.stored();
+      run.end();
+      this.#talks.ended(talk, how);
+      this.#changed(talk);
     }
-    talk.run = null;
-    await talk.stored();
-    run.end();
-    this.#talks.ended(talk, how);
-    this.#changed(talk);
   }
 
   /** A reply has begun or ended. */

@@ -111,19 +111,26 @@ export class Composer {
     if (matchMedia('(hover: hover)').matches) this.#input.focus();
   }
 
-  #submit() {
+  async #submit() {
     const content = this.#input.value.trim();
     const { media } = this.#pictures;
     const edited = this.#edited;
     if (this.#isEmpty || (this.#send.hidden && !edited)) return;
     if (edited) this.#endEdit();
     else this.#clear();
-    const back = () => {
-      this.#fill(content, media);
-      if (media.length) this.#keep();
-    };
-    this.#actions.onSend({ content, media }, edited ?? undefined).then((sent) => { if (!sent && this.#isEmpty) back(); });
     this.#input.focus();
+    let sent = false;
+    try {
+      sent = await this.#actions.onSend({ content, media }, edited ?? undefined);
+    } finally {
+      if (!sent && this.#isEmpty) this.#giveBack(content, media);
+    }
+  }
+
+  /** What could not be sent. */
+  #giveBack(content, media) {
+    this.#fill(content, media);
+    if (media.length) this.#keep();
   }
 
   get #isEmpty() { return this.#input.value.trim() === '' && this.#pictures.media.length === 0; }

@@ -40,8 +40,8 @@ function restart({ session, load, regenerate }) {
 function shorten(error, { session, settings, talk, regenerate, edit }) {
   const { contextSize, contextLength } = session.model?.info ?? {};
   if (contextSize >= contextLength) error.hint = 'This model cannot hold more.';
-  const asked = questionOf(talk);
-  if (settings.system.length <= asked.content.length) return { label: 'Edit the message', run: () => edit(asked) };
+  const asked = questionOf(talk);   // a conversation out of a file may have none
+  if (settings.system.length <= (asked?.content.length ?? 0)) return asked ? { label: 'Edit the message', run: () => edit(asked) } : null;
   const run = async () => {
     if (await settings.editSystem()) regenerate();
   };

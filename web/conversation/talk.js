@@ -112,7 +112,7 @@ export class Talk {
   async stop() {
     const { run, held } = this;
     await run?.stop();
-    await held;
+    await held?.catch(() => {});    // who asked for it hears how it has failed
   }
 
   /** Everything of this conversation lies in the store. */
