@@ -237,6 +237,43 @@ test('a reply out of a file that is too long to go on fails, and nothing waits f
   await close();
 });
 
+/** In the page: from now on its browser has no room, and then some again. */
+function haveNoRoom() {
+  const { put } = IDBObjectStore.prototype;
+  globalThis.haveRoom = () => { IDBObjectStore.prototype.put = put; };
+  IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError'); };
+}
+
+test('what the browser has no room for stays as long as the page, says so once, and is stored when there is room', async () => {
+  const visit = await openChat(here, { viewport: { width: 1280, height: 700 } });
+  const { page, chat, close } = visit;
+  await chat.ask('Hello!');
+  await page.evaluate(haveNoRoom);
+  await chat.ask('What is 27 + 45?');
+  await chat.notice.getByText(/does not let the page keep the conversation/).waitFor();
+  await chat.notice.getByRole('button', { name: 'Dismiss' }).click();
+  await chat.ask('What is the capital of Kenya?');
+  assert.equal(await chat.notice.count(), 0, 'it was said');
+  const asked = ['Hello!', 'What is 27 + 45?', 'What is the capital of Kenya?'];
+  const other = await secondTab(visit);
+  assert.deepEqual(await users(other.page), ['Hello!']);
+  await other.chat.ask('What is quern?');
+  assert.deepEqual(await users(page), asked, 'what another tab has stored takes nothing away');
+  await openList(page);
+  await page.getByTestId('new-chat').click();
+  await eventually(async () => (await users(page)).length === 0, 'a new chat');
+  await row(page, 'Hello!').locator('.list-open').click();
+  await eventually(async () => (await users(page)).length > 0, 'the conversation');
+  assert.deepEqual(await users(page), asked, 'looking elsewhere takes nothing away');
+  await page.evaluate(() => globalThis.haveRoom());
+  await chat.ask('Hello again!');
+  await page.reload();
+  await chat.ready();
+  assert.deepEqual(await users(page), [...asked, 'Hello again!']);
+  assert.equal(await chat.replies.count(), 4);
+  await close();
+});
+
 test('a message of hundreds of KB outlives a reload, folded', async () => {
   const { page, chat, close } = await openChat(here);
   const text = 'Lorem ipsum dolor. '.repeat(length(8000, 32_000)).trim();

@@ -17,9 +17,11 @@ export class Talk {
   run = null;         // the reply that this tab writes; what other tabs say is not listened to then
   elsewhere = false;  // another tab writes in it
   held = null;        // until it settles this tab is about to write, or has the conversation for itself
+  isUnsaved = false;  // the store has not taken what came last: only this tab has it
   #archive;
   #events;
   #writes = Promise.resolve();
+  #unstored = new Map();    // id -> a message that the store has not taken yet
   #pending = 0;
   #stored = 0;        // when a growing reply was stored last
   #later = null;
@@ -27,7 +29,7 @@ export class Talk {
 
   /**
    * @param {import('./archive.js').Archive} archive
-   * @param {{onChange: (talk: Talk) => void, onUnsaved: () => void}} events
+   * @param {{onChange: (talk: Talk) => void, onUnsaved: () => void}} events the second once, until the store takes all of it again
    * @param {?{entry: object, messages: object[]}} found as it is stored; null for a new one
    */
   constructor(archive, events, found = null) {
@@ -44,7 +46,7 @@ export class Talk {
   get hasFailed() { return Boolean(this.path.at(-1)?.error); }
 
   /** Whether this tab knows more of it than the store does. */
-  get isLive() { return Boolean(this.run || this.held || this.hasFailed); }
+  get isLive() { return Boolean(this.run || this.held || this.hasFailed || this.isUnsaved); }
 
   siblings(message) { return siblingsOf(this.messages, message); }
 
@@ -125,7 +127,7 @@ export class Talk {
     if (this.run) return;
     await this.#writes;
     const found = await this.#archive.read(this.id).catch(() => null);
-    if (!found || this.run || this.#pending || this.hasFailed) return;
+    if (!found || this.run || this.#pending || this.hasFailed || this.isUnsaved) return;
     this.#set(found);
     this.#events.onChange(this);
   }
@@ -140,9 +142,22 @@ export class Talk {
 
   #store(messages, fields) {
     this.#pending++;
-    const write = () => (messages.length ? this.#archive.put(this.id, messages, fields) : this.#archive.patch(this.id, fields));
-    this.#writes = this.#writes.then(write).then((entry) => { this.entry = entry ?? this.entry; }, () => this.#events.onUnsaved())
-      .finally(() => { this.#pending--; });
+    this.#writes = this.#writes.then(() => this.#write(messages, fields)).finally(() => { this.#pending--; });
+  }
+
+  /** What was not taken goes along with what comes next, which would have no beginning without it. */
+  async #write(messages, fields) {
+    for (const message of messages) this.#unstored.set(message.id, message);
+    const all = [...this.#unstored.values()];
+    const now = this.isUnsaved ? { leaf: this.leaf, first: this.first, ...fields } : fields;
+    try {
+      this.entry = await (all.length ? this.#archive.put(this.id, all, now) : this.#archive.patch(this.id, now)) ?? this.entry;
+      this.#unstored.clear();
+      this.isUnsaved = false;
+    } catch {
+      if (!this.isUnsaved) this.#events.onUnsaved();
+      this.isUnsaved = true;
+    }
   }
 
   #set({ entry, messages, elsewhere }) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The conversations that this tab has at hand: the one that is shown, and those elsewhere that know more than the store does, because a reply
-// is being written in them or has failed. What is asked goes on wherever the visitor is; all views follow what stands here.
+// is being written in them or has failed, or the store has not taken it. What is asked goes on wherever the visitor is; all views follow what
+// stands here.
 import { read, write } from '../shell/storage.js';
 import { Talk } from './talk.js';
 
@@ -90,7 +91,7 @@ export class Talks {
     const isDeleted = await this.#archive.isDeleted(id).catch(() => false);
     if (isDeleted) this.#gone(id);
     else if (talk === this.current && !isKnown) talk.follow();
-    else if (elsewhere && talk?.hasFailed) this.#away.delete(talk);
+    else if (elsewhere && talk?.hasFailed && !talk.isUnsaved) this.#away.delete(talk);
   }
 
   #gone(id) {
