@@ -163,6 +163,14 @@ test('while one tab writes in a conversation another one does not, and keeps wha
   await other.chat.send('Me too.');
   await other.chat.status.getByText('Another tab is writing in this conversation').waitFor();
   assert.equal(await other.chat.input.inputValue(), 'Me too.');
+  assert.match(await other.page.evaluate(() => localStorage.getItem('quern:drafts')), /Me too\./, 'a reload would not lose it either');
+  await other.page.getByTestId('message-user').getByRole('button', { name: 'Edit and send again' }).click();
+  await other.chat.send('Talk differently.');
+  await other.chat.status.getByText('Another tab is writing in this conversation').waitFor();
+  await other.page.locator('#editing').waitFor();
+  assert.equal(await other.chat.input.inputValue(), 'Talk differently.', 'what was edited is still being edited');
+  await other.page.keyboard.press('Escape');
+  assert.equal(await other.chat.input.inputValue(), 'Me too.');
   await page.keyboard.press('Escape');
   await chat.ended();
   await eventually(async () => (await other.chat.text()) === (await chat.text()), 'the other tab shows the whole reply');

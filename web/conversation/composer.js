@@ -90,12 +90,12 @@ export class Composer {
     return media.length > 0;
   }
 
-  /** A message goes back into the field; sending makes another version of it. */
-  edit(message) {
+  /** A message goes back into the field, as it is or as it was to be; sending makes another version of it. */
+  edit(message, { content, media } = message) {
     if (!this.#edited) this.#aside = { text: this.#input.value, media: this.#pictures.media };
     this.#edited = message;
     this.#editing.hidden = false;
-    this.#fill(message.content, message.media);
+    this.#fill(content, media);
     this.#input.focus();
   }
 
@@ -115,6 +115,7 @@ export class Composer {
     const content = this.#input.value.trim();
     const { media } = this.#pictures;
     const edited = this.#edited;
+    const conversation = this.#conversation;
     if (this.#isEmpty || (this.#send.hidden && !edited)) return;
     if (edited) this.#endEdit();
     else this.#clear();
@@ -123,14 +124,19 @@ export class Composer {
     try {
       sent = await this.#actions.onSend({ content, media }, edited ?? undefined);
     } finally {
-      if (!sent && this.#isEmpty) this.#giveBack(content, media);
+      if (!sent) this.#giveBack(conversation, edited, { content, media });
     }
   }
 
-  /** What could not be sent. */
-  #giveBack(content, media) {
-    this.#fill(content, media);
-    if (media.length) this.#keep();
+  /** What could not be sent is where it was, or with its conversation where that is not shown any more; never in the place of something newer. */
+  #giveBack(conversation, edited, { content, media }) {
+    const isShown = conversation === this.#conversation;
+    if (isShown && edited && !this.#edited) return this.edit(edited, { content, media });
+    if (isShown ? !this.#isEmpty : readDraft(conversation)) return undefined;
+    writeDraft(conversation, content);
+    if (isShown) this.#fill(content, media);
+    else this.#unsent.set(conversation, media);
+    return media.length ? this.#keep(conversation, media) : undefined;
   }
 
   get #isEmpty() { return this.#input.value.trim() === '' && this.#pictures.media.length === 0; }
@@ -175,8 +181,8 @@ export class Composer {
     if (length) this.#keep();
   }
 
-  #keep() {
-    if (!this.#edited) this.#archive?.keepUnsent(this.#conversation, this.#pictures.media).catch(() => {});
+  #keep(conversation = this.#conversation, media = this.#pictures.media) {
+    if (!this.#edited) this.#archive?.keepUnsent(conversation, media).catch(() => {});
   }
 
   /** What was attached before the page was loaded. */
