@@ -20,6 +20,7 @@ import { maySee } from './model/eyes.js';
 import { DEMO, firstOffer } from './model/known.js';
 import { Loading } from './model/loading.js';
 import { Life } from './shell/life.js';
+import { forgetLink, readLink } from './shell/link.js';
 import { startOffline } from './shell/offline.js';
 import { Session } from './model/session.js';
 import { Settings } from './shell/settings.js';
@@ -71,17 +72,19 @@ class App {
   }
 
   async start() {
+    const link = readLink();
     const begun = this.#life.begin();
-    const opened = this.#openConversations();
+    const opened = this.#openConversations(link);
     const loading = this.#loading.start(Promise.all([this.#prepare(), opened]), begun);
     await opened;
-    this.#followLink();
+    this.#followLink(link);
     this.#composer.focus();
     this.#tellEnding(await begun);
     return loading;
   }
 
-  async #openConversations() {
+  /** Shows the last one, or a new one for what a link brings. */
+  async #openConversations({ prompt }) {
     const archive = await Archive.open((name) => this.#session.forget(name));
     if (!archive.isKept) this.#unsaved();
     this.#composer.keepIn(archive);
@@ -99,7 +102,7 @@ class App {
       onOpen: (id) => this.#open(id),
       onNotice: (message, actions, ms) => this.#tray.passing('list', message, actions, ms),
     });
-    await this.#talks.resume();
+    await (prompt === null ? this.#talks.resume() : this.#talks.open(''));
   }
 
   /** Shows a conversation, or a new one (''). */
@@ -159,19 +162,11 @@ class App {
     acceptDrops((files) => this.#composer.attach(files) || this.#shelf.chooseFiles(files));
   }
 
-  /** `?model=URL&prompt=TEXT` only fills fields: a link must not download or send anything by itself. */
-  #followLink() {
-    const query = new URLSearchParams(location.search);
-    if (query.has('prompt')) this.#composer.prefill(query.get('prompt'));
-    if (query.has('model')) this.#shelf.prefill(query.get('model'));
-    this.#forgetLink();
-  }
-
-  /** What a link asks for is done once, not at every reload. */
-  #forgetLink() {
-    const url = new URL(location.href);
-    for (const name of ['model', 'prompt']) url.searchParams.delete(name);
-    if (url.href !== location.href) history.replaceState(history.state, '', url);
+  /** A link only fills fields: it must not download or send anything by itself. */
+  #followLink({ model, prompt }) {
+    if (prompt !== null) this.#composer.prefill(prompt);
+    if (model !== null) this.#shelf.prefill(model);
+    forgetLink();
   }
 
   async #welcomeModel(choice) {

@@ -431,6 +431,50 @@ test('drafts stay with their conversations; editing puts them aside, and ends wi
   await close();
 });
 
+test('drafts stay with their conversations where the browser keeps none, and however long they are', async () => {
+  const { page, chat, close } = await openChat(here, { viewport: { width: 1280, height: 700 } });
+  await chat.ask('Hello!');
+  await openList(page);
+  const lookElsewhere = async () => {
+    await page.getByTestId('new-chat').click();
+    await eventually(async () => await chat.input.inputValue() === '', 'nothing is typed there');
+    await row(page, 'Hello!').locator('.list-open').click();
+    await eventually(async () => (await users(page)).length === 1, 'the conversation');
+  };
+  const long = 'x'.repeat(150_000);
+  await chat.input.fill(long);
+  await lookElsewhere();
+  assert.equal((await chat.input.inputValue()).length, long.length);
+  await page.evaluate(() => { Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }; });
+  await chat.input.fill('half a thought');
+  await lookElsewhere();
+  assert.equal(await chat.input.inputValue(), 'half a thought');
+  await chat.ask('a thought');
+  await page.getByTestId('new-chat').click();
+  await row(page, 'Hello!').locator('.list-open').click();
+  await eventually(async () => (await users(page)).length === 2, 'the conversation');
+  assert.equal(await chat.input.inputValue(), '', 'what was sent does not come back');
+  await close();
+});
+
+test('what a link brings goes into a new conversation, and takes no draft away', async () => {
+  const { page, chat, close } = await openChat(here, { viewport: { width: 1280, height: 700 } });
+  await chat.ask('Hello!');
+  await chat.input.fill('half a thought');
+  await page.goto(`${here.url}?prompt=Hi`);
+  await chat.ready();
+  assert.deepEqual([await chat.input.inputValue(), await users(page)], ['Hi', []]);
+  await chat.input.pressSequentially(' there');
+  const typed = await chat.input.inputValue();
+  await page.goto(`${here.url}?prompt=Bye`);
+  await chat.ready();
+  assert.equal(await chat.input.inputValue(), `${typed}\n\nBye`);
+  await openList(page);
+  await row(page, 'Hello!').locator('.list-open').click();
+  await eventually(async () => await chat.input.inputValue() === 'half a thought', 'its draft is back');
+  await close();
+});
+
 test('an edited message can be sent in the middle of a reply', async () => {
   const { page, chat, close } = await openTalker();
   await chat.send('Talk.');

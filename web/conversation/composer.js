@@ -60,9 +60,11 @@ export class Composer {
     this.#update();
   }
 
-  /** Puts a text from outside into the field, for the visitor to look at. */
+  /** Puts a text from outside into the field, below what stands there, for the visitor to look at. */
   prefill(text) {
-    this.#input.value = text.slice(0, MAX_PREFILL);
+    const { value } = this.#input;
+    const added = text.slice(0, MAX_PREFILL);
+    if (!value.includes(added)) this.#input.value = [value, added].filter(Boolean).join('\n\n');
     this.#update();
   }
 
