@@ -58,6 +58,34 @@ test('Enter sends, Shift+Enter breaks the line, Escape stops and keeps the focus
   await close();
 });
 
+/** In the page: a key in the field that has the focus, which an input method takes: as other browsers say it, and as Safari does. */
+function composeWith(key) {
+  for (const how of [{ isComposing: true }, { keyCode: 229 }]) {
+    document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...how }));
+  }
+}
+
+test('keys of an input method are not for the page', async () => {
+  const { page, chat, close } = await openChat(here, { viewport: { width: 1280, height: 700 } });
+  await chat.ask('Hello!');
+  await page.getByTestId('message-user').getByRole('button', { name: 'Edit and send again' }).click();
+  for (const key of ['Enter', 'Escape']) await page.evaluate(composeWith, key);
+  assert.equal(await page.locator('#editing').isVisible(), true, 'the editing goes on');
+  assert.deepEqual([await chat.input.inputValue(), await page.getByTestId('message-user').count()], ['Hello!', 1]);
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('#editing').isVisible(), false);
+  await page.getByTestId('list-button').click();
+  await page.getByRole('button', { name: /^More about/ }).click();
+  await page.getByRole('button', { name: 'Rename' }).click();
+  const name = page.getByLabel('Name of the conversation');
+  await name.fill('Greetings');
+  for (const key of ['Enter', 'Escape']) await page.evaluate(composeWith, key);
+  assert.equal(await name.inputValue(), 'Greetings', 'the name is still being written');
+  await page.keyboard.press('Enter');
+  await page.locator('.list-title', { hasText: 'Greetings' }).waitFor();
+  await close();
+});
+
 test('an empty message is not sent', async () => {
   const { page, chat, close } = await openChat(here);
   assert.equal(await page.getByTestId('send').isDisabled(), true);

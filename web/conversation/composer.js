@@ -2,7 +2,7 @@
 // The message field: grows with its text, Enter sends, Shift+Enter breaks the line, Esc stops. Send and Stop share one place, and the
 // focus goes back to the field after either. What is not sent stays with its conversation; editing an earlier message puts it aside.
 import { mediumOf } from '../message/media.js';
-import { byId } from '../shell/dom.js';
+import { byId, isComposed } from '../shell/dom.js';
 import { readDraft, writeDraft } from './drafts.js';
 import { pickFiles } from './files.js';
 import { Pictures } from './pictures.js';
@@ -53,7 +53,7 @@ export class Composer {
     byId('edit-cancel').addEventListener('click', () => this.#endEdit());
     addEventListener('keydown', (event) => {
       // Beside the page the list is open and not in the way; a search field with words in it takes Esc for itself.
-      const taken = document.querySelector('dialog:modal') || (event.target.type === 'search' && event.target.value);
+      const taken = isComposed(event) || document.querySelector('dialog:modal') || (event.target.type === 'search' && event.target.value);
       if (event.key === 'Escape' && !taken) this.#escape();
     });
     this.#input.value = readDraft('');
@@ -154,8 +154,7 @@ export class Composer {
   }
 
   #key(event) {
-    // While an input method composes a character, Enter belongs to it (229 is what Safari sends then).
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    if (event.key !== 'Enter' || event.shiftKey || isComposed(event)) return;
     event.preventDefault();
     this.#submit();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The list of conversations: beside the page where it is wide, over it on a phone. Found by words, opened, named, pinned, deleted (and
 // brought back), saved as files. A row's buttons are made when somebody wants them: there may be a thousand rows.
-import { announce, byId, button, element, iconButton } from '../shell/dom.js';
+import { announce, byId, button, element, iconButton, isComposed } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
 import { read, write } from '../shell/storage.js';
 import { UNDO_MS } from './archive.js';
@@ -198,7 +198,7 @@ export class List {
       this.#rows.querySelector(`[data-id="${entry.id}"] button`)?.focus();
     };
     field.onkeydown = (event) => {
-      if (event.key !== 'Enter' && event.key !== 'Escape') return;
+      if (isComposed(event) || !['Enter', 'Escape'].includes(event.key)) return;
       event.preventDefault();
       event.stopPropagation();
       done(event.key === 'Enter');

@@ -62,6 +62,9 @@ export function copyButton(getText, label = 'Copy') {
   return node;
 }
 
+/** Whether a key belongs to an input method, which composes a character (229 is what Safari sends then). */
+export const isComposed = ({ isComposing, keyCode }) => isComposing || keyCode === 229;
+
 /** Says something to a screen reader and to nobody else. The pause makes a repeated sentence count as new. */
 export function announce(text) {
   const node = byId('announcer');
