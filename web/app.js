@@ -6,6 +6,7 @@ import { QuernError, support } from 'quern';
 import { Archive } from './conversation/archive.js';
 import { Chat } from './conversation/chat.js';
 import { Composer } from './conversation/composer.js';
+import { areKept } from './conversation/drafts.js';
 import { helpFor, isLost } from './conversation/help.js';
 import { List } from './conversation/list.js';
 import { Readout } from './conversation/readout.js';
@@ -75,7 +76,9 @@ class App {
     const link = readLink();
     const begun = this.#life.begin();
     const opened = this.#openConversations(link);
-    const loading = this.#loading.start(Promise.all([this.#prepare(), opened]), begun);
+    const prepared = this.#prepare();
+    const loading = this.#loading.start(Promise.all([prepared, opened]), begun);
+    prepared.then(forgetLink, forgetLink);      // the page may have been loaded again instead, which is not to lose it
     await opened;
     this.#followLink(link);
     this.#composer.focus();
@@ -127,6 +130,7 @@ class App {
     const able = support();
     const reloading = await startOffline(able.variant, {
       onWait: () => this.#readout.status('Preparing the page for its first use…'),
+      isBusy: () => !areKept() || Boolean(this.#talks?.isLive),
       onUpdate: (reload) => this.#tray.notice('update', 'A newer version of this page is ready.', [button('Use it', reload)]),
     });
     if (reloading) await new Promise(() => {});
@@ -166,7 +170,6 @@ class App {
   #followLink({ model, prompt }) {
     if (prompt !== null) this.#composer.prefill(prompt);
     if (model !== null) this.#shelf.prefill(model);
-    forgetLink();
   }
 
   async #welcomeModel(choice) {

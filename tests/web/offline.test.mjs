@@ -63,6 +63,39 @@ test('on a host without COOP and COEP the page loads itself once more, isolated,
   await close();
 });
 
+test('what a link brings is there after the page has loaded itself once more', async () => {
+  const { page, chat, close } = await openChat({ open: (path, options) => plain.open(`?prompt=Hello${path}`, options) });
+  assert.equal(await isIsolated(page), true);
+  assert.equal(await chat.input.inputValue(), 'Hello');
+  assert.equal(page.url(), plain.url);
+  await close();
+});
+
+/** In the page, before its scripts: the service worker waits until a test calls `goOn`. And how often the page begins is told. */
+function holdServiceWorker() {
+  globalThis.console.debug('begun');
+  const { register } = ServiceWorkerContainer.prototype;
+  ServiceWorkerContainer.prototype.register = async function held(...all) {
+    await new Promise((done) => { globalThis.goOn = done; });
+    return register.apply(this, all);
+  };
+}
+
+test('who has asked already is answered, on one thread, and the page does not load itself once more', async () => {
+  const visit = await plain.open('', { init: holdServiceWorker });
+  const { page, console } = visit;
+  const chat = new ChatPage(page);
+  await eventually(() => page.evaluate(() => Boolean(globalThis.goOn) && 'quern:open' in sessionStorage), 'the worker is asked for, and a conversation is shown');
+  await chat.send('Hello!');
+  await page.getByTestId('message-user').waitFor();
+  await page.evaluate(() => globalThis.goOn());
+  await chat.ended();
+  assert.ok((await chat.text()).length > 0);
+  assert.equal(await isIsolated(page), false);
+  assert.deepEqual(console.filter((text) => text === 'begun'), ['begun']);
+  await visit.close();
+});
+
 test('without COOP, COEP and service workers: one thread, a notice, one line in the console, and it chats', async () => {
   const { page, chat, console, close } = await openChat(plain, { serviceWorker: false });
   assert.equal(await isIsolated(page), false);

@@ -102,6 +102,7 @@ test('a link fills the fields once, not at every reload', async () => {
   const { page } = visit;
   await page.locator('#model-dialog[open]').waitFor();
   assert.equal(await page.getByTestId('input').inputValue(), 'Hello');
+  await page.getByTestId('status').getByText('Ready', { exact: true }).waitFor();
   assert.equal(page.url(), `${here.url}?theme=x#place`);
   await page.reload();
   await page.getByTestId('status').getByText('Ready', { exact: true }).waitFor();

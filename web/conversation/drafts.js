@@ -15,6 +15,9 @@ function all() {
   return Array.isArray(stored) ? stored.filter((one) => typeof one?.id === 'string' && typeof one.text === 'string') : [];
 }
 
+/** Whether all that was typed outlives the page. */
+export const areKept = () => unstored.size === 0;
+
 export const readDraft = (id) => unstored.get(id) ?? all().find((one) => one.id === id)?.text.slice(0, LONGEST) ?? '';
 
 export function writeDraft(id, text) {

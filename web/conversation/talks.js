@@ -35,6 +35,9 @@ export class Talks {
   /** Those in which this tab writes a reply. */
   get running() { return [this.current, ...this.#away].filter(({ run }) => run); }
 
+  /** Whether this tab knows more than the store does. */
+  get isLive() { return this.current.isLive || this.#away.size > 0; }
+
   /** How those conversations do of which there is something to say: id -> 'waiting' or 'writing' now, 'done' or 'failed' and not seen yet. */
   get states() {
     const now = this.running.map(({ id, run }) => [id, run.phase === 'waiting' ? 'waiting' : 'writing']);

@@ -42,10 +42,11 @@ function watchUpdates(registration, onUpdate) {
  * @param {string | null} variant of the engine that runs here
  * @param {object} events
  * @param {() => void} events.onWait the page is being prepared and will load itself again
+ * @param {() => boolean} events.isBusy whether that would take something away: then this visit has one thread
  * @param {(reload: () => void) => void} events.onUpdate
  * @returns {Promise<boolean>} true when the page is about to be loaded again: start nothing
  */
-export async function startOffline(variant, { onWait, onUpdate }) {
+export async function startOffline(variant, { onWait, isBusy, onUpdate }) {
   if (crossOriginIsolated) forget(TRIED, 'sessionStorage');
   if (!navigator.serviceWorker) return false;
   // Refused in private windows and by some blockers, which may also just answer nothing.
@@ -56,7 +57,7 @@ export async function startOffline(variant, { onWait, onUpdate }) {
   if (crossOriginIsolated || !mayReload()) return false;
   onWait();
   await Promise.race([ready, later(PATIENCE_MS)]);
-  if (!registration.active) return false;
+  if (!registration.active || isBusy()) return false;
   location.reload();
   return true;
 }
