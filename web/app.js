@@ -103,6 +103,7 @@ class App {
     });
     this.#list = new List(archive, {
       onOpen: (id) => this.#open(id),
+      unstored: () => this.#talks.unstored,
       onNotice: (message, actions, ms) => this.#tray.passing('list', message, actions, ms),
     });
     await (prompt === null ? this.#talks.resume() : this.#talks.open(''));

@@ -3,6 +3,7 @@
 // brought back), saved as files. A row's buttons are made when somebody wants them: there may be a thousand rows.
 import { announce, byId, button, element, iconButton, isComposed } from '../shell/dom.js';
 import { explain } from '../shell/failure.js';
+import { when } from '../shell/format.js';
 import { read, write } from '../shell/storage.js';
 import { UNDO_MS } from './archive.js';
 import { asMarkdown, pickFiles, saveFile } from './files.js';
@@ -14,15 +15,11 @@ const MORE = 100;
 
 const WIDE = matchMedia('(min-width: 64rem)');
 
-const formats = {};
-
-/** Made when a date is shown: a browser takes some ten milliseconds for its first one. */
-const format = (name) => (formats[name] ??= new Intl.DateTimeFormat(undefined, name === 'day' ? { dateStyle: 'medium' } : { timeStyle: 'short' }));
-
 /** What a row says of a conversation that is being written, or has been since one looked. */
 const STATES = { waiting: 'Waiting', writing: 'Writing', done: 'New reply', failed: 'Failed' };
 
-const when = (time) => format(new Date(time).toDateString() === new Date().toDateString() ? 'hour' : 'day').format(time);
+/** Beside its title. */
+const noteOf = ({ changed, isUnstored }) => (isUnstored ? 'Not stored' : when(changed));
 
 export class List {
   #dialog = byId('list');
@@ -40,6 +37,7 @@ export class List {
    * @param {import('./archive.js').Archive} archive
    * @param {object} events
    * @param {(id: string) => void} events.onOpen
+   * @param {() => object[]} events.unstored {id, title, isUnstored} of conversations that only this tab has
    * @param {(message: string, actions: Node[], ms: number) => void} events.onNotice
    */
   constructor(archive, events) {
@@ -78,6 +76,7 @@ export class List {
   mark(id, states) {
     this.#current = id;
     this.#states = states;
+    if (this.#events.unstored().length) this.#soon();     // the archive says nothing of them
     this.#markRows();
     this.#tell([...states].filter(([other]) => other !== id).map(([, state]) => state));
   }
@@ -116,8 +115,9 @@ export class List {
 
   async #fill() {
     const words = this.#search.value.trim();
-    const [entries, found] = await Promise.all([this.#archive.list(), words ? this.#archive.search(words) : null]);
+    const [stored, found] = await Promise.all([this.#archive.list(), words ? this.#archive.search(words) : null]);
     if (words !== this.#search.value.trim()) return;
+    const entries = [...this.#events.unstored(), ...stored];
     const wanted = found ? entries.filter(({ id }) => found.has(id)) : entries;
     const count = Math.max(FIRST, this.#rows.childElementCount);
     this.#show(wanted.slice(0, count).map((entry) => this.#rowOf(entry)));
@@ -151,7 +151,7 @@ export class List {
 
   /** The row that is there already, as long as it says the same: with what is open in it. */
   #rowOf(entry) {
-    const said = [entry.title, entry.pinned, when(entry.changed)].join('\n');
+    const said = [entry.title, entry.pinned, noteOf(entry)].join('\n');
     const made = this.#made.get(entry.id);
     if (made?.said === said) return made.row;
     const row = this.#row(entry);
@@ -165,10 +165,10 @@ export class List {
       this.#events.onOpen(entry.id);
     }, 'list-open');
     open.append(element('span', { className: 'list-title', dir: 'auto' }, entry.pinned ? '★ ' : '', entry.title || 'Conversation'),
-      element('span', { className: 'list-note' }, element('span', { className: 'list-state' }), element('time', {}, when(entry.changed))));
+      element('span', { className: 'list-note' }, element('span', { className: 'list-state' }), element('time', {}, noteOf(entry))));
     const more = iconButton('more', `More about ${entry.title}`, () => this.#more(row, entry, more));
     more.setAttribute('aria-expanded', 'false');
-    const row = element('li', {}, open, more);
+    const row = element('li', {}, open, ...(entry.isUnstored ? [] : [more]));
     row.dataset.id = entry.id;
     return row;
   }

@@ -3,6 +3,7 @@
 // is being written in them or has failed, or the store has not taken it. What is asked goes on wherever the visitor is; all views follow what
 // stands here.
 import { read, write } from '../shell/storage.js';
+import { titleOf } from './record.js';
 import { Talk } from './talk.js';
 
 /** Which conversation a tab shows outlives its reload. */
@@ -34,6 +35,12 @@ export class Talks {
 
   /** Those in which this tab writes a reply. */
   get running() { return [this.current, ...this.#away].filter(({ run }) => run); }
+
+  /** Of those that only this tab has, what the list shows. */
+  get unstored() {
+    const all = [this.current, ...this.#away].filter(({ isUnsaved, entry }) => isUnsaved && !entry);
+    return all.map(({ id, title }) => ({ id, title: titleOf(title), isUnstored: true }));
+  }
 
   /** Whether this tab knows more than the store does. */
   get isLive() { return this.current.isLive || this.#away.size > 0; }

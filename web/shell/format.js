@@ -42,3 +42,11 @@ export function oneLine(text, limit = 200) {
   const clean = String(text ?? '').replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
   return clean.length > limit ? `${clean.slice(0, limit - 1)}…` : clean;
 }
+
+const formats = {};
+
+/** Made when a date is shown: a browser takes some ten milliseconds for its first one. */
+const format = (name) => (formats[name] ??= new Intl.DateTimeFormat(undefined, name === 'day' ? { dateStyle: 'medium' } : { timeStyle: 'short' }));
+
+/** The hour of today, the day of any other. */
+export const when = (time) => format(new Date(time).toDateString() === new Date().toDateString() ? 'hour' : 'day').format(time);
