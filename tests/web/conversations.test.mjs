@@ -387,6 +387,9 @@ test('all conversations go into a file and come back, on another device too', as
     await chat.notice.getByText(/holds no conversations|^0 conversations/).waitFor();
     await chat.notice.getByRole('button', { name: 'Dismiss' }).click();
   }
+  const late = { id: 'late', title: 'Late', created: 1e300, changed: 1e300, messages: [{ id: 'b', role: 'user', content: 'When?' }] };
+  await addFile(page, { name: 'late.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify({ quern: 1, conversations: [late] })) });
+  await row(page, 'Late').waitFor();    // whatever date it has
   await addFile(page, all);
   await row(page, 'Hello!').locator('.list-open').click();
   await eventually(async () => (await users(page)).length === 1, 'it is shown');

@@ -6,8 +6,12 @@ import { oneLine } from '../shell/format.js';
 const TITLE = 80;
 const KEPT = 'chat/';
 
+/** The last moment that a date can be, in ms: nothing can show a later one. */
+const LATEST = 8.64e15;
+
 const text = (value, most = 1e7) => (typeof value === 'string' ? value.slice(0, most) : '');
 const number = (value) => (Number.isFinite(value) && value >= 0 ? value : 0);
+const date = (value) => (number(value) <= LATEST ? number(value) : 0);
 const isId = (value) => typeof value === 'string' && /^[\w-]{1,64}$/.test(value);
 
 /** A picture or film, whose file is kept as it was given, or null. */
@@ -46,9 +50,9 @@ export function checkEntry(value) {
   if (!isId(value?.id)) return null;
   const { id } = value;
   return {
-    id, title: oneLine(text(value.title), TITLE), named: value.named === true, pinned: value.pinned === true, created: number(value.created),
-    changed: number(value.changed), leaf: isId(value.leaf) ? value.leaf : '', first: isId(value.first) ? value.first : '',
-    deleted: number(value.deleted),
+    id, title: oneLine(text(value.title), TITLE), named: value.named === true, pinned: value.pinned === true, created: date(value.created),
+    changed: date(value.changed), leaf: isId(value.leaf) ? value.leaf : '', first: isId(value.first) ? value.first : '',
+    deleted: date(value.deleted),
   };
 }
 
