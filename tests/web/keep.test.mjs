@@ -99,6 +99,25 @@ test('after a reload a conversation goes on at once, and one that is deleted lea
   await close();
 });
 
+test('what is deleted while the demo model answers, which keeps nothing, leaves no file either, nor what was typed', async () => {
+  const { page, chat, close } = await openTalk();
+  await chat.ask(LONG);
+  await kept(page, 1);
+  await chat.input.fill('half a thought');
+  await page.evaluate(() => localStorage.removeItem('quern:model'));
+  await page.clock.install();
+  await page.reload();
+  await chat.modelName(chat.builtIn);
+  await page.getByTestId('list-button').click();
+  await page.getByRole('button', { name: /^More about/ }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('button', { name: 'Undo' }).waitFor();
+  await page.clock.fastForward(11_000);   // until nobody can bring it back
+  await kept(page, 0);
+  await eventually(() => page.evaluate(() => localStorage.getItem('quern:drafts') === '[]'), 'the draft is gone');
+  await close();
+});
+
 test('the model dialog counts what was read of conversations, and deletes it', async () => {
   const { page, chat, close } = await openTalk();
   await page.locator('#model-button').click();

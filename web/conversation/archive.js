@@ -4,6 +4,7 @@
 import { models } from 'quern';
 import { codeOf } from '../shell/failure.js';
 import { checkEntry, checkMessage, folded, keptId, keptName, titleOf } from './record.js';
+import { writeDraft } from './drafts.js';
 import { Mirror } from './mirror.js';
 import { fromPortable, toPortable } from './portable.js';
 import { openTables } from './tables.js';
@@ -182,7 +183,9 @@ export class Archive {
   async #sweep() {
     const gone = [...(await this.#entries.read()).values()].filter(({ deleted }) => deleted && deleted < Date.now() - UNDO_MS);
     for (const { id } of gone) {
-      if (await this.#forgotten(keptName(id))) await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));
+      if (!await this.#forgotten(keptName(id))) continue;
+      const left = await this.#change(id, (entry) => (entry?.deleted ? { entry: null } : null));
+      if (left === null) writeDraft(id, '');
     }
   }
 

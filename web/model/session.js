@@ -76,10 +76,10 @@ export class Session {
     await model?.dispose().catch(() => {});
   }
 
-  /** Forgets what models have kept of a conversation: through the current one, which may be about to keep it, or without. */
+  /** Forgets what models have kept of a conversation: through the current one, which may be about to keep it, and without: it may have no store. */
   async forget(name) {
-    const model = this.#model;
-    await (model ? model.forget(name).catch(() => models.forget(name)) : models.forget(name));
+    await this.#model?.forget(name).catch(() => {});
+    await models.forget(name);
   }
 
   async #replace(before, { coming, optionsFor, abort }) {
