@@ -116,3 +116,12 @@ export async function openChat(station, options) {
   chat.builtIn = await chat.name.innerText();
   return { ...visit, chat, close: () => visit.close() };
 }
+
+/** Another tab of the same browser. @param {{page: object}} visit */
+export async function secondTab(visit) {
+  const page = await visit.page.context().newPage();
+  await page.goto(visit.page.url());
+  const chat = new ChatPage(page);
+  await chat.ready();
+  return { page, chat };
+}

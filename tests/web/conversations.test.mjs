@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { length } from '../fixtures/lengths.mjs';
 import { eventually, station } from './browser.mjs';
-import { ChatPage, openChat, storeSettings, talkativeModel } from './chat-page.mjs';
+import { openChat, secondTab, storeSettings, talkativeModel } from './chat-page.mjs';
 
 const here = station();
 
@@ -61,15 +61,6 @@ function storedText(wanted) {
       };
     };
   });
-}
-
-/** Another tab of the same browser. */
-async function secondTab(visit) {
-  const page = await visit.page.context().newPage();
-  await page.goto(here.url);
-  const chat = new ChatPage(page);
-  await chat.ready();
-  return { page, chat };
 }
 
 async function openList(page) {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { complaints, station } from './browser.mjs';
-import { openChat, storeSettings } from './chat-page.mjs';
+import { openChat, secondTab, storeSettings } from './chat-page.mjs';
 
 const here = station();
 
@@ -70,6 +70,23 @@ test('a system prompt that is too long leads to the settings, and a shorter one 
   await chat.ended();
   assert.ok((await chat.text()).length > 0);
   await close();
+});
+
+test('two tabs: neither takes away what the other has set', async () => {
+  const visit = await openChat(here);
+  const tabs = [visit.page, (await secondTab(visit)).page];
+  for (const [i, [label, text]] of [['System prompt', 'Be kind.'], ['Temperature', '0.5'], ['Top-k', '7']].entries()) {
+    const page = tabs[i % 2];
+    await page.locator('#settings').click();
+    await enter(page, label, text);
+    await page.keyboard.press('Escape');
+  }
+  await tabs[1].getByRole('switch', { name: 'Thinking' }).click();
+  assert.deepEqual(await stored(tabs[0]), { system: 'Be kind.', temperature: 0.5, topK: 7, thinking: true });
+  await tabs[0].locator('#settings').click();
+  await tabs[0].getByRole('button', { name: 'Reset all' }).click();
+  assert.deepEqual(await stored(tabs[0]), { thinking: true });
+  await visit.close();
 });
 
 test('a message that is too long leads back to the message', async () => {

@@ -20,6 +20,12 @@ function problemOf({ validity, step, min, max }) {
   return isFine ? '' : `${isWhole ? 'A whole number' : 'A number'} from ${Number(min)} to ${Number(max)} is needed.`;
 }
 
+/** What a field says; undefined: as the library decides. */
+function valueOf({ type, value, valueAsNumber }) {
+  if (value === '') return undefined;
+  return type === 'number' ? valueAsNumber : value.trim();
+}
+
 export class Settings {
   #dialog = byId('settings-dialog');
   #form = byId('settings-form');
@@ -80,8 +86,7 @@ export class Settings {
   reset() {
     this.#form.reset();
     for (const field of this.#form.elements) this.#note(field, '');
-    this.#values = { thinking: this.#values.thinking };
-    this.#save();
+    this.#save(Object.fromEntries([...this.#form.elements].map(({ name }) => [name, undefined])));
   }
 
   #restore(stored) {
@@ -89,8 +94,8 @@ export class Settings {
       const value = stored && Object.hasOwn(stored, field.name) ? stored[field.name] : undefined;
       if (!field.name || !['string', 'number'].includes(typeof value)) continue;
       field.value = String(value).slice(0, 20000);
-      if (!problemOf(field)) this.#set(field);
-      else field.value = '';
+      if (problemOf(field)) field.value = '';
+      this.#values[field.name] = valueOf(field);
     }
     this.#show(stored?.thinking === true);
   }
@@ -100,8 +105,7 @@ export class Settings {
     const problem = problemOf(field);
     this.#note(field, problem && `${problem} Until then: ${this.#values[field.name] ?? field.placeholder}.`);
     if (problem) return;
-    this.#set(field);
-    this.#save();
+    this.#save({ [field.name]: valueOf(field) });
   }
 
   /** The line below a field that says why it does not count; '' takes it away. */
@@ -117,14 +121,9 @@ export class Settings {
     field.after(element('p', { id, className: 'hint problem', role: 'alert' }, problem));
   }
 
-  #set(field) {
-    const value = field.type === 'number' ? field.valueAsNumber : field.value.trim();
-    this.#values[field.name] = field.value === '' ? undefined : value;
-  }
-
   #setThinking(on) {
     this.#show(on);
-    this.#save();
+    this.#save({ thinking: on });
   }
 
   #show(on) {
@@ -132,8 +131,10 @@ export class Settings {
     this.#switch.setAttribute('aria-checked', String(on));
   }
 
-  #save() {
-    if (write(KEY, this.#values)) return;
+  /** What has changed, beside what other tabs have changed meanwhile. */
+  #save(changed) {
+    Object.assign(this.#values, changed);
+    if (write(KEY, { ...read(KEY), ...changed })) return;
     this.#unsaved?.();
     this.#unsaved = null;
   }
