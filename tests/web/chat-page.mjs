@@ -97,6 +97,13 @@ export class ChatPage {
     await this.page.getByTestId('file-input').setInputFiles({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) });
   }
 
+  /** Adds the conversations of a file to the list, which is open. @param {string | Buffer} content */
+  async addFile(content) {
+    const chosen = this.page.waitForEvent('filechooser');
+    await this.page.getByRole('button', { name: 'Add from a file' }).click();
+    await (await chosen).setFiles({ name: 'all.json', mimeType: 'application/json', buffer: Buffer.from(content) });
+  }
+
   async modelName(text) {
     await this.name.getByText(text, { exact: true }).waitFor();
     await this.ready();

@@ -68,13 +68,6 @@ async function openList(page) {
   await page.getByTestId('list').waitFor();
 }
 
-/** Conversations out of a file are added to the list, which is open. */
-async function addFile(page, file) {
-  const chosen = page.waitForEvent('filechooser');
-  await page.getByRole('button', { name: 'Add from a file' }).click();
-  await (await chosen).setFiles(file);
-}
-
 /** One of the small actions of a row of the list. */
 async function act(page, title, action) {
   const more = row(page, title).getByRole('button', { name: /^More about/ });
@@ -226,7 +219,7 @@ test('a reply out of a file that is too long to go on fails, and nothing waits f
   const { page, chat, close } = await openChat(here);
   await openList(page);
   const long = { id: 'm', role: 'assistant', content: 'word '.repeat(5000), note: 'Stopped.' };
-  await addFile(page, { name: 'long.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify({ quern: 1, conversations: [{ id: 'c', title: 'Long', messages: [long] }] })) });
+  await chat.addFile(JSON.stringify({ quern: 1, conversations: [{ id: 'c', title: 'Long', messages: [long] }] }));
   await row(page, 'Long').locator('.list-open').click();
   await chat.reply.getByRole('button', { name: 'Continue this reply' }).click();
   await chat.error.getByRole('button', { name: 'Try again' }).waitFor();
@@ -365,7 +358,7 @@ test('all conversations go into a file and come back, on another device too', as
   await openList(first.page);
   const saved = first.page.waitForEvent('download');
   await first.page.getByRole('button', { name: 'Save all' }).click();
-  const all = { name: 'all.json', mimeType: 'application/json', buffer: await readFile(await (await saved).path()) };
+  const all = await readFile(await (await saved).path());
   const markdown = first.page.waitForEvent('download');
   await act(first.page, 'Hello!', 'Save as text');
   assert.match((await markdown).suggestedFilename(), /^Hello!\.md$/);
@@ -374,19 +367,62 @@ test('all conversations go into a file and come back, on another device too', as
   const { page, chat, close } = await openChat(here);
   await openList(page);
   for (const text of ['{', '[]', '{"quern":1,"conversations":7}', '{"quern":1,"conversations":[null,{"id":"../x"},{"id":"a","messages":[{"id":"b","role":"boss"}]}]}']) {
-    await addFile(page, { name: 'x.json', mimeType: 'application/json', buffer: Buffer.from(text) });
+    await chat.addFile(text);
     await chat.notice.getByText(/holds no conversations|^0 conversations/).waitFor();
     await chat.notice.getByRole('button', { name: 'Dismiss' }).click();
   }
   const late = { id: 'late', title: 'Late', created: 1e300, changed: 1e300, messages: [{ id: 'b', role: 'user', content: 'When?' }] };
-  await addFile(page, { name: 'late.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify({ quern: 1, conversations: [late] })) });
+  await chat.addFile(JSON.stringify({ quern: 1, conversations: [late] }));
   await row(page, 'Late').waitFor();    // whatever date it has
-  await addFile(page, all);
+  await chat.addFile(all);
   await row(page, 'Hello!').locator('.list-open').click();
   await eventually(async () => (await users(page)).length === 1, 'it is shown');
   assert.deepEqual([await users(page), await chat.text()], [['Hello!'], reply]);
-  await addFile(page, all);
+  await chat.addFile(all);
   await chat.notice.getByText('0 conversations were added.').waitFor();
+  await close();
+});
+
+/** In the page, before its scripts: no JSON is longer than so, as none is longer than half a gigabyte. */
+function limitTexts(most) {
+  const { stringify } = JSON;
+  JSON.stringify = (...given) => {
+    const text = stringify(...given);
+    if (text?.length > most) throw new RangeError('Invalid string length');
+    return text;
+  };
+}
+
+/** In the page: takes a conversation away, as another tab does of which this one has not heard yet. */
+function takeAway(id) {
+  return new Promise((done) => {
+    indexedDB.open('quern').onsuccess = ({ target: { result: db } }) => {
+      const transaction = db.transaction('conversations', 'readwrite');
+      transaction.objectStore('conversations').delete(id);
+      transaction.oncomplete = () => {
+        db.close();
+        done();
+      };
+    };
+  });
+}
+
+test('what is too long for one text goes into a file too, without what has just been deleted; where one cannot be made the page says why', async () => {
+  const { page, chat, close } = await openChat(here, { init: limitTexts, initArgument: 10_000 });
+  const conversation = (id, length) => ({ id, title: `The ${id}`, messages: [{ id: `${id}1`, role: 'user', content: 'x'.repeat(length) }] });
+  await openList(page);
+  await chat.addFile(`{"quern":1,"conversations":[${['first', 'second', 'third', 'fourth'].map((id) => JSON.stringify(conversation(id, 4000)))}]}`);
+  await eventually(async () => (await titles(page)).length === 4, 'four');
+  await page.evaluate(takeAway, 'second');
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Save all' }).click();
+  const { quern, conversations } = JSON.parse(await readFile(await (await download).path(), 'utf8'));
+  assert.equal(quern, 1);
+  assert.deepEqual(conversations.map(({ id, messages: [{ content }] }) => [id, content.length]).sort(), [['first', 4000], ['fourth', 4000], ['third', 4000]]);
+  await chat.addFile(`{"quern":1,"conversations":[${JSON.stringify(conversation('long', 11_000))}]}`);
+  await row(page, 'The long').waitFor();
+  await page.getByRole('button', { name: 'Save all' }).click();
+  await chat.notice.getByText('Invalid string length').waitFor();
   await close();
 });
 

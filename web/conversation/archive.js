@@ -115,14 +115,16 @@ export class Archive {
 
   keepUnsent(id, media) { return this.#tables.change(NONE, () => ({ messages: [{ id: id || NEW, role: 'user', content: '', media }] })); }
 
-  /** All there is, for a file. */
+  /** All there is, as JSON for a file: a text of each conversation, since one of all can be longer than a browser's texts. */
   async export() {
-    const conversations = [];
-    for (const entry of await this.list()) {
-      const { messages } = await this.read(entry.id);
-      conversations.push({ ...entry, messages: await Promise.all(messages.map(toPortable)) });
+    const texts = [];
+    for (const { id } of await this.list()) {
+      const found = await this.read(id);
+      if (!found) continue;     // deleted meanwhile
+      const messages = await Promise.all(found.messages.map(toPortable));
+      texts.push(texts.length ? ',' : '', JSON.stringify({ ...found.entry, messages }));
     }
-    return { quern: 1, conversations };
+    return new Blob(['{"quern":1,"conversations":[', ...texts, ']}']);
   }
 
   /** Adds what a file has and is not here yet. @returns {Promise<number>} how many conversations */

@@ -20,9 +20,9 @@ export function asMarkdown({ entry, messages }) {
   return [`# ${entry.title}\n`, ...parts].join('\n');
 }
 
-/** Offers a text as a download. */
-export function saveFile(name, text, type) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+/** Offers a text, or what is as long as many, as a download. @param {string | Blob} content */
+export function saveFile(name, content, type) {
+  const url = URL.createObjectURL(new Blob([content], { type }));
   element('a', { href: url, download: name.replaceAll(/[\\/:*?"<>|]/g, ' ') }).click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -225,7 +225,11 @@ export class List {
   }
 
   async #export() {
-    saveFile(`quern-${new Date().toISOString().slice(0, 10)}.json`, JSON.stringify(await this.#archive.export()), 'application/json');
+    try {
+      saveFile(`quern-${new Date().toISOString().slice(0, 10)}.json`, await this.#archive.export(), 'application/json');
+    } catch (error) {
+      this.#say(explain(error).message);
+    }
   }
 
   async #import() {
@@ -233,10 +237,13 @@ export class List {
     if (!file) return;
     try {
       const added = await this.#archive.import(JSON.parse(await file.text()));
-      this.#events.onNotice(added === 1 ? 'One conversation was added.' : `${added} conversations were added.`, [], UNDO_MS);
+      this.#say(added === 1 ? 'One conversation was added.' : `${added} conversations were added.`);
     } catch (error) {
-      const said = error instanceof SyntaxError ? 'This file holds no conversations of quern.' : explain(error).message;
-      this.#events.onNotice(said, [], UNDO_MS);
+      this.#say(error instanceof SyntaxError ? 'This file holds no conversations of quern.' : explain(error).message);
     }
+  }
+
+  #say(sentence) {
+    this.#events.onNotice(sentence, [], UNDO_MS);
   }
 }
