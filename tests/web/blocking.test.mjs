@@ -33,6 +33,9 @@ const LOOK_MS = 16;
 const LONG_REPLY_MS = 50;
 const TOKENS = length(2000, 4000);
 
+/** The same of a text that was made to take long. */
+const SLOW_MS = 200;
+
 /** What the page's own script may take to start, compilation and first layout included; nothing is visible before. */
 const START_MS = 50;
 
@@ -192,4 +195,48 @@ test('no task is longer than a frame while a photograph of 12 megapixels is deco
     if (most.cpu >= LOOK_MS * measureLoad().allowance) failures.push(describe(most));
   }
   assert.ok(failures.length < ATTEMPTS, failures.join('\n'));
+});
+
+/** What is shown last of a text. */
+const LAST = 'That is all.';
+
+/** Small texts that take long to split: at each line, or mark, all others would be looked at. */
+const SLOW = {
+  item: `- a\n${'a\n'.repeat(32_000)}`, table: 'a\n|-|-|\n'.repeat(8000), marks: `${'*a_'.repeat(1300)}\n\n`.repeat(16),
+};
+
+/** In the page: whether a reply is shown to its end. */
+const isShown = (last) => [...document.querySelectorAll('.prose > p')].some((node) => node.textContent === last);
+
+/** Shows all of them. @returns {Promise<object[]>} tasks of the main thread */
+async function tasksOfShowing(page) {
+  const blank = await here.browser.newPage();
+  await here.browser.startTracing(blank, { categories: CATEGORIES });
+  await page.evaluate(() => { performance.mark('test: begin'); });
+  for (const name of Object.keys(SLOW)) {
+    await page.locator(`#list-rows li[data-id=${name}] .list-open`).click();
+    await eventually(() => page.evaluate(isShown, LAST), `${name} is shown`);
+    await page.getByTestId('new-chat').click();
+    await page.getByTestId('message-assistant').waitFor({ state: 'detached' });
+  }
+  const { traceEvents } = JSON.parse(await here.browser.stopTracing());
+  await blank.close();
+  return tasksOf(traceEvents, 'test: begin');
+}
+
+test('no task is long where a file of conversations holds texts that take long to split', async (t) => {
+  const { page, chat, close } = await openChat(here);
+  await page.getByTestId('list-button').click();
+  const conversations = Object.entries(SLOW).map(([id, text]) => ({ id, messages: [{ id: 'a', role: 'assistant', content: `${text}\n\n${LAST}` }] }));
+  await chat.addFile(JSON.stringify({ quern: 1, conversations }));
+  await chat.notice.getByText(`${conversations.length} conversations were added.`).waitFor();
+  const failures = [];
+  for (let i = 0; i < ATTEMPTS && failures.length === i; i++) {
+    if (i > 0) await sleep(PAUSE_MS);
+    const most = longest(await tasksOfShowing(page));
+    t.diagnostic(`longest task: ${describe(most)}`);
+    if (most.cpu >= SLOW_MS * measureLoad().allowance) failures.push(describe(most));
+  }
+  assert.ok(failures.length < ATTEMPTS, failures.join('\n'));
+  await close();
 });

@@ -10,8 +10,15 @@ import { element, copyButton } from '../shell/dom.js';
 /** Nesting beyond this is shown as text: the lexer and the builder recurse once per level. */
 const MAX_DEPTH = 12;
 
-/** Longer runs of inline text are shown unformatted: emphasis is matched in quadratic time at worst. */
+/** Longer runs of inline text, and those with more marks, are shown unformatted: emphasis takes the time of all marks squared, or worse. */
 const MAX_INLINE = 4096;
+const MAX_MARKS = 500;
+
+/** Longest heading that has its line below it, in characters. */
+const MAX_HEADING = 256;
+
+/** Longest block, in characters: a longer one is cut (stream.js), and what it holds not looked at before. Its lines may take quadratic time. */
+export const MAX_BLOCK = 4096;
 
 const MAX_COLUMNS = 64;
 
@@ -29,6 +36,16 @@ class PlainTokenizer extends Tokenizer {
     }
   }
 
+  // Both are tried at every line, and would look at all the others each time.
+  table(src) {
+    const head = src.split('\n', 2).join('\n');
+    return super.table(head) && super.table(src);
+  }
+
+  lheading(src) {
+    return super.lheading(src.length > MAX_HEADING ? src.slice(0, src.lastIndexOf('\n', MAX_HEADING) + 1) : src);
+  }
+
   html() { return undefined; }
   tag() { return undefined; }
   def() { return undefined; }
@@ -43,11 +60,13 @@ class BoundedLexer extends Lexer {
   }
 
   blockTokens(src, tokens = [], clipped = false) {
-    return this.#bounded(src, tokens, MAX_DEPTH, () => super.blockTokens(src, tokens, clipped));
+    const depth = this.#depth > 0 && src.length > MAX_BLOCK ? 0 : MAX_DEPTH;
+    return this.#bounded(src, tokens, depth, () => super.blockTokens(src, tokens, clipped));
   }
 
   inlineTokens(src, tokens = []) {
-    const depth = src.length > MAX_INLINE ? 0 : MAX_DEPTH;
+    const isSlow = src.length > MAX_INLINE || src.split(/[*_~]/, MAX_MARKS + 1).length > MAX_MARKS;
+    const depth = isSlow ? 0 : MAX_DEPTH;
     return this.#bounded(src, tokens, depth, () => super.inlineTokens(src, tokens));
   }
 

@@ -4,14 +4,13 @@
 // nothing later can change it then. Only the unsettled tail is split and built again. Settling looks at the text
 // alone, never at how it arrived, so a text in one piece and the same text in crumbs end as the same nodes.
 // No block may grow without bound: an overlong one is cut at a line, again by its text alone.
-import { blocks, block } from './markdown.js';
+import { MAX_BLOCK, blocks, block } from './markdown.js';
 
-/** Longest block, in characters. Code is cheap (its text node only grows), the rest is built again each frame. */
-const MAX_BLOCK = 4096;
+/** Longest block of code, in characters. It is cheap (its text node only grows), the rest is built again each frame. */
 const MAX_CODE = 32768;
 
-/** Characters looked at in one step; must exceed the longest block. */
-const WINDOW = 2 * MAX_CODE;
+/** Characters looked at in one step, and then at a time of a block of code that goes on; must exceed the longest block of anything else. */
+const WINDOW = 2 * MAX_BLOCK;
 
 /** From this length on, blocks out of sight are not laid out (style-chat.css). */
 const LONG = 100_000;
@@ -101,15 +100,23 @@ export class MarkdownStream {
 
   /** Builds the tail's first window and settles what is settled there. @returns {boolean} whether text is left */
   #step() {
-    const window = this.#reopen + this.#text.slice(this.#offset, this.#offset + WINDOW);
-    const last = this.#offset + WINDOW >= this.#text.length;
-    const tokens = this.#bounded(blocks(window));
+    const { window, found, last } = this.#look(WINDOW);
+    const tokens = this.#bounded(found);
     const settled = last && this.#finished ? tokens.length : settledCount(tokens, window, last);
     this.#show(tokens);
     if (this.#text.length > LONG) this.#container.classList.add('long');
     for (const token of tokens.slice(0, settled)) this.#settle(token);
     if (tokens.cut) this.#reopen = tokens.reopen;
     return this.#offset < this.#text.length && (!last || Boolean(tokens.cut || this.#finished));
+  }
+
+  /** The tail's first characters, and all of the code that begins there: a wider window for everything would take its time squared. */
+  #look(reach) {
+    const window = this.#reopen + this.#text.slice(this.#offset, this.#offset + reach);
+    const last = this.#offset + reach >= this.#text.length;
+    const found = blocks(window);
+    const goesOn = !last && found.length === 1 && found[0].type === 'code' && window.length <= MAX_CODE;
+    return goesOn ? this.#look(reach + WINDOW) : { window, found, last };
   }
 
   /** The tokens up to an overlong one, which is cut: what follows the cut belongs to the next step. */
