@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { length } from '../fixtures/lengths.mjs';
+import { familiesOf, pathTo } from '../../web/conversation/tree.js';
+import { soon } from '../js/soon.mjs';
 import { eventually, station } from './browser.mjs';
 import { ChatPage, openChat, storeSettings } from './chat-page.mjs';
 
@@ -60,6 +62,36 @@ test('many conversations', async (t) => {
   const ms = Object.fromEntries(Object.entries(took).map(([name, all]) => [name, best(all)]));
   t.diagnostic(JSON.stringify(ms));
   assert.ok(ms.open < 100 && ms.search < 200 && ms.switch < 100, JSON.stringify(took));
+  await close();
+});
+
+test('the way through fifty thousand messages, and what stands beside each, is found at once', async () => {
+  const messages = Array.from({ length: 50_000 }, (_, j) => ({ id: id(0, j), parent: j ? id(0, j - 1) : '' }));
+  const beside = { id: 'z', parent: id(0, 1) };
+  await soon(400, () => {
+    const start = performance.now();
+    const path = pathTo(messages, messages.at(-1).id);
+    const families = familiesOf([beside, ...messages]);
+    const took = performance.now() - start;
+    assert.deepEqual(path, messages);
+    assert.deepEqual(families.get(id(0, 1)), [messages[2], beside]);
+    return took;
+  });
+});
+
+test('of thousands of messages the last ones are shown, and earlier ones when somebody scrolls up to them', async () => {
+  const { page, chat, close } = await openChat(here);
+  await page.getByTestId('list-button').click();
+  const messages = Array.from({ length: 5000 }, (_, j) => ({ id: id(0, j), parent: j ? id(0, j - 1) : '', role: j % 2 ? 'assistant' : 'user', content: `Word ${j}.` }));
+  await chat.addFile(JSON.stringify({ quern: 1, conversations: [{ id: 'long', messages }] }));
+  await page.locator('#list-rows li[data-id=long] .list-open').click();
+  const count = () => page.locator('.message').count();
+  await eventually(async () => await count() >= 240, 'some are shown');
+  await page.waitForTimeout(500);
+  const shown = await count();
+  assert.ok(shown < 300, `${shown} are shown`);
+  await page.locator('#scroller').evaluate((node) => { node.scrollTop = 0; });
+  await eventually(async () => await count() > shown, 'earlier ones follow');
   await close();
 });
 

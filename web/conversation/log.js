@@ -9,6 +9,9 @@ import { byId } from '../shell/dom.js';
 const FIRST = 12;
 const MORE = 12;
 
+/** When so many are shown the others wait until somebody scrolls up to them: each makes the browser lay out all. */
+const ENOUGH = 240;
+
 export class Log {
   #node = byId('log');
   #scroller = byId('scroller');
@@ -17,6 +20,7 @@ export class Log {
   #talk = null;
   #shown = 0;           // messages before this one wait
   #conversation = '';
+  #isFilling = false;
 
   /**
    * @param {object} actions what a message's buttons do: onEdit, onAnswer, onAgain, onContinue, onBranch, each with the message; and helpFor, which
@@ -24,6 +28,7 @@ export class Log {
    */
   constructor(actions) {
     this.#actions = actions;
+    this.#scroller.addEventListener('scroll', () => this.#later());
   }
 
   /** The node of a reply that grows, if it is shown. @returns {AssistantMessage | undefined} */
@@ -46,37 +51,46 @@ export class Log {
     this.#talk = talk;
     this.#conversation = id;
     this.#sync();
-    if (this.#shown > 0) this.#later(id);
+    this.#later();
   }
 
-  #later(id) {
+  #later() {
+    if (this.#shown === 0 || this.#isFilling) return;
+    if (this.#talk.path.length - this.#shown >= ENOUGH && this.#scroller.scrollTop > 2 * this.#scroller.clientHeight) return;
+    this.#isFilling = true;
     (globalThis.requestIdleCallback ?? setTimeout)(() => {
-      if (this.#conversation !== id || this.#shown === 0) return;
+      this.#isFilling = false;
+      if (this.#shown === 0) return;    // another conversation is shown meanwhile
       const fromEnd = this.#scroller.scrollHeight - this.#scroller.scrollTop;
-      this.#shown = Math.max(0, this.#shown - MORE);
-      this.#sync();
+      const end = this.#shown;
+      this.#shown = Math.max(0, end - MORE);
+      this.#put(this.#shown, end, this.#node.firstChild);
       this.#scroller.scrollTop = this.#scroller.scrollHeight - fromEnd;
-      this.#later(id);
+      this.#later();
     });
   }
 
   #sync() {
-    const path = this.#talk.path.slice(this.#shown);
-    const ids = new Set(path.map(({ id }) => id));
+    const ids = new Set(this.#talk.path.slice(this.#shown).map(({ id }) => id));
     const backToPlace = this.#place();
     for (const [id, { view }] of this.#views) {
       if (ids.has(id)) continue;
       view.node.remove();
       this.#views.delete(id);
     }
-    let before = null;
-    for (const message of path.toReversed()) {
-      const { node } = this.#view(message);
-      if (node.nextSibling !== before || node.parentNode !== this.#node) this.#node.insertBefore(node, before);
-      before = node;
-    }
-    this.#mark(path);
+    this.#put(this.#shown, this.#talk.path.length, null);
     backToPlace();
+  }
+
+  /** Shows a part of the way, before a node. */
+  #put(start, end, before) {
+    let next = before;
+    for (const message of this.#talk.path.slice(start, end).reverse()) {
+      const { node } = this.#view(message);
+      if (node.nextSibling !== next || node.parentNode !== this.#node) this.#node.insertBefore(node, next);
+      next = node;
+    }
+    this.#mark(start, end);
   }
 
   /** Where the keyboard is: a button of a message, which may go. @returns {() => void} goes to what stands in its place then */
@@ -106,16 +120,17 @@ export class Log {
   }
 
   /** Branches, and from where on the model reads. */
-  #mark(path) {
-    const { first } = this.#talk;
+  #mark(start, end) {
+    const { path, first } = this.#talk;
     const from = Math.max(0, path.findIndex(({ id }) => id === first));
-    path.forEach((message, i) => {
+    for (let i = start; i < end; i++) {
+      const message = path[i];
       const { view } = this.#views.get(message.id);
       view.setBranches(this.#talk.siblings(message), message);
       view.node.classList.toggle('left-out', i < from);
       view.node.classList.toggle('first-read', i === from && Boolean(first) && message.id === first);
       view.node.classList.toggle('last', i === path.length - 1);
-    });
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One conversation: its messages, which of them are on the way to the leaf, where the model begins to read, and the reply that this tab writes
 // in it. Everything changes here first and is stored behind; the log, the list and the field follow what this says.
-import { newId, newestBelow, newestLeaf, pathTo, siblingsOf } from './tree.js';
+import { familiesOf, newId, newestBelow, newestLeaf, pathTo } from './tree.js';
 
 /** How often a growing reply is stored, in ms: what a tab that dies loses of it. */
 const STORE_MS = 400;
@@ -18,6 +18,7 @@ export class Talk {
   elsewhere = false;  // another tab writes in it
   held = null;        // until it settles this tab is about to write, or has the conversation for itself
   isUnsaved = false;  // the store has not taken what came last: only this tab has it
+  #families = {};     // of which messages, and all of them
   #archive;
   #events;
   #writes = Promise.resolve();
@@ -48,7 +49,11 @@ export class Talk {
   /** Whether this tab knows more of it than the store does. */
   get isLive() { return Boolean(this.run || this.held || this.hasFailed || this.isUnsaved); }
 
-  siblings(message) { return siblingsOf(this.messages, message); }
+  /** All messages that follow the same one as this, it included, oldest first. */
+  siblings({ parent }) {
+    if (this.#families.of !== this.messages) this.#families = { of: this.messages, all: familiesOf(this.messages) };
+    return this.#families.all.get(parent) ?? [];
+  }
 
   /** A new conversation gets its id. */
   begin() { this.id ||= newId(); }

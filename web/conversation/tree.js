@@ -14,12 +14,21 @@ export function newId() {
 export function pathTo(messages, leaf) {
   const byId = new Map(messages.map((message) => [message.id, message]));
   const path = [];
-  for (let at = byId.get(leaf); at && path.length < messages.length; at = byId.get(at.parent)) path.unshift(at);
-  return path;
+  for (let at = byId.get(leaf); at && path.length < messages.length; at = byId.get(at.parent)) path.push(at);
+  return path.reverse();
 }
 
-/** All messages that follow the same one as this, it included, oldest first. */
-export const siblingsOf = (messages, { parent }) => messages.filter((message) => message.parent === parent).sort((a, b) => (a.id < b.id ? -1 : 1));
+/** @returns {Map<string, object[]>} the messages by the id of the one that they follow, oldest first */
+export function familiesOf(messages) {
+  const families = new Map();
+  for (const message of messages) {
+    const family = families.get(message.parent);
+    if (family) family.push(message);
+    else families.set(message.parent, [message]);
+  }
+  for (const family of families.values()) family.sort((a, b) => (a.id < b.id ? -1 : 1));
+  return families;
+}
 
 /** The leaf below a message that was written last. */
 export function newestBelow(messages, id) {
