@@ -144,6 +144,10 @@ test('while one tab writes in a conversation another one does not, and keeps wha
   const other = await secondTab(visit);
   await other.chat.reply.getByText('Being written in another tab.').waitFor();
   assert.equal(await other.chat.reply.getByRole('button', { name: 'Continue this reply' }).count(), 0);
+  const node = await other.chat.reply.elementHandle();
+  const before = (await other.chat.text()).length;
+  await eventually(async () => (await other.chat.text()).length > before + 100, 'and grows there');
+  assert.equal(await node.evaluate((one) => one.isConnected && one.ariaBusy), 'true', 'where it is, unread until its end');
   await other.chat.send('Me too.');
   await other.chat.status.getByText('Another tab is writing in this conversation').waitFor();
   assert.equal(await other.chat.input.inputValue(), 'Me too.');

@@ -107,10 +107,15 @@ export class Log {
 
   #view(message) {
     const { run, elsewhere } = this.#talk;
-    const now = { ...message, elsewhere: elsewhere && message.writing === true };
     const grows = run?.message.id === message.id;
+    const now = { ...message, elsewhere: elsewhere && !grows && message.writing === true };
     const held = this.#views.get(message.id);
     if (held && (grows ? held.message === null : held.message && same(held.message, now))) return held.view;
+    if (held?.message && isMoreOf(held.message, now)) {
+      held.view.follow(held.message, now);
+      held.message = now;
+      return held.view;
+    }
     const view = message.role === 'user' ? new UserMessage(message, this.#actions)
       : AssistantMessage.of(message, this.#actions, grows, now.elsewhere);
     if (grows) view.wait(run.says);
@@ -135,3 +140,7 @@ export class Log {
 }
 
 const same = (a, b) => ['content', 'note', 'writing', 'thinking', 'elsewhere'].every((name) => (a[name] || '') === (b[name] || ''));
+
+/** Whether another tab, which writes a reply, has only added to it. */
+const isMoreOf = (last, now) => last.elsewhere && now.elsewhere && ['content', 'thinking'].every((name) => now[name].startsWith(last[name]))
+  && JSON.stringify(now.steps) === JSON.stringify(last.steps);

@@ -42,8 +42,14 @@ export class AssistantMessage {
     for (const { thinking, content } of message.steps ?? []) view.#said(thinking, content, message);
     view.#said(message.thinking, message.content, message);
     if (message.steps) showCalls(view.node, message);
-    if (!grows) view.end(message, elsewhere);
+    if (elsewhere) view.#aside(ELSEWHERE);
+    else if (!grows) view.end(message);
     return view;
+  }
+
+  /** Another tab has written more of a reply than it had last. */
+  follow(last, message) {
+    this.#said(message.thinking.slice(last.thinking.length), message.content.slice(last.content.length), message);
   }
 
   #said(thinking, content, message) {
@@ -66,14 +72,14 @@ export class AssistantMessage {
   }
 
   /** The reply is as it stays. */
-  end(message, elsewhere = false) {
+  end(message) {
     const { content, thoughtMs, note, writing, error } = message;
-    const why = error ? '' : note || (writing ? (elsewhere ? ELSEWHERE : INTERRUPTED) : '');
+    const why = error ? '' : note || (writing ? INTERRUPTED : '');
     this.#endThought(thoughtMs);
     this.#setBusy(false);
     this.wait('');
     this.#aside(why || error || content.trim() ? why : 'The model had nothing to say.');
-    this.#goOn.hidden = !why || elsewhere;
+    this.#goOn.hidden = !why;
     this.#stream.finish();
     if (error) this.#fail(message);
     else this.#describe(message);
