@@ -99,25 +99,38 @@ function fileOf(t, bytes) {
   return file;
 }
 
-/** Until no task was longer than `limits` (those after the mark `noise`, those before it) in one attempt, which says how long they were. */
-async function attempt(t, file, talk, { start: startMs, work: workMs, flood: floodMs }) {
+/** Until one attempt is good. @param {() => Promise<string>} once how long tasks were where some were too long; '' where none was */
+async function oneOf(once) {
   const failures = [];
   for (let i = 0; i < ATTEMPTS && failures.length === i; i++) {
     if (i > 0) await sleep(PAUSE_MS);
-    const { tasks, begin, noise, clock } = await traced(file, talk);
-    const { load, allowance: allowed } = measureLoad();
-    const start = longest(tasks.filter((task) => task.start < begin));
-    const work = longest(tasks.filter((task) => task.start >= begin && task.start < noise));
-    const flood = longest(tasks.filter((task) => task.start >= noise));
-    t.diagnostic(`longest task at the start: ${describe(start)}; loading and talking: ${describe(work)}; afterwards: ${describe(flood)}`);
-    t.diagnostic(`a busy loop takes ${load.toFixed(2)} times its processor time; allowed are ${[startMs, workMs, floodMs].map((ms) => ms * allowed).join(', ')} ms`);
-    t.diagnostic(`by the clock: tasks over 50 ms [${clock.longTasks.join(' ')}], longest pause ${clock.longestPause.toFixed(0)} ms`);
-    assert.ok(tasks.length > 20, `only ${tasks.length} tasks in the trace`);
-    const late = start.cpu >= startMs * allowed || work.cpu >= workMs * allowed || flood.cpu >= floodMs * allowed;
-    if (late) failures.push([start, work, flood].map(describe).join('; '));
+    const failure = await once();
+    if (failure) failures.push(failure);
   }
   assert.ok(failures.length < ATTEMPTS, failures.join('\n'));
 }
+
+/** Until no task was as long as this in one attempt. @param {() => Promise<object[]>} tasksOf */
+const noneAsLong = (t, ms, tasksOf) => oneOf(async () => {
+  const most = longest(await tasksOf());
+  t.diagnostic(`longest task: ${describe(most)}`);
+  return most.cpu >= ms * measureLoad().allowance ? describe(most) : '';
+});
+
+/** Until no task was longer than `limits` (those after the mark `noise`, those before it) in one attempt, which says how long they were. */
+const attempt = (t, file, talk, { start: startMs, work: workMs, flood: floodMs }) => oneOf(async () => {
+  const { tasks, begin, noise, clock } = await traced(file, talk);
+  const { load, allowance: allowed } = measureLoad();
+  const start = longest(tasks.filter((task) => task.start < begin));
+  const work = longest(tasks.filter((task) => task.start >= begin && task.start < noise));
+  const flood = longest(tasks.filter((task) => task.start >= noise));
+  t.diagnostic(`longest task at the start: ${describe(start)}; loading and talking: ${describe(work)}; afterwards: ${describe(flood)}`);
+  t.diagnostic(`a busy loop takes ${load.toFixed(2)} times its processor time; allowed are ${[startMs, workMs, floodMs].map((ms) => ms * allowed).join(', ')} ms`);
+  t.diagnostic(`by the clock: tasks over 50 ms [${clock.longTasks.join(' ')}], longest pause ${clock.longestPause.toFixed(0)} ms`);
+  assert.ok(tasks.length > 20, `only ${tasks.length} tasks in the trace`);
+  const late = start.cpu >= startMs * allowed || work.cpu >= workMs * allowed || flood.cpu >= floodMs * allowed;
+  return late ? [start, work, flood].map(describe).join('; ') : '';
+});
 
 test('no task of the main thread is longer than a frame while a model loads and talks', async (t) => {
   await attempt(t, fileOf(t, talkativeModel()), async ({ page }) => {
@@ -187,14 +200,7 @@ async function tasksOfLooking(buffer) {
 
 test('no task is longer than a frame while a photograph of 12 megapixels is decoded, looked at and answered', async (t) => {
   const buffer = await photograph();
-  const failures = [];
-  for (let i = 0; i < ATTEMPTS && failures.length === i; i++) {
-    if (i > 0) await sleep(PAUSE_MS);
-    const most = longest(await tasksOfLooking(buffer));
-    t.diagnostic(`longest task: ${describe(most)}`);
-    if (most.cpu >= LOOK_MS * measureLoad().allowance) failures.push(describe(most));
-  }
-  assert.ok(failures.length < ATTEMPTS, failures.join('\n'));
+  await noneAsLong(t, LOOK_MS, () => tasksOfLooking(buffer));
 });
 
 /** What is shown last of a text. */
@@ -230,13 +236,6 @@ test('no task is long where a file of conversations holds texts that take long t
   const conversations = Object.entries(SLOW).map(([id, text]) => ({ id, messages: [{ id: 'a', role: 'assistant', content: `${text}\n\n${LAST}` }] }));
   await chat.addFile(JSON.stringify({ quern: 1, conversations }));
   await chat.notice.getByText(`${conversations.length} conversations were added.`).waitFor();
-  const failures = [];
-  for (let i = 0; i < ATTEMPTS && failures.length === i; i++) {
-    if (i > 0) await sleep(PAUSE_MS);
-    const most = longest(await tasksOfShowing(page));
-    t.diagnostic(`longest task: ${describe(most)}`);
-    if (most.cpu >= SLOW_MS * measureLoad().allowance) failures.push(describe(most));
-  }
-  assert.ok(failures.length < ATTEMPTS, failures.join('\n'));
+  await noneAsLong(t, SLOW_MS, () => tasksOfShowing(page));
   await close();
 });
