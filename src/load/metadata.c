@@ -33,10 +33,9 @@ static int fail_type(struct error *err, const struct meta *m, const char *key)
 }
 
 /* false when the value is no integer; an unsigned one above INT64_MAX becomes that. */
-static bool integer_of(const struct checkpoint *ck, const struct meta *m, int64_t *out)
+static bool read_integer(enum meta_type type, const uint8_t *v, int64_t *out)
 {
-    const uint8_t *v = ck_view(ck, m->value).data;
-    switch (m->type) {
+    switch (type) {
     case META_U8: *out = *v; return true;
     case META_I8: *out = (int8_t)*v; return true;
     case META_U16: *out = load_u16(v); return true;
@@ -49,15 +48,41 @@ static bool integer_of(const struct checkpoint *ck, const struct meta *m, int64_
     }
 }
 
+static bool integer_of(const struct checkpoint *ck, const struct meta *m, int64_t *out)
+{
+    return read_integer(m->type, ck_view(ck, m->value).data, out);
+}
+
+static int check_range(const struct meta *m, const char *key, int64_t value, int64_t lo, int64_t hi, struct error *err)
+{
+    if (value >= lo && value <= hi) return OK;
+    return fail(err, ERR_INCONSISTENT, "value", m->value.at, "The metadata key %s is %lld; it must be from %lld to %lld.", key, (long long)value,
+                (long long)lo, (long long)hi);
+}
+
 int meta_int(const struct checkpoint *ck, const char *key, int64_t lo, int64_t hi, const int64_t *missing, int64_t *out, struct error *err)
 {
     const struct meta *m = meta_find(ck, key);
     if (!m && !missing) return fail_missing(err, key);
     if (!m) return *out = *missing, OK;
     if (!integer_of(ck, m, out)) return fail_type(err, m, key);
-    if (*out >= lo && *out <= hi) return OK;
-    return fail(err, ERR_INCONSISTENT, "value", m->value.at, "The metadata key %s is %lld; it must be from %lld to %lld.", key, (long long)*out,
-                (long long)lo, (long long)hi);
+    return check_range(m, key, *out, lo, hi, err);
+}
+
+int meta_layers(const struct checkpoint *ck, const char *key, int n_layers, int64_t lo, int64_t hi, int64_t *out, struct error *err)
+{
+    const struct meta *m = meta_find(ck, key);
+    if (m->count != (uint64_t)n_layers || n_layers == 0)
+        return fail(err, ERR_INCONSISTENT, "value", m->value.at, "The metadata key %s has %llu numbers, but the model has %d layers.", key,
+                    (unsigned long long)m->count, n_layers);
+    struct bytes all = ck_view(ck, m->value);
+    size_t width = all.size / (size_t)m->count;
+    if (!read_integer(m->element, all.data, out)) return fail_type(err, m, key);
+    for (uint64_t i = 1; i < m->count; i++)
+        if (memcmp(all.data, all.data + i * width, width) != 0)
+            return fail(err, ERR_UNSUPPORTED, "value", m->key.at, "The metadata key %s differs from layer to layer; this version does not run that.",
+                        key);
+    return check_range(m, key, *out, lo, hi, err);
 }
 
 int meta_float(const struct checkpoint *ck, const char *key, double lo, double hi, const double *missing, double *out, struct error *err)

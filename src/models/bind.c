@@ -10,14 +10,22 @@
 #include <stdio.h>
 #include <string.h>
 
+int bind_layer_of(struct bytes *rest)
+{
+    int layer = 0;
+    size_t n = 0;
+    for (; n < rest->size && n < 8 && rest->data[n] >= '0' && rest->data[n] <= '9'; n++) layer = layer * 10 + rest->data[n] - '0';
+    if (n == 0 || n == rest->size || rest->data[n] != '.') return -1;
+    *rest = (struct bytes){rest->data + n + 1, rest->size - n - 1};
+    return layer;
+}
+
 int bind_check_layers(const struct checkpoint *ck, const char *prefix, int n_layers, struct error *err)
 {
     struct bytes rest;
     for (size_t at = ck_first(ck, prefix); ck_rest(ck, at, prefix, &rest); at++) {
-        int layer = 0;
-        size_t n = 0;
-        for (; n < rest.size && n < 8 && rest.data[n] >= '0' && rest.data[n] <= '9'; n++) layer = layer * 10 + rest.data[n] - '0';
-        if (n == 0 || n == rest.size || rest.data[n] != '.' || layer < n_layers) continue;
+        int layer = bind_layer_of(&rest);
+        if (layer < n_layers) continue;
         return fail(err, ERR_INCONSISTENT, "layers", ck->tensors[ck->by_name[at]].name.at,
                     "There are weights of a layer %d, but the metadata says that the layers are 0 to %d; take another copy of the model, or correct "
                     "its block_count.", layer, n_layers - 1);

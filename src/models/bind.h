@@ -54,6 +54,9 @@ int bind_vector(struct binder *b, struct checkpoint *ck, const char *name, int l
 /* A float matrix [rows, cols], the same. */
 int bind_table(struct binder *b, struct checkpoint *ck, const char *name, int cols, int rows, float **out, struct error *err);
 
+/* The number and the full stop that the rest of a layer's name begins with, which are taken off it; -1: there are none. */
+int bind_layer_of(struct bytes *rest);
+
 /* A file with more layers than its metadata says would run, without the last of them: ERR_INCONSISTENT "layers" for a tensor PREFIX.n. with
  * n >= n_layers. `prefix` ends in a full stop. */
 int bind_check_layers(const struct checkpoint *ck, const char *prefix, int n_layers, struct error *err);

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LAYERS "blk."
+
 static const struct model_ops *const architectures[] = {&model_qwen3, &model_qwen3moe, &model_qwen3vl, &model_qwen3vlmoe};
 
 /* What a file is that is no model, though it may say that it is a qwen3's. */
@@ -49,6 +51,25 @@ static int find_architecture(const struct checkpoint *ck, const struct model_ops
                 "The file's architecture is \"%.64s\"; this version runs qwen3, qwen3moe, qwen3vl and qwen3vlmoe.", quoted(name, text));
 }
 
+/* What a file says that would change all results, and that nothing here computes. */
+static int check_promises(const struct model *m, const struct checkpoint *ck, struct error *err)
+{
+    static const char rotated[] = "prism.hadamard.";
+    char key[KEY_SIZE];
+    bool causal;
+    for (size_t i = 0; i < ck->n_metas; i++) {
+        struct bytes name = ck_view(ck, ck->metas[i].key);
+        if (name.size >= sizeof rotated - 1 && !memcmp(name.data, rotated, sizeof rotated - 1))
+            return fail(err, ERR_UNSUPPORTED, "rotation", ck->metas[i].key.at,
+                        "The model's weights are rotated (metadata keys %s*), which this version does not undo; take another copy of the model.",
+                        rotated);
+    }
+    int status = meta_bool(ck, model_key(key, m->prefix, "attention.causal"), true, &causal, err);
+    if (status || causal) return status;
+    return fail(err, ERR_UNSUPPORTED, "causal", 0,
+                "In this model every token attends to those behind it too (attention that is not causal); this version runs causal models only.");
+}
+
 /* Of the numbers that GGUF has for it. */
 static int read_pooling(struct model *m, const struct checkpoint *ck, struct error *err)
 {
@@ -68,6 +89,7 @@ int model_open(struct mem *mem, struct backend *be, const struct checkpoint *ck,
     int status = check_kind(ck, err);
     if (!status) status = find_architecture(ck, &ops, &prefix, err);
     if (!status) status = ops->open(ops, mem, be, ck, prefix, out, err);
+    if (!status) status = check_promises(*out, ck, err);
     return status ? status : read_pooling(*out, ck, err);
 }
 
@@ -88,12 +110,46 @@ static int bind_vectors(struct model *m, struct checkpoint *ck, struct error *er
     return bind_matrix_as_stored(&m->bind, ck, name, 0, m->config.dim, MODEL_CLASSES, &m->classes, err);
 }
 
+/* What other models' tensors begin with, or models' for vectors: with them come other results. Of layers that is whatever nobody has bound. */
+static const struct foreign {
+    const char *begin, *what;
+} foreign[] = {
+    {LAYERS, "a part of a layer that Qwen3 does not have"},
+    {"dense_", "a projection behind the model"}, {"cls.", "a part of a head for classes"}, {"output.bias", "a bias of the output head"},
+    {"output_norm.bias", "a bias of the last norm"}, {"token_embd.bias", "a bias of the embedding"}, {"token_embd_norm.", "a norm of the embedding"},
+    {"token_types.", "an embedding of kinds of tokens"}, {"position_embd.", "an embedding of positions"},
+};
+
+/* Positions' angles, which some programs store and all can compute. */
+static bool is_angles(struct bytes name)
+{
+    static const char angles[] = "attn_rot_embd.";
+    return name.size >= sizeof angles - 1 && !memcmp(name.data, angles, sizeof angles - 1);
+}
+
+/* Refuses what would be left out of the computation; the rest that nobody has bound is ignored. */
+static int check_unbound(const struct checkpoint *ck, struct error *err)
+{
+    char name[QUOTED];
+    struct bytes rest;
+    for (const struct foreign *f = foreign; f < foreign + sizeof foreign / sizeof *foreign; f++)
+        for (size_t at = ck_first(ck, f->begin); ck_rest(ck, at, f->begin, &rest); at++) {
+            const struct tensor *t = &ck->tensors[ck->by_name[at]];
+            if (t->put || (f == foreign && (bind_layer_of(&rest) < 0 || is_angles(rest)))) continue;
+            return fail(err, ERR_UNSUPPORTED, "tensor", t->name.at,
+                        "The tensor %.64s is %s, which this version does not compute; results without it would be wrong.",
+                        quoted(ck_view(ck, t->name), name), f->what);
+        }
+    return OK;
+}
+
 int model_bind(struct model *m, struct checkpoint *ck, bool more, struct error *err)
 {
-    int status = bind_check_layers(ck, "blk.", m->config.n_layers, err);
+    int status = bind_check_layers(ck, LAYERS, m->config.n_layers, err);
     m->bind.more = more;
     if (!status) status = bind_vectors(m, ck, err);
-    return status ? status : m->ops->bind(m, ck, err);
+    if (!status) status = m->ops->bind(m, ck, err);
+    return status ? status : check_unbound(ck, err);
 }
 
 int model_tokenizer(const struct model *m, const struct checkpoint *ck, struct model_tokenizer *out, struct error *err)

@@ -45,12 +45,23 @@ static bool is_qwens(const struct checkpoint *ck)
     return true;
 }
 
+/* Whether a pre-tokenizer cuts text as Qwen2's does. The names are those that llama.cpp's loader of vocabularies (src/llama-vocab.cpp) gives the same
+ * expression, each without a prefix, a space or a token of its own. "laguna", "ufakzeka", "seed-coder", "bailingmoe" and "qwen35" are near, but not
+ * the same. */
+static bool is_known_split(struct bytes name)
+{
+    static const char *const splits[] = {"qwen2", "deepseek-r1-qwen", "f2llmv2", "kormo", "megrez", "hunyuan", "solar-open", "stablelm2", "grok-2"};
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
+        if (bytes_equal(name, splits[i])) return true;
+    return false;
+}
+
 static int check_split(const struct checkpoint *ck, struct model_tokenizer *t, struct error *err)
 {
     struct bytes pre;
     char text[QUOTED];
     int status = meta_text(ck, "tokenizer.ggml.pre", false, &pre, err);
-    if (status || bytes_equal(pre, "qwen2")) return status;
+    if (status || is_known_split(pre)) return status;
     if (pre.data)
         return fail(err, ERR_UNSUPPORTED, "tokenizer", 0, "The pre-tokenizer \"%.64s\" is not supported; Qwen3's is qwen2.", quoted(pre, text));
     t->split_assumed = is_qwens(ck);

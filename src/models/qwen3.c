@@ -65,18 +65,17 @@ enum { VOCAB_MAX = 1 << 24 }; /* rows; Qwen3 has 151,936 */
 struct keys {
     const struct checkpoint *ck;
     const char *prefix;
+    int n_layers;             /* 0: not known yet */
 };
 
-/* An integer key of lo .. hi; a missing one is an error unless a default is given. */
+/* An integer key of lo .. hi, for all layers or for each of them; a missing one is an error unless a default is given. */
 static int config_int(const struct keys *k, const char *name, int64_t lo, int64_t hi, const int64_t *missing, int *out, struct error *err)
 {
     char key[KEY_SIZE];
     const struct meta *m = meta_find(k->ck, model_key(key, k->prefix, name));
-    if (m && m->type == META_ARRAY)
-        return fail(err, ERR_UNSUPPORTED, "value", m->key.at, "The metadata key %s differs from layer to layer; this version does not run that.",
-                    key);
     int64_t value;
-    int status = meta_int(k->ck, key, lo, hi, missing, &value, err);
+    int status = m && m->type == META_ARRAY ? meta_layers(k->ck, key, k->n_layers, lo, hi, &value, err)
+                                            : meta_int(k->ck, key, lo, hi, missing, &value, err);
     if (!status) *out = (int)value;
     return status;
 }
@@ -85,6 +84,15 @@ static int config_float(const struct keys *k, const char *name, double lo, doubl
 {
     char key[KEY_SIZE];
     return meta_float(k->ck, model_key(key, k->prefix, name), lo, hi, missing, out, err);
+}
+
+enum { HEAD_MOST = 1024 };
+
+/* What the specification of GGUF has for the size of a head that a file does not say: even parts of the columns. NULL: nothing. */
+static const int64_t *even_heads(const struct model_config *c, int64_t *size)
+{
+    *size = c->dim / c->n_heads;
+    return c->dim % c->n_heads || *size > HEAD_MOST ? NULL : size;
 }
 
 static int check_heads(const struct model_config *c, int value_length, struct error *err)
@@ -179,19 +187,21 @@ static int read_sight(const struct keys *k, struct model_config *c, struct error
 static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct error *err)
 {
     struct model_config *c = &m->base.config;
-    const struct keys keys = {ck, m->base.prefix}, *k = &keys;
+    struct keys keys = {ck, m->base.prefix, 0}, *k = &keys;
     const bool moe = has_experts(m->base.ops);
     const double theta = 1e6;
     const int64_t n_tensors = (int64_t)ck_tensors_in_all(ck), unset = 0;
     char key[KEY_SIZE];
     int value_length = 0;
+    int64_t even;
     double eps;
     int status = config_int(k, "block_count", 1, n_tensors, NULL, &c->n_layers, err);
+    k->n_layers = c->n_layers;
     if (!status) status = config_int(k, "embedding_length", 1, 1 << 20, NULL, &c->dim, err);
     if (!status) status = config_int(k, "feed_forward_length", moe ? 0 : 1, 1 << 22, moe ? &unset : NULL, &c->ffn_dim, err);
     if (!status) status = config_int(k, "attention.head_count", 1, 4096, NULL, &c->n_heads, err);
-    if (!status) status = config_int(k, "attention.head_count_kv", 1, c->n_heads, NULL, &c->n_kv_heads, err);
-    if (!status) status = config_int(k, "attention.key_length", 1, 1024, NULL, &c->head_dim, err);
+    if (!status) status = config_int(k, "attention.head_count_kv", 1, c->n_heads, &(const int64_t){c->n_heads}, &c->n_kv_heads, err);
+    if (!status) status = config_int(k, "attention.key_length", 1, HEAD_MOST, even_heads(c, &even), &c->head_dim, err);
     if (!status) status = config_int(k, "attention.value_length", 1, INT32_MAX, &(const int64_t){c->head_dim}, &value_length, err);
     if (!status) status = config_int(k, "rope.dimension_count", 0, INT32_MAX, &unset, &c->rope_dim, err);
     if (!status) status = meta_int(ck, model_key(key, k->prefix, "context_length"), 1, INT64_MAX, NULL, &c->context_length, err);
@@ -264,11 +274,14 @@ static int bind_feed_forward(struct qwen3 *m, struct checkpoint *ck, int l, stru
 /* Qwen2's attention has them; without them its numbers would be wrong without a sign. */
 static int check_biases(const struct checkpoint *ck, int l, struct error *err)
 {
+    static const char *const roles[] = {"q", "k", "v", "output"};
     char name[40];
-    snprintf(name, sizeof name, "blk.%d.attn_q.bias", l);
-    const struct tensor *t = ck_find(ck, name);
-    if (!t) return OK;
-    return fail(err, ERR_UNSUPPORTED, "architecture", t->name.at, "Attention with biases (%s) is not supported; Qwen3 has none.", name);
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        snprintf(name, sizeof name, "blk.%d.attn_%s.bias", l, roles[i]);
+        const struct tensor *t = ck_find(ck, name);
+        if (t) return fail(err, ERR_UNSUPPORTED, "architecture", t->name.at, "Attention with biases (%s) is not supported; Qwen3 has none.", name);
+    }
+    return OK;
 }
 
 static int bind_layer(struct qwen3 *m, struct checkpoint *ck, int l, struct error *err)
@@ -325,7 +338,7 @@ static int read_head(struct qwen3 *m, const struct checkpoint *ck, struct error 
 /* Layers without experts, as config.json counts them: each that is named, and all but every so many. */
 static int read_dense(struct qwen3 *m, const struct checkpoint *ck, struct error *err)
 {
-    const struct keys keys = {ck, m->base.prefix};
+    const struct keys keys = {ck, m->base.prefix, m->base.config.n_layers};
     const int64_t none = 0;
     char key[KEY_SIZE];
     struct bytes list;

@@ -208,13 +208,14 @@ static int take_dims(const struct checkpoint *ck, struct cursor *c, struct tenso
     uint32_t n_dims;
     if (!take_u32(c, &n_dims)) return NEED_MORE;
     if (n_dims < 1 || n_dims > 4) return fail_tensor(err, ck, t, "tensor-dims", "the number of dimensions is not 1 to 4");
-    t->n_dims = (int)n_dims;
+    t->n_dims = 1;
     t->rows = t->stack = 1;
     for (uint32_t i = 0; i < n_dims; i++) {
         uint64_t dim;
         if (!take_u64(c, &dim)) return NEED_MORE;
         if (dim == 0) return fail_tensor(err, ck, t, "tensor-zero", "a dimension is zero");
         if (i == 2) t->stack = dim;
+        if (dim > 1) t->n_dims = (int)i + 1; /* those of 1 behind the last other one say nothing */
         if (i == 0) t->cols = dim;
         else if (!mul64(t->rows, dim, &t->rows)) return fail_tensor(err, ck, t, "tensor-size", "its size overflows");
     }
@@ -225,7 +226,11 @@ static int take_dims(const struct checkpoint *ck, struct cursor *c, struct tenso
 static int check_tensor_type(const struct checkpoint *ck, struct tensor *t, uint32_t type, struct error *err)
 {
     t->type = dtype_by_gguf(type);
-    if (!t->type) return fail_tensor(err, ck, t, "tensor-type", "its weight type is unknown");
+    char name[QUOTED];
+    if (!t->type)
+        return fail(err, ERR_UNSUPPORTED, "tensor-type", t->name.at,
+                    "The tensor \"%.64s\" has the weight type number %u, which this version does not know; take a file of Q4_K_M or Q8_0.",
+                    quoted(ck_view(ck, t->name), name), (unsigned)type);
     if (t->cols % t->type->block) return fail_tensor(err, ck, t, "tensor-block", "its rows are not whole blocks of its weight type");
     if (!mul64(t->cols / t->type->block * t->type->bytes, t->rows, &t->bytes)) return fail_tensor(err, ck, t, "tensor-size", "its size overflows");
     return OK;

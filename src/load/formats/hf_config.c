@@ -18,9 +18,10 @@ static const char *const keys[] = {
     /* numbers */
     "rms_norm_eps", "rope_theta",
     /* truth values */
-    "tie_word_embeddings", "norm_topk_prob", "attention_bias", "use_sliding_window",
+    "tie_word_embeddings", "norm_topk_prob", "is_causal", "attention_bias", "use_sliding_window",
     /* the rest */
-    "hidden_act", "eos_token_id", "mlp_only_layers", "rope_scaling", "rope_parameters", "quantization_config", "peft_type",
+    "hidden_act", "eos_token_id", "mlp_only_layers", "rope_scaling", "rope_parameters", "quantization_config",
+    "use_bidirectional_attention", "peft_type",
     /* the outermost object's alone */
     "architectures", "model_type", "text_config",
     /* generation_config.json's */
@@ -29,8 +30,8 @@ static const char *const keys[] = {
 enum {
     LAYERS, DIM, FFN, HEADS, KV_HEADS, HEAD_DIM, CONTEXT, VOCAB, EXPERTS, EXPERTS_USED, EXPERT_FFN, SPARSE_STEP, INTS,
     EPS = INTS, THETA, FLOATS_END,
-    TIED = FLOATS_END, NORM_TOPK, BIAS, SLIDING, TRUTHS_END,
-    ACTIVATION = TRUTHS_END, EOS, DENSE_LAYERS, ROPE_SCALING, ROPE_PARAMETERS, QUANTIZATION, PEFT, OUTER,
+    TIED = FLOATS_END, NORM_TOPK, CAUSAL, BIAS, SLIDING, TRUTHS_END,
+    ACTIVATION = TRUTHS_END, EOS, DENSE_LAYERS, ROPE_SCALING, ROPE_PARAMETERS, QUANTIZATION, BIDIRECTIONAL, PEFT, OUTER,
     ARCHITECTURES = OUTER, MODEL_TYPE, TEXT, SAMPLING
 };
 
@@ -38,7 +39,7 @@ enum {
 static const char *const names[] = {
     "block_count", "embedding_length", "feed_forward_length", "attention.head_count", "attention.head_count_kv", "attention.key_length",
     "context_length", "vocab_size", "expert_count", "expert_used_count", "expert_feed_forward_length", "decoder_sparse_step",
-    "attention.layer_norm_rms_epsilon", "rope.freq_base", "tie_word_embeddings", "expert_weights_norm", NULL, NULL,
+    "attention.layer_norm_rms_epsilon", "rope.freq_base", "tie_word_embeddings", "expert_weights_norm", "attention.causal", NULL, NULL,
 };
 
 static const char *const scaling_keys[] = {"factor", "attention_factor", "beta_fast", "beta_slow", "original_max_position_embeddings"};
@@ -65,6 +66,7 @@ struct hf_config {
     int n_dense;
     int32_t sections[SECTIONS]; /* of positions: time, row, column */
     int n_sections;
+    bool bidirectional;       /* every token attends to all, whatever is_causal says */
     bool inside;              /* text_config is being read */
     bool outer_tied;          /* tie_word_embeddings stood outside it, which counts */
 };
@@ -199,6 +201,16 @@ static void read_number(struct hf_config *c, struct json_reader *r, int key)
         hf_unsupported(r, "architecture", "Attention in a sliding window is not supported", (struct bytes){NULL, 0});
 }
 
+/* A truth value, or a word for where it holds. */
+static void read_bidirectional(struct hf_config *c, struct json_reader *r)
+{
+    bool value = true;
+    struct bytes text;
+    if (json_peek(r) == JSON_STRING) json_string_value(r, &text);
+    else json_truth(r, &value);
+    c->bidirectional |= value;
+}
+
 static void read_inner_key(struct hf_config *c, struct json_reader *r, int key)
 {
     struct bytes text;
@@ -208,6 +220,7 @@ static void read_inner_key(struct hf_config *c, struct json_reader *r, int key)
     else if (key == DENSE_LAYERS) read_ids(r, c->dense_layers, 1024, &c->n_dense);
     else if (key == ROPE_SCALING || key == ROPE_PARAMETERS) read_scaling(c, r);
     else if (key == QUANTIZATION) read_quantization(r);
+    else if (key == BIDIRECTIONAL) read_bidirectional(c, r);
     else if (json_string_value(r, &text) && (key == PEFT || !bytes_equal(text, "silu")))
         hf_unsupported(r, key == PEFT ? "lora" : "architecture",
                        key == PEFT ? "This describes an adapter (LoRA), not a model; merge it into its model first"
@@ -303,6 +316,7 @@ static void set_defaults(struct hf_config *c)
     }
     if (!c->there[SPARSE_STEP]) c->integer[SPARSE_STEP] = 1;
     c->there[SPARSE_STEP] = c->there[TIED] = c->there[NORM_TOPK] = true;
+    if (c->bidirectional) c->truth[CAUSAL] = false, c->there[CAUSAL] = true;
     convert_attention(c);
 }
 
