@@ -648,6 +648,10 @@ export interface Info {
   readonly tokens: number;
   /** Ids that end a reply. */
   readonly endTokens: readonly number[];
+  /** Ids that the model's files want before and behind a plain text (`complete`, `tokenize`, `embed`); a chat template writes its own. */
+  readonly added: { readonly before: readonly number[]; readonly after: readonly number[] };
+  /** Texts of the tokens that chat templates know by name, as far as the files have them. */
+  readonly specialTokens: { readonly bos_token?: string; readonly eos_token?: string; readonly pad_token?: string; readonly unk_token?: string };
   /**
    * What the file says its vectors are made of, as GGUF numbers it: 3, the last token, is a model for vectors ({@link Model.embed}), 4 one for ranking
    * ({@link Model.rank}), -1: nothing is said. All but 1 and 2 (means, first tokens), which are refused, is treated as 3: every Qwen3 model can do both, those that
@@ -780,13 +784,13 @@ export interface Model {
   chat<const Schema extends object | boolean>(messages: string | Message[], options: Limited<ChatOptions, 'schema', Schema>): Reply<FromSchema<Schema>>;
   chat<const Choice extends string>(messages: string | Message[], options: Limited<ChatOptions, 'choices', readonly Choice[]>): Reply<Choice>;
   chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
-  /** Continues a text, without any template. Token ids are taken as they are. `thinking` of the result is empty. */
+  /** Continues a text, without any template but with the tokens of {@link Info.added}. Token ids are taken as they are. `thinking` of the result is empty. */
   complete<const Schema extends object | boolean>(
     prompt: string | ArrayLike<number>, options: Limited<CompleteOptions, 'schema', Schema>): Reply<FromSchema<Schema>>;
   complete<const Choice extends string>(prompt: string | ArrayLike<number>, options: Limited<CompleteOptions, 'choices', readonly Choice[]>): Reply<Choice>;
   complete(prompt: string | ArrayLike<number>, options?: Given<CompleteOptions>): Reply;
   /**
-   * Token ids of a text, in which `<think>`, `<tool_call>` and their like are tokens and control tokens such as `<|im_end|>` are text; or of a
+   * Token ids of a text with those of {@link Info.added}, in which `<think>`, `<tool_call>` and their like are tokens and control tokens such as `<|im_end|>` are text; or of a
    * conversation with everything its template adds, as a reply to it is made from.
    */
   tokenize(input: string | Uint8Array | Message[], options?: Given<PromptOptions>): Promise<number[]>;

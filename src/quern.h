@@ -49,8 +49,7 @@ const char *quern_info(struct quern_engine *e);
 struct sampler_params quern_defaults(const struct quern_engine *e); /* without thinking: as the files advise, else the model's card; then too */
 /* All zero until the header has arrived; also after ERR_MEM_PLAN. Borrowed until the engine is freed. */
 const struct quern_plan *quern_plan(const struct quern_engine *e);
-/* Bytes of the file at hand that its header promises; 0 until it has arrived. A model that is only inspected needs no more of it;
- * files without weights it needs whole. */
+/* Bytes of the file at hand, by its header; 0 until that has arrived. To inspect a model takes no more, but files without weights it needs whole. */
 uint64_t quern_file_size(const struct quern_engine *e);
 int quern_vocab_size(const struct quern_engine *e); /* width of a row of logits; 0 until the header has arrived */
 struct bytes quern_chat_template(const struct quern_engine *e); /* empty when the file has none; borrowed until the engine is freed */
@@ -70,6 +69,7 @@ enum quern_text { QUERN_PLAIN = 0, QUERN_TEXT = 1, QUERN_CHAT = 2 }; /* which sp
 
 /* Returns how many ids the text has and writes at most cap of them; a negative status on failure. */
 int64_t quern_tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, uint32_t sentinel, int32_t *ids, int64_t cap);
+int quern_added(const struct quern_engine *e, bool behind, const int32_t **ids); /* how many the files want before a plain text, or behind it */
 struct bytes quern_token(const struct quern_engine *e, int32_t id);   /* what it stands for; empty for padding and ids out of range */
 int quern_token_type(const struct quern_engine *e, int32_t id); /* 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte; 0 out of range */
 bool quern_is_end(const struct quern_engine *e, int32_t id); /* whether it ends a reply (the file's end-of-text and end-of-turn tokens) */

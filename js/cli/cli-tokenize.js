@@ -2,6 +2,7 @@
 // `quern tokenize`: no weights are needed for it, and the engine of a model's headers is asked right here. Texts of any length pass
 // in parts (token-stream.js).
 
+import { around } from '../engine/around.js';
 import { input, out } from './cli-terminal.js';
 import { openHeaders } from './inspect.js';
 import { TokenStream } from './token-stream.js';
@@ -28,18 +29,25 @@ export async function tokenize({ model, values: { ids, nul }, load }) {
   const engine = await openHeaders(model, load);
   const stream = new TokenStream(engine);
   const { print, end } = printer(engine, ids || nul);
+  const { before, after } = engine.facts.added;
+  let first = before;
+  const show = async (some) => {
+    await print(around(some, { before: first }));
+    first = [];
+  };
   const endText = async () => {
-    await print(stream.end());
+    await show(around(stream.end(), { after }));
     await end();
+    first = before;
   };
   for await (const chunk of input()) {
     let rest = chunk;
     for (let at = rest.indexOf(0); nul && at >= 0; at = rest.indexOf(0)) {
-      await print(stream.push(rest.subarray(0, at)));
+      await show(stream.push(rest.subarray(0, at)));
       await endText();
       rest = rest.subarray(at + 1);
     }
-    await print(stream.push(rest));
+    await show(stream.push(rest));
   }
   await endText();
 }

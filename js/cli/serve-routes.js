@@ -92,6 +92,9 @@ function contentOf(body) {
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** Of a model that says nothing of it. */
+const NOTHING_ADDED = { before: [], after: [] };
+
 /** A token's text; its bytes, as numbers, where it is a part of a character. @param {Uint8Array} bytes */
 function pieceOf(bytes) {
   try {
@@ -101,8 +104,15 @@ function pieceOf(bytes) {
   }
 }
 
-async function tokenize({ served }, body) {
+/** A text's tokens; only with `add_special` those too that the model's files want around it. */
+async function tokensOf(served, body) {
   const ids = await served.tokenize(contentOf(body));
+  const { before, after } = served.info.added ?? NOTHING_ADDED;
+  return body.add_special === true ? ids : ids.slice(before.length, ids.length - after.length);
+}
+
+async function tokenize({ served }, body) {
+  const ids = await tokensOf(served, body);
   if (!body.with_pieces) return { json: { tokens: ids } };
   const different = [...new Set(ids)];      // a million letters are a million tokens at worst, but not as many different ones
   const bytes = await served.detokenize(different, { bytes: true });

@@ -6,6 +6,7 @@
 //
 // The content's own thinking is taken out here, not by the template: with sentinels in it the template cannot see it.
 
+import { around } from '../engine/around.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { CHANNELS, THINKING } from './text.js';
 
@@ -195,7 +196,7 @@ export class Chat {
   /** Text or tokens to go on from, in which nothing is a mark. @param {string | Int32Array} given @returns {Prompt} */
   plain(given) {
     if (typeof given === 'string') refuseHopeless(this.#engine, given.length);
-    const ids = typeof given === 'string' ? this.#engine.tokenize(given) : given;
+    const ids = typeof given === 'string' ? around(this.#engine.tokenize(given), this.#engine.facts.added) : given;
     if (ids.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
     return { ids, channels: [], inside: null, defaults: defaultsOf(this.#engine.facts, false) };
   }

@@ -3,6 +3,7 @@
 // answered in between. Of a conversation with pictures these are measured first, and let go of in the end (sight.js).
 
 import { Chat } from '../reply/chat.js';
+import { around } from '../engine/around.js';
 import { asQuernError, isOf, toWire } from '../shared/errors.js';
 import { Generation } from '../reply/generation.js';
 import {
@@ -144,7 +145,7 @@ export class Service {
     [KEPT]: () => this.#keeping.kept(),
     [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
-    [TOKENIZE]: ({ text }) => this.#engine.tokenize(text),
+    [TOKENIZE]: ({ text }) => around(this.#engine.tokenize(text), this.#engine.facts.added),
     [DETOKENIZE]: ({ ids, bytes }) => (bytes ? Array.from(ids, (id) => this.#engine.tokenBytes(id)) : this.#engine.detokenize(ids)),
     [PROMPT]: async ({ messages, media, options }, job) => (await this.#promptOf(messages, media, options, signalOf(job))).ids,
   };

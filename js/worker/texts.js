@@ -3,6 +3,7 @@
 // becomes a special token; one that is too long loses its end, and nothing that stands around it.
 
 import { QuernError } from '../shared/errors.js';
+import { around } from '../engine/around.js';
 import { Rows } from '../engine/rows.js';
 import { composed, tooLong, unusedPoint } from '../reply/chat.js';
 
@@ -17,23 +18,27 @@ const RANKING = '<|im_start|>system\nJudge whether the Document meets the requir
 /** What GGUF has numbers for beside the last token. */
 const ANOTHER = new Map([[1, 'means of all tokens'], [2, 'the first token']]);
 
-/** The token that ends a text: what the model was made with, whatever its file says. */
+/** Where a template of ranking begins to speak of the query. */
+const USER = '<|im_start|>user\n';
+
+/** The tokens that end a text whose vector is wanted: those of the files, or the one that such models were made with. */
 function endOf(engine) {
+  const { added: { after }, endTokens } = engine.facts;
+  if (after.length > 0) return after;
   const ids = engine.tokenize('<|endoftext|>', 'chat');
-  return ids.length === 1 ? ids[0] : engine.facts.endTokens[0];
+  return ids.length === 1 ? [...ids] : [endTokens[0]];
+}
+
+/** Ids without the end that they have already. */
+function withoutEnd(ids, end) {
+  const from = ids.length - end.length;
+  return from >= 0 && end.every((id, i) => ids[from + i] === id) ? ids.subarray(0, from) : ids;
 }
 
 /** As much of a text as so many tokens can stand for: the rest is not worth the work. */
 function head(engine, text, tokens) {
   return text.length <= tokens ? text : text.slice(0, tokens * engine.longestToken());
 }
-
-const joined = (ids, others) => {
-  const all = new Int32Array(ids.length + others.length);
-  all.set(ids);
-  all.set(others, ids.length);
-  return all;
-};
 
 /** `limit` ids at most. */
 const cutTo = (ids, limit) => ({ ids: ids.subarray(0, limit), isCut: ids.length > limit });
@@ -45,16 +50,17 @@ function refuseLong(found, limit, what) {
 
 /** @returns {(text: string | Int32Array) => {ids: Int32Array, isCut: boolean}} */
 function vectorPrompts(engine, { instruction }) {
-  const { contextSize } = engine;
-  const end = endOf(engine);
-  const before = instruction ? `Instruct: ${instruction}\nQuery:` : '';
-  const around = engine.tokenize(composed(before), 'plain').length + 1;
-  if (around >= contextSize) refuseLong(around, contextSize, 'The instruction');
+  const { contextSize, facts: { added } } = engine;
+  const after = endOf(engine);
+  const words = instruction ? `Instruct: ${instruction}\nQuery:` : '';
+  const least = added.before.length + engine.tokenize(composed(words), 'plain').length + after.length;
+  if (least >= contextSize) refuseLong(least, contextSize, 'The instruction');
   return (text) => {
-    const asText = (given) => engine.tokenize(composed(before + head(engine, given, contextSize)), 'plain');
-    const whole = typeof text === 'string' ? asText(text) : text;
-    const { ids, isCut } = cutTo(whole.at(-1) === end ? whole.subarray(0, -1) : whole, contextSize - 1);
-    return { ids: joined(ids, [end]), isCut };
+    const isText = typeof text === 'string';
+    const before = isText ? added.before : [];
+    const whole = isText ? engine.tokenize(composed(words + head(engine, text, contextSize)), 'plain') : text;
+    const { ids, isCut } = cutTo(withoutEnd(whole, after), contextSize - before.length - after.length);
+    return { ids: around(ids, { before, after }), isCut };
   };
 }
 
@@ -65,24 +71,33 @@ function templateOf(engine, instruction) {
   return instruction === undefined || own.includes('{instruction}') || own.includes(TASK) ? own.replace(TASK, '{instruction}') : RANKING;
 }
 
+/**
+ * What stands around query and document inside a template: a folder's tokenizer is given these two as a text, as their models' own README has it,
+ * while nothing is added to the template of a GGUF file.
+ */
+const addedInside = ({ format, added }) => (format === 'gguf' ? { before: [], after: [] } : added);
+
 /** @returns {(document: string) => {ids: Int32Array, isCut: boolean}} */
 function rankPrompts(engine, { instruction }, query) {
   const { contextSize } = engine;
+  const { before: first, after: last } = addedInside(engine.facts);
   const [words, after] = templateOf(engine, instruction).split('{document}');
   const given = { instruction: composed(instruction ?? TASK), query: composed(query) };
-  const tail = engine.tokenize(after, 'chat');
+  const tail = around(engine.tokenize(after, 'chat'), { before: last });
+  const cut = first.length && words.includes(USER) ? words.indexOf(USER) + USER.length : 0;
+  const begin = around(engine.tokenize(words.slice(0, cut), 'chat'), { after: first });
   const limit = contextSize - tail.length;
   const tokensOf = (document) => {
     const point = unusedPoint([words, given.instruction, given.query, document].join(' '));
     const guard = (text) => text.replaceAll('<', `<${String.fromCodePoint(point)}`);
-    const before = words.replace(/\{(instruction|query)\}/g, (_, name) => guard(given[name]));
-    return engine.tokenize(before + guard(document), 'chat', point);
+    const before = words.slice(cut).replace(/\{(instruction|query)\}/g, (_, name) => guard(given[name]));
+    return around(engine.tokenize(before + guard(document), 'chat', point), { before: begin });
   };
-  const around = tokensOf('').length + tail.length;
-  if (around >= contextSize) refuseLong(around, contextSize, 'The query');
+  const least = tokensOf('').length + tail.length;
+  if (least >= contextSize) refuseLong(least, contextSize, 'The query');
   return (document) => {
     const { ids, isCut } = cutTo(tokensOf(composed(head(engine, document, contextSize))), limit);
-    return { ids: joined(ids, tail), isCut };
+    return { ids: around(ids, { after: tail }), isCut };
   };
 }
 

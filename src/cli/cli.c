@@ -139,13 +139,17 @@ static struct quern_engine *load(struct job *j)
 
 /* --- text ------------------------------------------------------------------------------------------------------ */
 
-/* Owned by the caller; NULL when memory is short. */
-static int32_t *tokenize(struct quern_engine *e, struct bytes text, enum quern_text mode, int *n)
+/* A plain text's, with those that the model wants around it. Owned by the caller; NULL when memory is short. */
+static int32_t *tokenize(struct quern_engine *e, struct bytes text, int *n)
 {
-    int64_t count = quern_tokenize(e, text, mode, 0, NULL, 0);
-    int32_t *ids = count >= 0 && count < INT32_MAX ? malloc((size_t)(count + 1) * sizeof *ids) : NULL;
-    if (ids) quern_tokenize(e, text, mode, 0, ids, count);
+    const int32_t *before, *after;
+    int64_t n_before = quern_added(e, false, &before), n_after = quern_added(e, true, &after);
+    int64_t own = quern_tokenize(e, text, QUERN_TEXT, 0, NULL, 0), count = n_before + own + n_after;
+    int32_t *ids = own >= 0 && count < INT32_MAX ? malloc((size_t)(count + 1) * sizeof *ids) : NULL;
     *n = (int)count;
+    if (ids) memcpy(ids, before, (size_t)n_before * sizeof *ids);
+    if (ids) quern_tokenize(e, text, QUERN_TEXT, 0, ids + n_before, own);
+    if (ids) memcpy(ids + n_before + own, after, (size_t)n_after * sizeof *ids);
     return ids;
 }
 
@@ -311,7 +315,7 @@ static int complain_context(int n, int size)
 static struct quern_sequence *prompt_sequence(struct quern_engine *e, struct bytes text, int *n)
 {
     int size = quern_plan(e)->context_size;
-    int32_t *ids = tokenize(e, text, QUERN_TEXT, n);
+    int32_t *ids = tokenize(e, text, n);
     struct quern_sequence *s = ids ? quern_sequence_new(e, 0, 0) : NULL;
     bool refused = true;
     if (!s) complain("mem/load", "Not enough memory for the prompt.");
@@ -393,7 +397,7 @@ static int run_tokenize(struct quern_engine *e, const struct job *j)
         end = nul ? (size_t)(nul - text) : size;
         if (nul_ended && at == size) break; /* after the last NUL */
         int n;
-        int32_t *ids = tokenize(e, (struct bytes){(const uint8_t *)text + at, end - at}, QUERN_TEXT, &n);
+        int32_t *ids = tokenize(e, (struct bytes){(const uint8_t *)text + at, end - at}, &n);
         if (ids) print_tokens(e, ids, n, j->args.given[OPT_IDS] || nul_ended);
         free(ids);
     }

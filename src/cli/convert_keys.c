@@ -12,6 +12,9 @@
 
 enum { TOKEN_UNUSED = 5, QUANTIZATION_VERSION = 2 };
 
+#define ADDED_BEFORE "tokenizer.added.before"
+#define ADDED_AFTER "tokenizer.added.after"
+
 static bool starts_with(struct bytes key, const char *text)
 {
     size_t n = strlen(text);
@@ -22,6 +25,16 @@ static bool ends_with(struct bytes key, const char *text)
 {
     size_t n = strlen(text);
     return key.size >= n && memcmp(key.data + key.size - n, text, n) == 0;
+}
+
+/* What a folder says of tokens with a name or a place of their own; GGUF has numbers and switches for it (put_special). */
+static bool is_of_specials(struct bytes key)
+{
+    static const char *const keys[] = {ADDED_BEFORE, ADDED_AFTER, "tokenizer.bos_token", "tokenizer.eos_token", "tokenizer.pad_token",
+                                       "tokenizer.unk_token"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (bytes_equal(key, keys[i])) return true;
+    return false;
 }
 
 /* What a folder says of pictures stands in a projector's file, not in the language model's. */
@@ -108,30 +121,64 @@ static void put_tokens(struct gguf_writer *w, const struct checkpoint *ck, uint6
 }
 
 /* -1: there is none. */
-static int64_t find_token(const struct checkpoint *ck, const char *text)
+static int64_t find_token(const struct checkpoint *ck, struct bytes text)
 {
     struct bytes texts;
     uint64_t n;
     if (meta_array(ck, "tokenizer.ggml.tokens", META_STRING, true, &texts, &n, NULL)) return -1;
     for (uint64_t id = 0; id < n; id++)
-        if (bytes_equal(next_text(&texts), text)) return (int64_t)id;
+        if (bytes_compare(next_text(&texts), text) == 0) return (int64_t)id;
     return -1;
 }
 
-/* The first end token of generation_config.json, or else of config.json; and Qwen's own for the rest. */
-static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
+/* The first number of a list that is there; -1: there is none. */
+static int64_t first_of(const struct checkpoint *ck, const char *list)
 {
     struct bytes ids;
-    uint64_t n = 0;
-    int64_t end = find_token(ck, "<|endoftext|>");
-    if (meta_array(ck, "generation.eos_token_ids", META_I32, false, &ids, &n, NULL) || n == 0)
-        (void)meta_array(ck, "config.eos_token_ids", META_I32, false, &ids, &n, NULL);
-    if (n > 0) put_u32(w, "tokenizer.ggml.eos_token_id", load_u32(ids.data));
-    if (end >= 0) {
-        put_u32(w, "tokenizer.ggml.padding_token_id", (uint32_t)end);
-        put_u32(w, "tokenizer.ggml.bos_token_id", (uint32_t)end);
-    }
-    gguf_key(w, text_bytes("tokenizer.ggml.add_bos_token"), META_BOOL, (struct bytes){(const uint8_t *)"", 1});
+    uint64_t n;
+    return meta_array(ck, list, META_I32, false, &ids, &n, NULL) || n == 0 ? -1 : (int64_t)load_u32(ids.data);
+}
+
+/* The token of that text which tokenizer_config.json has for it; else `other`. */
+static int64_t named(const struct checkpoint *ck, const char *key, int64_t other)
+{
+    struct bytes text;
+    int64_t id = meta_text(ck, key, false, &text, NULL) || !text.data ? -1 : find_token(ck, text);
+    return id < 0 ? other : id;
+}
+
+static void put_id(struct gguf_writer *w, const char *key, int64_t id)
+{
+    if (id >= 0) put_u32(w, key, (uint32_t)id);
+}
+
+static void put_bool(struct gguf_writer *w, const char *key, bool value)
+{
+    gguf_key(w, text_bytes(key), META_BOOL, (struct bytes){(const uint8_t *)&value, 1});
+}
+
+/* Whether a list has more tokens than a switch adds. */
+static bool is_long(const struct checkpoint *ck, const char *list)
+{
+    const struct meta *m = meta_find(ck, list);
+    return m && m->count > 1;
+}
+
+/* GGUF's switches add one token at an end: the one that is added there becomes the first, or the last, of all. Else the first end token of
+ * generation_config.json, or of config.json; and what tokenizer_config.json names, or Qwen's own. */
+static void put_special(struct gguf_writer *w, const struct checkpoint *ck)
+{
+    const int64_t end = find_token(ck, text_bytes("<|endoftext|>"));
+    const int64_t before = is_long(ck, ADDED_BEFORE) ? -1 : first_of(ck, ADDED_BEFORE);
+    const int64_t after = is_long(ck, ADDED_AFTER) ? -1 : first_of(ck, ADDED_AFTER);
+    int64_t last = first_of(ck, "generation.eos_token_ids");
+    if (last < 0) last = first_of(ck, "config.eos_token_ids");
+    put_id(w, "tokenizer.ggml.eos_token_id", after >= 0 ? after : last);
+    put_id(w, "tokenizer.ggml.padding_token_id", named(ck, "tokenizer.pad_token", end));
+    put_id(w, "tokenizer.ggml.bos_token_id", before >= 0 ? before : named(ck, "tokenizer.bos_token", end));
+    put_id(w, "tokenizer.ggml.unknown_token_id", named(ck, "tokenizer.unk_token", -1));
+    put_bool(w, "tokenizer.ggml.add_bos_token", before >= 0);
+    if (after >= 0) put_bool(w, "tokenizer.ggml.add_eos_token", true);
 }
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
@@ -164,6 +211,7 @@ static void complete(struct gguf_writer *w, const struct checkpoint *ck, const s
     if (meta_text(ck, "general.architecture", true, &architecture, NULL)) return;
     snprintf(name, sizeof name, "%.*s", (int)architecture.size, (const char *)architecture.data);
     if (!meta_find(ck, model_key(key, name, "attention.value_length"))) put_u32(w, key, (uint32_t)model->head_dim);
+    if (model->pooling >= 0 && !meta_find(ck, model_key(key, name, "pooling_type"))) put_u32(w, key, (uint32_t)model->pooling);
     gguf_key(w, text_bytes("general.type"), META_STRING, text_bytes("model"));
     put_added(w, ck, name);
     put_special(w, ck);
@@ -172,11 +220,13 @@ static void complete(struct gguf_writer *w, const struct checkpoint *ck, const s
 void convert_keys(struct gguf_writer *w, const struct intake *in, const struct model_config *model, uint32_t file_type)
 {
     const struct checkpoint *ck = &in->ck;
-    bool described = in->weights != &format_gguf, padded = in->sides > 0 && meta_find(ck, "tokenizer.ggml.token_type");
+    bool described = in->weights != &format_gguf, switched = described && !is_long(ck, ADDED_BEFORE) && !is_long(ck, ADDED_AFTER);
+    bool padded = in->sides > 0 && meta_find(ck, "tokenizer.ggml.token_type");
     for (size_t i = 0; i < ck->n_metas; i++) {
         const struct meta *m = &ck->metas[i];
         struct bytes key = ck_view(ck, m->key);
-        if (is_dropped(key) || (described && (is_rebuilt(key, model) || is_of_pictures(key))) || (padded && is_vocabulary(key))) continue;
+        bool said_otherwise = described && (is_rebuilt(key, model) || is_of_pictures(key));
+        if (is_dropped(key) || said_otherwise || (switched && is_of_specials(key)) || (padded && is_vocabulary(key))) continue;
         if (described) copy_described(w, ck, m);
         else copy(w, ck, m);
     }

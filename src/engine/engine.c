@@ -13,6 +13,7 @@
 #include "engine/plan.h"
 #include "engine/reply.h"
 #include "engine/sight.h"
+#include "engine/special.h"
 #include "engine/step.h"
 
 #include <string.h>
@@ -134,15 +135,9 @@ static int read_end_lists(struct quern_engine *e, struct error *err)
 static int read_ends(struct quern_engine *e, struct error *err)
 {
     const int64_t none = -1, top = tok_count(e->tok) - 1;
-    int64_t eos, eot, bos, pad;
-    bool add_bos;
+    int64_t eos, eot;
     int status = meta_int(&e->intake.ck, "tokenizer.ggml.eos_token_id", 0, top, &none, &eos, err);
     if (!status) status = meta_int(&e->intake.ck, "tokenizer.ggml.eot_token_id", 0, top, &none, &eot, err);
-    if (!status) status = meta_int(&e->intake.ck, "tokenizer.ggml.bos_token_id", 0, top, &none, &bos, err);
-    if (!status) status = meta_int(&e->intake.ck, "tokenizer.ggml.padding_token_id", 0, e->model->config.vocab_size - 1, &none, &pad, err);
-    if (!status) status = meta_bool(&e->intake.ck, "tokenizer.ggml.add_bos_token", false, &add_bos, err);
-    if (!status && add_bos && bos < 0)
-        status = fail(err, ERR_INCONSISTENT, "value", 0, "tokenizer.ggml.add_bos_token is set, but there is no tokenizer.ggml.bos_token_id.");
     if (status) return status;
     add_end(e, eos);
     add_end(e, eot);
@@ -243,6 +238,7 @@ static int read_first(struct quern_engine *e, struct error *err)
 {
     int status = open_tokenizer(e, err);
     if (!status) status = read_ends(e, err);
+    if (!status) status = special_read(e, err);
     if (!status) status = read_pads(e, err);
     if (!status) status = copy_template(e, "tokenizer.chat_template", &e->template, err);
     if (!status) status = copy_template(e, "tokenizer.chat_template.rerank", &e->rerank, err);

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "engine/plan.h"
 #include "engine/sight.h"
+#include "engine/special.h"
 
 #include <string.h>
 
@@ -107,6 +108,29 @@ static void write_ends(struct json *j, const struct quern_engine *e)
     json_array(j, "endTokens");
     for (int i = 0; i < e->n_ends; i++) json_number(j, NULL, e->ends[i]);
     json_array_end(j);
+}
+
+static void write_added(struct json *j, const struct quern_engine *e)
+{
+    static const char *const names[2] = {"before", "after"};
+    json_object(j, "added");
+    for (int i = 0; i < 2; i++) {
+        json_array(j, names[i]);
+        for (int k = 0; k < e->added[i].n; k++) json_number(j, NULL, e->added[i].ids[k]);
+        json_array_end(j);
+    }
+    json_end(j);
+}
+
+/* What templates know by name. */
+static void write_specials(struct json *j, const struct quern_engine *e)
+{
+    json_object(j, "specialTokens");
+    for (const struct special *s = specials; s->name; s++) {
+        struct bytes text = special_text(e, s);
+        if (text.data) json_text(j, s->name, text);
+    }
+    json_end(j);
 }
 
 /* What the files advise, as far as it is something that can be asked for; rounded, as it was meant: floats have seven digits. */
@@ -238,6 +262,8 @@ int info_write(struct quern_engine *e, struct error *err)
     json_number(&j, "tokens", tok_count(e->tok));
     json_bool(&j, "chatTemplate", e->template.data != NULL);
     write_ends(&j, e);
+    write_added(&j, e);
+    write_specials(&j, e);
     json_number(&j, "pooling", e->model->config.pooling);
     json_number(&j, "classes", e->model->config.n_classes);
     write_assumed(&j, e);

@@ -53,6 +53,12 @@ struct hashing {
     size_t next;              /* chunk that no thread has taken */
 };
 
+/* Tokens that a plain text gets at one of its ends. */
+struct added {
+    int32_t ids[8];
+    int n;
+};
+
 struct quern_engine {
     struct quern_options options;
     enum state state;
@@ -80,6 +86,7 @@ struct quern_engine {
     size_t longest_token;     /* bytes */
     int32_t ends[16];         /* tokens that end a reply */
     int n_ends;
+    struct added added[2];    /* what stands before a plain text, and behind it */
     int32_t pads[PADS];       /* tokens that stand for a part of a picture and of a film, and are never sampled; -1: none */
     struct bytes template;    /* a copy; data NULL when the file has none */
     struct bytes rerank;      /* the same of one that ranks documents */

@@ -88,6 +88,8 @@ await load({ repo: 'a', file: 'b' }, { cache: store });
 
 (await model.tokenize(messages, { thinking: true, generationPrompt: false })) satisfies number[];
 model.info.endTokens satisfies readonly number[];
+model.info.added.before satisfies readonly number[];
+model.info.specialTokens.bos_token satisfies string | undefined;
 model.info.parallel satisfies number;
 model.info.work.rows satisfies number;
 const far: RemoteModel = await remote('https://example.org/v1', { apiKey: 'x', model: 'y', silenceMs: 5 });

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Tokens around others: those that a model's files want before and behind a plain text (facts.added). A chat's template writes its own.
+
+/**
+ * @param {Int32Array} ids
+ * @param {{before?: ArrayLike<number>, after?: ArrayLike<number>}} added
+ * @returns {Int32Array}
+ */
+export function around(ids, { before = [], after = [] }) {
+  if (before.length + after.length === 0) return ids;
+  const all = new Int32Array(before.length + ids.length + after.length);
+  all.set(before);
+  all.set(ids, before.length);
+  all.set(after, before.length + ids.length);
+  return all;
+}
