@@ -146,6 +146,7 @@ static int place(struct intake *in, struct error *err)
         return fail(err, ERR_INCONSISTENT, "mixed", 0, "The files are of different formats; they do not belong together.");
     if (first && in->sides) status = gguf ? join_gguf(in, err) : join(in, err);
     if (!status && first && !gguf) status = check_described(in, err);
+    if (!status && in->file->format->settle) status = in->file->format->settle(in->file, &in->ck, err);
     if (status) return status;
     return gguf ? check_split(in, first, err) : count_file(in, err);
 }

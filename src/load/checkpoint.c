@@ -166,6 +166,7 @@ int ck_gather(struct checkpoint *ck, const struct checkpoint *from, uint64_t at,
         status = ck_keep(ck, name.data, name.size, err);
         if (!status) status = ck_add_tensor(ck, &t, err);
     }
+    ck->trunk = ck->trunk || from->trunk;
     return status ? status : ck_complete(ck, err);
 }
 
@@ -329,19 +330,19 @@ int ck_bind(const struct checkpoint *ck, const char *name, uint64_t cols, uint64
 
 static size_t row_bytes(const struct tensor *t) { return (size_t)(t->bytes / t->rows); }
 
-/* Of the tensors that stand side by side from this one on; the tensor itself where it is alone. Empty ones may lie between. */
+/* The tensor's twin that comes behind it, or itself. Empty tensors may lie between. */
 static size_t last_beside(const struct checkpoint *ck, size_t i)
 {
     size_t last = i;
-    if (ck->tensors[i].turned == 2)
-        while (!ck->tensors[++last].turned) {}
+    if (ck->tensors[i].twin == 2)
+        while (ck->tensors[++last].twin != 1) {}
     return last;
 }
 
 static bool is_wanted(const struct checkpoint *ck, size_t i) { return ck->tensors[i].put || ck->tensors[last_beside(ck, i)].put; }
 
 /* A matrix that stands by columns, with what is beside it. */
-static uint64_t block_bytes(const struct tensor *t) { return t->bytes / t->stack * (uint64_t)t->turned; }
+static uint64_t block_bytes(const struct tensor *t) { return t->bytes / t->stack * (t->twin == 2 ? 2 : 1); }
 
 /* The most that is wanted at once: a group of rows, or a matrix and the rows that are made of it. */
 static uint64_t largest_group(const struct checkpoint *ck)
@@ -379,21 +380,38 @@ static size_t stage_up(struct checkpoint *ck, const uint8_t *bytes, size_t n, si
     return take;
 }
 
-/* Bytes of row groups of tensor t: whole groups go on at once, the rest waits in the stage. Returns how many were taken. */
-static size_t put_rows(struct checkpoint *ck, const struct tensor *t, const uint8_t *bytes, size_t n)
+/* Rows that follow each other in the file: of a tensor, or of one matrix of two that take turns. */
+struct run {
+    const struct tensor *t;
+    uint64_t row, left;
+};
+
+static struct run next_run(const struct checkpoint *ck, const struct tensor *t, const struct tensor *last)
 {
-    size_t row = row_bytes(t), left = (size_t)t->rows - (size_t)ck->next_row;
+    if (last == t) return (struct run){t, ck->next_row, t->rows - ck->next_row};
+    uint64_t each = t->rows / t->stack, matrix = ck->next_row / (2 * each), row = ck->next_row % (2 * each);
+    return (struct run){row < each ? t : last, matrix * each + row % each, each - row % each};
+}
+
+static void put_run(struct checkpoint *ck, const struct run *run, uint64_t rows, const uint8_t *bytes)
+{
+    if (run->t->put) run->t->put(run->t->context, (int)run->row, (int)rows, bytes);
+    ck->next_row += rows;
+}
+
+/* Bytes of row groups: whole groups go on at once, the rest waits in the stage. Returns how many were taken. */
+static size_t put_rows(struct checkpoint *ck, struct run run, const uint8_t *bytes, size_t n)
+{
+    size_t row = row_bytes(run.t), left = (size_t)run.left;
     size_t group = (left < GROUP ? left : GROUP) * row;
     if (ck->staged == 0 && n >= group) {
         size_t rows = n / row < left ? n / row / GROUP * GROUP : left;
-        t->put(t->context, ck->next_row, (int)rows, bytes);
-        ck->next_row += (int)rows;
+        put_run(ck, &run, rows, bytes);
         return rows * row;
     }
     size_t take = stage_up(ck, bytes, n, group);
     if (ck->staged == group) {
-        t->put(t->context, ck->next_row, (int)(group / row), ck->stage);
-        ck->next_row += (int)(group / row);
+        put_run(ck, &run, group / row, ck->stage);
         ck->staged = 0;
     }
     return take;
@@ -430,8 +448,8 @@ static size_t put_turned(struct checkpoint *ck, const struct tensor *t, const st
         bytes = ck->stage;
         ck->staged = 0;
     }
-    if (t->put) put_columns(ck, t, ck->next_row, bytes, stride);
-    if (last != t && last->put) put_columns(ck, last, ck->next_row, bytes + stride / 2, stride);
+    if (t->put) put_columns(ck, t, (int)ck->next_row, bytes, stride);
+    if (last != t && last->put) put_columns(ck, last, (int)ck->next_row, bytes + stride / 2, stride);
     ck->next_row++;
     return taken;
 }
@@ -446,7 +464,7 @@ static size_t take_data(struct checkpoint *ck, size_t last, const uint8_t *bytes
         return skip < n ? (size_t)skip : n;
     }
     if (end - ck->pos < n) n = (size_t)(end - ck->pos);
-    return t->turned ? put_turned(ck, t, end_of, bytes, n) : put_rows(ck, t, bytes, n);
+    return t->turned ? put_turned(ck, t, end_of, bytes, n) : put_rows(ck, next_run(ck, t, end_of), bytes, n);
 }
 
 void ck_data(struct checkpoint *ck, const uint8_t *bytes, size_t n)

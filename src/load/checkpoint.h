@@ -41,8 +41,9 @@ struct tensor {
     uint64_t cols, rows;    /* dims[0] and the product of the others */
     uint64_t stack;         /* dims[2]; 1 when there is none */
     int n_dims;
-    int turned;             /* 0; else the file has each matrix of the stack by columns: of this tensor and, where it is 2, of the next one side by
-                               side. Their places are halves of what both have */
+    bool turned;            /* the file has each matrix of the stack by columns */
+    int twin;               /* 0; 2: matrices of this tensor and of the next one take turns, where they are turned side by side, else one below
+                               the other; 1: that one. Their places are halves of what both have */
     uint64_t offset;        /* in the file */
     uint64_t bytes;
     const struct dtype *weights; /* of scales: the type of the weights they belong to; else NULL */
@@ -73,7 +74,7 @@ struct checkpoint {
     size_t current;          /* tensor */
     uint8_t *stage;          /* one group of 8 rows, cut by a chunk's end; or a matrix that stands by columns, and some of its rows */
     size_t staged, stage_room;
-    int next_row;            /* or the next matrix */
+    uint64_t next_row;       /* of it, and of its twin; or the next matrix */
 };
 
 enum {
@@ -105,7 +106,7 @@ struct meta *ck_seek(const struct checkpoint *ck, struct bytes key);
 int ck_merge(struct checkpoint *ck, const struct checkpoint *from, struct error *err);
 /* The same of metadata whose keys begin with `prefix`, in place of what was there under these keys. ck_complete() is to follow. */
 int ck_override(struct checkpoint *ck, const struct checkpoint *from, const char *prefix, struct error *err);
-/* Adds a copy of its tensors, as if it began at `at`. */
+/* Adds a copy of its tensors, as if it began at `at`, and whether they are a trunk. */
 int ck_gather(struct checkpoint *ck, const struct checkpoint *from, uint64_t at, struct error *err);
 void ck_sort_tensors(struct checkpoint *ck); /* by their places; empty ones first */
 /* Sorts both lists and checks what no format may violate: duplicates, overlaps. */

@@ -16,6 +16,8 @@ struct format {
     bool (*sniff)(const uint8_t *bytes, size_t n); /* n >= 4 */
     int (*header)(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err);
     int (*ended)(struct checkpoint *ck, struct error *err);
+    /* Of a file with weights that others describe: what their metadata says of how its tensors are stored. NULL: nothing. */
+    int (*settle)(struct checkpoint *ck, const struct checkpoint *model, struct error *err);
     int (*read)(struct checkpoint *file, struct checkpoint *model, struct error *err);
 };
 /* By the first bytes, n >= 4; ERR_FORMAT "magic" guesses what another file is. */

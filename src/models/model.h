@@ -27,6 +27,7 @@ struct model_config {
     double rope_factor;     /* by how much YaRN extends the context; 1: not */
     float eps;
     bool tied;              /* the output head is the embedding */
+    bool headless;          /* the files have none, and say that the embedding is not it: hidden states are all that there is to have */
     bool sees;              /* rows may be pictures' parts: it may be given a projector */
     enum model_pooling pooling;
     int n_classes;          /* MODEL_CLASSES, or 0: the files have none */

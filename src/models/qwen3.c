@@ -310,10 +310,10 @@ static int bind_ends(struct qwen3 *m, struct checkpoint *ck, struct error *err)
     bool own = m->head == HEAD_OWN && !ck->trunk;
     bool here = m->head != HEAD_TIED && (own || ck_find(ck, "output.weight") != NULL);
     int status = bind_matrix(&m->base.bind, ck, "token_embd.weight", 0, c->dim, c->vocab_size, &m->embedding, err);
-    const char *norm = ck->trunk && ck_find(ck, "norm.weight") ? "norm.weight" : "output_norm.weight"; /* too short to be renamed */
-    if (!status) status = bind_vector(&m->base.bind, ck, norm, 0, c->dim, &m->output_norm, err);
+    if (!status) status = bind_vector(&m->base.bind, ck, "output_norm.weight", 0, c->dim, &m->output_norm, err);
     if (!status && here) status = bind_matrix(&m->base.bind, ck, "output.weight", 0, c->dim, c->vocab_size, &m->output, err);
     c->tied = c->tied && !here;
+    c->headless = c->tied && m->head == HEAD_OWN;
     return status;
 }
 

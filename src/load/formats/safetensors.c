@@ -3,11 +3,13 @@
  * safetensors: a length, a JSON header of that length, and tensors that fill the rest of the file without a gap.
  *
  * The header is collected as it comes (its length is only a promise) and read when it is whole. Hugging Face's names become canonical ones
- * where they stand, so that errors know their place. What the model is, the JSON files beside it say: see json.c.
+ * where they stand, so that errors know their place. What the model is, the JSON files beside it say: see json.c; so how experts lie in one
+ * tensor is settled afterwards.
  */
 #include "base/json_reader.h"
 #include "base/reader.h"
 #include "load/format.h"
+#include "load/metadata.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -239,45 +241,6 @@ static int check_entry(const struct checkpoint *ck, struct json_reader *r, struc
 
 /* --- tensors that are stored otherwise than GGUF files have them ------------------------------------------- */
 
-/* All experts of a layer in one tensor, as Qwen3-VL has them: each by columns, gate and up side by side. */
-struct stack {
-    int layer;
-    bool pair;
-};
-
-static bool is_stack(struct bytes name, struct stack *s)
-{
-    if (!take_text(&name, "model.language_model.layers.") || !take_index(&name, &s->layer) || !take_text(&name, "mlp.experts.")) return false;
-    s->pair = take_text(&name, "gate_up_proj");
-    return (s->pair || take_text(&name, "down_proj")) && name.size == 0 && s->layer < 10000; /* two names of four digits fit into one of theirs */
-}
-
-/* [E, cols, n * rows] -> n tensors of E matrices [rows, cols]. Where it is something else, it keeps its own name, and is missing. */
-static int add_stack(struct checkpoint *ck, struct json_reader *r, const struct stack *s, const struct entry *e)
-{
-    static const char *const roles[] = {"gate", "up", "down"};
-    const uint64_t n = s->pair ? 2 : 1;
-    enum layout layout = e->t.type->layout;
-    if (e->t.n_dims != 3 || e->elements == 0 || e->t.cols % n || (layout != LAYOUT_BF16 && layout != LAYOUT_F16 && layout != LAYOUT_F32))
-        return ck_add_tensor(ck, &e->t, r->err);
-    int status = OK;
-    size_t at = e->t.name.at;
-    for (uint64_t i = 0; !status && i < n; i++) {
-        char *name = (char *)ck->header + at;
-        struct tensor t = e->t;
-        t.cols = e->t.rows / e->t.stack;
-        t.rows = e->t.cols / n * e->t.stack;
-        t.turned = i ? 1 : (int)n;
-        t.bytes = e->t.bytes / n;
-        t.offset = (uint64_t)e->begin + i * t.bytes;
-        t.name.at = at;
-        t.name.size = (size_t)snprintf(name, e->t.name.at + e->t.name.size - at, "blk.%d.ffn_%s_exps.weight", s->layer, roles[s->pair ? i : 2]);
-        at += t.name.size;
-        status = ck_add_tensor(ck, &t, r->err);
-    }
-    return status;
-}
-
 /* The matrix of patches, [dim, 3, 2, 16, 16] in the file. */
 static void flatten(struct tensor *t, const struct entry *e)
 {
@@ -289,15 +252,14 @@ static void flatten(struct tensor *t, const struct entry *e)
 /* Programs that only want vectors keep a model's trunk, under names without the model. */
 static bool is_trunk(struct bytes name)
 {
-    return bytes_equal(name, "norm.weight") || take_text(&name, "layers.");
+    take_text(&name, "language_model.");
+    return bytes_equal(name, "norm.weight") || bytes_equal(name, "embed_tokens.weight") || take_text(&name, "layers.");
 }
 
 static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes name)
 {
     struct entry e = {0};
     struct bytes key;
-    struct stack stack;
-    bool stacked = is_stack(name, &stack);
     size_t at = (size_t)(name.data - r->text);
     ck->trunk = ck->trunk || is_trunk(name);
     if (name.size == 0 || memchr(name.data, 0, name.size)) return json_wrong(r, at, "a tensor's name is empty or holds a NUL"), r->status;
@@ -312,7 +274,6 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
     if (!r->status) check_entry(ck, r, &e, at);
     e.t.offset = (uint64_t)e.begin; /* made absolute later */
     if (r->status) return r->status;
-    if (stacked) return add_stack(ck, r, &stack, &e);
     if (bytes_equal(ck_view(ck, e.t.name), "v.patch_embd.weight") && e.t.n_dims == 5 && e.outer) flatten(&e.t, &e);
     return ck_add_tensor(ck, &e.t, r->err);
 }
@@ -321,6 +282,10 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
 static void read_notes(struct json_reader *r)
 {
     struct bytes text;
+    if (json_peek(r) == JSON_NULL) {
+        json_skip(r);
+        return;
+    }
     if (!json_open(r, JSON_OBJECT)) return;
     while (json_key(r, &text) && json_string_value(r, &text)) {}
 }
@@ -329,17 +294,14 @@ static int read_header(struct checkpoint *ck, struct json_reader *r)
 {
     struct bytes name;
     int notes = 0;
-    if (r->text[0] != '{') return json_wrong(r, 0, "a brace was expected"), r->status;
-    json_open(r, JSON_OBJECT);
+    if (!json_open(r, JSON_OBJECT)) return r->status;
     while (json_key(r, &name)) {
         if (!bytes_equal(name, "__metadata__")) {
             if (read_entry(ck, r, name)) return r->err->code;
         } else if (notes++) json_wrong(r, r->pos, "__metadata__ stands there twice");
         else read_notes(r);
     }
-    while (!r->status && r->pos < r->size && r->text[r->pos] == ' ') r->pos++;
-    if (!r->status && r->pos < r->size) json_wrong(r, r->pos, "only spaces may follow the header's end");
-    return r->status;
+    return r->status ? r->status : json_finish(r);
 }
 
 /* --- places ----------------------------------------------------------------------------------------------- */
@@ -401,4 +363,124 @@ static int ended(struct checkpoint *ck, struct error *err)
     return fail(err, ERR_FORMAT, "truncated", ck->header_size, "The file ends at byte %zu, inside its header.", ck->header_size);
 }
 
-const struct format format_safetensors = {.name = "safetensors", .too_long = "trailing", .sniff = sniff, .header = header, .ended = ended};
+/* --- what the description decides ---------------------------------------------------------------------------- */
+
+/* Gives a tensor another name, which the header has no room for. */
+static int rename_later(struct checkpoint *ck, size_t i, const char *name, struct error *err)
+{
+    struct span span = {ck->header_size, strlen(name)};
+    int status = ck_keep(ck, (const uint8_t *)name, span.size, err);
+    if (!status) ck->tensors[i].name = span;
+    return status;
+}
+
+/* All experts of a layer in one tensor: of each a matrix, or two, gate and up. Published Qwen3-VL models have them by columns ([E, dim, 2 e],
+ * [E, e, dim]), newer programs by rows ([E, 2 e, dim], [E, dim, e]). */
+struct stack {
+    int layer;
+    bool pair;
+};
+
+static bool is_stack(struct bytes name, struct stack *s)
+{
+    take_text(&name, "model.");
+    take_text(&name, "language_model.");
+    if (!take_text(&name, "layers.") || !take_index(&name, &s->layer) || !take_text(&name, "mlp.experts.")) return false;
+    s->pair = take_text(&name, "gate_up_proj");
+    return (s->pair || take_text(&name, "down_proj")) && name.size == 0;
+}
+
+/* The sides of a stack's matrices in the file. */
+static uint64_t outer_side(const struct tensor *t) { return t->rows / t->stack; }
+
+/* Floats in three dimensions. Anything else keeps its own name, and is missing. */
+static bool is_stacked(const struct checkpoint *ck, const struct tensor *t, struct stack *s)
+{
+    enum layout layout = t->type->layout;
+    bool floats = layout == LAYOUT_BF16 || layout == LAYOUT_F16 || layout == LAYOUT_F32;
+    return is_stack(ck_view(ck, t->name), s) && t->n_dims == 3 && t->bytes > 0 && floats;
+}
+
+enum order { EITHER, BY_ROWS, BY_COLUMNS };
+
+/* By which side is the model's width; EITHER where both are. */
+static enum order order_of(const struct tensor *t, const struct stack *s, uint64_t dim)
+{
+    uint64_t when_rows = s->pair ? t->cols : outer_side(t), when_columns = s->pair ? outer_side(t) : t->cols;
+    if (when_rows == when_columns && when_rows == dim) return EITHER;
+    return when_columns == dim ? BY_COLUMNS : BY_ROWS;
+}
+
+/* What square ones are: what the others of the file are, or else what the version of transformers writes that saved them. */
+static enum order usual_order(const struct checkpoint *ck, const struct checkpoint *model, struct bytes architecture, uint64_t dim)
+{
+    struct bytes version;
+    struct stack s;
+    for (size_t i = 0; i < ck->n_tensors; i++)
+        if (is_stacked(ck, &ck->tensors[i], &s) && order_of(&ck->tensors[i], &s, dim) != EITHER) return order_of(&ck->tensors[i], &s, dim);
+    meta_text(model, "config.transformers", false, &version, NULL);
+    bool newer = version.size && version.data[0] >= '5' && version.data[0] <= '9';
+    return newer || !bytes_equal(architecture, "qwen3vlmoe") ? BY_ROWS : BY_COLUMNS;
+}
+
+/* -> as many tensors as the stack has matrices for each expert. */
+static int split_stack(struct checkpoint *ck, size_t i, const struct stack *s, enum order order, struct error *err)
+{
+    static const char *const roles[] = {"gate", "up", "down"};
+    struct tensor t = ck->tensors[i];
+    const uint64_t n = s->pair ? 2 : 1, outer = outer_side(&t), rows = order == BY_ROWS ? outer : t.cols;
+    char name[CANONICAL];
+    if (rows % n) return OK;
+    t.turned = order == BY_COLUMNS;
+    if (t.turned) t.cols = outer;
+    t.rows = rows / n * t.stack;
+    t.bytes /= n;
+    t.twin = s->pair ? 2 : 0;
+    ck->tensors[i] = t;
+    snprintf(name, sizeof name, "blk.%d.ffn_%s_exps.weight", s->layer, roles[s->pair ? 0 : 2]);
+    int status = rename_later(ck, i, name, err);
+    if (status || !s->pair) return status;
+    t.twin = 1;
+    t.offset += t.bytes;
+    snprintf(name, sizeof name, "blk.%d.ffn_%s_exps.weight", s->layer, roles[1]);
+    status = ck_add_tensor(ck, &t, err);
+    return status ? status : rename_later(ck, ck->n_tensors - 1, name, err);
+}
+
+static int split_stacks(struct checkpoint *ck, const struct checkpoint *model, struct error *err)
+{
+    const int64_t unknown = 0;
+    char key[96];
+    struct bytes architecture;
+    struct stack s;
+    int64_t dim = 0;
+    size_t n = ck->n_tensors;
+    int status = meta_text(model, "general.architecture", true, &architecture, err);
+    if (status) return status;
+    snprintf(key, sizeof key, "%.*s.embedding_length", (int)(architecture.size < 64 ? architecture.size : 64), (const char *)architecture.data);
+    if (meta_int(model, key, 0, INT64_MAX, &unknown, &dim, NULL)) dim = 0;
+    enum order usual = usual_order(ck, model, architecture, (uint64_t)dim);
+    for (size_t i = 0; !status && i < n; i++) {
+        if (!is_stacked(ck, &ck->tensors[i], &s)) continue;
+        enum order order = order_of(&ck->tensors[i], &s, (uint64_t)dim);
+        status = split_stack(ck, i, &s, order == EITHER ? usual : order, err);
+    }
+    return status;
+}
+
+/* The trunk's last norm has a name that is too short to be renamed where it stands. */
+static int name_norm(struct checkpoint *ck, struct error *err)
+{
+    struct tensor *t = ck_find(ck, "norm.weight");
+    return t ? rename_later(ck, (size_t)(t - ck->tensors), "output_norm.weight", err) : OK;
+}
+
+static int settle(struct checkpoint *ck, const struct checkpoint *model, struct error *err)
+{
+    int status = name_norm(ck, err);
+    if (!status) status = split_stacks(ck, model, err);
+    return status ? status : ck_complete(ck, err);
+}
+
+const struct format format_safetensors = {
+    .name = "safetensors", .too_long = "trailing", .sniff = sniff, .header = header, .ended = ended, .settle = settle};
