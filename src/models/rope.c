@@ -23,6 +23,7 @@ static int read_yarn(const struct checkpoint *ck, const char *a, const struct mo
 {
     const double length = (double)c->context_length, fast = 32, slow = 1, one = 1;
     double attention, more, mix;
+    char key[KEY_SIZE];
     int status = scaling_float(ck, a, "factor", 1, 1e6, NULL, &r->factor, err);
     if (!status) status = scaling_float(ck, a, "original_context_length", 1, 1e12, &length, &r->original, err);
     if (!status) status = scaling_float(ck, a, "yarn_beta_fast", 1e-3, 1e6, &fast, &r->beta_fast, err);
@@ -30,6 +31,7 @@ static int read_yarn(const struct checkpoint *ck, const char *a, const struct mo
     if (!status) status = scaling_float(ck, a, "attn_factor", 1e-3, 1e3, &one, &attention, err);
     if (!status) status = scaling_float(ck, a, "yarn_attn_factor", 1e-3, 1e3, &one, &more, err);
     if (!status) status = scaling_float(ck, a, "yarn_ext_factor", -1e9, 1e9, &one, &mix, err);
+    if (!status) status = meta_bool(ck, model_key(key, a, "rope.scaling.yarn_truncate"), true, &r->whole, err);
     if (status) return status;
     if (mix >= 0 && mix != 1)
         return fail(err, ERR_UNSUPPORTED, "rope-scaling", 0, "YaRN with an extrapolation factor of %g is not supported; only 1 is.", mix);
@@ -80,8 +82,10 @@ void rope_frequencies(const struct rope *r, double *out)
 {
     double log_theta = num_log64(r->theta), low = 0, high = 0;
     if (r->factor != 1) {
-        low = fmax(floor(column_of(r, r->beta_fast)), 0);
-        high = fmin(ceil(column_of(r, r->beta_slow)), r->dim - 1);
+        low = column_of(r, r->beta_fast);
+        high = column_of(r, r->beta_slow);
+        low = fmax(r->whole ? floor(low) : low, 0);
+        high = fmin(r->whole ? ceil(high) : high, r->dim - 1);
         if (high <= low) high = low + 0.001;
     }
     for (int i = 0; i < r->dim / 2; i++) {

@@ -17,6 +17,7 @@ struct rope {
     double original;             /* positions the model was trained for */
     double beta_fast, beta_slow; /* turns within these, above and below which frequencies are fast and slow */
     double magnitude;            /* of cosines and sines */
+    bool whole;                  /* blending begins and ends at whole columns */
 };
 
 /* From the keys ARCHITECTURE.rope.*; c has rope_dim, theta and the context's length. Scalings other than YaRN: ERR_UNSUPPORTED "rope-scaling". */

@@ -14,38 +14,38 @@ enum { ENDS_MAX = 8 };
 static const char *const keys[] = {
     /* whole numbers */
     "num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings",
-    "vocab_size", "num_experts", "num_experts_per_tok", "moe_intermediate_size", "decoder_sparse_step",
+    "vocab_size", "num_experts", "num_experts_per_tok", "moe_intermediate_size", "decoder_sparse_step", "sliding_window", "max_window_layers",
     /* numbers */
     "rms_norm_eps", "rope_theta",
     /* truth values */
     "tie_word_embeddings", "norm_topk_prob", "is_causal", "attention_bias", "use_sliding_window",
     /* the rest */
     "hidden_act", "eos_token_id", "mlp_only_layers", "rope_scaling", "rope_parameters", "quantization_config",
-    "use_bidirectional_attention", "peft_type",
+    "use_bidirectional_attention", "peft_type", "num_local_experts", "layer_types",
     /* the outermost object's alone */
-    "architectures", "model_type", "text_config",
+    "architectures", "model_type", "text_config", "transformers_version",
     /* generation_config.json's */
     "temperature", "top_p", "top_k", "min_p", "repetition_penalty", NULL,
 };
 enum {
-    LAYERS, DIM, FFN, HEADS, KV_HEADS, HEAD_DIM, CONTEXT, VOCAB, EXPERTS, EXPERTS_USED, EXPERT_FFN, SPARSE_STEP, INTS,
+    LAYERS, DIM, FFN, HEADS, KV_HEADS, HEAD_DIM, CONTEXT, VOCAB, EXPERTS, EXPERTS_USED, EXPERT_FFN, SPARSE_STEP, WINDOW, WINDOW_FROM, INTS,
     EPS = INTS, THETA, FLOATS_END,
     TIED = FLOATS_END, NORM_TOPK, CAUSAL, BIAS, SLIDING, TRUTHS_END,
-    ACTIVATION = TRUTHS_END, EOS, DENSE_LAYERS, ROPE_SCALING, ROPE_PARAMETERS, QUANTIZATION, BIDIRECTIONAL, PEFT, OUTER,
-    ARCHITECTURES = OUTER, MODEL_TYPE, TEXT, SAMPLING
+    ACTIVATION = TRUTHS_END, EOS, DENSE_LAYERS, ROPE_SCALING, ROPE_PARAMETERS, QUANTIZATION, BIDIRECTIONAL, PEFT, LOCAL_EXPERTS, LAYER_TYPES, OUTER,
+    ARCHITECTURES = OUTER, MODEL_TYPE, TEXT, VERSION, SAMPLING
 };
 
 /* The keys of numbers and truth values behind the architecture's name; NULL: only checked. */
 static const char *const names[] = {
     "block_count", "embedding_length", "feed_forward_length", "attention.head_count", "attention.head_count_kv", "attention.key_length",
-    "context_length", "vocab_size", "expert_count", "expert_used_count", "expert_feed_forward_length", "decoder_sparse_step",
+    "context_length", "vocab_size", "expert_count", "expert_used_count", "expert_feed_forward_length", "decoder_sparse_step", NULL, NULL,
     "attention.layer_norm_rms_epsilon", "rope.freq_base", "tie_word_embeddings", "expert_weights_norm", "attention.causal", NULL, NULL,
 };
 
 static const char *const scaling_keys[] = {"factor", "attention_factor", "beta_fast", "beta_slow", "original_max_position_embeddings"};
 static const char *const scaling_names[] = {"rope.scaling.factor", "rope.scaling.attn_factor", "rope.scaling.yarn_beta_fast",
                                             "rope.scaling.yarn_beta_slow", "rope.scaling.original_context_length"};
-enum { FACTOR, ATTENTION, SCALINGS = 5, SECTIONS = 4, SAMPLINGS = 5 };
+enum { FACTOR, ATTENTION, ORIGINAL = 4, SCALINGS = 5, SECTIONS = 4, SAMPLINGS = 5 };
 
 static const char *const sampling_names[] = {"general.sampling.temp", "general.sampling.top_p", "general.sampling.top_k", "general.sampling.min_p",
                                              "general.sampling.penalty_repeat"};
@@ -55,9 +55,17 @@ struct hf_config {
     int64_t integer[INTS];
     double number[FLOATS_END];
     bool truth[TRUTHS_END];
-    struct bytes architecture, model_type, scaling_type;
+    struct bytes architecture, model_type, version, scaling_type;
     bool has_scaling[SCALINGS];
     double scaling[SCALINGS];
+    double magnitude[2];        /* YaRN's mscale and mscale_all_dim; 0: not there */
+    bool whole_columns;         /* YaRN's truncate */
+    bool turns_part;            /* RoPE does not turn all columns of a head */
+    bool has_local_experts;
+    int64_t local_experts;
+    bool no_window;             /* sliding_window is null */
+    bool has_layer_types;
+    struct bytes layer_type;    /* of a layer that does not attend to everything before it */
     bool has_sampling[SAMPLINGS];
     double sampling[SAMPLINGS];
     int32_t ends[ENDS_MAX];
@@ -71,25 +79,34 @@ struct hf_config {
     bool outer_tied;          /* tie_word_embeddings stood outside it, which counts */
 };
 
-struct hf_config *hf_config_new(struct mem *m) { return mem_alloc(m, sizeof(struct hf_config)); }
+struct hf_config *hf_config_new(struct mem *m)
+{
+    struct hf_config *c = mem_alloc(m, sizeof(struct hf_config));
+    if (c) c->whole_columns = true;
+    return c;
+}
 
 /* --- what it is --------------------------------------------------------------------------------------- */
 
+/* Classes of transformers: the trunk alone is one too, which programs for vectors keep. Then its own name for the family. */
 static const struct known {
-    const char *name, *gguf; /* as GGUF files know it */
+    const char *name, *trunk, *type, *gguf; /* gguf: as GGUF files know it */
     bool sees;
 } known[] = {
-    {"Qwen3ForCausalLM", "qwen3", false},
-    {"Qwen3MoeForCausalLM", "qwen3moe", false},
-    {"Qwen3VLForConditionalGeneration", "qwen3vl", true},
-    {"Qwen3VLMoeForConditionalGeneration", "qwen3vlmoe", true},
+    {"Qwen3ForCausalLM", "Qwen3Model", "qwen3", "qwen3", false},
+    {"Qwen3MoeForCausalLM", "Qwen3MoeModel", "qwen3_moe", "qwen3moe", false},
+    {"Qwen3VLForConditionalGeneration", "Qwen3VLModel", "qwen3_vl", "qwen3vl", true},
+    {"Qwen3VLMoeForConditionalGeneration", "Qwen3VLMoeModel", "qwen3_vl_moe", "qwen3vlmoe", true},
 };
 
-/* NULL: another one. */
+/* NULL: another one. The family counts where no class is named. */
 static const struct known *known_of(const struct hf_config *c)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (bytes_equal(c->architecture, known[i].name)) return &known[i];
+    for (const struct known *k = known; k < known + sizeof known / sizeof *known; k++) {
+        bool is = c->architecture.data ? bytes_equal(c->architecture, k->name) || bytes_equal(c->architecture, k->trunk)
+                                       : bytes_equal(c->model_type, k->type);
+        if (is) return k;
+    }
     return NULL;
 }
 
@@ -139,13 +156,19 @@ static void read_scaling_key(struct hf_config *c, struct json_reader *r, struct 
             return;
         }
     bool interleaved;
+    double part;
     if (bytes_equal(key, "rope_type") || bytes_equal(key, "type")) json_string_value(r, &c->scaling_type);
     else if (bytes_equal(key, "mrope_section")) c->n_sections = 0, read_ids(r, c->sections, SECTIONS, &c->n_sections);
     else if (bytes_equal(key, "mrope_interleaved")) {
         if (json_truth(r, &interleaved) && !interleaved)
             hf_unsupported(r, "rope-scaling", "Positions whose sections are not interleaved are not supported", (struct bytes){NULL, 0});
     } else if (bytes_equal(key, "rope_theta")) c->there[THETA] = json_float(r, &c->number[THETA]);
-    else json_skip(r);
+    else if (bytes_equal(key, "mscale")) json_float(r, &c->magnitude[0]);
+    else if (bytes_equal(key, "mscale_all_dim")) json_float(r, &c->magnitude[1]);
+    else if (bytes_equal(key, "truncate")) json_truth(r, &c->whole_columns);
+    else if (bytes_equal(key, "partial_rotary_factor")) {
+        if (json_float(r, &part)) c->turns_part = part != 1;
+    } else json_skip(r);
 }
 
 static void read_scaling(struct hf_config *c, struct json_reader *r)
@@ -187,7 +210,10 @@ static void read_quantization(struct json_reader *r)
 
 static void read_number(struct hf_config *c, struct json_reader *r, int key)
 {
-    if (hf_null(r)) return;
+    if (hf_null(r)) {
+        c->no_window = c->no_window || key == WINDOW;
+        return;
+    }
     if (key == TIED && c->inside && c->outer_tied) {
         json_skip(r);
         return;
@@ -196,9 +222,22 @@ static void read_number(struct hf_config *c, struct json_reader *r, int key)
     else if (key < FLOATS_END) c->there[key] = json_float(r, &c->number[key]);
     else c->there[key] = json_truth(r, &c->truth[key]);
     if (key == TIED) c->outer_tied = !c->inside;
-    if (key == BIAS && c->truth[BIAS]) hf_unsupported(r, "architecture", "Attention with biases is not supported", (struct bytes){NULL, 0});
-    if (key == SLIDING && c->truth[SLIDING])
-        hf_unsupported(r, "architecture", "Attention in a sliding window is not supported", (struct bytes){NULL, 0});
+}
+
+/* Newer programs say what each layer does, where older ones only say from which layer on there is a window. */
+static void read_layer_types(struct hf_config *c, struct json_reader *r)
+{
+    struct bytes type;
+    if (!json_open(r, JSON_ARRAY)) return;
+    c->has_layer_types = true;
+    while (json_more(r) && json_string_value(r, &type))
+        if (!bytes_equal(type, "full_attention")) c->layer_type = type;
+}
+
+/* Some programs rename num_experts when they save; where both stand, the model's own name counts. */
+static void read_local_experts(struct hf_config *c, struct json_reader *r)
+{
+    c->has_local_experts = json_integer(r, &c->local_experts);
 }
 
 /* A truth value, or a word for where it holds. */
@@ -221,6 +260,8 @@ static void read_inner_key(struct hf_config *c, struct json_reader *r, int key)
     else if (key == ROPE_SCALING || key == ROPE_PARAMETERS) read_scaling(c, r);
     else if (key == QUANTIZATION) read_quantization(r);
     else if (key == BIDIRECTIONAL) read_bidirectional(c, r);
+    else if (key == LOCAL_EXPERTS) read_local_experts(c, r);
+    else if (key == LAYER_TYPES) read_layer_types(c, r);
     else if (json_string_value(r, &text) && (key == PEFT || !bytes_equal(text, "silu")))
         hf_unsupported(r, key == PEFT ? "lora" : "architecture",
                        key == PEFT ? "This describes an adapter (LoRA), not a model; merge it into its model first"
@@ -257,6 +298,7 @@ static void read_key(void *state, struct json_reader *r, int key)
     else if (hf_null(r)) return;
     else if (key == ARCHITECTURES) read_architectures(c, r);
     else if (key == MODEL_TYPE) json_string_value(r, &c->model_type);
+    else if (key == VERSION) json_string_value(r, &c->version);
     else if (key >= SAMPLING) c->has_sampling[key - SAMPLING] = json_float(r, &c->sampling[key - SAMPLING]);
     else read_text(c, r);
 }
@@ -294,13 +336,30 @@ static void write_scaling(struct writer *w, const struct hf_config *c)
     w->status = ck_put_text(w->model, full_key(w, "rope.scaling.type", full), c->scaling_type, w->err);
     for (int i = 0; !w->status && i < SCALINGS; i++)
         if (c->has_scaling[i]) w->status = ck_put_float(w->model, full_key(w, scaling_names[i], full), c->scaling[i], w->err);
+    if (!w->status && !c->whole_columns) w->status = ck_put_bool(w->model, full_key(w, "rope.scaling.yarn_truncate", full), false, w->err);
 }
 
-/* YaRN's growth of cosines and sines is all of attention_factor here; in GGUF files their factor comes on top of 0.1 ln(factor) + 1. */
+/* By how much YaRN's cosines and sines grow. */
+static double growth(double factor, double scale) { return factor <= 1 ? 1 : 0.1 * scale * num_log64(factor) + 1; }
+
+/* That growth is all of attention_factor here, or two growths by each other; in GGUF files their factor comes on top of 0.1 ln(factor) + 1. */
 static void convert_attention(struct hf_config *c)
 {
-    if (c->has_scaling[ATTENTION] && c->has_scaling[FACTOR] && c->scaling[FACTOR] >= 1)
-        c->scaling[ATTENTION] /= 0.1 * num_log64(c->scaling[FACTOR]) + 1;
+    const double *scale = c->magnitude, factor = c->scaling[FACTOR];
+    if (!c->has_scaling[FACTOR] || factor < 1) return;
+    if (!c->has_scaling[ATTENTION] && scale[0] != 0 && scale[1] != 0) {
+        c->scaling[ATTENTION] = growth(factor, scale[0]) / growth(factor, scale[1]);
+        c->has_scaling[ATTENTION] = true;
+    }
+    c->scaling[ATTENTION] /= growth(factor, 1);
+}
+
+/* Where YaRN's factor is not said, the two lengths say it. */
+static void set_factor(struct hf_config *c)
+{
+    if (c->has_scaling[FACTOR] || !c->has_scaling[ORIGINAL] || !c->there[CONTEXT] || c->scaling[ORIGINAL] < 1) return;
+    c->scaling[FACTOR] = (double)c->integer[CONTEXT] / c->scaling[ORIGINAL];
+    c->has_scaling[FACTOR] = bytes_equal(c->scaling_type, "yarn");
 }
 
 /* What transformers fills in where a file is silent. */
@@ -315,8 +374,10 @@ static void set_defaults(struct hf_config *c)
         c->there[KV_HEADS] = c->there[HEADS];
     }
     if (!c->there[SPARSE_STEP]) c->integer[SPARSE_STEP] = 1;
+    if (!c->there[EXPERTS]) c->integer[EXPERTS] = c->local_experts, c->there[EXPERTS] = c->has_local_experts;
     c->there[SPARSE_STEP] = c->there[TIED] = c->there[NORM_TOPK] = true;
     if (c->bidirectional) c->truth[CAUSAL] = false, c->there[CAUSAL] = true;
+    set_factor(c);
     convert_attention(c);
 }
 
@@ -337,10 +398,40 @@ static void write_list(struct writer *w, const char *name, const int32_t *list, 
     w->status = ck_put_array(w->model, full_key(w, name, full), META_I32, data, (uint64_t)n, w->err);
 }
 
+static int refuse(struct error *err, const char *rule, const char *what) { return fail(err, ERR_UNSUPPORTED, rule, 0, "%s", what); }
+
+/* Attention in a window is refused where a layer has one: of a mixture of experts each; of others those that layer_types names, or else those
+ * from max_window_layers on. A window as long as the context is none. */
+static int check_windows(const struct hf_config *c, struct error *err)
+{
+    enum { WINDOW_MISSING = 4096, FROM_MISSING = 28 }; /* transformers' own */
+    char text[QUOTED];
+    int64_t window = c->there[WINDOW] ? c->integer[WINDOW] : WINDOW_MISSING, from = c->there[WINDOW_FROM] ? c->integer[WINDOW_FROM] : FROM_MISSING;
+    bool windows = c->truth[SLIDING] && !c->no_window && !(c->there[CONTEXT] && window >= c->integer[CONTEXT]);
+    if (c->layer_type.data)
+        return fail(err, ERR_UNSUPPORTED, "architecture", 0, "Layers of the type \"%.64s\" are not supported; Qwen3's have full attention.",
+                    quoted(c->layer_type, text));
+    if (bytes_equal(architecture_name(c), "qwen3moe")) from = 0;
+    else if (c->has_layer_types) windows = false;
+    if (!windows || (c->there[LAYERS] && from >= c->integer[LAYERS])) return OK;
+    return refuse(err, "architecture", "Attention in a sliding window is not supported.");
+}
+
+/* Of a model that we know, what it does otherwise than we do. */
+static int check_kind(const struct hf_config *c, struct error *err)
+{
+    if (!known_of(c)) return OK;
+    if (c->truth[BIAS]) return refuse(err, "architecture", "Attention with biases is not supported.");
+    if (c->turns_part) return refuse(err, "rope-scaling", "RoPE that turns a part of a head is not supported.");
+    return check_windows(c, err);
+}
+
 static int write_architecture(struct hf_config *c, struct writer *w)
 {
     w->prefix = architecture_name(c);
-    w->status = ck_put_text(w->model, "general.architecture", w->prefix, w->err);
+    w->status = check_kind(c, w->err);
+    if (!w->status) w->status = ck_put_text(w->model, "general.architecture", w->prefix, w->err);
+    if (!w->status && c->version.data) w->status = ck_put_text(w->model, "config.transformers", c->version, w->err);
     set_defaults(c);
     if (sees(c)) set_sight(c);
     for (int key = 0; key < TRUTHS_END; key++) write_number(w, c, key);
