@@ -84,7 +84,7 @@ int quern_sequence_number(const struct quern_sequence *s); /* from 1 on; no othe
 
 /* Makes these n >= 1 tokens the content of the sequence, which leaves a step that is not finished; others in it do not notice. A reply ends
  * here. Returns how many of them are known: they need no computing while their pages are not taken for others. ERR_EMPTY, ERR_PARAM (an id out
- * of range), ERR_CONTEXT, ERR_BUSY (`waiting` wait already). */
+ * of range), ERR_CONTEXT, ERR_BUSY (`waiting` wait already), ERR_UNSUPPORTED "head" (a model without an output head has hidden states only). */
 int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum quern_outputs outputs);
 /* Appends one token, as in decoding. OK, ERR_PARAM, ERR_CONTEXT. */
 int quern_sequence_push(struct quern_sequence *s, int32_t id);

@@ -84,7 +84,8 @@ static void write_dimensions(struct json *j, const struct model_config *c)
     json_number(j, "kvHeads", c->n_kv_heads);
     json_number(j, "headDim", c->head_dim);
     json_number(j, "vocabSize", c->vocab_size);
-    json_bool(j, "tied", c->tied);
+    json_bool(j, "tied", c->tied && !c->headless);
+    json_bool(j, "headless", c->headless);
     json_number(j, "ropeTheta", c->rope_theta);
     json_number(j, "ropeFactor", c->rope_factor);
     json_number(j, "contextLength", (double)c->context_length);
@@ -200,6 +201,21 @@ static void write_quantized(struct json *j, const struct quern_engine *e)
     json_end(j);
 }
 
+/* How its files make a text's vector beside the pooling: whether they say it at all, and what of it is not built here. */
+static void write_vectors(struct json *j, const struct quern_engine *e)
+{
+    const struct checkpoint *ck = &e->intake.ck;
+    struct bytes refused;
+    bool normalize;
+    meta_text(ck, "vectors.refused", false, &refused, NULL);
+    if (meta_bool(ck, "vectors.normalize", true, &normalize, NULL)) normalize = true;
+    json_object(j, "vectors");
+    json_bool(j, "described", meta_find(ck, "vectors.normalize") || meta_find(ck, "vectors.pooling") || refused.data);
+    json_bool(j, "normalize", normalize);
+    json_text(j, "refused", refused);
+    json_end(j);
+}
+
 /* How it runs here. */
 static void write_run(struct json *j, const struct quern_engine *e)
 {
@@ -266,6 +282,7 @@ int info_write(struct quern_engine *e, struct error *err)
     write_specials(&j, e);
     json_number(&j, "pooling", e->model->config.pooling);
     json_number(&j, "classes", e->model->config.n_classes);
+    write_vectors(&j, e);
     write_assumed(&j, e);
     write_sampling(&j, e);
     json_number(&j, "contextSize", e->context_size);

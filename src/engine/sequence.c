@@ -166,11 +166,18 @@ int quern_sequence_set(struct quern_sequence *s, const int32_t *ids, int n, enum
     return quern_sequence_set_media(s, ids, n, NULL, 0, outputs);
 }
 
+static int fail_headless(struct quern_engine *e)
+{
+    return fail(&e->error, ERR_UNSUPPORTED, "head", 0,
+                "This model has no output head, so it cannot write: its folder was saved to make vectors of texts; take the whole model.");
+}
+
 int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n, const uint64_t *media, int n_media, enum quern_outputs outputs)
 {
     struct quern_engine *e = s->e;
     struct placed *placed;
     if (n < 1) return fail(&e->error, ERR_EMPTY, "tokens", 0, "There is nothing to do: no tokens.");
+    if (outputs != QUERN_HIDDEN && e->model->config.headless) return fail_headless(e);
     if (n > e->context_size) return sequence_fail_context(e, n);
     for (int i = 0; i < n; i++)
         if (check_id(e, ids[i])) return ERR_PARAM;
@@ -237,6 +244,7 @@ const float *quern_hidden(const struct quern_sequence *s, int *dim)
 bool quern_output_row(struct quern_engine *e, int32_t id, float *out)
 {
     const struct model *m = e->model;
+    if (id >= 0 && m->config.headless) return false;
     const struct weight *w = id < 0 ? m->classes : m->ops->output(m);
     int32_t row = id < 0 ? -1 - id : id;
     if (row >= (id < 0 ? m->config.n_classes : m->config.vocab_size) || e->be->ops->adopt) return false;

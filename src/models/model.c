@@ -70,13 +70,14 @@ static int check_promises(const struct model *m, const struct checkpoint *ck, st
                 "In this model every token attends to those behind it too (attention that is not causal); this version runs causal models only.");
 }
 
-/* Of the numbers that GGUF has for it. */
+/* Of the numbers that GGUF has for it: a GGUF file's own, or what a folder says beside its weights. */
 static int read_pooling(struct model *m, const struct checkpoint *ck, struct error *err)
 {
     const int64_t unsaid = POOLING_UNSAID;
     char key[KEY_SIZE];
-    int64_t pooling;
-    int status = meta_int(ck, model_key(key, m->prefix, "pooling_type"), POOLING_UNSAID, POOLING_RANK, &unsaid, &pooling, err);
+    int64_t pooling, beside;
+    int status = meta_int(ck, "vectors.pooling", POOLING_UNSAID, POOLING_RANK, &unsaid, &beside, err);
+    if (!status) status = meta_int(ck, model_key(key, m->prefix, "pooling_type"), POOLING_UNSAID, POOLING_RANK, &beside, &pooling, err);
     m->config.pooling = (enum model_pooling)pooling;
     return status;
 }

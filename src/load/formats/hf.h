@@ -24,6 +24,16 @@ struct hf_vision;
 extern const struct hf_reader hf_vision; /* config.json's vision_config, and the files of the preprocessors of pictures and films */
 struct hf_vision *hf_vision_new(struct mem *m);
 
+struct hf_special;
+extern const struct hf_reader hf_special; /* tokenizer_config.json's special tokens */
+struct hf_special *hf_special_new(struct mem *m);
+
+struct hf_vectors;
+extern const struct hf_reader hf_vectors; /* 1_Pooling/config.json */
+struct hf_vectors *hf_vectors_new(struct mem *m);
+/* modules.json, which is a list. */
+int hf_read_modules(struct json_reader *r, struct checkpoint *model);
+
 struct hf_tokenizer;
 extern const struct hf_reader hf_tokenizer; /* tokenizer.json */
 struct hf_tokenizer *hf_tokenizer_new(struct mem *m);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tokenizer.json -> the vocabulary as GGUF files have it. Only byte-level BPE behind Qwen2's split is taken; any other kind is
- * refused by its name, since a vocabulary behind another split gives wrong tokens without a sign.
+ * tokenizer.json -> the vocabulary as GGUF files have it, and what the post-processor's template puts around a text. Only byte-level BPE behind
+ * Qwen2's split is taken; any other kind is refused by its name, since a vocabulary behind another split gives wrong tokens without a sign.
  */
 #include "load/formats/hf.h"
+#include "load/formats/hf_template.h"
 
 #include <string.h>
 
@@ -36,6 +37,7 @@ struct hf_tokenizer {
     uint64_t n_merges;
     uint32_t n_ids;       /* the highest id and 1 */
     bool model, pre;
+    struct hf_added added;
 };
 
 struct hf_tokenizer *hf_tokenizer_new(struct mem *m)
@@ -285,7 +287,7 @@ static void read_key(void *state, struct json_reader *r, int key)
     case ADDED: read_added(t, r); break;
     case PRE: read_pre(t, r); break;
     case NORMALIZER: read_outer(r, "NFC", "The normaliser is not supported, Qwen3's is NFC"); break;
-    default: read_outer(r, "ByteLevel", "The post-processor is not supported"); break;
+    default: hf_read_post(r, &t->added); break;
     }
 }
 
@@ -328,6 +330,19 @@ static int write_vocabulary(struct hf_tokenizer *t, struct checkpoint *model, co
     return status ? status : ck_put_array(model, "tokenizer.ggml.merges", META_STRING, view(&t->merges), t->n_merges, err);
 }
 
+/* Lists without an id say that nothing is added, whatever a GGUF file says whose vocabulary gives way to this one. */
+static int write_added(const struct hf_tokenizer *t, struct checkpoint *model, struct error *err)
+{
+    static const char *const keys_of[] = {"tokenizer.added.before", "tokenizer.added.after"};
+    int status = OK;
+    for (int side = 0; !status && side < 2; side++) {
+        const struct hf_ids *ids = &t->added.sides[side];
+        status = ck_put_array(model, keys_of[side], META_I32, (struct bytes){(const uint8_t *)ids->ids, (size_t)ids->n * sizeof *ids->ids},
+                              (uint64_t)ids->n, err);
+    }
+    return status;
+}
+
 static int done(void *state, struct checkpoint *model, struct error *err)
 {
     struct hf_tokenizer *t = state;
@@ -342,6 +357,7 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     if (!status && !pack(t, by_id, &texts, &types)) status = ERR_MEM_LOAD;
     if (status == ERR_MEM_LOAD) fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory for the vocabulary.");
     if (!status) status = write_vocabulary(t, model, &texts, &types, err);
+    if (!status) status = write_added(t, model, err);
     mem_free(t->mem, by_id);
     mem_free(t->mem, texts.data);
     mem_free(t->mem, types.data);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The JSON files beside safetensors files: kept whole, then walked once. Which one it is, its keys say. Here: the walk, the chat template of
- * tokenizer_config.json and the list of tensors of model.safetensors.index.json; the rest is in hf_config.c, hf_vision.c and
- * hf_tokenizer.c.
+ * tokenizer_config.json and the list of tensors of model.safetensors.index.json; the rest is in hf_config.c, hf_special.c, hf_tokenizer.c,
+ * hf_vectors.c and hf_vision.c.
  */
 #include "load/formats/hf.h"
 
@@ -12,7 +12,11 @@
 static bool sniff(const uint8_t *b, size_t n)
 {
     while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
-    return n && *b == '{';
+    if (n && *b == '{') return true;
+    if (!n || *b != '[') return false;
+    b++, n--; /* of lists only those of objects, or empty ones */
+    while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
+    return !n || *b == '{' || *b == ']';
 }
 
 static int header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *used, struct error *err)
@@ -149,7 +153,7 @@ static const struct hf_reader notes_reader = {note_keys, read_note, notes_done};
 
 /* --- the walk ------------------------------------------------------------------------------------------------- */
 
-enum { READERS = 4 };
+enum { READERS = 6 };
 struct walk {
     const struct hf_reader *readers[READERS];
     void *states[READERS];
@@ -188,14 +192,16 @@ static int read(struct checkpoint *file, struct checkpoint *model, struct error 
 {
     struct json_reader r = {.text = file->header, .size = file->header_size, .rule = "json", .what = "The JSON file", .err = err};
     struct notes notes = {.mem = file->mem};
-    struct walk w = {{&hf_config, &hf_tokenizer, &notes_reader, &hf_vision},
-                     {hf_config_new(file->mem), hf_tokenizer_new(file->mem), &notes, hf_vision_new(file->mem)}, {0}};
-    int status = w.states[0] && w.states[1] && w.states[3] ? read_all(&w, &r, model)
-                                            : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory to read the JSON file.");
-    mem_free(file->mem, w.states[0]);
+    struct mem *m = file->mem;
+    struct walk w = {{&notes_reader, &hf_tokenizer, &hf_config, &hf_vision, &hf_special, &hf_vectors},
+                     {&notes, hf_tokenizer_new(m), hf_config_new(m), hf_vision_new(m), hf_special_new(m), hf_vectors_new(m)}, {0}};
+    bool there = true;
+    for (int i = 0; i < READERS; i++) there = there && w.states[i];
+    int status = there ? json_peek(&r) == JSON_ARRAY ? hf_read_modules(&r, model) : read_all(&w, &r, model)
+                       : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory to read the JSON file.");
+    mem_free(m, notes.tensors);
     hf_tokenizer_free(w.states[1]);
-    mem_free(file->mem, notes.tensors);
-    mem_free(file->mem, w.states[3]);
+    for (int i = 2; i < READERS; i++) mem_free(m, w.states[i]);
     return status;
 }
 

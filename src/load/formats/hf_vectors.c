@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a sentence-transformers folder makes a text's vector: 1_Pooling/config.json says which hidden states count, modules.json which steps
+ * follow. Both are known by what they hold, whatever they are called. A step that is not built here is no error: such a model still writes
+ * and ranks, so its name is kept (vectors.refused) for those who ask for vectors.
+ */
+#include "load/formats/hf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* GGUF's numbers; UNSAID where a folder has another kind. */
+enum { UNSAID = -1, MEAN = 1, FIRST = 2, LAST = 3 };
+
+static const char *const keys[] = {
+    "pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_lasttoken", "pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens", "pooling_mode", "word_embedding_dimension", NULL,
+};
+enum { MODES = 6, MODE = MODES };
+
+/* In the order of the keys; as newer programs write them, and what they are. */
+static const struct {
+    const char *name;
+    int kind;
+} modes[MODES] = {{"cls", FIRST}, {"mean", MEAN}, {"lasttoken", LAST}, {"max", UNSAID}, {"mean_sqrt_len_tokens", UNSAID}, {"weightedmean", UNSAID}};
+
+struct hf_vectors {
+    bool older[MODES], newer[MODES]; /* as older programs write it, and as newer ones do, which counts */
+    bool said, named;
+    struct bytes other;              /* a mode that none of these is */
+};
+
+struct hf_vectors *hf_vectors_new(struct mem *m) { return mem_alloc(m, sizeof(struct hf_vectors)); }
+
+/* --- pooling ---------------------------------------------------------------------------------------------- */
+
+static void read_mode(struct hf_vectors *v, struct json_reader *r)
+{
+    struct bytes name;
+    int i = 0;
+    if (!json_string_value(r, &name)) return;
+    while (i < MODES && !bytes_equal(name, modes[i].name)) i++;
+    if (i < MODES) v->newer[i] = true;
+    else v->other = name;
+    v->said = v->named = true;
+}
+
+/* A list of one mode is that mode; of several, their vectors are joined. */
+static void read_modes(struct hf_vectors *v, struct json_reader *r)
+{
+    if (json_peek(r) != JSON_ARRAY) {
+        read_mode(v, r);
+        return;
+    }
+    v->said = v->named = json_open(r, JSON_ARRAY);
+    while (json_more(r)) read_mode(v, r);
+}
+
+static void read_key(void *state, struct json_reader *r, int key)
+{
+    struct hf_vectors *v = state;
+    if (hf_null(r)) return;
+    if (key < MODES) v->said = json_truth(r, &v->older[key]) || v->said;
+    else if (key == MODE) read_modes(v, r);
+    else json_skip(r);
+}
+
+static struct bytes text_of(const char *text) { return (struct bytes){(const uint8_t *)text, strlen(text)}; }
+
+/* The first reason counts. */
+static int put_refused(struct checkpoint *model, const char *what, struct error *err)
+{
+    const char *key = "vectors.refused";
+    return ck_seek(model, text_of(key)) ? OK : ck_put_text(model, key, text_of(what), err);
+}
+
+static int done(void *state, struct checkpoint *model, struct error *err)
+{
+    const struct hf_vectors *v = state;
+    const bool *chosen = v->named ? v->newer : v->older;
+    char text[QUOTED], what[QUOTED + 32];
+    int n = 0, mode = 0;
+    for (int i = 0; i < MODES; i++)
+        if (chosen[i]) n++, mode = i;
+    if (!v->said) return OK;
+    if (n == 1 && !v->other.data && modes[mode].kind != UNSAID) return ck_put_int(model, "vectors.pooling", modes[mode].kind, err);
+    const char *name = n == 1 ? modes[mode].name : n ? "several kinds, joined" : "nothing";
+    snprintf(what, sizeof what, "pooling by %.64s", v->other.data ? quoted(v->other, text) : name);
+    return put_refused(model, what, err);
+}
+
+const struct hf_reader hf_vectors = {keys, read_key, done};
+
+/* --- modules ---------------------------------------------------------------------------------------------- */
+
+struct module {
+    struct bytes type, path;
+};
+
+static struct module read_module(struct json_reader *r)
+{
+    struct module m = {0};
+    struct bytes key;
+    if (!json_open(r, JSON_OBJECT)) return m;
+    while (json_key(r, &key)) {
+        if (bytes_equal(key, "type") && json_peek(r) == JSON_STRING) json_string_value(r, &m.type);
+        else if (bytes_equal(key, "path") && json_peek(r) == JSON_STRING) json_string_value(r, &m.path);
+        else json_skip(r);
+    }
+    return m;
+}
+
+/* A class without the modules of Python that it lies in: they were moved more than once. */
+static struct bytes class_of(struct bytes type)
+{
+    size_t begin = type.size;
+    while (begin && type.data[begin - 1] != '.') begin--;
+    return (struct bytes){type.data + begin, type.size - begin};
+}
+
+static int put_module(struct checkpoint *model, const struct module *m, struct error *err)
+{
+    char type[QUOTED], path[QUOTED], what[2 * QUOTED + 32];
+    snprintf(what, sizeof what, "a module %.64s (%.64s)", quoted(class_of(m->type), type), quoted(m->path, path));
+    return put_refused(model, what, err);
+}
+
+static int walk(struct json_reader *r, struct checkpoint *model, bool *normalizes, int *n)
+{
+    static const char *const known[] = {"Transformer", "Pooling", "Normalize"};
+    int status = OK;
+    if (!json_open(r, JSON_ARRAY)) return r->status;
+    for (; !status && json_more(r); ++*n) {
+        struct module m = read_module(r);
+        size_t i = 0;
+        if (!r->status && !m.type.data) json_wrong(r, r->pos, "a list of modules was expected");
+        while (i < 3 && !bytes_equal(class_of(m.type), known[i])) i++;
+        *normalizes = *normalizes || i == 2;
+        if (!r->status && i == 3) status = put_module(model, &m, r->err);
+    }
+    return status ? status : json_finish(r);
+}
+
+int hf_read_modules(struct json_reader *r, struct checkpoint *model)
+{
+    bool normalizes = false;
+    int n = 0, status = walk(r, model, &normalizes, &n);
+    return status || !n ? status : ck_put_bool(model, "vectors.normalize", normalizes, r->err);
+}
