@@ -34,11 +34,21 @@ static int out_of_memory(struct error *err) { return fail(err, ERR_MEM_LOAD, "vo
 
 /* --- loading: bytes and merges ------------------------------------------------------------------------ */
 
+static bool is_special(int type) { return type == TOKEN_CONTROL || type == TOKEN_USER_DEFINED; }
+
+/* A token of its own that pieces are made of as well: programs call an ordinary one a special one so that they have something to pad texts with.
+ * It stays a token wherever it stands, and is shown like others. */
+static uint32_t make_ordinary(struct vocab *v, uint32_t id)
+{
+    if (id != TABLE_NONE && v->types[id] == TOKEN_CONTROL) v->types[id] = TOKEN_USER_DEFINED;
+    return id;
+}
+
 static int load_bytes(struct tokenizer *t, struct error *err)
 {
     for (int i = 0; i < 256; i++) {
         uint8_t byte = (uint8_t)i;
-        t->bpe.byte_ids[i] = vocab_find(&t->vocab, (struct bytes){&byte, 1});
+        t->bpe.byte_ids[i] = make_ordinary(&t->vocab, vocab_find(&t->vocab, (struct bytes){&byte, 1}));
         if (t->bpe.byte_ids[i] == TABLE_NONE)
             return fail(err, ERR_INCONSISTENT, "vocab", 0, "The vocabulary cannot represent byte 0x%02X: no normal token stands for it.",
                         (unsigned)i);
@@ -58,7 +68,7 @@ static bool cut_merge(struct bytes line, struct bytes *left, struct bytes *right
 }
 
 /* Both parts and their concatenation must be tokens. buffer: 2 * TOKEN_MAX_BYTES. */
-static bool resolve_merge(const struct vocab *v, struct bytes left, struct bytes right, uint8_t *buffer, struct merge *out)
+static bool resolve_merge(struct vocab *v, struct bytes left, struct bytes right, uint8_t *buffer, struct merge *out)
 {
     size_t n_left, n_right;
     if (left.size > TOKEN_MAX_BYTES || right.size > TOKEN_MAX_BYTES) return false;
@@ -66,7 +76,9 @@ static bool resolve_merge(const struct vocab *v, struct bytes left, struct bytes
     out->left = vocab_find(v, (struct bytes){buffer, n_left});
     out->right = vocab_find(v, (struct bytes){buffer + n_left, n_right});
     out->result = vocab_find(v, (struct bytes){buffer, n_left + n_right});
-    return out->left != TABLE_NONE && out->right != TABLE_NONE && out->result != TABLE_NONE;
+    if (out->left == TABLE_NONE || out->right == TABLE_NONE || out->result == TABLE_NONE) return false;
+    make_ordinary(v, out->result); /* its parts are bytes, or results of other merges */
+    return true;
 }
 
 static int load_merge(struct tokenizer *t, struct cursor *c, uint32_t rank, uint8_t *buffer, struct error *err)
@@ -93,7 +105,7 @@ static int check_no_merges(const struct tokenizer *t, struct error *err)
 {
     for (uint32_t id = 0; id < t->vocab.n_tokens; id++) {
         struct bytes token = vocab_bytes(&t->vocab, id);
-        if (token.size > 1 && vocab_find(&t->vocab, token) == id)
+        if (token.size > 1 && !is_special(t->vocab.types[id]) && vocab_find(&t->vocab, token) == id)
             return fail(err, ERR_FORMAT, "merges", 0, "The list of merges is missing: nothing makes token %u.", (unsigned)id);
     }
     return OK;
@@ -166,8 +178,6 @@ static void drop_duplicates(struct tokenizer *t)
     t->n_specials = n;
 }
 
-static bool is_special(int type) { return type == TOKEN_CONTROL || type == TOKEN_USER_DEFINED; }
-
 static int load_specials(struct tokenizer *t, struct error *err)
 {
     const struct vocab *v = &t->vocab;
@@ -205,6 +215,8 @@ static int load(struct tokenizer *t, const struct tok_source *source, struct err
 {
     t->scored = source->scores.size != 0;
     int status = vocab_load(t->mem, &t->vocab, source->tokens, source->n_tokens, source->types, err);
+    if (!status && !t->scored && !vocab_index_literals(&t->vocab))
+        status = fail(err, ERR_FORMAT, "vocab", 0, "The token strings collide far beyond chance; the file is not trustworthy.");
     if (!status) status = load_bytes(t, err);
     if (!status && t->scored) status = load_scores(t, source->scores, err);
     else if (!status) status = load_merges(t, source->merges, source->n_merges, err);

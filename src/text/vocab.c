@@ -166,6 +166,17 @@ int vocab_load(struct mem *m, struct vocab *v, struct bytes tokens, uint64_t n_t
     return fill(v, tokens, err);
 }
 
+bool vocab_index_literals(struct vocab *v)
+{
+    for (uint32_t id = 0; id < v->n_tokens; id++) {
+        struct bytes bytes = vocab_bytes(v, id);
+        size_t i = 0;
+        while (i < bytes.size && bytes.data[i] > ' ' && bytes.data[i] <= '~') i++; /* which stand for themselves in the byte alphabet */
+        if (is_literal(v->types[id]) && i == bytes.size && !index_token(v, id)) return false;
+    }
+    return true;
+}
+
 void vocab_drop_index(struct mem *m, struct vocab *v)
 {
     mem_free(m, v->by_bytes.slots);

@@ -36,6 +36,9 @@ void vocab_free(struct mem *m, struct vocab *v);
 struct bytes vocab_bytes(const struct vocab *v, uint32_t id);
 /* The id that these bytes, at least one, encode to; TABLE_NONE when there is none. Not after vocab_drop_index(). */
 uint32_t vocab_find(const struct vocab *v, struct bytes bytes);
+/* From now on vocab_find() also finds control and user-defined tokens, of printable ASCII, where no other token has these bytes. false: more
+ * collisions than chance allows. */
+bool vocab_index_literals(struct vocab *v);
 void vocab_drop_index(struct mem *m, struct vocab *v);
 
 /* GPT-2's alphabet, in which vocabularies spell bytes as printable characters -> bytes. out: room for text.size, or NULL
