@@ -78,6 +78,10 @@ write('gguf', 'minimal-v2', minimalModel({ version: 2 }));
 write('gguf', 'cut', minimalModel().slice(0, 3000));
 write('gguf', 'q4_0', tinyModel({ type: 'Q4_0', hidden: 32, context: 16 }));
 write('gguf', 'experts', tinyModel({ ...TINY_MOE, layers: 2, experts: 3, used: 2, expertFfn: 8, ffn: 8, hidden: 8, heads: 1, headDim: 2, type: 'F16', context: 16 }));
+write('gguf', 'layered', minimalModel({ kv: {
+  'qwen3.attention.head_count': ['u32[]', [1]], 'qwen3.feed_forward_length': ['u16[]', [2]], 'qwen3.attention.key_length': null, 'qwen3.attention.causal': ['bool', true],
+  'tokenizer.added.before': ['i32[]', [1, 2]], 'tokenizer.added.after': ['i32[]', [3]], 'tokenizer.bos_token': ['string', 'b'], 'tokenizer.ggml.bos_token_id': ['u32', 4294967295],
+} }));
 write('gguf', 'yarn', minimalModel({ kv: { 'qwen3.rope.scaling.type': ['string', 'yarn'], 'qwen3.rope.scaling.factor': ['f32', 4] } }));
 const EXPERTS = { layers: 1, experts: 2, used: 1, expertFfn: 8, ffn: 8, hidden: 8, heads: 1, headDim: 2 };
 write('gguf', 'sees', tinyModel({ ...EXPERTS, arch: 'qwen3vlmoe', type: 'F16', context: 16 },
