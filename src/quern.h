@@ -53,7 +53,7 @@ const struct quern_plan *quern_plan(const struct quern_engine *e);
 uint64_t quern_file_size(const struct quern_engine *e);
 int quern_vocab_size(const struct quern_engine *e); /* width of a row of logits; 0 until the header has arrived */
 struct bytes quern_chat_template(const struct quern_engine *e); /* empty when the file has none; borrowed until the engine is freed */
-struct bytes quern_rerank_template(const struct quern_engine *e); /* the same, of one that ranks */
+struct bytes quern_tool_template(const struct quern_engine *e), quern_rerank_template(const struct quern_engine *e); /* others, if it has them */
 
 /* Two words that another thread may use while a call runs: while attention is not zero, quern_step() returns after each layer;
  * heartbeat changes with every layer, every feed and every page of a kept conversation. */

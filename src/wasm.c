@@ -134,9 +134,11 @@ EXPORT void wasm_plan(address e, address out)
 }
 
 EXPORT double wasm_file_size(address e) { return (double)quern_file_size(ENGINE(e)); }
-EXPORT address wasm_chat_template(address e, int ranks, address out)
+/* 0: of conversations, 1: of what ranks, 2: of conversations with tools, where that is another one. */
+EXPORT address wasm_chat_template(address e, int which, address out)
 {
-    return view(ranks ? quern_rerank_template(ENGINE(e)) : quern_chat_template(ENGINE(e)), out);
+    struct bytes (*const templates[])(const struct quern_engine *) = {quern_chat_template, quern_rerank_template, quern_tool_template};
+    return view(templates[which](ENGINE(e)), out);
 }
 
 EXPORT double wasm_memory_used(address e)

@@ -132,7 +132,7 @@ export class Engine {
   get facts() { return this.#facts; }
   get contextSize() { return this.#facts.contextSize; }
 
-  chatTemplate() { return this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, 0, this.#out), this.#out); }
+  chatTemplate(tools = false) { return this.#heap.sized(this.#wasm._wasm_chat_template(this.#engine, tools ? 2 : 0, this.#out), this.#out); }
 
   /** Bytes: what the engine holds, the most it ever held, what it was planned to hold, and what the browser has given; and pages of the cache. */
   memory() {

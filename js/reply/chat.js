@@ -143,6 +143,7 @@ export function channelsOf(engine, channels) {
 export class Chat {
   #engine;
   #template;
+  #toolTemplate;      // where the file has another one for conversations with tools
   #render;
   #channels;
 
@@ -153,6 +154,7 @@ export class Chat {
   constructor(engine, render) {
     this.#engine = engine;
     this.#template = engine.chatTemplate();
+    this.#toolTemplate = engine.chatTemplate(true) || this.#template;
     this.#render = render;
     this.#channels = channelsOf(engine, CHANNELS);
   }
@@ -172,11 +174,12 @@ export class Chat {
    */
   async prompt(messages, options = {}) {
     const { thinking = false, continue: goesOn = false, numberImages = false, mustFit = false, generationPrompt = true, places, tools } = options;
-    const { sentinel, messages: guarded, tools: list } = protect(tools?.messages ?? messages, this.#template, tools?.list);
+    const template = tools?.list ? this.#toolTemplate : this.#template;
+    const { sentinel, messages: guarded, tools: list } = protect(tools?.messages ?? messages, template, tools?.list);
     const begun = goesOn ? guarded.pop() : null;
     const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
-    const prompt = this.#template
-      ? await this.#render(this.#template, {
+    const prompt = template
+      ? await this.#render(template, {
         messages: guarded, tools: list, add_generation_prompt: generationPrompt, enable_thinking: thinks, add_vision_id: numberImages,
       })
       : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);

@@ -5,6 +5,7 @@
  * Exit status 0, or 1 with one line `quern: CODE: sentence` on stderr.
  */
 #include "cli/cli_args.h"
+#include "cli/cli_described.h"
 #include "cli/cli_files.h"
 #include "cli/cli_grammar.h"
 #include "cli/cli_output.h"
@@ -112,7 +113,10 @@ static int feed_all(struct quern_engine *e, const struct job *j, const struct cl
         FILE *f = cli_open(files->paths[i], &size);
         if (!f) return ERR_PARAM;
         if (i > 0) status = i < j->engine.files ? quern_next_file(e, size) : quern_vision_next(e, size);
-        if (!status) status = feed_file(e, f, (size_t)args_number(&j->args, OPT_FEED, FEED_DEFAULT), j->engine.inspect);
+        struct bytes described = cli_described(files->paths[i]);
+        if (!status && described.data) status = quern_feed(e, described.data, described.size);
+        else if (!status) status = feed_file(e, f, (size_t)args_number(&j->args, OPT_FEED, FEED_DEFAULT), j->engine.inspect);
+        free((void *)described.data);
         fclose(f);
     }
     return status ? status : quern_finish(e);

@@ -71,24 +71,17 @@ static int count_parts(const char *path)
 
 /* --- folders ---------------------------------------------------------------------------------------------- */
 
-/* The same choice as js/shared/folder.js makes. */
-static const char *const described_by[] = {"config.json", "generation_config.json", "processor_config.json", "preprocessor_config.json",
-                                           "video_preprocessor_config.json", "chat_template.json", "tokenizer_config.json", "tokenizer.json",
+/* The same choice as js/shared/folder.js makes, in the same order. TEMPLATES: all templates with a name. */
+static const char TEMPLATES[] = "additional_chat_templates";
+static const char *const described_by[] = {"config.json", "generation_config.json", "chat_template.jinja", TEMPLATES, "processor_config.json",
+                                           "preprocessor_config.json", "video_preprocessor_config.json", "chat_template.json",
+                                           "tokenizer_config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json",
                                            "model.safetensors.index.json"};
 /* What counts beside a GGUF file, which describes its weights itself. */
-static const char *const beside_gguf[] = {"generation_config.json", "tokenizer_config.json", "tokenizer.json"};
+static const char *const beside_gguf[] = {"generation_config.json", "chat_template.jinja", TEMPLATES, "chat_template.json", "tokenizer_config.json",
+                                          "tokenizer.json"};
 
 static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-/* Those of the names that are there. */
-static void add_existing(struct cli_files *f, const char *folder, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        add(f, folder, names[i]);
-        if (f->n == 0 || exists(f->paths[f->n - 1])) continue;
-        free(f->paths[--f->n]);
-    }
-}
 
 /* All files with this ending, by name. Returns how many. */
 static int add_ending(struct cli_files *f, const char *folder, const char *end)
@@ -100,6 +93,30 @@ static int add_ending(struct cli_files *f, const char *folder, const char *end)
     if (d) closedir(d);
     if (f->n > first) qsort(f->paths + first, (size_t)(f->n - first), sizeof *f->paths, compare_paths);
     return f->n - first;
+}
+
+static void add_templates(struct cli_files *f, const char *folder)
+{
+    size_t size = strlen(folder) + sizeof TEMPLATES + 1;
+    char *below = malloc(size);
+    if (!below) return;
+    snprintf(below, size, "%s/%s", folder, TEMPLATES);
+    add_ending(f, below, ".jinja");
+    free(below);
+}
+
+/* Those of the names that are there. */
+static void add_existing(struct cli_files *f, const char *folder, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (names[i] == TEMPLATES) {
+            add_templates(f, folder);
+            continue;
+        }
+        add(f, folder, names[i]);
+        if (f->n == 0 || exists(f->paths[f->n - 1])) continue;
+        free(f->paths[--f->n]);
+    }
 }
 
 /* Whether paths [n], sorted, are one GGUF file, or all parts of one. */

@@ -4,6 +4,7 @@
  */
 #include "cli/cli_quantize.h"
 
+#include "cli/cli_described.h"
 #include "cli/cli_files.h"
 #include "cli/cli_output.h"
 #include "cli/convert.h"
@@ -21,6 +22,7 @@ struct quantizing {
     struct cli_files files;
     uint64_t *sizes;           /* [files.n] */
     int *inputs;               /* [files.n] descriptors, -1: not open */
+    struct bytes *described;   /* [files.n] what is read in place of a file; data NULL: the file */
     char *out;                 /* its name */
     struct output output;
     int write_error;           /* errno */
@@ -37,6 +39,13 @@ static int complain(struct quantizing *q, const char *code, const char *sentence
 static size_t read_file(void *context, int file, uint64_t at, void *bytes, size_t n)
 {
     struct quantizing *q = context;
+    const struct bytes d = q->described[file];
+    if (d.data) {
+        size_t left = at < d.size ? d.size - (size_t)at : 0;
+        if (n > left) n = left;
+        if (n) memcpy(bytes, d.data + at, n);
+        return n;
+    }
     ssize_t got = pread(q->inputs[file], bytes, n, (off_t)at);
     return got > 0 ? (size_t)got : 0;
 }
@@ -107,13 +116,16 @@ static int open_inputs(struct quantizing *q)
 {
     q->sizes = calloc((size_t)q->files.n, sizeof *q->sizes);
     q->inputs = malloc((size_t)q->files.n * sizeof *q->inputs);
-    if (!q->sizes || !q->inputs) return fail_memory(q);
+    q->described = calloc((size_t)q->files.n, sizeof *q->described);
+    if (!q->sizes || !q->inputs || !q->described) return fail_memory(q);
     for (int i = 0; i < q->files.n; i++) q->inputs[i] = -1;
     for (int i = 0; i < q->files.n; i++) {
         FILE *f = cli_open(q->files.paths[i], &q->sizes[i]);
         if (f) fclose(f);
         q->inputs[i] = f ? open(q->files.paths[i], O_RDONLY) : -1;
         if (q->inputs[i] < 0) return complain(q, "use/param", missing(q, i));
+        q->described[i] = cli_described(q->files.paths[i]);
+        if (q->described[i].data) q->sizes[i] = q->described[i].size;
     }
     return OK;
 }
@@ -166,8 +178,9 @@ void quantizing_free(struct quantizing *q)
     convert_close(q->convert);
     for (int i = 0; q->inputs && i < q->files.n; i++)
         if (q->inputs[i] >= 0) close(q->inputs[i]);
+    for (int i = 0; q->described && i < q->files.n; i++) free((void *)q->described[i].data);
     output_close(&q->output);
     cli_files_free(&q->files);
-    void *parts[] = {q->sizes, q->inputs, q->out, q};
+    void *parts[] = {q->sizes, q->inputs, q->described, q->out, q};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
 }

@@ -64,6 +64,7 @@ void quern_free(struct quern_engine *e)
     if (e->be) e->be->ops->free(e->be);
     pool_free(e->pool);
     mem_free(&e->mem, (void *)e->template.data);
+    mem_free(&e->mem, (void *)e->tool_template.data);
     mem_free(&e->mem, (void *)e->rerank.data);
     mem_free(&e->mem, e->info);
     struct mem mem = e->mem;
@@ -241,6 +242,7 @@ static int read_first(struct quern_engine *e, struct error *err)
     if (!status) status = special_read(e, err);
     if (!status) status = read_pads(e, err);
     if (!status) status = copy_template(e, "tokenizer.chat_template", &e->template, err);
+    if (!status) status = copy_template(e, "tokenizer.chat_template.tool_use", &e->tool_template, err);
     if (!status) status = copy_template(e, "tokenizer.chat_template.rerank", &e->rerank, err);
     if (!status) status = check_kv(e, err);
     if (!status) status = sight_open(e, err);
@@ -445,6 +447,7 @@ int quern_finish(struct quern_engine *e)
 const struct error *quern_error(const struct quern_engine *e) { return &e->error; }
 const char *quern_info(struct quern_engine *e) { return e->info ? e->info : ""; }
 struct bytes quern_chat_template(const struct quern_engine *e) { return e->template; }
+struct bytes quern_tool_template(const struct quern_engine *e) { return e->tool_template; }
 struct bytes quern_rerank_template(const struct quern_engine *e) { return e->rerank; }
 struct quern_control *quern_control(struct quern_engine *e) { return &e->control; }
 const struct quern_plan *quern_plan(const struct quern_engine *e) { return &e->plan; }

@@ -121,6 +121,13 @@ static int join(struct intake *in, struct error *err)
     return status ? status : ck_complete(&in->ck, err);
 }
 
+/* Named templates belong together; that of a model that ranks only GGUF files have. */
+static void drop_templates(struct checkpoint *ck, const struct checkpoint *beside)
+{
+    static const char prefix[] = "tokenizer.chat_template";
+    if (ck_any(beside, prefix)) ck_drop(ck, prefix, "tokenizer.chat_template.rerank");
+}
+
 /* A GGUF file describes itself. What files beside it say of texts counts instead of what it says: the vocabulary, the chat template, which
  * tokens end a reply. What they say of the weights is of other files. */
 static int join_gguf(struct intake *in, struct error *err)
@@ -129,6 +136,7 @@ static int join_gguf(struct intake *in, struct error *err)
     in->ck = in->part;
     in->part = beside;
     in->file = &in->ck;
+    drop_templates(&in->ck, &beside);
     int status = ck_override(&in->ck, &beside, "tokenizer.", err);
     if (!status) status = ck_override(&in->ck, &beside, "generation.", err);
     if (!status) status = ck_override(&in->ck, &beside, "general.sampling.", err);
@@ -176,6 +184,8 @@ static int take_side(struct intake *in, struct error *err)
         ck_init(&in->ck, in->mem, 0);
     }
     int status = ck_read_side(&in->part, &in->ck, err);
+    if (!status && in->n_files == 1 && in->ck.n_metas == 0)
+        status = fail(err, ERR_FORMAT, "magic", 0, "This file is not a model: this is JSON, perhaps an error message of the server.");
     in->sides++;
     in->side_bytes += in->part.header_size;
     if (!status && in->sides >= in->n_files)

@@ -139,6 +139,23 @@ struct meta *ck_seek(const struct checkpoint *ck, struct bytes key)
     return NULL;
 }
 
+bool ck_any(const struct checkpoint *ck, const char *prefix)
+{
+    for (size_t i = 0; i < ck->n_metas; i++)
+        if (begins_with(ck_view(ck, ck->metas[i].key), prefix)) return true;
+    return false;
+}
+
+void ck_drop(struct checkpoint *ck, const char *prefix, const char *except)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < ck->n_metas; i++) {
+        struct bytes key = ck_view(ck, ck->metas[i].key);
+        if (!begins_with(key, prefix) || bytes_equal(key, except)) ck->metas[kept++] = ck->metas[i];
+    }
+    ck->n_metas = kept;
+}
+
 int ck_override(struct checkpoint *ck, const struct checkpoint *from, const char *prefix, struct error *err)
 {
     size_t kept = 0;

@@ -102,6 +102,9 @@ int ck_put_bool(struct checkpoint *ck, const char *key, bool value, struct error
 int ck_put_array(struct checkpoint *ck, const char *key, enum meta_type element, struct bytes data, uint64_t count, struct error *err);
 /* What has been put so far, whatever its order; NULL: nothing. Valid until more is put. */
 struct meta *ck_seek(const struct checkpoint *ck, struct bytes key);
+/* Whether any key begins with `prefix`, and the end of all that do but one. */
+bool ck_any(const struct checkpoint *ck, const char *prefix);
+void ck_drop(struct checkpoint *ck, const char *prefix, const char *except);
 /* Adds a copy of all metadata of another file. */
 int ck_merge(struct checkpoint *ck, const struct checkpoint *from, struct error *err);
 /* The same of metadata whose keys begin with `prefix`, in place of what was there under these keys. ck_complete() is to follow. */

@@ -24,24 +24,58 @@ static bool looks_like_onnx(const uint8_t *b, size_t n)
 
 static bool looks_like_pickle(const uint8_t *b, size_t n) { return n >= 3 && b[0] == 0x80 && b[1] >= 2 && b[1] <= 5; }
 
+/* A version, then the length of a specification's name and the name. */
+static bool looks_like_ctranslate2(const uint8_t *b, size_t n)
+{
+    return n >= 17 && b[0] >= 1 && b[0] <= 16 && !b[1] && !b[2] && !b[3] && begins(b + 6, n - 6, "Transformer");
+}
+
+/* What files of other kinds begin with, at this byte. */
+static const struct {
+    uint8_t at;
+    const char *text, *what;
+} others[] = {
+    {0, "PK\3\4", "a PyTorch checkpoint (pytorch_model.bin), which would run code, a MediaPipe bundle (.task) or another archive; "
+                  "take the GGUF or safetensors file"},
+    {4, "TFL3", "a TensorFlow Lite model; take the GGUF or safetensors file of the same model"},
+    {0, "LITERTLM", "a LiteRT-LM model (.litertlm); take the GGUF or safetensors file of the same model"},
+    {0, "model_config.yaml", "a NeMo archive (.nemo); export it from NeMo as a Hugging Face folder"},
+    {0, "./model_config.yaml", "a NeMo archive (.nemo); export it from NeMo as a Hugging Face folder"},
+    {0, "\x89HDF", "an HDF5 file; take the GGUF or safetensors file of the same model"},
+    {0, "IQ== 0\n", "a vocabulary in tiktoken's form (qwen.tiktoken), not a model"},
+    {0, "#version: ", "a list of merges (merges.txt), not a model; a folder needs its tokenizer.json"},
+    {0, "ggla", "a LoRA adapter of an older format, not a model"},
+    {0, "ggjt", "an older GGML file; convert it to GGUF"},
+    {0, "tjgg", "an older GGML file; convert it to GGUF"},
+    {0, "GGML", "an older GGML file; convert it to GGUF"},
+    {0, "lmgg", "an older GGML file; convert it to GGUF"},
+    {0, "FUGG", "a GGUF file whose bytes are swapped"},
+    {0, "\x1f\x8b", "a compressed file; unpack it first"},
+    {0, "7z\xbc\xaf", "a compressed file; unpack it first"},
+    {0, "\xfd" "7zXZ", "a compressed file; unpack it first"},
+    {0, "\x28\xb5\x2f\xfd", "a compressed file; unpack it first"},
+};
+
+/* Texts, behind white space. */
+static const struct {
+    const char *text, *what;
+} texts[] = {
+    {"<?xml version=\"1.0\"?>\n<n", "an OpenVINO model; take the GGUF or safetensors file of the same model"},
+    {"<!", "perhaps a web page"}, {"<h", "perhaps a web page"}, {"<H", "perhaps a web page"}, {"<?xml", "XML: a web page, or an OpenVINO model"},
+    {"version https://git-lfs", "a Git-LFS pointer, not the file it points to"},
+};
+
 static const char *guess(const uint8_t *b, size_t n)
 {
-    if (begins(b, n, "PK\3\4") || looks_like_pickle(b, n))
-        return "this is a PyTorch checkpoint (pytorch_model.bin) or another archive: pickled, so reading it would run code; take the GGUF or "
-               "safetensors file";
-    if (looks_like_onnx(b, n)) return "this is an ONNX model; take the GGUF or safetensors file of the same model";
-    if (n >= 8 && begins(b + 4, n - 4, "TFL3")) return "this is a TensorFlow Lite model; take the GGUF or safetensors file of the same model";
-    if (begins(b, n, "\x89HDF")) return "this is an HDF5 file; take the GGUF or safetensors file of the same model";
-    if (begins(b, n, "ggla")) return "this is a LoRA adapter of an older format, not a model";
-    if (begins(b, n, "ggjt") || begins(b, n, "tjgg") || begins(b, n, "GGML") || begins(b, n, "lmgg"))
-        return "this is an older GGML file; convert it to GGUF";
-    if (begins(b, n, "FUGG")) return "this GGUF file is byte-swapped";
-    if (begins(b, n, "\x1f\x8b") || begins(b, n, "7z\xbc\xaf") || begins(b, n, "\xfd" "7zXZ") || begins(b, n, "\x28\xb5\x2f\xfd"))
-        return "this is a compressed file; unpack it first";
+    if (looks_like_onnx(b, n)) return "an ONNX model; take the GGUF or safetensors file of the same model";
+    if (looks_like_ctranslate2(b, n)) return "a CTranslate2 model; take the GGUF or safetensors file of the same model";
+    if (looks_like_pickle(b, n)) return others[0].what;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (n > others[i].at && begins(b + others[i].at, n - others[i].at, others[i].text)) return others[i].what;
     while (n && (*b == ' ' || *b == '\n' || *b == '\r' || *b == '\t')) b++, n--;
-    if (begins(b, n, "<!") || begins(b, n, "<h") || begins(b, n, "<H") || begins(b, n, "<?xml")) return "this looks like a web page";
-    if (begins(b, n, "version https://git-lfs")) return "this is a Git-LFS pointer, not the file it points to";
-    return "the first bytes are no known model format";
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (begins(b, n, texts[i].text)) return texts[i].what;
+    return "something whose first bytes are of no model format that is known here";
 }
 
 int format_sniff(const uint8_t *bytes, size_t n, const struct format **out, struct error *err)
@@ -51,7 +85,7 @@ int format_sniff(const uint8_t *bytes, size_t n, const struct format **out, stru
         if (formats[i]->sniff(bytes, n)) return OK;
     }
     *out = NULL;
-    return fail(err, ERR_FORMAT, "magic", 0, "This file is not a model: %s.", guess(bytes, n));
+    return fail(err, ERR_FORMAT, "magic", 0, "This file is not a model: this is %s.", guess(bytes, n));
 }
 
 /* --- a file's phases ------------------------------------------------------------------------------------ */
@@ -73,6 +107,7 @@ int ck_header(struct checkpoint *ck, const uint8_t *bytes, size_t n, size_t *use
 
 int ck_header_ended(struct checkpoint *ck, struct error *err)
 {
+    if (ck->header_size < 4 && format_json.sniff(ck->header, ck->header_size)) ck->format = &format_json; /* {} says nothing */
     if (!ck->format && ck->header_size >= 4) {
         int status = format_sniff(ck->header, ck->header_size, &ck->format, err);
         if (status) return status;

@@ -46,9 +46,8 @@ static struct quern_options options_of(const struct set *s)
     return options;
 }
 
-static struct quern_engine *load(const char *names, bool inspect)
+static struct quern_engine *load_set(struct set s, bool inspect)
 {
-    struct set s = set_read(names);
     struct quern_options options = options_of(&s);
     options.inspect = inspect;
     struct quern_engine *e = quern_new(&options);
@@ -59,6 +58,8 @@ static struct quern_engine *load(const char *names, bool inspect)
     set_free(&s);
     return e;
 }
+
+static struct quern_engine *load(const char *names, bool inspect) { return load_set(set_read(names), inspect); }
 
 static void check_logits(struct quern_engine *a, struct quern_engine *b)
 {
@@ -76,6 +77,20 @@ static void check_logits(struct quern_engine *a, struct quern_engine *b)
 static bool is_text(struct bytes text, const char *expected) { return bytes_equal(text, expected); }
 
 static bool says(struct quern_engine *e, const char *words) { return strstr(quern_info(e), words) != NULL; }
+
+/* Descriptions, as texts, before a model of the same folder. */
+static struct quern_engine *load_texts(const char *const *texts, const char *model)
+{
+    struct set s = {0};
+    for (; *texts; texts++) {
+        struct file f = {.data = malloc(strlen(*texts)), .size = strlen(*texts)};
+        CHECK(f.data != NULL);
+        memcpy(f.data, *texts, f.size);
+        s.files[s.n++] = f;
+    }
+    s.files[s.n++] = file_read(built_fixtures("/beside"), model);
+    return load_set(s, false);
+}
 
 /* --- an intake alone -------------------------------------------------------------------------------------- */
 
@@ -128,6 +143,33 @@ static void nothing_but_descriptions(void)
     set_free(&s);
 }
 
+/* --- chat templates ----------------------------------------------------------------------------------------- */
+
+#define FILE_OF(name, text) "{\"chat_template_files\":[{\"name\":\"" name "\",\"template\":\"" text "\"}]}"
+#define NAMED(name, text) "{\"name\":\"" name "\",\"template\":\"" text "\"}"
+
+static void templates(void)
+{
+    static const struct {
+        const char *texts[4], *chat, *tools; /* NULL: none */
+    } cases[] = {
+        {{FILE_OF("default", "a\\u000a\\u0022"), "{\"chat_template\":\"b\"}"}, "a\n\"", NULL},
+        {{FILE_OF("default", "a"), FILE_OF("tool_use", "t"), "{\"chat_template\":\"b\"}"}, "a", "t"},
+        {{FILE_OF("default", "a"), "{\"chat_template\":[" NAMED("default", "b") "," NAMED("tool_use", "t") "]}"}, "a", NULL},
+        {{FILE_OF("tool_use", "t"), "{\"chat_template\":\"b\"}"}, NULL, "t"},
+        {{"{\"chat_template\":[" NAMED("tool_use", "t") "," NAMED("default", "b") "," NAMED("tool_use", "u") "]}"}, "b", "u"},
+        {{"{\"chat_template\":{\"default\":\"b\",\"tool_use\":\"t\"}}", "{\"chat_template\":\"c\"}"}, "b", "t"},
+        {{"{\"transformers_version\":\"5.24.0\"}", "{}", "{\"chat_template\":\"c\"}"}, "c", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct quern_engine *e = load_texts(cases[i].texts, "mistaken.gguf");
+        CHECK(cases[i].chat ? is_text(quern_chat_template(e), cases[i].chat) : quern_chat_template(e).data == NULL);
+        CHECK(cases[i].tools ? is_text(quern_tool_template(e), cases[i].tools) : quern_tool_template(e).data == NULL);
+        CHECK(is_text(quern_rerank_template(e), "a rank"));
+        quern_free(e);
+    }
+}
+
 /* --- beside a GGUF file ------------------------------------------------------------------------------------- */
 
 static void texts_of_other_files(void)
@@ -138,6 +180,8 @@ static void texts_of_other_files(void)
     check_logits(plain, own);
     CHECK(is_text(quern_token(own, 264), "<other264>") && is_text(quern_token(e, 264), "<|im_end|>"));
     CHECK(is_text(quern_chat_template(own), "another") && is_text(quern_chat_template(e), "{% for m in messages %}{{ m.content }}{% endfor %}"));
+    CHECK(is_text(quern_tool_template(own), "another with tools") && quern_tool_template(e).data == NULL);
+    CHECK(is_text(quern_rerank_template(own), "a rank") && is_text(quern_rerank_template(e), "a rank"));
     for (int id = 0; id < VOCAB; id++) {
         struct bytes wanted = quern_token(plain, id), token = quern_token(e, id);
         CHECK(bytes_compare(wanted, token) == 0 && quern_token_type(plain, id) == quern_token_type(e, id));
@@ -257,6 +301,7 @@ static void older_names(void)
 
 static const struct check tests[] = {
     {"files_without_a_model", files_without_a_model}, {"nothing_but_descriptions", nothing_but_descriptions}, {"texts_of_other_files", texts_of_other_files},
+    {"templates", templates},
     {"planned", planned}, {"every_allocation_fails", every_allocation_fails}, {"converted", converted}, {"older_names", older_names},
 };
 

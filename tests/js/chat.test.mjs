@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Tools } from '../../js/reply/tools.js';
 import { Chat, builtInChat, goOn, knowsThinking, protect } from '../../js/reply/chat.js';
 import { render } from '../../js/reply/render.js';
 import { Renderer } from '../../js/reply/renderer.js';
@@ -148,6 +149,18 @@ test('what a reply comes from is decided in one place: its channels, whether it 
   const continued = [user('Hi'), { role: 'assistant', content: '', thinking: 'Hm' }];
   assert.equal((await chatOf().chat.prompt(continued, { continue: true })).inside.type, 'thinking');
   assert.equal((await chatOf().chat.prompt([user('Hi'), assistant('It is', 'Hm')], { continue: true })).inside, null);
+});
+
+test('a conversation with tools takes the template for tools, where there is one', async () => {
+  const named = [['usual', 'for tools'], ['usual', '']];
+  for (const [usual, forTools] of named) {
+    const engine = { ...fakeEngine(), chatTemplate: (tools = false) => (tools ? forTools : usual) };
+    const asked = [];
+    const chat = new Chat(engine, async (template, { tools }) => { asked.push([template, tools?.length]); return ''; });
+    const messages = [user('Hi')];
+    for (const options of [{}, { tools: [] }, { tools: [{ name: 'f' }] }]) await chat.prompt(messages, { tools: new Tools(messages, options) });
+    assert.deepEqual(asked, [['usual', undefined], ['usual', undefined], [forTools || 'usual', 1]]);
+  }
 });
 
 test('a vocabulary without a mark has no channel for it', async () => {

@@ -39,6 +39,12 @@ extern const struct hf_reader hf_tokenizer; /* tokenizer.json */
 struct hf_tokenizer *hf_tokenizer_new(struct mem *m);
 void hf_tokenizer_free(struct hf_tokenizer *t); /* accepts NULL */
 
+extern const struct hf_reader hf_quantization; /* config.json: weights as other programs make them smaller, of which we read FP8 alone; no state */
+/* The value of quantization_config: refused by the method's name unless it is FP8 in blocks. */
+void hf_read_quantization(struct json_reader *r);
+/* The name of the method that stores a tensor under such a name; NULL: none that we know. */
+const char *hf_quantized_tensor(struct bytes name);
+
 /* Something that is valid but not for us; keeps the first error. */
 void hf_unsupported(struct json_reader *r, const char *rule, const char *what, struct bytes name);
 

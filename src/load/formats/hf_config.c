@@ -180,34 +180,6 @@ static void read_scaling(struct hf_config *c, struct json_reader *r)
     }
 }
 
-/* Blocks of 128 x 128 only, as published. */
-static void read_blocks(struct json_reader *r)
-{
-    int64_t size;
-    if (!json_open(r, JSON_ARRAY)) return;
-    while (json_more(r) && json_integer(r, &size))
-        if (size != 128) hf_unsupported(r, "quantisation", "Scales of blocks that are not 128 x 128 are not supported", (struct bytes){NULL, 0});
-}
-
-/* Of the published quantisations only FP8 with block scales stores weights that we read. */
-static void read_quantization(struct json_reader *r)
-{
-    struct bytes key, text = {NULL, 0};
-    bool blocks = false;
-    if (hf_null(r) || !json_open(r, JSON_OBJECT)) return;
-    while (json_key(r, &key)) {
-        if (bytes_equal(key, "quant_method") && json_string_value(r, &text)) {
-            if (!bytes_equal(text, "fp8"))
-                hf_unsupported(r, "quantisation", "Weights quantised by this method are not supported; take a GGUF file", text);
-        } else if (bytes_equal(key, "weight_block_size") && json_peek(r) == JSON_ARRAY) {
-            blocks = true;
-            read_blocks(r);
-        } else json_skip(r);
-    }
-    if (!r->status && !blocks)
-        hf_unsupported(r, "quantisation", "Of FP8 weights only those with scales of blocks are supported", (struct bytes){NULL, 0});
-}
-
 static void read_number(struct hf_config *c, struct json_reader *r, int key)
 {
     if (hf_null(r)) {
@@ -258,7 +230,7 @@ static void read_inner_key(struct hf_config *c, struct json_reader *r, int key)
     else if (key == EOS) read_ids(r, c->ends, ENDS_MAX, &c->n_ends);
     else if (key == DENSE_LAYERS) read_ids(r, c->dense_layers, 1024, &c->n_dense);
     else if (key == ROPE_SCALING || key == ROPE_PARAMETERS) read_scaling(c, r);
-    else if (key == QUANTIZATION) read_quantization(r);
+    else if (key == QUANTIZATION) hf_read_quantization(r);
     else if (key == BIDIRECTIONAL) read_bidirectional(c, r);
     else if (key == LOCAL_EXPERTS) read_local_experts(c, r);
     else if (key == LAYER_TYPES) read_layer_types(c, r);

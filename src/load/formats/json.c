@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The JSON files beside safetensors files: kept whole, then walked once. Which one it is, its keys say. Here: the walk, the chat template of
- * tokenizer_config.json and the list of tensors of model.safetensors.index.json; the rest is in hf_config.c, hf_special.c, hf_tokenizer.c,
+ * The JSON files beside safetensors files: kept whole, then walked once. Which one it is, its keys say; one that says nothing we know is left out.
+ * Here: the walk, chat templates (of tokenizer_config.json, chat_template.json, and of files of their own, which whoever reads those puts into
+ * JSON) and the list of tensors of model.safetensors.index.json; the rest is in hf_config.c, hf_quantization.c, hf_special.c, hf_tokenizer.c,
  * hf_vectors.c and hf_vision.c.
  */
 #include "load/formats/hf.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,11 +43,17 @@ bool hf_null(struct json_reader *r)
     return true;
 }
 
-/* --- the index and the chat template ------------------------------------------------------------------------ */
+/* --- the index and chat templates ------------------------------------------------------------------------ */
+
+enum { TEMPLATES = 16, TEMPLATE_NAME = 64 };
 
 struct notes {
     struct mem *mem;
-    struct bytes template;
+    struct template {
+        struct bytes name, text;
+    } templates[TEMPLATES];
+    int n_templates;
+    bool files;        /* they are of files of their own */
     struct noted {
         uint64_t file, name;
     } *tensors;        /* [n_tensors] of the index: hashes of a tensor's name and of its file's */
@@ -53,26 +61,55 @@ struct notes {
     bool index;
 };
 
-static const char *const note_keys[] = {"chat_template", "weight_map", NULL};
+static const char *const note_keys[] = {"chat_template", "chat_template_files", "weight_map", NULL};
 
-/* A string, or a list of named ones, of which "default" is the one. */
+/* As metadata keys have them. */
+static bool is_plain(struct bytes name)
+{
+    static const char others[] = "_.-";
+    for (size_t i = 0; i < name.size; i++) {
+        int c = name.data[i], letter = c | 32;
+        if (!(letter >= 'a' && letter <= 'z') && !(c >= '0' && c <= '9') && !(c && strchr(others, c))) return false;
+    }
+    return name.size > 0 && name.size <= TEMPLATE_NAME;
+}
+
+/* The last one of a name counts. What has no name that we could know, or too many before it, is left out. */
+static void add_template(struct notes *n, struct bytes name, struct bytes text)
+{
+    int i = 0;
+    while (i < n->n_templates && bytes_compare(n->templates[i].name, name)) i++;
+    if (!text.data || !is_plain(name) || i == TEMPLATES) return;
+    n->templates[i] = (struct template){name, text};
+    n->n_templates += i == n->n_templates;
+}
+
+static void read_named(struct notes *n, struct json_reader *r)
+{
+    struct bytes key, name = {NULL, 0}, text = {NULL, 0};
+    if (!json_open(r, JSON_OBJECT)) return;
+    while (json_key(r, &key)) {
+        if (bytes_equal(key, "name")) json_string_value(r, &name);
+        else if (bytes_equal(key, "template")) json_string_value(r, &text);
+        else json_skip(r);
+    }
+    add_template(n, name, text);
+}
+
+/* A string, a list of named ones, or an object of them. */
 static void read_template(struct notes *n, struct json_reader *r)
 {
-    struct bytes key, name, text;
+    static const char usual[] = "default";
+    struct bytes name = {(const uint8_t *)usual, sizeof usual - 1}, text = {NULL, 0};
+    if (hf_null(r)) return;
     if (json_peek(r) == JSON_STRING) {
-        json_string_value(r, &n->template);
-        return;
-    }
-    if (hf_null(r) || !json_open(r, JSON_ARRAY)) return;
-    while (json_more(r) && json_open(r, JSON_OBJECT)) {
-        name = text = (struct bytes){NULL, 0};
-        while (json_key(r, &key)) {
-            if (bytes_equal(key, "name")) json_string_value(r, &name);
-            else if (bytes_equal(key, "template")) json_string_value(r, &text);
-            else json_skip(r);
-        }
-        if (name.data && bytes_equal(name, "default")) n->template = text;
-    }
+        json_string_value(r, &text);
+        add_template(n, name, text);
+    } else if (json_peek(r) == JSON_OBJECT) {
+        json_open(r, JSON_OBJECT);
+        while (json_key(r, &name) && json_string_value(r, &text)) add_template(n, name, text);
+    } else if (json_open(r, JSON_ARRAY))
+        while (json_more(r)) read_named(n, r);
 }
 
 /* A file of the same folder. */
@@ -114,8 +151,9 @@ static void read_weight_map(struct notes *n, struct json_reader *r)
 
 static void read_note(void *state, struct json_reader *r, int key)
 {
-    if (key == 0) read_template(state, r);
-    else read_weight_map(state, r);
+    struct notes *n = state;
+    if (key < 2) n->files |= key == 1, read_template(n, r);
+    else read_weight_map(n, r);
 }
 
 static int compare_files(const void *a, const void *b)
@@ -138,12 +176,26 @@ static size_t sum_files(struct notes *n)
     return files;
 }
 
+/* Files of templates come one by one, before all others that say some: of those the first one counts, alone. */
+static int put_templates(const struct notes *n, struct checkpoint *model, struct error *err)
+{
+    static const char prefix[] = "tokenizer.chat_template";
+    char key[sizeof prefix + 1 + TEMPLATE_NAME];
+    int status = OK;
+    if (!n->files && ck_any(model, prefix)) return OK;
+    for (int i = 0; !status && i < n->n_templates; i++) {
+        struct bytes name = n->templates[i].name;
+        bool usual = bytes_equal(name, "default");
+        int size = snprintf(key, sizeof key, "%s%s%.*s", prefix, usual ? "" : ".", usual ? 0 : (int)name.size, (const char *)name.data);
+        if (!ck_seek(model, (struct bytes){(const uint8_t *)key, (size_t)size})) status = ck_put_text(model, key, n->templates[i].text, err);
+    }
+    return status;
+}
+
 static int notes_done(void *state, struct checkpoint *model, struct error *err)
 {
     struct notes *n = state;
-    int status = OK;
-    const char *key = "tokenizer.chat_template"; /* chat_template.json repeats that of tokenizer_config.json */
-    if (n->template.data && !ck_seek(model, (struct bytes){(const uint8_t *)key, strlen(key)})) status = ck_put_text(model, key, n->template, err);
+    int status = put_templates(n, model, err);
     if (status || !n->index) return status;
     size_t files = sum_files(n);
     return ck_put_array(model, "index.files", META_U64, (struct bytes){(const uint8_t *)n->tensors, files * sizeof(uint64_t)}, files, err);
@@ -153,12 +205,22 @@ static const struct hf_reader notes_reader = {note_keys, read_note, notes_done};
 
 /* --- the walk ------------------------------------------------------------------------------------------------- */
 
-enum { READERS = 6 };
+enum { READERS = 7 };
 struct walk {
     const struct hf_reader *readers[READERS];
     void *states[READERS];
     uint64_t seen[READERS]; /* keys */
+    bool complains;
 };
+
+/* What servers call what went wrong. */
+static bool is_complaint(struct bytes name)
+{
+    static const char *const words[] = {"error", "Error", "errors", "message", "Message", "msg", "detail", "details", "status", "statusCode"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (bytes_equal(name, words[i])) return true;
+    return false;
+}
 
 static void read_field(struct walk *w, struct json_reader *r, struct bytes name)
 {
@@ -170,6 +232,7 @@ static void read_field(struct walk *w, struct json_reader *r, struct bytes name)
             w->readers[i]->key(w->states[i], r, key);
             return;
         }
+    w->complains = w->complains || is_complaint(name);
     json_skip(r);
 }
 
@@ -177,11 +240,12 @@ static int read_all(struct walk *w, struct json_reader *r, struct checkpoint *mo
 {
     struct bytes name;
     uint64_t seen = 0;
-    if (json_open(r, JSON_OBJECT))
+    if (json_peek(r) == JSON_ARRAY) json_skip(r);
+    else if (json_open(r, JSON_OBJECT))
         while (json_key(r, &name)) read_field(w, r, name);
     int status = json_finish(r);
     for (int i = 0; i < READERS; i++) seen |= w->seen[i];
-    if (!status && !seen)
+    if (!status && !seen && w->complains)
         status = fail(r->err, ERR_FORMAT, "magic", 0, "This file is not a model: this is JSON, perhaps an error message of the server.");
     for (int i = 0; !status && i < READERS; i++)
         if (w->seen[i]) status = w->readers[i]->done(w->states[i], model, r->err);
@@ -193,10 +257,11 @@ static int read(struct checkpoint *file, struct checkpoint *model, struct error 
     struct json_reader r = {.text = file->header, .size = file->header_size, .rule = "json", .what = "The JSON file", .err = err};
     struct notes notes = {.mem = file->mem};
     struct mem *m = file->mem;
-    struct walk w = {{&notes_reader, &hf_tokenizer, &hf_config, &hf_vision, &hf_special, &hf_vectors},
-                     {&notes, hf_tokenizer_new(m), hf_config_new(m), hf_vision_new(m), hf_special_new(m), hf_vectors_new(m)}, {0}};
+    struct walk w = {{&notes_reader, &hf_tokenizer, &hf_config, &hf_vision, &hf_special, &hf_vectors,
+                      &hf_quantization},
+                     {&notes, hf_tokenizer_new(m), hf_config_new(m), hf_vision_new(m), hf_special_new(m), hf_vectors_new(m), NULL}, {0}};
     bool there = true;
-    for (int i = 0; i < READERS; i++) there = there && w.states[i];
+    for (int i = 0; i < READERS - 1; i++) there = there && w.states[i];
     int status = there ? json_peek(&r) == JSON_ARRAY ? hf_read_modules(&r, model) : read_all(&w, &r, model)
                        : fail(err, ERR_MEM_LOAD, "header", 0, "Not enough memory to read the JSON file.");
     mem_free(m, notes.tensors);

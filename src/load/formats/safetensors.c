@@ -8,7 +8,7 @@
  */
 #include "base/json_reader.h"
 #include "base/reader.h"
-#include "load/format.h"
+#include "load/formats/hf.h"
 #include "load/metadata.h"
 
 #include <stdio.h>
@@ -264,9 +264,13 @@ static int read_entry(struct checkpoint *ck, struct json_reader *r, struct bytes
     ck->trunk = ck->trunk || is_trunk(name);
     if (name.size == 0 || memchr(name.data, 0, name.size)) return json_wrong(r, at, "a tensor's name is empty or holds a NUL"), r->status;
     for (size_t i = 0; i + 6 <= name.size; i++)
-        if (memcmp(name.data + i, "lora_A", 6) == 0)
+        if (memcmp(name.data + i, "lora_", 5) == 0 && (name.data[i + 5] | 32) == 'a') /* PEFT's capital A, MLX's small one */
             return r->status = fail(r->err, ERR_UNSUPPORTED, "lora", FIXED + at,
                                     "This is a LoRA adapter, not a model; merge it into its model first.");
+    const char *method = hf_quantized_tensor(name);
+    if (method)
+        return r->status = fail(r->err, ERR_UNSUPPORTED, "quantisation", FIXED + at,
+                                "The weights are quantised with %s, which this version does not read; take the model's GGUF file.", method);
     ck->name_hash += name_hash(name);
     e.t.name = rename_tensor(r, name);
     if (json_open(r, JSON_OBJECT))
