@@ -20,8 +20,9 @@
  * files of a Hugging Face folder (safetensors and JSON; others are left out) and for a qwen3.c checkpoint with its `.tokenizer` file; in
  * Node the path of the folder, or of the checkpoint, is enough. A folder on a server is an address that ends in a slash, the page of a
  * repository on Hugging Face, or a repository without a file; of its safetensors files all are kept and listed as one model. Beside a GGUF file
- * in such an array or folder, `tokenizer.json`, `tokenizer_config.json` and `generation_config.json` count instead of its own vocabulary, chat template
- * and end tokens.
+ * in such an array or folder, `tokenizer.json`, `chat_template.jinja` or `tokenizer_config.json`, and `generation_config.json` count instead of its own
+ * vocabulary, chat templates and end tokens. Of picked files the names tell what they are, with their folders (`webkitRelativePath`) where there are
+ * folders below: only what lies beside the weights counts, and `additional_chat_templates/` and `1_Pooling/` there.
  */
 export type Source = string | URL | Blob | readonly Blob[] | Repository;
 

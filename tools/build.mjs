@@ -22,7 +22,7 @@ const PAGE = { index: 'index.js', template: 'reply/template.js' };
 /** Beside a loaded model, each loaded by who imports it: with types of their own. */
 const FACES = Object.fromEntries(['remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => [name, `${name}.js`]));
 const WORKER = { worker: 'worker/worker.js' };
-const SMALL_WORKERS = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js' };
+const SMALL_WORKERS = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', foreign: 'shared/foreign.js' };
 /** What comes later, and shares with who loads it what that lends. */
 const LATER = { page: ['pictures', 'films', 'vectors'], worker: ['eyes', 'extras', 'pooling'] };
 const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
@@ -137,7 +137,7 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|pictures\.js|films\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js)$/;
+const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|foreign\.js|pictures\.js|films\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(FACES, 'browser', { sourcemap: 'linked', define: {} }), BESIDE);    // which Node loads too

@@ -15,7 +15,7 @@ export const PAGE_LIMITS = { gzip: 256_000, brotli: 200_000 };
 
 /**
  * What a page downloads: the entry, the workers, and the engine that fits its browser with its glue. A model over 4 GiB brings the engine
- * with 64-bit addresses and its glue in addition; sha256.js comes where a file's hash is known,
+ * with 64-bit addresses and its glue in addition; sha256.js comes where a file's hash is known, foreign.js where a load failed,
  * pictures.js and eyes.js with the first model that sees, films.js with the first film,
  * extras.js with the first reply that is limited, has tools or tells probabilities.
  */

@@ -9,8 +9,10 @@ import { instantiate } from '../engine/instance.js';
 import { listFolder } from '../store/listing.js';
 import { models } from '../node.js';
 import { checkOptions } from '../page/options.js';
+import { pathIn } from '../shared/folder.js';
 import { platform } from '../page/platform-node.js';
-import { resolveBoth } from '../page/start.js';
+import { explained, resolveBoth } from '../page/start.js';
+import { described } from '../worker/described.js';
 import { begin } from '../worker/intake.js';
 import { projectorsOf } from '../worker/start.js';
 import { headerBytes } from '../net/peek.js';
@@ -23,7 +25,7 @@ async function open(located, has, { cache = true, memory, ...options }) {
   const stored = located.kind === 'urls' && cache && await has(cache).catch(() => false);
   if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, store: storeOf(stored && cache), memory })).parts;
   const { urls } = located.folder ? await listFolder({ ...located, id: '' }, options) : located;
-  return urls.map((url) => ({ size: 0, chunks: headerBytes(url, options) }));
+  return urls.map((url) => ({ size: 0, name: pathIn(url), chunks: headerBytes(url, options) }));
 }
 
 async function readHeader(engine, chunks) {
@@ -37,7 +39,9 @@ async function readHeader(engine, chunks) {
  * @param {string | URL} source @param {object} options as of load; those that only matter to a model that runs are checked and not used
  * @returns {Promise<Engine>} one that knows what the headers say: facts and tokens
  */
-export async function openHeaders(source, options) {
+export const openHeaders = (source, options) => explained(source, () => readAll(source, options));
+
+async function readAll(source, options) {
   const { contextSize, kv, chunk, quantize, memoryLimit, headers, signal, cache, vision } = checkOptions('load', options);
   const { source: located } = resolveBoth(platform, source, vision);
   const instance = await instantiate(glue, await compile('simd'), 1, 32);
@@ -46,9 +50,9 @@ export async function openHeaders(source, options) {
   const memorySize = memoryLimit ?? instance.maximum;
   const files = parts.length - projectorsOf(located);
   const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, quantize, inspect: true, files, memorySize });
-  for (const [i, { chunks }] of parts.entries()) {
+  for (const [i, { name, chunks }] of parts.entries()) {
     if (i > 0) begin(engine, { size: 0, isProjector: i >= files });
-    await readHeader(engine, chunks);
+    await readHeader(engine, described(name, chunks));
   }
   engine.finish();
   return engine;

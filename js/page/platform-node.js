@@ -8,7 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { QuernError, badParam } from '../shared/errors.js';
-import { VOCABULARY, modelOf } from '../shared/folder.js';
+import { BELOW, VOCABULARY, modelOf } from '../shared/folder.js';
+import { foreignOf } from '../shared/foreign.js';
+import { refusal } from '../shared/named.js';
 import { allowRelaxed } from '../shared/node-flags.js';
 import { unreadable } from '../shared/path-node.js';
 import { END } from '../shared/protocol.js';
@@ -100,12 +102,24 @@ function standingAt(path) {
   }
 }
 
+/** What a folder below has; nothing where it is none, or not to be read. */
+function namesBelow(path, folder) {
+  try {
+    return readdirSync(join(path, folder)).map((name) => `${folder}/${name}`);
+  } catch {
+    return [];
+  }
+}
+
 /** The files of a folder, or of a checkpoint whose vocabulary stands beside it. */
 function filesAt(path) {
   if (existsSync(path + VOCABULARY)) return [path + VOCABULARY, path];
   if (!ask(path, () => standingAt(path))?.isDirectory()) return [path];
   const names = ask(path, () => readdirSync(path));
+  names.push(...BELOW.filter((folder) => names.includes(folder)).flatMap((folder) => namesBelow(path, folder)));
   const model = modelOf(names);
+  const foreign = foreignOf(names);
+  if (foreign) throw refusal(foreign);
   if (!model) {
     throw badParam('source',
       'is a folder without a model: it has no safetensors files, nor a checkpoint with its .tokenizer file; name a GGUF file itself');
@@ -118,7 +132,7 @@ function resolveSource(source) {
   const located = locate(source, (text) => (isWebUrl(text) ? { url: addressOf(text) } : { path: pathOf(text) }));
   if (located.kind === 'paths' && located.paths.length === 1) return { source: { ...located, paths: filesAt(located.paths[0]) } };
   if (located.kind !== 'blobs') return { source: located };
-  const streams = located.blobs.map((blob) => ({ stream: blob.stream(), size: blob.size }));
+  const streams = located.blobs.map((blob, i) => ({ stream: blob.stream(), size: blob.size, name: located.names?.[i] }));
   return { source: { kind: 'streams', streams }, transfer: streams.map(({ stream }) => stream) };
 }
 

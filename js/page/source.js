@@ -2,10 +2,10 @@
 // What the caller says a model is, turned into what the worker opens: {kind: 'urls', urls, id?}, {kind: 'blobs', blobs} or
 // {kind: 'paths', paths}, the files of a split model in order; a folder on a server is {kind: 'urls', urls: [], folder, id?}, which the worker
 // looks into. Runs on the page, so that a mistake is told before anything starts. Where the name of a stored model was given instead of its
-// address (identity.js), that is `id`, and `isName` is true.
+// address (identity.js), that is `id`, and `isName` is true. `names` are the paths of blobs that are a folder's files.
 
 import { badParam } from '../shared/errors.js';
-import { modelOf } from '../shared/folder.js';
+import { modelOf, pathOf } from '../shared/folder.js';
 import { HUB, fileOfPage, hubUrl } from '../net/hub.js';
 import { isName } from '../store/identity.js';
 
@@ -117,8 +117,9 @@ function checkSplit(blobs, numbers) {
 
 /** Picked files are sorted by their numbers, or as the files of a folder are; blobs without names are taken in the order given. */
 function blobs(list) {
-  const folder = list.every(({ name }) => typeof name === 'string') ? modelOf(list.map(({ name }) => name)) : null;
-  if (folder) return { kind: 'blobs', blobs: folder.map((i) => list[i]) };
+  const names = list.every(({ name }) => typeof name === 'string') ? list.map(pathOf) : [];
+  const folder = modelOf(names);
+  if (folder) return { kind: 'blobs', blobs: folder.map((i) => list[i]), names: folder.map((i) => names[i]) };
   const numbers = list.map(({ name }) => (typeof name === 'string' ? partOf(name) : null));
   if (numbers.every((part) => part === null)) {
     if (list.length > 1 && list.some(({ name }) => name !== undefined)) {
@@ -155,12 +156,21 @@ export function asOption(locating) {
   }
 }
 
+/** What the files of a source are called, as far as it says. @param {any} source */
+export function namesOf(source) {
+  const all = [source].flat();
+  if (all.every((file) => file instanceof Blob)) return all.map((file) => pathOf(file) ?? '');
+  const name = source?.file ?? source;
+  return typeof name === 'string' || name instanceof URL ? [String(name).replace(/[?#].*$/s, '')] : [];
+}
+
 const isRecord = (value) => typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value));
 
 /**
  * @param {unknown} source as `load` takes it
  * @param {(text: string) => {url: string} | {path: string}} resolve what a text means here: an absolute address, or in Node a path
- * @returns {{kind: 'urls', urls: string[], id?: string, folder?: string} | {kind: 'blobs', blobs: Blob[]} | {kind: 'paths', paths: string[]}}
+ * @returns {{kind: 'urls', urls: string[], id?: string, folder?: string} | {kind: 'blobs', blobs: Blob[], names?: string[]}
+ *   | {kind: 'paths', paths: string[]}}
  */
 export function locate(source, resolve) {
   if (source instanceof Blob) return blobs([source]);

@@ -3,9 +3,10 @@
 
 import { reasonOf } from '../shared/clock.js';
 import { QuernError, asQuernError } from '../shared/errors.js';
+import { named } from '../shared/named.js';
 import { ENGINE } from '../shared/protocol.js';
 import { Rpc } from './rpc.js';
-import { asOption, withProjector } from './source.js';
+import { asOption, namesOf, withProjector } from './source.js';
 import { serveStore } from '../store/store-port.js';
 
 function startRpc(platform, workerUrl) {
@@ -53,11 +54,22 @@ export function resolveBoth(platform, source, vision) {
   return { source: withProjector(model.source, projector.source), transfer: [...model.transfer ?? [], ...projector.transfer ?? []] };
 }
 
+/** The same with a failure that says what the files are, where their names tell. @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+export async function explained(source, work) {
+  try {
+    return await work();
+  } catch (error) {
+    throw await named(error, namesOf(source));
+  }
+}
+
 /**
  * Has a worker of its own work on a source; whatever goes wrong, it is gone again before this rejects.
  * @returns {Promise<{rpc: Rpc, answer: any}>}
  */
-export async function startWith(platform, type, source, { signal, onProgress, workerUrl, vision, ...options }) {
+export const startWith = (platform, type, source, options) => explained(source, () => start(platform, type, source, options));
+
+async function start(platform, type, source, { signal, onProgress, workerUrl, vision, ...options }) {
   const { source: opened, transfer = [] } = resolveBoth(platform, source, vision);
   const { wire, served } = wireOptions(platform, options);
   signal?.throwIfAborted();

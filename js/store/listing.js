@@ -5,24 +5,29 @@
 import { hostOf } from '../net/answer.js';
 import { nameOf, openRemote } from '../net/download.js';
 import { QuernError } from '../shared/errors.js';
-import { DESCRIPTIONS, INDEX, PICKLES, SEEING, pickled } from '../shared/folder.js';
+import { DESCRIPTIONS, INDEX, MODULES, POOLING, SEEING, TEMPLATE, TOOLS_TEMPLATE, pathIn } from '../shared/folder.js';
+import { othersThan } from '../shared/named.js';
 import { onlyName } from './identity.js';
 import { Entry } from './store.js';
 
 const WHOLE = 'model.safetensors';
 const REQUIRED = ['config.json', 'tokenizer.json'];
+/** What stands only where another file does. */
+const WITH = { [TOOLS_TEMPLATE]: TEMPLATE, [POOLING]: MODULES };
 const MOST_WEIGHTS = 900;
 const MOST_BYTES = 64 << 20;     // of an index; that of a model with 235 billion weights has 7 MB
 
 const NOT_THERE = [404, 410];
 const NOT_SHOWN = [403, ...NOT_THERE];   // what servers say of files that are not there, or perhaps not
 
-/** A file's address; `part` is the last part of it, as addresses have it. */
-function fileAt(folder, part) {
+/** A file's address; `path` from the folder on, as addresses have it. */
+function fileAt(folder, path) {
   const url = new URL(folder);
-  url.pathname += part;
+  url.pathname += path;
   return url.href;
 }
+
+const coded = (path) => path.split('/').map(encodeURIComponent).join('/');
 
 /**
  * A file of the folder, let go of until its turn comes; null where the server answers with one of these statuses, or if another
@@ -30,7 +35,7 @@ function fileAt(folder, part) {
  */
 async function find(folder, name, statuses, options, again = true) {
   try {
-    const remote = await openRemote(fileAt(folder, encodeURIComponent(name)), options);
+    const remote = await openRemote(fileAt(folder, coded(name)), options);
     remote.close();
     return remote;
   } catch (error) {
@@ -45,13 +50,20 @@ const missing = (folder, name, why) => new QuernError('model/format', `There is 
   phase: 'load', detail: { rule: 'missing', host: hostOf(folder), file: name },
 });
 
-async function findWeights(folder, name, options) {
+/** A file that the model needs; without it the folder may be another program's. */
+async function findRequired(folder, name, why, options) {
   const remote = await find(folder, name, NOT_THERE, options);
   if (remote) return remote;
-  if (name !== WHOLE) throw missing(folder, name.slice(0, 64), `its ${INDEX} names it`);
-  for (const pickle of PICKLES) if (await find(folder, pickle, NOT_SHOWN, options)) throw pickled();
-  throw missing(folder, name, 'if the model is a GGUF file, give that file\'s address');
+  for (const other of await othersThan(name)) if (await find(folder, other.name, NOT_SHOWN, options)) throw other.error;
+  throw missing(folder, name.slice(0, 64), why);
 }
+
+const findWeights = (folder, name, options) => findRequired(folder, name,
+  name === WHOLE ? 'if the model is a GGUF file, give that file\'s address' : `its ${INDEX} names it`, options);
+
+/** A file that describes the model; null: it has none. */
+const findDescription = (folder, name, options) => (REQUIRED.includes(name)
+  ? findRequired(folder, name, 'a Hugging Face folder has one', options) : find(folder, name, NOT_SHOWN, options));
 
 const wrongIndex = (problem) => new QuernError('model/inconsistent', `The folder's ${INDEX} ${problem}.`,
   { phase: 'load', detail: { rule: 'index' } });
@@ -92,14 +104,14 @@ async function hasVision(config) {
 /** What a folder holds, in the order in which the engine takes it. */
 async function findAll(folder, options) {
   const found = [];
+  const seen = new Set();
   let names = [WHOLE];
   let sees = false;
   for (const name of DESCRIPTIONS) {
-    if (SEEING.includes(name) && !sees) continue;
-    const isRequired = REQUIRED.includes(name);
-    const remote = await find(folder, name, isRequired ? NOT_THERE : NOT_SHOWN, options);
-    if (!remote && isRequired) throw missing(folder, name, 'a Hugging Face folder has one');
+    if ((SEEING.includes(name) && !sees) || (WITH[name] && !seen.has(WITH[name]))) continue;
+    const remote = await findDescription(folder, name, options);
     if (remote) found.push(remote);
+    if (remote) seen.add(name);
     if (name === DESCRIPTIONS[0]) sees = await hasVision(remote);
     if (remote && name === INDEX) names = namesIn(await readText(remote, () => wrongIndex('is too long')));
   }
@@ -113,7 +125,7 @@ const folderName = (folder) => nameOf(folder.replace(/[?#].*$/, '').replace(/\/(
 /** Where the files of a complete copy are, by its journal, in which the first has the folder's own address. */
 async function storedFiles({ folder, id }, options) {
   const entry = options.store && await Entry.open(options.store, id, options).catch(() => null);
-  return entry?.complete ? entry.header.files.map(({ url }, i) => fileAt(folder, i ? url.slice(url.lastIndexOf('/') + 1) : DESCRIPTIONS[0])) : null;
+  return entry?.complete ? entry.header.files.map(({ url }, i) => fileAt(folder, i ? pathIn(url) : DESCRIPTIONS[0])) : null;
 }
 
 /**

@@ -5,11 +5,12 @@
 import { hostOf } from '../net/answer.js';
 import { CHUNK, CHUNKS } from '../shared/chunk.js';
 import { QuernError, isOf } from '../shared/errors.js';
+import { pathIn } from '../shared/folder.js';
 import { idOfSource, onlyName, plainUrl } from './identity.js';
 import { beginsWith, keptOf, sameFiles } from './journal.js';
 import { Keeper } from './keeper.js';
 import { listFolder } from './listing.js';
-import { joined, localParts, notTheHash, startSha256, streamBytes, sum } from './local.js';
+import { filesOf, joined, localParts, notTheHash, startSha256, streamBytes, sum } from './local.js';
 import { Remotes } from '../net/remotes.js';
 import { Runs } from '../net/runs.js';
 import { checkTrailing } from '../net/trailing.js';
@@ -45,7 +46,7 @@ class Loading {
     const sizes = this.#urls.map((_, file) => this.#size(file));
     return {
       phase: cached ? 'load' : 'download', cached, total: sizes.includes(0) ? 0 : sum(sizes),
-      parts: sizes.map((size, file) => ({ size, chunks: this.#bytes(file), endsAt: (end) => this.#endsAt(file, end) })),
+      parts: sizes.map((size, i) => ({ size, name: pathIn(this.#urls[i]), chunks: this.#bytes(i), endsAt: (end) => this.#endsAt(i, end) })),
       discard: () => this.#keeper.discard(),
     };
   }
@@ -234,7 +235,7 @@ class Loading {
 }
 
 /**
- * @param {object} source as source.js locates it, or {kind: 'streams', streams: {stream: ReadableStream, size: number}[]}
+ * @param {object} source as source.js locates it, or {kind: 'streams', streams: {stream: ReadableStream, size: number, name?: string}[]}
  * @param {import('./local.js').OpenOptions} options and for tests chunkSize, clock, parallel
  * @returns {Promise<import('./local.js').Opened>}
  */
@@ -245,6 +246,5 @@ export async function openParts(source, options) {
     const named = { ...source, id: await idOfSource(source) };
     return new Loading(source.folder ? await listFolder(named, options) : named, options).open();
   }
-  const files = source.streams ?? source.blobs.map((blob) => ({ size: blob.size, get stream() { return blob.stream(); } }));
-  return localParts(files.map((file) => ({ size: file.size, chunks: streamBytes(file) })), options);
+  return localParts(filesOf(source).map((file) => ({ size: file.size, name: file.name, chunks: streamBytes(file) })), options);
 }

@@ -16,6 +16,10 @@ const unreadable = (error) => new QuernError('use/param', `The file cannot be re
   phase: 'load', detail: { param: 'source' }, cause: error,
 });
 
+/** What can be read of a source that is no address. */
+export const filesOf = ({ blobs, names, streams }) => streams
+  ?? blobs.map((blob, i) => ({ name: names?.[i], size: blob.size, get stream() { return blob.stream(); } }));
+
 export async function* streamBytes(file) {
   yield* piecesOf(file.stream, unreadable);
 }
@@ -45,20 +49,20 @@ async function* countedBytes(chunks, expected, onBytes) {
  * @property {(n: number) => void} [onBytes]
  * @property {(waiting: object) => void} [onWait]
  *
- * @typedef {{size: number, chunks: AsyncIterable<Uint8Array>, endsAt?: (end: number) => void}} Part
- *   a file of a model; size 0: unknown; a chunk is valid until the next is asked for
+ * @typedef {{size: number, name?: string, chunks: AsyncIterable<Uint8Array>, endsAt?: (end: number) => void}} Part
+ *   a file of a model; size 0: unknown; name: its path, where that is known; a chunk is valid until the next is asked for
  * @typedef {{phase: 'download' | 'load', cached: boolean, total: number, parts: Part[], discard: () => Promise<void>}} Opened
  *   a model; total 0: unknown; `discard` forgets what turned out to be none
  */
 
 /**
  * What is read on this machine anyway, and not kept.
- * @param {{size: number, chunks: AsyncIterable<Uint8Array>}[]} files
+ * @param {{size: number, name?: string, chunks: AsyncIterable<Uint8Array>}[]} files
  * @param {{sha256?: string[], onBytes?: (n: number) => void}} options
  * @returns {Opened}
  */
 export function localParts(files, { sha256 = [], onBytes = () => {} }) {
-  const parts = files.map(({ size, chunks }, file) => ({ size, chunks: countedBytes(chunks, sha256[file], onBytes) }));
+  const parts = files.map(({ size, name, chunks }, file) => ({ size, name, chunks: countedBytes(chunks, sha256[file], onBytes) }));
   return { phase: 'load', cached: false, total: sum(parts.map(({ size }) => size)), parts, async discard() {} };
 }
 

@@ -64,5 +64,7 @@ export async function openAny(source, options) {
   if (beside) return joined(model, beside, options, openAny);
   if (source.kind !== 'paths') return openParts(source, options);
   const found = await Promise.all(source.paths.map((path) => find(path)));
-  return localParts(source.paths.map((path, i) => ({ size: found[i].size, chunks: fileBytes(path, found[i], options.memory) })), options);
+  const nameOf = (path) => path.replaceAll('\\', '/');
+  const part = (path, i) => ({ size: found[i].size, name: nameOf(path), chunks: fileBytes(path, found[i], options.memory) });
+  return localParts(source.paths.map(part), options);
 }

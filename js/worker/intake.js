@@ -4,6 +4,7 @@
 // same bytes. Each file's header tells where its contents end, which is passed on to whoever fetches it.
 
 import { Engine } from '../engine/engine.js';
+import { described } from './described.js';
 
 /** The same chunks; while one is awaited, `work` is done, a little each time, until it says that nothing is left. */
 async function* whileAwaiting(chunks, work) {
@@ -110,10 +111,10 @@ export class HeaderReader {
  * @param {Feeder | HeaderReader} reader @param {import('../store/local.js').Part[]} parts @param {number} projectors how many of them come last
  */
 export async function readAll(reader, parts, projectors) {
-  for (const [i, { size, chunks, endsAt }] of parts.entries()) {
+  for (const [i, { size, name, chunks, endsAt }] of parts.entries()) {
     if (i > 0) reader.nextFile({ size, isProjector: i >= parts.length - projectors });
     let end = 0;
-    for await (const chunk of whileAwaiting(chunks, () => reader.warm())) {
+    for await (const chunk of whileAwaiting(described(name, chunks), () => reader.warm())) {
       await reader.feed(chunk);
       if (end) continue;
       end = reader.engine.fileSize();

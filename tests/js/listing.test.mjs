@@ -35,7 +35,7 @@ const tiny = (changes) => Object.fromEntries(tinyFolder(changes).map((bytes, i) 
 
 /** A server's file at an address, of folders below `/org/model`, whatever the revision. */
 const filesOf = (files) => (url) => {
-  const [, name] = /\/org\/model\/(?:resolve\/\w+\/)?([^/?]+)(?:\?.*)?$/.exec(url) ?? [];
+  const [, name] = /\/org\/model\/(?:resolve\/\w+\/)?([^?]+)(?:\?.*)?$/.exec(url) ?? [];
   return Object.hasOwn(files, name) ? { bytes: files[name] } : null;
 };
 
@@ -100,6 +100,65 @@ test('models.download keeps a folder, and the command line runs it from the stor
     assert.equal(server.requests.length, length);
     await models.remove(url);
   });
+});
+
+/** What transformers 5 and sentence-transformers write beside a model. */
+const SAVED = {
+  'chat_template.jinja': Buffer.from('{{ messages[0].content }}'), 'additional_chat_templates/tool_use.jinja': Buffer.from('{{ messages[0].content }}{{ tools[0].function.name }}'),
+  'modules.json': Buffer.from('[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"}]'), '1_Pooling/config.json': Buffer.from('{"pooling_mode_lasttoken":true}'),
+};
+
+test('templates in files of their own, and what is in folders below: asked for where they can be, kept, and read from the store', { timeout: 60_000 }, async () => {
+  const files = { ...tiny(), 'tokenizer_config.json': Buffer.from('{"backend":"tokenizers"}'), ...SAVED };
+  const promptOf = async (url, tools) => {
+    const model = await load(url, { cache, threads: 1 });
+    const { usage } = await model.chat('the', { maxTokens: 1, temperature: 0, tools }).result;
+    const [plain, name] = [await model.tokenize('the'), await model.tokenize('adds')];
+    await model.dispose();
+    assert.equal(usage.promptTokens, plain.length + (tools ? name.length : 0));
+  };
+  await serving(files, async (url, server) => {
+    await promptOf(url);
+    const { length } = server.requests;
+    for (const tools of [undefined, [{ name: 'adds' }]]) await promptOf(url, tools);
+    assert.equal(server.requests.length, length);
+    const [{ files: n, complete }] = await models.list({ cache });
+    assert.deepEqual([n, complete], [Object.keys(files).length, true]);
+    await models.remove(url, { cache });
+  });
+  await serving(tiny(), async (url, server) => {
+    await logitsOf(url);
+    const asked = server.requests.map((request) => request.url.split('/org/model/')[1]);
+    assert.ok(asked.includes('chat_template.jinja') && asked.includes('modules.json'));
+    assert.ok(!asked.some((name) => /additional|1_Pooling|processor|chat_template.json/.test(name)), String(asked));
+  });
+});
+
+test('a server that answers with its page where it has nothing', { timeout: 60_000 }, async () => {
+  const files = tiny();
+  const page = Buffer.from('<!doctype html><html><title>App</title></html>');
+  const either = (url) => filesOf(files)(url) ?? (/\/(chat_template\.jinja|additional_chat_templates\/tool_use\.jinja|modules\.json)$/.test(url) ? { bytes: page } : null);
+  const server = await new LyingServer(either).start();
+  try {
+    const model = await load(`${server.base}/org/model/`, { cache: false, threads: 1 });
+    assert.equal(model.info.chatTemplate, false);
+    await model.dispose();
+  } finally {
+    await server.close();
+  }
+});
+
+test('folders of other programs are named', { timeout: 60_000 }, async () => {
+  const { 'config.json': config, 'tokenizer.json': tokenizer, 'model.safetensors': weights } = tiny();
+  for (const [files, rule] of [
+    [{ 'adapter_config.json': config }, 'lora'], [{ 'mlc-chat-config.json': config }, 'mlc'], [{ 'config.json': config, 'tokenizer.json': tokenizer, 'openvino_model.xml': weights }, 'openvino'],
+    [{ 'config.json': config, 'tokenizer.json': tokenizer, 'onnx/model.onnx': weights }, 'onnx'], [{ 'config.json': config, 'vocab.json': tokenizer, 'model.safetensors': weights }, 'vocabulary'],
+    [{ 'config.json': config, 'qwen.tiktoken': tokenizer }, 'vocabulary'], [{ 'config.json': config, 'tokenizer.json': tokenizer, 'model.bin': weights }, 'ctranslate2'],
+  ]) {
+    await serving(files, async (url) => {
+      assert.equal((await rejectsWith(load(url, { cache, threads: 1 }), 'model/unsupported', /^This is a/)).detail.rule, rule);
+    });
+  }
 });
 
 test('what is missing is named', async () => {

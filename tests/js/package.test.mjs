@@ -18,7 +18,7 @@ const DEMO = join(PROJECT, 'web/models/demo-q8_0.gguf');
 /** What is published. A file more or less is a decision, and this list is where it is written down. */
 const FILES = [
   'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/ai-sdk.d.ts', 'dist/ai-sdk.js', 'dist/ai-sdk.js.map', 'dist/cli-main.js', 'dist/cli.js', 'dist/extras.js', 'dist/extras.js.map',
-  'dist/eyes.js', 'dist/eyes.js.map', 'dist/films.js', 'dist/films.js.map', 'dist/grammar.wasm', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
+  'dist/eyes.js', 'dist/eyes.js.map', 'dist/films.js', 'dist/films.js.map', 'dist/foreign.js', 'dist/foreign.js.map', 'dist/grammar.wasm', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
   'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/openai.d.ts', 'dist/openai.js', 'dist/openai.js.map', 'dist/pictures.js',
   'dist/pictures.js.map', 'dist/pooling.js', 'dist/pooling.js.map', 'dist/prompt-api.d.ts', 'dist/prompt-api.js', 'dist/prompt-api.js.map', 'dist/quern-relaxed-text.wasm',
   'dist/quern-relaxed.wasm', 'dist/quern-relaxed64-text.wasm', 'dist/quern-relaxed64.wasm', 'dist/quern-simd-text.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm',
@@ -106,7 +106,7 @@ test('brings a command line', () => {
 });
 
 test('what a browser loads has no bare specifier and no module of Node\'s', async () => {
-  const entryPoints = ['index.js', 'worker.js', 'thread.js', 'thread64.js', 'template.js', 'sha256.js', 'pictures.js', 'films.js', 'eyes.js', 'extras.js', 'vectors.js', 'pooling.js', 'remote.js', 'run.js', 'openai.js', 'ai-sdk.js', 'prompt-api.js', 'testing.js', 'quern-simd.mjs', 'quern-simd64.mjs'].map((name) => join(installed, 'dist', name));
+  const entryPoints = ['index.js', 'worker.js', 'thread.js', 'thread64.js', 'template.js', 'sha256.js', 'foreign.js', 'pictures.js', 'films.js', 'eyes.js', 'extras.js', 'vectors.js', 'pooling.js', 'remote.js', 'run.js', 'openai.js', 'ai-sdk.js', 'prompt-api.js', 'testing.js', 'quern-simd.mjs', 'quern-simd64.mjs'].map((name) => join(installed, 'dist', name));
   const options = { entryPoints, bundle: true, write: false, metafile: true, platform: 'browser', format: 'esm', outdir: folder, logLevel: 'silent' };
   const { metafile } = await build({ ...options, external: ['node:*'] });
   const imports = Object.entries(metafile.inputs).flatMap(([file, input]) => input.imports.map(({ path, external }) => ({ file, path, external })));
