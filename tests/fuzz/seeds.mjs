@@ -101,6 +101,7 @@ const fp8 = (tensors) => tensors.flatMap((tensor) => (tensor.shape[1] !== 128 ? 
 const YARN = { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 16, attention_factor: 1 };
 write('safetensors', 'tied', folderInput());
 write('safetensors', 'untied', folderInput({ spec: { tied: false, type: 'BF16' } }));
+write('safetensors', 'templates', folderInput({}, [JSON.stringify({ chat_template_files: [{ name: 'tool_use', template: 'a' }] }), JSON.stringify({ chat_template: [{ name: 'default', template: 'b' }] }), '[{"idx":0}]', '{}']));
 write('safetensors', 'yarn', folderInput({ config: { rope_scaling: YARN } }));
 write('safetensors', 'fp8', folderInput({ spec: { ffn: 128 }, tensors: fp8, config: { quantization_config: { quant_method: 'fp8', fmt: 'e4m3', weight_block_size: [128, 128] } } }));
 write('safetensors', 'shards', shards());
