@@ -37,10 +37,24 @@ function isSame(row, got) {
   return got.o === row.o;
 }
 
+/** Both texts from a little before their first difference on. */
+function around(expected, actual) {
+  let same = 0;
+  while (same < expected.length && expected[same] === actual[same]) same++;
+  return [expected, actual].map((text) => JSON.stringify(text.slice(Math.max(0, same - 60), same + 100))).join(' is here ');
+}
+
+/** A difference in a line or two. */
+function shown({ row, got }) {
+  const name = row.t === undefined ? `${row.f}, ${row.c}` : `${JSON.stringify(row.t)} ${row.v ?? ''}`;
+  if (row.o !== undefined && got.o !== undefined) return `${name}\n    ${around(row.o, got.o)}`;
+  const [wanted, given] = [row, got].map(({ o, e, m }) => (e ? `error ${m ?? ''}` : JSON.stringify(o ?? 'a long text').slice(0, 160)));
+  return `${name}\n    ${wanted} is here ${given}`;
+}
+
 /** Fails with the first differences. */
 function compare(found, count) {
-  const shown = found.slice(0, 20).map(({ row, got }) => `${JSON.stringify(row)}\n  is here ${JSON.stringify(got)}`);
-  assert.equal(found.length, 0, `${found.length} of ${count} differ:\n${shown.join('\n')}`);
+  assert.equal(found.length, 0, `${found.length} of ${count} differ:\n${found.slice(0, 20).map(shown).join('\n')}`);
 }
 
 test('snippets', () => {
