@@ -6,7 +6,7 @@
 import { QuernError } from '../shared/errors.js';
 
 /** What a text describes, by its number in face.c. */
-const KINDS = { schema: 0, regex: 1, grammar: 2, choices: 3, json: 4, calls: 5 };
+const KINDS = { schema: 0, regex: 1, grammar: 2, choices: 3, json: 4, calls: 5, taggedCalls: 6 };
 
 /** Tokens as face.c knows them: text, one that ends a reply, one that is never written. */
 const [TEXT, END, NEVER] = [0, 1, 2];

@@ -10,8 +10,11 @@
 
 enum { CALLS_MAX = 128 };
 
+/* How arguments are written: as JSON, or each between tags (schema_tagged.c). */
+enum calls_form { CALLS_JSON, CALLS_TAGGED };
+
 /* text: for each tool what stands before its arguments, NUL, the schema of the arguments, NUL, what follows them, NUL (the last one may lack).
  * Statuses as schema_compile(); messages say which tool (from 0). */
-int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, gr_expr *start, struct error *err);
+int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, enum calls_form form, gr_expr *start, struct error *err);
 
 #endif

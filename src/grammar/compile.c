@@ -54,12 +54,17 @@ static int from_choices(struct grammar *g, const struct text *t, gr_expr *start,
 
 static int from_calls(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, start, err);
+    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_JSON, start, err);
+}
+
+static int from_tagged_calls(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
+{
+    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_TAGGED, start, err);
 }
 
 static kind_fn *const kinds[GRAMMAR_KINDS] = {
     [GRAMMAR_SCHEMA] = from_schema,   [GRAMMAR_REGEX] = from_regex,  [GRAMMAR_GBNF] = from_gbnf,
-    [GRAMMAR_CHOICES] = from_choices, [GRAMMAR_JSON] = from_nothing, [GRAMMAR_CALLS] = from_calls,
+    [GRAMMAR_CHOICES] = from_choices, [GRAMMAR_JSON] = from_nothing, [GRAMMAR_CALLS] = from_calls, [GRAMMAR_TAGGED_CALLS] = from_tagged_calls,
 };
 
 int grammar_compile(struct mem *m, int kind, uint8_t *text, size_t size, uint32_t flags, struct grammar **out, struct error *err)

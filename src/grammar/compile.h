@@ -9,7 +9,7 @@
 
 /* Numbers that js/engine/grammar.js knows too. Schemas and JSON: schema.h; tools' calls: calls.h. REGEX: the whole reply. CHOICES: a JSON array
  * of strings. */
-enum grammar_kind { GRAMMAR_SCHEMA, GRAMMAR_REGEX, GRAMMAR_GBNF, GRAMMAR_CHOICES, GRAMMAR_JSON, GRAMMAR_CALLS, GRAMMAR_KINDS };
+enum grammar_kind { GRAMMAR_SCHEMA, GRAMMAR_REGEX, GRAMMAR_GBNF, GRAMMAR_CHOICES, GRAMMAR_JSON, GRAMMAR_CALLS, GRAMMAR_TAGGED_CALLS, GRAMMAR_KINDS };
 /* FLEXIBLE: white space in JSON. The flags i and s of a pattern. */
 enum { GRAMMAR_FLEXIBLE = 1, GRAMMAR_IGNORE_CASE = 2, GRAMMAR_DOT_ALL = 4 };
 enum { GRAMMAR_TEXT_MOST = 1 << 20 }; /* bytes */

@@ -6,7 +6,7 @@
 
 #include "grammar/schema_emit.h"
 
-static int begin(struct schema *s, struct bytes text)
+int schema_begin(struct schema *s, struct bytes text)
 {
     int status = schema_read(s, text);
     if (!status) status = schema_places(s);
@@ -16,16 +16,21 @@ static int begin(struct schema *s, struct bytes text)
     return status;
 }
 
-static int compile(struct schema *s, struct bytes text, gr_expr *start)
+int schema_end(struct schema *s, gr_expr e, gr_expr *start)
 {
-    int status = begin(s, text);
-    if (status) return status;
-    term t = term_of(s, LITERAL(s->root, false, false));
-    gr_expr e = s->status ? 0 : emit_whole(s, t);
-    if (!s->status && (t == TERM_NONE || is_never(s, e)))
+    if (!s->status && is_never(s, e))
         return fail(s->err, ERR_SCHEMA, "nothing", 0, "Nothing satisfies the schema: its conditions exclude each other.");
     *start = e;
     return s->status;
+}
+
+static int compile(struct schema *s, struct bytes text, gr_expr *start)
+{
+    int status = schema_begin(s, text);
+    if (status) return status;
+    term t = term_of(s, LITERAL(s->root, false, false));
+    gr_expr e = s->status ? 0 : emit_whole(s, t);
+    return schema_end(s, t == TERM_NONE ? s->words->never : e, start);
 }
 
 int schema_compile(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options, gr_expr *start, struct error *err)

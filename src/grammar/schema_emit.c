@@ -27,7 +27,7 @@ static bool is_any(const struct schema *s, const struct schema_set *set)
     return words && set->n_arrays == 1 && set->arrays[0] == &ARRAY_ANY && set->n_objects == 1 && set->objects[0] == &OBJECT_ANY;
 }
 
-static gr_expr emit_set(struct schema *s, const struct schema_set *set)
+gr_expr emit_set(struct schema *s, const struct schema_set *set)
 {
     const struct schema_words *w = s->words;
     uint32_t n = 0;
@@ -78,9 +78,8 @@ gr_expr emit_term(struct schema *s, term t)
     return e;
 }
 
-gr_expr emit_whole(struct schema *s, term t)
+gr_expr emit_waiting(struct schema *s, gr_expr e)
 {
-    gr_expr e = emit_term(s, t);
     for (bool again = true; again && !s->status;) { /* those that wait have a rule and nothing else; there may come more, anywhere */
         again = false;
         for (term i = 2; i < terms_count(s) && !s->status; i++) {
@@ -91,3 +90,5 @@ gr_expr emit_whole(struct schema *s, term t)
     }
     return s->status ? 0 : e;
 }
+
+gr_expr emit_whole(struct schema *s, term t) { return emit_waiting(s, emit_term(s, t)); }

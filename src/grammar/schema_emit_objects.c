@@ -23,6 +23,8 @@ struct members {
     struct object_name *names;
     struct cell cells[CELLS_MAX];
     gr_expr other, special; /* any other member; one that has to be (0: none has to) */
+    const struct member_form *form;
+    gr_expr comma;          /* between members */
 };
 
 /* --- names and cells --------------------------------------------------------------------------------------- */
@@ -80,6 +82,26 @@ static gr_expr member(struct schema *s, gr_expr key, gr_expr value)
     return gr_sequence(s->g, parts, 5);
 }
 
+/* One of keys that are not named. */
+static gr_expr keyed_member(struct members *m, gr_expr keys, term value)
+{
+    struct schema *s = m->s;
+    if (m->form && !is_never(s, keys)) keys = m->form->keys(m->form, keys);
+    if (!keys || is_never(s, keys)) return keys;
+    if (m->form) return m->form->member(m->form, keys, value);
+    gr_expr e = emit_term(s, value);
+    return is_never(s, e) ? e : member(s, keys, e);
+}
+
+static gr_expr named_member(struct members *m, const struct object_name *n)
+{
+    struct schema *s = m->s;
+    gr_expr name = m->form ? m->form->name(m->form, n->name) : 0;
+    if (m->form) return name ? m->form->member(m->form, name, n->value) : 0;
+    gr_expr e = emit_term(s, n->value);
+    return is_never(s, e) ? e : member(s, words_of_name(s, n->name), e);
+}
+
 /* Any other member, of `keys` (0: all) and with `value` too. */
 static gr_expr other_member(struct members *m, gr_expr keys, term value)
 {
@@ -90,8 +112,7 @@ static gr_expr other_member(struct members *m, gr_expr keys, term value)
         if (term_hopeless(s, what) || is_never(s, m->cells[i].keys)) continue;
         if (!free) free = names_expr(m);
         gr_expr key = keys_both(s, keys_both(s, keys, m->cells[i].keys), free);
-        gr_expr e = is_never(s, key) ? key : emit_term(s, what);
-        if (!is_never(s, e)) out = gr_or(s->g, out, member(s, key, e));
+        out = gr_or(s->g, out, keyed_member(m, key, what));
     }
     return schema_checked(s, s->here, "limit", out);
 }
@@ -108,7 +129,7 @@ static bool read_others(struct members *m, const struct object_shape *o)
 
 /* --- a body ------------------------------------------------------------------------------------------------ */
 
-static gr_expr comma(struct members *m, uint32_t count, gr_expr e) { return count ? gr_cat(m->s->g, m->s->words->comma, e) : e; }
+static gr_expr comma(struct members *m, uint32_t count, gr_expr e) { return count ? gr_cat(m->s->g, m->comma, e) : e; }
 
 /* What follows behind the names when k members stand there. Two others may have the same key, so of more than one nobody knows how many they are. */
 static gr_expr tail(struct members *m, uint32_t k)
@@ -122,13 +143,13 @@ static gr_expr tail(struct members *m, uint32_t k)
     if (least > 1) return (void)schema_refuse(s, s->here, "minProperties", "of properties that are not named at most one can be asked for"), 0;
     if (most == 0) return empty;
     uint32_t more = most == GR_MANY ? GR_MANY : most - 1;
-    gr_expr others = gr_repeat(s->g, gr_cat(s->g, s->words->comma, m->other), 0, more);
+    gr_expr others = gr_repeat(s->g, gr_cat(s->g, m->comma, m->other), 0, more);
     if (!m->special) {
         gr_expr some = comma(m, k, gr_cat(s->g, m->other, others));
         return least ? some : gr_or(s->g, empty, some);
     }
     if (k > 0) return gr_cat(s->g, others, comma(m, k, m->special)); /* the last of a key is the one that counts */
-    gr_expr before = gr_repeat(s->g, gr_cat(s->g, m->other, s->words->comma), 0, more);
+    gr_expr before = gr_repeat(s->g, gr_cat(s->g, m->other, m->comma), 0, more);
     return gr_cat(s->g, before, m->special);
 }
 
@@ -143,10 +164,8 @@ static gr_expr body(struct members *m)
     gr_expr *after = schema_take(s, m->counts + 1, sizeof *after);
     for (uint32_t k = 0; after && k <= m->counts; k++) after[k] = m->most < k ? s->words->never : tail(m, k);
     for (uint32_t i = m->n; after && i-- > 0 && !s->status;) {
-        gr_expr value = emit_term(s, m->names[i].value);
-        bool never = is_never(s, value);
-        if (never && !m->names[i].required) continue;
-        gr_expr one = never ? value : member(s, words_of_name(s, m->names[i].name), value);
+        gr_expr one = named_member(m, &m->names[i]);
+        if (is_never(s, one) && !m->names[i].required) continue;
         for (uint32_t k = 0; k <= m->counts; k++) { /* after[k + 1] is still that of name i + 1 */
             gr_expr then = k >= m->most ? s->words->never : gr_cat(s->g, comma(m, k, one), after[k < m->counts ? k + 1 : k]);
             after[k] = m->names[i].required ? then : gr_or(s->g, then, after[k]);
@@ -159,7 +178,7 @@ static gr_expr one_way(struct members *m)
 {
     struct schema *s = m->s;
     gr_expr inside = schema_checked(s, s->here, "limit", body(m));
-    if (!inside || is_never(s, inside)) return inside;
+    if (!inside || is_never(s, inside) || m->form) return inside;
     return gr_sequence(s->g, (gr_expr[]){s->words->open, inside, s->words->close}, 3);
 }
 
@@ -200,11 +219,13 @@ static gr_expr with_existing(struct members *m, const struct object_shape *o)
     return s->status ? 0 : out;
 }
 
-gr_expr emit_object(struct schema *s, const struct object_shape *o)
+gr_expr emit_members(struct schema *s, const struct object_shape *o, const struct member_form *form)
 {
     struct members *m = schema_take(s, 1, sizeof *m);
     if (!m) return 0;
-    *m = (struct members){.s = s, .least = o->least, .most = o->most};
+    *m = (struct members){.s = s, .least = o->least, .most = o->most, .form = form, .comma = form ? gr_empty(s->g) : s->words->comma};
     if (!read_names(m, o) || !read_others(m, o)) return 0;
     return o->n_exists ? with_existing(m, o) : one_way(m);
 }
+
+gr_expr emit_object(struct schema *s, const struct object_shape *o) { return emit_members(s, o, NULL); }

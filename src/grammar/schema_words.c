@@ -27,11 +27,12 @@ bool words_new(struct schema *s)
     struct schema_words *w = schema_take(s, 1, sizeof *w);
     if (!w) return false;
     s->words = w;
+    w->form = s->options.plain ? GR_PLAIN : GR_JSON;
     w->never = gr_never(s->g);
     number_forms(s->g, &w->forms);
     w->number = number_any(s->g, &w->forms);
     w->integer = number_integer(s->g, &w->forms);
-    w->letter = gr_class(s->g, GR_JSON, &all, 1);
+    w->letter = gr_class(s->g, w->form, &all, 1);
     w->string = gr_repeat(s->g, w->letter, 0, GR_MANY);
     w->quote = gr_literal(s->g, "\"");
     w->open = with_space(s, "{", false, true);
@@ -139,7 +140,7 @@ bool words_is_string(const char *keyword)
 static gr_expr pattern_of(struct schema *s, uint32_t value, const char *keyword, struct bytes pattern, int where)
 {
     struct error err = {0};
-    gr_expr e = gr_regex(s->g, pattern, where, GR_JSON, &err);
+    gr_expr e = gr_regex(s->g, pattern, where, s->words->form, &err);
     if (!e && err.code == ERR_SCHEMA) {
         size_t n = strlen(err.message);
         if (n && err.message[n - 1] == '.') err.message[n - 1] = 0;
@@ -179,7 +180,8 @@ gr_expr words_string(struct schema *s, uint32_t value, const char *keyword, bool
 
 gr_expr words_const_string(struct schema *s, uint32_t value)
 {
-    return schema_checked(s, s->nodes[value].parent, "const", gr_json_text(s->g, s->nodes[value].text));
+    struct bytes text = s->nodes[value].text;
+    return schema_checked(s, s->nodes[value].parent, "const", s->options.plain ? gr_text(s->g, text) : gr_json_text(s->g, text));
 }
 
 gr_expr words_of_name(struct schema *s, uint32_t name) { return gr_json_text(s->g, s->names[name]); }

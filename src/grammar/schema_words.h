@@ -9,6 +9,7 @@
 #include "grammar/schema_tree.h"
 
 struct schema_words {
+    enum gr_form form; /* of strings */
     struct number_forms forms;
     gr_expr never, number, integer, letter, string; /* letter: one code point */
     gr_expr open, close, begin, end, comma, colon, quote; /* of objects, of arrays, and between; with the white space that is allowed */

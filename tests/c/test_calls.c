@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of tools: each name with its own schema's arguments, spaced as templates space them, and nothing else; whose schema is refused.
+ * Calls of tools: each name with its own schema's arguments, spaced as templates space them or between tags, and nothing else; whose schema is refused.
  */
 #include "check.h"
 #include "grammar/calls.h"
@@ -9,15 +9,17 @@ static struct mem mem;
 static struct error err;
 
 /* A grammar of calls; parts end with NUL, which a literal has at its own end too. NULL where it is refused. */
-static struct grammar *grammar_of(const char *parts, size_t size)
+static struct grammar *grammar_in(const char *parts, size_t size, enum calls_form form)
 {
     struct grammar *g = grammar_new(&mem);
     gr_expr start = 0;
     err = (struct error){0};
-    if (calls_compile(g, &mem, (struct bytes){(const uint8_t *)parts, size}, &start, &err) == OK && grammar_ready(g, start, &err) == OK) return g;
+    if (calls_compile(g, &mem, (struct bytes){(const uint8_t *)parts, size}, form, &start, &err) == OK && grammar_ready(g, start, &err) == OK) return g;
     grammar_free(g);
     return NULL;
 }
+
+static struct grammar *grammar_of(const char *parts, size_t size) { return grammar_in(parts, size, CALLS_JSON); }
 
 static bool accepts(struct grammar *g, const char *text)
 {
@@ -59,8 +61,83 @@ static void refused(void)
     CHECK_EQ(mem.used, 0);
 }
 
+/* --- between tags ------------------------------------------------------------------------------------------ */
+
+/* The arguments that a schema allows: a call is F( and ). */
+static struct grammar *tagged(const char *schema)
+{
+    char parts[2048];
+    int n = snprintf(parts, sizeof parts, "F(%c%s%c)", 0, schema, 0);
+    return grammar_in(parts, (size_t)n, CALLS_TAGGED);
+}
+
+static bool takes(struct grammar *g, const char *text)
+{
+    char call[1024];
+    snprintf(call, sizeof call, "F(%s)", text);
+    return accepts(g, call);
+}
+
+#define P(name, value) "<parameter=" name ">\n" value "\n</parameter>\n"
+#define TYPES "\"s\":{\"type\":\"string\"},\"n\":{\"type\":\"integer\",\"maximum\":9},\"b\":{\"type\":\"boolean\"},\"o\":{\"type\":\"object\"},\"z\":{\"type\":\"null\"}"
+#define PROPERTIES(more) "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" more "}}"
+
+struct tagged_case {
+    const char *schema, *good[12], *bad[12];
+};
+
+static const struct tagged_case cases[] = {
+    {"{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" TYPES "},\"required\":[\"s\"]}",
+     {P("s", ""), P("s", "a"), P("s", "\"a\\n") P("n", "-7"), P("s", "a\n\n</param> <b> x</parameter>\n") P("b", "True") P("o", "{\"a\": [1, \"\xc3\xbc\"]}"),
+      P("s", "a") P("b", "false") P("z", "None"), P("s", "null"), P("s", "12") P("z", "null")},
+     {"", P("n", "3"), P("n", "3") P("s", "a"), P("s", "a") P("s", "b"), P("s", "a") P("n", "10"), P("s", "a") P("n", "1.5"), P("s", "a") P("b", "TRUE"), P("s", "a") P("o", "{\"a\":1}"),
+      P("s", "</parameter>"), P("s", "a") P("q", "1"), "<parameter=s>a</parameter>", P("s", "\x80")}},
+    {PROPERTIES("\"s\":{\"enum\":[\"a\\nb\",\"\\\"\",\"</parameter>\"]}"), {"", P("s", "a\nb"), P("s", "\"")}, {P("s", "a\\nb"), P("s", "</parameter>"), P("s", "a")}},
+    {PROPERTIES("\"s\":{\"type\":\"string\",\"pattern\":\"^a.b$\",\"maxLength\":3}"), {P("s", "a\"b"), P("s", "a\xc3\xbc" "b")}, {P("s", "a\\\"b"), P("s", "ab")}},
+    {PROPERTIES("\"s\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}],\"default\":null}"), {P("s", "null"), P("s", "None"), P("s", "5"), P("s", "{}"), P("s", "a"), P("s", "nul")}, {P("s", " null"), P("s", "None ")}},
+    {PROPERTIES("\"s\":{\"type\":[\"string\",\"integer\"],\"minimum\":5}"), {P("s", "7"), P("s", "7a"), P("s", "true"), P("s", "[1]")}, {P("s", "3"), P("s", "7.0"), P("s", " 3"), P("s", "3\n")}},
+    {PROPERTIES("\"s\":{}"), {P("s", "a"), P("s", "\"a\""), P("s", "1"), P("s", "[{}]"), P("s", "{a}b"), P("s", "{\"a\": null}")}, {P("s", "{a}"), P("s", "[1,2]"), P("s", "01e5") "x"}},
+    {PROPERTIES("\"s\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}}"), {P("s", "[]"), P("s", "[{\"s\": [{}]}]")}, {P("s", "[1]"), P("s", "[{\"q\": 1}]"), P("s", "")}},
+    {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}},\"additionalProperties\":{\"type\":\"string\"}}",
+     {"", P("b", "x") P("c", "\""), P("a", "1") P("b", "2"), P("\xc3\xbc", "x")}, {P("b", "x") P("a", "1"), P("a>", "x"), P("a\nb", "x"), P("a\"", "x"), P("\\u0061", "x") P("a", "1")}},
+    {"{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":2,\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{\"type\":\"string\"},\"c\":{\"type\":\"string\"}},\"additionalProperties\":false}",
+     {P("a", "1"), P("a", "1") P("c", "1"), P("b", "")}, {"", P("a", "1") P("b", "1") P("c", "1")}},
+    {"{\"$ref\":\"#/$defs/x\",\"$defs\":{\"x\":{\"properties\":{\"a\":{\"$ref\":\"#/$defs/s\"}},\"required\":[\"a\"]},\"s\":{\"type\":\"string\",\"const\":\"\\t\"}}}", {P("a", "\t"), P("a", "\t") P("b", "1")}, {"", P("a", "\\t")}},
+    {"{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}", {""}, {" ", P("a", "1")}},
+};
+
+static void between_tags(void)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct grammar *g = tagged(cases[i].schema);
+        CHECK(g);
+        if (!g) printf("# case %zu: %s\n", i, err.message);
+        for (size_t k = 0; g && k < 12 && cases[i].good[k]; k++) {
+            if (!takes(g, cases[i].good[k])) printf("# case %zu, good %zu\n", i, k);
+            CHECK(takes(g, cases[i].good[k]));
+        }
+        for (size_t k = 0; g && k < 12 && cases[i].bad[k]; k++) {
+            if (takes(g, cases[i].bad[k])) printf("# case %zu, bad %zu\n", i, k);
+            CHECK(!takes(g, cases[i].bad[k]));
+        }
+        grammar_free(g);
+        CHECK_EQ(mem.used, 0);
+    }
+}
+
+static void refused_between_tags(void)
+{
+    CHECK(!tagged(PROPERTIES("\"a>b\":{}")));
+    CHECK(strstr(err.message, "'>'"));
+    CHECK(!tagged("{\"type\":\"string\"}")); /* arguments are an object */
+    CHECK(!tagged(PROPERTIES("\"a\":{\"pattern\":\"(?=x)\"}")));
+    CHECK(!strncmp(err.message, "The parameters of tool 0: ", 26));
+    CHECK(!tagged("{\"properties\":{\"a\":{\"enum\":[\"</parameter>\"]}},\"required\":[\"a\"]}"));
+    CHECK_EQ(mem.used, 0);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct check tests[] = {{"each_with_its_own", each_with_its_own}, {"refused", refused}};
+    static const struct check tests[] = {{"each_with_its_own", each_with_its_own}, {"refused", refused}, {"between_tags", between_tags}, {"refused_between_tags", refused_between_tags}};
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }
