@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The JSON that a request brings, read as far as it may be long, and refused before that where its headers tell.
 
+import { bodyOf } from '../facades/openai.js';
 import { refusal } from './serve-refusal.js';
 
 const tooLarge = (most) => refusal(413, `The body is larger than ${most} bytes.`);
@@ -29,7 +30,7 @@ export async function readJson(request, most) {
   if (Number(length) > most) throw tooLarge(most);
   const bytes = await bytesOf(request, most);
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return bodyOf(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     throw refusal(400, 'The body is not JSON in UTF-8.');
   }

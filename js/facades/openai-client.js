@@ -5,6 +5,7 @@
 import { abortable, reasonOf } from '../shared/clock.js';
 import { CREATE, listObject, modelObject } from './openai-api.js';
 import { errorOf, retryHeaders } from './openai-error.js';
+import { bodyOf } from './openai-tools.js';
 import { toEvents } from './sse.js';
 
 /** A request that was refused or has failed, with the fields that the official client's errors have. */
@@ -118,10 +119,10 @@ function failed(failure, body) {
   return json(status, { error }, retryHeaders(retry));
 }
 
-async function bodyOf(input, init) {
+async function sentBody(input, init) {
   const given = init?.body ?? (input instanceof Request ? input.body : null);
   const text = typeof given === 'string' ? given : await new Response(given).text();
-  return JSON.parse(text);
+  return bodyOf(text);
 }
 
 async function answered(model, path, identity, signal, body) {
@@ -149,7 +150,7 @@ export function openaiFetch(model, options) {
     const method = (init?.method ?? (isRequest ? input.method : 'GET')).toUpperCase();
     const path = Object.keys(CREATE).find((known) => pathname.endsWith(known));
     if (path && method === 'POST') {
-      const body = await bodyOf(input, init).catch(() => undefined);
+      const body = await sentBody(input, init).catch(() => undefined);
       return body === undefined ? refused(400, 'The body is no JSON.', 'invalid_request') : answered(model, path, identity, signal, body);
     }
     const one = modelObject(model.info, identity.name, created);

@@ -3,7 +3,8 @@
 // the model itself says (reply/tools.js).
 
 import { QuernError, badParam } from '../shared/errors.js';
-import { isRecord } from '../page/values.js';
+import { asJson, isRecord, read } from '../page/values.js';
+import { dense, memberOf, parsed, partsOf } from '../shared/raw-json.js';
 
 export function unsupported(path, what = 'is not supported by this version') {
   return new QuernError('use/param', `${path} ${what}.`, { detail: { param: path, reason: 'unsupported_parameter' } });
@@ -28,12 +29,31 @@ function choiceOf(choice) {
   return { name: functionOf(choice, 'tool_choice').name };
 }
 
+/** Tools of requests that came as text, as they are written there. @type {WeakMap<object, string>} */
+const texts = new WeakMap();
+
+/** A request's body from its JSON. Throws a SyntaxError. @param {string} text */
+export function bodyOf(text) {
+  const body = JSON.parse(text);
+  if (!Array.isArray(body?.tools)) return body;
+  const written = partsOf(memberOf(text, 'tools'));
+  body.tools.forEach((tool, i) => { if (isRecord(tool)) texts.set(tool, written[i]); });
+  return body;
+}
+
+/** A tool as templates are to see it: as the client wrote it, with what else it has. Nothing where that says no more than our own form of it. */
+function writtenTool(tools, i, { name, description, parameters }) {
+  const text = texts.get(tools[i]) ?? read(tools, i, `tools[${i}]`, asJson);
+  const own = { type: 'function', function: { name, description, parameters } };
+  return parameters != null && dense(text) === JSON.stringify(own) ? {} : { json: text };
+}
+
 /** The options that a request with tools has. `strict` changes nothing: calls always obey their schema. */
 export function toolOptions({ tools, tool_choice: choice, parallel_tool_calls: parallel }) {
   if (parallel === false) throw unsupported('parallel_tool_calls');
   const list = tools == null ? [] : listOf(tools, 'tools').map((tool, i) => {
     const { name, description, parameters } = functionOf(tool, `tools[${i}]`);
-    return { name, description, parameters };
+    return { name, description, parameters, ...writtenTool(tools, i, { name, description, parameters }) };
   });
   return { ...(list.length && { tools: list }), ...(choice != null && { toolChoice: choiceOf(choice) }) };
 }
@@ -52,7 +72,8 @@ export function toolFields({ tool_calls: calls, tool_call_id: toolCallId }, path
 
 /** A path of ours as the API has it. */
 export const inTerms = (text) => text.replace(/\btoolCalls\b/g, 'tool_calls').replace(/\btoolCallId\b/g, 'tool_call_id')
-  .replace(/\b(tools|tool_calls)\[(\d+)\]\.(name|description|parameters|arguments)/g, '$1[$2].function.$3');
+  .replace(/\b(tools|tool_calls)\[(\d+)\]\.(name|description|parameters|arguments)/g, '$1[$2].function.$3')
+  .replace(/\btools\[(\d+)\]\.json\b/g, 'tools[$1]');
 
 // --- of answers ---
 
@@ -70,11 +91,17 @@ export function callDelta({ type, index, id, name, text }) {
 
 // --- what a remote model is asked, and answers ---
 
+/** As it is written, where that is said. */
+function toolOf(tool) {
+  const { json, ...own } = isRecord(tool) ? tool : {};
+  return parsed(json) ?? { type: 'function', function: isRecord(tool) ? own : tool };
+}
+
 /** Fields of a request. @param {{tools?: any, toolChoice?: any}} options */
 export function toolRequest({ tools, toolChoice }) {
   const isName = isRecord(toolChoice);
   return {
-    ...(tools != null && { tools: listOf(tools, 'options.tools').map((tool) => ({ type: 'function', function: tool })) }),
+    ...(tools != null && { tools: listOf(tools, 'options.tools').map(toolOf) }),
     ...(toolChoice != null && { tool_choice: isName ? { type: 'function', function: toolChoice } : toolChoice }),
   };
 }
@@ -119,13 +146,5 @@ export class GatheredCalls {
     }
     this.#calls.clear();
     return { toolCalls, text: lost };
-  }
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -8,6 +8,7 @@ import { callDelta, callsOf } from './openai-tools.js';
 
 export { errorOf } from './openai-error.js';
 export { chatRequest } from './openai-request.js';
+export { bodyOf } from './openai-tools.js';
 
 /** Seeds of choices follow each other, within the whole numbers that the engine takes. */
 const SEEDS = Number.MAX_SAFE_INTEGER;

@@ -2,11 +2,12 @@
 // A call of a tool in a reply: told while it is written, as soon as it is known whose it is, and checked when it has ended. What is no call then (no
 // JSON, another name, cut off, too many) is text, with its marks; nothing is lost. Models write calls in forms of their own: each is a row of FORMS.
 
+import { isRecord, parsed } from '../shared/raw-json.js';
+import { TaggedCall } from './tagged.js';
+
 const RANDOM = 12;
 
 const randomId = () => `call_${Array.from(crypto.getRandomValues(new Uint8Array(RANDOM)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
-
-export const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Calls of a reply, and depth of what one says: what goes back in the next turn may not have more. */
 export const MOST_CALLS = 128;
@@ -18,14 +19,6 @@ export const isDeep = (value, most) => (
 /** The beginning of a call in JSON, up to its arguments: where it is no longer than this it is found at once, else in the end. */
 const HEAD = /^\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(?=\{)/;
 const MOST_HEAD = 1000;
-
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** Where an object that begins a text ends: a machine that is given pieces. */
 class ObjectEnd {
@@ -70,7 +63,10 @@ class JsonCall {
     return { name: this.#name, text: this.#add(this.#text.slice(head.length)) };
   }
 
-  /** All that was written, and the call that it is. @returns {{text: string, call?: {name: string, arguments: object}}} */
+  /**
+   * All that was written, the call that it is, and what was not told of its arguments.
+   * @returns {{text: string, call?: {name: string, arguments: object}, left?: string}}
+   */
   end() {
     const text = this.#text;
     const { name, arguments: given } = parsed(text) ?? {};
@@ -87,17 +83,29 @@ class JsonCall {
   }
 }
 
-/** How calls are marked and written: between the marks stand what names the tool, its arguments (JSON by its schema), and the end. */
+/**
+ * How calls are marked and written: between the marks stand what names the tool, its arguments by its schema (`grammar`: a kind of grammar.js), and
+ * the end. `gap`: what stands between a text and a call. `oddName`: what no name may have. The first one that a template shows counts.
+ */
 export const FORMS = {
+  tagged: {
+    open: '<tool_call>', close: '</tool_call>', gap: '\n\n', before: (name) => `\n<function=${name}>\n`, after: '</function>\n', oddName: '>',
+    grammar: 'taggedCalls', Call: TaggedCall,
+    isShown: (template) => ['<tool_call>', '<function=', '<parameter='].every((mark) => template.includes(mark)),
+  },
   json: {
-    open: '<tool_call>', close: '</tool_call>', before: (name) => `\n{"name": ${JSON.stringify(name)}, "arguments": `, after: '}\n', Call: JsonCall,
+    open: '<tool_call>', close: '</tool_call>', gap: '\n', before: (name) => `\n{"name": ${JSON.stringify(name)}, "arguments": `, after: '}\n',
+    grammar: 'calls', Call: JsonCall, isShown: () => true,
   },
 };
+
+/** @param {string} template '': there is none */
+export const formOf = (template) => Object.values(FORMS).find(({ isShown }) => isShown(template));
 
 /** The calls of one reply; see Aside in text.js. */
 export class Calls {
   #form;
-  #names;
+  #tools;
   #emit;
   #calls;             // that have ended, as they are in the result
   #index = 0;         // of those that were told
@@ -105,38 +113,38 @@ export class Calls {
 
   /**
    * @param {typeof FORMS.json} form
-   * @param {Set<string>} names of the tools that there are
+   * @param {Map<string, {parameters: object}>} tools that there are, by their names
    * @param {(event: object) => void} emit
    * @param {object[]} calls to which each is added
    */
-  constructor(form, names, emit, calls) {
+  constructor(form, tools, emit, calls) {
     this.#form = form;
-    this.#names = names;
+    this.#tools = tools;
     this.#emit = emit;
     this.#calls = calls;
   }
 
   /** @returns {this} for the next one */
   begin() {
-    this.#one = { call: new this.#form.Call(), id: '' };
+    this.#one = { call: new this.#form.Call((name) => this.#tools.get(name)?.parameters), id: '' };
     return this;
   }
 
   push(piece) {
     const { name, text } = this.#one.call.take(piece);
-    if (name !== undefined && this.#names.has(name) && this.#calls.length < MOST_CALLS) this.#start(name);
+    if (name !== undefined && this.#tools.has(name) && this.#calls.length < MOST_CALLS) this.#start(name);
     if (text && this.#one.id) this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text });
     return '';
   }
 
   end(closed) {
-    const { text, call } = this.#one.call.end();
-    const isCall = closed && call && this.#names.has(call.name) && this.#calls.length < MOST_CALLS && !isDeep(call.arguments, MOST_DEPTH);
+    const { text, call, left } = this.#one.call.end();
+    const isCall = closed && call && this.#tools.has(call.name) && this.#calls.length < MOST_CALLS && !isDeep(call.arguments, MOST_DEPTH);
     if (!isCall) return this.#form.open + text + (closed ? this.#form.close : '');
     if (!this.#one.id) {
       this.#start(call.name);
       this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text: JSON.stringify(call.arguments) });
-    }
+    } else if (left) this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text: left });
     const whole = { id: this.#one.id, ...call };
     this.#calls.push(whole);
     this.#emit({ type: 'tool-call', index: this.#index - 1, ...whole });

@@ -8,6 +8,7 @@
 
 import { around } from '../engine/around.js';
 import { QuernError, badParam } from '../shared/errors.js';
+import { jsonText, mapTexts } from '../shared/raw-json.js';
 import { CHANNELS, THINKING } from './text.js';
 
 const { open: OPEN, close: CLOSE } = THINKING;
@@ -74,13 +75,6 @@ function separateThought({ role, content, thinking, ...more }) {
   return { ...more, role, content: parts.content, ...(all && { reasoning_content: all }) };
 }
 
-/** A value as JSON knows them with its texts, names of fields too, made into others. */
-function mapTexts(value, make) {
-  if (typeof value === 'string') return make(value);
-  if (Array.isArray(value)) return value.map((part) => mapTexts(part, make));
-  return value && typeof value === 'object' ? Object.fromEntries(mapTexts(Object.entries(value), make)) : value;
-}
-
 /**
  * Messages, and tools where there are some, as a template wants them, with the sentinel in place. The content of one with pictures or films is a list
  * of parts.
@@ -90,7 +84,7 @@ function mapTexts(value, make) {
  */
 export function protect(messages, template, tools) {
   const all = mapTexts([messages.map(separateThought), tools], composed);
-  const sentinel = unusedPoint(template + JSON.stringify(all));
+  const sentinel = unusedPoint(template + jsonText(all));
   const mark = `<${String.fromCodePoint(sentinel)}`;
   const [guarded, list] = mapTexts(all, (text) => text.replaceAll('<', mark));
   return { sentinel, messages: guarded, tools: list };
@@ -179,9 +173,9 @@ export class Chat {
     const begun = goesOn ? guarded.pop() : null;
     const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
     const prompt = template
-      ? await this.#render(template, {
+      ? await this.#render(template, JSON.parse(jsonText({
         messages: guarded, tools: list, add_generation_prompt: generationPrompt, enable_thinking: thinks, add_vision_id: numberImages,
-      })
+      })))
       : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);
     const whole = begun ? goOn(prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;

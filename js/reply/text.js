@@ -4,8 +4,9 @@
 
 /**
  * A part of a reply that is no text: the marks around it, as texts or as the ids that a vocabulary has for them, and the type of its events, which is
- * its name in the result. What `begin` makes takes its pieces instead, and says in the end which of them were text after all (calls.js).
- * @typedef {{open: any, close: any, type: string, begin?: (emit: (event: object) => void, parts: object) => Aside}} Channel
+ * its name in the result. What `begin` makes takes its pieces instead, and says in the end which of them were text after all (calls.js). `gap`: the
+ * line ends before it are none of the text.
+ * @typedef {{open: any, close: any, type: string, gap?: string, begin?: (emit: (event: object) => void, parts: object) => Aside}} Channel
  */
 
 /** How models of the family mark their thinking. */
@@ -14,8 +15,15 @@ export const THINKING = { open: '<think>', close: '</think>', type: 'thinking' }
 /** What every reply can have beside its text. @type {Channel[]} */
 export const CHANNELS = [THINKING];
 
-/** A stop text that no text has: because of it a line end is held back, which is none of the text where a channel begins. */
-const LINE_END = '\n\ud800';
+/** With it a gap is a stop text that no text has: because of that line ends are held back, which are none of the text where a channel begins. */
+const NEVER = '\ud800';
+
+/** A text without as many line ends at its end as a gap has. */
+function withoutGap(text, gap) {
+  let end = text.length;
+  while (text.length - end < gap.length && text[end - 1] === '\n') end--;
+  return text.slice(0, end);
+}
 
 /** Finds the first stop text in a growing text; what may still become one is held back. */
 export class StopFilter {
@@ -118,7 +126,7 @@ export class ReplyText {
   constructor({ channels, inside, stops, emit }) {
     this.#channels = channels;
     this.#emit = emit;
-    this.#filter = new StopFilter(channels.some(({ begin }) => begin) ? [...stops, LINE_END] : stops);
+    this.#filter = new StopFilter([...stops, ...channels.filter(({ gap }) => gap).map(({ gap }) => gap + NEVER)]);
     if (inside) this.#enter(inside);
   }
 
@@ -128,7 +136,7 @@ export class ReplyText {
     if (!channel) return false;
     if (id === channel.open && !this.#channel) {
       const before = this.#filter.end();
-      this.#show('text', channel.begin ? before.replace(/\n$/, '') : before);
+      this.#show('text', withoutGap(before, channel.gap ?? ''));
       this.#enter(channel);
     } else if (id === channel.close && this.#channel === channel) {
       this.#leave(true);

@@ -3,7 +3,8 @@
 // file without a template Qwen3's own form is here. A file of its own in the package, which comes with the first conversation that has tools.
 
 import { badParam } from '../shared/errors.js';
-import { Calls, FORMS, MOST_CALLS, MOST_DEPTH, isDeep, isRecord } from './calls.js';
+import { Calls, FORMS, MOST_CALLS, MOST_DEPTH, isDeep } from './calls.js';
+import { RawJson, isRecord, jsonText, memberOf, parsed, spaced } from '../shared/raw-json.js';
 
 /** Tools, calls of a message, letters of an id, letters (as JSON) and depth of what a tool or a call says. */
 const MOST = { tools: 128, calls: MOST_CALLS, id: 256, letters: 2 ** 20, depth: MOST_DEPTH };
@@ -23,16 +24,15 @@ function isSmall(value) {
   return JSON.stringify(value).length > MOST.letters ? `has more than ${MOST.letters} letters (as JSON)` : null;
 }
 
-function isGiven(value) {
-  if (typeof value !== 'string') return isSmall(value);
-  try {
-    return isSmall(JSON.parse(value));
-  } catch {
-    return 'must be an object, or one as JSON';
-  }
+/** An object as JSON. */
+function isWritten(value) {
+  if (typeof value !== 'string' || parsed(value) === undefined) return 'must be an object, or one as JSON';
+  return value.length > MOST.letters ? `has more than ${MOST.letters} letters (as JSON)` : isSmall(parsed(value));
 }
 
-const TOOL = { name: isName, description: (value) => (typeof value === 'string' ? null : 'must be a string'), parameters: isSmall };
+const isGiven = (value) => (typeof value === 'string' ? isWritten(value) : isSmall(value));
+
+const TOOL = { name: isName, description: (value) => (typeof value === 'string' ? null : 'must be a string'), parameters: isSmall, json: isWritten };
 const CALL = { id: isId, name: isName, arguments: isGiven };
 
 /** A copy of the fields that are there; null counts as not given. */
@@ -57,14 +57,21 @@ function listOf(value, path, most, check) {
 /** What takes no arguments says so. */
 const NOTHING = { type: 'object', properties: {} };
 
-function toolsOf(tools) {
+/** @param {string} [oddName] a letter that no name may have */
+function toolsOf(tools, oddName) {
   const list = listOf(tools, 'options.tools', MOST.tools, (tool, path) => checked(tool, TOOL, path, ['name']));
   const twice = list.findIndex(({ name }, i) => list.findIndex((other) => other.name === name) < i);
   if (twice >= 0) throw badParam(`options.tools[${twice}].name`, 'is the name of another one too');
   const odd = list.findIndex(({ parameters }) => (parameters?.type ?? 'object') !== 'object');
   if (odd >= 0) throw badParam(`options.tools[${odd}].parameters.type`, "must be 'object': arguments are one");
-  return list.map(({ name, description, parameters = NOTHING }) => ({ name, ...(description !== undefined && { description }), parameters }));
+  const strange = oddName ? list.findIndex(({ name }) => name.includes(oddName)) : -1;
+  if (strange >= 0) throw badParam(`options.tools[${strange}].name`, `must not have '${oddName}' in it, which ends names in calls of this model`);
+  return list.map(({ name, description, parameters = NOTHING, json }) => (
+    { name, ...(description !== undefined && { description }), parameters, json }));
 }
+
+/** A tool as templates want it: as its JSON says, where there is some. */
+const shown = ({ json, ...tool }) => (json === undefined ? { type: 'function', function: tool } : new RawJson(json));
 
 /** Keywords of schemas that speak of properties beside those that `properties` names, or may do so. */
 const MAY_ADD = [
@@ -72,24 +79,36 @@ const MAY_ADD = [
   '$dynamicRef',
 ];
 
-/** The schema of a call's arguments: an object, of the properties that the tool's names, unless it speaks of others. */
-function argumentsOf({ parameters }) {
+/** The parameters as they are written in a tool's JSON; undefined: there is none. */
+function writtenParameters({ json }) {
+  const text = json && memberOf(memberOf(json, 'function') ?? json, 'parameters');
+  return text && isRecord(parsed(text)) ? text : undefined;
+}
+
+/** The schema of a call's arguments: an object, of the properties that the tool's names, unless it speaks of others. Numbers and order stay. */
+function argumentsOf(tool) {
+  const { parameters } = tool;
   const isClosed = !MAY_ADD.some((keyword) => Object.hasOwn(parameters, keyword));
-  return { type: 'object', ...parameters, ...(isClosed && { additionalProperties: false }) };
+  const text = writtenParameters(tool) ?? JSON.stringify(parameters);
+  const members = [
+    !Object.hasOwn(parameters, 'type') && '"type":"object"', text.trim().slice(1, -1).trim(), isClosed && '"additionalProperties":false',
+  ];
+  return `{${members.filter(Boolean).join(',')}}`;
 }
 
 /**
  * What calls are limited to (src/grammar/calls.h); text '': nothing can be called.
- * @param {{tools?: any, toolChoice?: any}} options @param {{before: (name: string) => string, after: string}} [form] a row of FORMS
- * @returns {{choice: 'auto' | 'required' | 'none', text: string, names: string[]}}
+ * @param {{tools?: any, toolChoice?: any}} options
+ * @param {{before: (name: string) => string, after: string, grammar?: string, oddName?: string}} [form] a row of FORMS
+ * @returns {{choice: 'auto' | 'required' | 'none', text: string, names: string[], kind: string}} kind: of grammar
  */
-export function callLimits({ tools = [], toolChoice }, { before, after } = FORMS.json) {
-  const all = toolsOf(tools);
+export function callLimits({ tools = [], toolChoice }, { before, after, grammar: kind, oddName } = FORMS.json) {
+  const all = toolsOf(tools, oddName);
   const choice = choiceOf(toolChoice, new Set(all.map(({ name }) => name)));
   const some = typeof choice === 'object' ? all.filter(({ name }) => name === choice.name) : all;
-  const parts = some.flatMap((tool) => [before(tool.name), JSON.stringify(argumentsOf(tool)), after]);
+  const parts = some.flatMap((tool) => [before(tool.name), argumentsOf(tool), after]);
   const text = choice === 'none' ? '' : parts.join('\0');
-  return { choice: typeof choice === 'object' ? 'required' : choice, text, names: some.map(({ name }) => name) };
+  return { choice: typeof choice === 'object' ? 'required' : choice, text, names: some.map(({ name }) => name), kind };
 }
 
 /** @param {any} choice of the caller's @param {Set<string>} names */
@@ -110,7 +129,8 @@ const isMedium = ({ type }) => type !== 'text';
 function callsOf({ role, toolCalls, ...message }, path) {
   if (role !== 'assistant') throw badParam(`${path}.toolCalls`, "are there in an assistant's message only");
   const calls = listOf(toolCalls, `${path}.toolCalls`, MOST.calls, (call, at) => checked(call, CALL, at, ['id', 'name', 'arguments']));
-  const all = calls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: given } }));
+  const all = calls.map(({ id, name, arguments: given }) => (
+    { id, type: 'function', function: { name, arguments: typeof given === 'string' ? new RawJson(given) : given } }));
   return { ...message, role, ...(all.length && { tool_calls: all }) };
 }
 
@@ -159,15 +179,9 @@ const AFTER = '\n</tools>\n\nFor each function call, return a json object with f
   + '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>';
 
 /** JSON as Python writes it. */
-function pythonic(value) {
-  if (Array.isArray(value)) return `[${value.map(pythonic).join(', ')}]`;
-  if (!isRecord(value)) return JSON.stringify(value);
-  return `{${Object.entries(value).map(([name, one]) => `${JSON.stringify(name)}: ${pythonic(one)}`).join(', ')}}`;
-}
+const pythonic = (value) => spaced(jsonText(value));
 
-function callText({ function: { name, arguments: given } }) {
-  return `<tool_call>\n{"name": "${name}", "arguments": ${typeof given === 'string' ? given : pythonic(given)}}\n</tool_call>`;
-}
+const callText = ({ function: { name, arguments: given } }) => `<tool_call>\n{"name": "${name}", "arguments": ${pythonic(given)}}\n</tool_call>`;
 
 /** Texts one behind the other; parts, where some of them have pictures. */
 const joined = (...pieces) => (pieces.every((piece) => typeof piece === 'string') ? pieces.join('')
@@ -198,16 +212,19 @@ export class Tools {
   channels;
   #given;
 
-  /** @param {object[]} messages as the page has checked them @param {{tools?: any, toolChoice?: any, continue?: boolean}} options */
-  constructor(messages, { tools = [], toolChoice, continue: goesOn = false }) {
-    const all = toolsOf(tools);
-    const names = new Set(all.map(({ name }) => name));
-    choiceOf(toolChoice, names);
+  /**
+   * @param {object[]} messages as the page has checked them @param {{tools?: any, toolChoice?: any, continue?: boolean}} options
+   * @param {typeof FORMS.json} [form] of the model's calls
+   */
+  constructor(messages, { tools = [], toolChoice, continue: goesOn = false }, form = FORMS.json) {
+    const all = toolsOf(tools, form.oddName);
+    const byName = new Map(all.map((tool) => [tool.name, tool]));
+    choiceOf(toolChoice, new Set(byName.keys()));
     this.#given = messages;
     this.messages = messagesOf(messages);
     if (goesOn && this.messages.at(-1).tool_calls) throw badParam('messages', 'must end with a message without calls to be continued');
-    this.list = all.length ? all.map((tool) => ({ type: 'function', function: tool })) : undefined;
-    this.channels = all.length ? [channelOf(FORMS.json, names)] : [];
+    this.list = all.length ? all.map(shown) : undefined;
+    this.channels = all.length ? [channelOf(form, byName)] : [];
   }
 
   /** Pictures and films of the messages as given, in the order in which they stand here: results may have changed places. @param {any[]} media */
@@ -224,8 +241,8 @@ export class Tools {
   }
 }
 
-function channelOf(form, names) {
+function channelOf(form, tools) {
   let calls;
-  const begin = (emit, parts) => (calls ??= new Calls(form, names, emit, parts.toolCalls)).begin();
-  return { open: form.open, close: form.close, type: 'tool-call', begin };
+  const begin = (emit, parts) => (calls ??= new Calls(form, tools, emit, parts.toolCalls)).begin();
+  return { open: form.open, close: form.close, type: 'tool-call', gap: form.gap, begin };
 }

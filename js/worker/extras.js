@@ -7,8 +7,10 @@ import { FLEXIBLE, grammarOf } from '../reply/constraint.js';
 import { QuernError, asQuernError, badParam } from '../shared/errors.js';
 import { Extra, Guide } from '../reply/extra.js';
 import { Grammars } from '../engine/grammar.js';
+import { formOf } from '../reply/calls.js';
 import { callLimits } from '../reply/tools.js';
 
+export { formOf };
 export { promptThatFits } from '../reply/overflow.js';
 export { Tools } from '../reply/tools.js';
 
@@ -58,20 +60,20 @@ async function grammarsOf(engine, means) {
 
 /** What its text is held to, or its calls; undefined: neither. */
 async function guideOf(engine, options, limits, open) {
-  const { choice, text, names } = callLimits(options);
-  if (limits && text) {
+  const { choice, ...calls } = callLimits(options, formOf(engine.chatTemplate()));
+  if (limits && calls.text) {
     limits.grammar.users--;
     throw badParam('options.tools', 'and a grammar of the text exclude each other, unless toolChoice is \'none\'');
   }
   if (limits) return new Guide(engine, limits.grammar);
   if (!options.tools?.length) return undefined;
-  return new CallGuide(engine, text ? compiled(await open(), text, names) : null, choice);
+  return new CallGuide(engine, calls.text ? compiled(await open(), calls) : null, choice);
 }
 
 /** The grammar of calls; what is wrong with a schema says whose it is. */
-function compiled(grammars, text, names) {
+function compiled(grammars, { kind, text, names }) {
   try {
-    return grammars.compile('calls', text, FLEXIBLE);
+    return grammars.compile(kind, text, FLEXIBLE);
   } catch (error) {
     const { code, message, detail } = asQuernError(error, 'call');
     throw new QuernError(code, message.replace(/^The parameters of tool (\d+)/, (_, i) => `The parameters of '${names[i]}'`), { detail });

@@ -162,8 +162,8 @@ export class Service {
   /** Of a conversation; undefined where it has nothing to do with any. */
   async #toolsOf(messages, options) {
     if (!options.tools && !options.toolChoice && !messages.some(({ role, toolCalls }) => role === 'tool' || toolCalls)) return undefined;
-    const { Tools } = await this.#host.extras();
-    return new Tools(messages, options);
+    const { Tools, formOf } = await this.#host.extras();
+    return new Tools(messages, options, formOf(this.#engine.chatTemplate()));
   }
 
   /** Of a conversation with its pictures, as they are given. */

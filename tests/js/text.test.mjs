@@ -94,7 +94,7 @@ test('each channel has marks of its own, and only its own ends it; what it says 
   const events = [];
   let held = '';
   const begin = () => ({ push: (piece) => { held += piece; return ''; }, end: (closed) => `[${held.length}${closed ? '' : '+'}]` });
-  const CALL = { open: 3, close: 4, type: 'call', begin };
+  const CALL = { open: 3, close: 4, type: 'call', gap: '\n', begin };
   const text = new ReplyText({ channels: [THINKING, CALL], inside: null, stops: ['END'], emit: (event) => events.push(event) });
   const isMark = [];
   for (const part of [OPEN, 'a', CALL.close, 'b', CALL.open, 'c', CLOSE, '\n\nd', '\n', '\n', CALL.open, '\n{END', CLOSE, '}\n', CALL.close, '\n', 'e\n', 5, CALL.open]) {
@@ -110,9 +110,16 @@ test('each channel has marks of its own, and only its own ends it; what it says 
 
 test('a line end before a call is held back, and shown where none comes', () => {
   const shown = [];
-  const text = new ReplyText({ channels: [{ open: 3, close: 4, type: 'call', begin: () => ({ push: () => '' }) }], inside: null, stops: [], emit: (event) => shown.push(event.text) });
+  const call = { open: 3, close: 4, type: 'call', begin: () => ({ push: () => '' }) };
+  const text = new ReplyText({ channels: [{ ...call, gap: '\n' }], inside: null, stops: [], emit: (event) => shown.push(event.text) });
   for (const piece of ['a\n', 'b', '\n', '\n']) text.push(piece);
   assert.deepEqual(shown, ['a', '\nb', '\n']);
   text.end();
   assert.deepEqual(shown, ['a', '\nb', '\n', '\n']);
+  for (const [gap, lines, left] of [['\n', '\n\n', '\n'], ['\n\n', '\n\n', ''], ['\n\n', '\n', ''], ['\n\n', '\n\n\n', '\n'], ['\n\n', ' \n', ' ']]) {
+    const one = new ReplyText({ channels: [{ ...call, gap }], inside: null, stops: [], emit: () => {} });
+    for (const letter of `a${lines}`) one.push(letter);
+    one.mark(3);
+    assert.equal(one.parts.text, `a${left}`);
+  }
 });

@@ -34,7 +34,7 @@ test('a request with tools is asked as the model takes it', async () => {
   const asked = [];
   const ask = (more) => chatCompletion(calling(asked), { ...ASK, ...more }, identity).whole();
   await ask({});
-  assert.deepEqual(given(asked[0].options), { tools: [FUNCTION], toolChoice: undefined });
+  assert.deepEqual(given(asked[0].options), { tools: [{ ...FUNCTION, json: JSON.stringify(ASK.tools[0]) }], toolChoice: undefined });
   for (const [choice, expected] of [['none', 'none'], ['required', 'required'], [{ type: 'function', function: { name: 'weather' } }, { name: 'weather' }]]) {
     await ask({ tool_choice: choice });
     assert.deepEqual(asked.at(-1).options.toolChoice, expected);

@@ -259,7 +259,7 @@ test('limits: the tools to choose from, their schemas closed, and what cannot be
   assert.deepEqual(callLimits({ tools: TOOLS }).text.split('\0'), [
     '\n{"name": "weather", "arguments": ', JSON.stringify(weather.parameters), '}\n', '\n{"name": "now", "arguments": ', JSON.stringify(closed), '}\n',
   ]);
-  assert.deepEqual(callLimits({ tools: TOOLS, toolChoice: { name: 'now' } }), { choice: 'required', text: `\n{"name": "now", "arguments": \0${JSON.stringify(closed)}\0}\n`, names: ['now'] });
+  assert.deepEqual(callLimits({ tools: TOOLS, toolChoice: { name: 'now' } }), { choice: 'required', text: `\n{"name": "now", "arguments": \0${JSON.stringify(closed)}\0}\n`, names: ['now'], kind: 'calls' });
   const other = { before: (name) => `<${name}>`, after: '</>' };
   assert.equal(callLimits({ tools: [now] }, other).text, `<now>\0${JSON.stringify(closed)}\0</>`);
   assert.deepEqual([callLimits({ tools: TOOLS, toolChoice: 'none' }).text, callLimits({}).text], ['', '']);
