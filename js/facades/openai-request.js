@@ -3,6 +3,7 @@
 // would change the answer and cannot be honoured are refused by name; fields nobody here knows are ignored, as other servers do. Values are
 // checked by the model itself (options.js), whose words openai-error.js puts into the request's terms.
 
+import { THOUGHTS } from '../page/messages.js';
 import { badParam } from '../shared/errors.js';
 import { limitsOf, logprobsOf } from './openai-limits.js';
 import { toolFields, toolOptions, unsupported } from './openai-tools.js';
@@ -122,11 +123,12 @@ function contentOf({ content, role }, path) {
 
 function messageOf(message, path) {
   if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
-  const { role, function_call: call, reasoning_content: thinking } = message;
+  const { role, function_call: call } = message;
   if (role === 'function') throw unsupported(`${path}.role`, 'is function, which is not supported by this version: tool is');
   if (call != null) throw unsupported(`${path}.function_call`, 'is not supported by this version: tool_calls are');
+  const thoughts = Object.fromEntries(THOUGHTS.filter((name) => message[name] != null).map((name) => [name, message[name]]));
   const known = typeof role === 'string' && Object.hasOwn(ROLES, role) ? ROLES[role] : role;
-  return { role: known, content: contentOf(message, path), ...(thinking && { thinking }), ...toolFields(message, path) };
+  return { role: known, content: contentOf(message, path), ...thoughts, ...toolFields(message, path) };
 }
 
 function messagesOf({ messages }) {

@@ -34,20 +34,32 @@ function checkContent(content, path, role, checkPart) {
   return parts.every(({ type }) => type === 'text') ? parts.map(({ text }) => text).join('') : parts;
 }
 
+/** Names of what was thought, as programs write it: the first one that is there counts, as in transformers. */
+export const THOUGHTS = ['reasoning_content', 'thinking', 'reasoning'];
+
+function thoughtOf(message, path) {
+  for (const name of THOUGHTS) {
+    const thought = read(message, name, `${path}.${name}`);
+    if (thought == null) continue;
+    if (typeof thought !== 'string') throw badParam(`${path}.${name}`, 'must be a string');
+    return { thinking: thought };
+  }
+  return {};
+}
+
 function checkMessage(message, path, checkPart) {
   if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
   const role = read(message, 'role', `${path}.role`);
   const content = read(message, 'content', `${path}.content`);
-  const thinking = read(message, 'thinking', `${path}.thinking`);
+  const thought = thoughtOf(message, path);
   const problem = ROLES(role);
   if (problem) throw badParam(`${path}.role`, problem);
-  if (thinking !== undefined && typeof thinking !== 'string') throw badParam(`${path}.thinking`, 'must be a string');
   // The worker looks at these closely (reply/tools.js).
   const toolCallId = read(message, 'toolCallId', `${path}.toolCallId`);
   if (toolCallId != null && typeof toolCallId !== 'string') throw badParam(`${path}.toolCallId`, 'must be a string');
   const tools = read(message, 'toolCalls', `${path}.toolCalls`, (toolCalls) => copied({ toolCalls, toolCallId }));
   const said = checkContent(content ?? (tools.toolCalls && ''), `${path}.content`, role, checkPart);
-  return { role, content: said, ...(thinking && { thinking }), ...tools };
+  return { role, content: said, ...thought, ...tools };
 }
 
 const mediaIn = ({ content }) => (typeof content === 'string' ? 0 : content.filter(({ type }) => type !== 'text').length);

@@ -52,28 +52,45 @@ export function unusedPoint(text) {
   throw badParam('messages', 'use every private character there is');
 }
 
-/** Where, from a place on, there is no line's end any more. */
-function behindLines(text, at) {
-  while (text[at] === '\n') at++;
-  return at;
+const withoutFirstLines = (text) => text.replace(/^\n+/, '');
+
+/** No pattern does it: one takes time by the square of lines' ends that are not the last. */
+function withoutLastLines(text) {
+  let end = text.length;
+  while (text[end - 1] === '\n') end--;
+  return text.slice(0, end);
 }
 
-/** A text that begins with its thinking, taken apart. No pattern does it: those take time by the cube of lines without an end. */
-function thoughtOf(content) {
-  const begun = content.trimStart();
-  const close = begun.startsWith(OPEN) ? begun.indexOf(CLOSE) : -1;
-  if (close < 0) return { thought: '', content };
-  let end = close;
-  while (begun[end - 1] === '\n') end--;
-  return { thought: begun.slice(behindLines(begun, OPEN.length), end), content: begun.slice(behindLines(begun, close + CLOSE.length)) };
+/** Templates that take a message's thinking out of its content; and those of them that leave the lines' ends behind it. */
+const SPLITS = /(["'])<\/think>\1\s*(?:\)|in\b)/;
+const KEEPS_LINES = /split\((["'])<\/think>\1\)\s*\[-1\]\s*-?%\}/;
+
+/**
+ * A content with thinking, taken apart as templates do it: the thought stands before the first mark that ends one, behind the last one that begins
+ * one, if there is any; the answer behind the last that ends one.
+ */
+function thoughtOf(content, template) {
+  const [before, ...others] = content.split(CLOSE);
+  const after = others.at(-1);
+  if (after === undefined || (template && !SPLITS.test(template))) return { content };
+  const thought = withoutFirstLines(withoutLastLines(before).split(OPEN).at(-1));
+  return { thought, content: KEEPS_LINES.test(template) ? after : withoutFirstLines(after) };
 }
 
-/** An assistant's message that still has its thinking in the content, as plain text, is taken apart. */
-function separateThought({ role, content, thinking, ...more }) {
-  const parts = role === 'assistant' && !thinking && typeof content === 'string' ? thoughtOf(content) : { thought: '', content };
-  const all = thinking ?? parts.thought;
-  return { ...more, role, content: parts.content, ...(all && { reasoning_content: all }) };
+/**
+ * What was thought is given to templates by both of its names, as transformers does. What an assistant's content has of it is taken apart, unless the
+ * template looks for it beside the content first.
+ */
+function separateThought({ role, content, thinking, ...more }, template) {
+  const isBeside = thinking !== undefined && (!template || template.includes('reasoning_content'));
+  const parts = role === 'assistant' && typeof content === 'string' && !isBeside ? thoughtOf(content, template) : { content };
+  const thought = thinking ?? parts.thought;
+  const names = { ...(thinking !== undefined && { thinking }), ...((isBeside || thought) && { reasoning_content: thought }) };
+  return { ...more, role, content: parts.content, ...names };
 }
+
+/** Templates trim contents before they take thinking out of them, so the space behind it stays: with the sentinel before it it is not the first. */
+const keepsSpace = (text, point) => (typeof text === 'string' && text.trim() && text.trimStart() !== text ? point + text : text);
 
 /**
  * Messages, and tools where there are some, as a template wants them, with the sentinel in place. The content of one with pictures or films is a list
@@ -83,11 +100,13 @@ function separateThought({ role, content, thinking, ...more }) {
  * @param {object[]} [tools]
  */
 export function protect(messages, template, tools) {
-  const all = mapTexts([messages.map(separateThought), tools], composed);
+  const parted = messages.map((message) => separateThought(message, template));
+  const all = mapTexts([parted, tools], composed);
   const sentinel = unusedPoint(template + jsonText(all));
-  const mark = `<${String.fromCodePoint(sentinel)}`;
-  const [guarded, list] = mapTexts(all, (text) => text.replaceAll('<', mark));
-  return { sentinel, messages: guarded, tools: list };
+  const point = String.fromCodePoint(sentinel);
+  const [guarded, list] = mapTexts(all, (text) => text.replaceAll('<', `<${point}`));
+  const isParted = (i) => parted[i].content !== messages[i].content;
+  return { sentinel, messages: guarded.map((one, i) => (isParted(i) ? { ...one, content: keepsSpace(one.content, point) } : one)), tools: list };
 }
 
 /** ChatML as Qwen3 uses it, for a file without a template. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What goes with a reply that asks for more than its text (generation.js calls it, token by token): the probabilities of its tokens, and a grammar
-// that its text obeys. The grammar holds for the text alone: thinking is free, but for its end, and what a model writes between the two is newlines.
+// that its text obeys. The grammar holds for the text alone: thinking is free, but for its end, and what a model writes between the two is newlines,
+// as many as templates do.
 
 import { logprobs } from './logprobs.js';
 
@@ -8,14 +9,17 @@ const bitsOf = (n) => new Uint32Array(Math.ceil(n / 32));
 const add = (bits, id) => { bits[id >>> 5] |= 1 << (id & 31); };
 const remove = (bits, id) => { bits[id >>> 5] &= ~(1 << (id & 31)); };
 
+/** Line ends that may stand between thinking and the text. */
+const BREAK = '\n\n';
+
 /** Keeps the text of a reply to a grammar. */
 export class Guide {
   #engine;
   #grammar;
   #state;
   #sequence = null;
-  #begun;                 // whether the text has: newlines may not follow
-  #breaks;                // tokens of newlines alone
+  #breaks = new Map();    // how many line ends a token is that is nothing else
+  #room = 0;              // for line ends: none once the text has begun
 
   /** @param {import('../engine/engine.js').Engine} engine @param {any} grammar of Grammars, released with the guide */
   constructor(engine, grammar) {
@@ -27,8 +31,11 @@ export class Guide {
   /** @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt */
   begin(sequence, { inside, first }) {
     this.#sequence = sequence;
-    this.#breaks = ['\n', '\n\n'].map((text) => this.#engine.tokenize(text)).flatMap((ids) => (ids.length === 1 ? [...ids] : []));
-    this.#begun = !inside && !first;
+    for (let n = 1; n <= BREAK.length; n++) {
+      const ids = this.#engine.tokenize(BREAK.slice(0, n));
+      if (ids.length === 1) this.#breaks.set(ids[0], n);
+    }
+    this.#room = inside || first ? BREAK.length : 0;
     if (inside) this.#free();
     else if (first) this.#only(first.open);
     else this.#limit();
@@ -37,9 +44,12 @@ export class Guide {
   /** @param {boolean} isText whether the token is of the text @param {object | null} aside the channel of what follows, which then is none */
   take(id, isText, aside) {
     if (aside) return this.#free();
-    if (isText && !this.#begun && this.#breaks.includes(id)) return this.#limit();
+    if (isText && this.#breaks.get(id) <= this.#room) {
+      this.#room -= this.#breaks.get(id);
+      return this.#limit();
+    }
     if (isText) {
-      this.#begun = true;
+      this.#room = 0;
       this.#state = this.#grammar.take(this.#state, id);
     }
     return this.#limit();
@@ -52,9 +62,9 @@ export class Guide {
 
   #limit() {
     const mask = this.#grammar.mask(this.#state);
-    if (this.#begun) return this.#sequence.allow(mask);
+    if (this.#room === 0) return this.#sequence.allow(mask);
     const bits = mask.slice();
-    for (const id of this.#breaks) add(bits, id);
+    for (const [id, n] of this.#breaks) if (n <= this.#room) add(bits, id);
     return this.#sequence.allow(bits);
   }
 

@@ -3,14 +3,18 @@
 // template of a hostile file never hangs anything (M24).
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { Tools } from '../../js/reply/tools.js';
 import { Chat, builtInChat, goOn, knowsThinking, protect } from '../../js/reply/chat.js';
 import { render } from '../../js/reply/render.js';
 import { Renderer } from '../../js/reply/renderer.js';
+import { checkMessages } from '../../js/page/messages.js';
 import { random } from '../fixtures/random.mjs';
 import { TEMPLATE, rejectsWith } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
+
+const THOUGHTS = JSON.parse(await readFile(new URL('../fixtures/tools/thoughts.json', import.meta.url), 'utf8'));
 
 const MARK = String.fromCodePoint(0xfdd0);
 
@@ -89,26 +93,21 @@ test('an earlier reply\'s thinking goes its own way', () => {
   assert.equal(protect([user('<think>a</think>b')], '').messages[0].content, `<${MARK}think>a<${MARK}/think>b`);
 });
 
-test('an earlier reply\'s thinking is what a pattern would find', () => {
-  const pattern = /^\s*<think>\n*([\s\S]*?)\n*<\/think>\n*/;
-  const draw = random(77);
-  let found = 0;
-  for (let round = 0; round < 3000; round++) {
-    const pieces = ['<think>', '</think>', '\n', ' ', '\u00a0', 'a', '<'];
-    const said = Array.from({ length: Math.floor(9 * draw()) }, () => pieces[Math.floor(pieces.length * draw())]).join('');
-    const text = draw() < 0.5 ? `\n <think>${said}` : said;
-    const [whole, thought = ''] = pattern.exec(text) ?? [''];
-    const { sentinel, messages: [{ content, reasoning_content: thinking = '' }] } = protect([assistant(text)], '');
-    const plain = (guarded) => guarded.replaceAll(String.fromCodePoint(sentinel), '');
-    assert.deepEqual([plain(content), plain(thinking)], [text.slice(whole.length), thought], JSON.stringify(text));
-    found += whole !== '';
+test('an earlier reply\'s thinking is what the templates make of it, wherever it stands', () => {
+  const { templates, cases } = THOUGHTS;
+  for (const { template, messages, text } of cases) {
+    const shown = templates[template] ?? TEMPLATE;
+    const { sentinel, messages: guarded } = protect(checkMessages(messages), shown);
+    const said = render(shown, { messages: guarded, add_generation_prompt: false }).replaceAll(String.fromCodePoint(sentinel), '');
+    assert.equal(said, text, `${template}: ${JSON.stringify(messages)}`);
   }
-  assert.ok(found > 500, `${found}`);
+  assert.ok(cases.length > 500);
 });
 
 test('messages that are made to take long do not', () => soon(1500, () => timed(() => {
   const marks = 'a' + '\u0301'.repeat(200_000) + '\u0323'.repeat(200_000);
   assert.equal(protect([user(marks)], '').messages[0].content, marks);
+  for (const piece of ['\n', '<think>', '</think>', '<think>\n</think>', '\n </think>']) protect([assistant(`${piece.repeat(100_000 / piece.length)}</think>x`)], '');
   const begun = `<think>${'\n'.repeat(1_000_000)}`;
   assert.equal(protect([assistant(begun)], '').messages[0].content, `<${MARK}think>${'\n'.repeat(1_000_000)}`);
   const points = Array.from({ length: 65_000 }, (_, i) => String.fromCodePoint(0xf0000 + i)).join('');
