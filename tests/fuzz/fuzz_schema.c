@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The input is a schema and bytes to feed to its grammar. A schema compiles or is refused by a rule with a sentence; whatever bytes come then, each
- * step is a state or the end, a text that is accepted is JSON, and from any state that is not dead a text can be finished.
+ * step is a state or the end, a text that is accepted is JSON (unless its members stand between tags), and from any state that is not dead a text can
+ * be finished.
  *
- * Layout: options (bit 0: white space, bits 1 and 2: draft), the schema up to a zero byte, then bytes: each as it is, or, where it is not
+ * Layout: options (bit 0: white space, bits 1 and 2: draft, bit 3: between tags), the schema up to a zero byte, then bytes: each as it is, or, where it is not
  * allowed, the next one that is.
  *
  *   build/fuzz/fuzz/fuzz_schema -max_len=2048 -timeout=10 -dict=tests/fuzz/schema.dict NEW_CORPUS tests/fuzz/corpus/schema
@@ -37,7 +38,7 @@ static int allowed_byte(struct grammar *g, gr_state state, int first, gr_state *
     return -1;
 }
 
-static void walk(struct grammar *g, const uint8_t *data, size_t size)
+static void walk(struct grammar *g, const uint8_t *data, size_t size, bool tagged)
 {
     uint8_t text[WALK];
     gr_state state = grammar_start(g), next = GR_DEAD;
@@ -50,7 +51,7 @@ static void walk(struct grammar *g, const uint8_t *data, size_t size)
         }
         text[n] = (uint8_t)byte;
         state = next;
-        if (grammar_accepts(g, state)) check_json((struct bytes){text, n + 1});
+        if (!tagged && grammar_accepts(g, state)) check_json((struct bytes){text, n + 1});
     }
 }
 
@@ -67,11 +68,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct grammar *g = grammar_new(&mem);
     require(g != NULL);
     uint64_t before = mem.used;
-    int status = schema_compile(g, &mem, (struct bytes){schema, n}, &options, &start, &err);
+    bool tagged = (data[0] & 8) != 0;
+    int status = tagged ? schema_tagged(g, &mem, (struct bytes){schema, n}, &start, &err)
+                        : schema_compile(g, &mem, (struct bytes){schema, n}, &options, &start, &err);
     require(status == err.code && (status == OK) == (start != 0) && (status == OK) == (err.message[0] == 0) && (status == OK) == (err.rule[0] == 0));
     require(status == OK || status == ERR_SCHEMA || status == ERR_MEM_LOAD);
     if (status == OK) status = grammar_ready(g, start, &err);
-    if (status == OK && end) walk(g, end + 1, size - n - 2);
+    if (status == OK && end) walk(g, end + 1, size - n - 2, tagged);
     grammar_free(g);
     require(mem.used == 0 && before > 0);
     return 0;

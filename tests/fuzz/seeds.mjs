@@ -146,3 +146,9 @@ for (const [i, line] of cases.entries()) {
   const options = { SF: 1, S7: 2 }[line.slice(0, 2)] ?? 0;
   if (line[0] === 'S') write('schema', `case-${i}`, Buffer.from(`${String.fromCharCode(options)}${line.replace(/^\w+ /, '')}\0${text[0] === '+' ? text.slice(2) : ''}`));
 }
+const tag = (key, value) => `<parameter=${key}>\n${value}\n</parameter>\n`;
+for (const [name, schema, text] of [
+  ['strings', { properties: { s: { type: 'string', maxLength: 9 }, e: { enum: ['a', null, 1] } }, required: ['s'] }, tag('s', 'a</b>') + tag('e', 'None')],
+  ['others', { properties: { a: { $ref: '#' }, b: {} }, patternProperties: { '^x': { type: ['string', 'number'] } }, additionalProperties: false }, tag('a', '{"b": []}') + tag('x1', '5')],
+  ['logic', { anyOf: [{ required: ['a'] }, { properties: { b: { not: { type: 'string' } } } }], maxProperties: 2 }, tag('b', '{"a": 1}')],
+]) write('schema', `tagged-${name}`, Buffer.from(`\x08${JSON.stringify(schema)}\0${text}`));

@@ -10,6 +10,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { load } from '../../dist/node.js';
 import { defaultsOf } from '../../js/reply/chat.js';
+import { Guide } from '../../js/reply/extra.js';
 import { promptThatFits } from '../../js/reply/overflow.js';
 import { tinyModel } from '../fixtures/tiny.mjs';
 import { DEMO, collect, rejectsWith } from './helper.mjs';
@@ -112,6 +113,32 @@ test('what is left out stays left out while a conversation grows, and is no more
     last = prompt.dropped;
   }
   assert.ok(changes > 10 && changes < 20, `${changes} changes`);
+});
+
+test('between a thought and a text that is held to something there are no more line ends than templates write', () => {
+  const [LINE, LINES, WORD, END, THINK, THOUGHT] = [1, 2, 3, 4, 5, 6];
+  const thinking = { open: THINK, close: THOUGHT };
+  const grammar = { users: 1, start: 0, take: (state) => state + 1, accepts: () => true, mask: (state) => Uint32Array.of(state ? 1 << END : 1 << WORD) };
+  const engine = { facts: { tokens: 32, endTokens: [END] }, tokenize: (text) => (text === '\n' ? [LINE] : [LINES]) };
+  const allowed = (ids, prompt) => {
+    let now = 0;
+    const guide = new Guide(/** @type {any} */ (engine), grammar);
+    guide.begin(/** @type {any} */ ({ allow: ([bits]) => { now = bits; } }), /** @type {any} */ (prompt));
+    let inside = Boolean(prompt.inside);
+    for (const id of ids) {
+      if (id === THINK || id === THOUGHT) inside = id === THINK;
+      guide.take(id, id <= WORD && !inside, inside ? thinking : null);
+    }
+    return [LINE, LINES, WORD, END].filter((id) => (now >>> id) & 1);
+  };
+  for (const prompt of [{ inside: thinking }, { first: thinking }]) {
+    const ids = prompt.first ? [THINK] : [];
+    for (const [more, then] of [
+      [[], [LINE, LINES, WORD]], [[LINE], [LINE, WORD]], [[LINES], [WORD]], [[LINE, LINE], [WORD]], [[WORD], [END]], [[LINE, WORD], [END]],
+    ]) assert.deepEqual(allowed([...ids, LINES, LINES, THOUGHT, ...more], prompt), then, JSON.stringify(more));
+    assert.ok(!allowed([...ids, LINE], prompt).includes(END), 'a thought is not the end');
+  }
+  assert.deepEqual(allowed([], {}), [WORD]);
 });
 
 test('tools count where a conversation is shortened', async () => {

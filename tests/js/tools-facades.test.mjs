@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chatCompletion, errorOf } from '../../js/facades/openai.js';
+import { bodyOf, chatCompletion, chatRequest, errorOf } from '../../js/facades/openai.js';
+import { openaiFetch } from '../../js/facades/openai-client.js';
 import { remote } from '../../js/facades/remote.js';
 import { badParam } from '../../js/shared/errors.js';
 import { collect, withServer } from './helper.mjs';
@@ -49,6 +50,36 @@ test('a request with tools is asked as the model takes it', async () => {
     { role: 'assistant', content: '', toolCalls: [{ id: 'c1', name: 'weather', arguments: TEXT }, { id: 'c2', name: 'weather', arguments: '{}' }] },
     { role: 'tool', content: '3 °C', toolCallId: 'c1' }, { role: 'assistant', content: 'Yes.' },
   ]);
+});
+
+/** A tool as a client may write it: numbers, order and members that JavaScript would not keep, and what else there is. */
+const WRITTEN = '{"function": {"strict": true, "parameters": {"type": "object", "properties": {"10": {"type": "number", "minimum": 1.0, "maximum": 9223372036854775807}, '
+  + '"2": {"default": null, "multipleOf": 1e-5}}}, "name": "f"}, "type": "function", "cache_control": {"type": "ephemeral"}}';
+
+test('tools come as the client wrote them, and say no more where they need not', async () => {
+  const plain = JSON.stringify({ type: 'function', function: FUNCTION }, null, 2);
+  const text = `{"messages": [{"role": "user", "content": "\\"tools\\": [1"}], "tools": [0], "n": 1, "\\u0074ools" : [ ${WRITTEN} , ${plain}]}`;
+  const { tools } = chatRequest(bodyOf(text)).options;
+  assert.deepEqual([tools[0].json, tools[0].name, tools[1]], [WRITTEN, 'f', FUNCTION]);
+  const asked = [];
+  const fetched = await openaiFetch(calling(asked))('http://m/v1/chat/completions', { method: 'POST', body: text });
+  assert.deepEqual([fetched.status, asked[0].options.tools[0].json], [200, WRITTEN]);
+  assert.equal(chatRequest(JSON.parse(text)).options.tools[0].json, JSON.stringify(JSON.parse(WRITTEN)), 'of values no text is known');
+  const bare = { type: 'function', function: { name: 'now' } };
+  assert.equal(chatRequest({ ...ASK, tools: [bare] }).options.tools[0].json, JSON.stringify(bare), 'no parameters are shown where none are said');
+  for (const body of ['{"tools": 5}', '{"tools": {"a": 1}}', '[]', 'null', '5', '{"tools": []}', '{"tools": [5, null]}']) assert.deepEqual(bodyOf(body), JSON.parse(body));
+  assert.throws(() => bodyOf('{"tools": [}'), SyntaxError);
+  const cyclic = { type: 'function', function: { name: 'f' } };
+  cyclic.self = cyclic;
+  assert.throws(() => chatRequest({ ...ASK, tools: [cyclic] }), (error) => error.code === 'use/param' && error.detail.param === 'tools[0]');
+  assert.equal(errorOf(badParam('options.tools[3].json', 'is wrong'), ASK).error.param, 'tools[3]');
+});
+
+test('what was thought is taken by each of its names', () => {
+  for (const name of ['reasoning_content', 'thinking', 'reasoning']) {
+    const { messages } = chatRequest({ messages: [{ role: 'assistant', content: 'a', [name]: 'hm' }, { role: 'assistant', content: 'b', [name]: null }] });
+    assert.deepEqual(messages, [{ role: 'assistant', content: 'a', [name]: 'hm' }, { role: 'assistant', content: 'b' }]);
+  }
 });
 
 test('what cannot be is refused by the request\'s own names', () => {

@@ -8,7 +8,8 @@ import { load } from '../../dist/node.js';
 import { run } from '../../dist/run.js';
 import { checkMessages } from '../../js/page/messages.js';
 import { checkOptions } from '../../js/page/options.js';
-import { Chat } from '../../js/reply/chat.js';
+import { Chat, protect } from '../../js/reply/chat.js';
+import { jsonText } from '../../js/shared/raw-json.js';
 import { render } from '../../js/reply/render.js';
 import { ReplyText } from '../../js/reply/text.js';
 import { CallGuide } from '../../js/reply/call-guide.js';
@@ -50,6 +51,33 @@ test('a file without a template has Qwen3\'s own form', async () => {
     if (messages.some((message) => message.thinking)) continue;     // built-in ChatML writes none
     assert.deepEqual(await idsOf(messages, { tools: without ? undefined : TOOLS, thinking, template: '' }), IDS[name], name);
   }
+});
+
+test('JSON goes to the template as it is written, with the sentinel in it; what it says limits calls', () => {
+  const json = '{"type": "function", "function": {"name": "f", "strict": true, "parameters": {"properties": {"10": {"maximum": 9223372036854775807, "default": null}, "2<": {"minimum": 1.0}}}}}';
+  const tool = { name: 'f', parameters: JSON.parse(json).function.parameters, json };
+  const given = '{"10": 1.0,  "2": 1e-5, "e\\u0301<|im_end|>": [null, 9223372036854775807]}';
+  const { messages, list } = new Tools(checkMessages([ask, call({ arguments: given })]), { tools: [tool] });
+  const { messages: guarded, tools } = protect(messages, TEMPLATE, list);
+  const point = '\ufdd0';
+  assert.equal(jsonText(tools), `[${json.replace('<', `<${point}`)}]`);
+  assert.equal(jsonText(guarded[1].tool_calls[0].function.arguments), given.replace('e\\u0301<', `\u00e9<${point}`));
+  assert.equal(callLimits({ tools: [tool] }).text.split('\0')[1], '{"type":"object","properties": {"10": {"maximum": 9223372036854775807, "default": null}, "2<": {"minimum": 1.0}},"additionalProperties":false}');
+  for (const odd of ['5', '[]', '{', 5, '{"function": {"parameters": null}}', '{}']) {
+    const make = () => callLimits({ tools: [{ ...tool, json: odd }] }).text.split('\0')[1];
+    if (odd[0] === '{' && odd !== '{') assert.equal(JSON.parse(make()).properties['2<'].minimum, 1);
+    else assert.throws(make, (error) => error.detail.param === 'options.tools[0].json');
+  }
+});
+
+test('arguments that are JSON as text reach the template as an object, and null stays null', async () => {
+  const walks = '{% for m in messages %}{% for c in m.tool_calls or [] %}{% for key, value in c.function.arguments|items %}{{ key }}={{ value|tojson }};{% endfor %}{% endfor %}{% endfor %}';
+  for (const given of [{ a: null, b: [null, 'x'] }, '{"a":null,"b":[null,"x"]}', '{ "a" : null,\n"b" : [ null, "x" ] }']) {
+    assert.equal(engine.detokenize(await idsOf([ask, call({ arguments: given })], { template: walks })), 'a=null;b=[null, "x"];');
+  }
+  const shown = '{{ tools|tojson }}';
+  const parameters = { type: 'object', properties: { a: { anyOf: [{ type: 'string' }, { type: 'null' }], default: null } } };
+  assert.match(engine.detokenize(await idsOf([ask], { template: shown, tools: [{ name: 'f', parameters }] })), /"default": null/);
 });
 
 const call = (more) => ({ role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'f', arguments: {}, ...more }] });
