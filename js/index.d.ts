@@ -364,7 +364,10 @@ export interface Message {
   /** Plain text, or parts of it and pictures, which the user's messages and tools' may have: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
   content: string | readonly Part[];
   /** Of an assistant's message: its thinking, as {@link Result.thinking} gave it. */
-  thinking?: string;
+  thinking?: string | null;
+  /** The same by the names that other programs have for it. The first one that is there counts: this one, `thinking`, `reasoning`. */
+  reasoning_content?: string | null;
+  reasoning?: string | null;
   /** Of an assistant's message: its calls, as {@link Result.toolCalls} gave them. Their arguments may be JSON as text, too. */
   toolCalls?: readonly { id: string; name: string; arguments: object | string }[];
   /** Of a result: the id of its call. The model gets results in the order of their calls. */
@@ -378,6 +381,11 @@ export interface Tool {
   description?: string;
   /** JSON Schema of the arguments, an object. They have the properties that it names, and others only where it speaks of those. Without one none. */
   parameters?: object;
+  /**
+   * The whole tool as JSON, as the chat template is to see it: `{"type": "function", "function": {"name": …}}` with the numbers, the order and the
+   * further members that its author wrote. Without it that is made of what stands above.
+   */
+  json?: string;
 }
 
 /** A call that the model has written. Nothing was run: see `quern/run`. */

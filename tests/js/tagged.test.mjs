@@ -164,6 +164,8 @@ test('a model whose template asks for it calls between tags, by its tools\' sche
   assert.ok(names.has('weather'));
   const first = await model.chat('Weather?', { tools, toolChoice: { name: 'now' }, temperature: 0, maxTokens: 60 }).result;
   const messages = [{ role: 'user', content: 'Weather?' }, { role: 'assistant', content: '', toolCalls: first.toolCalls.slice(0, 1) }, { role: 'tool', toolCallId: first.toolCalls[0].id, content: 'noon' }];
+  const asText = messages.map((message) => (message.toolCalls ? { ...message, toolCalls: message.toolCalls.map((call) => ({ ...call, arguments: ' {\n}' })) } : message));
+  assert.deepEqual(await model.tokenize(asText, { tools }), await model.tokenize(messages, { tools }), 'the template walks through arguments that were JSON as text');
   const { usage } = await model.chat(messages, { tools, maxTokens: 1 }).result;
   assert.ok(usage.cachedTokens >= first.usage.promptTokens + 2, `${usage.cachedTokens} of ${first.usage.promptTokens} and the call`);
   const bad = { name: 'bad', parameters: { properties: { 'a>b': {} } } };
