@@ -79,9 +79,24 @@ export const inTerms = (text) => text.replace(/\btoolCalls\b/g, 'tool_calls').re
 
 const written = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Calls of a message. */
-export const callsOf = (toolCalls) => toolCalls.map(({ id, name, arguments: given }) => (
-  { id, type: 'function', function: { name, arguments: written(given) } }));
+/**
+ * What calls were given, as the model wrote it, by their ids.
+ * @param {AsyncIterable<any>} events of a reply
+ * @returns {Promise<Map<string, string>>}
+ */
+export async function writtenCalls(events) {
+  const texts = new Map();
+  const all = new Map();
+  for await (const { type, index, id, text } of events) {
+    if (type === 'tool-call-delta') texts.set(index, (texts.get(index) ?? '') + text);
+    if (type === 'tool-call' && texts.has(index)) all.set(id, texts.get(index));
+  }
+  return all;
+}
+
+/** Calls of a message. @param {Map<string, string>} [texts] what they were given, where that is known as text */
+export const callsOf = (toolCalls, texts) => toolCalls.map(({ id, name, arguments: given }) => (
+  { id, type: 'function', function: { name, arguments: texts?.get(id) ?? written(given) } }));
 
 /** The delta of an event of a call; null: it says nothing new. */
 export function callDelta({ type, index, id, name, text }) {

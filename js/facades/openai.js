@@ -4,7 +4,7 @@
 
 import { chatLogprobs, textLogprobs } from './openai-limits.js';
 import { chatRequest, completionRequest } from './openai-request.js';
-import { callDelta, callsOf } from './openai-tools.js';
+import { callDelta, callsOf, writtenCalls } from './openai-tools.js';
 
 export { errorOf } from './openai-error.js';
 export { chatRequest } from './openai-request.js';
@@ -18,8 +18,8 @@ const REASONS = { stop: 'stop', 'tool-calls': 'tool_calls', length: 'length', co
 /** What the two kinds of answers look like. */
 const CHAT = {
   prefix: 'chatcmpl-', object: 'chat.completion', chunk: 'chat.completion.chunk',
-  whole: ({ text, thinking, toolCalls = [] }) => {
-    const calls = toolCalls.length ? { tool_calls: callsOf(toolCalls) } : null;
+  whole: ({ text, thinking, toolCalls = [] }, written) => {
+    const calls = toolCalls.length ? { tool_calls: callsOf(toolCalls, written) } : null;
     const content = text || (calls ? null : '');
     return { message: { role: 'assistant', content, ...(thinking && { reasoning_content: thinking }), ...calls, refusal: null } };
   },
@@ -126,8 +126,10 @@ export class Completion {
   /** The whole answer. @returns {Promise<object>} */
   async whole() {
     const results = await this.#results();
-    const choices = results.map((result, index) => (
-      { index, ...this.#kind.whole(result), logprobs: this.#kind.logprobs(result.logprobs), finish_reason: REASONS[result.finishReason] }));
+    const written = await Promise.all(this.#replies.map(({ events }) => writtenCalls(events)));
+    const choices = results.map((result, index) => ({
+      index, ...this.#kind.whole(result, written[index]), logprobs: this.#kind.logprobs(result.logprobs), finish_reason: REASONS[result.finishReason],
+    }));
     return { object: this.#kind.object, ...this.#head, choices, usage: usageOf(results, this.#request.n) };
   }
 

@@ -106,12 +106,20 @@ static gr_expr pattern(struct tagged *t, const char *text)
     return gr_regex(t->s->g, (struct bytes){(const uint8_t *)text, strlen(text)}, GR_WHOLE | GR_DOT_ALL, GR_PLAIN, NULL);
 }
 
+/* Of any bytes: once the end has come, nothing is left to look through. */
+static gr_expr early_ends(struct grammar *g)
+{
+    gr_expr any = gr_everything(g);
+    gr_expr first = gr_cat(g, gr_literal(g, "</parameter>"), any);
+    return gr_or(g, first, gr_sequence(g, (gr_expr[]){any, gr_literal(g, "\n</parameter>"), any}, 3));
+}
+
 static gr_expr emit_tagged(struct tagged *t)
 {
     struct schema *s = t->s;
     const struct schema_set *set = term_set(s, term_of(s, LITERAL(s->root, false, false)));
     gr_expr out = s->words->never;
-    t->ends = pattern(t, "</parameter>.*|.*\n</parameter>.*");
+    t->ends = early_ends(s->g);
     t->nulls = pattern(t, SPACE "(?:null|None)" SPACE);
     t->truths = pattern(t, SPACE "(?:[tT]rue|[fF]alse)" SPACE);
     t->numbers = pattern(t, SPACE "-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][-+]?[0-9]+)?" SPACE);

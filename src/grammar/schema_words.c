@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SPACES = 40 }; /* the most white space in a row: five levels of eight */
+enum { SPACES = 40 /* the most white space in a row: five levels of eight */, PLAIN_COUNTED = 2048 };
 
 /* --- the alphabet ---------------------------------------------------------------------------------------- */
 
@@ -149,13 +149,16 @@ static gr_expr pattern_of(struct schema *s, uint32_t value, const char *keyword,
     return schema_checked(s, s->nodes[value].parent, keyword, e);
 }
 
-/* Both limits as one count, which is what each of them says: of two counts that have to hold the states would be pairs. */
+/* Both limits as one count, which is what each of them says: of two counts that have to hold the states would be pairs. Plain strings, of which masks
+ * know no short cut, have some 3 KB of states for each letter that is counted: so not more than some thousands are. */
 static gr_expr length_of(struct schema *s, uint32_t value, const char *keyword, bool negative)
 {
     uint32_t node = s->nodes[value].parent, min = schema_member(s, node, "minLength"), max = schema_member(s, node, "maxLength");
     uint32_t least = min ? schema_count(s, min, "minLength") : 0, most = max ? schema_count(s, max, "maxLength") : GR_MANY;
     gr_expr letter = s->words->letter;
     if (s->status) return 0;
+    if (s->options.plain && most > PLAIN_COUNTED) most = GR_MANY;
+    if (s->options.plain && least > PLAIN_COUNTED) least = PLAIN_COUNTED;
     if (!negative) return gr_repeat(s->g, letter, least, most);
     if (!strcmp(keyword, "maxLength")) return gr_repeat(s->g, letter, most + 1, GR_MANY);
     return least == 0 ? s->words->never : gr_repeat(s->g, letter, 0, least - 1);

@@ -125,6 +125,21 @@ static void between_tags(void)
     }
 }
 
+/* A long string under a large limit goes on, up to what looks like its end; a small one is kept. */
+static void long_between_tags(void)
+{
+    static char value[50000], call[60000];
+    struct grammar *g = tagged(PROPERTIES("\"s\":{\"type\":\"string\",\"maxLength\":60000},\"t\":{\"type\":\"string\",\"maxLength\":2000}"));
+    CHECK(g);
+    memset(value, 'a', sizeof value - 1);
+    for (int n = 1999; g && n <= 2001; n++) {
+        snprintf(call, sizeof call, "F(" P("s", "%s\n</parameter") P("t", "%0*d") ")", value, n, 0);
+        CHECK_EQ(accepts(g, call), n <= 2000);
+    }
+    grammar_free(g);
+    CHECK_EQ(mem.used, 0);
+}
+
 static void refused_between_tags(void)
 {
     CHECK(!tagged(PROPERTIES("\"a>b\":{}")));
@@ -138,6 +153,6 @@ static void refused_between_tags(void)
 
 int main(int argc, char **argv)
 {
-    static const struct check tests[] = {{"each_with_its_own", each_with_its_own}, {"refused", refused}, {"between_tags", between_tags}, {"refused_between_tags", refused_between_tags}};
+    static const struct check tests[] = {{"each_with_its_own", each_with_its_own}, {"refused", refused}, {"between_tags", between_tags}, {"long_between_tags", long_between_tags}, {"refused_between_tags", refused_between_tags}};
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -110,6 +110,14 @@ test('an answer has its calls, whole and in pieces', async () => {
     { role: 'assistant', content: '' }, { content: 'Wait.' }, { tool_calls: [{ index: 0, id: 'c1', type: 'function', function: { name: 'weather', arguments: '' } }] },
     { tool_calls: [{ index: 0, function: { arguments: TEXT } }] }, 'tool_calls',
   ]);
+  const exact = '{"10": 1.0, "2": 9223372036854775807}';
+  const precise = playedModel((push) => {
+    push({ type: 'tool-call-start', index: 0, id: CALL.id, name: CALL.name });
+    push({ type: 'tool-call-delta', index: 0, text: exact });
+    push({ type: 'tool-call', index: 0, ...CALL });
+    return { promise: Promise.resolve(result('', { toolCalls: [CALL], finishReason: 'tool-calls' })) };
+  });
+  assert.equal((await chatCompletion(precise, ASK, identity).whole()).choices[0].message.tool_calls[0].function.arguments, exact, 'numbers and order as the model wrote them');
   const silent = playedModel(() => ({ promise: Promise.resolve(result('', { toolCalls: [CALL], finishReason: 'tool-calls' })) }));
   assert.equal((await chatCompletion(silent, ASK, identity).whole()).choices[0].message.content, null);
 });
