@@ -93,7 +93,7 @@ static enum schema_place place_below(const struct schema *s, uint32_t node)
     const struct schema_node *n = &s->nodes[node];
     enum schema_place up = s->nodes[n->parent].place;
     if (up == PLACE_MAP || up == PLACE_LIST) return PLACE_SCHEMA;
-    if (up != PLACE_SCHEMA) return PLACE_OTHER;
+    if (up != PLACE_SCHEMA || !n->key) return PLACE_OTHER; /* elements of a list that is no schema */
     struct bytes key = s->names[n->key];
     if (is_one_of(key, maps)) return PLACE_MAP;
     if (is_one_of(key, lists)) return PLACE_LIST;
