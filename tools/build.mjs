@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
-// Makes dist/, the package as it is published: js/ bundled by esbuild (the template engine inlined, nothing else), the engine's
+// Makes dist/, the package as it is published: js/ bundled by esbuild, the engine's
 // glue and wasm files beside it under their own names, the types, and the service worker for headers. Run by `make dist` after `make wasm`.
 // Our own code has source maps where it is minified; the types need none, since they are written by hand: what an editor opens is the source.
 //
@@ -18,14 +18,14 @@ const wasmDir = join(root, 'build/wasm');
 const dist = join(root, 'dist');
 
 /** What the page loads (and who goes on with a server, what is the same everywhere), and what Node does. */
-const PAGE = { index: 'index.js', template: 'reply/template.js' };
+const PAGE = { index: 'index.js' };
 /** Beside a loaded model, each loaded by who imports it: with types of their own. */
 const FACES = Object.fromEntries(['remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => [name, `${name}.js`]));
 const WORKER = { worker: 'worker/worker.js' };
 const SMALL_WORKERS = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', foreign: 'shared/foreign.js' };
 /** What comes later, and shares with who loads it what that lends. */
-const LATER = { page: ['pictures', 'films', 'vectors'], worker: ['eyes', 'extras', 'pooling'] };
-const NODE = { node: 'node.js', 'template.node': 'reply/template-node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
+const LATER = { page: ['pictures', 'films', 'vectors'], worker: ['eyes', 'extras', 'pooling', 'template'], template: ['template-rare'] };
+const NODE = { node: 'node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
 const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 
 /** The worker and its threads load one file; that for Node, which starts its threads itself, is in a folder of its own. */
@@ -36,7 +36,6 @@ const ENGINE = [...BUILDS.map((name) => `quern-${name}.wasm`), ...GLUE.map((name
 const GRAMMAR = 'grammar.wasm';
 /** What of it only the command line loads. */
 const TOOL = ['node/quern-tool.mjs', 'node/quern-tool.wasm'];
-const JINJA = 'node_modules/@huggingface/jinja/LICENSE';
 
 function fail(message) {
   process.stderr.write(`build: ${message}\n`);
@@ -137,7 +136,7 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|foreign\.js|pictures\.js|films\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js)$/;
+const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|foreign\.js|pictures\.js|films\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js|template\.js|template-rare\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(FACES, 'browser', { sourcemap: 'linked', define: {} }), BESIDE);    // which Node loads too
@@ -150,4 +149,3 @@ await writeServiceWorker();
 for (const name of GLUE) await writeGlue(name);
 for (const name of [...ENGINE, GRAMMAR, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
 for (const name of ['index', ...Object.keys(FACES)]) await copyFile(join(root, `js/${name}.d.ts`), join(dist, `${name}.d.ts`));
-await copyFile(join(root, JINJA), join(dist, 'template.LICENSE'));   // of the template engine inside template*.js

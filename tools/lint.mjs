@@ -30,8 +30,8 @@ const C_ROOMS = {
 };
 
 const JS_ROOMS = {
-  shared: [], net: ['shared'], store: ['shared', 'net'], engine: ['shared'], reply: ['shared', 'engine'], media: ['shared'],
-  page: ['shared', 'net', 'store', 'media'], worker: ['shared', 'net', 'store', 'engine', 'reply', 'media'], facades: ['shared', 'page'],
+  shared: [], template: ['shared'], net: ['shared'], store: ['shared', 'net'], engine: ['shared'], reply: ['shared', 'engine'], media: ['shared'],
+  page: ['shared', 'net', 'store', 'media'], worker: ['shared', 'net', 'store', 'template', 'engine', 'reply', 'media'], facades: ['shared', 'page'],
   cli: ['shared', 'net', 'store', 'engine', 'page', 'worker', 'facades', ''],
 };
 

@@ -162,7 +162,7 @@ export class Chat {
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {(template: string, variables: object) => Promise<string>} render
+   * @param {(template: string, json: string) => Promise<string>} render variables as JSON, whose numbers and orders stay what they are
    */
   constructor(engine, render) {
     this.#engine = engine;
@@ -192,9 +192,10 @@ export class Chat {
     const begun = goesOn ? guarded.pop() : null;
     const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
     const prompt = template
-      ? await this.#render(template, JSON.parse(jsonText({
-        messages: guarded, tools: list, add_generation_prompt: generationPrompt, enable_thinking: thinks, add_vision_id: numberImages,
-      })))
+      ? await this.#render(template, jsonText({
+        messages: guarded, tools: list ?? null, documents: null, add_generation_prompt: generationPrompt, enable_thinking: thinks,
+        add_vision_id: numberImages, ...this.#engine.facts.specialTokens,
+      }))
       : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);
     const whole = begun ? goOn(prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;

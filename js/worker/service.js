@@ -11,7 +11,6 @@ import {
   READY, STOP, TOKENIZE, VECTORS,
 } from '../shared/protocol.js';
 import { Keeping } from './keeping.js';
-import { Renderer } from '../reply/renderer.js';
 import { Runner } from './runner.js';
 import { startEngine, storeModel } from './start.js';
 
@@ -19,11 +18,11 @@ import { startEngine, storeModel } from './start.js';
  * What differs between a browser's worker (worker.js) and Node's (worker-node.js).
  * @typedef {object} ServiceHost
  * @property {(receive: (message: any) => void) => void} listen to the page's messages
- * @property {() => import('../reply/renderer.js').TemplatePort} startTemplateWorker
  * @property {() => Promise<void>} rest
  * @property {() => Promise<import('./sight.js').Eyes>} eyes what a model that sees needs
  * @property {() => Promise<typeof import('./extras.js')>} extras what few replies need
  * @property {() => Promise<typeof import('./pooling.js')>} pooling what makes scores and vectors of texts
+ * @property {() => Promise<typeof import('./template.js')>} template what makes prompts of conversations
  * @property {typeof fetch} fetch
  *
  * @typedef {import('./start.js').EngineHost & ServiceHost} Host
@@ -233,8 +232,8 @@ export class Service {
   }
 
   #renderer() {
-    const renderer = new Renderer(this.#host.startTemplateWorker);
-    return (template, variables) => renderer.render(template, variables);
+    const { rest } = this.#host;
+    return async (template, json) => (await this.#host.template()).render(template, json, rest);
   }
 
   /** The engine's facts and what only this side knows. */

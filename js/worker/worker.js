@@ -78,16 +78,6 @@ const GLUE = {
   64: () => openGlue(() => import('./quern-simd64.mjs'), thread64),
 };
 
-function startTemplateWorker() {
-  const worker = startWorker(() => new Worker(new URL('./template.js', import.meta.url), { type: 'module' }));
-  return {
-    post: (message) => worker.postMessage(message),
-    onMessage: (receive) => { worker.onmessage = ({ data }) => receive(data); },
-    onError: (fail) => { worker.onerror = (event) => { event.preventDefault(); fail(event); }; },
-    terminate: () => worker.terminate(),
-  };
-}
-
 /** @param {boolean | MessagePort} cache */
 function storeOf(cache) {
   if (cache instanceof MessagePort) return new PortStore(cache);
@@ -111,10 +101,11 @@ const take = lending(LENT);
 
 /** @type {import('./service.js').Host} */
 const host = {
-  compile, rest, startTemplateWorker, storeOf, fetch: fetchAllowed,
+  compile, rest, storeOf, fetch: fetchAllowed,
   eyes: () => import('./eyes.js').then(take, notFetched),
   extras: () => import('./extras.js').then(take, notFetched),
   pooling: () => import('./pooling.js').then(take, notFetched),
+  template: () => import('./template.js').then(take, notFetched),
   openParts: (source, options) => openParts(source, { ...options, fetch: fetchAllowed }),
   glue: GLUE,
   lends: globalThis.origin !== 'null',     // such a worker shares with nobody (start-worker.js)

@@ -284,7 +284,7 @@ test('the events of all replies in a step come in one message', async () => {
   const posted = [];
   let receive;
   const host = testHost({ openParts: async () => ({ cached: false, async discard() {}, ...opened(partOf(bytes)) }), rest: turn, post: (message) => posted.push(message) });
-  const service = new Service({ ...host, listen: (handler) => { receive = handler; }, startTemplateWorker: () => assert.fail('no template') });
+  const service = new Service({ ...host, listen: (handler) => { receive = handler; }, template: () => assert.fail('no template') });
   assert.ok(service);
   const answered = (count) => until(() => posted.filter(({ type }) => type === 'done').length === count);
   receive({ type: 'load', id: 1, source: {}, options: {} });

@@ -7,11 +7,10 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { Tools } from '../../js/reply/tools.js';
 import { Chat, builtInChat, goOn, knowsThinking, protect } from '../../js/reply/chat.js';
-import { render } from '../../js/reply/render.js';
-import { Renderer } from '../../js/reply/renderer.js';
+import { render as renderInSlices } from '../../js/worker/template.js';
 import { checkMessages } from '../../js/page/messages.js';
 import { random } from '../fixtures/random.mjs';
-import { TEMPLATE, rejectsWith } from './helper.mjs';
+import { TEMPLATE, rejectsWith, render } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 
 const THOUGHTS = JSON.parse(await readFile(new URL('../fixtures/tools/thoughts.json', import.meta.url), 'utf8'));
@@ -199,45 +198,23 @@ test('hostile templates fail quickly', () => soon(1500, () => timed(() => {
   assert.match(render('{{ strftime_now("%d %b %Y") }}', {}), /^\d\d \w{3} \d{4}$/);
 })));
 
-/** A template worker that answers by `behave(request)`, or never. */
-function fakeWorker(behave, log) {
-  let receive;
-  log.push('start');
-  return {
-    post(request) { const reply = behave(request); if (reply) setTimeout(() => receive(reply)); },
-    onMessage(handler) { if (!receive) setTimeout(() => receive({ ready: true })); receive = handler; },
-    onError() {},
-    terminate() { log.push('end'); },
-  };
-}
-
-test('a template that never ends is ended after 2 s, and the next one runs', () => soon(2500, async () => {
-  const log = [];
-  const renderer = new Renderer(() => fakeWorker(({ template }) => template === 'good' && { text: 'text' }, log));
-  assert.equal(await renderer.render('good', {}), 'text');
-  const took = await timed(async () => {
-    const error = await rejectsWith(renderer.render('endless', {}), 'model/format', /over 2 seconds/);
+test('a template that never ends is ended by its steps, and lets others in meanwhile', () => soon(4000, async () => {
+  let rests = 0;
+  const rest = async () => { rests++; };
+  const endless = '{% macro m() %}{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}{% endmacro %}{{ m() }}';
+  return timed(async () => {
+    const error = await rejectsWith(renderInSlices(endless, '{}', rest), 'model/format', /too many steps/);
     assert.equal(error.detail.rule, 'template');
+    assert.ok(rests > 100, `${rests} times`);
+    assert.equal(await renderInSlices('{{ a }}', '{"a": 1.0}', rest), '1.0');
   });
-  assert.ok(took > 1900, `${took} ms`);
-  assert.equal(await renderer.render('good', {}), 'text');
-  assert.deepEqual(log, ['start', 'end', 'start']);
-  return took;
 }));
 
-test('a machine that sleeps for longer than the deadline loses no reply', async () => {
-  const renderer = new Renderer(() => ({
-    post() { setTimeout(() => this.receive({ text: 'text' }), 2200); },
-    onMessage(handler) { if (!this.receive) setTimeout(() => handler({ ready: true })); this.receive = handler; },
-    onError() {},
-    terminate() {},
-  }));
-  const reply = renderer.render('slow', {});
-  setTimeout(() => { for (const end = performance.now() + 2100; performance.now() < end;); }, 50);
-  assert.equal(await reply, 'text');
+test('what few templates use comes when it is used', async () => {
+  assert.equal(await renderInSlices("{{ '%05.1f' % x }}{{ [3, 1]|sort }}", '{"x": 1e-5}', () => {}), '000.0[1, 3]');
 });
 
 test('what a template says about itself is shown without control characters', async () => {
-  const renderer = new Renderer(() => fakeWorker(() => ({ problem: 'a\x1b[31mb\n' }), []));
-  await rejectsWith(renderer.render('bad', {}), 'model/format', /^The model's chat template cannot be used: a \[31mb \.$/);
+  const said = "{{ raise_exception('a\\x1b[31mb\\n') }}";
+  await rejectsWith(renderInSlices(said, '{}', () => {}), 'model/format', /^The model's chat template cannot be used: a \[31mb \.$/);
 });

@@ -8,6 +8,8 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { begin } from '../../js/template/render.js';
+import { add as addRare } from '../../js/template/template-rare.js';
 
 export const DEMO = fileURLToPath(new URL('../../web/models/demo-q8_0.gguf', import.meta.url));
 export const NANO = fileURLToPath(new URL('../fixtures/golden/nano.Q8_0.gguf', import.meta.url));
@@ -17,6 +19,14 @@ export const TEMPLATE = await readFile(new URL('../fixtures/vocab/qwen3.chat_tem
 // Models that tests download are not kept on this machine, nor shared between test files.
 process.env.XDG_CACHE_HOME = mkdtempSync(join(tmpdir(), 'quern-cache-'));
 process.on('exit', () => rmSync(process.env.XDG_CACHE_HOME, { recursive: true, force: true }));
+
+/** A template with its variables, at once. @param {object | string} variables or their JSON */
+export function render(template, variables) {
+  addRare();
+  const machine = begin(template, typeof variables === 'string' ? variables : JSON.stringify(variables));
+  while (!machine.run(1e6));
+  return machine.out;
+}
 
 /** Fails unless the promise rejects with this code; returns the error. */
 export async function rejectsWith(promise, code, words = /./) {

@@ -8,10 +8,10 @@ export const whole: Host = host;
 export const part: EngineHost = host;
 
 const { listen, ...deaf } = host;
-const { startTemplateWorker, ...mute } = host;
+const { template, ...mute } = host;
 const { obstacle, ...bold } = host;
 const { post, ...silent } = host;
-export const unused = [listen, startTemplateWorker, obstacle, post];
+export const unused = [listen, template, obstacle, post];
 
 // @ts-expect-error
 export const a: Host = deaf;

@@ -23,7 +23,7 @@ const FILES = [
   'dist/pictures.js.map', 'dist/pooling.js', 'dist/pooling.js.map', 'dist/prompt-api.d.ts', 'dist/prompt-api.js', 'dist/prompt-api.js.map', 'dist/quern-relaxed-text.wasm',
   'dist/quern-relaxed.wasm', 'dist/quern-relaxed64-text.wasm', 'dist/quern-relaxed64.wasm', 'dist/quern-simd-text.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm',
   'dist/quern-simd64-text.wasm', 'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm', 'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/run.d.ts', 'dist/run.js',
-  'dist/run.js.map', 'dist/sha256.js', 'dist/sha256.js.map', 'dist/sw.js', 'dist/template.LICENSE', 'dist/template.js', 'dist/template.js.map', 'dist/template.node.js',
+  'dist/run.js.map', 'dist/sha256.js', 'dist/sha256.js.map', 'dist/sw.js', 'dist/template.js', 'dist/template.js.map',
   'dist/testing.d.ts', 'dist/testing.js', 'dist/testing.js.map', 'dist/thread.js', 'dist/thread.js.map', 'dist/thread64.js', 'dist/thread64.js.map', 'dist/vectors.js',
   'dist/vectors.js.map', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.js', 'headers/_headers', 'headers/nginx.conf', 'headers/vercel.json', 'package.json',
 ];
@@ -120,7 +120,7 @@ test('what a browser loads has no bare specifier and no module of Node\'s', asyn
 test('no file starts a worker of itself, whose bundling may never end, and none by a name, which webpack takes for a chunk\'s', () => {
   const names = readdirSync(join(installed, 'dist')).filter((name) => /\.m?js$/.test(name) && !/node|cli/.test(name));
   const started = names.flatMap((name) => [...readFileSync(join(installed, 'dist', name), 'utf8').matchAll(/new Worker\(new URL\("([^"]*)",import\.meta\.url\),?(\{[^}]*\})?/g)].map(([, file, options]) => [name, file, options]));
-  assert.deepEqual(started.sort(), [['index.js', './worker.js'], ['worker.js', './template.js'], ['worker.js', './thread.js'], ['worker.js', './thread64.js']].map((pair) => [...pair, '{type:"module"}']));
+  assert.deepEqual(started.sort(), [['index.js', './worker.js'], ['worker.js', './thread.js'], ['worker.js', './thread64.js']].map((pair) => [...pair, '{type:"module"}']));
 });
 
 test('a browser\'s entry can be imported where there is no browser', () => {

@@ -7,8 +7,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Chat } from '../../js/reply/chat.js';
 import { Places } from '../../js/reply/placeholders.js';
-import { render } from '../../js/reply/render.js';
-import { rejectsWith } from './helper.mjs';
+import { rejectsWith, render } from './helper.mjs';
 
 const hf = new URL('../fixtures/vision/models/dense/hf/chat_template.json', import.meta.url);
 const { chat_template: TEMPLATE } = JSON.parse(readFileSync(hf, 'utf8'));
@@ -60,7 +59,7 @@ test('a file\'s template and the built-in ChatML say the same', async () => {
 test('a message without pictures is a text for the template, one with them a list', async () => {
   const { asked, chat } = chatOf('{% for m in messages %}{{ m.content is string }}{% if m.content is not string %}<|image_pad|>{% endif %} {% endfor %}');
   await chat.prompt([user(0), { role: 'assistant', content: 'x' }], { places: new Places([image(1)], PADS) });
-  assert.equal(asked.at(-1).replaceAll('<|image_pad|>', ''), 'false true ');
+  assert.equal(asked.at(-1).replaceAll('<|image_pad|>', ''), 'False True ');
 });
 
 test('nobody types a pad, in one message or over two', async () => {

@@ -10,14 +10,13 @@ import { checkMessages } from '../../js/page/messages.js';
 import { checkOptions } from '../../js/page/options.js';
 import { Chat, protect } from '../../js/reply/chat.js';
 import { jsonText } from '../../js/shared/raw-json.js';
-import { render } from '../../js/reply/render.js';
 import { ReplyText } from '../../js/reply/text.js';
 import { CallGuide } from '../../js/reply/call-guide.js';
 import { Tools, callLimits } from '../../js/reply/tools.js';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
 import { modelSpec } from '../fixtures/make-model.mjs';
 import { engineOver } from './engine-host.mjs';
-import { DEMO, TEMPLATE, rejectsWith } from './helper.mjs';
+import { DEMO, TEMPLATE, rejectsWith, render } from './helper.mjs';
 
 const json = async (name) => JSON.parse(await readFile(new URL(`../fixtures/tools/${name}`, import.meta.url), 'utf8'));
 const { tools: TOOLS, conversations } = await json('conversations.json');
@@ -34,7 +33,7 @@ async function idsOf(messages, { tools, thinking, template = TEMPLATE } = {}) {
   const given = checkMessages(messages);
   const options = checkOptions('chat', { tools });
   const own = { tokenize: (...all) => engine.tokenize(...all), facts: engine.facts, chatTemplate: () => template, contextSize: 1e6, longestToken: () => 256 };
-  const chat = new Chat(/** @type {any} */ (own), async (text, variables) => render(text, structuredClone(variables)));
+  const chat = new Chat(/** @type {any} */ (own), async (text, variables) => render(text, variables));
   return Array.from((await chat.prompt(given, { thinking, tools: new Tools(given, options) })).ids);
 }
 

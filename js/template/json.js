@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// JSON as Python's json module writes and reads it: whole numbers of any size, dicts in their order, of a key that comes twice the last value.
+
+import { compare, walk } from './compare.js';
+import { floatText } from './numbers.js';
+import { intText } from './repr.js';
+import { fail, isGiven } from './texts.js';
+import { Dict, integer, isSequence, isText, itemsOf, textOf, typeName } from './values.js';
+
+/** Values inside each other. */
+const DEPTH = 128;
+
+const within = (depth) => depth <= DEPTH || fail('values are nested too deep');
+
+// --- writing ---
+
+const SHORT = { '"': '\\"', '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\b': '\\b', '\f': '\\f' };
+
+const escaped = (unit) => SHORT[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+function quoted(meter, text, ascii) {
+  meter.count(text.length);
+  return `"${text.replace(ascii ? /["\\]|[^ -~]/g : /["\\\0-\x1f]/g, escaped)}"`;     // eslint-disable-line no-control-regex
+}
+
+/** null, a truth value or a number; undefined: it is none of them. */
+function word(meter, v) {
+  if (v === null) return 'null';
+  if (typeof v === 'boolean') return String(v);
+  if (typeof v === 'bigint') return intText(meter, v);
+  return typeof v !== 'number' ? undefined : Number.isFinite(v) ? floatText(v) : Number.isNaN(v) ? 'NaN' : v > 0 ? 'Infinity' : '-Infinity';
+}
+
+function keyText(meter, key, ascii) {
+  if (isText(key)) return quoted(meter, textOf(key), ascii);
+  const text = word(meter, key);
+  return text === undefined ? fail(`a key of the type '${typeName(key)}' cannot be written as JSON`) : `"${text}"`;
+}
+
+function value(meter, v, form, depth) {
+  meter.count(1);
+  within(depth);
+  if (isText(v)) return quoted(meter, textOf(v), form.ascii);
+  if (v instanceof Dict) {
+    const entries = form.sorted ? v.entries().sort(([a], [b]) => compare(meter, a, b, '<')) : v.entries();
+    const parts = entries.map(([key, one]) => keyText(meter, key, form.ascii) + form.key + value(meter, one, form, depth + 1));
+    return block(meter, '{}', parts, form, depth);
+  }
+  if (isSequence(v)) return block(meter, '[]', itemsOf(v).map((one) => value(meter, one, form, depth + 1)), form, depth);
+  return word(meter, v) ?? fail(`a value of the type '${typeName(v)}' cannot be written as JSON`);
+}
+
+function block(meter, [open, close], parts, { indent, item }, depth) {
+  if (!parts.length) return open + close;
+  const line = indent === undefined ? '' : `\n${indent.repeat(depth)}`;
+  const inner = line && line + indent;
+  meter.count(parts.reduce((sum, part) => sum + part.length + inner.length, 0));
+  return open + inner + parts.join(item + inner) + line + close;
+}
+
+function indentOf(meter, v) {
+  if (!isGiven(v)) return undefined;
+  if (isText(v)) return textOf(v);
+  const n = Math.max(0, integer(v));
+  meter.count(n);
+  return ' '.repeat(n);
+}
+
+/**
+ * @param {import('./meter.js').Meter} meter @param {any} v
+ * @param {{indent?: any, separators?: any, ascii?: boolean, sorted?: boolean}} options as Python's, the first two values of the template
+ */
+export function jsonWrite(meter, v, { indent, separators, ascii = false, sorted = false } = {}) {
+  if (isText(v)) return quoted(meter, textOf(v), ascii);
+  const by = indentOf(meter, indent);
+  const marks = isGiven(separators) ? walk(meter, separators) : [by === undefined ? ', ' : ',', ': '];
+  if (marks.length !== 2 || !marks.every(isText)) fail('separators are two texts');
+  const [item, key] = marks.map(textOf);
+  return value(meter, v, { indent: by, item, key, ascii, sorted }, 0);
+}
+
+// --- reading ---
+
+/** The last three are Python's own. */
+const WORDS = { __proto__: null, null: null, true: true, false: false, NaN: NaN, Infinity: Infinity, '-Infinity': -Infinity };
+
+/** Python reads no longer whole numbers either. */
+const MOST_DIGITS = 4300;
+
+/** A text that is read, and how far. @typedef {{text: string, at: number}} Source */
+
+/** @returns {never} */
+const broken = (source) => fail(`the JSON text is broken at ${source.at}`);
+
+/** What a pattern finds here; '': nothing. */
+function taken(source, pattern) {
+  pattern.lastIndex = source.at;
+  const [found] = pattern.exec(source.text) ?? [''];
+  source.at += found.length;
+  return found;
+}
+
+/** The next letter that is no white space. */
+function next(source) {
+  taken(source, /[ \t\n\r]*/y);
+  return source.text[source.at];
+}
+
+function take(source, mark) {
+  const isThere = next(source) === mark;
+  if (isThere) source.at++;
+  return isThere;
+}
+
+function isEscaped(text, at) {
+  let n = 0;
+  while (text[at - 1 - n] === '\\') n++;
+  return n % 2 === 1;
+}
+
+/** A text, which JSON.parse() reads as Python does. */
+function string(source) {
+  const { text, at } = source;
+  let end = at;
+  do end = text.indexOf('"', end + 1);
+  while (end > 0 && isEscaped(text, end));
+  try {
+    source.at = end + 1;
+    return JSON.parse(text.slice(at, end + 1));
+  } catch {
+    return broken(source);
+  }
+}
+
+function simple(source) {
+  const found = taken(source, /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|-?[a-zA-Z]+/y);
+  if (found in WORDS) return WORDS[found];
+  if (!/\d/.test(found)) broken(source);
+  if (/[.eE]/.test(found)) return Number(found);
+  return found.length <= MOST_DIGITS ? BigInt(found) : fail('a whole number has too many digits to be read');
+}
+
+/** What stands between two marks, with commas between. */
+function readAll(source, close, one) {
+  source.at++;
+  if (take(source, close)) return;
+  do one();
+  while (take(source, ','));
+  if (!take(source, close)) broken(source);
+}
+
+function read(source, depth) {
+  const mark = next(source);
+  within(depth);
+  if (mark === '"') return string(source);
+  if (mark !== '[' && mark !== '{') return simple(source);
+  const [items, dict] = [[], new Dict()];
+  if (mark === '[') readAll(source, ']', () => items.push(read(source, depth + 1)));
+  else {
+    readAll(source, '}', () => {
+      if (next(source) !== '"') broken(source);
+      const key = string(source);
+      if (!take(source, ':')) broken(source);
+      dict.set(key, read(source, depth + 1));
+    });
+  }
+  return mark === '[' ? items : dict;
+}
+
+/** Reads the text of a value. @param {string} text */
+export function jsonRead(text) {
+  const source = { text, at: 0 };
+  const v = read(source, 1);
+  return next(source) === undefined ? v : broken(source);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Values as Python writes them: str() and repr().
+
+import { walk, within } from './compare.js';
+import { isPrintable } from './letters.js';
+import { TemplateError } from './meter.js';
+import { floatText } from './numbers.js';
+import { Dict, Namespace, Range, Safe, Tuple, Undefined, View, isSequence, isText, letters, textOf, typeName } from './values.js';
+
+const ESCAPES = { '\t': '\\t', '\n': '\\n', '\r': '\\r', '\\': '\\\\' };
+
+function escaped(letter) {
+  const hex = letter.codePointAt(0).toString(16);
+  return hex.length <= 2 ? `\\x${hex.padStart(2, '0')}` : hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
+}
+
+function reprText(meter, text) {
+  meter.count(text.length);
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+  const written = (letter) => (letter === quote ? `\\${quote}` : ESCAPES[letter] ?? (isPrintable(letter) ? letter : escaped(letter)));
+  return quote + letters(text).map(written).join('') + quote;
+}
+
+function reprOther(v) {
+  if (v instanceof Range) return `range(${v.start}, ${v.stop}${v.step === 1 ? '' : `, ${v.step}`})`;
+  return v.toText?.() ?? `<${typeName(v)}>`;
+}
+
+const BRACKETS = { list: '[]', tuple: '()', dict: '{}' };
+
+function reprAll(meter, v, depth) {
+  const [open, close] = v instanceof View ? [`${typeName(v)}([`, '])'] : BRACKETS[typeName(v)];
+  const one = (item) => repr(meter, item, depth);
+  const parts = v instanceof Dict ? v.entries().map(([key, value]) => `${one(key)}: ${one(value)}`) : walk(meter, v).map(one);
+  return `${open}${parts.join(', ')}${v instanceof Tuple && parts.length === 1 ? ',' : ''}${close}`;
+}
+
+/** @returns {string} */
+export function repr(meter, v, depth = 0) {
+  within(depth);
+  meter.count(4);
+  if (v === null) return 'None';
+  if (v === true || v === false) return v ? 'True' : 'False';
+  if (typeof v === 'bigint') return intText(meter, v);
+  if (typeof v === 'number') return floatText(v);
+  if (typeof v === 'string') return reprText(meter, v);
+  if (v instanceof Safe) return `Markup(${reprText(meter, v.text)})`;
+  if (v instanceof Namespace) return `<Namespace ${reprAll(meter, v.dict, depth + 1)}>`;
+  if (v instanceof Undefined) return 'Undefined';
+  if (isSequence(v) || v instanceof Dict || v instanceof View) return reprAll(meter, v, depth + 1);
+  return reprOther(v);
+}
+
+/** Python does not write longer ones either. */
+const MOST_DIGITS = 4300;
+
+export function intText(meter, v) {
+  const text = v.toString();
+  meter.count(text.length);
+  if (text.length - (v < 0n ? 1 : 0) > MOST_DIGITS) throw new TemplateError('a whole number has too many digits to be written');
+  return text;
+}
+
+/** @returns {string} */
+export function str(meter, v) {
+  if (isText(v)) return textOf(v);
+  return v instanceof Undefined ? '' : repr(meter, v);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// What filters and methods do with texts, and how they take their arguments. A filter and a method that do the same are one function, with `how` for
+// their differences: a side, or whether only texts are allowed. Offsets are units of a string here, and letters where Python's arguments count them.
+
+import { truth, walk } from './compare.js';
+import { changeCase, isSpace } from './letters.js';
+import { TemplateError } from './meter.js';
+import { str } from './repr.js';
+import { Safe, Tuple, integer, isPlain, isText, letterCount, letters, table, textOf, typeName } from './values.js';
+
+export const isGiven = (v) => v !== undefined && v !== null;
+export const isYes = (v) => v !== undefined && truth(v);
+export const intOr = (v, otherwise) => (isGiven(v) ? integer(v) : otherwise);
+
+/** @returns {never} */
+export function fail(why) {
+  throw new TemplateError(why);
+}
+
+/** @returns {string} */
+export const wantText = (v) => (isText(v) ? textOf(v) : fail(`a text is needed here, no '${typeName(v)}'`));
+
+/** A table of builtins that have the same first parameter. @param {any[][]} rows */
+export const tableOf = (first, rows) => table(rows.map(([name, params, ...rest]) => [name, `${first} ${params}`, ...rest]));
+
+/** A text as work to do: it is counted. */
+export function worked(meter, v) {
+  const text = str(meter, v);
+  meter.count(text.length);
+  return text;
+}
+
+/** What is safe stays so: a text, or texts in a list or tuple. */
+function asSafe(v) {
+  if (typeof v === 'string') return new Safe(v);
+  return v instanceof Tuple ? new Tuple(v.items.map(asSafe)) : Array.isArray(v) ? v.map(asSafe) : v;
+}
+
+/** The same for what is safe: what it gives is safe too. @param {(meter: any, args: any[], how?: any) => any} run */
+export const keeping = (run) => (meter, args, how) => (args[0] instanceof Safe ? asSafe(run(meter, args, how)) : run(meter, args, how));
+
+/** What is filled into safe texts would have to be escaped. */
+export const plainText = (v) => (v instanceof Safe ? fail('a safe text is not supported as a format') : v);
+
+const HTML = { '&': '&amp;', '<': '&lt;', '>': '&gt;', "'": '&#39;', '"': '&#34;' };
+
+/** As it may stand in HTML: what is safe already stays. @param {any} v a text */
+export const escapeHtml = (v) => (v instanceof Safe ? v.text : v.replace(/[&<>'"]/g, (letter) => HTML[letter]));
+
+export const runCase = (meter, [v], how) => changeCase(worked(meter, v), how);
+
+// --- strip and split ---
+
+export function runStrip(meter, [v, chars], sides) {
+  const text = worked(meter, v);
+  const among = isGiven(chars) ? new Set(worked(meter, wantText(chars))) : undefined;
+  const all = among && !isPlain(text) ? letters(text) : text;
+  const isGone = among ? (letter) => among.has(letter) : isSpace;
+  let [from, to] = [0, all.length];
+  if (sides !== 'right') while (from < to && isGone(all[from])) from++;
+  if (sides !== 'left') while (from < to && isGone(all[to - 1])) to--;
+  const rest = all.slice(from, to);
+  return typeof rest === 'string' ? rest : rest.join('');
+}
+
+/** What stands between white space; after so many words the rest is the last one. */
+function words(text, most) {
+  const out = [];
+  let at = 0;
+  const skip = (isGap) => {
+    while (at < text.length && isSpace(text[at]) === isGap) at++;
+    return at;
+  };
+  while (skip(true) < text.length) {
+    const from = at;
+    if (most-- === 0) at = text.length;
+    else skip(false);
+    out.push(text.slice(from, at));
+  }
+  return out;
+}
+
+/** A search may compare all of the part at each letter of the text. */
+export function countSearch(meter, text, part) {
+  if (part.length <= text.length) meter.count((text.length * part.length) / 512);
+}
+
+function parts(meter, text, separator, most) {
+  countSearch(meter, text, separator);
+  const all = text.split(separator);
+  if (most >= 0 && all.length > most + 1) all.splice(most, Infinity, all.slice(most).join(separator));
+  return all;
+}
+
+export const separatorOf = (v) => wantText(v) || fail('an empty separator cannot split a text');
+const turned = (text) => text.split('').reverse().join('');
+
+/** From the right it is the same with everything turned round. */
+export function runSplit(meter, [v, given, most], isRight) {
+  const text = worked(meter, v);
+  const n = most === undefined ? -1 : integer(most);
+  const turn = isRight ? turned : (one) => one;
+  const all = isGiven(given) ? parts(meter, turn(text), turn(separatorOf(given)), n) : words(turn(text), n);
+  meter.count(all.length);
+  return isRight ? all.map(turned).reverse() : all;
+}
+
+// --- find ---
+
+/** Where a text has its letter number n. */
+export function placeOf(text, n) {
+  if (isPlain(text)) return Math.min(n, text.length);
+  let at = 0;
+  for (const letter of text) {
+    if (n-- <= 0) break;
+    at += letter.length;
+  }
+  return at;
+}
+
+/** text[start:end], and where it begins; undefined: the text ends before that. */
+export function within(meter, text, start, end) {
+  meter.count(text.length >> 2);
+  const n = letterCount(text);
+  const bound = (v, otherwise) => {
+    const at = intOr(v, otherwise);
+    return at < 0 ? Math.max(0, at + n) : at;
+  };
+  const [from, to] = [bound(start, 0), Math.min(n, bound(end, n))];
+  return from > to ? undefined : { from, part: text.slice(placeOf(text, from), placeOf(text, to)) };
+}
+
+export function runFind(meter, [text, given, start, end], { isLast, fails }) {
+  const [part, all] = [wantText(given), within(meter, textOf(text), start, end)];
+  countSearch(meter, all?.part ?? '', part);
+  const at = all ? (isLast ? all.part.lastIndexOf(part) : all.part.indexOf(part)) : -1;
+  if (at < 0) return fails ? fail('the text that index() looks for is not there') : -1n;
+  return BigInt(all.from + letterCount(all.part.slice(0, at)));
+}
+
+export function runEnds(meter, [text, given, start, end], method) {
+  const all = within(meter, textOf(text), start, end);
+  const parts = given instanceof Tuple ? given.items : [given];
+  meter.count(parts.length);
+  return parts.map(wantText).some((part) => all !== undefined && all.part[method](part));
+}
+
+export function runWithout(meter, [v, given], isRight) {
+  const [text, part] = [worked(meter, v), wantText(given)];
+  if (isRight) return text.endsWith(part) ? text.slice(0, text.length - part.length) : text;
+  return text.startsWith(part) ? text.slice(part.length) : text;
+}
+
+// --- new texts ---
+
+export function runReplace(meter, [v, given, other, most], isStrict) {
+  const [text, old, by] = [v, given, isStrict && v instanceof Safe ? escapeHtml(other) : other].map(isStrict ? wantText : (one) => str(meter, one));
+  const n = isStrict && most !== undefined ? integer(most) : intOr(most, -1);
+  meter.count(text.length);
+  countSearch(meter, text, old);
+  const all = old ? text.split(old) : ['', ...letters(text), ''];
+  meter.count(all.length * (1 + by.length));
+  if (n < 0 || n >= all.length) return all.join(by);
+  return [all.slice(0, n + 1).join(by), ...all.slice(n + 1)].join(old);
+}
+
+export function runJoin(meter, [v, items], isStrict) {
+  const [separator, all] = [textOf(v), walk(meter, items).map(!isStrict ? (one) => str(meter, one) : v instanceof Safe ? escapeHtml : wantText)];
+  meter.count(all.reduce((sum, one) => sum + one.length + separator.length, 0));
+  return all.join(separator);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Python's values as templates see them: what they are, how they are told apart. None is null, an int a bigint, a float a number, a str a
+// string, a list an array; the others are the classes below. None changes once it is made, but for namespaces and the place a generator has reached.
+
+import { TemplateError } from './meter.js';
+
+/** A text that is safe to stand in HTML: Python's Markup. */
+export class Safe {
+  constructor(text) { this.text = text; }
+}
+
+export class Tuple {
+  /** @param {any[]} items @param {boolean} [isGroup] one of groupby's, which has names for its two items */
+  constructor(items, isGroup = false) {
+    this.items = items;
+    this.isGroup = isGroup;
+  }
+}
+
+export class Undefined {
+  /** @param {string} name of what is not there, for messages */
+  constructor(name) { this.name = name; }
+}
+
+/** Keys, values or items of a dict. */
+export class View {
+  /** @param {Dict} dict @param {'keys' | 'values' | 'items'} kind */
+  constructor(dict, kind) {
+    this.dict = dict;
+    this.kind = kind;
+  }
+}
+
+export class Range {
+  /** All numbers. */
+  constructor(start, stop, step, length) {
+    Object.assign(this, { start, stop, step, length });
+  }
+}
+
+/** From start to before stop. All numbers. */
+export function rangeOf(start, stop, step) {
+  return new Range(start, stop, step, Math.max(0, Math.ceil((stop - start) / step)));
+}
+
+/** A list that is walked through once, and whose length nobody knows. */
+export class Generator {
+  at = 0;
+
+  constructor(items) { this.items = items; }
+}
+
+/** A dict whose members templates may set. */
+export class Namespace {
+  constructor(dict) { this.dict = dict; }
+}
+
+export class Cycler {
+  at = 0;
+
+  constructor(items) { this.items = items; }
+}
+
+export class Joiner {
+  isUsed = false;
+
+  constructor(separator) { this.separator = separator; }
+
+  /** Nothing the first time, then the separator. */
+  next() {
+    const text = this.isUsed ? this.separator : '';
+    this.isUsed = true;
+    return text;
+  }
+}
+
+/** A builtin of a value. */
+export class Method {
+  /** @param {Builtin} builtin @param {any} self whose it is */
+  constructor(builtin, self) {
+    this.builtin = builtin;
+    this.self = self;
+  }
+}
+
+/**
+ * A filter, test, method or function. `params` names its parameters as Python does, with spaces between them; one that must be given ends with
+ * `!`, one that no name may give is a digit. `*`: any number of further ones, as an array; `**`: any further ones with names, as a Dict. What was
+ * not given is undefined. What is filtered or tested, or whose method it is, comes first.
+ */
+export class Builtin {
+  /**
+   * @param {string} name @param {string} params @param {(meter: import('./meter.js').Meter, args: any[], how?: any) => any} run
+   * @param {any} [how] handed on, for families of them
+   */
+  constructor(name, params, run, how) {
+    Object.assign(this, { name, params: params.split(' ').filter(Boolean), run, how });
+  }
+}
+
+/** @param {any[][]} rows of Builtin's arguments @returns {Map<string, Builtin>} */
+export const table = (rows) => new Map(rows.map(([name, params, run, how]) => [name, new Builtin(name, params, run, how)]));
+
+// --- kinds ---
+
+export const isText = (v) => typeof v === 'string' || v instanceof Safe;
+export const textOf = (v) => (v instanceof Safe ? v.text : v);
+export const isInt = (v) => typeof v === 'bigint' || typeof v === 'boolean';
+export const isNumber = (v) => typeof v === 'number' || isInt(v);
+export const isSequence = (v) => Array.isArray(v) || v instanceof Tuple;
+/** Of a list or tuple. @returns {any[]} */
+export const itemsOf = (v) => (v instanceof Tuple ? v.items : v);
+/** A boolean as the number that it is. */
+export const asNumber = (v) => (typeof v === 'boolean' ? BigInt(v) : v);
+
+const TYPES = { bigint: 'int', number: 'float', string: 'str', boolean: 'bool' };
+const VIEWS = { keys: 'dict_keys', values: 'dict_values', items: 'dict_items' };
+
+/** Python's name of its type. */
+export function typeName(v) {
+  if (v === null) return 'NoneType';
+  if (Array.isArray(v)) return 'list';
+  if (v instanceof View) return VIEWS[v.kind];
+  if (v instanceof Dict || v instanceof Tuple || v instanceof Range || v instanceof Generator || v instanceof Method) return v.kindName;
+  return TYPES[typeof v] ?? (v instanceof Builtin ? 'function' : v.constructor.title ?? v.kindName ?? 'object');
+}
+
+/** A JS number from an int. */
+export function integer(v) {
+  if (!isInt(v)) throw new TemplateError(`a whole number is needed here, no '${typeName(v)}'`);
+  return Number(v);
+}
+
+// --- dicts ---
+
+const UNDEFINED_KEY = Symbol('undefined');
+
+/** What is equal for keys that Python takes for equal: 1, 1.0 and True are the same one. */
+function keyOf(key) {
+  if (typeof key === 'string') return key[0] === '\0' ? `\0s${key}` : key;
+  if (key instanceof Safe) return keyOf(key.text);
+  if (typeof key === 'boolean') return BigInt(key);
+  if (typeof key === 'number') return Number.isInteger(key) ? BigInt(key) : key;
+  if (key instanceof Tuple) return `\0t${key.items.map(keyOf).map((one) => `${typeof one} ${String(one).length} ${String(one)}`).join()}`;
+  if (key instanceof Undefined) return UNDEFINED_KEY;
+  if (!isKey(key)) throw new TemplateError(`a value of the type '${typeName(key)}' cannot be a key`);
+  return key;
+}
+
+export const isKey = (v) => !(Array.isArray(v) || v instanceof Dict || v instanceof View || (v instanceof Tuple && !v.items.every(isKey)));
+
+export class Dict {
+  #entries = new Map();   // what keyOf() says -> [key, value]
+
+  /** @param {Iterable<[any, any]>} [entries] */
+  constructor(entries = []) {
+    for (const [key, value] of entries) this.set(key, value);
+  }
+
+  get size() { return this.#entries.size; }
+
+  get(key) { return isKey(key) ? this.#entries.get(keyOf(key))?.[1] : undefined; }
+
+  has(key) { return isKey(key) && this.#entries.has(keyOf(key)); }
+
+  set(key, value) {
+    const place = keyOf(key);
+    const entry = this.#entries.get(place);
+    if (entry) entry[1] = value;
+    else this.#entries.set(place, [key, value]);
+    return this;
+  }
+
+  /** @returns {[any, any][]} */
+  entries() { return [...this.#entries.values()]; }
+
+  keys() { return this.entries().map(([key]) => key); }
+
+  values() { return this.entries().map(([, value]) => value); }
+}
+
+for (const [type, name] of [[Dict, 'dict'], [Tuple, 'tuple'], [Range, 'range'], [Generator, 'generator'], [Method, 'builtin_function_or_method'],
+  [Undefined, 'Undefined'], [Namespace, 'Namespace'], [Cycler, 'Cycler'], [Joiner, 'Joiner'], [Safe, 'Markup']]) type.prototype.kindName = name;
+
+export const viewItems = ({ dict, kind }) => (kind === 'items' ? dict.entries().map((entry) => new Tuple(entry)) : dict[kind]());
+
+// --- letters ---
+
+const PAIRS = /[\ud800-\udbff]/;
+
+/** Whether each letter, a code point, is one unit of the string. */
+export const isPlain = (text) => !PAIRS.test(text);
+
+/** @returns {string[]} */
+export const letters = (text) => Array.from(text);
+
+export function letterCount(text) {
+  if (isPlain(text)) return text.length;
+  let n = 0;
+  for (const _ of text) n++;
+  return n;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Chat templates in an engine's worker. A file of its own in the package, which comes with the first conversation.
+
+import { TemplateError } from '../template/meter.js';
+import { render as renderText } from '../template/render.js';
+import { QuernError } from '../shared/errors.js';
+
+/** What the browser itself refuses is a template's doing too: a text or a number beyond any size. */
+const isTemplates = (error) => error instanceof TemplateError || error instanceof RangeError;
+
+/** @param {string} template @param {string} json its variables @param {() => void | Promise<void>} rest lets others in @returns {Promise<string>} */
+export async function render(template, json, rest) {
+  try {
+    return await renderText(template, json, rest);
+  } catch (error) {
+    if (!isTemplates(error)) throw error;
+    const problem = error.message.replace(/[\x00-\x1f\x7f]/g, ' ').slice(0, 120);
+    throw new QuernError('model/format', `The model's chat template cannot be used: ${problem}.`, { detail: { rule: 'template' } });
+  }
+}
