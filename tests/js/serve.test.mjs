@@ -473,6 +473,14 @@ test('a conversation as the template makes it', async () => {
   const tools = await model.tokenize(QUESTION, { tools: [described] });
   assert.equal((await post('/apply-template', { messages: QUESTION, tools: [{ type: 'function', function: described }] })).prompt, await model.detokenize(tools));
   assert.ok(opened.startsWith(`${said}<|im_start|>assistant\n`));
+  const more = { type: 'function', function: { ...described, strict: true }, note: null };
+  assert.ok((await post('/apply-template', { messages: QUESTION, tools: [more] })).prompt.includes('"strict": true}, "note": null}'), 'as transformers shows a tool, whatever it has');
+  const call = (text) => ({ role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'clock', arguments: text } }] });
+  const [written, spaced] = await Promise.all(['{"a":[1,null]}', ' { "a" : [ 1,\nnull ] }'].map((text) => (
+    post('/apply-template', { messages: [...QUESTION, call(text), { role: 'tool', tool_call_id: 'a', content: 'x' }], tools: [more] }))));
+  assert.deepEqual([written.prompt.includes('"arguments": {"a": [1, null]}}'), spaced.prompt], [true, written.prompt], 'not as the client has spaced it');
+  const thought = await Promise.all(['reasoning_content', 'thinking', 'reasoning'].map((name) => post('/apply-template', { messages: [...QUESTION, { role: 'assistant', content: 'Nairobi', [name]: 'Hm.' }] })));
+  assert.deepEqual(thought.map(({ prompt: made }) => made.includes('<think>\nHm.\n</think>\n\nNairobi')), [true, true, true]);
 });
 
 test('what one key has asked, another one does not find; without keys all share', async () => {
