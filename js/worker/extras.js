@@ -60,7 +60,7 @@ async function grammarsOf(engine, means) {
 
 /** What its text is held to, or its calls; undefined: neither. */
 async function guideOf(engine, options, limits, open) {
-  const { choice, ...calls } = callLimits(options, formOf(engine.chatTemplate()));
+  const { choice, ...calls } = callLimits(options, formOf(engine.chatTemplate(true) || engine.chatTemplate()));
   if (limits && calls.text) {
     limits.grammar.users--;
     throw badParam('options.tools', 'and a grammar of the text exclude each other, unless toolChoice is \'none\'');

@@ -162,7 +162,7 @@ export class Service {
   async #toolsOf(messages, options) {
     if (!options.tools && !options.toolChoice && !messages.some(({ role, toolCalls }) => role === 'tool' || toolCalls)) return undefined;
     const { Tools, formOf } = await this.#host.extras();
-    return new Tools(messages, options, formOf(this.#engine.chatTemplate()));
+    return new Tools(messages, options, formOf(this.#engine.chatTemplate(true) || this.#engine.chatTemplate()));
   }
 
   /** Of a conversation with its pictures, as they are given. */

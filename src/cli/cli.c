@@ -114,8 +114,8 @@ static int feed_all(struct quern_engine *e, const struct job *j, const struct cl
         if (!f) return ERR_PARAM;
         if (i > 0) status = i < j->engine.files ? quern_next_file(e, size) : quern_vision_next(e, size);
         struct bytes described = cli_described(files->paths[i]);
-        if (!status && described.data) status = quern_feed(e, described.data, described.size);
-        else if (!status) status = feed_file(e, f, (size_t)args_number(&j->args, OPT_FEED, FEED_DEFAULT), j->engine.inspect);
+        size_t piece = (size_t)args_number(&j->args, OPT_FEED, FEED_DEFAULT);
+        if (!status) status = described.data ? quern_feed(e, described.data, described.size) : feed_file(e, f, piece, j->engine.inspect);
         free((void *)described.data);
         fclose(f);
     }
@@ -155,27 +155,6 @@ static int32_t *tokenize(struct quern_engine *e, struct bytes text, int *n)
     if (ids) quern_tokenize(e, text, QUERN_TEXT, 0, ids + n_before, own);
     if (ids) memcpy(ids + n_before + own, after, (size_t)n_after * sizeof *ids);
     return ids;
-}
-
-/* The standard input. NULL after the complaint. */
-static char *read_input(size_t *size)
-{
-    size_t room = 1 << 16;
-    char *text = malloc(room);
-    *size = 0;
-    for (size_t n = 1; text && n > 0; *size += n) {
-        if (*size == room) {
-            char *grown = realloc(text, room *= 2);
-            if (!grown) free(text);
-            text = grown;
-        }
-        n = text ? fread(text + *size, 1, room - *size, stdin) : 0;
-    }
-    if (!text) complain("mem/load", "Not enough memory for the input.");
-    if (!text || !ferror(stdin)) return text;
-    complain("use/param", errno == EISDIR ? "the input is a folder." : "the input cannot be read.");
-    free(text);
-    return NULL;
 }
 
 /* Computes everything that is pending. */
@@ -369,7 +348,7 @@ static int run_run(struct quern_engine *e, const struct job *j)
 {
     const char *word = j->args.words[1];
     size_t size = strlen(word);
-    char *input = strcmp(word, "-") ? NULL : read_input(&size);
+    char *input = strcmp(word, "-") ? NULL : terminal_input(&size);
     if (!strcmp(word, "-") && !input) return 1;
     if (input && size && input[size - 1] == '\n') size -= size > 1 && input[size - 2] == '\r' ? 2 : 1;
     int status = continue_prompt(e, &j->args, (struct bytes){(const uint8_t *)(input ? input : word), size});
@@ -394,7 +373,7 @@ static int run_tokenize(struct quern_engine *e, const struct job *j)
 {
     bool nul_ended = j->args.given[OPT_NUL];
     size_t size;
-    char *text = read_input(&size);
+    char *text = terminal_input(&size);
     if (!text) return 1;
     for (size_t at = 0, end; at <= size; at = end + 1) {
         const char *nul = nul_ended ? memchr(text + at, 0, size - at) : NULL;

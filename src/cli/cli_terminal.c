@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text on its way to a terminal.
+ * Text on its way to a terminal, and from its input.
  */
 #include "cli/cli_terminal.h"
 
 #include "base/unicode.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -78,4 +80,24 @@ void show_json_text(const char *text, size_t size)
         fputs(escape, stdout);
     }
     putchar('"');
+}
+
+char *terminal_input(size_t *size)
+{
+    size_t room = 1 << 16;
+    char *text = malloc(room);
+    *size = 0;
+    for (size_t n = 1; text && n > 0; *size += n) {
+        if (*size == room) {
+            char *grown = realloc(text, room *= 2);
+            if (!grown) free(text);
+            text = grown;
+        }
+        n = text ? fread(text + *size, 1, room - *size, stdin) : 0;
+    }
+    if (!text) complain("mem/load", "Not enough memory for the input.");
+    if (!text || !ferror(stdin)) return text;
+    complain("use/param", errno == EISDIR ? "the input is a folder." : "the input cannot be read.");
+    free(text);
+    return NULL;
 }

@@ -16,6 +16,8 @@ void show_json_text(const char *text, size_t n);
 
 /* One line on stderr. Returns 1. */
 int complain(const char *code, const char *sentence);
+/* The standard input, which the caller frees. NULL after the complaint. */
+char *terminal_input(size_t *size);
 
 /* The program's exit status: the one given; 0 becomes 1, after a complaint, where stdout could not be written. */
 int end_output(int status);
