@@ -104,8 +104,8 @@ void quern_arrive(struct quern_engine *e, double ms);
 /* Rows of logits that the last finished step made for s: n_rows [n_rows, vocab_size] for tokens from position *first on.
  * QUERN_LAST gives one row, of what was the last token. Borrowed until the next step. */
 const float *quern_logits(const struct quern_sequence *s, int *first, int *n_rows);
-/* The same for QUERN_HIDDEN: one row [*dim], after the model's last norm; NULL when there is none. */
-const float *quern_hidden(const struct quern_sequence *s, int *dim);
+/* The same of hidden states, after the model's last norm: one row of QUERN_HIDDEN, all of QUERN_STATES; NULL when there are none. */
+const float *quern_hidden(const struct quern_sequence *s, int *first, int *n_rows);
 
 /* The weights [dim] by which a hidden state becomes the logit of token id, or for id -1 - i the output of class i, where the file has classes
  * (yes and no). Once a model is ready. false: there is none, or a device has them. */

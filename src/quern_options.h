@@ -18,7 +18,8 @@ enum quern_outputs {
     QUERN_LAST = 0, /* logits of the last token only; the longest known prefix is not computed again */
     QUERN_ALL = 1,  /* logits of every token; nothing is reused */
     QUERN_HIDDEN = 2, /* the last token's hidden state, and no logits; else like QUERN_LAST */
-    QUERN_HELD = 3  /* QUERN_LAST, but nothing is computed before quern_reply_begin() */
+    QUERN_HELD = 3,  /* QUERN_LAST, but nothing is computed before quern_reply_begin() */
+    QUERN_STATES = 4 /* every token's hidden state, and no logits; else like QUERN_ALL */
 };
 
 /* Zero = default. */

@@ -209,9 +209,8 @@ EXPORT int wasm_step(address e, int budget_ms) { return quern_step(ENGINE(e), bu
 /* out [2]: the first position and the number of rows; a hidden state has none. */
 EXPORT address wasm_logits(address s, address out)
 {
-    int dim;
     const float *logits = quern_logits(SEQUENCE(s), TO(int, out), TO(int, out) + 1);
-    return FROM(logits ? logits : quern_hidden(SEQUENCE(s), &dim));
+    return FROM(logits ? logits : quern_hidden(SEQUENCE(s), TO(int, out), TO(int, out) + 1));
 }
 
 EXPORT int wasm_output_row(address e, int id, address out) { return quern_output_row(ENGINE(e), id, TO(float, out)); }

@@ -2,8 +2,8 @@
 // quern.h's sequence as a JavaScript object: one conversation's tokens in the engine. A reply is begun on tokens that are held; what comes of
 // it the engine tells by events (Engine.events). Other tokens are driven: computed while the engine steps, and looked at in between.
 
-/** What is wanted of the tokens: the logits of each, the last one's hidden state, or a reply to all of them. */
-const OUTPUTS = { all: 1, hidden: 2, held: 3 };
+/** What is wanted of the tokens: the logits of each, the last one's hidden state, a reply to all of them, or the hidden state of each. */
+const OUTPUTS = { all: 1, hidden: 2, held: 3, states: 4 };
 
 /** Bytes of the header of a kept conversation (src/engine/kept.h). */
 const HEADER = 4096;
@@ -44,7 +44,7 @@ export class Sequence {
 
   /**
    * Makes these tokens the conversation.
-   * @param {'all' | 'hidden' | 'held'} outputs
+   * @param {'all' | 'hidden' | 'held' | 'states'} outputs
    * @param {Uint8Array[]} [media] ids of its pictures, in order (media.js)
    */
   set(ids, outputs, media = []) {
@@ -66,11 +66,16 @@ export class Sequence {
   get pending() { return this.#wasm._wasm_sequence_pending(this.#address); }
 
   /** A copy of the rows that the last finished step made. @returns {{first: number, rows: Float32Array} | null} */
-  logits() {
+  logits() { return this.#rows(this.#facts.vocabSize); }
+
+  /** The same of hidden states, where those of each token are wanted. */
+  states() { return this.#rows(this.#facts.dim); }
+
+  #rows(width) {
     const address = this.#wasm._wasm_logits(this.#address, this.#out);
     const [first, n] = this.#heap.int32(this.#out, 2);
     if (!address || n <= 0) return null;
-    return { first, rows: this.#heap.float32(address, n * this.#facts.vocabSize).slice() };
+    return { first, rows: this.#heap.float32(address, n * width).slice() };
   }
 
   /** The hidden state that the last finished step made. @returns {Float32Array | null} a copy */

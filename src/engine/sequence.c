@@ -177,7 +177,7 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     struct quern_engine *e = s->e;
     struct placed *placed;
     if (n < 1) return fail(&e->error, ERR_EMPTY, "tokens", 0, "There is nothing to do: no tokens.");
-    if (outputs != QUERN_HIDDEN && e->model->config.headless) return fail_headless(e);
+    if (outputs != QUERN_HIDDEN && outputs != QUERN_STATES && e->model->config.headless) return fail_headless(e);
     if (n > e->context_size) return sequence_fail_context(e, n);
     for (int i = 0; i < n; i++)
         if (check_id(e, ids[i])) return ERR_PARAM;
@@ -192,16 +192,16 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     for (int i = 0; i < n; i++) s->ids[i] = (uint64_t)ids[i];
     set_rows(s);
     s->turn.n = n;
-    s->turn.limit = outputs == QUERN_HIDDEN ? n : e->context_size; /* pages are promised up to there, and nobody goes on from a hidden state */
-    s->turn.all = outputs == QUERN_ALL;
+    s->outputs = outputs;
+    s->turn.limit = sequence_hidden(s) ? n : e->context_size; /* pages are promised up to there, and nobody goes on from a hidden state */
+    s->turn.all = outputs == QUERN_ALL || outputs == QUERN_STATES;
     s->turn.priority = s->priority;
     s->turn.forgotten_first = s->priority > 0;
-    s->outputs = outputs;
     s->begun = false;
     s->made_rows = 0;
     if (outputs != QUERN_HELD) status = sequence_enter(s);
     if (status) s->turn.n = 0;
-    return status || outputs == QUERN_ALL ? status : kv_known(e->kv, s->turn.kv.space, s->ids, n - 1); /* the last token makes what is wanted */
+    return status || s->turn.all ? status : kv_known(e->kv, s->turn.kv.space, s->ids, n - 1); /* the last token makes what is wanted */
 }
 
 int quern_sequence_push(struct quern_sequence *s, int32_t id)
@@ -221,10 +221,12 @@ int quern_sequence_pending(const struct quern_sequence *s) { return s->turn.n - 
 
 /* --- what was made of it --------------------------------------------------------------------------------------- */
 
+bool sequence_hidden(const struct quern_sequence *s) { return s->outputs == QUERN_HIDDEN || s->outputs == QUERN_STATES; }
+
 /* Nothing before it has arrived. */
 static const float *made_by(const struct quern_sequence *s, bool hidden)
 {
-    return s->made_rows && !s->e->awaits && (s->outputs == QUERN_HIDDEN) == hidden ? s->made : NULL;
+    return s->made_rows && !s->e->awaits && sequence_hidden(s) == hidden ? s->made : NULL;
 }
 
 const float *quern_logits(const struct quern_sequence *s, int *first, int *n_rows)
@@ -235,10 +237,12 @@ const float *quern_logits(const struct quern_sequence *s, int *first, int *n_row
     return logits;
 }
 
-const float *quern_hidden(const struct quern_sequence *s, int *dim)
+const float *quern_hidden(const struct quern_sequence *s, int *first, int *n_rows)
 {
-    *dim = s->e->model->config.dim;
-    return made_by(s, true);
+    const float *states = made_by(s, true);
+    *first = s->made_first;
+    *n_rows = states ? s->made_rows : 0;
+    return states;
 }
 
 bool quern_output_row(struct quern_engine *e, int32_t id, float *out)

@@ -21,6 +21,8 @@ void sequence_leave(struct quern_sequence *s);
 
 /* ERR_CONTEXT: n tokens do not fit. */
 int sequence_fail_context(struct quern_engine *e, int n);
+/* Hidden states are wanted of it, not logits. */
+bool sequence_hidden(const struct quern_sequence *s);
 /* The logits that the last finished step made of its last token; NULL: none, or they have not arrived. */
 const float *sequence_logits(const struct quern_sequence *s);
 /* The word for what sampler_pick() returned: an id, or its error. */

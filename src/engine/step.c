@@ -9,6 +9,7 @@
 
 #include "engine/look.h"
 #include "engine/reply.h"
+#include "engine/sequence.h"
 
 enum {
     CHUNK_DEFAULT = 64,        /* rows: products are at their best speed */
@@ -91,7 +92,7 @@ static void add_outs(const struct step *p, struct batch *b, bool hidden)
     int end = 0;
     for (const struct sched_take *t = p->takes; t < p->takes + p->n_takes; t++) {
         end += t->rows;
-        if ((sequence_of(t)->outputs == QUERN_HIDDEN) != hidden) continue;
+        if (sequence_hidden(sequence_of(t)) != hidden) continue;
         sequence_of(t)->made_at = b->n_out;
         for (int i = end - t->outs; i < end; i++) b->out[b->n_out++] = i;
     }
@@ -190,7 +191,7 @@ static void step_end(struct quern_engine *e)
         if (!s) continue;
         s->made_rows = t->outs;
         s->made_first = t->first + t->rows - t->outs;
-        s->made = s->outputs == QUERN_HIDDEN ? made.hidden + (size_t)s->made_at * dim : made.logits + (size_t)s->made_at * vocab;
+        s->made = sequence_hidden(s) ? made.hidden + (size_t)s->made_at * dim : made.logits + (size_t)s->made_at * vocab;
         replies_computed(s, t->first + t->rows, now);
     }
     e->awaits = e->be->ops->submit && b->n_out > 0;

@@ -75,7 +75,7 @@ static int read_pooling(struct model *m, const struct checkpoint *ck, struct err
 {
     const int64_t unsaid = POOLING_UNSAID;
     char key[KEY_SIZE];
-    int64_t pooling, beside;
+    int64_t pooling = POOLING_UNSAID, beside;
     int status = meta_int(ck, "vectors.pooling", POOLING_UNSAID, POOLING_RANK, &unsaid, &beside, err);
     if (!status) status = meta_int(ck, model_key(key, m->prefix, "pooling_type"), POOLING_UNSAID, POOLING_RANK, &beside, &pooling, err);
     m->config.pooling = (enum model_pooling)pooling;

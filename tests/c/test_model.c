@@ -286,11 +286,34 @@ static void models_that_turn_a_part(void)
 
 static const float *hidden_last(struct quern_engine *e, struct quern_sequence *s)
 {
-    int dim;
+    int first, n;
     while (quern_sequence_pending(s) > 0) CHECK_EQ(quern_step(e, 0), OK);
-    const float *hidden = quern_hidden(s, &dim);
-    CHECK(hidden && dim == e->model->config.dim);
+    const float *hidden = quern_hidden(s, &first, &n);
+    CHECK(hidden && n == 1);
     return hidden;
+}
+
+/* Those of all tokens, each as it is where that token is the last. */
+static void check_states(struct quern_engine *e, const int32_t *ids, int total)
+{
+    struct quern_sequence *s = sequence_new(e), *other = sequence_new(e);
+    int dim = e->model->config.dim, first, n;
+    float *all = logits_new(total, dim);
+    CHECK_EQ(quern_sequence_set(s, ids, total, QUERN_STATES), 0);
+    for (int done = 0; done < total; done += n) {
+        CHECK_EQ(quern_step(e, 0), OK);
+        const float *states = quern_hidden(s, &first, &n);
+        CHECK(n == 0 || (states && first == done)); /* others may come before it */
+        if (n) memcpy(all + (size_t)done * (size_t)dim, states, (size_t)n * (size_t)dim * sizeof *all);
+    }
+    CHECK(quern_logits(s, &first, &n) == NULL);
+    for (int i = 0; i < total; i += 7) {
+        CHECK(quern_sequence_set(other, ids, i + 1, QUERN_HIDDEN) >= 0);
+        CHECK(same_bits(hidden_last(e, other), all + (size_t)i * (size_t)dim, dim));
+    }
+    quern_sequence_free(s);
+    quern_sequence_free(other);
+    free(all);
 }
 
 /* The output head makes the logits of it; beside a conversation that wants logits both are what they are alone. */
@@ -323,13 +346,14 @@ static void hidden_states(void)
     CHECK_EQ(quern_sequence_set(s, r.ids, 50, QUERN_HIDDEN), 49);
     CHECK_EQ(quern_sequence_set(other, r.ids + 50, 20, QUERN_ALL), 0);
     CHECK(same_bits(hidden_last(e, s), alone, dim));
+    check_states(e, r.ids, 50);
     quern_free(e);
     struct quern_sequence *d = sequence_new(device);
     CHECK_EQ(quern_sequence_set(d, r.ids, 50, QUERN_HIDDEN), 0);
     while (quern_sequence_pending(d) > 0) CHECK_EQ(quern_step(device, 0), OK);
-    CHECK(quern_hidden(d, &n) == NULL);
+    CHECK(quern_hidden(d, &first, &n) == NULL);
     heap_deliver(device);
-    CHECK(same_bits(quern_hidden(d, &n), alone, dim));
+    CHECK(same_bits(quern_hidden(d, &first, &n), alone, dim));
     quern_free(device);
     free(alone);
     free(row);

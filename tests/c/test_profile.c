@@ -89,14 +89,14 @@ static void no_head_for_a_vector(void)
 {
     struct file f = golden_file("duo.F32", "gguf");
     int32_t ids[GOLDEN_ROWS];
-    int dim;
+    int first, rows;
     golden_tokens(ids);
     struct quern_engine *e = open_profiled(&f, 1);
     struct quern_sequence *s = sequence_new(e);
     const struct model_config *c = &e->model->config;
     CHECK_EQ(quern_sequence_set(s, ids, PROMPT, QUERN_HIDDEN), 0);
     while (quern_sequence_pending(s) > 0) CHECK_EQ(quern_step(e, 0), OK);
-    CHECK(quern_hidden(s, &dim) != NULL && dim == c->dim);
+    CHECK(quern_hidden(s, &first, &rows) != NULL && rows == 1);
     struct profile_cost all = profile_cost(e->profile, PROFILE_PREFILL, PROFILE_ALL, PROFILE_ALL);
     double weights = layer_weights(c), kv = 2.0 * c->n_kv_heads * c->head_dim, positions = 16 + 32 + 40;
     CHECK_EQ(profile_tokens(e->profile, PROFILE_PREFILL), PROMPT);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * How a sentence-transformers folder makes a text's vector: 1_Pooling/config.json says which hidden states count, modules.json which steps
- * follow. Both are known by what they hold, whatever they are called. A step that is not built here is no error: such a model still writes
- * and ranks, so its name is kept (vectors.refused) for those who ask for vectors.
+ * follow, sentence_bert_config.json what is done to a text before. They are known by what they hold, whatever they are called. A step that is
+ * not built here is no error: such a model still writes and ranks, so its name is kept (vectors.refused) for those who ask for vectors.
  */
 #include "load/formats/hf.h"
 
@@ -14,9 +14,9 @@ enum { UNSAID = -1, MEAN = 1, FIRST = 2, LAST = 3 };
 
 static const char *const keys[] = {
     "pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_lasttoken", "pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens", "pooling_mode", "word_embedding_dimension", NULL,
+    "pooling_mode_weightedmean_tokens", "pooling_mode", "include_prompt", "modality_config", "do_lower_case", "word_embedding_dimension", NULL,
 };
-enum { MODES = 6, MODE = MODES };
+enum { MODES = 6, MODE = MODES, PROMPT, MODALITIES, LOWER };
 
 /* In the order of the keys; as newer programs write them, and what they are. */
 static const struct {
@@ -27,6 +27,8 @@ static const struct {
 struct hf_vectors {
     bool older[MODES], newer[MODES]; /* as older programs write it, and as newer ones do, which counts */
     bool said, named;
+    bool bare;                       /* what stands before a text, as an instruction, does not count */
+    bool messages, lower;            /* texts become a chat's messages, or small letters, before anything else */
     struct bytes other;              /* a mode that none of these is */
 };
 
@@ -56,12 +58,27 @@ static void read_modes(struct hf_vectors *v, struct json_reader *r)
     while (json_more(r)) read_mode(v, r);
 }
 
+/* Of a model with a chat template newer programs say that it takes messages, and then make one of each text. */
+static void read_modalities(struct hf_vectors *v, struct json_reader *r)
+{
+    struct bytes key;
+    if (!json_open(r, JSON_OBJECT)) return;
+    while (json_key(r, &key)) {
+        v->messages = v->messages || bytes_equal(key, "message");
+        json_skip(r);
+    }
+}
+
 static void read_key(void *state, struct json_reader *r, int key)
 {
     struct hf_vectors *v = state;
+    bool there = true;
     if (hf_null(r)) return;
     if (key < MODES) v->said = json_truth(r, &v->older[key]) || v->said;
     else if (key == MODE) read_modes(v, r);
+    else if (key == PROMPT) v->bare = json_truth(r, &there) && !there;
+    else if (key == MODALITIES && json_peek(r) == JSON_OBJECT) read_modalities(v, r);
+    else if (key == LOWER) json_truth(r, &v->lower);
     else json_skip(r);
 }
 
@@ -82,7 +99,9 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     int n = 0, mode = 0;
     for (int i = 0; i < MODES; i++)
         if (chosen[i]) n++, mode = i;
+    if (v->messages || v->lower) return put_refused(model, v->messages ? "texts as messages of a chat" : "texts in small letters", err);
     if (!v->said) return OK;
+    if (n == 1 && modes[mode].kind == MEAN && v->bare) return put_refused(model, "means of the tokens behind the instruction", err);
     if (n == 1 && !v->other.data && modes[mode].kind != UNSAID) return ck_put_int(model, "vectors.pooling", modes[mode].kind, err);
     const char *name = n == 1 ? modes[mode].name : n ? "several kinds, joined" : "nothing";
     snprintf(what, sizeof what, "pooling by %.64s", v->other.data ? quoted(v->other, text) : name);
