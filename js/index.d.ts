@@ -652,6 +652,11 @@ export interface Info {
   readonly ropeFactor: number;
   /** Whether the embedding serves as output head too. */
   readonly tied: boolean;
+  /**
+   * There is no output head: the folder was saved for vectors, by a class like `Qwen3Model`, and says that the embedding is none. {@link Model.embed} works;
+   * replies, logits and ranks by words fail with `model/unsupported`.
+   */
+  readonly headless: boolean;
   /** Columns of the logits. The first `tokens` of them stand for text, the rest is padding. */
   readonly vocabSize: number;
   readonly tokens: number;
@@ -663,10 +668,15 @@ export interface Info {
   readonly specialTokens: { readonly bos_token?: string; readonly eos_token?: string; readonly pad_token?: string; readonly unk_token?: string };
   /**
    * What the file says its vectors are made of, as GGUF numbers it: 3, the last token, is a model for vectors ({@link Model.embed}), 4 one for ranking
-   * ({@link Model.rank}), -1: nothing is said. All but 1 and 2 (means, first tokens), which are refused, is treated as 3: every Qwen3 model can do both, those that
-   * were made for it well. `classes`: 2 where a file that ranks has outputs for yes and no, else 0.
+   * ({@link Model.rank}), -1: nothing is said. 1 is the mean of all tokens, 2 the first one; all else is treated as 3: every Qwen3 model can do
+   * both, those that were made for it well. `classes`: 2 where a file that ranks has outputs for yes and no, else 0.
    */
   readonly pooling: -1 | 0 | 1 | 2 | 3 | 4;
+  /**
+   * What a sentence-transformers folder says of its vectors beside that (`modules.json`, `1_Pooling/config.json`; `described`: it says something): whether they
+   * are normalised where {@link EmbedOptions.normalize} is not given, and what of it is not built here, or ''; {@link Model.embed} refuses that by its name.
+   */
+  readonly vectors: { readonly described: boolean; readonly normalize: boolean; readonly refused: string };
   readonly classes: number;
   /** `gpt2`: byte-level BPE. `scores`: pairs by their scores, of a .tokenizer file. */
   readonly tokenizer: string;
@@ -868,7 +878,7 @@ export interface EmbedOptions extends CallOptions {
   instruction?: string;
   /** Numbers of a vector, the first ones of all; at most, and by default, `info.dim`. */
   dimensions?: number;
-  /** Whether vectors are made as long as 1, so that their dot products are cosines. Default true. */
+  /** Whether vectors are made as long as 1, so that their dot products are cosines. Default: as the model's files say ({@link Info.vectors}), mostly true. */
   normalize?: boolean;
   space?: number;
 }

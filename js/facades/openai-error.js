@@ -23,7 +23,7 @@ const ROWS = {
 };
 /** What is asked of a model that is none for it: the request's fault, though the next one may be fine. By `error.detail.rule`. */
 const UNFIT = { status: 400, type: 'invalid_request_error', code: 'unsupported_model' };
-const UNFIT_RULES = ['rank', 'pooling'];
+const UNFIT_RULES = ['rank', 'pooling', 'head'];
 
 const OTHER = { status: 500, type: 'server_error', code: 'internal_error' };
 

@@ -17,7 +17,8 @@ const INFO = {
   name: 'fake', architecture: 'qwen3', format: 'gguf', layers: 1, dim: 64, vocabSize: 65_536, tokens: 65_536, endTokens: [0],
   added: { before: [], after: [] }, specialTokens: {},
   contextLength: 4096, contextSize: 4096, chatTemplate: true,
-  thinking: true, pooling: -1, classes: 0, parallel: 16, cacheSize: 4096, vision: null, sampling: {}, threads: 1,
+  thinking: true, pooling: -1, classes: 0, headless: false, vectors: { described: false, normalize: true, refused: '' },
+  parallel: 16, cacheSize: 4096, vision: null, sampling: {}, threads: 1,
 };
 
 const ANSWER = ['text', 'thinking', 'toolCalls', 'finishReason', 'error', 'pauseMs'];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Vectors of texts, and how well texts answer a query. Each text is a sequence whose last token's hidden state is looked at; so many go on side
-// by side that steps are full, behind all replies. What comes out of one depends on it alone: sums are made here, in float64, in order.
+// Vectors of texts, and how well texts answer a query. Each text is a sequence whose last token's hidden state is looked at, of some models the
+// first one's; so many go on side by side that steps are full, behind all replies. What comes out of one depends on it alone: sums are made
+// here, in float64, in order.
 // A file of its own in the package, which comes with the first call.
 
 import { QuernError } from '../shared/errors.js';
@@ -12,9 +13,12 @@ export { Scores } from '../reply/scores.js';
 /** Texts that wait for each one that is computed, so that none of the steps wants for rows. */
 const AHEAD = 2;
 
+/** Of the numbers that GGUF has for what vectors are made of. */
+const [MEAN, FIRST] = [1, 2];
+
 const NOTHING = new Float32Array(0);
 
-/** The hidden state of a text's last token. */
+/** The hidden state of the last of some tokens. */
 class State {
   #ids;
   #sequence;
@@ -35,6 +39,46 @@ class State {
 
   /** Nobody waits for it any more. */
   stop() { return NOTHING; }
+}
+
+/** The mean of the hidden states of all tokens. */
+class Mean extends State {
+  #sum;
+  #ids;
+  #sequence;
+  #done = 0;
+
+  constructor(ids, space, dim) {
+    super(ids, space);
+    this.#ids = ids;
+    this.#sum = new Float64Array(dim);
+  }
+
+  begin(sequence) {
+    this.#sequence = sequence;
+    sequence.set(this.#ids, 'states');
+  }
+
+  look() {
+    const part = this.#sequence.states();
+    if (part) this.#add(part);
+    return this.#sequence.pending > 0 ? null : this.#sum.map((value) => value / this.#ids.length);
+  }
+
+  /** Each once: one that was let go comes again from its beginning. */
+  #add({ first, rows }) {
+    const dim = this.#sum.length;
+    for (let at = Math.max(this.#done - first, 0) * dim; at < rows.length; at += dim) {
+      for (let i = 0; i < dim; i++) this.#sum[i] += rows[at + i];
+      this.#done++;
+    }
+  }
+}
+
+/** What is to be had of a text. */
+function workOf(ids, space, { dim, pooling }) {
+  if (pooling === MEAN) return new Mean(ids, space, dim);
+  return new State(pooling === FIRST ? ids.subarray(0, 1) : ids, space);    // nothing behind a token changes its state
 }
 
 /** Does it for each of n, so many at a time. One that finds no place, because others wait, is tried again when one of these has ended. */
@@ -104,8 +148,8 @@ function scorer(engine) {
  * @returns {Promise<{values: Float32Array, tokens: number, truncated: number[]}>} values: vectors one behind the other, or a score for each
  */
 export async function pool(engine, runner, { texts, query, options }, job) {
-  const { dim, parallel } = engine.facts;
-  const { dimensions = dim, normalize = true, space = 0 } = options;
+  const { dim, parallel, vectors } = engine.facts;
+  const { dimensions = dim, normalize = vectors.normalize, space = 0 } = options;
   const score = query === undefined ? null : scorer(engine);
   const promptOf = promptsOf(engine, options, query);
   const size = score ? 1 : dimensions;
@@ -119,7 +163,8 @@ export async function pool(engine, runner, { texts, query, options }, job) {
     const { ids, isCut } = promptOf(texts[i]);
     const each = { stopped: job.stopped, onStop() {} };
     running.add(each);
-    const state = await runner.add(new State(ids, space), each).finally(() => running.delete(each));
+    const work = score ? new State(ids, space) : workOf(ids, space, engine.facts);
+    const state = await runner.add(work, each).finally(() => running.delete(each));
     if (state === NOTHING) return;
     tokens += ids.length;
     if (isCut) truncated.push(i);

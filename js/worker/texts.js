@@ -15,18 +15,22 @@ const RANKING = '<|im_start|>system\nJudge whether the Document meets the requir
   + '<|im_start|>user\n<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}<|im_end|>\n'
   + '<|im_start|>assistant\n<think>\n\n</think>\n\n';
 
-/** What GGUF has numbers for beside the last token. */
-const ANOTHER = new Map([[1, 'means of all tokens'], [2, 'the first token']]);
-
 /** Where a template of ranking begins to speak of the query. */
 const USER = '<|im_start|>user\n';
 
-/** The tokens that end a text whose vector is wanted: those of the files, or the one that such models were made with. */
-function endOf(engine) {
-  const { added: { after }, endTokens } = engine.facts;
-  if (after.length > 0) return after;
+/** What Qwen3-Embedding was made with. */
+function ownEnd(engine) {
   const ids = engine.tokenize('<|endoftext|>', 'chat');
-  return ids.length === 1 ? [...ids] : [endTokens[0]];
+  return ids.length === 1 ? [...ids] : [engine.facts.endTokens[0]];
+}
+
+/**
+ * The tokens that end a text whose vector is wanted: those of the files, or the one that such models were made with. Where a folder says how it makes
+ * vectors, what its tokenizer adds is all.
+ */
+function endOf(engine) {
+  const { added: { after }, vectors } = engine.facts;
+  return after.length > 0 || vectors.described ? after : ownEnd(engine);
 }
 
 /** Ids without the end that they have already. */
@@ -60,7 +64,8 @@ function vectorPrompts(engine, { instruction }) {
     const before = isText ? added.before : [];
     const whole = isText ? engine.tokenize(composed(words + head(engine, text, contextSize)), 'plain') : text;
     const { ids, isCut } = cutTo(withoutEnd(whole, after), contextSize - before.length - after.length);
-    return { ids: around(ids, { before, after }), isCut };
+    const all = around(ids, { before, after });
+    return { ids: all.length > 0 ? all : Int32Array.from(ownEnd(engine)), isCut };
   };
 }
 
@@ -101,6 +106,13 @@ function rankPrompts(engine, { instruction }, query) {
   };
 }
 
+/** Refuses vectors that are made another way than here; ranks are made of the last token's state whatever the files say of vectors. */
+function refuseAnother({ vectors: { refused } }) {
+  if (!refused) return;
+  throw new QuernError('model/unsupported', `The model makes its vectors another way (${refused}) than this version does, so there are none.`,
+    { detail: { rule: 'pooling' } });
+}
+
 /**
  * How a text becomes tokens: for its vector, or for its rank where there is a query.
  * @param {import('../engine/engine.js').Engine} engine
@@ -108,10 +120,7 @@ function rankPrompts(engine, { instruction }, query) {
  * @param {string} [query]
  */
 export function promptsOf(engine, options, query) {
-  const { pooling } = engine.facts;
-  if (ANOTHER.has(pooling)) {
-    throw new QuernError('model/unsupported', `The model makes its vectors another way (${ANOTHER.get(pooling)}) than by the last token.`,
-      { detail: { rule: 'pooling' } });
-  }
-  return query === undefined ? vectorPrompts(engine, options) : rankPrompts(engine, options, query);
+  if (query !== undefined) return rankPrompts(engine, options, query);
+  refuseAnother(engine.facts);
+  return vectorPrompts(engine, options);
 }

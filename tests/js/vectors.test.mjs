@@ -140,7 +140,7 @@ test('what is refused has its code, and nothing is computed for it', async () =>
   for (const number of [1, 2]) {
     const other = await open(tinyModel({}, { kv: { 'qwen3.pooling_type': ['u32', number] } }), { contextSize: 64 });
     assert.equal(other.info.pooling, number);
-    await rejectsWith(other.embed('a'), 'model/unsupported', /another way/);
+    assert.equal((await other.embed('a')).vectors.length, 1);
     await other.dispose();
   }
   const closed = await open();
