@@ -13,6 +13,10 @@ enum { TOKENS = 151669 };
 
 static struct builder qwen;
 
+/* Qwen2's split, as JSON. */
+static const char split_text[] = "{\"type\": \"Split\", \"pattern\": {\"Regex\": \"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| ?"
+    "[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"}, \"behavior\": \"Isolated\", \"invert\": false},";
+
 /* As the engine does it, in chunks. */
 static struct checkpoint read_json(struct mem *mem, const struct file *f)
 {
@@ -66,7 +70,46 @@ static void check_file(const char *name)
 static void merges_as_pairs(void) { check_file("qwen-pairs.json"); }
 static void merges_as_strings(void) { check_file("qwen-strings.json"); }
 
-static const struct check tests[] = {{"merges_as_pairs", merges_as_pairs}, {"merges_as_strings", merges_as_strings}};
+/* What the template of a post-processor adds, behind its ids or before them; each of a sequence around the one before. */
+static void template_of(const char *post, const int32_t *before, uint64_t n_before, const int32_t *behind, uint64_t n_behind)
+{
+    char text[4096];
+    struct mem mem = {0};
+    struct bytes ids;
+    uint64_t n;
+    int size = snprintf(text, sizeof text, "{\"post_processor\": %s, \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [%s"
+        "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": false}]}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": []}}",
+        post, split_text);
+    struct file f = {(uint8_t *)text, (size_t)size};
+    struct checkpoint model = read_json(&mem, &f);
+    struct error err;
+    CHECK_EQ(meta_array(&model, "tokenizer.added.before", META_I32, true, &ids, &n, &err), OK);
+    CHECK(n == n_before && !memcmp(ids.data, before, ids.size));
+    CHECK_EQ(meta_array(&model, "tokenizer.added.after", META_I32, true, &ids, &n, &err), OK);
+    CHECK(n == n_behind && !memcmp(ids.data, behind, ids.size));
+    ck_close(&model);
+    CHECK_EQ(mem.used, 0);
+}
+
+#define TEXT_PIECE "{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}"
+#define PIECE(name) "{\"SpecialToken\": {\"id\": \"" name "\", \"type_id\": 0}}"
+#define SPECIALS "\"special_tokens\": {\"x\": {\"id\": \"x\", \"ids\": [7], \"tokens\": [\"x\"]}, \"y\": {\"id\": \"y\", \"ids\": [8, 9], \"tokens\": [\"y\", \"y\"]}}"
+#define TEMPLATE(pieces) "{\"type\": \"TemplateProcessing\", \"single\": [" pieces "], \"pair\": [], " SPECIALS "}"
+
+static void templates(void)
+{
+    static const int32_t ids[] = {7, 8, 9, 7};
+    template_of("null", ids, 0, ids, 0);
+    template_of("{\"type\": \"ByteLevel\"}", ids, 0, ids, 0);
+    template_of(TEMPLATE(TEXT_PIECE), ids, 0, ids, 0);
+    template_of(TEMPLATE(TEXT_PIECE "," PIECE("y")), ids, 0, ids + 1, 2);
+    template_of(TEMPLATE(PIECE("x") "," PIECE("y") "," TEXT_PIECE "," PIECE("x")), ids, 3, ids, 1);
+    template_of("{" SPECIALS ", \"single\": [" PIECE("x") "," TEXT_PIECE "], \"type\": \"TemplateProcessing\"}", ids, 1, ids, 0);
+    template_of("{\"type\": \"Sequence\", \"processors\": [{\"type\": \"ByteLevel\"}, " TEMPLATE(PIECE("y") "," TEXT_PIECE "," PIECE("y")) ", "
+                TEMPLATE(PIECE("x") "," TEXT_PIECE "," PIECE("x")) "]}", ids, 3, ids + 1, 3);
+}
+
+static const struct check tests[] = {{"merges_as_pairs", merges_as_pairs}, {"merges_as_strings", merges_as_strings}, {"templates", templates}};
 
 int main(int argc, char **argv)
 {

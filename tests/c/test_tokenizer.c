@@ -188,6 +188,35 @@ static void sentinel_removal(void)
     CHECK(tok_encode(qwen, view("a <" S "b"), TOK_CHAT, 0, ids, CAP) > 3);
 }
 
+/* Programs list what pads texts among the special tokens, even a byte or what a merge makes: such a token is a part of pieces as before, is found
+ * wherever it stands, as Hugging Face's tokenizers have it, and is no control token, which would not be shown. */
+static void ordinary_for_padding(void)
+{
+    enum { BANG = '!', TH = 256, THE, MARK, CONTROL = 3, USER = 4 };
+    struct builder b = {0};
+    struct tokenizer *t;
+    struct error err;
+    struct mem own = {0};
+    int32_t control = CONTROL, got[8];
+    add_bytes(&b);
+    add_pair(&b, "t", "h");
+    add_pair(&b, "th", "e");
+    add_literal(&b, "<mark>", CONTROL);
+    memcpy(b.types.data + BANG * sizeof control, &control, sizeof control);
+    memcpy(b.types.data + TH * sizeof control, &control, sizeof control);
+    struct tok_source source = source_of(&b);
+    CHECK_EQ(tok_new(&own, &source, &t, &err), OK);
+    CHECK(tok_type(t, BANG) == USER && tok_type(t, TH) == USER && tok_type(t, THE) == 1 && tok_type(t, MARK) == CONTROL);
+    CHECK_EQ(tok_encode(t, view("the!"), TOK_PLAIN, 0, got, 8), 2);
+    CHECK(got[0] == THE && got[1] == BANG);
+    CHECK_EQ(tok_encode(t, view("the!"), TOK_TEXT, 0, got, 8), 3);
+    CHECK(got[0] == TH && got[1] == 'e' && got[2] == BANG);
+    CHECK_EQ(tok_encode(t, view("<mark>"), TOK_TEXT, 0, got, 8), 6);
+    tok_free(t);
+    builder_free(&b);
+    CHECK_EQ(own.used, 0);
+}
+
 /* --- time --------------------------------------------------------------------------------------------- */
 
 static void shape_letter(uint8_t *p, size_t n) { memset(p, 'a', n); }
@@ -358,7 +387,8 @@ int main(int argc, char **argv)
         {"load_qwen", load_qwen}, {"llama_cases", llama_cases}, {"hugging_face_cases", hugging_face_cases},
         {"byte_pairs", byte_pairs}, {"random_bytes", random_bytes}, {"every_code_point", every_code_point},
         {"small_inputs", small_inputs}, {"token_table", token_table}, {"special_modes", special_modes},
-        {"typed_specials", typed_specials}, {"sentinel_removal", sentinel_removal}, {"long_words", long_words},
+        {"typed_specials", typed_specials}, {"sentinel_removal", sentinel_removal}, {"ordinary_for_padding", ordinary_for_padding},
+        {"long_words", long_words},
         {"streaming", streaming}, {"streaming_invalid", streaming_invalid}, {"short_memory", short_memory}, {"unload", unload},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
