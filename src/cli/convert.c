@@ -65,7 +65,7 @@ static bool is_kept(const char *name) { return !strncmp(name, "v.patch_embd", 12
 static const struct dtype *choose_type(const struct recipe *r, const char *name, const struct tensor *t, const struct model_config *model)
 {
     if (is_kept(name)) return dtype_by_name(t->type->layout == LAYOUT_F16 ? "F16" : "F32");
-    const struct dtype *type = t->n_dims == 1 ? dtype_by_name("F32") : wanted_type(r, name, model);
+    const struct dtype *type = t->rows == 1 ? dtype_by_name("F32") : wanted_type(r, name, model);
     if (t->cols % type->block) type = dtype_by_name("Q8_0");
     return t->cols % type->block ? dtype_by_name("F16") : type;
 }

@@ -208,14 +208,14 @@ static int take_dims(const struct checkpoint *ck, struct cursor *c, struct tenso
     uint32_t n_dims;
     if (!take_u32(c, &n_dims)) return NEED_MORE;
     if (n_dims < 1 || n_dims > 4) return fail_tensor(err, ck, t, "tensor-dims", "the number of dimensions is not 1 to 4");
-    t->n_dims = 1;
+    t->n_dims = (int)n_dims;
     t->rows = t->stack = 1;
     for (uint32_t i = 0; i < n_dims; i++) {
         uint64_t dim;
         if (!take_u64(c, &dim)) return NEED_MORE;
         if (dim == 0) return fail_tensor(err, ck, t, "tensor-zero", "a dimension is zero");
         if (i == 2) t->stack = dim;
-        if (dim > 1) t->n_dims = (int)i + 1; /* those of 1 behind the last other one say nothing */
+        if (i == 3 && dim == 1) t->n_dims = 3; /* a fourth dimension of 1 says nothing */
         if (i == 0) t->cols = dim;
         else if (!mul64(t->rows, dim, &t->rows)) return fail_tensor(err, ck, t, "tensor-size", "its size overflows");
     }
