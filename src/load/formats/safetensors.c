@@ -451,6 +451,20 @@ static int split_stack(struct checkpoint *ck, size_t i, const struct stack *s, e
     return status ? status : rename_later(ck, ck->n_tensors - 1, name, err);
 }
 
+/* Some programs undo stacks by columns as if they were by rows: half of the columns of both matrices under each one's name. */
+static int check_halves(const struct checkpoint *ck, struct bytes architecture, uint64_t dim, struct error *err)
+{
+    struct bytes rest;
+    int layer, e;
+    for (size_t at = ck_first(ck, "blk."); bytes_equal(architecture, "qwen3vlmoe") && ck_rest(ck, at, "blk.", &rest); at++) {
+        const struct tensor *t = &ck->tensors[ck->by_name[at]];
+        if (!take_index(&rest, &layer) || !take_text(&rest, "ffn_gate.") || !take_index(&rest, &e) || t->cols == dim || 2 * t->rows != dim) continue;
+        return fail(err, ERR_UNSUPPORTED, "experts", t->name.at,
+                    "The experts of this folder are cut in halves, as transformers 5.0 saves them by mistake; save the model with a newer version.");
+    }
+    return OK;
+}
+
 static int split_stacks(struct checkpoint *ck, const struct checkpoint *model, struct error *err)
 {
     const int64_t unknown = 0;
@@ -463,6 +477,7 @@ static int split_stacks(struct checkpoint *ck, const struct checkpoint *model, s
     if (status) return status;
     snprintf(key, sizeof key, "%.*s.embedding_length", (int)(architecture.size < 64 ? architecture.size : 64), (const char *)architecture.data);
     if (meta_int(model, key, 0, INT64_MAX, &unknown, &dim, NULL)) dim = 0;
+    status = check_halves(ck, architecture, (uint64_t)dim, err);
     enum order usual = usual_order(ck, model, architecture, (uint64_t)dim);
     for (size_t i = 0; !status && i < n; i++) {
         if (!is_stacked(ck, &ck->tensors[i], &s)) continue;
