@@ -98,6 +98,7 @@ class Braces {
 
   #field(text, from, nested) {
     let at = this.#fieldEnd(text, from);
+    this.meter.count(at - from);
     const name = text.slice(from, at);
     let conversion = '';
     let format = '';
@@ -123,7 +124,8 @@ class Braces {
     this.meter.count(text.length >> 4);
     const out = [];
     let at = 0;
-    for (let place = text.search(/[{}]/); place >= 0; place = nextBrace(text, at)) {
+    for (let place = nextBrace(text, 0); place >= 0; place = nextBrace(text, at)) {
+      this.meter.count(4);
       out.push(text.slice(at, place));
       if (text[place + 1] === text[place]) {
         out.push(text[place]);
@@ -139,9 +141,11 @@ class Braces {
   }
 }
 
+const BRACE = /[{}]/g;
+
 function nextBrace(text, from) {
-  const [open, close] = [text.indexOf('{', from), text.indexOf('}', from)];
-  return open < 0 || close < 0 ? Math.max(open, close) : Math.min(open, close);
+  BRACE.lastIndex = from;
+  return BRACE.test(text) ? BRACE.lastIndex - 1 : -1;
 }
 
 /** text.format(*given, **named) @param {any[]} given @param {Dict} [named] */

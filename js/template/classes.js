@@ -2,7 +2,7 @@
 // What Python asks of the letters of a text: isalpha(), islower() and the like. A part of template-rare.js.
 
 import { isLower, isPrintable, isSpace, isUpper } from './letters.js';
-import { worked } from './texts.js';
+import { str } from './repr.js';
 import { letters } from './values.js';
 
 const are = (pattern) => (letter) => pattern.test(letter);
@@ -47,7 +47,8 @@ function hasCase(text, how) {
 }
 
 export function runClass(meter, [v], how) {
-  const text = worked(meter, v);
+  const text = str(meter, v);
+  meter.count(text.length * (how in CLASSES ? 1 : 2));
   if (!CLASSES[how]) return hasCase(text, how);
-  return text ? letters(text).every(CLASSES[how]) : how in ALSO_EMPTY;
+  return text ? letters(meter, text).every(CLASSES[how]) : how in ALSO_EMPTY;
 }

@@ -20,8 +20,8 @@ export function truth(v) {
   return !(v instanceof View) || v.dict.size > 0;
 }
 
-export function lengthOf(v) {
-  if (isText(v)) return letterCount(textOf(v));
+export function lengthOf(meter, v) {
+  if (isText(v)) return letterCount(meter, textOf(v));
   if (isSequence(v)) return itemsOf(v).length;
   if (v instanceof Dict) return v.size;
   if (v instanceof View) return v.dict.size;
@@ -36,10 +36,12 @@ export const within = (depth) => {
 };
 
 function equalItems(meter, a, b, depth) {
+  meter.count(Math.min(a.length, b.length) >> 3);
   return a.length === b.length && a.every((one, i) => one === b[i] || equal(meter, one, b[i], depth));
 }
 
 function equalDicts(meter, a, b, depth) {
+  meter.count(a.size);
   return a.size === b.size && a.entries().every(([key, one]) => {
     const other = b.get(key);
     return other !== undefined && (one === other || equal(meter, one, other, depth));
@@ -53,7 +55,7 @@ export function equal(meter, a, b, depth = 0) {
   if (isNumber(a) && isNumber(b)) return asNumber(a) == asNumber(b);     // eslint-disable-line eqeqeq
   if (isText(a) && isText(b)) {
     const [one, other] = [textOf(a), textOf(b)];
-    if (one.length === other.length) meter.count(one.length >> 4);
+    if (one.length === other.length) meter.count(one.length >> 6);
     return one === other;
   }
   if (Array.isArray(a)) return Array.isArray(b) && equalItems(meter, a, b, depth + 1);
@@ -89,7 +91,7 @@ export function compare(meter, a, b, sign, depth = 0) {
   if (isNumber(a) && isNumber(b)) return order(asNumber(a), asNumber(b));
   if (isText(a) && isText(b)) {
     const [one, other] = [textOf(a), textOf(b)];
-    meter.count(Math.min(one.length, other.length) >> 2);
+    meter.count(Math.min(one.length, other.length) >> 6);
     return orderTexts(one, other);
   }
   if (!isSequence(a) || typeName(a) !== typeName(b)) {
@@ -97,6 +99,7 @@ export function compare(meter, a, b, sign, depth = 0) {
   }
   const [all, others] = [itemsOf(a), itemsOf(b)];
   const n = Math.min(all.length, others.length);
+  meter.count(n >> 3);
   for (let i = 0; i < n; i++) {
     if (all[i] !== others[i] && !equal(meter, all[i], others[i], depth + 1)) return compare(meter, all[i], others[i], sign, depth + 1);
   }
@@ -107,14 +110,15 @@ const nothingIn = (v) => new TemplateError(`a value of the type '${typeName(v)}'
 
 /** What is walked through; of a generator what is left, after which there is nothing. @returns {any[]} */
 export function walk(meter, v) {
+  if (isText(v)) return letters(meter, textOf(v));
+  meter.count(v instanceof Dict ? v.size : v instanceof View ? 2 * v.dict.size : v instanceof Range ? v.length >> 2 : 0);
   const items = walked(v);
-  meter.count(items.length);
+  meter.count(items.length >> 3);
   return items;
 }
 
 function walked(v) {
   if (isSequence(v)) return itemsOf(v);
-  if (isText(v)) return letters(textOf(v));
   if (v instanceof Dict) return v.keys();
   if (v instanceof View) return viewItems(v);
   if (v instanceof Range) return Array.from({ length: v.length }, (_, i) => BigInt(v.start + i * v.step));
@@ -125,11 +129,17 @@ function walked(v) {
   return rest;
 }
 
+/** A search may compare all of the part at each letter of the text. */
+export function countSearch(meter, text, part) {
+  if (part.length <= text.length) meter.count((text.length * part.length) / 1024);
+}
+
 /** one in all */
 export function contains(meter, all, one) {
   if (isText(all)) {
     if (!isText(one)) throw new TemplateError(`only a text can be in a text, no '${typeName(one)}'`);
-    meter.count(textOf(all).length >> 4);
+    meter.count(textOf(all).length >> 6);
+    countSearch(meter, textOf(all), textOf(one));
     return textOf(all).includes(textOf(one));
   }
   if (all instanceof Dict || (all instanceof View && all.kind === 'keys')) {

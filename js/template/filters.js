@@ -12,7 +12,7 @@ import { readFloat, readInt } from './numbers.js';
 import { str } from './repr.js';
 import { TESTS, isKnown } from './tests.js';
 import { escapeHtml, fail, isGiven, isYes, keeping, runCase, runJoin, runReplace, runStrip, tableOf } from './texts.js';
-import { Generator, Safe, Undefined, View, asNumber, isInt, isNumber, isText, letters, textOf, typeName } from './values.js';
+import { Generator, Safe, Undefined, View, asNumber, isInt, isNumber, isText, textOf, typeName } from './values.js';
 
 // --- one item after the other ---
 
@@ -22,7 +22,7 @@ const partOf = (text) => (/^\p{Nd}+$/u.test(text) ? readInt(text, 10) ?? fail(`'
 export function atPath(meter, v, path, otherwise) {
   if (!isGiven(path)) return v;
   const parts = isText(path) ? textOf(path).split('.').map(partOf) : [path];
-  meter.count(parts.length);
+  meter.count(isText(path) ? textOf(path).length : 1);
   return parts.reduce((now, part) => {
     const found = item(meter, now, part);
     return found instanceof Undefined && isGiven(otherwise) ? otherwise : found;
@@ -97,12 +97,15 @@ function runAbs(meter, [v]) {
 /** @returns {never} */
 const isNoNumber = (v) => fail(`'${v.name.slice(0, 40)}' is undefined`);
 
+/** Longer texts are no numbers. */
+const countDigits = (meter, text) => meter.count(4 * Math.min(text.length, 5000));
+
 function runInt(meter, [v, otherwise = 0n, base = 10n]) {
   if (v instanceof Undefined) isNoNumber(v);
   if (isInt(v)) return asNumber(v);
   if (typeof v === 'number') return v === v ? wholeOf(v) : otherwise;
   if (!isText(v)) return otherwise;
-  meter.count(textOf(v).length);
+  countDigits(meter, textOf(v));
   const n = isInt(base) ? Number(base) : 1;
   const whole = n === 0 || (n >= 2 && n <= 36) ? readInt(textOf(v), n) : undefined;
   if (isGiven(whole)) return whole;
@@ -116,7 +119,7 @@ function runFloat(meter, [v, otherwise = 0]) {
   if (v instanceof Undefined) isNoNumber(v);
   if (isNumber(v)) return realOf(v);
   if (!isText(v)) return otherwise;
-  meter.count(textOf(v).length);
+  countDigits(meter, textOf(v));
   return readFloat(textOf(v)) ?? otherwise;
 }
 
@@ -135,7 +138,7 @@ function runJson(meter, [v, ascii, indent, separators, sorted]) {
 /** Escaped, if need be once more. */
 export function runEscape(meter, [v], isForced) {
   const text = str(meter, v);
-  meter.count(text.length);
+  meter.count(text.length >> 2);
   return new Safe(escapeHtml(v instanceof Safe && !isForced ? v : text));
 }
 
@@ -147,7 +150,7 @@ export function runTitle(meter, [v]) {
   meter.count(text.length);
   let [out, word] = ['', ''];
   const close = () => {
-    const first = letters(word)[0] ?? '';
+    const [first = ''] = word;
     out += changeCase(first, 'upper') + changeCase(word.slice(first.length), 'lower');
     word = '';
   };
@@ -165,7 +168,7 @@ export function runTitle(meter, [v]) {
 export const FILTERS = tableOf('value!', [
   ['abs', '', runAbs],
   ['capitalize', '', keeping(runCase), 'capitalize'],
-  ...['count', 'length'].map((name) => [name, '', (_, [v]) => BigInt(lengthOf(v))]),
+  ...['count', 'length'].map((name) => [name, '', (meter, [v]) => BigInt(lengthOf(meter, v))]),
   ...['d', 'default'].map((name) => [name, 'default_value boolean', runDefault]),
   ...['e', 'escape'].map((name) => [name, '', runEscape]),
   ['first', '', runFirst],

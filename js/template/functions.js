@@ -19,6 +19,7 @@ function range(meter, [first, second, third]) {
 
 /** Two values, as dict() and urlencode take them. @returns {[any, any]} */
 export function pairOf(meter, v) {
+  meter.count(1);
   const both = walk(meter, v);
   return both.length === 2 ? /** @type {[any, any]} */ (both) : fail('a pair of two values is needed here');
 }

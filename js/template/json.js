@@ -19,6 +19,8 @@ const SHORT = { '"': '\\"', '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t',
 const escaped = (unit) => SHORT[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 function quoted(meter, text, ascii) {
+  meter.count(text.length >> 5);
+  if (!ascii && !/\p{Cs}/u.test(text)) return JSON.stringify(text);
   meter.count(text.length);
   return `"${text.replace(ascii ? /["\\]|[^ -~]/g : /["\\\0-\x1f]/g, escaped)}"`;     // eslint-disable-line no-control-regex
 }
@@ -38,7 +40,7 @@ function keyText(meter, key, ascii) {
 }
 
 function value(meter, v, form, depth) {
-  meter.count(1);
+  meter.count(2);
   within(depth);
   if (isText(v)) return quoted(meter, textOf(v), form.ascii);
   if (v instanceof Dict) {
@@ -54,7 +56,7 @@ function block(meter, [open, close], parts, { indent, item }, depth) {
   if (!parts.length) return open + close;
   const line = indent === undefined ? '' : `\n${indent.repeat(depth)}`;
   const inner = line && line + indent;
-  meter.count(parts.reduce((sum, part) => sum + part.length + inner.length, 0));
+  meter.count(parts.reduce((sum, part) => sum + (part.length + inner.length + item.length) / 64, parts.length));
   return open + inner + parts.join(item + inner) + line + close;
 }
 
@@ -62,7 +64,7 @@ function indentOf(meter, v) {
   if (!isGiven(v)) return undefined;
   if (isText(v)) return textOf(v);
   const n = Math.max(0, integer(v));
-  meter.count(n);
+  meter.count(n >> 6);
   return ' '.repeat(n);
 }
 

@@ -97,9 +97,7 @@ function ownItem(meter, v, key) {
   const at = Number(key);
   if (isText(v)) {
     const text = textOf(v);
-    if (isPlain(text)) return text.at(at) || undefined;
-    meter.count(text.length);
-    return letters(text).at(at);
+    return isPlain(meter, text) ? text.at(at) || undefined : letters(meter, text).at(at);
   }
   if (isSequence(v)) return itemsOf(v).at(at);
   if (!(v instanceof Range)) return undefined;
@@ -132,6 +130,7 @@ export function item(meter, of, key) {
  */
 export function call(meter, builtin, self, given, named) {
   const wrong = (why) => new TemplateError(`${builtin.name}() ${why}`);
+  meter.count(2);
   const args = [];
   const used = new Set();
   let at = 0;

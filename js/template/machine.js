@@ -39,7 +39,7 @@ export class Machine extends State {
   run(steps) {
     const stop = this.meter.left - steps;
     while (!this.isDone && this.meter.left > stop) {
-      this.meter.count(1);
+      this.meter.begin();
       const { op, n } = this.#code[this.#at++];
       OPERATIONS[op](this, n);
     }
@@ -181,7 +181,7 @@ export class Machine extends State {
 
   #concatenated(n) {
     const text = this.list(n).map((v) => str(this.meter, v)).join('');
-    this.meter.count(text.length >> 4);
+    this.meter.count(text.length >> 6);
     return text;
   }
 

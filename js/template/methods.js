@@ -17,7 +17,7 @@ const isOne = (meter, one, other) => one === other || equal(meter, one, other);
 const countOf = (meter, [all, one]) => BigInt(walk(meter, all).filter((other) => isOne(meter, other, one)).length);
 
 function indexOf(meter, [all, one, start, end]) {
-  const n = lengthOf(all);
+  const n = lengthOf(meter, all);
   const bound = (v, otherwise) => {
     const at = intOr(v, otherwise);
     return at < 0 ? Math.max(0, at + n) : at;
@@ -32,7 +32,11 @@ function get(meter, [dict, key, otherwise = null]) {
   return dict.get(key) ?? (dict.has(key) ? null : otherwise);
 }
 
-const fromKeys = (meter, [, keys, value = null]) => new Dict(walk(meter, keys).map((key) => [key, value]));
+function fromKeys(meter, [, keys, value = null]) {
+  const all = walk(meter, keys);
+  meter.count(all.length);
+  return new Dict(all.map((key) => [key, value]));
+}
 
 function next(meter, [cycler]) {
   const now = cycler.items[cycler.at];
@@ -47,7 +51,9 @@ function reset(meter, [cycler]) {
 
 function bitLength(meter, [v]) {
   const n = asNumber(v);
-  return n ? BigInt((n < 0n ? -n : n).toString(2).length) : 0n;
+  const text = (n < 0n ? -n : n).toString(2);
+  meter.count(text.length >> 6);
+  return n ? BigInt(text.length) : 0n;
 }
 
 /** Methods without parameters that are one function, which is told its name. */

@@ -2,6 +2,7 @@
 // Python's numbers: whole ones are bigints, the others numbers, whose digits are the shortest in both languages; how they are written differs.
 
 import { TemplateError } from './meter.js';
+import { asNumber } from './values.js';
 
 /** Of a whole number; larger ones fail. */
 const MOST_BITS = 2 ** 17;
@@ -58,7 +59,7 @@ const MOST_LETTERS = 5000;
 /** Without the white space around it, and single '_' between digits. */
 function tidy(text) {
   if (text.length > MOST_LETTERS) return '';
-  return latin(text.replace(/^(?:(?!\ufeff)[\s\x85])+|(?:(?!\ufeff)[\s\x85])+$/g, '')).replace(/(?<=[\da-z])_(?=[\da-z])/gi, '');
+  return latin(text.replace(/^(?:(?!\ufeff)[\s\x85])+|(?<![\s\x85])(?:(?!\ufeff)[\s\x85])+$/g, '')).replace(/(?<=[\da-z])_(?=[\da-z])/gi, '');
 }
 
 const PREFIXES = { 2: 'b', 8: 'o', 16: 'x' };
@@ -109,8 +110,7 @@ function notZero(v) {
 /** a / b of whole numbers, rounded once. */
 function quotient(a, b) {
   if (amount(a) <= SAFE && amount(b) <= SAFE) return Number(a) / Number(b);
-  const bits = (v) => amount(v).toString(2).length;
-  const shift = BigInt(Math.max(0, bits(b) - bits(a) + 70));
+  const shift = BigInt(Math.max(0, bitsOf(b) - bitsOf(a) + 120));
   const [much, by] = [amount(a) << shift, amount(b)];
   const sticky = much % by ? 1n : 0n;
   const x = Number(((much / by) << 1n) | sticky) / 2 ** (Number(shift) + 1);
@@ -128,9 +128,12 @@ const INTS = {
   '/': quotient,
   '//': (a, b) => a / b - (a % b && (a < 0n) !== (b < 0n) ? 1n : 0n),
   '%': (a, b) => { const rest = a % b; return rest && (rest < 0n) !== (b < 0n) ? rest + b : rest; },
-  '**': (a, b) => {
+  '**': (a, b, meter) => {
     if (b < 0n) return FLOATS['**'](real(a), real(b));
-    if (amount(a) > 1n) withinBits((amount(a).toString(2).length) * Number(b));
+    if (amount(a) < 2n) return b && (b % 2n || !a) ? a : 1n;
+    const bits = amount(a).toString(2).length * Number(b);
+    withinBits(bits);
+    meter.count(bits / 32);
     return a ** b;
   },
 };
@@ -170,10 +173,12 @@ const FLOATS = {
 
 /** a + b and so on by the sign: + - * / // % **. Both are numbers. */
 export function arithmetic(meter, sign, a, b) {
-  const [one, other] = [a, b].map((v) => (typeof v === 'boolean' ? BigInt(v) : v));
+  meter.count(1);
+  const [one, other] = [asNumber(a), asNumber(b)];
   if (['/', '//', '%'].includes(sign)) notZero(other);
   if (isFloat(one) || isFloat(other)) return FLOATS[sign](real(one), real(other));
-  meter.count(1 + ((bitsOf(one) * bitsOf(other)) >> 12));
-  return INTS[sign](one, other);
+  const [x, y] = [bitsOf(one), bitsOf(other)];
+  if (x + y > 106) meter.count((x + y) / 512 + (sign === '+' || sign === '-' ? 0 : (x * y) / 2 ** 20));
+  return INTS[sign](one, other, meter);
 }
 

@@ -13,7 +13,7 @@ import {
 function repeated(meter, v, times) {
   const n = Math.max(0, integer(times));
   const size = isText(v) ? textOf(v).length : itemsOf(v).length;
-  meter.count(n * (size + 1));
+  meter.count(isText(v) ? (n * size) / 64 : (n * (size + 1)) / 4);
   if (isText(v)) return textOf(v).repeat(size ? n : 0);
   const items = size ? Array.from({ length: n }, () => itemsOf(v)).flat() : [];
   return v instanceof Tuple ? new Tuple(items) : items;
@@ -21,12 +21,12 @@ function repeated(meter, v, times) {
 
 function joined(meter, a, b) {
   if (!isText(a)) {
-    meter.count(itemsOf(a).length + itemsOf(b).length);
+    meter.count((itemsOf(a).length + itemsOf(b).length) >> 2);
     const items = [...itemsOf(a), ...itemsOf(b)];
     return a instanceof Tuple ? new Tuple(items) : items;
   }
-  meter.count(textOf(b).length >> 4);
   const isSafe = a instanceof Safe || b instanceof Safe;
+  meter.count((textOf(a).length + textOf(b).length) >> (isSafe ? 2 : 6));
   return isSafe ? new Safe(escapeHtml(a) + escapeHtml(b)) : a + b;
 }
 
@@ -63,16 +63,15 @@ export function sliced(meter, v, from, to, by) {
   if (!isText(v) && !isSequence(v) && !(v instanceof Range)) throw new TemplateError(`a value of the type '${typeName(v)}' cannot be sliced`);
   const step = by === null ? 1 : integer(by);
   if (step === 0) throw new TemplateError('a slice cannot have steps of 0');
-  const isSimple = isText(v) && isPlain(textOf(v));
-  const all = v instanceof Range ? v : !isText(v) ? itemsOf(v) : isSimple ? textOf(v) : letters(textOf(v));
-  meter.count(isText(v) ? all.length >> 4 : 1);
+  const isSimple = isText(v) && isPlain(meter, textOf(v));
+  const all = v instanceof Range ? v : !isText(v) ? itemsOf(v) : isSimple ? textOf(v) : letters(meter, textOf(v));
   const start = from === null ? (step < 0 ? all.length - 1 : 0) : limited(integer(from), all.length, step);
   const stop = to === null ? (step < 0 ? -1 : all.length) : limited(integer(to), all.length, step);
   if (v instanceof Range) return rangeOf(v.start + start * v.step, v.start + stop * v.step, v.step * step);
   if (isSimple && step === 1) return all.slice(start, Math.max(start, stop));
   const items = [];
+  meter.count(Math.max(0, (stop - start) / step) / 4);
   for (let i = start; step > 0 ? i < stop : i > stop; i += step) items.push(all[i]);
-  meter.count(items.length);
   if (isText(v)) return items.join('');
   return v instanceof Tuple ? new Tuple(items) : items;
 }

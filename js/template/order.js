@@ -11,13 +11,15 @@ import { Dict, Generator, Tuple, Undefined, View, isText, textOf } from './value
 
 function folded(meter, v) {
   if (!isText(v)) return v;
-  meter.count(textOf(v).length);
+  meter.count(textOf(v).length >> 4);
   return changeCase(textOf(v), 'lower');
 }
 
 /** All items with their keys. @returns {{key: any, item: any}[]} */
 function keyed(meter, v, keyOf, isSensitive) {
-  return walk(meter, v).map((one) => ({ key: isYes(isSensitive) ? keyOf(one) : folded(meter, keyOf(one)), item: one }));
+  const all = walk(meter, v);
+  meter.count(all.length);
+  return all.map((one) => ({ key: isYes(isSensitive) ? keyOf(one) : folded(meter, keyOf(one)), item: one }));
 }
 
 /** Equal ones keep their order, also where it is turned round. */
@@ -43,6 +45,7 @@ export function runDictSort(meter, [v, isSensitive, by = 'key', isReverse]) {
 export function runUnique(meter, [v, isSensitive, attribute]) {
   const seen = new Dict();
   return new Generator(keyed(meter, v, (one) => atPath(meter, one, attribute), isSensitive).filter(({ key }) => {
+    meter.count(1);
     const before = seen.size;
     return seen.set(key, null).size > before;
   }).map((one) => one.item));

@@ -16,12 +16,14 @@ class Percent {
     this.#text = text;
     this.meter = meter;
     this.#values = values;
-    this.#left = values instanceof Tuple ? [...values.items] : [values];
+    this.#left = values instanceof Tuple ? [...values.items].reverse() : [values];
   }
 
   all() {
     const out = [];
+    this.meter.count(this.#text.length >> 6);
     for (;;) {
+      this.meter.count(4);
       const place = this.#text.indexOf('%', this.#at);
       out.push(this.#text.slice(this.#at, place < 0 ? undefined : place));
       if (place < 0) break;
@@ -34,11 +36,12 @@ class Percent {
     return out.join('');
   }
 
-  #next() { return this.#left.length ? this.#left.shift() : wrong('there are not enough values for the text'); }
+  #next() { return this.#left.length ? this.#left.pop() : wrong('there are not enough values for the text'); }
 
   #key() {
     const from = ++this.#at;
     for (let deep = 1; deep; this.#at++) {
+      this.meter.count(0.25);
       if (this.#at >= this.#text.length) wrong('a key in the text does not end');
       deep += { '(': 1, ')': -1 }[this.#text[this.#at]] ?? 0;
     }
@@ -73,7 +76,7 @@ class Percent {
   #filled(s, v) {
     const { meter } = this;
     if ('sra'.includes(s.type)) return putText(meter, s, converted(meter, v, s.type));
-    if (s.type === 'c' && isText(v) && letterCount(textOf(v)) === 1) return put(meter, s, textOf(v));
+    if (s.type === 'c' && isText(v) && letterCount(meter, textOf(v)) === 1) return put(meter, s, textOf(v));
     if (s.type === 'c' && isInt(v)) return putLetter(meter, s, asNumber(v));
     if ('eEfFgG'.includes(s.type) && isNumber(v)) return putNumber(meter, s, asNumber(v), true);
     const isDecimal = 'diu'.includes(s.type);

@@ -4,7 +4,7 @@
 import { exponentialText, fixedText, generalText } from './digits.js';
 import { TemplateError } from './meter.js';
 import { floatText } from './numbers.js';
-import { repr, str } from './repr.js';
+import { intText, repr, str } from './repr.js';
 import { letterCount, letters } from './values.js';
 
 /** Letters that a place may be filled up to. */
@@ -31,18 +31,17 @@ export const spec = (given) => ({ ...PLAIN, ...given });
 
 /** @param {string} head a sign and a prefix */
 export function put(meter, { fill, align, width }, text, head = '') {
-  const room = Math.max(0, width - letterCount(head + text));
+  const room = Math.max(0, width - letterCount(meter, head + text));
   if (room > MOST_WIDTH) wrong('a width is too large');
-  meter.count(room + text.length);
+  meter.count((room + text.length) >> 6);
   const left = align === '<' ? 0 : align === '^' ? room >> 1 : room;
   const rest = fill.repeat(room - left);
   return align === '=' ? head + fill.repeat(left) + text + rest : fill.repeat(left) + head + text + rest;
 }
 
 export function putText(meter, s, text) {
-  meter.count(text.length);
-  const isCut = s.precision >= 0 && s.precision < letterCount(text);
-  return put(meter, s, isCut ? letters(text).slice(0, s.precision).join('') : text);
+  const isCut = s.precision >= 0 && s.precision < letterCount(meter, text);
+  return put(meter, s, isCut ? letters(meter, text).slice(0, s.precision).join('') : text);
 }
 
 export function putLetter(meter, s, v) {
@@ -76,12 +75,15 @@ function grouped(digits, { group, fill, align, width }, size, others) {
   if (!group) return digits;
   let all = digits;
   while (fill === '0' && align === '=' && all.length + Math.floor((all.length - 1) / size) < width - others) all = `0${all}`;
-  return all.replace(new RegExp(`(?<=.)(?=(?:.{${size}})+$)`, 'g'), group);
+  const parts = [];
+  for (let end = all.length; end > 0; end -= size) parts.push(all.slice(Math.max(0, end - size), end));
+  return parts.reverse().join(group);
 }
 
 export function putNumber(meter, s, v, isReal) {
   const base = isReal ? 10 : BASES[s.type] ?? 10;
-  const lower = isReal ? realText(Number(v), s) : (typeof v === 'number' ? BigInt(Math.trunc(v)) : v).toString(base);
+  const whole = isReal ? 0n : typeof v === 'number' ? BigInt(Math.trunc(v)) : v;
+  const lower = isReal ? realText(Number(v), s) : base === 10 ? intText(meter, whole) : whole.toString(base);
   meter.count(lower.length);
   const text = /[A-Z]/.test(s.type) ? lower.toUpperCase() : lower;
   const isNegative = text.startsWith('-');
@@ -93,18 +95,19 @@ export function putNumber(meter, s, v, isReal) {
   const rest = bare.slice(digits.length);
   if (s.width > MOST_WIDTH || s.least > MOST_WIDTH) wrong('a width is too large');
   meter.count(s.width + s.least);
-  const whole = digits && grouped(digits.padStart(s.least, '0'), s, base === 10 ? 3 : 4, head.length + rest.length);
-  return put(meter, s, whole + rest, head);
+  const filled = digits && grouped(digits.padStart(s.least, '0'), s, base === 10 ? 3 : 4, head.length + rest.length);
+  return put(meter, s, filled + rest, head);
 }
 
-const ascii = (text) => Array.from(text, (letter) => {
+const ascii = (text) => text.replace(/[^\0-\x7f]/gu, (letter) => {     // eslint-disable-line no-control-regex
   const hex = letter.codePointAt(0).toString(16);
-  if (hex.length < 2 || letter < '\x80') return letter;
   return hex.length === 2 ? `\\x${hex}` : hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
-}).join('');
+});
 
 /** As %s, %r and %a, or !s, !r and !a have it. */
 export function converted(meter, v, how) {
   if (how === 's') return str(meter, v);
-  return how === 'a' ? ascii(repr(meter, v)) : repr(meter, v);
+  const text = repr(meter, v);
+  meter.count(text.length >> 1);
+  return how === 'a' ? ascii(text) : text;
 }

@@ -27,7 +27,7 @@ function add(meter, a, b) {
 const runSum = (meter, [v, path, start = 0n]) => walk(meter, v).reduce((sum, one) => add(meter, sum, atPath(meter, one, path)), start);
 
 function runRandom(meter, [v]) {
-  if (lengthOf(v) > 1) fail('random is not supported: what it gives differs each time');
+  if (lengthOf(meter, v) > 1) fail('random is not supported: what it gives differs each time');
   return runFirst(meter, [v]);
 }
 
@@ -54,6 +54,7 @@ function runBatch(meter, [v, size, filler]) {
   const out = [];
   let now = [];
   for (const one of walk(meter, v)) {
+    meter.count(1);
     if (now.length === n) {
       out.push(now);
       now = [];
@@ -61,7 +62,7 @@ function runBatch(meter, [v, size, filler]) {
     now.push(one);
   }
   const left = now.length && isGiven(filler) ? Math.max(0, integer(size) - now.length) : 0;
-  meter.count(left);
+  meter.count(left >> 2);
   if (now.length) out.push([...now, ...Array(left).fill(filler)]);
   return new Generator(out);
 }
@@ -78,6 +79,7 @@ function runRound(meter, [v, precision, method = 'common']) {
   const name = isText(method) ? textOf(method) : '';
   if (!Object.hasOwn(ROUNDING, name)) fail("round rounds by 'common', 'ceil' or 'floor'");
   const [n, digits] = [wantNumber(v), intOr(precision, 0)];
+  meter.count(64 + Math.min(5000, Math.abs(digits)));
   if (name === 'common') return roundTo(n, digits);
   const power = arithmetic(meter, '**', 10n, BigInt(digits));
   const much = arithmetic(meter, '*', n, power);

@@ -5,7 +5,7 @@ import { runClass } from './classes.js';
 import { formatBraces } from './braces.js';
 import { family, wantDict } from './methods.js';
 import { runCount, runLines, runPad, runPartition, runTabs } from './rare-texts.js';
-import { keeping, plainText, runCase, runFind, tableOf } from './texts.js';
+import { keeping, plainText, runCase, runFind, tableOf, worked } from './texts.js';
 import { textOf } from './values.js';
 
 const CLASSES = 'alnum alpha ascii decimal digit lower numeric printable space title upper'.split(' ').map((name) => `is${name}`);
@@ -16,7 +16,7 @@ export const RARE_METHODS = tableOf('self!', [
   ['center', '1! 2', keeping(runPad), 'middle'],
   ['count', '1! 2 3', runCount],
   ['expandtabs', 'tabsize', keeping(runTabs)],
-  ['isidentifier', '', (_, [text]) => /^[\p{XIDS}_]\p{XIDC}*$/u.test(textOf(text))],
+  ['isidentifier', '', (meter, [v]) => /^[\p{XIDS}_]/u.test(worked(meter, v)) && !/\P{XIDC}/u.test(textOf(v))],
   ['ljust', '1! 2', keeping(runPad), 'left'],
   ['partition', '1!', keeping(runPartition)],
   ['rindex', '1! 2 3', runFind, { isLast: true, fails: true }],

@@ -15,7 +15,7 @@ import { Dict, Undefined, View, isNumber, isText, textOf } from './values.js';
 
 export function runWordCount(meter, [v]) {
   const text = str(meter, v);
-  meter.count(text.length);
+  meter.count(2 * text.length);
   let [n, isInside] = [0n, false];
   for (const letter of text) {
     const isWord = letter === '_' || isWordLetter(letter);
@@ -27,21 +27,20 @@ export function runWordCount(meter, [v]) {
 
 export function runIndent(meter, [v, width, first, blank]) {
   const n = isText(width) ? 0 : intOr(width, 4);
-  meter.count(Math.max(0, n));
+  meter.count(Math.max(0, n) >> 6);
   const by = isText(width) ? textOf(width) : ' '.repeat(Math.max(0, n));
   const lines = runLines(meter, [`${wantText(v)}\n`]);
-  meter.count(by.length * lines.length);
+  meter.count((by.length * lines.length) / 64 + lines.length);
   return lines.map((line, i) => ((i ? isYes(blank) || line : isYes(first)) ? by + line : line)).join('\n');
 }
 
 export function runTruncate(meter, [v, length, killWords, end = '...', leeway]) {
   const [most, more] = [intOr(length, 255), isNumber(leeway) ? Number(leeway) : intOr(leeway, 5)];
-  const kept = most - lengthOf(end);
+  const kept = most - lengthOf(meter, end);
   if (kept < 0 || more < 0) fail('truncate needs a length that its end fits in');
-  if (lengthOf(v) <= most + more) return v;
+  if (lengthOf(meter, v) <= most + more) return v;
   const text = wantText(v);
-  meter.count(text.length);
-  const part = text.slice(0, placeOf(text, kept));
+  const part = text.slice(0, placeOf(meter, text, kept));
   const at = isYes(killWords) ? -1 : part.lastIndexOf(' ');
   return (at < 0 ? part : part.slice(0, at)) + wantText(end);
 }
@@ -49,6 +48,7 @@ export function runTruncate(meter, [v, length, killWords, end = '...', leeway]) 
 const SIZES = ['kB', 'MB', 'GB', 'TB', 'PB', 'EB', 'ZB', 'YB'];
 
 export function runFileSize(meter, [v, binary]) {
+  meter.count(isText(v) ? 4 * Math.min(textOf(v).length, 5000) : 32);
   const size = isText(v) ? readFloat(textOf(v)) : isNumber(v) ? Number(v) : undefined;
   if (typeof size !== 'number') fail('filesizeformat needs a number');
   const base = isYes(binary) ? 1024 : 1000;
@@ -64,7 +64,7 @@ export function runFileSize(meter, [v, binary]) {
 /** As Python quotes: of what encodeURIComponent() leaves alone, five more letters are quoted. */
 function urlText(meter, v, isQuery) {
   const text = str(meter, v);
-  meter.count(text.length);
+  meter.count(text.length >> 1);
   if (/[\ud800-\udfff]/u.test(text)) fail('half a surrogate pair cannot stand in a URL');
   const quoted = encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`);
   return isQuery ? quoted.replaceAll('%20', '+') : quoted.replaceAll('%2F', '/');
@@ -90,7 +90,7 @@ function without(meter, text, open, close) {
     const from = text.indexOf(open);
     const to = from < 0 ? -1 : text.indexOf(close, from);
     if (to < 0) return text;
-    meter.count(text.length);
+    meter.count(1 + (text.length >> 6));
     text = text.slice(0, from) + text.slice(to + close.length);
   }
 }

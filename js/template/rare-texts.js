@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What few templates do with texts. A part of template-rare.js.
 
-import { countSearch, fail, separatorOf, wantText, within, worked } from './texts.js';
+import { countSearch } from './compare.js';
+import { fail, parts, separatorOf, wantText, within, worked } from './texts.js';
+import { str } from './repr.js';
 import { Tuple, integer, letterCount, textOf } from './values.js';
 
 export function runPartition(meter, [v, given], isRight) {
@@ -15,7 +17,8 @@ export function runPartition(meter, [v, given], isRight) {
 /** @returns {string[]} */
 export function runLines(meter, [v, keep = false]) {
   const isKept = integer(keep) !== 0;
-  const all = worked(meter, v).split(/(\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029])/);     // eslint-disable-line no-control-regex
+  meter.count(str(meter, v).length >> 2);
+  const all = str(meter, v).split(/(\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029])/);     // eslint-disable-line no-control-regex
   meter.count(all.length);
   const lines = [];
   for (let i = 0; i < all.length; i += 2) if (all[i] || i + 1 < all.length) lines.push(isKept ? all[i] + (all[i + 1] ?? '') : all[i]);
@@ -25,8 +28,7 @@ export function runLines(meter, [v, keep = false]) {
 export function runCount(meter, [text, given, start, end]) {
   const [part, all] = [wantText(given), within(meter, textOf(text), start, end)];
   if (!all) return 0n;
-  countSearch(meter, all.part, part);
-  return BigInt(part ? all.part.split(part).length - 1 : letterCount(all.part) + 1);
+  return BigInt(part ? parts(meter, all.part, part).length - 1 : letterCount(meter, all.part) + 1);
 }
 
 const LETTER = 'a text is filled up with one letter';
@@ -35,10 +37,10 @@ const LETTER = 'a text is filled up with one letter';
 export function runPad(meter, [v, width, filled], how) {
   const text = worked(meter, v);
   const fill = how === 'zero' ? '0' : filled === undefined ? ' ' : wantText(filled);
-  if (letterCount(fill) !== 1) fail(LETTER);
+  if (letterCount(meter, fill) !== 1) fail(LETTER);
   const wanted = width === undefined ? 80 : integer(width);
-  const n = Math.max(0, wanted - letterCount(text));
-  meter.count(n);
+  const n = Math.max(0, wanted - letterCount(meter, text));
+  meter.count(n >> 6);
   const left = how === 'left' ? 0 : how === 'middle' ? (n >> 1) + (n & wanted & 1) : n;
   const sign = how === 'zero' && /^[+-]/.test(text) ? 1 : 0;
   return text.slice(0, sign) + fill.repeat(left) + text.slice(sign) + fill.repeat(n - left);

@@ -2,10 +2,9 @@
 // Values as Python writes them: str() and repr().
 
 import { walk, within } from './compare.js';
-import { isPrintable } from './letters.js';
 import { TemplateError } from './meter.js';
 import { floatText } from './numbers.js';
-import { Dict, Namespace, Range, Safe, Tuple, Undefined, View, isSequence, isText, letters, textOf, typeName } from './values.js';
+import { Dict, Namespace, Range, Safe, Tuple, Undefined, View, isSequence, isText, textOf, typeName } from './values.js';
 
 const ESCAPES = { '\t': '\\t', '\n': '\\n', '\r': '\\r', '\\': '\\\\' };
 
@@ -15,10 +14,10 @@ function escaped(letter) {
 }
 
 function reprText(meter, text) {
-  meter.count(text.length);
+  meter.count(text.length >> 2);
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const written = (letter) => (letter === quote ? `\\${quote}` : ESCAPES[letter] ?? (isPrintable(letter) ? letter : escaped(letter)));
-  return quote + letters(text).map(written).join('') + quote;
+  const written = (letter) => (letter === quote ? `\\${quote}` : letter === ' ' ? ' ' : ESCAPES[letter] ?? (letter === "'" ? letter : escaped(letter)));
+  return quote + text.replace(/['\\\p{C}\p{Z}]/gu, written) + quote;
 }
 
 function reprOther(v) {
@@ -32,7 +31,9 @@ function reprAll(meter, v, depth) {
   const [open, close] = v instanceof View ? [`${typeName(v)}([`, '])'] : BRACKETS[typeName(v)];
   const one = (item) => repr(meter, item, depth);
   const parts = v instanceof Dict ? v.entries().map(([key, value]) => `${one(key)}: ${one(value)}`) : walk(meter, v).map(one);
-  return `${open}${parts.join(', ')}${v instanceof Tuple && parts.length === 1 ? ',' : ''}${close}`;
+  const text = `${open}${parts.join(', ')}${v instanceof Tuple && parts.length === 1 ? ',' : ''}${close}`;
+  meter.count(text.length >> 6);
+  return text;
 }
 
 /** @returns {string} */
@@ -52,12 +53,12 @@ export function repr(meter, v, depth = 0) {
 }
 
 /** Python does not write longer ones either. */
-const MOST_DIGITS = 4300;
+const BEYOND = 10n ** 4300n;
 
 export function intText(meter, v) {
+  if (v >= BEYOND || v <= -BEYOND) throw new TemplateError('a whole number has too many digits to be written');
   const text = v.toString();
-  meter.count(text.length);
-  if (text.length - (v < 0n ? 1 : 0) > MOST_DIGITS) throw new TemplateError('a whole number has too many digits to be written');
+  meter.count(text.length >> 3);
   return text;
 }
 

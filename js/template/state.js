@@ -38,7 +38,7 @@ export class State {
   pop() { return this.stack.pop(); }
 
   write(text) {
-    this.meter.count(text.length >> 4);
+    this.meter.count(text.length >> 6);
     this.out += text;
     if (this.out.length > MOST_TEXT) throw new TemplateError('the text is too long');
   }
@@ -68,7 +68,7 @@ export class State {
   /** Takes the last n values. */
   list(n) {
     this.meter.count(n);
-    return this.stack.splice(this.stack.length - n, n);
+    return n ? this.stack.splice(this.stack.length - n, n) : [];
   }
 
   dict(n) {

@@ -2,7 +2,7 @@
 // What filters and methods do with texts, and how they take their arguments. A filter and a method that do the same are one function, with `how` for
 // their differences: a side, or whether only texts are allowed. Offsets are units of a string here, and letters where Python's arguments count them.
 
-import { truth, walk } from './compare.js';
+import { countSearch, truth, walk } from './compare.js';
 import { changeCase, isSpace } from './letters.js';
 import { TemplateError } from './meter.js';
 import { str } from './repr.js';
@@ -26,7 +26,7 @@ export const tableOf = (first, rows) => table(rows.map(([name, params, ...rest])
 /** A text as work to do: it is counted. */
 export function worked(meter, v) {
   const text = str(meter, v);
-  meter.count(text.length);
+  meter.count(text.length >> 6);
   return text;
 }
 
@@ -47,15 +47,25 @@ const HTML = { '&': '&amp;', '<': '&lt;', '>': '&gt;', "'": '&#39;', '"': '&#34;
 /** As it may stand in HTML: what is safe already stays. @param {any} v a text */
 export const escapeHtml = (v) => (v instanceof Safe ? v.text : v.replace(/[&<>'"]/g, (letter) => HTML[letter]));
 
-export const runCase = (meter, [v], how) => changeCase(worked(meter, v), how);
+/** Cases that JavaScript knows itself. */
+const OWN_CASES = ['upper', 'lower', 'capitalize'];
+
+export function runCase(meter, [v], how) {
+  const text = str(meter, v);
+  meter.count(text.length / (OWN_CASES.includes(how) ? 16 : 1));
+  return changeCase(text, how);
+}
 
 // --- strip and split ---
 
 export function runStrip(meter, [v, chars], sides) {
   const text = worked(meter, v);
-  const among = isGiven(chars) ? new Set(worked(meter, wantText(chars))) : undefined;
-  const all = among && !isPlain(text) ? letters(text) : text;
-  const isGone = among ? (letter) => among.has(letter) : isSpace;
+  const among = isGiven(chars) ? new Set(letters(meter, wantText(chars))) : undefined;
+  const all = among && !isPlain(meter, text) ? letters(meter, text) : text;
+  const isGone = (letter) => {
+    meter.count(0.25);
+    return among ? among.has(letter) : isSpace(letter);
+  };
   let [from, to] = [0, all.length];
   if (sides !== 'right') while (from < to && isGone(all[from])) from++;
   if (sides !== 'left') while (from < to && isGone(all[to - 1])) to--;
@@ -80,36 +90,37 @@ function words(text, most) {
   return out;
 }
 
-/** A search may compare all of the part at each letter of the text. */
-export function countSearch(meter, text, part) {
-  if (part.length <= text.length) meter.count((text.length * part.length) / 512);
-}
-
-function parts(meter, text, separator, most) {
+/** What stands between the parts that are the separator; after so many the rest is the last one. */
+export function parts(meter, text, separator, most = -1) {
   countSearch(meter, text, separator);
-  const all = text.split(separator);
-  if (most >= 0 && all.length > most + 1) all.splice(most, Infinity, all.slice(most).join(separator));
-  return all;
+  const out = [];
+  let from = 0;
+  for (let at = 0; out.length !== most && (at = text.indexOf(separator, from)) >= 0; from = at + separator.length) {
+    meter.count(0.5);
+    out.push(text.slice(from, at));
+  }
+  return [...out, text.slice(from)];
 }
 
 export const separatorOf = (v) => wantText(v) || fail('an empty separator cannot split a text');
 const turned = (text) => text.split('').reverse().join('');
+const same = (text) => text;
 
 /** From the right it is the same with everything turned round. */
 export function runSplit(meter, [v, given, most], isRight) {
   const text = worked(meter, v);
   const n = most === undefined ? -1 : integer(most);
-  const turn = isRight ? turned : (one) => one;
+  const turn = isRight ? turned : same;
+  meter.count(text.length / (isRight ? 2 : isGiven(given) ? 64 : 4));
   const all = isGiven(given) ? parts(meter, turn(text), turn(separatorOf(given)), n) : words(turn(text), n);
-  meter.count(all.length);
   return isRight ? all.map(turned).reverse() : all;
 }
 
 // --- find ---
 
 /** Where a text has its letter number n. */
-export function placeOf(text, n) {
-  if (isPlain(text)) return Math.min(n, text.length);
+export function placeOf(meter, text, n) {
+  if (isPlain(meter, text)) return Math.min(n, text.length);
   let at = 0;
   for (const letter of text) {
     if (n-- <= 0) break;
@@ -120,14 +131,13 @@ export function placeOf(text, n) {
 
 /** text[start:end], and where it begins; undefined: the text ends before that. */
 export function within(meter, text, start, end) {
-  meter.count(text.length >> 2);
-  const n = letterCount(text);
+  const n = letterCount(meter, text);
   const bound = (v, otherwise) => {
     const at = intOr(v, otherwise);
     return at < 0 ? Math.max(0, at + n) : at;
   };
   const [from, to] = [bound(start, 0), Math.min(n, bound(end, n))];
-  return from > to ? undefined : { from, part: text.slice(placeOf(text, from), placeOf(text, to)) };
+  return from > to ? undefined : { from, part: text.slice(placeOf(meter, text, from), placeOf(meter, text, to)) };
 }
 
 export function runFind(meter, [text, given, start, end], { isLast, fails }) {
@@ -135,14 +145,14 @@ export function runFind(meter, [text, given, start, end], { isLast, fails }) {
   countSearch(meter, all?.part ?? '', part);
   const at = all ? (isLast ? all.part.lastIndexOf(part) : all.part.indexOf(part)) : -1;
   if (at < 0) return fails ? fail('the text that index() looks for is not there') : -1n;
-  return BigInt(all.from + letterCount(all.part.slice(0, at)));
+  return BigInt(all.from + letterCount(meter, all.part.slice(0, at)));
 }
 
 export function runEnds(meter, [text, given, start, end], method) {
   const all = within(meter, textOf(text), start, end);
-  const parts = given instanceof Tuple ? given.items : [given];
-  meter.count(parts.length);
-  return parts.map(wantText).some((part) => all !== undefined && all.part[method](part));
+  const ends = (given instanceof Tuple ? given.items : [given]).map(wantText);
+  meter.count(ends.reduce((sum, end) => sum + 1 + (end.length >> 6), 0));
+  return ends.some((end) => all !== undefined && all.part[method](end));
 }
 
 export function runWithout(meter, [v, given], isRight) {
@@ -156,16 +166,17 @@ export function runWithout(meter, [v, given], isRight) {
 export function runReplace(meter, [v, given, other, most], isStrict) {
   const [text, old, by] = [v, given, isStrict && v instanceof Safe ? escapeHtml(other) : other].map(isStrict ? wantText : (one) => str(meter, one));
   const n = isStrict && most !== undefined ? integer(most) : intOr(most, -1);
-  meter.count(text.length);
-  countSearch(meter, text, old);
-  const all = old ? text.split(old) : ['', ...letters(text), ''];
-  meter.count(all.length * (1 + by.length));
-  if (n < 0 || n >= all.length) return all.join(by);
-  return [all.slice(0, n + 1).join(by), ...all.slice(n + 1)].join(old);
+  if (old) return joined(meter, parts(meter, text, old, n), by);
+  const all = ['', ...letters(meter, text), ''];
+  return n < 0 || n >= all.length ? joined(meter, all, by) : joined(meter, all.slice(0, n + 1), by) + all.slice(n + 1).join('');
+}
+
+function joined(meter, all, separator) {
+  meter.count(all.reduce((sum, one) => sum + (one.length + separator.length) / 64, all.length / 2));
+  return all.join(separator);
 }
 
 export function runJoin(meter, [v, items], isStrict) {
   const [separator, all] = [textOf(v), walk(meter, items).map(!isStrict ? (one) => str(meter, one) : v instanceof Safe ? escapeHtml : wantText)];
-  meter.count(all.reduce((sum, one) => sum + one.length + separator.length, 0));
-  return all.join(separator);
+  return joined(meter, all, separator);
 }

@@ -9,11 +9,18 @@ export class Safe {
   constructor(text) { this.text = text; }
 }
 
+/** Of a text for keys: letters, about. NaN: no key has it in it. */
+function weightOf(v) {
+  if (!isKey(v)) return NaN;
+  return v instanceof Tuple ? v.weight : isText(v) ? 8 + textOf(v).length : isHuge(v) ? Infinity : 32;
+}
+
 export class Tuple {
   /** @param {any[]} items @param {boolean} [isGroup] one of groupby's, which has names for its two items */
   constructor(items, isGroup = false) {
     this.items = items;
     this.isGroup = isGroup;
+    this.weight = items.reduce((sum, one) => sum + weightOf(one), 8);
   }
 }
 
@@ -135,19 +142,30 @@ export function integer(v) {
 
 const UNDEFINED_KEY = Symbol('undefined');
 
+/** Of a tuple that is a key; and whole numbers below. Both are read whenever somebody looks for them. */
+const MOST_WEIGHT = 2 ** 12;
+const HUGE = 2n ** 1024n;
+
+const isHuge = (v) => typeof v === 'bigint' && (v >= HUGE || v <= -HUGE);
+const tooLarge = () => { throw new TemplateError('a value is too large for a key'); };
+
+/** Maps do not tell whole numbers apart by more than their last 64 bits. */
+const intKey = (v) => (BigInt.asIntN(54, v) === v ? v : isHuge(v) ? tooLarge() : `\0i${v}`);
+
 /** What is equal for keys that Python takes for equal: 1, 1.0 and True are the same one. */
 function keyOf(key) {
   if (typeof key === 'string') return key[0] === '\0' ? `\0s${key}` : key;
   if (key instanceof Safe) return keyOf(key.text);
-  if (typeof key === 'boolean') return BigInt(key);
-  if (typeof key === 'number') return Number.isInteger(key) ? BigInt(key) : key;
-  if (key instanceof Tuple) return `\0t${key.items.map(keyOf).map((one) => `${typeof one} ${String(one).length} ${String(one)}`).join()}`;
+  if (isInt(key)) return intKey(asNumber(key));
+  if (typeof key === 'number') return Number.isInteger(key) ? intKey(BigInt(key)) : key;
+  if (key instanceof Tuple && key.weight > MOST_WEIGHT) tooLarge();
+  if (key instanceof Tuple && isKey(key)) return `\0t${key.items.map(keyOf).map((one) => `${typeof one} ${String(one).length} ${String(one)}`).join()}`;
   if (key instanceof Undefined) return UNDEFINED_KEY;
   if (!isKey(key)) throw new TemplateError(`a value of the type '${typeName(key)}' cannot be a key`);
   return key;
 }
 
-export const isKey = (v) => !(Array.isArray(v) || v instanceof Dict || v instanceof View || (v instanceof Tuple && !v.items.every(isKey)));
+export const isKey = (v) => !(Array.isArray(v) || v instanceof Dict || v instanceof View || (v instanceof Tuple && Number.isNaN(v.weight)));
 
 export class Dict {
   #entries = new Map();   // what keyOf() says -> [key, value]
@@ -189,13 +207,21 @@ export const viewItems = ({ dict, kind }) => (kind === 'items' ? dict.entries().
 const PAIRS = /[\ud800-\udbff]/;
 
 /** Whether each letter, a code point, is one unit of the string. */
-export const isPlain = (text) => !PAIRS.test(text);
+export function isPlain(meter, text) {
+  meter.count(text.length >> 6);
+  return !PAIRS.test(text);
+}
 
 /** @returns {string[]} */
-export const letters = (text) => Array.from(text);
+export function letters(meter, text) {
+  const all = isPlain(meter, text);
+  meter.count(text.length >> (all ? 3 : 2));
+  return all ? text.split('') : Array.from(text);
+}
 
-export function letterCount(text) {
-  if (isPlain(text)) return text.length;
+export function letterCount(meter, text) {
+  if (isPlain(meter, text)) return text.length;
+  meter.count(text.length >> 3);
   let n = 0;
   for (const _ of text) n++;
   return n;
