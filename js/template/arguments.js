@@ -47,6 +47,7 @@ export function takeArguments(meter, stack, { n, names, star, starStar, caller }
   if (list !== undefined) given.push(...walk(meter, list));
   if (!names.length && dict === undefined && !caller) return { given };
   const named = new Dict();
+  meter.count(names.length + 4 * (dict?.size ?? 0));
   for (const [i, name] of names.entries()) addNamed(named, name, values[i]);
   if (dict !== undefined && !(dict instanceof Dict)) throw new TemplateError('what follows ** must be a dict');
   for (const [name, value] of dict?.entries() ?? []) addNamed(named, name, value);

@@ -40,7 +40,7 @@ function keyText(meter, key, ascii) {
 }
 
 function value(meter, v, form, depth) {
-  meter.count(2);
+  meter.count(6);
   within(depth);
   if (isText(v)) return quoted(meter, textOf(v), form.ascii);
   if (v instanceof Dict) {
@@ -94,6 +94,9 @@ const MOST_DIGITS = 4300;
 /** @returns {never} */
 const broken = (source) => fail(`the JSON text is broken at ${source.at}`);
 
+const SPACE = /[ \t\n\r]*/y;
+const SIMPLE = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|-?[a-zA-Z]+/y;
+
 /** What a pattern finds here; '': nothing. */
 function taken(source, pattern) {
   pattern.lastIndex = source.at;
@@ -104,7 +107,7 @@ function taken(source, pattern) {
 
 /** The next letter that is no white space. */
 function next(source) {
-  taken(source, /[ \t\n\r]*/y);
+  taken(source, SPACE);
   return source.text[source.at];
 }
 
@@ -135,7 +138,7 @@ function string(source) {
 }
 
 function simple(source) {
-  const found = taken(source, /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|-?[a-zA-Z]+/y);
+  const found = taken(source, SIMPLE);
   if (found in WORDS) return WORDS[found];
   if (!/\d/.test(found)) broken(source);
   if (/[.eE]/.test(found)) return Number(found);

@@ -11,10 +11,13 @@ import { TemplateError } from './meter.js';
  */
 
 const SPACE = /[\s\x1c-\x1f\x85]*/y;
-const FLOAT = /(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?[eE][+-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+)/y;
-const INT = /0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0[xX](?:_?[\da-fA-F])+|[1-9](?:_?\d)*|0(?:_?0)*/y;
-const NAME = /[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Nd}\p{Mn}\p{Mc}\p{Pc}]*/uy;
-const OPERATOR = /\/\/|\*\*|==|!=|>=|<=|[-+/*%~[\](){}<>=.:|,;]/y;
+/** Of float, int, name and operator one; behind a point there is no float. */
+const TOKEN = new RegExp([
+  /(?<!\.)((?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?[eE][+-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+))/,
+  /(0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0[xX](?:_?[\da-fA-F])+|[1-9](?:_?\d)*|0(?:_?0)*)/,
+  /([\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Nd}\p{Mn}\p{Mc}\p{Pc}]*)/u, /\/\/|\*\*|[=!><]=|[-+/*%~[\](){}<>=.:|,;]/u,
+].map(({ source }) => source).join('|'), 'uy');
+const TYPES = ['float', 'int', 'name'];
 const RAW = /\{%[-+]?[\s\x1c-\x1f\x85]*raw[\s\x1c-\x1f\x85]*(-?)%\}/y;
 const END_RAW = /\{%([-+]?)[\s\x1c-\x1f\x85]*endraw[\s\x1c-\x1f\x85]*([-+]?)%\}/g;
 const END_COMMENT = /([-+]?)#\}/g;
@@ -22,6 +25,9 @@ const END_BLOCK = /([-+]?)%\}/y;
 const END_VARIABLE = /(-?)\}\}/y;
 
 const CLOSING = { '{': '}', '(': ')', '[': ']' };
+
+/** The longest template of a model has 2,400. */
+const MOST_TOKENS = 2 ** 16;
 
 /** Space at the end of a text is found letter by letter: a pattern would look for it from every place. */
 function trimEnd(text) {
@@ -46,7 +52,9 @@ class Lexer {
     return this.tokens;
   }
 
-  #add(type, text) { this.tokens.push({ type, text }); }
+  #add(type, text) {
+    if (this.tokens.push({ type, text }) > MOST_TOKENS) throw new TemplateError('it is too large');
+  }
 
   #match(pattern) {
     pattern.lastIndex = this.#at;
@@ -132,16 +140,12 @@ class Lexer {
     const space = this.#match(SPACE)[0].length;
     this.#at += space;
     if (space || this.#string()) return;
-    const last = this.#source[this.#at - 1];
-    for (const [type, pattern] of [['float', FLOAT], ['int', INT], ['name', NAME], ['', OPERATOR]]) {
-      const found = type === 'float' && last === '.' ? null : this.#match(pattern);
-      if (!found) continue;
-      if (!type) this.#balance(found[0], brackets);
-      this.#add(type || found[0], found[0]);
-      this.#at += found[0].length;
-      return;
-    }
-    throw new TemplateError(`'${this.#source[this.#at]}' has no meaning in a tag`);
+    const [text, ...kinds] = this.#match(TOKEN) ?? [];
+    if (!text) throw new TemplateError(`'${this.#source[this.#at]}' has no meaning in a tag`);
+    const type = TYPES[kinds.findIndex(Boolean)];
+    if (!type) this.#balance(text, brackets);
+    this.#add(type ?? text, text);
+    this.#at += text.length;
   }
 
   #string() {

@@ -39,7 +39,7 @@ function reprAll(meter, v, depth) {
 /** @returns {string} */
 export function repr(meter, v, depth = 0) {
   within(depth);
-  meter.count(4);
+  meter.count(8);
   if (v === null) return 'None';
   if (v === true || v === false) return v ? 'True' : 'False';
   if (typeof v === 'bigint') return intText(meter, v);
