@@ -134,6 +134,7 @@ class Braces {
       }
       if (text[place] === '}') wrong('a } of the format stands alone');
       const field = this.#field(text, place + 1, nested);
+      this.meter.count(field.text.length >> 6);
       out.push(field.text);
       at = field.end;
     }

@@ -19,7 +19,7 @@ const SHORT = { '"': '\\"', '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t',
 const escaped = (unit) => SHORT[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 function quoted(meter, text, ascii) {
-  meter.count(text.length >> 5);
+  meter.count(text.length >> 6);
   if (!ascii && !/\p{Cs}/u.test(text)) return JSON.stringify(text);
   meter.count(text.length);
   return `"${text.replace(ascii ? /["\\]|[^ -~]/g : /["\\\0-\x1f]/g, escaped)}"`;     // eslint-disable-line no-control-regex
@@ -107,7 +107,7 @@ function taken(source, pattern) {
 
 /** The next letter that is no white space. */
 function next(source) {
-  taken(source, SPACE);
+  if (source.text[source.at] <= ' ') taken(source, SPACE);
   return source.text[source.at];
 }
 

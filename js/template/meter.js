@@ -3,7 +3,7 @@
 // by its count, never by a clock, and at the same place on every machine.
 
 /** Steps of one operation, which nobody can interrupt. */
-const MOST_AT_ONCE = 2 ** 15;
+export const MOST_AT_ONCE = 2 ** 15;
 
 /** What is wrong with a template, or with what it does; the engine's own errors are none of these. */
 export class TemplateError extends Error {}

@@ -11,7 +11,7 @@ import { TemplateError } from './meter.js';
 import { QuernError } from '../shared/errors.js';
 import { lending } from '../shared/lent.js';
 
-const MOST_TEMPLATE = 2 ** 20;      // letters; Qwen3's own has 4,000
+const MOST_TEMPLATE = 2 ** 19;      // letters; Qwen3's own has 4,000
 
 /** Steps of a rendering, and more for each letter of its variables; of a slice, some milliseconds. */
 const [STEPS, STEPS_A_LETTER, SLICE] = [4_000_000, 4, 20_000];

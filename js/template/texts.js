@@ -26,7 +26,7 @@ export const tableOf = (first, rows) => table(rows.map(([name, params, ...rest])
 /** A text as work to do: it is counted. */
 export function worked(meter, v) {
   const text = str(meter, v);
-  meter.count(text.length >> 6);
+  meter.count(text.length >> 8);
   return text;
 }
 
@@ -111,7 +111,7 @@ export function runSplit(meter, [v, given, most], isRight) {
   const text = worked(meter, v);
   const n = most === undefined ? -1 : integer(most);
   const turn = isRight ? turned : same;
-  meter.count(text.length / (isRight ? 2 : isGiven(given) ? 64 : 4));
+  meter.count(text.length / (isRight ? 2 : isGiven(given) ? 256 : 4));
   const all = isGiven(given) ? parts(meter, turn(text), turn(separatorOf(given)), n) : words(turn(text), n);
   return isRight ? all.map(turned).reverse() : all;
 }

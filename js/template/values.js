@@ -208,7 +208,7 @@ const PAIRS = /[\ud800-\udbff]/;
 
 /** Whether each letter, a code point, is one unit of the string. */
 export function isPlain(meter, text) {
-  meter.count(text.length >> 6);
+  meter.count(text.length >> 8);
   return !PAIRS.test(text);
 }
 
