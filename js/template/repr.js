@@ -16,7 +16,7 @@ function escaped(letter) {
 function reprText(meter, text) {
   meter.count(text.length >> 2);
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const written = (letter) => (letter === quote ? `\\${quote}` : letter === ' ' ? ' ' : ESCAPES[letter] ?? (letter === "'" ? letter : escaped(letter)));
+  const written = (letter) => (letter === quote ? `\\${quote}` : ESCAPES[letter] ?? (" '".includes(letter) ? letter : escaped(letter)));
   return quote + text.replace(/['\\\p{C}\p{Z}]/gu, written) + quote;
 }
 

@@ -152,6 +152,13 @@ const tooLarge = () => { throw new TemplateError('a value is too large for a key
 /** Maps do not tell whole numbers apart by more than their last 64 bits. */
 const intKey = (v) => (BigInt.asIntN(54, v) === v ? v : isHuge(v) ? tooLarge() : `\0i${v}`);
 
+/** In the key of a tuple. */
+function partOf(item) {
+  const key = keyOf(item);
+  const text = String(key);
+  return `${typeof key} ${text.length} ${text}`;
+}
+
 /** What is equal for keys that Python takes for equal: 1, 1.0 and True are the same one. */
 function keyOf(key) {
   if (typeof key === 'string') return key[0] === '\0' ? `\0s${key}` : key;
@@ -159,7 +166,7 @@ function keyOf(key) {
   if (isInt(key)) return intKey(asNumber(key));
   if (typeof key === 'number') return Number.isInteger(key) ? intKey(BigInt(key)) : key;
   if (key instanceof Tuple && key.weight > MOST_WEIGHT) tooLarge();
-  if (key instanceof Tuple && isKey(key)) return `\0t${key.items.map(keyOf).map((one) => `${typeof one} ${String(one).length} ${String(one)}`).join()}`;
+  if (key instanceof Tuple && isKey(key)) return `\0t${key.items.map(partOf).join()}`;
   if (key instanceof Undefined) return UNDEFINED_KEY;
   if (!isKey(key)) throw new TemplateError(`a value of the type '${typeName(key)}' cannot be a key`);
   return key;
