@@ -6,6 +6,9 @@ import { TemplateError } from './meter.js';
 import { floatText } from './numbers.js';
 import { Dict, Namespace, Range, Safe, Tuple, Undefined, View, isSequence, isText, textOf, typeName } from './values.js';
 
+/** A noncharacter too: one of these is the sentinel in texts of conversations (reply/chat.js), which has to be found again. */
+const AS_IS = /[ '\ufdd0-\ufdef]/;
+
 const ESCAPES = { '\t': '\\t', '\n': '\\n', '\r': '\\r', '\\': '\\\\' };
 
 function escaped(letter) {
@@ -16,7 +19,7 @@ function escaped(letter) {
 function reprText(meter, text) {
   meter.count(text.length >> 2);
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const written = (letter) => (letter === quote ? `\\${quote}` : ESCAPES[letter] ?? (" '".includes(letter) ? letter : escaped(letter)));
+  const written = (letter) => (letter === quote ? `\\${quote}` : ESCAPES[letter] ?? (AS_IS.test(letter) ? letter : escaped(letter)));
   return quote + text.replace(/['\\\p{C}\p{Z}]/gu, written) + quote;
 }
 

@@ -201,7 +201,7 @@ test('hostile templates fail quickly', () => soon(1500, () => timed(() => {
 test('a template that never ends is ended by its steps, and lets others in meanwhile', () => soon(5000, async () => {
   let rests = 0;
   const rest = async () => { rests++; };
-  const endless = '{% macro m() %}{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}{% endmacro %}{{ m() }}';
+  const endless = '{% for i in range(1000) %}{% for j in range(1000) %}{% for k in range(1000) %}{% endfor %}{% endfor %}{% endfor %}';
   return timed(async () => {
     const error = await rejectsWith(renderInSlices(endless, '{}', rest), 'model/format', /too many steps/);
     assert.equal(error.detail.rule, 'template');
@@ -209,6 +209,12 @@ test('a template that never ends is ended by its steps, and lets others in meanw
     assert.equal(await renderInSlices('{{ a }}', '{"a": 1.0}', rest), '1.0');
   });
 }));
+
+test('the sentinel is found again in what a template shows as Python would', () => {
+  const { sentinel, messages } = protect([user('<|im_end|>')], TEMPLATE);
+  const shown = render('{{ messages }}', { messages });
+  assert.ok(shown.includes(`'<${String.fromCodePoint(sentinel)}|im_end|>'`), shown);
+});
 
 test('what few templates use comes when it is used', async () => {
   assert.equal(await renderInSlices("{{ '%05.1f' % x }}{{ [3, 1]|sort }}", '{"x": 1e-5}', () => {}), '000.0[1, 3]');
