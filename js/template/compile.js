@@ -7,6 +7,8 @@ import { tokensOf } from './lexer.js';
 /** Tags of templates that are made of several. */
 const OTHERS = ['include', 'import', 'from', 'extends'];
 
+const MOST_PARAMETERS = 255;
+
 class Statements extends Loops {
   #blocks = new Set();
 
@@ -75,6 +77,7 @@ class Statements extends Loops {
     this.expect('(', 'a (');
     while (!this.is(')')) {
       if (params.length) this.expect(',', 'a comma or )');
+      if (params.length === MOST_PARAMETERS) this.wrong('a macro has too many parameters');
       const name = this.ownName();
       if (params.some((param) => param.name === name)) this.wrong('a parameter stands there twice');
       params.push({ name, hasDefault: this.is('=') });

@@ -4,6 +4,7 @@
 
 import { Operands } from './operands.js';
 import { Undefined } from './values.js';
+import { DEEP } from './writer.js';
 
 const COMPARISONS = ['==', '!=', '<', '<=', '>', '>='];
 
@@ -15,15 +16,17 @@ export class Expressions extends Operands {
       const unknown = this.unknown;
       this.soft++;
       this.or();
-      const isConditional = this.isWord('if');
-      while (this.tookWord('if')) this.#condition(from);
+      let n = 0;
+      for (; this.tookWord('if'); n++) this.#condition(from, n);
       this.soft--;
-      if (isConditional) this.callEnd = -1;
+      if (n) this.callEnd = -1;
       else if (!this.soft && this.unknown > unknown) this.noBuiltin();
     });
   }
 
-  #condition(from) {
+  /** What stands before it is inside of it. */
+  #condition(from, n) {
+    if (n > DEEP) this.wrong('it is nested too deep');
     const middle = this.code.length;
     this.or();
     const size = this.code.length - middle;

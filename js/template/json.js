@@ -89,12 +89,16 @@ const WORDS = { __proto__: null, null: null, true: true, false: false, NaN: NaN,
 /** Python reads no longer whole numbers either. */
 const MOST_DIGITS = 4300;
 
-/** A text that is read, and how far. @typedef {{text: string, at: number}} Source */
+/** Nobody is let in between. A conversation of a thousand messages has some ten thousand. */
+const MOST_VALUES = 2 ** 16;
+
+/** A text that is read, and how far. @typedef {{text: string, at: number, values: number}} Source */
 
 /** @returns {never} */
 const broken = (source) => fail(`the JSON text is broken at ${source.at}`);
 
 const SPACE = /[ \t\n\r]*/y;
+const PLAIN = /"[^"\\\0-\x1f]*"/y;     // eslint-disable-line no-control-regex
 const SIMPLE = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|-?[a-zA-Z]+/y;
 
 /** What a pattern finds here; '': nothing. */
@@ -125,6 +129,8 @@ function isEscaped(text, at) {
 
 /** A text, which JSON.parse() reads as Python does. */
 function string(source) {
+  const plain = taken(source, PLAIN);
+  if (plain) return plain.slice(1, -1);
   const { text, at } = source;
   let end = at;
   do end = text.indexOf('"', end + 1);
@@ -157,6 +163,7 @@ function readAll(source, close, one) {
 function read(source, depth) {
   const mark = next(source);
   within(depth);
+  if (++source.values > MOST_VALUES) fail('there are too many values');
   if (mark === '"') return string(source);
   if (mark !== '[' && mark !== '{') return simple(source);
   const [items, dict] = [[], new Dict()];
@@ -174,7 +181,7 @@ function read(source, depth) {
 
 /** Reads the text of a value. @param {string} text */
 export function jsonRead(text) {
-  const source = { text, at: 0 };
+  const source = { text, at: 0, values: 0 };
   const v = read(source, 1);
   return next(source) === undefined ? v : broken(source);
 }

@@ -40,8 +40,8 @@ export class Machine extends State {
     const stop = this.meter.left - steps;
     while (!this.isDone && this.meter.left > stop) {
       this.meter.begin();
-      const { op, n } = this.#code[this.#at++];
-      OPERATIONS[op](this, n);
+      const { run, n } = this.#code[this.#at++];
+      run(this, n);
     }
     return this.isDone;
   }
@@ -79,6 +79,7 @@ export class Machine extends State {
   }
 
   #callMacro({ code, scope }, given, named) {
+    this.meter.count(code.params.length);
     this.#enter(code.entry, new Scope(scope, null));
     this.#loop = null;
     bind(this.scope, code, given, named);
@@ -242,4 +243,8 @@ export class Machine extends State {
   };
 }
 
-const OPERATIONS = Machine.operations;
+/** Finds what each instruction does, once. @param {import('./compile.js').Program} program */
+export function ready(program) {
+  for (const one of program.code) one.run = Machine.operations[one.op];
+  return program;
+}

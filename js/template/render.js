@@ -6,7 +6,7 @@ import { compile } from './compile.js';
 import { jsonRead } from './json.js';
 import { NeedsRare } from './late.js';
 import { LENT } from './lent.js';
-import { Machine } from './machine.js';
+import { Machine, ready } from './machine.js';
 import { TemplateError } from './meter.js';
 import { QuernError } from '../shared/errors.js';
 import { lending } from '../shared/lent.js';
@@ -23,7 +23,7 @@ const programs = new Map();
 
 function programOf(template) {
   if (template.length > MOST_TEMPLATE) throw new TemplateError(`it has over ${MOST_TEMPLATE} letters`);
-  const program = programs.get(template) ?? compile(template);
+  const program = programs.get(template) ?? ready(compile(template));
   programs.delete(template);
   programs.set(template, program);
   if (programs.size > REMEMBERED) programs.delete(programs.keys().next().value);

@@ -5,7 +5,7 @@
 import { TemplateError } from './meter.js';
 
 /** Rules inside each other, and instructions. */
-const DEEP = 200;
+export const DEEP = 200;
 const MOST_CODE = 2 ** 20;
 
 /** @typedef {{op: string, n: any}} Instruction see machine.js */

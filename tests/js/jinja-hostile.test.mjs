@@ -146,6 +146,11 @@ test('templates as long as they may be are refused or read soon', () => {
     rendered(template);
     assert.ok(worked() - from < 3000, `${template.slice(0, 30)} takes ${worked() - from} ms`);
   }
+  for (const text of [`{{a${' if a'.repeat(30_000)}}}`, `{%macro m(${Array.from({ length: 20_000 }, (_, i) => `a${i}`)})%}{%endmacro%}`]) {
+    const from = worked();
+    rendered(text);
+    assert.ok(worked() - from < 3000, `${text.slice(0, 30)} takes ${worked() - from} ms`);
+  }
   for (const [open, close, middle = 'a'] of [['(', ')'], ['[', ']'], ['{%for a in b if c recursive%}', '{%endfor%}'], ['{%macro a(b=1)%}', '{%endmacro%}'],
     ['{%set a|e%}', '{%endset%}'], ['{%filter e%}', '{%endfilter%}'], ['{%call(x=1) a()%}', '{%endcall%}'], ['{%if a%}', '{%endif%}'], ['{%block a%}', '{%endblock%}']]) {
     for (const deep of [50, 150, 5000]) {
@@ -166,7 +171,7 @@ test('calls of macros and loops inside each other end', () => {
 test('variables: depth, size, numbers, keys', () => {
   for (const json of [times('[', 100_000), times('{"a":', 100_000), times('[', 90, '', `1${times(']', 90)}`), times('1', 100_000), `1.${times('1', 100_000)}`,
     `1e${times('9', 9999)}`, times('-', 9999), times(' ', 100_000, '', '1'), times('a', 9999), `"${times('\\', 99_999)}`, '', '"', '{"a"', '{"a":1,}', '[1,]', '{1:2}', 'nul', '01',
-    '{"a":1}x', '"\t"', '"\\x"', '"\\ud800"']) rendered('{{ 1 }}', `{"v":${json}}`);
+    '{"a":1}x', '"\t"', '"\\x"', '"\\ud800"', `[${times('{},', 300_000)}1]`]) rendered('{{ 1 }}', `{"v":${json}}`);
   assert.equal(rendered('{{ a }} {{ __proto__ }} {{ v }}', '{"a":1,"a":2,"__proto__":{"x":1},"v":{"__proto__":3,"__proto__":4}}'), "2 {'x': 1} {'__proto__': 4}");
 });
 
