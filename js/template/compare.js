@@ -113,7 +113,7 @@ export function walk(meter, v) {
   if (isText(v)) return letters(meter, textOf(v));
   meter.count(v instanceof Dict ? v.size : v instanceof View ? 2 * v.dict.size : v instanceof Range ? v.length >> 2 : 0);
   const items = walked(v);
-  meter.count(items.length >> 3);
+  if (!(v instanceof Range)) meter.count(items.length >> 3);
   return items;
 }
 

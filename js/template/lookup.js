@@ -23,7 +23,7 @@ export class Macro {
   member(name) {
     const { name: own, params, asks } = this.code;
     const members = {
-      __proto__: null, name: own, arguments: new Tuple(params.map((param) => param.name)), caller: asks.has('caller'),
+      __proto__: null, name: own, arguments: name === 'arguments' && new Tuple(params.map((param) => param.name)), caller: asks.has('caller'),
       catch_kwargs: asks.has('kwargs'), catch_varargs: asks.has('varargs'),
     };
     return members[name];

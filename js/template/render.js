@@ -14,7 +14,7 @@ import { lending } from '../shared/lent.js';
 const MOST_TEMPLATE = 2 ** 19;      // letters; Qwen3's own has 4,000
 
 /** Steps of a rendering, and more for each letter of its variables; of a slice, some milliseconds. */
-const [STEPS, STEPS_A_LETTER, SLICE] = [4_000_000, 4, 20_000];
+const [STEPS, STEPS_A_LETTER, SLICE] = [2_000_000, 4, 20_000];
 
 /** Programs that are remembered: a model has its template, and perhaps one for tools. */
 const REMEMBERED = 4;

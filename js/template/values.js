@@ -12,7 +12,7 @@ export class Safe {
 /** Of a text for keys: letters, about. NaN: no key has it in it. */
 function weightOf(v) {
   if (!isKey(v)) return NaN;
-  return v instanceof Tuple ? v.weight : isText(v) ? 8 + textOf(v).length : isHuge(v) ? Infinity : 32;
+  return v instanceof Tuple ? v.weight : isText(v) ? 8 + textOf(v).length : isSmall(v) ? 8 : isHuge(v) ? Infinity : 512;
 }
 
 export class Tuple {
@@ -143,14 +143,15 @@ export function integer(v) {
 const UNDEFINED_KEY = Symbol('undefined');
 
 /** Of a tuple that is a key; and whole numbers below. Both are read whenever somebody looks for them. */
-const MOST_WEIGHT = 2 ** 12;
+const MOST_WEIGHT = 2 ** 10;
 const HUGE = 2n ** 1024n;
 
 const isHuge = (v) => typeof v === 'bigint' && (v >= HUGE || v <= -HUGE);
 const tooLarge = () => { throw new TemplateError('a value is too large for a key'); };
 
 /** Maps do not tell whole numbers apart by more than their last 64 bits. */
-const intKey = (v) => (BigInt.asIntN(54, v) === v ? v : isHuge(v) ? tooLarge() : `\0i${v}`);
+const isSmall = (v) => typeof v !== 'bigint' || BigInt.asIntN(54, v) === v;
+const intKey = (v) => (isSmall(v) ? v : isHuge(v) ? tooLarge() : `\0i${v}`);
 
 /** In the key of a tuple. */
 function partOf(item) {
