@@ -16,12 +16,15 @@ export const TOOLS_TEMPLATE = 'additional_chat_templates/tool_use.jinja';
 /** What sentence-transformers does with a model's states. */
 export const MODULES = 'modules.json';
 export const POOLING = '1_Pooling/config.json';
+/** What it does to a text before. */
+export const SENTENCES = 'sentence_bert_config.json';
 
 /** Folders below that have files of the model. */
 export const BELOW = ['additional_chat_templates', '1_Pooling'];
 
 export const DESCRIPTIONS = [
-  'config.json', 'generation_config.json', TEMPLATE, TOOLS_TEMPLATE, ...SEEING, 'tokenizer_config.json', 'tokenizer.json', MODULES, POOLING, INDEX,
+  'config.json', 'generation_config.json', TEMPLATE, TOOLS_TEMPLATE, ...SEEING, 'tokenizer_config.json', 'tokenizer.json',
+  MODULES, POOLING, SENTENCES, INDEX,
 ];
 const WEIGHTS = /\.safetensors$/i;
 

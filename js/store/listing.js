@@ -5,7 +5,7 @@
 import { hostOf } from '../net/answer.js';
 import { nameOf, openRemote } from '../net/download.js';
 import { QuernError } from '../shared/errors.js';
-import { DESCRIPTIONS, INDEX, MODULES, POOLING, SEEING, TEMPLATE, TOOLS_TEMPLATE, pathIn } from '../shared/folder.js';
+import { DESCRIPTIONS, INDEX, MODULES, POOLING, SEEING, SENTENCES, TEMPLATE, TOOLS_TEMPLATE, pathIn } from '../shared/folder.js';
 import { othersThan } from '../shared/named.js';
 import { onlyName } from './identity.js';
 import { Entry } from './store.js';
@@ -13,7 +13,7 @@ import { Entry } from './store.js';
 const WHOLE = 'model.safetensors';
 const REQUIRED = ['config.json', 'tokenizer.json'];
 /** What stands only where another file does. */
-const WITH = { [TOOLS_TEMPLATE]: TEMPLATE, [POOLING]: MODULES };
+const WITH = { [TOOLS_TEMPLATE]: TEMPLATE, [POOLING]: MODULES, [SENTENCES]: MODULES };
 const MOST_WEIGHTS = 900;
 const MOST_BYTES = 64 << 20;     // of an index; that of a model with 235 billion weights has 7 MB
 

@@ -76,7 +76,7 @@ static const char TEMPLATES[] = "additional_chat_templates";
 static const char *const described_by[] = {"config.json", "generation_config.json", "chat_template.jinja", TEMPLATES, "processor_config.json",
                                            "preprocessor_config.json", "video_preprocessor_config.json", "chat_template.json",
                                            "tokenizer_config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json",
-                                           "model.safetensors.index.json"};
+                                           "sentence_bert_config.json", "model.safetensors.index.json"};
 /* What counts beside a GGUF file, which describes its weights itself. */
 static const char *const beside_gguf[] = {"generation_config.json", "chat_template.jinja", TEMPLATES, "chat_template.json", "tokenizer_config.json",
                                           "tokenizer.json"};

@@ -52,10 +52,10 @@ test('which files are a model, and their order', () => {
 
 test('which files are a model where there are folders below', () => {
   const order = (...names) => modelOf(names)?.map((i) => names[i]);
-  const saved = ['st/1_Pooling/config.json', 'st/2_Normalize/config.json', 'st/modules.json', 'st/config.json', 'st/tokenizer.json', 'st/model.safetensors', 'st/chat_template.jinja',
+  const saved = ['st/1_Pooling/config.json', 'st/2_Normalize/config.json', 'st/sentence_bert_config.json', 'st/modules.json', 'st/config.json', 'st/tokenizer.json', 'st/model.safetensors', 'st/chat_template.jinja',
     'st/additional_chat_templates/tool_use.jinja', 'st/additional_chat_templates/rag.jinja', 'st/additional_chat_templates/README.md', 'st/old/model.safetensors', 'st/onnx/model.onnx'];
   const wanted = ['config.json', 'chat_template.jinja', 'additional_chat_templates/rag.jinja', 'additional_chat_templates/tool_use.jinja', 'tokenizer.json', 'modules.json',
-    '1_Pooling/config.json', 'model.safetensors'].map((name) => `st/${name}`);
+    '1_Pooling/config.json', 'sentence_bert_config.json', 'model.safetensors'].map((name) => `st/${name}`);
   for (const names of [saved, saved.toReversed()]) assert.deepEqual(order(...names), wanted);
   assert.deepEqual(order(...saved.map((name) => name.slice(3))), wanted.map((name) => name.slice(3)));
   assert.deepEqual(order('chat_template.jinja', 'a.gguf', 'additional_chat_templates/tool_use.jinja', 'modules.json'), ['chat_template.jinja', 'additional_chat_templates/tool_use.jinja', 'a.gguf']);

@@ -106,6 +106,7 @@ test('models.download keeps a folder, and the command line runs it from the stor
 const SAVED = {
   'chat_template.jinja': Buffer.from('{{ messages[0].content }}'), 'additional_chat_templates/tool_use.jinja': Buffer.from('{{ messages[0].content }}{{ tools[0].function.name }}'),
   'modules.json': Buffer.from('[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"}]'), '1_Pooling/config.json': Buffer.from('{"pooling_mode_lasttoken":true}'),
+  'sentence_bert_config.json': Buffer.from('{"max_seq_length":512,"do_lower_case":false}'),
 };
 
 test('templates in files of their own, and what is in folders below: asked for where they can be, kept, and read from the store', { timeout: 60_000 }, async () => {
@@ -130,7 +131,7 @@ test('templates in files of their own, and what is in folders below: asked for w
     await logitsOf(url);
     const asked = server.requests.map((request) => request.url.split('/org/model/')[1]);
     assert.ok(asked.includes('chat_template.jinja') && asked.includes('modules.json'));
-    assert.ok(!asked.some((name) => /additional|1_Pooling|processor|chat_template.json/.test(name)), String(asked));
+    assert.ok(!asked.some((name) => /additional|1_Pooling|sentence|processor|chat_template.json/.test(name)), String(asked));
   });
 });
 
