@@ -28,10 +28,10 @@ export class Machine extends State {
   /**
    * @param {import('./compile.js').Program} program
    * @param {Dict} variables
-   * @param {{steps: number, now: Date}} how
+   * @param {{steps: number, atOnce?: number, now: Date}} how atOnce: steps of one operation
    */
-  constructor({ code, own }, variables, { steps, now }) {
-    super(Object.assign(new Meter(steps), { now }), [...FUNCTIONS, ...variables.entries()].filter(([name]) => !own.has(name)));
+  constructor({ code, own }, variables, { steps, atOnce, now }) {
+    super(Object.assign(new Meter(steps, atOnce), { now }), [...FUNCTIONS, ...variables.entries()].filter(([name]) => !own.has(name)));
     this.#code = code;
   }
 
@@ -181,8 +181,8 @@ export class Machine extends State {
   }
 
   #concatenated(n) {
-    const text = this.list(n).map((v) => str(this.meter, v)).join('');
-    this.meter.count(text.length >> 6);
+    const text = this.list(n).reduce((all, v) => all + str(this.meter, v), '');
+    this.meter.count(text.length >> 10);
     return text;
   }
 

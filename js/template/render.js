@@ -7,7 +7,7 @@ import { jsonRead } from './json.js';
 import { NeedsRare } from './late.js';
 import { LENT } from './lent.js';
 import { Machine, ready } from './machine.js';
-import { TemplateError } from './meter.js';
+import { MOST_AT_ONCE, TemplateError } from './meter.js';
 import { QuernError } from '../shared/errors.js';
 import { lending } from '../shared/lent.js';
 
@@ -15,6 +15,9 @@ const MOST_TEMPLATE = 2 ** 19;      // letters; Qwen3's own has 4,000
 
 /** Steps of a rendering, and more for each letter of its variables; of a slice, some milliseconds. */
 const [STEPS, STEPS_A_LETTER, SLICE] = [2_000_000, 4, 20_000];
+
+/** Letters of its variables for which an operation may take a step more: what looks at a long text takes longer. */
+const LETTERS_AT_ONCE = 16;
 
 /** Programs that are remembered: a model has its template, and perhaps one for tools. */
 const REMEMBERED = 4;
@@ -35,7 +38,8 @@ function programOf(template) {
  * @returns {Machine} that has not begun
  */
 export function begin(template, json, now = new Date()) {
-  return new Machine(programOf(template), jsonRead(json), { steps: STEPS + STEPS_A_LETTER * json.length, now });
+  const [steps, atOnce] = [STEPS + STEPS_A_LETTER * json.length, MOST_AT_ONCE + json.length / LETTERS_AT_ONCE];
+  return new Machine(programOf(template), jsonRead(json), { steps, atOnce, now });
 }
 
 /** @returns {never} */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An agent of three tools and seven requests over `quern serve`, with the templates of seven models: each prompt is transformers', letter by letter,
+// An agent of three tools and eight requests over `quern serve`, with the templates of seven models: each prompt is transformers', letter by letter,
 // and what a request has in common with the one before it is not computed again.
 
 import assert from 'node:assert/strict';
@@ -42,7 +42,7 @@ for (const name of names) {
     const post = async (path, body) => (await fetch(new URL(path, server.url), { method: 'POST', headers: { 'content-type': 'application/json' }, body })).json();
     for (const thinking of [true, false]) {
       const rows = expected.filter((row) => row.template === name && row.thinking === thinking);
-      assert.equal(rows.length, 7);
+      assert.equal(rows.length, 8);
       const texts = textsOf(rows);
       for (const [turn, { before, kept: [letters] }] of rows.entries()) {
         const messages = partsOf(memberOf(agent, 'messages')).slice(0, before).join();

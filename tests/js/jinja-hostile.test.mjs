@@ -20,7 +20,7 @@ function worked() {
 }
 
 /** A slice has about 20 ms; a slow machine under a debugger has not. */
-const MOST_TIME = 400;
+const MOST_TIME = 1000;
 
 /** Renders it; each slice is held to its count and, generously, to its time. @returns {string} the text, or `!` and what is wrong */
 function rendered(template, variables = {}) {
@@ -30,7 +30,7 @@ function rendered(template, variables = {}) {
     for (let isDone = false; !isDone;) {
       const [left, before] = [machine.meter.left, worked()];
       isDone = machine.run(SLICE);
-      assert.ok(left - machine.meter.left <= SLICE + MOST_AT_ONCE, `a slice of ${template.slice(0, 200)} has too many steps`);
+      assert.ok(left - machine.meter.left <= SLICE + MOST_AT_ONCE + json.length / 16, `a slice of ${template.slice(0, 200)} has too many steps`);
       assert.ok(worked() - before < MOST_TIME, `a slice of ${template.slice(0, 200)} takes ${worked() - before} ms`);
     }
     return machine.out;

@@ -67,6 +67,9 @@ async function checkVectors(model, { expected: { texts, kind, ids, rows }, vecto
   }
 }
 
+/** 5.0 cuts the experts of Qwen3-VL-MoE along the wrong side; nothing but itself can put them together. */
+const UNUSABLE = ['5.0 vl-moe'];
+
 /** What must not be computed otherwise than it is meant. */
 const REFUSED = {
   // sentence-transformers makes a message of each text.
@@ -81,10 +84,18 @@ async function check(t, set, model) {
   else await t.test('vectors', () => checkVectors(model, set));
 }
 
+function open(set) {
+  const folder = savedFolder(set);
+  return load(folder.path, { kv: 'f32', threads: 1, contextSize: 4096 }).finally(folder.remove);
+}
+
 for (const set of SAVED) {
   test(`transformers ${set.name}`, async (t) => {
-    const folder = savedFolder(set);
-    const model = await load(folder.path, { kv: 'f32', threads: 1, contextSize: 4096 }).finally(folder.remove);
+    if (UNUSABLE.includes(set.name)) {
+      await rejectsWith(open(set), 'model/unsupported', /cut in halves/);
+      return;
+    }
+    const model = await open(set);
     try {
       await check(t, set, model);
     } finally {
