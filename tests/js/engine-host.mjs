@@ -82,15 +82,16 @@ export async function engineOver(bytes, { address = 32, use = () => {}, ...optio
   return engine;
 }
 
-/** Logits of every token. */
+/** Logits of every token, or of a model without an output head its hidden states. */
 export function logitsOf(engine, ids) {
-  const width = engine.facts.vocabSize;
+  const { headless, vocabSize, dim } = engine.facts;
+  const width = headless ? dim : vocabSize;
   const all = new Float32Array(ids.length * width);
   const sequence = engine.sequence();
-  sequence.set(ids, 'all');
+  sequence.set(ids, headless ? 'states' : 'all');
   while (sequence.pending > 0) {
     engine.step(0);
-    const part = sequence.logits();
+    const part = headless ? sequence.states() : sequence.logits();
     if (part) all.set(part.rows, part.first * width);
   }
   sequence.free();
