@@ -3,9 +3,8 @@
 // and gets.
 
 import { badParam } from '../shared/errors.js';
+import { isRecord } from '../shared/raw-json.js';
 import { unsupported } from './openai-tools.js';
-
-const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Likeliest tokens of a chat and of a completion at most: the API's own limits. */
 const MOST = { chat: 20, text: 5 };

@@ -5,6 +5,7 @@
 
 import { THOUGHTS } from '../page/messages.js';
 import { badParam } from '../shared/errors.js';
+import { isRecord } from '../shared/raw-json.js';
 import { limitsOf, logprobsOf } from './openai-limits.js';
 import { toolFields, toolOptions, unsupported } from './openai-tools.js';
 
@@ -28,7 +29,6 @@ export const CHAT_FIELDS = {
   schema: ['response_format', 'json_schema'], json: ['response_format'],
 };
 
-const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isNothing = (value) => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
 
 /** What is not built: a field, and whether its value asks for nothing. Where there is none, nothing is `false`, 0, '' or []. */

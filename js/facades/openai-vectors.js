@@ -3,11 +3,10 @@
 // vLLM and llama-server have it. An answer is one object, made by a piece of work that can be stopped, as openai.js's completions are.
 
 import { QuernError, badParam } from '../shared/errors.js';
+import { isRecord } from '../shared/raw-json.js';
 
 /** Texts of a request. */
 const MOST = 2048;
-
-const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Little-endian bytes in base64, in pieces that a call has room for. @param {Float32Array} vector */
 export function toBase64(vector) {

@@ -3,10 +3,10 @@
 // so that pages do not load what few of them need.
 
 import { badParam } from '../shared/errors.js';
+import { isRecord } from '../shared/raw-json.js';
 
 const MOST_CHOICES = 10_000;
 
-const isRecord = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === 'string' && value !== '';
 
 /** Flags of regular expressions that are known here, most of which change nothing: where a search begins, and what it tells. */

@@ -26,8 +26,9 @@ function isSmall(value) {
 
 /** An object as JSON. */
 function isWritten(value) {
-  if (typeof value !== 'string' || parsed(value) === undefined) return 'must be an object, or one as JSON';
-  return value.length > MOST.letters ? `has more than ${MOST.letters} letters (as JSON)` : isSmall(parsed(value));
+  const meant = typeof value === 'string' ? parsed(value) : undefined;
+  if (meant === undefined) return 'must be an object, or one as JSON';
+  return value.length > MOST.letters ? `has more than ${MOST.letters} letters (as JSON)` : isSmall(meant);
 }
 
 const isGiven = (value) => (typeof value === 'string' ? isWritten(value) : isSmall(value));

@@ -33,8 +33,8 @@ export function jsonText(value) {
 
 // --- walking through a text ---
 
-/** Where a string that begins at a place ends: behind its second quote. */
-function endOfString(text, at) {
+/** Where a string that begins at a place ends: behind its second quote; 0: it does not. */
+export function endOfString(text, at) {
   for (let end = at + 1; ;) {
     end = text.indexOf('"', end);
     let escapes = 0;

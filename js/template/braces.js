@@ -2,8 +2,9 @@
 // text.format(values), with the language of format specifications. A part of template-rare.js.
 
 import { attribute, item } from './lookup.js';
-import { converted, putLetter, putNumber, putText, spec, wrong } from './places.js';
+import { converted, putLetter, putNumber, putText, spec } from './places.js';
 import { str } from './repr.js';
+import { fail } from './texts.js';
 import { Dict, asNumber, isNumber, isText, textOf, typeName } from './values.js';
 
 const SPEC = /^(?:([^])?([<>=^]))?([-+ ])?(z)?(#)?(0)?(\d*)([,_])?(?:\.(\d+))?([a-zA-Z%])?$/u;
@@ -30,7 +31,7 @@ function specOf(text, v) {
     fill: fill ?? (isZero ? '0' : ' '), align: align ?? (isZero && usual === '>' ? '=' : usual), sign: sign ?? '', positive: Boolean(z),
     alternate: Boolean(hash), width: Number(width), group: group ?? '', precision: precision === undefined ? -1 : Number(precision), type: type ?? '',
   });
-  if (all === undefined || !(isText(v) || isNumber(v)) || !fits(s, v)) wrong(`a format is wrong for a value of the type '${typeName(v)}'`);
+  if (all === undefined || !(isText(v) || isNumber(v)) || !fits(s, v)) fail(`a format is wrong for a value of the type '${typeName(v)}'`);
   return { ...s, sign: s.sign === '-' ? '' : s.sign };
 }
 
@@ -57,12 +58,12 @@ class Braces {
   #first(name, isWhole) {
     let n = numberIn(name);
     if (isWhole ? name === '' || n !== undefined : false) {
-      if (n === undefined ? this.#next < 0 : this.#next > 0) wrong('numbered and not numbered places are mixed');
+      if (n === undefined ? this.#next < 0 : this.#next > 0) fail('numbered and not numbered places are mixed');
       if (n === undefined) n = this.#next++;
       else this.#next = -1;
     }
     const v = n === undefined ? this.named?.get(name) : this.given[n];
-    return v === undefined ? wrong('a value of the format is not given') : v;
+    return v === undefined ? fail('a value of the format is not given') : v;
   }
 
   #value(field) {
@@ -72,7 +73,7 @@ class Braces {
       const isItem = field[at] === '[';
       const found = (isItem ? /\[([^\]]+)\]/y : /\.([^.[]+)/y);
       found.lastIndex = at;
-      const [all, name] = found.exec(field) ?? wrong('a field of the format is wrong');
+      const [all, name] = found.exec(field) ?? fail('a field of the format is wrong');
       at += all.length;
       const n = isItem ? numberIn(name) : undefined;
       v = isItem ? item(this.meter, v, n === undefined ? name : BigInt(n)) : attribute(this.meter, v, name);
@@ -90,7 +91,7 @@ class Braces {
   #specEnd(text, from) {
     let at = from;
     for (let deep = 1; deep; at++) {
-      if (at >= text.length) wrong('a } is missing in the format');
+      if (at >= text.length) fail('a } is missing in the format');
       deep += { '{': 1, '}': -1 }[text[at]] ?? 0;
     }
     return at;
@@ -111,16 +112,16 @@ class Braces {
       format = text.slice(at + 1, end - 1);
       at = end - 1;
     }
-    if (text[at] !== '}') wrong('a } is missing in the format');
+    if (text[at] !== '}') fail('a } is missing in the format');
     const v = this.#value(name);
-    if (conversion && !'sra'.includes(conversion)) wrong('a conversion of the format is unknown');
+    if (conversion && !'sra'.includes(conversion)) fail('a conversion of the format is unknown');
     const shown = conversion ? converted(this.meter, v, conversion) : v;
     return { text: putValue(this.meter, shown, this.fill(format, nested - 1)), end: at + 1 };
   }
 
   /** Calls itself for what a specification holds, twice at most. */
   fill(text, nested = 2) {
-    if (nested < 0) wrong('a format is nested too deep');
+    if (nested < 0) fail('a format is nested too deep');
     this.meter.count(text.length >> 4);
     const out = [];
     let at = 0;
@@ -132,7 +133,7 @@ class Braces {
         at = place + 2;
         continue;
       }
-      if (text[place] === '}') wrong('a } of the format stands alone');
+      if (text[place] === '}') fail('a } of the format stands alone');
       const field = this.#field(text, place + 1, nested);
       this.meter.count(field.text.length >> 6);
       out.push(field.text);

@@ -31,12 +31,13 @@ function scaled(x, digits) {
   return digits < 0 ? nearest(whole, half * ten) : nearest(whole * ten, half);
 }
 
+const minusOf = (x) => (x < 0 || Object.is(x, -0) ? '-' : '');
+
 /** With so many digits behind the point. */
 export function fixedText(x, digits) {
   if (!Number.isFinite(x)) return special(x);
   const all = scaled(Math.abs(x), digits).toString().padStart(digits + 1, '0');
-  const minus = x < 0 || Object.is(x, -0) ? '-' : '';
-  return `${minus}${digits ? pointed(all, all.length - digits) : all}`;
+  return `${minusOf(x)}${digits ? pointed(all, all.length - digits) : all}`;
 }
 
 /** The first digits of a positive number, and its exponent. */
@@ -54,8 +55,7 @@ function digitsOf(x, n) {
 export function exponentialText(x, digits) {
   if (!Number.isFinite(x)) return special(x);
   const [all, exponent] = digitsOf(Math.abs(x), digits + 1);
-  const minus = x < 0 || Object.is(x, -0) ? '-' : '';
-  return `${minus}${all[0]}${digits ? `.${all.slice(1)}` : ''}${exponentText(exponent)}`;
+  return `${minusOf(x)}${all[0]}${digits ? `.${all.slice(1)}` : ''}${exponentText(exponent)}`;
 }
 
 /** Of so many digits in all, as is shorter; zeros at the end stay where `keeps`. `least`: digits from which on there is an exponent. */
@@ -63,14 +63,13 @@ export function generalText(x, digits, keeps = false, least = digits || 1) {
   if (!Number.isFinite(x)) return special(x);
   const n = digits || 1;
   const [all, exponent] = digitsOf(Math.abs(x), n);
-  const minus = x < 0 || Object.is(x, -0) ? '-' : '';
   const kept = keeps ? all : all.replace(/(?<=.)0+$/, '');
   if (exponent < -4 || exponent >= least) {
     const more = kept.length > 1 ? `.${kept.slice(1)}` : keeps ? '.' : '';
-    return `${minus}${kept[0]}${more}${exponentText(exponent)}`;
+    return `${minusOf(x)}${kept[0]}${more}${exponentText(exponent)}`;
   }
   const text = pointed(kept, exponent + 1);
-  return minus + (keeps && !text.includes('.') ? `${text}.` : text);
+  return minusOf(x) + (keeps && !text.includes('.') ? `${text}.` : text);
 }
 
 /** round(x, digits) of Python. @param {number | bigint} x */

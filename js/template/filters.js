@@ -6,7 +6,7 @@ import { lengthOf, truth, walk } from './compare.js';
 import { jsonWrite } from './json.js';
 import { find } from './late.js';
 import { changeCase, isSpace } from './letters.js';
-import { call, item } from './lookup.js';
+import { call, item, useOf } from './lookup.js';
 import { wantDict } from './methods.js';
 import { readFloat, readInt } from './numbers.js';
 import { str } from './repr.js';
@@ -94,14 +94,11 @@ function runAbs(meter, [v]) {
   return typeof n === 'number' ? Math.abs(n) : n < 0n ? -n : n;
 }
 
-/** @returns {never} */
-const isNoNumber = (v) => fail(`'${v.name.slice(0, 40)}' is undefined`);
-
 /** Longer texts are no numbers. */
 const countDigits = (meter, text) => meter.count(4 * Math.min(text.length, 5000));
 
 function runInt(meter, [v, otherwise = 0n, base = 10n]) {
-  if (v instanceof Undefined) isNoNumber(v);
+  if (v instanceof Undefined) useOf(v);
   if (isInt(v)) return asNumber(v);
   if (typeof v === 'number') return v === v ? wholeOf(v) : otherwise;
   if (!isText(v)) return otherwise;
@@ -116,7 +113,7 @@ function runInt(meter, [v, otherwise = 0n, base = 10n]) {
 export const wholeOf = (x) => (Number.isFinite(x) ? BigInt(Math.trunc(x)) : fail('infinity is no whole number'));
 
 function runFloat(meter, [v, otherwise = 0]) {
-  if (v instanceof Undefined) isNoNumber(v);
+  if (v instanceof Undefined) useOf(v);
   if (isNumber(v)) return realOf(v);
   if (!isText(v)) return otherwise;
   countDigits(meter, textOf(v));

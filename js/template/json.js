@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 // JSON as Python's json module writes and reads it: whole numbers of any size, dicts in their order, of a key that comes twice the last value.
 
-import { compare, walk } from './compare.js';
+import { compare, walk, within } from './compare.js';
 import { floatText } from './numbers.js';
 import { intText } from './repr.js';
 import { fail, isGiven } from './texts.js';
 import { Dict, integer, isSequence, isText, itemsOf, textOf, typeName } from './values.js';
-
-/** Values inside each other. */
-const DEPTH = 128;
-
-const within = (depth) => depth <= DEPTH || fail('values are nested too deep');
+import { endOfString } from '../shared/raw-json.js';
 
 // --- writing ---
 
@@ -121,23 +117,14 @@ function take(source, mark) {
   return isThere;
 }
 
-function isEscaped(text, at) {
-  let n = 0;
-  while (text[at - 1 - n] === '\\') n++;
-  return n % 2 === 1;
-}
-
 /** A text, which JSON.parse() reads as Python does. */
 function string(source) {
   const plain = taken(source, PLAIN);
   if (plain) return plain.slice(1, -1);
   const { text, at } = source;
-  let end = at;
-  do end = text.indexOf('"', end + 1);
-  while (end > 0 && isEscaped(text, end));
   try {
-    source.at = end + 1;
-    return JSON.parse(text.slice(at, end + 1));
+    source.at = endOfString(text, at);
+    return JSON.parse(text.slice(at, source.at));
   } catch {
     return broken(source);
   }

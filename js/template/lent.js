@@ -10,7 +10,7 @@ import { attribute, item } from './lookup.js';
 import { TemplateError } from './meter.js';
 import { METHODS, family, methodOf, wantDict } from './methods.js';
 import { amount, arithmetic, exponentText, floatText, isFloat, pointed, readFloat, special } from './numbers.js';
-import { intText, repr, str } from './repr.js';
+import { escaped, intText, repr, str } from './repr.js';
 import { TESTS, isWhole } from './tests.js';
 import {
   fail, intOr, isGiven, isYes, keeping, parts, placeOf, plainText, runCase, runFind, runJoin, runSplit, separatorOf, tableOf, wantText, within,
@@ -23,8 +23,8 @@ import {
 
 export const LENT = {
   Cycler, Dict, FILTERS, FUNCTIONS, Generator, Joiner, METHODS, Range, TESTS, TemplateError, Tuple, Undefined, View, amount, arithmetic, asNumber,
-  atPath, attribute, changeCase, compare, countSearch, equal, exponentText, fail, family, floatText, intOr, intText, integer, isFloat, isGiven,
-  isInt, isLower, isNumber, isPrintable, isSequence, isSpace, isText, isUpper, isWhole, isYes, item, itemsOf, keeping, lengthOf, letterCount,
-  letters, methodOf, pairOf, parts, placeOf, plainText, pointed, rare, readFloat, repr, runCase, runEscape, runFind, runFirst, runJoin, runSplit,
-  separatorOf, special, str, table, tableOf, textOf, typeName, walk, wantDict, wantNumber, wantText, wholeOf, within, worked,
+  atPath, attribute, changeCase, compare, countSearch, equal, escaped, exponentText, fail, family, floatText, intOr, intText, integer, isFloat,
+  isGiven, isInt, isLower, isNumber, isPrintable, isSequence, isSpace, isText, isUpper, isWhole, isYes, item, itemsOf, keeping, lengthOf,
+  letterCount, letters, methodOf, pairOf, parts, placeOf, plainText, pointed, rare, readFloat, repr, runCase, runEscape, runFind, runFirst,
+  runJoin, runSplit, separatorOf, special, str, table, tableOf, textOf, typeName, walk, wantDict, wantNumber, wantText, wholeOf, within, worked,
 };

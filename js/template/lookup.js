@@ -78,7 +78,7 @@ export class Loop {
 }
 
 /** @returns {never} */
-function useOf({ name }) {
+export function useOf({ name }) {
   throw new TemplateError(`'${name.slice(0, 40)}' is undefined`);
 }
 

@@ -5,7 +5,7 @@
 import { bind, missing, takeArguments } from './arguments.js';
 import { truth, walk } from './compare.js';
 import { FUNCTIONS } from './functions.js';
-import { Loop, Macro, attribute, call, item } from './lookup.js';
+import { Loop, Macro, attribute, call, item, useOf } from './lookup.js';
 import { Meter } from './meter.js';
 import { binary, compared, signed, sliced } from './operators.js';
 import { str } from './repr.js';
@@ -74,7 +74,7 @@ export class Machine extends State {
     else if (called instanceof Macro) this.#callMacro(called, given, named);
     else if (called instanceof Loop) this.#callLoop(called, given, named);
     else if (called instanceof Joiner) this.push(called.next());
-    else if (called instanceof Undefined) fail(`'${called.name.slice(0, 40)}' is undefined`);
+    else if (called instanceof Undefined) useOf(called);
     else fail(`a value of the type '${typeName(called)}' cannot be called`);
   }
 

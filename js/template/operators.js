@@ -3,6 +3,7 @@
 
 import { compare, contains, equal } from './compare.js';
 import { rare } from './late.js';
+import { useOf } from './lookup.js';
 import { TemplateError } from './meter.js';
 import { arithmetic } from './numbers.js';
 import { escapeHtml } from './texts.js';
@@ -59,7 +60,7 @@ function limited(at, n, step) {
 }
 
 export function sliced(meter, v, from, to, by) {
-  if (v instanceof Undefined) throw new TemplateError(`'${v.name.slice(0, 40)}' is undefined`);
+  if (v instanceof Undefined) useOf(v);
   if (!isText(v) && !isSequence(v) && !(v instanceof Range)) throw new TemplateError(`a value of the type '${typeName(v)}' cannot be sliced`);
   const step = by === null ? 1 : integer(by);
   if (step === 0) throw new TemplateError('a slice cannot have steps of 0');

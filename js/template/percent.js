@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // text % values. A part of template-rare.js.
 
-import { converted, put, putLetter, putNumber, putText, spec, wrong } from './places.js';
+import { converted, put, putLetter, putNumber, putText, spec } from './places.js';
+import { fail } from './texts.js';
 import { Dict, Range, Tuple, Undefined, asNumber, isInt, isNumber, isText, letterCount, textOf } from './values.js';
 
 const PLACE = /([-+ #0]*)(\*|\d*)(?:(\.)(\*|\d*))?[hlL]?(.?)/suy;
@@ -32,28 +33,28 @@ class Percent {
     }
     const values = this.#values;
     const mayStay = values instanceof Dict || Array.isArray(values) || values instanceof Range || values instanceof Undefined;
-    if (this.#left.length && !mayStay) wrong('not all values have a place in the text');
+    if (this.#left.length && !mayStay) fail('not all values have a place in the text');
     return out.join('');
   }
 
-  #next() { return this.#left.length ? this.#left.pop() : wrong('there are not enough values for the text'); }
+  #next() { return this.#left.length ? this.#left.pop() : fail('there are not enough values for the text'); }
 
   #key() {
     const from = ++this.#at;
     for (let deep = 1; deep; this.#at++) {
       this.meter.count(0.25);
-      if (this.#at >= this.#text.length) wrong('a key in the text does not end');
+      if (this.#at >= this.#text.length) fail('a key in the text does not end');
       deep += { '(': 1, ')': -1 }[this.#text[this.#at]] ?? 0;
     }
-    if (!(this.#values instanceof Dict)) wrong('the text needs a dict');
+    if (!(this.#values instanceof Dict)) fail('the text needs a dict');
     const value = this.#values.get(this.#text.slice(from, this.#at - 1));
-    this.#left = [value === undefined ? wrong('a key of the text is not there') : value];
+    this.#left = [value === undefined ? fail('a key of the text is not there') : value];
   }
 
   #size(digits) {
     if (digits !== '*') return Number(digits || 0);
     const v = this.#next();
-    return isInt(v) ? Number(v) : wrong('* needs a whole number');
+    return isInt(v) ? Number(v) : fail('* needs a whole number');
   }
 
   #place() {
@@ -62,7 +63,7 @@ class Percent {
     PLACE.lastIndex = this.#at;
     const [all, flags, width, dot, precision, type] = PLACE.exec(this.#text);
     this.#at += all.length;
-    if (!type) wrong('a place in the text has no end');
+    if (!type) fail('a place in the text has no end');
     const sized = this.#size(width);
     const s = spec({
       type, width: Math.abs(sized), align: flags.includes('-') || sized < 0 ? '<' : '>',
@@ -81,7 +82,7 @@ class Percent {
     if ('eEfFgG'.includes(s.type) && isNumber(v)) return putNumber(meter, s, asNumber(v), true);
     const isDecimal = 'diu'.includes(s.type);
     if (!(isDecimal ? isNumber(v) && (typeof v !== 'number' || Number.isFinite(v)) : 'oxX'.includes(s.type) && isInt(v))) {
-      wrong('a value is not of the kind that its place wants, or the place is of an unknown kind');
+      fail('a value is not of the kind that its place wants, or the place is of an unknown kind');
     }
     return putNumber(meter, { ...s, least: Math.max(0, s.precision) }, asNumber(v), false);
   }

@@ -2,18 +2,13 @@
 // Places for values in texts: how wide they are, what fills them up, how numbers stand in them. A part of template-rare.js.
 
 import { exponentialText, fixedText, generalText } from './digits.js';
-import { TemplateError } from './meter.js';
 import { floatText } from './numbers.js';
-import { intText, repr, str } from './repr.js';
+import { escaped, intText, repr, str } from './repr.js';
+import { fail } from './texts.js';
 import { letterCount, letters } from './values.js';
 
 /** Letters that a place may be filled up to. */
 const MOST_WIDTH = 2 ** 24;
-
-/** @returns {never} */
-export function wrong(why) {
-  throw new TemplateError(why);
-}
 
 /**
  * @typedef {object} Spec
@@ -32,7 +27,7 @@ export const spec = (given) => ({ ...PLAIN, ...given });
 /** @param {string} head a sign and a prefix */
 export function put(meter, { fill, align, width }, text, head = '') {
   const room = Math.max(0, width - letterCount(meter, head + text));
-  if (room > MOST_WIDTH) wrong('a width is too large');
+  if (room > MOST_WIDTH) fail('a width is too large');
   meter.count((room + text.length) >> 6);
   const left = align === '<' ? 0 : align === '^' ? room >> 1 : room;
   const rest = fill.repeat(room - left);
@@ -45,7 +40,7 @@ export function putText(meter, s, text) {
 }
 
 export function putLetter(meter, s, v) {
-  if (v < 0n || v > 0x10ffffn) wrong('a number is no letter\'s');
+  if (v < 0n || v > 0x10ffffn) fail('a number is no letter\'s');
   return put(meter, s, String.fromCodePoint(Number(v)));
 }
 
@@ -53,7 +48,7 @@ const BASES = { b: 2, o: 8, x: 16, X: 16 };
 
 function realText(x, { type, precision, alternate }) {
   const digits = precision < 0 ? 6 : precision;
-  if (digits > 5000) wrong('a precision is too large');
+  if (digits > 5000) fail('a precision is too large');
   const withPoint = (text) => (alternate && Number.isFinite(x) && !text.includes('.') ? text.replace(/(?=e|$)/, '.') : text);
   switch (type.toLowerCase()) {
     case '': return precision < 0 ? floatText(x) : dotted(x, precision || 1, alternate);
@@ -93,16 +88,13 @@ export function putNumber(meter, s, v, isReal) {
   const head = sign + (s.alternate && base !== 10 ? `0${s.type}` : '');
   const [digits] = isReal ? /^\d*/.exec(bare) : [bare];
   const rest = bare.slice(digits.length);
-  if (s.width > MOST_WIDTH || s.least > MOST_WIDTH) wrong('a width is too large');
+  if (s.width > MOST_WIDTH || s.least > MOST_WIDTH) fail('a width is too large');
   meter.count(s.width + s.least);
   const filled = digits && grouped(digits.padStart(s.least, '0'), s, base === 10 ? 3 : 4, head.length + rest.length);
   return put(meter, s, filled + rest, head);
 }
 
-const ascii = (text) => text.replace(/[^\0-\x7f]/gu, (letter) => {     // eslint-disable-line no-control-regex
-  const hex = letter.codePointAt(0).toString(16);
-  return hex.length === 2 ? `\\x${hex}` : hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
-});
+const ascii = (text) => text.replace(/[^\0-\x7f]/gu, escaped);     // eslint-disable-line no-control-regex
 
 /** As %s, %r and %a, or !s, !r and !a have it. */
 export function converted(meter, v, how) {

@@ -11,7 +11,7 @@ const AS_IS = /[ '\ufdd0-\ufdef]/;
 
 const ESCAPES = { '\t': '\\t', '\n': '\\n', '\r': '\\r', '\\': '\\\\' };
 
-function escaped(letter) {
+export function escaped(letter) {
   const hex = letter.codePointAt(0).toString(16);
   return hex.length <= 2 ? `\\x${hex.padStart(2, '0')}` : hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
 }
