@@ -43,6 +43,7 @@ static void add_branch(struct branch *branches, size_t *n, gr_expr rest, uint32_
 static gr_expr level(struct grammar *g, struct ranges r, uint32_t base, int shift, uint32_t mark)
 {
     struct branch branches[LEVEL];
+    gr_expr all = r.n ? any_tail(g, shift / 6) : 0;
     size_t n = 0;
     for (uint32_t digit = 0; digit < LEVEL && r.n; digit++) {
         uint32_t first = base + (digit << shift), last = first + (1u << shift) - 1;
@@ -51,7 +52,7 @@ static gr_expr level(struct grammar *g, struct ranges r, uint32_t base, int shif
         while (inside < r.n && r.of[inside].first <= last) inside++;
         if (!inside) continue;
         bool whole = r.of->first <= first && r.of->last >= last;
-        gr_expr rest = whole ? any_tail(g, shift / 6) : level(g, (struct ranges){r.of, inside}, first, shift - 6, 0x80);
+        gr_expr rest = whole ? all : level(g, (struct ranges){r.of, inside}, first, shift - 6, 0x80);
         if (!rest) return 0;
         add_branch(branches, &n, rest, mark | digit);
     }

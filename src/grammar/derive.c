@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SEARCH_MOST = 1 << 15 }; /* expressions that a search may see */
+enum { SEARCH_MOST = 1 << 15 /* expressions that a search may see */, FIRST_DEPTH = 40 };
 
 /* --- derivatives ------------------------------------------------------------------------------------------------------- */
 
@@ -90,6 +90,59 @@ gr_expr derive(struct grammar *g, gr_expr a, uint8_t byte)
     return d;
 }
 
+/* --- first bytes ------------------------------------------------------------------------------------------------------- */
+
+static void add_set(uint32_t *set, const uint32_t *more)
+{
+    for (int i = 0; i < 8; i++) set[i] |= more[i];
+}
+
+static void add_first(struct grammar *g, gr_expr a, uint32_t set[8], int depth);
+
+/* What each of them begins with. */
+static void add_common(struct grammar *g, const struct node *n, uint32_t set[8], int depth)
+{
+    uint32_t all[8];
+    memset(all, 0xFF, sizeof all);
+    for (uint32_t i = 0; i < n->b; i++) {
+        uint32_t one[8] = {0};
+        add_first(g, g->lists[n->a + i], one, depth);
+        for (int w = 0; w < 8; w++) all[w] &= one[w];
+    }
+    add_set(set, all);
+}
+
+/* A sequence is a loop, as for derivatives; what is nested too deeply may begin with anything. */
+static void add_first(struct grammar *g, gr_expr a, uint32_t set[8], int depth)
+{
+    static const uint32_t digits[8] = {0, 0x03FF0000};
+    uint32_t any[8];
+    struct node n = *node_of(g, a);
+    for (g->work--; n.kind == NODE_CAT && depth < FIRST_DEPTH; n = *node_of(g, n.b), g->work--) {
+        add_first(g, n.a, set, depth + 1);
+        if (!is_nullable(g, n.a)) return;
+    }
+    switch (depth < FIRST_DEPTH ? (enum gr_kind)n.kind : NODE_NOT) {
+    case NODE_NEVER:
+    case NODE_EMPTY: return;
+    case NODE_SET: return add_set(set, g->lists + n.a);
+    case NODE_OR:
+        for (uint32_t i = 0; i < n.b; i++) add_first(g, g->lists[n.a + i], set, depth + 1);
+        return;
+    case NODE_AND: return add_common(g, &n, set, depth + 1);
+    case NODE_REPEAT: return add_first(g, n.a, set, depth + 1);
+    case NODE_MULTIPLE: return add_set(set, digits);
+    case NODE_RULE: return add_first(g, g->rules[n.a].body, set, depth + 1);
+    default: memset(any, 0xFF, sizeof any); return add_set(set, any);
+    }
+}
+
+void derive_first(struct grammar *g, gr_expr a, uint32_t set[8])
+{
+    memset(set, 0, 8 * sizeof *set);
+    add_first(g, a, set, 0);
+}
+
 /* --- classes of bytes -------------------------------------------------------------------------------------------------- */
 
 /* Each class of which the set has some and not others becomes two. */
@@ -147,7 +200,10 @@ static enum gr_answer search(struct grammar *g, gr_expr start)
     g->stamp++;
     if (!enqueue(g, &n, start, 0)) return GR_UNKNOWN;
     for (uint32_t i = 0; i < n; i++) {
+        uint32_t first[8];
+        derive_first(g, g->queue[i * 2], first);
         for (uint32_t c = 0; c < g->n_classes; c++) {
+            if (!set_has(first, g->byte_of[c])) continue;
             gr_expr d = derive(g, g->queue[i * 2], g->byte_of[c]);
             if (!d) return GR_UNKNOWN;
             if (g->nodes[d].flags & (NULLABLE | LIVE)) {

@@ -1,64 +1,61 @@
 /* SPDX-License-Identifier: MIT
  *
- * Masks: the flat tree is walked with a state for each depth; a dead one skips what hangs below. A mask that took long is kept, the oldest gives way.
+ * Masks: the flat tree is walked with a state for each depth; a dead one skips what hangs below. What was found is kept, as a list of what differs
+ * from a row of the slice, or from nothing: most are short, so that thousands are remembered. When there is no more room all are forgotten.
  */
-#include "grammar/vocabulary.h"
+#include "grammar/masks.h"
 
 #include <string.h>
 
-enum { KEPT_MOST = 64, WORTH_KEEPING = 2048 /* nodes walked */ };
-
-struct masks {
-    const struct vocabulary *vocabulary;
-    gr_state *states;   /* [longest + 1]: of a walk, by depth */
-    uint32_t *bits;     /* [n_words]: the last mask that is not kept */
-    uint32_t *kept[KEPT_MOST];
-    gr_state kept_for[KEPT_MOST];
-    uint32_t next;      /* place to be taken next */
-    gr_expr inside;     /* a JSON string's character in this grammar */
-};
+enum { KEPT_MOST = 1 << 19 /* words; the call at hand may take some more */, KEPT_WHOLE = SLICE_COUNTS + 1 /* in place of a row: all words */ };
 
 void masks_free(struct grammar *g)
 {
     if (!g->masks) return;
-    for (int i = 0; i < KEPT_MOST; i++) mem_free(g->mem, g->masks->kept[i]);
-    mem_free(g->mem, g->masks->states);
-    mem_free(g->mem, g->masks->bits);
-    mem_free(g->mem, g->masks);
+    void *parts[] = {g->masks->states, g->masks->others, g->masks->bits, g->masks->kept, g->masks};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(g->mem, parts[i]);
     g->masks = NULL;
+}
+
+static void forget(struct grammar *g, struct masks *m)
+{
+    for (uint32_t s = 0; s < g->n_states; s++) g->states[s].mask = 0;
+    memset(m->heads, 0, sizeof m->heads);
+    m->n_kept = 1;
 }
 
 static struct masks *open_masks(struct grammar *g, const struct vocabulary *v)
 {
     if (g->masks && g->masks->vocabulary == v) return g->masks;
     masks_free(g);
-    for (uint32_t s = 0; s < g->n_states; s++) g->states[s].mask = 0;
     struct masks *m = g->masks = mem_alloc(g->mem, sizeof *m);
     if (m) {
         m->vocabulary = v;
         m->states = mem_array(g->mem, (uint64_t)v->longest + 1, sizeof *m->states);
+        m->others = mem_array(g->mem, (uint64_t)v->longest + 1, sizeof *m->others);
         m->bits = mem_array(g->mem, v->n_words, sizeof *m->bits);
         m->inside = gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1);
+        for (int b = 0; b < 256; b++) m->weight[g->class_of[b]] += v->begin_with[b];
+        forget(g, m);
     }
-    if (m && m->states && m->bits && m->inside) return m;
+    if (m && m->states && m->others && m->bits && m->inside) return m;
     masks_free(g);
     node_memory(g);
     return NULL;
 }
 
-/* Sets the bits of the tree's tokens that the state allows. Returns how many nodes were seen, 0: failed. */
-static uint32_t walk(struct grammar *g, struct masks *m, const struct trie *t, gr_state from, uint32_t *bits)
+bool masks_walk(struct grammar *g, struct masks *m, uint32_t begin, uint32_t end, gr_state from)
 {
-    const struct trie_node *nodes = t->nodes;
+    const struct trie_node *nodes = m->vocabulary->all.nodes;
     const uint32_t *next = g->next;
-    uint32_t seen = 1, n_classes = g->n_classes;
-    m->states[0] = from;
-    for (uint32_t i = 0; i < t->n; seen++) {
+    uint32_t n_classes = g->n_classes, *bits = m->bits;
+    if (begin < end) m->states[nodes[begin].depth - 1] = from;
+    for (uint32_t i = begin; i < end;) {
         const struct trie_node *node = &nodes[i];
         uint32_t class = g->class_of[node->byte], to = next[(size_t)m->states[node->depth - 1] * n_classes + class];
         if (!to) {
             to = state_next(g, m->states[node->depth - 1], class);
-            if (!to) return 0;
+            if (!to) return false;
             next = g->next;
         }
         if (to == NEXT_DEAD) {
@@ -66,154 +63,181 @@ static uint32_t walk(struct grammar *g, struct masks *m, const struct trie *t, g
             continue;
         }
         m->states[node->depth] = to;
-        if (node->token != NO_TOKEN) bits[node->token >> 5] |= 1u << (node->token & 31);
+        if (node->token != NO_TOKEN) bit_set(bits, node->token);
         i++;
     }
-    return seen;
-}
-
-/* --- strings ---------------------------------------------------------------------------------------------------------------- */
-
-/* A state inside a JSON string: least to most characters are to come, then `rest`, which begins with no byte of a character. */
-struct inside {
-    uint32_t least, most;
-    gr_expr rest;
-};
-
-static bool is_inside(struct grammar *g, const struct masks *m, gr_state state, struct inside *out)
-{
-    struct node n = *node_of(g, g->states[state].expr), count;
-    if (n.kind != NODE_CAT) return false;
-    count = *node_of(g, n.a);
-    if (count.kind != NODE_REPEAT || count.a != m->inside) return false;
-    gr_expr rest = node_straight(g, n.b);
-    if (!rest) return false;
-    for (uint32_t c = 0; c < g->n_classes; c++) {
-        gr_expr in = derive(g, m->inside, g->byte_of[c]);
-        if (!in || (in != EXPR_NEVER && derive(g, rest, g->byte_of[c]) != EXPR_NEVER)) return false;
-    }
-    *out = (struct inside){count.b, count.c, rest};
     return true;
 }
 
-/* Tokens of at most so many characters. Longer ones cannot be in: what follows the last character begins otherwise. */
-static void add_inside(const struct vocabulary *v, uint32_t most, uint32_t *bits)
+/* --- keeping ------------------------------------------------------------------------------------------------------------------ */
+
+static bool room_for(struct grammar *g, struct masks *m, uint32_t n)
 {
-    memcpy(bits, v->inside + (size_t)(most < SLICE_COUNTS ? most : SLICE_COUNTS) * v->n_words, v->n_words * sizeof *bits);
-    for (uint32_t i = 0; i < v->n_long && most >= SLICE_COUNTS; i++)
-        if (v->long_ones[i * 2 + 1] > most) bits[v->long_ones[i * 2] >> 5] &= ~(1u << (v->long_ones[i * 2] & 31));
+    uint64_t room = m->room_kept ? m->room_kept : 1 << 12;
+    while (room < (uint64_t)m->n_kept + n) room *= 2;
+    if (room == m->room_kept) return true;
+    uint32_t *grown = room <= UINT32_MAX ? mem_resize(g->mem, m->kept, room * sizeof *grown) : NULL;
+    if (!grown) return false;
+    m->kept = grown;
+    m->room_kept = (uint32_t)room;
+    return true;
 }
 
-/* Tokens that leave the string: as many characters as there may be, then what may follow. Returns how many nodes were seen, 0: failed. */
-static uint32_t add_leaving(struct grammar *g, struct masks *m, const struct vocabulary *v, const struct inside *in)
+static const uint32_t *row_of(const struct masks *m, uint32_t row) { return m->vocabulary->inside + (size_t)row * m->vocabulary->n_words; }
+
+static bool four_alike(const uint32_t *a, const uint32_t *b) { return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])); }
+
+/* A mask that is kept: its row, how many tokens differ, and these; or KEPT_WHOLE, and all words. */
+uint32_t masks_keep(struct grammar *g, struct masks *m, uint32_t row)
 {
-    uint32_t seen = 1;
-    m->states[0] = state_of(g, in->rest);
-    if (!m->states[0]) return 0;
-    for (uint32_t i = 0; i < v->tails.n; seen++) {
-        const struct trie_node *node = &v->tails.nodes[i];
-        uint32_t to = state_next(g, m->states[node->depth - 1], g->class_of[node->byte]);
-        if (!to) return 0;
-        i = to == NEXT_DEAD ? node->skip : i + 1;
-        if (to == NEXT_DEAD) continue;
-        m->states[node->depth] = to;
-        if (node->token == NO_TOKEN) continue;
-        const uint32_t *row = v->tail_ones + (size_t)node->token * 3;
-        if (row[1] >= in->least && row[1] <= in->most) m->bits[row[0] >> 5] |= 1u << (row[0] & 31);
-    }
-    return seen;
-}
-
-/* --- beginnings of strings ---------------------------------------------------------------------------------------------------- */
-
-enum { INSIDE_UNKNOWN, INSIDE_NOT, INSIDE_ENDLESS };
-
-/* Whether every token of the slice may follow. */
-static bool is_endless(struct grammar *g, const struct masks *m, gr_state state)
-{
-    if (g->states[state].inside == INSIDE_UNKNOWN) {
-        struct inside in;
-        bool endless = is_inside(g, m, state, &in) && in.most >= m->vocabulary->longest;
-        g->states[state].inside = endless ? INSIDE_ENDLESS : INSIDE_NOT;
-    }
-    return g->states[state].inside == INSIDE_ENDLESS;
-}
-
-/* Whether most tokens of the slice lead into an endless string by their first byte: where a key begins that is none of those named. */
-static bool is_beginning(struct grammar *g, const struct masks *m, gr_state state)
-{
-    uint32_t found = 0;
-    for (uint32_t b = 0; b < 128; b++) {
-        if (!m->vocabulary->inside_by[b]) continue;
-        uint32_t to = state_next(g, state, g->class_of[b]);
-        if (to && to != NEXT_DEAD && is_endless(g, m, to)) found += m->vocabulary->inside_by[b];
-    }
-    return found > m->vocabulary->n_inside / 2;
-}
-
-/* From the slice: takes away what does not go on from a state, and does not look below where an endless string has begun. */
-static uint32_t take_away(struct grammar *g, struct masks *m, gr_state from)
-{
-    const struct trie *t = &m->vocabulary->all;
-    uint32_t seen = 1;
-    m->states[0] = from;
-    for (uint32_t i = 0; i < t->n; seen++) {
-        const struct trie_node *node = &t->nodes[i];
-        uint32_t to = state_next(g, m->states[node->depth - 1], g->class_of[node->byte]);
-        if (!to) return 0;
-        if (to == NEXT_DEAD) {
-            for (; i < node->skip; i++)
-                if (t->nodes[i].token != NO_TOKEN) m->bits[t->nodes[i].token >> 5] &= ~(1u << (t->nodes[i].token & 31));
-        } else if (is_endless(g, m, to)) {
-            i = node->skip;
-        } else {
-            m->states[node->depth] = to;
-            i++;
+    const uint32_t *from = row_of(m, row), *bits = m->bits;
+    uint32_t n_words = m->vocabulary->n_words, n = 0, place = m->n_kept;
+    if (!room_for(g, m, n_words + 2)) return 0;
+    uint32_t *out = m->kept + place + 2;
+    for (uint32_t w = 0; w < n_words && row != KEPT_WHOLE; w++) {
+        if (w + 4 <= n_words && four_alike(bits + w, from + w)) {
+            w += 3;
+            continue;
+        }
+        for (uint32_t left = bits[w] ^ from[w]; left && row != KEPT_WHOLE; left &= left - 1) {
+            if (n == n_words) row = KEPT_WHOLE;
+            else out[n++] = w * 32 + (uint32_t)__builtin_ctz(left);
         }
     }
-    return seen;
+    if (row == KEPT_WHOLE) memcpy(out, bits, n_words * sizeof *out);
+    out[-2] = row;
+    out[-1] = n;
+    m->n_kept = place + 2 + n;
+    return place;
+}
+
+uint32_t masks_keep_list(struct grammar *g, struct masks *m, uint32_t n)
+{
+    uint32_t place = m->n_kept;
+    if (!room_for(g, m, n)) return 0;
+    for (uint32_t i = 0; i < n; i++) m->kept[place + i] = (uint32_t)g->scratch[g->n_scratch - n + i];
+    m->n_kept += n;
+    return place;
+}
+
+void masks_add(struct masks *m, uint32_t place)
+{
+    const uint32_t *kept = m->kept + place, n = kept[1];
+    if (kept[0] == KEPT_WHOLE)
+        for (uint32_t w = 0; w < n; w++) m->bits[w] |= kept[2 + w];
+    else
+        for (uint32_t i = 0; i < n; i++) bit_set(m->bits, kept[2 + i]);
+}
+
+/* One that was kept becomes the bits at hand. Returns its row. */
+static uint32_t restore(struct masks *m, uint32_t place)
+{
+    const uint32_t *kept = m->kept + place, row = kept[0], n = kept[1];
+    bool whole = row == KEPT_WHOLE;
+    memcpy(m->bits, whole ? kept + 2 : row_of(m, row), m->vocabulary->n_words * sizeof *m->bits);
+    for (uint32_t i = 0; i < n && !whole; i++) m->bits[kept[2 + i] >> 5] ^= 1u << (kept[2 + i] & 31);
+    return whole ? 0 : row;
+}
+
+/* --- states that are nearly another one ------------------------------------------------------------------------------------------- */
+
+/* Where most tokens lead by their first byte, if they stay there with the next such byte; else 0. Failing shows later too. */
+static gr_state likely(struct grammar *g, const struct masks *m, gr_state state)
+{
+    uint32_t found = 0, total = 0, sum = 0, most = 0, heaviest = 0;
+    uint64_t lead = 0;
+    for (uint32_t c = 0; c < g->n_classes; c++) { /* a vote that a majority wins */
+        uint32_t to = masks_next(g, state, g->byte_of[c]), weight = m->weight[c];
+        total += weight;
+        if (to == found) lead += weight;
+        else if (lead >= weight) lead -= weight;
+        else found = to, lead = weight - lead;
+    }
+    if (!found || found == NEXT_DEAD || found == state) return 0;
+    for (uint32_t c = 0; c < g->n_classes; c++) {
+        if (masks_next(g, state, g->byte_of[c]) != found) continue;
+        sum += m->weight[c];
+        if (m->weight[c] > most) most = m->weight[c], heaviest = c;
+    }
+    return sum > total / 2 && masks_next(g, found, g->byte_of[heaviest]) == found ? found : 0;
+}
+
+static void clear_below(struct masks *m, uint32_t begin)
+{
+    const struct trie_node *nodes = m->vocabulary->all.nodes;
+    for (uint32_t i = begin; i < nodes[begin].skip; i++)
+        if (nodes[i].token != NO_TOKEN) bit_clear(m->bits, nodes[i].token);
+}
+
+/* Of another state's mask: what differs. Where both come to the same state, or to none, tokens below do the same. */
+static bool differ(struct grammar *g, struct masks *m, gr_state state, gr_state other)
+{
+    const struct trie *t = &m->vocabulary->all;
+    m->states[0] = state;
+    m->others[0] = other;
+    for (uint32_t i = 0; i < t->n;) {
+        const struct trie_node *node = &t->nodes[i];
+        gr_state before = m->others[node->depth - 1];
+        uint32_t to = masks_next(g, m->states[node->depth - 1], node->byte);
+        uint32_t beside = before == NEXT_DEAD ? NEXT_DEAD : masks_next(g, before, node->byte);
+        if (!to || !beside) return false;
+        if (to == NEXT_DEAD && beside != NEXT_DEAD) clear_below(m, i);
+        i = to == beside || to == NEXT_DEAD ? node->skip : i + 1;
+        if (to == beside || to == NEXT_DEAD) continue;
+        m->states[node->depth] = to;
+        m->others[node->depth] = beside;
+        if (node->token != NO_TOKEN) bit_set(m->bits, node->token);
+    }
+    return true;
 }
 
 /* --- the face ----------------------------------------------------------------------------------------------------------------- */
 
-static const uint32_t *keep(struct grammar *g, struct masks *m, gr_state state)
+static bool find_others(struct grammar *g, struct masks *m, gr_state state)
 {
-    uint32_t place = m->next, *bits = m->kept[place];
-    if (!bits) bits = m->kept[place] = mem_alloc_raw(g->mem, m->vocabulary->n_words * sizeof *bits);
-    if (!bits) return m->bits; /* short of memory: made anew each time */
-    if (m->kept_for[place]) g->states[m->kept_for[place]].mask = 0;
-    memcpy(bits, m->bits, m->vocabulary->n_words * sizeof *bits);
-    m->kept_for[place] = state;
-    g->states[state].mask = place + 1;
-    m->next = (place + 1) % KEPT_MOST;
-    return bits;
+    struct node n = *node_of(g, g->states[state].expr);
+    gr_expr head = n.kind == NODE_CAT ? n.a : g->states[state].expr, rest = n.kind == NODE_CAT ? node_straight(g, n.b) : EXPR_EMPTY;
+    if (!rest) return false;
+    if (node_of(g, head)->kind != NODE_SET && gr_is_regular(g, head)) {
+        enum head_answer answer = masks_by_head(g, m, head, rest);
+        if (answer != HEAD_UNFIT) return answer == HEAD_FOUND;
+    }
+    memset(m->bits, 0, m->vocabulary->n_words * sizeof *m->bits);
+    return masks_walk(g, m, 0, m->vocabulary->all.n, state);
+}
+
+/* The state's mask, but for end tokens, becomes the bits at hand, and is kept. `other`: it may be found from another one's. */
+static bool find(struct grammar *g, struct masks *m, gr_state state, bool other, uint32_t *row)
+{
+    struct inside in;
+    uint32_t known = g->states[state].mask;
+    bool good;
+    *row = 0;
+    if (known) {
+        *row = restore(m, known);
+        return true;
+    }
+    gr_state from = 0;
+    if (masks_is_inside(g, m, state, &in)) good = masks_inside(g, m, &in, row);
+    else if (other && (from = likely(g, m, state)) != 0) good = find(g, m, from, false, row) && differ(g, m, state, from);
+    else good = find_others(g, m, state);
+    if (good) g->states[state].mask = masks_keep(g, m, *row);
+    return good;
 }
 
 const uint32_t *grammar_mask(struct grammar *g, const struct vocabulary *v, gr_state state)
 {
     if (!g->ready || state == GR_DEAD || state >= g->n_states) return NULL;
+    uint32_t row;
     g->work = CALL_WORK;
     g->err = (struct error){0};
     struct masks *m = open_masks(g, v);
     if (!m) return NULL;
-    if (g->states[state].mask) return m->kept[g->states[state].mask - 1];
-    struct inside in;
-    uint32_t seen;
-    if (is_inside(g, m, state, &in)) {
-        add_inside(v, in.most, m->bits);
-        seen = add_leaving(g, m, v, &in);
-    } else if (is_beginning(g, m, state)) {
-        add_inside(v, GR_MANY, m->bits);
-        seen = take_away(g, m, state);
-        if (seen) seen = walk(g, m, &v->rest, state, m->bits);
-    } else {
-        memset(m->bits, 0, v->n_words * sizeof *m->bits);
-        seen = walk(g, m, &v->all, state, m->bits);
-    }
-    if (!seen) return NULL;
+    if (m->n_kept > KEPT_MOST) forget(g, m);
+    if (!find(g, m, state, true, &row)) return NULL;
     if (grammar_accepts(g, state))
         for (uint32_t w = 0; w < v->n_words; w++) m->bits[w] |= v->ends[w];
-    return seen > WORTH_KEEPING ? keep(g, m, state) : m->bits;
+    return m->bits;
 }
 
 gr_state grammar_take(struct grammar *g, const struct vocabulary *v, gr_state state, uint32_t id)

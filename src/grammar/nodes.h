@@ -44,8 +44,7 @@ struct memo {
 
 struct state {
     gr_expr expr;
-    uint32_t mask;   /* the place of its mask among those kept, + 1 */
-    uint32_t inside; /* whether it is inside a JSON string without an end in sight: enum in mask.c */
+    uint32_t mask; /* the place of its mask among those kept; 0: none */
 };
 
 struct masks;
@@ -116,6 +115,8 @@ static inline bool set_has(const uint32_t *set, uint8_t byte) { return (set[byte
 
 /* derive.c: what may follow after this byte. */
 gr_expr derive(struct grammar *g, gr_expr a, uint8_t byte);
+/* The bytes that its texts may begin with, and perhaps some more. */
+void derive_first(struct grammar *g, gr_expr a, uint32_t set[8]);
 /* Whether some text is in it: GR_YES, GR_NO, GR_UNKNOWN after too much work. */
 enum gr_answer derive_live(struct grammar *g, gr_expr a);
 /* Brings class_of up to date with the sets there are. */

@@ -226,11 +226,12 @@ gr_expr gr_regex(struct grammar *g, struct bytes pattern, int where, enum gr_for
     struct part p = disjunction(&r);
     if (p.of[0] && r.at < pattern.size) p = plain(regex_wrong(&r, "a parenthesis was not opened"));
     mem_free(g->mem, r.ranges);
-    gr_expr made = p.of[0] ? EXPR_NEVER : 0, any = gr_repeat(g, gr_class(g, form, &(struct gr_range){0, UINT32_MAX}, 1), 0, GR_MANY);
+    gr_expr made = p.of[0] ? EXPR_NEVER : 0, any = EXPR_EMPTY;
+    if (where & GR_SEARCH) any = gr_repeat(g, gr_class(g, form, &(struct gr_range){0, UINT32_MAX}, 1), 0, GR_MANY);
     for (int i = 0; i < VARIANTS && made; i++) {
         gr_expr whole = p.of[i];
-        if (where & GR_SEARCH && !(i & ENDS)) whole = gr_cat(g, whole, any);
-        if (where & GR_SEARCH && !(i & BEGINS)) whole = gr_cat(g, any, whole);
+        if (!(i & ENDS)) whole = gr_cat(g, whole, any);
+        if (!(i & BEGINS)) whole = gr_cat(g, any, whole);
         made = gr_or(g, made, whole);
     }
     if (!made && err) *err = g->err;

@@ -16,7 +16,9 @@ gr_state state_of(struct grammar *g, gr_expr a)
         if (!node_room(g, (void **)&g->next, &most, (uint64_t)g->n_states + 1, g->n_classes * sizeof *g->next)) return 0;
         g->room_states = room;
     }
-    memset(g->next + (size_t)g->n_states * g->n_classes, 0, g->n_classes * sizeof *g->next);
+    uint32_t first[8], *next = g->next + (size_t)g->n_states * g->n_classes;
+    derive_first(g, a, first);
+    for (uint32_t c = 0; c < g->n_classes; c++) next[c] = set_has(first, g->byte_of[c]) ? 0 : NEXT_DEAD;
     g->states[g->n_states] = (struct state){.expr = a};
     g->nodes[a].state = g->n_states;
     return g->n_states++;

@@ -110,8 +110,6 @@ static bool add_inside(struct vocabulary *v, uint32_t token, uint32_t count)
     uint32_t bit = 1u << (token & 31), word = token >> 5;
     for (uint32_t c = count; c <= SLICE_COUNTS; c++) v->inside[(size_t)c * v->n_words + word] |= bit;
     v->inside[(size_t)SLICE_COUNTS * v->n_words + word] |= bit;
-    v->n_inside++;
-    v->inside_by[v->bytes[v->at[token]]]++;
     if (count < SLICE_COUNTS) return true;
     uint32_t *row = add_row(v, &v->long_ones, &v->n_long, &v->room_long, 2);
     if (row) memcpy(row, (uint32_t[]){token, count}, 2 * sizeof *row);
@@ -181,22 +179,16 @@ static bool build_tails(struct vocabulary *v, uint32_t *open)
     return good;
 }
 
-static bool make_slice(struct vocabulary *v, struct sorted *order, uint32_t n, uint32_t *open)
+static bool make_slice(struct vocabulary *v, uint32_t *open)
 {
     struct grammar *g = grammar_new(v->mem);
     gr_state *states = mem_array(v->mem, (uint64_t)v->longest + 1, sizeof *states);
     v->inside = mem_array(v->mem, (uint64_t)(SLICE_COUNTS + 1) * v->n_words, sizeof *v->inside);
-    v->inside_by = mem_array(v->mem, 256, sizeof *v->inside_by);
-    bool good = g && states && v->inside && v->inside_by && grammar_ready(g, gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), NULL) == OK;
+    bool good = g && states && v->inside && grammar_ready(g, gr_class(g, GR_JSON, &(struct gr_range){0, UINT32_MAX}, 1), NULL) == OK;
     good = good && find_inside(v, g, states, open) && build_tails(v, open);
     mem_free(v->mem, states);
     grammar_free(g);
-    if (!good) return false;
-    const uint32_t *any = v->inside + (size_t)SLICE_COUNTS * v->n_words;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (!(any[order[i].id >> 5] >> (order[i].id & 31) & 1)) order[kept++] = order[i];
-    return build_trie(v, order, kept, open, &v->rest);
+    return good;
 }
 
 /* --- the vocabulary --------------------------------------------------------------------------------------------------------- */
@@ -237,8 +229,9 @@ static bool build(struct vocabulary *v)
     bool good = room && open;
     for (uint32_t i = 0; good && i < v->n; i++)
         if (v->kinds[i] == TOKEN_TEXT && v->at[i + 1] > v->at[i]) room[n++] = (struct sorted){key_of(bytes_of(v, i)), i};
+    for (uint32_t i = 0; i < n; i++) v->begin_with[room[i].key >> 56]++;
     if (good) order = sort(v, room, room + v->n, n);
-    good = good && build_trie(v, order, n, open, &v->all) && make_slice(v, order, n, open);
+    good = good && build_trie(v, order, n, open, &v->all) && make_slice(v, open);
     mem_free(v->mem, room);
     mem_free(v->mem, open);
     return good;
@@ -262,7 +255,7 @@ int vocabulary_new(struct mem *m, const struct vocabulary_source *source, struct
 void vocabulary_free(struct vocabulary *v)
 {
     if (!v) return;
-    void *parts[] = {v->bytes, v->at, v->kinds, v->ends, v->all.nodes, v->rest.nodes, v->tails.nodes, v->inside, v->inside_by,
+    void *parts[] = {v->bytes, v->at, v->kinds, v->ends, v->all.nodes, v->tails.nodes, v->inside,
                      v->long_ones, v->tail_ones};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(v->mem, parts[i]);
     mem_free(v->mem, v);

@@ -43,9 +43,9 @@ struct vocabulary {
     uint8_t *kinds;
     uint32_t *ends;      /* [n_words] */
     uint32_t longest;    /* bytes of a token */
-    struct trie all, rest; /* every token; those that are not in the slice */
+    struct trie all;
+    uint32_t begin_with[256]; /* tokens, by their first byte */
     uint32_t *inside;    /* [SLICE_COUNTS + 1, n_words]: those of at most so many characters, one begun included; the last row: any number */
-    uint32_t n_inside, *inside_by; /* how many these are; [256]: by their first byte */
     uint32_t *long_ones; /* [n_long, 2]: tokens of at least SLICE_COUNTS characters, and how many these are */
     uint32_t n_long, room_long;
     struct trie tails;   /* its tokens are places in tail_ones */

@@ -56,10 +56,9 @@ static gr_expr any_string(struct grammar *g, const char *text)
     return gr_cat(g, quote, gr_cat(g, gr_repeat(g, c, 0, GR_MANY), quote));
 }
 
-static gr_expr schema(struct grammar *g, const char *text)
+static gr_expr schema_with(struct grammar *g, const char *text, struct schema_options options)
 {
     char copy[1000];
-    struct schema_options options = {0};
     struct error err = {0};
     gr_expr start = 0;
     snprintf(copy, sizeof copy, "%s", text);
@@ -68,10 +67,19 @@ static gr_expr schema(struct grammar *g, const char *text)
     return start;
 }
 
+static gr_expr schema(struct grammar *g, const char *text) { return schema_with(g, text, (struct schema_options){0}); }
+static gr_expr flexible(struct grammar *g, const char *text) { return schema_with(g, text, (struct schema_options){.flexible = true}); }
+
 /* Keys that are none of those named, and counts. */
 static const char keys_schema[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"maxLength\":30},\"the\":true,\"there\":{\"type\":\"null\"}},"
                                   "\"additionalProperties\":{\"type\":\"string\",\"minLength\":3,\"maxLength\":9}}";
 static const char counts_schema[] = "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"minLength\":2,\"maxLength\":40}}";
+
+/* White space before everything, numbers in several places, patterns with counts, keys by patterns, and values of any kind. */
+static const char spaced_schema[] = "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":\"number\"},\"list\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}},\"id\":{\"type\":\"string\",\"format\":\"uuid\"}},\"required\":[\"list\"]}";
+static const char pattern_keys_schema[] = "{\"type\":\"object\",\"properties\":{\"type\":{\"enum\":[\"a\",\"b\",1]},\"text\":true},\"patternProperties\":{\"^t\":{\"type\":\"string\"},\"e$\":{\"minLength\":2}}}";
+static const char patterns_schema[] = "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"pattern\":\"^[a-z]([-a-z0-9]*[a-z0-9])?$\",\"minLength\":3,\"maxLength\":63}}";
+static const char uri_schema[] = "{\"anyOf\":[{\"type\":\"string\",\"format\":\"uri\"},{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#\"},\"maxProperties\":3},{\"type\":\"number\",\"minimum\":-5}]}";
 
 /* The languages of the grammars in llama.cpp's documentation, with their ambiguities: white space that a line's end may be or not, names that are
  * types, a comment's end. */
@@ -141,6 +149,8 @@ static const struct {
     {counted_string, "012345678901234567"}, {whole, "[a-z]{1,40}"}, {search, "f(oo|\\p{L}+)bar"}, {whole, "\\d{4}-\\d\\d-\\d\\d( \\d+)*"}, {gbnf, json_grammar},
     {schema, keys_schema}, {schema, counts_schema}, {schema, "{\"type\":\"string\",\"minLength\":1,\"maxLength\":200}"},
     {gbnf, arithmetic_grammar}, {gbnf, chess_grammar}, {gbnf, list_grammar}, {gbnf, c_grammar},
+    {flexible, spaced_schema}, {schema, pattern_keys_schema}, {flexible, pattern_keys_schema}, {flexible, patterns_schema}, {flexible, uri_schema},
+    {whole, "([^\"]*,)*[ab]*"}, {whole, "[a-z]*[0-9a-f]{2,5}(, [a-z]*)*"},
 };
 
 static bool allowed(const uint32_t *mask, uint32_t id) { return mask[id >> 5] >> (id & 31) & 1; }
@@ -181,6 +191,28 @@ static void against_every_token(void)
         grammar_free(g);
         CHECK_EQ(mem.used, used);
     }
+    vocabulary_free(v);
+    CHECK_EQ(mem.used, 0);
+}
+
+/* More masks than are remembered: all are forgotten, and made again. */
+static void forgotten_masks(void)
+{
+    struct vocabulary_source source;
+    struct vocabulary *v = NULL;
+    CHECK(qwen_tokens(check_fixtures, 16, &source));
+    CHECK_EQ(vocabulary_new(&mem, &source, &v, NULL), OK);
+    qwen_tokens_free(&source);
+    struct grammar *g = make(whole, "[a-z]{4000}");
+    gr_state state = grammar_start(g);
+    uint64_t most = mem.used + (8 << 20);
+    for (int i = 0; i < 2500; i++) {
+        const uint32_t *mask = grammar_mask(g, v, state);
+        CHECK(mask != NULL && mem.used < most);
+        for (uint32_t id = 0; i % 500 == 0 && id < v->n; id++) CHECK_EQ(allowed(mask, id), grammar_take(g, v, state, id) != GR_DEAD);
+        state = grammar_step(g, state, text_of("q"));
+    }
+    grammar_free(g);
     vocabulary_free(v);
     CHECK_EQ(mem.used, 0);
 }
@@ -323,7 +355,7 @@ static void choices(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"against_every_token", against_every_token}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
+        {"against_every_token", against_every_token}, {"forgotten_masks", forgotten_masks}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
         {"grammars", grammars}, {"grammars_refused", grammars_refused}, {"choices", choices},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
