@@ -148,18 +148,17 @@ void derive_first(struct grammar *g, gr_expr a, uint32_t set[8])
 /* Each class of which the set has some and not others becomes two. */
 static void split_classes(struct grammar *g, const uint32_t *set)
 {
-    enum { UNSEEN = 0xFFFF };
-    uint16_t inside[CLASSES_MOST];
-    uint32_t n = g->n_classes;
-    bool outside[CLASSES_MOST] = {false};
-    for (uint32_t c = 0; c < n; c++) inside[c] = UNSEEN;
-    for (uint32_t b = 0; b < 256; b++)
-        if (!set_has(set, (uint8_t)b)) outside[g->class_of[b]] = true;
-    for (uint32_t b = 0; b < 256; b++) {
-        uint32_t c = g->class_of[b];
-        if (!set_has(set, (uint8_t)b) || !outside[c]) continue;
-        if (inside[c] == UNSEEN) inside[c] = (uint16_t)g->n_classes++;
-        g->class_of[b] = (uint8_t)inside[c];
+    uint16_t in[CLASSES_MOST] = {0}, moved[CLASSES_MOST] = {0}, all[CLASSES_MOST] = {0}; /* bytes; the class of those in the set */
+    for (uint32_t b = 0; b < 256; b++) all[g->class_of[b]]++;
+    for (uint32_t w = 0; w < 8; w++)
+        for (uint32_t left = set[w]; left; left &= left - 1) in[g->class_of[w * 32 + (uint32_t)__builtin_ctz(left)]]++;
+    for (uint32_t w = 0; w < 8; w++) {
+        for (uint32_t left = set[w]; left; left &= left - 1) {
+            uint32_t b = w * 32 + (uint32_t)__builtin_ctz(left), c = g->class_of[b];
+            if (in[c] == all[c]) continue;
+            if (!moved[c]) moved[c] = (uint16_t)g->n_classes++;
+            g->class_of[b] = (uint8_t)moved[c];
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 import { Grammars } from '../../js/engine/grammar.js';
 
 /** Qwen3's tokens from the published rank file, and the special ones behind them. */
-function vocabularyOf(tiktoken) {
+export function vocabularyOf(tiktoken) {
   const tokens = tiktoken.trim().split('\n').map((line) => Uint8Array.from(atob(line.split(' ')[0]), (letter) => letter.charCodeAt(0)));
   const text = tokens.length;
   const special = Array.from({ length: 26 }, (_, i) => new TextEncoder().encode(`<|${i}|>`));
