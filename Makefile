@@ -176,7 +176,7 @@ wasm: $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs build/wa
 # --- grammars: a module for every variant, with a memory of its own; it imports nothing and has no glue ---
 
 GRAMMAR_NAMES = $(patsubst src/%.c,%,$(wildcard src/grammar/*.c)) base/arena base/base base/reader base/json_reader base/json base/unicode
-GRAMMAR_HOT = grammar/mask grammar/mask_head grammar/mask_string grammar/derive grammar/nodes grammar/state
+GRAMMAR_HOT = grammar/mask grammar/mask_head grammar/mask_string grammar/derive
 GRAMMAR_COMPILE = $(filter-out -pthread,$(COMMON))
 $(GRAMMAR_HOT:%=build/wasm/grammar/%.o): WASM_OPT = -O2
 build/wasm/grammar/%.o: WASM_OPT = -Oz

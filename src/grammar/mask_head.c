@@ -60,7 +60,7 @@ static const struct head *head_of(struct grammar *g, struct masks *m, gr_expr ex
     h.within = masks_keep(g, m, 0);
     h.exits = masks_keep_list(g, m, h.n_exits);
     g->n_scratch = base;
-    if (!h.within || !h.exits) return NULL;
+    if (!h.within || !h.exits) return node_memory(g), NULL;
     *known = h;
     return known;
 }

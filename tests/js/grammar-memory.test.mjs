@@ -12,7 +12,7 @@ import { engineOver } from './engine-host.mjs';
 import { DEMO, rejectsWith } from './helper.mjs';
 
 const module = new WebAssembly.Module(readFileSync(new URL('../../dist/grammar.wasm', import.meta.url)));
-const [SCHEMA, TOKENS, END, ALIVE, COUNT] = [0, 257, 256, 6, 30];
+const [SCHEMA, TOKENS, END, ALIVE, COUNT, MEM_LOAD] = [0, 257, 256, 6, 30, -6];
 
 /** With the 256 bytes as tokens, and an end. */
 function open() {
@@ -36,6 +36,7 @@ function litter(exports) {
 function compile(exports, seed) {
   const text = new TextEncoder().encode(JSON.stringify(randomSchema(seed)));
   const at = exports.grammar_room(text.length);
+  if (!at) return MEM_LOAD;      // nothing may be written where there is no room
   new Uint8Array(exports.memory.buffer, at, text.length).set(text);
   return exports.grammar_compile(SCHEMA, at, text.length, 0);
 }

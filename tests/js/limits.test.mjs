@@ -177,7 +177,7 @@ test('a hostile expression of nearly a megabyte is refused, or works, in bounded
   const filled = (unit, rest = '') => unit.repeat(Math.floor((2 ** 20 - rest.length) / unit.length)) + rest;
   const open = 2 ** 19;
   for (const [regex, words] of some([
-    [filled('.*'), /too complicated/], [filled('a?'), /simpler/], [filled('\\p{L}?'), /too complicated/], [filled('(a|a)*'), /too complicated/], [filled('(.{0,999}x){0,999}'), /too complicated/],
+    [filled('.*'), /simpler/], [filled('a?'), /simpler/], [filled('\\p{L}?'), /too complicated/], [filled('(a|a)*'), /too complicated/], [filled('(.{0,999}x){0,999}'), /too complicated/],
     ['('.repeat(open) + ')'.repeat(open), /nested too deeply/], [filled('a', '(?=b)'), /lookaround/], [filled('a'), null], [filled('(a+)+'), null], [`[${filled('a-z', '[]')}`.slice(0, -2).concat(']'), null],
   ], 2)) {
     const before = process.cpuUsage();
