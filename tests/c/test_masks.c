@@ -217,6 +217,64 @@ static void forgotten_masks(void)
     CHECK_EQ(mem.used, 0);
 }
 
+/* Gives memory back where the last call ran out of it. */
+static bool short_of_memory(const struct grammar *g)
+{
+    if (strcmp(grammar_error(g)->rule, "memory")) return false;
+    mem.fail_at = 0;
+    return true;
+}
+
+/* A walk in which one allocation of masks and states fails, or all from there on: that is said, the same call gives the right answer when there is memory
+ * again, and so do those before and after it. Returns whether the allocation came. */
+static bool starved_walk(struct grammar *g, const struct vocabulary *v, uint64_t at, bool after)
+{
+    enum { STEPS = 8, WORDS = 9 };
+    gr_state states[STEPS] = {grammar_start(g)};
+    uint32_t masks[STEPS][WORDS], n = 0;
+    mem.fail_at = mem.n_allocs + at;
+    mem.fail_after = after;
+    while (n < STEPS && states[n] != GR_DEAD) {
+        const uint32_t *mask = grammar_mask(g, v, states[n]);
+        if (!mask && short_of_memory(g)) mask = grammar_mask(g, v, states[n]);
+        CHECK(mask != NULL && v->n_words == WORDS);
+        memcpy(masks[n], mask, sizeof masks[n]);
+        uint32_t chosen = v->n, allowed_ones = 0;
+        for (uint32_t id = 0; id < v->n; id++)
+            if (allowed(mask, id) && v->kinds[id] == TOKEN_TEXT && below(++allowed_ones) == 0) chosen = id;
+        gr_state next = grammar_take(g, v, states[n], chosen);
+        if (next == GR_DEAD && chosen < v->n && short_of_memory(g)) next = grammar_take(g, v, states[n], chosen);
+        if (++n < STEPS) states[n] = next;
+    }
+    bool came = !mem.fail_at || mem.n_allocs >= mem.fail_at;
+    mem.fail_at = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t id = 0; id < v->n; id++) CHECK_EQ(allowed(masks[i], id), grammar_take(g, v, states[i], id) != GR_DEAD);
+    return came;
+}
+
+static void memory_runs_out(void)
+{
+    enum { TOKENS = 257, END = 256 };
+    uint32_t sizes[TOKENS];
+    uint8_t bytes[TOKENS], kinds[TOKENS] = {[END] = TOKEN_END};
+    struct vocabulary *v = NULL;
+    for (uint32_t id = 0; id < TOKENS; id++) sizes[id] = 1, bytes[id] = (uint8_t)id;
+    CHECK_EQ(vocabulary_new(&mem, &(struct vocabulary_source){bytes, sizes, kinds, TOKENS}, &v, NULL), OK);
+    uint64_t used = mem.used;
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++) {
+        bool came = true;
+        for (uint64_t at = 1; came; at++) {
+            struct grammar *g = make(languages[i].build, languages[i].text);
+            came = starved_walk(g, v, (at + 1) / 2, at % 2);
+            grammar_free(g);
+            CHECK_EQ(mem.used, used);
+        }
+    }
+    vocabulary_free(v);
+    CHECK_EQ(mem.used, 0);
+}
+
 /* Tokens of the same bytes, empty ones, ends, and no tokens at all. */
 static void odd_vocabularies(void)
 {
@@ -355,7 +413,7 @@ static void choices(void)
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"against_every_token", against_every_token}, {"forgotten_masks", forgotten_masks}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
+        {"against_every_token", against_every_token}, {"forgotten_masks", forgotten_masks}, {"memory_runs_out", memory_runs_out}, {"odd_vocabularies", odd_vocabularies}, {"patterns", patterns}, {"patterns_refused", patterns_refused},
         {"grammars", grammars}, {"grammars_refused", grammars_refused}, {"choices", choices},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);

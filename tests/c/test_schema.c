@@ -89,26 +89,36 @@ static void table(void)
 
 /* --- memory ---------------------------------------------------------------------------------------------- */
 
-/* Every allocation may fail: that is said, and nothing stays. */
-static void memory_runs_out(void)
+/* Every allocation may fail, and all that follow: that is said, soon (what makes rules of rules does not go on without them), and nothing stays. */
+static void starved(const char *schema)
 {
-    static const char schema[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"},\"contains\":{\"type\":\"null\"}}},"
-                                 "\"patternProperties\":{\"^b\":{\"pattern\":\"[a-z]+\"}},\"oneOf\":[{\"required\":[\"a\"]},{\"minimum\":3}]}";
+    enum { SOON = 200 }; /* more that are asked for */
     CHECK_EQ(compile(text_of(schema), (struct schema_options){0}), OK);
     uint64_t before = mem.n_allocs, calls;
     CHECK_EQ(compile(text_of(schema), (struct schema_options){0}), OK);
     calls = mem.n_allocs - before;
     CHECK(calls > 5 && calls < 1000);
     for (uint64_t i = 1; i <= calls; i++) {
-        mem.fail_at = mem.n_allocs + i;
+        uint64_t failing = mem.fail_at = mem.n_allocs + i;
         mem.fail_after = true; /* a question that runs out of memory has no answer, and that is none */
         int status = compile(text_of(schema), (struct schema_options){0});
         CHECK(status == ERR_MEM_LOAD || status == ERR_SCHEMA); /* the pool of expressions says that the schema is too large */
+        CHECK(mem.n_allocs - failing < SOON);
         mem.fail_at = 0;
         let_go();
     }
     CHECK_EQ(compile(text_of(schema), (struct schema_options){0}), OK);
     let_go();
+}
+
+static void memory_runs_out(void)
+{
+    static const char *const schemas[] = {
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\",\"items\":{\"$ref\":\"#\"},\"contains\":{\"type\":\"null\"}}},"
+        "\"patternProperties\":{\"^b\":{\"pattern\":\"[a-z]+\"}},\"oneOf\":[{\"required\":[\"a\"]},{\"minimum\":3}]}",
+        "true", "{\"multipleOf\":0.01}", "{\"properties\":{\"a\":true,\"b\":{\"items\":{\"not\":{\"const\":[1]}}}},\"required\":[\"b\"]}",
+    };
+    for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) starved(schemas[i]);
 }
 
 /* --- sizes ----------------------------------------------------------------------------------------------- */

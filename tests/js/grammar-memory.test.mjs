@@ -54,6 +54,12 @@ function answer(exports, handle) {
   return masks.join(' ');
 }
 
+/** A module that has nothing else, and its handle. */
+function fresh(seed) {
+  const exports = open();
+  return [exports, compile(exports, seed)];
+}
+
 test('what others left in memory does not matter', () => {
   const shared = open();
   const alive = [];
@@ -78,6 +84,19 @@ test('it takes no more memory than it is given', () => {
   assert.ok(exports.memory.buffer.byteLength <= limit);
   exports.grammar_limit(limit + (8 << 20));
   assert.notEqual(exports.grammar_room(8 << 20), 0);
+});
+
+test('wherever its memory ends, it says so and goes on', () => {
+  for (let pages = 0; pages < 24; pages++) {
+    const exports = open();
+    const limit = exports.memory.buffer.byteLength + (pages << 16);
+    exports.grammar_limit(limit);
+    for (let seed = 1; seed <= COUNT; seed++) answer(exports, compile(exports, seed));
+    assert.ok(exports.memory.buffer.byteLength <= limit, `${pages} pages`);
+    exports.grammar_limit(limit + (48 << 20));
+    for (let handle = 1; handle <= COUNT; handle++) exports.grammar_release(handle);
+    assert.equal(answer(exports, compile(exports, 1)), answer(...fresh(1)), `${pages} pages`);
+  }
 });
 
 test('it learns all tokens of an engine as they are, in 32 bits and in 64', async () => {
