@@ -519,6 +519,8 @@ export interface Result<Value = any> {
   logprobs?: Logprob[];
   /** With {@link ChatOptions.overflow} `drop`: how many of the oldest messages, those of the system aside, were left out. */
   dropped?: number;
+  /** Which of {@link CompleteOptions.stop} has ended the reply; absent where none has. */
+  stopText?: string;
   /**
    * `stop`: the model or a stop text ended it; `tool-calls`: so, behind calls. `length`: `maxTokens` did. `context`: it was full. `aborted`: `stop()` or
    * `break`.

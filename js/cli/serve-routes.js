@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What a server answers to which path: the OpenAI API's, and those of llama-server that its clients use. A handler gives `json`, a `text` with
-// its type, or a `completion`, made in the space of the key that asks (0: none is needed); what it throws becomes an error. Nothing in a request
-// names a file, a path or a template.
+// What a server answers to which path: the OpenAI API's, other APIs', and those of llama-server that its clients use. A handler gives `json`, a
+// `text` with its type, or a `completion`, made in the space of the key that asks (0: none is needed); what it throws becomes an error. Nothing in
+// a request names a file, a path or a template.
 
 import { chatRequest } from '../facades/openai.js';
 import { CREATE, RESPONSES, listObject, modelObject, named, pathOf } from '../facades/openai-api.js';
 import { Shelves } from '../facades/responses-store.js';
+import { CREATE_OTHER } from '../facades/other-apis.js';
 import { badParam } from '../shared/errors.js';
+import { ollamaRoutes } from './serve-ollama.js';
 import { refusal } from './serve-refusal.js';
 
 /** The longest text to tokenize, in letters, and the most tokens to make a text of: it is one piece of work, for which replies wait. */
@@ -43,10 +45,16 @@ function health({ served }) {
 const metrics = ({ served, metrics: all }) => (
   { text: all.text(served.gauges(), served.histograms()), type: 'text/plain; version=0.0.4; charset=utf-8' });
 
-/** Work of a path of the API. */
+/** Ollama's clients add `:latest` to names without a tag. */
+const checkOllama = (site, given) => checkName(site, typeof given === 'string' ? given.replace(/:latest$/, '') : given);
+
+/** Work of paths. */
+const ALL = { ...CREATE, ...CREATE_OTHER };
+
 const create = (path) => (site, body, space) => {
-  checkName(site, body?.model);
-  return { completion: CREATE[path](site.served.within(space), body, identityOf(site), shelfOf(site, space)) };
+  const check = path.startsWith('/api/') ? checkOllama : checkName;
+  check(site, body?.model);
+  return { completion: ALL[path](site.served.within(space), body, identityOf(site), shelfOf(site, space)) };
 };
 
 /** Responses that are kept, by site. @type {WeakMap<Site, Shelves>} */
@@ -76,6 +84,9 @@ function model(site, { id }) {
   checkName(site, id);
   return { json: modelOf(site) };
 }
+
+/** What some clients ask to see whether anybody is there. */
+const root = () => ({ text: 'quern is running', type: 'text/plain; charset=utf-8' });
 
 // --- llama-server's ---
 
@@ -158,8 +169,8 @@ async function applyTemplate({ served }, body) {
 /** By path and method. */
 const ROUTES = {
   '/health': { GET: health }, '/metrics': { GET: metrics }, '/models': { GET: models }, '/models/{id}': { GET: model }, '/props': { GET: props },
-  '/slots': { GET: slots }, ...Object.fromEntries(Object.keys(CREATE).map((path) => [path, { POST: create(path) }])),
-  ...Object.fromEntries(keptRoutes),
+  '/slots': { GET: slots }, ...Object.fromEntries(Object.keys(ALL).map((path) => [path, { POST: create(path) }])),
+  ...Object.fromEntries(keptRoutes), ...ollamaRoutes(checkOllama), '/': { GET: root },
   '/tokenize': { POST: tokenize }, '/detokenize': { POST: detokenize }, '/apply-template': { POST: applyTemplate },
 };
 

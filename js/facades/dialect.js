@@ -18,7 +18,7 @@ const translations = new WeakMap();
  */
 
 /** What is wrong with a type that is none of these. */
-export const otherType = (type, known) => `is '${String(type).slice(0, 64)}', and only ${known} are supported by this version`;
+export const otherType = (type, known) => `is '${String(type).slice(0, 64)}', and this version supports only ${known}`;
 
 export function checkBody(body) {
   if (!isRecord(body)) throw badParam('The body', 'must be a JSON object');
@@ -34,6 +34,16 @@ export function renamed(body, fields) {
 export const same = (...names) => Object.fromEntries(names.map((name) => [name, name]));
 
 /**
+ * Remembers what a request became, for errors.
+ * @param {Record<string, string>} terms what its words are in the request
+ * @returns {any} what it became
+ */
+export function noted(body, chat, terms, origins = []) {
+  translations.set(body, { chat, terms, origins });
+  return chat;
+}
+
+/**
  * A request as a chat, or a completion, asks for it.
  * @param {object} body as it came
  * @param {{unsupported: Record<string, (value: any) => boolean>, terms: Record<string, string>,
@@ -44,8 +54,7 @@ export function asked(body, { unsupported, terms, translate, info }) {
   checkBody(body);
   refuseUnsupported(body, unsupported);
   const origins = [];
-  const chat = translate(body, origins);
-  translations.set(body, { chat, terms, origins });
+  const chat = noted(body, translate(body, origins), terms, origins);
   return info ? completionRequest(chat, info) : chatRequest(chat);
 }
 

@@ -88,7 +88,8 @@ function common(body, kind) {
   refuseUnsupported(body);
   if (body.stream_options != null && !isRecord(body.stream_options)) throw badParam('stream_options', 'must be an object');
   const options = { ...optionsOf(body), ...limitsOf(body), ...logprobsOf(body, kind) };
-  return { n: choicesOf(body), stream: flag(body, 'stream'), includeUsage: body.stream_options?.include_usage === true, options };
+  const told = { includeUsage: body.stream_options?.include_usage === true, timings: flag(body, 'timings_per_token') };
+  return { n: choicesOf(body), stream: flag(body, 'stream'), ...told, options };
 }
 
 // --- messages ---
@@ -142,6 +143,7 @@ function messagesOf({ messages }) {
  * @typedef {object} Request
  * @property {boolean} stream
  * @property {boolean} includeUsage whether the stream ends with it
+ * @property {boolean} timings whether the answer says how long it took
  * @property {number} n choices of each prompt
  * @property {any} options of chat() or complete()
  * @property {import('../index.d.ts').Message[]} [messages]

@@ -5,6 +5,7 @@
 import { chatLogprobs, textLogprobs } from './openai-limits.js';
 import { chatRequest, completionRequest } from './openai-request.js';
 import { callDelta, callsOf, writtenCalls } from './openai-tools.js';
+import { timingsOf } from './timings.js';
 import { Work, randomId } from './work.js';
 
 export { errorOf } from './openai-error.js';
@@ -101,7 +102,8 @@ export class Completion extends Work {
     const choices = results.map((result, index) => ({
       index, ...this.#kind.whole(result, written[index]), logprobs: this.#kind.logprobs(result.logprobs), finish_reason: REASONS[result.finishReason],
     }));
-    return { object: this.#kind.object, ...this.#head, choices, usage: usageOf(results, this.#request.n) };
+    const timings = this.#request.timings && { timings: timingsOf(results[0]) };
+    return { object: this.#kind.object, ...this.#head, choices, usage: usageOf(results, this.#request.n), ...timings };
   }
 
   /** The answer as it comes; read once. What fails one choice ends all. @returns {AsyncGenerator<object>} */
@@ -111,11 +113,16 @@ export class Completion extends Work {
     const usage = includeUsage ? { usage: null } : {};
     try {
       const choices = this.replies.map((reply, index) => this.#choice(reply, index));
-      for await (const choice of merged(choices)) yield { ...head, choices: [choice], ...usage };
+      for await (const choice of merged(choices)) yield { ...head, choices: [choice], ...usage, ...await this.#timingsAt(choice) };
       if (includeUsage) yield { ...head, choices: [], usage: usageOf(await this.results(), n) };
     } finally {
       this.stop();
     }
+  }
+
+  /** How long a choice took, at its end, where that was asked for. */
+  async #timingsAt({ index, finish_reason: reason }) {
+    return reason && this.#request.timings ? { timings: timingsOf(await this.replies[index].result) } : null;
   }
 
   async* #choice(reply, index) {

@@ -31,6 +31,7 @@ export class Writing {
   #thinking = '';
   #toolCalls = [];
   #logprobs = [];
+  #stopText;
 
   /**
    * @param {import('../testing.d.ts').FakeAnswer} answer
@@ -58,7 +59,8 @@ export class Writing {
     const isWhole = reason === 'stop' && this.#text === text;
     return {
       text: this.#text, ...(isWhole && valueIn(text, this.#options)), thinking: this.#thinking, toolCalls: this.#toolCalls,
-      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), finishReason: reason,
+      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), ...(this.#stopText && { stopText: this.#stopText }),
+      finishReason: reason,
       usage: { promptTokens: this.#prompt, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens }, timings: { ...NO_TIME },
     };
   }
@@ -69,13 +71,13 @@ export class Writing {
       this.#thinking += word;
       this.#push({ type: 'thinking', text: word });
     }
-    const [whole, isCut] = this.#upToStop(text);
+    const whole = this.#upToStop(text);
     for (const word of this.#wordsOf(whole)) {
       await this.#step();
       this.#text += word;
       this.#push({ type: 'text', text: word, ...this.#likelihood(word) });
     }
-    if (isCut) throw new End('stop');
+    if (this.#stopText) throw new End('stop');
     for (const [index, call] of toolCalls.entries()) await this.#call(index, call);
   }
 
@@ -102,8 +104,9 @@ export class Writing {
 
   #upToStop(text) {
     const { stop = [] } = this.#options;
-    const ends = [stop].flat().map((word) => text.indexOf(word)).filter((at) => at >= 0);
-    return ends.length ? [text.slice(0, Math.min(...ends)), true] : [text, false];
+    const found = [stop].flat().filter((word) => text.includes(word));
+    this.#stopText = found.toSorted((a, b) => text.indexOf(a) - text.indexOf(b))[0];
+    return this.#stopText ? text.slice(0, text.indexOf(this.#stopText)) : text;
   }
 
   /** Every word is certain. */

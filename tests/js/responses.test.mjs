@@ -18,13 +18,22 @@ const TOOL = { type: /** @type {const} */ ('function'), name: 'weather', descrip
 const CALL = { thinking: 'Hm.', text: 'Wait.', toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }] };
 const ASK = { model: 'any', input: 'Hi' };
 
+const hosts = [];
+
+/** A server that ends with the tests. */
+async function serverOf(options) {
+  const host = await startServer(options);
+  hosts.push(host);
+  return host;
+}
+
 let server;
 let client;
 before(async () => {
-  server = await startServer({ model: await loadDemo(), rules: { keys: ['one', 'two'] } });
+  server = await serverOf({ model: await loadDemo(), rules: { keys: ['one', 'two'] } });
   client = new OpenAI({ baseURL: server.url, apiKey: 'one', maxRetries: 0 });
 });
-after(() => server?.end());
+after(() => Promise.all(hosts.map((host) => host.end())));
 
 const over = (model) => new OpenAI({ apiKey: 'none', maxRetries: 0, fetch: openaiFetch(model) });
 const refusal = (promise) => promise.then(() => assert.fail('it was taken'), (error) => error);
@@ -160,7 +169,7 @@ test('what is kept is bounded for each key, and what a request reads of it', () 
 test('one in the background is asked for until it is there, or cancelled', async () => {
   let finish;
   const plays = [(push) => ({ promise: new Promise((resolve) => { finish = () => { push({ type: 'text', text: 'done' }); resolve(result('done')); }; }) }), endless, (push) => ({ promise: Promise.reject(new Error('lost')) })];
-  const host = await startServer({ model: playedModel((push, call) => plays.shift()(push, call)) });
+  const host = await serverOf({ model: playedModel((push, call) => plays.shift()(push, call)) });
   const face = new OpenAI({ baseURL: host.url, apiKey: 'none', maxRetries: 0 });
   const body = { ...ASK, background: true };
   const first = await face.responses.create(body);
@@ -179,7 +188,6 @@ test('one in the background is asked for until it is there, or cancelled', async
   assert.equal((await refusal(face.responses.create({ ...body, stream: true }))).code, 'unsupported_parameter');
   assert.equal((await refusal(face.responses.create({ ...body, store: false }))).param, 'background');
   assert.equal((await refusal(client.responses.cancel((await client.responses.create({ ...ASK, max_output_tokens: 1 })).id))).status, 400);
-  await host.end();
 });
 
 test('a failure in a stream is told by its events', async () => {
@@ -188,7 +196,7 @@ test('a failure in a stream is told by its events', async () => {
     push({ type: 'text', text: 'half' });
     return { promise: new Promise((_, reject) => { setTimeout(reject, 50, new Error('lost')); }) };
   };
-  const host = await startServer({ model: playedModel(play), site: {} });
+  const host = await serverOf({ model: playedModel(play), site: {} });
   const answer = await fetch(`${host.url}/responses`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ ...ASK, stream: true }) });
   const text = await answer.text();
   const events = dataOf(text);
@@ -197,7 +205,6 @@ test('a failure in a stream is told by its events', async () => {
   const { response, sequence_number: number } = events.at(-1);
   assert.deepEqual([response.status, response.output[0].status, response.output[0].content[0].text, number], ['failed', 'incomplete', 'half', events.length - 1]);
   assert.match(events.at(-2).message, /lost/);
-  await host.end();
 });
 
 test('what is refused is named in the words of the request', async () => {
