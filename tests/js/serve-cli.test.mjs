@@ -119,7 +119,7 @@ test('the programs of the README and the recipe do as they say', { timeout: 120_
   const text = async (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
   const blocks = [...`${await text('README.md')}${await text('docs/recipes/server.md')}`.matchAll(/^```js.*\n([\s\S]*?)^```$/gm)].map(([, code]) => code);
   const programs = blocks.filter((code) => /from '(?:openai|quern\/remote)'/.test(code) && code.includes('/v1'));       // what asks a server
-  assert.equal(programs.length, 4);
+  assert.equal(programs.length, 5);
   await serving(t, [], async ({ url }) => {
     const at = (code) => code.replaceAll('http://127.0.0.1:8080/v1', url).replace("'https://example.org/v1', { apiKey: process.env.API_KEY, model: 'Qwen/Qwen3-8B' }", `'${url}'`);
     const said = await Promise.all(programs.map((code) => runModule(at(code))));
