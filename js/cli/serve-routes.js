@@ -8,6 +8,7 @@ import { CREATE, RESPONSES, listObject, modelObject, named, pathOf } from '../fa
 import { Shelves } from '../facades/responses-store.js';
 import { CREATE_OTHER } from '../facades/other-apis.js';
 import { badParam } from '../shared/errors.js';
+import { countRoutes } from './serve-counts.js';
 import { ollamaRoutes } from './serve-ollama.js';
 import { refusal } from './serve-refusal.js';
 
@@ -170,7 +171,8 @@ async function applyTemplate({ served }, body) {
 const ROUTES = {
   '/health': { GET: health }, '/metrics': { GET: metrics }, '/models': { GET: models }, '/models/{id}': { GET: model }, '/props': { GET: props },
   '/slots': { GET: slots }, ...Object.fromEntries(Object.keys(ALL).map((path) => [path, { POST: create(path) }])),
-  ...Object.fromEntries(keptRoutes), ...ollamaRoutes(checkOllama), '/': { GET: root },
+  ...Object.fromEntries(keptRoutes), ...ollamaRoutes(checkOllama), ...countRoutes(checkName, shelfOf),
+  '/': { GET: root },
   '/tokenize': { POST: tokenize }, '/detokenize': { POST: detokenize }, '/apply-template': { POST: applyTemplate },
 };
 

@@ -61,24 +61,48 @@ function contentOf(text, images, path) {
   return [...pictures, ...text ? [{ type: 'text', text }] : []];
 }
 
+/** Ids in their order, of which each is taken once. */
+class Row {
+  #ids = [];
+  #at = 0;
+
+  push(id) { this.#ids.push(id); }
+
+  /** The first of them that is still open. */
+  first(open) {
+    while (this.#at < this.#ids.length && !open.has(this.#ids[this.#at])) this.#at++;
+    return this.#ids[this.#at];
+  }
+}
+
 /** Calls have no ids here: results belong to them by the tool's name, or else by their order. */
 class Calls {
-  #open = [];
+  #open = new Set();
+  #all = new Row();
+  #named = new Map();     // rows by names
   #count = 0;
 
   of(calls, path) {
     if (!Array.isArray(calls)) throw badParam(`${path}.tool_calls`, 'must be an array');
-    this.#open = calls.map((call) => {
+    this.#open = new Set();
+    this.#all = new Row();
+    this.#named = new Map();
+    return calls.map((call) => {
       const { name, arguments: given } = isRecord(call) && isRecord(call.function) ? call.function : {};
-      return { id: call?.id ?? `call_${this.#count++}`, type: 'function', function: { name, arguments: given ?? {} } };
+      const id = call?.id ?? `call_${this.#count++}`;
+      this.#open.add(id);
+      this.#all.push(id);
+      if (!this.#named.has(name)) this.#named.set(name, new Row());
+      this.#named.get(name).push(id);
+      return { id, type: 'function', function: { name, arguments: given ?? {} } };
     });
-    return [...this.#open];
   }
 
-  answered({ tool_call_id: id, tool_name: name }) {
-    const named = this.#open.findIndex((call) => (id == null ? call.function.name === name : call.id === id));
-    const [call] = this.#open.splice(Math.max(0, named), 1);
-    return id ?? call?.id;
+  /** The call that a result belongs to. */
+  answered({ tool_call_id: given, tool_name: name }) {
+    const id = given ?? this.#named.get(name)?.first(this.#open) ?? this.#all.first(this.#open);
+    this.#open.delete(id);
+    return id;
   }
 }
 

@@ -66,10 +66,11 @@ class Thread {
   }
 
   /** The assistant's message that an item belongs to: the last one, as long as nothing in it comes behind that. */
-  said(fields, path, isBefore) {
+  said(path, isBefore) {
     const last = this.messages.at(-1);
-    if (last?.role === 'assistant' && isBefore(last)) Object.assign(last, fields(last));
-    else this.add({ role: 'assistant', content: null, ...fields({}) }, path);
+    if (last?.role === 'assistant' && isBefore(last)) return last;
+    this.add({ role: 'assistant', content: null }, path);
+    return this.messages.at(-1);
   }
 }
 
@@ -77,15 +78,16 @@ const ITEMS = {
   message: ({ role, content }, path, thread) => {
     const said = contentOf(content, `${path}.content`);
     if (role !== 'assistant') thread.add({ role, content: said }, path);
-    else thread.said(() => ({ content: said }), path, (last) => last.content == null && !last.tool_calls);
+    else thread.said(path, (last) => last.content == null && !last.tool_calls).content = said;
   },
   reasoning: (item, path, thread) => {
     const thought = thoughtOf(item, path);
-    if (thought) thread.said(() => ({ reasoning_content: thought }), path, () => false);
+    if (thought) thread.said(path, () => false).reasoning_content = thought;
   },
   function_call: ({ call_id: id, name, arguments: given }, path, thread) => {
     const call = { id, type: 'function', function: { name, arguments: given } };
-    thread.said(({ tool_calls: calls = [] }) => ({ tool_calls: [...calls, call] }), path, () => true);
+    const message = thread.said(path, () => true);
+    (message.tool_calls ??= []).push(call);
   },
   function_call_output: ({ call_id: id, output }, path, thread) => {
     thread.add({ role: 'tool', tool_call_id: id, content: contentOf(output, `${path}.output`) }, path);

@@ -87,6 +87,7 @@ export class Shelf {
 export class Reader {
   #shelf;
   #read = new Map();
+  #items = new Map();     // of a response, by their ids
   #left = MOST.conversation;
 
   /** @param {Shelf} shelf */
@@ -104,6 +105,17 @@ export class Reader {
     return this.#read.get(id);
   }
 
+  /** An item, its letters counted. */
+  #item(id) {
+    const place = this.#shelf.placeOf(id);
+    if (!place) return undefined;
+    if (!this.#items.has(place)) {
+      const { input, response } = this.#response(place);
+      this.#items.set(place, new Map([...input, ...response.output].map((item) => [item.id, item])));
+    }
+    return this.#items.get(place).get(id);
+  }
+
   /** All items up to the end of a response, or up to its own input. @returns {any[] | null} null: not all of them are there any more */
   conversation(id, withOutput = true) {
     const parts = [];
@@ -111,10 +123,10 @@ export class Reader {
       const kept = this.#response(at);
       if (!kept) return null;
       this.#take(kept.letters, 'previous_response_id');
-      parts.unshift(...kept.input, ...(at !== id || withOutput ? kept.response.output : []));
+      parts.push([...kept.input, ...(at !== id || withOutput ? kept.response.output : [])]);
       at = kept.previous;
     }
-    return parts;
+    return parts.reverse().flat();
   }
 
   /** What was said before a request that names a response. */
@@ -127,8 +139,7 @@ export class Reader {
 
   /** An item that a request names by its id. */
   item(id, path) {
-    const { response, input } = this.#response(this.#shelf.placeOf(id)) ?? { response: { output: [] }, input: [] };
-    const found = [...input, ...response.output].find((item) => item.id === id);
+    const found = this.#item(id);
     if (!found) throw missing(`${path}.id`, `${path}.id is of an item that is not kept here, or no longer.`, 'item_not_found');
     this.#take(JSON.stringify(found).length, path);
     return found;

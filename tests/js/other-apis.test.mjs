@@ -151,6 +151,40 @@ test('pictures come in base64, with a kind or without', async () => {
   for (const one of ollama) assert.deepEqual([one[0].type, one[0].image.split(',')[1], one[1]], ['image', PIXEL, { type: 'text', text: 'What?' }]);
 });
 
+test('tokens of a request are counted as its usage would say', async () => {
+  const request = { ...MESSAGE, max_tokens: 1, system: 'Be brief.', tools: TOOLS };
+  const { usage } = await post(demo, '/v1/messages', request);
+  const { input_tokens: count } = await post(demo, '/v1/messages/count_tokens', request);
+  assert.equal(count, usage.input_tokens + usage.cache_read_input_tokens);
+  const first = await post(demo, '/v1/responses', { input: 'Hi', max_output_tokens: 3 });
+  const next = { input: 'And?', previous_response_id: first.id, max_output_tokens: 1 };
+  const counted = await post(demo, '/v1/responses/input_tokens', next);
+  assert.deepEqual([counted.object, counted.input_tokens], ['response.input_tokens', (await post(demo, '/v1/responses', next)).usage.input_tokens]);
+  const refused = await post(demo, '/v1/messages/count_tokens', { ...MESSAGE, messages: [{ role: 'user', content: 'x'.repeat(2 ** 20 + 1) }] });
+  assert.deepEqual([refused.status, refused.error.param], [400, 'messages']);
+});
+
+test('what a request repeats by the hundred thousand takes time by its length', async () => {
+  const many = (n, one) => Array.from({ length: n }, (_, i) => one(i));
+  const call = { function: { name: 'a' } };
+  const kept = await post(demo, '/v1/responses', { input: 'Hi', max_output_tokens: 3 });
+  const rows = [
+    ['/v1/responses', { input: many(40_000, (i) => ({ type: 'function_call', call_id: `${i}`, name: 'a', arguments: '{}' })) }],
+    ['/v1/responses', { input: many(60_000, () => ({ type: 'item_reference', id: kept.output[0].id })) }],
+    ['/v1/responses', { input: [{ role: 'user', content: many(100_000, () => ({ type: 'input_text', text: '' })) }], metadata: [] }],
+    ['/api/chat', { messages: [{ role: 'assistant', tool_calls: many(60_000, () => call) }, ...many(60_000, () => ({ role: 'tool', tool_name: 'a' }))] }],
+    ['/v1/messages', { messages: [{ role: 'user', content: many(90_000, () => ({ type: 'tool_result', content: '' })) }] }],
+    ['/v1/messages', { messages: many(60_000, (i) => ({ role: i % 2 ? 'assistant' : 'user', content: [{ type: 'text', text: 5 }] })) }],
+    ['/completion', { prompt: many(500_000, () => 1), logit_bias: many(100_000, () => [1, 1]) }],
+  ];
+  for (const [path, body] of rows) {
+    const start = performance.now();
+    const { status } = await post(demo, path, body);
+    assert.ok(status >= 400 && status < 500, `${path} ${status}`);
+    assert.ok(performance.now() - start < 20_000, `${path} took ${performance.now() - start} ms`);
+  }
+});
+
 // --- Ollama's ---
 
 const OLLAMA_TOOLS = [{ type: 'function', function: { name: 'weather', description: 'of a city', parameters: SCHEMA } }];
