@@ -6,6 +6,7 @@ import { abortable, reasonOf } from '../shared/clock.js';
 import { CREATE, listObject, modelObject } from './openai-api.js';
 import { errorOf, retryHeaders } from './openai-error.js';
 import { bodyOf } from './openai-tools.js';
+import { REQUEST_ID, requestId } from './request-id.js';
 import { toEvents } from './sse.js';
 
 /** A request that was refused or has failed, with the fields that the official client's errors have. */
@@ -140,7 +141,18 @@ async function answered(model, path, identity, signal, body) {
 
 /** Documented in openai.d.ts. */
 export function openaiFetch(model, options) {
-  const identity = identityOf(model, options ?? {});
+  const answer = answerer(model, options ?? {});
+  return async (input, init) => {
+    const given = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined)).get(REQUEST_ID);
+    const response = await answer(input, init);
+    response.headers.set(REQUEST_ID, requestId(given));
+    return response;
+  };
+}
+
+/** @returns {(input: any, init?: any) => Promise<Response>} */
+function answerer(model, options) {
+  const identity = identityOf(model, options);
   const created = Math.floor(Date.now() / 1000);
   return async (input, init) => {
     const isRequest = input instanceof Request;
