@@ -8,6 +8,7 @@ import { quern } from 'quern/ai-sdk';
 import { QuernError, fakeModel } from 'quern/testing';
 import { z } from 'zod';
 import { DEMO } from './helper.mjs';
+import { playedModel, result } from './serve-host.mjs';
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
@@ -71,6 +72,21 @@ test('the demo model calls a tool that it must call', async () => {
   assert.equal(finishReason, 'tool-calls');
   assert.equal(toolCalls[0].toolName, 'weather');
   assert.equal(typeof toolCalls[0].input.city, 'string');
+});
+
+test('a call that is cut off ends its input, and is neither text nor a call', async () => {
+  const cut = playedModel((push, { options }) => {
+    options.onPrefill?.({});
+    push({ type: 'tool-call-start', index: 0, id: 'c', name: 'weather' });
+    push({ type: 'tool-call-delta', index: 0, text: '{"ci' });
+    return { promise: Promise.resolve(result('', { toolCalls: [], unfinishedCall: { id: 'c', name: 'weather', text: '{"ci' }, finishReason: 'length' })) };
+  });
+  const { stream } = await quern(/** @type {any} */ (cut))('x').doStream({ prompt: [] });
+  const parts = [];
+  for await (const { type } of stream) parts.push(type);
+  assert.deepEqual(parts.slice(2), ['tool-input-start', 'tool-input-delta', 'tool-input-end', 'finish']);
+  const { content, finishReason } = await quern(/** @type {any} */ (cut))('x').doGenerate({ prompt: [] });
+  assert.deepEqual([content, finishReason.unified], [[], 'length']);
 });
 
 test('objects: of generateObject and of Output, from a schema that the engine keeps', async () => {
