@@ -3,21 +3,26 @@
 
 import { isRecord, parsed } from '../shared/raw-json.js';
 
-/** Letters that are looked at, again for each that has to go. */
-const MOST_WORK = 2 ** 24;
+/** Letters at an end that may have to go: of an escape in a string, of a number, of a word. */
+const TAIL = 6;
 
-/** What is open at a text's end, closed. */
-function ends(text) {
+/** @returns {{ends: string, safe: number}} what closes all that is open at a text's end; up to where it goes without its last member */
+function openIn(text) {
   const open = [];
   let isText = false;
+  let safe = 0;
   for (let at = 0; at < text.length; at++) {
     const letter = text[at];
     if (isText && letter === '\\') at++;
     else if (letter === '"') isText = !isText;
-    else if (!isText && (letter === '{' || letter === '[')) open.push(letter === '{' ? '}' : ']');
-    else if (!isText && (letter === '}' || letter === ']')) open.pop();
+    else if (isText) continue;
+    else if (letter === '{' || letter === '[') {
+      open.push(letter === '{' ? '}' : ']');
+      safe = at + 1;
+    } else if (letter === ',') safe = at;
+    else if (letter === '}' || letter === ']') open.pop();
   }
-  return (isText ? '"' : '') + open.reverse().join('');
+  return { ends: (isText ? '"' : '') + open.reverse().join(''), safe };
 }
 
 /**
@@ -26,11 +31,10 @@ function ends(text) {
  */
 export function mended(text) {
   if (text.trim() === '') return '{}';
-  if (!text.trimStart().startsWith('{')) return undefined;
-  let work = MOST_WORK;
-  for (let cut = text.length; cut > 0 && work > 0; cut--, work -= cut) {
-    const whole = text.slice(0, cut);
-    const json = whole + ends(whole);
+  const { safe } = openIn(text);
+  for (const cut of [...Array.from({ length: TAIL }, (_, i) => text.length - i), safe]) {
+    const whole = text.slice(0, Math.max(0, cut));
+    const json = whole + openIn(whole).ends;
     if (isRecord(parsed(json))) return json;
   }
   return undefined;

@@ -21,7 +21,7 @@ const COMPLETION_TOKENS = 16;
 export const FIELDS = {
   maxTokens: ['max_tokens', 'max_completion_tokens'], temperature: ['temperature'], topP: ['top_p'], topK: ['top_k'], minP: ['min_p'],
   stop: ['stop'], seed: ['seed'], presencePenalty: ['presence_penalty'], frequencyPenalty: ['frequency_penalty'],
-  repeatPenalty: ['repeat_penalty'], logitBias: ['logit_bias'],
+  repeatPenalty: ['repeat_penalty'], logitBias: ['logit_bias'], openObjects: ['open_objects'],
   priority: ['priority'],
 };
 

@@ -63,7 +63,7 @@ test('its vectors are the loaded model\'s', async () => {
 
 test('what only a loaded model can keep is refused by name; what asks for nothing is not', async () => {
   for (const [name, value] of Object.entries({
-    keep: 'x', numberImages: true, overflow: 'drop', openObjects: true, choices: ['a', 'b'], regex: 'a+', grammar: 'root ::= "a"', whitespace: 'compact', logprobs: 0,
+    keep: 'x', numberImages: true, overflow: 'drop', choices: ['a', 'b'], regex: 'a+', grammar: 'root ::= "a"', whitespace: 'compact', logprobs: 0,
   })) await rejectsWith(far.chat(QUESTION, { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} is there for models that are loaded here`));
   await rejectsWith(far.complete('x', { schema: {} }).result, 'use/param', /^options\.schema/);
   const nothing = { temperature: 0, maxTokens: 3, numberImages: false, overflow: 'error', json: false, schema: null };
@@ -230,6 +230,8 @@ test('a form of the text is asked for by response_format, with tools too; the va
     assert.deepEqual([asked[0].response_format, asked[0].parallel_tool_calls], [{ type: 'json_schema', json_schema: { name: 'reply', strict: true, schema } }, false]);
     assert.deepEqual((await it.chat('x', { json: true, parallelToolCalls: false }).result).value, { a: 1 });
     assert.deepEqual([asked[1].response_format, 'parallel_tool_calls' in asked[1], 'value' in (await it.chat('x').result)], [{ type: 'json_object' }, false, false]);
+    await it.chat('x', { schema, openObjects: true }).result;
+    assert.equal(asked.at(-1).open_objects, true);
     await it.chat('x', { tools, toolChoice: { names: ['f'], required: true } }).result;
     assert.deepEqual(asked.at(-1).tool_choice, { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'f' } }] } });
     await rejectsWith(it.chat('x', { schema: true }).result, 'use/param', /^options\.schema/);
