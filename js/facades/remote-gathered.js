@@ -36,7 +36,8 @@ export class Gathered {
     this.#calls.take(delta?.tool_calls, (event) => { this.#begin(); push(event); });
     if (choice?.finish_reason) {
       this.#endCalls(push, choice.finish_reason === 'length');
-      this.result.finishReason = Object.hasOwn(REASONS, choice.finish_reason) ? REASONS[choice.finish_reason] : 'stop';
+      const reason = Object.hasOwn(REASONS, choice.finish_reason) ? REASONS[choice.finish_reason] : 'stop';
+      this.result.finishReason = reason === 'stop' && this.result.toolCalls.length ? 'tool-calls' : reason;   // as some servers do not say
       this.whole = true;
     }
     if (!usage) return;

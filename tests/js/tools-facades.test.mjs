@@ -171,6 +171,7 @@ test('other servers\' ways to stream calls', async () => {
     await far(async () => chunks, async (model) => {
       const { text, ...reply } = await model.chat('x', { tools: [FUNCTION] }).result;
       assert.deepEqual([reply.toolCalls, text], [toolCalls, said]);
+      if (toolCalls.length) assert.equal(reply.finishReason, 'tool-calls', 'also where the server says stop');
     });
   }
   await far(async () => [chunk([{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }]), chunk([{ index: 1, id: 'b', function: { name: 'g', arguments: '{"x' } }], 'length')], async (model) => {
