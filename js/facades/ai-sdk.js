@@ -15,11 +15,12 @@ const REASONS = { stop: 'stop', 'tool-calls': 'tool-calls', length: 'length', co
 
 const reasonFor = (reason) => ({ unified: REASONS[reason], raw: reason });
 
-function usageOf({ promptTokens, cachedTokens, completionTokens, ...rest }) {
+function usageOf({ promptTokens, cachedTokens, completionTokens, thinkingTokens, ...rest }) {
+  const text = thinkingTokens === undefined ? undefined : completionTokens - thinkingTokens;
   return {
     inputTokens: { total: promptTokens, noCache: promptTokens - cachedTokens, cacheRead: cachedTokens, cacheWrite: undefined },
-    outputTokens: { total: completionTokens, text: undefined, reasoning: undefined },
-    raw: { promptTokens, cachedTokens, completionTokens, ...rest },
+    outputTokens: { total: completionTokens, text, reasoning: thinkingTokens },
+    raw: { promptTokens, cachedTokens, completionTokens, thinkingTokens, ...rest },
   };
 }
 
@@ -43,6 +44,7 @@ class Blocks {
   #open = null;         // the block's kind and id
   #count = 0;
   #calls = new Map();   // ids by their numbers
+  #input;               // the id of the call that is being written
 
   constructor(put) {
     this.#put = put;
@@ -56,6 +58,8 @@ class Blocks {
   }
 
   end() {
+    if (this.#input !== undefined) this.#put({ type: 'tool-input-end', id: this.#input });
+    this.#input = undefined;
     if (this.#open) this.#put({ type: `${this.#open.kind}-end`, id: this.#open.id });
     this.#open = null;
   }
@@ -73,10 +77,11 @@ class Blocks {
     if (type === 'tool-call-start') {
       this.end();
       this.#calls.set(index, id);
+      this.#input = id;
       this.#put({ type: 'tool-input-start', id, toolName: name });
     } else if (type === 'tool-call-delta') this.#put({ type: 'tool-input-delta', id: this.#calls.get(index), delta: text });
     else if (type === 'tool-call') {
-      this.#put({ type: 'tool-input-end', id });
+      this.end();
       this.#put(callOf({ id, name, arguments: given }));
     }
   }

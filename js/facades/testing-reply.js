@@ -27,6 +27,7 @@ export class Writing {
   #wordsOf;
   #prompt;
   #tokens = 0;
+  #thoughts = 0;          // of them, those of thinking
   #text = '';
   #thinking = '';
   #toolCalls = [];
@@ -59,7 +60,8 @@ export class Writing {
     return {
       text: this.#text, ...(isWhole && valueIn(text, this.#options)), thinking: this.#thinking, toolCalls: this.#toolCalls,
       ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), finishReason: reason,
-      usage: { promptTokens: this.#prompt, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens }, timings: { ...NO_TIME },
+      usage: { promptTokens: this.#prompt, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens, thinkingTokens: this.#thoughts },
+      timings: { ...NO_TIME },
     };
   }
 
@@ -67,6 +69,7 @@ export class Writing {
     for (const word of this.#wordsOf(thinking)) {
       await this.#step();
       this.#thinking += word;
+      this.#thoughts++;
       this.#push({ type: 'thinking', text: word });
     }
     const [whole, isCut] = this.#upToStop(text);

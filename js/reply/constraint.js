@@ -41,15 +41,20 @@ const TEXTS = {
 /** As src/grammar/compile.h has them. */
 export const FLEXIBLE = 1;
 const DOT_ALL = 4;
+const CLOSED = 8;
 
-const flagsOf = (value, { whitespace }) => (whitespace === 'flexible' ? FLEXIBLE : 0) | (value?.flags?.includes('s') ? DOT_ALL : 0);
+/** The one rule for replies and for calls of tools (schema_options.closed of src/grammar/schema.h). */
+export const closing = ({ openObjects }) => (openObjects ? 0 : CLOSED);
+
+const flagsOf = (value, options) => (
+  (options.whitespace === 'flexible' ? FLEXIBLE : 0) | (value?.flags?.includes('s') ? DOT_ALL : 0) | closing(options));
 
 /** What a text is made. @type {Record<string, 'json' | 'text'>} */
 const VALUES = { schema: 'json', json: 'json', choices: 'text' };
 
 /**
  * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made.
- * @param {{whitespace?: string, [kind: string]: any}} options as the page sends them: true, or JSON
+ * @param {{whitespace?: string, openObjects?: boolean, [kind: string]: any}} options as the page sends them: true, or JSON
  * @param {() => Promise<import('../engine/grammar.js').Grammars>} open
  * @returns {Promise<{grammar: import('../engine/grammar.js').Grammar, value?: 'json' | 'text'} | undefined>}
  */

@@ -20,6 +20,7 @@ export class Guide {
   #sequence = null;
   #breaks = new Map();    // how many line ends a token is that is nothing else
   #room = 0;              // for line ends: none once the text has begun
+  #instead;               // until the text has begun
 
   /** @param {import('../engine/engine.js').Engine} engine @param {any} grammar of Grammars, released with the guide */
   constructor(engine, grammar) {
@@ -28,9 +29,13 @@ export class Guide {
     this.#state = grammar.start;
   }
 
-  /** @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt */
-  begin(sequence, { inside, first }) {
+  /**
+   * @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt
+   * @param {number} [instead] a token that may come in place of the text
+   */
+  begin(sequence, { inside, first }, instead) {
     this.#sequence = sequence;
+    this.#instead = instead;
     for (let n = 1; n <= BREAK.length; n++) {
       const ids = this.#engine.tokenize(BREAK.slice(0, n));
       if (ids.length === 1) this.#breaks.set(ids[0], n);
@@ -50,6 +55,7 @@ export class Guide {
     }
     if (isText) {
       this.#room = 0;
+      this.#instead = undefined;
       this.#state = this.#grammar.take(this.#state, id);
     }
     return this.#limit();
@@ -62,8 +68,9 @@ export class Guide {
 
   #limit() {
     const mask = this.#grammar.mask(this.#state);
-    if (this.#room === 0) return this.#sequence.allow(mask);
+    if (this.#room === 0 && this.#instead === undefined) return this.#sequence.allow(mask);
     const bits = mask.slice();
+    if (this.#instead !== undefined) add(bits, this.#instead);
     for (const [id, n] of this.#breaks) if (n <= this.#room) add(bits, id);
     return this.#sequence.allow(bits);
   }

@@ -113,7 +113,7 @@ export class ReplyText {
   #aside;
   #afterAside = false;
   #stopped = false;
-  /** What there is of each, by its type. */
+  /** What there is of each, by its type. @type {{text: string, thinking: string, toolCalls: object[], unfinishedCall?: object}} */
   parts = { text: '', thinking: '', toolCalls: [] };
 
   /**

@@ -67,6 +67,8 @@ test('streamText: pieces as they come, thinking apart', async () => {
   const thought = streamText({ model: quern(fake)(), prompt: '2 + 2?', reasoning: 'high' });
   assert.equal(await thought.text, 'Four.');
   assert.equal(await thought.reasoningText, 'Let me see.');
+  const { outputTokenDetails: details } = await thought.usage;
+  assert.deepEqual([details.reasoningTokens, details.textTokens], [3, 1]);
   assert.equal(fake.calls[0].options.thinking, true);
   await generateText({ model: quern(fake)(), prompt: '2 + 2?', reasoning: 'none' });
   assert.equal(fake.calls[1].options.thinking, false);
@@ -103,7 +105,12 @@ test('objects: of generateObject and of Output, from a schema that the engine ke
   assert.deepEqual(schema.parse(object), object);
   const { output } = await generateText({ model: quern(model)(), output: Output.object({ schema }), prompt: 'Is the sea wet?', maxOutputTokens: 60 });
   assert.deepEqual(schema.parse(output), output);
-  await assert.rejects(generateText({ model: quern(model)(), output: Output.object({ schema }), tools: { weather }, prompt: 'x' }), { code: 'use/param' }, 'one or the other');
+  const typed = await generateText({ model: quern(model)(), output: Output.object({ schema }), tools: { weather: { ...weather, execute: undefined } }, prompt: 'x', maxOutputTokens: 200, seed: 1 });
+  if (typed.finishReason === 'stop') assert.deepEqual(schema.parse(typed.output), typed.output);
+  else assert.equal(typed.toolCalls[0].toolName, 'weather');
+  const agent = fakeModel([{ toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }] }, '{"answer": "yes", "certain": true}']);
+  const { output: said } = await generateText({ model: quern(agent)(), output: Output.object({ schema }), tools: { weather }, prompt: 'x', stopWhen: stepCountIs(3) });
+  assert.deepEqual([said.answer, agent.calls.length, agent.calls.every(({ options: { tools, schema: asked } }) => tools && asked)], ['yes', 2, true]);
   const fake = fakeModel('{"answer": "yes", "certain": true}');
   const { partialOutputStream, output: whole } = streamText({ model: quern(fake)(), output: Output.object({ schema }), prompt: 'x' });
   for await (const part of partialOutputStream) assert.equal(typeof part, 'object');

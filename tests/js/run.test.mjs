@@ -50,6 +50,19 @@ test('calls are carried out until a reply has none', async () => {
   assert.deepEqual(model.asked[0].options.tools, [{ name: 'add', description: 'A sum', parameters: { type: 'object' } }, { name: 'fail' }]);
 });
 
+test('what may be called stays what it is, and a form holds for every reply', async () => {
+  const schema = { type: 'object' };
+  const model = scripted([['add', { a: 1, b: 2 }]], '{"sum":3}');
+  const { text } = await run(model, 'Add!', { tools: tools(), schema, toolChoice: { names: ['add'], required: true }, parallelToolCalls: false }).result;
+  assert.equal(text, '{"sum":3}');
+  assert.deepEqual(model.asked.map(({ options }) => [options.toolChoice, options.schema, options.parallelToolCalls]), [
+    [{ names: ['add'], required: true }, schema, false], [{ names: ['add'] }, schema, false],
+  ]);
+  const none = scripted('No.');
+  await run(none, 'x', { tools: tools(), toolChoice: 'none' }).result;
+  assert.equal(none.asked[0].options.toolChoice, 'none');
+});
+
 test('the text is that of all replies; calls of one are carried out at the same time', async () => {
   let running = 0;
   let most = 0;
