@@ -41,6 +41,8 @@ export const asked: OpenAI.ChatCompletionCreateParamsNonStreaming = { model: 'x'
 export const chatted: Promise<OpenAI.ChatCompletion> = client.chat.completions.create(asked);
 export const streamed: Promise<AsyncIterable<OpenAI.ChatCompletionChunk>> = client.chat.completions.create({ messages: [], stream: true, top_k: 1 });
 export const completed: Promise<OpenAI.Completion> = openai(model).completions.create({ prompt: 'x' });
+export const responded: Promise<{ id: string; output: { type: string }[] }> = client.responses.create({ input: 'x' });
+export const events: Promise<AsyncIterable<{ type: string; sequence_number: number }>> = client.responses.create({ input: [], stream: true });
 export const embedded: Promise<OpenAI.CreateEmbeddingResponse> = openai(model).embeddings.create({ input: ['x'] });
 export const official: ConstructorParameters<typeof OpenAI>[0] = { fetch: openaiFetch(model) };
 
