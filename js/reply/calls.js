@@ -133,7 +133,7 @@ export class Calls {
   push(piece) {
     const { name, text } = this.#one.call.take(piece);
     if (name !== undefined && this.#tools.has(name) && this.#calls.length < MOST_CALLS) this.#start(name);
-    if (text && this.#one.id) this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text });
+    if (text && this.#one.id) this.#emit({ type: 'tool-call-delta', index: this.#index - 1, delta: text });
     return '';
   }
 
@@ -143,8 +143,8 @@ export class Calls {
     if (!isCall) return this.#form.open + text + (closed ? this.#form.close : '');
     if (!this.#one.id) {
       this.#start(call.name);
-      this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text: JSON.stringify(call.arguments) });
-    } else if (left) this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text: left });
+      this.#emit({ type: 'tool-call-delta', index: this.#index - 1, delta: JSON.stringify(call.arguments) });
+    } else if (left) this.#emit({ type: 'tool-call-delta', index: this.#index - 1, delta: left });
     const whole = { id: this.#one.id, ...call };
     this.#calls.push(whole);
     this.#emit({ type: 'tool-call', index: this.#index - 1, ...whole });
