@@ -588,16 +588,16 @@ type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Na
 type Limited<Options, Name extends string, Value> = Given<Omit<Options, Name>> & { readonly [Key in Name]: Value };
 
 /**
- * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces, then all
- * of it. One that turns out to be none comes as text as well.
+ * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces (`delta`), then all
+ * of it. One that never is whole comes as text as well. Every event has a `text`, which is empty where there is none to show.
  */
 export type ReplyEvent =
   | { type: 'text'; text: string; logprobs?: Logprob[] }
   | { type: 'thinking'; text: string }
-  | { type: 'dropped'; messages: number }
-  | { type: 'tool-call-start'; index: number; id: string; name: string }
-  | { type: 'tool-call-delta'; index: number; text: string }
-  | { type: 'tool-call'; index: number } & ToolCall;
+  | { type: 'dropped'; text: ''; messages: number }
+  | { type: 'tool-call-start'; text: ''; index: number; id: string; name: string }
+  | { type: 'tool-call-delta'; text: ''; index: number; delta: string }
+  | { type: 'tool-call'; text: ''; index: number } & ToolCall;
 
 /**
  * A reply being made. The work starts at once, or as soon as `parallel` others let it, whether or not anybody reads; pieces that wait to be read are joined.

@@ -73,13 +73,13 @@ class Blocks {
     this.#put({ type: `${kind}-delta`, id: this.#open.id, delta });
   }
 
-  #call({ type, index, id, name, text, arguments: given }) {
+  #call({ type, index, id, name, delta, arguments: given }) {
     if (type === 'tool-call-start') {
       this.end();
       this.#calls.set(index, id);
       this.#input = id;
       this.#put({ type: 'tool-input-start', id, toolName: name });
-    } else if (type === 'tool-call-delta') this.#put({ type: 'tool-input-delta', id: this.#calls.get(index), delta: text });
+    } else if (type === 'tool-call-delta') this.#put({ type: 'tool-input-delta', id: this.#calls.get(index), delta });
     else if (type === 'tool-call') {
       this.end();
       this.#put(callOf({ id, name, arguments: given }));

@@ -87,8 +87,8 @@ const written = (value) => (typeof value === 'string' ? value : JSON.stringify(v
 export async function writtenCalls(events) {
   const texts = new Map();
   const all = new Map();
-  for await (const { type, index, id, text } of events) {
-    if (type === 'tool-call-delta') texts.set(index, (texts.get(index) ?? '') + text);
+  for await (const { type, index, id, delta } of events) {
+    if (type === 'tool-call-delta') texts.set(index, (texts.get(index) ?? '') + delta);
     if (type === 'tool-call' && texts.has(index)) all.set(id, texts.get(index));
   }
   return all;
@@ -99,9 +99,9 @@ export const callsOf = (toolCalls, texts) => toolCalls.map(({ id, name, argument
   { id, type: 'function', function: { name, arguments: texts?.get(id) ?? written(given) } }));
 
 /** The delta of an event of a call; null: it says nothing new. */
-export function callDelta({ type, index, id, name, text }) {
+export function callDelta({ type, index, id, name, delta }) {
   if (type === 'tool-call-start') return { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
-  return type === 'tool-call-delta' ? { tool_calls: [{ index, function: { arguments: text } }] } : null;
+  return type === 'tool-call-delta' ? { tool_calls: [{ index, function: { arguments: delta } }] } : null;
 }
 
 // --- what a remote model is asked, and answers ---
@@ -144,7 +144,7 @@ export class GatheredCalls {
       }
       if (!text) continue;
       this.#calls.get(index).text += text;
-      push({ type: 'tool-call-delta', index, text });
+      push({ type: 'tool-call-delta', index, delta: text });
     }
   }
 

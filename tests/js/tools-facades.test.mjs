@@ -23,7 +23,7 @@ function calling(asked = []) {
     options.onPrefill?.({});
     push({ type: 'text', text: 'Wait.' });
     push({ type: 'tool-call-start', index: 0, id: CALL.id, name: CALL.name });
-    for (const text of [TEXT.slice(0, 5), TEXT.slice(5)]) push({ type: 'tool-call-delta', index: 0, text });
+    for (const delta of [TEXT.slice(0, 5), TEXT.slice(5)]) push({ type: 'tool-call-delta', index: 0, delta });
     push({ type: 'tool-call', index: 0, ...CALL });
     return { promise: Promise.resolve(result('Wait.', { toolCalls: [CALL], finishReason: 'tool-calls' })) };
   });
@@ -113,7 +113,7 @@ test('an answer has its calls, whole and in pieces', async () => {
   const exact = '{"10": 1.0, "2": 9223372036854775807}';
   const precise = playedModel((push) => {
     push({ type: 'tool-call-start', index: 0, id: CALL.id, name: CALL.name });
-    push({ type: 'tool-call-delta', index: 0, text: exact });
+    push({ type: 'tool-call-delta', index: 0, delta: exact });
     push({ type: 'tool-call', index: 0, ...CALL });
     return { promise: Promise.resolve(result('', { toolCalls: [CALL], finishReason: 'tool-calls' })) };
   });
@@ -144,7 +144,7 @@ test('a remote model is asked, and says, what a loaded one does', async () => {
     const { text, toolCalls, finishReason } = await reply.result;
     assert.deepEqual({ text, toolCalls, finishReason }, { text: 'Wait.', toolCalls: [CALL], finishReason: 'tool-calls' });
     assert.deepEqual(events, [
-      { type: 'text', text: 'Wait.' }, { type: 'tool-call-start', index: 0, id: 'c1', name: 'weather' }, { type: 'tool-call-delta', index: 0, text: TEXT }, { type: 'tool-call', index: 0, ...CALL },
+      { type: 'text', text: 'Wait.' }, { type: 'tool-call-start', text: '', index: 0, id: 'c1', name: 'weather' }, { type: 'tool-call-delta', text: '', index: 0, delta: TEXT }, { type: 'tool-call', text: '', index: 0, ...CALL },
     ]);
     assert.deepEqual(given(asked[0].options), { tools: [FUNCTION], toolChoice: { name: 'weather' } });
     assert.deepEqual(asked[0].messages[1].toolCalls, [{ id: 'x', name: 'weather', arguments: '{"city":"Kraków"}' }]);

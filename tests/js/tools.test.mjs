@@ -187,7 +187,7 @@ test('a call is told as it is written, however it is cut into pieces', () => {
     assert.deepEqual(start, { type: 'tool-call-start', index: 0, id: 'string', name: 'weather' });
     assert.deepEqual(rest.pop(), { type: 'tool-call', index: 0, id: 'string', name: 'weather', arguments: given });
     assert.ok(rest.every(({ type, index }) => type === 'tool-call-delta' && index === 0));
-    assert.equal(rest.map((event) => event.text).join(''), '{"city": "a\\"}{", "list": [{}, "]"]}');
+    assert.equal(rest.map((event) => event.delta).join(''), '{"city": "a\\"}{", "list": [{}, "]"]}');
     if (size === 1) assert.ok(rest.length > 30, 'in pieces');
   }
 });
