@@ -65,7 +65,7 @@ async function guideOf(engine, options, limits, open) {
     limits.grammar.users--;
     throw badParam('options.tools', 'and a grammar of the text exclude each other, unless toolChoice is \'none\'');
   }
-  if (limits) return new Guide(engine, limits.grammar);
+  if (limits) return new Guide(engine, limits);
   if (!options.tools?.length) return undefined;
   return new CallGuide(engine, calls.text ? compiled(await open(), calls) : null, choice);
 }
