@@ -452,7 +452,10 @@ export interface CompleteOptions {
    * arguments of calls have no others. One that speaks of them (`additionalProperties: true`, `patternProperties` ...) is kept as it is in any case.
    */
   openObjects?: boolean;
-  /** Of JSON by `schema` or `json`: without white space (`compact`, the default), or with some where JSON may have it. */
+  /**
+   * Of JSON by `schema` or `json`: without white space (`compact`, the default unless what `continue` goes on with has some), or with some where JSON may
+   * have it.
+   */
   whitespace?: 'compact' | 'flexible';
   /**
    * Also what the model thought of each token of the text, and of so many of the likeliest ones in its place, 0 to 20: {@link Result.logprobs}. Before
@@ -492,7 +495,10 @@ export interface ChatOptions extends CompleteOptions {
   toolChoice?: 'auto' | 'none' | 'required' | { name: string } | { names: readonly string[]; required?: boolean };
   /** Whether a reply may have several calls. Default true; false: it ends behind the first one. */
   parallelToolCalls?: boolean;
-  /** Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. Default: false. */
+  /**
+   * Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. What limits the text judges both together,
+   * and {@link Result.value} is of both; a beginning that does not fit is `use/param`. Default: false.
+   */
   continue?: boolean;
   /** Whether the model is told `Picture 1: `, `Video 1: ` before each, counted over the conversation. Default: false. */
   numberImages?: boolean;

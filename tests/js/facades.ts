@@ -28,7 +28,7 @@ provider.languageModel('x') satisfies LanguageModelV3;
 quern(far).embeddingModel() satisfies EmbeddingModelV3;
 quern(model, { name: 'x' }).rerankingModel() satisfies RerankingModelV3;
 
-export const session = await languageModel(fake).create({ initialPrompts: [{ role: 'system', content: 'x' }], tools: [{ name: 'a', execute: () => 1 }] });
+export const session = await languageModel(fake).create({ initialPrompts: [{ role: 'system', content: 'x' }], samplingMode: 'creative', tools: [{ name: 'a', description: 'b', inputSchema: { type: 'object' }, execute: () => 1 }] });
 export const said: string = await session.prompt([{ role: 'assistant', content: 'x', prefix: true }], { responseConstraint: /x/ });
 export const pieces: ReadableStream<string> = session.promptStreaming('x');
 // @ts-expect-error a remote model does not count tokens

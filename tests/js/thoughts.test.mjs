@@ -122,7 +122,7 @@ test('between a thought and a text that is held to something there are no more l
   const engine = { facts: { tokens: 32, endTokens: [END] }, tokenize: (text) => (text === '\n' ? [LINE] : [LINES]) };
   const allowed = (ids, prompt) => {
     let now = 0;
-    const guide = new Guide(/** @type {any} */ (engine), grammar);
+    const guide = new Guide(/** @type {any} */ (engine), { grammar });
     guide.begin(/** @type {any} */ ({ allow: ([bits]) => { now = bits; } }), /** @type {any} */ (prompt));
     let inside = Boolean(prompt.inside);
     for (const id of ids) {
