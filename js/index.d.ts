@@ -452,7 +452,10 @@ export interface CompleteOptions {
    * arguments of calls have no others. One that speaks of them (`additionalProperties: true`, `patternProperties` ...) is kept as it is in any case.
    */
   openObjects?: boolean;
-  /** Of JSON by `schema` or `json`: without white space (`compact`, the default), or with some where JSON may have it. */
+  /**
+   * Of JSON by `schema` or `json`: without white space (`compact`, the default unless what `continue` goes on with has some), or with some where JSON may
+   * have it.
+   */
   whitespace?: 'compact' | 'flexible';
   /**
    * Also what the model thought of each token of the text, and of so many of the likeliest ones in its place, 0 to 20: {@link Result.logprobs}. Before
@@ -492,7 +495,10 @@ export interface ChatOptions extends CompleteOptions {
   toolChoice?: 'auto' | 'none' | 'required' | { name: string } | { names: readonly string[]; required?: boolean };
   /** Whether a reply may have several calls. Default true; false: it ends behind the first one. */
   parallelToolCalls?: boolean;
-  /** Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. Default: false. */
+  /**
+   * Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. What limits the text judges both together,
+   * and {@link Result.value} is of both; a beginning that does not fit is `use/param`. Default: false.
+   */
   continue?: boolean;
   /** Whether the model is told `Picture 1: `, `Video 1: ` before each, counted over the conversation. Default: false. */
   numberImages?: boolean;
@@ -588,16 +594,16 @@ type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Na
 type Limited<Options, Name extends string, Value> = Given<Omit<Options, Name>> & { readonly [Key in Name]: Value };
 
 /**
- * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces, then all
- * of it. One that turns out to be none comes as text as well.
+ * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces (`delta`), then all
+ * of it. One that never is whole comes as text as well. Every event has a `text`, which is empty where there is none to show.
  */
 export type ReplyEvent =
   | { type: 'text'; text: string; logprobs?: Logprob[] }
   | { type: 'thinking'; text: string }
-  | { type: 'dropped'; messages: number }
-  | { type: 'tool-call-start'; index: number; id: string; name: string }
-  | { type: 'tool-call-delta'; index: number; text: string }
-  | { type: 'tool-call'; index: number } & ToolCall;
+  | { type: 'dropped'; text: ''; messages: number }
+  | { type: 'tool-call-start'; text: ''; index: number; id: string; name: string }
+  | { type: 'tool-call-delta'; text: ''; index: number; delta: string }
+  | { type: 'tool-call'; text: ''; index: number } & ToolCall;
 
 /**
  * A reply being made. The work starts at once, or as soon as `parallel` others let it, whether or not anybody reads; pieces that wait to be read are joined.

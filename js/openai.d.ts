@@ -156,6 +156,48 @@ export interface Ranking {
   results: { index: number; relevance_score: number; document?: { text: string } }[];
 }
 
+/** Messages, calls and their results, and reasoning; `instructions`, `tools`, `text.format` and the rest as the API has them. */
+export interface ResponseBody {
+  input?: string | readonly object[];
+  /** Goes on from a response that is kept: those of this face, unless `store` was false. */
+  previous_response_id?: string | null;
+  stream?: boolean | null;
+}
+
+export type ResponseItem =
+  | { id: string; type: 'message'; role: 'assistant'; status: 'in_progress' | 'completed' | 'incomplete';
+    content: { type: 'output_text'; text: string; annotations: []; logprobs: TokenLogprob[] }[] }
+  | { id: string; type: 'reasoning'; status: 'in_progress' | 'completed' | 'incomplete'; encrypted_content: string | null;
+    summary: { type: 'summary_text'; text: string }[]; content?: { type: 'reasoning_text'; text: string }[] }
+  | { id: string; type: 'function_call'; status: 'in_progress' | 'completed' | 'incomplete'; call_id: string; name: string; arguments: string };
+
+export interface ResponseObject {
+  id: string;
+  object: 'response';
+  created_at: number;
+  completed_at: number | null;
+  status: 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
+  error: { code: 'server_error' | 'rate_limit_exceeded'; message: string } | null;
+  incomplete_details: { reason: 'max_output_tokens' } | null;
+  model: string;
+  output: ResponseItem[];
+  previous_response_id: string | null;
+  usage: null | {
+    input_tokens: number; input_tokens_details: { cached_tokens: number; cache_write_tokens: number };
+    output_tokens: number; output_tokens_details: { reasoning_tokens: number }; total_tokens: number;
+  };
+}
+
+/** One of the API's events, in their order: `response.created`, `response.output_text.delta`, … */
+export interface ResponseEvent {
+  type: string;
+  sequence_number: number;
+  response?: ResponseObject;
+  item?: ResponseItem;
+  output_index?: number;
+  delta?: string;
+}
+
 export interface ModelObject {
   id: string;
   object: 'model';
@@ -172,6 +214,15 @@ export interface OpenAIFace {
   completions: {
     create<const Body extends CompletionBody>(body: Body, options?: CallOptions): Answer<Body, TextCompletion, TextCompletion>;
   };
+  /** Those that are kept (1,000 at most, of 16 million letters together) are of this face alone. */
+  responses: {
+    create<const Body extends ResponseBody>(body: Body, options?: CallOptions): Answer<Body, ResponseObject, ResponseEvent>;
+    retrieve(id: string): Promise<ResponseObject>;
+    delete(id: string): Promise<{ id: string; object: 'response'; deleted: true }>;
+    /** One with `background: true`. */
+    cancel(id: string): Promise<ResponseObject>;
+    inputItems: { list(id: string, query?: Record<string, string>): Promise<{ object: 'list'; data: object[]; has_more: boolean }> };
+  };
   embeddings: {
     create<const Body extends EmbeddingBody>(body: Body, options?: CallOptions): Promise<EmbeddingList>;
   };
@@ -183,7 +234,10 @@ export interface OpenAIFace {
 /** What is refused, and what fails, rejects with {@link APIError}; an aborted signal with its reason. */
 export function openai(model: Answering, options?: FaceOptions | null): OpenAIFace;
 
-/** Answers requests to an API's paths, whatever host and prefix they name: `/chat/completions`, `/completions`, `/embeddings`, `/rerank`, `/models`. */
+/**
+ * Answers requests to an API's paths, whatever host and prefix they name: `/chat/completions`, `/responses`, `/completions`, `/embeddings`, `/rerank`,
+ * `/models`.
+ */
 export function openaiFetch(model: Answering, options?: FaceOptions | null): typeof globalThis.fetch;
 
 /** With the fields that errors of the official client have. `cause`: the model's own, a `QuernError`. */

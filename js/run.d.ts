@@ -40,6 +40,7 @@ export interface RunOptions extends Omit<ChatOptions, 'tools' | 'continue'> {
 /** Beside the events of all replies, whose calls are counted through: what a call has given. */
 export interface ToolResultEvent {
   type: 'tool-result';
+  text: '';
   index: number;
   id: string;
   name: string;

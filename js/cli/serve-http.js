@@ -3,8 +3,10 @@
 // page it comes from, its key, its path and method, its body; then its route answers. When a connection ends, whatever is made for it ends too.
 
 import { createServer } from 'node:http';
+import { SHAPES, shapeOf } from '../facades/api-errors.js';
+import { pathOf } from '../facades/openai-api.js';
 import { REQUEST_ID, requestId } from '../facades/request-id.js';
-import { sendEvents } from './serve-events.js';
+import { sendPieces } from './serve-events.js';
 import { readJson } from './serve-body.js';
 import { refusal, refusalOf } from './serve-refusal.js';
 import { routeOf } from './serve-routes.js';
@@ -19,8 +21,6 @@ export const LIMITS = {
 };
 
 const CLIENT_ERRORS = { HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'], ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'] };
-
-const errorText = (error) => JSON.stringify({ error });
 
 const after = (ms) => {
   let timer;
@@ -100,14 +100,14 @@ export class HttpServer {
     const hasAnswer = [...this.#open.get(socket) ?? []].some(({ response }) => response.headersSent);
     if (!socket.writable || hasAnswer || code === 'ECONNRESET') return socket.destroy();
     const [status, words] = CLIENT_ERRORS[code] ?? [400, 'Bad Request'];
-    const body = errorText(refusal(status, `${words}.`).error);
+    const body = JSON.stringify(SHAPES.openai(status, refusal(status, `${words}.`).error));
     const about = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close', `${REQUEST_ID}: ${requestId()}`];
     return socket.end(`${[`HTTP/1.1 ${status} ${words}`, ...about].join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
   }
 
   async #receive(request, response) {
     const started = performance.now();
-    const exchange = { request, response, end: () => {}, body: undefined, path: 'other' };
+    const exchange = { request, response, end: () => {}, body: undefined, path: 'other', shape: SHAPES.openai };
     const open = this.#open.get(request.socket);
     if (open.size >= this.#limits.pipelined) return request.socket.destroy();
     open.add(exchange);
@@ -133,10 +133,11 @@ export class HttpServer {
   /** @returns {Promise<number>} the status */
   async #answer(exchange) {
     const { request, response } = exchange;
-    if (!this.#guard.knowsHost(request)) throw refusal(403, 'The Host is not one of this server; --allow-host allows others.');
-    if (this.#isPreflight(request, response)) return 204;
     const route = routeOf(request.url);
     exchange.path = route?.path ?? 'other';
+    exchange.shape = shapeOf(pathOf(request.url));
+    if (!this.#guard.knowsHost(request)) throw refusal(403, 'The Host is not one of this server; --allow-host allows others.');
+    if (this.#isPreflight(request, response)) return 204;
     const key = this.#guard.keyOf(request);
     if (exchange.path !== '/health' && key < 0) {
       throw refusal(401, 'The key is missing or wrong.', { headers: { 'WWW-Authenticate': 'Bearer' } });
@@ -145,11 +146,12 @@ export class HttpServer {
     if (!route) throw refusal(404, 'There is nothing at this path.');
     const allowed = Object.keys(route.methods);
     if (!allowed.includes(method)) throw refusal(405, `The method ${method} is not taken here.`, { headers: { Allow: allowed.join(', ') } });
-    if (method === 'POST') {
+    const readsBody = method === 'POST' && !route.bodiless;
+    if (readsBody) {
       if (this.#underWay > this.#limits.underWay) throw refusal(429, 'Too many requests are under way.', { headers: { 'Retry-After': '1' } });
       exchange.body = await readJson(request, this.#limits.body);
     }
-    const { json, text, type, completion } = await route.methods[method](this.#site, method === 'POST' ? exchange.body : route.id, key);
+    const { json, text, type, completion } = await route.methods[method](this.#site, readsBody ? exchange.body : route, key);
     if (completion) return this.#complete(exchange, completion);
     return this.#send(exchange, 200, text ?? JSON.stringify(json), type);
   }
@@ -165,7 +167,7 @@ export class HttpServer {
     if (request.method !== 'OPTIONS') return false;
     const wanted = request.headers['access-control-request-headers'] ?? '';
     response.writeHead(204, {
-      'Access-Control-Allow-Methods': 'GET, POST', 'Access-Control-Max-Age': '600',
+      'Access-Control-Allow-Methods': 'GET, POST, DELETE', 'Access-Control-Max-Age': '600',
       'Access-Control-Allow-Headers': /^[\w-]+(?:, *[\w-]+)*$/.test(wanted) ? wanted : 'authorization, content-type',
     }).end();
     return true;
@@ -174,17 +176,24 @@ export class HttpServer {
   async #complete(exchange, completion) {
     const { response, request } = exchange;
     const { unsent: mostUnsent, pingMs, acceptMs } = this.#limits;
+    const worded = (failure) => this.#worded(exchange, failure);
     exchange.end = () => completion.stop();
     if (request.socket.destroyed) completion.stop();
     if (!completion.stream) return this.#send(exchange, 200, JSON.stringify(await completion.whole()));
     const wait = after(acceptMs);
     const waiting = await Promise.race([completion.accepted, wait.passed]).finally(wait.cancel);
-    return sendEvents(response, completion.chunks(), { waiting: waiting === true, pingMs, mostUnsent });
+    return sendPieces(response, completion, { waiting: waiting === true, pingMs, mostUnsent, worded });
+  }
+
+  /** A failure as the API of the request words it. */
+  #worded({ body, shape }, failure) {
+    const { status, error, headers } = refusalOf(failure, body);
+    return { status, body: shape(status, error), headers };
   }
 
   #refuse(exchange, failure) {
-    const { status, error, headers } = refusalOf(failure, exchange.body);
-    return this.#send(exchange, status, errorText(error), undefined, headers);
+    const { status, body, headers } = this.#worded(exchange, failure);
+    return this.#send(exchange, status, JSON.stringify(body), undefined, headers);
   }
 
   /** An answer to a request that has not come whole is the connection's last; what still comes is thrown away for a while, so that it is read. */

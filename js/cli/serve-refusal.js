@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a server says no with: a status, and the error object that the OpenAI API's clients expect.
+// What a server says no with: a status, and an error as the OpenAI API has it, which other APIs have in another shape (facades/api-errors.js).
 
-import { errorOf, retryHeaders } from '../facades/openai-error.js';
+import { errorIn } from '../facades/dialect.js';
+import { retryHeaders } from '../facades/openai-error.js';
 
 /** Where `type` and `code` are not the status's own. */
 const KINDS = {
@@ -35,6 +36,6 @@ export function refusal(status, message, more = {}) {
  */
 export function refusalOf(failure, body) {
   if (failure instanceof Refusal) return failure;
-  const { status, error, retry } = errorOf(failure, body);
+  const { status, error, retry } = errorIn(failure, body);
   return { status, error, headers: retryHeaders(retry) };
 }

@@ -4,7 +4,8 @@
 // names a file, a path or a template.
 
 import { chatRequest } from '../facades/openai.js';
-import { CREATE, listObject, modelObject, pathOf } from '../facades/openai-api.js';
+import { CREATE, RESPONSES, listObject, modelObject, named, pathOf } from '../facades/openai-api.js';
+import { Shelves } from '../facades/responses-store.js';
 import { badParam } from '../shared/errors.js';
 import { refusal } from './serve-refusal.js';
 
@@ -45,14 +46,33 @@ const metrics = ({ served, metrics: all }) => (
 /** Work of a path of the API. */
 const create = (path) => (site, body, space) => {
   checkName(site, body?.model);
-  return { completion: CREATE[path](site.served.within(space), body, identityOf(site)) };
+  return { completion: CREATE[path](site.served.within(space), body, identityOf(site), shelfOf(site, space)) };
 };
+
+/** Responses that are kept, by site. @type {WeakMap<Site, Shelves>} */
+const shelves = new WeakMap();
+
+/** Those of a key. */
+function shelfOf(site, space) {
+  if (!shelves.has(site)) shelves.set(site, new Shelves());
+  return shelves.get(site).of(space);
+}
+
+/** What is asked of a response that is kept. */
+const kept = (handler) => async (site, { id, query }, space) => {
+  const json = await handler(shelfOf(site, space), id, query);
+  if (json) return { json };
+  throw refusal(404, `The response '${id.slice(0, 64)}' is not kept here, or no longer.`, { param: 'response_id' });
+};
+
+const keptRoutes = Object.entries(RESPONSES).map(([path, methods]) => (
+  [path, Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, kept(handler)]))]));
 
 const modelOf = ({ served, name, started }) => modelObject(served.info, name, started);
 
 const models = (site) => ({ json: listObject([modelOf(site)]) });
 
-function model(site, id) {
+function model(site, { id }) {
   checkName(site, id);
   return { json: modelOf(site) };
 }
@@ -135,29 +155,26 @@ async function applyTemplate({ served }, body) {
   return { json: { prompt: await served.detokenize(ids) } };
 }
 
-/** By path and method; a path below /models/ is a model's name. */
+/** By path and method. */
 const ROUTES = {
   '/health': { GET: health }, '/metrics': { GET: metrics }, '/models': { GET: models }, '/models/{id}': { GET: model }, '/props': { GET: props },
   '/slots': { GET: slots }, ...Object.fromEntries(Object.keys(CREATE).map((path) => [path, { POST: create(path) }])),
+  ...Object.fromEntries(keptRoutes),
   '/tokenize': { POST: tokenize }, '/detokenize': { POST: detokenize }, '/apply-template': { POST: applyTemplate },
 };
 
-/** The model's name in a path; '' where the path is no text. */
-function nameIn(path) {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return '';
-  }
-}
+/** Paths whose POST has no body. */
+const BODILESS = ['/responses/{id}/cancel'];
 
 /**
  * Where a path leads, with /v1 or without.
- * @returns {{path: string, methods: Record<string, Function>, id: string} | null} path: as it is counted
+ * @returns {{path: string, methods: Record<string, Function>, id: string, query: URLSearchParams, bodiless: boolean} | null} path: as it is counted
  */
 export function routeOf(url) {
   const path = pathOf(url);
-  const [, id] = /^\/models\/(.+)$/.exec(path) ?? [];
-  const key = id === undefined ? path : '/models/{id}';
-  return Object.hasOwn(ROUTES, key) ? { path: key, methods: ROUTES[key], id: nameIn(id ?? '') } : null;
+  const found = Object.hasOwn(ROUTES, path) ? null : named(path);
+  const { key, id } = found?.at === 0 ? found : { key: path, id: '' };
+  if (!Object.hasOwn(ROUTES, key)) return null;
+  const query = new URLSearchParams(url.split('?').slice(1).join('?'));
+  return { path: key, methods: ROUTES[key], id, query, bodiless: BODILESS.includes(key) };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A Model as a provider of the AI SDK (specification v4): its language model, its vectors and its ranks. The SDK's interfaces are types alone, so
-// nothing of it is imported; what it asks is put into our words by ai-sdk-request.js.
+// A Model as a provider of the AI SDK: its language model, its vectors and its ranks. The SDK's interfaces are types alone, so nothing of it is
+// imported; what it asks is put into our words by ai-sdk-request.js. Versions 6 and 7 of the SDK both take specification v3, and 6 nothing newer
+// (Node 20 gets 6, as 7 asks for Node 22); v4 differs in what files look like in a prompt, and both forms are read.
 
 import { asQuernError } from '../shared/errors.js';
 import { requestOf, sdkError } from './ai-sdk-request.js';
@@ -72,13 +73,13 @@ class Blocks {
     this.#put({ type: `${kind}-delta`, id: this.#open.id, delta });
   }
 
-  #call({ type, index, id, name, text, arguments: given }) {
+  #call({ type, index, id, name, delta, arguments: given }) {
     if (type === 'tool-call-start') {
       this.end();
       this.#calls.set(index, id);
       this.#input = id;
       this.#put({ type: 'tool-input-start', id, toolName: name });
-    } else if (type === 'tool-call-delta') this.#put({ type: 'tool-input-delta', id: this.#calls.get(index), delta: text });
+    } else if (type === 'tool-call-delta') this.#put({ type: 'tool-input-delta', id: this.#calls.get(index), delta });
     else if (type === 'tool-call') {
       this.end();
       this.#put(callOf({ id, name, arguments: given }));
@@ -87,7 +88,7 @@ class Blocks {
 }
 
 class Face {
-  specificationVersion = 'v4';
+  specificationVersion = 'v3';
   provider = PROVIDER;
 
   constructor(model, modelId) {
@@ -176,7 +177,7 @@ export function quern(model, options) {
     throw sdkError('AI_NoSuchModelError', `A model of quern is no ${modelType}.`, { modelId, modelType });
   };
   return Object.assign((id) => languageModel(id), {
-    specificationVersion: 'v4', languageModel, embeddingModel, textEmbeddingModel: embeddingModel,
+    specificationVersion: 'v3', languageModel, embeddingModel, textEmbeddingModel: embeddingModel,
     rerankingModel: (id = ownName) => new RerankingModel(model, id), imageModel: none('imageModel'),
   });
 }

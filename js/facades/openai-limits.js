@@ -53,7 +53,7 @@ export function logprobsOf({ logprobs, top_logprobs: top }, kind) {
 const encoder = new TextEncoder();
 
 /** A part of a character has bytes that its text does not tell. */
-const wordOf = ({ text, logprob }) => ({ token: text, logprob, bytes: text.includes('\uFFFD') ? null : [...encoder.encode(text)] });
+export const wordOf = ({ text, logprob }) => ({ token: text, logprob, bytes: text.includes('\uFFFD') ? null : [...encoder.encode(text)] });
 
 /** As chats have them; null where none were asked for. @param {import('../index.d.ts').Logprob[]} [logprobs] */
 export function chatLogprobs(logprobs) {

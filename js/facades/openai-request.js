@@ -31,7 +31,7 @@ export const CHAT_FIELDS = {
   schema: ['response_format', 'json_schema'], json: ['response_format'],
 };
 
-const isNothing = (value) => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
+export const isNothing = (value) => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
 
 /** What is not built: a field, and whether its value asks for nothing. Where there is none, nothing is `false`, 0, '' or []. */
 const UNSUPPORTED = {
@@ -39,13 +39,14 @@ const UNSUPPORTED = {
   suffix: isNothing, echo: isNothing, best_of: (value) => value === 1,
 };
 
-function refuseUnsupported(body) {
-  for (const [field, asksNothing] of Object.entries(UNSUPPORTED)) {
+/** @param {Record<string, (value: any) => boolean>} [fields] of a request in another API's form */
+export function refuseUnsupported(body, fields = UNSUPPORTED) {
+  for (const [field, asksNothing] of Object.entries(fields)) {
     if (body[field] != null && !asksNothing(body[field])) throw unsupported(field);
   }
 }
 
-function flag(body, field) {
+export function flag(body, field) {
   if (body[field] != null && typeof body[field] !== 'boolean') throw badParam(field, 'must be true or false');
   return body[field] ?? false;
 }

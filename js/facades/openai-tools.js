@@ -113,8 +113,8 @@ const written = (value) => (typeof value === 'string' ? value : JSON.stringify(v
 export async function writtenCalls(events) {
   const texts = new Map();
   const all = new Map();
-  for await (const { type, index, id, text } of events) {
-    if (type === 'tool-call-delta') texts.set(index, (texts.get(index) ?? '') + text);
+  for await (const { type, index, id, delta } of events) {
+    if (type === 'tool-call-delta') texts.set(index, (texts.get(index) ?? '') + delta);
     if (type === 'tool-call' && texts.has(index)) all.set(id, texts.get(index));
   }
   return all;
@@ -157,7 +157,7 @@ export class CallDeltas {
   }
 
   /** @returns {object | null} null: the event says nothing new */
-  take({ type, index, id, name, text }) {
+  take({ type, index, id, name, delta }) {
     const { customs, isLegacy } = this.#shape;
     if (type === 'tool-call-start') {
       if (isLegacy) return { function_call: { name, arguments: '' } };
@@ -166,10 +166,10 @@ export class CallDeltas {
       return { tool_calls: [{ index, id, type: 'custom', custom: { name, input: '' } }] };
     }
     if (type !== 'tool-call-delta') return null;
-    if (isLegacy) return { function_call: { arguments: text } };
+    if (isLegacy) return { function_call: { arguments: delta } };
     const input = this.#inputs.get(index);
-    if (!input) return { tool_calls: [{ index, function: { arguments: text } }] };
-    const piece = input.take(text);
+    if (!input) return { tool_calls: [{ index, function: { arguments: delta } }] };
+    const piece = input.take(delta);
     return piece ? { tool_calls: [{ index, custom: { input: piece } }] } : null;
   }
 }

@@ -5,6 +5,7 @@
 import { chatLogprobs, textLogprobs } from './openai-limits.js';
 import { chatRequest, completionRequest } from './openai-request.js';
 import { CallDeltas, answeredCalls, writtenCalls } from './openai-tools.js';
+import { Work, randomId } from './work.js';
 
 export { errorOf } from './openai-error.js';
 export { chatRequest } from './openai-request.js';
@@ -39,8 +40,6 @@ const TEXT = {
   whole: ({ text }) => ({ text }), first: null, piece: ({ text }) => ({ text }), last: { text: '' }, logprobs: textLogprobs,
 };
 
-const randomId = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');
-
 /** Values of several iterators, each as soon as it is there. */
 async function* merged(iterators) {
   const ask = (iterator) => {
@@ -73,15 +72,17 @@ function usageOf(results, n) {
   };
 }
 
+/** The options of each choice of a prompt. */
+function choicesOf({ n, options }) {
+  const first = options.seed ?? Math.floor(Math.random() * SEEDS);
+  return Array.from({ length: n }, (_, i) => ({ ...options, seed: i === 0 ? first : (first + i) % SEEDS }));
+}
+
 /** Answers to one request, being made. */
-export class Completion {
+export class Completion extends Work {
   #kind;
   #request;
   #head;
-  #replies;
-
-  /** Settles when the model has begun with every choice, or refuses one: then none goes on. @type {Promise<void>} */
-  accepted;
 
   /**
    * @param {typeof CHAT | typeof TEXT} kind
@@ -90,46 +91,16 @@ export class Completion {
    * @param {((options: object) => import('../index.d.ts').Reply)[]} begin one for each prompt
    */
   constructor(kind, request, { name, fingerprint }, begin) {
+    super(begin.flatMap((start) => choicesOf(request).map((options) => (begun) => start({ ...options, ...begun }))), request.stream);
     this.#kind = kind;
     this.#request = request;
     this.#head = { id: kind.prefix + randomId(), created: Math.floor(Date.now() / 1000), model: name, system_fingerprint: fingerprint };
-    const begun = [];
-    this.#replies = begin.flatMap((start) => this.#options().map((options) => {
-      let onBegin;
-      const reading = new Promise((resolve) => { onBegin = resolve; });
-      const reply = start({ ...options, onPrefill: () => onBegin() });
-      begun.push(Promise.race([reading, reply.result]));
-      return reply;
-    }));
-    this.accepted = Promise.all(begun).then(() => {}, (error) => {
-      this.stop();
-      throw error;
-    });
-    this.accepted.catch(() => {});
-  }
-
-  /** The options of each choice of a prompt. */
-  #options() {
-    const { n, options } = this.#request;
-    const first = options.seed ?? Math.floor(Math.random() * SEEDS);
-    return Array.from({ length: n }, (_, i) => ({ ...options, seed: i === 0 ? first : (first + i) % SEEDS }));
-  }
-
-  /** Settles when no choice goes on. */
-  get ended() { return Promise.allSettled(this.#replies.map((reply) => reply.result)); }
-
-  /** Whether the request asked for chunks. */
-  get stream() { return this.#request.stream; }
-
-  /** Ends all choices; what they have is their result. */
-  stop() {
-    for (const reply of this.#replies) reply.stop();
   }
 
   /** The whole answer. @returns {Promise<object>} */
   async whole() {
-    const results = await this.#results();
-    const written = await Promise.all(this.#replies.map(({ events }) => writtenCalls(events)));
+    const results = await this.results();
+    const written = await Promise.all(this.replies.map(({ events }) => writtenCalls(events)));
     const choices = results.map((result, index) => ({
       index, ...this.#kind.whole(result, written[index], this.#request.shape), logprobs: this.#kind.logprobs(result.logprobs),
       finish_reason: this.#reason(result),
@@ -143,9 +114,9 @@ export class Completion {
     const head = { object: this.#kind.chunk, ...this.#head };
     const usage = includeUsage ? { usage: null } : {};
     try {
-      const choices = this.#replies.map((reply, index) => this.#choice(reply, index));
+      const choices = this.replies.map((reply, index) => this.#choice(reply, index));
       for await (const choice of merged(choices)) yield { ...head, choices: [choice], ...usage };
-      if (includeUsage) yield { ...head, choices: [], usage: usageOf(await this.#results(), n) };
+      if (includeUsage) yield { ...head, choices: [], usage: usageOf(await this.results(), n) };
     } finally {
       this.stop();
     }
@@ -153,13 +124,6 @@ export class Completion {
 
   #reason({ finishReason }) {
     return finishReason === 'tool-calls' && this.#request.shape?.isLegacy ? 'function_call' : REASONS[finishReason];
-  }
-
-  #results() {
-    return Promise.all(this.#replies.map((reply) => reply.result)).catch((error) => {
-      this.stop();
-      throw error;
-    });
   }
 
   async* #choice(reply, index) {

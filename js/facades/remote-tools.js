@@ -60,7 +60,7 @@ export class GatheredCalls {
       const text = typeof given === 'string' ? given : JSON.stringify(given ?? '').replace(/^""$/, '');
       if (!text) continue;
       call.text += text;
-      push({ type: 'tool-call-delta', index: this.#calls.indexOf(call), text });
+      push({ type: 'tool-call-delta', index: this.#calls.indexOf(call), delta: text });
     }
   }
 

@@ -98,7 +98,7 @@ export class Writing {
     if (!isThere) throw new TypeError(`The script of fakeModel() calls ${name}, which is none of the tools that were given.`);
     await this.#step();
     this.#push({ type: 'tool-call-start', index, id, name });
-    this.#push({ type: 'tool-call-delta', index, text: JSON.stringify(given) });
+    this.#push({ type: 'tool-call-delta', index, delta: JSON.stringify(given) });
     this.#push({ type: 'tool-call', index, id, name, arguments: given });
     this.#toolCalls.push({ id, name, arguments: given });
   }

@@ -39,13 +39,16 @@ export class CallGuide {
     this.#text = text;
   }
 
+  /** What there is of the text already counts. Before begin(). */
+  goOn(text) { this.#text?.goOn(text); }
+
   /** @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt */
   begin(sequence, prompt) {
-    const { channels, inside, first } = prompt;
+    const { channels, inside, first, begun } = prompt;
     this.#sequence = sequence;
     this.#channel = channels.find(({ begin }) => begin);
     if (this.#choice === 'required') this.#require(inside ?? first);
-    else if (this.#text) this.#text.begin(sequence, prompt, this.#choice === 'auto' ? this.#channel?.open : undefined);
+    else if (this.#text) this.#text.begin(sequence, prompt, this.#choice === 'auto' && !begun ? this.#channel?.open : undefined);
     else if (this.#choice === 'none') this.#forbid();
     if (this.#due.length && first) this.#only([first.open]);
     else if (this.#due.length) this.#next(inside);

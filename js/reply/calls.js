@@ -164,7 +164,7 @@ export class Calls {
 
   #tell(text) {
     this.#one.text += text;
-    this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text });
+    this.#emit({ type: 'tool-call-delta', index: this.#index - 1, delta: text });
   }
 
   #start(name) {

@@ -45,6 +45,7 @@ export class Generation {
     this.#limit = maxTokens;
     this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
     this.#extra = extra;
+    if (prompt.begun) extra?.goOn(prompt.begun);
     this.#emit = emit;
     this.#text = new ReplyText({ ...prompt, stops, emit: extra ? (event) => emit(extra.told(event)) : emit });
     if (prompt.dropped) emit({ type: 'dropped', messages: prompt.dropped });

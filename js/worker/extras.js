@@ -99,7 +99,7 @@ export async function openExtra(engine, means, options, job) {
 
 async function extraOf(engine, open, options) {
   const limits = await grammarOf(options, open);
-  const text = limits && new Guide(engine, limits.grammar);
+  const text = limits && new Guide(engine, limits);
   const guide = await guideOf(engine, options, text, open).catch((error) => {
     text?.end();
     throw error;

@@ -35,8 +35,8 @@ test('calls are carried out until a reply has none', async () => {
   const end = await reply.result;
   assert.deepEqual([end.text, end.finishReason, end.steps, end.totalUsage.promptTokens, end.usage.promptTokens], ['It is 6.', 'stop', 3, 9, 3]);
   assert.deepEqual(events.filter(({ type }) => type === 'tool-result').sort((a, b) => a.index - b.index), [
-    { type: 'tool-result', index: 0, id: '1-0', name: 'add', content: '3', isError: false }, { type: 'tool-result', index: 1, id: '1-1', name: 'fail', content: 'Error: no luck', isError: true },
-    { type: 'tool-result', index: 2, id: '2-0', name: 'add', content: '6', isError: false },
+    { type: 'tool-result', text: '', index: 0, id: '1-0', name: 'add', content: '3', isError: false }, { type: 'tool-result', text: '', index: 1, id: '1-1', name: 'fail', content: 'Error: no luck', isError: true },
+    { type: 'tool-result', text: '', index: 2, id: '2-0', name: 'add', content: '6', isError: false },
   ]);
   assert.deepEqual(events.filter(({ type }) => type === 'tool-call-start').map(({ index }) => index), [0, 1, 2], 'counted through');
   assert.deepEqual(end.messages, [

@@ -171,7 +171,7 @@ test('pages of other origins get nothing, those that were named all they need', 
     const asked = { Origin: page, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'authorization,content-type,x-stainless-os' };
     const before_ = await ask(port, 'OPTIONS', CHAT, { headers: asked });
     assert.equal(before_.status, 204);
-    assert.deepEqual(['origin', 'headers', 'methods'].map((name) => before_.headers[`access-control-allow-${name}`]), [page, 'authorization,content-type,x-stainless-os', 'GET, POST']);
+    assert.deepEqual(['origin', 'headers', 'methods'].map((name) => before_.headers[`access-control-allow-${name}`]), [page, 'authorization,content-type,x-stainless-os', 'GET, POST, DELETE']);
     assert.equal(before_.headers['access-control-allow-credentials'], undefined);
     const { status, headers } = await ask(port, 'POST', CHAT, { body: { messages: MESSAGES }, headers: { Origin: page } });
     assert.deepEqual([status, headers['access-control-allow-origin'], headers.vary], [200, page, 'Origin']);

@@ -47,7 +47,7 @@ function reply(pieces, tools = TOOLS) {
     if (!text.mark(piece)) text.push(piece);
   }
   text.end();
-  const deltas = (index) => events.filter((event) => event.type === 'tool-call-delta' && event.index === index).map((event) => event.text);
+  const deltas = (index) => events.filter((event) => event.type === 'tool-call-delta' && event.index === index).map((event) => event.delta);
   return { events, deltas, ...text.parts, calls: text.parts.toolCalls.map(({ name, arguments: given }) => [name, given]) };
 }
 

@@ -23,7 +23,7 @@ function calling(asked = []) {
     options.onPrefill?.({});
     push({ type: 'text', text: 'Wait.' });
     push({ type: 'tool-call-start', index: 0, id: CALL.id, name: CALL.name });
-    for (const text of [TEXT.slice(0, 5), TEXT.slice(5)]) push({ type: 'tool-call-delta', index: 0, text });
+    for (const delta of [TEXT.slice(0, 5), TEXT.slice(5)]) push({ type: 'tool-call-delta', index: 0, delta });
     push({ type: 'tool-call', index: 0, ...CALL });
     return { promise: Promise.resolve(result('Wait.', { toolCalls: [CALL], finishReason: 'tool-calls' })) };
   });
@@ -116,7 +116,7 @@ test('an answer has its calls, whole and in pieces', async () => {
   const exact = '{"10": 1.0, "2": 9223372036854775807}';
   const precise = playedModel((push) => {
     push({ type: 'tool-call-start', index: 0, id: CALL.id, name: CALL.name });
-    push({ type: 'tool-call-delta', index: 0, text: exact });
+    push({ type: 'tool-call-delta', index: 0, delta: exact });
     push({ type: 'tool-call', index: 0, ...CALL });
     return { promise: Promise.resolve(result('', { toolCalls: [CALL], finishReason: 'tool-calls' })) };
   });
@@ -147,7 +147,7 @@ test('a remote model is asked, and says, what a loaded one does', async () => {
     const { text, toolCalls, finishReason } = await reply.result;
     assert.deepEqual({ text, toolCalls, finishReason }, { text: 'Wait.', toolCalls: [CALL], finishReason: 'tool-calls' });
     assert.deepEqual(events, [
-      { type: 'text', text: 'Wait.' }, { type: 'tool-call-start', index: 0, id: 'c1', name: 'weather' }, { type: 'tool-call-delta', index: 0, text: TEXT }, { type: 'tool-call', index: 0, ...CALL },
+      { type: 'text', text: 'Wait.' }, { type: 'tool-call-start', text: '', index: 0, id: 'c1', name: 'weather' }, { type: 'tool-call-delta', text: '', index: 0, delta: TEXT }, { type: 'tool-call', text: '', index: 0, ...CALL },
     ]);
     assert.deepEqual(given(asked[0].options), { tools: [FUNCTION], toolChoice: { name: 'weather' } });
     assert.deepEqual(asked[0].messages[1].toolCalls, [{ id: 'x', name: 'weather', arguments: '{"city":"Kraków"}' }]);
@@ -205,8 +205,8 @@ test('one call at most, and some of the tools', () => {
 
 test('a call that is cut off: the same whole and in chunks, and back in the next request', async () => {
   const events = [
-    { type: 'tool-call-start', index: 0, id: 'c1', name: 'weather' }, { type: 'tool-call-delta', index: 0, text: TEXT }, { type: 'tool-call', index: 0, ...CALL },
-    { type: 'tool-call-start', index: 1, id: 'c2', name: 'weather' }, { type: 'tool-call-delta', index: 1, text: '{"city": "Par' },
+    { type: 'tool-call-start', index: 0, id: 'c1', name: 'weather' }, { type: 'tool-call-delta', index: 0, delta: TEXT }, { type: 'tool-call', index: 0, ...CALL },
+    { type: 'tool-call-start', index: 1, id: 'c2', name: 'weather' }, { type: 'tool-call-delta', index: 1, delta: '{"city": "Par' },
   ];
   const cut = () => telling(events, result('', { toolCalls: [CALL], unfinishedCall: { id: 'c2', name: 'weather', text: '{"city": "Par' }, finishReason: 'length' }));
   const { choices: [{ message, finish_reason: reason }] } = await chatCompletion(cut(), ASK, identity).whole();
@@ -246,7 +246,7 @@ test('tools of the type custom are called with a text', async () => {
   const call = { id: 'c', name: 'write', arguments: { input: text } };
   for (const size of [1, 3, 1000]) {
     const pieces = json.match(new RegExp(`[^]{1,${size}}`, 'gu'));
-    const events = [{ type: 'tool-call-start', index: 0, id: 'c', name: 'write' }, ...pieces.map((piece) => ({ type: 'tool-call-delta', index: 0, text: piece })), { type: 'tool-call', index: 0, ...call }];
+    const events = [{ type: 'tool-call-start', index: 0, id: 'c', name: 'write' }, ...pieces.map((piece) => ({ type: 'tool-call-delta', index: 0, delta: piece })), { type: 'tool-call', index: 0, ...call }];
     const writer = () => telling(events, result('', { toolCalls: [call], finishReason: 'tool-calls' }));
     const whole = await chatCompletion(writer(), { ...ASK, tools }, identity).whole();
     assert.deepEqual([whole.choices[0].message.tool_calls, whole.choices[0].finish_reason], [[{ id: 'c', type: 'custom', custom: { name: 'write', input: text } }], 'tool_calls']);
@@ -259,7 +259,7 @@ test('tools of the type custom are called with a text', async () => {
 test('functions, the older form, in both directions', async () => {
   const asked = [];
   const legacy = { messages: ASK.messages, functions: [FUNCTION], function_call: { name: 'weather' } };
-  const events = [{ type: 'tool-call-start', index: 0, id: 'c1', name: 'weather' }, { type: 'tool-call-delta', index: 0, text: TEXT }, { type: 'tool-call', index: 0, ...CALL }];
+  const events = [{ type: 'tool-call-start', index: 0, id: 'c1', name: 'weather' }, { type: 'tool-call-delta', index: 0, delta: TEXT }, { type: 'tool-call', index: 0, ...CALL }];
   const model = () => telling(events, result('', { toolCalls: [CALL], finishReason: 'tool-calls' }), asked);
   const whole = await chatCompletion(model(), legacy, identity).whole();
   assert.deepEqual(whole.choices[0], { index: 0, message: { role: 'assistant', content: null, function_call: { name: 'weather', arguments: TEXT }, refusal: null }, logprobs: null, finish_reason: 'function_call' });

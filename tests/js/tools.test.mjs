@@ -187,7 +187,7 @@ test('a call is told as it is written, however it is cut into pieces', () => {
     assert.deepEqual(start, { type: 'tool-call-start', index: 0, id: 'string', name: 'weather' });
     assert.deepEqual(rest.pop(), { type: 'tool-call', index: 0, id: 'string', name: 'weather', arguments: given });
     assert.ok(rest.every(({ type, index }) => type === 'tool-call-delta' && index === 0));
-    assert.equal(rest.map((event) => event.text).join(''), '{"city": "a\\"}{", "list": [{}, "]"]}');
+    assert.equal(rest.map((event) => event.delta).join(''), '{"city": "a\\"}{", "list": [{}, "]"]}');
     if (size === 1) assert.ok(rest.length > 30, 'in pieces');
   }
 });
@@ -221,7 +221,7 @@ test('a call that the end cuts off is no text: what there is of it is told, with
     const { text: said, toolCalls, unfinishedCall, events } = reply(['a\n', OPEN, ...pieces]);
     assert.deepEqual([said, toolCalls, unfinishedCall], ['a', [], { id: unfinishedCall.id, name, text }]);
     const told = events.filter(({ type }) => type.startsWith('tool-call'));
-    assert.deepEqual(told.map(({ id, text: piece }) => id ?? piece), name ? [unfinishedCall.id, text] : []);
+    assert.deepEqual(told.map(({ id, delta }) => id ?? delta), name ? [unfinishedCall.id, text] : []);
   }
   const { toolCalls, unfinishedCall } = reply([OPEN, '{"name": "now", "arguments": {}}', CLOSE, '\n', OPEN, '{"name": "weather", "arguments": {"ci']);
   assert.deepEqual([toolCalls.length, unfinishedCall.name, unfinishedCall.text], [1, 'weather', '{"ci']);
@@ -254,7 +254,7 @@ function guided(choice, ids, { first, inside, most, form } = {}) {
   const channel = { open: CALL, close: CALLED, type: 'tool-call', begin() {} };
   const grammar = { users: 1, start: 10, take: (state, id) => state + (id === 20 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 12 ? [20 + state] : [END])) };
   const own = { facts: { tokens: 32 * WORDS, endTokens: [END] }, tokenize: () => [BREAK] };
-  const text = form && new Guide(/** @type {any} */ (own), { users: 1, start: 50, take: (state, id) => state + (id === 10 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 52 ? [10 + state] : [END])), accepts: (state) => state === 52 });
+  const text = form && new Guide(/** @type {any} */ (own), { grammar: { users: 1, start: 50, take: (state, id) => state + (id === 10 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 52 ? [10 + state] : [END])), accepts: (state) => state === 52 } });
   const guide = new CallGuide(/** @type {any} */ (own), choice === 'none' ? null : grammar, choice, { most, text });
   const said = [];
   let now = [];
