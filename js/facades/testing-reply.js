@@ -27,6 +27,7 @@ export class Writing {
   #wordsOf;
   #prompt;
   #tokens = 0;
+  #thoughts = 0;          // of them, those of thinking
   #text = '';
   #thinking = '';
   #toolCalls = [];
@@ -61,7 +62,8 @@ export class Writing {
       text: this.#text, ...(isWhole && valueIn(text, this.#options)), thinking: this.#thinking, toolCalls: this.#toolCalls,
       ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), ...(this.#stopText && { stopText: this.#stopText }),
       finishReason: reason,
-      usage: { promptTokens: this.#prompt, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens }, timings: { ...NO_TIME },
+      usage: { promptTokens: this.#prompt, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens, thinkingTokens: this.#thoughts },
+      timings: { ...NO_TIME },
     };
   }
 
@@ -69,6 +71,7 @@ export class Writing {
     for (const word of this.#wordsOf(thinking)) {
       await this.#step();
       this.#thinking += word;
+      this.#thoughts++;
       this.#push({ type: 'thinking', text: word });
     }
     const whole = this.#upToStop(text);
@@ -97,7 +100,7 @@ export class Writing {
     if (!isThere) throw new TypeError(`The script of fakeModel() calls ${name}, which is none of the tools that were given.`);
     await this.#step();
     this.#push({ type: 'tool-call-start', index, id, name });
-    this.#push({ type: 'tool-call-delta', index, text: JSON.stringify(given) });
+    this.#push({ type: 'tool-call-delta', index, delta: JSON.stringify(given) });
     this.#push({ type: 'tool-call', index, id, name, arguments: given });
     this.#toolCalls.push({ id, name, arguments: given });
   }

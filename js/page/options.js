@@ -150,6 +150,7 @@ const COMPLETE = {
   logprobs: integer(0, 20),
   schema: written, regex: written, grammar: written, json: boolean, choices: written,
   whitespace: oneOf('compact', 'flexible'),
+  openObjects: boolean,
   onPrefill: anyFunction,
 };
 
@@ -160,7 +161,8 @@ const TABLES = {
   has: { cache, vision },
   complete: COMPLETE,
   chat: {
-    ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, overflow: oneOf('error', 'drop'),
+    ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, parallelToolCalls: boolean,
+    overflow: oneOf('error', 'drop'),
   },
   call: { signal },
   tokens: { signal, thinking: boolean, numberImages: boolean, tools: json, generationPrompt: boolean },

@@ -290,10 +290,11 @@ test('wrong requests are BadRequestErrors that name the field, and are not repea
     [{ messages: [] }, 'messages'], [{ messages: 'Hi' }, 'messages'], [{ messages: [{ role: 'boss', content: 'x' }] }, 'messages[0].role'],
     [{ messages: [{ role: 'user', content: 5 }] }, 'messages[0].content'], [{ messages: [...QUESTION, 5] }, 'messages[1]'],
     [{ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] }, 'messages[0].content[0].image_url', 'unsupported_parameter'],
-    [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'y' }] }, 'messages[0]'], [{ messages: [{ role: 'function', content: 'x' }] }, 'messages[0].role', 'unsupported_parameter'],
+    [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'y' }] }, 'messages[0]'], [{ messages: [{ role: 'function', content: 'x' }] }, 'messages[0]'],
+    [{ temperature: 3 }, 'temperature', 'decimal_above_max_value', /from 0 to 2, but is 3/], [{ tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: { type: 'function', function: { name: 'g' } } }, 'tool_choice.function.name', 'invalid_value', /^400 tool_choice\.function\.name/],
     [{ tools: [{ type: 'function', function: { name: 'f g' } }] }, 'tools[0].function.name'], [{ tool_choice: 'required' }, 'tool_choice'], [{ logprobs: 'yes' }, 'logprobs'], [{ logprobs: true, top_logprobs: 21 }, 'top_logprobs'], [{ top_logprobs: 2 }, 'top_logprobs'],
     [{ response_format: { type: 'xml' } }, 'response_format.type', 'unsupported_parameter'], [{ response_format: { type: 'json_schema' } }, 'response_format.json_schema.schema'],
-    [{ response_format: { type: 'json_schema', json_schema: { name: 'x', schema: 5 } } }, 'response_format'], [{ response_format: { type: 'json_object' }, grammar: 'root ::= "a"' }, 'response_format'], [{ stop: [''] }, 'stop'], [{ stream: 'yes' }, 'stream'],
+    [{ response_format: { type: 'json_schema', json_schema: { name: 'x', schema: 5 } } }, 'response_format'], [{ response_format: { type: 'json_object' }, grammar: 'root ::= "a"' }, 'grammar', 'invalid_value', /^400 grammar and response_format exclude each other/], [{ stop: [''] }, 'stop'], [{ stream: 'yes' }, 'stream'],
     [{ stop: Array.from({ length: 65 }, String) }, 'stop'], [{ logit_bias: Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [i, 1])) }, 'logit_bias'],
     [{ reasoning_effort: 5 }, 'reasoning_effort'], [{ priority: 'soon' }, 'priority'], [{ chat_template_kwargs: [] }, 'chat_template_kwargs'], [{ chat_template_kwargs: { enable_thinking: 'no' } }, 'chat_template_kwargs.enable_thinking'],
   ]) {
@@ -573,6 +574,26 @@ test('facts, slots, health and what is not there', async () => {
   const hidden = await startServer({ model: playedModel(endless) });
   assert.equal((await fetch(`${hidden.base}/slots`)).status, 501);
   await hidden.end();
+});
+
+test('every answer has the id of its request: the one it brought, or one of its own', async () => {
+  const { base: at, end } = await startServer({ model: playedModel((push) => { push({ type: 'text', text: 'x' }); return { promise: Promise.resolve(result('x')) }; }) });
+  const ask = (path, how, headers = {}) => fetch(`${at}${path}`, { ...how, headers: { ...how.headers, ...headers } });
+  const post_ = (body) => ({ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+  for (const [path, how, status] of [
+    ['/v1/models', {}, 200], ['/nowhere', {}, 404], ['/v1/chat/completions', {}, 405], ['/v1/chat/completions', post_({ messages: 5 }), 400], ['/v1/chat/completions', post_({ messages: QUESTION }), 200],
+    ['/v1/chat/completions', post_({ messages: QUESTION, stream: true }), 200],
+  ]) {
+    const given = await ask(path, how, { 'X-Request-Id': 'abc-1' });
+    assert.deepEqual([given.status, given.headers.get('x-request-id')], [status, 'abc-1']);
+    await given.text();
+    for (const odd of ['', 'a b', 'x'.repeat(200)]) {
+      const made = await ask(path, how, { 'X-Request-Id': odd });
+      assert.match(made.headers.get('x-request-id'), /^req_[0-9a-f]{24}$/);
+      await made.text();
+    }
+  }
+  await end();
 });
 
 test('metrics count what was done', async () => {
