@@ -24,6 +24,10 @@ export function customTool({ custom }, path) {
   return { name, description, parameters: { type: 'object', properties: { input }, required: ['input'] } };
 }
 
+/** What a failure calls such a tool. @param {any} body of the request */
+export const inCustomTerms = (text, body) => text.replace(/\btools\[(\d+)\]\.function\b/g, (whole, i) => (
+  body?.tools?.[i]?.type === 'custom' ? `tools[${i}].custom` : whole));
+
 const HEAD = /^\s*\{\s*"input"\s*:\s*"/;
 const WHOLE = /^(?:[^"\\]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*/;
 

@@ -63,6 +63,7 @@ test('a script: texts, thinking, calls, failures, functions', async () => {
   assert.equal((await fakeModel(({ input }) => `You said ${input[0].content}.`).chat('no').result).text, 'You said no.');
   await assert.rejects(fakeModel({ txt: 'x' }).chat('x').result, /not txt/);
   await assert.rejects(fakeModel({ toolCalls: [CALL] }).chat('x').result, /none of the tools/);
+  await assert.rejects(fakeModel({ toolCalls: [CALL, CALL] }).chat('x', { tools: [{ name: CALL.name }], parallelToolCalls: false }).result, /several calls/);
 });
 
 test('limits end a reply as they do a real one', async () => {

@@ -236,6 +236,8 @@ test('tools of the type custom are called with a text', async () => {
     tools, tool_choice: { type: 'custom', custom: { name: 'write' } },
     messages: [...ASK.messages, { role: 'assistant', content: null, tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'write', input: 'a "b"' } }] }, { role: 'tool', tool_call_id: 'c', content: 'ok' }],
   });
+  assert.equal(errorOf(badParam('options.tools[0].name', 'is wrong'), { tools }).error.param, 'tools[0].custom.name');
+  assert.equal(errorOf(badParam('options.tools[2].name', 'is wrong'), { tools }).error.param, 'tools[2].function.name');
   const of = (input) => ({ type: 'object', properties: { input }, required: ['input'] });
   assert.deepEqual(options.tools.slice(0, 2), [
     { name: 'write', description: 'Of code', parameters: of({ type: 'string' }) }, { name: 'count', description: undefined, parameters: of({ type: 'string', pattern: '^(?:a+|b)$' }) },

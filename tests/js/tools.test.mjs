@@ -399,6 +399,9 @@ test('the demo model calls, or answers in the form that is asked for; one call w
   assert.deepEqual([cut.text, cut.toolCalls, cut.finishReason, cut.unfinishedCall.name], ['', [], 'length', 'add']);
   const thought = await model.chat('Hi', { thinking: true, temperature: 0, maxTokens: 20 }).result;
   assert.ok(thought.usage.thinkingTokens > 0 && thought.usage.thinkingTokens <= thought.usage.completionTokens && cut.usage.thinkingTokens === 0);
+  const carried = { add: { parameters: tools[0].parameters, execute: ({ a }) => a + 1 } };
+  const last = await run(model, 'Add!', { tools: carried, schema, toolChoice: 'required', temperature: 0, maxTokens: 160, logitBias: { [(await model.tokenize('{'))[0]]: 5 } }).result;
+  assert.deepEqual([last.steps > 1, last.messages[1].role, ['yes', 'no'].includes(last.value?.answer), last.finishReason], [true, 'tool', true, 'stop'], 'the last word of a loop has its form');
   const one = { type: 'object', properties: { a: { const: 1 } } };
   const texts = async (how) => Promise.all([1, 2, 3, 4].map(async (seed) => (await model.chat('x', { schema: one, temperature: 1.5, seed, maxTokens: 8, ...how }).result).text));
   assert.ok((await texts()).every((text) => ['{}', '{"a":1}'].includes(text)));
