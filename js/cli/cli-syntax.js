@@ -84,7 +84,7 @@ export const COMMANDS = {
   serve: {
     words: ['MODEL'],
     options: ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'cache-size', 'slots', 'grace', ...EYES, ...LOAD],
-    text: 'answers requests of the OpenAI API over HTTP',
+    text: 'answers requests of the OpenAI API, Anthropic\'s and Ollama\'s over HTTP',
     more: ' Any program that takes a base URL can ask: http://127.0.0.1:8080/v1.\n'
       + 'Nobody else on the network can unless --host says so, and no web page unless --cors-origin names it.',
   },

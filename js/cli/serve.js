@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `quern serve`: loads a model and answers the OpenAI API's requests with it until it is told to end.
+// `quern serve`: loads a model and answers the requests of the OpenAI API, and of others, with it until it is told to end.
 
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
