@@ -10,6 +10,7 @@ import { CREATE_OTHER } from '../facades/other-apis.js';
 import { badParam } from '../shared/errors.js';
 import { countRoutes } from './serve-counts.js';
 import { ollamaRoutes } from './serve-ollama.js';
+import { inTurn } from './serve-queued.js';
 import { refusal } from './serve-refusal.js';
 
 /** The longest text to tokenize, in letters, and the most tokens to make a text of: it is one piece of work, for which replies wait. */
@@ -52,10 +53,13 @@ const checkOllama = (site, given) => checkName(site, typeof given === 'string' ?
 /** Work of paths. */
 const ALL = { ...CREATE, ...CREATE_OTHER };
 
-const create = (path) => (site, body, space) => {
+/** Work of a path of an API, in its turn. */
+const create = (path) => (site, body, key, sent) => {
   const check = path.startsWith('/api/') ? checkOllama : checkName;
   check(site, body?.model);
-  return { completion: ALL[path](site.served.within(space), body, identityOf(site), shelfOf(site, space)) };
+  const model = site.served.within(key);
+  const begin = (asked) => ALL[path](model, asked, identityOf(site), shelfOf(site, key));
+  return { completion: inTurn({ queue: site.served.queue, model, path, body, key, sent }, begin) };
 };
 
 /** Responses that are kept, by site. @type {WeakMap<Site, Shelves>} */
