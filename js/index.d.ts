@@ -461,6 +461,21 @@ export interface CompleteOptions {
   space?: number;
 }
 
+/** Of {@link Model.complete} alone. */
+export interface CompletionOptions extends CompleteOptions {
+  /**
+   * Also what the model thinks of each token of the prompt, and of so many of the likeliest ones in its place, 0 to 20: {@link Result.promptLogprobs}, and
+   * an event before the text. The same numbers as {@link Model.logits} give. With `maxTokens: 0` nothing else is made. Nothing known of the prompt is used, so it takes as
+   * long as the first time.
+   */
+  promptLogprobs?: number;
+  /**
+   * What comes behind the text, which is filled in between the prompt and this. Fails with `use/param` where the vocabulary has no tokens for that
+   * (`<|fim_prefix|>`, `<|fim_suffix|>`, `<|fim_middle|>`); models that were not taught to fill in write what they like.
+   */
+  suffix?: string;
+}
+
 export interface ChatOptions extends CompleteOptions {
   /** Whether the model thinks before it answers, where its chat template knows the choice. Default: false; a model that always thinks does. */
   thinking?: boolean;
@@ -503,6 +518,9 @@ export interface Logprob {
   top: { id: number; text: string; logprob: number }[];
 }
 
+/** The same of a token of a prompt: how likely it was behind those before it. Of the first nothing is known: its `logprob` is null, its `top` empty. */
+export type PromptLogprob = Omit<Logprob, 'logprob'> & { logprob: number | null };
+
 /** What a finished reply is. `Value`: see {@link FromSchema}. */
 export interface Result<Value = any> {
   text: string;
@@ -515,8 +533,13 @@ export interface Result<Value = any> {
   thinking: string;
   /** What the model has called of {@link ChatOptions.tools}; a call that is cut off, or none of a tool that there is, is text. */
   toolCalls: ToolCall[];
-  /** With {@link CompleteOptions.logprobs}: of each token of the text, those of a stop text included. */
+  /**
+   * With {@link CompleteOptions.logprobs}: of each token of the text, those of a stop text included; of `complete` of each token that was written, and of
+   * the one by which the model ended it.
+   */
   logprobs?: Logprob[];
+  /** With {@link CompletionOptions.promptLogprobs}: of each token of the prompt. Not there where the reply was stopped before. */
+  promptLogprobs?: PromptLogprob[];
   /** With {@link ChatOptions.overflow} `drop`: how many of the oldest messages, those of the system aside, were left out. */
   dropped?: number;
   /** Which of {@link CompleteOptions.stop} has ended the reply; absent where none has. */
@@ -578,12 +601,13 @@ type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Na
 type Limited<Options, Name extends string, Value> = Given<Omit<Options, Name>> & { readonly [Key in Name]: Value };
 
 /**
- * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces, then all
+ * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. `prompt`: what is thought of it, where that is wanted. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces, then all
  * of it. One that never is whole comes as text as well.
  */
 export type ReplyEvent =
   | { type: 'text'; text: string; logprobs?: Logprob[] }
   | { type: 'thinking'; text: string }
+  | { type: 'prompt'; logprobs: PromptLogprob[] }
   | { type: 'dropped'; messages: number }
   | { type: 'tool-call-start'; index: number; id: string; name: string }
   | { type: 'tool-call-delta'; index: number; text: string }
@@ -807,9 +831,9 @@ export interface Model {
   chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
   /** Continues a text, without any template but with the tokens of {@link Info.added}. Token ids are taken as they are. `thinking` of the result is empty. */
   complete<const Schema extends object | boolean>(
-    prompt: string | ArrayLike<number>, options: Limited<CompleteOptions, 'schema', Schema>): Reply<FromSchema<Schema>>;
-  complete<const Choice extends string>(prompt: string | ArrayLike<number>, options: Limited<CompleteOptions, 'choices', readonly Choice[]>): Reply<Choice>;
-  complete(prompt: string | ArrayLike<number>, options?: Given<CompleteOptions>): Reply;
+    prompt: string | ArrayLike<number>, options: Limited<CompletionOptions, 'schema', Schema>): Reply<FromSchema<Schema>>;
+  complete<const Choice extends string>(prompt: string | ArrayLike<number>, options: Limited<CompletionOptions, 'choices', readonly Choice[]>): Reply<Choice>;
+  complete(prompt: string | ArrayLike<number>, options?: Given<CompletionOptions>): Reply;
   /**
    * Token ids of a text with those of {@link Info.added}, in which `<think>`, `<tool_call>` and their like are tokens and control tokens such as `<|im_end|>` are text; or of a
    * conversation with everything its template adds, as a reply to it is made from.

@@ -16,7 +16,7 @@
 import type { Model } from './index.js';
 
 /** Of {@link Model}, what is used: a loaded one, a remote one, a fake one. */
-export type Answering = Pick<Model, 'chat'> & { readonly info: { readonly name: string } } & Partial<Pick<Model, 'complete' | 'embed'>>;
+export type Answering = Pick<Model, 'chat'> & { readonly info: { readonly name: string } } & Partial<Pick<Model, 'complete' | 'detokenize' | 'embed'>>;
 
 export interface FaceOptions {
   /** The model's name in answers. Default: the file's, or `quern`. What a request names is not looked at. */
@@ -116,7 +116,10 @@ export interface TextCompletion extends Head<'text_completion'> {
   choices: {
     index: number;
     text: string;
-    logprobs: { tokens?: string[]; token_logprobs?: number[]; top_logprobs?: Record<string, number>[]; text_offset?: number[] } | null;
+    /** Of each token that was written, and of the one that ended it; with `echo` first of the prompt's, where nothing is known of the first. */
+    logprobs: {
+      tokens?: string[]; token_logprobs?: (number | null)[]; top_logprobs?: (Record<string, number> | null)[]; text_offset?: number[];
+    } | null;
     finish_reason: 'stop' | 'length';
   }[];
   usage?: CompletionUsage;

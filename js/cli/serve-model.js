@@ -90,7 +90,7 @@ export class ServedModel {
   within(space) {
     const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, { ...options, space });
     return {
-      info: this.info, chat: begin('chat'), complete: begin('complete'),
+      info: this.info, chat: begin('chat'), complete: begin('complete'), detokenize: (tokens) => this.detokenize(tokens),
       embed: (texts, options) => this.#list('embed', [texts], { ...options, space }),
       rank: (query, documents, options) => this.#list('rank', [query, documents], { ...options, space }),
     };

@@ -6,8 +6,8 @@ import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
 import { unsupported } from './openai-tools.js';
 
-/** Likeliest tokens of a chat and of a completion at most: the API's own limits. */
-const MOST = { chat: 20, text: 5 };
+/** Likeliest tokens at most: of completions the API itself gives 5, other servers more. */
+const MOST = 20;
 
 /** By the type of a response_format, of which llama.cpp's clients give an object a schema too. */
 const FORMATS = {
@@ -38,8 +38,8 @@ export function logprobsOf({ logprobs, top_logprobs: top }, kind) {
   const isAsked = kind === 'chat' ? logprobs === true : logprobs != null && logprobs !== false;
   if (kind === 'chat' && logprobs != null && typeof logprobs !== 'boolean') throw badParam('logprobs', 'must be true or false');
   const name = kind === 'chat' ? 'top_logprobs' : 'logprobs';
-  if (most != null && most !== false && !(Number.isInteger(most) && most >= 0 && most <= MOST[kind])) {
-    throw badParam(name, `must be a whole number from 0 to ${MOST[kind]}`);
+  if (most != null && most !== false && !(Number.isInteger(most) && most >= 0 && most <= MOST)) {
+    throw badParam(name, `must be a whole number from 0 to ${MOST}`);
   }
   if (kind === 'chat' && top > 0 && !isAsked) throw badParam('top_logprobs', 'needs logprobs to be true');
   return isAsked ? { logprobs: most ?? 0 } : {};
@@ -57,6 +57,14 @@ export function chatLogprobs(logprobs) {
   return logprobs ? { content: logprobs.map((one) => ({ ...wordOf(one), top_logprobs: one.top.map(wordOf) })), refusal: null } : null;
 }
 
+/** The likeliest and the token itself, by their texts: of parts of characters, which share one, the likeliest. null: a prompt's first. */
+function topOf({ text, logprob, top }) {
+  if (logprob === null) return null;
+  const all = new Map();
+  for (const one of [...top, { text, logprob }].sort((a, b) => b.logprob - a.logprob)) if (!all.has(one.text)) all.set(one.text, one.logprob);
+  return Object.fromEntries(all);
+}
+
 /** As completions have them. @param {import('../index.d.ts').Logprob[]} [logprobs] @param {number} [offset] letters before the first */
 export function textLogprobs(logprobs, offset = 0) {
   if (!logprobs) return null;
@@ -64,7 +72,7 @@ export function textLogprobs(logprobs, offset = 0) {
   return {
     tokens: logprobs.map(({ text }) => text),
     token_logprobs: logprobs.map(({ logprob }) => logprob),
-    top_logprobs: logprobs.map(({ top }) => Object.fromEntries(top.map(({ text, logprob }) => [text, logprob]))),
+    top_logprobs: logprobs.map(topOf),
     text_offset: logprobs.map(({ text }) => (at += text.length) - text.length),
   };
 }

@@ -192,7 +192,9 @@ class RemoteModel {
 const onlyHere = (name) => badParam(name, 'is there for models that are loaded here, not for remote ones');
 
 /** Options whose promises a server does not make, or makes by another name if at all. */
-const ONLY_HERE = ['keep', 'numberImages', 'overflow', 'schema', 'json', 'choices', 'regex', 'grammar', 'whitespace', 'logprobs'];
+const ONLY_HERE = [
+  'keep', 'numberImages', 'overflow', 'schema', 'json', 'choices', 'regex', 'grammar', 'whitespace', 'logprobs', 'promptLogprobs', 'suffix',
+];
 
 function refuseOnlyHere(checked) {
   const name = ONLY_HERE.find((one) => checked[one] != null && checked[one] !== false && checked[one] !== 'error');

@@ -25,7 +25,7 @@ export class Writing {
   #stopped;
   #idOf;
   #wordsOf;
-  #prompt;
+  #words;
   #tokens = 0;
   #text = '';
   #thinking = '';
@@ -35,13 +35,13 @@ export class Writing {
 
   /**
    * @param {import('../testing.d.ts').FakeAnswer} answer
-   * @param {{options: any, prompt: number, push: (event: object) => void, stopped: AbortSignal, idOf: (word: string) => number,
-   *   wordsOf: (text: string) => string[]}} how prompt: how many tokens it has
+   * @param {{options: any, words: string[], push: (event: object) => void, stopped: AbortSignal, idOf: (word: string) => number,
+   *   wordsOf: (text: string) => string[]}} how words: the prompt's
    */
-  constructor(answer, { options, prompt, push, stopped, idOf, wordsOf }) {
+  constructor(answer, { options, words, push, stopped, idOf, wordsOf }) {
     this.#answer = answer;
     this.#options = options;
-    this.#prompt = prompt;
+    this.#words = words;
     this.#push = push;
     this.#stopped = stopped;
     this.#idOf = idOf;
@@ -51,6 +51,7 @@ export class Writing {
   /** @returns {Promise<object>} Result of index.d.ts */
   async result() {
     const { thinking = '', text = '', toolCalls = [], error, finishReason = toolCalls.length ? 'tool-calls' : 'stop' } = this.#answer;
+    const promptLogprobs = this.#thoughtsOfPrompt();
     const reason = await this.#write(thinking, text, toolCalls).then(() => finishReason, (end) => {
       if (end instanceof End) return end.reason;
       throw end;
@@ -59,9 +60,9 @@ export class Writing {
     const isWhole = reason === 'stop' && this.#text === text;
     return {
       text: this.#text, ...(isWhole && valueIn(text, this.#options)), thinking: this.#thinking, toolCalls: this.#toolCalls,
-      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), ...(this.#stopText && { stopText: this.#stopText }),
-      finishReason: reason,
-      usage: { promptTokens: this.#prompt, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens }, timings: { ...NO_TIME },
+      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), ...(promptLogprobs && { promptLogprobs }),
+      ...(this.#stopText && { stopText: this.#stopText }), finishReason: reason,
+      usage: { promptTokens: this.#words.length, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens }, timings: { ...NO_TIME },
     };
   }
 
@@ -107,6 +108,15 @@ export class Writing {
     const found = [stop].flat().filter((word) => text.includes(word));
     this.#stopText = found.toSorted((a, b) => text.indexOf(a) - text.indexOf(b))[0];
     return this.#stopText ? text.slice(0, text.indexOf(this.#stopText)) : text;
+  }
+
+  #thoughtsOfPrompt() {
+    const { promptLogprobs: n } = this.#options;
+    if (n === undefined) return null;
+    const ones = this.#words.map((text) => ({ id: this.#idOf(text), text, logprob: 0 }));
+    const logprobs = ones.map((one, i) => (i === 0 ? { ...one, logprob: null, top: [] } : { ...one, top: n ? [one] : [] }));
+    this.#push({ type: 'prompt', logprobs });
+    return logprobs;
   }
 
   /** Every word is certain. */

@@ -151,7 +151,8 @@ class FakeModel {
 
   async #answer(kind, input, options, push, stopped) {
     const call = this.calls.at(-1);
-    const prompt = wordsOf(written(input)).length;
+    const words = wordsOf(written(input));
+    const prompt = words.length;
     const { contextSize } = this.info;
     if (prompt > contextSize) {
       const message = `The prompt has ${prompt} tokens, but the context has ${contextSize} positions.`;
@@ -160,7 +161,7 @@ class FakeModel {
     const answer = answerOf(await this.#next(call));
     options.onPrefill?.({ phase: 'text', done: prompt, total: prompt, cached: 0 });
     if (options.keep) this.#kept.set(options.keep, { name: options.keep, tokens: prompt, bytes: 0, used: new Date(0) });
-    return new Writing(answer, { options, prompt, push, stopped, idOf: (word) => this.#idOf(word), wordsOf }).result();
+    return new Writing(answer, { options, words, push, stopped, idOf: (word) => this.#idOf(word), wordsOf }).result();
   }
 
   #next(call) {

@@ -134,6 +134,8 @@ const LOAD = {
   visionOptions,
 };
 
+const LOGPROBS = integer(0, 20);
+
 const COMPLETE = {
   signal, stop: stops, logitBias: bias,
   maxTokens: integer(0, Number.MAX_SAFE_INTEGER),
@@ -147,7 +149,7 @@ const COMPLETE = {
   seed: integer(0, Number.MAX_SAFE_INTEGER),
   priority: oneOf('normal', 'background'),
   space: integer(0, 2 ** 32 - 1),
-  logprobs: integer(0, 20),
+  logprobs: LOGPROBS,
   schema: written, regex: written, grammar: written, json: boolean, choices: written,
   whitespace: oneOf('compact', 'flexible'),
   onPrefill: anyFunction,
@@ -158,7 +160,7 @@ const TABLES = {
   download: FETCH,
   store: { cache },
   has: { cache, vision },
-  complete: COMPLETE,
+  complete: { ...COMPLETE, promptLogprobs: LOGPROBS, suffix: ofType('string', 'a text') },
   chat: {
     ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, overflow: oneOf('error', 'drop'),
   },

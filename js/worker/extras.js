@@ -104,5 +104,5 @@ export async function openExtra(engine, means, options, job) {
 async function extraOf(engine, open, options) {
   const limits = await grammarOf(options, open);
   const guide = await guideOf(engine, options, limits, open);
-  return new Extra(engine, { logprobs: options.logprobs, guide, value: limits?.value });
+  return new Extra(engine, { ...options, guide, value: limits?.value });
 }

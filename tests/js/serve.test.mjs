@@ -70,7 +70,8 @@ test('probabilities of tokens, as chats and completions have them', async () => 
   const pieces = await collect(await client.chat.completions.create({ ...body, stream: true }));
   assert.deepEqual(pieces.flatMap(({ choices: [{ logprobs: some }] }) => some?.content ?? []), logprobs.content);
   const { choices: [text] } = await client.completions.create({ model: 'any', prompt: 'The mill', max_tokens: 6, temperature: 0, logprobs: 1 });
-  assert.equal(text.logprobs.tokens.join(''), text.text);
+  const ended = text.finish_reason === 'stop' ? [model.info.specialTokens.eos_token] : [];
+  assert.equal(text.logprobs.tokens.join(''), text.text + ended, 'the token that ended it counts');
   assert.deepEqual(text.logprobs.text_offset.slice(0, 2), [0, text.logprobs.tokens[0].length]);
   assert.ok(text.logprobs.top_logprobs.every((top, i) => top[text.logprobs.tokens[i]] === text.logprobs.token_logprobs[i]), 'greedy takes the likeliest');
 });

@@ -16,6 +16,7 @@ for await (const text of reply) text.toUpperCase();
 for await (const event of reply.events) {
   if (event.type === 'text' || event.type === 'thinking') event.text satisfies string;
   else if (event.type === 'dropped') event.messages satisfies number;
+  else if (event.type === 'prompt') event.logprobs satisfies { id: number; logprob: number | null }[];
   else event.index satisfies number;
   if (event.type === 'tool-call') event.arguments satisfies object;
 }
