@@ -890,6 +890,8 @@ export interface PromptOptions extends CallOptions {
   numberImages?: boolean;
   /** Whether the template begins the next reply behind the messages (`add_generation_prompt`). Default true; false for what has been said alone. */
   generationPrompt?: boolean;
+  /** Whether the reply goes on with the last message, which is the assistant's. Default false. */
+  continue?: boolean;
 }
 
 export interface RankOptions extends CallOptions {

@@ -72,7 +72,7 @@ class Model {
 
   async tokenize(input, options) {
     const checked = checkOptions('tokens', options);
-    return Array.from(await this.#tokens(Array.isArray(input) ? this.#checked(input) : checkText(input), checked));
+    return Array.from(await this.#tokens(Array.isArray(input) ? this.#checked(input, checked.continue) : checkText(input), checked));
   }
 
   async detokenize(tokens, options) {
@@ -82,13 +82,13 @@ class Model {
 
   async countTokens(input, options) {
     const checked = checkOptions('tokens', options);
-    return (await this.#tokens(typeof input === 'string' ? input : this.#checked(input), checked)).length;
+    return (await this.#tokens(typeof input === 'string' ? input : this.#checked(input, checked.continue), checked)).length;
   }
 
   async logits(input, options) {
     const { signal, ...choices } = checkOptions('tokens', options);
     const isConversation = Array.isArray(input) && typeof input[0] === 'object';
-    if (isConversation) return this.#converse(LOGITS, this.#checked(input), { signal, choices });
+    if (isConversation) return this.#converse(LOGITS, this.#checked(input, choices.continue), { signal, choices });
     return this.#call(LOGITS, { ids: checkTokens(input, this.#info.vocabSize) }, { signal });
   }
 

@@ -165,7 +165,7 @@ const TABLES = {
     ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, overflow: oneOf('error', 'drop'),
   },
   call: { signal },
-  tokens: { signal, thinking: boolean, numberImages: boolean, tools: json, generationPrompt: boolean },
+  tokens: { signal, thinking: boolean, numberImages: boolean, tools: json, generationPrompt: boolean, continue: boolean },
   detokenize: { signal, bytes: boolean },
   look: { signal, detail: DETAIL, maxPixels: PIXELS },
 };

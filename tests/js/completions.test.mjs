@@ -208,3 +208,42 @@ async function idOf(text, of = model) {
 }
 
 const hasMarks = async (of) => (await idOf('<|fim_middle|>', of)).length > 0;
+
+test('what lm-eval asks of a tokenizer, in vLLM\'s words', async () => {
+  const ask = async (method, path, body) => {
+    const response = await fetch(`${server.base}${path}`, { method, ...(body && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }) });
+    return { status: response.status, ...await response.json() };
+  };
+  const info = await ask('GET', '/tokenizer_info');
+  const { specialTokens, contextSize, endTokens } = model.info;
+  assert.deepEqual([info.eos_token, info.pad_token, info.model_max_length, info.chat_template, info.add_bos_token],
+    [specialTokens.eos_token, specialTokens.pad_token, contextSize, 'template', false]);
+  const ids = await model.tokenize(TEXT);
+  const said = await ask('POST', '/tokenize', { prompt: TEXT, add_special_tokens: false });
+  assert.deepEqual([said.tokens, said.count, said.max_model_len, said.token_strs], [ids, ids.length, contextSize, null]);
+  const { token_strs: texts } = await ask('POST', '/tokenize', { prompt: TEXT, return_token_strs: true });
+  assert.equal(texts.join(''), TEXT);
+  const [eos] = (await ask('POST', '/tokenize', { prompt: info.eos_token, add_special_tokens: false })).tokens;
+  assert.ok(endTokens.includes(eos), 'its text alone is the token');
+  assert.ok((await ask('POST', '/tokenize', { prompt: `${info.eos_token} ` })).count > 1, 'within a text it is text');
+  assert.equal((await ask('POST', '/detokenize', { tokens: ids })).prompt, TEXT);
+  const messages = [{ role: 'user', content: 'Hi' }];
+  const chat = await ask('POST', '/tokenize', { messages, add_generation_prompt: false });
+  assert.deepEqual(chat.tokens, await model.tokenize(messages, { generationPrompt: false }));
+  for (const body of [{ prompt: 5 }, { messages: 'x' }, {}]) assert.equal((await ask('POST', '/tokenize', body)).status, 400);
+});
+
+test('the tokens that a request\'s prompt would have are those that its usage says', async () => {
+  const tools = [{ type: 'function', function: { name: 'add', parameters: { type: 'object', properties: { a: { type: 'integer' } } } } }];
+  const messages = [{ role: 'system', content: 'Be short.' }, { role: 'user', content: TEXT }];
+  for (const [path, body] of [
+    ['/chat/completions', { messages }], ['/chat/completions', { messages, tools }], ['/chat/completions', { messages, reasoning_effort: 'high' }],
+    ['/chat/completions', { messages: [...messages, { role: 'assistant', content: 'It' }], continue_final_message: true }],
+    ['/completions', { prompt: TEXT }], ['/completions', { prompt: [TEXT, 'Hi'] }], ['/completions', { prompt: [[5, 6, 7]] }], ['/completions', { prompt: 'a', suffix: 'b c' }],
+  ]) {
+    const post = (to) => client.post(to, { body: { model: 'x', max_tokens: 1, ...body } });
+    const { object, input_tokens: count } = await post(`${path}/input_tokens`);
+    assert.deepEqual([object, count], ['response.input_tokens', (await post(path)).usage.prompt_tokens], JSON.stringify(body));
+  }
+  await assert.rejects(client.post('/chat/completions/input_tokens', { body: { messages: 5 } }), OpenAI.BadRequestError);
+});
