@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a request in the OpenAI API's form limits an answer to (response_format, and llama.cpp's own fields), and the probabilities that it asks for
-// and gets.
+// What a request in the OpenAI API's form limits an answer to (response_format, llama.cpp's own fields, vLLM's), and the probabilities that it asks
+// for and gets.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
@@ -27,9 +27,38 @@ function formatOf(format) {
   return FORMATS[type](format);
 }
 
+/** A schema, which some clients send as text. */
+function schemaIn(value, path) {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw badParam(path, 'is no JSON');
+  }
+}
+
+/** vLLM's: what a reply is held to, by the names in `structured_outputs`. */
+const GUIDES = {
+  json: (value, path) => ({ schema: schemaIn(value, path) }), json_object: (value) => (value === true ? FORMATS.json_object({}) : {}),
+  regex: (regex) => ({ regex }), choice: (choices) => ({ choices }), grammar: (grammar) => ({ grammar }),
+  structural_tag: (_, path) => { throw unsupported(path); },
+};
+
+/** As `structured_outputs`, and as it was before: `guided_json` and its like. */
+function guidesOf({ structured_outputs: outputs, ...body }) {
+  if (outputs != null && !isRecord(outputs)) throw badParam('structured_outputs', 'must be an object');
+  const found = Object.entries(GUIDES).flatMap(([name, make]) => (
+    [[outputs?.[name], `structured_outputs.${name}`], [body[`guided_${name}`], `guided_${name}`]]
+      .filter(([value]) => value != null).map(([value, path]) => make(value, path))));
+  return Object.assign({}, ...found);
+}
+
 /** Options by which a reply is limited. */
-export function limitsOf({ response_format: format, grammar, json_schema: schema }) {
-  return { ...(format != null && formatOf(format)), ...(grammar != null && grammar !== '' && { grammar }), ...(schema != null && { schema }) };
+export function limitsOf({ response_format: format, grammar, json_schema: schema, ...body }) {
+  return {
+    ...(format != null && formatOf(format)), ...(grammar != null && grammar !== '' && { grammar }), ...(schema != null && { schema }),
+    ...guidesOf(body),
+  };
 }
 
 /** A chat asks by true and a number, a completion by a number alone. */

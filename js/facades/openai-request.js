@@ -26,7 +26,9 @@ export const FIELDS = {
 /** Those whose values are not the options'; for the names in errors. */
 export const CHAT_FIELDS = {
   toolChoice: ['tool_choice'], thinking: ['chat_template_kwargs.enable_thinking'], continue: ['continue_final_message'],
-  schema: ['response_format', 'json_schema'], json: ['response_format'],
+  schema: ['response_format', 'json_schema', 'guided_json', 'structured_outputs'], json: ['response_format'],
+  regex: ['guided_regex', 'structured_outputs'], choices: ['guided_choice', 'structured_outputs'],
+  grammar: ['grammar', 'guided_grammar', 'structured_outputs'],
 };
 
 export const isNothing = (value) => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);

@@ -247,3 +247,24 @@ test('the tokens that a request\'s prompt would have are those that its usage sa
   }
   await assert.rejects(client.post('/chat/completions/input_tokens', { body: { messages: 5 } }), OpenAI.BadRequestError);
 });
+
+test('what vLLM\'s clients hold replies to, by its names of now and of before', async () => {
+  const schema = { type: 'object', properties: { n: { type: 'integer', minimum: 0, maximum: 9 } }, required: ['n'], additionalProperties: false };
+  const messages = [{ role: 'user', content: 'A number?' }];
+  const says = async (body) => (await client.post('/chat/completions', { body: { model: 'x', messages, seed: 1, max_tokens: 40, ...body } })).choices[0].message.content;
+  for (const body of [{ guided_json: schema }, { guided_json: JSON.stringify(schema) }, { structured_outputs: { json: schema } }, { structured_outputs: { json: JSON.stringify(schema) } }]) {
+    assert.match(await says({ ...body, guided_decoding_backend: 'xgrammar' }), /^\{"n":\d\}$/, JSON.stringify(body));
+  }
+  for (const body of [{ guided_regex: 'a[0-9]{3}' }, { structured_outputs: { regex: 'a[0-9]{3}' } }]) assert.match(await says(body), /^a\d{3}$/);
+  for (const body of [{ guided_choice: ['yes', 'no'] }, { structured_outputs: { choice: ['yes', 'no'] } }]) assert.match(await says(body), /^(?:yes|no)$/);
+  for (const body of [{ guided_grammar: 'root ::= "x" [0-9]' }, { structured_outputs: { grammar: 'root ::= "x" [0-9]' } }]) assert.match(await says(body), /^x\d$/);
+  assert.match(await says({ structured_outputs: { json_object: true, regex: null } }), /^[{[\d"tfn-]/);
+  assert.match((await client.completions.create({ model: 'x', prompt: 'a', max_tokens: 20, guided_choice: ['left', 'right'] })).choices[0].text, /^(?:left|right)$/);
+  for (const [body, param] of [
+    [{ guided_json: '{' }, 'guided_json'], [{ structured_outputs: 5 }, 'structured_outputs'], [{ guided_choice: [] }, 'guided_choice'], [{ structured_outputs: { regex: '(' } }, null],
+    [{ structured_outputs: { structural_tag: '{}' } }, 'structured_outputs.structural_tag'], [{ guided_regex: 'a', guided_grammar: 'root ::= "a"' }, 'guided_grammar'],
+  ]) {
+    const error = await says(body).catch((reason) => reason);
+    assert.ok(error instanceof OpenAI.BadRequestError && error.param === param, `${JSON.stringify(body)}: ${error.param} ${error}`);
+  }
+});
