@@ -7,6 +7,9 @@ import { test } from 'node:test';
 import OpenAI from 'openai';
 import { Queue } from '../../js/cli/serve-queue.js';
 import { LIMITS } from '../../js/cli/serve-http.js';
+import { QuernError } from '../../js/shared/errors.js';
+import { length } from '../fixtures/lengths.mjs';
+import { random as seeded } from '../fixtures/random.mjs';
 import { collect, until } from './helper.mjs';
 import { ask, dataOf, loadDemo, parsed, playedModel, request, result, startServer } from './serve-host.mjs';
 
@@ -215,7 +218,7 @@ test('work of several replies waits until there is room for all of them, and nob
   assert.deepEqual([begun.slice(4), queue.size], [['reply', 'list 3'], 0]);
 });
 
-test('at the end, and when the engine fails, who waits is told to come again', async () => {
+test('at the end who waits is told to come again', async () => {
   await withGate({}, async ({ begun, served, http, post, end }) => {
     const all = Array.from({ length: PLACES + 2 }, (_, i) => post(`${i}`));
     await until(() => served.queue.size === 2);
@@ -226,4 +229,68 @@ test('at the end, and when the engine fails, who waits is told to come again', a
     const statuses = (await Promise.all(all)).map(({ status }) => status);
     assert.deepEqual(statuses, [...Array(PLACES).fill(200), 503, 503]);
   });
+});
+
+test('when the engine fails who waits is told to come again, and has it again later', async () => {
+  const fails = [];
+  const one = await startServer({ reloadMs: 0, opened: async () => playedModel(() => ({ promise: new Promise((_, reject) => { fails.push(reject); }) })) });
+  const all = Array.from({ length: PLACES + 2 }, () => ask(one.port, 'POST', CHAT, { body: saying('x') }));
+  await until(() => one.served.queue.size === 2);
+  for (const fail of fails) fail(new QuernError('engine/trap', 'Over.'));
+  assert.deepEqual((await Promise.all(all)).map(({ status }) => status).sort(), [...Array(PLACES).fill(500), 503, 503]);
+  await until(() => one.served.obstacle === null);
+  const again = ask(one.port, 'POST', CHAT, { body: saying('x') });
+  await until(() => fails.length === PLACES + 1);
+  fails.at(-1)(new QuernError('use/param', 'No.'));
+  assert.equal((await again).status, 400);
+  assert.equal(one.served.queue.size, 0);
+  await one.end();
+});
+
+test('whoever comes and goes, in any order: no more than the engine takes, nobody for ever, and nothing stays', async () => {
+  const random = seeded(37);
+  const pick = (list) => list[Math.floor(random() * list.length)];
+  for (const parallel of [1, 2, 8, 16]) {
+    const queue = new Queue({ most: 40, parallel: () => parallel });
+    const sockets = Array.from({ length: 6 }, () => ({}));
+    const held = new Set();       // begun
+    const waiting = new Map();    // place -> when it came
+    let events = 0;
+    let longest = 0;
+    const begin = (place, asked) => { longest = Math.max(longest, events - (waiting.get(place) ?? events)); waiting.delete(place); held.add({ place, ...asked }); };
+    for (; events < length(2000, 100_000) || waiting.size || held.size; events++) {
+      const comes = events < length(2000, 100_000);
+      const dice = comes ? random() : 0.9;
+      if (dice < 0.5) {
+        const asked = { key: Math.floor(random() ** 3 * 4), socket: pick(sockets), isBehind: random() < 0.3, weight: random() < 0.1 ? 1 + Math.floor(random() * 80) : 1 };
+        let place;
+        try {
+          place = queue.enter(asked);
+        } catch ({ status }) {
+          assert.equal(status, 429);
+          assert.equal(queue.size, 40);
+          continue;
+        }
+        const weight = Math.min(asked.weight, asked.isBehind ? 2 * parallel : 64);
+        if (!place.turn) begin(place, { ...asked, weight });
+        else {
+          waiting.set(place, events);
+          place.turn.then(() => begin(place, { ...asked, weight }), () => waiting.delete(place));
+        }
+      } else if (dice < 0.6 && waiting.size) pick([...waiting.keys()]).leave();
+      else if (held.size) {
+        const one = pick([...held]);
+        held.delete(one);
+        one.place.leave();
+        one.place.leave();      // once more changes nothing
+      }
+      await Promise.resolve();
+      const sum = (isBehind) => [...held].filter((one) => one.isBehind === isBehind).reduce((all, { weight }) => all + weight, 0);
+      assert.ok(sum(false) + sum(true) <= parallel + 64 && sum(true) <= parallel + 32, `${sum(false)} and ${sum(true)} of ${parallel}`);
+      assert.equal(queue.size, waiting.size);
+      assert.ok(waiting.size === 0 || sum(false) + sum(true) > 0, 'who waits, waits for somebody');
+    }
+    assert.deepEqual([queue.size, queue.retryAfter()], [0, 1]);
+    assert.ok(longest < 2500, `${longest} events`);
+  }
 });
