@@ -48,12 +48,14 @@ export function log(x) {
 /** The ids of the n largest of a row, best first, equal ones in their order. */
 function largest(row, n) {
   const best = [];
+  let least = n ? -Infinity : Infinity;     // of them, once they are as many
   for (let id = 0; id < row.length; id++) {
-    if (best.length === n && !(n && row[id] > row[best[n - 1]])) continue;
+    if (row[id] <= least) continue;
     let at = best.length;
     while (at > 0 && row[best[at - 1]] < row[id]) at--;
     best.splice(at, 0, id);
     best.length = Math.min(best.length, n);
+    if (best.length === n) least = row[best[n - 1]];
   }
   return best;
 }

@@ -7,6 +7,8 @@ import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
 import { log, exp } from '../../js/reply/logprobs.js';
+import { fakeModel } from '../../js/facades/testing.js';
+import { openai } from '../../js/facades/openai-client.js';
 import { load } from '../../js/node.js';
 import { nativeLogits, tokens as GOLDEN, PROJECT } from '../fixtures/golden.mjs';
 import { DEMO, NANO, collect, rejectsWith } from './helper.mjs';
@@ -267,4 +269,16 @@ test('what vLLM\'s clients hold replies to, by its names of now and of before', 
     const error = await says(body).catch((reason) => reason);
     assert.ok(error instanceof OpenAI.BadRequestError && error.param === param, `${JSON.stringify(body)}: ${error.param} ${error}`);
   }
+});
+
+test('the same without a server, and of a model that is a fake', async () => {
+  const body = { prompt: TEXT, echo: true, logprobs: 2, max_tokens: 2, temperature: 0 };
+  const { choices: wanted } = await client.completions.create({ model: 'x', ...body });
+  assert.deepEqual((await openai(model).completions.create(body)).choices, wanted);
+  const fake = fakeModel('three four');
+  const { choices: [{ text, logprobs }] } = await openai(fake).completions.create({ ...body, prompt: 'one two' });
+  assert.deepEqual([text, logprobs.tokens, logprobs.token_logprobs], ['one twothree four', ['one', ' two', 'three', ' four'], [null, 0, 0, 0]]);
+  const { choices: [plain] } = await openai(fake).completions.create({ prompt: await fake.tokenize('one two'), echo: true });
+  assert.deepEqual([plain.text, plain.logprobs], ['one twothree four', null]);
+  assert.deepEqual((await openai(fake).completions.create({ prompt: 'x', best_of: 3, n: 2 })).choices.map(({ index, logprobs: none }) => [index, none]), [[0, null], [1, null]]);
 });
