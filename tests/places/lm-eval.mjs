@@ -30,10 +30,13 @@ async function loglikelihood(model, before, all) {
   return [sum, isGreedy];
 }
 
-/** As lm-eval cuts a text in two: the space between both belongs to what follows, and nothing is a token of the end. */
+/** As lm-eval cuts a text in two: the space between both belongs to what follows, and before nothing stands the token that texts begin with. */
 async function pairOf(model, question, answer) {
-  if (!question) return { before: [model.info.endTokens[0]], all: [model.info.endTokens[0], ...await model.tokenize(answer)] };
-  return { before: await model.tokenize(question), all: await model.tokenize(`${question} ${answer}`) };
+  if (question) return { before: await model.tokenize(question), all: await model.tokenize(`${question} ${answer}`) };
+  const { endTokens, specialTokens: { bos_token: begin, eos_token: end } } = model.info;
+  const texts = await Promise.all(endTokens.map((id) => model.detokenize([id])));
+  const before = [endTokens[texts.indexOf(begin ?? end)]];
+  return { before, all: [...before, ...await model.tokenize(` ${answer}`)] };
 }
 
 /**
