@@ -19,17 +19,19 @@ const saying = (content, more) => ({ model: 'x', messages: [{ role: 'user', cont
 /** A model whose replies end when the test says so, and the contents of those that it was asked for, in order. */
 function gated() {
   const begun = [];
-  const ends = new Map();
+  const ends = [];
+  const named = new Map();
   const model = playedModel((push, { input, options }) => {
     const content = typeof input === 'string' ? input : input[0].content;
     begun.push(content);
     options.onPrefill?.({ done: 1, total: 1, cached: 0 });
     let end;
     const promise = new Promise((resolve) => { end = (finishReason = 'stop') => resolve(result(content, { finishReason })); });
-    ends.set(content, end);
+    ends.push(end);
+    named.set(content, end);
     return { promise, stop: () => end('aborted') };
   });
-  return { model, begun, end: (content) => ends.get(content)() };
+  return { model, begun, ends, end: (content) => named.get(content)?.() };
 }
 
 async function withGate(options, use) {
@@ -293,4 +295,40 @@ test('whoever comes and goes, in any order: no more than the engine takes, nobod
     assert.deepEqual([queue.size, queue.retryAfter()], [0, 1]);
     assert.ok(longest < 2500, `${longest} events`);
   }
+});
+
+test('work that waits is sent as the work that it becomes: every path, whole and in pieces', async () => {
+  const user = [{ role: 'user', content: 'x' }];
+  const bodies = {
+    '/v1/chat/completions': { messages: user }, '/v1/completions': { prompt: 'x' }, '/v1/responses': { input: 'x' }, '/v1/messages': { messages: user, max_tokens: 9 },
+    '/completion': { prompt: 'x' }, '/api/chat': { messages: user }, '/api/generate': { prompt: 'x' },
+  };
+  await withGate({ limits: { acceptMs: 20, pingMs: 10 } }, async ({ base, begun, ends, served, post }) => {
+    for (const [path, body] of Object.entries(bodies)) {
+      for (const stream of [true, false]) {
+        const once = async () => {
+          const response = await fetch(`${base}${path}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ ...body, stream }) });
+          const text = await response.text();
+          return [response.status, response.headers.get('content-type'), text.replace(/^: \w+\n\n|[\da-f]{12,}|[\dTZ:.-]{15,}|\d+/gm, '')];
+        };
+        const alone = once();
+        await until(() => begun.length === 1);
+        await new Promise((done) => { setTimeout(done, 40); });
+        ends.forEach((end) => end());
+        begun.length = 0;
+        ends.length = 0;
+        const held = Array.from({ length: PLACES }, (_, i) => post(`${i}`));
+        await until(() => begun.length === PLACES);
+        const late = once();
+        await until(() => served.queue.size === 1);
+        await new Promise((done) => { setTimeout(done, 60); });
+        ends.splice(0).forEach((end) => end());
+        await until(() => begun.length === PLACES + 1);
+        ends.splice(0).forEach((end) => end());
+        await Promise.all(held);
+        begun.length = 0;
+        assert.deepEqual(await late, await alone, `${path} ${stream}`);
+      }
+    }
+  });
 });
