@@ -379,7 +379,7 @@ export interface Tool {
   /** 1 to 64 letters, without spaces, quotes, backslashes and control characters. */
   name: string;
   description?: string;
-  /** JSON Schema of the arguments, an object. They have the properties that it names, and others only where it speaks of those. Without one none. */
+  /** JSON Schema of the arguments, an object, closed as {@link CompleteOptions.openObjects} says. Without `properties`, and without a schema, there are none. */
   parameters?: object;
   /**
    * The whole tool as JSON, as the chat template is to see it: `{"type": "function", "function": {"name": …}}` with the numbers, the order and the
@@ -433,6 +433,7 @@ export interface CompleteOptions {
    * The text is JSON that is valid by this JSON Schema (2020-12, or draft 7 where `$schema` says so): no token that would lead away from it is chosen,
    * and {@link Result.value} is what it says. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
    * (`use/schema`) before any work; so is what is no plain object (a Map, fields of a class: `use/param`), as JSON would pass over it. Of `schema`, `regex`, `grammar`, `json` and `choices` a reply has one. Thinking is free, and only then comes the text.
+   * The model is not told of it: say in a message what you want, the schema too where its names do not explain themselves.
    */
   schema?: object | boolean;
   /**
@@ -446,7 +447,15 @@ export interface CompleteOptions {
   json?: boolean;
   /** The text is one of these, at most 10,000. */
   choices?: readonly string[];
-  /** Of JSON by `schema` or `json`: without white space (`compact`, the default), or with some where JSON may have it. */
+  /**
+   * Whether objects may have members that nobody asked for. Default false: where a schema lists `properties` and says nothing of others, replies and
+   * arguments of calls have no others. One that speaks of them (`additionalProperties: true`, `patternProperties` ...) is kept as it is in any case.
+   */
+  openObjects?: boolean;
+  /**
+   * Of JSON by `schema` or `json`: without white space (`compact`, the default unless what `continue` goes on with has some), or with some where JSON may
+   * have it.
+   */
   whitespace?: 'compact' | 'flexible';
   /**
    * Also what the model thought of each token of the text, and of so many of the likeliest ones in its place, 0 to 20: {@link Result.logprobs}. Before
@@ -488,17 +497,23 @@ export interface ChatOptions extends CompleteOptions {
    */
   keep?: string;
   /**
-   * What the model may call, 128 tools at most. Schemas that cannot be honoured are refused by name (`use/schema`); {@link ChatOptions.schema} and its
-   * like go together with `toolChoice: 'none'` alone. Calls are in {@link Result.toolCalls}; carry them out, add the message with the calls and one with
-   * each result, and ask again. `run` of `quern/run` does that.
+   * What the model may call, 128 tools at most. Schemas that cannot be honoured are refused by name (`use/schema`). Calls are in
+   * {@link Result.toolCalls}; carry them out, add the message with the calls and one with each result, and ask again. `run` of `quern/run` does that.
+   * With {@link CompleteOptions.schema} or its like a reply is calls, or a text of that form.
    */
   tools?: readonly Tool[];
   /**
    * Whether the model calls: as it likes (`auto`, the default), not at all (`none`), or at least once before anything else but thinking (`required`, or
-   * { name } of the one tool). A call is held to its tool's schema from its first token on, without penalties; the rest of the reply is free.
+   * { name } of the one tool). With { names } it is told of all tools and may call these alone, once at least if `required`. A call is held to its
+   * tool's schema from its first token on, without penalties; the rest of the reply is free.
    */
-  toolChoice?: 'auto' | 'none' | 'required' | { name: string };
-  /** Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. Default: false. */
+  toolChoice?: 'auto' | 'none' | 'required' | { name: string } | { names: readonly string[]; required?: boolean };
+  /** Whether a reply may have several calls. Default true; false: it ends behind the first one. */
+  parallelToolCalls?: boolean;
+  /**
+   * Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. What limits the text judges both together,
+   * and {@link Result.value} is of both; a beginning that does not fit is `use/param`. Default: false.
+   */
   continue?: boolean;
   /** Whether the model is told `Picture 1: `, `Video 1: ` before each, counted over the conversation. Default: false. */
   numberImages?: boolean;
@@ -531,8 +546,10 @@ export interface Result<Value = any> {
   value?: Value;
   /** What the model wrote between `<think>` and `</think>`; empty when it did not think. */
   thinking: string;
-  /** What the model has called of {@link ChatOptions.tools}; a call that is cut off, or none of a tool that there is, is text. */
+  /** What the model has called of {@link ChatOptions.tools}; a call of no tool that there is is text. */
   toolCalls: ToolCall[];
+  /** A call that the end has cut off (`finishReason` `length`, `context` or `aborted`), with as much of its arguments as was told; '' is not known yet. */
+  unfinishedCall?: { id: string; name: string; text: string };
   /**
    * With {@link CompleteOptions.logprobs}: of each token of the text, those of a stop text included; of `complete` of each token that was written, and of
    * the one by which the model ended it.
@@ -554,8 +571,9 @@ export interface Result<Value = any> {
     promptTokens: number;
     imageTokens: number;
     cachedTokens: number;
-    /** Tokens of the reply, its thinking included. */
+    /** Tokens of the reply, `thinkingTokens` of them its thinking. */
     completionTokens: number;
+    thinkingTokens: number;
   };
   timings: {
     /** Milliseconds before it was its turn, then those spent reading the prompt and writing, beside others. */
@@ -601,17 +619,17 @@ type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Na
 type Limited<Options, Name extends string, Value> = Given<Omit<Options, Name>> & { readonly [Key in Name]: Value };
 
 /**
- * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. `prompt`: what is thought of it, where that is wanted. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces, then all
- * of it. One that never is whole comes as text as well.
+ * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. `prompt`: what is thought of it, where that is wanted. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces (`delta`), then all
+ * of it. One that never is whole comes as text as well. Every event has a `text`, which is empty where there is none to show.
  */
 export type ReplyEvent =
   | { type: 'text'; text: string; logprobs?: Logprob[] }
   | { type: 'thinking'; text: string }
-  | { type: 'prompt'; logprobs: PromptLogprob[] }
-  | { type: 'dropped'; messages: number }
-  | { type: 'tool-call-start'; index: number; id: string; name: string }
-  | { type: 'tool-call-delta'; index: number; text: string }
-  | { type: 'tool-call'; index: number } & ToolCall;
+  | { type: 'prompt'; text: ''; logprobs: PromptLogprob[] }
+  | { type: 'dropped'; text: ''; messages: number }
+  | { type: 'tool-call-start'; text: ''; index: number; id: string; name: string }
+  | { type: 'tool-call-delta'; text: ''; index: number; delta: string }
+  | { type: 'tool-call'; text: ''; index: number } & ToolCall;
 
 /**
  * A reply being made. The work starts at once, or as soon as `parallel` others let it, whether or not anybody reads; pieces that wait to be read are joined.

@@ -60,6 +60,8 @@ export interface CompletionUsage {
   completion_tokens: number;
   total_tokens: number;
   prompt_tokens_details?: { cached_tokens?: number };
+  /** Of the completion's tokens, those of thinking. */
+  completion_tokens_details?: { reasoning_tokens?: number };
 }
 
 export interface TokenLogprob {
@@ -88,12 +90,25 @@ export interface FunctionCall {
   function: { name: string; arguments: string };
 }
 
+/** Of a tool of the type `custom`: what it is given is a text. */
+export interface CustomCall {
+  id: string;
+  type: 'custom';
+  custom: { name: string; input: string };
+}
+
 export interface ChatCompletion extends Head<'chat.completion'> {
   choices: {
     index: number;
-    message: { role: 'assistant'; content: string | null; reasoning_content?: string; tool_calls?: FunctionCall[]; refusal: null };
+    message: {
+      role: 'assistant'; content: string | null; reasoning_content?: string; refusal: null;
+      /** With `length` the last one's arguments may be cut off. */
+      tool_calls?: (FunctionCall | CustomCall)[];
+      /** Where the request has `functions`. */
+      function_call?: { name: string; arguments: string };
+    };
     logprobs: ChatLogprobs | null;
-    finish_reason: 'stop' | 'length' | 'tool_calls';
+    finish_reason: 'stop' | 'length' | 'tool_calls' | 'function_call';
   }[];
   usage: CompletionUsage;
 }
@@ -103,10 +118,15 @@ export interface ChatCompletionChunk extends Head<'chat.completion.chunk'> {
     index: number;
     delta: {
       role?: 'assistant'; content?: string; reasoning_content?: string;
-      tool_calls?: { index: number; id?: string; type?: 'function'; function?: { name?: string; arguments?: string } }[];
+      /** A call of a custom tool has the type `custom`, which the official client's types of chunks do not know, and `custom` in place of `function`. */
+      tool_calls?: {
+        index: number; id?: string; type?: 'function';
+        function?: { name?: string; arguments?: string }; custom?: { name?: string; input?: string };
+      }[];
+      function_call?: { name?: string; arguments?: string };
     };
     logprobs?: ChatLogprobs | null;
-    finish_reason: 'stop' | 'length' | 'tool_calls' | null;
+    finish_reason: 'stop' | 'length' | 'tool_calls' | 'function_call' | null;
   }[];
   /** With `stream_options: { include_usage: true }`: null, but in a last chunk without choices. */
   usage?: CompletionUsage | null;

@@ -40,6 +40,7 @@ export interface RunOptions extends Omit<ChatOptions, 'tools' | 'continue'> {
 /** Beside the events of all replies, whose calls are counted through: what a call has given. */
 export interface ToolResultEvent {
   type: 'tool-result';
+  text: '';
   index: number;
   id: string;
   name: string;
@@ -62,7 +63,7 @@ export interface RunReply extends Omit<Reply, 'events' | 'result'> {
   readonly result: Promise<RunResult>;
 }
 
-/** `toolChoice` counts for the first reply; all other options count for each. `stop()` and `signal` end what is carried out, too. */
+/** What `toolChoice` demands the first reply has to do, what it forbids none may; all other options count for each. `stop()` and `signal` end what is carried out, too. */
 export function run(
   model: { chat(messages: string | Message[], options?: Given<ChatOptions>): Reply }, messages: string | Message[], options: RunOptions,
 ): RunReply;

@@ -81,12 +81,12 @@ const borrowing = ({ names, lenders }) => ({
   },
 });
 
-const optionsOf = (entries, platform, { sourcemap = false, plugins = [], define = platform === 'browser' ? IN_BROWSERS : {} } = {}) => ({
+const optionsOf = (entries, platform, { sourcemap = false, plugins = [], ending = '.js', define = platform === 'browser' ? IN_BROWSERS : {} } = {}) => ({
   entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
   outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
   target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'], define,
   external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? [...Object.keys(SMALL_WORKERS), ...Object.values(LATER).flat()].map((name) => `./${name}.js`) : ['./cli-main.js'])],
-  logLevel: 'warning', plugins,
+  logLevel: 'warning', plugins, outExtension: { '.js': ending },
 });
 
 async function bundle(...how) {
@@ -144,7 +144,7 @@ checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [wi
 for (const [home, names] of Object.entries(LATER)) for (const name of names) checkImports(await bundleLater(name, home), BESIDE);
 checkImports(await bundle(SMALL_WORKERS, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
-checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);
+checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints], ending: '.mjs' }), BESIDE_NODE);
 await writeServiceWorker();
 for (const name of GLUE) await writeGlue(name);
 for (const name of [...ENGINE, GRAMMAR, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));

@@ -5,6 +5,7 @@
 import { createServer } from 'node:http';
 import { SHAPES, shapeOf } from '../facades/api-errors.js';
 import { pathOf } from '../facades/openai-api.js';
+import { REQUEST_ID, requestId } from '../facades/request-id.js';
 import { Bodies, Body, readBody } from './serve-body.js';
 import { sendPieces } from './serve-events.js';
 import { refusal, refusalOf } from './serve-refusal.js';
@@ -103,8 +104,8 @@ export class HttpServer {
     if (!socket.writable || hasAnswer || code === 'ECONNRESET') return socket.destroy();
     const [status, words] = CLIENT_ERRORS[code] ?? [400, 'Bad Request'];
     const body = JSON.stringify(SHAPES.openai(status, refusal(status, `${words}.`).error));
-    const head = [`HTTP/1.1 ${status} ${words}`, 'Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close'];
-    return socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+    const about = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close', `${REQUEST_ID}: ${requestId()}`];
+    return socket.end(`${[`HTTP/1.1 ${status} ${words}`, ...about].join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
   }
 
   async #receive(request, response) {
@@ -115,6 +116,7 @@ export class HttpServer {
     open.add(exchange);
     this.#underWay++;
     if (this.#closed) response.setHeader('Connection', 'close');
+    response.setHeader(REQUEST_ID, requestId(request.headers[REQUEST_ID]));
     let status;
     try {
       status = await this.#answer(exchange);
@@ -168,7 +170,7 @@ export class HttpServer {
     if (origin === null) throw refusal(403, 'Pages of this origin may not ask; --cors-origin allows them.');
     if (!origin) return false;
     response.setHeader('Access-Control-Allow-Origin', origin);
-    response.setHeader('Access-Control-Expose-Headers', 'Retry-After, x-should-retry');
+    response.setHeader('Access-Control-Expose-Headers', `Retry-After, x-should-retry, ${REQUEST_ID}`);
     response.setHeader('Vary', 'Origin');
     if (request.method !== 'OPTIONS') return false;
     const wanted = request.headers['access-control-request-headers'] ?? '';

@@ -6,7 +6,7 @@ import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
 import { asked, otherType, renamed, same } from './dialect.js';
 import { isNothing } from './openai-request.js';
-import { unsupported } from './openai-tools.js';
+import { unsupported } from './openai-refused.js';
 
 const FIELDS = {
   ...same('max_tokens', 'temperature', 'top_p', 'top_k', 'min_p', 'seed', 'repeat_penalty', 'presence_penalty', 'frequency_penalty', 'stream'),

@@ -23,7 +23,7 @@ const BLOCKS = {
     end: (block) => ({ ...block, signature: SIGNATURE }),
   },
   call: {
-    begin: ({ id, name }) => ({ type: 'tool_use', id, name, input: {} }), delta: ({ text }) => ({ type: 'input_json_delta', partial_json: text }),
+    begin: ({ id, name }) => ({ type: 'tool_use', id, name, input: {} }), delta: ({ delta }) => ({ type: 'input_json_delta', partial_json: delta }),
     take: () => {},
   },
 };

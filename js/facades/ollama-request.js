@@ -6,7 +6,7 @@ import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
 import { asked, renamed, same } from './dialect.js';
 import { isNothing } from './openai-request.js';
-import { unsupported } from './openai-tools.js';
+import { unsupported } from './openai-refused.js';
 
 /** Options by the fields of a chat. */
 const OPTIONS = {

@@ -7,6 +7,7 @@ import { CREATE, RESPONSES, listObject, modelObject, named } from './openai-api.
 import { errorIn } from './dialect.js';
 import { retryHeaders } from './openai-error.js';
 import { bodyOf } from './openai-tools.js';
+import { REQUEST_ID, requestId } from './request-id.js';
 import { Shelf } from './responses-store.js';
 import { toPieces } from './sse.js';
 
@@ -177,7 +178,17 @@ async function found({ described, shelf }, { key, id }, method, query) {
 
 /** Documented in openai.d.ts. */
 export function openaiFetch(model, options) {
-  const face = faceOf(model, options);
+  const answer = answerer(faceOf(model, options));
+  return async (input, init) => {
+    const given = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined)).get(REQUEST_ID);
+    const response = await answer(input, init);
+    response.headers.set(REQUEST_ID, requestId(given));
+    return response;
+  };
+}
+
+/** @returns {(input: any, init?: any) => Promise<Response>} */
+function answerer(face) {
   return async (input, init) => {
     const isRequest = input instanceof Request;
     const { pathname, searchParams } = new URL(isRequest ? input.url : String(input), 'http://model.invalid');

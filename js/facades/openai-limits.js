@@ -4,15 +4,18 @@
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
-import { unsupported } from './openai-tools.js';
+import { unsupported } from './openai-refused.js';
 
 /** Likeliest tokens at most: of completions the API itself gives 5, other servers more. */
 const MOST = 20;
 
+/** Any object. */
+const OBJECT = { type: 'object' };
+
 /** By the type of a response_format, of which llama.cpp's clients give an object a schema too. */
 const FORMATS = {
   text: () => ({}),
-  json_object: ({ schema }) => (schema == null ? { json: true } : { schema }),
+  json_object: ({ schema }) => ({ schema: schema ?? OBJECT }),
   json_schema: ({ json_schema: described }) => {
     if (!isRecord(described) || described.schema == null) throw badParam('response_format.json_schema.schema', 'is missing');
     return { schema: described.schema };

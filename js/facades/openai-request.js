@@ -4,10 +4,12 @@
 // checked by the model itself (options.js), whose words openai-error.js puts into the request's terms.
 
 import { THOUGHTS } from '../page/messages.js';
-import { badParam } from '../shared/errors.js';
+import { QuernError, badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
+import { modern } from './openai-legacy.js';
 import { limitsOf, logprobsOf } from './openai-limits.js';
-import { toolFields, toolOptions, unsupported } from './openai-tools.js';
+import { unsupported } from './openai-refused.js';
+import { callShape, toolFields, toolOptions } from './openai-tools.js';
 
 /** Choices of one prompt, choices of a request, and sizes that no honest request has. */
 const MOST = { n: 8, choices: 64, messages: 10_000, biases: 1000 };
@@ -19,7 +21,7 @@ const COMPLETION_TOKENS = 16;
 export const FIELDS = {
   maxTokens: ['max_tokens', 'max_completion_tokens'], temperature: ['temperature'], topP: ['top_p'], topK: ['top_k'], minP: ['min_p'],
   stop: ['stop'], seed: ['seed'], presencePenalty: ['presence_penalty'], frequencyPenalty: ['frequency_penalty'],
-  repeatPenalty: ['repeat_penalty'], logitBias: ['logit_bias'],
+  repeatPenalty: ['repeat_penalty'], logitBias: ['logit_bias'], openObjects: ['open_objects'],
   priority: ['priority'],
 };
 
@@ -35,7 +37,6 @@ export const isNothing = (value) => value === false || value === 0 || value === 
 
 /** What is not built: a field, and whether its value asks for nothing. Where there is none, nothing is `false`, 0, '' or []. */
 const UNSUPPORTED = {
-  functions: isNothing, function_call: (value) => value === 'none' || value === 'auto',
   modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text', audio: () => false,
   suffix: isNothing, echo: isNothing, best_of: (value) => value === 1,
 };
@@ -60,8 +61,18 @@ function choicesOf({ n }) {
 
 // --- options ---
 
-/** Values that mean something else here than as options: the seed -1 is "any", which llama.cpp's clients send. */
-const MEANINGS = { topP: [0, 1e-6], topK: [-1, 0], seed: [-1, undefined] };
+/** Values that mean something else here than as options: the seed -1 is "any", and no limit is -1, which llama.cpp's clients send. */
+const MEANINGS = { topP: [0, 1e-6], topK: [-1, 0], seed: [-1, undefined], maxTokens: [-1, undefined] };
+
+/** The API's own limits of the temperature, with its codes. */
+const WARM = { least: 0, most: 2, below: 'decimal_below_min_value', above: 'decimal_above_max_value' };
+
+function checkTemperature({ temperature }) {
+  const { least, most, below, above } = WARM;
+  if (typeof temperature !== 'number' || (temperature >= least && temperature <= most)) return;
+  const detail = { param: 'temperature', reason: temperature < least ? below : above };
+  throw new QuernError('use/param', `temperature must be a number from ${least} to ${most}, but is ${temperature}.`, { detail });
+}
 
 function thinkingOf({ reasoning_effort: effort, chat_template_kwargs: kwargs }) {
   if (kwargs != null && !isRecord(kwargs)) throw badParam('chat_template_kwargs', 'must be an object');
@@ -88,6 +99,7 @@ function optionsOf(body) {
 function common(body, kind) {
   if (!isRecord(body)) throw badParam('The body', 'must be a JSON object');
   refuseUnsupported(body);
+  checkTemperature(body);
   if (body.stream_options != null && !isRecord(body.stream_options)) throw badParam('stream_options', 'must be an object');
   const options = { ...optionsOf(body), ...limitsOf(body), ...logprobsOf(body, kind) };
   const told = { includeUsage: body.stream_options?.include_usage === true, timings: flag(body, 'timings_per_token') };
@@ -98,27 +110,34 @@ function common(body, kind) {
 
 const ROLES = { developer: 'system' };
 
+/** How closely pictures are looked at; what nobody knows is auto. */
+const DETAILS = { low: 'low', auto: 'auto', high: 'high', original: 'high' };
+
 /** A picture comes with the request: an address would have whoever asks choose what is fetched from here. */
 function imageOf({ image_url: image }, path) {
   const { url, detail } = isRecord(image) ? image : { url: image };
   if (typeof url !== 'string' || !/^data:image\//i.test(url)) {
     throw unsupported(`${path}.image_url`, 'must be a picture itself, in a data: address; nothing is fetched for requests');
   }
-  return { type: 'image', image: url, ...(detail != null && { detail }) };
+  if (detail != null && typeof detail !== 'string') throw badParam(`${path}.image_url.detail`, 'must be a string');
+  return { type: 'image', image: url, ...(detail != null && { detail: Object.hasOwn(DETAILS, detail) ? DETAILS[detail] : 'auto' }) };
 }
 
 /** @returns {{type: string, text?: string, image?: string}} */
 function partOf(part, path) {
   if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
   if (part.type === 'image_url') return imageOf(part, path);
-  if (part.type !== 'text') throw unsupported(`${path}.type`, 'is neither text nor image_url, and nothing else is supported by this version');
-  if (typeof part.text !== 'string') throw badParam(`${path}.text`, 'must be a string');
-  return { type: 'text', text: part.text };
+  if (part.type !== 'text' && part.type !== 'refusal') {
+    throw unsupported(`${path}.type`, 'is neither text nor image_url, and nothing else is supported by this version');
+  }
+  const text = part[part.type];
+  if (typeof text !== 'string') throw badParam(`${path}.${part.type}`, 'must be a string');
+  return { type: 'text', text };
 }
 
-/** A text, or parts; an assistant may have said nothing. */
-function contentOf({ content, role }, path) {
-  if (content == null && role === 'assistant') return '';
+/** A text, or parts; an assistant may have said nothing, or no. */
+function contentOf({ content, role, refusal }, path) {
+  if (content == null && role === 'assistant') return refusal ?? '';
   if (!Array.isArray(content)) return content;
   const parts = content.map((part, i) => partOf(part, `${path}.content[${i}]`));
   const texts = parts.map(({ text }) => text);
@@ -127,9 +146,7 @@ function contentOf({ content, role }, path) {
 
 function messageOf(message, path) {
   if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
-  const { role, function_call: call } = message;
-  if (role === 'function') throw unsupported(`${path}.role`, 'is function, which is not supported by this version: tool is');
-  if (call != null) throw unsupported(`${path}.function_call`, 'is not supported by this version: tool_calls are');
+  const { role } = message;
   const thoughts = Object.fromEntries(THOUGHTS.filter((name) => message[name] != null).map((name) => [name, message[name]]));
   const known = typeof role === 'string' && Object.hasOwn(ROLES, role) ? ROLES[role] : role;
   return { role: known, content: contentOf(message, path), ...thoughts, ...toolFields(message, path) };
@@ -148,6 +165,7 @@ function messagesOf({ messages }) {
  * @property {boolean} timings whether the answer says how long it took
  * @property {number} n choices of each prompt
  * @property {any} options of chat() or complete()
+ * @property {import('./openai-tools.js').CallShape} [shape] of a chat's calls
  * @property {import('../index.d.ts').Message[]} [messages]
  * @property {(string | number[])[]} [prompts]
  * @property {boolean} [echo] whether answers begin with their prompts
@@ -155,10 +173,11 @@ function messagesOf({ messages }) {
  */
 
 /** @returns {Request} of POST /chat/completions */
-export function chatRequest(body) {
-  const { options, ...request } = common(body, 'chat');
+export function chatRequest(given) {
+  const { options, ...request } = common(given, 'chat');
+  const body = modern(given);
   const asked = { ...options, ...toolOptions(body), thinking: thinkingOf(body), continue: body.continue_final_message };
-  return { ...request, messages: messagesOf(body), options: asked };
+  return { ...request, messages: messagesOf(body), options: asked, shape: callShape(given) };
 }
 
 /** One prompt, or several: ids are one where the first of them is a number. */

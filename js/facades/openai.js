@@ -5,7 +5,7 @@
 import { Echo, bestOf } from './openai-echo.js';
 import { chatLogprobs, textLogprobs } from './openai-limits.js';
 import { chatRequest, completionRequest } from './openai-request.js';
-import { callDelta, callsOf, writtenCalls } from './openai-tools.js';
+import { CallDeltas, answeredCalls, writtenCalls } from './openai-tools.js';
 import { timingsOf } from './timings.js';
 import { Work, randomId } from './work.js';
 
@@ -21,15 +21,16 @@ const REASONS = { stop: 'stop', 'tool-calls': 'tool_calls', length: 'length', co
 /** What the two kinds of answers look like. */
 const CHAT = {
   prefix: 'chatcmpl-', object: 'chat.completion', chunk: 'chat.completion.chunk',
-  whole: ({ text, thinking, toolCalls = [] }, written) => {
-    const calls = toolCalls.length ? { tool_calls: callsOf(toolCalls, written) } : null;
-    const content = text || (calls ? null : '');
+  whole: (result, written, shape) => {
+    const { text, thinking } = result;
+    const calls = answeredCalls(result, written, shape);
+    const content = text || (Object.keys(calls).length ? null : '');
     return { message: { role: 'assistant', content, ...(thinking && { reasoning_content: thinking }), ...calls, refusal: null } };
   },
   first: { delta: { role: 'assistant', content: '' } },
-  piece: (event) => {
+  piece: (event, calls) => {
     const { type, text } = event;
-    const delta = type === 'text' ? { content: text } : type === 'thinking' ? { reasoning_content: text } : callDelta(event);
+    const delta = type === 'text' ? { content: text } : type === 'thinking' ? { reasoning_content: text } : calls.take(event);
     return delta && { delta };
   },
   last: { delta: {} },
@@ -65,9 +66,11 @@ function usageOf(results, n) {
   const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
   const prompt = sum(firsts.map(({ promptTokens }) => promptTokens));
   const completion = sum(results.map(({ usage }) => usage.completionTokens));
+  const thinking = sum(results.map(({ usage }) => usage.thinkingTokens ?? 0));
   return {
     prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion,
     prompt_tokens_details: { cached_tokens: sum(firsts.map(({ cachedTokens }) => cachedTokens)) },
+    completion_tokens_details: { reasoning_tokens: thinking },
   };
 }
 
@@ -101,7 +104,8 @@ export class Completion extends Work {
     const results = await this.results();
     const written = await Promise.all(this.replies.map(({ events }) => writtenCalls(events)));
     const choices = results.map((result, index) => ({
-      index, ...this.#kind.whole(result, written[index]), logprobs: this.#kind.logprobs(result.logprobs), finish_reason: REASONS[result.finishReason],
+      index, ...this.#kind.whole(result, written[index], this.#request.shape), logprobs: this.#kind.logprobs(result.logprobs),
+      finish_reason: this.#reason(result),
     }));
     const timings = this.#request.timings && { timings: timingsOf(results[0]) };
     return { object: this.#kind.object, ...this.#head, choices, usage: usageOf(results, this.#request.n), ...timings };
@@ -126,21 +130,27 @@ export class Completion extends Work {
     return reason && this.#request.timings ? { timings: timingsOf(await this.replies[index].result) } : null;
   }
 
+  #reason({ finishReason }) {
+    return finishReason === 'tool-calls' && this.#request.shape?.isLegacy ? 'function_call' : REASONS[finishReason];
+  }
+
   async* #choice(reply, index) {
     const { first, piece, last } = this.#kind;
+    const calls = new CallDeltas(this.#request.shape);
     let letters = 0;        // so far, and tokens
     let told = 0;
     const choice = (part, reason = null, logprobs = null) => ({ index, ...part, logprobs, finish_reason: reason });
     if (first) yield choice(first);
     for await (const event of reply.events) {
-      const part = piece(event);
+      const part = piece(event, calls);
       if (part) yield choice(part, null, this.#kind.logprobs(event.logprobs, letters));
       for (const { text } of event.logprobs ?? []) letters += text.length;
       told += event.logprobs?.length ?? 0;
     }
-    const { finishReason, logprobs = [] } = await reply.result;
+    const result = await reply.result;
+    const { logprobs = [] } = result;
     const rest = logprobs.length > told ? this.#kind.logprobs(logprobs.slice(told), letters) : null;     // of what ended it
-    yield choice(last, REASONS[finishReason], rest);
+    yield choice(last, this.#reason(result), rest);
   }
 }
 

@@ -3,8 +3,9 @@
 // llama.cpp's server know, and only where they were given: others refuse fields that they do not know.
 
 import { QuernError, badParam } from '../shared/errors.js';
+import { isRecord } from '../shared/raw-json.js';
 import { FIELDS } from './openai-request.js';
-import { toolMessage, toolRequest } from './openai-tools.js';
+import { toolMessage, toolRequest } from './remote-tools.js';
 
 /** Names in addition to those of the API. */
 const ALSO = { repeatPenalty: ['repetition_penalty'] };
@@ -22,6 +23,14 @@ function fieldsOf({ space, ...options }) {
   if (fields.priority) fields.priority = Number(fields.priority === 'background');    // as vLLM has it
   if (space) fields.cache_salt = String(space);      // vLLM's name for what its prefixes are kept apart by
   return { ...fields, stream: true, stream_options: { include_usage: true } };
+}
+
+/** The form of a text, by the names that all servers know; to keep it is their promise. @param {{schema?: string, json?: boolean}} options */
+function formatOf({ schema: written, json }) {
+  if (written === undefined) return json ? { response_format: { type: 'json_object' } } : {};
+  const schema = JSON.parse(written);
+  if (!isRecord(schema)) throw badParam('options.schema', 'must be an object for a remote model');
+  return { response_format: { type: 'json_schema', json_schema: { name: 'reply', strict: true, schema } } };
 }
 
 /** @param {Blob} blob */
@@ -46,7 +55,7 @@ const contentOf = async (content) => (typeof content === 'string' ? content
 /** @param {{role: string, content: string | any[], thinking?: string, toolCalls?: any, toolCallId?: any}[]} messages checked */
 export async function chatBody(model, messages, { thinking, continue: goesOn, ...options }) {
   const asked = {
-    model, ...fieldsOf(options), ...toolRequest(options),
+    model, ...fieldsOf(options), ...toolRequest(options), ...formatOf(options),
     ...(thinking !== undefined && { chat_template_kwargs: { enable_thinking: thinking } }),
     ...(goesOn && { continue_final_message: true, add_generation_prompt: false }),
   };

@@ -5,7 +5,7 @@
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
 import { otherType } from './dialect.js';
-import { unsupported } from './openai-tools.js';
+import { unsupported } from './openai-refused.js';
 
 /** Parts of contents, which are a chat's under other names. */
 const PARTS = {

@@ -89,9 +89,9 @@ class Call {
 
   begin() { return []; }
 
-  take({ text }) {
-    this.#text += text;
-    return { type: 'response.function_call_arguments.delta', delta: text };
+  take({ delta }) {
+    this.#text += delta;
+    return { type: 'response.function_call_arguments.delta', delta };
   }
 
   end() { return [{ type: 'response.function_call_arguments.done', name: this.#call.name, arguments: this.#text }]; }

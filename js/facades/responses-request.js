@@ -6,7 +6,7 @@ import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
 import { asked, otherType, renamed, same } from './dialect.js';
 import { isNothing } from './openai-request.js';
-import { unsupported } from './openai-tools.js';
+import { unsupported } from './openai-refused.js';
 import { messagesOf } from './responses-items.js';
 import { randomId } from './work.js';
 
@@ -23,7 +23,8 @@ const UNSUPPORTED = { conversation: isNothing, prompt: () => false, context_mana
 /** A chat's words by what they are here. */
 const TERMS = {
   max_tokens: 'max_output_tokens', messages: 'input', reasoning_effort: 'reasoning.effort', 'tools\\[(\\d+)\\]\\.function': 'tools[$1]',
-  'tool_choice\\.function': 'tool_choice', 'response_format\\.json_schema': 'text.format', response_format: 'text.format', tool_call_id: 'call_id',
+  'tool_choice\\.(?:function|allowed_tools)': 'tool_choice', 'response_format\\.json_schema': 'text.format', response_format: 'text.format',
+  tool_call_id: 'call_id',
 };
 
 /** Pairs of a metadata object, and letters of its names and values. */

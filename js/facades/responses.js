@@ -4,7 +4,7 @@
 import { badParam } from '../shared/errors.js';
 import { errorIn } from './dialect.js';
 import { flag } from './openai-request.js';
-import { unsupported } from './openai-tools.js';
+import { unsupported } from './openai-refused.js';
 import { Output } from './responses-output.js';
 import { responsesRequest } from './responses-request.js';
 import { Reader } from './responses-store.js';

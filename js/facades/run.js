@@ -61,6 +61,12 @@ function optionsOf(given) {
 /** Sums of two usages: a prompt counts as often as it is sent. */
 const added = (a, b) => Object.fromEntries(Object.entries(b).map(([name, number]) => [name, number + (a[name] ?? 0)]));
 
+/** What had to be called at first is free later on: else it would never end. What may not be called never may. */
+function laterChoice(choice) {
+  if (choice === 'none') return choice;
+  return choice?.names ? { names: choice.names } : undefined;
+}
+
 class Steps {
   #model;
   #push;
@@ -108,13 +114,13 @@ class Steps {
     }
   }
 
-  /** One reply. What had to be called at first is free later on: else it would never end. */
+  /** One reply. */
   async #step(step) {
     const tools = Array.from(this.#tools.values(), ({ said }) => said);
-    const { toolChoice, ...options } = this.#options;
-    const isFree = step > 1 && toolChoice !== 'none';
+    const { toolChoice: first, ...options } = this.#options;
+    const toolChoice = step === 1 ? first : laterChoice(first);
     const messages = Array.isArray(this.#messages) ? [...this.#messages, ...this.#made] : this.#messages;
-    this.#reply = this.#model.chat(messages, { ...options, ...(!isFree && toolChoice != null && { toolChoice }), tools, signal: this.#signal });
+    this.#reply = this.#model.chat(messages, { ...options, ...(toolChoice != null && { toolChoice }), tools, signal: this.#signal });
     if (this.#stopped) this.#reply.stop();
     for await (const event of this.#reply.events) this.#push('index' in event ? { ...event, index: event.index + this.#calls } : event);
     const result = await this.#reply.result;

@@ -27,6 +27,7 @@ export class Writing {
   #wordsOf;
   #words;
   #tokens = 0;
+  #thoughts = 0;          // of them, those of thinking
   #text = '';
   #thinking = '';
   #toolCalls = [];
@@ -62,7 +63,10 @@ export class Writing {
       text: this.#text, ...(isWhole && valueIn(text, this.#options)), thinking: this.#thinking, toolCalls: this.#toolCalls,
       ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), ...(promptLogprobs && { promptLogprobs }),
       ...(this.#stopText && { stopText: this.#stopText }), finishReason: reason,
-      usage: { promptTokens: this.#words.length, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens }, timings: { ...NO_TIME },
+      usage: {
+        promptTokens: this.#words.length, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens, thinkingTokens: this.#thoughts,
+      },
+      timings: { ...NO_TIME },
     };
   }
 
@@ -70,6 +74,7 @@ export class Writing {
     for (const word of this.#wordsOf(thinking)) {
       await this.#step();
       this.#thinking += word;
+      this.#thoughts++;
       this.#push({ type: 'thinking', text: word });
     }
     const whole = this.#upToStop(text);
@@ -93,12 +98,13 @@ export class Writing {
   }
 
   async #call(index, { id = `call_${index}`, name, arguments: given = {} }) {
-    const { tools = [] } = this.#options;
+    const { tools = [], parallelToolCalls = true } = this.#options;
     const isThere = tools.some((tool) => tool.name === name);
     if (!isThere) throw new TypeError(`The script of fakeModel() calls ${name}, which is none of the tools that were given.`);
+    if (index > 0 && !parallelToolCalls) throw new TypeError('The script of fakeModel() has several calls where parallelToolCalls is false.');
     await this.#step();
     this.#push({ type: 'tool-call-start', index, id, name });
-    this.#push({ type: 'tool-call-delta', index, text: JSON.stringify(given) });
+    this.#push({ type: 'tool-call-delta', index, delta: JSON.stringify(given) });
     this.#push({ type: 'tool-call', index, id, name, arguments: given });
     this.#toolCalls.push({ id, name, arguments: given });
   }

@@ -186,8 +186,8 @@ class Model {
   }
 }
 
-/** A text that is JSON is read here: a value may be nested too deeply to be sent. */
-const valued = ({ isJson, ...result }) => (isJson ? { ...result, value: JSON.parse(result.text) } : result);
+/** A text that is JSON is read here, with what there was of it before: a value may be nested too deeply to be sent. */
+const valued = ({ begun, ...result }) => (begun === undefined ? result : { ...result, value: JSON.parse(begun + result.text) });
 
 /**
  * Calls once the pictures are there: at once, where there are none. What is stopped before is told so to the worker, which gives it a result.

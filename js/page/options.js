@@ -152,6 +152,7 @@ const COMPLETE = {
   logprobs: LOGPROBS,
   schema: written, regex: written, grammar: written, json: boolean, choices: written,
   whitespace: oneOf('compact', 'flexible'),
+  openObjects: boolean,
   onPrefill: anyFunction,
 };
 
@@ -162,7 +163,8 @@ const TABLES = {
   has: { cache, vision },
   complete: { ...COMPLETE, promptLogprobs: LOGPROBS, suffix: ofType('string', 'a text') },
   chat: {
-    ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, overflow: oneOf('error', 'drop'),
+    ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, parallelToolCalls: boolean,
+    overflow: oneOf('error', 'drop'),
   },
   call: { signal },
   tokens: { signal, thinking: boolean, numberImages: boolean, tools: json, generationPrompt: boolean, continue: boolean },

@@ -64,6 +64,7 @@ class Reader {
 function join(last, next) {
   if (last.type !== next.type || last.index !== next.index) return false;
   last.text += next.text;
+  if (next.delta) last.delta += next.delta;
   last.logprobs?.push(...next.logprobs ?? []);
   return true;
 }
@@ -77,7 +78,8 @@ export class Reply {
   /** @param {(push: (event: {type: string, text: string, logprobs?: object[]}) => void) => {promise: Promise, stop: () => void}} begin */
   constructor(begin) {
     this.#reader = new Reader(() => this.stop());
-    const { promise, stop } = begin((event) => this.#reader.push({ ...event }, join));
+    // Every event has a text, so that who shows the text of all shows no `undefined`.
+    const { promise, stop } = begin((event) => this.#reader.push({ text: '', ...event }, join));
     this.#stop = stop;
     this.#result = promise.then(
       (result) => { this.#reader.end(); return result; },

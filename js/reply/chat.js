@@ -149,6 +149,7 @@ export function channelsOf(engine, channels) {
  * @property {object | null} inside the one of them in which the prompt ends, as templates of models that always think make it
  * @property {{open: number}} [first] the channel with which the reply is to begin
  * @property {{temperature: number, topP: number, topK: number, minP: number, presencePenalty?: number}} defaults of sampling
+ * @property {string} [begun] what there is of its text already, as it was given
  * @property {number} [dropped] messages that were left out of it
  * @property {Uint8Array[]} [media] ids of its pictures and pairs of frames, in the order of their pads (engine/media.js)
  */
@@ -190,7 +191,8 @@ export class Chat {
     const template = tools?.list ? this.#toolTemplate : this.#template;
     const { sentinel, messages: guarded, tools: list } = protect(tools?.messages ?? messages, template, tools?.list);
     const begun = goesOn ? guarded.pop() : null;
-    const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
+    const isBegun = Boolean(begun?.content || begun?.reasoning_content);
+    const thinks = isBegun ? Boolean(begun.reasoning_content) : thinking;
     const prompt = template
       ? await this.#render(template, jsonText({
         messages: guarded, tools: list ?? null, documents: null, add_generation_prompt: generationPrompt, enable_thinking: thinks,
@@ -199,15 +201,15 @@ export class Chat {
       : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);
     const whole = begun ? goOn(prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;
-    if (mustFit) refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);
+    const unguarded = (guardedText) => guardedText.replaceAll(String.fromCodePoint(sentinel), '');
+    if (mustFit) refuseHopeless(this.#engine, unguarded(text).length);
     const plain = this.#engine.tokenize(text, 'chat', sentinel);
     const ids = places?.grow(plain) ?? plain;
     const inside = this.#channels.find(({ open, close }) => ids.lastIndexOf(open) > ids.lastIndexOf(close)) ?? null;
     const willThink = inside?.type === THINKING.type || (thinking && this.canThink);
-    const thought = this.#channels.find(({ type }) => type === THINKING.type);
     const channels = tools ? [...this.#channels, ...channelsOf(this.#engine, tools.channels)] : this.#channels;
-    const first = thinking && this.canThink && !inside ? thought : undefined;
-    return { ids, places, channels, inside, first, defaults: defaultsOf(this.#engine.facts, willThink) };
+    const first = thinking && this.canThink && !inside && !isBegun ? this.#channels.find(({ type }) => type === THINKING.type) : undefined;
+    return { ids, places, channels, inside, first, begun: unguarded(begun?.content ?? ''), defaults: defaultsOf(this.#engine.facts, willThink) };
   }
 
   /** Text or tokens to go on from, in which nothing is a mark. @param {string | Int32Array} given @returns {Prompt} */

@@ -41,17 +41,24 @@ const TEXTS = {
 /** As src/grammar/compile.h has them. */
 export const FLEXIBLE = 1;
 const DOT_ALL = 4;
+const CLOSED = 8;
 
-const flagsOf = (value, { whitespace }) => (whitespace === 'flexible' ? FLEXIBLE : 0) | (value?.flags?.includes('s') ? DOT_ALL : 0);
+/** The one rule for replies and for calls of tools (schema_options.closed of src/grammar/schema.h). */
+export const closing = ({ openObjects }) => (openObjects ? 0 : CLOSED);
+
+const flagsOf = (value, options) => (
+  (options.whitespace === 'flexible' ? FLEXIBLE : 0) | (value?.flags?.includes('s') ? DOT_ALL : 0) | closing(options));
 
 /** What a text is made. @type {Record<string, 'json' | 'text'>} */
 const VALUES = { schema: 'json', json: 'json', choices: 'text' };
 
 /**
- * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made.
- * @param {{whitespace?: string, [kind: string]: any}} options as the page sends them: true, or JSON
+ * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made; `looser`: compiles one for a text whose beginning has
+ * white space already.
+ * @param {{whitespace?: string, openObjects?: boolean, [kind: string]: any}} options as the page sends them: true, or JSON
  * @param {() => Promise<import('../engine/grammar.js').Grammars>} open
- * @returns {Promise<{grammar: import('../engine/grammar.js').Grammar, value?: 'json' | 'text'} | undefined>}
+ * @returns {Promise<{grammar: Grammar, value?: 'json' | 'text', looser?: () => Grammar} | undefined>}
+ * @typedef {import('../engine/grammar.js').Grammar} Grammar
  */
 export async function grammarOf(options, open) {
   const [kind, another] = Object.keys(PROBLEMS).filter((name) => options[name]);
@@ -61,5 +68,8 @@ export async function grammarOf(options, open) {
   const problem = PROBLEMS[kind](value);
   if (problem) throw badParam(`options.${kind}`, problem);
   const grammars = await open();
-  return { grammar: grammars.compile(kind, TEXTS[kind](value, options[kind]), flagsOf(value, options)), value: VALUES[kind] };
+  const compiled = (flags) => grammars.compile(kind, TEXTS[kind](value, options[kind]), flags);
+  const flags = flagsOf(value, options);
+  const looser = options.whitespace || VALUES[kind] !== 'json' ? undefined : () => compiled(flags | FLEXIBLE);
+  return { grammar: compiled(flags), value: VALUES[kind], looser };
 }

@@ -6,6 +6,7 @@
 import { fillIn } from './fill-in.js';
 import { thoughtOf } from './logprobs.js';
 import { PromptScores } from './prompt-scores.js';
+import { badParam } from '../shared/errors.js';
 
 const bitsOf = (n) => new Uint32Array(Math.ceil(n / 32));
 const add = (bits, id) => { bits[id >>> 5] |= 1 << (id & 31); };
@@ -18,21 +19,55 @@ const BREAK = '\n\n';
 export class Guide {
   #engine;
   #grammar;
+  #looser;                // another one, for a text that is begun with white space
   #state;
   #sequence = null;
   #breaks = new Map();    // how many line ends a token is that is nothing else
   #room = 0;              // for line ends: none once the text has begun
+  #instead;               // until the text has begun
 
-  /** @param {import('../engine/engine.js').Engine} engine @param {any} grammar of Grammars, released with the guide */
-  constructor(engine, grammar) {
+  /**
+   * @param {import('../engine/engine.js').Engine} engine
+   * @param {{grammar: any, looser?: () => any}} limits of Grammars, released with the guide
+   */
+  constructor(engine, { grammar, looser }) {
     this.#engine = engine;
     this.#grammar = grammar;
+    this.#looser = looser;
     this.#state = grammar.start;
   }
 
-  /** @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt */
-  begin(sequence, { inside, first }) {
+  /** What there is of the text already counts: the whole of it is what the grammar describes. Before begin(). */
+  goOn(text) {
+    if (this.#reads(text)) return;
+    if (this.#looser) {
+      const grammar = this.#looser();
+      this.#grammar.users--;
+      this.#grammar = grammar;
+      if (this.#reads(text)) return;
+    }
+    throw badParam('messages', 'end with a text that does not begin what the reply is held to');
+  }
+
+  #reads(text) {
+    let state = this.#grammar.start;
+    try {
+      for (const id of this.#engine.tokenize(text)) state = this.#grammar.take(state, id);
+    } catch (error) {
+      if (error.code === 'use/param') return false;
+      throw error;
+    }
+    this.#state = state;
+    return true;
+  }
+
+  /**
+   * @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt
+   * @param {number} [instead] a token that may come in place of the text
+   */
+  begin(sequence, { inside, first }, instead) {
     this.#sequence = sequence;
+    this.#instead = instead;
     for (let n = 1; n <= BREAK.length; n++) {
       const ids = this.#engine.tokenize(BREAK.slice(0, n));
       if (ids.length === 1) this.#breaks.set(ids[0], n);
@@ -52,6 +87,7 @@ export class Guide {
     }
     if (isText) {
       this.#room = 0;
+      this.#instead = undefined;
       this.#state = this.#grammar.take(this.#state, id);
     }
     return this.#limit();
@@ -64,8 +100,9 @@ export class Guide {
 
   #limit() {
     const mask = this.#grammar.mask(this.#state);
-    if (this.#room === 0) return this.#sequence.allow(mask);
+    if (this.#room === 0 && this.#instead === undefined) return this.#sequence.allow(mask);
     const bits = mask.slice();
+    if (this.#instead !== undefined) add(bits, this.#instead);
     for (const [id, n] of this.#breaks) if (n <= this.#room) add(bits, id);
     return this.#sequence.allow(bits);
   }
@@ -96,6 +133,7 @@ export class Extra {
   #told = 0;              // of them, by events
   #guide;                 // that says what may follow; undefined: anything
   #value;
+  #begun = '';            // of the text, before the reply
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
@@ -134,6 +172,12 @@ export class Extra {
     emit({ type: 'prompt', logprobs: thoughts });
   }
 
+  /** The reply is the rest of a text. */
+  goOn(text) {
+    this.#begun = text;
+    this.#guide?.goOn?.(text);
+  }
+
   begin(sequence, prompt) {
     this.#sequence = sequence;
     this.#guide?.begin(sequence, prompt);
@@ -165,14 +209,14 @@ export class Extra {
   end() { this.#guide?.end(); }
 
   /**
-   * What the result has in addition; `isJson`: the page makes the value of the text, since what is nested deeply cannot be sent.
+   * What the result has in addition; `begun`: the page makes the value of this and the text, since what is nested deeply cannot be sent.
    * @param {string} text @param {boolean} byItself whether nothing cut it off
    */
   result(text, byItself) {
     const value = byItself && this.#guide?.isWhole ? this.#value : undefined;
     return {
       ...(this.#most !== undefined && { logprobs: this.#thoughts }), ...(this.#promptThoughts && { promptLogprobs: this.#promptThoughts }),
-      ...(value === 'json' && { isJson: true }), ...(value === 'text' && { value: text }),
+      ...(value === 'json' && { begun: this.#begun }), ...(value === 'text' && { value: this.#begun + text }),
     };
   }
 }

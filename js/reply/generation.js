@@ -22,6 +22,7 @@ export class Generation {
   #cached = 0;
   #tokens = [];           // written
   #isRead = false;        // for what is thought of its prompt
+  #thoughts = 0;          // of them, those of thinking, with its marks
   #extra;                 // what is asked for beside the text; undefined: nothing
   #steps = 0;             // of writing: without the one that read the prompt's last token
   #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
@@ -45,6 +46,7 @@ export class Generation {
     this.#limit = maxTokens;
     this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
     this.#extra = extra;
+    if (prompt.begun) extra?.goOn(prompt.begun);
     this.#emit = emit;
     this.#text = new ReplyText({ ...prompt, stops, emit: extra ? (event) => emit(extra.told(event)) : emit });
     if (prompt.dropped) emit({ type: 'dropped', messages: prompt.dropped });
@@ -110,7 +112,10 @@ export class Generation {
   #writes(id) {
     if (this.#tokens.length >= this.#limit) return null;
     if (this.#tokens.push(id) > 1) this.#steps++;
-    const shown = !this.#text.mark(id) && this.#engine.tokenType(id) !== CONTROL;
+    const before = this.#text.channel;
+    const isMark = this.#text.mark(id);
+    if ([before, this.#text.channel].some((channel) => channel?.type === 'thinking')) this.#thoughts++;
+    const shown = !isMark && this.#engine.tokenType(id) !== CONTROL;
     this.#extra?.take(id, shown && !this.#text.channel, this.#text.channel);
     if (this.#prompt.ends?.has(id)) return this.#result('stop', true);
     return shown && this.#text.push(this.#sequence.stream(id)) ? this.#result('stop') : null;
@@ -143,7 +148,7 @@ export class Generation {
       finishReason: end === 'stop' && parts.toolCalls.length ? 'tool-calls' : end,
       usage: {
         promptTokens: this.#prompt.ids.length, imageTokens: this.#prompt.places?.tokens ?? 0, cachedTokens: this.#cached,
-        completionTokens: this.#tokens.length,
+        completionTokens: this.#tokens.length, thinkingTokens: this.#thoughts,
       },
       timings: {
         waitMs: admitted - asked, prefillMs: read - admitted, decodeMs, tokensPerSecond: this.#steps ? (1000 * this.#steps) / decodeMs : 0,

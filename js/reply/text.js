@@ -116,7 +116,7 @@ export class ReplyText {
   #stopped = false;
   /**
    * What there is of each, by its type, and the stop text that has ended it.
-   * @type {{text: string, thinking: string, toolCalls: object[], stopText?: string}}
+   * @type {{text: string, thinking: string, toolCalls: object[], unfinishedCall?: object, stopText?: string}}
    */
   parts = { text: '', thinking: '', toolCalls: [] };
 

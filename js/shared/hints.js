@@ -14,7 +14,7 @@ export const HINTS = {
   'model/nonfinite': 'Download the file again or choose another one.',
   'net/offline': 'Connect to the network and try again. If the model was complete here, it has been cleared away.',
   'net/http': 'Check the address and whether the file may be downloaded without signing in.',
-  'net/unreachable': 'Check the address and the connection. The server (CORS) or a content blocker may also be in the way.',
+  'net/unreachable': `Check the address and the connection.${inNode ? '' : ' The server (CORS) or a content blocker may also be in the way.'}`,
   'net/truncated': 'Try again.',
   'net/stalled': 'Check the connection and try again.',
   'net/changed': 'Load the model again, from the start.',
@@ -31,8 +31,10 @@ export const HINTS = {
   'env/simd': `Use a current version of ${inNode ? 'Node' : 'Chrome, Edge, Firefox or Safari'}.`,
   'env/csp': 'The page\'s Content-Security-Policy must allow script-src \'wasm-unsafe-eval\', worker-src for the package\'s files (and blob: where '
     + 'they come from another origin), connect-src for the model\'s host and those that it redirects to, and of trusted-types the name quern.',
-  'env/worker': 'Make sure that worker.js, thread.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
-  'env/version': 'Reload the page; serve all files of the package from one version.',
+  'env/worker': inNode ? 'Leave quern out of the bundle (Next.js: serverExternalPackages: [\'quern\'], esbuild: --external:quern), or copy '
+    + 'the files of node_modules/quern/dist beside it.'
+    : 'Make sure that worker.js, thread.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
+  'env/version': inNode ? 'Use all files of the package from one version.' : 'Reload the page; serve all files of the package from one version.',
   'env/canvas': 'Allow this site to read its canvases, use another browser, or pass pixels (data, width, height).',
   'engine/trap': 'Load the model again. If it happens again, please report it.',
   'engine/hung': 'Load the model again. If it happens again, please report it.',

@@ -28,14 +28,15 @@ static int fail_tool(struct error *err, int i)
     return fail(err, why.code, why.rule, why.offset, "The parameters of tool %d: %s", i, why.message);
 }
 
-static int arguments_compile(struct grammar *g, struct mem *mem, struct bytes schema, enum calls_form form, gr_expr *out, struct error *err)
+static int arguments_compile(struct grammar *g, struct mem *mem, struct bytes schema, enum calls_form form, bool closed, gr_expr *out,
+                             struct error *err)
 {
-    static const struct schema_options options = {.spaced = true};
-    if (form == CALLS_TAGGED) return schema_tagged(g, mem, schema, out, err);
+    struct schema_options options = {.spaced = true, .closed = closed};
+    if (form == CALLS_TAGGED) return schema_tagged(g, mem, schema, closed, out, err);
     return schema_compile(g, mem, schema, &options, out, err);
 }
 
-int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, enum calls_form form, gr_expr *start, struct error *err)
+int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, enum calls_form form, bool closed, gr_expr *start, struct error *err)
 {
     gr_expr calls[CALLS_MAX];
     int n = 0;
@@ -43,7 +44,7 @@ int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, enum ca
         struct bytes before = next_part(&rest);
         gr_expr arguments = 0;
         if (n == CALLS_MAX) return fail(err, ERR_SCHEMA, "limit", 0, "There are more than %d tools.", CALLS_MAX);
-        if (arguments_compile(g, mem, next_part(&rest), form, &arguments, err)) return fail_tool(err, n);
+        if (arguments_compile(g, mem, next_part(&rest), form, closed, &arguments, err)) return fail_tool(err, n);
         calls[n] = gr_sequence(g, (gr_expr[]){gr_text(g, before), arguments, gr_text(g, next_part(&rest))}, 3);
     }
     *start = gr_any(g, calls, (size_t)n);

@@ -25,6 +25,7 @@ struct members {
     gr_expr other, special; /* any other member; one that has to be (0: none has to) */
     const struct member_form *form;
     gr_expr comma;          /* between members */
+    bool closed;            /* no others */
 };
 
 /* --- names and cells --------------------------------------------------------------------------------------- */
@@ -119,7 +120,7 @@ static gr_expr other_member(struct members *m, gr_expr keys, term value)
 
 static bool read_others(struct members *m, const struct object_shape *o)
 {
-    m->n_cells = 1;
+    m->n_cells = !m->closed;
     m->cells[0] = (struct cell){0, TERM_ANY};
     for (uint32_t i = 0; i < o->n_keys; i++)
         if (!split_cells(m, &o->keys[i])) return false;
@@ -219,13 +220,22 @@ static gr_expr with_existing(struct members *m, const struct object_shape *o)
     return s->status ? 0 : out;
 }
 
-gr_expr emit_members(struct schema *s, const struct object_shape *o, const struct member_form *form)
+static gr_expr emit_all(struct schema *s, const struct object_shape *o, const struct member_form *form, bool closed)
 {
     struct members *m = schema_take(s, 1, sizeof *m);
     if (!m) return 0;
-    *m = (struct members){.s = s, .least = o->least, .most = o->most, .form = form, .comma = form ? gr_empty(s->g) : s->words->comma};
+    *m = (struct members){.s = s, .least = o->least, .most = o->most, .form = form, .closed = closed};
+    m->comma = form ? gr_empty(s->g) : s->words->comma;
     if (!read_names(m, o) || !read_others(m, o)) return 0;
     return o->n_exists ? with_existing(m, o) : one_way(m);
+}
+
+/* What cannot be without others has them, also where it is to be closed. */
+gr_expr emit_members(struct schema *s, const struct object_shape *o, const struct member_form *form)
+{
+    bool closed = s->options.closed && o->lists && !o->open;
+    gr_expr e = emit_all(s, o, form, closed);
+    return closed && e && is_never(s, e) ? emit_all(s, o, form, false) : e;
 }
 
 gr_expr emit_object(struct schema *s, const struct object_shape *o) { return emit_members(s, o, NULL); }

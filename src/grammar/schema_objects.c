@@ -91,6 +91,8 @@ static void pass_properties(struct pass *p)
     bool says = h.rest && h.keys[h.n_patterns].value != TERM_ANY;
     struct object_shape shape = {.n_names = n, .names = names, .n_keys = h.n_patterns + says, .keys = h.keys, .most = GR_MANY, .seen = h.told};
     if (h.rest) shape.seen = (struct key_set){.rest = true};
+    shape.lists = h.names != 0;
+    shape.open = h.rest || h.patterns;
     add_object(p, &shape);
 }
 
@@ -105,9 +107,8 @@ static void pass_names(struct pass *p)
     gr_expr keys = words_but(s, s->words->string, set->string);
     if (!schema_checked(s, p->node, "propertyNames", keys)) return (void)(p->set = NULL);
     *bad = (struct object_keys){{.keys = keys}, p->negative ? TERM_ANY : TERM_NONE};
-    if (keys == s->words->never) return;
-    if (p->negative) add_object(p, &(struct object_shape){.n_exists = 1, .exists = bad, .most = GR_MANY});
-    else add_object(p, &(struct object_shape){.n_keys = 1, .keys = bad, .most = GR_MANY});
+    if (p->negative && keys != s->words->never) add_object(p, &(struct object_shape){.n_exists = 1, .exists = bad, .most = GR_MANY});
+    if (!p->negative) add_object(p, &(struct object_shape){.n_keys = keys != s->words->never, .keys = bad, .most = GR_MANY, .open = true});
 }
 
 /* --- required, counts --- */

@@ -130,6 +130,8 @@ static const struct object_shape *object_and(struct schema *s, const struct obje
     o->least = a->least > b->least ? a->least : b->least;
     o->most = a->most < b->most ? a->most : b->most;
     o->seen = keys_and_more(s, a->seen, b->seen);
+    o->lists = a->lists || b->lists;
+    o->open = a->open || b->open;
     return s->status || contradicts(s, o) ? NULL : o;
 }
 

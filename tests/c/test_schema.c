@@ -57,7 +57,7 @@ static void try_refusal(const char *line)
 
 static void try_line(const char *line)
 {
-    struct schema_options options = {.draft = line[1] == '7' ? 7 : 0, .flexible = line[1] == 'F'};
+    struct schema_options options = {.draft = line[1] == '7' ? 7 : 0, .flexible = line[1] == 'F', .closed = line[1] == 'C'};
     if (line[0] == 'S') {
         int status = compile(text_of(strchr(line, ' ') + 1), options);
         if (status) printf("# %s: %s\n", line, err.message);

@@ -10,7 +10,7 @@ import { memberOf, partsOf } from '../../js/shared/raw-json.js';
 import { DEMO } from './helper.mjs';
 import { startServer } from './serve-host.mjs';
 
-const WORKER = new URL('../../dist/worker.node.js', import.meta.url);
+const WORKER = new URL('../../dist/worker.node.mjs', import.meta.url);
 const CONTEXT = 8192;
 
 const fixture = (path) => readFile(new URL(`../fixtures/${path}`, import.meta.url), 'utf8');

@@ -15,7 +15,7 @@ import { opened, partOf, testHost } from './engine-host.mjs';
 import { DEMO, NANO, collect, rejectsWith, rejectsWithAbort, until } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 
-const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.js', import.meta.url));
+const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.mjs', import.meta.url));
 
 const SCHEDULES = length(20, 1000);
 

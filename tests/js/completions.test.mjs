@@ -14,7 +14,7 @@ import { nativeLogits, tokens as GOLDEN, PROJECT } from '../fixtures/golden.mjs'
 import { DEMO, NANO, collect, rejectsWith } from './helper.mjs';
 import { loadDemo, startServer } from './serve-host.mjs';
 
-const WORKER = new URL('../../dist/worker.node.js', import.meta.url);
+const WORKER = new URL('../../dist/worker.node.mjs', import.meta.url);
 
 /** A log-softmax as the engine's own arithmetic has it, of one row. */
 function logSoftmax(row, n) {

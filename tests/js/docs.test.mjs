@@ -227,3 +227,26 @@ test('the recipes of many replies at once, and README\'s, do as they say', async
   assert.ok(text.length > 0);
   await model.dispose();
 });
+
+test('README\'s loop over events shows what there is to show of every kind of them, and compiles under strict', async () => {
+  const loops = ['README.md', 'docs/recipes/thinking.md'].map((path) => /^for await \(const \{ type, text \} of reply\.events\)(?: \{\n[\s\S]*?^\}|.*?;)/m.exec(source(path))[0]);
+  const city = { type: 'object', properties: { city: { enum: ['Oslo'] } }, required: ['city'] };
+  const messages = Array.from({ length: 300 }, (_, i) => ({ role: i % 2 ? 'assistant' : 'user', content: `What is the capital of country ${i}?` })).slice(0, 299);
+  const model = await load(join(PROJECT, 'web/models/demo-q8_0.gguf'), { threads: 1 });
+  for (const loop of loops) {
+    const given = model.chat(messages, { overflow: 'drop', tools: [{ name: 'weather', parameters: city }], toolChoice: 'required', maxTokens: 60 });
+    const kinds = new Set();
+    const events = { async* [Symbol.asyncIterator]() { for await (const event of given.events) { kinds.add(event.type); yield event; } } };
+    const shown = () => ({ text: '', append(piece) { this.text += piece; } });
+    const [out, aside] = [shown(), shown()];
+    await Object.getPrototypeOf(async () => {}).constructor('reply', 'out', 'aside', loop)({ events }, out, aside);
+    const { text, thinking } = await given.result;
+    assert.deepEqual([out.text, aside.text], [text, thinking]);
+    for (const kind of ['dropped', 'tool-call-start', 'tool-call-delta', 'tool-call']) assert.ok(kinds.has(kind), kind);
+    const file = join(folder, `loop-${loops.indexOf(loop)}.ts`);
+    writeFileSync(file, `import type { Reply } from '${join(PROJECT, 'js/index.js')}';\nimport type { RunReply } from '${join(PROJECT, 'js/run.js')}';\ndeclare const reply: Reply | RunReply, out: Text, aside: Text;\ninterface Text { append(text: string): void }\n${loop}\n`);
+    const tsc = ['node_modules/typescript/bin/tsc', '--noEmit', '--strict', '--target', 'esnext', '--module', 'esnext', '--moduleResolution', 'bundler', '--moduleDetection', 'force', '--lib', 'esnext,dom', '--types', '', file];
+    assert.equal(await new Promise((done) => { execFile(process.execPath, tsc, { cwd: PROJECT }, (error, said) => done(error ? said : '')); }), '');
+  }
+  await model.dispose();
+});

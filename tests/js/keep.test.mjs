@@ -20,7 +20,7 @@ import { tinyModel } from '../fixtures/tiny.mjs';
 import { engineOver } from './engine-host.mjs';
 import { DEMO, collect, rejectsWith, until } from './helper.mjs';
 
-const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.js', import.meta.url));
+const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.mjs', import.meta.url));
 
 const [MODEL, OTHER] = [1, 2].map((seed) => tinyModel({ seed, hidden: 64, layers: 2, context: 256 }));
 

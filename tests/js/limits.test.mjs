@@ -202,3 +202,24 @@ test('a limit and a bias may leave nothing', async () => {
   const error = await rejectsWith(noise.complete('a', { choices: ['b'], logitBias: { [ids[0]]: -Infinity } }).result, 'use/empty');
   assert.match(error.message, /forbidden/);
 });
+
+test('a begun text counts: the whole of it is what was asked for', async () => {
+  const begun = (content) => [{ role: 'user', content: OWL }, { role: 'assistant', content }];
+  const goOn = (content, options, one = noise) => one.chat(begun(content), { ...WILD, ...options, continue: true }).result;
+  for (let seed = 0; seed < 4; seed++) {
+    for (const content of ['{ "name": "Ow', '{"name":"', '{"name":"x","age":1', '{"name":"<b>","age": 7}']) {
+      const { text, value, finishReason } = await goOn(content, { schema: PERSON, seed }, content.includes(' ') ? model : noise);
+      assert.equal(finishReason, 'stop');
+      assert.deepEqual(value, JSON.parse(content + text));
+      checkPerson(value);
+    }
+    assert.match(`ab${(await goOn('ab', { regex: '[a-f]{3}-\\d{2,4}', seed })).text}`, /^[a-f]{3}-\d{2,4}$/);
+    assert.match((await goOn('y', { choices: ['yes', 'yet', 'no'], seed })).value, /^ye[st]$/);
+  }
+  assert.equal((await goOn('{"name":"x","age":1}', { schema: PERSON, whitespace: 'compact' })).text, '');
+  for (const options of [{ schema: PERSON }, { regex: '[a-f]{3}' }, { choices: ['yes'] }]) await rejectsWith(goOn('Well: ', options), 'use/param', /does not begin/);
+  await rejectsWith(goOn('{ "name"', { schema: PERSON, whitespace: 'compact' }), 'use/param', /does not begin/);
+  const thoughtful = await model.chat(begun('{"name":"'), { ...WILD, schema: PERSON, thinking: true, continue: true }).result;
+  checkPerson(thoughtful.value);
+  assert.equal((await noise.chat(OWL, { ...WILD, schema: PERSON }).result).finishReason, 'stop', 'the engine goes on');
+});

@@ -117,6 +117,15 @@ test('/v1/messages: what the model itself says, how it ended, and how much of th
   assert.equal(typeof JSON.parse(json.content[0].text).city, 'string');
 });
 
+test('a call that is cut off is no text, in any of them', async () => {
+  const schema = { type: 'object', properties: { text: { type: 'string', minLength: 40, maxLength: 60 } }, required: ['text'] };
+  const cut = { ...MESSAGE, temperature: 0, max_tokens: 40, tools: [{ name: 'weather', input_schema: schema }], tool_choice: { type: 'any' } };
+  const { content, stop_reason: reason } = await post(demo, '/v1/messages', cut);
+  assert.deepEqual([content.map(({ type }) => type), content[0].input, reason], [['tool_use'], {}, 'max_tokens']);
+  const { pieces } = await told(demo, '/v1/messages', { ...cut, stream: true });
+  assert.equal(pieces.filter(({ type }) => type === 'content_block_start').length, 1);
+});
+
 test('/v1/messages: refusals in its words and its shape, at the door too', async () => {
   const rows = [
     [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'tools[0].type'], [{ max_tokens: 'a' }, 'max_tokens'], [{ messages: [] }, 'messages'],

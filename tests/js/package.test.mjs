@@ -3,7 +3,7 @@
 // Node, free of Node's modules where a bundler for browsers looks, and small.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -25,7 +25,7 @@ const FILES = [
   'dist/quern-simd64-text.wasm', 'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm', 'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/run.d.ts', 'dist/run.js',
   'dist/run.js.map', 'dist/sha256.js', 'dist/sha256.js.map', 'dist/sw.js', 'dist/template-rare.js', 'dist/template-rare.js.map', 'dist/template.js', 'dist/template.js.map',
   'dist/testing.d.ts', 'dist/testing.js', 'dist/testing.js.map', 'dist/thread.js', 'dist/thread.js.map', 'dist/thread64.js', 'dist/thread64.js.map', 'dist/vectors.js',
-  'dist/vectors.js.map', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.js', 'headers/_headers', 'headers/nginx.conf', 'headers/vercel.json', 'package.json',
+  'dist/vectors.js.map', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.mjs', 'headers/_headers', 'headers/nginx.conf', 'headers/vercel.json', 'package.json',
 ];
 
 /** Bytes of the tarball, a quarter of them source maps. */
@@ -97,6 +97,34 @@ test('is imported by its name in Node, and chats', () => {
     console.log(text);
   `);
   assert.match(text, /Nairobi/);
+});
+
+test('as a part of a program\'s bundle for Node it finds its worker, and else says what to do', async () => {
+  writeFileSync(join(folder, 'asks.mjs'), `
+    import { load } from 'quern';
+    load(${JSON.stringify(DEMO)}, { threads: 1 }).then(async (model) => {
+      const { text } = await model.chat('What is the capital of Kenya?', { temperature: 0 }).result;
+      await model.dispose();
+      console.log(text);
+    }).catch(({ code, hint }) => console.log(code, hint));
+  `);
+  const elsewhere = temporaryFolder();
+  try {
+    for (const [format, name] of [['cjs', 'out/asks.cjs'], ['esm', 'out/asks.mjs']]) {
+      await build({ entryPoints: [join(folder, 'asks.mjs')], bundle: true, platform: 'node', format, outfile: join(folder, name), logLevel: 'silent' });
+      const run = (file) => execFileSync(process.execPath, [file], { cwd: elsewhere, encoding: 'utf8' });
+      assert.match(run(join(folder, name)), /Nairobi/, format);
+      const moved = join(elsewhere, name.replace('out/', ''));
+      cpSync(join(folder, name), moved);
+      assert.match(run(moved), /^env\/worker Leave quern out of the bundle.*serverExternalPackages.*--external:quern/);
+    }
+    // Beside a bundle that is CommonJS, in a folder that says so of all its files.
+    for (const name of readdirSync(join(installed, 'dist'))) cpSync(join(installed, 'dist', name), join(elsewhere, name), { recursive: true });
+    writeFileSync(join(elsewhere, 'package.json'), '{ "type": "commonjs" }');
+    for (const name of ['asks.cjs', 'asks.mjs']) assert.match(execFileSync(process.execPath, [join(elsewhere, name)], { encoding: 'utf8' }), /Nairobi/, name);
+  } finally {
+    removeFolder(elsewhere);
+  }
 });
 
 test('brings a command line', () => {

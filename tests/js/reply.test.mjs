@@ -49,10 +49,11 @@ test('what waits to be read is joined, so nothing piles up', async () => {
 test('pieces of different calls are not joined', async () => {
   let push;
   const reply = new Reply((given) => { push = given; return { promise: Promise.resolve({}), stop() {} }; });
-  for (const [index, text] of [[0, 'a'], [0, 'b'], [1, 'c'], [1, 'd']]) push({ type: 'tool-call-delta', index, text });
+  for (const [index, delta] of [[0, 'a'], [0, 'b'], [1, 'c'], [1, 'd']]) push({ type: 'tool-call-delta', index, delta });
   for (const index of [0, 1]) push({ type: 'tool-call', index, id: `${index}` });
   assert.deepEqual(await collect(reply.events), [
-    { type: 'tool-call-delta', index: 0, text: 'ab' }, { type: 'tool-call-delta', index: 1, text: 'cd' }, { type: 'tool-call', index: 0, id: '0' }, { type: 'tool-call', index: 1, id: '1' },
+    { type: 'tool-call-delta', text: '', index: 0, delta: 'ab' }, { type: 'tool-call-delta', text: '', index: 1, delta: 'cd' },
+    { type: 'tool-call', text: '', index: 0, id: '0' }, { type: 'tool-call', text: '', index: 1, id: '1' },
   ]);
 });
 

@@ -230,6 +230,21 @@ test('what is refused is named in the words of the request', async () => {
   assert.ok(await client.responses.create({ ...ASK, max_output_tokens: 1, service_tier: 'auto', user: 'x', prompt_cache_key: 'y', text: { verbosity: 'low' } }), 'what changes nothing is taken');
 });
 
+test('a call that is cut off is told as one, and no text of it', async () => {
+  const parameters = { type: 'object', properties: { text: { type: 'string', minLength: 40, maxLength: 60 } }, required: ['text'] };
+  const body = { ...ASK, temperature: 0, max_output_tokens: 30, tools: [{ ...TOOL, parameters }], tool_choice: /** @type {const} */ ('required') };
+  const whole = await client.responses.create(body);
+  const events = await collect(await client.responses.create({ ...body, stream: true }));
+  for (const { status, output: [call, ...rest] } of [whole, events.at(-1).response]) {
+    assert.deepEqual([status, call.type, call.status, rest], ['incomplete', 'function_call', 'incomplete', []]);
+    assert.ok(call.arguments.startsWith('{'), call.arguments);
+  }
+  const only = await client.responses.create({ ...body, max_output_tokens: 300, parallel_tool_calls: false, tool_choice: { type: 'allowed_tools', mode: 'required', tools: [{ type: 'function', name: 'weather' }] } });
+  assert.deepEqual(only.output.filter(({ type }) => type === 'function_call').length, 1);
+  const output = { type: /** @type {const} */ ('function_call_output'), call_id: whole.output[0].call_id, output: 'no' };
+  assert.ok(await client.responses.create({ ...ASK, max_output_tokens: 1, tools: body.tools, previous_response_id: whole.id, input: [output] }), 'and comes back');
+});
+
 test('a conversation that is too long drops its beginning where the request says so', async () => {
   const model = listening(['x', 'y']);
   await over(model).responses.create({ ...ASK, truncation: 'auto' });

@@ -10,7 +10,7 @@ import { load } from '../../js/node.js';
 import { Reply } from '../../js/page/reply.js';
 import { DEMO, until } from './helper.mjs';
 
-const WORKER = new URL('../../dist/worker.node.js', import.meta.url);
+const WORKER = new URL('../../dist/worker.node.mjs', import.meta.url);
 
 /** The demo model, loaded by the sources themselves: errors are of the same class as the server's. */
 export const loadDemo = (options) => load(DEMO, { threads: 1, workerUrl: WORKER, ...options });

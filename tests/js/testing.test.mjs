@@ -51,8 +51,8 @@ test('a script: texts, thinking, calls, failures, functions', async () => {
   assert.deepEqual(await eventsOf(model.chat('b')), [{ type: 'thinking', text: 'Hm.' }, { type: 'text', text: 'Three' }]);
   const reply = model.chat('c', { tools: TOOLS });
   assert.deepEqual(await eventsOf(reply), [
-    { type: 'text', text: 'See' }, { type: 'tool-call-start', index: 0, id: 'call_0', name: 'weather' },
-    { type: 'tool-call-delta', index: 0, text: '{"city":"Oslo"}' }, { type: 'tool-call', index: 0, id: 'call_0', ...CALL },
+    { type: 'text', text: 'See' }, { type: 'tool-call-start', text: '', index: 0, id: 'call_0', name: 'weather' },
+    { type: 'tool-call-delta', text: '', index: 0, delta: '{"city":"Oslo"}' }, { type: 'tool-call', text: '', index: 0, id: 'call_0', ...CALL },
   ]);
   assert.equal((await reply.result).finishReason, 'tool-calls');
   await assert.rejects(model.complete('d').result, { code: 'engine/trap' });
@@ -63,6 +63,7 @@ test('a script: texts, thinking, calls, failures, functions', async () => {
   assert.equal((await fakeModel(({ input }) => `You said ${input[0].content}.`).chat('no').result).text, 'You said no.');
   await assert.rejects(fakeModel({ txt: 'x' }).chat('x').result, /not txt/);
   await assert.rejects(fakeModel({ toolCalls: [CALL] }).chat('x').result, /none of the tools/);
+  await assert.rejects(fakeModel({ toolCalls: [CALL, CALL] }).chat('x', { tools: [{ name: CALL.name }], parallelToolCalls: false }).result, /several calls/);
 });
 
 test('limits end a reply as they do a real one', async () => {

@@ -47,7 +47,7 @@ test('the hosts of an engine\'s worker are what it needs: in a browser, in Node,
 });
 
 test('the facade of the OpenAI API, the remote model and the server fit what they use of a model, and each other', async () => {
-  const facade = ['openai', 'openai-request', 'openai-error', 'remote', 'remote-request', 'remote-answer', 'run', 'sse', 'openai-api', 'openai-client', 'ai-sdk', 'ai-sdk-request', 'prompt-api', 'prompt-input', 'testing', 'testing-reply'].map((name) => `../../js/facades/${name}.js`);
+  const facade = ['openai', 'openai-request', 'openai-error', 'remote', 'remote-request', 'remote-answer', 'run', 'sse', 'openai-api', 'openai-client', 'ai-sdk', 'ai-sdk-request', 'prompt-api', 'prompt-input', 'prompt-options', 'prompt-events', 'testing', 'testing-reply'].map((name) => `../../js/facades/${name}.js`);
   const server = ['serve-http', 'serve-routes', 'serve-model', 'serve-guard', 'serve-events', 'serve-metrics', 'serve-body', 'serve-refusal'].map((name) => `../../js/cli/${name}.js`);
   assert.deepEqual(await check([...facade, ...server, 'facades.ts'], 'esnext,dom,dom.asynciterable', 'node'), []);
 });

@@ -29,6 +29,9 @@ const ran = run(model, answered, { tools: { now: { description: 'x', execute: as
 for await (const event of ran.events) if (event.type === 'tool-result') event.content satisfies string;
 (await ran.result).messages satisfies Message[];
 model.chat('x', { tools: [{ name: 'f' }], toolChoice: { name: 'f' } });
+model.chat('x', { tools: [{ name: 'f' }], toolChoice: { names: ['f'], required: true }, parallelToolCalls: false, openObjects: true, json: true });
+result.unfinishedCall satisfies { id: string; name: string; text: string } | undefined;
+result.usage.thinkingTokens satisfies number;
 // @ts-expect-error
 model.chat('x', { tools: [{ name: 'f' }], toolChoice: 'sometimes' });
 // @ts-expect-error
