@@ -43,6 +43,14 @@ function opened(letters, path) {
   }
 }
 
+const partsOf = (content) => (Array.isArray(content) ? content : [{ type: 'text', text: content }]);
+
+/** A content with more behind it. */
+function joined(parts, content) {
+  for (const part of partsOf(content)) parts.push(part);
+  return parts;
+}
+
 /** What an item of reasoning says: all of it, or its summary. */
 function thoughtOf({ content, summary, encrypted_content: letters }, path) {
   if (typeof letters === 'string') return opened(letters, path);
@@ -65,10 +73,10 @@ class Thread {
     this.origins[this.messages.length - 1] = { path };
   }
 
-  /** The assistant's message that an item belongs to: the last one, as long as nothing in it comes behind that. */
-  said(path, isBefore) {
+  /** The assistant's message that an item belongs to: the last one, where it has calls, whose results must follow it, or is only begun. */
+  said(path, isBegun) {
     const last = this.messages.at(-1);
-    if (last?.role === 'assistant' && isBefore(last)) return last;
+    if (last?.role === 'assistant' && (last.tool_calls || isBegun(last))) return last;
     this.add({ role: 'assistant', content: null }, path);
     return this.messages.at(-1);
   }
@@ -78,11 +86,17 @@ const ITEMS = {
   message: ({ role, content }, path, thread) => {
     const said = contentOf(content, `${path}.content`);
     if (role !== 'assistant') thread.add({ role, content: said }, path);
-    else thread.said(path, (last) => last.content == null && !last.tool_calls).content = said;
+    else {
+      const message = thread.said(path, ({ content: before }) => before == null);
+      message.content = message.content == null ? said : joined(partsOf(message.content), said);
+    }
   },
   reasoning: (item, path, thread) => {
     const thought = thoughtOf(item, path);
-    if (thought) thread.said(path, () => false).reasoning_content = thought;
+    if (!thought) return;
+    const message = thread.said(path, () => false);
+    const { reasoning_content: before } = message;
+    message.reasoning_content = before ? `${before}\n${thought}` : thought;
   },
   function_call: ({ call_id: id, name, arguments: given }, path, thread) => {
     const call = { id, type: 'function', function: { name, arguments: given } };

@@ -179,6 +179,8 @@ test('what a request repeats by the hundred thousand takes time by its length', 
   const kept = await post(demo, '/v1/responses', { input: 'Hi', max_output_tokens: 3 });
   const rows = [
     ['/v1/responses', { input: many(40_000, (i) => ({ type: 'function_call', call_id: `${i}`, name: 'a', arguments: '{}' })) }],
+    ['/v1/responses', { input: [{ type: 'function_call', call_id: 'a', name: 'a', arguments: '{}' }, ...many(60_000, (i) => (
+      i % 2 ? { role: 'assistant', content: 'x' } : { type: 'reasoning', content: [{ type: 'reasoning_text', text: 'y' }] }))] }],
     ['/v1/responses', { input: many(60_000, () => ({ type: 'item_reference', id: kept.output[0].id })) }],
     ['/v1/responses', { input: [{ role: 'user', content: many(100_000, () => ({ type: 'input_text', text: '' })) }], metadata: [] }],
     ['/api/chat', { messages: [{ role: 'assistant', tool_calls: many(60_000, () => call) }, ...many(60_000, () => ({ role: 'tool', tool_name: 'a' }))] }],

@@ -113,6 +113,20 @@ test('a conversation goes on from a response, by calls and their results, by ite
   assert.deepEqual([first.output[0].summary[0].text, first.output[0].content], ['Hm.', undefined], 'the summary that was asked for');
 });
 
+test('a text behind a call, and a second thought, belong to the reply with the call', async () => {
+  const model = listening(['x']);
+  const call = { type: /** @type {const} */ ('function_call'), call_id: 'c', name: 'weather', arguments: '{}' };
+  const items = [
+    { role: /** @type {const} */ ('assistant'), content: 'Wait' }, call, { role: /** @type {const} */ ('assistant'), content: [{ type: /** @type {const} */ ('output_text'), text: '.' }] },
+    { type: /** @type {const} */ ('reasoning'), id: 'r', summary: [{ type: /** @type {const} */ ('summary_text'), text: 'Hm.' }] }, { ...call, call_id: 'd' },
+    { type: /** @type {const} */ ('function_call_output'), call_id: 'd', output: '1' }, { type: /** @type {const} */ ('function_call_output'), call_id: 'c', output: '2' },
+  ];
+  await over(model).responses.create({ ...ASK, input: [{ role: 'user', content: 'Hi' }, ...items], tools: [TOOL] });
+  const [, message, ...results] = model.asked[0].messages;
+  assert.deepEqual([message.content, message.reasoning_content, message.toolCalls.map(({ id }) => id)], ['Wait.', 'Hm.', ['c', 'd']]);
+  assert.deepEqual(results.map(({ toolCallId }) => toolCallId), ['d', 'c']);
+});
+
 test('what is thought comes back from clients that keep conversations by themselves', async () => {
   const model = listening([{ thinking: 'Hm, ß.', text: 'A.' }, 'B.']);
   const face = over(model);
