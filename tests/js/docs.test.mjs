@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -13,7 +13,9 @@ import { MEANS, find } from '../../docs/theme/find.js';
 import { buildDocs, pageErrors } from '../../tools/docs.mjs';
 import { plain } from '../../tools/docs/html.mjs';
 import { load, models } from '../../dist/node.js';
+import { fakeModel } from '../../dist/testing.js';
 import { serve } from '../../tools/serve.mjs';
+import { collect } from './helper.mjs';
 import { removeFolder, temporaryFolder } from './pack.mjs';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
@@ -221,7 +223,7 @@ async function writeRecipes(to) {
   const made = new Map();
   for (const block of files()) {
     const { code } = isTyped(block) ? await transform(block.code, { loader: loaderOf(block), format: 'esm' }) : { code: scriptOf(block) };
-    made.set(block, code);
+    made.set(block, code.replace(/(from "\.[^"]*\/[^"./]+)"/g, '$1.js"'));    // bundlers find files without that
   }
   writeFiles(to, [...made.keys()].map((block) => ({ ...block, name: block.name.replace(/\.tsx?$/, '.js'), made: made.get(block) })), (block) => block.made);
 }
@@ -267,6 +269,41 @@ test('every other file of a recipe fits the types', async () => {
   const found = await problems(to, { allowJs: true, checkJs: true, strict: false }, `${AMBIENT} declare module 'react';`);
   assert.deepEqual(found.filter((text) => !isWidened.test(text)), []);
 });
+
+/** Recipes that import packages run within the project, where these are. */
+async function withRecipes(use) {
+  const to = mkdtempSync(join(PROJECT, 'build/recipes-'));
+  try {
+    await writeRecipes(to);
+    await use((path) => import(pathToFileURL(join(to, 'docs/recipes', path)).href));
+  } finally {
+    removeFolder(to);
+  }
+}
+
+test('the recipes of typed replies, of useChat and of routes do as they say', () => withRecipes(async (recipe) => {
+  const city = { name: 'Oslo', country: 'Norway', inhabitants: 717_710 };
+  const { cityIn } = await recipe('zod/zod.js');
+  assert.deepEqual(await cityIn(fakeModel(() => JSON.stringify(city)), 'It lies on a fjord.'), city);
+  await assert.rejects(cityIn(fakeModel({ text: '{"name":', finishReason: 'length' }), 'x'), { name: 'ZodError' });
+
+  const { transportOf } = await recipe('use-chat/transport.js');
+  const transport = transportOf(fakeModel('A mill by the river.'));
+  const messages = [{ id: '1', role: 'user', parts: [{ type: 'text', text: 'What is it?' }] }];
+  const stream = await transport.sendMessages({ trigger: 'submit-message', chatId: '1', messageId: undefined, messages, abortSignal: undefined });
+  const pieces = await collect(stream);
+  assert.equal(pieces.filter(({ type }) => type === 'text-delta').map(({ delta }) => delta).join(''), 'A mill by the river.');
+
+  globalThis.quernModel = Promise.resolve(fakeModel('Yes.'));
+  try {
+    const { POST } = await recipe('routes/app/v1/chat/completions/route.js');
+    const body = JSON.stringify({ model: 'x', messages: [{ role: 'user', content: 'Well?' }] });
+    const answer = await POST(new Request('http://localhost/v1/chat/completions', { method: 'POST', body }));
+    assert.deepEqual([answer.status, (await answer.json()).choices[0].message.content], [200, 'Yes.']);
+  } finally {
+    delete globalThis.quernModel;
+  }
+}));
 
 test('the store of the recipe keeps a model', async () => {
   const to = join(folder, 'recipes');
