@@ -36,8 +36,8 @@ function general() {
 
 function ofCommand(name) {
   const { text, more = '', words, options } = COMMANDS[name];
-  return [`usage: ${usage(name)} [options]\n\n${text[0].toUpperCase()}${text.slice(1)}.${more}\n`, table(options.map(option)),
-    ...(words.includes('MODEL') ? [MODEL] : [])].join('\n');
+  return [`usage: ${usage(name)}${options.length ? ' [options]' : ''}\n\n${text[0].toUpperCase()}${text.slice(1)}.${more}\n`,
+    ...(options.length ? [table(options.map(option))] : []), ...(words.includes('MODEL') ? [MODEL] : [])].join('\n');
 }
 
 /** The help that these arguments ask for; null where they do not. Behind '--' nothing is an option. */

@@ -107,6 +107,11 @@ export const COMMANDS = {
   kept: { words: [], options: ['json', 'cache'], text: 'says which talks are kept (chat --keep)' },
   forget: { words: ['NAME|all'], options: ['cache'], text: 'forgets a talk that is kept, or all of them' },
   quantize: { words: ['MODEL', 'OUT.gguf'], rest: '--type TYPE', options: ['type', 'threads'], text: 'writes a model with another weight type' },
+  copy: {
+    words: ['DIR'], options: [], text: 'puts the files that a page loads into DIR',
+    more: ' For bundlers that copy none (Rollup, esbuild, bun build): DIR is where\n'
+      + 'the bundle lies, or a folder of its own whose worker.js is given to load() as workerUrl.',
+  },
   bench: { words: ['MODEL'], options: ['prompt', 'generate', 'profile', 'json', ...LOAD], text: 'measures speed' },
   tokenize: { words: ['MODEL'], rest: '< text', options: ['ids', 'nul', ...LOAD], text: 'shows the tokens of a text; reads no weights' },
   logits: { words: ['MODEL'], rest: '--tokens IDS --out FILE', options: ['tokens', 'messages', 'out', ...EYES, ...LOAD],
