@@ -16,16 +16,16 @@ import type { Info, Message, Model, ToolCall } from './index.js';
 
 /** One reply. A text stands for `{ text }`, an error for `{ error }`. */
 export interface FakeAnswer {
-  text?: string;
-  thinking?: string;
+  text?: string | undefined;
+  thinking?: string | undefined;
   /** Of tools that are given; ids are made up where there are none. */
-  toolCalls?: { id?: string; name: string; arguments?: ToolCall['arguments'] }[];
+  toolCalls?: readonly { id?: string | undefined; name: string; arguments?: ToolCall['arguments'] | undefined }[] | undefined;
   /** Default: `tool-calls` behind calls, else `stop`; `maxTokens`, stop texts and `stop()` end a reply as they do a real one. */
-  finishReason?: 'stop' | 'tool-calls' | 'length' | 'context';
+  finishReason?: 'stop' | 'tool-calls' | 'length' | 'context' | undefined;
   /** Fails the reply behind what it has said. */
-  error?: Error;
+  error?: Error | undefined;
   /** Milliseconds before each word. Default 0: words follow each other without a timer. */
-  pauseMs?: number;
+  pauseMs?: number | undefined;
 }
 
 /** A call of `chat` or `complete`, `embed` or `rank`, as it was checked: messages as a list, options without those that are null. */
@@ -48,6 +48,6 @@ type Answer = string | Error | FakeAnswer;
  *
  * @param info facts that {@link Info} is to have; the others are a small model's
  */
-export function fakeModel(script?: Answer | Answer[] | ((call: FakeCall & { input: Message[] | string }) => Answer | Promise<Answer>), info?: Partial<Info>): FakeModel;
+export function fakeModel(script?: Answer | readonly Answer[] | ((call: FakeCall & { input: Message[] | string }) => Answer | Promise<Answer>), info?: Partial<Info>): FakeModel;
 
 export { QuernError } from './index.js';

@@ -2,6 +2,7 @@
 // The stored models as a page sees them: what is there, how much of it, and how to get and remove it. Only downloading
 // needs a worker. Documentation: index.d.ts.
 
+import { callable } from '../shared/called.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { guarded, storageError } from '../store/guard.js';
 import { idOfSource } from '../store/identity.js';
@@ -88,3 +89,5 @@ export class Models {
     return guarded(this.#store(options)).persist();
   }
 }
+
+callable(Models.prototype, ['list', 'has', 'download', 'remove', 'kept', 'forget', 'usage', 'persist']);
