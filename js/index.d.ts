@@ -15,7 +15,7 @@
  */
 
 /**
- * Where a model comes from: a URL, a picked or dropped file, a file of a repository (`hf:OWNER/REPO/FILE@REVISION` for short), and in Node also a path or a `file:` URL.
+ * Where a model comes from: a URL, a picked or dropped file, a file of a repository (`hf:OWNER/REPO/FILE@REVISION` for short, or by its type `hf:OWNER/REPO:Q8_0`), and in Node also a path or a `file:` URL.
  * Of a split model name the first part (`…-00001-of-00003.gguf`), or give all its files in an array, in any order. The same goes for the
  * files of a Hugging Face folder (safetensors and JSON; others are left out) and for a qwen3.c checkpoint with its `.tokenizer` file; in
  * Node the path of the folder, or of the checkpoint, is enough. A folder on a server is an address that ends in a slash, the page of a
@@ -32,6 +32,8 @@ export interface Repository {
   repo: string;
   /** Its name there, with folders. */
   file?: string | undefined;
+  /** Instead of a name: the GGUF file whose name has this type (`Q8_0`, `Q4_K_M`), all parts of it. The server is asked which that is, unless it is stored. */
+  type?: string | undefined;
   /** A branch, a tag or, best, a commit. Default `main`. */
   revision?: string | undefined;
   /** Address of the server. Default `https://huggingface.co`. */
