@@ -43,7 +43,8 @@ type Answer = string | Error | FakeAnswer;
 
 /**
  * `script`: the answer to everything; a list of answers, one for each call of `chat` and `complete`, of which there must be enough; or a function that makes
- * them. A token is a word with the space before it. With `schema` and `json` the text must be JSON, which becomes `value`; nothing else looks at it.
+ * them. A token is a word with the space before it. A whole answer must be one that a real model could give: of the `choices`, matched by the `regex`, JSON with `schema` and `json` (nothing else looks at it), and with the calls that `toolChoice` wants; a script
+ * that says otherwise fails the reply with a `TypeError`. What a real model refuses is refused, but for schemas and grammars that cannot be honoured, which only the engine knows.
  * Vectors are near each other where texts share words, ranks are shares of the query's words; `logits` are all 0.
  *
  * @param info facts that {@link Info} is to have; the others are a small model's

@@ -43,7 +43,7 @@ function checkDimensions({ dimensions }, { dim }) {
 
 /**
  * @param {{dim: number, vocabSize: number}} info of the model
- * @param {(payload: object, how: object) => Promise<any>} call
+ * @param {(payload: any, how: any) => Promise<any>} call
  * @param {string | (string | ArrayLike<number>)[]} given
  */
 export async function embed(info, call, given, asked) {
