@@ -20,11 +20,11 @@ export type Answering = Pick<Model, 'chat'> & { readonly info: { readonly name: 
 
 export interface FaceOptions {
   /** The model's name in answers. Default: the file's, or `quern`. What a request names is not looked at. */
-  name?: string;
+  name?: string | undefined;
 }
 
 export interface CallOptions {
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Chunks of an answer, read once; `break` ends the work, as `controller.abort()` does. */
@@ -39,20 +39,20 @@ type Answer<Body, Whole, Chunk> = Promise<Body extends { stream: true } ? Stream
 /** Messages, tools, response_format and the rest as the API has them. */
 export interface ChatBody {
   messages: readonly object[];
-  stream?: boolean | null;
+  stream?: boolean | null | undefined;
 }
 
 export interface CompletionBody {
   prompt: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
-  stream?: boolean | null;
+  stream?: boolean | null | undefined;
 }
 
 export interface EmbeddingBody {
   input: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
-  dimensions?: number | null;
-  encoding_format?: 'float' | 'base64' | null;
+  dimensions?: number | null | undefined;
+  encoding_format?: 'float' | 'base64' | null | undefined;
   /** What the texts are queries for. */
-  instruction?: string | null;
+  instruction?: string | null | undefined;
 }
 
 export interface CompletionUsage {

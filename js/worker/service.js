@@ -141,7 +141,7 @@ export class Service {
       return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
     },
     [LOOK]: ({ media }, job) => this.#sight.look(media, signalOf(job)),
-    [VECTORS]: async (message, job) => (await this.#host.pooling()).pool(this.#engine, this.#runner, message, job),
+    [VECTORS]: async (message, job, emit) => (await this.#host.pooling()).pool(this.#engine, this.#runner, message, { job, emit }),
     [KEPT]: () => this.#keeping.kept(),
     [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
