@@ -49,7 +49,8 @@ export function checkAnswer({ text = '', toolCalls = [] }, options) {
     if (toolChoice?.names && !toolChoice.names.includes(name)) throw wrong(`it calls ${name}, which toolChoice does not name`);
   }
   if (toolChoice === 'none' && toolCalls.length > 0) throw wrong('it calls, but toolChoice is \'none\'');
-  if ((toolChoice === 'required' || toolChoice?.name || toolChoice?.required) && toolCalls.length === 0) throw wrong('it calls nothing, but toolChoice wants a call');
+  const wantsCall = toolChoice === 'required' || toolChoice?.name || toolChoice?.required;
+  if (wantsCall && toolCalls.length === 0) throw wrong('it calls nothing, but toolChoice wants a call');
   if (toolCalls.length > 1 && !parallelToolCalls) throw wrong('it has several calls where parallelToolCalls is false');
   if (toolCalls.length > 0) return;
   for (const [name, [what, holds]] of Object.entries(LIMITS)) {
