@@ -63,7 +63,7 @@ export interface QuernProvider {
  * @param options.name the models' id. Default: the file's name, or `quern`
  */
 export function quern(
-  model: Pick<Model, 'chat'> & { readonly info: { readonly name: string } } & Partial<Pick<Model, 'embed'>>, options?: { name?: string },
+  model: Pick<Model, 'chat'> & { readonly info: { readonly name: string } } & Partial<Pick<Model, 'embed'>>, options?: { name?: string | undefined },
 ): QuernProvider;
 
 export { QuernError } from './index.js';

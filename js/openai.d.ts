@@ -16,15 +16,15 @@
 import type { Model } from './index.js';
 
 /** Of {@link Model}, what is used: a loaded one, a remote one, a fake one. */
-export type Answering = Pick<Model, 'chat'> & { readonly info: { readonly name: string } } & Partial<Pick<Model, 'complete' | 'embed'>>;
+export type Answering = Pick<Model, 'chat'> & { readonly info: { readonly name: string } } & Partial<Pick<Model, 'complete' | 'detokenize' | 'embed'>>;
 
 export interface FaceOptions {
   /** The model's name in answers. Default: the file's, or `quern`. What a request names is not looked at. */
-  name?: string;
+  name?: string | undefined;
 }
 
 export interface CallOptions {
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Chunks of an answer, read once; `break` ends the work, as `controller.abort()` does. */
@@ -39,20 +39,20 @@ type Answer<Body, Whole, Chunk> = Promise<Body extends { stream: true } ? Stream
 /** Messages, tools, response_format and the rest as the API has them. */
 export interface ChatBody {
   messages: readonly object[];
-  stream?: boolean | null;
+  stream?: boolean | null | undefined;
 }
 
 export interface CompletionBody {
   prompt: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
-  stream?: boolean | null;
+  stream?: boolean | null | undefined;
 }
 
 export interface EmbeddingBody {
   input: string | readonly string[] | readonly number[] | readonly (readonly number[])[];
-  dimensions?: number | null;
-  encoding_format?: 'float' | 'base64' | null;
+  dimensions?: number | null | undefined;
+  encoding_format?: 'float' | 'base64' | null | undefined;
   /** What the texts are queries for. */
-  instruction?: string | null;
+  instruction?: string | null | undefined;
 }
 
 export interface CompletionUsage {
@@ -136,7 +136,10 @@ export interface TextCompletion extends Head<'text_completion'> {
   choices: {
     index: number;
     text: string;
-    logprobs: { tokens?: string[]; token_logprobs?: number[]; top_logprobs?: Record<string, number>[]; text_offset?: number[] } | null;
+    /** Of each token that was written, and of the one that ended it; with `echo` first of the prompt's, where nothing is known of the first. */
+    logprobs: {
+      tokens?: string[]; token_logprobs?: (number | null)[]; top_logprobs?: (Record<string, number> | null)[]; text_offset?: number[];
+    } | null;
     finish_reason: 'stop' | 'length';
   }[];
   usage?: CompletionUsage;

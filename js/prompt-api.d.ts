@@ -117,7 +117,7 @@ export interface LanguageModelClass {
 /** `use/param`: this is no model. */
 export function languageModel(model: {
   info: Pick<Model['info'], 'contextSize' | 'vision'> & Partial<Pick<Model['info'], 'sampling'>>;
-  chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
+  chat(messages: string | readonly Message[], options?: Given<ChatOptions>): Reply;
   countTokens: Model['countTokens'];
 }): LanguageModelClass;
 

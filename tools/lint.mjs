@@ -31,7 +31,7 @@ const C_ROOMS = {
 
 const JS_ROOMS = {
   shared: [], template: ['shared'], net: ['shared'], store: ['shared', 'net'], engine: ['shared'], reply: ['shared', 'engine'], media: ['shared'],
-  page: ['shared', 'net', 'store', 'media'], worker: ['shared', 'net', 'store', 'template', 'engine', 'reply', 'media'], facades: ['shared', 'page'],
+  page: ['shared', 'net', 'store', 'media'], worker: ['shared', 'net', 'store', 'template', 'engine', 'reply', 'media'], facades: ['shared', 'page', 'reply'],
   cli: ['shared', 'net', 'store', 'engine', 'page', 'worker', 'facades', ''],
 };
 

@@ -3,6 +3,7 @@
 
 import { createInterface } from 'node:readline';
 import { logits, vision } from './cli-arrays.js';
+import { copy } from './cli-copy.js';
 import { infoText } from './cli-info.js';
 import { checkWhole, limitsOf } from './cli-limits.js';
 import { withModel } from './cli-model.js';
@@ -217,4 +218,6 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
   }
 }
 
-export const commands = { bench, chat, download, embed, forget, info, kept, list, logits, quantize, rank, remove, run, serve, tokenize, vision };
+export const commands = {
+  bench, chat, copy, download, embed, forget, info, kept, list, logits, quantize, rank, remove, run, serve, tokenize, vision,
+};

@@ -5,7 +5,8 @@ import { COMMANDS, OPTIONS } from './cli-syntax.js';
 
 const MODEL = `\
 MODEL is the path of a GGUF file (of a split one the first part), of a folder with safetensors and JSON files, or of a qwen3.c
-checkpoint beside its .tokenizer file; the address of such a file or folder; or hf:OWNER/REPO[/FILE][@REVISION] for one on Hugging Face.
+checkpoint beside its .tokenizer file; the address of such a file or folder; or hf:OWNER/REPO[/FILE][@REVISION] for one on Hugging Face,
+hf:OWNER/REPO:Q8_0 for the GGUF file of this type there.
 `;
 
 const KEPT = `\
@@ -36,8 +37,8 @@ function general() {
 
 function ofCommand(name) {
   const { text, more = '', words, options } = COMMANDS[name];
-  return [`usage: ${usage(name)} [options]\n\n${text[0].toUpperCase()}${text.slice(1)}.${more}\n`, table(options.map(option)),
-    ...(words.includes('MODEL') ? [MODEL] : [])].join('\n');
+  return [`usage: ${usage(name)}${options.length ? ' [options]' : ''}\n\n${text[0].toUpperCase()}${text.slice(1)}.${more}\n`,
+    ...(options.length ? [table(options.map(option))] : []), ...(words.includes('MODEL') ? [MODEL] : [])].join('\n');
 }
 
 /** The help that these arguments ask for; null where they do not. Behind '--' nothing is an option. */

@@ -57,7 +57,8 @@ export const OPTIONS = {
   'allow-host': { value: 'NAME', text: 'another name that this machine is asked by; may be given several times', many: true },
   'cors-origin': { value: 'ORIGIN', text: 'of pages that may ask, such as https://example.org; may be given several times', many: true },
   'model-name': { value: 'NAME', text: 'what the model is called; requests for another one are refused then' },
-  parallel: { value: 'N', text: 'replies that are made side by side, 1 to 16 (8); 64 more may wait' },
+  parallel: { value: 'N', text: 'replies that are made side by side, 1 to 16 (8)' },
+  queue: { value: 'N', text: 'requests that may wait for them (512); who comes then is told when to come again' },
   'cache-size': { value: 'N', text: 'positions that all replies together have room for (those of one context)' },
   slots: { value: '', text: 'shows at /slots what is being made, in numbers' },
   grace: { value: 'SECONDS', text: 'that replies have to end by themselves when the server is to end (30)' },
@@ -83,7 +84,9 @@ export const COMMANDS = {
   },
   serve: {
     words: ['MODEL'],
-    options: ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'cache-size', 'slots', 'grace', ...EYES, ...LOAD],
+    options: [
+      'host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'queue', 'cache-size', 'slots', 'grace', ...EYES, ...LOAD,
+    ],
     text: 'answers requests of the OpenAI API, Anthropic\'s and Ollama\'s over HTTP',
     more: ' Any program that takes a base URL can ask: http://127.0.0.1:8080/v1.\n'
       + 'Nobody else on the network can unless --host says so, and no web page unless --cors-origin names it.',
@@ -104,6 +107,11 @@ export const COMMANDS = {
   kept: { words: [], options: ['json', 'cache'], text: 'says which talks are kept (chat --keep)' },
   forget: { words: ['NAME|all'], options: ['cache'], text: 'forgets a talk that is kept, or all of them' },
   quantize: { words: ['MODEL', 'OUT.gguf'], rest: '--type TYPE', options: ['type', 'threads'], text: 'writes a model with another weight type' },
+  copy: {
+    words: ['DIR'], options: [], text: 'puts the files that a page loads into DIR',
+    more: ' For bundlers that copy none (Rollup, esbuild, bun build): DIR is where\n'
+      + 'the bundle lies, or a folder of its own whose worker.js is given to load() as workerUrl.',
+  },
   bench: { words: ['MODEL'], options: ['prompt', 'generate', 'profile', 'json', ...LOAD], text: 'measures speed' },
   tokenize: { words: ['MODEL'], rest: '< text', options: ['ids', 'nul', ...LOAD], text: 'shows the tokens of a text; reads no weights' },
   logits: { words: ['MODEL'], rest: '--tokens IDS --out FILE', options: ['tokens', 'messages', 'out', ...EYES, ...LOAD],

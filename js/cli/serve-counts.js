@@ -13,7 +13,7 @@ const MOST = 2 ** 20;
 async function countOf(served, { messages, options }, field) {
   const { thinking, tools, continue: goesOn } = options;
   if (JSON.stringify([messages, tools]).length > MOST) throw badParam(field, `are longer than ${MOST} letters`);
-  return (await served.tokenize(messages, { thinking, tools, ...(goesOn && { continue: goesOn, generationPrompt: false }) })).length;
+  return (await served.tokenize(messages, { thinking, tools, continue: goesOn })).length;
 }
 
 /**

@@ -6,17 +6,18 @@ import { createServer } from 'node:http';
 import { SHAPES, shapeOf } from '../facades/api-errors.js';
 import { pathOf } from '../facades/openai-api.js';
 import { REQUEST_ID, requestId } from '../facades/request-id.js';
+import { Bodies, Body, readBody } from './serve-body.js';
 import { sendPieces } from './serve-events.js';
-import { readJson } from './serve-body.js';
 import { refusal, refusalOf } from './serve-refusal.js';
 import { routeOf } from './serve-routes.js';
 
 /**
- * Sizes in bytes, times in ms. `pipelined`, `underWay`: requests of a connection, and of all, whose work has not ended, though whoever asked may
- * be gone. `accept`: how long a refusal by the model is waited for before a stream's headers go out.
+ * Sizes in bytes, times in ms. `body`, `bodies`: of one request, and of all under way. `pipelined`, `underWay`: requests of a connection, and of
+ * all, whose work has not ended, though whoever asked may be gone. `accept`: how long a refusal by the model is waited for before a stream's headers
+ * go out.
  */
 export const LIMITS = {
-  body: 4 * 2 ** 20, header: 16 * 2 ** 10, unsent: 256 * 2 ** 10, connections: 256, pipelined: 64, underWay: 512,
+  body: 4 * 2 ** 20, bodies: 128 * 2 ** 20, header: 16 * 2 ** 10, unsent: 256 * 2 ** 10, connections: 1024, pipelined: 64, underWay: 1024,
   headersMs: 10_000, requestMs: 30_000, checkMs: 1000, pingMs: 15_000, acceptMs: 1000, lingerMs: 2000,
 };
 
@@ -32,6 +33,7 @@ export class HttpServer {
   #site;
   #guard;
   #limits;
+  #bodies;
   #open = new WeakMap();      // socket -> its requests that are not answered: each a response and what ends its work
   #underWay = 0;              // requests of all of them, and of those who are gone
   #closed = null;             // once nobody is let in any more: when all have gone
@@ -45,6 +47,7 @@ export class HttpServer {
     this.#site = site;
     this.#guard = guard;
     this.#limits = { ...LIMITS, ...limits };
+    this.#bodies = new Bodies(this.#limits.bodies, () => site.served.queue.retryAfter());
     const { header, headersMs, requestMs, checkMs, connections } = this.#limits;
     const options = { maxHeaderSize: header, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs };
     this.#server = createServer(options, (request, response) => {
@@ -107,7 +110,7 @@ export class HttpServer {
 
   async #receive(request, response) {
     const started = performance.now();
-    const exchange = { request, response, end: () => {}, body: undefined, path: 'other', shape: SHAPES.openai };
+    const exchange = { request, response, end: () => {}, body: new Body(this.#bodies), path: 'other', shape: SHAPES.openai };
     const open = this.#open.get(request.socket);
     if (open.size >= this.#limits.pipelined) return request.socket.destroy();
     open.add(exchange);
@@ -120,6 +123,7 @@ export class HttpServer {
     } catch (failure) {
       status = await this.#refuse(exchange, failure);
     } finally {
+      exchange.body.release();
       open.delete(exchange);
       this.#underWay--;
     }
@@ -146,14 +150,18 @@ export class HttpServer {
     if (!route) throw refusal(404, 'There is nothing at this path.');
     const allowed = Object.keys(route.methods);
     if (!allowed.includes(method)) throw refusal(405, `The method ${method} is not taken here.`, { headers: { Allow: allowed.join(', ') } });
-    const readsBody = method === 'POST' && !route.bodiless;
-    if (readsBody) {
-      if (this.#underWay > this.#limits.underWay) throw refusal(429, 'Too many requests are under way.', { headers: { 'Retry-After': '1' } });
-      exchange.body = await readJson(request, this.#limits.body);
-    }
-    const { json, text, type, completion } = await route.methods[method](this.#site, readsBody ? exchange.body : route, key);
+    const { json, text, type, completion } = await this.#made(exchange, route, { method, key });
     if (completion) return this.#complete(exchange, completion);
     return this.#send(exchange, 200, text ?? JSON.stringify(json), type);
+  }
+
+  /** What a route makes of a request. */
+  async #made({ request, body }, route, { method, key }) {
+    const make = route.methods[method];
+    if (method !== 'POST' || route.bodiless) return make(this.#site, route, key);
+    if (this.#underWay > this.#limits.underWay) throw refusal(429, 'Too many requests are under way.', { headers: { 'Retry-After': '1' } });
+    await readBody(request, body, this.#limits.body);
+    return make(this.#site, body.parse(), key, { socket: request.socket, body });
   }
 
   /** What a page asks before its request. Pages that are not named get nothing, and no header that would help them. */
@@ -187,7 +195,7 @@ export class HttpServer {
 
   /** A failure as the API of the request words it. */
   #worded({ body, shape }, failure) {
-    const { status, error, headers } = refusalOf(failure, body);
+    const { status, error, headers } = refusalOf(failure, body.known);
     return { status, body: shape(status, error), headers };
   }
 

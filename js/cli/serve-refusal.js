@@ -10,7 +10,7 @@ const KINDS = {
   404: ['invalid_request_error', 'not_found'], 405: ['invalid_request_error', 'method_not_allowed'], 408: ['invalid_request_error', 'timeout'],
   413: ['invalid_request_error', 'too_large'], 415: ['invalid_request_error', 'unsupported_media_type'],
   429: ['rate_limit_error', 'rate_limit_exceeded'],
-  431: ['invalid_request_error', 'headers_too_large'], 501: ['server_error', 'not_implemented'],
+  431: ['invalid_request_error', 'headers_too_large'], 499: ['invalid_request_error', 'gone'], 501: ['server_error', 'not_implemented'],
 };
 
 class Refusal extends Error {

@@ -28,7 +28,9 @@ export const FIELDS = {
 /** Those whose values are not the options'; for the names in errors. */
 export const CHAT_FIELDS = {
   toolChoice: ['tool_choice'], thinking: ['chat_template_kwargs.enable_thinking'], continue: ['continue_final_message'],
-  schema: ['response_format', 'json_schema'], json: ['response_format'],
+  schema: ['response_format', 'json_schema', 'guided_json', 'structured_outputs'], json: ['response_format'],
+  regex: ['guided_regex', 'structured_outputs'], choices: ['guided_choice', 'structured_outputs'],
+  grammar: ['grammar', 'guided_grammar', 'structured_outputs'],
 };
 
 export const isNothing = (value) => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
@@ -166,6 +168,8 @@ function messagesOf({ messages }) {
  * @property {import('./openai-tools.js').CallShape} [shape] of a chat's calls
  * @property {import('../index.d.ts').Message[]} [messages]
  * @property {(string | number[])[]} [prompts]
+ * @property {boolean} [echo] whether answers begin with their prompts
+ * @property {{made: number, wanted: number, showsLogprobs: boolean}} [best] of the choices so many are given
  */
 
 /** @returns {Request} of POST /chat/completions */
@@ -184,14 +188,31 @@ function promptsOf({ prompt }) {
   throw badParam('prompt', 'must be a text, an array of token ids, or an array of those');
 }
 
+/** What completions alone have. To choose among several their probabilities are wanted in any case. */
+function moreOf(body, { n, stream }, { logprobs }) {
+  const { suffix, best_of: made } = body;
+  const echo = flag(body, 'echo');
+  if (suffix != null && typeof suffix !== 'string') throw badParam('suffix', 'must be a string');
+  if (suffix && echo) throw badParam('echo', 'and suffix exclude each other');
+  const filled = suffix ? { options: { suffix } } : {};
+  if (made == null || made === n) return { echo, ...filled };
+  if (!Number.isInteger(made) || made < n || made > MOST.n) throw badParam('best_of', `must be a whole number from n (${n}) to ${MOST.n}`);
+  if (stream) throw badParam('best_of', 'must be n for a stream, since the best is not known before the end');
+  if (echo) throw badParam('echo', 'and best_of exclude each other');
+  const best = { made, wanted: n, showsLogprobs: logprobs !== undefined };
+  return { echo, n: made, best, options: { ...filled.options, logprobs: logprobs ?? 0 } };
+}
+
 /** @param {{endTokens: readonly number[]}} info @returns {Request} of POST /completions */
 export function completionRequest(body, info) {
-  const { options, ...request } = common(body, 'text');
+  const { options, ...request } = common(isRecord(body) ? { ...body, echo: null, best_of: null, suffix: null } : body, 'text');
   const prompts = promptsOf(body);
-  const all = prompts.length * request.n;
+  const more = moreOf(body, request, options);
+  const all = prompts.length * (more.n ?? request.n);
   if (all > MOST.choices) throw badParam('prompt', `asks for ${all} choices, at most ${MOST.choices} are possible`);
   const { logitBias = {} } = options;
   if (!isRecord(logitBias)) throw badParam('logit_bias', 'must be an object from token ids to numbers');
   const never = flag(body, 'ignore_eos') ? Object.fromEntries(info.endTokens.map((id) => [id, -Infinity])) : {};
-  return { ...request, prompts, options: { maxTokens: COMPLETION_TOKENS, ...options, logitBias: { ...logitBias, ...never } } };
+  const asked = { maxTokens: COMPLETION_TOKENS, ...options, ...more.options, logitBias: { ...logitBias, ...never } };
+  return { ...request, ...more, prompts, options: asked };
 }

@@ -2,6 +2,7 @@
 // The OpenAI API over a Model, without any HTTP: a request begins replies, and a Completion tells them as one object or as chunks. Chunks are
 // made as pieces come, those of several choices in the order in which they are ready.
 
+import { Echo, bestOf } from './openai-echo.js';
 import { chatLogprobs, textLogprobs } from './openai-limits.js';
 import { chatRequest, completionRequest } from './openai-request.js';
 import { CallDeltas, answeredCalls, writtenCalls } from './openai-tools.js';
@@ -136,15 +137,20 @@ export class Completion extends Work {
   async* #choice(reply, index) {
     const { first, piece, last } = this.#kind;
     const calls = new CallDeltas(this.#request.shape);
-    let letters = 0;        // so far
+    let letters = 0;        // so far, and tokens
+    let told = 0;
     const choice = (part, reason = null, logprobs = null) => ({ index, ...part, logprobs, finish_reason: reason });
     if (first) yield choice(first);
     for await (const event of reply.events) {
       const part = piece(event, calls);
       if (part) yield choice(part, null, this.#kind.logprobs(event.logprobs, letters));
       for (const { text } of event.logprobs ?? []) letters += text.length;
+      told += event.logprobs?.length ?? 0;
     }
-    yield choice(last, this.#reason(await reply.result));
+    const result = await reply.result;
+    const { logprobs = [] } = result;
+    const rest = logprobs.length > told ? this.#kind.logprobs(logprobs.slice(told), letters) : null;     // of what ended it
+    yield choice(last, this.#reason(result), rest);
   }
 }
 
@@ -159,11 +165,27 @@ export function chatCompletion(model, body, identity) {
   return new Completion(CHAT, request, identity, [(options) => model.chat(request.messages, options)]);
 }
 
+/** The best of more choices than are wanted. */
+class BestOf extends Completion {
+  #best;
+
+  constructor(kind, request, identity, begin) {
+    super(kind, request, identity, begin);
+    this.#best = request.best;
+  }
+
+  async whole() { return bestOf(await super.whole(), this.#best); }
+}
+
 /**
  * A request of POST /completions.
- * @param {Pick<import('../index.d.ts').Model, 'complete' | 'info'>} model
+ * @param {Pick<import('../index.d.ts').Model, 'complete' | 'detokenize' | 'info'>} model
  */
 export function textCompletion(model, body, identity) {
   const request = completionRequest(body, model.info);
-  return new Completion(TEXT, request, identity, request.prompts.map((prompt) => (options) => model.complete(prompt, options)));
+  const begin = request.prompts.map((prompt) => {
+    const echo = request.echo ? new Echo(model, prompt, request.options.logprobs) : null;
+    return (options) => (echo ? echo.begin(options) : model.complete(prompt, options));
+  });
+  return new (request.best ? BestOf : Completion)(TEXT, request, identity, begin);
 }

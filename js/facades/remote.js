@@ -130,7 +130,7 @@ class RemoteModel {
 const onlyHere = (name) => badParam(name, 'is there for models that are loaded here, not for remote ones');
 
 /** Options whose promises a server does not make, or makes by another name if at all. */
-const ONLY_HERE = ['keep', 'numberImages', 'overflow', 'choices', 'regex', 'grammar', 'whitespace', 'logprobs'];
+const ONLY_HERE = ['keep', 'numberImages', 'overflow', 'choices', 'regex', 'grammar', 'whitespace', 'logprobs', 'promptLogprobs', 'suffix'];
 const ONLY_IN_CHATS = ['schema', 'json'];
 
 function refuseOnlyHere(checked, kind) {

@@ -168,6 +168,9 @@ class Steps {
   }
 }
 
+/** Documented in run.d.ts, as is run(): TypeScript infers what it would not elsewhere. */
+export const tool = (given) => given;
+
 /** Documented in run.d.ts. */
 export function run(model, messages, options) {
   return new Reply((push) => {

@@ -25,7 +25,7 @@ export class Writing {
   #stopped;
   #idOf;
   #wordsOf;
-  #prompt;
+  #words;
   #tokens = 0;
   #thoughts = 0;          // of them, those of thinking
   #text = '';
@@ -36,13 +36,13 @@ export class Writing {
 
   /**
    * @param {import('../testing.d.ts').FakeAnswer} answer
-   * @param {{options: any, prompt: number, push: (event: object) => void, stopped: AbortSignal, idOf: (word: string) => number,
-   *   wordsOf: (text: string) => string[]}} how prompt: how many tokens it has
+   * @param {{options: any, words: string[], push: (event: object) => void, stopped: AbortSignal, idOf: (word: string) => number,
+   *   wordsOf: (text: string) => string[]}} how words: the prompt's
    */
-  constructor(answer, { options, prompt, push, stopped, idOf, wordsOf }) {
+  constructor(answer, { options, words, push, stopped, idOf, wordsOf }) {
     this.#answer = answer;
     this.#options = options;
-    this.#prompt = prompt;
+    this.#words = words;
     this.#push = push;
     this.#stopped = stopped;
     this.#idOf = idOf;
@@ -52,6 +52,7 @@ export class Writing {
   /** @returns {Promise<object>} Result of index.d.ts */
   async result() {
     const { thinking = '', text = '', toolCalls = [], error, finishReason = toolCalls.length ? 'tool-calls' : 'stop' } = this.#answer;
+    const promptLogprobs = this.#thoughtsOfPrompt();
     const reason = await this.#write(thinking, text, toolCalls).then(() => finishReason, (end) => {
       if (end instanceof End) return end.reason;
       throw end;
@@ -60,9 +61,11 @@ export class Writing {
     const isWhole = reason === 'stop' && this.#text === text;
     return {
       text: this.#text, ...(isWhole && valueIn(text, this.#options)), thinking: this.#thinking, toolCalls: this.#toolCalls,
-      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), ...(this.#stopText && { stopText: this.#stopText }),
-      finishReason: reason,
-      usage: { promptTokens: this.#prompt, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens, thinkingTokens: this.#thoughts },
+      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), ...(promptLogprobs && { promptLogprobs }),
+      ...(this.#stopText && { stopText: this.#stopText }), finishReason: reason,
+      usage: {
+        promptTokens: this.#words.length, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens, thinkingTokens: this.#thoughts,
+      },
       timings: { ...NO_TIME },
     };
   }
@@ -95,10 +98,6 @@ export class Writing {
   }
 
   async #call(index, { id = `call_${index}`, name, arguments: given = {} }) {
-    const { tools = [], parallelToolCalls = true } = this.#options;
-    const isThere = tools.some((tool) => tool.name === name);
-    if (!isThere) throw new TypeError(`The script of fakeModel() calls ${name}, which is none of the tools that were given.`);
-    if (index > 0 && !parallelToolCalls) throw new TypeError('The script of fakeModel() has several calls where parallelToolCalls is false.');
     await this.#step();
     this.#push({ type: 'tool-call-start', index, id, name });
     this.#push({ type: 'tool-call-delta', index, delta: JSON.stringify(given) });
@@ -111,6 +110,15 @@ export class Writing {
     const found = [stop].flat().filter((word) => text.includes(word));
     this.#stopText = found.toSorted((a, b) => text.indexOf(a) - text.indexOf(b))[0];
     return this.#stopText ? text.slice(0, text.indexOf(this.#stopText)) : text;
+  }
+
+  #thoughtsOfPrompt() {
+    const { promptLogprobs: n } = this.#options;
+    if (n === undefined) return null;
+    const ones = this.#words.map((text) => ({ id: this.#idOf(text), text, logprob: 0 }));
+    const logprobs = ones.map((one, i) => (i === 0 ? { ...one, logprob: null, top: [] } : { ...one, top: n ? [one] : [] }));
+    this.#push({ type: 'prompt', logprobs });
+    return logprobs;
   }
 
   /** Every word is certain. */

@@ -2,7 +2,7 @@
 // Conversations as callers may pass them, checked on the page: an error names what is wrong as it was written (`messages[3].content[1].image`).
 // What is left of a content is a text, or, where it has pictures or films, a list of parts.
 
-import { QuernError, badParam } from '../shared/errors.js';
+import { QuernError, badParam, unknownName } from '../shared/errors.js';
 import { copied, isRecord, oneOf, read } from './values.js';
 
 /** Pictures and films of one prompt. */
@@ -47,6 +47,33 @@ function thoughtOf(message, path) {
   return {};
 }
 
+/** OpenAI's calls as ours. */
+function callsOf(message, path) {
+  const at = `${path}.tool_calls`;
+  return read(message, 'tool_calls', at, (calls) => calls?.map((call, i) => {
+    const { name, arguments: given } = call?.function ?? {};
+    if (typeof name !== 'string') throw new TypeError(`[${i}].function has no name`);
+    return { id: call.id, name, arguments: given };
+  }));
+}
+
+const FIELDS = ['role', 'content', ...THOUGHTS, 'toolCalls', 'toolCallId', 'tool_calls', 'tool_call_id'];
+
+/** How other programs, and slips of the hand, call what a model is told; what else a message has (an id, a date) is its owner's affair. */
+const TELLING = new RegExp(`^(?:${[
+  'name|text|parts|media|documents|prefix|partial|refusal|annotations|reasoning.?details|reasoning.?content|function.?call|tool.?calls?(?:.?id)?',
+  'tool.?(?:name|invocations|results?|responses?)|(?:input.?|experimental.?)?(?:image|audio|video|file|attachment)s?(?:.?url)?', ...FIELDS,
+].join('|')})$`, 'i');
+
+/** Nothing of that kind vanishes unsaid. */
+function checkTelling(message, path, role) {
+  for (const key of Object.keys(message)) {
+    if (FIELDS.includes(key) || !TELLING.test(key) || (key === 'name' && role === 'tool')) continue;
+    const value = read(message, key, `${path}.${key}`);
+    if (value != null && value !== false && value.length !== 0) throw unknownName(`${path}.${key}`, FIELDS, 'field');
+  }
+}
+
 function checkMessage(message, path, checkPart) {
   if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
   const role = read(message, 'role', `${path}.role`);
@@ -54,10 +81,11 @@ function checkMessage(message, path, checkPart) {
   const thought = thoughtOf(message, path);
   const problem = ROLES(role);
   if (problem) throw badParam(`${path}.role`, problem);
+  checkTelling(message, path, role);
   // The worker looks at these closely (reply/tools.js).
-  const toolCallId = read(message, 'toolCallId', `${path}.toolCallId`);
+  const toolCallId = read(message, 'toolCallId', `${path}.toolCallId`) ?? read(message, 'tool_call_id', `${path}.tool_call_id`);
   if (toolCallId != null && typeof toolCallId !== 'string') throw badParam(`${path}.toolCallId`, 'must be a string');
-  const tools = read(message, 'toolCalls', `${path}.toolCalls`, (toolCalls) => copied({ toolCalls, toolCallId }));
+  const tools = read(message, 'toolCalls', `${path}.toolCalls`, (own) => copied({ toolCalls: own ?? callsOf(message, path), toolCallId }));
   const said = checkContent(content ?? (tools.toolCalls && ''), `${path}.content`, role, checkPart);
   return { role, content: said, ...thought, ...tools };
 }

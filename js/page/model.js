@@ -3,6 +3,7 @@
 // shaped. `platform` is what differs between a page and Node (platform-*.js).
 
 import { abortable, deadline } from '../shared/clock.js';
+import { called, callable } from '../shared/called.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages, countMedia, textPart } from './messages.js';
 import { checkName, checkOptions, checkText, checkTokens, sampling } from './options.js';
@@ -72,7 +73,7 @@ class Model {
 
   async tokenize(input, options) {
     const checked = checkOptions('tokens', options);
-    return Array.from(await this.#tokens(Array.isArray(input) ? this.#checked(input) : checkText(input), checked));
+    return Array.from(await this.#tokens(Array.isArray(input) ? this.#checked(input, checked.continue) : checkText(input), checked));
   }
 
   async detokenize(tokens, options) {
@@ -82,13 +83,13 @@ class Model {
 
   async countTokens(input, options) {
     const checked = checkOptions('tokens', options);
-    return (await this.#tokens(typeof input === 'string' ? input : this.#checked(input), checked)).length;
+    return (await this.#tokens(typeof input === 'string' ? input : this.#checked(input, checked.continue), checked)).length;
   }
 
   async logits(input, options) {
     const { signal, ...choices } = checkOptions('tokens', options);
     const isConversation = Array.isArray(input) && typeof input[0] === 'object';
-    if (isConversation) return this.#converse(LOGITS, this.#checked(input), { signal, choices });
+    if (isConversation) return this.#converse(LOGITS, this.#checked(input, choices.continue), { signal, choices });
     return this.#call(LOGITS, { ids: checkTokens(input, this.#info.vocabSize) }, { signal });
   }
 
@@ -152,7 +153,7 @@ class Model {
   /** What they take and give is a part of the package of its own. @param {'embed' | 'rank'} kind @param {any[]} given */
   async #vectors(kind, given) {
     const { [kind]: work } = await this.#platform.vectors();
-    return work(this.#info, (payload, signal) => this.#call(VECTORS, payload, { signal }), ...given);
+    return work(this.#info, (payload, how) => this.#call(VECTORS, payload, how), ...given);
   }
 
   /** Of a text, or of a conversation with everything its template adds. */
@@ -186,6 +187,8 @@ class Model {
   }
 }
 
+callable(Model.prototype, ['kept', 'forget', 'tokenize', 'detokenize', 'countTokens', 'logits', 'look', 'embed', 'rank', 'profile']);
+
 /** A text that is JSON is read here, with what there was of it before: a value may be nested too deeply to be sent. */
 const valued = ({ begun, ...result }) => (begun === undefined ? result : { ...result, value: JSON.parse(begun + result.text) });
 
@@ -209,7 +212,7 @@ function afterMedia(payload, call, { signal, leave, transferOf }) {
 }
 
 /** Loads a model into a worker of its own. */
-export async function openModel(platform, source, options) {
+export const openModel = called(async (platform, source, options) => {
   const checked = checkOptions('load', options);
   const { rpc, answer } = await startWith(platform, LOAD, source, checked);
   if (checked.vision === true && !answer.vision) {
@@ -218,4 +221,4 @@ export async function openModel(platform, source, options) {
     throw error;
   }
   return new Model(rpc, answer, platform, answer.vision ? await platform.pictures() : null, checked);
-}
+});

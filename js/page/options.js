@@ -3,7 +3,7 @@
 // that an error names the argument as it was written (`options.topP`). Unknown names are
 // errors: a mistyped option would otherwise be ignored silently.
 
-import { badParam } from '../shared/errors.js';
+import { badParam, unknownName } from '../shared/errors.js';
 import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isRecord, ofType, oneOf, read } from './values.js';
 
 const MAX_STOPS = 64;
@@ -18,11 +18,16 @@ const url = (value) => (typeof value === 'string' || value instanceof URL ? null
 const signal = (value) => (typeof value === 'object' && typeof value?.addEventListener === 'function' && typeof value.aborted === 'boolean'
   ? null : 'must be an AbortSignal');
 
-function headers(value) {
-  if (!isRecord(value)) return 'must be an object of strings';
+function isStrings(value) {
+  if (!isRecord(value)) return 'must be an object of strings, or Headers';
   const bad = Object.entries(value).find(([, text]) => typeof text !== 'string');
   return bad ? `must be an object of strings, but '${bad[0].slice(0, 64)}' is not one` : null;
 }
+
+/** Those of a `Headers`, or of pairs, as a fetch takes them too. */
+const headers = Object.assign((value) => isStrings(value), {
+  take: (value) => (isRecord(value) && Symbol.iterator in value ? Object.fromEntries(value) : value),
+});
 
 function stops(value) {
   const list = typeof value === 'string' ? [value] : value;
@@ -44,8 +49,9 @@ function bias(value) {
   return null;
 }
 
-/** What weights may become by the caller's choice. */
+/** What weights may become by the caller's choice, and what each may be said of. */
 const quantized = oneOf('none', 'q8', 'q4');
+const EACH = ['weights', 'embeddings'];
 
 /** A word for all, or one each for those of layers and the embeddings. */
 function quantize(value) {
@@ -53,7 +59,7 @@ function quantize(value) {
   if (!isRecord(value)) return "must be one of 'none', 'q8', 'q4', 'auto', or an object { weights, embeddings } of the first three";
   for (const key of Object.keys(value)) {
     const path = `options.quantize.${key.slice(0, 64)}`;
-    if (!['weights', 'embeddings'].includes(key)) throw badParam(path, 'is not an option here');
+    if (!EACH.includes(key)) throw unknownName(path, EACH);
     const problem = read(value, key, path) == null ? null : quantized(value[key]);
     if (problem) throw badParam(path, problem);
   }
@@ -103,7 +109,7 @@ function visionOptions(value) {
   if (!isRecord(value)) return 'must be an object';
   for (const key of Object.keys(value)) {
     const path = `options.visionOptions.${key.slice(0, 64)}`;
-    if (!Object.hasOwn(VISION, key)) throw badParam(path, 'is not an option here');
+    if (!Object.hasOwn(VISION, key)) throw unknownName(path, Object.keys(VISION));
     const problem = read(value, key, path) == null ? null : VISION[key](value[key]);
     if (problem) throw badParam(path, problem);
   }
@@ -134,6 +140,8 @@ const LOAD = {
   visionOptions,
 };
 
+const LOGPROBS = integer(0, 20);
+
 const COMPLETE = {
   signal, stop: stops, logitBias: bias,
   maxTokens: integer(0, Number.MAX_SAFE_INTEGER),
@@ -147,7 +155,7 @@ const COMPLETE = {
   seed: integer(0, Number.MAX_SAFE_INTEGER),
   priority: oneOf('normal', 'background'),
   space: integer(0, 2 ** 32 - 1),
-  logprobs: integer(0, 20),
+  logprobs: LOGPROBS,
   schema: written, regex: written, grammar: written, json: boolean, choices: written,
   whitespace: oneOf('compact', 'flexible'),
   openObjects: boolean,
@@ -159,13 +167,13 @@ const TABLES = {
   download: FETCH,
   store: { cache },
   has: { cache, vision },
-  complete: COMPLETE,
+  complete: { ...COMPLETE, promptLogprobs: LOGPROBS, suffix: ofType('string', 'a text') },
   chat: {
     ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, parallelToolCalls: boolean,
     overflow: oneOf('error', 'drop'),
   },
   call: { signal },
-  tokens: { signal, thinking: boolean, numberImages: boolean, tools: json, generationPrompt: boolean },
+  tokens: { signal, thinking: boolean, numberImages: boolean, tools: json, generationPrompt: boolean, continue: boolean },
   detokenize: { signal, bytes: boolean },
   look: { signal, detail: DETAIL, maxPixels: PIXELS },
 };
@@ -174,7 +182,7 @@ const TABLES = {
 export function checkOptions(kind, given) {
   const options = given ?? {};
   if (!isRecord(options)) throw badParam('options', 'must be an object');
-  return checkFields(options, TABLES[kind], 'options', () => 'is not an option here');
+  return checkFields(options, TABLES[kind], 'options');
 }
 
 /** The part of checked generation options that the worker needs, in the engine's terms. */

@@ -70,7 +70,7 @@ const PARTS = {
   },
 };
 
-const fields = (value, table, path) => checkFields(value, table, path, (key) => (key === 'type' ? '' : 'is not a field here'));
+const fields = (value, table, path) => checkFields(value, table, path, 'field', ['type']);
 
 /** A part of the OpenAI API as one of ours; what else stands in it there means nothing here. */
 function imageOf(part, path) {

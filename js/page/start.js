@@ -59,7 +59,7 @@ export async function explained(source, work) {
   try {
     return await work();
   } catch (error) {
-    throw await named(error, namesOf(source));
+    throw await named(error, namesOf(source), source);
   }
 }
 

@@ -3,7 +3,9 @@
 // that its text obeys. The grammar holds for the text alone: thinking is free, but for its end, and what a model writes between the two is newlines,
 // as many as templates do.
 
-import { logprobs } from './logprobs.js';
+import { fillIn } from './fill-in.js';
+import { thoughtOf } from './logprobs.js';
+import { PromptScores } from './prompt-scores.js';
 import { badParam } from '../shared/errors.js';
 
 const bitsOf = (n) => new Uint32Array(Math.ceil(n / 32));
@@ -123,6 +125,10 @@ export class Extra {
   #engine;
   #sequence;
   #most;                  // likeliest tokens; undefined: none are told
+  #ofPrompt;              // the same of the prompt's
+  #isPlain = false;       // a completion: each token counts, shown or not, and the one that ends it
+  #promptThoughts;
+  #suffix;
   #thoughts = [];
   #told = 0;              // of them, by events
   #guide;                 // that says what may follow; undefined: anything
@@ -131,13 +137,39 @@ export class Extra {
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {{logprobs?: number, guide?: any, value?: 'json' | 'text'}} asked guide: a Guide or a CallGuide; value: what the text is made, once whole
+   * @param {{logprobs?: number, promptLogprobs?: number, suffix?: string, guide?: any, value?: 'json' | 'text'}} asked guide: a Guide or a CallGuide;
+   *   value: what the text is made, once whole
    */
-  constructor(engine, { logprobs: most, guide, value }) {
+  constructor(engine, { logprobs: most, promptLogprobs, suffix, guide, value }) {
     this.#engine = engine;
     this.#most = most;
+    this.#ofPrompt = promptLogprobs;
+    this.#suffix = suffix;
     this.#guide = guide;
     this.#value = value;
+  }
+
+  /** The prompt of a completion. @param {import('./chat.js').Chat} chat @param {string | Int32Array} given */
+  prompt(chat, given) {
+    this.#isPlain = true;
+    return this.#suffix === undefined ? chat.plain(given) : fillIn(this.#engine, chat, given, this.#suffix);
+  }
+
+  /**
+   * What is thought of a prompt, where that is wanted, before its reply begins.
+   * @param {import('./chat.js').Prompt} prompt @param {{place: object, read: (done: number, began: number) => void}} reply
+   * @param {(work: PromptScores) => Promise<object[]>} run
+   * @param {(event: object) => void} emit
+   */
+  async read({ ids }, reply, run, emit) {
+    if (this.#ofPrompt === undefined) return;
+    const scores = new PromptScores(this.#engine, ids, {
+      ...reply.place, most: this.#ofPrompt, onRead: (done, began) => reply.read(done, began),
+    });
+    const thoughts = ids.length > 1 ? await run(scores) : scores.stop();
+    if (thoughts.length < ids.length) return;
+    this.#promptThoughts = thoughts;
+    emit({ type: 'prompt', logprobs: thoughts });
   }
 
   /** The reply is the rest of a text. */
@@ -153,14 +185,17 @@ export class Extra {
 
   /** Right after the step that wrote it. See Guide. */
   take(id, isText, aside) {
-    if (isText && this.#most !== undefined) this.#think(id);
+    if (isText || this.#isPlain) this.#think(id);
     this.#guide?.take(id, isText, aside);
   }
 
+  /** The token that ended it, which it does not have. */
+  last(id) {
+    if (this.#isPlain) this.#think(id);
+  }
+
   #think(id) {
-    const row = this.#sequence.logits().rows.subarray(0, this.#engine.facts.tokens);
-    const [own, ...top] = logprobs(row, id, this.#most).map((one) => ({ ...one, text: this.#engine.detokenize([one.id]) }));
-    this.#thoughts.push({ ...own, top });
+    if (this.#most !== undefined) this.#thoughts.push(thoughtOf(this.#engine, this.#sequence.logits().rows, id, this.#most));
   }
 
   /** An event of text has what was thought of it. */
@@ -180,7 +215,7 @@ export class Extra {
   result(text, byItself) {
     const value = byItself && this.#guide?.isWhole ? this.#value : undefined;
     return {
-      ...(this.#most !== undefined && { logprobs: this.#thoughts }),
+      ...(this.#most !== undefined && { logprobs: this.#thoughts }), ...(this.#promptThoughts && { promptLogprobs: this.#promptThoughts }),
       ...(value === 'json' && { begun: this.#begun }), ...(value === 'text' && { value: this.#begun + text }),
     };
   }

@@ -21,6 +21,7 @@ export class Generation {
   #done = 0;              // of the prompt
   #cached = 0;
   #tokens = [];           // written
+  #isRead = false;        // for what is thought of its prompt
   #thoughts = 0;          // of them, those of thinking, with its marks
   #extra;                 // what is asked for beside the text; undefined: nothing
   #steps = 0;             // of writing: without the one that read the prompt's last token
@@ -63,6 +64,12 @@ export class Generation {
     this.#extra?.begin(sequence, this.#prompt);
   }
 
+  /** Its prompt is read up to there, before it is held, for what is thought of each token: of none of them was that known. */
+  read(done, began) {
+    this.#isRead = true;
+    this.#reads({ done, total: this.#prompt.ids.length, cached: 0 }, began);
+  }
+
   /** Ids of the prompt's pictures. */
   get media() { return this.#prompt.media; }
 
@@ -96,9 +103,9 @@ export class Generation {
     if (this.#times.read !== undefined) return null;
     this.#times.admitted ??= began;
     this.#done = Math.max(this.#done, done);
-    this.#cached = cached;
+    this.#cached = this.#isRead ? 0 : cached;
     if (done === total) this.#times.read = performance.now();
-    this.#emit({ type: 'prefill', phase: 'text', done: this.#done, total, cached });
+    this.#emit({ type: 'prefill', phase: 'text', done: this.#done, total, cached: this.#cached });
     return null;
   }
 
@@ -110,11 +117,13 @@ export class Generation {
     if ([before, this.#text.channel].some((channel) => channel?.type === 'thinking')) this.#thoughts++;
     const shown = !isMark && this.#engine.tokenType(id) !== CONTROL;
     this.#extra?.take(id, shown && !this.#text.channel, this.#text.channel);
+    if (this.#prompt.ends?.has(id)) return this.#result('stop', true);
     return shown && this.#text.push(this.#sequence.stream(id)) ? this.#result('stop') : null;
   }
 
-  #ends({ end, error }) {
+  #ends({ end, error, token }) {
     if (end === 'error') throw error;
+    if (end === 'stop' && this.#limit > 0) this.#extra?.last(token);
     if (end === 'stop' && this.#tokens.length > 0) this.#steps++;
     return this.#result(this.#limit > 0 ? end : 'length', end === 'stop');
   }

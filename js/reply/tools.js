@@ -2,7 +2,7 @@
 // Tools in a conversation: what callers may pass, checked, and what templates make of it. They want tools and calls as the OpenAI API has them; for a
 // file without a template Qwen3's own form is here. A file of its own in the package, which comes with the first conversation that has tools.
 
-import { badParam } from '../shared/errors.js';
+import { badParam, unknownName } from '../shared/errors.js';
 import { Calls, FORMS, MOST_CALLS, MOST_DEPTH, isDeep } from './calls.js';
 import { RawJson, isRecord, jsonText, memberOf, parsed, spaced } from '../shared/raw-json.js';
 
@@ -41,8 +41,9 @@ function checked(value, table, path, wanted) {
   if (!isRecord(value)) throw badParam(path, 'must be an object');
   const fields = Object.entries(value).filter(([, one]) => one !== null);
   for (const [name, one] of fields) {
-    const problem = Object.hasOwn(table, name) ? table[name](one) : 'is not a field here';
-    if (problem) throw badParam(`${path}.${name.slice(0, 64)}`, problem);
+    const at = `${path}.${name.slice(0, 64)}`;
+    if (!Object.hasOwn(table, name)) throw unknownName(at, Object.keys(table), 'field');
+    if (table[name](one)) throw badParam(at, table[name](one));
   }
   const missing = wanted.find((name) => !fields.some(([known]) => known === name));
   if (missing) throw badParam(`${path}.${missing}`, 'is missing');

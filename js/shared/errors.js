@@ -37,15 +37,23 @@ export class QuernError extends Error {
   }
 
   get [OURS]() { return true; }
+
+  toJSON() {
+    const { name, hint, cause } = this;
+    return { name, ...toWire(this), hint, ...(cause !== undefined && { cause: String(cause) }) };
+  }
 }
 
 /** Whether an error is one of ours and of this group. */
 export const isOf = (group, error) => error instanceof QuernError && error.code.startsWith(`${group}/`);
 
-/** A bad argument; `path` names it as the caller wrote it: `options.temperature`, `messages[3].role`. */
-export function badParam(path, problem) {
-  return new QuernError('use/param', `${path} ${problem}.`, { detail: { param: path } });
+/** A bad argument; `path` names it as the caller wrote it: `options.temperature`, `messages[3].role`. @param {object} [more] for `detail` */
+export function badParam(path, problem, more) {
+  return new QuernError('use/param', `${path} ${problem}.`, { detail: { param: path, ...more } });
 }
+
+/** A name that is none here, beside those that are (called.js says which of them is meant). @param {string[]} known */
+export const unknownName = (path, known, what = 'option') => badParam(path, `is not ${what === 'option' ? 'an' : 'a'} ${what} here`, { known });
 
 export function abortError() {
   return new DOMException('The work was aborted.', 'AbortError');

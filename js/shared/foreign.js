@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Models as other programs keep them, told by the names of their files, and what to take instead. What bytes or a description tell, the engine says
-// (src/load/sniff.c, src/load/formats/hf_quantization.c). A file of its own in the package, which is fetched when a load has failed (named.js).
+// (src/load/sniff.c, src/load/formats/hf_quantization.c). A file of its own in the package, which is fetched when a load has failed (named.js), or a
+// name was refused (called.js, ours.js).
+
+export { oursFor } from './ours.js';
 
 const SAME = 'take the same model\'s GGUF file, or its folder with safetensors files';
 const ANEW = 'save the tokenizer anew with transformers (AutoTokenizer, save_pretrained), which writes it';

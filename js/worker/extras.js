@@ -104,5 +104,5 @@ async function extraOf(engine, open, options) {
     text?.end();
     throw error;
   });
-  return new Extra(engine, { logprobs: options.logprobs, guide, value: limits?.value });
+  return new Extra(engine, { ...options, guide, value: limits?.value });
 }

@@ -16,6 +16,9 @@ const AHEAD = 2;
 /** Of the numbers that GGUF has for what vectors are made of. */
 const [MEAN, FIRST] = [1, 2];
 
+/** Between two tellings. */
+const TELL_MS = 100;
+
 const NOTHING = new Float32Array(0);
 
 /** The hidden state of the last of some tokens. */
@@ -139,15 +142,28 @@ function scorer(engine) {
   return (state) => 1 / (1 + Math.exp(dot(state, no) - dot(state, yes)));
 }
 
+/** Tells how many texts are done, ten times a second at most, and of the last one. */
+function progressOf(total, emit) {
+  let done = 0;
+  let last = 0;
+  return () => {
+    done++;
+    const now = performance.now();
+    if (now - last < TELL_MS && done < total) return;
+    last = now;
+    emit({ type: 'progress', done, total });
+  };
+}
+
 /**
  * @param {import('../engine/engine.js').Engine} engine
  * @param {import('./runner.js').Runner} runner
  * @param {{texts: (string | Int32Array)[], query?: string,
  *   options: {instruction?: string, dimensions?: number, normalize?: boolean, space?: number}}} asked
- * @param {{stopped: boolean, onStop: () => void}} job
+ * @param {{job: {stopped: boolean, onStop: () => void}, emit: (event: object) => void}} caller
  * @returns {Promise<{values: Float32Array, tokens: number, truncated: number[]}>} values: vectors one behind the other, or a score for each
  */
-export async function pool(engine, runner, { texts, query, options }, job) {
+export async function pool(engine, runner, { texts, query, options }, { job, emit }) {
   const { dim, parallel, vectors } = engine.facts;
   const { dimensions = dim, normalize = vectors.normalize, space = 0 } = options;
   const score = query === undefined ? null : scorer(engine);
@@ -157,6 +173,7 @@ export async function pool(engine, runner, { texts, query, options }, job) {
   const truncated = [];
   const running = new Set();
   let tokens = 0;
+  const tell = progressOf(texts.length, emit);
   const stopAll = () => { for (const { onStop } of running) onStop(); };
   job.onStop = stopAll;
   const one = async (i) => {
@@ -170,6 +187,7 @@ export async function pool(engine, runner, { texts, query, options }, job) {
     if (isCut) truncated.push(i);
     if (score) values[i] = score(state);
     else putVector(state, normalize, values.subarray(i * size, (i + 1) * size));
+    tell();
   };
   try {
     await forEach(texts.length, AHEAD * parallel, job, one);

@@ -32,13 +32,10 @@ import { startEngine, storeModel } from './start.js';
 const NOTHING = { ids: new Int32Array(0), channels: [], inside: null, defaults: {} };
 
 /** Options of replies that ask for more than a text, or limit it. */
-const EXTRAS = ['tools', 'logprobs', 'schema', 'regex', 'grammar', 'json', 'choices'];
+const EXTRAS = ['tools', 'logprobs', 'promptLogprobs', 'suffix', 'schema', 'regex', 'grammar', 'json', 'choices'];
 
 /** Large arrays of an answer are handed over, not copied. */
-function buffersOf(value) {
-  const array = value?.values ?? value;
-  return ArrayBuffer.isView(array) ? [array.buffer] : [];
-}
+const buffersOf = (value) => [value?.values ?? value].filter(ArrayBuffer.isView).map(({ buffer }) => buffer);
 
 /** Aborts when the job is stopped, until whoever runs it sees to that. */
 function signalOf(job) {
@@ -131,8 +128,12 @@ export class Service {
       const reply = (prompt) => new Generation(this.#engine, prompt, options, emit, extra);
       return this.#converse({ messages, media, options, mustFit: true, keep: options.keep }, job, reply);
     }),
-    [COMPLETE]: ({ prompt, options }, job, emit) => this.#withExtra(options, job, (extra) => (
-      this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit, extra), job))),
+    [COMPLETE]: ({ prompt: given, options }, job, emit) => this.#withExtra(options, job, async (extra) => {
+      const prompt = extra ? extra.prompt(this.#chat, given) : this.#chat.plain(given);
+      const work = new Generation(this.#engine, prompt, options, emit, extra);
+      await extra?.read(prompt, work, (scores) => this.#runner.add(scores, job), emit);
+      return this.#runner.add(work, job);
+    }),
     [LOGITS]: async ({ ids, messages, media, options }, job) => {
       const { Scores } = await this.#host.pooling();
       const scores = (prompt) => new Scores(prompt, this.#engine.facts.vocabSize);
@@ -140,7 +141,7 @@ export class Service {
       return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
     },
     [LOOK]: ({ media }, job) => this.#sight.look(media, signalOf(job)),
-    [VECTORS]: async (message, job) => (await this.#host.pooling()).pool(this.#engine, this.#runner, message, job),
+    [VECTORS]: async (message, job, emit) => (await this.#host.pooling()).pool(this.#engine, this.#runner, message, { job, emit }),
     [KEPT]: () => this.#keeping.kept(),
     [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),

@@ -118,7 +118,7 @@ test('what is answered too late is let go of, and overwrites nothing', async () 
 /** Serves the demo model while `use(url)` runs. */
 async function withModel(use, script) {
   const server = await new LyingServer({ bytes: readFileSync(DEMO) }, script).start();
-  const info = mock.method(console, 'info', () => {});
+  const info = mock.method(console, 'warn', () => {});
   try {
     return await use(`${server.base}/demo-q8_0.gguf`);
   } finally {

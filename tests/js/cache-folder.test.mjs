@@ -75,7 +75,7 @@ async function within(env, work, { user = 0 } = {}) {
 
 /** What a load says beside doing what it should. */
 async function loadQuietly(options) {
-  const info = mock.method(console, 'info', () => {});
+  const info = mock.method(console, 'warn', () => {});
   try {
     const model = await load(url, { threads: 1, ...options });
     assert.match((await model.chat('What is the capital of Kenya?', { temperature: 0 }).result).text, /Nairobi/);

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
 import { headersFor } from '../../js/cli/cli-values.js';
 import { DEMO, NANO, withServer } from './helper.mjs';
@@ -112,4 +112,23 @@ test('a token goes to Hugging Face only, by https only, and what was given comes
   assert.deepEqual(headersFor(hub, ['AUTHORIZATION: Basic x', 'A: y'], env), { a: 'y', authorization: 'Basic x' });
   assert.equal(headersFor(hub, [], {}), undefined);
   for (const token of ['a b', 'a\nb', 'ä', 'a\x00']) assert.throws(() => headersFor(hub, [], { HF_TOKEN: token }), { code: 'use/param', message: 'HF_TOKEN in the environment is no token.' });
+});
+
+test('copy: what a page loads, for bundlers that copy nothing', async () => {
+  const to = join(folder, 'site/quern');
+  const { out, err, code } = await quern(['copy', to]);
+  assert.deepEqual([err, code], ['', 0]);
+  const names = readdirSync(to).sort();
+  assert.equal(out.replace(/[\d.]+ MiB/, 'N MiB'), `N MiB in ${names.length} files, of which a page loads few: ${to}\n`);
+  const { exports } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const files = Object.values(exports).filter((path) => typeof path === 'string' && !/sw\.js|\.json$/.test(path));
+  assert.deepEqual(names, files.map((path) => basename(path)).sort());
+  for (const path of files) assert.ok(readFileSync(join(to, basename(path))).equals(readFileSync(new URL(`../../${path}`, import.meta.url))), path);
+  assert.equal((await quern(['copy', to])).code, 0, 'once more, over what is there');
+  assert.deepEqual(readdirSync(to).sort(), names);
+  for (const [where, words] of [[join(to, 'worker.js'), /cannot be written \(ENOTDIR\)/], [join(to, 'worker.js/x'), /cannot be made \(ENOTDIR\)/], ['/proc/nope', /cannot be made/], ['', /must name/]]) {
+    const refused = await quern(['copy', where]);
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, new RegExp(`^quern: use/param: DIR ${words.source}`), where);
+  }
 });

@@ -215,7 +215,7 @@ test('help for each command tells all its options', async () => {
     assert.equal(code, 0);
     assert.match(out, new RegExp(`^usage: quern ${name} `));
     for (const option of options) assert.match(out, new RegExp(`^  --${option}( [A-Z']|  )`, 'm'));
-    assert.equal(out.match(/^  --/gm).length, options.length);
+    assert.equal((out.match(/^  --/gm) ?? []).length, options.length);
   }
   const { out } = await quern(['help', 'run']);
   for (const args of [['run', '--help'], ['run', NANO, '-h', '--', 'x']]) assert.deepEqual(await quern(args), { out, err: '', code: 0 });

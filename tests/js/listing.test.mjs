@@ -283,3 +283,37 @@ test('offline, and a store that fails', async () => {
   const { bytes, notices } = await run(site(), new Disk(), { faults: { at: () => ({ error }) } });
   assert.deepEqual([Buffer.compare(bytes, ALL), notices.map(({ code }) => code)], [0, ['storage/unavailable']]);
 });
+
+test('a file of a repository by its type: the repository is asked, then nobody; the model is the one that its file\'s name has', { timeout: 60_000 }, async () => {
+  const bytes = readFileSync(join(PROJECT, 'tests/fixtures/golden/nano.Q8_0.gguf'));
+  const other = readFileSync(join(PROJECT, 'web/models/demo-q8_0.gguf'));
+  const files = { 'M-Q8_0.gguf': bytes, 'M-Q4_0.gguf': other, 'mmproj-Q8_0.gguf': other };
+  const list = Buffer.from(JSON.stringify({ siblings: [...Object.keys(files), 'README.md'].map((rfilename) => ({ rfilename })) }));
+  const server = await new LyingServer((url) => (/\/api\/models\/org\/model\/revision\/main$/.test(url) ? { bytes: list } : filesOf(files)(url))).start();
+  const store = join(cache, 'typed');
+  const source = { repo: 'org/model', type: 'q8_0', endpoint: server.base };
+  const whole = { repo: 'org/model', file: 'M-Q8_0.gguf', endpoint: server.base };
+  try {
+    assert.equal(await models.has(source, { cache: store }), false);
+    await models.remove(source, { cache: store });
+    const kept = await models.download(source, { cache: store });
+    assert.deepEqual([kept.name, kept.complete, kept.id], ['M-Q8_0.gguf', true, `${server.base}/org/model/resolve/main/M-Q8_0.gguf`]);
+    const error = await rejectsWith(load({ ...source, type: 'Q6_K' }, { cache: store }), 'use/param');
+    assert.match(error.message, /no GGUF file of the type Q6_K, but M-Q8_0\.gguf, M-Q4_0\.gguf/);
+  } finally {
+    await server.close();
+  }
+  assert.deepEqual([await models.has(source, { cache: store }), await models.has(whole, { cache: store })], [true, true]);
+  const logits = await logitsOf(source, { cache: store });
+  assert.deepEqual(logits, await logitsOf(whole, { cache: store }));
+  await models.remove(source, { cache: store });
+  assert.deepEqual(await models.list({ cache: store }), []);
+});
+
+test('a name that is a repository\'s is told how to be one', async () => {
+  for (const source of ['Qwen/Qwen3-0.6B-GGUF', 'Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf', 'Qwen/Qwen3-0.6B-GGUF:Q8_0']) {
+    const { message } = await rejectsWith(load(source), 'use/param');
+    assert.match(message, new RegExp(`write 'hf:${source}'`));
+  }
+  for (const source of ['models/x.gguf', './Qwen/Qwen3', '/Qwen/Qwen3', 'x']) assert.doesNotMatch((await rejectsWith(load(source), 'use/param')).message, /hf:/);
+});

@@ -167,7 +167,7 @@ test('W04: threads that do not start cost speed only', async () => {
     const every = setInterval;
     globalThis.setInterval = (work, ms) => every(work, ms / 50);
     await import(${JSON.stringify(new URL('../../dist/worker.node.mjs', import.meta.url).href)});`);
-  const notices = mock.method(console, 'info', () => {});
+  const notices = mock.method(console, 'warn', () => {});
   const model = await load(NANO, { workerUrl: file, threads: 3 });
   notices.mock.restore();
   assert.equal(model.info.threads, 1);

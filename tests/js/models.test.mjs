@@ -168,7 +168,7 @@ test('what is no model is not kept', async () => {
 });
 
 test('a folder that cannot be used: a notice, and the model', async () => {
-  const info = mock.method(console, 'info', () => {});
+  const info = mock.method(console, 'warn', () => {});
   const { text } = await answer(url, { cache: join(NANO, 'no-folder') });
   info.mock.restore();
   assert.match(text, /Nairobi/);
@@ -189,7 +189,7 @@ test('a store of one\'s own, which the worker uses over a port', async () => {
   assert.deepEqual([repaired.requests, repaired.text], [1, cold.text]);
   await models.remove(url, { cache: store });
   assert.equal(store.disk.size, 0);
-  const info = mock.method(console, 'info', () => {});
+  const info = mock.method(console, 'warn', () => {});
   const full = await requestsOf(() => answer(url, { cache: new MemoryStore(new Disk(), { quota: 100_000, told: false }) }));
   info.mock.restore();
   assert.deepEqual([full.text, info.mock.calls.length], [cold.text, 1]);
@@ -198,7 +198,7 @@ test('a store of one\'s own, which the worker uses over a port', async () => {
 
 test('two loads at once: one download', async () => {
   const cache = newCache();
-  const info = mock.method(console, 'info', () => {});
+  const info = mock.method(console, 'warn', () => {});
   const both = await requestsOf(async () => ({ results: await Promise.all([answer(url, { cache }), answer(url, { cache })]) }));
   info.mock.restore();
   assert.deepEqual([both.requests, both.results[0].text], [1, both.results[1].text]);

@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import { checkMessages } from '../../js/page/messages.js';
 import { checkOptions, checkTokens, sampling } from '../../js/page/options.js';
 import { checkPart } from '../../js/page/parts.js';
+import { Reply } from '../../js/page/reply.js';
+import { SYNONYMS, oursFor } from '../../js/shared/ours.js';
 
 
 /** Values that no option of any kind accepts, unless a table below says so. */
@@ -101,6 +103,70 @@ test('messages', () => {
     [[{ role: 'user', get content() { throw new Error('no'); } }], 'messages[0].content'],
   ]) fails(() => checkMessages(bad), path);
   assert.equal(checkMessages(Array(10_000).fill(good)).length, 10_000);
+});
+
+/** What somebody who passes this reads. */
+const said = async (check) => (await new Reply(() => ({ promise: (async () => check())(), stop() {} })).result.catch((error) => error)).message;
+
+test('names of other programs, and misspelt ones, are refused with ours', async () => {
+  for (const [kind, ours, theirs] of [
+    ['chat', 'maxTokens', 'max_tokens max_new_tokens max_completion_tokens maxOutputTokens num_predict n_predict max_gen_len maxtokens maxToken maxTokns'],
+    ['chat', 'topP', 'top_p'], ['chat', 'topK', 'top_k'], ['chat', 'minP', 'min_p'], ['chat', 'stop', 'stop_sequences stopSequences stop_strings stops'],
+    ['chat', 'repeatPenalty', 'repeat_penalty repetition_penalty repetitionPenalty'], ['chat', 'presencePenalty', 'presence_penalty'], ['chat', 'frequencyPenalty', 'frequency_penalty'],
+    ['chat', 'logitBias', 'logit_bias'], ['chat', 'temperature', 'temp temprature do_sample'], ['chat', 'thinking', 'enable_thinking think reasoning_effort'],
+    ['chat', 'schema', 'response_format responseFormat json_schema format responseConstraint'], ['chat', 'tools', 'functions'], ['chat', 'toolChoice', 'tool_choice function_call'],
+    ['chat', 'signal', 'abortSignal abort_signal'], ['chat', 'logprobs', 'top_logprobs n_probs'], ['tokens', 'generationPrompt', 'add_generation_prompt'],
+    ['load', 'contextSize', 'n_ctx num_ctx context_length context_window_size max_model_len'], ['load', 'threads', 'n_threads num_thread nThreads'], ['load', 'chunk', 'n_batch batch_size'],
+    ['load', 'parallel', 'n_parallel n_seq_max'], ['load', 'onProgress', 'progress_callback progressCallback initProgressCallback'], ['load', 'quantize', 'dtype'],
+    ['load', 'kv', 'cache_type_k'], ['load', 'cache', 'useCache cache_dir'], ['load', 'vision', 'mmproj'],
+  ]) {
+    for (const name of theirs.split(' ')) {
+      const message = await said(() => checkOptions(kind, { [name]: 1 }));
+      assert.match(message, new RegExp(`^options\\.${name} is not an option here: (?:it is|perhaps) ${ours}\\b`), name);
+    }
+  }
+  for (const [kind, name, words] of [
+    ['chat', 'system', /\{ role: 'system', content \}/], ['chat', 'stream', /for await/], ['chat', 'n', /side by side/], ['chat', 'messages', /first argument/], ['load', 'token', /headers/],
+    ['load', 'revision', /source/], ['load', 'device', /processor/], ['load', 'n_gpu_layers', /processor/], ['chat', 'mirostat', /minP/], ['chat', 'qqqqqq', /here\.$/], ['chat', 'toString', /here\.$/],
+  ]) assert.match(await said(() => checkOptions(kind, { [name]: 1 })), words, name);
+  assert.match(await said(() => checkOptions('load', { quantize: { weight: 'q8' } })), /weights/);
+  assert.match(oursFor('options.tools[0].function', ['name', 'parameters']), /without another object/);
+  assert.throws(() => checkOptions('chat', { max_tokens: 1 }), ({ detail }) => detail.known.includes('maxTokens'));
+});
+
+test('the words are of options that there are', () => {
+  const known = (kind) => { try { checkOptions(kind, { '': 1 }); } catch (error) { return error.detail.known; } return []; };
+  const all = new Set([...['load', 'chat', 'tokens'].flatMap(known), 'dimensions', 'normalize', 'instruction', 'parameters']);
+  assert.deepEqual(Object.keys(SYNONYMS).filter((name) => !all.has(name)), []);
+  for (const [name, others] of Object.entries(SYNONYMS)) for (const other of others.split(' ')) assert.match(other, /^[a-z0-9]+$/, name);
+});
+
+test('what other programs say in messages is taken, or refused by name', async () => {
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":1}' } };
+  assert.deepEqual(checkMessages([
+    { role: 'user', content: 'x', id: 5, createdAt: 7, refusal: null, audio: undefined, annotations: [], images: [], prefix: false },
+    { role: 'assistant', content: null, tool_calls: [call], reasoning_content: 'hm' }, { role: 'tool', content: '1', tool_call_id: 'a', name: 'f' },
+    { role: 'assistant', content: 'y', tool_calls: null },
+  ]), [
+    { role: 'user', content: 'x' }, { role: 'assistant', content: '', thinking: 'hm', toolCalls: [{ id: 'a', name: 'f', arguments: '{"x":1}' }] }, { role: 'tool', content: '1', toolCallId: 'a' },
+    { role: 'assistant', content: 'y' },
+  ]);
+  for (const [name, words] of [
+    ['images', /parts of the content/], ['image', /parts of the content/], ['image_url', /parts of the content/], ['attachments', /parts of the content/], ['experimental_attachments', /parts/], ['files', /parts/],
+    ['videos', /films/], ['audio', /no sound/], ['name', /who speaks/], ['text', /content/], ['parts', /content/], ['prefix', /continue/], ['partial', /continue/], ['function_call', /toolCalls/],
+    ['toolInvocations', /toolCalls/], ['tool_name', /toolCallId/], ['tool_responses', /toolCallId/], ['documents', /content/], ['refusal', /content/], ['reasoning_details', /field here/],
+    ['reasoningContent', /it is reasoning_content/], ['toolcalls', /it is toolCalls/], ['toolCallID', /it is toolCallId/], ['Content', /it is content/], ['tool_call', /toolCalls/],
+  ]) {
+    const message = await said(() => checkMessages([{ role: 'user', content: 'x' }, { role: 'user', content: 'x', [name]: ['y'] }]));
+    assert.ok(message.startsWith(`messages[1].${name} is not a field here`), message);
+    assert.match(message, words);
+  }
+  fails(() => checkMessages([{ role: 'assistant', content: '', tool_calls: [{ id: 'a' }] }]), 'messages[0].toolCalls');
+});
+
+test('headers as pages have them', () => {
+  for (const given of [new Headers({ Authorization: 'x' }), new Map([['authorization', 'x']])]) assert.deepEqual(checkOptions('load', { headers: given }), { headers: { authorization: 'x' } });
+  fails(() => checkOptions('load', { headers: new Map([['a', 1]]) }), 'options.headers');
 });
 
 test('parts of messages', () => {

@@ -63,7 +63,7 @@ const TOOLS = [{ name: 'weather', description: 'of a city', input_schema: SCHEMA
 const MESSAGE = { model: 'any', max_tokens: 50, messages: HI };
 
 test('/v1/messages: blocks of thinking, text and uses of tools, and results that go back', async () => {
-  const host = await scripted([CALL, 'Cold.']);
+  const host = await scripted([CALL, 'Cold.', CALL, CALL]);
   const first = await post(host, '/v1/messages', { ...MESSAGE, system: [{ type: 'text', text: 'Be brief.' }], tools: TOOLS, thinking: { type: 'enabled', budget_tokens: 1024 }, stop_sequences: ['X'], top_k: 5 });
   const [thinking, text, use] = first.content;
   assert.deepEqual([first.type, first.role, first.model, first.stop_reason, first.content.length], ['message', 'assistant', 'demo', 'tool_use', 3]);
@@ -73,13 +73,16 @@ test('/v1/messages: blocks of thinking, text and uses of tools, and results that
   assert.deepEqual(input, [{ role: 'system', content: 'Be brief.' }, ...HI]);
   assert.deepEqual([options.maxTokens, options.thinking, options.stop, options.topK, options.tools[0].parameters], [50, true, ['X'], 5, SCHEMA]);
   const content = [{ type: 'tool_result', tool_use_id: use.id, is_error: true, content: [{ type: 'text', text: 'gone' }] }, { type: 'text', text: 'So?' }];
-  const second = await post(host, '/v1/messages', { ...MESSAGE, tools: TOOLS, tool_choice: { type: 'any' }, messages: [...HI, { role: 'assistant', content: first.content }, { role: 'user', content }] });
+  const second = await post(host, '/v1/messages', { ...MESSAGE, tools: TOOLS, tool_choice: { type: 'none' }, messages: [...HI, { role: 'assistant', content: first.content }, { role: 'user', content }] });
   assert.deepEqual([second.content, second.stop_reason], [[{ type: 'text', text: 'Cold.' }], 'end_turn']);
   assert.deepEqual(host.asked[1].input.slice(1), [
     { role: 'assistant', content: 'Wait.', reasoning_content: 'Hm.', toolCalls: [{ id: use.id, name: 'weather', arguments: { city: 'Oslo' } }] },
     { role: 'tool', content: 'Error: gone', toolCallId: use.id }, { role: 'user', content: 'So?' },
   ]);
-  assert.equal(host.asked[1].options.toolChoice, 'required');
+  await post(host, '/v1/messages', { ...MESSAGE, tools: TOOLS, tool_choice: { type: 'any', disable_parallel_tool_use: true } });
+  await post(host, '/v1/messages', { ...MESSAGE, tools: TOOLS, tool_choice: { type: 'tool', name: 'weather' } });
+  const choices = host.asked.map(({ options: { toolChoice, parallelToolCalls } }) => [toolChoice, parallelToolCalls]);
+  assert.deepEqual(choices, [[undefined, undefined], ['none', undefined], ['required', false], [{ name: 'weather' }, undefined]]);
 });
 
 test('/v1/messages: the events of a stream, each by its name', async () => {

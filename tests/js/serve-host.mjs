@@ -51,10 +51,10 @@ export function endless(push, { options }, word = 'on ') {
 }
 
 /** @returns {Promise<object>} a server that listens; without a model it is loading one. `said` is what it has told whoever started it */
-export async function startServer({ model, opened, limits, rules, site, reloadMs } = {}) {
+export async function startServer({ model, opened, limits, rules, site, reloadMs, queue } = {}) {
   const metrics = new Metrics();
   const said = [];
-  const served = new ServedModel({ load: opened ?? (async () => model), metrics, say: (text) => said.push(text), reloadMs });
+  const served = new ServedModel({ load: opened ?? (async () => model), metrics, say: (text) => said.push(text), reloadMs, queue });
   const all = {
     served, metrics, name: 'demo', onlyName: false, file: 'demo.gguf', version: '1.2.3', slots: false,
     template: async () => 'template', started: 1, ...site,

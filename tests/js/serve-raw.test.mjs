@@ -207,7 +207,7 @@ test('a body that is too long is refused, told or not, and the answer arrives', 
     assert.equal((await ask(port, 'POST', CHAT, { body: { messages: [{ role: 'user', content: 'x'.repeat(90_000) }] } })).status, 200);
   });
   const { LIMITS } = await import('../../js/cli/serve-http.js');
-  assert.deepEqual([LIMITS.body, LIMITS.header, LIMITS.unsent, LIMITS.connections, LIMITS.headersMs, LIMITS.requestMs], [4_194_304, 16_384, 262_144, 256, 10_000, 30_000]);
+  assert.deepEqual([LIMITS.body, LIMITS.header, LIMITS.unsent, LIMITS.connections, LIMITS.headersMs, LIMITS.requestMs], [4_194_304, 16_384, 262_144, 1024, 10_000, 30_000]);
 });
 
 test('headers that are too long, and what is no HTTP', async () => {

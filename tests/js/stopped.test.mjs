@@ -22,7 +22,7 @@ test('a load goes on without a process that is stopped, and a download says why 
   writeFileSync(script, `import { models } from ${JSON.stringify(new URL('../../dist/node.js', import.meta.url).href)};
     await models.download(${JSON.stringify(url)}, { cache: ${JSON.stringify(cache)} });`);
   const downloading = fork(script);
-  mock.method(console, 'info', () => {});
+  mock.method(console, 'warn', () => {});
   try {
     for (const end = Date.now() + 60_000; (await models.list({ cache }))[0]?.loaded !== 2 << 20;) {
       assert.ok(Date.now() < end, 'two chunks are stored');

@@ -23,7 +23,7 @@ function tsc(files, lib, ...options) {
   });
 }
 
-const compile = (files, target, lib) => tsc(files, lib, '--strict', '--target', target, '--types', '', '--skipLibCheck', 'false');
+const compile = (files, target, lib, ...more) => tsc(files, lib, '--strict', '--target', target, '--types', '', '--skipLibCheck', 'false', ...more);
 
 /** What the compiler says about these JavaScript files, and not about others that they import: only types between files are checked. */
 async function check(files, lib, types) {
@@ -33,7 +33,7 @@ async function check(files, lib, types) {
 }
 
 test('index.d.ts', async () => {
-  assert.equal(await compile(['types.ts'], 'esnext', 'esnext,dom,dom.asynciterable'), '');
+  for (const exact of [[], ['--exactOptionalPropertyTypes']]) assert.equal(await compile(['types.ts'], 'esnext', 'esnext,dom,dom.asynciterable', ...exact), '', exact.join(' '));
 });
 
 test('index.d.ts and those of other entries in a project of 2022', async () => {
@@ -58,7 +58,7 @@ test('what is exported is what is declared, in a page and in Node', async () => 
   assert.deepEqual(Object.keys(node).sort(), declared);
   assert.deepEqual(Object.keys(page).sort(), declared);
   assert.deepEqual(Object.keys(await import('quern/remote')).sort(), ['QuernError', 'remote']);
-  assert.deepEqual(Object.keys(await import('quern/run')).sort(), ['QuernError', 'run']);
+  assert.deepEqual(Object.keys(await import('quern/run')).sort(), ['QuernError', 'run', 'tool']);
   assert.deepEqual(Object.keys(await import('quern/openai')).sort(), ['APIError', 'QuernError', 'openai', 'openaiFetch']);
   assert.deepEqual(Object.keys(await import('quern/ai-sdk')).sort(), ['QuernError', 'quern']);
   assert.deepEqual(Object.keys(await import('quern/prompt-api')).sort(), ['QuernError', 'languageModel']);

@@ -3,7 +3,7 @@
 
 import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Part, type Reply, type Result } from 'quern';
 import { remote, type RemoteModel } from 'quern/remote';
-import { run } from 'quern/run';
+import { run, tool } from 'quern/run';
 
 const model: Model = await load('model.gguf');
 await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', quantize: { weights: 'q8', embeddings: 'none' }, onProgress: ({ loaded, total }) => loaded / total });
@@ -16,6 +16,7 @@ for await (const text of reply) text.toUpperCase();
 for await (const event of reply.events) {
   if (event.type === 'text' || event.type === 'thinking') event.text satisfies string;
   else if (event.type === 'dropped') event.messages satisfies number;
+  else if (event.type === 'prompt') event.logprobs satisfies { id: number; logprob: number | null }[];
   else event.index satisfies number;
   if (event.type === 'tool-call') event.arguments satisfies object;
 }
@@ -120,6 +121,73 @@ result.usage.imageTokens satisfies number;
 model.info.vision?.deepstack satisfies readonly number[] | undefined;
 (await model.look('a.png', { detail: 'low' })).values satisfies Float32Array;
 (await model.logits([{ role: 'user', content: seen }], { numberImages: true })) satisfies Float32Array;
+
+// Texts in a row, and what a reader of events destructures.
+for await (const { type, text } of reply.events) text.length + type.length;
+for await (const { type, text } of ran.events) (type === 'thinking' ? console.error : console.log)(text);
+for await (const event of reply.events) if (event.type === 'tool-call-delta') event.delta satisfies string;
+new Response(reply.toReadableStream());
+
+// What may be read only, or absent by being undefined (exactOptionalPropertyTypes).
+const fixed: readonly Message[] = [{ role: 'assistant', content: 'x', thinking: undefined, toolCalls: undefined, toolCallId: undefined }];
+model.chat(fixed, { stop: ['a'] as const, temperature: undefined, signal: undefined, json: undefined, keep: undefined, overflow: undefined });
+await model.countTokens(fixed, { thinking: undefined });
+await model.tokenize(fixed);
+await model.logits(fixed);
+far.chat(fixed);
+run(far, fixed, { tools: { now: { description: undefined, execute: () => 1 } }, maxSteps: undefined, signal: undefined });
+await load('x', { contextSize: undefined, signal: undefined, onProgress: undefined, sha256: ['00'] as const, vision: undefined, visionOptions: { maxPixels: undefined }, quantize: { weights: undefined } });
+const given: ChatOptions = { maxTokens: undefined, signal: undefined, onPrefill: undefined, tools: undefined };
+model.chat('x', given);
+await model.embed('x', { instruction: undefined, onProgress: ({ done, total }) => done / total });
+await model.rank('x', ['y'], { onProgress: undefined });
+await models.download('x', { onProgress: undefined, vision: undefined });
+await remote('x', { apiKey: undefined, headers: new Headers() });
+new QuernError('use/param', 'x', { cause: undefined, phase: undefined }).toJSON().message satisfies string;
+
+// Values: of what follows from the call, or unknown, or none.
+(await model.chat('x').result).value satisfies undefined;
+(await model.chat('x', { temperature: 0, schema: null }).result).value satisfies undefined;
+(await model.complete('x', { regex: 'a' }).result).value satisfies undefined;
+const anything = (await model.chat('x', { json: true }).result).value;
+// @ts-expect-error it may be anything
+anything.length;
+// @ts-expect-error so may what options elsewhere ask for
+(await model.chat('x', given).result).value.length;
+// @ts-expect-error there is none
+(await model.chat('x').result).value.length;
+
+// Numbers have buffers of their own, and sources and headers are taken as pages have them.
+(await model.embed(['x'])).vectors[0] satisfies Float32Array<ArrayBuffer> | undefined;
+(await model.logits([1])).buffer satisfies ArrayBuffer;
+(await model.detokenize([1], { bytes: true }))[0]?.buffer satisfies ArrayBuffer | undefined;
+declare const picked: FileList;
+await load(picked, { headers: new Headers({ Authorization: 'x' }) });
+
+// Arguments of a tool's function follow from its schema, where that stands in the call.
+run(model, 'x', { tools: {
+  weather: {
+    parameters: { type: 'object', properties: { city: { type: 'string' }, days: { type: 'integer' } }, required: ['city'] },
+    execute: ({ city, days }) => {
+      city satisfies string;
+      days satisfies number | undefined;
+      return city.length;
+    },
+  },
+  now: { execute: () => 5 },
+} });
+const coat = tool({
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  // @ts-expect-error it is a string
+  execute: ({ city }) => city satisfies number,
+});
+run(model, 'x', { tools: { coat } });
+const parameters: object = {};
+run(model, 'x', { tools: { far: { parameters, execute: ({ anything: one }) => one } } });
+const apart = { weather: { parameters: { type: 'object', properties: { city: { type: 'string' } } }, execute: async ({ city }: { city: string }) => city } };
+run(model, 'x', { tools: apart, maxSteps: 2 });
+const asOpenAI: Message[] = [{ role: 'assistant', content: '', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] }, { role: 'tool', tool_call_id: 'a', content: 'x' }];
+model.chat(asOpenAI);
 
 // @ts-expect-error a picture is no text
 model.chat([{ role: 'user', content: [{ type: 'image', text: 'x' }] }]);

@@ -88,6 +88,15 @@ test('the same bits alone and together, by any threads, chunk, kernels and width
   }
 });
 
+test('progress is told, and how many texts there are', async () => {
+  const told = [];
+  await model.embed(MANY, { onProgress: (progress) => told.push(progress) });
+  assert.deepEqual(told.at(-1), { done: MANY.length, total: MANY.length });
+  assert.ok(told.every(({ done, total }, i) => total === MANY.length && done > (told[i - 1]?.done ?? 0)));
+  await rejectsWith(model.embed(MANY, { onProgress: 5 }), 'use/param');
+  await assert.rejects(model.embed(MANY, { onProgress() { throw new Error('mine'); } }), /mine/);
+});
+
 test('short texts fill the steps, and what they begin with is read once', async () => {
   const wide = await open(FILE, { parallel: 16, chunk: 64, cacheSize: 4000 });
   const texts = Array.from({ length: 256 }, (_, i) => `${i}a${i}`);
