@@ -172,7 +172,8 @@ export type ResponseItem =
     content: { type: 'output_text'; text: string; annotations: []; logprobs: TokenLogprob[] }[] }
   | { id: string; type: 'reasoning'; status: 'in_progress' | 'completed' | 'incomplete'; encrypted_content: string | null;
     summary: { type: 'summary_text'; text: string }[]; content?: { type: 'reasoning_text'; text: string }[] }
-  | { id: string; type: 'function_call'; status: 'in_progress' | 'completed' | 'incomplete'; call_id: string; name: string; arguments: string };
+  | { id: string; type: 'function_call'; status: 'in_progress' | 'completed' | 'incomplete'; call_id: string; name: string; arguments: string }
+  | { id: string; type: 'custom_tool_call'; status: 'in_progress' | 'completed' | 'incomplete'; call_id: string; name: string; input: string };
 
 export interface ResponseObject {
   id: string;

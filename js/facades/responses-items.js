@@ -82,6 +82,17 @@ class Thread {
   }
 }
 
+/** A call, of a tool of either type. */
+const calls = (callOf) => (item, path, thread) => {
+  const message = thread.said(path, () => true);
+  (message.tool_calls ??= []).push({ id: item.call_id, ...callOf(item) });
+};
+
+/** The result of one. */
+const results = ({ call_id: id, output }, path, thread) => {
+  thread.add({ role: 'tool', tool_call_id: id, content: contentOf(output, `${path}.output`) }, path);
+};
+
 const ITEMS = {
   message: ({ role, content }, path, thread) => {
     const said = contentOf(content, `${path}.content`);
@@ -98,14 +109,10 @@ const ITEMS = {
     const { reasoning_content: before } = message;
     message.reasoning_content = before ? `${before}\n${thought}` : thought;
   },
-  function_call: ({ call_id: id, name, arguments: given }, path, thread) => {
-    const call = { id, type: 'function', function: { name, arguments: given } };
-    const message = thread.said(path, () => true);
-    (message.tool_calls ??= []).push(call);
-  },
-  function_call_output: ({ call_id: id, output }, path, thread) => {
-    thread.add({ role: 'tool', tool_call_id: id, content: contentOf(output, `${path}.output`) }, path);
-  },
+  function_call: calls(({ name, arguments: given }) => ({ type: 'function', function: { name, arguments: given } })),
+  function_call_output: results,
+  custom_tool_call: calls(({ name, input }) => ({ type: 'custom', custom: { name, input } })),
+  custom_tool_call_output: results,
 };
 
 function kindOf({ type = 'message' }, path) {

@@ -2,6 +2,7 @@
 // The output of a response as it grows: its items (reasoning, a message, a call), and the events that tell of each, in the order which clients
 // count on: an item is added, its parts come and end, it is done.
 
+import { InputText } from './openai-custom.js';
 import { wordOf } from './openai-limits.js';
 import { sealed } from './responses-items.js';
 import { randomId } from './work.js';
@@ -97,18 +98,48 @@ class Call {
   end() { return [{ type: 'response.function_call_arguments.done', name: this.#call.name, arguments: this.#text }]; }
 }
 
-/** What each event of a reply belongs to, and whether it begins a new one in any case. */
+/** A call of a tool of the type custom: what it is given is a text. */
+class CustomCall {
+  id = `ctc_${randomId()}`;
+  #input = new InputText();
+  #text = '';
+  #call;
+
+  constructor(how, { id, name }) {
+    this.#call = { call_id: id, name };
+  }
+
+  item(status) { return { id: this.id, type: 'custom_tool_call', status, ...this.#call, input: this.#text }; }
+
+  begin() { return []; }
+
+  take({ delta }) {
+    const piece = this.#input.take(delta);
+    this.#text += piece;
+    return piece ? { type: 'response.custom_tool_call_input.delta', delta: piece } : null;
+  }
+
+  end() { return [{ type: 'response.custom_tool_call_input.done', input: this.#text }]; }
+}
+
+const KINDS = { text: Message, thinking: Reasoning, call: Call };
+
+/** What each event of a reply belongs to, and whether it begins or ends that in any case. */
 const EVENTS = {
-  text: { Kind: Message }, thinking: { Kind: Reasoning },
-  'tool-call-start': { Kind: Call, isFirst: true }, 'tool-call-delta': { Kind: Call }, 'tool-call': { Kind: Call, isLast: true },
+  text: { kind: 'text' }, thinking: { kind: 'thinking' },
+  'tool-call-start': { kind: 'call', isFirst: true }, 'tool-call-delta': { kind: 'call' }, 'tool-call': { kind: 'call', isLast: true },
 };
 
 export class Output {
   #how;
   #open = null;
+  #kind = '';
   #done = [];
 
-  /** @param {{summary: boolean, sealed: boolean}} how whether thinking is told as its summary, and whether also in letters that come back */
+  /**
+   * @param {{summary: boolean, sealed: boolean, customs: Set<string>}} how whether thinking is told as its summary, and whether also in letters that
+   *   come back; names of tools of the type custom
+   */
   constructor(how) {
     this.#how = how;
   }
@@ -118,15 +149,20 @@ export class Output {
 
   /** @param {any} event of a reply @returns {Iterable<object>} events of the response */
   * take(event) {
-    const { Kind, isFirst, isLast } = EVENTS[event.type] ?? {};
-    if (!Kind) return;
-    if (isFirst || !(this.#open instanceof Kind)) {
+    const { kind, isFirst, isLast } = EVENTS[event.type] ?? {};
+    if (!kind) return;
+    if (isFirst || this.#kind !== kind) {
       if (isLast) return;
-      yield* this.close(this.#open instanceof Call ? 'incomplete' : 'completed');
-      yield* this.#begin(new Kind(this.#how, event));
+      yield* this.close(this.#kind === 'call' ? 'incomplete' : 'completed');
+      yield* this.#begin(kind, event);
     }
     if (isLast) yield* this.close('completed');
-    else if (!isFirst) yield this.#placed(this.#open.take(event));
+    else if (!isFirst) yield* this.#grow(event);
+  }
+
+  * #grow(event) {
+    const told = this.#open.take(event);
+    if (told) yield this.#placed(told);
   }
 
   /** Ends the item that is open. @param {'completed' | 'incomplete'} status of it */
@@ -137,10 +173,14 @@ export class Output {
     yield { type: 'response.output_item.done', output_index: this.#done.length, item };
     this.#done.push(item);
     this.#open = null;
+    this.#kind = '';
   }
 
-  * #begin(item) {
+  * #begin(kind, event) {
+    const Kind = kind === 'call' && this.#how.customs.has(event.name) ? CustomCall : KINDS[kind];
+    const item = new Kind(this.#how, event);
     this.#open = item;
+    this.#kind = kind;
     yield { type: 'response.output_item.added', output_index: this.#done.length, item: item.item('in_progress', true) };
     for (const event of item.begin()) yield this.#placed(event);
   }

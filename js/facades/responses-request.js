@@ -22,8 +22,8 @@ const UNSUPPORTED = { conversation: isNothing, prompt: () => false, context_mana
 
 /** A chat's words by what they are here. */
 const TERMS = {
-  max_tokens: 'max_output_tokens', messages: 'input', reasoning_effort: 'reasoning.effort', 'tools\\[(\\d+)\\]\\.function': 'tools[$1]',
-  'tool_choice\\.(?:function|allowed_tools)': 'tool_choice', 'response_format\\.json_schema': 'text.format', response_format: 'text.format',
+  max_tokens: 'max_output_tokens', messages: 'input', reasoning_effort: 'reasoning.effort', 'tools\\[(\\d+)\\]\\.(?:function|custom)': 'tools[$1]',
+  'tool_choice\\.(?:function|custom|allowed_tools)': 'tool_choice', 'response_format\\.json_schema': 'text.format', response_format: 'text.format',
   tool_call_id: 'call_id',
 };
 
@@ -45,16 +45,19 @@ function toolsOf({ tools }) {
   if (!Array.isArray(tools)) throw badParam('tools', 'must be an array');
   return { tools: tools.map((tool, i) => {
     if (!isRecord(tool)) throw badParam(`tools[${i}]`, 'must be an object with a type');
-    const { type, name, description, parameters } = tool;
-    if (type !== 'function') throw unsupported(`tools[${i}].type`, otherType(type, 'functions'));
-    const described = { name, ...(description != null && { description }), ...(parameters != null && { parameters }) };
-    return { type, function: described };
+    const { type, name, description, parameters, format } = tool;
+    if (type !== 'function' && type !== 'custom') throw unsupported(`tools[${i}].type`, otherType(type, 'function and custom'));
+    const described = { name, ...(description != null && { description }) };
+    return type === 'custom' ? { type, custom: { ...described, format } }
+      : { type, function: { ...described, ...(parameters != null && { parameters }) } };
   }) };
 }
 
-/** One that names a function. */
-const named = (value) => (
-  isRecord(value) && value.type === 'function' && !value.function ? { type: 'function', function: { name: value.name } } : value);
+/** One that names a tool. */
+const named = (value) => {
+  const type = ['function', 'custom'].find((one) => isRecord(value) && value.type === one && !value[one]);
+  return type ? { type, [type]: { name: value.name } } : value;
+};
 
 function choiceOf({ tool_choice: choice }) {
   if (choice == null) return {};

@@ -145,11 +145,11 @@ function keepingOf(body, stream) {
  * @param {import('./responses-store.js').Shelf} shelf of who asks
  */
 export function response(model, body, { name }, shelf) {
-  const { messages, options, input, previous, stream } = responsesRequest(body, new Reader(shelf));
+  const { messages, options, input, previous, stream, shape } = responsesRequest(body, new Reader(shelf));
   const { isKept, isBackground } = keepingOf(body, stream);
   const head = { id: `resp_${randomId()}`, object: 'response', created_at: seconds(), model: name, ...echoOf(body, previous) };
   const sealed = body.include?.includes('reasoning.encrypted_content') ?? false;
-  const output = new Output({ summary: body.reasoning?.summary != null, sealed });
+  const output = new Output({ summary: body.reasoning?.summary != null, sealed, customs: shape?.customs ?? new Set() });
   const made = new Response(head, output, (whole) => { if (isKept) shelf.keep({ response: whole, input, previous }); });
   if (isBackground) shelf.checkLive();
   const turn = new Turn((begun) => model.chat(messages, { ...options, ...begun }), made, { stream, wire: WIRES.named });

@@ -113,6 +113,26 @@ test('a conversation goes on from a response, by calls and their results, by ite
   assert.deepEqual([first.output[0].summary[0].text, first.output[0].content], ['Hm.', undefined], 'the summary that was asked for');
 });
 
+test('tools of the type custom are given a text', async () => {
+  const tool = { type: /** @type {const} */ ('custom'), name: 'say', description: 'it' };
+  const script = [{ text: '', toolCalls: [{ name: 'say', arguments: { input: 'a "b"\n' } }] }, 'Done.'];
+  const model = listening([script[0], ...script]);
+  const face = over(model);
+  const events = await collect(await face.responses.create({ ...ASK, tools: [tool], stream: true }));
+  assert.deepEqual(events.map(({ type }) => type.replace('response.', '')), [
+    'created', 'in_progress', 'output_item.added', 'custom_tool_call_input.delta', 'custom_tool_call_input.done', 'output_item.done', 'completed']);
+  const { output: [call], ...first } = await face.responses.create({ ...ASK, tools: [tool] });
+  assert.deepEqual([call.type, call.name, call.input, call.status], ['custom_tool_call', 'say', 'a "b"\n', 'completed']);
+  const output = { type: /** @type {const} */ ('custom_tool_call_output'), call_id: call.call_id, output: 'ok' };
+  await face.responses.create({ ...ASK, tools: [tool], previous_response_id: first.id, input: [output] });
+  const [, said, result] = model.asked[2].messages;
+  assert.deepEqual([said.toolCalls[0].arguments, result.content, result.toolCallId], [{ input: 'a "b"\n' }, 'ok', call.call_id]);
+  const lark = { ...tool, format: { type: /** @type {const} */ ('grammar'), syntax: /** @type {const} */ ('lark'), definition: 'x' } };
+  const refused = await refusal(face.responses.create({ ...ASK, tools: [lark] }));
+  assert.equal(refused.status, 400);
+  assert.match(refused.param, /^tools\[0\]\.format/);
+});
+
 test('a text behind a call, and a second thought, belong to the reply with the call', async () => {
   const model = listening(['x']);
   const call = { type: /** @type {const} */ ('function_call'), call_id: 'c', name: 'weather', arguments: '{}' };
