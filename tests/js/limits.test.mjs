@@ -121,7 +121,8 @@ test('thinking comes first, and is free', async () => {
 
 test('probabilities are those without limits', async () => {
   const { logprobs, text } = await noise.complete('a', { ...WILD, regex: '[a-z]{5,20}', seed: 4, logprobs: 1 }).result;
-  assert.equal(logprobs.map((one) => one.text).join(''), text);
+  const end = logprobs.pop();
+  assert.deepEqual([logprobs.map((one) => one.text).join(''), noise.info.endTokens.includes(end.id)], [text, true], 'the token that ended it counts');
   assert.ok(logprobs.some(({ id, top }) => top[0].id !== id), 'the likeliest was not allowed');
 });
 

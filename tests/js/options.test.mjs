@@ -41,6 +41,17 @@ for (const [name, good] of Object.entries(GOOD)) {
   });
 }
 
+test('what completions alone take', () => {
+  const good = { promptLogprobs: [0, 20], suffix: ['', 'x'] };
+  for (const [name, values] of Object.entries(good)) {
+    for (const value of values) assert.deepEqual(checkOptions('complete', { [name]: value }), { [name]: value });
+    for (const value of HOSTILE.filter((one) => one != null && !(name === 'suffix' && typeof one === 'string') && !values.includes(one) && one !== 1)) {
+      fails(() => checkOptions('complete', { [name]: value }), `options.${name}`);
+    }
+    fails(() => checkOptions('chat', { [name]: values[1] }), `options.${name}`);
+  }
+});
+
 test('load options', () => {
   for (const [name, bad] of Object.entries({
     threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], cacheSize: [0, -1, 2 ** 24 + 1, '1'], keepBytes: [-1, 0.5, '1', Infinity], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],

@@ -65,7 +65,9 @@ test('what only a loaded model can keep is refused by name; what asks for nothin
   for (const [name, value] of Object.entries({
     keep: 'x', numberImages: true, overflow: 'drop', choices: ['a', 'b'], regex: 'a+', grammar: 'root ::= "a"', whitespace: 'compact', logprobs: 0,
   })) await rejectsWith(far.chat(QUESTION, { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} is there for models that are loaded here`));
-  await rejectsWith(far.complete('x', { schema: {} }).result, 'use/param', /^options\.schema/);
+  for (const [name, value] of Object.entries({ schema: {}, promptLogprobs: 1, suffix: 'y' })) {
+    await rejectsWith(far.complete('x', { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} is there`));
+  }
   const nothing = { temperature: 0, maxTokens: 3, numberImages: false, overflow: 'error', json: false, schema: null };
   assert.equal((await far.chat(QUESTION, nothing).result).text, (await far.chat(QUESTION, { temperature: 0, maxTokens: 3 }).result).text);
 });
