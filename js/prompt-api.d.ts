@@ -71,7 +71,7 @@ export interface LanguageModelCreateOptions extends LanguageModelOptions {
 }
 
 export interface LanguageModelPromptOptions {
-  /** A JSON Schema or an expression: the reply is held to it. Not in a session with tools. */
+  /** A JSON Schema or an expression: the reply is held to it; of a session with tools the last one, behind its calls. */
   responseConstraint?: object | RegExp;
   /** Whether the model is not told of the constraint, which otherwise stands behind the question. Default: false. */
   omitResponseConstraintInput?: boolean;

@@ -184,8 +184,7 @@ class Session extends EventTarget {
     this.#check(options.signal);
     const { limits, words } = constraintOf(options);
     const { messages, goesOn } = messagesOf(input, { ...this.#setup, mayGoOn: true });
-    const isStrange = this.#setup.tools && (goesOn || Object.keys(limits).length);
-    if (isStrange) throw exception('NotSupportedError', 'A session with tools takes neither a responseConstraint nor a prefix.');
+    if (this.#setup.tools && goesOn) throw exception('NotSupportedError', 'A session with tools takes no prefix.');
     await this.#inTurn(options.signal, async (signal) => {
       this.#checkFirst(messages);
       const turns = await this.#fit([...this.#turns, ...messages], words, this.#turns.length);

@@ -170,7 +170,10 @@ test('tools are carried out, and the conversation keeps calls and results', asyn
   await session.prompt('Sure?');
   assert.deepEqual(asked(model).map(({ role }) => role), ['user', 'assistant', 'tool', 'assistant', 'user']);
   assert.equal(asked(model)[2].content, 'Rain in Oslo.');
-  await assert.rejects(session.prompt('x', { responseConstraint: {} }), named('NotSupportedError'));
+  await assert.rejects(session.prompt([USER('x'), { ...SAID('y'), prefix: true }]), named('NotSupportedError'));
+  const formed = await begin([script[0], '{"coat":true}'], { tools: [weather] });
+  assert.equal(await formed.session.prompt('Oslo?', { responseConstraint: { type: 'object' } }), '{"coat":true}');
+  assert.deepEqual(formed.model.calls.map(({ options }) => JSON.parse(options.schema).type), ['object', 'object']);
   for (const tools of [[weather, weather], [{ name: 'x' }], [{ execute() {} }]]) await assert.rejects(begin('x', { tools }), TypeError);
 });
 
