@@ -13,7 +13,8 @@ import { PROJECT } from '../fixtures/golden.mjs';
 import { npm, pack } from '../js/pack.mjs';
 
 const HERE = join(PROJECT, 'tests/places');
-const WORKSHOP = join(PROJECT, 'build/places');
+/** Where all that is installed lies. */
+export const WORKSHOP = join(PROJECT, 'build/places');
 
 /** What is installed for each environment: npm packages, of which the first one names its version. */
 const VERSIONS = JSON.parse(readFileSync(join(HERE, 'versions.json')));
@@ -27,6 +28,8 @@ const START_MS = 60_000;
 const ENVIRONMENT = { NO_COLOR: '1', CI: '1', NEXT_TELEMETRY_DISABLED: '1' };
 
 export const say = (text) => console.log(`places: ${text}`);
+
+export const versionsOf = (name) => VERSIONS[name];
 
 export const versionOf = (name) => Object.values(VERSIONS[name])[0];
 
