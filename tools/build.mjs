@@ -63,7 +63,7 @@ const IN_BROWSERS = { 'globalThis.process': 'undefined' };
 /** A worker has no use for the sentences of js/shared/hints.js: its errors get their hints where they arrive. */
 const withoutHints = {
   name: 'hints',
-  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const HINTS = {};' })),
+  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const hintOf = () => "";' })),
 };
 
 /**
