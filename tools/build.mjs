@@ -63,7 +63,7 @@ const IN_BROWSERS = { 'globalThis.process': 'undefined' };
 /** A worker has no use for the sentences of js/shared/hints.js: its errors get their hints where they arrive. */
 const withoutHints = {
   name: 'hints',
-  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const HINTS = {};' })),
+  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const hintOf = () => "";' })),
 };
 
 /**
@@ -148,4 +148,4 @@ checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints], endin
 await writeServiceWorker();
 for (const name of GLUE) await writeGlue(name);
 for (const name of [...ENGINE, GRAMMAR, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
-for (const name of ['index', ...Object.keys(FACES)]) await copyFile(join(root, `js/${name}.d.ts`), join(dist, `${name}.d.ts`));
+for (const name of ['index', 'sw', ...Object.keys(FACES)]) await copyFile(join(root, `js/${name}.d.ts`), join(dist, `${name}.d.ts`));

@@ -161,7 +161,7 @@ class Model {
     if (Array.isArray(text)) return this.#converse(PROMPT, text, { signal, choices });
     if (text.length > MOST_TEXT) {
       throw new QuernError('mem/load',
-        `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`);
+        `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`, { hint: '' });
     }
     return this.#call(TOKENIZE, { text }, { signal });
   }

@@ -3,7 +3,7 @@
 // hint that says what to do. Errors cross from the worker to the page as plain objects (toWire, fromWire), where they get their hints: a
 // worker is built without these sentences.
 
-import { HINTS } from './hints.js';
+import { hintOf } from './hints.js';
 import { HOST } from './host.js';
 
 const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'net/stalled', 'net/changed', 'mem/load', 'engine/hung',
@@ -24,13 +24,13 @@ export class QuernError extends Error {
   /**
    * @param {string} code
    * @param {string} message
-   * @param {{phase?: string, detail?: object, retryable?: boolean, cause?: unknown}} [options]
+   * @param {{phase?: string, detail?: object, retryable?: boolean, cause?: unknown, hint?: string}} [options] hint: instead of the code's
    */
-  constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause } = {}) {
+  constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause, hint } = {}) {
     super(harmless(String(message)), cause === undefined ? undefined : { cause });
     this.name = 'QuernError';
     this.code = code;
-    this.hint = HINTS[code] ?? '';
+    this.hint = hint ?? hintOf(code, detail);
     this.phase = phase;
     this.retryable = retryable;
     this.detail = detail;

@@ -46,6 +46,13 @@ const KINDS = [
     what: 'a model with a tiktoken vocabulary, as the first Qwen had, without the tokenizer.json that is read here', instead: 'take a Qwen3 model' },
 ];
 
+/** `OWNER/REPO`, with a file or a type behind it; no path of a file that is only missing. */
+const REPOSITORY = /^(?![^/]*\/[^/]*\.(?:gguf|safetensors|json|bin|tokenizer)$)[\w-][\w.-]*\/[\w.-]+(?:\/.+|:[\w.-]+)?$/i;
+
+/** What to write for what may be a repository's name. @param {any} source */
+export const repositoryOf = (source) => (typeof source === 'string' && REPOSITORY.test(source)
+  ? `If this is a repository of Hugging Face, write 'hf:${source.slice(0, 200)}'.` : '');
+
 const sentence = ({ rule, what, instead = SAME }) => ({ rule, message: `This is ${what}; ${instead}.` });
 
 /** A piece of a file that was cut up by a program that knows nothing of models: behind the file's own ending it has one more. */

@@ -6,6 +6,12 @@ import { HOST, inNode } from './host.js';
 /** What else runs beside this. */
 const OTHERS = inNode ? 'programs' : 'tabs';
 
+/** Of servers, by their status. */
+const STATUS = {
+  401: 'Pass headers: { Authorization: \'Bearer …\' } of somebody who may have the file.', 404: 'Check the address.', 429: 'Try again later.',
+};
+const ALIKE = { 403: 401, 410: 404, 500: 429, 502: 429, 503: 429, 504: 429 };
+
 /** By code. The message says what happened, so the hint does not repeat it. */
 export const HINTS = {
   'model/format': 'Choose a GGUF model file, or download it again.',
@@ -47,3 +53,6 @@ export const HINTS = {
   'use/schema': 'Leave out what the message names, or say it otherwise.',
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',
 };
+
+/** @param {string} code @param {{status?: number}} detail */
+export const hintOf = (code, { status } = {}) => (code === 'net/http' && STATUS[ALIKE[status] ?? status]) || HINTS[code] || '';

@@ -73,3 +73,13 @@ test('as JSON an error says all that it knows', () => {
   } });
   assert.ok(!('cause' in new Published('use/busy', 'x').toJSON()));
 });
+
+test('a hint fits the case: the server\'s status, what the message says itself, and where it runs', async () => {
+  const hintOf = (status) => new Published('net/http', 'x', { detail: { status } }).hint;
+  for (const [status, words] of [[401, /Authorization/], [403, /Authorization/], [404, /^Check the address\.$/], [410, /^Check the address\.$/], [429, /later/], [503, /later/], [418, /signing in/]]) assert.match(hintOf(status), words);
+  const { load } = await import('../../dist/node.js');
+  const other = await rejectsWith(load([new File(['x'], 'adapter_model.safetensors'), new File(['{}'], 'adapter_config.json')]), 'model/unsupported');
+  assert.match(other.message, /merge it into that model/);
+  assert.equal(other.hint, '');
+  for (const code of ['net/unreachable', 'env/version', 'env/worker']) assert.doesNotMatch(new Published(code, 'x').hint, /CORS|page|served/);
+});

@@ -37,7 +37,7 @@ test('index.d.ts', async () => {
 });
 
 test('index.d.ts and those of other entries in a project of 2022', async () => {
-  const entries = ['index', 'remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => `../../dist/${name}.d.ts`);
+  const entries = ['index', 'remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing', 'sw'].map((name) => `../../dist/${name}.d.ts`);
   for (const files of LONG ? entries.map((entry) => [entry]) : [entries]) assert.equal(await compile(files, 'es2022', 'es2022,dom'), '');
 });
 

@@ -4,6 +4,7 @@
 import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Part, type Reply, type Result } from 'quern';
 import { remote, type RemoteModel } from 'quern/remote';
 import { run, tool } from 'quern/run';
+import 'quern/sw';
 
 const model: Model = await load('model.gguf');
 await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', quantize: { weights: 'q8', embeddings: 'none' }, onProgress: ({ loaded, total }) => loaded / total });
