@@ -41,15 +41,17 @@ const TEXTS = {
 /** As src/grammar/compile.h has them. */
 export const FLEXIBLE = 1;
 const DOT_ALL = 4;
+export const STRICT = 8;
 
-const flagsOf = (value, { whitespace }) => (whitespace === 'flexible' ? FLEXIBLE : 0) | (value?.flags?.includes('s') ? DOT_ALL : 0);
+const flagsOf = (value, { whitespace, strictSchema }) => (
+  (whitespace === 'flexible' ? FLEXIBLE : 0) | (value?.flags?.includes('s') ? DOT_ALL : 0) | (strictSchema ? STRICT : 0));
 
 /** What a text is made. @type {Record<string, 'json' | 'text'>} */
 const VALUES = { schema: 'json', json: 'json', choices: 'text' };
 
 /**
  * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made.
- * @param {{whitespace?: string, [kind: string]: any}} options as the page sends them: true, or JSON
+ * @param {{whitespace?: string, strictSchema?: boolean, [kind: string]: any}} options as the page sends them: true, or JSON
  * @param {() => Promise<import('../engine/grammar.js').Grammars>} open
  * @returns {Promise<{grammar: import('../engine/grammar.js').Grammar, value?: 'json' | 'text'} | undefined>}
  */
