@@ -435,7 +435,7 @@ export interface CompleteOptions {
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background' | undefined;
   /**
-   * The text is JSON that is valid by this JSON Schema (2020-12, or draft 7 where `$schema` says so): no token that would lead away from it is chosen,
+   * The text is JSON that is valid by this JSON Schema (2020-12, or the draft that `$schema` says: 4, 6, 7 or 2019-09): no token that would lead away from it is chosen,
    * and {@link Result.value} is what it says. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
    * (`use/schema`) before any work; so is what is no plain object (a Map, fields of a class: `use/param`), as JSON would pass over it. Of `schema`, `regex`, `grammar`, `json` and `choices` a reply has one. Thinking is free, and only then comes the text.
    * The model is not told of it: say in a message what you want, the schema too where its names do not explain themselves.
@@ -457,6 +457,11 @@ export interface CompleteOptions {
    * arguments of calls have no others. One that speaks of them (`additionalProperties: true`, `patternProperties` ...) is kept as it is in any case.
    */
   openObjects?: boolean | undefined;
+  /**
+   * Refuses (`use/schema`) what of `schema`, or of the tools' `parameters`, would be passed over: unknown keywords, unknown formats, unknown dialects.
+   * Else {@link Result.schemaNotes} tells of it.
+   */
+  strictSchema?: boolean | undefined;
   /**
    * Of JSON by `schema` or `json`: without white space (`compact`, the default unless what `continue` goes on with has some), or with some where JSON may
    * have it.
@@ -549,6 +554,11 @@ export interface Result<Value = unknown> {
    * text came), and without them.
    */
   value?: Value | undefined;
+  /**
+   * What of {@link CompleteOptions.schema}, or of the tools' `parameters`, says nothing by JSON Schema and was passed over, once each: unknown keywords,
+   * formats and dialects, and what stands beside `$ref` in drafts up to 7. `rule` is the keyword. Absent where there is nothing to tell.
+   */
+  schemaNotes?: { rule: string; message: string }[];
   /** What the model wrote between `<think>` and `</think>`; empty when it did not think. */
   thinking: string;
   /** What the model has called of {@link ChatOptions.tools}; a call of no tool that there is is text. */

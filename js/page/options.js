@@ -157,8 +157,7 @@ const COMPLETE = {
   space: integer(0, 2 ** 32 - 1),
   logprobs: LOGPROBS,
   schema: written, regex: written, grammar: written, json: boolean, choices: written,
-  whitespace: oneOf('compact', 'flexible'),
-  openObjects: boolean,
+  whitespace: oneOf('compact', 'flexible'), strictSchema: boolean, openObjects: boolean,
   onPrefill: anyFunction,
 };
 

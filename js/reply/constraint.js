@@ -41,13 +41,14 @@ const TEXTS = {
 /** As src/grammar/compile.h has them. */
 export const FLEXIBLE = 1;
 const DOT_ALL = 4;
-const CLOSED = 8;
+const STRICT = 8;
+const CLOSED = 64;
 
-/** The one rule for replies and for calls of tools (schema_options.closed of src/grammar/schema.h). */
-export const closing = ({ openObjects }) => (openObjects ? 0 : CLOSED);
+/** Of schemas, the same for replies and for calls of tools (schema_options.closed and .strict of src/grammar/schema.h). */
+export const schemaFlags = ({ openObjects, strictSchema }) => (openObjects ? 0 : CLOSED) | (strictSchema ? STRICT : 0);
 
 const flagsOf = (value, options) => (
-  (options.whitespace === 'flexible' ? FLEXIBLE : 0) | (value?.flags?.includes('s') ? DOT_ALL : 0) | closing(options));
+  (options.whitespace === 'flexible' ? FLEXIBLE : 0) | (value?.flags?.includes('s') ? DOT_ALL : 0) | schemaFlags(options));
 
 /** What a text is made. @type {Record<string, 'json' | 'text'>} */
 const VALUES = { schema: 'json', json: 'json', choices: 'text' };
@@ -55,7 +56,7 @@ const VALUES = { schema: 'json', json: 'json', choices: 'text' };
 /**
  * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made; `looser`: compiles one for a text whose beginning has
  * white space already.
- * @param {{whitespace?: string, openObjects?: boolean, [kind: string]: any}} options as the page sends them: true, or JSON
+ * @param {{whitespace?: string, openObjects?: boolean, strictSchema?: boolean, [kind: string]: any}} options as the page sends them: true, or JSON
  * @param {() => Promise<import('../engine/grammar.js').Grammars>} open
  * @returns {Promise<{grammar: Grammar, value?: 'json' | 'text', looser?: () => Grammar} | undefined>}
  * @typedef {import('../engine/grammar.js').Grammar} Grammar

@@ -133,20 +133,22 @@ export class Extra {
   #told = 0;              // of them, by events
   #guide;                 // that says what may follow; undefined: anything
   #value;
+  #notes;                 // on schemas, of which something was passed over
   #begun = '';            // of the text, before the reply
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {{logprobs?: number, promptLogprobs?: number, suffix?: string, guide?: any, value?: 'json' | 'text'}} asked guide: a Guide or a CallGuide;
-   *   value: what the text is made, once whole
+   * @param {{logprobs?: number, promptLogprobs?: number, suffix?: string, guide?: any, value?: 'json' | 'text', notes?: object[]}} asked
+   *   guide: a Guide or a CallGuide; value: what the text is made, once whole
    */
-  constructor(engine, { logprobs: most, promptLogprobs, suffix, guide, value }) {
+  constructor(engine, { logprobs: most, promptLogprobs, suffix, guide, value, notes = [] }) {
     this.#engine = engine;
     this.#most = most;
     this.#ofPrompt = promptLogprobs;
     this.#suffix = suffix;
     this.#guide = guide;
     this.#value = value;
+    this.#notes = notes;
   }
 
   /** The prompt of a completion. @param {import('./chat.js').Chat} chat @param {string | Int32Array} given */
@@ -216,6 +218,7 @@ export class Extra {
     const value = byItself && this.#guide?.isWhole ? this.#value : undefined;
     return {
       ...(this.#most !== undefined && { logprobs: this.#thoughts }), ...(this.#promptThoughts && { promptLogprobs: this.#promptThoughts }),
+      ...(this.#notes.length > 0 && { schemaNotes: this.#notes }),
       ...(value === 'json' && { begun: this.#begun }), ...(value === 'text' && { value: this.#begun + text }),
     };
   }

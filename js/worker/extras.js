@@ -3,7 +3,7 @@
 // its own in the package, which comes with the first of them, and with the first grammar its wasm file.
 
 import { CallGuide } from '../reply/call-guide.js';
-import { FLEXIBLE, closing, grammarOf } from '../reply/constraint.js';
+import { FLEXIBLE, schemaFlags, grammarOf } from '../reply/constraint.js';
 import { QuernError, asQuernError } from '../shared/errors.js';
 import { Extra, Guide } from '../reply/extra.js';
 import { Grammars } from '../engine/grammar.js';
@@ -58,21 +58,25 @@ async function grammarsOf(engine, means) {
   return learnt.get(engine);
 }
 
-/** What its text is held to, its calls, or both; undefined: neither. @param {Guide} [text] */
+/** What its text is held to, its calls, or both, and what of their schemas was passed over; no guide: neither. @param {Guide} [text] */
 async function guideOf(engine, options, text, open) {
   const { choice, ...calls } = callLimits(options, formOf(engine.chatTemplate(true) || engine.chatTemplate()));
-  if (!options.tools?.length) return text;
-  const grammar = calls.text ? compiled(await open(), calls, closing(options)) : null;
-  return new CallGuide(engine, grammar, choice, { most: options.parallelToolCalls === false ? 1 : undefined, text });
+  if (!options.tools?.length) return { guide: text, notes: [] };
+  const grammar = calls.text ? compiled(await open(), calls, options) : null;
+  const guide = new CallGuide(engine, grammar, choice, { most: options.parallelToolCalls === false ? 1 : undefined, text });
+  return { guide, notes: (grammar?.notes ?? []).map((note) => ({ ...note, message: named(note.message, calls) })) };
 }
 
-/** The grammar of calls; what is wrong with a schema says whose it is. */
-function compiled(grammars, { kind, text, names }, flags) {
+/** What is said of a tool's schema says whose it is. */
+const named = (message, { names }) => message.replace(/^The parameters of tool (\d+)/, (_, i) => `The parameters of '${names[i]}'`);
+
+/** The grammar of calls. */
+function compiled(grammars, calls, options) {
   try {
-    return grammars.compile(kind, text, FLEXIBLE | flags);
+    return grammars.compile(calls.kind, calls.text, FLEXIBLE | schemaFlags(options));
   } catch (error) {
     const { code, message, detail } = asQuernError(error, 'call');
-    throw new QuernError(code, message.replace(/^The parameters of tool (\d+)/, (_, i) => `The parameters of '${names[i]}'`), { detail });
+    throw new QuernError(code, named(message, calls), { detail });
   }
 }
 
@@ -100,9 +104,9 @@ export async function openExtra(engine, means, options, job) {
 async function extraOf(engine, open, options) {
   const limits = await grammarOf(options, open);
   const text = limits && new Guide(engine, limits);
-  const guide = await guideOf(engine, options, text, open).catch((error) => {
+  const { guide, notes } = await guideOf(engine, options, text, open).catch((error) => {
     text?.end();
     throw error;
   });
-  return new Extra(engine, { ...options, guide, value: limits?.value });
+  return new Extra(engine, { ...options, guide, notes: [...limits?.grammar.notes ?? [], ...notes], value: limits?.value });
 }

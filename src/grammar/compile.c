@@ -23,9 +23,15 @@ static int made(struct grammar *g, gr_expr e, gr_expr *start, struct error *err)
     return e ? OK : grammar_error(g)->code;
 }
 
+static struct schema_options options_of(const struct text *t)
+{
+    return (struct schema_options){
+        .flexible = (t->flags & GRAMMAR_FLEXIBLE) != 0, .strict = (t->flags & GRAMMAR_STRICT) != 0, .closed = (t->flags & GRAMMAR_CLOSED) != 0};
+}
+
 static int from_schema(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    struct schema_options options = {.flexible = (t->flags & GRAMMAR_FLEXIBLE) != 0, .closed = (t->flags & GRAMMAR_CLOSED) != 0};
+    struct schema_options options = options_of(t);
     return schema_compile(g, t->mem, (struct bytes){t->data, t->size}, &options, start, err);
 }
 
@@ -54,12 +60,14 @@ static int from_choices(struct grammar *g, const struct text *t, gr_expr *start,
 
 static int from_calls(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_JSON, (t->flags & GRAMMAR_CLOSED) != 0, start, err);
+    struct schema_options options = options_of(t);
+    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_JSON, &options, start, err);
 }
 
 static int from_tagged_calls(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_TAGGED, (t->flags & GRAMMAR_CLOSED) != 0, start, err);
+    struct schema_options options = options_of(t);
+    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_TAGGED, &options, start, err);
 }
 
 static kind_fn *const kinds[GRAMMAR_KINDS] = {

@@ -165,7 +165,7 @@ test('a format that the reply keeps', async () => {
     const { choices } = await face.chat.completions.create({ ...ASK, seed: 2, max_tokens: 100, response_format: { type: 'json_object' } });
     assert.match(choices[0].message.content, /^\{/);
     if (choices[0].finish_reason === 'stop') JSON.parse(choices[0].message.content);
-    const unheard = { ...ASK, response_format: { type: /** @type {const} */ ('json_schema'), json_schema: { name: 'x', schema: { type: 'string', contentEncoding: 'base64', format: 'hat' } } } };
+    const unheard = { ...ASK, response_format: { type: /** @type {const} */ ('json_schema'), json_schema: { name: 'x', schema: { type: 'string', contentEncoding: 'base64', format: 'idn-hostname' } } } };
     await assert.rejects(face.chat.completions.create(unheard), { status: 400, code: 'invalid_schema' });
   }
 });
