@@ -436,8 +436,8 @@ export interface CompleteOptions {
    */
   schema?: object | boolean;
   /**
-   * The whole text is what this expression matches, as ECMAScript has it with the flag `u`; `s` counts. Refused are lookaround, backreferences, `\b` and
-   * `\B`, modifiers (`(?i:…)`), anchors inside what is repeated, `\p{…}` but of L, N, White_Space, Any and ASCII (`use/schema`), and the flags i, m and v (`use/param`).
+   * The whole text is what this expression matches, as ECMAScript has it with the flag `u` (`\p{…}`: Unicode 17); `i`, `m`, `s` and modifiers (`(?i:…)`) count.
+   * Refused are lookaround, backreferences, `\b` and `\B`, anchors inside what is repeated (`use/schema`), and sets of sets with the flag `v` (`use/param`).
    */
   regex?: string | RegExp;
   /** The whole text is what this grammar describes, in GBNF as llama.cpp writes it, from its rule `root` on. Tokens (`<think>`, `<[7]>`, `!<think>`) are refused. */
