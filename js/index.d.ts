@@ -379,7 +379,7 @@ export interface Tool {
   /** 1 to 64 letters, without spaces, quotes, backslashes and control characters. */
   name: string;
   description?: string;
-  /** JSON Schema of the arguments, an object. They have the properties that it names, and others only where it speaks of those. Without one none. */
+  /** JSON Schema of the arguments, an object, or a {@link StandardSchema} (what the model writes are its input; `run` gives `execute` its output). They have the properties that it names, and others only where it speaks of those. Without one none. */
   parameters?: object;
   /**
    * The whole tool as JSON, as the chat template is to see it: `{"type": "function", "function": {"name": …}}` with the numbers, the order and the
@@ -431,7 +431,7 @@ export interface CompleteOptions {
   priority?: 'normal' | 'background';
   /**
    * The text is JSON that is valid by this JSON Schema (2020-12, or draft 7 where `$schema` says so): no token that would lead away from it is chosen,
-   * and {@link Result.value} is what it says. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
+   * and {@link Result.value} is what it says. Zod's schemas and others' that are a {@link StandardSchema} are taken as they are, TypeBox's are JSON Schemas. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
    * (`use/schema`) before any work; so is what is no plain object (a Map, fields of a class: `use/param`), as JSON would pass over it. Of `schema`, `regex`, `grammar`, `json` and `choices` a reply has one. Thinking is free, and only then comes the text.
    */
   schema?: object | boolean;
@@ -508,9 +508,11 @@ export interface Result<Value = any> {
   text: string;
   /**
    * With {@link CompleteOptions.schema}, `json` or `choices`: what the text says. Undefined where it was cut off (`finishReason` is not `stop`, or a stop
-   * text came), and without them.
+   * text came), and without them. With a {@link StandardSchema}: what that makes of it, defaults and transformations included.
    */
   value?: Value;
+  /** What a {@link StandardSchema} has against what the text says, as JSON Schema could not say it (`refine`); there is no `value` then. */
+  issues?: readonly SchemaIssue[];
   /** What the model wrote between `<think>` and `</think>`; empty when it did not think. */
   thinking: string;
   /** What the model has called of {@link ChatOptions.tools}; a call that is cut off, or none of a tool that there is, is text. */
@@ -543,11 +545,33 @@ export interface Result<Value = any> {
 }
 
 /**
- * The type of a value that is valid by a JSON Schema, as far as a type can say it: of a schema that stands in the call, or is `as const`. What it does not
+ * A schema of a library that follows https://standardschema.dev and says itself as JSON Schema (`~standard.jsonSchema`, or a method `toJSONSchema()`): Zod 4,
+ * ArkType 2, Valibot by `toStandardJsonSchema()`. What it says of its input a reply is held to; what its `validate` makes of that is the value.
+ */
+export interface StandardSchema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] }
+      | Promise<{ readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] }>;
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+  };
+}
+
+/** What a library's schema has against a value that its JSON Schema allows. */
+export interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/**
+ * The type of a value that is valid by a JSON Schema, or that a {@link StandardSchema} makes, as far as a type can say it: of a schema that stands in the call, or is `as const`. What it does not
  * understand (`$ref`, `not`, `if`) may be anything.
  */
 export type FromSchema<Schema> =
   Schema extends false ? never
+  : Schema extends StandardSchema<infer Output> ? Output
+  : Schema extends { readonly static: infer Value; readonly params: unknown[] } ? Value      // TypeBox 0
   : Schema extends { readonly const: infer Value } ? Value
   : Schema extends { readonly enum: readonly (infer Value)[] } ? Value
   : Schema extends { readonly anyOf: readonly (infer One)[] } | { readonly oneOf: readonly (infer One)[] } ? FromSchema<One>

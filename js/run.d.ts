@@ -21,7 +21,7 @@ import type { ChatOptions, Given, Message, Reply, ReplyEvent, Result } from './i
 
 export interface RunTool {
   description?: string;
-  /** JSON Schema of the arguments. */
+  /** JSON Schema of the arguments, or a `StandardSchema` (Zod and others): `execute` gets what that makes of them, and what it has against them the model is told. */
   parameters?: object;
   /**
    * What the call does, with arguments that the model has written: trust them as little as a stranger's. What it returns is the result: a text as it is,

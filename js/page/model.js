@@ -9,6 +9,7 @@ import { checkName, checkOptions, checkText, checkTokens, sampling } from './opt
 import { CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE, VECTORS } from '../shared/protocol.js';
 import { Reply } from './reply.js';
 import { startWith } from './start.js';
+import { judged } from './standard.js';
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
@@ -173,7 +174,7 @@ class Model {
       try {
         const checked = checkOptions(kind, options);
         const choices = { seed: randomSeed(), ...sampling(checked, this.#info.tokens) };
-        request = { checked, payload: { ...prepare(checked, leave.signal), options: choices } };
+        request = { checked, schema: options?.schema, payload: { ...prepare(checked, leave.signal), options: choices } };
       } catch (error) {
         return { promise: Promise.reject(error), stop() {} };
       }
@@ -181,13 +182,13 @@ class Model {
       const onEvent = ({ type: kindOfEvent, ...event }) => (kindOfEvent === 'prefill' ? onPrefill?.(event) : push({ type: kindOfEvent, ...event }));
       const call = (payload, transfer) => this.#rpc.call(type, payload, { signal, onEvent, transfer });
       const { promise, stop } = afterMedia(request.payload, call, { signal, leave, transferOf: this.#pictures?.transferOf });
-      return { promise: promise.then((answer) => valued(this.#answer(answer))), stop };
+      return { promise: promise.then((answer) => valued(this.#answer(answer), request.schema)), stop };
     });
   }
 }
 
-/** A text that is JSON is read here: a value may be nested too deeply to be sent. */
-const valued = ({ isJson, ...result }) => (isJson ? { ...result, value: JSON.parse(result.text) } : result);
+/** A text that is JSON is read here, as a value may be nested too deeply to be sent, and judged where the schema is a library's. */
+const valued = async ({ isJson, ...result }, schema) => (isJson ? { ...result, ...await judged(schema, JSON.parse(result.text)) } : result);
 
 /**
  * Calls once the pictures are there: at once, where there are none. What is stopped before is told so to the worker, which gives it a result.
