@@ -74,7 +74,7 @@ static gr_expr beside_line(struct regex *r, bool at_end)
  * end there. */
 enum way { WAY_FREE, WAY_EMPTY, WAY_LINE, WAYS };
 
-static gr_expr in_way(struct regex *r, gr_expr a, enum side said, enum way way, bool at_end)
+static gr_expr in_way(struct regex *r, gr_expr a, int said, enum way way, bool at_end)
 {
     if ((way == WAY_FREE) != (said == SIDE_ANY) || (way == WAY_LINE && said != SIDE_LINE)) return EXPR_NEVER;
     if (way == WAY_EMPTY) return is_nullable(r->g, a) ? EXPR_EMPTY : EXPR_NEVER;
@@ -202,7 +202,7 @@ static struct part group(struct regex *r)
     int where = r->where;
     if (regex_takes(r, "?")) {
         if (regex_takes(r, "=") || regex_takes(r, "!") || regex_takes(r, "<=") || regex_takes(r, "<!"))
-            return plain(regex_wrong(r, "lookaround is not supported"));
+            return plain(regex_wrong(r, "of lookaround lookahead is supported, and not inside of groups"));
         if (regex_takes(r, "<")) {
             if (!group_name(r)) return failed;
         } else if (!modifiers(r)) return failed;
@@ -252,14 +252,68 @@ static struct part term(struct regex *r)
     return repeated(r, p, least, most);
 }
 
-/* Up to `|` or `)`. Terms are put together from the right, in halves of what has been read: a long pattern stays cheap. */
-static struct part alternative(struct regex *r)
+/* What a search lets stand before the pattern, or after it. */
+static gr_expr around(struct regex *r, int side, bool before)
+{
+    if (side == SIDE_TEXT) return EXPR_EMPTY;
+    return side == SIDE_ANY ? anything(r) : gr_or(r->g, EXPR_EMPTY, beside_line(r, before));
+}
+
+/* After `(?=` or `(?!`: what the rest of the text may be, all of it. */
+static gr_expr looked_at(struct regex *r, bool negated, bool at_start)
+{
+    if (++r->depth > NESTING_MOST) return regex_wrong(r, "groups are nested too deeply");
+    struct part p = disjunction(r);
+    r->depth--;
+    if (p.of[0] && !regex_takes(r, ")")) return regex_wrong(r, "a parenthesis is not closed");
+    gr_expr all = p.of[0] ? EXPR_NEVER : 0;
+    for (int i = 0; i < VARIANTS && all; i++) {
+        if (p.of[i] == EXPR_NEVER) continue;
+        if (i / SIDES != SIDE_ANY && !at_start) return regex_wrong(r, "^ in a lookahead is supported where it stands at the beginning");
+        all = gr_or(r->g, all, gr_cat(r->g, p.of[i], around(r, i % SIDES, false)));
+    }
+    return negated ? gr_not(r->g, all) : all;
+}
+
+static struct part alternative(struct regex *r, bool at_start);
+
+/* A lookahead that no group surrounds, and what stands behind it: together they go on to the end of the text. */
+static struct part looking(struct regex *r, bool at_start)
+{
+    bool negated = regex_takes(r, "(?!");
+    if (!negated) regex_takes(r, "(?=");
+    if (++r->looks > NESTING_MOST) return plain(regex_wrong(r, "there are too many lookaheads"));
+    gr_expr seen = looked_at(r, negated, at_start);
+    struct part rest = seen ? alternative(r, at_start) : failed, all = nothing;
+    r->looks--;
+    if (!rest.of[0]) return failed;
+    for (int i = 0; i < VARIANTS; i++) {
+        if (rest.of[i] == EXPR_NEVER) continue;
+        gr_expr after = r->where & GR_SEARCH ? around(r, i % SIDES, false) : EXPR_EMPTY;
+        gr_expr *into = &all.of[i / SIDES * SIDES + SIDE_TEXT];
+        *into = gr_or(r->g, *into, gr_and(r->g, gr_cat(r->g, rest.of[i], after), seen));
+        if (!*into) return failed;
+    }
+    return all;
+}
+
+static bool looks_ahead(const struct regex *r)
+{
+    const uint8_t *next = r->text.data + r->at;
+    return r->depth == 0 && r->text.size - r->at > 2 && next[0] == '(' && next[1] == '?' && (next[2] == '=' || next[2] == '!');
+}
+
+/* Up to `|` or `)`. `at_start`: nothing can stand before it.
+ * Terms are put together from the right, in halves of what has been read: a long pattern stays cheap. */
+static struct part alternative(struct regex *r, bool at_start)
 {
     enum { LEVELS = 32 };
     struct part held[LEVELS]; /* of 2^level terms each, where the bit of `n` is set */
     uint32_t n = 0;
     for (; regex_peek(r) >= 0 && regex_peek(r) != '|' && regex_peek(r) != ')'; n++) {
-        struct part p = term(r);
+        bool begins = regex_peek(r) == '^' && !(r->where & GR_MULTILINE), looks = looks_ahead(r);
+        struct part p = looks ? looking(r, at_start) : term(r);
+        at_start = begins;
         int level = 0;
         for (; n >> level & 1; level++) p = sequence(r, held[level], p);
         held[level] = p;
@@ -273,16 +327,10 @@ static struct part alternative(struct regex *r)
 
 static struct part disjunction(struct regex *r)
 {
-    struct part all = alternative(r);
-    while (all.of[0] && regex_takes(r, "|")) all = either(r->g, all, alternative(r));
+    bool at_start = r->depth == 0 && !(r->where & GR_SEARCH);
+    struct part all = alternative(r, at_start);
+    while (all.of[0] && regex_takes(r, "|")) all = either(r->g, all, alternative(r, at_start));
     return all;
-}
-
-/* What a search lets stand before the pattern, or after it. */
-static gr_expr around(struct regex *r, enum side side, bool before)
-{
-    if (side == SIDE_TEXT || !(r->where & GR_SEARCH)) return EXPR_EMPTY;
-    return side == SIDE_ANY ? anything(r) : gr_or(r->g, EXPR_EMPTY, beside_line(r, before));
 }
 
 gr_expr gr_regex(struct grammar *g, struct bytes pattern, int where, enum gr_form form, struct error *err)
@@ -294,8 +342,9 @@ gr_expr gr_regex(struct grammar *g, struct bytes pattern, int where, enum gr_for
     gr_expr made = p.of[0] ? EXPR_NEVER : 0;
     for (int i = 0; i < VARIANTS && made; i++) {
         if (p.of[i] == EXPR_NEVER) continue;
-        gr_expr parts[] = {around(&r, i / SIDES, true), p.of[i], around(&r, i % SIDES, false)};
-        made = gr_or(g, made, gr_sequence(g, parts, 3));
+        gr_expr whole = p.of[i];
+        if (where & GR_SEARCH) whole = gr_sequence(g, (gr_expr[]){around(&r, i / SIDES, true), whole, around(&r, i % SIDES, false)}, 3);
+        made = gr_or(g, made, whole);
     }
     if (!made && err) *err = g->err;
     return made;

@@ -11,7 +11,8 @@ struct regex {
     struct grammar *g;
     struct bytes text;
     size_t at;
-    int depth;
+    int depth; /* of groups */
+    int looks; /* lookaheads that what is read stands behind */
     int where; /* enum gr_where; of the flags those that modifiers leave */
     enum gr_form form;
     struct gr_range *ranges; /* [room]: of the class being read */

@@ -6,22 +6,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
 import { Grammars } from '../../js/engine/grammar.js';
+import { BYTES } from '../fixtures/byte-tokens.mjs';
 import { length } from '../fixtures/lengths.mjs';
 import { random } from '../fixtures/random.mjs';
 import { CATEGORIES, PROPERTIES, SCRIPTS } from '../../tools/unicode-names.mjs';
 
 const COUNT = length(600, 20_000);
 const TEXTS = 16;
-const END = 256;
-
-/** As many tokens as there are bytes, and one that ends a reply. */
-const BYTES = {
-  facts: { tokens: 257, endTokens: [END] },
-  tokens: () => ({
-    starts: Int32Array.from({ length: 258 }, (_, id) => Math.min(id, END)), bytes: Uint8Array.from({ length: 256 }, (_, byte) => byte),
-    types: Uint8Array.from({ length: 257 }, (_, id) => (id === END ? 3 : 1)),
-  }),
-};
 
 let grammars;
 before(async () => { grammars = await Grammars.open(new WebAssembly.Module(readFileSync(new URL('../../dist/grammar.wasm', import.meta.url))), /** @type {any} */ (BYTES)); });
@@ -121,6 +112,7 @@ class Patterns {
 
   sequence(depth) {
     const terms = Array.from({ length: this.below(4) }, () => this.term(depth));
+    if (depth === 2 && this.below(4) === 0) terms.splice(this.below(terms.length + 1), 0, [`(?${this.of(['=', '!'])}${this.either(1)[0]})`, () => '']);
     return [terms.map(([pattern]) => pattern).join(''), () => terms.map(([, make]) => make()).join('')];
   }
 
@@ -161,7 +153,7 @@ test(`${COUNT} patterns: the same texts`, (t) => {
     if (match instanceof Error) {
       seen.refused++;
       const isNothing = !texts.some((text) => regex.test(text));
-      assert.ok(/anchor/.test(match.message) || isNothing, `${JSON.stringify(pattern)}: ${match.message}`);
+      assert.ok(/anchor|\^ in a lookahead/.test(match.message) || isNothing, `${JSON.stringify(pattern)}: ${match.message}`);
       continue;
     }
     seen.pairs += TEXTS;
