@@ -430,7 +430,7 @@ export interface CompleteOptions {
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background';
   /**
-   * The text is JSON that is valid by this JSON Schema (2020-12, or draft 7 where `$schema` says so): no token that would lead away from it is chosen,
+   * The text is JSON that is valid by this JSON Schema (2020-12, or the draft that `$schema` says: 4, 6, 7 or 2019-09): no token that would lead away from it is chosen,
    * and {@link Result.value} is what it says. Zod's schemas and others' that are a {@link StandardSchema} are taken as they are, TypeBox's are JSON Schemas. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
    * (`use/schema`) before any work; so is what is no plain object (a Map, fields of a class: `use/param`), as JSON would pass over it. Of `schema`, `regex`, `grammar`, `json` and `choices` a reply has one. Thinking is free, and only then comes the text.
    */
@@ -446,6 +446,11 @@ export interface CompleteOptions {
   json?: boolean;
   /** The text is one of these, at most 10,000. */
   choices?: readonly string[];
+  /**
+   * Refuses (`use/schema`) what of `schema`, or of the tools' `parameters`, would be passed over: unknown keywords, unknown formats, unknown dialects.
+   * Else {@link Result.schemaNotes} tells of it.
+   */
+  strictSchema?: boolean;
   /** Of JSON by `schema` or `json`: without white space (`compact`, the default), or with some where JSON may have it. */
   whitespace?: 'compact' | 'flexible';
   /**
@@ -513,6 +518,11 @@ export interface Result<Value = any> {
   value?: Value;
   /** What a {@link StandardSchema} has against what the text says, as JSON Schema could not say it (`refine`); there is no `value` then. */
   issues?: readonly SchemaIssue[];
+  /**
+   * What of {@link CompleteOptions.schema}, or of the tools' `parameters`, says nothing by JSON Schema and was passed over, once each: unknown keywords,
+   * formats and dialects, and what stands beside `$ref` in drafts up to 7. `rule` is the keyword. Absent where there is nothing to tell.
+   */
+  schemaNotes?: { rule: string; message: string }[];
   /** What the model wrote between `<think>` and `</think>`; empty when it did not think. */
   thinking: string;
   /** What the model has called of {@link ChatOptions.tools}; a call that is cut off, or none of a tool that there is, is text. */

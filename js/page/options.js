@@ -156,7 +156,7 @@ const COMPLETE = {
   space: integer(0, 2 ** 32 - 1),
   logprobs: integer(0, 20),
   schema, regex: written, grammar: written, json: boolean, choices: written,
-  whitespace: oneOf('compact', 'flexible'),
+  whitespace: oneOf('compact', 'flexible'), strictSchema: boolean,
   onPrefill: anyFunction,
 };
 

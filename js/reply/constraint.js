@@ -44,12 +44,13 @@ const TEXTS = {
 
 /** As src/grammar/compile.h has them. */
 export const FLEXIBLE = 1;
-const PATTERN_FLAGS = { i: 2, s: 4, m: 8 };
-const OLD_CASE = 16;
+export const STRICT = 8;
+const PATTERN_FLAGS = { i: 2, s: 4, m: 16 };
+const OLD_CASE = 32;
 
 /** The other flags say where a search begins, and what it tells; but without u and v, letters differ in case as they did before there was Unicode. */
-function flagsOf({ flags }, { whitespace }) {
-  let all = whitespace === 'flexible' ? FLEXIBLE : 0;
+function flagsOf({ flags }, { whitespace, strictSchema }) {
+  let all = (whitespace === 'flexible' ? FLEXIBLE : 0) | (strictSchema ? STRICT : 0);
   if (typeof flags !== 'string') return all;
   for (const flag of flags) all |= PATTERN_FLAGS[flag] ?? 0;
   return /[uv]/.test(flags) ? all : all | OLD_CASE;
@@ -60,7 +61,7 @@ const VALUES = { schema: 'json', json: 'json', choices: 'text' };
 
 /**
  * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made.
- * @param {{whitespace?: string, [kind: string]: any}} options as the page sends them: true, or JSON
+ * @param {{whitespace?: string, strictSchema?: boolean, [kind: string]: any}} options as the page sends them: true, or JSON
  * @param {() => Promise<import('../engine/grammar.js').Grammars>} open
  * @returns {Promise<{grammar: import('../engine/grammar.js').Grammar, value?: 'json' | 'text'} | undefined>}
  */

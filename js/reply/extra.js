@@ -90,16 +90,19 @@ export class Extra {
   #told = 0;              // of them, by events
   #guide;                 // that says what may follow; undefined: anything
   #value;
+  #notes;                 // on schemas, of which something was passed over
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {{logprobs?: number, guide?: any, value?: 'json' | 'text'}} asked guide: a Guide or a CallGuide; value: what the text is made, once whole
+   * @param {{logprobs?: number, guide?: any, value?: 'json' | 'text', notes?: object[]}} asked guide: a Guide or a CallGuide; value: what the
+   *   text is made, once whole
    */
-  constructor(engine, { logprobs: most, guide, value }) {
+  constructor(engine, { logprobs: most, guide, value, notes = [] }) {
     this.#engine = engine;
     this.#most = most;
     this.#guide = guide;
     this.#value = value;
+    this.#notes = notes;
   }
 
   begin(sequence, prompt) {
@@ -137,6 +140,7 @@ export class Extra {
     const value = byItself && this.#guide?.isWhole ? this.#value : undefined;
     return {
       ...(this.#most !== undefined && { logprobs: this.#thoughts }),
+      ...(this.#notes.length > 0 && { schemaNotes: this.#notes }),
       ...(value === 'json' && { isJson: true }), ...(value === 'text' && { value: text }),
     };
   }

@@ -25,7 +25,7 @@ static int made(struct grammar *g, gr_expr e, gr_expr *start, struct error *err)
 
 static int from_schema(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    struct schema_options options = {.flexible = (t->flags & GRAMMAR_FLEXIBLE) != 0};
+    struct schema_options options = {.flexible = (t->flags & GRAMMAR_FLEXIBLE) != 0, .strict = (t->flags & GRAMMAR_STRICT) != 0};
     return schema_compile(g, t->mem, (struct bytes){t->data, t->size}, &options, start, err);
 }
 
@@ -59,12 +59,12 @@ static int from_choices(struct grammar *g, const struct text *t, gr_expr *start,
 
 static int from_calls(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_JSON, start, err);
+    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_JSON, (t->flags & GRAMMAR_STRICT) != 0, start, err);
 }
 
 static int from_tagged_calls(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_TAGGED, start, err);
+    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_TAGGED, (t->flags & GRAMMAR_STRICT) != 0, start, err);
 }
 
 static kind_fn *const kinds[GRAMMAR_KINDS] = {

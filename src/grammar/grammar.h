@@ -28,6 +28,10 @@ const struct error *grammar_error(const struct grammar *g);      /* code OK when
 /* For builders: records the first error. rule: the keyword. Returns 0. */
 gr_expr grammar_fail(struct grammar *g, const char *rule, uint64_t offset, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* What a builder passed over, told once: a rule, a space, a sentence and a line end each; at most some dozens. */
+void grammar_note(struct grammar *g, const char *rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
+const char *grammar_notes(const struct grammar *g); /* borrowed */
+
 /* --- expressions --------------------------------------------------------------------------------------------------- */
 
 /* How the code points of a text stand in bytes: as UTF-8; or inside a JSON string, which has one way for each: escapes only where they must be,

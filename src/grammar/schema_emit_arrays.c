@@ -157,8 +157,8 @@ static void add_value(const struct schema *s, struct values *v, uint32_t node)
 /* The values among which all that a schema allows are, if they are few. */
 static bool candidates_of(struct schema *s, uint32_t node, struct values *v, int depth)
 {
-    uint32_t value = schema_member(s, node, "const"), list = schema_member(s, node, "enum"), type = schema_member(s, node, "type");
-    uint32_t ref = schema_member(s, node, "$ref"), any = schema_member(s, node, "anyOf");
+    uint32_t value = schema_keyword(s, node, "const"), list = schema_keyword(s, node, "enum"), type = schema_keyword(s, node, "type");
+    uint32_t ref = schema_member(s, node, "$ref"), any = schema_keyword(s, node, "anyOf");
     if (s->nodes[node].kind == JSON_FALSE) return true;
     if (value) return add_value(s, v, value), true;
     if (list) {

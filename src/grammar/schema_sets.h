@@ -30,6 +30,7 @@ struct object_name {
     uint32_t name;
     bool required;
     term value;
+    bool late; /* only asked for: it stands behind those that are described */
 };
 
 struct object_keys {

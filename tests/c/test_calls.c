@@ -14,7 +14,7 @@ static struct grammar *grammar_in(const char *parts, size_t size, enum calls_for
     struct grammar *g = grammar_new(&mem);
     gr_expr start = 0;
     err = (struct error){0};
-    if (calls_compile(g, &mem, (struct bytes){(const uint8_t *)parts, size}, form, &start, &err) == OK && grammar_ready(g, start, &err) == OK) return g;
+    if (calls_compile(g, &mem, (struct bytes){(const uint8_t *)parts, size}, form, false, &start, &err) == OK && grammar_ready(g, start, &err) == OK) return g;
     grammar_free(g);
     return NULL;
 }

@@ -174,6 +174,21 @@ test('what cannot be honoured is refused by name', async () => {
   checkPerson((await noise.complete('a', { schema: PERSON, seed: 1 }).result).value);
 });
 
+test('what of a schema says nothing is told, or refused where that is asked for', async () => {
+  const schema = { type: 'object', properties: { id: { type: 'integer', format: 'int64', minimum: 0, maximum: 9 }, a: { type: 'null', nullable: true, 'x-y': 1 } }, required: ['id', 'a', 'b'], additionalProperties: { const: 1 }, maxProperties: 3 };
+  const { value, schemaNotes } = await noise.complete('a', { ...WILD, seed: 3, schema }).result;
+  assert.deepEqual({ ...value, id: 0 }, { id: 0, a: null, b: 1 });
+  const [format, nullable, ...more] = (schemaNotes ?? []).toSorted((a, b) => (a.rule < b.rule ? -1 : 1));
+  assert.deepEqual([nullable.rule, more], ['nullable', []]);
+  assert.match(format.message, /^format at #\/properties\/id: the format "int64"/);
+  await assert.rejects(noise.complete('a', { schema, strictSchema: true }).result, { code: 'use/schema' });
+  assert.equal((await noise.complete('a', { ...WILD, schema: { const: 1, title: 'one', 'x-y': 2 }, strictSchema: true }).result).schemaNotes, undefined);
+  const tools = [{ name: 'go', parameters: { type: 'object', properties: { far: { type: 'number', format: 'double' } } } }];
+  const called = await model.chat(OWL, { tools, toolChoice: 'required', maxTokens: 40, seed: 1 }).result;
+  assert.match(called.schemaNotes?.[0].message ?? '', /^The parameters of 'go': format at #\/properties\/far/);
+  await assert.rejects(model.chat(OWL, { tools, strictSchema: true }).result, { code: 'use/schema', message: /The parameters of 'go': format at .*double/ });
+});
+
 test('a hostile expression of nearly a megabyte is refused, or works, in bounded time', async () => {
   const filled = (unit, rest = '') => unit.repeat(Math.floor((2 ** 20 - rest.length) / unit.length)) + rest;
   const open = 2 ** 19;

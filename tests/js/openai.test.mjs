@@ -161,7 +161,7 @@ test('a format that the reply keeps', async () => {
   for (const face of facesOf(model)) {
     const { choices } = await face.chat.completions.create({ ...ASK, seed: 2, max_tokens: 100, response_format: { type: 'json_object' } });
     if (choices[0].finish_reason === 'stop') JSON.parse(choices[0].message.content);
-    const unheard = { ...ASK, response_format: { type: /** @type {const} */ ('json_schema'), json_schema: { name: 'x', schema: { type: 'string', contentEncoding: 'base64', format: 'hat' } } } };
+    const unheard = { ...ASK, response_format: { type: /** @type {const} */ ('json_schema'), json_schema: { name: 'x', schema: { type: 'string', contentEncoding: 'base64', format: 'idn-hostname' } } } };
     await assert.rejects(face.chat.completions.create(unheard), { status: 400, code: 'invalid_schema' });
   }
 });

@@ -132,8 +132,8 @@ class Patterns {
 const OF_U = /\\[pPu]|[\u{10000}-\u{10ffff}]/u;
 
 /** As compile.h has them. */
-const flagsOf = (flags) => [...flags].reduce((all, flag) => all | { i: 2, s: 4, m: 8 }[flag], 0);
-const OLD_CASE = 16;
+const flagsOf = (flags) => [...flags].reduce((all, flag) => all | { i: 2, s: 4, m: 16 }[flag], 0);
+const OLD_CASE = 32;
 
 /** Texts about which the two do not agree. */
 function disagreements(match, regex, texts) {
