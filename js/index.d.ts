@@ -437,7 +437,7 @@ export interface CompleteOptions {
   schema?: object | boolean;
   /**
    * The whole text is what this expression matches, as ECMAScript has it with the flag `u` (`\p{…}`: Unicode 17); `i`, `m`, `s` and modifiers (`(?i:…)`) count.
-   * Refused are lookbehind, lookahead inside of groups, backreferences, `\b` and `\B`, anchors inside what is repeated (`use/schema`), and sets of sets with the flag `v` (`use/param`).
+   * Refused are lookbehind, lookahead inside of what is repeated, backreferences, `\b` and `\B`, anchors inside what is repeated (`use/schema`), and sets of sets with the flag `v` (`use/param`).
    */
   regex?: string | RegExp;
   /** The whole text is what this grammar describes, in GBNF as llama.cpp writes it, from its rule `root` on. Tokens (`<think>`, `<[7]>`, `!<think>`) are refused. */

@@ -22,7 +22,7 @@ struct part {
 static const struct part nothing = {{EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER}};
 static const struct part failed = {{0, 0, 0, 0, 0, 0, 0, 0, 0}};
 
-static struct part disjunction(struct regex *r);
+static struct part disjunction(struct regex *r, bool at_start);
 
 gr_expr regex_wrong(struct regex *r, const char *sentence)
 {
@@ -196,22 +196,34 @@ static bool modifiers(struct regex *r)
     }
 }
 
-/* After `(`. */
+/* After `(`, to what is in the group. */
+static bool group_head(struct regex *r)
+{
+    static const char *const looks[] = {"=", "!", "<=", "<!"};
+    if (!regex_takes(r, "?")) return true;
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        if (regex_takes(r, looks[i])) return regex_wrong(r, "of lookaround lookahead is supported, and not inside of what is repeated") != 0;
+    return regex_takes(r, "<") ? group_name(r) : modifiers(r);
+}
+
+/* Up to its end. Where it is not `open`, what is in it knows nothing of what follows. */
+static struct part enclosed(struct regex *r, bool open, bool at_start)
+{
+    bool was_open = r->open;
+    if (++r->depth > NESTING_MOST) return plain(regex_wrong(r, "groups are nested too deeply"));
+    r->open = open;
+    struct part p = disjunction(r, at_start);
+    r->open = was_open;
+    r->depth--;
+    if (p.of[0] && !regex_takes(r, ")")) return plain(regex_wrong(r, "a parenthesis is not closed"));
+    return p;
+}
+
 static struct part group(struct regex *r)
 {
     int where = r->where;
-    if (regex_takes(r, "?")) {
-        if (regex_takes(r, "=") || regex_takes(r, "!") || regex_takes(r, "<=") || regex_takes(r, "<!"))
-            return plain(regex_wrong(r, "of lookaround lookahead is supported, and not inside of groups"));
-        if (regex_takes(r, "<")) {
-            if (!group_name(r)) return failed;
-        } else if (!modifiers(r)) return failed;
-    }
-    if (++r->depth > NESTING_MOST) return plain(regex_wrong(r, "groups are nested too deeply"));
-    struct part p = disjunction(r);
-    r->depth--;
+    struct part p = group_head(r) ? enclosed(r, false, false) : failed;
     r->where = where;
-    if (p.of[0] && !regex_takes(r, ")")) return plain(regex_wrong(r, "a parenthesis is not closed"));
     return p;
 }
 
@@ -262,10 +274,7 @@ static gr_expr around(struct regex *r, int side, bool before)
 /* After `(?=` or `(?!`: what the rest of the text may be, all of it. */
 static gr_expr looked_at(struct regex *r, bool negated, bool at_start)
 {
-    if (++r->depth > NESTING_MOST) return regex_wrong(r, "groups are nested too deeply");
-    struct part p = disjunction(r);
-    r->depth--;
-    if (p.of[0] && !regex_takes(r, ")")) return regex_wrong(r, "a parenthesis is not closed");
+    struct part p = enclosed(r, false, false);
     gr_expr all = p.of[0] ? EXPR_NEVER : 0;
     for (int i = 0; i < VARIANTS && all; i++) {
         if (p.of[i] == EXPR_NEVER) continue;
@@ -277,7 +286,7 @@ static gr_expr looked_at(struct regex *r, bool negated, bool at_start)
 
 static struct part alternative(struct regex *r, bool at_start);
 
-/* A lookahead that no group surrounds, and what stands behind it: together they go on to the end of the text. */
+/* A lookahead, and what stands behind it: together they go on to the end of the text. */
 static struct part looking(struct regex *r, bool at_start)
 {
     bool negated = regex_takes(r, "(?!");
@@ -297,10 +306,50 @@ static struct part looking(struct regex *r, bool at_start)
     return all;
 }
 
-static bool looks_ahead(const struct regex *r)
+static bool looks_ahead(const struct regex *r, size_t at)
 {
-    const uint8_t *next = r->text.data + r->at;
-    return r->depth == 0 && r->text.size - r->at > 2 && next[0] == '(' && next[1] == '?' && (next[2] == '=' || next[2] == '!');
+    const uint8_t *next = r->text.data + at;
+    return r->text.size - at > 2 && next[0] == '(' && next[1] == '?' && (next[2] == '=' || next[2] == '!');
+}
+
+/* The place behind the group that begins here, if there is a lookahead in it; else 0. */
+static size_t end_of_looking(const struct regex *r)
+{
+    int depth = 0;
+    bool looks = false, in_class = false;
+    for (size_t i = r->at; i < r->text.size; i++) {
+        uint8_t c = r->text.data[i];
+        if (c == '\\') i++;
+        else if (in_class) in_class = c != ']';
+        else if (c == '[') in_class = true;
+        else if (c == '(') looks = looks_ahead(r, i) || looks, depth++;
+        else if (c == ')' && --depth == 0) return looks ? i + 1 : 0;
+    }
+    return 0;
+}
+
+/* A group with lookaheads, and what stands behind it, which is read first and put behind each of its alternatives. */
+static struct part open_group(struct regex *r, size_t end, bool at_start)
+{
+    size_t begin = r->at, after;
+    uint32_t least, most;
+    int where = r->where;
+    const struct part *tail = r->tail;
+    if (++r->looks > NESTING_MOST) return plain(regex_wrong(r, "there are too many lookaheads"));
+    r->at = end;
+    if (!quantifier(r, &least, &most)) least = most = 1;
+    else regex_takes(r, "?"); /* lazy */
+    if (most != 1) return plain(regex_wrong(r, "lookahead inside of what is repeated is not supported"));
+    struct part rest = alternative(r, false);
+    after = r->at;
+    r->tail = &rest;
+    r->at = begin + 1;
+    struct part p = rest.of[0] && group_head(r) ? enclosed(r, true, at_start) : failed;
+    r->tail = tail;
+    r->where = where;
+    r->at = after;
+    r->looks--;
+    return p.of[0] && !least ? either(r->g, p, rest) : p;
 }
 
 /* Up to `|` or `)`. `at_start`: nothing can stand before it.
@@ -310,9 +359,12 @@ static struct part alternative(struct regex *r, bool at_start)
     enum { LEVELS = 32 };
     struct part held[LEVELS]; /* of 2^level terms each, where the bit of `n` is set */
     uint32_t n = 0;
+    bool is_whole = false; /* the tail has been put behind */
     for (; regex_peek(r) >= 0 && regex_peek(r) != '|' && regex_peek(r) != ')'; n++) {
-        bool begins = regex_peek(r) == '^' && !(r->where & GR_MULTILINE), looks = looks_ahead(r);
-        struct part p = looks ? looking(r, at_start) : term(r);
+        bool begins = regex_peek(r) == '^' && !(r->where & GR_MULTILINE), looks = r->open && looks_ahead(r, r->at);
+        size_t end = r->open && !looks && regex_peek(r) == '(' ? end_of_looking(r) : 0;
+        struct part p = looks ? looking(r, at_start) : end ? open_group(r, end, at_start) : term(r);
+        is_whole = looks || end;
         at_start = begins;
         int level = 0;
         for (; n >> level & 1; level++) p = sequence(r, held[level], p);
@@ -322,12 +374,12 @@ static struct part alternative(struct regex *r, bool at_start)
     struct part all = plain(EXPR_EMPTY);
     for (int level = 0; level < LEVELS && all.of[0]; level++)
         if (n >> level & 1) all = sequence(r, held[level], all);
+    if (r->open && r->tail && !is_whole && all.of[0]) all = sequence(r, all, *r->tail);
     return all;
 }
 
-static struct part disjunction(struct regex *r)
+static struct part disjunction(struct regex *r, bool at_start)
 {
-    bool at_start = r->depth == 0 && !(r->where & GR_SEARCH);
     struct part all = alternative(r, at_start);
     while (all.of[0] && regex_takes(r, "|")) all = either(r->g, all, alternative(r, at_start));
     return all;
@@ -335,8 +387,8 @@ static struct part disjunction(struct regex *r)
 
 gr_expr gr_regex(struct grammar *g, struct bytes pattern, int where, enum gr_form form, struct error *err)
 {
-    struct regex r = {.g = g, .text = pattern, .form = form, .where = where};
-    struct part p = disjunction(&r);
+    struct regex r = {.g = g, .text = pattern, .form = form, .where = where, .open = true};
+    struct part p = disjunction(&r, !(where & GR_SEARCH));
     if (p.of[0] && r.at < pattern.size) p = plain(regex_wrong(&r, "a parenthesis was not opened"));
     mem_free(g->mem, r.ranges);
     gr_expr made = p.of[0] ? EXPR_NEVER : 0;

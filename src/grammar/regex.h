@@ -7,12 +7,16 @@
 
 #include "grammar/nodes.h"
 
+struct part;
+
 struct regex {
     struct grammar *g;
     struct bytes text;
     size_t at;
     int depth; /* of groups */
-    int looks; /* lookaheads that what is read stands behind */
+    int looks; /* lookaheads, and groups with some, that what is read stands behind */
+    bool open; /* what is read goes on to the end of the text, with `tail` behind it */
+    const struct part *tail; /* NULL: nothing */
     int where; /* enum gr_where; of the flags those that modifiers leave */
     enum gr_form form;
     struct gr_range *ranges; /* [room]: of the class being read */

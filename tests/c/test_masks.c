@@ -225,7 +225,8 @@ static void patterns(void)
         {"^.$", "\xE2\x82\xAC", "\n"}, {"^\\p{L}\\P{L}$", "\xC3\x9F.", "\xC3\x9Fs"}, {"^[\\w.+\\-]+@(?<host>[a-z]+)$", "a.b-c@d", "a@"}, {"^a{,2}$", "a{,2}", "aa"},
         {"^[]$", "\x01", ""}, {"^[^]$", "\n", ""}, {"^\\x41\\cJ\\0\\/$", "A\n", "A"}, {"", "anything", "\xFF"},
         {"^(?!foo$|bar)\\w+$", "foo1", "bar1"}, {"^(?=.*[A-Z])(?=.*\\d).{3,}$", "a1B", "a1b"}, {"a(?=b)", "ab", "ac"}, {"a(?!b)", "abac", "ab"}, {"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$", "-1.5", "-."},
-        {"x|^(?!a)", "b", "a"}, {"^a(?=b$)|c", "ab", "abb"}, {"(?!.*b)a$", "ba", "bb"}, {"^(?!.{3})", "ab", "abc"}, {"(?im:^A(?:b|c)$)(?!\\n)", "x\nab", "ab\n"},
+        {"x|^(?!a)", "b", "a"}, {"^a(?=b$)|c", "ab", "abb"}, {"^(x|(?!b)\\w)c(?=d).$", "acd", "bcd"}, {"^(?:a(?=c)|b)?(?:c|d)$", "ac", "ad"}, {"^((?=(a))a(?!c))?b?[()]?$", "ab(", "ac"},
+        {"^P(?:(\\d+W)|(?!.*W)(?=\\d|T\\d)(\\d+Y)?(T(?=\\d)(\\d+H)?)?)$", "P1YT2H", "P1YT"}, {"(?!.*b)a$", "ba", "bb"}, {"^(?!.{3})", "ab", "abc"}, {"(?im:^A(?:b|c)$)(?!\\n)", "x\nab", "ab\n"},
         {"^\\p{Lu}\\p{Ll}+$", "\xC3\x89t\xC3\xA9", "\xC3\xA9t"}, {"^\\p{Script=Greek}+$", "\xCE\xB1\xCE\xB2", "\xCE\xB1" "b"},
         {"^\\p{Emoji_Presentation}$", "\xF0\x9F\x98\x80", "1"}, {"^[\\p{Sc}\\P{ASCII}]$", "$", "a"}, {"^(?i:stra\xC3\x9F" "e)$", "STRA\xE1\xBA\x9E" "E", "STRASSE"},
         {"^a(?i:b)c$", "aBc", "aBC"}, {"^(?i:[^a-f])$", "g", "D"}, {"^(?s:.).$", "\na", "a\n"}, {"(?m:^b$)", "a\nb\rc", "ab\nc"}, {"^a(?m:$)", "a\n", "ab"},
@@ -250,7 +251,7 @@ static void patterns(void)
 
 static void patterns_refused(void)
 {
-    static const char *const cases[] = {"(a(?=b))", "(?<=a)b", "((?!a)b)*", "a(?!^b)", "(?=a", "(?=(?=a)b)", "(?=a)*", "(?!a){2}", "(?<!a)b", "(a)\\1", "\\k<n>", "\\bx", "(?x:a)", "(?i", "(?ii:a)", "(?-:a)", "(?i-i:a)", "(?i)a", "\\p{lu}", "\\p{sc=Lu}", "\\p{gc=Greek}", "\\p{gc=Emoji}",
+    static const char *const cases[] = {"(a(?=b)){2}", "((?=a)", "(?:(?=a)b)*", "[((?=a)b", "(?<=a)b", "((?!a)b)*", "a(?!^b)", "(?=a", "(?=(?=a)b)", "(?=a)*", "(?!a){2}", "(?<!a)b", "(a)\\1", "\\k<n>", "\\bx", "(?x:a)", "(?i", "(?ii:a)", "(?-:a)", "(?i-i:a)", "(?i)a", "\\p{lu}", "\\p{sc=Lu}", "\\p{gc=Greek}", "\\p{gc=Emoji}",
                                         "\\p{Basic_Emoji}", "\\p{}", "\\p{=}", "\\pL", "(?m:^a$)+", "[z-a]", "a{3,2}", "(", ")", "[a", "a**", "*",
                                         "\\", "\\q", "\\x4", "\\u{110000}", "(^a)*", "^*", "[\\d-z]", "\xFF"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -112,7 +112,7 @@ class Patterns {
 
   sequence(depth) {
     const terms = Array.from({ length: this.below(4) }, () => this.term(depth));
-    if (depth === 2 && this.below(4) === 0) terms.splice(this.below(terms.length + 1), 0, [`(?${this.of(['=', '!'])}${this.either(1)[0]})`, () => '']);
+    if (depth > 0 && this.below(9) === 0) terms.splice(this.below(terms.length + 1), 0, [`(?${this.of(['=', '!'])}${this.either(0)[0]})`, () => '']);
     return [terms.map(([pattern]) => pattern).join(''), () => terms.map(([, make]) => make()).join('')];
   }
 
@@ -153,7 +153,7 @@ test(`${COUNT} patterns: the same texts`, (t) => {
     if (match instanceof Error) {
       seen.refused++;
       const isNothing = !texts.some((text) => regex.test(text));
-      assert.ok(/anchor|\^ in a lookahead/.test(match.message) || isNothing, `${JSON.stringify(pattern)}: ${match.message}`);
+      assert.ok(/anchor|lookahead/.test(match.message) || isNothing, `${JSON.stringify(pattern)}: ${match.message}`);
       continue;
     }
     seen.pairs += TEXTS;
