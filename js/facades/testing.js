@@ -6,6 +6,7 @@ import { abortable } from '../shared/clock.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages } from '../page/messages.js';
 import { checkOptions, checkTokens, checkText, sampling } from '../page/options.js';
+import { judged } from '../page/standard.js';
 import { checkPart } from '../page/parts.js';
 import { Reply } from '../page/reply.js';
 import { integer, isRecord } from '../page/values.js';
@@ -143,7 +144,9 @@ class FakeModel {
         this.#check(checked);
         this.calls.push({ kind, input, options: checked });
         const signals = [this.#over.signal, checked.signal].filter(Boolean);
-        return abortable(this.#answer(kind, input, checked, push, stopped.signal), AbortSignal.any(signals));
+        const result = await abortable(this.#answer(kind, input, checked, push, stopped.signal), AbortSignal.any(signals));
+        const { value, ...rest } = result;
+        return 'value' in result ? { ...rest, ...await judged(options?.schema, value) } : result;
       };
       return { promise: work(), stop: () => stopped.abort() };
     });

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { z } from 'zod';
 import { load } from '../../dist/node.js';
 import { run } from '../../dist/run.js';
+import { fakeModel } from '../../dist/testing.js';
 import { DEMO, rejectsWith } from './helper.mjs';
 import { playedModel, result } from './serve-host.mjs';
 
@@ -43,6 +44,14 @@ test('others are taken by what they say; a plain schema stays what it is', async
   assert.equal((await ask(Object.assign(standard(null), { toJsonSchema: () => ({ const: 6 }) }))).value, 6);
   const typebox = { [Symbol('Kind')]: 'Object', type: 'object', properties: { a: { [Symbol('Kind')]: 'Literal', const: 1 } }, required: ['a'], additionalProperties: false };
   assert.deepEqual((await ask(typebox)).value, { a: 1 });
+});
+
+test('fakeModel() makes the same of them', async () => {
+  const schema = z.object({ n: z.string().transform(Number) });
+  const fake = fakeModel(['{"n":"7"}', '{"n":7}']);
+  assert.deepEqual((await fake.chat('x', { schema }).result).value, { n: 7 });
+  const { value, issues } = await fake.chat('x', { schema }).result;
+  assert.deepEqual([value, issues.map(({ path }) => path)], [undefined, [['n']]]);
 });
 
 test('what says no JSON Schema is refused by name, and the model goes on', async () => {

@@ -28,7 +28,7 @@ const ENVIRONMENT = { NO_COLOR: '1', CI: '1', NEXT_TELEMETRY_DISABLED: '1' };
 
 export const say = (text) => console.log(`places: ${text}`);
 
-export const versionOf = (name) => Object.values(VERSIONS[name])[0];
+export const versionOf = (name, of = Object.keys(VERSIONS[name])[0]) => VERSIONS[name][of];
 
 /** The same value each time, made when it is first asked for. */
 export function once(make) {
