@@ -172,6 +172,7 @@ int schema_places(struct schema *s)
         bool id = bytes_equal(key, "$id") || bytes_equal(key, "id");
         n += id;
         anchors += id || bytes_equal(key, "$anchor") || bytes_equal(key, "$dynamicAnchor");
+        s->n_outermost += s->nodes[i].kind == JSON_TRUE && bytes_equal(key, "$recursiveAnchor");
         s->tracks |= bytes_equal(key, "unevaluatedProperties") || bytes_equal(key, "unevaluatedItems");
     }
     s->resources = schema_take(s, n, sizeof *s->resources);
@@ -266,16 +267,10 @@ static uint32_t anchored(const struct schema *s, uint32_t resource, struct bytes
 /* Where "#" leads: to its resource, unless that one and another say that the outermost of them is meant. */
 static uint32_t recursive_target(struct schema *s, uint32_t node, uint32_t value)
 {
-    uint32_t home = s->resources[s->nodes[node].resource].node, n = 0, at_home = 0;
+    uint32_t home = s->resources[s->nodes[node].resource].node, anchor = schema_member(s, home, "$recursiveAnchor");
     if (!bytes_equal(s->nodes[value].text, "#")) return (void)schema_refuse(s, node, "$recursiveRef", "\"#\" was expected"), 0;
-    for (uint32_t i = 0; i <= s->n_resources; i++) {
-        uint32_t anchor = schema_member(s, s->resources[i].node, "$recursiveAnchor");
-        if (!anchor || s->nodes[anchor].kind != JSON_TRUE || (i && s->resources[i].node == s->root)) continue;
-        n++;
-        at_home |= s->resources[i].node == home;
-    }
-    if (n > 1 && at_home) return (void)schema_refuse(s, node, "$recursiveRef", "where it leads depends on the way one came"), 0;
-    return home;
+    if (s->n_outermost < 2 || !anchor || s->nodes[anchor].kind != JSON_TRUE) return home;
+    return (void)schema_refuse(s, node, "$recursiveRef", "where it leads depends on the way one came"), 0;
 }
 
 uint32_t schema_target(struct schema *s, uint32_t node, uint32_t value, const char *keyword)

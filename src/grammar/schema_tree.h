@@ -55,7 +55,7 @@ struct schema {
     uint32_t n_names, *name_table, name_slots;
     struct schema_resource *resources;
     struct schema_anchor *anchors;
-    uint32_t n_resources, n_anchors;
+    uint32_t n_resources, n_anchors, n_outermost; /* n_outermost: of `$recursiveAnchor: true` */
     int draft;   /* 4, 6, 7, 2019, 2020 */
     bool tracks; /* some unevaluatedX asks what has been looked at */
     struct schema_noted {

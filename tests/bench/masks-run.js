@@ -3,7 +3,7 @@
 import { Grammars } from '../../js/engine/grammar.js';
 
 /** Qwen3's tokens from the published rank file, and the special ones behind them. */
-function vocabularyOf(tiktoken) {
+export function vocabularyOf(tiktoken) {
   const tokens = tiktoken.trim().split('\n').map((line) => Uint8Array.from(atob(line.split(' ')[0]), (letter) => letter.charCodeAt(0)));
   const text = tokens.length;
   const special = Array.from({ length: 26 }, (_, i) => new TextEncoder().encode(`<|${i}|>`));
@@ -16,7 +16,7 @@ function vocabularyOf(tiktoken) {
   return { all, engine: { facts: { tokens: all.length, endTokens: [text + 2] }, tokens: () => ({ starts, bytes, types }) } };
 }
 
-const isIn = (mask, id) => mask[id >>> 5] >>> (id & 31) & 1;
+export const isIn = (mask, id) => mask[id >>> 5] >>> (id & 31) & 1;
 
 /** Which allowed token the rest of a text begins with, the longest: much as a tokenizer would cut it. */
 class Cutter {
