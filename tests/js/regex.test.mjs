@@ -13,6 +13,7 @@ import { CATEGORIES, PROPERTIES, SCRIPTS } from '../../tools/unicode-names.mjs';
 
 const COUNT = length(600, 20_000);
 const TEXTS = 16;
+const MOST_LETTERS = 14;      // of a text: V8 goes back through each way in which a pattern may match it
 
 let grammars;
 before(async () => { grammars = await Grammars.open(new WebAssembly.Module(readFileSync(new URL('../../dist/grammar.wasm', import.meta.url))), /** @type {any} */ (BYTES)); });
@@ -149,7 +150,7 @@ test(`${COUNT} patterns: the same texts`, (t) => {
     const regex = theirs(pattern, `${flags}u`);
     assert.ok(regex, pattern);
     const match = ours(pattern, flagsOf(flags));
-    const texts = Array.from({ length: TEXTS }, (_, i) => (i % 3 ? make() : patterns.text()));
+    const texts = Array.from({ length: TEXTS }, (_, i) => [...(i % 3 ? make() : patterns.text())].slice(0, MOST_LETTERS).join(''));
     if (match instanceof Error) {
       seen.refused++;
       const isNothing = !texts.some((text) => regex.test(text));
