@@ -152,6 +152,7 @@ describe('MaskBench', { skip: FOLDER ? false : 'QUERN_MASKBENCH names no folder 
     }
     for (const line of tally.report(files.length)) t.diagnostic(line);
     t.diagnostic(`rejected: ${tally.rejected.join(', ')}`);
+    for (const line of tally.limits) t.diagnostic(`limit: ${line}`);
     assert.deepEqual(tally.leaks, []);
     assert.ok(tally.passing >= (PASSING / ALL) * files.length, `${tally.passing} pass`);
   });
