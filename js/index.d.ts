@@ -384,7 +384,10 @@ export interface Tool {
   /** 1 to 64 letters, without spaces, quotes, backslashes and control characters. */
   name: string;
   description?: string | undefined;
-  /** JSON Schema of the arguments, an object, closed as {@link CompleteOptions.openObjects} says. Without `properties`, and without a schema, there are none. */
+  /**
+   * JSON Schema of the arguments, an object, closed as {@link CompleteOptions.openObjects} says, or a {@link StandardSchema} (what the model writes are its input;
+   * `run` gives `execute` its output). Without `properties`, and without a schema, there are none.
+   */
   parameters?: object;
   /**
    * The whole tool as JSON, as the chat template is to see it: `{"type": "function", "function": {"name": …}}` with the numbers, the order and the
@@ -436,14 +439,14 @@ export interface CompleteOptions {
   priority?: 'normal' | 'background' | undefined;
   /**
    * The text is JSON that is valid by this JSON Schema (2020-12, or the draft that `$schema` says: 4, 6, 7 or 2019-09): no token that would lead away from it is chosen,
-   * and {@link Result.value} is what it says. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
+   * and {@link Result.value} is what it says. Zod's schemas and others' that are a {@link StandardSchema} are taken as they are, TypeBox's are JSON Schemas. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
    * (`use/schema`) before any work; so is what is no plain object (a Map, fields of a class: `use/param`), as JSON would pass over it. Of `schema`, `regex`, `grammar`, `json` and `choices` a reply has one. Thinking is free, and only then comes the text.
    * The model is not told of it: say in a message what you want, the schema too where its names do not explain themselves.
    */
   schema?: object | boolean;
   /**
-   * The whole text is what this expression matches, as ECMAScript has it with the flag `u`; `s` counts. Refused are lookaround, backreferences, `\b` and
-   * `\B`, modifiers (`(?i:…)`), anchors inside what is repeated, `\p{…}` but of L, N, White_Space, Any and ASCII (`use/schema`), and the flags i, m and v (`use/param`).
+   * The whole text is what this expression matches, as ECMAScript has it with the flag `u` (`\p{…}`: Unicode 17); `i`, `m`, `s` and modifiers (`(?i:…)`) count.
+   * Refused are lookbehind, lookahead inside of what is repeated, backreferences, `\b` and `\B`, anchors inside what is repeated (`use/schema`), and sets of sets with the flag `v` (`use/param`).
    */
   regex?: string | RegExp | undefined;
   /** The whole text is what this grammar describes, in GBNF as llama.cpp writes it, from its rule `root` on. Tokens (`<think>`, `<[7]>`, `!<think>`) are refused. */
@@ -551,9 +554,11 @@ export interface Result<Value = unknown> {
   text: string;
   /**
    * With {@link CompleteOptions.schema}, `json` or `choices`: what the text says (its type is `unknown` where it does not follow from the call). Undefined where it was cut off (`finishReason` is not `stop`, or a stop
-   * text came), and without them.
+   * text came), and without them. With a {@link StandardSchema}: what that makes of it, defaults and transformations included.
    */
   value?: Value | undefined;
+  /** What a {@link StandardSchema} has against what the text says, as JSON Schema could not say it (`refine`); there is no `value` then. */
+  issues?: readonly SchemaIssue[];
   /**
    * What of {@link CompleteOptions.schema}, or of the tools' `parameters`, says nothing by JSON Schema and was passed over, once each: unknown keywords,
    * formats and dialects, and what stands beside `$ref` in drafts up to 7. `rule` is the keyword. Absent where there is nothing to tell.
@@ -601,11 +606,33 @@ export interface Result<Value = unknown> {
 }
 
 /**
- * The type of a value that is valid by a JSON Schema, as far as a type can say it: of a schema that stands in the call, or is `as const`. What it does not
+ * A schema of a library that follows https://standardschema.dev and says itself as JSON Schema (`~standard.jsonSchema`, or a method `toJSONSchema()`): Zod 4,
+ * ArkType 2, Valibot by `toStandardJsonSchema()`. What it says of its input a reply is held to; what its `validate` makes of that is the value.
+ */
+export interface StandardSchema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] }
+      | Promise<{ readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] }>;
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+  };
+}
+
+/** What a library's schema has against a value that its JSON Schema allows. */
+export interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/**
+ * The type of a value that is valid by a JSON Schema, or that a {@link StandardSchema} makes, as far as a type can say it: of a schema that stands in the call, or is `as const`. What it does not
  * understand (`$ref`, `not`, `if`) may be anything.
  */
 export type FromSchema<Schema> =
   Schema extends false ? never
+  : Schema extends StandardSchema<infer Output> ? Output
+  : Schema extends { readonly static: infer Value; readonly params: unknown[] } ? Value      // TypeBox 0
   : Schema extends { readonly const: infer Value } ? Value
   : Schema extends { readonly enum: readonly (infer Value)[] } ? Value
   : Schema extends { readonly anyOf: readonly (infer One)[] } | { readonly oneOf: readonly (infer One)[] } ? FromSchema<One>

@@ -24,7 +24,7 @@ export type ArgumentsOf<Parameters> = unknown extends FromSchema<Parameters> ? a
 
 export interface RunTool<Parameters = any> {
   description?: string | undefined;
-  /** JSON Schema of the arguments. */
+  /** JSON Schema of the arguments, or a `StandardSchema` (Zod and others): `execute` gets what that makes of them, and what it has against them the model is told. */
   parameters?: Parameters;
   /**
    * What the call does, with arguments that the model has written: trust them as little as a stranger's. What it returns is the result: a text as it is,

@@ -5,6 +5,7 @@
 import { abortable, reasonOf } from '../shared/clock.js';
 import { badParam } from '../shared/errors.js';
 import { Reply } from '../page/reply.js';
+import { judged } from '../page/standard.js';
 import { integer, isRecord, read } from '../page/values.js';
 
 const MOST_STEPS = 100;
@@ -32,12 +33,21 @@ function fieldsOf(object, path, inherited = []) {
   return Object.fromEntries(fields.filter(([, value]) => value != null));
 }
 
+/** What a library's schema makes of them; what it finds wrong with them the model is told. */
+async function argumentsOf(schema, given) {
+  const { value, issues } = await judged(schema, given);
+  if (!issues) return value;
+  const steps = ({ path = [] }) => path.map((step) => String(step?.key ?? step)).join('.');
+  throw new Error(issues.map((issue) => `${steps(issue) && `${steps(issue)}: `}${issue.message}`).join('; '));
+}
+
 function toolOf(tool, name) {
   const path = `options.tools.${name.slice(0, 64)}`;
   if (!isRecord(tool)) throw badParam(path, 'must be an object with execute');
   const { execute, ...said } = fieldsOf(tool, path, ['description', 'parameters', 'execute']);
   if (typeof execute !== 'function') throw badParam(`${path}.execute`, 'must be a function');
-  return { said: { ...said, name }, execute: (given, call) => Reflect.apply(execute, tool, [given, call]) };
+  const work = async (given, call) => Reflect.apply(execute, tool, [await argumentsOf(said.parameters, given), call]);
+  return { said: { ...said, name }, execute: work };
 }
 
 function toolsOf(tools) {

@@ -7,6 +7,7 @@ import { callable } from '../shared/called.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages } from '../page/messages.js';
 import { checkName, checkOptions, checkTokens, checkText, sampling } from '../page/options.js';
+import { judged } from '../page/standard.js';
 import { checkPart } from '../page/parts.js';
 import { Reply } from '../page/reply.js';
 import { isRecord } from '../page/values.js';
@@ -161,7 +162,9 @@ class FakeModel {
         this.calls.push(call);
         await checkAsked(input, checked).catch((error) => { this.calls.splice(this.calls.indexOf(call), 1); throw error; });
         const signals = [this.#over.signal, checked.signal].filter(Boolean);
-        return abortable(this.#answer(call, push, stopped.signal), AbortSignal.any(signals));
+        const result = await abortable(this.#answer(call, push, stopped.signal), AbortSignal.any(signals));
+        const { value, ...rest } = result;
+        return 'value' in result ? { ...rest, ...await judged(options?.schema, value) } : result;
       };
       return { promise: work(), stop: () => stopped.abort() };
     });

@@ -10,6 +10,7 @@ import { checkName, checkOptions, checkText, checkTokens, sampling } from './opt
 import { CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE, VECTORS } from '../shared/protocol.js';
 import { Reply } from './reply.js';
 import { startWith } from './start.js';
+import { judged } from './standard.js';
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
@@ -174,7 +175,7 @@ class Model {
       try {
         const checked = checkOptions(kind, options);
         const choices = { seed: randomSeed(), ...sampling(checked, this.#info.tokens) };
-        request = { checked, payload: { ...prepare(checked, leave.signal), options: choices } };
+        request = { checked, schema: options?.schema, payload: { ...prepare(checked, leave.signal), options: choices } };
       } catch (error) {
         return { promise: Promise.reject(error), stop() {} };
       }
@@ -182,15 +183,19 @@ class Model {
       const onEvent = ({ type: kindOfEvent, ...event }) => (kindOfEvent === 'prefill' ? onPrefill?.(event) : push({ type: kindOfEvent, ...event }));
       const call = (payload, transfer) => this.#rpc.call(type, payload, { signal, onEvent, transfer });
       const { promise, stop } = afterMedia(request.payload, call, { signal, leave, transferOf: this.#pictures?.transferOf });
-      return { promise: promise.then((answer) => valued(this.#answer(answer))), stop };
+      return { promise: promise.then((answer) => valued(this.#answer(answer), request.schema)), stop };
     });
   }
 }
 
 callable(Model.prototype, ['kept', 'forget', 'tokenize', 'detokenize', 'countTokens', 'logits', 'look', 'embed', 'rank', 'profile']);
 
-/** A text that is JSON is read here, with what there was of it before: a value may be nested too deeply to be sent. */
-const valued = ({ begun, ...result }) => (begun === undefined ? result : { ...result, value: JSON.parse(begun + result.text) });
+/**
+ * A text that is JSON is read here, with what there was of it before, as a value may be nested too deeply to be sent; and judged where the schema is
+ * a library's.
+ */
+const valued = async ({ begun, ...result }, schema) => (
+  begun === undefined ? result : { ...result, ...await judged(schema, JSON.parse(begun + result.text)) });
 
 /**
  * Calls once the pictures are there: at once, where there are none. What is stopped before is told so to the worker, which gives it a result.

@@ -4,6 +4,7 @@
 // errors: a mistyped option would otherwise be ignored silently.
 
 import { badParam, unknownName } from '../shared/errors.js';
+import { schemaOf, toolOf } from './standard.js';
 import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isRecord, ofType, oneOf, read } from './values.js';
 
 const MAX_STOPS = 64;
@@ -84,6 +85,12 @@ const written = Object.assign(() => null, {
   take: (value) => (value == null ? value : asJson(value instanceof RegExp ? { source: value.source, flags: value.flags } : value)),
 });
 
+/** Schemas of libraries among them, as what they say. */
+const schema = Object.assign(() => null, { take: (value) => (value == null ? value : asJson(schemaOf(value, 'options.schema'))) });
+const tools = Object.assign(() => null, {
+  take: (list) => copied(Array.isArray(list) ? list.map((tool, i) => toolOf(tool, `options.tools[${i}]`)) : list),
+});
+
 /** What a conversation is kept under: as many bytes as a file of it has room for. */
 function keep(value) {
   if (typeof value !== 'string' || value === '') return 'must be a name, a text that is not empty';
@@ -156,7 +163,7 @@ const COMPLETE = {
   priority: oneOf('normal', 'background'),
   space: integer(0, 2 ** 32 - 1),
   logprobs: LOGPROBS,
-  schema: written, regex: written, grammar: written, json: boolean, choices: written,
+  schema, regex: written, grammar: written, json: boolean, choices: written,
   whitespace: oneOf('compact', 'flexible'), strictSchema: boolean, openObjects: boolean,
   onPrefill: anyFunction,
 };
@@ -168,11 +175,11 @@ const TABLES = {
   has: { cache, vision },
   complete: { ...COMPLETE, promptLogprobs: LOGPROBS, suffix: ofType('string', 'a text') },
   chat: {
-    ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, parallelToolCalls: boolean,
+    ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools, toolChoice: json, parallelToolCalls: boolean,
     overflow: oneOf('error', 'drop'),
   },
   call: { signal },
-  tokens: { signal, thinking: boolean, numberImages: boolean, tools: json, generationPrompt: boolean, continue: boolean },
+  tokens: { signal, thinking: boolean, numberImages: boolean, tools, generationPrompt: boolean, continue: boolean },
   detokenize: { signal, bytes: boolean },
   look: { signal, detail: DETAIL, maxPixels: PIXELS },
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a value must be, as rows of tables want it: a function from a value to what is wrong with it, null where nothing is.
 
-import { badParam, unknownName } from '../shared/errors.js';
+import { QuernError, badParam, unknownName } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
 
 export { isRecord };
@@ -49,6 +49,7 @@ export function read(object, key, path, take = (value) => value) {
   try {
     return take(object[key]);
   } catch (error) {
+    if (error instanceof QuernError) throw error;
     throw Object.assign(badParam(path, `cannot be read (${String(error?.message ?? error).slice(0, 100)})`), { cause: error });
   }
 }

@@ -42,9 +42,14 @@ static int from_nothing(struct grammar *g, const struct text *t, gr_expr *start,
 
 static int from_regex(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    if (t->flags & GRAMMAR_IGNORE_CASE)
-        return made(g, grammar_fail(g, "flags", 0, "A pattern's flag i is not supported: write both cases, as in [aA]."), start, err);
-    int where = GR_WHOLE | (t->flags & GRAMMAR_DOT_ALL ? GR_DOT_ALL : 0);
+    static const struct {
+        uint32_t flag;
+        int where;
+    } flags[] = {{GRAMMAR_IGNORE_CASE, GR_IGNORE_CASE}, {GRAMMAR_DOT_ALL, GR_DOT_ALL},
+                 {GRAMMAR_MULTILINE, GR_MULTILINE}, {GRAMMAR_OLD_CASE, GR_OLD_CASE}};
+    int where = GR_WHOLE;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (t->flags & flags[i].flag) where |= flags[i].where;
     return made(g, gr_regex(g, (struct bytes){t->data, t->size}, where, GR_PLAIN, NULL), start, err);
 }
 

@@ -91,8 +91,9 @@ bool grammar_accepts(const struct grammar *g, gr_state state); /* the text may e
 /* --- texts that are compiled to expressions -------------------------------------------------------------------------- */
 
 /* An ECMAScript pattern as with the flag u; form: in which its texts stand. Anchored: the whole text has to match; else `search`, as
- * RegExp.test() and JSON Schema do. What is not honoured (lookaround, backreferences, \b) is refused by name. */
-enum gr_where { GR_WHOLE = 0, GR_SEARCH = 1, GR_DOT_ALL = 2 /* with GR_WHOLE or GR_SEARCH: the flag s */ };
+ * RegExp.test() and JSON Schema do. What is not honoured (lookbehind, backreferences, \b) is refused by name. With GR_WHOLE or GR_SEARCH: the flags
+ * s, i and m, and that letters differ in case as they do without u. */
+enum gr_where { GR_WHOLE = 0, GR_SEARCH = 1, GR_DOT_ALL = 2, GR_IGNORE_CASE = 4, GR_MULTILINE = 8, GR_OLD_CASE = 16 };
 gr_expr gr_regex(struct grammar *g, struct bytes pattern, int where, enum gr_form form, struct error *err);
 /* GBNF as llama.cpp writes it; the rule `root`. */
 gr_expr gr_gbnf(struct grammar *g, struct bytes text, struct error *err);

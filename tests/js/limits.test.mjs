@@ -47,12 +47,12 @@ test('choices, expressions, grammars and JSON', async () => {
   for (let seed = 0; seed < 6; seed++) {
     const ask = (options) => noise.complete('a', { ...WILD, seed, maxTokens: 200, ...options }).result;
     const [choice, pattern, flags, grammar, json] = await Promise.all([
-      ask({ choices: ['yes', 'no', 'é"\\'] }), ask({ regex: '[a-f]{3}-\\d{2,4}' }), ask({ regex: /a.b|c/su }), ask({ grammar: 'root ::= "x" ("," item)*\nitem ::= [0-9] | "(" item ")"' }),
+      ask({ choices: ['yes', 'no', 'é"\\'] }), ask({ regex: '[a-f]{3}-\\d{2,4}' }), ask({ regex: seed % 2 ? /a.b|\p{Lu}\p{sc=Grek}$/su : /(?:ab\n?)$/imv }), ask({ grammar: 'root ::= "x" ("," item)*\nitem ::= [0-9] | "(" item ")"' }),
       ask({ json: true }),
     ]);
     assert.ok(['yes', 'no', 'é"\\'].includes(choice.text) && choice.value === choice.text);
     assert.match(pattern.text, /^[a-f]{3}-\d{2,4}$/);
-    assert.match(flags.text, /^(a.b|c)$/su);
+    assert.match(flags.text, seed % 2 ? /^(a.b|\p{Lu}\p{sc=Grek})$/su : /^ab\n?$/i);
     if (grammar.finishReason === 'stop') assert.match(grammar.text, /^x(,\(*\d\)*)*$/);
     if (json.finishReason === 'stop') assert.deepEqual(json.value, JSON.parse(json.text));
     for (const { value } of [pattern, grammar]) assert.equal(value, undefined);
@@ -142,7 +142,8 @@ test('what is no limit is refused, and the model goes on', async () => {
     [{ schema: cyclic }, 'options.schema'], [{ get schema() { throw new Error('no'); } }, 'options.schema'], [{ schema: { get type() { throw new Error('no'); } } }, 'options.schema'],
     [{ schema: shared }, 'options.schema'], [{ choices: Array(2 ** 31) }, 'options.choices'], [{ choices: new Set(['a']) }, 'options.choices'], ...PASSED_OVER.map((schema) => [{ schema }, 'options.schema']),
     [{ schema: 'x' }, 'options.schema'], [{ schema: [] }, 'options.schema'], [{ schema: 5 }, 'options.schema'], [{ schema: () => {} }, 'options.schema'], [{ schema: { minimum: 1n } }, 'options.schema'],
-    [{ regex: '' }, 'options.regex'], [{ regex: 5 }, 'options.regex'], [{ regex: {} }, 'options.regex'], [{ regex: { source: 'a' } }, 'options.regex'], [{ regex: /a/i }, 'options.regex'], [{ regex: /a/m }, 'options.regex'],
+    [{ regex: '' }, 'options.regex'], [{ regex: 5 }, 'options.regex'], [{ regex: {} }, 'options.regex'], [{ regex: { source: 'a' } }, 'options.regex'], [{ regex: { source: 'a', flags: 'ix' } }, 'options.regex'],
+    [{ regex: { source: '[\\w--\\d]', flags: 'v' } }, 'options.regex'], [{ regex: { source: '[^a]', flags: 'iv' } }, 'options.regex'], [{ regex: { source: '[[a]b]', flags: 'v' } }, 'options.regex'],
     [{ grammar: '' }, 'options.grammar'], [{ grammar: ['x'] }, 'options.grammar'], [{ json: 'yes' }, 'options.json'],
     [{ choices: [] }, 'options.choices'], [{ choices: 'yes' }, 'options.choices'], [{ choices: ['a', ''] }, 'options.choices'], [{ choices: [5] }, 'options.choices'],
     [{ choices: Array.from({ length: 10_001 }, String) }, 'options.choices'], [{ whitespace: 'some', json: true }, 'options.whitespace'],
@@ -193,8 +194,8 @@ test('a hostile expression of nearly a megabyte is refused, or works, in bounded
   const filled = (unit, rest = '') => unit.repeat(Math.floor((2 ** 20 - rest.length) / unit.length)) + rest;
   const open = 2 ** 19;
   for (const [regex, words] of some([
-    [filled('.*'), /too complicated/], [filled('a?'), /simpler/], [filled('\\p{L}?'), /too complicated/], [filled('(a|a)*'), /too complicated/], [filled('(.{0,999}x){0,999}'), /too complicated/],
-    ['('.repeat(open) + ')'.repeat(open), /nested too deeply/], [filled('a', '(?=b)'), /lookaround/], [filled('a'), null], [filled('(a+)+'), null], [`[${filled('a-z', '[]')}`.slice(0, -2).concat(']'), null],
+    [filled('.*'), /too complicated/], [filled('a?'), /simpler/], [filled('\\p{L}?'), /too complicated/], [filled('\\p{ID_Continue}'), /too complicated/], [filled('(?i:k)'), /too complicated|simpler/], [filled('(a|a)*'), /too complicated/], [filled('(.{0,999}x){0,999}'), /too complicated/],
+    ['('.repeat(open) + ')'.repeat(open), /nested too deeply/], [filled('a', '(?<=b)'), /lookaround/], [filled('(?=a*)'), /too many lookaheads/], [filled('(?=.*a)'.repeat(60)), /too many|too complicated/], [filled('a'), null], [filled('(a+)+'), null], [`[${filled('a-z', '[]')}`.slice(0, -2).concat(']'), null],
   ], 2)) {
     const before = process.cpuUsage();
     const asked = noise.complete('a', { regex, maxTokens: 3, seed: 1 }).result;

@@ -367,7 +367,7 @@ test('the demo model calls what it has to, gets the result and goes on; every ca
   assert.deepEqual([ran.steps >= 2, result.content], [true, String(asked.toolCalls[0].arguments.a + asked.toolCalls[0].arguments.b)]);
   assert.ok(ran.text.length > 0 && ran.usage.cachedTokens > 300, 'the call stands in the prompt as it was written');
 
-  const bad = { name: 'f', parameters: { type: 'object', properties: { x: { type: 'string', pattern: '(?=a)' } } } };
+  const bad = { name: 'f', parameters: { type: 'object', properties: { x: { type: 'string', pattern: '(?<=a)' } } } };
   await rejectsWith(model.chat('x', { tools: [{ name: 'now' }, bad] }).result, 'use/schema', /^The parameters of 'f': .*lookaround/);
   assert.match((await model.chat('x', { tools, choices: ['yes', 'no'], toolChoice: 'none' }).result).text, /^(yes|no)$/);
   assert.equal((await model.chat('Hi', { temperature: 0 }).result).finishReason, 'stop', 'the engine goes on');

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What index.d.ts promises, and what it must refuse: every `@ts-expect-error` line has to be an error. Checked by types.test.mjs.
 
+import { z } from 'zod';
 import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Part, type Reply, type Result } from 'quern';
 import { remote, type RemoteModel } from 'quern/remote';
 import { run, tool } from 'quern/run';
@@ -59,6 +60,12 @@ model.chat('x', { schema: true, maxToken: 5 });
 model.chat('x', { json: true, whitespace: 'flexible' });
 model.chat('x', { regex: /a+/u });
 model.chat('x', { grammar: 'root ::= "a"', schema: null });
+const zod = await model.chat('x', { schema: z.object({ name: z.string(), when: z.string().transform((text) => new Date(text)), n: z.number().default(1) }) }).result;
+zod.value satisfies { name: string; when: Date; n: number } | undefined;
+// @ts-expect-error
+zod.value satisfies { name: number } | undefined;
+zod.issues?.[0]?.message satisfies string | undefined;
+model.chat('x', { tools: [{ name: 'a', parameters: z.object({ n: z.int() }) }] });
 model.info.sampling.topP satisfies number | undefined;
 result.timings.waitMs satisfies number;
 model.info.memory.cache.pages satisfies number;

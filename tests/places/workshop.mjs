@@ -31,7 +31,7 @@ export const say = (text) => console.log(`places: ${text}`);
 
 export const versionsOf = (name) => VERSIONS[name];
 
-export const versionOf = (name) => Object.values(VERSIONS[name])[0];
+export const versionOf = (name, of = Object.keys(VERSIONS[name])[0]) => VERSIONS[name][of];
 
 /** The same value each time, made when it is first asked for. */
 export function once(make) {
