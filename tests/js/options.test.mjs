@@ -172,7 +172,7 @@ test('what other programs say in messages is taken, or refused by name', async (
     assert.ok(message.startsWith(`messages[1].${name} is not a field here`), message);
     assert.match(message, words);
   }
-  fails(() => checkMessages([{ role: 'assistant', content: '', tool_calls: [{ id: 'a' }] }]), 'messages[0].toolCalls');
+  fails(() => checkMessages([{ role: 'assistant', content: '', tool_calls: [{ id: 'a' }] }]), 'messages[0].tool_calls');
 });
 
 test('headers as pages have them', () => {
