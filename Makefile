@@ -63,7 +63,7 @@ help:
 	@echo 'make bench     quern in Chromium, WebKit, Firefox and Node beside wllama and native llama.cpp'
 	@echo 'make bench-kernels  the product kernels natively, in Node and in Chromium'
 	@echo 'make bench-ops each operation alone, over lengths: build/bench/ops.html (ARGS=--quick)'
-	@echo 'make bench-vision   the encoder of pictures by operation, natively, in Node and in Chromium (ARGS=PROJECTOR)'
+	@echo 'make bench-vision   the encoder of images by operation, natively, in Node and in Chromium (ARGS=PROJECTOR)'
 	@echo 'make fuzz      the fuzz targets (clang-19)'
 	@echo 'make format    clang-format on the C sources'
 	@echo 'make lint      the checks of rooms, style and sizes'
@@ -111,7 +111,7 @@ fuzz: $(FUZZERS)
 replay: $(REPLAYS)
 	@set -e; for r in $^; do $$r tests/fuzz/corpus/$${r##*/}; done
 
-# --- WebAssembly: one source, four variants, each with eyes and (-text) without, two pieces of glue (page, Node) over the same .wasm ---
+# --- WebAssembly: one source, four variants, each with vision and (-text) without, two pieces of glue (page, Node) over the same .wasm ---
 
 EMCC = $(shell tools/toolchain.sh path)
 # Debian's cache of libraries is complete for wasm32 and takes no others: wasm64's are built, once, into a cache of our own.
@@ -125,7 +125,7 @@ WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size, the reference kernels too. Packing for 64-bit addresses, whose code is larger, is for size.
 HOT = $(addprefix compute/cpu/,cpu attention kernels_simd gemm_simd floats_simd arrange_simd attend_simd) text/sampler $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
-# Loops of pictures that gain nothing from being made wider than they are, and would be twice as large.
+# Loops of images that gain nothing from being made wider than they are, and would be twice as large.
 WARM = compute/cpu/encode_simd image/taps
 # A second pass of binaryen takes 2 KB more away, emmalloc 3: the engine takes memory in large pieces.
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
@@ -137,9 +137,9 @@ WASM_LINK = -O3 $(WASM_SMALL) --profiling-funcs -pthread -sSTRICT -sMODULARIZE -
 
 # Grammars are a module of their own.
 WASM_NAMES = $(filter-out grammar/%,$(SOURCES:src/%.c=%)) wasm
-# What only an engine with eyes calls, and what stands in for it: src/engine/blind.c. One glue serves all builds, since its names are not shortened by use (-lexports.js).
-EYES = $(filter image/% engine/sight engine/look models/qwen3_vision models/qwen3_encode compute/cpu/encode% load/formats/hf_vision base/sha256,$(WASM_NAMES))
-TEXT_NAMES = $(filter-out $(EYES),$(WASM_NAMES)) engine/blind
+# What only an engine with vision calls, and what stands in for it: src/engine/blind.c. One glue serves all builds, since its names are not shortened by use (-lexports.js).
+VISION = $(filter image/% engine/sight engine/look models/qwen3_vision models/qwen3_encode compute/cpu/encode% load/formats/hf_vision base/sha256,$(WASM_NAMES))
+TEXT_NAMES = $(filter-out $(VISION),$(WASM_NAMES)) engine/blind
 
 # $(1): the variant, $(2): its compiler, $(3): the most memory. Before 3.1.70 the glue words memories of 64 bits in a way that browsers no longer know.
 define WASM_VARIANT
@@ -231,7 +231,7 @@ $(BUILD)/bench/schema-lines: tests/bench/schema_lines.c $(filter $(BUILD)/obj/gr
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
 
-# --- the encoder of pictures, by operation ---
+# --- the encoder of images, by operation ---
 
 $(BUILD)/bench/vision: tests/bench/vision.c $(OBJECTS)
 	@mkdir -p $(@D)

@@ -84,19 +84,19 @@ export interface LoadOptions {
   contextSize?: number | undefined;
   /**
    * Replies that are made side by side, 1 to 16; 64 more may wait, in the background no more than 32 of them. Default 4. What a reply says never
-   * depends on the others. Each has room for the whole context, as far as there is any: see `cacheSize`.
+   * depends on the others. Each has room for the whole context, as far as there is any: see `kvPositions`.
    */
   parallel?: number | undefined;
   /**
    * Positions that all replies together have room for, at least `contextSize`, which is the default; what is unused remembers conversations.
    * Where it runs short the youngest reply lets go and goes on later, saying the same. Twice the context lets two of full length run side by side.
    */
-  cacheSize?: number | undefined;
+  kvPositions?: number | undefined;
   /**
    * Bytes of the store that conversations kept by {@link ChatOptions.keep} may take together. Default 2 GiB. Where a new one needs the room the one
    * that was used longest ago goes; of one that is larger its beginning is kept. 0: none is kept.
    */
-  keepBytes?: number | undefined;
+  keepMaxBytes?: number | undefined;
   /**
    * Bytes of memory that may be used. Default: what the browser grants and the device has, as far as it tells. What replies are held to (a schema, the
    * calls of tools) has a memory beside the model's, of what {@link Info.memory} `wasm` leaves: at most 160 MiB, some 20 MB to begin with. Where
@@ -142,19 +142,19 @@ export interface LoadOptions {
    * browser's own store (OPFS), in Node the user's folder for caches; in Node also another folder's path; or a {@link Store}.
    * Where nothing can be kept, or there is no room, the load goes on without and says so on the console.
    */
-  cache?: boolean | string | Store | undefined;
+  store?: boolean | string | Store | undefined;
   /**
    * What the file must hash to, in hexadecimal digits; of a split model or a folder one for each file, in the order in which they are read, that of the
    * projector last. `model/integrity` otherwise, and it is not kept.
    */
   sha256?: string | readonly string[] | undefined;
   /**
-   * The model's eyes. Of a GGUF model its projector, one more file (`mmproj-….gguf`), which is kept, counted and checked with the model's own. Of a
+   * The model's vision part. Of a GGUF model its projector, one more file (`mmproj-….gguf`), which is kept, counted and checked with the model's own. Of a
    * Hugging Face folder, which has both: `true` (default) reads the vision part, `false` leaves it out and saves its memory. Without it a model
    * answers about text alone (`info.vision` is null).
    */
   vision?: Source | boolean | undefined;
-  /** How pictures are looked at; see {@link VisionOptions}. */
+  /** How images are looked at; see {@link VisionOptions}. */
   visionOptions?: Given<VisionOptions> | undefined;
   /** Kernels to use. One that this machine cannot run is an error (`env/simd`), never a silent fallback. */
   variant?: Variant | undefined;
@@ -172,22 +172,22 @@ export interface LoadOptions {
 }
 
 /**
- * Limits of pictures and films, which cost a token for each 1,024 pixels (a film's for each 1,024 of two frames) and seconds of looking. What is
+ * Limits of images and videos, which cost a token for each 1,024 pixels (a video's for each 1,024 of two frames) and seconds of looking. What is
  * larger is reduced, what is smaller enlarged, keeping its shape nearly: sides are multiples of 32.
  */
 export interface VisionOptions {
-  /** Most pixels of a picture. Default 262,144 (256 tokens), with `detail: 'high'` 1,048,576; memory to look is taken for so many. */
+  /** Most pixels of an image. Default 262,144 (256 tokens), with `detail: 'high'` 1,048,576; memory to look is taken for so many. */
   maxPixels?: number | undefined;
-  /** Least pixels of a picture. Default: the model's own, 65,536: smaller ones are enlarged. */
+  /** Least pixels of an image. Default: the model's own, 65,536: smaller ones are enlarged. */
   minPixels?: number | undefined;
-  /** Most pixels of all frames of a film together. Default 524,288 (256 tokens). */
-  maxFilmPixels?: number | undefined;
-  /** Least pixels of all frames of a film together. Default: the model's own, 4,096. */
-  minFilmPixels?: number | undefined;
-  /** Frames that are taken of a film at most, 2 to 768. Default 16. */
+  /** Most pixels of all frames of a video together. Default 524,288 (256 tokens). */
+  maxVideoPixels?: number | undefined;
+  /** Least pixels of all frames of a video together. Default: the model's own, 4,096. */
+  minVideoPixels?: number | undefined;
+  /** Frames that are taken of a video at most, 2 to 768. Default 16. */
   maxFrames?: number | undefined;
   /** Memory for what was looked at, for when its place in the context was needed for others. Default 64 MiB. */
-  cacheBytes?: number | undefined;
+  mediaCacheBytes?: number | undefined;
 }
 
 /**
@@ -220,8 +220,8 @@ export interface StoredModel {
 }
 
 export interface CacheOptions {
-  /** The store, as for {@link LoadOptions.cache}. */
-  cache?: true | string | Store | undefined;
+  /** The store, as for {@link LoadOptions.store}. */
+  store?: true | string | Store | undefined;
 }
 
 export interface DownloadOptions extends CacheOptions {
@@ -316,10 +316,10 @@ export interface StoreFile {
 }
 
 /**
- * A picture. A text is its address (`https:`, `data:`, `blob:`; in Node also a path), which is fetched without cookies; pixels are 8 bits each, RGB or
+ * An image. A text is its address (`https:`, `data:`, `blob:`; in Node also a path), which is fetched without cookies; pixels are 8 bits each, RGB or
  * RGBA by their number. What a page shows is read when the call is made, and copies are taken, so that the caller may go on with it. PNG, JPEG, WebP,
  * GIF, BMP and AVIF, as far as the browser decodes them (Node: PNG and BMP itself, JPEG with `jpeg-js` installed, all with `sharp`); EXIF turns are
- * followed, what is transparent lies on white, of what moves the first picture counts. At most 64 MiB, 16,384 pixels a side and 100 million in all.
+ * followed, what is transparent lies on white, of what moves the first image counts. At most 64 MiB, 16,384 pixels a side and 100 million in all.
  */
 export type ImageSource = Blob | URL | string | PixelSource | Shown<'ImageBitmap' | 'HTMLImageElement' | 'HTMLCanvasElement' | 'OffscreenCanvas' | 'VideoFrame'>;
 
@@ -334,13 +334,13 @@ export interface PixelSource {
 }
 
 /**
- * A film: what a page can play (a file, an address, a `<video>`, of which some frames are taken, two a second), or its frames one by one, all of which
+ * A video: what a page can play (a file, an address, a `<video>`, of which some frames are taken, two a second), or its frames one by one, all of which
  * are looked at unless `sample` is true. Node takes frames alone. When each frame was says `fps` (default 24), or `timestamps` in seconds.
  */
-export type FilmSource = Blob | URL | string | Shown<'HTMLVideoElement'>
+export type VideoSource = Blob | URL | string | Shown<'HTMLVideoElement'>
   | { frames: readonly ImageSource[]; fps?: number | undefined; timestamps?: readonly number[] | undefined; sample?: boolean | undefined };
 
-/** A part of a message. Pictures and films stand in the user's messages, 64 in a conversation at most. */
+/** A part of a message. Images and videos stand in the user's messages, 64 in a conversation at most. */
 export type Part =
   | { type: 'text'; text: string }
   | {
@@ -351,7 +351,7 @@ export type Part =
     maxPixels?: number | undefined;
   }
   | {
-    type: 'video'; video: FilmSource;
+    type: 'video'; video: VideoSource;
     /** Frames that are taken of each second. Default 2. */
     fps?: number | undefined;
     maxFrames?: number | undefined;
@@ -363,7 +363,7 @@ export type Part =
 export interface Message {
   /** `tool`: the result of a call, behind the assistant's message that has it. */
   role: 'system' | 'user' | 'assistant' | 'tool';
-  /** Plain text, or parts of it and pictures, which the user's messages and tools' may have: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
+  /** Plain text, or parts of it and images, which the user's messages and tools' may have: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
   content: string | readonly Part[];
   /** Of an assistant's message: its thinking, as {@link Result.thinking} gave it. */
   thinking?: string | null | undefined;
@@ -388,7 +388,9 @@ export interface Tool {
    * JSON Schema of the arguments, an object, closed as {@link CompleteOptions.openObjects} says, or a {@link StandardSchema} (what the model writes are its input;
    * `run` gives `execute` its output). Without `properties`, and without a schema, there are none.
    */
-  parameters?: object;
+  parameters?: object | undefined;
+  /** The same by the name that MCP and the AI SDK have for it; a tool has one of them. */
+  inputSchema?: object | undefined;
   /**
    * The whole tool as JSON, as the chat template is to see it: `{"type": "function", "function": {"name": …}}` with the numbers, the order and the
    * further members that its author wrote. Without it that is made of what stands above.
@@ -430,11 +432,11 @@ export interface CompleteOptions {
   /** Ends the reply where one of these texts would come, without it; at most 64 texts of at most 1000 characters. Thinking is not searched. */
   stop?: string | readonly string[] | undefined;
   /**
-   * Called while the prompt is read, not while it waits. In the phase `vision` pictures that are not known yet are looked at, `done` of `total` of their
-   * tokens, now the one that is number `picture` of `pictures` (films count as one); in the phase `text` the prompt is read, `done` of `total` tokens, `cached` of which were known already. Phases may alternate. What an async
+   * Called while the prompt is read, not while it waits. In the phase `vision` images that are not known yet are looked at, `done` of `total` of their
+   * tokens, now the one that is number `image` of `images` (videos count as one); in the phase `text` the prompt is read, `done` of `total` tokens, `cached` of which were known already. Phases may alternate. What an async
    * one rejects with is reported on the console.
    */
-  onPrefill?: ((progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number; picture?: number; pictures?: number }) => void) | undefined;
+  onPrefill?: ((progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number; image?: number; images?: number }) => void) | undefined;
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
   priority?: 'normal' | 'background' | undefined;
   /**
@@ -476,11 +478,11 @@ export interface CompleteOptions {
    */
   logprobs?: number | undefined;
   /**
-   * Whose reply it is, as a number below 2^32 that you give. What is known of a prompt is used for replies of the same space alone, so that nobody
-   * learns from `cachedTokens`, or from the time an answer takes, what people of another space have asked. Default 0; a program that answers
+   * Whose reply it is, as a number below 2^32 that you give. What is known of a prompt is used for replies of the same scope alone, so that nobody
+   * learns from `cachedTokens`, or from the time an answer takes, what people of another scope have asked. Default 0; a program that answers
    * several people gives each his own.
    */
-  space?: number | undefined;
+  cacheScope?: number | undefined;
 }
 
 /** Of {@link Model.complete} alone. */
@@ -587,7 +589,7 @@ export interface Result<Value = unknown> {
    */
   finishReason: 'stop' | 'tool-calls' | 'length' | 'context' | 'aborted';
   usage: {
-    /** Tokens of the prompt; `imageTokens` of them stand for pictures and films, `cachedTokens` were known from earlier and not computed again. */
+    /** Tokens of the prompt; `imageTokens` of them stand for images and videos, `cachedTokens` were known from earlier and not computed again. */
     promptTokens: number;
     imageTokens: number;
     cachedTokens: number;
@@ -795,11 +797,11 @@ export interface Info {
   readonly chunk: number;
   /** Replies that are made side by side at most, and positions that they have room for together. */
   readonly parallel: number;
-  readonly cacheSize: number;
+  readonly kvPositions: number;
   /** Bytes the engine needs once loaded. */
   readonly memoryBytes: number;
   /**
-   * What was planned from the file's header, in bytes: packed weights, keys and values (of `cacheSize` positions), everything else, all of it,
+   * What was planned from the file's header, in bytes: packed weights, keys and values (of `kvPositions` positions), everything else, all of it,
    * and what may be taken; and for each type of `kv` what a context costs.
    */
   readonly plan: {
@@ -827,9 +829,9 @@ export interface Info {
   /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */
   readonly files: number;
   /**
-   * The model's eyes; null where it has none. Blocks of its encoder, their width and heads; the side of a patch in pixels, and how many patches on each
-   * side are one token; after which blocks the language model's first layers get a look of their own (DeepStack); limits of a picture and of a film's
-   * frames together, the tokens of the largest picture, and the memory that looking takes.
+   * The model's vision part; null where it has none. Blocks of its encoder, their width and heads; the side of a patch in pixels, and how many patches on each
+   * side are one token; after which blocks the language model's first layers get a look of their own (DeepStack); limits of an image and of a video's
+   * frames together, the tokens of the largest image, and the memory that looking takes.
    */
   readonly vision: null | {
     readonly layers: number; readonly dim: number; readonly heads: number; readonly patch: number; readonly merge: number;
@@ -837,7 +839,7 @@ export interface Info {
     readonly parameters: number;
     readonly fileBytes: number;
     readonly types: Readonly<Record<string, { readonly tensors: number; readonly parameters: number; readonly bytes: number }>>;
-    readonly minPixels: number; readonly maxPixels: number; readonly minFilmPixels: number; readonly maxFilmPixels: number;
+    readonly minPixels: number; readonly maxPixels: number; readonly minVideoPixels: number; readonly maxVideoPixels: number;
     readonly maxTokens: number;
     readonly scratchBytes: number;
   };
@@ -910,7 +912,7 @@ export interface Model {
   detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions & { bytes?: false | undefined }>): Promise<string>;
   /** The bytes of each token: a part of a character is no text. */
   detokenize(tokens: ArrayLike<number>, options: Given<CallOptions> & { readonly bytes: true }): Promise<Uint8Array<ArrayBuffer>[]>;
-  /** How many tokens a text has, or a conversation with everything its template adds; pictures are measured, not looked at. */
+  /** How many tokens a text has, or a conversation with everything its template adds; images are measured, not looked at. */
   countTokens(input: string | readonly Message[], options?: Given<PromptOptions>): Promise<number>;
   /**
    * Scores of every possible next token after each of these tokens, or of those of a conversation: `[tokens, info.vocabSize]`, row by row. Made in the
@@ -930,7 +932,7 @@ export interface Model {
    * A document that is too long loses its end. Fails as {@link Model.embed} does, with `use/context` where the query alone fills the context.
    */
   rank(query: string, documents: readonly string[], options?: Given<RankOptions>): Promise<Rank[]>;
-  /** What the encoder makes of a picture: how many tokens it is, in rows and columns, and the values of each, `[tokens, width]`. */
+  /** What the encoder makes of an image: how many tokens it is, in rows and columns, and the values of each, `[tokens, width]`. */
   look(image: ImageSource, options?: Given<CallOptions & { detail?: 'low' | 'auto' | 'high' | undefined; maxPixels?: number | undefined }>): Promise<Look>;
   /** The conversations that are kept in the model's store, used last first, once none is being written any more. */
   kept(options?: Given<CallOptions>): Promise<Kept[]>;
@@ -964,8 +966,8 @@ export interface PromptOptions extends CallOptions {
 export interface RankOptions extends CallOptions {
   /** What the documents are wanted for, in a sentence, best in English. Default: "Given a web search query, retrieve relevant passages that answer the query". */
   instruction?: string | undefined;
-  /** Whose texts they are, as in {@link CompleteOptions.space}. */
-  space?: number | undefined;
+  /** Whose texts they are, as in {@link CompleteOptions.cacheScope}. */
+  cacheScope?: number | undefined;
   /** As of {@link EmbedOptions.onProgress}, of the documents. */
   onProgress?: ((progress: { done: number; total: number }) => void) | undefined;
 }
@@ -977,7 +979,7 @@ export interface EmbedOptions extends CallOptions {
   dimensions?: number | undefined;
   /** Whether vectors are made as long as 1, so that their dot products are cosines. Default: as the model's files say ({@link Info.vectors}), mostly true. */
   normalize?: boolean | undefined;
-  space?: number | undefined;
+  cacheScope?: number | undefined;
   /** Called at most about ten times a second while texts are read, and with the last of them: `done` of `total` texts. */
   onProgress?: ((progress: { done: number; total: number }) => void) | undefined;
 }
@@ -999,14 +1001,14 @@ export interface Rank {
   truncated?: true;
 }
 
-/** A picture as the language model gets it: of each token what stands for it, and what its first layers get in addition. */
+/** An image as the language model gets it: of each token what stands for it, and what its first layers get in addition. */
 export interface Look {
   tokens: number;
   rows: number;
   columns: number;
   width: number;
   values: Float32Array<ArrayBuffer>;
-  /** The size of a picture of more than 16 million pixels that was made smaller while it was decoded, to twice what the model sees; null: none. */
+  /** The size of an image of more than 16 million pixels that was made smaller while it was decoded, to twice what the model sees; null: none. */
   reduced: { width: number; height: number } | null;
 }
 
@@ -1035,7 +1037,7 @@ export function support(): Support;
 
 /**
  * Codes of {@link QuernError}. The part before the slash says who can help: `model` another file, `net` the connection or the
- * server, `storage` other tabs or more space, `mem` a smaller model or context, `env` another browser or server configuration, `engine` load again, `image` another picture,
+ * server, `storage` other tabs or more cacheScope, `mem` a smaller model or context, `env` another browser or server configuration, `engine` load again, `image` another image,
  * `use` the calling code.
  */
 export type ErrorCode =

@@ -11,7 +11,7 @@
  * ```
  *
  * Failures are what the browser has: a TypeError for what makes no sense, a RangeError for a number or a language tag that is none, else DOMExceptions:
- * `NotSupportedError`, `QuotaExceededError` (with `requested` and `quota`), `InvalidStateError` by `destroy()` and for a file that is no picture, `SyntaxError`,
+ * `NotSupportedError`, `QuotaExceededError` (with `requested` and `quota`), `InvalidStateError` by `destroy()` and for a file that is no image, `SyntaxError`,
  * `OperationError` with a QuernError as its cause, and the signal's reason. What is no list is a text, as in Web IDL: `null` asks 'null', and `[]` an empty text.
  */
 
@@ -51,7 +51,7 @@ export type LanguageModelSamplingMode =
   'most-predictable' | 'predictable' | 'slightly-predictable' | 'balanced' | 'slightly-creative' | 'creative' | 'most-creative';
 
 export interface LanguageModelOptions {
-  /** Kinds of content besides text. `image` needs a model with eyes; no model hears. */
+  /** Kinds of content besides text. `image` needs a model with vision; no model hears. */
   expectedInputs?: readonly LanguageModelExpected[];
   expectedOutputs?: readonly LanguageModelExpected[];
   /** How free the model is. Default: `balanced`, which is what the model's file or card advises. */

@@ -34,13 +34,13 @@ export interface RemoteInfo {
   readonly [field: string]: unknown;
 }
 
-/** What a server can do of {@link Model}. `onPrefill` is not called, sampling that is not given is the server's, `space` vLLM's `cache_salt`. */
+/** What a server can do of {@link Model}. `onPrefill` is not called, sampling that is not given is the server's, `cacheScope` vLLM's `cache_salt`. */
 export interface RemoteModel {
   readonly info: RemoteInfo;
   /**
    * Fails with `use/param` (also for what only a loaded model can keep: `keep`, `overflow`, `logprobs`, `promptLogprobs`, `suffix`, `choices`, `regex`, `grammar`),
-   * `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where `thinking` is given; else the server decides. Pictures go there as `image_url`: addresses as they are, which the server then fetches, files (Blobs) in `data:` addresses. What a
-   * page shows, pixels and films are not taken. `schema` (an object) and `json` go as `response_format`, with tools too: that the text obeys is the server's
+   * `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where `thinking` is given; else the server decides. Images go there as `image_url`: addresses as they are, which the server then fetches, files (Blobs) in `data:` addresses. What a
+   * page shows, pixels and videos are not taken. `schema` (an object) and `json` go as `response_format`, with tools too: that the text obeys is the server's
    * promise, and `value` is there where it is JSON.
    */
   chat(messages: string | readonly Message[], options?: Given<ChatOptions>): Reply<undefined>;
@@ -48,7 +48,7 @@ export interface RemoteModel {
   complete(prompt: string, options?: Given<CompleteOptions>): Reply<undefined>;
   /**
    * Vectors of texts by the server's `/embeddings`, which cuts what is too long or refuses it; `truncated` stays empty. `instruction` goes before each text as
-   * Qwen3-Embedding wants it, `normalize` and `space` cannot be said.
+   * Qwen3-Embedding wants it, `normalize` and `cacheScope` cannot be said.
    */
   embed(texts: string | readonly (string | ArrayLike<number>)[], options?: Given<Pick<EmbedOptions, 'instruction' | 'dimensions' | keyof CallOptions>>): Promise<Vectors>;
   /** Not there for a remote model: these reject with `use/param`. */

@@ -26,6 +26,8 @@ export interface RunTool<Parameters = any> {
   description?: string | undefined;
   /** JSON Schema of the arguments, or a `StandardSchema` (Zod and others): `execute` gets what that makes of them, and what it has against them the model is told. */
   parameters?: Parameters;
+  /** The same by the name that others have for it; a tool has one of them. */
+  inputSchema?: Parameters;
   /**
    * What the call does, with arguments that the model has written: trust them as little as a stranger's. What it returns is the result: a text as it is,
    * anything else as JSON. What it throws the model is told ("Error: ..."), and goes on. The calls of one reply are carried out at the same time.

@@ -24,7 +24,7 @@ const FACES = Object.fromEntries(['remote', 'run', 'openai', 'ai-sdk', 'prompt-a
 const WORKER = { worker: 'worker/worker.js' };
 const SMALL_WORKERS = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', foreign: 'shared/foreign.js' };
 /** What comes later, and shares with who loads it what that lends. */
-const LATER = { page: ['pictures', 'films', 'vectors'], worker: ['eyes', 'extras', 'pooling', 'template'], template: ['template-rare'] };
+const LATER = { page: ['images', 'videos', 'vectors'], worker: ['vision', 'extras', 'pooling', 'template'], template: ['template-rare'] };
 const NODE = { node: 'node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
 const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 
@@ -136,7 +136,7 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|foreign\.js|pictures\.js|films\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js|template\.js|template-rare\.js)$/;
+const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|foreign\.js|images\.js|videos\.js|vision\.js|extras\.js|vectors\.js|pooling\.js|template\.js|template-rare\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(FACES, 'browser', { sourcemap: 'linked', define: {} }), BESIDE);    // which Node loads too

@@ -10,7 +10,7 @@ hf:OWNER/REPO:Q8_0 for the GGUF file of this type there.
 `;
 
 const KEPT = `\
-Models from servers are kept in this user's folder for caches, so that they are downloaded once (list, remove, --cache, --no-cache).
+Models from servers are kept in this user's folder for caches, so that they are downloaded once (list, remove, --store, --no-store).
 HF_TOKEN or QUERN_TOKEN in the environment is sent to Hugging Face, for private and gated repositories, and to nobody else.
 
 Failures are one line on stderr, and the exit code 1; after Ctrl-C it is 130.

@@ -19,16 +19,16 @@ async function countOf(served, { messages, options }, field) {
 /**
  * By path and method.
  * @param {(site: any, name: unknown) => void} checkName refuses a model that is not there
- * @param {(site: any, space: number) => import('../facades/responses-store.js').Shelf} shelfOf
+ * @param {(site: any, scope: number) => import('../facades/responses-store.js').Shelf} shelfOf
  */
 export const countRoutes = (checkName, shelfOf) => ({
   '/messages/count_tokens': { POST: async (site, body) => {
     checkName(site, body?.model);
     return { json: { input_tokens: await countOf(site.served, messagesRequest(body), 'messages') } };
   } },
-  '/responses/input_tokens': { POST: async (site, body, space) => {
+  '/responses/input_tokens': { POST: async (site, body, scope) => {
     checkName(site, body?.model);
-    const request = responsesRequest(body, new Reader(shelfOf(site, space)));
+    const request = responsesRequest(body, new Reader(shelfOf(site, scope)));
     return { json: { object: 'response.input_tokens', input_tokens: await countOf(site.served, request, 'input') } };
   } },
 });

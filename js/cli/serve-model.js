@@ -86,13 +86,13 @@ export class ServedModel {
     return this.#model;
   }
 
-  /** The model as one of those sees it who share it: what is known of others' prompts is not used for his. @param {number} space his */
-  within(space) {
-    const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, { ...options, space });
+  /** The model as one of those sees it who share it: what is known of others' prompts is not used for his. @param {number} cacheScope his */
+  within(cacheScope) {
+    const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, { ...options, cacheScope });
     return {
       info: this.info, chat: begin('chat'), complete: begin('complete'), detokenize: (tokens) => this.detokenize(tokens),
-      embed: (texts, options) => this.#list('embed', [texts], { ...options, space }),
-      rank: (query, documents, options) => this.#list('rank', [query, documents], { ...options, space }),
+      embed: (texts, options) => this.#list('embed', [texts], { ...options, cacheScope }),
+      rank: (query, documents, options) => this.#list('rank', [query, documents], { ...options, cacheScope }),
     };
   }
 

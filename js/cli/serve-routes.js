@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a server answers to which path: the OpenAI API's, other APIs', and those of llama-server that its clients use. A handler gives `json`, a
-// `text` with its type, or a `completion`, made in the space of the key that asks (0: none is needed); what it throws becomes an error. Nothing in
+// `text` with its type, or a `completion`, made in the scope of the key that asks (0: none is needed); what it throws becomes an error. Nothing in
 // a request names a file, a path or a template.
 
 import { CREATE, RESPONSES, listObject, modelObject, named, pathOf } from '../facades/openai-api.js';
@@ -62,14 +62,14 @@ const create = (path) => (site, body, key, sent) => {
 const shelves = new WeakMap();
 
 /** Those of a key. */
-function shelfOf(site, space) {
+function shelfOf(site, scope) {
   if (!shelves.has(site)) shelves.set(site, new Shelves());
-  return shelves.get(site).of(space);
+  return shelves.get(site).of(scope);
 }
 
 /** What is asked of a response that is kept. */
-const kept = (handler) => async (site, { id, query }, space) => {
-  const json = await handler(shelfOf(site, space), id, query);
+const kept = (handler) => async (site, { id, query }, scope) => {
+  const json = await handler(shelfOf(site, scope), id, query);
   if (json) return { json };
   throw refusal(404, `The response '${id.slice(0, 64)}' is not kept here, or no longer.`, { param: 'response_id' });
 };

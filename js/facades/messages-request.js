@@ -24,7 +24,7 @@ const TERMS = {
 
 const textBlock = ({ text }) => ({ type: 'text', text });
 
-/** A picture comes with the request, in base64. */
+/** An image comes with the request, in base64. */
 function imageBlock({ source }, path) {
   if (!isRecord(source)) throw badParam(`${path}.source`, 'must be an object');
   const { type, media_type: media, data } = source;

@@ -51,14 +51,14 @@ function thinkingOf({ think }) {
   return typeof think === 'string' ? { reasoning_effort: think } : { chat_template_kwargs: { enable_thinking: think } };
 }
 
-/** A text, with the pictures that stand beside it in base64; what kind of picture it is, its bytes tell. */
+/** A text, with the images that stand beside it in base64; what kind of image it is, its bytes tell. */
 function contentOf(text, images, path) {
   if (images == null || images.length === 0) return text;
   const areTexts = Array.isArray(images) && images.every((image) => typeof image === 'string');
-  if (!areTexts) throw badParam(`${path}images`, 'must be an array of pictures in base64');
+  if (!areTexts) throw badParam(`${path}images`, 'must be an array of images in base64');
   const addressOf = (image) => (image.startsWith('data:') ? image : `data:image/any;base64,${image}`);
-  const pictures = images.map((image) => ({ type: 'image_url', image_url: { url: addressOf(image) } }));
-  return [...pictures, ...text ? [{ type: 'text', text }] : []];
+  const images = images.map((image) => ({ type: 'image_url', image_url: { url: addressOf(image) } }));
+  return [...images, ...text ? [{ type: 'text', text }] : []];
 }
 
 /** Ids in their order, of which each is taken once. */

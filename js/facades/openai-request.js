@@ -110,14 +110,14 @@ function common(body, kind) {
 
 const ROLES = { developer: 'system' };
 
-/** How closely pictures are looked at; what nobody knows is auto. */
+/** How closely images are looked at; what nobody knows is auto. */
 const DETAILS = { low: 'low', auto: 'auto', high: 'high', original: 'high' };
 
-/** A picture comes with the request: an address would have whoever asks choose what is fetched from here. */
+/** An image comes with the request: an address would have whoever asks choose what is fetched from here. */
 function imageOf({ image_url: image }, path) {
   const { url, detail } = isRecord(image) ? image : { url: image };
   if (typeof url !== 'string' || !/^data:image\//i.test(url)) {
-    throw unsupported(`${path}.image_url`, 'must be a picture itself, in a data: address; nothing is fetched for requests');
+    throw unsupported(`${path}.image_url`, 'must be an image itself, in a data: address; nothing is fetched for requests');
   }
   if (detail != null && typeof detail !== 'string') throw badParam(`${path}.image_url.detail`, 'must be a string');
   return { type: 'image', image: url, ...(detail != null && { detail: Object.hasOwn(DETAILS, detail) ? DETAILS[detail] : 'auto' }) };

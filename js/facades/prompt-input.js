@@ -18,7 +18,7 @@ export function quotaExceeded(requested, quota, message = `The input has ${reque
   return error;
 }
 
-/** What cannot be honoured, what is not there any more, and a file that is no picture. Others are OperationErrors. */
+/** What cannot be honoured, what is not there any more, and a file that is no image. Others are OperationErrors. */
 const NAMES = {
   'use/schema': 'NotSupportedError', 'use/param': 'NotSupportedError', 'engine/disposed': 'InvalidStateError', 'image/decode': 'InvalidStateError',
 };

@@ -19,7 +19,7 @@ function typesOf(expected) {
 /** Why a model cannot do what options ask for; empty: it can. */
 function missing(model, inputs, outputs) {
   if (inputs.includes('audio')) return 'no model of quern hears';
-  if (inputs.includes('image') && !model.info.vision) return 'this model has no eyes: load it with its projector (`vision`)';
+  if (inputs.includes('image') && !model.info.vision) return 'this model has no vision: load it with its projector (`vision`)';
   return outputs.every((type) => WRITTEN.includes(type)) ? '' : 'models of quern write texts alone';
 }
 

@@ -14,14 +14,14 @@ const ALSO = { repeatPenalty: ['repetition_penalty'] };
 const NEVER = -100;
 
 /** @param {any} options checked, as chat() and complete() take them */
-function fieldsOf({ space, ...options }) {
+function fieldsOf({ cacheScope, ...options }) {
   const fields = {};
   for (const [option, [field]] of Object.entries(FIELDS)) {
     if (options[option] !== undefined) for (const name of [field, ...ALSO[option] ?? []]) fields[name] = options[option];
   }
   if (fields.logit_bias) fields.logit_bias = Object.fromEntries(Object.entries(fields.logit_bias).map(([id, by]) => [id, Math.max(by, NEVER)]));
   if (fields.priority) fields.priority = Number(fields.priority === 'background');    // as vLLM has it
-  if (space) fields.cache_salt = String(space);      // vLLM's name for what its prefixes are kept apart by
+  if (cacheScope) fields.cache_salt = String(cacheScope);      // vLLM's name for what its prefixes are kept apart by
   return { ...fields, stream: true, stream_options: { include_usage: true } };
 }
 
@@ -40,11 +40,11 @@ async function dataUrl(blob) {
   return `data:${blob.type || 'application/octet-stream'};base64,${btoa(letters)}`;
 }
 
-/** A picture that a server can be sent; what else there is it cannot. */
+/** An image that a server can be sent; what else there is it cannot. */
 async function imageOf({ type, image, detail, maxPixels }) {
   const isAddress = (typeof image === 'string' || image instanceof URL) && /^(?:https?|data):/i.test(String(image));
   if (type !== 'image' || maxPixels !== undefined || !(isAddress || image instanceof Blob)) {
-    throw badParam('messages', 'have what a remote model cannot be sent: pictures can, as Blobs or http: and data: addresses, without maxPixels');
+    throw badParam('messages', 'have what a remote model cannot be sent: images can, as Blobs or http: and data: addresses, without maxPixels');
   }
   return { type: 'image_url', image_url: { url: image instanceof Blob ? await dataUrl(image) : String(image), ...(detail && { detail }) } };
 }

@@ -44,9 +44,9 @@ async function argumentsOf(schema, given) {
 function toolOf(tool, name) {
   const path = `options.tools.${name.slice(0, 64)}`;
   if (!isRecord(tool)) throw badParam(path, 'must be an object with execute');
-  const { execute, ...said } = fieldsOf(tool, path, ['description', 'parameters', 'execute']);
+  const { execute, ...said } = fieldsOf(tool, path, ['description', 'parameters', 'inputSchema', 'execute']);
   if (typeof execute !== 'function') throw badParam(`${path}.execute`, 'must be a function');
-  const work = async (given, call) => Reflect.apply(execute, tool, [await argumentsOf(said.parameters, given), call]);
+  const work = async (given, call) => Reflect.apply(execute, tool, [await argumentsOf(said.parameters ?? said.inputSchema, given), call]);
   return { said: { ...said, name }, execute: work };
 }
 

@@ -22,7 +22,7 @@ const INFO = {
   added: { before: [], after: [] }, specialTokens: {},
   contextLength: 4096, contextSize: 4096, chatTemplate: true,
   thinking: true, pooling: -1, classes: 0, headless: false, vectors: { described: false, normalize: true, refused: '' },
-  parallel: 16, cacheSize: 4096, vision: null, sampling: {}, threads: 1,
+  parallel: 16, kvPositions: 4096, vision: null, sampling: {}, threads: 1,
 };
 
 const ANSWER = ['text', 'thinking', 'toolCalls', 'finishReason', 'error', 'pauseMs'];
@@ -112,7 +112,7 @@ class FakeModel {
 
   async look(image, options) {
     checkOptions('look', options);
-    throw badParam('look()', 'needs a model with eyes; this one is a fake');
+    throw badParam('look()', 'needs a model with vision; this one is a fake');
   }
 
   async profile(options) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Conversations as callers may pass them, checked on the page: an error names what is wrong as it was written (`messages[3].content[1].image`).
-// What is left of a content is a text, or, where it has pictures or films, a list of parts.
+// What is left of a content is a text, or, where it has images or videos, a list of parts.
 
 import { QuernError, badParam, unknownName } from '../shared/errors.js';
 import { copied, isRecord, oneOf, read } from './values.js';
 
-/** Pictures and films of one prompt. */
+/** Images and videos of one prompt. */
 const MOST_MEDIA = 64;
 
 const ROLES = oneOf('system', 'user', 'assistant', 'tool');
@@ -13,12 +13,12 @@ const ROLES = oneOf('system', 'user', 'assistant', 'tool');
 /** What other parts there are. */
 const SEEN = ['image', 'image_url', 'video'];
 
-/** A part for a model without eyes. @returns {{type: string, text?: string}} */
+/** A part for a model without vision. @returns {{type: string, text?: string}} */
 export function textPart(part, path) {
   if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
   const type = read(part, 'type', `${path}.type`);
   if (SEEN.includes(type)) {
-    throw new QuernError('use/param', 'This model has no eyes: load it with its projector (`vision`).', { detail: { param: 'messages' } });
+    throw new QuernError('use/param', 'This model has no vision: load it with its projector (`vision`).', { detail: { param: 'messages' } });
   }
   if (type !== 'text') throw badParam(`${path}.type`, `must be 'text', ${SEEN.map((name) => `'${name}'`).join(', ')}`);
   const text = read(part, 'text', `${path}.text`);
@@ -92,7 +92,7 @@ function checkMessage(message, path, checkPart) {
 
 const mediaIn = ({ content }) => (typeof content === 'string' ? 0 : content.filter(({ type }) => type !== 'text').length);
 
-/** How many pictures and films checked messages have. */
+/** How many images and videos checked messages have. */
 export const countMedia = (messages) => messages.reduce((sum, message) => sum + mediaIn(message), 0);
 
 /**
@@ -108,6 +108,6 @@ export function checkMessages(messages, goesOn = false, checkPart = textPart) {
   if (goesOn && checked.at(-1).role !== 'assistant') throw badParam('messages', 'must end with a message of the assistant\'s to be continued');
   const n = countMedia(checked);
   if (n <= MOST_MEDIA) return checked;
-  throw new QuernError('image/size', `The messages have ${n} pictures and films, at most ${MOST_MEDIA} are possible.`,
+  throw new QuernError('image/size', `The messages have ${n} images and videos, at most ${MOST_MEDIA} are possible.`,
     { detail: { found: n, limit: MOST_MEDIA } });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A loaded model as the caller holds it. All work happens in the worker; here arguments are checked, pictures read, requests sent and answers
+// A loaded model as the caller holds it. All work happens in the worker; here arguments are checked, images read, requests sent and answers
 // shaped. `platform` is what differs between a page and Node (platform-*.js).
 
 import { abortable, deadline } from '../shared/clock.js';
@@ -32,15 +32,15 @@ class Model {
   #info;
   #hasStore;
   #keeps = false;     // whether anything may be on its way to the store
-  #pictures;          // how they are taken (pictures.js); null where the model sees nothing
-  #most;              // frames of a film
+  #images;          // how they are taken (images.js); null where the model sees nothing
+  #most;              // frames of a video
 
-  constructor(rpc, info, platform, pictures, { cache, visionOptions = {} }) {
+  constructor(rpc, info, platform, images, { store, visionOptions = {} }) {
     this.#rpc = rpc;
     this.#platform = platform;
-    this.#hasStore = cache !== false;
+    this.#hasStore = store !== false;
     this.#info = Object.freeze(info);
-    this.#pictures = pictures;
+    this.#images = images;
     this.#most = visionOptions.maxFrames ?? undefined;
   }
 
@@ -50,7 +50,7 @@ class Model {
 
   chat(messages, options) {
     return this.#reply(CHAT, 'chat', options, (checked, signal) => {
-      if (checked.keep && !this.#hasStore) throw badParam('options.keep', 'needs a store, but the model was loaded with cache: false');
+      if (checked.keep && !this.#hasStore) throw badParam('options.keep', 'needs a store, but the model was loaded with store: false');
       this.#keeps ||= Boolean(checked.keep);
       return this.#taken(this.#checked(messages, checked.continue), signal);
     });
@@ -97,7 +97,7 @@ class Model {
   async look(image, options) {
     const { signal, ...how } = checkOptions('look', options);
     const { media } = this.#taken(this.#checked([{ role: 'user', content: [{ type: 'image', image, ...how }] }]), signal);
-    return this.#call(LOOK, { media: await media }, { signal, transfer: this.#pictures.transferOf(await media) });
+    return this.#call(LOOK, { media: await media }, { signal, transfer: this.#images.transferOf(await media) });
   }
 
   embed(...given) { return this.#vectors('embed', given); }
@@ -136,19 +136,19 @@ class Model {
   }
 
   #checked(messages, goesOn) {
-    return checkMessages(messages, goesOn, this.#pictures?.checkPart ?? textPart);
+    return checkMessages(messages, goesOn, this.#images?.checkPart ?? textPart);
   }
 
-  /** A conversation with its pictures read, or on their way; `media` is there where it has none. */
+  /** A conversation with its images read, or on their way; `media` is there where it has none. */
   #taken(messages, signal) {
     if (countMedia(messages) === 0) return { messages, media: [] };
-    return this.#pictures.takeMedia(messages, this.#pictures.reader, { most: this.#most, signal, films: this.#platform.films });
+    return this.#images.takeMedia(messages, this.#images.reader, { most: this.#most, signal, videos: this.#platform.videos });
   }
 
   async #converse(type, messages, { signal, choices }) {
     const taken = this.#taken(messages, signal);
     const media = await taken.media;
-    return this.#call(type, { messages: taken.messages, media, options: choices }, { signal, transfer: this.#pictures?.transferOf(media) });
+    return this.#call(type, { messages: taken.messages, media, options: choices }, { signal, transfer: this.#images?.transferOf(media) });
   }
 
   /** What they take and give is a part of the package of its own. @param {'embed' | 'rank'} kind @param {any[]} given */
@@ -182,7 +182,7 @@ class Model {
       const { signal, onPrefill } = request.checked;
       const onEvent = ({ type: kindOfEvent, ...event }) => (kindOfEvent === 'prefill' ? onPrefill?.(event) : push({ type: kindOfEvent, ...event }));
       const call = (payload, transfer) => this.#rpc.call(type, payload, { signal, onEvent, transfer });
-      const { promise, stop } = afterMedia(request.payload, call, { signal, leave, transferOf: this.#pictures?.transferOf });
+      const { promise, stop } = afterMedia(request.payload, call, { signal, leave, transferOf: this.#images?.transferOf });
       return { promise: promise.then((answer) => valued(this.#answer(answer), request.schema)), stop };
     });
   }
@@ -198,7 +198,7 @@ const valued = async ({ begun, ...result }, schema) => (
   begun === undefined ? result : { ...result, ...await judged(schema, JSON.parse(begun + result.text)) });
 
 /**
- * Calls once the pictures are there: at once, where there are none. What is stopped before is told so to the worker, which gives it a result.
+ * Calls once the images are there: at once, where there are none. What is stopped before is told so to the worker, which gives it a result.
  * @param {{media?: any[] | Promise<any[]>}} payload
  * @param {(payload: object, transfer?: any[]) => {promise: Promise<any>, stop: () => void}} call
  */
@@ -225,5 +225,5 @@ export const openModel = called(async (platform, source, options) => {
     await rpc.close(error);
     throw error;
   }
-  return new Model(rpc, answer, platform, answer.vision ? await platform.pictures() : null, checked);
+  return new Model(rpc, answer, platform, answer.vision ? await platform.images() : null, checked);
 });

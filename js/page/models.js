@@ -33,10 +33,10 @@ export class Models {
     return this.#storeOf(checkOptions('store', options));
   }
 
-  #storeOf({ cache = true }) {
-    const store = this.#platform.storeOf(cache);
-    if (!store) throw badParam('options.cache', 'must not be false here');
-    return store;
+  #storeOf({ store = true }) {
+    const found = this.#platform.storeOf(store);
+    if (!found) throw badParam('options.store', 'must not be false here');
+    return found;
   }
 
   /** What a store knows a source by; local files are not stored. '': of this type nothing is there. */
@@ -62,7 +62,7 @@ export class Models {
 
   async download(source, options) {
     const checked = checkOptions('download', options);
-    const store = this.#store({ cache: checked.cache });
+    const store = this.#store({ store: checked.store });
     await this.#idOf(source, store);
     const { rpc } = await startWith(this.#platform, DOWNLOAD, source, checked);
     await rpc.close(done());

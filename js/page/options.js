@@ -70,10 +70,10 @@ function quantize(value) {
 /** What store.js calls. */
 const STORE = ['list', 'read', 'open', 'remove', 'lock', 'usage'];
 
-function cache(value) {
+function store(value) {
   if (typeof value === 'boolean' || (typeof value === 'string' && value !== '')) return null;
   if (!isRecord(value)) return 'must be true, false or a store';
-  const missing = STORE.find((name) => typeof read(value, name, `options.cache.${name}`) !== 'function');
+  const missing = STORE.find((name) => typeof read(value, name, `options.store.${name}`) !== 'function');
   return missing ? `must be true, false or a store, but has no function '${missing}'` : null;
 }
 
@@ -106,10 +106,10 @@ function sha256(value) {
     : 'must be a SHA-256 in 64 hexadecimal digits, or an array of them, one for each file of a split model';
 }
 
-/** Limits of pixels are of a picture, and of all frames of a film together. */
+/** Limits of pixels are of an image, and of all frames of a video together. */
 const VISION = {
-  minPixels: PIXELS, maxPixels: PIXELS, minFilmPixels: PIXELS, maxFilmPixels: PIXELS,
-  maxFrames: integer(2, 768), cacheBytes: integer(0, Number.MAX_SAFE_INTEGER),
+  minPixels: PIXELS, maxPixels: PIXELS, minVideoPixels: PIXELS, maxVideoPixels: PIXELS,
+  maxFrames: integer(2, 768), mediaCacheBytes: integer(0, Number.MAX_SAFE_INTEGER),
 };
 
 function visionOptions(value) {
@@ -128,7 +128,7 @@ const vision = (value) => (value !== '' && ['boolean', 'string', 'object'].inclu
   ? null : 'must be true, false, or where the projector is');
 
 /** How a model gets here. */
-const FETCH = { signal, headers, forwardHeaders: boolean, cache, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction, vision };
+const FETCH = { signal, headers, forwardHeaders: boolean, store, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction, vision };
 
 const LOAD = {
   ...FETCH,
@@ -136,8 +136,8 @@ const LOAD = {
   threads: integer(1, 64),
   chunk: integer(1, 1024),
   parallel: integer(1, 16),
-  cacheSize: integer(1, 2 ** 24),
-  keepBytes: integer(0, Number.MAX_SAFE_INTEGER),
+  kvPositions: integer(1, 2 ** 24),
+  keepMaxBytes: integer(0, Number.MAX_SAFE_INTEGER),
   profile: boolean,
   kv: oneOf('f16', 'q8', 'f32'),
   quantize,
@@ -161,7 +161,7 @@ const COMPLETE = {
   frequencyPenalty: between(-2, 2),
   seed: integer(0, Number.MAX_SAFE_INTEGER),
   priority: oneOf('normal', 'background'),
-  space: integer(0, 2 ** 32 - 1),
+  cacheScope: integer(0, 2 ** 32 - 1),
   logprobs: LOGPROBS,
   schema, regex: written, grammar: written, json: boolean, choices: written,
   whitespace: oneOf('compact', 'flexible'), strictSchema: boolean, openObjects: boolean,
@@ -171,8 +171,8 @@ const COMPLETE = {
 const TABLES = {
   load: LOAD,
   download: FETCH,
-  store: { cache },
-  has: { cache, vision },
+  store: { store },
+  has: { store, vision },
   complete: { ...COMPLETE, promptLogprobs: LOGPROBS, suffix: ofType('string', 'a text') },
   chat: {
     ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools, toolChoice: json, parallelToolCalls: boolean,

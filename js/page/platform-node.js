@@ -137,14 +137,14 @@ function resolveSource(source) {
   return { source: { kind: 'streams', streams }, transfer: streams.map(({ stream }) => stream) };
 }
 
-/** @param {boolean | string | object} cache */
-function storeOf(cache) {
-  if (typeof cache === 'object') return cache;
-  return cache ? new FolderStore(cache === true ? undefined : cache) : null;
+/** @param {boolean | string | object} store */
+function storeOf(store) {
+  if (typeof store === 'object') return store;
+  return store ? new FolderStore(store === true ? undefined : store) : null;
 }
 
 export const platform = {
-  startWorker, resolveUrl, resolveSource, pictures: () => import('./pictures-node.js'), vectors: () => import('./vectors.js'), storeOf, persist() {},
+  startWorker, resolveUrl, resolveSource, images: () => import('./images-node.js'), vectors: () => import('./vectors.js'), storeOf, persist() {},
 };
 
 export function support() {

@@ -26,9 +26,14 @@ export function schemaOf(schema, path) {
     + 'give that (z.toJSONSchema(schema)), or take a version that has ~standard.jsonSchema');
 }
 
-/** The tool with its parameters as JSON Schema. */
+/** The tool with its parameters as JSON Schema, which others call its inputSchema. */
 export function toolOf(tool, path) {
-  return standardOf(tool?.parameters) ? { ...tool, parameters: schemaOf(tool.parameters, `${path}.parameters`) } : tool;
+  if (tool?.inputSchema == null) {
+    return standardOf(tool?.parameters) ? { ...tool, parameters: schemaOf(tool.parameters, `${path}.parameters`) } : tool;
+  }
+  const { inputSchema, ...rest } = tool;
+  if (rest.parameters != null) throw badParam(`${path}.inputSchema`, 'is another name of parameters: a tool has one of them');
+  return { ...rest, parameters: schemaOf(inputSchema, `${path}.inputSchema`) };
 }
 
 /** What a schema makes of a value that its JSON Schema allows: `value`, or `issues`. @returns {Promise<{value?: any, issues?: readonly any[]}>} */

@@ -16,7 +16,7 @@ export const oneOf = (...names) => (value) => (names.includes(value)
   ? null : `must be one of ${names.map((name) => (typeof name === 'string' ? `'${name}'` : name)).join(', ')}`);
 export const ofType = (type, words) => (value) => (typeof value === type ? null : `must be ${words}`);
 
-/** Of pictures: how closely they are looked at, and limits of their pixels. */
+/** Of images: how closely they are looked at, and limits of their pixels. */
 export const DETAIL = oneOf('low', 'auto', 'high');
 export const PIXELS = integer(1024, 2 ** 26);
 

@@ -27,7 +27,7 @@ export class Generation {
   #steps = 0;             // of writing: without the one that read the prompt's last token
   #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
 
-  /** Of its sequence. @type {{space?: number, priority?: 'normal' | 'background'}} */
+  /** Of its sequence. @type {{cacheScope?: number, priority?: 'normal' | 'background'}} */
   place;
 
   /**
@@ -37,11 +37,11 @@ export class Generation {
    * @param {(event: object) => void} emit
    * @param {import('./extra.js').Extra} [extra]
    */
-  constructor(engine, prompt, { stops, maxTokens = Infinity, space, priority, ...sampling }, emit, extra) {
+  constructor(engine, prompt, { stops, maxTokens = Infinity, cacheScope, priority, ...sampling }, emit, extra) {
     const total = prompt.ids.length;
     if (total >= engine.contextSize) throw tooLongWith(prompt, engine.contextSize);
     this.#engine = engine;
-    this.place = { space, priority };
+    this.place = { cacheScope, priority };
     this.#prompt = prompt;
     this.#limit = maxTokens;
     this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
@@ -70,7 +70,7 @@ export class Generation {
     this.#reads({ done, total: this.#prompt.ids.length, cached: 0 }, began);
   }
 
-  /** Ids of the prompt's pictures. */
+  /** Ids of the prompt's images. */
   get media() { return this.#prompt.media; }
 
   /** All tokens so far, the prompt's too. */

@@ -184,7 +184,7 @@ const pythonic = (value) => spaced(jsonText(value));
 
 const callText = ({ function: { name, arguments: given } }) => `<tool_call>\n{"name": "${name}", "arguments": ${pythonic(given)}}\n</tool_call>`;
 
-/** Texts one behind the other; parts, where some of them have pictures. */
+/** Texts one behind the other; parts, where some of them have images. */
 const joined = (...pieces) => (pieces.every((piece) => typeof piece === 'string') ? pieces.join('')
   : pieces.flatMap((piece) => (typeof piece === 'string' ? { type: 'text', text: piece } : piece)));
 
@@ -228,7 +228,7 @@ export class Tools {
     this.channels = all.length ? [channelOf(form, byName)] : [];
   }
 
-  /** Pictures and films of the messages as given, in the order in which they stand here: results may have changed places. @param {any[]} media */
+  /** Images and videos of the messages as given, in the order in which they stand here: results may have changed places. @param {any[]} media */
   arranged(media) {
     const waiting = [...media];
     const count = (content) => (typeof content === 'string' ? 0 : content.filter(isMedium).length);

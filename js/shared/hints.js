@@ -47,8 +47,8 @@ export const HINTS = {
   'engine/lost': `Load the model again; the ${HOST} may have ended it to save memory.`,
   'engine/disposed': 'Load the model again.',
   'image/decode': inNode ? 'Choose a PNG or JPEG file, or install sharp (npm install sharp), which reads others too; or pass pixels '
-    + '(data, width, height).' : 'Choose another picture.',
-  'image/size': 'Make the picture smaller, or cut it.',
+    + '(data, width, height).' : 'Choose another image.',
+  'image/size': 'Make the image smaller, or cut it.',
   'use/busy': 'Try again when a reply has ended.',
   'use/schema': 'Leave out what the message names, or say it otherwise.',
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',

@@ -96,7 +96,7 @@ async function readText(remote, tooLong) {
   return new Blob(parts).text();
 }
 
-/** Whether a model's description speaks of eyes; what is no JSON the engine refuses. */
+/** Whether a model's description speaks of vision; what is no JSON the engine refuses. */
 async function hasVision(config) {
   const text = await readText(config, () => new QuernError('model/format', 'The folder\'s config.json is too long.', { phase: 'load' }));
   return /"vision_config"\s*:/.test(text);

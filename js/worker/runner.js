@@ -18,7 +18,7 @@ const WAITING_BEHIND = 32;
 /**
  * What is done with a sequence. A method that returns something ends the work with that as its result, one that throws with the error.
  * @typedef {object} Work
- * @property {{space?: number, priority?: 'normal' | 'background'}} place of its sequence
+ * @property {{cacheScope?: number, priority?: 'normal' | 'background'}} place of its sequence
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} [hold] before it begins
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} begin
  * @property {(event: import('../engine/engine.js').EngineEvent, began: number) => object | null} [take] began: when the event's step did

@@ -150,7 +150,7 @@ test('vectors and ranks', async () => {
   assert.deepEqual([short[0].length, fake.calls.at(-1).options.instruction], [4, 'Find']);
 });
 
-test('what is asked arrives: settings, pictures, what only quern has', async () => {
+test('what is asked arrives: settings, images, what only quern has', async () => {
   const fake = fakeModel('x', { vision: {} });
   const png = Uint8Array.from([137, 80, 78, 71]);
   await generateText({

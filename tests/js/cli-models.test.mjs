@@ -27,7 +27,7 @@ const serving = (use) => {
 };
 
 test('talks that are kept: chat --keep, kept, forget', async () => {
-  const cache = ['--cache', join(folder, 'talks')];
+  const cache = ['--store', join(folder, 'talks')];
   const chat = ['chat', DEMO, 'Tell me about the mill. '.repeat(20), '--temperature', '0', '--max-tokens', '5', '--keep', 'the\u001b mill', ...cache];
   const [first, again] = [await quern(chat), await quern(chat)];
   assert.deepEqual([first.code, first.err, again], [0, '', first]);
@@ -38,11 +38,11 @@ test('talks that are kept: chat --keep, kept, forget', async () => {
   assert.match((await quern(['forget', 'all', ...cache])).out, /^forgot \d+ KiB  the\ufffd mill\n$/);
   assert.equal((await quern(['kept', ...cache])).out, 'size  tokens  used  name\n');
   assert.match((await quern([...chat.slice(0, 3), '--keep', ''])).err, /--keep must be a name/);
-  assert.match((await quern([...chat.slice(0, 3), '--keep', 'x', '--no-cache'])).err, /--keep and --no-cache exclude each other/);
+  assert.match((await quern([...chat.slice(0, 3), '--keep', 'x', '--no-store'])).err, /--keep and --no-store exclude each other/);
 });
 
 test('download, list, remove', async () => {
-  const cache = ['--cache', join(folder, 'cache')];
+  const cache = ['--store', join(folder, 'cache')];
   await serving(async (base, seen) => {
     const [one, two] = ['one', 'two'].map((name) => `${base}/${name}.gguf`);
     assert.deepEqual(await quern(['list', ...cache]), { out: 'size  state  used  model\n', err: '', code: 0 });
@@ -62,7 +62,7 @@ test('download, list, remove', async () => {
     assert.equal((await quern(['remove', 'all', ...cache])).out, `removed 503 KiB  ${two}\n`);
     assert.deepEqual(JSON.parse((await quern(['list', '--json', ...cache])).out), []);
     const none = join(folder, 'none');
-    assert.equal((await quern(['run', one, 'the', '--max-tokens', '1', '--no-cache'], { env: { XDG_CACHE_HOME: none } })).code, 0);
+    assert.equal((await quern(['run', one, 'the', '--max-tokens', '1', '--no-store'], { env: { XDG_CACHE_HOME: none } })).code, 0);
     assert.equal(existsSync(none), false);
   });
   for (const words of [['download', NANO], ['remove', NANO], ['remove', DEMO]]) assert.match((await quern([...words, ...cache])).err, /^quern: use\/param: MODEL .*\n$/);

@@ -305,12 +305,12 @@ test('the store of the recipe keeps a model', async () => {
   const cache = new MemoryStore();
   const loads = [];
   for (let i = 0; i < 2; i++) {
-    const model = await load(`${url}demo-q8_0.gguf`, { cache, threads: 1, onProgress: ({ cached, loaded, total }) => { if (loaded === total) loads[i] = cached; } });
+    const model = await load(`${url}demo-q8_0.gguf`, { store: cache, threads: 1, onProgress: ({ cached, loaded, total }) => { if (loaded === total) loads[i] = cached; } });
     await model.dispose();
     if (i === 0) await close();
   }
   assert.deepEqual(loads, [false, true]);
-  assert.deepEqual((await models.list({ cache })).map(({ complete }) => complete), [true]);
+  assert.deepEqual((await models.list({ store: cache })).map(({ complete }) => complete), [true]);
 });
 
 test('the recipes of kept conversations, and README\'s, go on in another model', async () => {
@@ -320,7 +320,7 @@ test('the recipes of kept conversations, and README\'s, go on in another model',
   const text = 'The mill stands by the river. '.repeat(20);
   const known = [];
   for (let i = 0; i < 2; i++) {
-    const model = await load(join(PROJECT, 'web/models/demo-q8_0.gguf'), { threads: 1, cache });
+    const model = await load(join(PROJECT, 'web/models/demo-q8_0.gguf'), { threads: 1, store: cache });
     const { ask, forget } = library(model, 'mill', text);
     const { usage } = await ask('Where is it?').result;
     const talk = new Talk(model, 'talk');

@@ -50,7 +50,7 @@ test('the stack is that of the call, wherever the error was made', async () => {
   const model = await load(new URL('../../web/models/demo-q8_0.gguf', import.meta.url), { threads: 1 });
   const long = 'x '.repeat(5000);
   for (const [name, act] of Object.entries({
-    load: () => load(new Blob(['x'.repeat(100)])), path: () => load('/nowhere.gguf'), server: () => load('http://127.0.0.1:1/x.gguf', { cache: false }), models: () => models.remove('x.gguf'),
+    load: () => load(new Blob(['x'.repeat(100)])), path: () => load('/nowhere.gguf'), server: () => load('http://127.0.0.1:1/x.gguf', { store: false }), models: () => models.remove('x.gguf'),
     chat: () => model.chat(long).result, events: async () => { for await (const one of model.chat(long).events) assert.fail(one); }, text: async () => { for await (const one of model.chat(long)) assert.fail(one); },
     option: () => model.chat('x', { topP: 5 }).result, unknown: () => model.chat('x', { top_p: 5 }).result, tools: () => model.chat('x', { tools: [{ name: 'a b' }] }).result,
     tokens: () => model.tokenize([{ role: 'user', content: 'x' }], { tools: [5] }), vectors: () => model.embed([5]), forget: () => model.forget(5),

@@ -257,11 +257,11 @@ test('tools of the type custom, and functions, by the official client', async ()
 
 test('what was said no to, limits that are none, unknown details, ids of requests, tokens of thinking', async () => {
   const fake = fakeModel({ thinking: 'Hm, hm.', text: 'Yes.' }, { vision: /** @type {any} */ ({}) });
-  const picture = (detail) => ({ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail } });
+  const image = (detail) => ({ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail } });
   for (const face of facesOf(fake)) {
     fake.calls.length = 0;
     const said = [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }, { role: 'assistant', content: null, refusal: 'Never.' }];
-    const body = { model: 'any', max_tokens: -1, messages: [{ role: 'user', content: ['original', 'auto', 'finest'].map(picture) }, ...said, ...messages] };
+    const body = { model: 'any', max_tokens: -1, messages: [{ role: 'user', content: ['original', 'auto', 'finest'].map(image) }, ...said, ...messages] };
     const answer = await face.chat.completions.create(/** @type {any} */ (body));
     const [{ input, options }] = fake.calls;
     assert.deepEqual([input[0].content.map(({ detail }) => detail), input[1].content, input[2].content, options.maxTokens], [['high', 'auto', 'auto'], 'No.', 'Never.', undefined]);

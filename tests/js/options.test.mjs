@@ -54,7 +54,7 @@ test('what completions alone take', () => {
 
 test('load options', () => {
   for (const [name, bad] of Object.entries({
-    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], cacheSize: [0, -1, 2 ** 24 + 1, '1'], keepBytes: [-1, 0.5, '1', Infinity], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
+    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], kvPositions: [0, -1, 2 ** 24 + 1, '1'], keepMaxBytes: [-1, 0.5, '1', Infinity], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
     variant: ['auto', 'SIMD'], profile: [1, 'yes'], headers: ['x', { a: 1 }], signal: [{}, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
   })) {
     for (const value of bad) fails(() => checkOptions('load', { [name]: value }), `options.${name}`);
@@ -164,7 +164,7 @@ test('what other programs say in messages is taken, or refused by name', async (
   ]);
   for (const [name, words] of [
     ['images', /parts of the content/], ['image', /parts of the content/], ['image_url', /parts of the content/], ['attachments', /parts of the content/], ['experimental_attachments', /parts/], ['files', /parts/],
-    ['videos', /films/], ['audio', /no sound/], ['name', /who speaks/], ['text', /content/], ['parts', /content/], ['prefix', /continue/], ['partial', /continue/], ['function_call', /toolCalls/],
+    ['videos', /videos/], ['audio', /no sound/], ['name', /who speaks/], ['text', /content/], ['parts', /content/], ['prefix', /continue/], ['partial', /continue/], ['function_call', /toolCalls/],
     ['toolInvocations', /toolCalls/], ['tool_name', /toolCallId/], ['tool_responses', /toolCallId/], ['documents', /content/], ['refusal', /content/], ['reasoning_details', /field here/],
     ['reasoningContent', /it is reasoning_content/], ['toolcalls', /it is toolCalls/], ['toolCallID', /it is toolCallId/], ['Content', /it is content/], ['tool_call', /toolCalls/],
   ]) {
@@ -183,7 +183,7 @@ test('headers as pages have them', () => {
 test('parts of messages', () => {
   const user = (...content) => [{ role: 'user', content }];
   const raw = { data: new Uint8Array(12), width: 2, height: 2 };
-  const film = (video) => user({ type: 'video', video });
+  const video = (video) => user({ type: 'video', video });
   assert.deepEqual(checkMessages(user({ type: 'text', text: 'a' }, { type: 'text', text: 'b' })), [{ role: 'user', content: 'ab' }]);
   assert.deepEqual(checkMessages([{ role: 'system', content: [] }]), [{ role: 'system', content: '' }]);
   const image = { type: 'image', image: raw, detail: 'low', maxPixels: 4096 };
@@ -200,16 +200,16 @@ test('parts of messages', () => {
     [user({ type: 'image', image: { ...raw, width: 0 } }), at('.image')], [user({ type: 'image', image: raw, size: 1 }), at('.size')],
     [user({ ...image, detail: 'most' }), at('.detail')], [user({ ...image, maxPixels: 5 }), at('.maxPixels')],
     [user({ type: 'image_url', image_url: {} }), at('.image_url')], [user({ type: 'image_url' }), at('.image_url')],
-    [user({ type: 'image', get image() { throw new Error('no'); } }), at('.image')], [film(5), at('.video')], [film({}), at('.video')],
-    [film({ frames: [] }), at('.video.frames')], [film({ frames: [5] }), at('.video.frames[0]')], [film({ frames: [raw], fps: 0 }), at('.video.fps')],
-    [film({ frames: [raw], timestamps: [] }), at('.video.timestamps')],
-    [film({ frames: [raw, raw], timestamps: [1, 0.5] }), at('.video.timestamps')], [film({ frames: [raw], rate: 5 }), at('.video.rate')],
+    [user({ type: 'image', get image() { throw new Error('no'); } }), at('.image')], [video(5), at('.video')], [video({}), at('.video')],
+    [video({ frames: [] }), at('.video.frames')], [video({ frames: [5] }), at('.video.frames[0]')], [video({ frames: [raw], fps: 0 }), at('.video.fps')],
+    [video({ frames: [raw], timestamps: [] }), at('.video.timestamps')],
+    [video({ frames: [raw, raw], timestamps: [1, 0.5] }), at('.video.timestamps')], [video({ frames: [raw], rate: 5 }), at('.video.rate')],
     [[{ role: 'system', content: [image] }], at('')], [[{ role: 'assistant', content: [frames] }], at('')],
   ]) fails(() => checkMessages(bad, false, checkPart), path);
-  for (const many of [film({ frames: Array(769).fill('x') }), user(...Array(65).fill(image))]) {
+  for (const many of [video({ frames: Array(769).fill('x') }), user(...Array(65).fill(image))]) {
     assert.throws(() => checkMessages(many, false, checkPart), { code: 'image/size', message: /769|65/ });
   }
-  assert.throws(() => checkMessages(user(image)), /^QuernError: This model has no eyes/);
+  assert.throws(() => checkMessages(user(image)), /^QuernError: This model has no vision/);
   fails(() => checkMessages(user({ type: 'audio' })), at('.type'));
 });
 

@@ -153,7 +153,7 @@ test('/v1/messages: refusals in its words and its shape, at the door too', async
   assert.deepEqual([other.error.type, other.error.code], ['not_found_error', 'model_not_found']);
 });
 
-test('pictures come in base64, with a kind or without', async () => {
+test('images come in base64, with a kind or without', async () => {
   const host = await scripted(['a', 'b', 'c']);
   await post(host, '/v1/messages', { ...MESSAGE, messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: PIXEL } }, { type: 'text', text: 'What?' }] }] });
   await post(host, '/api/chat', { messages: [{ role: 'user', content: 'What?', images: [PIXEL] }], stream: false });

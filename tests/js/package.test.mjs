@@ -18,9 +18,9 @@ const DEMO = join(PROJECT, 'web/models/demo-q8_0.gguf');
 /** What is published. A file more or less is a decision, and this list is where it is written down. */
 const FILES = [
   'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/ai-sdk.d.ts', 'dist/ai-sdk.js', 'dist/ai-sdk.js.map', 'dist/cli-main.js', 'dist/cli.js', 'dist/extras.js', 'dist/extras.js.map',
-  'dist/eyes.js', 'dist/eyes.js.map', 'dist/films.js', 'dist/films.js.map', 'dist/foreign.js', 'dist/foreign.js.map', 'dist/grammar.wasm', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
-  'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/openai.d.ts', 'dist/openai.js', 'dist/openai.js.map', 'dist/pictures.js',
-  'dist/pictures.js.map', 'dist/pooling.js', 'dist/pooling.js.map', 'dist/prompt-api.d.ts', 'dist/prompt-api.js', 'dist/prompt-api.js.map', 'dist/quern-relaxed-text.wasm',
+  'dist/vision.js', 'dist/vision.js.map', 'dist/videos.js', 'dist/videos.js.map', 'dist/foreign.js', 'dist/foreign.js.map', 'dist/grammar.wasm', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
+  'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/openai.d.ts', 'dist/openai.js', 'dist/openai.js.map', 'dist/images.js',
+  'dist/images.js.map', 'dist/pooling.js', 'dist/pooling.js.map', 'dist/prompt-api.d.ts', 'dist/prompt-api.js', 'dist/prompt-api.js.map', 'dist/quern-relaxed-text.wasm',
   'dist/quern-relaxed.wasm', 'dist/quern-relaxed64-text.wasm', 'dist/quern-relaxed64.wasm', 'dist/quern-simd-text.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm',
   'dist/quern-simd64-text.wasm', 'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm', 'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/run.d.ts', 'dist/run.js',
   'dist/run.js.map', 'dist/sha256.js', 'dist/sha256.js.map', 'dist/sw.d.ts', 'dist/sw.js', 'dist/template-rare.js', 'dist/template-rare.js.map', 'dist/template.js', 'dist/template.js.map',
@@ -76,7 +76,7 @@ test('is clean by publint', async () => {
   assert.deepEqual(messages, []);
 });
 
-test('needs no other package at run time; those that decode pictures in Node are welcome', () => {
+test('needs no other package at run time; those that decode images in Node are welcome', () => {
   const { dependencies, peerDependencies, peerDependenciesMeta, optionalDependencies, scripts } = JSON.parse(readFileSync(join(installed, 'package.json')));
   assert.deepEqual([dependencies, optionalDependencies], [undefined, undefined]);
   assert.deepEqual(Object.keys(peerDependencies), ['jpeg-js', 'sharp']);
@@ -134,7 +134,7 @@ test('brings a command line', () => {
 });
 
 test('what a browser loads has no bare specifier and no module of Node\'s', async () => {
-  const entryPoints = ['index.js', 'worker.js', 'thread.js', 'thread64.js', 'template.js', 'template-rare.js', 'sha256.js', 'foreign.js', 'pictures.js', 'films.js', 'eyes.js', 'extras.js', 'vectors.js', 'pooling.js', 'remote.js', 'run.js', 'openai.js', 'ai-sdk.js', 'prompt-api.js', 'testing.js', 'quern-simd.mjs', 'quern-simd64.mjs'].map((name) => join(installed, 'dist', name));
+  const entryPoints = ['index.js', 'worker.js', 'thread.js', 'thread64.js', 'template.js', 'template-rare.js', 'sha256.js', 'foreign.js', 'images.js', 'videos.js', 'vision.js', 'extras.js', 'vectors.js', 'pooling.js', 'remote.js', 'run.js', 'openai.js', 'ai-sdk.js', 'prompt-api.js', 'testing.js', 'quern-simd.mjs', 'quern-simd64.mjs'].map((name) => join(installed, 'dist', name));
   const options = { entryPoints, bundle: true, write: false, metafile: true, platform: 'browser', format: 'esm', outdir: folder, logLevel: 'silent' };
   const { metafile } = await build({ ...options, external: ['node:*'] });
   const imports = Object.entries(metafile.inputs).flatMap(([file, input]) => input.imports.map(({ path, external }) => ({ file, path, external })));
@@ -186,7 +186,7 @@ test('a page downloads less than 200 kB of it by Brotli, whichever engine fits i
   }
 });
 
-test('eyes for pictures and films add less than 68 KB to it, decoders being the browser\'s', async (t) => {
+test('vision add less than 68 KB to it, decoders being the browser\'s', async (t) => {
   const names = [...new Set(Object.values(SEEING).flatMap(({ more, less }) => [...more, ...less]))];
   const { files } = await sizes(join(installed, 'dist'), names);
   assert.equal(files.length, names.length);
@@ -198,7 +198,7 @@ test('eyes for pictures and films add less than 68 KB to it, decoders being the 
 });
 
 test('files that come later have what they share from the file that loads them, which opens them once', async () => {
-  const homes = { page: ['pictures', 'films', 'vectors'], worker: ['eyes', 'extras', 'pooling', 'template'] };
+  const homes = { page: ['images', 'videos', 'vectors'], worker: ['vision', 'extras', 'pooling', 'template'] };
   const ours = (name) => readFileSync(join(installed, `dist/${name}.js`), 'utf8').includes('quern.error');
   assert.deepEqual(['index', 'worker'].map(ours), [true, true]);
   for (const [home, names] of Object.entries(homes)) {
@@ -230,5 +230,5 @@ test('the types say what the module exports', () => {
 test('what Node loads too asks whether it runs there, for its hints; what browsers alone load does not', () => {
   const asks = (name) => readFileSync(join(PROJECT, `dist/${name}.js`), 'utf8').includes('process?.versions');
   for (const name of ['remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing']) assert.equal(asks(name), true, name);
-  for (const name of ['index', 'pictures', 'films', 'vectors']) assert.equal(asks(name), false, name);
+  for (const name of ['index', 'images', 'videos', 'vectors']) assert.equal(asks(name), false, name);
 });

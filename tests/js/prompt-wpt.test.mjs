@@ -312,7 +312,7 @@ describe('prompt', () => {
     }
   });
 
-  test('what is made of text alone is not taken as a picture, nor the other way round', async () => {
+  test('what is made of text alone is not taken as an image, nor the other way round', async () => {
     const session = await begin({ expectedInputs: [{ type: 'image' }] }, 'A cat.', { vision: {} });
     const blob = new Blob([new Uint8Array(8)]);
     const look = (value, type = 'image') => [USER([{ type: 'text', value: 'What?' }, { type, value }])];

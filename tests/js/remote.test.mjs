@@ -75,7 +75,7 @@ test('what only a loaded model can keep is refused by name; what asks for nothin
 test('two mistakes at once are one failure', async () => {
   const image = [{ role: 'user', content: [{ type: 'image', image: 'photo.png' }] }];
   await rejectsWith(far.chat(image, { tools: {} }).result, 'use/param', /tools/);
-  await rejectsWith(far.chat([...image, ...image]).result, 'use/param', /pictures/);
+  await rejectsWith(far.chat([...image, ...image]).result, 'use/param', /images/);
   await rejectsWith(far.chat([{ role: 'assistant', content: '', toolCalls: [null] }]).result, 'use/param', /^messages/);
 });
 
@@ -216,7 +216,7 @@ test('what is asked of a server is in its terms, and only what was given', async
     await it.chat([{ role: 'assistant', content: 'a', thinking: 'b' }, { role: 'user', content: 'c' }]).result;
     assert.deepEqual(seen.body, { model: 'second', stream: true, stream_options: { include_usage: true }, messages: [{ role: 'assistant', content: 'a', reasoning_content: 'b' }, { role: 'user', content: 'c' }] });
     assert.deepEqual([seen.headers.authorization, seen.headers['x-more']], ['Bearer key', 'yes']);
-    await it.chat('c', { thinking: false, maxTokens: 5, repeatPenalty: 1.1, space: 7, logitBias: { 5: -Infinity } }).result;
+    await it.chat('c', { thinking: false, maxTokens: 5, repeatPenalty: 1.1, cacheScope: 7, logitBias: { 5: -Infinity } }).result;
     const { messages, model: _, stream: __, stream_options: ___, ...rest } = seen.body;
     assert.deepEqual(rest, { max_tokens: 5, repeat_penalty: 1.1, repetition_penalty: 1.1, logit_bias: { 5: -100 }, cache_salt: '7', chat_template_kwargs: { enable_thinking: false } });
   }, { apiKey: 'key', model: 'second', headers: { 'X-More': 'yes' } });

@@ -79,3 +79,16 @@ test("tools' parameters: the model writes what they take, and execute gets what 
   assert.deepEqual(toolCalls.map((call) => [call.name, call.arguments])[0], ['twice', { n: '4' }]);
   assert.ok(await model.countTokens('x', { tools: [{ name: 'twice', parameters }] }) > 0);
 });
+
+test('a tool may say inputSchema for parameters, as MCP and the AI SDK do', async () => {
+  const call = async (tool) => (await model.chat('Hi', { tools: [{ name: 'pick', ...tool }], toolChoice: 'required', temperature: 0, maxTokens: 200 }).result).toolCalls;
+  const plain = { type: 'object', properties: { city: { enum: ['Oslo', 'Nairobi'] } }, required: ['city'] };
+  const [{ arguments: expected }] = await call({ parameters: plain });
+  for (const inputSchema of [plain, z.strictObject({ city: z.enum(['Oslo', 'Nairobi']) })]) assert.deepEqual((await call({ inputSchema }))[0].arguments, expected);
+  await rejectsWith(call({ parameters: plain, inputSchema: plain }), 'use/param', /inputSchema is another name of parameters/);
+  const given = [];
+  const fake = fakeModel([{ toolCalls: [{ name: 'pick', arguments: { city: 'Oslo' } }] }, 'Done.']);
+  const inputSchema = z.object({ city: z.string().transform((text) => text.length) });
+  await run(fake, 'x', { tools: { pick: { inputSchema, execute: (input) => { given.push(input); return 'x'; } } } }).result;
+  assert.deepEqual(given, [{ city: 4 }]);
+});

@@ -145,13 +145,13 @@ test('bad tools, calls and results are refused by name', async () => {
   assert.throws(() => new Tools(checkMessages([ask, call()], true), { continue: true }), /must end with a message without calls/);
 });
 
-test('without a template a result with a picture becomes parts, also behind another one', () => {
-  const picture = { type: 'image' };
-  const messages = [ask, { ...call(), toolCalls: ['a', 'b'].map((id) => ({ id, name: 'f', arguments: {} })) }, tool([picture], 'b'), tool('x')];
+test('without a template a result with an image becomes parts, also behind another one', () => {
+  const image = { type: 'image' };
+  const messages = [ask, { ...call(), toolCalls: ['a', 'b'].map((id) => ({ id, name: 'f', arguments: {} })) }, tool([image], 'b'), tool('x')];
   const tools = new Tools(messages, {});
   const text = (words) => ({ type: 'text', text: words });
   assert.deepEqual(tools.spelled(tools.messages).at(-1).content, [
-    text('<tool_response>\nx\n</tool_response>'), text('\n'), text('<tool_response>\n'), picture, text('\n</tool_response>'),
+    text('<tool_response>\nx\n</tool_response>'), text('\n'), text('<tool_response>\n'), image, text('\n</tool_response>'),
   ]);
   assert.deepEqual(tools.arranged(['one']), ['one']);
 });

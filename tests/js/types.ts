@@ -69,12 +69,12 @@ model.chat('x', { tools: [{ name: 'a', parameters: z.object({ n: z.int() }) }] }
 model.info.sampling.topP satisfies number | undefined;
 result.timings.waitMs satisfies number;
 model.info.memory.cache.pages satisfies number;
-await load('x', { parallel: 8, cacheSize: 8192, keepBytes: 2 ** 30 });
+await load('x', { parallel: 8, kvPositions: 8192, keepMaxBytes: 2 ** 30 });
 model.complete('x', { priority: 'background' });
 model.chat('x', { keep: 'talk' });
 (await model.kept())[0]?.tokens satisfies number | undefined;
 await model.forget('talk');
-await models.forget(null, { cache: true });
+await models.forget(null, { store: true });
 (await models.kept()).map(({ name, bytes, date }) => name.length + bytes + date);
 
 const messages: Message[] = [{ role: 'system', content: 'x' }, { role: 'assistant', content: 'x', thinking: 'y' }];
@@ -92,11 +92,11 @@ support().variant satisfies 'simd' | 'relaxed' | null;
 new QuernError('use/param', 'x').code satisfies string;
 { await using disposed = await load('x'); disposed.info.contextSize satisfies number; }
 
-await load('x', { cache: '/folder', sha256: ['00'] });
+await load('x', { store: '/folder', sha256: ['00'] });
 (await models.list()).map(({ id, complete }) => complete && models.remove(id));
 (await models.download('x', { signal: new AbortController().signal })).loaded satisfies number;
 declare const store: Store;
-await load({ repo: 'a', file: 'b' }, { cache: store });
+await load({ repo: 'a', file: 'b' }, { store });
 
 (await model.tokenize(messages, { thinking: true, generationPrompt: false })) satisfies number[];
 model.info.endTokens satisfies readonly number[];
@@ -121,7 +121,7 @@ const seen: Part[] = [
   { type: 'video', video: shown.video, fps: 1 }, { type: 'video', video: { frames: ['a.png', new URL('https://a/b')], fps: 4 }, maxFrames: 8 },
 ];
 model.chat([{ role: 'user', content: seen }], { numberImages: true, onPrefill: ({ phase }) => phase satisfies 'vision' | 'text' });
-await load('x', { vision: 'y', visionOptions: { maxPixels: 65_536, cacheBytes: 0 }, sha256: ['00', '11'] });
+await load('x', { vision: 'y', visionOptions: { maxPixels: 65_536, mediaCacheBytes: 0 }, sha256: ['00', '11'] });
 await load('x/', { vision: false });
 (await models.has('x', { vision: 'y' })) satisfies boolean;
 (await models.list())[0].vision satisfies string | undefined;
@@ -197,13 +197,13 @@ run(model, 'x', { tools: apart, maxSteps: 2 });
 const asOpenAI: Message[] = [{ role: 'assistant', content: '', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] }, { role: 'tool', tool_call_id: 'a', content: 'x' }];
 model.chat(asOpenAI);
 
-// @ts-expect-error a picture is no text
+// @ts-expect-error an image is no text
 model.chat([{ role: 'user', content: [{ type: 'image', text: 'x' }] }]);
 // @ts-expect-error no such part
 model.chat([{ role: 'user', content: [{ type: 'audio', audio: new Blob() }] }]);
-// @ts-expect-error frames alone are no film
+// @ts-expect-error frames alone are no video
 model.chat([{ role: 'user', content: [{ type: 'video', video: [new Blob()] }] }]);
-// @ts-expect-error unknown option of the eyes
+// @ts-expect-error unknown option of the vision
 await load('x', { visionOptions: { pixels: 5 } });
 // @ts-expect-error a remote model takes no ids
 far.complete([1, 2]);
@@ -212,7 +212,7 @@ far satisfies Model;
 // @ts-expect-error an address, not options
 await remote({ url: 'x' });
 // @ts-expect-error there is nothing to download into
-await models.download('x', { cache: false });
+await models.download('x', { store: false });
 // @ts-expect-error a reply is no promise of its text
 (await model.chat('x')) satisfies string;
 // @ts-expect-error a file needs its repository

@@ -81,7 +81,7 @@ test('the same bits alone and together, by any threads, chunk, kernels and width
   for (const text of MANY) alone.push((await model.embed([text])).vectors[0]);
   const check = async (one, what) => (await one.embed(MANY)).vectors.forEach((vector, i) => same(vector, alone[i], `${what}, ${i}`));
   await check(model, 'together');
-  for (const options of [{ threads: 2, chunk: 7, parallel: 16 }, { variant: 'scalar', parallel: 1 }, { variant: 'simd', chunk: 256, cacheSize: 4000 }]) {
+  for (const options of [{ threads: 2, chunk: 7, parallel: 16 }, { variant: 'scalar', parallel: 1 }, { variant: 'simd', chunk: 256, kvPositions: 4000 }]) {
     const other = await open(FILE, options);
     await check(other, JSON.stringify(options));
     await other.dispose();
@@ -98,7 +98,7 @@ test('progress is told, and how many texts there are', async () => {
 });
 
 test('short texts fill the steps, and what they begin with is read once', async () => {
-  const wide = await open(FILE, { parallel: 16, chunk: 64, cacheSize: 4000 });
+  const wide = await open(FILE, { parallel: 16, chunk: 64, kvPositions: 4000 });
   const texts = Array.from({ length: 256 }, (_, i) => `${i}a${i}`);
   const { tokens } = await wide.embed(texts);
   const { steps, rows } = wide.info.work;

@@ -71,7 +71,7 @@ const WAYS = [
 /** What the page's server sends, and the threads that come of it. */
 const CONDITIONS = {
   isolated: { headers: ISOLATION, threads: 2 },
-  'a picture': { headers: ISOLATION, threads: 2, sees: true },
+  'an image': { headers: ISOLATION, threads: 2, sees: true },
   'not isolated': { headers: {}, threads: 1 },
   'Trusted Types': { headers: { ...ISOLATION, ...TRUSTED }, threads: 2 },
 };

@@ -94,7 +94,7 @@ const inPage = {
       if (call === 'wait') disk.locks.get = () => [];     // somebody else always has it
       if (call === 'wait') disk.locks.has = () => true;
       const cache = spoiled(new MemoryStore(disk), call, ANSWERS[what]);
-      const model = await globalThis.quern.load(url, { threads: 1, cache }).catch((error) => error);
+      const model = await globalThis.quern.load(url, { threads: 1, store: cache }).catch((error) => error);
       texts.push(model instanceof Error ? `${model.code} ${model.message}` : (await model.complete('The capital of Kenya is', { temperature: 0, maxTokens: 16 }).result).text);
       await model.dispose?.();
     }
@@ -300,7 +300,7 @@ for (const [name, launch] of Object.entries(BROWSERS).slice(0, length(1, 2))) {
       withModel(MODEL, (_, { method }) => ({ ...(method !== 'OPTIONS' && { redirect: `${elsewhere.base}/m.gguf` }), headers: OPEN }), async ({ url }) => {
         const tab = await open();
         const [key, bearer] = [{ 'X-Api-Key': 'SECRET' }, { Authorization: 'Bearer SECRET' }];
-        const get = (options) => tab.run('outcome', { url, options: { cache: false, ...options } });
+        const get = (options) => tab.run('outcome', { url, options: { store: false, ...options } });
         const seen = () => elsewhere.requests.splice(0).map(({ headers }) => [headers['x-api-key'], headers.authorization]);
         assert.deepEqual([await get({ headers: key }), seen()], ['use/param', []]);    // a page is not told where it would go on to
         assert.equal(await get({ headers: bearer }), undefined);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pictures and films that go with the next message: added by the button, by paste or by drop, shown small with what they cost, taken away again.
+// The images and videos that go with the next message: added by the button, by paste or by drop, shown small with what they cost, taken away again.
 // What is not sent stays with its conversation.
 import { announce, byId, element, iconButton } from '../shell/dom.js';
 import { count } from '../shell/format.js';
@@ -11,7 +11,7 @@ const LARGEST = 64 * 2 ** 20;
 
 /** @typedef {import('../message/media.js').Medium} Medium */
 
-export class Pictures {
+export class Images {
   #list = byId('attached');
   #media = [];
   #events;
@@ -35,10 +35,10 @@ export class Pictures {
   /** @param {Medium[]} found as many of them as there is room for */
   add(found) {
     const fit = found.filter(({ blob }) => blob.size <= LARGEST).slice(0, MOST - this.#media.length);
-    if (fit.length < found.length) this.#events.onRefuse(`A message takes ${MOST} pictures, of 64 MB each at most.`);
+    if (fit.length < found.length) this.#events.onRefuse(`A message takes ${MOST} images, of 64 MB each at most.`);
     if (fit.length) {
       this.#pick([...this.#media, ...fit]);
-      announce(fit.length === 1 ? `${fit[0].name} is added.` : `${fit.length} pictures are added.`);
+      announce(fit.length === 1 ? `${fit[0].name} is added.` : `${fit.length} images are added.`);
     }
   }
 

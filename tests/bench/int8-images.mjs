@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // How far a Q8_0 pair that sees is from float arithmetic over its own values, beside llama.cpp's int8 path: MODEL.md's figures for models of other
 // seeds. Each model has the golden one's shapes and values in another order, quantised anew; what is exact is this engine over those values as
-// F32, which is transformers' within 1e-9 (tests/js/vision.test.mjs). All rows of text in the seven conversations that have no film.
+// F32, which is transformers' within 1e-9 (tests/js/vision.test.mjs). All rows of text in the seven conversations that have no video.
 //
-//   make native dist && node tests/bench/int8-pictures.mjs [SEED...]      1 to 10; needs cc, and tools/llama.sh where it can be
+//   make native dist && node tests/bench/int8-images.mjs [SEED...]      1 to 10; needs cc, and tools/llama.sh where it can be
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -84,7 +84,7 @@ async function ours({ model: source, vision }) {
   return all;
 }
 
-/** Widths, heights and files of a case's pictures, as the model sees them. */
+/** Widths, heights and files of a case's images, as the model sees them. */
 async function resized({ media }, sizes, images) {
   const args = [];
   for (const name of media) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a page's pictures are taken, and who takes its films (media.js). A file of its own in the package, which comes with the first model that sees.
+// How a page's images are taken, and who takes its videos (media.js). A file of its own in the package, which comes with the first model that sees.
 
 import { badParam } from '../shared/errors.js';
 import { capture } from '../media/page-sources.js';
@@ -10,11 +10,11 @@ export { checkPart } from './parts.js';
 
 const isAddress = (value) => typeof value === 'string' || value instanceof URL;
 
-function addressOf(picture) {
+function addressOf(image) {
   try {
-    return new URL(picture, globalThis.document?.baseURI ?? globalThis.location?.href).href;
+    return new URL(image, globalThis.document?.baseURI ?? globalThis.location?.href).href;
   } catch {
-    throw badParam('messages', `have a picture whose address is none: '${String(picture).slice(0, 64)}'`);
+    throw badParam('messages', `have an image whose address is none: '${String(image).slice(0, 64)}'`);
   }
 }
 
@@ -26,11 +26,11 @@ function takeImage(image) {
   return capture(image).then((bitmap) => ({ bitmap }));
 }
 
-/** @param {{signal?: AbortSignal, films: () => Promise<typeof import('./films.js')>}} how */
-async function takeFilm(film, sample, { signal, films }) {
-  const found = isAddress(film) ? addressOf(film) : film;
-  const { takeFilm: take } = await films();
+/** @param {{signal?: AbortSignal, videos: () => Promise<typeof import('./videos.js')>}} how */
+async function takeVideo(video, sample, { signal, videos }) {
+  const found = isAddress(video) ? addressOf(video) : video;
+  const { takeVideo: take } = await videos();
   return take(found, sample, signal);
 }
 
-export const reader = { takeImage, takeFilm };
+export const reader = { takeImage, takeVideo };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Frames of a film, as the page's own player shows them, with their times. Only a page has a player, so this does not run in the worker. The
+// Frames of a video, as the page's own player shows them, with their times. Only a page has a player, so this does not run in the worker. The
 // player goes to one time after the other; an element of the page's is taken as it is and put back where it was.
 
 import { sleep, systemClock } from '../shared/clock.js';
@@ -7,10 +7,10 @@ import { QuernError } from '../shared/errors.js';
 import { undecoded, withPatience } from './limits.js';
 import { capture } from './page-sources.js';
 
-/** Frames a second of a film that does not say, to stay before its end. */
+/** Frames a second of a video that does not say, to stay before its end. */
 const FPS = 30;
 
-/** Pixels of all frames together, about. What is larger is reduced: a film's frames are looked at small. */
+/** Pixels of all frames together, about. What is larger is reduced: a video's frames are looked at small. */
 const PIXELS = 2 ** 24;
 const FRAME_LEAST = 2 ** 16;
 
@@ -20,11 +20,11 @@ const SHOWN_MS = 10;
 const DRAWN_MS = 250;
 const DRAWN_PARTS = 5;
 
-/** Seconds between a picture's own time and the one that was asked for, at most: less than between two that are taken. */
+/** Seconds between an image's own time and the one that was asked for, at most: less than between two that are taken. */
 const NEAR = 0.25;
 const NEVER = new AbortController().signal;
 
-/** Behind every film's end. */
+/** Behind every video's end. */
 const FAR = 1e7;
 
 /** MediaError's codes: of these two the network is to blame. */
@@ -33,7 +33,7 @@ const NETWORK = 2;
 
 function failure(player) {
   const { code, message } = player.error ?? {};
-  const words = `The film cannot be played (${message || 'this browser knows no such files'}).`;
+  const words = `The video cannot be played (${message || 'this browser knows no such files'}).`;
   return code === ABORTED || code === NETWORK ? new QuernError('net/unreachable', words) : undecoded(words);
 }
 
@@ -47,12 +47,12 @@ function heard(player, name, signal) {
   return withPatience(event, { signal }).finally(() => over.abort());
 }
 
-/** The picture of a time may come after the news that it is reached. */
+/** The image of a time may come after the news that it is reached. */
 async function shown(player) {
   while (player.readyState < player.HAVE_CURRENT_DATA) await sleep(systemClock, SHOWN_MS, NEVER);
 }
 
-/** When the picture of where the player is has been drawn, which may be after it has come there: until then the one before is captured. */
+/** When the image of where the player is has been drawn, which may be after it has come there: until then the one before is captured. */
 function drawn(player, signal) {
   return new Promise((done) => {
     if (!player.requestVideoFrameCallback) return done();
@@ -64,21 +64,21 @@ function drawn(player, signal) {
   });
 }
 
-async function drawnInTime(picture, signal) {
+async function drawnInTime(image, signal) {
   let isDrawn = false;
-  const news = picture.then(() => { isDrawn = true; });
+  const news = image.then(() => { isDrawn = true; });
   for (let i = 0; i < DRAWN_PARTS && !isDrawn; i++) await Promise.race([news, sleep(systemClock, DRAWN_MS / DRAWN_PARTS, signal)]);
 }
 
 async function goTo(player, seconds, signal) {
   const over = new AbortController();
-  const picture = drawn(player, over.signal);
+  const image = drawn(player, over.signal);
   try {
     const arrived = heard(player, 'seeked', signal);
     player.currentTime = seconds;
     await arrived;
     await withPatience(shown(player), { signal });
-    await drawnInTime(picture, over.signal);
+    await drawnInTime(image, over.signal);
   } finally {
     over.abort();
   }
@@ -91,7 +91,7 @@ async function durationOf(player, signal) {
     await goTo(player, FAR, signal);
   }
   const seconds = Number.isFinite(player.duration) ? player.duration : player.currentTime;
-  if (!(seconds > 0) || !player.videoWidth) throw undecoded('The film has no frames.');
+  if (!(seconds > 0) || !player.videoWidth) throw undecoded('The video has no frames.');
   return seconds;
 }
 
@@ -164,7 +164,7 @@ async function takeFrames({ player }, { perSecond, least, most, signal }) {
  * @returns {Promise<{frames: ImageBitmap[], timestamps: number[]}>} evenly from the first to the last; seconds
  */
 export async function framesOf(source, how) {
-  if (!globalThis.document) throw undecoded('Films are played by pages, not by workers: pass the frames.');
+  if (!globalThis.document) throw undecoded('Videos are played by pages, not by workers: pass the frames.');
   const opened = source instanceof HTMLVideoElement ? borrowedPlayer(source) : ownPlayer(source);
   try {
     if (opened.player.error) throw failure(opened.player);

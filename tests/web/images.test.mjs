@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pictures in the page: added by button, paste and drop, shown with what they cost, sent, seen again after a reload, taken along to a file and back;
-// and what a model without eyes says. The engine is played (played-model.js); the real one with a pair of files is at the end.
+// Images in the page: added by button, paste and drop, shown with what they cost, sent, seen again after a reload, taken along to a file and back;
+// and what a model without vision says. The engine is played (played-model.js); the real one with a pair of files is at the end.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
@@ -21,7 +21,7 @@ const RED = { name: 'red.png', mimeType: 'image/png', buffer: png(96, 64, [200, 
 const BLUE = { name: 'blue.png', mimeType: 'image/png', buffer: png(64, 64, [30, 30, 200]) };
 
 const attached = (page) => page.locator('#attached li');
-const seeing = (options) => openChat(here, { init: () => { globalThis.playedEyes = true; }, ...options });
+const seeing = (options) => openChat(here, { init: () => { globalThis.playedVision = true; }, ...options });
 
 async function pick(page, files, press = () => page.getByTestId('attach').click()) {
   const [chooser] = await Promise.all([page.waitForEvent('filechooser'), press()]);
@@ -40,7 +40,7 @@ function hand({ kind, name, mimeType, base64, text }) {
 }
 const as = (kind, { name, mimeType, buffer }, text) => ({ kind, name, mimeType, base64: buffer.toString('base64'), text });
 
-/** Whether all pictures of the messages are drawn. */
+/** Whether all images of the messages are drawn. */
 const drawn = (page) => eventually(() => page.evaluate(() => [...document.querySelectorAll('.message .thumb')].every(({ naturalWidth }) => naturalWidth > 0)), 'drawn');
 
 test('added, priced, taken away, sent and stored', async () => {
@@ -51,7 +51,7 @@ test('added, priced, taken away, sent and stored', async () => {
   assert.deepEqual(await complaints({ page }), []);
   await page.getByRole('button', { name: 'Remove red.png' }).click();
   assert.equal(await attached(page).count(), 1);
-  assert.ok(await page.getByTestId('send').isEnabled(), 'a picture alone can be sent');
+  assert.ok(await page.getByTestId('send').isEnabled(), 'an image alone can be sent');
   await chat.ask('Write 5. What is it?');
   assert.equal(await attached(page).count(), 0);
   assert.deepEqual(await page.evaluate(() => globalThis.shown), [['image', 'text']]);
@@ -61,11 +61,11 @@ test('added, priced, taken away, sent and stored', async () => {
   assert.equal(await page.locator('.message.user img.thumb[alt="blue.png"]').count(), 1);
   await drawn(page);
   await chat.ask('Write 5. And now?');
-  assert.deepEqual((await page.evaluate(() => globalThis.shown)).map((one) => typeof one), ['object', 'string', 'string'], 'the picture is said again');
+  assert.deepEqual((await page.evaluate(() => globalThis.shown)).map((one) => typeof one), ['object', 'string', 'string'], 'the image is said again');
   await close();
 });
 
-test('by paste and by drop, but not where text is pasted; a model file dropped is no picture', async () => {
+test('by paste and by drop, but not where text is pasted; a model file dropped is no image', async () => {
   const { page, close } = await seeing();
   assert.equal(await page.evaluate(hand, as('paste', RED)), true);
   await eventually(async () => await attached(page).count() === 1, 'pasted');
@@ -102,7 +102,7 @@ test('what is not sent stays with its conversation, and editing puts it aside', 
   await close();
 });
 
-test('a picture is shown as large as it fits, and closed by a press anywhere or by a key', async () => {
+test('an image is shown as large as it fits, and closed by a press anywhere or by a key', async () => {
   const { page, chat, close } = await seeing();
   await pick(page, [{ name: 'large.png', mimeType: 'image/png', buffer: png(1600, 1200, [20, 120, 40]) }]);
   await chat.ask('Write 3. What is it?');
@@ -129,8 +129,8 @@ test('a file has one address however often it is shown, and none once nobody has
   };
   const { page, chat, close } = await seeing();
   await page.evaluate(count);
-  const film = { name: 'film.webm', mimeType: 'video/webm', buffer: await readFile(imagePath('../film.webm')) };
-  for (const one of [film, RED]) await page.evaluate(hand, as('drop', one));     // a chooser of the driver's would hold them
+  const video = { name: 'video.webm', mimeType: 'video/webm', buffer: await readFile(imagePath('../video.webm')) };
+  for (const one of [video, RED]) await page.evaluate(hand, as('drop', one));     // a chooser of the driver's would hold them
   await chat.ask('Write 3. What are they?');
   await page.getByRole('button', { name: 'Edit and send again' }).click();
   await page.keyboard.press('Escape');
@@ -144,7 +144,7 @@ test('a file has one address however often it is shown, and none once nobody has
   await close();
 });
 
-test('a phone takes a picture with its camera, which no desk shows', async () => {
+test('a phone takes an image with its camera, which no desk shows', async () => {
   const desk = await seeing();
   assert.equal(await desk.page.getByTestId('camera').isVisible(), false);
   await desk.close();
@@ -153,7 +153,7 @@ test('a phone takes a picture with its camera, which no desk shows', async () =>
     const { click } = HTMLInputElement.prototype;
     HTMLInputElement.prototype.click = function heard() { done([this.accept, this.getAttribute('capture'), this.multiple]); click.call(this); };
   }));
-  await pick(page, [RED], () => page.getByRole('button', { name: 'Take a picture' }).tap());
+  await pick(page, [RED], () => page.getByRole('button', { name: 'Take an image' }).tap());
   assert.deepEqual(await asked, ['image/*', 'environment', false]);
   await eventually(async () => await attached(page).count() === 1, 'it is there');
   assert.deepEqual(await complaints({ page }), []);
@@ -164,7 +164,7 @@ test('looking is told, and stopped', async () => {
   const { page, chat, close } = await seeing();
   await pick(page, [RED, BLUE]);
   await chat.send('Stare.');
-  await chat.reply.getByText('Looking at picture 1 of 2… 40 %').waitFor();
+  await chat.reply.getByText('Looking at image 1 of 2… 40 %').waitFor();
   await chat.status.getByText('Looking', { exact: true }).waitFor();
   await page.keyboard.press('Escape');
   await chat.ended();
@@ -172,10 +172,10 @@ test('looking is told, and stopped', async () => {
   await close();
 });
 
-test('a model without eyes says so, and reads the words alone', async () => {
+test('a model without vision says so, and reads the words alone', async () => {
   const { page, chat, close } = await openChat(here);
   await page.getByTestId('attach').click();
-  await chat.notice.getByText('The model in use reads text only. Qwen3-VL-2B sees pictures: 1.6 GB with its projector.').waitFor();
+  await chat.notice.getByText('The model in use reads text only. Qwen3-VL-2B sees images: 1.6 GB with its projector.').waitFor();
   await page.evaluate(hand, as('drop', RED));
   assert.equal(await attached(page).count(), 0);
   await page.getByRole('button', { name: 'Show Qwen3-VL-2B' }).click();
@@ -183,7 +183,7 @@ test('a model without eyes says so, and reads the words alone', async () => {
   await close();
 });
 
-test('a file of all conversations has the pictures, and gives them back', async () => {
+test('a file of all conversations has the images, and gives them back', async () => {
   const { page, chat, close } = await seeing({ viewport: { width: 1280, height: 700 } });
   await pick(page, [RED]);
   await chat.ask('Write 3. What is red?');
@@ -216,7 +216,7 @@ test('two files make a model that sees: what it is shown costs once, and a model
   await drawn(page);
   await chat.ask('And now?');
   assert.ok(cost > 10 && await chat.cachedTokens() > cost, `${await chat.cachedTokens()} of ${cost}`);
-  assert.equal(await chat.fact('Sees'), 'pictures and films');
+  assert.equal(await chat.fact('Sees'), 'images and videos');
   await page.context().setOffline(true);
   await pick(page, imagePath('turned.jpg'));
   await chat.ask('A second one?');

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The catalogue of bad pictures, films and projectors (fixtures/bad-pictures.mjs) through the package: each line gets its code and its sentence, the
+// The catalogue of bad images, videos and projectors (fixtures/bad-images.mjs) through the package: each line gets its code and its sentence, the
 // model sees as before, and no memory is lost.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { load } from '../../dist/node.js';
-import { BAD_FILES, BAD_PARTS, BAD_PROJECTORS, ODD_FILES, projector } from '../fixtures/bad-pictures.mjs';
+import { BAD_FILES, BAD_PARTS, BAD_PROJECTORS, ODD_FILES, projector } from '../fixtures/bad-images.mjs';
 import { length } from '../fixtures/lengths.mjs';
 import { PAIR, imagePath } from '../fixtures/vision/golden.mjs';
 import { rejectsWith } from './helper.mjs';
 
-const PICTURES = length(60, 500);
+const IMAGES = length(60, 500);
 const PROJECTORS = length(10, 1000);
 
 const GOOD = imagePath('exact.png');
@@ -62,21 +62,21 @@ test('every odd file is seen, but for an animated AVIF, which says what helps', 
     const error = await model.look(new Blob([bytes])).then(() => null, (failure) => failure);
     if (!error) continue;
     assert.equal(what, 'animated.avif', error.stack);
-    assert.equal(error.message, 'Animated AVIF files are not read in Node: save its first picture as PNG.');
+    assert.equal(error.message, 'Animated AVIF files are not read in Node: save its first image as PNG.');
   }
 });
 
-test(`${PICTURES} pictures in a row, good and bad: as much memory as after the first round`, { timeout: 600_000 }, async () => {
+test(`${IMAGES} images in a row, good and bad: as much memory as after the first round`, { timeout: 600_000 }, async () => {
   const files = [...Object.values(ODD_FILES), ...Object.values(BAD_FILES).map(([bytes]) => bytes)].filter(({ length }) => length < 1e5);
   const used = [];
   const peaks = [];
-  for (let i = 0; i < PICTURES; i++) {
+  for (let i = 0; i < IMAGES; i++) {
     const messages = [{ role: 'user', content: [{ type: 'image', image: new Blob([files[i % files.length]]) }, { type: 'text', text: `${i}?` }] }];
     await model.chat(messages, { maxTokens: 1 }).result.catch((error) => assert.match(error.code, /^image\//));
     used.push(model.info.memory.used);
     peaks.push(model.info.memory.peak);
   }
-  assert.ok(Math.max(...used) <= Math.max(...used.slice(0, PICTURES / 2)) + 65_536, String(used));
+  assert.ok(Math.max(...used) <= Math.max(...used.slice(0, IMAGES / 2)) + 65_536, String(used));
   assert.ok(peaks.at(-1) <= peaks[10] + 65_536, String(peaks));
   await seesStill('all of them');
 });

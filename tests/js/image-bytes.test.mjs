@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A picture's file at an address, from servers that lie (fixtures/lying-server.mjs): how it ends, when, and that nothing is fetched on behind it.
+// An image's file at an address, from servers that lie (fixtures/lying-server.mjs): how it ends, when, and that nothing is fetched on behind it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pictureSource } from '../../js/worker/picture-bytes.js';
+import { imageSource } from '../../js/worker/image-bytes.js';
 import { LyingServer, lyingFetch } from '../fixtures/lying-server.mjs';
 import { VirtualClock } from '../fixtures/virtual-clock.mjs';
 import { rejectsWith } from './helper.mjs';
@@ -17,7 +17,7 @@ async function fetched(step, more = {}) {
   const clock = new VirtualClock();
   const fetch = lyingFetch(FILE, [step], clock);
   const start = clock.now();
-  const pending = pictureSource({ url: 'https://pictures.example/a.png' }, { fetch, clock, signal, ...more });
+  const pending = imageSource({ url: 'https://images.example/a.png' }, { fetch, clock, signal, ...more });
   const outcome = await clock.run(pending).catch((error) => error);
   return { outcome, fetch, seconds: (clock.now() - start) / 1000, pending: clock.pending };
 }
@@ -53,7 +53,7 @@ test('an honest one, in small pieces, without a length: the file', async () => {
 
 test('nothing goes along that tells who asks', async () => {
   const given = [];
-  await pictureSource({ url: 'https://pictures.example/' }, { signal, fetch: (url, options) => { given.push(options.credentials, options.headers); return new Response('x'); } });
+  await imageSource({ url: 'https://images.example/' }, { signal, fetch: (url, options) => { given.push(options.credentials, options.headers); return new Response('x'); } });
   assert.deepEqual(given, ['omit', undefined]);
 });
 
@@ -67,7 +67,7 @@ test('who asked gives up: the reason, at once', async () => {
 
 test('the same over real connections', async () => {
   const server = await new LyingServer(FILE, [{}, { dropAt: 1000 }, { dropAt: -1 }, { status: 500 }, { endless: true, sized: false, chunk: MEGABYTE }]).start();
-  const ask = () => pictureSource({ url: `${server.base}/a.png` }, { fetch, signal });
+  const ask = () => imageSource({ url: `${server.base}/a.png` }, { fetch, signal });
   assert.ok(Buffer.from(FILE.bytes).equals(await ask()));
   for (const code of ['net/truncated', 'net/unreachable', 'net/http', 'image/size']) await rejectsWith(ask(), code);
   await server.close();
