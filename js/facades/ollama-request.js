@@ -57,8 +57,8 @@ function contentOf(text, images, path) {
   const areTexts = Array.isArray(images) && images.every((image) => typeof image === 'string');
   if (!areTexts) throw badParam(`${path}images`, 'must be an array of images in base64');
   const addressOf = (image) => (image.startsWith('data:') ? image : `data:image/any;base64,${image}`);
-  const images = images.map((image) => ({ type: 'image_url', image_url: { url: addressOf(image) } }));
-  return [...images, ...text ? [{ type: 'text', text }] : []];
+  const parts = images.map((image) => ({ type: 'image_url', image_url: { url: addressOf(image) } }));
+  return [...parts, ...text ? [{ type: 'text', text }] : []];
 }
 
 /** Ids in their order, of which each is taken once. */
