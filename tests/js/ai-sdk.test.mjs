@@ -94,7 +94,7 @@ test('tools: the model calls, the SDK carries out, the model goes on, streamed a
 
 test('the demo model calls a tool that it must call', async () => {
   const provider = quern(model);
-  const { toolCalls, finishReason } = await generateText({ model: provider(), prompt: 'Hi', tools: { weather: { ...weather, execute: undefined } }, toolChoice: 'required', maxOutputTokens: 200, seed: 3 });
+  const { toolCalls, finishReason } = await generateText({ model: provider(), prompt: 'Hi', tools: { weather: { ...weather, execute: undefined } }, toolChoice: 'required', maxOutputTokens: 200, seed: 4 });
   assert.equal(finishReason, 'tool-calls');
   assert.equal(toolCalls[0].toolName, 'weather');
   assert.equal(typeof toolCalls[0].input.city, 'string');

@@ -178,6 +178,6 @@ test('models: a bad store is storage/unavailable', () => withModel(async (url) =
   for (const name of ['list', 'lock']) {
     const cache = spoiled(new MemoryStore(), '', null);
     Object.defineProperty(cache, name, { get() { throw new Error('no'); } });
-    await rejectsWith(load(url, { store: cache }), 'use/param', new RegExp(`options.cache.${name}`));
+    await rejectsWith(load(url, { store: cache }), 'use/param', new RegExp(`options.store.${name}`));
   }
 }));

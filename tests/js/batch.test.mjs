@@ -260,14 +260,14 @@ test('scores give way to replies that come later, and are there in the end', asy
   assert.ok(model.info.work.rows - before >= ids.length);
 });
 
-test('a space knows nothing of what another one has asked', async (t) => {
+test('a scope knows nothing of what another one has asked', async (t) => {
   const model = await open(t, DEMO, STEADY);
   const question = 'What is the capital of Kenya, and what is it called by those who live there?';
-  const known = async (space) => (await model.chat(question, { temperature: 0, maxTokens: 5, cacheScope }).result).usage;
+  const known = async (cacheScope) => (await model.chat(question, { temperature: 0, maxTokens: 5, cacheScope }).result).usage;
   const [first, ...later] = [await known(1), await known(2), await known(1), await known(2 ** 32 - 1), await known(undefined), await known(0), await known(2)];
   const all = first.promptTokens - 1;
   assert.deepEqual([first, ...later].map(({ cachedTokens }) => cachedTokens), [0, 0, all, 0, 0, all, all]);
-  await rejectsWith(model.chat(question, { cacheScope: 2 ** 32 }).result, 'use/param', /options\.space must be a whole number from 0 to 4294967295/);
+  await rejectsWith(model.chat(question, { cacheScope: 2 ** 32 }).result, 'use/param', /options\.cacheScope must be a whole number from 0 to 4294967295/);
 });
 
 test('profile() and tokenize() do not wait for replies', async (t) => {

@@ -61,7 +61,7 @@ test('a question about images and a video, and info', async () => {
 test('what it refuses', async () => {
   const bad = join(folder, 'bad.json');
   const out = join(folder, 'none.f32');
-  for (const [text, words] of [['{', /is no JSON/], ['{"messages": 5}', /list of messages/], ['{"messages": [], "numberImages": true}', /'numberImages'/]]) {
+  for (const [text, words] of [['{', /is no JSON/], ['{"messages": 5}', /list of messages/], ['{"messages": [], "numberPages": true}', /'numberPages'/]]) {
     writeFileSync(bad, text);
     assert.match((await quern('logits', PAIR.source, ...VISION, '--messages', bad, '--out', out)).error, words);
   }

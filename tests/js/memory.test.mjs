@@ -218,7 +218,7 @@ test('Q08 replies again and again: the engine does not grow', async () => {
     sequence.free();
   };
   for (let seed = 0; seed < 10; seed++) reply(seed);
-  const { store: { used, pages }, ...first } = engine.memory();
+  const { cache: { used, pages }, ...first } = engine.memory();
   for (let seed = 0; seed < 1000; seed++) reply(seed);
   const { cache, ...last } = engine.memory();
   assert.deepEqual([last, used, cache], [first, 0, { pages, used: 0, remembered: pages }]);

@@ -139,7 +139,7 @@ test('models.download: aborted, it keeps what has come; refused, it says why', a
   assert.equal(slow.requests.length, 2);
   await slow.close();
   await rejectsWith(models.download(NANO, { store: cache }), 'use/param', /on a server/);
-  await rejectsWith(models.download(url, { store: false }), 'use/param', /cache/);
+  await rejectsWith(models.download(url, { store: false }), 'use/param', /store/);
   await rejectsWith(models.download(url, { store: cache, sha: 1 }), 'use/param', /options\.sha /);
   await rejectsWith(models.download(url, { store: join(NANO, 'no-folder') }), 'storage/unavailable');
 });
@@ -173,7 +173,7 @@ test('a folder that cannot be used: a notice, and the model', async () => {
   info.mock.restore();
   assert.match(text, /Nairobi/);
   assert.match(info.mock.calls[0].arguments[0], /storage\/unavailable/);
-  for (const bad of ['', 5, {}, { list() {} }]) await rejectsWith(load(url, { store: bad }), 'use/param', /options\.cache/);
+  for (const bad of ['', 5, {}, { list() {} }]) await rejectsWith(load(url, { store: bad }), 'use/param', /options\.store/);
 });
 
 test('a store of one\'s own, which the worker uses over a port', async () => {

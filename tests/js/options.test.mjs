@@ -24,7 +24,7 @@ const GOOD = {
   maxTokens: [0, 1, 2 ** 53 - 1], temperature: [0, -0, 1e-45, 0.7, 100], topP: [1e-9, 0.8, 1], topK: [0, 1, 1e9], minP: [0, 0.1, 1],
   repeatPenalty: [0.5, 1, 10], presencePenalty: [-2, 0, 2], frequencyPenalty: [-2, 0, 2], seed: [0, 2 ** 53 - 1],
   openObjects: [true, false], parallelToolCalls: [true, false],
-  stop: ['a', ['a', 'b'], []], keep: ['a', 'é'.repeat(128)], priority: ['normal', 'background'], space: [0, 1, 2 ** 32 - 1], logprobs: [0, 20], overflow: ['error', 'drop'], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
+  stop: ['a', ['a', 'b'], []], keep: ['a', 'é'.repeat(128)], priority: ['normal', 'background'], cacheScope: [0, 1, 2 ** 32 - 1], logprobs: [0, 20], overflow: ['error', 'drop'], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
 };
 
 const ACCEPTED_HOSTILE = {

@@ -42,7 +42,7 @@ test('it has what the real one has, and refuses what that refuses', async () => 
     (model) => model.chat([{ role: 'user', content: 'x' }, { role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'f', arguments: {} }] }, { role: 'tool', content: 'x', toolCallId: 'b' }]).result,
     (model) => model.chat([{ role: 'assistant', content: '', toolCalls: [{ name: 'f', arguments: {} }] }]).result, (model) => model.chat([{ role: 'user', content: 'x', toolCalls: [{ id: 'a', name: 'f', arguments: {} }] }]).result,
     (model) => model.chat([{ role: 'user', content: 'x', images: ['y'] }]).result, (model) => model.chat([{ role: 'user', content: 'x' }], { continue: true }).result, (model) => model.tokenize([{ role: 'tool', content: 'x' }]), (model) => model.countTokens(5), (model) => model.tokenize('x', { max: 1 }),
-    (model) => model.chat('x', { keep: '' }).result, (model) => model.chat('x', { space: -1 }).result, (model) => model.detokenize('x'),
+    (model) => model.chat('x', { keep: '' }).result, (model) => model.chat('x', { cacheScope: -1 }).result, (model) => model.detokenize('x'),
   ];
   for (const ask of wrong) {
     const [one, other] = await Promise.all([fake, real].map((model) => ask(model).then(() => 'nothing', ({ code }) => code)));

@@ -139,7 +139,7 @@ test('what is refused has its code, and nothing is computed for it', async () =>
   const cases = [
     [[[]], 'use/empty'], [[undefined], 'use/param'], [[7], 'use/param'], [[['a', 7]], 'use/param'], [[[[288]]], 'use/param'], [[[[1.5]]], 'use/param'], [[[null]], 'use/param'],
     [['a', { dimensions: 65 }], 'use/param'], [['a', { dimensions: 0 }], 'use/param'], [['a', { normalize: 1 }], 'use/param'], [['a', { instruction: 7 }], 'use/param'],
-    [['a', { seed: 1 }], 'use/param'], [['a', { signal: {} }], 'use/param'], [['a', 7], 'use/param'], [['a', { space: -1 }], 'use/param'],
+    [['a', { seed: 1 }], 'use/param'], [['a', { signal: {} }], 'use/param'], [['a', 7], 'use/param'], [['a', { cacheScope: -1 }], 'use/param'],
     [['a', { get instruction() { throw new Error('no'); } }], 'use/param'], [['a', { instruction: 'ab'.repeat(CONTEXT) }], 'use/context'],
   ];
   for (const [given, code] of cases) await rejectsWith(model.embed(...given), code);
