@@ -12,7 +12,7 @@ NODE ?= node
 # The arithmetic allows no fused multiply-add and no reordering, in any build.
 COMMON = -std=gnu11 -Isrc -isystem build/include -ffp-contract=off -pthread -MMD -MP -Wall -Wextra -Wconversion -Wshadow
 # Files that read untrusted bytes: nothing narrows silently.
-LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_quantization load/formats/hf_tokenizer load/formats/hf_template load/formats/hf_special load/formats/hf_vectors load/formats/hf_vision load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize models/bind models/qwen models/qwen3_vision engine/intake cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces base/unicode text/table text/sampler base/json base/sha256 image/header image/header_boxes image/size image/resize image/pixels image/taps engine/media engine/sight engine/look grammar/nodes grammar/derive grammar/ready grammar/build grammar/state grammar/class grammar/regex grammar/regex_class grammar/gbnf grammar/choices grammar/vocabulary grammar/mask grammar/mask_head grammar/mask_string grammar/compile grammar/schema_arrays grammar/schema_compile grammar/schema_emit grammar/schema_emit_arrays grammar/schema_emit_objects grammar/schema_formats grammar/schema_keywords grammar/schema_logic grammar/schema_numbers grammar/schema_objects grammar/schema_refs grammar/schema_sets grammar/schema_tagged grammar/schema_terms grammar/schema_tree grammar/schema_unevaluated grammar/schema_values grammar/schema_words
+LOADERS = base/base base/arena base/reader base/json_reader load/checkpoint load/metadata load/sniff load/formats/gguf load/formats/safetensors load/formats/json load/formats/hf_config load/formats/hf_quantization load/formats/hf_tokenizer load/formats/hf_template load/formats/hf_special load/formats/hf_vectors load/formats/hf_vision load/formats/ajc1 load/formats/ajc1_tokenizer weights/dtype weights/quantize models/bind models/qwen models/qwen3_vision engine/intake cli/convert cli/convert_keys cli/gguf_writer text/tokenizer text/vocab text/bpe text/scores text/pieces base/unicode text/table text/sampler base/json base/sha256 image/header image/header_boxes image/size image/resize image/pixels image/taps engine/media engine/sight engine/look grammar/nodes grammar/derive grammar/ready grammar/build grammar/state grammar/class grammar/regex grammar/regex_class grammar/properties grammar/gbnf grammar/choices grammar/vocabulary grammar/mask grammar/mask_head grammar/mask_string grammar/compile grammar/schema_arrays grammar/schema_compile grammar/schema_emit grammar/schema_emit_arrays grammar/schema_emit_objects grammar/schema_formats grammar/schema_keywords grammar/schema_logic grammar/schema_numbers grammar/schema_objects grammar/schema_refs grammar/schema_sets grammar/schema_tagged grammar/schema_terms grammar/schema_tree grammar/schema_unevaluated grammar/schema_values grammar/schema_words
 STRICT = -Wsign-conversion -Werror
 
 FLAGS_release  = -O2
@@ -63,7 +63,7 @@ help:
 	@echo 'make bench     quern in Chromium, WebKit, Firefox and Node beside wllama and native llama.cpp'
 	@echo 'make bench-kernels  the product kernels natively, in Node and in Chromium'
 	@echo 'make bench-ops each operation alone, over lengths: build/bench/ops.html (ARGS=--quick)'
-	@echo 'make bench-vision   the encoder of pictures by operation, natively, in Node and in Chromium (ARGS=PROJECTOR)'
+	@echo 'make bench-vision   the encoder of images by operation, natively, in Node and in Chromium (ARGS=PROJECTOR)'
 	@echo 'make fuzz      the fuzz targets (clang-19)'
 	@echo 'make format    clang-format on the C sources'
 	@echo 'make lint      the checks of rooms, style and sizes'
@@ -111,7 +111,7 @@ fuzz: $(FUZZERS)
 replay: $(REPLAYS)
 	@set -e; for r in $^; do $$r tests/fuzz/corpus/$${r##*/}; done
 
-# --- WebAssembly: one source, four variants, each with eyes and (-text) without, two pieces of glue (page, Node) over the same .wasm ---
+# --- WebAssembly: one source, four variants, each with vision and (-text) without, two pieces of glue (page, Node) over the same .wasm ---
 
 EMCC = $(shell tools/toolchain.sh path)
 # Debian's cache of libraries is complete for wasm32 and takes no others: wasm64's are built, once, into a cache of our own.
@@ -125,7 +125,7 @@ WASM_relaxed64 = $(WASM_relaxed) -sMEMORY64=1 -Wno-experimental
 WASM_COMPILE = $(COMMON)
 # Kernels and packing for speed, the rest for size, the reference kernels too. Packing for 64-bit addresses, whose code is larger, is for size.
 HOT = $(addprefix compute/cpu/,cpu attention kernels_simd gemm_simd floats_simd arrange_simd attend_simd) text/sampler $(if $(findstring 64,$(1)),,weights/pack weights/dtype)
-# Loops of pictures that gain nothing from being made wider than they are, and would be twice as large.
+# Loops of images that gain nothing from being made wider than they are, and would be twice as large.
 WARM = compute/cpu/encode_simd image/taps
 # A second pass of binaryen takes 2 KB more away, emmalloc 3: the engine takes memory in large pieces.
 # Names keep binaryen from sorting functions by use, which takes like ones apart: 10 KB more in gzip. The package comes without the names.
@@ -137,9 +137,9 @@ WASM_LINK = -O3 $(WASM_SMALL) --profiling-funcs -pthread -sSTRICT -sMODULARIZE -
 
 # Grammars are a module of their own.
 WASM_NAMES = $(filter-out grammar/%,$(SOURCES:src/%.c=%)) wasm
-# What only an engine with eyes calls, and what stands in for it: src/engine/blind.c. One glue serves all builds, since its names are not shortened by use (-lexports.js).
-EYES = $(filter image/% engine/sight engine/look models/qwen3_vision models/qwen3_encode compute/cpu/encode% load/formats/hf_vision base/sha256,$(WASM_NAMES))
-TEXT_NAMES = $(filter-out $(EYES),$(WASM_NAMES)) engine/blind
+# What only an engine with vision calls, and what stands in for it: src/engine/blind.c. One glue serves all builds, since its names are not shortened by use (-lexports.js).
+VISION = $(filter image/% engine/sight engine/look models/qwen3_vision models/qwen3_encode compute/cpu/encode% load/formats/hf_vision base/sha256,$(WASM_NAMES))
+TEXT_NAMES = $(filter-out $(VISION),$(WASM_NAMES)) engine/blind
 
 # $(1): the variant, $(2): its compiler, $(3): the most memory. Before 3.1.70 the glue words memories of 64 bits in a way that browsers no longer know.
 define WASM_VARIANT
@@ -176,7 +176,7 @@ wasm: $(BUILDS:%=build/wasm/quern-%.mjs) build/wasm/node/quern-tool.mjs build/wa
 # --- grammars: a module for every variant, with a memory of its own; it imports nothing and has no glue ---
 
 GRAMMAR_NAMES = $(patsubst src/%.c,%,$(wildcard src/grammar/*.c)) base/arena base/base base/reader base/json_reader base/json base/unicode
-GRAMMAR_HOT = grammar/mask grammar/mask_head grammar/mask_string grammar/derive
+GRAMMAR_HOT = grammar/mask grammar/derive
 GRAMMAR_COMPILE = $(filter-out -pthread,$(COMMON))
 $(GRAMMAR_HOT:%=build/wasm/grammar/%.o): WASM_OPT = -O2
 build/wasm/grammar/%.o: WASM_OPT = -Oz
@@ -231,7 +231,7 @@ $(BUILD)/bench/schema-lines: tests/bench/schema_lines.c $(filter $(BUILD)/obj/gr
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MT $@ -Wno-conversion $(filter %.c %.o,$^) -o $@ -lm
 
-# --- the encoder of pictures, by operation ---
+# --- the encoder of images, by operation ---
 
 $(BUILD)/bench/vision: tests/bench/vision.c $(OBJECTS)
 	@mkdir -p $(@D)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Captions for a folder of pictures:  node examples/node-captions.mjs model.gguf mmproj.gguf folder
+// Captions for a folder of images:  node examples/node-captions.mjs model.gguf mmproj.gguf folder
 // Needs a Qwen3-VL model and its projector: nothing that sees is small enough to come along. PNG is read as it is; JPEG needs jpeg-js, others sharp.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { QuernError, load } from 'quern';
 
-const PICTURE = /\.(?:png|jpe?g|webp|gif|bmp|avif)$/i;
-const QUESTION = { type: 'text', text: 'Write a caption of one line for this picture.' };
+const IMAGE = /\.(?:png|jpe?g|webp|gif|bmp|avif)$/i;
+const QUESTION = { type: 'text', text: 'Write a caption of one line for this image.' };
 
 async function caption(model, path) {
   try {
@@ -15,7 +15,7 @@ async function caption(model, path) {
     return text.trim().replace(/\s+/g, ' ');
   } catch (error) {
     if (!(error instanceof QuernError) || error.code.startsWith('engine/')) throw error;
-    return `(${error.message})`;       // a file that is no picture costs its own caption only
+    return `(${error.message})`;       // a file that is no image costs its own caption only
   }
 }
 
@@ -26,7 +26,7 @@ if (!folder) {
 }
 try {
   const model = await load(source, { vision });
-  for (const name of (await readdir(folder)).filter((one) => PICTURE.test(one)).sort()) {
+  for (const name of (await readdir(folder)).filter((one) => IMAGE.test(one)).sort()) {
     process.stdout.write(`${name}\t${await caption(model, join(folder, name))}\n`);
   }
   await model.dispose();

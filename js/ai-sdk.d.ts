@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /**
- * A model as a provider of the AI SDK (`ai` 7, specification v4): `generateText`, `streamText` with tools, `Output.object`, `embedMany`, `rerank`. Nothing of
+ * A model as a provider of the AI SDK (`ai` 6 and 7, specification v3): `generateText`, `streamText` with tools, `Output.object`, `embedMany`, `rerank`. Nothing of
  * the SDK is imported.
  *
  * ```js
@@ -21,7 +21,7 @@ import type { Model } from './index.js';
 
 /** A language model of the SDK; its types have the fields of what is taken and given. */
 export interface QuernLanguageModel {
-  readonly specificationVersion: 'v4';
+  readonly specificationVersion: 'v3';
   readonly provider: string;
   readonly modelId: string;
   readonly supportedUrls: Record<string, RegExp[]>;
@@ -30,7 +30,7 @@ export interface QuernLanguageModel {
 }
 
 export interface QuernEmbeddingModel {
-  readonly specificationVersion: 'v4';
+  readonly specificationVersion: 'v3';
   readonly provider: string;
   readonly modelId: string;
   readonly maxEmbeddingsPerCall: number;
@@ -39,7 +39,7 @@ export interface QuernEmbeddingModel {
 }
 
 export interface QuernRerankingModel {
-  readonly specificationVersion: 'v4';
+  readonly specificationVersion: 'v3';
   readonly provider: string;
   readonly modelId: string;
   doRerank(options: any): Promise<any>;
@@ -48,7 +48,7 @@ export interface QuernRerankingModel {
 /** There is one model: an id is but the name that results tell. */
 export interface QuernProvider {
   (modelId?: string): QuernLanguageModel;
-  readonly specificationVersion: 'v4';
+  readonly specificationVersion: 'v3';
   languageModel(modelId?: string): QuernLanguageModel;
   embeddingModel(modelId?: string): QuernEmbeddingModel;
   textEmbeddingModel(modelId?: string): QuernEmbeddingModel;
@@ -63,7 +63,7 @@ export interface QuernProvider {
  * @param options.name the models' id. Default: the file's name, or `quern`
  */
 export function quern(
-  model: Pick<Model, 'chat'> & { readonly info: { readonly name: string } } & Partial<Pick<Model, 'embed'>>, options?: { name?: string },
+  model: Pick<Model, 'chat'> & { readonly info: { readonly name: string } } & Partial<Pick<Model, 'embed'>>, options?: { name?: string | undefined },
 ): QuernProvider;
 
 export { QuernError } from './index.js';

@@ -15,7 +15,7 @@
  */
 
 /**
- * Where a model comes from: a URL, a picked or dropped file, a file of a repository (`hf:OWNER/REPO/FILE@REVISION` for short), and in Node also a path or a `file:` URL.
+ * Where a model comes from: a URL, a picked or dropped file, a file of a repository (`hf:OWNER/REPO/FILE@REVISION` for short, or by its type `hf:OWNER/REPO:Q8_0`), and in Node also a path or a `file:` URL.
  * Of a split model name the first part (`…-00001-of-00003.gguf`), or give all its files in an array, in any order. The same goes for the
  * files of a Hugging Face folder (safetensors and JSON; others are left out) and for a qwen3.c checkpoint with its `.tokenizer` file; in
  * Node the path of the folder, or of the checkpoint, is enough. A folder on a server is an address that ends in a slash, the page of a
@@ -24,18 +24,20 @@
  * vocabulary, chat templates and end tokens. Of picked files the names tell what they are, with their folders (`webkitRelativePath`) where there are
  * folders below: only what lies beside the weights counts, and `additional_chat_templates/` and `1_Pooling/` there.
  */
-export type Source = string | URL | Blob | readonly Blob[] | Repository;
+export type Source = string | URL | Blob | readonly Blob[] | Shown<'FileList'> | Repository;
 
 /** A file in a repository of Hugging Face, or of a mirror that has the same addresses; without `file` the repository's folder. */
 export interface Repository {
   /** Such as `Qwen/Qwen3-0.6B-GGUF`. */
   repo: string;
   /** Its name there, with folders. */
-  file?: string;
+  file?: string | undefined;
+  /** Instead of a name: the GGUF file whose name has this type (`Q8_0`, `Q4_K_M`), all parts of it. The server is asked which that is, unless it is stored. */
+  type?: string | undefined;
   /** A branch, a tag or, best, a commit. Default `main`. */
-  revision?: string;
+  revision?: string | undefined;
   /** Address of the server. Default `https://huggingface.co`. */
-  endpoint?: string;
+  endpoint?: string | undefined;
 }
 
 export interface Progress {
@@ -64,58 +66,58 @@ export type Quantize = 'none' | 'q8' | 'q4';
 export type Address = 32 | 64;
 
 /** Options as they are given: null is the same as nothing. */
-export type Given<Options> = { [Name in keyof Options]: Options[Name] | null } | null;
+export type Given<Options> = { [Name in keyof Options]: Options[Name] | null | undefined } | null;
 
 export interface LoadOptions {
   /** Aborts the load at any point; nothing stays behind. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /**
    * Called at most about ten times a second, and once at the very end with `loaded === total`. What it throws ends the load; what an async
    * one rejects with is reported on the console.
    */
-  onProgress?: (progress: Progress) => void;
+  onProgress?: ((progress: Progress) => void) | undefined;
   /**
    * Positions (tokens) a conversation may have, reply included; at most the model's own. Memory for all of them is taken at once.
    * Default: 4096, or as many as fit where these do not, 512 at least. One that does not fit is refused (`mem/plan`) before the
    * file is downloaded, and `detail.contextSize` says which would.
    */
-  contextSize?: number;
+  contextSize?: number | undefined;
   /**
    * Replies that are made side by side, 1 to 16; 64 more may wait, in the background no more than 32 of them. Default 4. What a reply says never
-   * depends on the others. Each has room for the whole context, as far as there is any: see `cacheSize`.
+   * depends on the others. Each has room for the whole context, as far as there is any: see `kvPositions`.
    */
-  parallel?: number;
+  parallel?: number | undefined;
   /**
    * Positions that all replies together have room for, at least `contextSize`, which is the default; what is unused remembers conversations.
    * Where it runs short the youngest reply lets go and goes on later, saying the same. Twice the context lets two of full length run side by side.
    */
-  cacheSize?: number;
+  kvPositions?: number | undefined;
   /**
    * Bytes of the store that conversations kept by {@link ChatOptions.keep} may take together. Default 2 GiB. Where a new one needs the room the one
    * that was used longest ago goes; of one that is larger its beginning is kept. 0: none is kept.
    */
-  keepBytes?: number;
+  keepMaxBytes?: number | undefined;
   /**
    * Bytes of memory that may be used. Default: what the browser grants and the device has, as far as it tells. What replies are held to (a schema, the
    * calls of tools) has a memory beside the model's, of what {@link Info.memory} `wasm` leaves: at most 160 MiB, some 20 MB to begin with. Where
    * that is not left the first such reply fails with `mem/plan`.
    */
-  memoryLimit?: number;
+  memoryLimit?: number | undefined;
   /**
    * Bits of the engine's addresses. Default: 32, and 64 where the model needs more than 4 GiB (up to 16) and the browser has them.
    * Asked for where they are not there: `env/simd`.
    */
-  address?: Address;
+  address?: Address | undefined;
   /**
    * Threads, 1 to 64. Default: the machine's, at most 8. One, where the page is not cross-origin isolated or threads do not start. Fewer of them
    * work while the machine has no processors for all: then fewer are faster.
    */
-  threads?: number;
+  threads?: number | undefined;
   /**
    * Type of the numbers kept per position. `f16` (default) takes half the memory of `f32`, and `q8` (8 bits and a scale for each 32
    * numbers) 9/16 of `f16`'s; its replies differ slightly. `q8` needs heads of a multiple of 32 columns (`use/param` otherwise).
    */
-  kv?: 'f16' | 'q8' | 'f32';
+  kv?: 'f16' | 'q8' | 'f32' | undefined;
   /**
    * What the weights become while they are loaded: `q8` the very blocks of a Q8_0 GGUF file, `q4` those of a Q4_0 one, so that memory and speed are
    * that file's, and of a file of floats its logits to the bit. Weights that are quantised already are decoded first, which loses more than
@@ -126,66 +128,66 @@ export interface LoadOptions {
    * `q4`. {@link Info.quantize} tells which. An object says it for the layers' weights and the embeddings (the output head too) apart, what it leaves
    * out being `none`: `{ weights: 'q4', embeddings: 'q8' }` costs less accuracy.
    */
-  quantize?: Quantize | 'auto' | { weights?: Quantize; embeddings?: Quantize };
+  quantize?: Quantize | 'auto' | { weights?: Quantize | null | undefined; embeddings?: Quantize | null | undefined } | undefined;
   /** Request headers for the download, such as `{ Authorization: 'Bearer …' }` for a gated or private repository. */
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | Headers | undefined;
   /**
    * Whether `headers` may also go to another origin that the server redirects to (Authorization and Cookie never do). Default false: they
    * are left out there. A page is not told where a redirect leads, so there headers other than these two are refused at one (`use/param`).
    */
-  forwardHeaders?: boolean;
+  forwardHeaders?: boolean | undefined;
   /**
    * Where a model from the network is kept, so that it is downloaded once: every chunk is stored while it is loaded, and checked before
    * it is used again. An interrupted download goes on where it was; a damaged chunk alone is fetched again. `true` (default): the
    * browser's own store (OPFS), in Node the user's folder for caches; in Node also another folder's path; or a {@link Store}.
    * Where nothing can be kept, or there is no room, the load goes on without and says so on the console.
    */
-  cache?: boolean | string | Store;
+  store?: boolean | string | Store | undefined;
   /**
    * What the file must hash to, in hexadecimal digits; of a split model or a folder one for each file, in the order in which they are read, that of the
    * projector last. `model/integrity` otherwise, and it is not kept.
    */
-  sha256?: string | string[];
+  sha256?: string | readonly string[] | undefined;
   /**
-   * The model's eyes. Of a GGUF model its projector, one more file (`mmproj-….gguf`), which is kept, counted and checked with the model's own. Of a
+   * The model's vision part. Of a GGUF model its projector, one more file (`mmproj-….gguf`), which is kept, counted and checked with the model's own. Of a
    * Hugging Face folder, which has both: `true` (default) reads the vision part, `false` leaves it out and saves its memory. Without it a model
    * answers about text alone (`info.vision` is null).
    */
-  vision?: Source | boolean;
-  /** How pictures are looked at; see {@link VisionOptions}. */
-  visionOptions?: Given<VisionOptions>;
+  vision?: Source | boolean | undefined;
+  /** How images are looked at; see {@link VisionOptions}. */
+  visionOptions?: Given<VisionOptions> | undefined;
   /** Kernels to use. One that this machine cannot run is an error (`env/simd`), never a silent fallback. */
-  variant?: Variant;
+  variant?: Variant | undefined;
   /** Tokens read per step, 1 to 1024, of all prompts together. Default 64. Results do not depend on it. */
-  chunk?: number;
+  chunk?: number | undefined;
   /** Whether to measure what each operation costs, for {@link Model.profile}. Default false, which costs nothing. */
-  profile?: boolean;
+  profile?: boolean | undefined;
   /** Address of `worker.js`, for bundlers that do not follow `new URL(…, import.meta.url)`. It names code to run: take it from nobody else. */
-  workerUrl?: string | URL;
+  workerUrl?: string | URL | undefined;
   /**
    * Address of the wasm file, for the same reason. It must be the file of the variant in use: `quern-relaxed-text.wasm` and so on for models of texts;
    * those without `-text` do for all. `grammar.wasm`, which replies in a form need, is looked for beside it.
    */
-  wasmUrl?: string | URL;
+  wasmUrl?: string | URL | undefined;
 }
 
 /**
- * Limits of pictures and films, which cost a token for each 1,024 pixels (a film's for each 1,024 of two frames) and seconds of looking. What is
+ * Limits of images and videos, which cost a token for each 1,024 pixels (a video's for each 1,024 of two frames) and seconds of looking. What is
  * larger is reduced, what is smaller enlarged, keeping its shape nearly: sides are multiples of 32.
  */
 export interface VisionOptions {
-  /** Most pixels of a picture. Default 262,144 (256 tokens), with `detail: 'high'` 1,048,576; memory to look is taken for so many. */
-  maxPixels?: number;
-  /** Least pixels of a picture. Default: the model's own, 65,536: smaller ones are enlarged. */
-  minPixels?: number;
-  /** Most pixels of all frames of a film together. Default 524,288 (256 tokens). */
-  maxFilmPixels?: number;
-  /** Least pixels of all frames of a film together. Default: the model's own, 4,096. */
-  minFilmPixels?: number;
-  /** Frames that are taken of a film at most, 2 to 768. Default 16. */
-  maxFrames?: number;
+  /** Most pixels of an image. Default 262,144 (256 tokens), with `detail: 'high'` 1,048,576; memory to look is taken for so many. */
+  maxPixels?: number | undefined;
+  /** Least pixels of an image. Default: the model's own, 65,536: smaller ones are enlarged. */
+  minPixels?: number | undefined;
+  /** Most pixels of all frames of a video together. Default 524,288 (256 tokens). */
+  maxVideoPixels?: number | undefined;
+  /** Least pixels of all frames of a video together. Default: the model's own, 4,096. */
+  minVideoPixels?: number | undefined;
+  /** Frames that are taken of a video at most, 2 to 768. Default 16. */
+  maxFrames?: number | undefined;
   /** Memory for what was looked at, for when its place in the context was needed for others. Default 64 MiB. */
-  cacheBytes?: number;
+  mediaCacheBytes?: number | undefined;
 }
 
 /**
@@ -218,20 +220,20 @@ export interface StoredModel {
 }
 
 export interface CacheOptions {
-  /** The store, as for {@link LoadOptions.cache}. */
-  cache?: true | string | Store;
+  /** The store, as for {@link LoadOptions.store}. */
+  store?: true | string | Store | undefined;
 }
 
 export interface DownloadOptions extends CacheOptions {
-  signal?: AbortSignal;
-  onProgress?: (progress: Progress) => void;
-  headers?: Record<string, string>;
-  forwardHeaders?: boolean;
-  sha256?: string | string[];
+  signal?: AbortSignal | undefined;
+  onProgress?: ((progress: Progress) => void) | undefined;
+  headers?: Record<string, string> | Headers | undefined;
+  forwardHeaders?: boolean | undefined;
+  sha256?: string | readonly string[] | undefined;
   /** A projector to keep with the model. */
-  vision?: Source | boolean;
-  workerUrl?: string | URL;
-  wasmUrl?: string | URL;
+  vision?: Source | boolean | undefined;
+  workerUrl?: string | URL | undefined;
+  wasmUrl?: string | URL | undefined;
 }
 
 /** The models that are kept on this machine. Everything rejects with `storage/*` where nothing can be kept. */
@@ -239,7 +241,7 @@ export interface Models {
   /** The last used first. */
   list(options?: Given<CacheOptions>): Promise<StoredModel[]>;
   /** Whether a model is there completely, with the projector where one is named, so that `load` needs no network. */
-  has(source: Source, options?: Given<CacheOptions & { vision?: Source | boolean }>): Promise<boolean>;
+  has(source: Source, options?: Given<CacheOptions & { vision?: Source | boolean | undefined }>): Promise<boolean>;
   /**
    * Gets a model, or the rest of it, without loading it. Aborted, it keeps what has come. Somebody else's download is followed, unless that
    * stores nothing more for half a minute: `storage/busy`. Also `net/*`, `model/integrity`.
@@ -314,10 +316,10 @@ export interface StoreFile {
 }
 
 /**
- * A picture. A text is its address (`https:`, `data:`, `blob:`; in Node also a path), which is fetched without cookies; pixels are 8 bits each, RGB or
+ * An image. A text is its address (`https:`, `data:`, `blob:`; in Node also a path), which is fetched without cookies; pixels are 8 bits each, RGB or
  * RGBA by their number. What a page shows is read when the call is made, and copies are taken, so that the caller may go on with it. PNG, JPEG, WebP,
  * GIF, BMP and AVIF, as far as the browser decodes them (Node: PNG and BMP itself, JPEG with `jpeg-js` installed, all with `sharp`); EXIF turns are
- * followed, what is transparent lies on white, of what moves the first picture counts. At most 64 MiB, 16,384 pixels a side and 100 million in all.
+ * followed, what is transparent lies on white, of what moves the first image counts. At most 64 MiB, 16,384 pixels a side and 100 million in all.
  */
 export type ImageSource = Blob | URL | string | PixelSource | Shown<'ImageBitmap' | 'HTMLImageElement' | 'HTMLCanvasElement' | 'OffscreenCanvas' | 'VideoFrame'>;
 
@@ -332,60 +334,68 @@ export interface PixelSource {
 }
 
 /**
- * A film: what a page can play (a file, an address, a `<video>`, of which some frames are taken, two a second), or its frames one by one, all of which
+ * A video: what a page can play (a file, an address, a `<video>`, of which some frames are taken, two a second), or its frames one by one, all of which
  * are looked at unless `sample` is true. Node takes frames alone. When each frame was says `fps` (default 24), or `timestamps` in seconds.
  */
-export type FilmSource = Blob | URL | string | Shown<'HTMLVideoElement'>
-  | { frames: readonly ImageSource[]; fps?: number; timestamps?: readonly number[]; sample?: boolean };
+export type VideoSource = Blob | URL | string | Shown<'HTMLVideoElement'>
+  | { frames: readonly ImageSource[]; fps?: number | undefined; timestamps?: readonly number[] | undefined; sample?: boolean | undefined };
 
-/** A part of a message. Pictures and films stand in the user's messages, 64 in a conversation at most. */
+/** A part of a message. Images and videos stand in the user's messages, 64 in a conversation at most. */
 export type Part =
   | { type: 'text'; text: string }
   | {
     type: 'image'; image: ImageSource;
     /** How closely it is looked at: up to 65,536 pixels, 262,144 (`auto`, the default) or 1,048,576, unless {@link VisionOptions} say otherwise. */
-    detail?: 'low' | 'auto' | 'high';
+    detail?: 'low' | 'auto' | 'high' | undefined;
     /** At most those of {@link VisionOptions}, or 1,048,576. */
-    maxPixels?: number;
+    maxPixels?: number | undefined;
   }
   | {
-    type: 'video'; video: FilmSource;
+    type: 'video'; video: VideoSource;
     /** Frames that are taken of each second. Default 2. */
-    fps?: number;
-    maxFrames?: number;
+    fps?: number | undefined;
+    maxFrames?: number | undefined;
     /** Of all frames together. */
-    maxPixels?: number;
+    maxPixels?: number | undefined;
   }
-  | { type: 'image_url'; image_url: string | { url: string; detail?: 'low' | 'auto' | 'high' } };
+  | { type: 'image_url'; image_url: string | { url: string; detail?: 'low' | 'auto' | 'high' | undefined } };
 
 export interface Message {
   /** `tool`: the result of a call, behind the assistant's message that has it. */
   role: 'system' | 'user' | 'assistant' | 'tool';
-  /** Plain text, or parts of it and pictures, which the user's messages and tools' may have: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
+  /** Plain text, or parts of it and images, which the user's messages and tools' may have: special tokens in it (`<|im_end|>`, `</think>`) stay text. */
   content: string | readonly Part[];
   /** Of an assistant's message: its thinking, as {@link Result.thinking} gave it. */
-  thinking?: string | null;
+  thinking?: string | null | undefined;
   /** The same by the names that other programs have for it. The first one that is there counts: this one, `thinking`, `reasoning`. */
-  reasoning_content?: string | null;
-  reasoning?: string | null;
+  reasoning_content?: string | null | undefined;
+  reasoning?: string | null | undefined;
   /** Of an assistant's message: its calls, as {@link Result.toolCalls} gave them. Their arguments may be JSON as text, too. */
-  toolCalls?: readonly { id: string; name: string; arguments: object | string }[];
+  toolCalls?: readonly { id: string; name: string; arguments: object | string }[] | undefined;
   /** Of a result: the id of its call. The model gets results in the order of their calls. */
-  toolCallId?: string;
+  toolCallId?: string | undefined;
+  /** Both as OpenAI's API has them. Fields by which other programs say more (`images`, `name`) are refused by name. */
+  tool_calls?: readonly { id: string; type?: 'function' | undefined; function: { name: string; arguments: object | string } }[] | null | undefined;
+  tool_call_id?: string | undefined;
 }
 
 /** What a model may call. Nothing of it becomes a special token, nor does anything in calls and results. */
 export interface Tool {
   /** 1 to 64 letters, without spaces, quotes, backslashes and control characters. */
   name: string;
-  description?: string;
-  /** JSON Schema of the arguments, an object. They have the properties that it names, and others only where it speaks of those. Without one none. */
-  parameters?: object;
+  description?: string | undefined;
+  /**
+   * JSON Schema of the arguments, an object, closed as {@link CompleteOptions.openObjects} says, or a {@link StandardSchema} (what the model writes are its input;
+   * `run` gives `execute` its output). Without `properties`, and without a schema, there are none.
+   */
+  parameters?: object | undefined;
+  /** The same by the name that MCP and the AI SDK have for it; a tool has one of them. */
+  inputSchema?: object | undefined;
   /**
    * The whole tool as JSON, as the chat template is to see it: `{"type": "function", "function": {"name": …}}` with the numbers, the order and the
    * further members that its author wrote. Without it that is made of what stands above.
    */
-  json?: string;
+  json?: string | undefined;
 }
 
 /** A call that the model has written. Nothing was run: see `quern/run`. */
@@ -398,72 +408,101 @@ export interface ToolCall {
 
 export interface CompleteOptions {
   /** Stops the work within 200 ms, while it waits or the prompt is read too. The reply then fails with the signal's reason. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Longest reply in tokens. Default: until the context is full. 0: only read the prompt, so that a later reply starts sooner. */
-  maxTokens?: number;
+  maxTokens?: number | undefined;
   /** Randomness, 0 to 100. 0 always takes the likeliest token. Default 0.6 when thinking (Qwen3-VL: 1), else 0.7. */
-  temperature?: number;
+  temperature?: number | undefined;
   /** Keep the likeliest tokens that together have this probability, above 0 to 1 (off). Default 0.95 when thinking, else 0.8. */
-  topP?: number;
+  topP?: number | undefined;
   /** Keep this many of the likeliest tokens; 0: off. Default 20. */
-  topK?: number;
+  topK?: number | undefined;
   /** Drop tokens less likely than this share of the likeliest, 0 (off, default) to 1. */
-  minP?: number;
+  minP?: number | undefined;
   /** Divides the scores of tokens already in the text, above 0 to 10. Default 1 (off). */
-  repeatPenalty?: number;
+  repeatPenalty?: number | undefined;
   /** Subtracted from the score of every token already in the reply, -2 to 2. Default 0 (Qwen3-VL without thinking: 1.5). */
-  presencePenalty?: number;
+  presencePenalty?: number | undefined;
   /** The same per occurrence, -2 to 2. Default 0. */
-  frequencyPenalty?: number;
+  frequencyPenalty?: number | undefined;
   /** Added to the scores of single tokens by id, -100 to 100; `-Infinity` forbids a token. */
-  logitBias?: Record<number, number>;
+  logitBias?: Record<number, number> | undefined;
   /** 0 to 2^53-1. The same seed gives the same reply on every machine. Default: a random one. */
-  seed?: number;
+  seed?: number | undefined;
   /** Ends the reply where one of these texts would come, without it; at most 64 texts of at most 1000 characters. Thinking is not searched. */
-  stop?: string | string[];
+  stop?: string | readonly string[] | undefined;
   /**
-   * Called while the prompt is read, not while it waits. In the phase `vision` pictures that are not known yet are looked at, `done` of `total` of their
-   * tokens, now the one that is number `picture` of `pictures` (films count as one); in the phase `text` the prompt is read, `done` of `total` tokens, `cached` of which were known already. Phases may alternate. What an async
+   * Called while the prompt is read, not while it waits. In the phase `vision` images that are not known yet are looked at, `done` of `total` of their
+   * tokens, now the one that is number `image` of `images` (videos count as one); in the phase `text` the prompt is read, `done` of `total` tokens, `cached` of which were known already. Phases may alternate. What an async
    * one rejects with is reported on the console.
    */
-  onPrefill?: (progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number; picture?: number; pictures?: number }) => void;
+  onPrefill?: ((progress: { phase: 'vision' | 'text'; done: number; total: number; cached: number; image?: number; images?: number }) => void) | undefined;
   /** `background`: begins after all `normal` ones, lets go before them, and is remembered shorter. Default `normal`. */
-  priority?: 'normal' | 'background';
+  priority?: 'normal' | 'background' | undefined;
   /**
-   * The text is JSON that is valid by this JSON Schema (2020-12, or draft 7 where `$schema` says so): no token that would lead away from it is chosen,
-   * and {@link Result.value} is what it says. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
+   * The text is JSON that is valid by this JSON Schema (2020-12, or the draft that `$schema` says: 4, 6, 7 or 2019-09): no token that would lead away from it is chosen,
+   * and {@link Result.value} is what it says. Zod's schemas and others' that are a {@link StandardSchema} are taken as they are, TypeBox's are JSON Schemas. Properties come in the order in which the schema has them. What cannot be honoured is refused by name
    * (`use/schema`) before any work; so is what is no plain object (a Map, fields of a class: `use/param`), as JSON would pass over it. Of `schema`, `regex`, `grammar`, `json` and `choices` a reply has one. Thinking is free, and only then comes the text.
+   * The model is not told of it: say in a message what you want, the schema too where its names do not explain themselves.
    */
   schema?: object | boolean;
   /**
-   * The whole text is what this expression matches, as ECMAScript has it with the flag `u`; `s` counts. Refused are lookaround, backreferences, `\b` and
-   * `\B`, modifiers (`(?i:…)`), anchors inside what is repeated, `\p{…}` but of L, N, White_Space, Any and ASCII (`use/schema`), and the flags i, m and v (`use/param`).
+   * The whole text is what this expression matches, as ECMAScript has it with the flag `u` (`\p{…}`: Unicode 17); `i`, `m`, `s` and modifiers (`(?i:…)`) count.
+   * Refused are lookbehind, lookahead inside of what is repeated, backreferences, `\b` and `\B`, anchors inside what is repeated (`use/schema`), and sets of sets with the flag `v` (`use/param`).
    */
-  regex?: string | RegExp;
+  regex?: string | RegExp | undefined;
   /** The whole text is what this grammar describes, in GBNF as llama.cpp writes it, from its rule `root` on. Tokens (`<think>`, `<[7]>`, `!<think>`) are refused. */
-  grammar?: string;
+  grammar?: string | undefined;
   /** The text is JSON, an object or any other value. */
-  json?: boolean;
+  json?: boolean | undefined;
   /** The text is one of these, at most 10,000. */
-  choices?: readonly string[];
-  /** Of JSON by `schema` or `json`: without white space (`compact`, the default), or with some where JSON may have it. */
-  whitespace?: 'compact' | 'flexible';
+  choices?: readonly string[] | undefined;
+  /**
+   * Whether objects may have members that nobody asked for. Default false: where a schema lists `properties` and says nothing of others, replies and
+   * arguments of calls have no others. One that speaks of them (`additionalProperties: true`, `patternProperties` ...) is kept as it is in any case.
+   */
+  openObjects?: boolean | undefined;
+  /**
+   * Refuses (`use/schema`) what of `schema`, or of the tools' `parameters`, would be passed over: unknown keywords, unknown formats, unknown dialects.
+   * Else {@link Result.schemaNotes} tells of it.
+   */
+  strictSchema?: boolean | undefined;
+  /**
+   * Of JSON by `schema` or `json`: without white space (`compact`, the default unless what `continue` goes on with has some), or with some where JSON may
+   * have it.
+   */
+  whitespace?: 'compact' | 'flexible' | undefined;
   /**
    * Also what the model thought of each token of the text, and of so many of the likeliest ones in its place, 0 to 20: {@link Result.logprobs}. Before
    * penalties, temperature and the rest; the same numbers on every machine.
    */
-  logprobs?: number;
+  logprobs?: number | undefined;
   /**
-   * Whose reply it is, as a number below 2^32 that you give. What is known of a prompt is used for replies of the same space alone, so that nobody
-   * learns from `cachedTokens`, or from the time an answer takes, what people of another space have asked. Default 0; a program that answers
+   * Whose reply it is, as a number below 2^32 that you give. What is known of a prompt is used for replies of the same scope alone, so that nobody
+   * learns from `cachedTokens`, or from the time an answer takes, what people of another scope have asked. Default 0; a program that answers
    * several people gives each his own.
    */
-  space?: number;
+  cacheScope?: number | undefined;
+}
+
+/** Of {@link Model.complete} alone. */
+export interface CompletionOptions extends CompleteOptions {
+  /**
+   * Also what the model thinks of each token of the prompt, and of so many of the likeliest ones in its place, 0 to 20: {@link Result.promptLogprobs}, and
+   * an event before the text. The same numbers as {@link Model.logits} give. With `maxTokens: 0` nothing else is made. Nothing known of the prompt is used, so it takes as
+   * long as the first time.
+   */
+  promptLogprobs?: number | undefined;
+  /**
+   * What comes behind the text, which is filled in between the prompt and this. Fails with `use/param` where the vocabulary has no tokens for that
+   * (`<|fim_prefix|>`, `<|fim_suffix|>`, `<|fim_middle|>`); models that were not taught to fill in write what they like.
+   */
+  suffix?: string | undefined;
 }
 
 export interface ChatOptions extends CompleteOptions {
   /** Whether the model thinks before it answers, where its chat template knows the choice. Default: false; a model that always thinks does. */
-  thinking?: boolean;
+  thinking?: boolean | undefined;
   /**
    * Keeps what the model has computed of the conversation (its keys and values) in the store under this name, a text of 1 to 256 bytes: read before the
    * reply, so that a page that was reloaded, or another process, goes on at once (`usage.cachedTokens` tells), and brought up to date after it, while
@@ -471,28 +510,34 @@ export interface ChatOptions extends CompleteOptions {
    * token depends on it. A model writes a tenth of a megabyte for each token (0.6B, `kv: 'f16'`). What is kept gives the conversation away to who has
    * the store and the model: {@link Model.forget} it with the conversation. Where nothing can be kept, or there is no room, the console says so.
    */
-  keep?: string;
+  keep?: string | undefined;
   /**
-   * What the model may call, 128 tools at most. Schemas that cannot be honoured are refused by name (`use/schema`); {@link ChatOptions.schema} and its
-   * like go together with `toolChoice: 'none'` alone. Calls are in {@link Result.toolCalls}; carry them out, add the message with the calls and one with
-   * each result, and ask again. `run` of `quern/run` does that.
+   * What the model may call, 128 tools at most. Schemas that cannot be honoured are refused by name (`use/schema`). Calls are in
+   * {@link Result.toolCalls}; carry them out, add the message with the calls and one with each result, and ask again. `run` of `quern/run` does that.
+   * With {@link CompleteOptions.schema} or its like a reply is calls, or a text of that form.
    */
-  tools?: readonly Tool[];
+  tools?: readonly Tool[] | undefined;
   /**
    * Whether the model calls: as it likes (`auto`, the default), not at all (`none`), or at least once before anything else but thinking (`required`, or
-   * { name } of the one tool). A call is held to its tool's schema from its first token on, without penalties; the rest of the reply is free.
+   * { name } of the one tool). With { names } it is told of all tools and may call these alone, once at least if `required`. A call is held to its
+   * tool's schema from its first token on, without penalties; the rest of the reply is free.
    */
-  toolChoice?: 'auto' | 'none' | 'required' | { name: string };
-  /** Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. Default: false. */
-  continue?: boolean;
+  toolChoice?: 'auto' | 'none' | 'required' | { name: string } | { names: readonly string[]; required?: boolean | undefined } | undefined;
+  /** Whether a reply may have several calls. Default true; false: it ends behind the first one. */
+  parallelToolCalls?: boolean | undefined;
+  /**
+   * Goes on with the last message, which is the assistant's and was cut off: the reply is what comes after it. What limits the text judges both together,
+   * and {@link Result.value} is of both; a beginning that does not fit is `use/param`. Default: false.
+   */
+  continue?: boolean | undefined;
   /** Whether the model is told `Picture 1: `, `Video 1: ` before each, counted over the conversation. Default: false. */
-  numberImages?: boolean;
+  numberImages?: boolean | undefined;
   /**
    * What happens to a conversation that the context has no room for, with a fifth of it, or `maxTokens` where that is less, for the reply. `error`
    * (default): it fails with `use/context` where no token is left. `drop`: the oldest turns are left out, whole ones and two fifths of a context at
    * once; what the system says and the last question stay. {@link Result.dropped} and an event tell how many messages.
    */
-  overflow?: 'error' | 'drop';
+  overflow?: 'error' | 'drop' | undefined;
 }
 
 /** A token, its text (a part of a character shows as U+FFFD), and the natural logarithm of its probability. `top`: the likeliest ones, best first. */
@@ -503,34 +548,54 @@ export interface Logprob {
   top: { id: number; text: string; logprob: number }[];
 }
 
+/** The same of a token of a prompt: how likely it was behind those before it. Of the first nothing is known: its `logprob` is null, its `top` empty. */
+export type PromptLogprob = Omit<Logprob, 'logprob'> & { logprob: number | null };
+
 /** What a finished reply is. `Value`: see {@link FromSchema}. */
-export interface Result<Value = any> {
+export interface Result<Value = unknown> {
   text: string;
   /**
-   * With {@link CompleteOptions.schema}, `json` or `choices`: what the text says. Undefined where it was cut off (`finishReason` is not `stop`, or a stop
-   * text came), and without them.
+   * With {@link CompleteOptions.schema}, `json` or `choices`: what the text says (its type is `unknown` where it does not follow from the call). Undefined where it was cut off (`finishReason` is not `stop`, or a stop
+   * text came), and without them. With a {@link StandardSchema}: what that makes of it, defaults and transformations included.
    */
-  value?: Value;
+  value?: Value | undefined;
+  /** What a {@link StandardSchema} has against what the text says, as JSON Schema could not say it (`refine`); there is no `value` then. */
+  issues?: readonly SchemaIssue[];
+  /**
+   * What of {@link CompleteOptions.schema}, or of the tools' `parameters`, says nothing by JSON Schema and was passed over, once each: unknown keywords,
+   * formats and dialects, and what stands beside `$ref` in drafts up to 7. `rule` is the keyword. Absent where there is nothing to tell.
+   */
+  schemaNotes?: { rule: string; message: string }[];
   /** What the model wrote between `<think>` and `</think>`; empty when it did not think. */
   thinking: string;
-  /** What the model has called of {@link ChatOptions.tools}; a call that is cut off, or none of a tool that there is, is text. */
+  /** What the model has called of {@link ChatOptions.tools}; a call of no tool that there is is text. */
   toolCalls: ToolCall[];
-  /** With {@link CompleteOptions.logprobs}: of each token of the text, those of a stop text included. */
+  /** A call that the end has cut off (`finishReason` `length`, `context` or `aborted`), with as much of its arguments as was told; '' is not known yet. */
+  unfinishedCall?: { id: string; name: string; text: string };
+  /**
+   * With {@link CompleteOptions.logprobs}: of each token of the text, those of a stop text included; of `complete` of each token that was written, and of
+   * the one by which the model ended it.
+   */
   logprobs?: Logprob[];
+  /** With {@link CompletionOptions.promptLogprobs}: of each token of the prompt. Not there where the reply was stopped before. */
+  promptLogprobs?: PromptLogprob[];
   /** With {@link ChatOptions.overflow} `drop`: how many of the oldest messages, those of the system aside, were left out. */
   dropped?: number;
+  /** Which of {@link CompleteOptions.stop} has ended the reply; absent where none has. */
+  stopText?: string;
   /**
    * `stop`: the model or a stop text ended it; `tool-calls`: so, behind calls. `length`: `maxTokens` did. `context`: it was full. `aborted`: `stop()` or
    * `break`.
    */
   finishReason: 'stop' | 'tool-calls' | 'length' | 'context' | 'aborted';
   usage: {
-    /** Tokens of the prompt; `imageTokens` of them stand for pictures and films, `cachedTokens` were known from earlier and not computed again. */
+    /** Tokens of the prompt; `imageTokens` of them stand for images and videos, `cachedTokens` were known from earlier and not computed again. */
     promptTokens: number;
     imageTokens: number;
     cachedTokens: number;
-    /** Tokens of the reply, its thinking included. */
+    /** Tokens of the reply, `thinkingTokens` of them its thinking. */
     completionTokens: number;
+    thinkingTokens: number;
   };
   timings: {
     /** Milliseconds before it was its turn, then those spent reading the prompt and writing, beside others. */
@@ -543,11 +608,33 @@ export interface Result<Value = any> {
 }
 
 /**
- * The type of a value that is valid by a JSON Schema, as far as a type can say it: of a schema that stands in the call, or is `as const`. What it does not
+ * A schema of a library that follows https://standardschema.dev and says itself as JSON Schema (`~standard.jsonSchema`, or a method `toJSONSchema()`): Zod 4,
+ * ArkType 2, Valibot by `toStandardJsonSchema()`. What it says of its input a reply is held to; what its `validate` makes of that is the value.
+ */
+export interface StandardSchema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] }
+      | Promise<{ readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] }>;
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+  };
+}
+
+/** What a library's schema has against a value that its JSON Schema allows. */
+export interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/**
+ * The type of a value that is valid by a JSON Schema, or that a {@link StandardSchema} makes, as far as a type can say it: of a schema that stands in the call, or is `as const`. What it does not
  * understand (`$ref`, `not`, `if`) may be anything.
  */
 export type FromSchema<Schema> =
   Schema extends false ? never
+  : Schema extends StandardSchema<infer Output> ? Output
+  : Schema extends { readonly static: infer Value; readonly params: unknown[] } ? Value      // TypeBox 0
   : Schema extends { readonly const: infer Value } ? Value
   : Schema extends { readonly enum: readonly (infer Value)[] } ? Value
   : Schema extends { readonly anyOf: readonly (infer One)[] } | { readonly oneOf: readonly (infer One)[] } ? FromSchema<One>
@@ -575,32 +662,38 @@ type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Na
 /** Options that have one more, from whose type that of the value follows. */
 type Limited<Options, Name extends string, Value> = Given<Omit<Options, Name>> & { readonly [Key in Name]: Value };
 
+/** Options of a reply that has no value. */
+type Free<Options> = Given<Omit<Options, 'schema' | 'json' | 'choices'>> & { readonly schema?: null | undefined; readonly json?: false | null | undefined; readonly choices?: null | undefined } | null;
+
 /**
- * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces, then all
- * of it. One that never is whole comes as text as well.
+ * A piece of a reply, in the order it is made. `dropped`: so many messages were left out. `prompt`: what is thought of it, where that is wanted. Of a call, the `index`-th of its reply, first that it comes, then its arguments as JSON in pieces (`delta`), then all
+ * of it. One that never is whole comes as text as well. Every event has a `text`, which is empty where there is none to show.
  */
 export type ReplyEvent =
   | { type: 'text'; text: string; logprobs?: Logprob[] }
   | { type: 'thinking'; text: string }
-  | { type: 'dropped'; messages: number }
-  | { type: 'tool-call-start'; index: number; id: string; name: string }
-  | { type: 'tool-call-delta'; index: number; text: string }
-  | { type: 'tool-call'; index: number } & ToolCall;
+  | { type: 'prompt'; text: ''; logprobs: PromptLogprob[] }
+  | { type: 'dropped'; text: ''; messages: number }
+  | { type: 'tool-call-start'; text: ''; index: number; id: string; name: string }
+  | { type: 'tool-call-delta'; text: ''; index: number; delta: string }
+  | { type: 'tool-call'; text: ''; index: number } & ToolCall;
 
 /**
  * A reply being made. The work starts at once, or as soon as `parallel` others let it, whether or not anybody reads; pieces that wait to be read are joined.
- * Read it one way: the reply itself (its text), `events` (thinking too), or `result`, which may be asked for in any case.
+ * Read it one way: the reply itself (its text), `events` (thinking too), or a stream of bytes; `result` may be asked for in any case.
  *
  * Leaving a loop early (`break`, `return`, `throw`) and `stop()` end the work and keep what is there: `result` then has
  * `finishReason: 'aborted'`. With `signal` the reply fails instead.
  */
-export interface Reply<Value = any> extends AsyncIterable<string> {
+export interface Reply<Value = unknown> extends AsyncIterable<string> {
   /** Text, thinking and calls apart. */
   readonly events: AsyncIterable<ReplyEvent>;
   /** Settles when the reply ends. Asking for it marks no error as unhandled. */
   readonly result: Promise<Result<Value>>;
   /** Ends the work within 200 ms, while it waits, the prompt is read or text is written; others do not notice. Does nothing once the reply has ended. */
   stop(): void;
+  /** Its text as bytes of UTF-8, a third way to read it: `new Response(reply.toReadableStream())`. Cancelling the stream is like leaving a loop. */
+  toReadableStream(): ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
 /** A type of cache: its bytes for each token, and the largest context that fits `plan.limit`; 0 where the model cannot have it. */
@@ -704,11 +797,11 @@ export interface Info {
   readonly chunk: number;
   /** Replies that are made side by side at most, and positions that they have room for together. */
   readonly parallel: number;
-  readonly cacheSize: number;
+  readonly kvPositions: number;
   /** Bytes the engine needs once loaded. */
   readonly memoryBytes: number;
   /**
-   * What was planned from the file's header, in bytes: packed weights, keys and values (of `cacheSize` positions), everything else, all of it,
+   * What was planned from the file's header, in bytes: packed weights, keys and values (of `kvPositions` positions), everything else, all of it,
    * and what may be taken; and for each type of `kv` what a context costs.
    */
   readonly plan: {
@@ -736,9 +829,9 @@ export interface Info {
   /** How many files the model consists of, those that only describe it (`config.json`, a vocabulary) among them. */
   readonly files: number;
   /**
-   * The model's eyes; null where it has none. Blocks of its encoder, their width and heads; the side of a patch in pixels, and how many patches on each
-   * side are one token; after which blocks the language model's first layers get a look of their own (DeepStack); limits of a picture and of a film's
-   * frames together, the tokens of the largest picture, and the memory that looking takes.
+   * The model's vision part; null where it has none. Blocks of its encoder, their width and heads; the side of a patch in pixels, and how many patches on each
+   * side are one token; after which blocks the language model's first layers get a look of their own (DeepStack); limits of an image and of a video's
+   * frames together, the tokens of the largest image, and the memory that looking takes.
    */
   readonly vision: null | {
     readonly layers: number; readonly dim: number; readonly heads: number; readonly patch: number; readonly merge: number;
@@ -746,7 +839,7 @@ export interface Info {
     readonly parameters: number;
     readonly fileBytes: number;
     readonly types: Readonly<Record<string, { readonly tensors: number; readonly parameters: number; readonly bytes: number }>>;
-    readonly minPixels: number; readonly maxPixels: number; readonly minFilmPixels: number; readonly maxFilmPixels: number;
+    readonly minPixels: number; readonly maxPixels: number; readonly minVideoPixels: number; readonly maxVideoPixels: number;
     readonly maxTokens: number;
     readonly scratchBytes: number;
   };
@@ -800,30 +893,32 @@ export interface Model {
    *
    * The reply fails with `use/param`, `use/context` and `use/busy` (before any work), `model/nonfinite`, `mem/load`, `engine/*`.
    */
-  chat<const Schema extends object | boolean>(messages: string | Message[], options: Limited<ChatOptions, 'schema', Schema>): Reply<FromSchema<Schema>>;
-  chat<const Choice extends string>(messages: string | Message[], options: Limited<ChatOptions, 'choices', readonly Choice[]>): Reply<Choice>;
-  chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
+  chat<const Schema extends object | boolean>(messages: string | readonly Message[], options: Limited<ChatOptions, 'schema', Schema>): Reply<FromSchema<Schema>>;
+  chat<const Choice extends string>(messages: string | readonly Message[], options: Limited<ChatOptions, 'choices', readonly Choice[]>): Reply<Choice>;
+  chat(messages: string | readonly Message[], options?: Free<ChatOptions>): Reply<undefined>;
+  chat(messages: string | readonly Message[], options?: Given<ChatOptions>): Reply;
   /** Continues a text, without any template but with the tokens of {@link Info.added}. Token ids are taken as they are. `thinking` of the result is empty. */
   complete<const Schema extends object | boolean>(
-    prompt: string | ArrayLike<number>, options: Limited<CompleteOptions, 'schema', Schema>): Reply<FromSchema<Schema>>;
-  complete<const Choice extends string>(prompt: string | ArrayLike<number>, options: Limited<CompleteOptions, 'choices', readonly Choice[]>): Reply<Choice>;
-  complete(prompt: string | ArrayLike<number>, options?: Given<CompleteOptions>): Reply;
+    prompt: string | ArrayLike<number>, options: Limited<CompletionOptions, 'schema', Schema>): Reply<FromSchema<Schema>>;
+  complete<const Choice extends string>(prompt: string | ArrayLike<number>, options: Limited<CompletionOptions, 'choices', readonly Choice[]>): Reply<Choice>;
+  complete(prompt: string | ArrayLike<number>, options?: Free<CompletionOptions>): Reply<undefined>;
+  complete(prompt: string | ArrayLike<number>, options?: Given<CompletionOptions>): Reply;
   /**
    * Token ids of a text with those of {@link Info.added}, in which `<think>`, `<tool_call>` and their like are tokens and control tokens such as `<|im_end|>` are text; or of a
    * conversation with everything its template adds, as a reply to it is made from.
    */
-  tokenize(input: string | Uint8Array | Message[], options?: Given<PromptOptions>): Promise<number[]>;
+  tokenize(input: string | Uint8Array | readonly Message[], options?: Given<PromptOptions>): Promise<number[]>;
   /** The text of token ids, special ones included. `use/param` for an id that does not exist. */
-  detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions & { bytes?: false }>): Promise<string>;
+  detokenize(tokens: ArrayLike<number>, options?: Given<CallOptions & { bytes?: false | undefined }>): Promise<string>;
   /** The bytes of each token: a part of a character is no text. */
-  detokenize(tokens: ArrayLike<number>, options: Given<CallOptions & { bytes: true }>): Promise<Uint8Array[]>;
-  /** How many tokens a text has, or a conversation with everything its template adds; pictures are measured, not looked at. */
-  countTokens(input: string | Message[], options?: Given<PromptOptions>): Promise<number>;
+  detokenize(tokens: ArrayLike<number>, options: Given<CallOptions> & { readonly bytes: true }): Promise<Uint8Array<ArrayBuffer>[]>;
+  /** How many tokens a text has, or a conversation with everything its template adds; images are measured, not looked at. */
+  countTokens(input: string | readonly Message[], options?: Given<PromptOptions>): Promise<number>;
   /**
    * Scores of every possible next token after each of these tokens, or of those of a conversation: `[tokens, info.vocabSize]`, row by row. Made in the
    * background of replies.
    */
-  logits(input: ArrayLike<number> | Message[], options?: Given<PromptOptions>): Promise<Float32Array>;
+  logits(input: ArrayLike<number> | readonly Message[], options?: Given<PromptOptions>): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Vectors of texts, by which texts that mean the same are near each other: the hidden state of the last token, cut to `dimensions`, then made as long as 1. A text
    * may be given as ids of tokens. Made behind all replies, many side by side; each is the same to the bit alone or among others. Models of the kind
@@ -837,8 +932,8 @@ export interface Model {
    * A document that is too long loses its end. Fails as {@link Model.embed} does, with `use/context` where the query alone fills the context.
    */
   rank(query: string, documents: readonly string[], options?: Given<RankOptions>): Promise<Rank[]>;
-  /** What the encoder makes of a picture: how many tokens it is, in rows and columns, and the values of each, `[tokens, width]`. */
-  look(image: ImageSource, options?: Given<CallOptions & { detail?: 'low' | 'auto' | 'high'; maxPixels?: number }>): Promise<Look>;
+  /** What the encoder makes of an image: how many tokens it is, in rows and columns, and the values of each, `[tokens, width]`. */
+  look(image: ImageSource, options?: Given<CallOptions & { detail?: 'low' | 'auto' | 'high' | undefined; maxPixels?: number | undefined }>): Promise<Look>;
   /** The conversations that are kept in the model's store, used last first, once none is being written any more. */
   kept(options?: Given<CallOptions>): Promise<Kept[]>;
   /**
@@ -854,38 +949,44 @@ export interface Model {
 }
 
 export interface CallOptions {
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** How a conversation is written out, as in {@link ChatOptions}. */
 export interface PromptOptions extends CallOptions {
-  thinking?: boolean;
-  tools?: readonly Tool[];
-  numberImages?: boolean;
+  thinking?: boolean | undefined;
+  tools?: readonly Tool[] | undefined;
+  numberImages?: boolean | undefined;
   /** Whether the template begins the next reply behind the messages (`add_generation_prompt`). Default true; false for what has been said alone. */
-  generationPrompt?: boolean;
+  generationPrompt?: boolean | undefined;
+  /** Whether the reply goes on with the last message, which is the assistant's. Default false. */
+  continue?: boolean | undefined;
 }
 
 export interface RankOptions extends CallOptions {
   /** What the documents are wanted for, in a sentence, best in English. Default: "Given a web search query, retrieve relevant passages that answer the query". */
-  instruction?: string;
-  /** Whose texts they are, as in {@link CompleteOptions.space}. */
-  space?: number;
+  instruction?: string | undefined;
+  /** Whose texts they are, as in {@link CompleteOptions.cacheScope}. */
+  cacheScope?: number | undefined;
+  /** As of {@link EmbedOptions.onProgress}, of the documents. */
+  onProgress?: ((progress: { done: number; total: number }) => void) | undefined;
 }
 
 export interface EmbedOptions extends CallOptions {
   /** What the texts are queries for, in a sentence: `Given a question, find notes that answer it`. Default: none, as for documents. */
-  instruction?: string;
+  instruction?: string | undefined;
   /** Numbers of a vector, the first ones of all; at most, and by default, `info.dim`. */
-  dimensions?: number;
+  dimensions?: number | undefined;
   /** Whether vectors are made as long as 1, so that their dot products are cosines. Default: as the model's files say ({@link Info.vectors}), mostly true. */
-  normalize?: boolean;
-  space?: number;
+  normalize?: boolean | undefined;
+  cacheScope?: number | undefined;
+  /** Called at most about ten times a second while texts are read, and with the last of them: `done` of `total` texts. */
+  onProgress?: ((progress: { done: number; total: number }) => void) | undefined;
 }
 
 export interface Vectors {
   /** One for each text, in their order, each with a buffer of its own. */
-  vectors: Float32Array[];
+  vectors: Float32Array<ArrayBuffer>[];
   /** Tokens that were read, known ones included. */
   tokens: number;
   /** The texts, by their places, that had more tokens than the context and lost their ends. */
@@ -900,14 +1001,14 @@ export interface Rank {
   truncated?: true;
 }
 
-/** A picture as the language model gets it: of each token what stands for it, and what its first layers get in addition. */
+/** An image as the language model gets it: of each token what stands for it, and what its first layers get in addition. */
 export interface Look {
   tokens: number;
   rows: number;
   columns: number;
   width: number;
-  values: Float32Array;
-  /** The size of a picture of more than 16 million pixels that was made smaller while it was decoded, to twice what the model sees; null: none. */
+  values: Float32Array<ArrayBuffer>;
+  /** The size of an image of more than 16 million pixels that was made smaller while it was decoded, to twice what the model sees; null: none. */
   reduced: { width: number; height: number } | null;
 }
 
@@ -936,7 +1037,7 @@ export function support(): Support;
 
 /**
  * Codes of {@link QuernError}. The part before the slash says who can help: `model` another file, `net` the connection or the
- * server, `storage` other tabs or more space, `mem` a smaller model or context, `env` another browser or server configuration, `engine` load again, `image` another picture,
+ * server, `storage` other tabs or more cacheScope, `mem` a smaller model or context, `env` another browser or server configuration, `engine` load again, `image` another image,
  * `use` the calling code.
  */
 export type ErrorCode =
@@ -951,7 +1052,7 @@ export type ErrorCode =
 
 export class QuernError extends Error {
   constructor(code: ErrorCode, message: string, options?: {
-    phase?: QuernError['phase']; detail?: Record<string, unknown>; retryable?: boolean; cause?: unknown;
+    phase?: QuernError['phase'] | undefined; detail?: Record<string, unknown> | undefined; retryable?: boolean | undefined; cause?: unknown;
   });
   readonly name: 'QuernError';
   /** Stable, for programs. */
@@ -962,6 +1063,13 @@ export class QuernError extends Error {
   readonly phase: 'start' | 'load' | 'call';
   /** Whether the same call may succeed later without any change. */
   readonly retryable: boolean;
-  /** Numbers and names of the case: `rule` and `offset` (model/*), `status` (net/http), `limit` and `found` (use/context), `param` (use/param). */
+  /**
+   * Numbers and names of the case: `rule` and `offset` (model/*), `status` (net/http), `limit` and `found` (use/context), `param` (use/param), and of a name that
+   * is none here also `known`, those that are.
+   */
   readonly detail: Readonly<Record<string, unknown>>;
+  /** All of it, the message too, for a log; of the cause its text. */
+  toJSON(): {
+    name: 'QuernError'; code: ErrorCode; message: string; hint: string; phase: QuernError['phase']; retryable: boolean; detail: Readonly<Record<string, unknown>>; cause?: string;
+  };
 }

@@ -10,8 +10,9 @@
  * for await (const text of session.promptStreaming('Hi')) out.append(text);
  * ```
  *
- * Failures are what the browser has: a TypeError for what makes no sense, else DOMExceptions: `NotSupportedError`, `QuotaExceededError` (with `requested` and
- * `quota`), `InvalidStateError` after `destroy()`, `SyntaxError`, `OperationError` with a QuernError as its cause, and the signal's reason.
+ * Failures are what the browser has: a TypeError for what makes no sense, a RangeError for a number or a language tag that is none, else DOMExceptions:
+ * `NotSupportedError`, `QuotaExceededError` (with `requested` and `quota`), `InvalidStateError` by `destroy()` and for a file that is no image, `SyntaxError`,
+ * `OperationError` with a QuernError as its cause, and the signal's reason. What is no list is a text, as in Web IDL: `null` asks 'null', and `[]` an empty text.
  */
 
 import type { ChatOptions, Given, Message, Model, Reply } from './index.js';
@@ -22,34 +23,40 @@ export type LanguageModelContent =
   | { type: 'image'; value: unknown };
 
 export interface LanguageModelMessage {
-  /** `system`: the first of `initialPrompts` alone. */
+  /** `system`: the first message of a session alone. */
   role: 'system' | 'user' | 'assistant';
   content: string | readonly LanguageModelContent[];
-  /** Of the last message of a prompt, the assistant's: the reply goes on behind it. */
+  /** Of the last message of a prompt, the assistant's: the reply goes on behind it, and a `responseConstraint` judges both together. */
   prefix?: boolean;
 }
 
 export type LanguageModelInput = string | readonly LanguageModelMessage[];
 
 export interface LanguageModelExpected {
-  type: 'text' | 'image' | 'audio';
-  /** Nothing is refused because of its language. */
+  type: 'text' | 'image' | 'audio' | 'tool-call' | 'tool-response';
+  /** Nothing is refused because of its language, but for what is no language tag (RangeError). */
   languages?: readonly string[];
 }
 
 export interface LanguageModelTool {
   name: string;
-  description?: string;
-  /** JSON Schema of the arguments. */
-  inputSchema?: object;
+  description: string;
+  /** JSON Schema of the arguments, of the type `object`. */
+  inputSchema: object;
   /** The calls of a reply are carried out at the same time; what it throws the model is told. */
   execute(args: any): unknown;
 }
 
+export type LanguageModelSamplingMode =
+  'most-predictable' | 'predictable' | 'slightly-predictable' | 'balanced' | 'slightly-creative' | 'creative' | 'most-creative';
+
 export interface LanguageModelOptions {
-  /** Kinds of content besides text. `image` needs a model with eyes; no model hears. */
+  /** Kinds of content besides text. `image` needs a model with vision; no model hears. */
   expectedInputs?: readonly LanguageModelExpected[];
   expectedOutputs?: readonly LanguageModelExpected[];
+  /** How free the model is. Default: `balanced`, which is what the model's file or card advises. */
+  samplingMode?: LanguageModelSamplingMode;
+  /** Instead of a mode, as in extensions: 0 to 2 and 1 to 1,000; more is as much as that. */
   temperature?: number;
   topK?: number;
 }
@@ -64,7 +71,7 @@ export interface LanguageModelCreateOptions extends LanguageModelOptions {
 }
 
 export interface LanguageModelPromptOptions {
-  /** A JSON Schema or an expression: the reply is held to it. Not in a session with tools. */
+  /** A JSON Schema or an expression: the reply is held to it; of a session with tools the last one, behind its calls. */
   responseConstraint?: object | RegExp;
   /** Whether the model is not told of the constraint, which otherwise stands behind the question. Default: false. */
   omitResponseConstraintInput?: boolean;
@@ -79,12 +86,15 @@ export interface LanguageModelSession extends EventTarget {
   /** Earlier names of these. */
   readonly inputUsage: number;
   readonly inputQuota: number;
+  /** null: there are numbers instead. */
+  readonly samplingMode: LanguageModelSamplingMode | null;
   readonly temperature: number | undefined;
   readonly topK: number | undefined;
   /** The oldest turns were left out to make room; what the session began with stays. */
   oncontextoverflow: ((event: Event) => void) | null;
   onquotaoverflow: ((event: Event) => void) | null;
   prompt(input: LanguageModelInput, options?: LanguageModelPromptOptions): Promise<string>;
+  /** Throws what is over already: after `destroy()`, and by a signal that has aborted. */
   promptStreaming(input: LanguageModelInput, options?: LanguageModelPromptOptions): ReadableStream<string>;
   /** Adds messages that need no reply. */
   append(input: LanguageModelInput, options?: { signal?: AbortSignal }): Promise<void>;
@@ -93,19 +103,21 @@ export interface LanguageModelSession extends EventTarget {
   measureInputUsage(input: LanguageModelInput, options?: LanguageModelPromptOptions): Promise<number>;
   /** The same conversation once more, after what is under way. */
   clone(options?: { signal?: AbortSignal }): Promise<LanguageModelSession>;
-  /** Ends replies (`AbortError`); the model stays. */
+  /** Ends replies, and refuses new ones (`InvalidStateError`); the model stays. */
   destroy(): void;
 }
 
 export interface LanguageModelClass {
   availability(options?: LanguageModelOptions): Promise<'available' | 'unavailable'>;
+  /** What numbers there may be. */
+  params(): Promise<{ defaultTopK: number; maxTopK: number; defaultTemperature: number; maxTemperature: number }>;
   create(options?: LanguageModelCreateOptions): Promise<LanguageModelSession>;
 }
 
 /** `use/param`: this is no model. */
 export function languageModel(model: {
-  info: Pick<Model['info'], 'contextSize' | 'vision'>;
-  chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
+  info: Pick<Model['info'], 'contextSize' | 'vision'> & Partial<Pick<Model['info'], 'sampling'>>;
+  chat(messages: string | readonly Message[], options?: Given<ChatOptions>): Reply;
   countTokens: Model['countTokens'];
 }): LanguageModelClass;
 

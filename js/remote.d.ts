@@ -15,15 +15,15 @@ import type { CallOptions, ChatOptions, CompleteOptions, EmbedOptions, Given, Me
 
 export interface RemoteOptions {
   /** Sent as `Authorization: Bearer …`. Never put one into a page: everybody who opens it can read it. */
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** Which of the server's models. Default: the first that it names. */
-  model?: string;
+  model?: string | undefined;
   /** Further headers of every request. */
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | Headers | undefined;
   /** Aborts the look at the server. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Milliseconds without a byte of an answer after which a server is given up (`net/stalled`); Infinity: never. Default 300,000. */
-  silenceMs?: number;
+  silenceMs?: number | undefined;
 }
 
 /** What the server's `/models` says of the model, and two names that {@link Info} has too. */
@@ -34,21 +34,21 @@ export interface RemoteInfo {
   readonly [field: string]: unknown;
 }
 
-/** What a server can do of {@link Model}. `onPrefill` is not called, sampling that is not given is the server's, `space` vLLM's `cache_salt`. */
+/** What a server can do of {@link Model}. `onPrefill` is not called, sampling that is not given is the server's, `cacheScope` vLLM's `cache_salt`. */
 export interface RemoteModel {
   readonly info: RemoteInfo;
   /**
-   * Fails with `use/param` (also for what only a loaded model can keep: `keep`, `overflow`, `logprobs`, `schema` and all others that limit a reply),
-   * `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where `thinking` is given; else the
-   * server decides. Pictures go there as `image_url`: addresses as they are, which the server then fetches, files (Blobs) in `data:` addresses. What a
-   * page shows, pixels and films are not taken.
+   * Fails with `use/param` (also for what only a loaded model can keep: `keep`, `overflow`, `logprobs`, `promptLogprobs`, `suffix`, `choices`, `regex`, `grammar`),
+   * `use/context`, `use/busy` (the server has too much to do), `net/*`. Thinking is asked for or forbidden only where `thinking` is given; else the server decides. Images go there as `image_url`: addresses as they are, which the server then fetches, files (Blobs) in `data:` addresses. What a
+   * page shows, pixels and videos are not taken. `schema` (an object) and `json` go as `response_format`, with tools too: that the text obeys is the server's
+   * promise, and `value` is there where it is JSON.
    */
-  chat(messages: string | Message[], options?: Given<ChatOptions>): Reply;
+  chat(messages: string | readonly Message[], options?: Given<ChatOptions>): Reply<undefined>;
   /** Continues a text. Token ids are not taken. */
-  complete(prompt: string, options?: Given<CompleteOptions>): Reply;
+  complete(prompt: string, options?: Given<CompleteOptions>): Reply<undefined>;
   /**
    * Vectors of texts by the server's `/embeddings`, which cuts what is too long or refuses it; `truncated` stays empty. `instruction` goes before each text as
-   * Qwen3-Embedding wants it, `normalize` and `space` cannot be said.
+   * Qwen3-Embedding wants it, `normalize` and `cacheScope` cannot be said.
    */
   embed(texts: string | readonly (string | ArrayLike<number>)[], options?: Given<Pick<EmbedOptions, 'instruction' | 'dimensions' | keyof CallOptions>>): Promise<Vectors>;
   /** Not there for a remote model: these reject with `use/param`. */

@@ -17,29 +17,38 @@
  * ```
  */
 
-import type { ChatOptions, Given, Message, Reply, ReplyEvent, Result } from './index.js';
+import type { ChatOptions, FromSchema, Given, Message, Reply, ReplyEvent, Result } from './index.js';
 
-export interface RunTool {
-  description?: string;
-  /** JSON Schema of the arguments. */
-  parameters?: object;
+/** What a tool's function is given: of the type that its schema says, where that stands in the call or is `as const`; else anything. */
+export type ArgumentsOf<Parameters> = unknown extends FromSchema<Parameters> ? any : FromSchema<Parameters>;
+
+export interface RunTool<Parameters = any> {
+  description?: string | undefined;
+  /** JSON Schema of the arguments, or a `StandardSchema` (Zod and others): `execute` gets what that makes of them, and what it has against them the model is told. */
+  parameters?: Parameters;
+  /** The same by the name that others have for it; a tool has one of them. */
+  inputSchema?: Parameters;
   /**
    * What the call does, with arguments that the model has written: trust them as little as a stranger's. What it returns is the result: a text as it is,
    * anything else as JSON. What it throws the model is told ("Error: ..."), and goes on. The calls of one reply are carried out at the same time.
    */
-  execute(args: any, call: { id: string; name: string; signal: AbortSignal }): unknown;
+  execute(args: ArgumentsOf<Parameters>, call: { id: string; name: string; signal: AbortSignal }): unknown;
 }
 
-export interface RunOptions extends Omit<ChatOptions, 'tools' | 'continue'> {
+/** The same tool, with the arguments of its function inferred where it does not stand in the call of {@link run} (before TypeScript 7 there too). */
+export function tool<const Parameters>(given: RunTool<Parameters>): RunTool<Parameters>;
+
+export interface RunOptions<Tools = Record<string, any>> extends Omit<ChatOptions, 'tools' | 'continue'> {
   /** The tools by their names. */
-  tools: Record<string, RunTool>;
+  tools: { readonly [Name in keyof Tools]: RunTool<Tools[Name]> };
   /** Replies at most, 1 to 100. Default 8. The calls of the last one are not carried out; `finishReason` then is `tool-calls`. */
-  maxSteps?: number;
+  maxSteps?: number | undefined;
 }
 
 /** Beside the events of all replies, whose calls are counted through: what a call has given. */
 export interface ToolResultEvent {
   type: 'tool-result';
+  text: '';
   index: number;
   id: string;
   name: string;
@@ -62,9 +71,9 @@ export interface RunReply extends Omit<Reply, 'events' | 'result'> {
   readonly result: Promise<RunResult>;
 }
 
-/** `toolChoice` counts for the first reply; all other options count for each. `stop()` and `signal` end what is carried out, too. */
-export function run(
-  model: { chat(messages: string | Message[], options?: Given<ChatOptions>): Reply }, messages: string | Message[], options: RunOptions,
+/** What `toolChoice` demands the first reply has to do, what it forbids none may; all other options count for each. `stop()` and `signal` end what is carried out, too. */
+export function run<const Tools>(
+  model: { chat(messages: string | readonly Message[], options?: Given<ChatOptions>): Reply }, messages: string | readonly Message[], options: RunOptions<Tools>,
 ): RunReply;
 
 export { QuernError } from './index.js';

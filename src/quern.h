@@ -76,9 +76,9 @@ bool quern_is_end(const struct quern_engine *e, int32_t id); /* whether it ends 
 
 /* --- sequences --- */
 
-/* NULL when memory is short. Nothing is known of another space's tokens: 0, or one for each who may not learn what others have asked.
+/* NULL when memory is short. Nothing is known of another scope's tokens: 0, or one for each who may not learn what others have asked.
  * priority: 0 normal, 1 background: after all others, until it has had no row for 10 s, and its pages are taken first. */
-struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t space, int priority);
+struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t scope, int priority);
 void quern_sequence_free(struct quern_sequence *s); /* accepts NULL; its pages stay known for reuse */
 int quern_sequence_number(const struct quern_sequence *s); /* from 1 on; no other of this engine ever has it */
 

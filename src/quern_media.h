@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures and films in a conversation. quern.h includes this.
+ * Images and videos in a conversation. quern.h includes this.
  *
- * A medium is what the model's encoder looks at in one go: a picture, or two frames of a film. Its bytes are RGB, resized to a size that
+ * A medium is what the model's encoder looks at in one go: an image, or two frames of a video. Its bytes are RGB, resized to a size that
  * quern_media_plan() gives; its id is made of them. In a conversation it stands as so many pad tokens as it has visual tokens. The encoder runs
  * inside quern_step(), in parts, once a row is to be read that nobody knows yet; what is known of a conversation needs no encoding.
  */
@@ -20,18 +20,18 @@ struct quern_sequence;
 int quern_vision_next(struct quern_engine *e, uint64_t file_size);
 bool quern_sees(const struct quern_engine *e); /* it has a projector, or its folder's vision part */
 
-enum quern_medium { QUERN_IMAGE = 0, QUERN_FILM = 1 };
+enum quern_medium { QUERN_IMAGE = 0, QUERN_VIDEO = 1 };
 
 /* The token that stands for a part of such a medium; -1 where the model sees nothing. */
 int32_t quern_media_pad(const struct quern_engine *e, enum quern_medium kind);
 
-/* The size to which a picture, or each frame of a film, is resized, and its visual tokens: *out. low, high: pixels of a picture, or of all frames
- * together; 0: the model's least, and 262,144 of a picture, 524,288 of a film. No frame has more than options.max_pixels, whatever high is.
+/* The size to which an image, or each frame of a video, is resized, and its visual tokens: *out. low, high: pixels of an image, or of all frames
+ * together; 0: the model's least, and 262,144 of an image, 524,288 of a video. No frame has more than options.max_pixels, whatever high is.
  * OK, ERR_SIZE, ERR_PARAM (no projector). */
 int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, int height, int frames, double low, double high,
                      struct image_grid *out);
 
-/* Copies [height, width, 3] bytes of one picture (frame1 NULL or the same) or two frames, by a grid of quern_media_plan(), and gives the medium's id.
+/* Copies [height, width, 3] bytes of one image (frame1 NULL or the same) or two frames, by a grid of quern_media_plan(), and gives the medium's id.
  * It is held until quern_media_release() as many times, and by the sequences that have it. OK, ERR_PARAM, ERR_MEM_LOAD. */
 int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint64_t *id);
 void quern_media_release(struct quern_engine *e, uint64_t id);

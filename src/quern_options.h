@@ -30,7 +30,7 @@ struct quern_options {
     int chunk;             /* rows per step at most, but for one of each sequence that writes; default 64 */
     int parallel;          /* sequences that compute side by side, 1 .. 16; default 4 */
     int waiting;           /* sequences that may wait beside them; default 64 */
-    int cache_size;        /* positions that all of them have room for; default, and at least, context_size */
+    int kv_positions;        /* positions that all of them have room for; default, and at least, context_size */
     bool scalar;           /* use the scalar reference kernels */
     uint64_t memory_limit; /* bytes that may be taken; default what can be addressed */
     enum quern_quantize quantize, embeddings; /* of layers; of the embedding and the output head. AUTO is for both */
@@ -40,9 +40,9 @@ struct quern_options {
     uint64_t rest_size;    /* of all files but the first, when known: the plan counts their weights */
     bool blind;            /* of a folder that has a vision part too, that is left out */
     uint64_t vision_size;  /* of the projector's file, which comes after all others, rest_size included; 1 when not known; 0: none comes */
-    double max_pixels;     /* of a picture or a film's frame: what scratch is taken for; default 1,048,576, or the model's most */
-    double max_film_pixels; /* of all frames of a film; default the model's most */
-    uint64_t media_cache;  /* bytes of what pictures have become that are kept; default 64 MiB, at least one picture of max_pixels */
+    double max_pixels;     /* of an image or a video's frame: what scratch is taken for; default 1,048,576, or the model's most */
+    double max_video_pixels; /* of all frames of a video; default the model's most */
+    uint64_t media_cache;  /* bytes of what images have become that are kept; default 64 MiB, at least one image of max_pixels */
     bool inspect;          /* only reads headers: quern_info() after quern_finish() is all that there will be */
     double (*now)(void);   /* milliseconds of a clock; default the system's */
 };

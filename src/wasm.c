@@ -49,7 +49,7 @@ EXPORT void wasm_release(address p) { free(TO(void, p)); }
 /* out [16]: the hash of a chunk of a stored file. */
 EXPORT void wasm_hash(address bytes, double n, address out) { hash128(TO(const void, bytes), (size_t)n, TO(uint8_t, out)); }
 
-/* --- pictures, before they are any model's --- */
+/* --- images, before they are any model's --- */
 
 /* out [4]: kind, width, height, orientation. */
 EXPORT int wasm_image_header(address bytes, double n, address out)
@@ -82,7 +82,7 @@ EXPORT int wasm_image_label(double seconds, address out) { return image_label(se
 enum option {
     OPTION_THREADS, OPTION_CONTEXT_SIZE, OPTION_KV, OPTION_CHUNK, OPTION_SCALAR, OPTION_PROFILE, OPTION_INSPECT, OPTION_QUANTIZE,
     OPTION_EMBEDDINGS, OPTION_FILE_SIZE, OPTION_FILES, OPTION_REST_SIZE, OPTION_MEMORY_SIZE /* bytes that the wasm memory can grow to */,
-    OPTION_PARALLEL, OPTION_CACHE_SIZE, OPTION_BLIND, OPTION_MAX_PIXELS, OPTION_MAX_FILM_PIXELS, OPTION_MEDIA_CACHE, OPTION_VISION_SIZE
+    OPTION_PARALLEL, OPTION_KV_POSITIONS, OPTION_BLIND, OPTION_MAX_PIXELS, OPTION_MAX_VIDEO_PIXELS, OPTION_MEDIA_CACHE, OPTION_VISION_SIZE
 };
 
 /* What lies below the break is in use already, and a little is left for the caller's arguments. */
@@ -103,10 +103,10 @@ EXPORT address wasm_new(address table)
         .files = (int)o[OPTION_FILES],
         .rest_size = (uint64_t)o[OPTION_REST_SIZE],
         .parallel = (int)o[OPTION_PARALLEL],
-        .cache_size = (int)o[OPTION_CACHE_SIZE],
+        .kv_positions = (int)o[OPTION_KV_POSITIONS],
         .blind = o[OPTION_BLIND] != 0,
         .max_pixels = o[OPTION_MAX_PIXELS],
-        .max_film_pixels = o[OPTION_MAX_FILM_PIXELS],
+        .max_video_pixels = o[OPTION_MAX_VIDEO_PIXELS],
         .media_cache = (uint64_t)o[OPTION_MEDIA_CACHE],
         .vision_size = (uint64_t)o[OPTION_VISION_SIZE],
         .memory_limit = o[OPTION_MEMORY_SIZE] > taken ? (uint64_t)(o[OPTION_MEMORY_SIZE] - taken) : 1,
@@ -193,7 +193,7 @@ EXPORT void wasm_tokens(address e, address out)
 
 /* --- sequences --- */
 
-EXPORT address wasm_sequence_new(address e, uint32_t space, int priority) { return FROM(quern_sequence_new(ENGINE(e), space, priority)); }
+EXPORT address wasm_sequence_new(address e, uint32_t scope, int priority) { return FROM(quern_sequence_new(ENGINE(e), scope, priority)); }
 EXPORT void wasm_sequence_free(address s) { quern_sequence_free(SEQUENCE(s)); }
 EXPORT int wasm_sequence_number(address s) { return quern_sequence_number(SEQUENCE(s)); }
 
@@ -269,7 +269,7 @@ EXPORT int wasm_kept_give_begin(address s, address record, double n) { return ke
 EXPORT int wasm_kept_give_end(address s) { return kept_give_end(SEQUENCE(s)); }
 EXPORT int wasm_kept_take(address s, address out) { return kept_take(SEQUENCE(s), TO(uint8_t, out)); }
 
-/* --- pictures: quern_media.h --- */
+/* --- images: quern_media.h --- */
 
 EXPORT int wasm_sees(address e) { return quern_sees(ENGINE(e)); }
 EXPORT int wasm_vision_next(address e, double file_size) { return quern_vision_next(ENGINE(e), (uint64_t)file_size); }

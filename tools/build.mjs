@@ -24,7 +24,7 @@ const FACES = Object.fromEntries(['remote', 'run', 'openai', 'ai-sdk', 'prompt-a
 const WORKER = { worker: 'worker/worker.js' };
 const SMALL_WORKERS = { thread: 'worker/thread.js', thread64: 'worker/thread64.js', sha256: 'store/sha256.js', foreign: 'shared/foreign.js' };
 /** What comes later, and shares with who loads it what that lends. */
-const LATER = { page: ['pictures', 'films', 'vectors'], worker: ['eyes', 'extras', 'pooling', 'template'], template: ['template-rare'] };
+const LATER = { page: ['images', 'videos', 'vectors'], worker: ['vision', 'extras', 'pooling', 'template'], template: ['template-rare'] };
 const NODE = { node: 'node.js', cli: 'cli/cli.js', 'cli-main': 'cli/cli-main.js' };
 const NODE_WORKERS = { 'worker.node': 'worker/worker-node.js' };
 
@@ -63,7 +63,7 @@ const IN_BROWSERS = { 'globalThis.process': 'undefined' };
 /** A worker has no use for the sentences of js/shared/hints.js: its errors get their hints where they arrive. */
 const withoutHints = {
   name: 'hints',
-  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const HINTS = {};' })),
+  setup: ({ onLoad }) => onLoad({ filter: /[\\/]hints\.js$/ }, () => ({ contents: 'export const hintOf = () => "";' })),
 };
 
 /**
@@ -81,12 +81,12 @@ const borrowing = ({ names, lenders }) => ({
   },
 });
 
-const optionsOf = (entries, platform, { sourcemap = false, plugins = [], define = platform === 'browser' ? IN_BROWSERS : {} } = {}) => ({
+const optionsOf = (entries, platform, { sourcemap = false, plugins = [], ending = '.js', define = platform === 'browser' ? IN_BROWSERS : {} } = {}) => ({
   entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: join(root, 'js', file) })),
   outdir: dist, bundle: true, minify: platform === 'browser', sourcemap, format: 'esm', platform, metafile: true, legalComments: 'none',
   target: platform === 'node' ? 'node20' : 'es2022', mainFields: ['module', 'main'], define,
   external: [...GLUE.flatMap((name) => [`./${name}`, `./node/${name}`]), './node/quern-tool.mjs', ...(platform === 'browser' ? [...Object.keys(SMALL_WORKERS), ...Object.values(LATER).flat()].map((name) => `./${name}.js`) : ['./cli-main.js'])],
-  logLevel: 'warning', plugins,
+  logLevel: 'warning', plugins, outExtension: { '.js': ending },
 });
 
 async function bundle(...how) {
@@ -136,7 +136,7 @@ function checkImports(metafile, allowed) {
 await checkEngine();
 await rm(dist, { recursive: true, force: true });
 await mkdir(join(dist, 'node'), { recursive: true });
-const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|foreign\.js|pictures\.js|films\.js|eyes\.js|extras\.js|vectors\.js|pooling\.js|template\.js|template-rare\.js)$/;
+const BESIDE = /^\.\/(quern-simd(64)?\.mjs|sha256\.js|foreign\.js|images\.js|videos\.js|vision\.js|extras\.js|vectors\.js|pooling\.js|template\.js|template-rare\.js)$/;
 const BESIDE_NODE = /^node:|^\.\/cli-main\.js$|^\.\/node\/quern-(simd|simd64|tool)\.mjs$/;
 checkImports(await bundle(PAGE, 'browser', { sourcemap: 'linked' }), BESIDE);
 checkImports(await bundle(FACES, 'browser', { sourcemap: 'linked', define: {} }), BESIDE);    // which Node loads too
@@ -144,8 +144,8 @@ checkImports(await bundle(WORKER, 'browser', { sourcemap: 'linked', plugins: [wi
 for (const [home, names] of Object.entries(LATER)) for (const name of names) checkImports(await bundleLater(name, home), BESIDE);
 checkImports(await bundle(SMALL_WORKERS, 'browser', { sourcemap: 'linked', plugins: [withoutHints] }), BESIDE);
 checkImports(await bundle(NODE, 'node'), BESIDE_NODE);
-checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints] }), BESIDE_NODE);
+checkImports(await bundle(NODE_WORKERS, 'node', { plugins: [withoutHints], ending: '.mjs' }), BESIDE_NODE);
 await writeServiceWorker();
 for (const name of GLUE) await writeGlue(name);
 for (const name of [...ENGINE, GRAMMAR, ...TOOL]) await writeFile(join(dist, name), name.endsWith('.wasm') ? withoutNames(await readEngine(name)) : await readEngine(name));
-for (const name of ['index', ...Object.keys(FACES)]) await copyFile(join(root, `js/${name}.d.ts`), join(dist, `${name}.d.ts`));
+for (const name of ['index', 'sw', ...Object.keys(FACES)]) await copyFile(join(root, `js/${name}.d.ts`), join(dist, `${name}.d.ts`));

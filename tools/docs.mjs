@@ -1,13 +1,14 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 // Builds the documentation into docs/site (not committed): docs/start.md, docs/recipes/ in the order of its README, the
-// reference from js/index.d.ts, the errors from js/shared/errors.js and docs/errors.md, and the chat page from build/site as playground.
+// reference from js/*.d.ts, the errors from js/shared/errors.js and docs/errors.md, and the chat page from build/site as playground.
 // All of it is static and every address relative. The search index is made here; docs/theme/ has the looks and the script.
 import { build } from 'esbuild';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { readDeclarations } from './docs/declarations.mjs';
+import { introductionOf, readDeclarations } from './docs/declarations.mjs';
 import { frame } from './docs/frame.mjs';
 import { plain, slug } from './docs/html.mjs';
 import { renderMarkdown } from './docs/markdown.mjs';
@@ -61,6 +62,17 @@ async function readRecipes() {
   return { overview, groups };
 }
 
+/** A page for each other entry of the package that has types. */
+async function readEntries() {
+  const { exports } = JSON.parse(await readFile(join(project, 'package.json'), 'utf8'));
+  const names = Object.entries(exports).filter(([, { types }]) => types).map(([name]) => name.slice(2)).filter(Boolean);
+  return names.map((name) => [name, join(project, `js/${name}.d.ts`)]).filter(([, file]) => existsSync(file)).map(([name, file]) => {
+    const title = `quern/${name}`;
+    const markdown = `# ${title}\n\n${introductionOf(file)}\n`;
+    return { file: `${name}.d.ts`, path: `reference/${name}.html`, kind: 'entry', title, markdown, declarations: readDeclarations(file) };
+  });
+}
+
 /** Every page there is, with what it is made of, in the groups in which they are listed. */
 async function readPages() {
   const start = { ...await readPage('start.md', 'start'), title: 'Start here' };
@@ -69,7 +81,7 @@ async function readPages() {
   const own = await pageErrors();
   const declared = referencePages(readDeclarations(join(project, 'js/index.d.ts')));
   const reference = declared.map((page) => (page.path === errors.path ? { ...errors, ...page, markdown: withHints(errors.markdown, own) } : { ...page, kind: 'reference' }));
-  return [{ title: 'quern', pages: [start, overview] }, ...groups, { title: 'Reference', pages: reference }];
+  return [{ title: 'quern', pages: [start, overview] }, ...groups, { title: 'Reference', pages: [...reference, ...await readEntries()] }];
 }
 
 function collectNames(pages) {

@@ -5,7 +5,7 @@
 #   tools/setup.sh               what `npm start` and the build need: Debian packages, node_modules, Emscripten
 #   tools/setup.sh test          also what `npm test` needs: Chromium, with windows and without, and Firefox
 #   tools/setup.sh bench         also what `npm run bench` needs: WebKit's driver and a display without a screen
-#   tools/setup.sh places        also what `npm run test:places` needs: an ARM processor
+#   tools/setup.sh places        also what `npm run test:places` needs: an ARM processor, and Python for clients of the server
 #   tools/setup.sh apt NAME...   install these Debian packages (used by toolchain.sh)
 # Packages are installed as root or through a sudo that asks for no password; otherwise it prints the one command to run.
 # All missing packages go into one apt call. No package's install script is run: esbuild's program comes as a package.
@@ -41,6 +41,7 @@ missing() {
     present WebKitWebDriver || echo 'WebKitWebDriver webkit2gtk-driver'
     present Xvfb || echo 'Xvfb xvfb'
     [ "$1" = places ] || return 0
+    python3 -c 'import ensurepip' 2>/dev/null || echo 'python3 python3-venv'
     present qemu-aarch64-static || echo 'qemu-aarch64-static qemu-user-static'
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: MIT
 // Sizes of what is shipped: each file of dist/ but the source maps, plain and compressed, and what a page downloads of them, with its limit.
-// Printed by `make size`; what pages download, and what eyes add to it, is kept by tests/js/package.test.mjs.
+// Printed by `make size`; what pages download, and what vision add to it, is kept by tests/js/package.test.mjs.
 
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,15 +16,15 @@ export const PAGE_LIMITS = { gzip: 276_000, brotli: 224_000 };
 /**
  * What a page downloads: the entry, the workers, and the engine that fits its browser with its glue. A model over 4 GiB brings the engine
  * with 64-bit addresses and its glue in addition; sha256.js comes where a file's hash is known, foreign.js where a load failed,
- * pictures.js and eyes.js with the first model that sees, films.js with the first film,
+ * images.js and vision.js with the first model that sees, videos.js with the first video,
  * extras.js with the first reply that is limited, has tools or tells probabilities, template-rare.js with the first template that uses what few do.
  */
 export const PAGES = Object.fromEntries(['relaxed', 'simd', 'relaxed64', 'simd64'].map((variant) => [
   variant, ['index.js', 'worker.js', 'template.js', ...(variant.endsWith('64') ? ['thread64.js', 'quern-simd64.mjs'] : ['thread.js', 'quern-simd.mjs']), `quern-${variant}-text.wasm`],
 ]));
 
-/** What a model that sees brings in addition: the engine with eyes instead of the one without, and what shows it pictures and films. */
-export const SEEING = Object.fromEntries(Object.keys(PAGES).map((variant) => [variant, { more: ['eyes.js', 'pictures.js', 'films.js', `quern-${variant}.wasm`], less: [`quern-${variant}-text.wasm`] }]));
+/** What a model that sees brings in addition: the engine with vision instead of the one without, and what shows it images and videos. */
+export const SEEING = Object.fromEntries(Object.keys(PAGES).map((variant) => [variant, { more: ['vision.js', 'images.js', 'videos.js', `quern-${variant}.wasm`], less: [`quern-${variant}-text.wasm`] }]));
 
 /**
  * Before compression. By Brotli that is 25 to 28 KB, but a difference of two compressed files swings by 2 KB with what Brotli happens to find in
@@ -66,12 +66,12 @@ export async function sizes(dist = DIST, names = [...new Set(Object.values(PAGES
   return { files, pages };
 }
 
-/** What eyes add, by Brotli and so on; `files` has all of them. */
+/** What vision add, by Brotli and so on; `files` has all of them. */
 export function seeing(files) {
   const sum = (names) => total(files.filter(({ name }) => names.includes(name)));
   return Object.entries(SEEING).map(([variant, { more, less }]) => {
     const [with_, without] = [sum(more), sum(less)];
-    return { name: `eyes, ${variant}`, ...Object.fromEntries(KEYS.map((key) => [key, with_[key] - without[key]])) };
+    return { name: `vision, ${variant}`, ...Object.fromEntries(KEYS.map((key) => [key, with_[key] - without[key]])) };
   });
 }
 

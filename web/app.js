@@ -17,7 +17,7 @@ import { closeDialogs } from './shell/dialogs.js';
 import { acceptDrops } from './shell/drop.js';
 import { byId, button } from './shell/dom.js';
 import { bytes, oneLine } from './shell/format.js';
-import { maySee } from './model/eyes.js';
+import { maySee } from './model/vision.js';
 import { DEMO, firstOffer } from './model/known.js';
 import { Loading } from './model/loading.js';
 import { Life } from './shell/life.js';
@@ -64,7 +64,7 @@ class App {
       onStop: () => this.#chat?.stop(),
       mayShow: () => maySee(this.#session, this.#tray, (one) => this.#shelf.suggest(one)),
       costOf: async (medium) => this.#chat?.costOf(medium) ?? 0,
-      onRefuse: (sentence) => this.#tray.passing('pictures', sentence, [], 8000),
+      onRefuse: (sentence) => this.#tray.passing('images', sentence, [], 8000),
     });
     suggest((content) => this.#send({ content }));
     this.#wire();
@@ -179,7 +179,7 @@ class App {
     byId('toy').hidden = choice.kind !== 'demo';
     byId('thinking-switch').hidden = !this.#session.model.info.thinking;
     byId('camera').hidden = !this.#session.model.info.vision;
-    if (this.#session.model.info.vision) this.#tray.remove('pictures');
+    if (this.#session.model.info.vision) this.#tray.remove('images');
     if (this.#session.model.info.threads > 1) return this.#tray.remove('threads');
     const reason = crossOriginIsolated ? 'this device or the settings allow no more.'
       : 'its host does not isolate it (the headers COOP and COEP are missing), so replies come slower.';

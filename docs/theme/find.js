@@ -4,11 +4,31 @@
 
 const MOST = 30;
 
+/** What people call things who know another program, and what finds them here. Of whole queries; `_` is no part of them. */
+export const MEANS = Object.entries({
+  maxTokens: 'max new tokens, max length, n predict, num predict, max completion tokens, max output tokens, token limit',
+  contextSize: 'n ctx, num ctx, context length, context window, max position embeddings',
+  repeatPenalty: 'repetition penalty, frequency penalty', temperature: 'do sample, greedy, deterministic', seed: 'random seed, reproducible',
+  Tools: 'function calling, function call, functions, tool calling, tool use, tool calls, agent, agents',
+  'Start here: Stop': 'cancel, abort, interrupt, stop generating, stop generation', 'CallOptions.signal': 'abortcontroller, abortsignal, timeout',
+  'CompleteOptions.schema': 'json mode, json schema, structured output, structured outputs, response format, guided decoding, constrained decoding',
+  'Zod and TypeBox: typed replies': 'zod, typebox, standard schema, valibot', 'PWA: installed, offline, and what is stored': 'pwa, offline, installable, progressive web app, manifest, service worker cache',
+  'useChat in the page': 'usechat, use chat, vercel ai sdk, ai sdk ui, assistant ui', 'quern/ai-sdk': 'ai sdk, vercel',
+  'Privacy: what leaves the machine': 'privacy, gdpr, data protection, telemetry, tracking, local first', 'Worker RAG: search and answer beside the page': 'rag, retrieval, vector database, vector store, knowledge base',
+  'Search by meaning': 'embeddings, embedding, semantic search, cosine similarity', 'LoadOptions.onProgress': 'download progress, progress bar, loading bar',
+  'LoadOptions.quantize': 'quantization, quantisation, 4bit, 8bit, load in 4bit', 'Server routes: Next, Express, any framework': 'express, hono, fastify, api route, route handler',
+  'quern/openai': 'openai sdk, openai client, langchain', 'quern/prompt-api': 'languagemodel, chrome ai, built in ai, window.ai',
+  'CompleteOptions.stop': 'stop sequences, stop words, stop strings', Thinking: 'reasoning, reasoning effort, chain of thought',
+  'Message.role': 'system prompt, system message', 'ChatOptions.keep': 'chat history, kv cache, prompt cache', 'Model.dispose': 'unload, free memory, cleanup, memory leak',
+}).flatMap(([name, texts]) => texts.split(', ').map((text) => [text, name]));
+
+const meant = new Map(MEANS);
+
 /** What one word is worth, by where it is found. */
 const WORTH = { name: 100, word: 60, start: 40, part: 20, textStart: 6, text: 2 };
 
 /** Of two that are found equally well, what people look for comes first. */
-const FIRST = { Option: 9, Function: 9, Error: 8, Recipe: 8, Guide: 8, Method: 6, Type: 4 };
+const FIRST = { Option: 9, Function: 9, Module: 8, Error: 8, Recipe: 8, Guide: 8, Method: 6, Type: 4 };
 
 /** Words of a title: as written, and the parts of names. */
 function wordsOf(title) {
@@ -32,8 +52,8 @@ function worth(word, { title, text }) {
   return new RegExp(`(?<![\\p{L}\\p{N}])${escaped(word)}`, 'u').test(body) ? WORTH.textStart : WORTH.text;
 }
 
-/** @returns {object[]} at most thirty entries */
-export function find(index, query) {
+/** Entries that have all words, the best first. */
+function having(index, query) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return [];
   const found = [];
@@ -42,7 +62,16 @@ export function find(index, query) {
     if (values.every((value) => value > 0)) found.push({ entry, value: values.reduce((sum, value) => sum + value, FIRST[entry.kind] ?? 0) });
   }
   found.sort((a, b) => b.value - a.value || a.entry.title.length - b.entry.title.length);
-  return found.slice(0, MOST).map(({ entry }) => entry);
+  return found.map(({ entry }) => entry);
+}
+
+/** @returns {object[]} at most thirty entries: what another name means here, then whatever has the words, with `_` or without */
+export function find(index, query) {
+  const plain = query.toLowerCase().replace(/[_\s-]+/g, ' ').trim();
+  const name = meant.get(plain);
+  const own = name ? [...index.filter(({ title }) => title === name), ...having(index, name)] : [];
+  const queries = query.includes('_') ? [query.replaceAll('_', ''), query] : [query];
+  return [...new Set([...own, ...queries.flatMap((one) => having(index, one))])].slice(0, MOST);
 }
 
 /** A line or two of an entry's text: from its start, or around the first word that was found there and not in the title. */

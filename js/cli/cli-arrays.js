@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The commands that write arrays: the scores after each token of a prompt, and what the encoder makes of a picture.
+// The commands that write arrays: the scores after each token of a prompt, and what the encoder makes of an image.
 
 import { readFile } from 'node:fs/promises';
 import { withModel } from './cli-model.js';
@@ -16,7 +16,7 @@ async function write(path, values) {
   await writeWhole('--out', path, bytes, stopWith('The writing was stopped; nothing was kept of it.'));
 }
 
-/** `{"messages": […], "numberImages": true}`, pictures being paths. */
+/** `{"messages": […], "numberImages": true}`, images being paths. */
 async function readMessages(path) {
   const text = await readFile(path, 'utf8').catch((error) => { throw badParam('--messages', `cannot be read (${error.code})`); });
   if (text.length > MOST_LETTERS) throw badParam('--messages', `has more than ${MOST_LETTERS} letters`);

@@ -3,11 +3,12 @@
 
 import { createInterface } from 'node:readline';
 import { logits, vision } from './cli-arrays.js';
+import { copy } from './cli-copy.js';
 import { infoText } from './cli-info.js';
 import { checkWhole, limitsOf } from './cli-limits.js';
 import { withModel } from './cli-model.js';
 import { download, forget, kept, list, remove } from './cli-models.js';
-import { contentOf, mediaParts } from './cli-pictures.js';
+import { contentOf, mediaParts } from './cli-images.js';
 import { profileTables } from './cli-profile.js';
 import { interrupted, onCtrlC, stopWith } from './cli-signals.js';
 import { dim, input, out, say } from './cli-terminal.js';
@@ -76,7 +77,7 @@ class Talk {
   #model;
   #options;
   #messages;
-  #parts;         // pictures and films that are not asked about yet
+  #parts;         // images and videos that are not asked about yet
   #reply = null;
 
   constructor(model, { messages, parts }, options) {
@@ -147,7 +148,7 @@ async function converse(model, begun, options) {
 async function chat({ model: source, text, values, load: options, reply: sampling }) {
   const { messages, thinking } = talkOf(values);
   const prompt = text === '-' ? await readPrompt() : text;
-  if (values.keep !== undefined && options.cache === false) throw badParam('--keep', 'and --no-cache exclude each other');
+  if (values.keep !== undefined && options.store === false) throw badParam('--keep', 'and --no-store exclude each other');
   const all = { ...checkOptions('chat', { ...sampling, thinking, keep: values.keep }), ...await limitsOf(values) };
   const begun = { messages, parts: await mediaParts(values) };
   await withModel(source, options, (model) => (prompt === undefined ? converse(model, begun, all) : answer(model, prompt, begun, all)));
@@ -217,4 +218,6 @@ async function quantize({ model, text: out, values: { type }, load: { threads } 
   }
 }
 
-export const commands = { bench, chat, download, embed, forget, info, kept, list, logits, quantize, rank, remove, run, serve, tokenize, vision };
+export const commands = {
+  bench, chat, copy, download, embed, forget, info, kept, list, logits, quantize, rank, remove, run, serve, tokenize, vision,
+};

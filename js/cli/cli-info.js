@@ -42,14 +42,14 @@ function context({ contextLength, ropeFactor, ropeTheta }) {
 
 const tokenizer = ({ tokenizer: kind, tokens }) => [`${TOKENIZERS[kind] ?? kind}, ${plural(tokens, 'token')}`];
 
-/** The encoder, and what pictures cost. */
-function vision({ vision: eyes }) {
-  if (!eyes) return [];
-  const { layers: n, dim, heads, parameters: all, fileBytes, maxPixels, maxTokens, scratchBytes, deepstack } = eyes;
+/** The encoder, and what images cost. */
+function vision({ vision: facts }) {
+  if (!facts) return [];
+  const { layers: n, dim, heads, parameters: all, fileBytes, maxPixels, maxTokens, scratchBytes, deepstack } = facts;
   const stack = deepstack.length ? `, DeepStack after blocks ${deepstack.join(', ')}` : '';
   return [
     `${plural(n, 'block')}, ${grouped(dim)} wide, ${plural(heads, 'head')}${stack}`, `${countText(all)} parameters, ${bytesText(fileBytes)}`,
-    `pictures of ${grouped(maxPixels)} pixels at most, here ${plural(maxTokens, 'token')}; ${bytesText(scratchBytes)} to look`,
+    `images of ${grouped(maxPixels)} pixels at most, here ${plural(maxTokens, 'token')}; ${bytesText(scratchBytes)} to look`,
   ];
 }
 

@@ -33,16 +33,16 @@ function checkWords(command, found) {
   throw badParam(`'quern ${command}'`, `takes ${wanted}, but ${given}${advice} (quern help ${command})`);
 }
 
-function cacheOf({ cache, 'no-cache': none }) {
-  if (cache !== undefined && none) throw badParam('--cache', 'and --no-cache exclude each other');
-  if (cache === '') throw badParam('--cache', 'must name a folder');
-  return cache ?? !none;
+function storeOf({ store, 'no-store': none }) {
+  if (store !== undefined && none) throw badParam('--store', 'and --no-store exclude each other');
+  if (store === '') throw badParam('--store', 'must name a folder');
+  return store ?? !none;
 }
 
-/** Limits of pictures and films. */
+/** Limits of images and videos. */
 const visionOf = (number) => ({
   minPixels: number('min-pixels'), maxPixels: number('max-pixels'),
-  minFilmPixels: number('min-film-pixels'), maxFilmPixels: number('max-film-pixels'), maxFrames: number('max-frames'),
+  minVideoPixels: number('min-video-pixels'), maxVideoPixels: number('max-video-pixels'), maxFrames: number('max-frames'),
 });
 
 /** Arguments as commands take them: the model, what comes behind it, options as they are written, and those for the library. */
@@ -54,7 +54,7 @@ function parse(command, args) {
   const load = {
     threads: number('threads'), variant: values.variant, kv: values.kv, quantize: quantizeOf(values.quantize, '--quantize'),
     contextSize: number('context'), chunk: number('chunk'), memoryLimit: bytesOf(values.memory, '--memory'),
-    profile: values.profile, cache: cacheOf(values), parallel: number('parallel'), cacheSize: number('cache-size'),
+    profile: values.profile, store: storeOf(values), parallel: number('parallel'), kvPositions: number('kv-positions'),
     vision: values.vision, visionOptions: visionOf(number),
     headers: COMMANDS[command].options.includes('header') ? headersFor([model, values.vision], values.header) : undefined, signal: interrupted,
   };

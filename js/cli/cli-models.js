@@ -33,9 +33,9 @@ export function downloadProgress() {
   };
 }
 
-export async function download({ model, load: { cache, headers, vision } }) {
+export async function download({ model, load: { store, headers, vision } }) {
   const signal = stopWith('The download was stopped; what has come is kept, and the next one goes on from there.');
-  const { id, size } = await models.download(model, { cache, headers, vision, signal, onProgress: downloadProgress() });
+  const { id, size } = await models.download(model, { store, headers, vision, signal, onProgress: downloadProgress() });
   showStatus('');
   await out(`${bytesText(size)}  ${id}\n`);
 }
@@ -45,20 +45,20 @@ const stateOf = ({ complete, loaded, size }) => (complete ? 'complete' : size ? 
 /** A file may name any time. */
 const dayOf = (time) => (time > 0 && time <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'never');
 
-export async function list({ values, load: { cache } }) {
-  const all = await models.list({ cache });
+export async function list({ values, load: { store } }) {
+  const all = await models.list({ store });
   const rows = all.map((model) => [bytesText(model.loaded), stateOf(model), dayOf(model.lastUsed), model.id]);
   const lines = columns([['size', 'state', 'used', 'model'], ...rows], [0]);
   await out(values.json ? `${JSON.stringify(all)}\n` : lines.map((line) => `${line}\n`).join(''));
 }
 
-export async function remove({ model, load: { cache } }) {
-  const all = await models.list({ cache });
+export async function remove({ model, load: { store } }) {
+  const all = await models.list({ store });
   const id = model === 'all' ? null : await idOfSource(platform.resolveSource(model).source);
   const wanted = model === 'all' ? all : all.filter((one) => one.id === id);
   if (model !== 'all' && wanted.length === 0) throw badParam('MODEL', 'is not among the models that are kept (quern list)');
   for (const one of wanted) {
-    await models.remove(one.id, { cache });
+    await models.remove(one.id, { store });
     await out(`removed ${bytesText(one.loaded)}  ${one.id}\n`);
   }
 }
@@ -66,16 +66,16 @@ export async function remove({ model, load: { cache } }) {
 /** A name is somebody's text: it stays in its line. */
 const nameText = (name) => harmless(name).replace(/[\n\t]/g, ' ');
 
-export async function kept({ values, load: { cache } }) {
-  const all = await models.kept({ cache });
+export async function kept({ values, load: { store } }) {
+  const all = await models.kept({ store });
   const rows = all.map(({ name, tokens, bytes, date }) => [bytesText(bytes), grouped(tokens), dayOf(date), nameText(name)]);
   const lines = columns([['size', 'tokens', 'used', 'name'], ...rows], [0, 1]);
   await out(values.json ? `${JSON.stringify(all)}\n` : lines.map((line) => `${line}\n`).join(''));
 }
 
-export async function forget({ model: name, load: { cache } }) {
-  const all = (await models.kept({ cache })).filter((one) => name === 'all' || one.name === name);
+export async function forget({ model: name, load: { store } }) {
+  const all = (await models.kept({ store })).filter((one) => name === 'all' || one.name === name);
   if (name !== 'all' && all.length === 0) throw badParam('NAME', 'is not among the talks that are kept (quern kept)');
-  await models.forget(name === 'all' ? null : name, { cache });
+  await models.forget(name === 'all' ? null : name, { store });
   for (const one of all) await out(`forgot ${bytesText(one.bytes)}  ${nameText(one.name)}\n`);
 }

@@ -27,16 +27,16 @@ export const OPTIONS = {
   instruction: { value: 'TEXT', text: 'what texts are searched for, in a sentence; of vectors: makes queries of the texts' },
   dimensions: { value: 'N', text: 'numbers of a vector, the first ones (all)' },
   out: { value: 'FILE', text: 'where the scores go: 32-bit floats, little-endian, a row for each token' },
-  messages: { value: 'FILE.json', text: 'a conversation: {"messages": […], "numberImages": true}, pictures being paths' },
-  vision: { value: 'MMPROJ', text: 'the projector of a GGUF model, with which it reads pictures; a folder has its own' },
-  image: { value: 'FILE', text: 'a picture that is asked about; may be given several times', many: true },
-  video: { value: 'FOLDER', text: 'a film that is asked about, a picture for each frame; may be given several times', many: true },
-  fps: { value: 'F', text: 'frames a second of the film as it was recorded (24)' },
-  'min-pixels': { value: 'N', text: "of a picture, which is enlarged to so many (the model's own, 65536)" },
-  'max-pixels': { value: 'N', text: 'of a picture, which is reduced to so many (262144)' },
-  'min-film-pixels': { value: 'N', text: "of all frames of a film together (the model's own, 4096)" },
-  'max-film-pixels': { value: 'N', text: 'of all frames of a film together (524288)' },
-  'max-frames': { value: 'N', text: 'frames that are taken of a film (16)' },
+  messages: { value: 'FILE.json', text: 'a conversation: {"messages": […], "numberImages": true}, images being paths' },
+  vision: { value: 'MMPROJ', text: 'the projector of a GGUF model, with which it reads images; a folder has its own' },
+  image: { value: 'FILE', text: 'an image that is asked about; may be given several times', many: true },
+  video: { value: 'FOLDER', text: 'a video that is asked about, an image for each frame; may be given several times', many: true },
+  fps: { value: 'F', text: 'frames a second of the video as it was recorded (24)' },
+  'min-pixels': { value: 'N', text: "of an image, which is enlarged to so many (the model's own, 65536)" },
+  'max-pixels': { value: 'N', text: 'of an image, which is reduced to so many (262144)' },
+  'min-video-pixels': { value: 'N', text: "of all frames of a video together (the model's own, 4096)" },
+  'max-video-pixels': { value: 'N', text: 'of all frames of a video together (524288)' },
+  'max-frames': { value: 'N', text: 'frames that are taken of a video (16)' },
   prompt: { value: 'N', text: 'tokens that are read (128)' },
   generate: { value: 'N', text: 'tokens that are written (32)' },
   profile: { value: '', text: 'shows what each operation costs' },
@@ -48,8 +48,8 @@ export const OPTIONS = {
   kv: { value: 'TYPE', text: 'of the numbers kept per position: f16, q8 or f32' },
   quantize: { value: 'TYPE', text: 'what weights become while they are loaded: none, q8, q4 or auto; WEIGHTS/EMBEDDINGS: one for each' },
   chunk: { value: 'N', text: 'tokens computed at once while a prompt is read' },
-  cache: { value: 'FOLDER', text: 'where models from servers are kept' },
-  'no-cache': { value: '', text: 'keeps nothing' },
+  store: { value: 'FOLDER', text: 'where models from servers are kept' },
+  'no-store': { value: '', text: 'keeps nothing' },
   header: { value: "'NAME: VALUE'", text: 'is sent with every request; may be given several times', many: true },
   host: { value: 'ADDRESS', text: 'where requests are taken (127.0.0.1); another one needs a key' },
   port: { value: 'N', text: 'of that address (8080); 0: any that is free' },
@@ -57,23 +57,24 @@ export const OPTIONS = {
   'allow-host': { value: 'NAME', text: 'another name that this machine is asked by; may be given several times', many: true },
   'cors-origin': { value: 'ORIGIN', text: 'of pages that may ask, such as https://example.org; may be given several times', many: true },
   'model-name': { value: 'NAME', text: 'what the model is called; requests for another one are refused then' },
-  parallel: { value: 'N', text: 'replies that are made side by side, 1 to 16 (8); 64 more may wait' },
-  'cache-size': { value: 'N', text: 'positions that all replies together have room for (those of one context)' },
+  parallel: { value: 'N', text: 'replies that are made side by side, 1 to 16 (8)' },
+  queue: { value: 'N', text: 'requests that may wait for them (512); who comes then is told when to come again' },
+  'kv-positions': { value: 'N', text: 'positions that all replies together have room for (those of one context)' },
   slots: { value: '', text: 'shows at /slots what is being made, in numbers' },
   grace: { value: 'SECONDS', text: 'that replies have to end by themselves when the server is to end (30)' },
 };
 
 const SAMPLING = ['max-tokens', 'temperature', 'top-p', 'top-k', 'min-p', 'repeat-penalty', 'seed', 'stop'];
 const LIMITS = ['schema', 'grammar', 'regex', 'json-reply'];
-const EYES = ['vision', 'min-pixels', 'max-pixels', 'min-film-pixels', 'max-film-pixels', 'max-frames'];
-const FETCH = ['cache', 'no-cache', 'header'];
+const VISION = ['vision', 'min-pixels', 'max-pixels', 'min-video-pixels', 'max-video-pixels', 'max-frames'];
+const FETCH = ['store', 'no-store', 'header'];
 const LOAD = ['context', 'memory', 'threads', 'variant', 'kv', 'quantize', 'chunk', ...FETCH];
 
 /** `words`: what comes without a name; `optional`: how many of the last ones may be left out; `rest`: what usage shows besides. */
 export const COMMANDS = {
   chat: {
     words: ['MODEL', 'PROMPT'], optional: 1,
-    options: ['system', 'think', 'no-think', 'keep', ...EYES, 'image', 'video', 'fps', ...SAMPLING, ...LIMITS, ...LOAD],
+    options: ['system', 'think', 'no-think', 'keep', ...VISION, 'image', 'video', 'fps', ...SAMPLING, ...LIMITS, ...LOAD],
     text: 'answers PROMPT, or talks, a line a turn',
     more: " A PROMPT of '-' is read from the standard input, without\nthe line end at its end. Ctrl-C stops a reply.",
   },
@@ -83,8 +84,10 @@ export const COMMANDS = {
   },
   serve: {
     words: ['MODEL'],
-    options: ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'cache-size', 'slots', 'grace', ...EYES, ...LOAD],
-    text: 'answers requests of the OpenAI API over HTTP',
+    options: [
+      'host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'queue', 'kv-positions', 'slots', 'grace', ...VISION, ...LOAD,
+    ],
+    text: 'answers requests of the OpenAI API, Anthropic\'s and Ollama\'s over HTTP',
     more: ' Any program that takes a base URL can ask: http://127.0.0.1:8080/v1.\n'
       + 'Nobody else on the network can unless --host says so, and no web page unless --cors-origin names it.',
   },
@@ -98,16 +101,21 @@ export const COMMANDS = {
     more: " Without FILE, or where it is '-', the lines come from the standard input.",
   },
   info: { words: ['MODEL'], options: ['json', 'vision', ...LOAD], text: 'says what a model is and what memory it takes; reads no weights' },
-  download: { words: ['MODEL'], options: ['vision', 'cache', 'header'], text: 'gets a model, or the rest of it, and keeps it' },
-  list: { words: [], options: ['json', 'cache'], text: 'says which models are kept' },
-  remove: { words: ['MODEL|all'], options: ['cache'], text: 'removes a model, or all of them, from those that are kept' },
-  kept: { words: [], options: ['json', 'cache'], text: 'says which talks are kept (chat --keep)' },
-  forget: { words: ['NAME|all'], options: ['cache'], text: 'forgets a talk that is kept, or all of them' },
+  download: { words: ['MODEL'], options: ['vision', 'store', 'header'], text: 'gets a model, or the rest of it, and keeps it' },
+  list: { words: [], options: ['json', 'store'], text: 'says which models are kept' },
+  remove: { words: ['MODEL|all'], options: ['store'], text: 'removes a model, or all of them, from those that are kept' },
+  kept: { words: [], options: ['json', 'store'], text: 'says which talks are kept (chat --keep)' },
+  forget: { words: ['NAME|all'], options: ['store'], text: 'forgets a talk that is kept, or all of them' },
   quantize: { words: ['MODEL', 'OUT.gguf'], rest: '--type TYPE', options: ['type', 'threads'], text: 'writes a model with another weight type' },
+  copy: {
+    words: ['DIR'], options: [], text: 'puts the files that a page loads into DIR',
+    more: ' For bundlers that copy none (Rollup, esbuild, bun build): DIR is where\n'
+      + 'the bundle lies, or a folder of its own whose worker.js is given to load() as workerUrl.',
+  },
   bench: { words: ['MODEL'], options: ['prompt', 'generate', 'profile', 'json', ...LOAD], text: 'measures speed' },
   tokenize: { words: ['MODEL'], rest: '< text', options: ['ids', 'nul', ...LOAD], text: 'shows the tokens of a text; reads no weights' },
-  logits: { words: ['MODEL'], rest: '--tokens IDS --out FILE', options: ['tokens', 'messages', 'out', ...EYES, ...LOAD],
+  logits: { words: ['MODEL'], rest: '--tokens IDS --out FILE', options: ['tokens', 'messages', 'out', ...VISION, ...LOAD],
     text: 'writes the scores of what could follow each token' },
-  vision: { words: ['MODEL'], rest: '--image FILE --out FILE', options: ['image', 'out', ...EYES, ...LOAD],
-    text: 'writes what a model makes of a picture' },
+  vision: { words: ['MODEL'], rest: '--image FILE --out FILE', options: ['image', 'out', ...VISION, ...LOAD],
+    text: 'writes what a model makes of an image' },
 };

@@ -18,12 +18,12 @@ import { projectorsOf } from '../worker/start.js';
 import { headerBytes } from '../net/peek.js';
 
 /** The files' bytes, which are read as far as they are asked for: from the store, where the model is complete there. */
-async function open(located, has, { cache = true, memory, ...options }) {
+async function open(located, has, { store = true, memory, ...options }) {
   const { beside, ...one } = located;
-  const how = { cache, memory, ...options };
+  const how = { store, memory, ...options };
   if (beside) return [...await open(one, has, how), ...await open(beside, async () => false, how)];
-  const stored = located.kind === 'urls' && cache && await has(cache).catch(() => false);
-  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, store: storeOf(stored && cache), memory })).parts;
+  const stored = located.kind === 'urls' && store && await has(store).catch(() => false);
+  if (located.kind !== 'urls' || stored) return (await openAny(located, { ...options, store: storeOf(stored && store), memory })).parts;
   const { urls } = located.folder ? await listFolder({ ...located, id: '' }, options) : located;
   return urls.map((url) => ({ size: 0, name: pathIn(url), chunks: headerBytes(url, options) }));
 }
@@ -42,11 +42,11 @@ async function readHeader(engine, chunks) {
 export const openHeaders = (source, options) => explained(source, () => readAll(source, options));
 
 async function readAll(source, options) {
-  const { contextSize, kv, chunk, quantize, memoryLimit, headers, signal, cache, vision } = checkOptions('load', options);
+  const { contextSize, kv, chunk, quantize, memoryLimit, headers, signal, store, vision } = checkOptions('load', options);
   const { source: located } = resolveBoth(platform, source, vision);
   const instance = await instantiate(glue, await compile('simd'), 1, 32);
-  const has = (where) => models.has(source, { cache: where, vision });
-  const parts = await open(located, has, { headers, signal, cache, memory: () => engine.staging });
+  const has = (where) => models.has(source, { store: where, vision });
+  const parts = await open(located, has, { headers, signal, store, memory: () => engine.staging });
   const memorySize = memoryLimit ?? instance.maximum;
   const files = parts.length - projectorsOf(located);
   const engine = new Engine(instance, { threads: 1, contextSize, kv, chunk, quantize, inspect: true, files, memorySize });

@@ -1,36 +1,40 @@
 // SPDX-License-Identifier: MIT
-// Chunks as server-sent events. Comments keep a connection alive while nothing is written; clients skip them. A client that does not read what
-// it asked for is let go before that fills the memory.
+// Answers in pieces: server-sent events, or lines. Comments keep a connection alive while nothing is written, where clients skip them. A client that
+// does not read what it asked for is let go before that fills the memory.
 
-import { toEvents } from '../facades/sse.js';
-import { refusalOf } from './serve-refusal.js';
+import { toPieces } from '../facades/sse.js';
 
-const HEADERS = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' };
+/** So many pieces of the longest one may wait in any case: a response repeats its request, which may be long, at once in several. */
+const LARGE = 4;
 
 /**
  * @param {import('node:http').ServerResponse} response
- * @param {AsyncIterable<object>} chunks
- * @param {{waiting: boolean, pingMs: number, mostUnsent: number}} how waiting: whether nothing has begun yet
- * @returns {Promise<number>} the status: that of a failure, which can only be told as an event now
+ * @param {{chunks: () => AsyncIterable<object>, wire: any}} work
+ * @param {{waiting: boolean, pingMs: number, mostUnsent: number, worded: (failure: unknown) => {status: number, body: object}}} how waiting: whether
+ *   nothing has begun yet
+ * @returns {Promise<number>} the status: that of a failure, which can only be told as a piece now
  */
-export async function sendEvents(response, chunks, { waiting, pingMs, mostUnsent }) {
+export async function sendPieces(response, work, { waiting, pingMs, mostUnsent, worded }) {
   const { socket } = response.req;      // behind other answers on it, the response has none yet
+  const { type, idle } = work.wire;
+  let most = mostUnsent;
   const write = (text) => {
-    if (socket.destroyed) return;
+    if (socket.destroyed || !text) return;
     response.write(text);
-    if (response.writableLength > mostUnsent) socket.destroy();
+    most = Math.max(most, LARGE * text.length);
+    if (response.writableLength > most) socket.destroy();
   };
   let status = 200;
-  const refused = (failure) => {
-    const { status: failed, error } = refusalOf(failure);
-    status = failed;
-    return error;
+  const failed = (failure) => {
+    const { status: told, body } = worded(failure);
+    status = told;
+    return body;
   };
-  response.writeHead(status, HEADERS);
-  if (waiting) write(': waiting\n\n');
-  const pings = setInterval(write, pingMs, ': ping\n\n');
+  response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });
+  if (waiting) write(idle('waiting'));
+  const pings = setInterval(write, pingMs, idle('ping'));
   try {
-    for await (const event of toEvents(chunks, refused)) write(event);
+    for await (const piece of toPieces(work, failed)) write(piece);
     return status;
   } finally {
     clearInterval(pings);

@@ -3,23 +3,25 @@
 // page it comes from, its key, its path and method, its body; then its route answers. When a connection ends, whatever is made for it ends too.
 
 import { createServer } from 'node:http';
-import { sendEvents } from './serve-events.js';
-import { readJson } from './serve-body.js';
+import { SHAPES, shapeOf } from '../facades/api-errors.js';
+import { pathOf } from '../facades/openai-api.js';
+import { REQUEST_ID, requestId } from '../facades/request-id.js';
+import { Bodies, Body, readBody } from './serve-body.js';
+import { sendPieces } from './serve-events.js';
 import { refusal, refusalOf } from './serve-refusal.js';
 import { routeOf } from './serve-routes.js';
 
 /**
- * Sizes in bytes, times in ms. `pipelined`, `underWay`: requests of a connection, and of all, whose work has not ended, though whoever asked may
- * be gone. `accept`: how long a refusal by the model is waited for before a stream's headers go out.
+ * Sizes in bytes, times in ms. `body`, `bodies`: of one request, and of all under way. `pipelined`, `underWay`: requests of a connection, and of
+ * all, whose work has not ended, though whoever asked may be gone. `accept`: how long a refusal by the model is waited for before a stream's headers
+ * go out.
  */
 export const LIMITS = {
-  body: 4 * 2 ** 20, header: 16 * 2 ** 10, unsent: 256 * 2 ** 10, connections: 256, pipelined: 64, underWay: 512,
+  body: 4 * 2 ** 20, bodies: 128 * 2 ** 20, header: 16 * 2 ** 10, unsent: 256 * 2 ** 10, connections: 1024, pipelined: 64, underWay: 1024,
   headersMs: 10_000, requestMs: 30_000, checkMs: 1000, pingMs: 15_000, acceptMs: 1000, lingerMs: 2000,
 };
 
 const CLIENT_ERRORS = { HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'], ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'] };
-
-const errorText = (error) => JSON.stringify({ error });
 
 const after = (ms) => {
   let timer;
@@ -31,6 +33,7 @@ export class HttpServer {
   #site;
   #guard;
   #limits;
+  #bodies;
   #open = new WeakMap();      // socket -> its requests that are not answered: each a response and what ends its work
   #underWay = 0;              // requests of all of them, and of those who are gone
   #closed = null;             // once nobody is let in any more: when all have gone
@@ -44,6 +47,7 @@ export class HttpServer {
     this.#site = site;
     this.#guard = guard;
     this.#limits = { ...LIMITS, ...limits };
+    this.#bodies = new Bodies(this.#limits.bodies, () => site.served.queue.retryAfter());
     const { header, headersMs, requestMs, checkMs, connections } = this.#limits;
     const options = { maxHeaderSize: header, headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs };
     this.#server = createServer(options, (request, response) => {
@@ -99,25 +103,27 @@ export class HttpServer {
     const hasAnswer = [...this.#open.get(socket) ?? []].some(({ response }) => response.headersSent);
     if (!socket.writable || hasAnswer || code === 'ECONNRESET') return socket.destroy();
     const [status, words] = CLIENT_ERRORS[code] ?? [400, 'Bad Request'];
-    const body = errorText(refusal(status, `${words}.`).error);
-    const head = [`HTTP/1.1 ${status} ${words}`, 'Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close'];
-    return socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+    const body = JSON.stringify(SHAPES.openai(status, refusal(status, `${words}.`).error));
+    const about = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close', `${REQUEST_ID}: ${requestId()}`];
+    return socket.end(`${[`HTTP/1.1 ${status} ${words}`, ...about].join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
   }
 
   async #receive(request, response) {
     const started = performance.now();
-    const exchange = { request, response, end: () => {}, body: undefined, path: 'other' };
+    const exchange = { request, response, end: () => {}, body: new Body(this.#bodies), path: 'other', shape: SHAPES.openai };
     const open = this.#open.get(request.socket);
     if (open.size >= this.#limits.pipelined) return request.socket.destroy();
     open.add(exchange);
     this.#underWay++;
     if (this.#closed) response.setHeader('Connection', 'close');
+    response.setHeader(REQUEST_ID, requestId(request.headers[REQUEST_ID]));
     let status;
     try {
       status = await this.#answer(exchange);
     } catch (failure) {
       status = await this.#refuse(exchange, failure);
     } finally {
+      exchange.body.release();
       open.delete(exchange);
       this.#underWay--;
     }
@@ -131,10 +137,11 @@ export class HttpServer {
   /** @returns {Promise<number>} the status */
   async #answer(exchange) {
     const { request, response } = exchange;
-    if (!this.#guard.knowsHost(request)) throw refusal(403, 'The Host is not one of this server; --allow-host allows others.');
-    if (this.#isPreflight(request, response)) return 204;
     const route = routeOf(request.url);
     exchange.path = route?.path ?? 'other';
+    exchange.shape = shapeOf(pathOf(request.url));
+    if (!this.#guard.knowsHost(request)) throw refusal(403, 'The Host is not one of this server; --allow-host allows others.');
+    if (this.#isPreflight(request, response)) return 204;
     const key = this.#guard.keyOf(request);
     if (exchange.path !== '/health' && key < 0) {
       throw refusal(401, 'The key is missing or wrong.', { headers: { 'WWW-Authenticate': 'Bearer' } });
@@ -143,13 +150,18 @@ export class HttpServer {
     if (!route) throw refusal(404, 'There is nothing at this path.');
     const allowed = Object.keys(route.methods);
     if (!allowed.includes(method)) throw refusal(405, `The method ${method} is not taken here.`, { headers: { Allow: allowed.join(', ') } });
-    if (method === 'POST') {
-      if (this.#underWay > this.#limits.underWay) throw refusal(429, 'Too many requests are under way.', { headers: { 'Retry-After': '1' } });
-      exchange.body = await readJson(request, this.#limits.body);
-    }
-    const { json, text, type, completion } = await route.methods[method](this.#site, method === 'POST' ? exchange.body : route.id, key);
+    const { json, text, type, completion } = await this.#made(exchange, route, { method, key });
     if (completion) return this.#complete(exchange, completion);
     return this.#send(exchange, 200, text ?? JSON.stringify(json), type);
+  }
+
+  /** What a route makes of a request. */
+  async #made({ request, body }, route, { method, key }) {
+    const make = route.methods[method];
+    if (method !== 'POST' || route.bodiless) return make(this.#site, route, key);
+    if (this.#underWay > this.#limits.underWay) throw refusal(429, 'Too many requests are under way.', { headers: { 'Retry-After': '1' } });
+    await readBody(request, body, this.#limits.body);
+    return make(this.#site, body.parse(), key, { socket: request.socket, body });
   }
 
   /** What a page asks before its request. Pages that are not named get nothing, and no header that would help them. */
@@ -158,12 +170,12 @@ export class HttpServer {
     if (origin === null) throw refusal(403, 'Pages of this origin may not ask; --cors-origin allows them.');
     if (!origin) return false;
     response.setHeader('Access-Control-Allow-Origin', origin);
-    response.setHeader('Access-Control-Expose-Headers', 'Retry-After, x-should-retry');
+    response.setHeader('Access-Control-Expose-Headers', `Retry-After, x-should-retry, ${REQUEST_ID}`);
     response.setHeader('Vary', 'Origin');
     if (request.method !== 'OPTIONS') return false;
     const wanted = request.headers['access-control-request-headers'] ?? '';
     response.writeHead(204, {
-      'Access-Control-Allow-Methods': 'GET, POST', 'Access-Control-Max-Age': '600',
+      'Access-Control-Allow-Methods': 'GET, POST, DELETE', 'Access-Control-Max-Age': '600',
       'Access-Control-Allow-Headers': /^[\w-]+(?:, *[\w-]+)*$/.test(wanted) ? wanted : 'authorization, content-type',
     }).end();
     return true;
@@ -172,17 +184,24 @@ export class HttpServer {
   async #complete(exchange, completion) {
     const { response, request } = exchange;
     const { unsent: mostUnsent, pingMs, acceptMs } = this.#limits;
+    const worded = (failure) => this.#worded(exchange, failure);
     exchange.end = () => completion.stop();
     if (request.socket.destroyed) completion.stop();
     if (!completion.stream) return this.#send(exchange, 200, JSON.stringify(await completion.whole()));
     const wait = after(acceptMs);
     const waiting = await Promise.race([completion.accepted, wait.passed]).finally(wait.cancel);
-    return sendEvents(response, completion.chunks(), { waiting: waiting === true, pingMs, mostUnsent });
+    return sendPieces(response, completion, { waiting: waiting === true, pingMs, mostUnsent, worded });
+  }
+
+  /** A failure as the API of the request words it. */
+  #worded({ body, shape }, failure) {
+    const { status, error, headers } = refusalOf(failure, body.known);
+    return { status, body: shape(status, error), headers };
   }
 
   #refuse(exchange, failure) {
-    const { status, error, headers } = refusalOf(failure, exchange.body);
-    return this.#send(exchange, status, errorText(error), undefined, headers);
+    const { status, body, headers } = this.#worded(exchange, failure);
+    return this.#send(exchange, status, JSON.stringify(body), undefined, headers);
   }
 
   /** An answer to a request that has not come whole is the connection's last; what still comes is thrown away for a while, so that it is read. */

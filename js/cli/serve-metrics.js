@@ -15,6 +15,7 @@ const METRICS = {
   let_go_total: ['counter', 'How often a reply let go of its pages because there were too few.'],
   recomputed_tokens_total: ['counter', 'Tokens computed again because of that.'],
   engine_restarts_total: ['counter', 'How often the model was loaded again because its engine had failed.'],
+  queue_seconds: ['histogram', 'Time that a request waited before anything was made for it.'],
   wait_seconds: ['histogram', 'Time until a reply had its turn.'],
   ttft_seconds: ['histogram', 'Time until a reply began to be written.'],
   token_seconds: ['histogram', 'Time for each further token of a reply.'],

@@ -4,6 +4,7 @@
 
 import { createHash } from 'node:crypto';
 import { QuernError, isOf } from '../shared/errors.js';
+import { Queue } from './serve-queue.js';
 
 const STATES = {
   loading: 'The model is being loaded.', restarting: 'The engine has failed; the model is being loaded again.',
@@ -42,15 +43,21 @@ export class ServedModel {
   /** Of the weights and the arithmetic, 8 digits. */
   fingerprint = '';
 
+  /** Who waits for a place. @type {Queue} */
+  queue;
+
   /**
    * @param {{load: () => Promise<import('../index.d.ts').Model>, metrics: import('./serve-metrics.js').Metrics, say: (text: string) => void,
-   *   reloadMs?: number}} options
+   *   reloadMs?: number, queue?: {most?: number}}} options
    */
-  constructor({ load, metrics, say, reloadMs = 60_000 }) {
+  constructor({ load, metrics, say, reloadMs = 60_000, queue }) {
     this.#load = load;
     this.#metrics = metrics;
     this.#say = say;
     this.#reloadMs = reloadMs;
+    this.queue = new Queue({
+      ...queue, parallel: () => this.#model?.info.parallel ?? 1, observe: (seconds) => metrics.observe('queue_seconds', seconds),
+    });
   }
 
   /** Loads it for the first time. */
@@ -79,31 +86,35 @@ export class ServedModel {
     return this.#model;
   }
 
-  /** The model as one of those sees it who share it: what is known of others' prompts is not used for his. @param {number} space his */
-  within(space) {
-    const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, { ...options, space });
+  /** The model as one of those sees it who share it: what is known of others' prompts is not used for his. @param {number} cacheScope his */
+  within(cacheScope) {
+    const begin = (kind) => (input, options) => this.#begin(this.#ready, kind, input, { ...options, cacheScope });
     return {
-      info: this.info, chat: begin('chat'), complete: begin('complete'),
-      embed: (texts, options) => this.#list('embed', [texts], { ...options, space }),
-      rank: (query, documents, options) => this.#list('rank', [query, documents], { ...options, space }),
+      info: this.info, chat: begin('chat'), complete: begin('complete'), detokenize: (tokens) => this.detokenize(tokens),
+      embed: (texts, options) => this.#list('embed', [texts], { ...options, cacheScope }),
+      rank: (query, documents, options) => this.#list('rank', [query, documents], { ...options, cacheScope }),
     };
   }
 
   tokenize(input, options) { return this.#ask((model) => model.tokenize(input, options)); }
   detokenize(tokens, options) { return this.#ask((model) => model.detokenize(tokens, options)); }
 
-  /** What is being made, in numbers. */
-  get jobs() { return [...this.#jobs].map(({ phase, total, done }) => ({ phase, total, done })); }
+  /** What is being made or waits for that, in numbers. */
+  get jobs() {
+    const queued = Array.from({ length: this.queue.size }, () => ({ phase: 'waiting', total: 0, done: 0 }));
+    return [...this.#jobs].map(({ phase, total, done }) => ({ phase, total, done })).concat(queued);
+  }
 
   /** What holds now, for the metrics. */
   gauges() {
-    const waiting = this.jobs.filter(({ phase }) => phase === 'waiting').length;
+    const { jobs } = this;
+    const waiting = jobs.filter(({ phase }) => phase === 'waiting').length;
     const { memory, work } = this.#model?.info ?? { memory: {}, work: {} };
     const bytes = Object.entries(memory).filter(([, value]) => typeof value === 'number').map(([kind, value]) => ['memory_bytes', value, { kind }]);
     const pages = Object.entries(memory.cache ?? {}).map(([state, value]) => ['pages', value, { state }]);
     const { letGo = 0, recomputed = 0 } = work;
     return [
-      ['requests_running', this.#jobs.size - waiting], ['requests_waiting', waiting], ...bytes, ...pages,
+      ['requests_running', jobs.length - waiting], ['requests_waiting', waiting], ...bytes, ...pages,
       ['let_go_total', letGo], ['recomputed_tokens_total', recomputed],
     ];
   }
@@ -194,6 +205,7 @@ export class ServedModel {
   async drain(graceMs) {
     this.#state = 'draining';
     clearTimeout(this.#timer);
+    this.queue.end(this.obstacle);
     const ended = new Promise((resolve) => { this.#idle = resolve; });
     for (const { phase, controller } of this.#jobs) if (phase === 'waiting') controller.abort(this.obstacle);
     if (this.#jobs.size === 0) return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a server says no with: a status, and the error object that the OpenAI API's clients expect.
+// What a server says no with: a status, and an error as the OpenAI API has it, which other APIs have in another shape (facades/api-errors.js).
 
-import { errorOf, retryHeaders } from '../facades/openai-error.js';
+import { errorIn } from '../facades/dialect.js';
+import { retryHeaders } from '../facades/openai-error.js';
 
 /** Where `type` and `code` are not the status's own. */
 const KINDS = {
@@ -9,7 +10,7 @@ const KINDS = {
   404: ['invalid_request_error', 'not_found'], 405: ['invalid_request_error', 'method_not_allowed'], 408: ['invalid_request_error', 'timeout'],
   413: ['invalid_request_error', 'too_large'], 415: ['invalid_request_error', 'unsupported_media_type'],
   429: ['rate_limit_error', 'rate_limit_exceeded'],
-  431: ['invalid_request_error', 'headers_too_large'], 501: ['server_error', 'not_implemented'],
+  431: ['invalid_request_error', 'headers_too_large'], 499: ['invalid_request_error', 'gone'], 501: ['server_error', 'not_implemented'],
 };
 
 class Refusal extends Error {
@@ -35,6 +36,6 @@ export function refusal(status, message, more = {}) {
  */
 export function refusalOf(failure, body) {
   if (failure instanceof Refusal) return failure;
-  const { status, error, retry } = errorOf(failure, body);
+  const { status, error, retry } = errorIn(failure, body);
   return { status, error, headers: retryHeaders(retry) };
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// What a server answers to which path: the OpenAI API's, and those of llama-server that its clients use. A handler gives `json`, a `text` with
-// its type, or a `completion`, made in the space of the key that asks (0: none is needed); what it throws becomes an error. Nothing in a request
-// names a file, a path or a template.
+// What a server answers to which path: the OpenAI API's, other APIs', and those of llama-server that its clients use. A handler gives `json`, a
+// `text` with its type, or a `completion`, made in the scope of the key that asks (0: none is needed); what it throws becomes an error. Nothing in
+// a request names a file, a path or a template.
 
-import { chatRequest } from '../facades/openai.js';
-import { CREATE, listObject, modelObject, pathOf } from '../facades/openai-api.js';
+import { CREATE, RESPONSES, listObject, modelObject, named, pathOf } from '../facades/openai-api.js';
+import { Shelves } from '../facades/responses-store.js';
+import { CREATE_OTHER } from '../facades/other-apis.js';
 import { badParam } from '../shared/errors.js';
+import { countRoutes } from './serve-counts.js';
+import { ollamaRoutes } from './serve-ollama.js';
+import { inTurn } from './serve-queued.js';
 import { refusal } from './serve-refusal.js';
-
-/** The longest text to tokenize, in letters, and the most tokens to make a text of: it is one piece of work, for which replies wait. */
-const MOST_TEXT = 2 ** 20;
-const MOST_IDS = 2 ** 17;
+import { tokenRoutes } from './serve-tokens.js';
 
 /**
  * @typedef {object} Site what is served
@@ -42,20 +43,51 @@ function health({ served }) {
 const metrics = ({ served, metrics: all }) => (
   { text: all.text(served.gauges(), served.histograms()), type: 'text/plain; version=0.0.4; charset=utf-8' });
 
-/** Work of a path of the API. */
-const create = (path) => (site, body, space) => {
-  checkName(site, body?.model);
-  return { completion: CREATE[path](site.served.within(space), body, identityOf(site)) };
+/** Ollama's clients add `:latest` to names without a tag. */
+const checkOllama = (site, given) => checkName(site, typeof given === 'string' ? given.replace(/:latest$/, '') : given);
+
+/** Work of paths. */
+const ALL = { ...CREATE, ...CREATE_OTHER };
+
+/** Work of a path of an API, in its turn. */
+const create = (path) => (site, body, key, sent) => {
+  const check = path.startsWith('/api/') ? checkOllama : checkName;
+  check(site, body?.model);
+  const model = site.served.within(key);
+  const begin = (asked) => ALL[path](model, asked, identityOf(site), shelfOf(site, key));
+  return { completion: inTurn({ queue: site.served.queue, model, path, body, key, sent }, begin) };
 };
+
+/** Responses that are kept, by site. @type {WeakMap<Site, Shelves>} */
+const shelves = new WeakMap();
+
+/** Those of a key. */
+function shelfOf(site, scope) {
+  if (!shelves.has(site)) shelves.set(site, new Shelves());
+  return shelves.get(site).of(scope);
+}
+
+/** What is asked of a response that is kept. */
+const kept = (handler) => async (site, { id, query }, scope) => {
+  const json = await handler(shelfOf(site, scope), id, query);
+  if (json) return { json };
+  throw refusal(404, `The response '${id.slice(0, 64)}' is not kept here, or no longer.`, { param: 'response_id' });
+};
+
+const keptRoutes = Object.entries(RESPONSES).map(([path, methods]) => (
+  [path, Object.fromEntries(Object.entries(methods).map(([method, handler]) => [method, kept(handler)]))]));
 
 const modelOf = ({ served, name, started }) => modelObject(served.info, name, started);
 
 const models = (site) => ({ json: listObject([modelOf(site)]) });
 
-function model(site, id) {
+function model(site, { id }) {
   checkName(site, id);
   return { json: modelOf(site) };
 }
+
+/** What some clients ask to see whether anybody is there. */
+const root = () => ({ text: 'quern is running', type: 'text/plain; charset=utf-8' });
 
 // --- llama-server's ---
 
@@ -76,88 +108,26 @@ function slots({ served, slots: allowed }) {
   })) };
 }
 
-/** @param {Record<string, boolean>} wanted by a field's name */
-function refuseWanted(wanted) {
-  const [field] = Object.keys(wanted).filter((name) => wanted[name]);
-  if (field) throw refusal(400, `${field} is not supported by this version.`, { param: field, code: 'unsupported_parameter' });
-}
-
-function contentOf(body) {
-  const { content, parse_special } = body ?? {};
-  if (typeof content !== 'string') throw badParam('content', 'must be a string');
-  if (content.length > MOST_TEXT) throw badParam('content', `is longer than ${MOST_TEXT} letters`);
-  refuseWanted({ parse_special });
-  return content;
-}
-
-const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Of a model that says nothing of it. */
-const NOTHING_ADDED = { before: [], after: [] };
-
-/** A token's text; its bytes, as numbers, where it is a part of a character. @param {Uint8Array} bytes */
-function pieceOf(bytes) {
-  try {
-    return strict.decode(bytes);
-  } catch {
-    return [...bytes];
-  }
-}
-
-/** A text's tokens; only with `add_special` those too that the model's files want around it. */
-async function tokensOf(served, body) {
-  const ids = await served.tokenize(contentOf(body));
-  const { before, after } = served.info.added ?? NOTHING_ADDED;
-  return body.add_special === true ? ids : ids.slice(before.length, ids.length - after.length);
-}
-
-async function tokenize({ served }, body) {
-  const ids = await tokensOf(served, body);
-  if (!body.with_pieces) return { json: { tokens: ids } };
-  const different = [...new Set(ids)];      // a million letters are a million tokens at worst, but not as many different ones
-  const bytes = await served.detokenize(different, { bytes: true });
-  const pieces = new Map(different.map((id, i) => [id, pieceOf(bytes[i])]));
-  return { json: { tokens: ids.map((id) => ({ id, piece: pieces.get(id) })) } };
-}
-
-async function detokenize({ served }, body) {
-  const { tokens } = body ?? {};
-  if (!Array.isArray(tokens)) throw badParam('tokens', 'must be an array of token ids');
-  if (tokens.length > MOST_IDS) throw badParam('tokens', `has more than ${MOST_IDS} token ids`);
-  return { json: { content: await served.detokenize(tokens) } };
-}
-
-async function applyTemplate({ served }, body) {
-  const { messages, options: { thinking, tools } } = chatRequest(body);
-  if (JSON.stringify([messages, tools]).length > MOST_TEXT) throw badParam('messages', `are longer than ${MOST_TEXT} letters`);
-  refuseWanted({ continue_final_message: body.continue_final_message === true });
-  const ids = await served.tokenize(messages, { thinking, tools, generationPrompt: body.add_generation_prompt !== false });
-  return { json: { prompt: await served.detokenize(ids) } };
-}
-
-/** By path and method; a path below /models/ is a model's name. */
+/** By path and method. */
 const ROUTES = {
   '/health': { GET: health }, '/metrics': { GET: metrics }, '/models': { GET: models }, '/models/{id}': { GET: model }, '/props': { GET: props },
-  '/slots': { GET: slots }, ...Object.fromEntries(Object.keys(CREATE).map((path) => [path, { POST: create(path) }])),
-  '/tokenize': { POST: tokenize }, '/detokenize': { POST: detokenize }, '/apply-template': { POST: applyTemplate },
+  '/slots': { GET: slots }, ...Object.fromEntries(Object.keys(ALL).map((path) => [path, { POST: create(path) }])),
+  ...Object.fromEntries(keptRoutes), ...ollamaRoutes(checkOllama), ...countRoutes(checkName, shelfOf), ...tokenRoutes(checkName),
+  '/': { GET: root },
 };
 
-/** The model's name in a path; '' where the path is no text. */
-function nameIn(path) {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return '';
-  }
-}
+/** Paths whose POST has no body. */
+const BODILESS = ['/responses/{id}/cancel'];
 
 /**
  * Where a path leads, with /v1 or without.
- * @returns {{path: string, methods: Record<string, Function>, id: string} | null} path: as it is counted
+ * @returns {{path: string, methods: Record<string, Function>, id: string, query: URLSearchParams, bodiless: boolean} | null} path: as it is counted
  */
 export function routeOf(url) {
   const path = pathOf(url);
-  const [, id] = /^\/models\/(.+)$/.exec(path) ?? [];
-  const key = id === undefined ? path : '/models/{id}';
-  return Object.hasOwn(ROUTES, key) ? { path: key, methods: ROUTES[key], id: nameIn(id ?? '') } : null;
+  const found = Object.hasOwn(ROUTES, path) ? null : named(path);
+  const { key, id } = found?.at === 0 ? found : { key: path, id: '' };
+  if (!Object.hasOwn(ROUTES, key)) return null;
+  const query = new URLSearchParams(url.split('?').slice(1).join('?'));
+  return { path: key, methods: ROUTES[key], id, query, bodiless: BODILESS.includes(key) };
 }

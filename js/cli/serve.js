@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `quern serve`: loads a model and answers the OpenAI API's requests with it until it is told to end.
+// `quern serve`: loads a model and answers the requests of the OpenAI API, and of others, with it until it is told to end.
 
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
@@ -22,6 +22,11 @@ const FLUSH_MS = 2000;
 
 /** Replies side by side, where nothing is said. */
 const PARALLEL = 8;
+
+/** Who may wait, where nothing is said, and at most; connections and requests beside those: of who is answered, or told that too many wait. */
+const QUEUE = 512;
+const MOST_QUEUE = 8192;
+const BESIDE = 512;
 
 /** One core is left to HTTP where there are enough: a thread that waits for a core holds up all others. */
 function threadsFor(cores) {
@@ -51,6 +56,7 @@ function readFlags(values, env) {
   }
   return {
     host, keys, port: wholeOf(values.port ?? '8080', '--port', [0, 65_535]), graceMs: 1000 * wholeOf(values.grace ?? '30', '--grace', [0, 3600]),
+    queue: wholeOf(values.queue ?? String(QUEUE), '--queue', [0, MOST_QUEUE]),
     allowHosts: values['allow-host'], corsOrigins: originsOf(values['cors-origin']),
   };
 }
@@ -80,14 +86,14 @@ const untilInterrupted = () => new Promise((resolve) => {
 });
 
 export async function serve({ model, values, load: options }) {
-  const { host, port, graceMs, ...rules } = readFlags(values, process.env);
+  const { host, port, graceMs, queue, ...rules } = readFlags(values, process.env);
   const { threads = threadsFor(availableParallelism()), parallel = PARALLEL } = options;
   const how = checkOptions('load', { ...options, threads, parallel });
   const metrics = new Metrics();
   const loadIt = () => load(model, { ...how, onProgress: downloadProgress() }).finally(() => showStatus(''));
-  const served = new ServedModel({ load: loadIt, metrics, say });
+  const served = new ServedModel({ load: loadIt, metrics, say, queue: { most: queue } });
   const site = siteOf(model, how, values, served, metrics);
-  const http = new HttpServer(site, new Guard({ host, ...rules }), {});
+  const http = new HttpServer(site, new Guard({ host, ...rules }), { connections: queue + BESIDE, underWay: queue + BESIDE });
   const at = `http://${host.includes(':') ? `[${host}]` : host}:${await http.listen(port, host).catch(portTaken(port))}/v1`;
   try {
     await served.open();

@@ -24,7 +24,7 @@ const QUANTIZED = ['none', 'q8', 'q4', 'auto'];
 /** What an engine is started with, in the order of src/wasm.c's table; what is not given is 0. */
 const OPTIONS = [
   'threads', 'contextSize', 'kv', 'chunk', 'scalar', 'profile', 'inspect', 'quantize', 'embeddings', 'fileSize', 'files', 'restSize', 'memorySize',
-  'parallel', 'cacheSize', 'blind', 'maxPixels', 'maxFilmPixels', 'mediaCache', 'visionSize',
+  'parallel', 'kvPositions', 'blind', 'maxPixels', 'maxVideoPixels', 'mediaCache', 'visionSize',
 ];
 
 /**
@@ -33,7 +33,7 @@ const OPTIONS = [
  * @property {'read' | 'token' | 'end' | 'letGo' | 'look'} type
  * @property {number} number of the sequence
  * @property {number} token
- * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of pictures that are to be looked at
+ * @property {number} done of `total` tokens, `cached` of which were known; of a look of the tokens of images that are to be looked at
  * @property {number} total
  * @property {number} cached
  * @property {'stop' | 'length' | 'error' | 'context' | undefined} end and with an error that
@@ -143,7 +143,7 @@ export class Engine {
 
   #cache() {
     const [,, used, remembered] = this.#scheduled();
-    return { pages: this.#facts ? Math.floor(this.#facts.cacheSize / PAGE) + 2 : 0, used, remembered };
+    return { pages: this.#facts ? Math.floor(this.#facts.kvPositions / PAGE) + 2 : 0, used, remembered };
   }
 
   /** Since the load: steps, the rows they computed, how often a reply had to let go of its pages, rows computed again for that, and steps by size. */
@@ -201,9 +201,9 @@ export class Engine {
 
   // --- sequences and steps ---
 
-  /** A conversation, empty. @param {{space?: number, priority?: 'normal' | 'background'}} [place] of other spaces' tokens nothing is known */
-  sequence({ space = 0, priority = 'normal' } = {}) {
-    const address = this.#wasm._wasm_sequence_new(this.#engine, space, PRIORITIES[priority]);
+  /** A conversation, empty. @param {{cacheScope?: number, priority?: 'normal' | 'background'}} [place] of other scopes' tokens nothing is known */
+  sequence({ cacheScope = 0, priority = 'normal' } = {}) {
+    const address = this.#wasm._wasm_sequence_new(this.#engine, cacheScope, PRIORITIES[priority]);
     if (!address) throw new QuernError('mem/load', 'There is not enough memory for another reply.');
     return new Sequence({ wasm: this.#wasm, heap: this.#heap, out: this.#out, facts: this.#facts, check: (status) => this.#check(status) }, address);
   }

@@ -23,6 +23,11 @@ const REMEMBERED = 8;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
+function textAt(wasm, address) {
+  const bytes = new Uint8Array(wasm.memory.buffer, address);
+  return decoder.decode(bytes.subarray(0, bytes.indexOf(0)));
+}
+
 /** A crash in there is no crash of the engine: it costs the reply, and the module's memory, which nobody uses again. */
 function guarded(exports, onCrash) {
   const guard = (call) => (...values) => {
@@ -56,6 +61,12 @@ export class Grammar {
 
   /** Whether a text may end here. */
   accepts(state) { return this.wasm.grammar_accepts(this.handle, state) === 1; }
+
+  /** What of a schema says nothing and was passed over. @returns {{rule: string, message: string}[]} */
+  get notes() {
+    const lines = textAt(this.wasm, this.wasm.grammar_notes(this.handle)).split('\n');
+    return lines.slice(0, -1).map((line) => ({ rule: line.slice(0, line.indexOf(' ')), message: line.slice(line.indexOf(' ') + 1) }));
+  }
 
   /** A bit for each token that may follow, until the next call of anything. @returns {Uint32Array} */
   mask(state) {
@@ -151,13 +162,8 @@ export class Grammars {
 
   #check(status) {
     if (status >= 0) return status;
-    const rule = this.#text(this.#wasm.grammar_error_rule());
+    const rule = textAt(this.#wasm, this.#wasm.grammar_error_rule());
     const detail = { ...(rule && { rule }), offset: this.#wasm.grammar_error_offset() };
-    throw new QuernError(CODES[status] ?? 'use/schema', this.#text(this.#wasm.grammar_error_message()), { detail });
-  }
-
-  #text(address) {
-    const bytes = new Uint8Array(this.#wasm.memory.buffer, address);
-    return decoder.decode(bytes.subarray(0, bytes.indexOf(0)));
+    throw new QuernError(CODES[status] ?? 'use/schema', textAt(this.#wasm, this.#wasm.grammar_error_message()), { detail });
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the engine does with pictures before a model sees them, as src/image/image.h has it: headers, white behind what is transparent, resizing,
-// frames of films. Large pictures go through the wasm memory in strips, since what that memory has grown by it never gives back.
+// What the engine does with images before a model sees them, as src/image/image.h has it: headers, white behind what is transparent, resizing,
+// frames of videos. Large images go through the wasm memory in strips, since what that memory has grown by it never gives back.
 
 import { QuernError } from '../shared/errors.js';
-import { oversized } from '../shared/picture.js';
+import { oversized } from '../shared/image.js';
 
 /** Bytes of pixels that are in the wasm memory at once, about. */
 const STRIP = 2 ** 20;
@@ -20,7 +20,7 @@ const DECODE = -12;     // src/base/base.h's, of image.h's two
 const LABEL = 32;
 
 const refusal = (status, [, width, height]) => (status === DECODE
-  ? new QuernError('image/decode', `The file is no picture that can be read: ${KINDS.join(', ')} can, whole ones.`) : oversized({ width, height }));
+  ? new QuernError('image/decode', `The file is no image that can be read: ${KINDS.join(', ')} can, whole ones.`) : oversized({ width, height }));
 
 export class Images {
   #wasm;
@@ -33,7 +33,7 @@ export class Images {
   }
 
   /**
-   * What a file says of itself; throws what is wrong with it. The size is that of the picture as it is seen, `orientation` what is still to be
+   * What a file says of itself; throws what is wrong with it. The size is that of the image as it is seen, `orientation` what is still to be
    * done with its pixels (1: nothing).
    * @param {Uint8Array} bytes of the whole file
    * @returns {{kind: string, width: number, height: number, orientation: number}}
@@ -56,7 +56,7 @@ export class Images {
   }
 
   /**
-   * The picture in another size; what is transparent becomes white first.
+   * The image in another size; what is transparent becomes white first.
    * @param {Uint8Array | Uint8ClampedArray} data RGB or RGBA, by its length
    * @param {{width: number, height: number}} from
    * @param {{width: number, height: number}} to
@@ -88,7 +88,7 @@ export class Images {
     });
   }
 
-  /** Which frames of a film are looked at. @returns {Int32Array} their numbers */
+  /** Which frames of a video are looked at. @returns {Int32Array} their numbers */
   sample(total, fps, perSecond, least, most) {
     return this.#heap.lend(4 * most, (indices) => (
       this.#heap.int32(indices, this.#wasm._wasm_image_sample(total, fps, perSecond, least, most, indices)).slice()

@@ -27,7 +27,7 @@ const THREADS_DEADLINE_MS = 10_000;
 
 const startError = (code, message, cause) => new QuernError(code, message, { phase: 'start', cause });
 
-/** @returns {boolean} whether it has no eyes (src/engine/blind.c) */
+/** @returns {boolean} whether it has no vision (src/engine/blind.c) */
 function checkVersion(module) {
   const [section] = WebAssembly.Module.customSections(module, 'quern');
   const found = section ? new TextDecoder().decode(section).slice(0, 16) : 'none';
@@ -88,7 +88,7 @@ function watchThreads(threads) {
  * @param {number} threads the calling one included
  * @param {32 | 64} address bits of the module's addresses
  * @returns {Promise<{wasm: object, memory: WebAssembly.Memory, maximum: number, isBlind: boolean}>} maximum: bytes that the memory can grow to;
- * isBlind: whether the build has no eyes
+ * isBlind: whether the build has no vision
  */
 export async function instantiate(glue, module, threads, address) {
   const isBlind = checkVersion(module);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// quern_media.h as a JavaScript object: how large a picture becomes and how many tokens it is, its bytes on their way to the encoder, and what
+// quern_media.h as a JavaScript object: how large an image becomes and how many tokens it is, its bytes on their way to the encoder, and what
 // that makes of it. The pixels themselves are image.js's.
 
 const KINDS = ['image', 'video'];
@@ -13,8 +13,8 @@ const ID_BYTES = 8;
  * @typedef {object} Grid
  * @property {number} height pixels after resizing
  * @property {number} width
- * @property {number} frames 1: a picture; else of a film, even
- * @property {number} rows visual tokens of a picture or of a pair of frames
+ * @property {number} frames 1: an image; else of a video, even
+ * @property {number} rows visual tokens of an image or of a pair of frames
  * @property {number} cols
  */
 
@@ -34,7 +34,7 @@ export class Media {
     this.#check = check;
   }
 
-  /** The token that stands for a part of a picture or of a film. @param {'image' | 'video'} kind */
+  /** The token that stands for a part of an image or of a video. @param {'image' | 'video'} kind */
   pad(kind) { return this.#wasm._wasm_media_pad(this.#engine, KINDS.indexOf(kind)); }
 
   /**
@@ -50,7 +50,7 @@ export class Media {
   }
 
   /**
-   * Takes a picture, or a pair of a film's frames.
+   * Takes an image, or a pair of a video's frames.
    * @param {Grid} grid
    * @param {Uint8Array[]} frames RGB, resized; one or two
    * @returns {Uint8Array} its id, to be released

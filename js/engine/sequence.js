@@ -45,7 +45,7 @@ export class Sequence {
   /**
    * Makes these tokens the conversation.
    * @param {'all' | 'hidden' | 'held' | 'states'} outputs
-   * @param {Uint8Array[]} [media] ids of its pictures, in order (media.js)
+   * @param {Uint8Array[]} [media] ids of its images, in order (media.js)
    */
   set(ids, outputs, media = []) {
     this.#size = ids.length;

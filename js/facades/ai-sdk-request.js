@@ -18,20 +18,31 @@ function unsupported(functionality) {
 
 const textsOf = (parts) => parts.filter(({ type }) => type === 'text').map(({ text }) => text).join('');
 
+/**
+ * A file's data, tagged (`{ type, data | url | text }`) as version 7 of the SDK may give it, or bytes, base64 or an address, as version 6 does.
+ * @returns {{type: string, data?: any, url?: any, text?: string}}
+ */
+function taggedData(data) {
+  if (data instanceof URL) return { type: 'url', url: data };
+  return typeof data === 'string' || data instanceof Uint8Array ? { type: 'data', data } : data;
+}
+
 /** A file behind an address goes as it is, bytes as a file. */
-function contentOf({ data, mediaType }) {
-  if (data.type === 'url') return data.url;
-  const bytes = typeof data.data === 'string' ? Uint8Array.from(atob(data.data), (letter) => letter.charCodeAt(0)) : data.data;
+function contentOf(file, mediaType) {
+  if (file.type === 'url') return file.url;
+  const { data } = file;
+  const bytes = typeof data === 'string' ? Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0)) : data;
   return new Blob([bytes], { type: mediaType });
 }
 
 function partOf(part) {
   if (part.type === 'text') return { type: 'text', text: part.text };
-  const { data, mediaType, providerOptions } = part;
+  const { mediaType, providerOptions } = part;
+  const data = taggedData(part.data);
   if (data.type === 'text') return { type: 'text', text: data.text };
   const kind = /^(image|video)(\/|$)/.exec(mediaType)?.[1];
   if (!kind || !['data', 'url'].includes(data.type)) throw unsupported(`files of the type ${mediaType}`);
-  return { type: kind, [kind]: contentOf(part), ...providerOptions?.quern };
+  return { type: kind, [kind]: contentOf(data, mediaType), ...providerOptions?.quern };
 }
 
 function outputOf({ type, value, reason }, warnings) {
@@ -95,7 +106,7 @@ function thinkingOf({ reasoning = 'provider-default' }) {
 }
 
 /**
- * @param {import('@ai-sdk/provider').LanguageModelV4CallOptions} options
+ * @param {import('@ai-sdk/provider').LanguageModelV3CallOptions & {reasoning?: string}} options version 7 passes `reasoning` too
  * @returns {{messages: object[], given: any, warnings: any[]}} of chat(); `providerOptions.quern` are options of ours
  */
 export function requestOf(options) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A Model as a provider of the AI SDK (specification v4): its language model, its vectors and its ranks. The SDK's interfaces are types alone, so
-// nothing of it is imported; what it asks is put into our words by ai-sdk-request.js.
+// A Model as a provider of the AI SDK: its language model, its vectors and its ranks. The SDK's interfaces are types alone, so nothing of it is
+// imported; what it asks is put into our words by ai-sdk-request.js. Versions 6 and 7 of the SDK both take specification v3, and 6 nothing newer
+// (Node 20 gets 6, as 7 asks for Node 22); v4 differs in what files look like in a prompt, and both forms are read.
 
 import { asQuernError } from '../shared/errors.js';
 import { requestOf, sdkError } from './ai-sdk-request.js';
@@ -14,11 +15,12 @@ const REASONS = { stop: 'stop', 'tool-calls': 'tool-calls', length: 'length', co
 
 const reasonFor = (reason) => ({ unified: REASONS[reason], raw: reason });
 
-function usageOf({ promptTokens, cachedTokens, completionTokens, ...rest }) {
+function usageOf({ promptTokens, cachedTokens, completionTokens, thinkingTokens, ...rest }) {
+  const text = thinkingTokens === undefined ? undefined : completionTokens - thinkingTokens;
   return {
     inputTokens: { total: promptTokens, noCache: promptTokens - cachedTokens, cacheRead: cachedTokens, cacheWrite: undefined },
-    outputTokens: { total: completionTokens, text: undefined, reasoning: undefined },
-    raw: { promptTokens, cachedTokens, completionTokens, ...rest },
+    outputTokens: { total: completionTokens, text, reasoning: thinkingTokens },
+    raw: { promptTokens, cachedTokens, completionTokens, thinkingTokens, ...rest },
   };
 }
 
@@ -42,6 +44,7 @@ class Blocks {
   #open = null;         // the block's kind and id
   #count = 0;
   #calls = new Map();   // ids by their numbers
+  #input;               // the id of the call that is being written
 
   constructor(put) {
     this.#put = put;
@@ -55,6 +58,8 @@ class Blocks {
   }
 
   end() {
+    if (this.#input !== undefined) this.#put({ type: 'tool-input-end', id: this.#input });
+    this.#input = undefined;
     if (this.#open) this.#put({ type: `${this.#open.kind}-end`, id: this.#open.id });
     this.#open = null;
   }
@@ -68,21 +73,22 @@ class Blocks {
     this.#put({ type: `${kind}-delta`, id: this.#open.id, delta });
   }
 
-  #call({ type, index, id, name, text, arguments: given }) {
+  #call({ type, index, id, name, delta, arguments: given }) {
     if (type === 'tool-call-start') {
       this.end();
       this.#calls.set(index, id);
+      this.#input = id;
       this.#put({ type: 'tool-input-start', id, toolName: name });
-    } else if (type === 'tool-call-delta') this.#put({ type: 'tool-input-delta', id: this.#calls.get(index), delta: text });
+    } else if (type === 'tool-call-delta') this.#put({ type: 'tool-input-delta', id: this.#calls.get(index), delta });
     else if (type === 'tool-call') {
-      this.#put({ type: 'tool-input-end', id });
+      this.end();
       this.#put(callOf({ id, name, arguments: given }));
     }
   }
 }
 
 class Face {
-  specificationVersion = 'v4';
+  specificationVersion = 'v3';
   provider = PROVIDER;
 
   constructor(model, modelId) {
@@ -171,7 +177,7 @@ export function quern(model, options) {
     throw sdkError('AI_NoSuchModelError', `A model of quern is no ${modelType}.`, { modelId, modelType });
   };
   return Object.assign((id) => languageModel(id), {
-    specificationVersion: 'v4', languageModel, embeddingModel, textEmbeddingModel: embeddingModel,
+    specificationVersion: 'v3', languageModel, embeddingModel, textEmbeddingModel: embeddingModel,
     rerankingModel: (id = ownName) => new RerankingModel(model, id), imageModel: none('imageModel'),
   });
 }

@@ -4,13 +4,15 @@
 
 import { chatCompletion, textCompletion } from './openai.js';
 import { embedding, reranking } from './openai-vectors.js';
+import { KEPT, response } from './responses.js';
 
 /**
  * By path: work that is made of a request's body.
- * @type {Record<string, (model: any, body: any, identity: {name: string, fingerprint: string}) => any>}
+ * @type {Record<string, (model: any, body: any, identity: {name: string, fingerprint: string}, shelf: import('./responses-store.js').Shelf) => any>}
  */
 export const CREATE = {
   '/chat/completions': chatCompletion, '/completions': textCompletion, '/embeddings': embedding, '/rerank': reranking, '/reranking': reranking,
+  '/responses': response,
 };
 
 /**
@@ -25,6 +27,31 @@ export function modelObject({ contextSize, contextLength, vocabSize, dim, parame
 }
 
 export const listObject = (data) => ({ object: 'list', data });
+
+/** What can be asked of a response that is kept, by path and method. @type {typeof KEPT} */
+export const RESPONSES = Object.fromEntries(Object.entries(KEPT).map(([rest, methods]) => [`/responses/{id}${rest}`, methods]));
+
+/** Paths with a name in them. */
+const NAMED = [/(?<start>\/models)\/(?<id>.+)$/, /(?<start>\/responses)\/(?<id>[^/]+)(?<rest>\/[a-z_]+)?$/];
+
+/** The text of a part of a path; '' where it is none. */
+function nameIn(path) {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return '';
+  }
+}
+
+/** A path with a name: as tables have it, the name, where it begins; null: it has none. @returns {{key: string, id: string, at: number} | null} */
+export function named(path) {
+  for (const pattern of NAMED) {
+    const found = pattern.exec(path);
+    const { start, id, rest = '' } = found?.groups ?? {};
+    if (start) return { key: `${start}/{id}${rest}`, id: nameIn(id), at: found.index };
+  }
+  return null;
+}
 
 /** The path below an API's root: with /v1 or without. */
 export const pathOf = (path) => path.split('?')[0].replace(/^\/v1(?=\/)/, '');

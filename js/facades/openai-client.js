@@ -3,10 +3,13 @@
 // built on it. Nothing leaves the page. What is asked and answered is what `quern serve` takes and gives (openai-api.js).
 
 import { abortable, reasonOf } from '../shared/clock.js';
-import { CREATE, listObject, modelObject } from './openai-api.js';
-import { errorOf, retryHeaders } from './openai-error.js';
+import { CREATE, RESPONSES, listObject, modelObject, named } from './openai-api.js';
+import { errorIn } from './dialect.js';
+import { retryHeaders } from './openai-error.js';
 import { bodyOf } from './openai-tools.js';
-import { toEvents } from './sse.js';
+import { REQUEST_ID, requestId } from './request-id.js';
+import { Shelf } from './responses-store.js';
+import { toPieces } from './sse.js';
 
 /** A request that was refused or has failed, with the fields that the official client's errors have. */
 export class APIError extends Error {
@@ -38,7 +41,7 @@ class Stream {
     try {
       yield* this.#chunks;
     } catch (failure) {
-      throw new APIError(errorOf(failure, this.#body), failure);
+      throw new APIError(errorIn(failure, this.#body), failure);
     }
   }
 
@@ -63,9 +66,10 @@ function bytesOf(iterable, textOf, work) {
   });
 }
 
-/** @param {{info: any}} model @param {{name?: string}} options */
-function identityOf({ info }, { name }) {
-  return { name: name ?? (info.name || 'quern'), fingerprint: 'quern' };
+/** What a face answers for. @param {any} model @param {{name?: string} | null} [options] */
+function faceOf(model, options) {
+  const identity = { name: options?.name ?? (model.info.name || 'quern'), fingerprint: 'quern' };
+  return { model, identity, shelf: new Shelf(), described: modelObject(model.info, identity.name, Math.floor(Date.now() / 1000)) };
 }
 
 /** Work that the caller's signal ends. @returns {Promise<any>} what is taken of it once it is there */
@@ -79,31 +83,51 @@ async function within(signal, work, take) {
 }
 
 /** @returns {Promise<any>} the whole answer, or a stream */
-async function created(model, path, body, identity, signal) {
+async function created({ model, identity, shelf }, path, body, signal) {
   try {
-    const work = CREATE[path](model, body, identity);
+    const work = CREATE[path](model, body, identity, shelf);
     return await within(signal, work, async () => (work.stream ? work.accepted.then(() => work) : work.whole()));
   } catch (failure) {
     throw signal?.aborted ? reasonOf(signal) : failure;
   }
 }
 
+const MISSING = {
+  status: 404,
+  error: { message: 'This response is not kept here, or no longer.', type: 'invalid_request_error', param: 'response_id', code: 'not_found' },
+};
+
+/** The client's methods for responses that are kept. */
+function keptMethods({ shelf }) {
+  const ask = (method, rest) => async (id, query) => {
+    let found;
+    try {
+      found = await RESPONSES[`/responses/{id}${rest}`][method](shelf, id, new URLSearchParams(query ?? {}));
+    } catch (failure) {
+      throw new APIError(errorIn(failure), failure);
+    }
+    if (!found) throw new APIError(MISSING, undefined);
+    return found;
+  };
+  return { retrieve: ask('GET', ''), delete: ask('DELETE', ''), cancel: ask('POST', '/cancel'), inputItems: { list: ask('GET', '/input_items') } };
+}
+
 /** Documented in openai.d.ts. */
 export function openai(model, options) {
-  const identity = identityOf(model, options ?? {});
+  const face = faceOf(model, options);
   const create = (path) => async (body, given) => {
     const { signal } = given ?? {};
-    const failed = (failure) => { throw signal?.aborted ? failure : new APIError(errorOf(failure, body), failure); };
-    const answer = await created(model, path, body, identity, signal).catch(failed);
+    const failed = (failure) => { throw signal?.aborted ? failure : new APIError(errorIn(failure, body), failure); };
+    const answer = await created(face, path, body, signal).catch(failed);
     return answer.chunks ? new Stream(answer, body) : answer;
   };
-  const described = modelObject(model.info, identity.name, Math.floor(Date.now() / 1000));
   return {
     chat: { completions: { create: create('/chat/completions') } },
     completions: { create: create('/completions') },
+    responses: { create: create('/responses'), ...keptMethods(face) },
     embeddings: { create: create('/embeddings') },
     rerank: create('/rerank'),
-    models: { list: async () => listObject([described]), retrieve: async () => described },
+    models: { list: async () => listObject([face.described]), retrieve: async () => face.described },
   };
 }
 
@@ -114,8 +138,10 @@ const json = (status, value, headers = {}) => (
 
 const refused = (status, message, code) => json(status, { error: { message, type: 'invalid_request_error', param: null, code } });
 
+const notTaken = (method) => refused(405, `The method ${method} is not taken here.`, 'method_not_allowed');
+
 function failed(failure, body) {
-  const { status, error, retry } = errorOf(failure, body);
+  const { status, error, retry } = errorIn(failure, body);
   return json(status, { error }, retryHeaders(retry));
 }
 
@@ -125,38 +151,58 @@ async function sentBody(input, init) {
   return bodyOf(text);
 }
 
-async function answered(model, path, identity, signal, body) {
+async function answered(face, path, signal, body) {
   try {
-    const answer = await created(model, path, body, identity, signal);
+    const answer = await created(face, path, body, signal);
     if (!answer.chunks) return json(200, answer);
-    const events = toEvents(answer.chunks(), (failure) => errorOf(failure, body).error);
-    const headers = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-cache' };
-    return new Response(bytesOf(events, String, answer), { headers });
+    const pieces = toPieces(answer, (failure) => ({ error: errorIn(failure, body).error }));
+    return new Response(bytesOf(pieces, String, answer), { headers: { 'Content-Type': answer.wire.type, 'Cache-Control': 'no-cache' } });
   } catch (failure) {
     if (signal?.aborted) throw failure;
     return failed(failure, body);
   }
 }
 
+/** What is asked of something with a name. */
+async function found({ described, shelf }, { key, id }, method, query) {
+  const methods = key === '/models/{id}' ? { GET: () => described } : RESPONSES[key];
+  if (!methods) return null;
+  if (!Object.hasOwn(methods, method)) return notTaken(method);
+  try {
+    const answer = await methods[method](shelf, id, query);
+    return answer ? json(200, answer) : json(404, { error: MISSING.error });
+  } catch (failure) {
+    return failed(failure);
+  }
+}
+
 /** Documented in openai.d.ts. */
 export function openaiFetch(model, options) {
-  const identity = identityOf(model, options ?? {});
-  const created = Math.floor(Date.now() / 1000);
+  const answer = answerer(faceOf(model, options));
+  return async (input, init) => {
+    const given = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined)).get(REQUEST_ID);
+    const response = await answer(input, init);
+    response.headers.set(REQUEST_ID, requestId(given));
+    return response;
+  };
+}
+
+/** @returns {(input: any, init?: any) => Promise<Response>} */
+function answerer(face) {
   return async (input, init) => {
     const isRequest = input instanceof Request;
-    const { pathname } = new URL(isRequest ? input.url : String(input), 'http://model.invalid');
+    const { pathname, searchParams } = new URL(isRequest ? input.url : String(input), 'http://model.invalid');
     const signal = init?.signal ?? (isRequest ? input.signal : undefined) ?? undefined;
     signal?.throwIfAborted();
     const method = (init?.method ?? (isRequest ? input.method : 'GET')).toUpperCase();
     const path = Object.keys(CREATE).find((known) => pathname.endsWith(known));
-    if (path && method === 'POST') {
+    if (path && method !== 'POST') return notTaken(method);
+    if (path) {
       const body = await sentBody(input, init).catch(() => undefined);
-      return body === undefined ? refused(400, 'The body is no JSON.', 'invalid_request') : answered(model, path, identity, signal, body);
+      return body === undefined ? refused(400, 'The body is no JSON.', 'invalid_request') : answered(face, path, signal, body);
     }
-    const one = modelObject(model.info, identity.name, created);
-    if (/\/models$/.test(pathname) && method === 'GET') return json(200, listObject([one]));
-    if (/\/models\/[^/]+$/.test(pathname) && method === 'GET') return json(200, one);
-    if (path) return refused(405, `The method ${method} is not taken here.`, 'method_not_allowed');
-    return refused(404, 'There is nothing at this path.', 'not_found');
+    if (/\/models$/.test(pathname) && method === 'GET') return json(200, listObject([face.described]));
+    const name = named(pathname);
+    return (name && await found(face, name, method, searchParams)) ?? refused(404, 'There is nothing at this path.', 'not_found');
   };
 }

@@ -3,6 +3,8 @@
 
 import { asQuernError } from '../shared/errors.js';
 import { CHAT_FIELDS, FIELDS } from './openai-request.js';
+import { inCustomTerms } from './openai-custom.js';
+import { inOlderTerms } from './openai-legacy.js';
 import { inTerms as callsInTerms } from './openai-tools.js';
 
 /**
@@ -45,7 +47,8 @@ export function errorOf(failure, body) {
   const { code, message, detail } = asQuernError(failure, 'call');
   const isUnfit = code === 'model/unsupported' && UNFIT_RULES.includes(detail.rule);
   const { status, type, code: name, retry } = isUnfit ? UNFIT : ROWS[code] ?? ROWS[code.split('/')[0]] ?? OTHER;
-  const inTerms = (text) => callsInTerms(text.replace(/\boptions\.(\w+)/g, (_, option) => fieldOf(option, body)));
+  const inOwnForm = (text) => (body?.functions ? inOlderTerms(text) : inCustomTerms(text, body));
+  const inTerms = (text) => inOwnForm(callsInTerms(text.replace(/\boptions\.(\w+)/g, (_, option) => fieldOf(option, body))));
   const error = { message: inTerms(message), type, param: detail.param ? inTerms(detail.param) : null, code: detail.reason ?? name };
   const { found, limit } = detail;
   const prompt = ['prompt', 'input', 'query'].find((name) => body?.[name] !== undefined) ?? 'messages';

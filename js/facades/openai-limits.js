@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
-// What a request in the OpenAI API's form limits an answer to (response_format, and llama.cpp's own fields), and the probabilities that it asks for
-// and gets.
+// What a request in the OpenAI API's form limits an answer to (response_format, llama.cpp's own fields, vLLM's), and the probabilities that it asks
+// for and gets.
 
 import { badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
-import { unsupported } from './openai-tools.js';
+import { unsupported } from './openai-refused.js';
 
-/** Likeliest tokens of a chat and of a completion at most: the API's own limits. */
-const MOST = { chat: 20, text: 5 };
+/** Likeliest tokens at most: of completions the API itself gives 5, other servers more. */
+const MOST = 20;
+
+/** Any object. */
+const OBJECT = { type: 'object' };
 
 /** By the type of a response_format, of which llama.cpp's clients give an object a schema too. */
 const FORMATS = {
   text: () => ({}),
-  json_object: ({ schema }) => (schema == null ? { json: true } : { schema }),
+  json_object: ({ schema }) => ({ schema: schema ?? OBJECT }),
   json_schema: ({ json_schema: described }) => {
     if (!isRecord(described) || described.schema == null) throw badParam('response_format.json_schema.schema', 'is missing');
     return { schema: described.schema };
@@ -27,9 +30,38 @@ function formatOf(format) {
   return FORMATS[type](format);
 }
 
+/** A schema, which some clients send as text. */
+function schemaIn(value, path) {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw badParam(path, 'is no JSON');
+  }
+}
+
+/** vLLM's: what a reply is held to, by the names in `structured_outputs`. */
+const GUIDES = {
+  json: (value, path) => ({ schema: schemaIn(value, path) }), json_object: (value) => (value === true ? FORMATS.json_object({}) : {}),
+  regex: (regex) => ({ regex }), choice: (choices) => ({ choices }), grammar: (grammar) => ({ grammar }),
+  structural_tag: (_, path) => { throw unsupported(path); },
+};
+
+/** As `structured_outputs`, and as it was before: `guided_json` and its like. */
+function guidesOf({ structured_outputs: outputs, ...body }) {
+  if (outputs != null && !isRecord(outputs)) throw badParam('structured_outputs', 'must be an object');
+  const found = Object.entries(GUIDES).flatMap(([name, make]) => (
+    [[outputs?.[name], `structured_outputs.${name}`], [body[`guided_${name}`], `guided_${name}`]]
+      .filter(([value]) => value != null).map(([value, path]) => make(value, path))));
+  return Object.assign({}, ...found);
+}
+
 /** Options by which a reply is limited. */
-export function limitsOf({ response_format: format, grammar, json_schema: schema }) {
-  return { ...(format != null && formatOf(format)), ...(grammar != null && grammar !== '' && { grammar }), ...(schema != null && { schema }) };
+export function limitsOf({ response_format: format, grammar, json_schema: schema, ...body }) {
+  return {
+    ...(format != null && formatOf(format)), ...(grammar != null && grammar !== '' && { grammar }), ...(schema != null && { schema }),
+    ...guidesOf(body),
+  };
 }
 
 /** A chat asks by true and a number, a completion by a number alone. */
@@ -38,8 +70,8 @@ export function logprobsOf({ logprobs, top_logprobs: top }, kind) {
   const isAsked = kind === 'chat' ? logprobs === true : logprobs != null && logprobs !== false;
   if (kind === 'chat' && logprobs != null && typeof logprobs !== 'boolean') throw badParam('logprobs', 'must be true or false');
   const name = kind === 'chat' ? 'top_logprobs' : 'logprobs';
-  if (most != null && most !== false && !(Number.isInteger(most) && most >= 0 && most <= MOST[kind])) {
-    throw badParam(name, `must be a whole number from 0 to ${MOST[kind]}`);
+  if (most != null && most !== false && !(Number.isInteger(most) && most >= 0 && most <= MOST)) {
+    throw badParam(name, `must be a whole number from 0 to ${MOST}`);
   }
   if (kind === 'chat' && top > 0 && !isAsked) throw badParam('top_logprobs', 'needs logprobs to be true');
   return isAsked ? { logprobs: most ?? 0 } : {};
@@ -50,11 +82,19 @@ export function logprobsOf({ logprobs, top_logprobs: top }, kind) {
 const encoder = new TextEncoder();
 
 /** A part of a character has bytes that its text does not tell. */
-const wordOf = ({ text, logprob }) => ({ token: text, logprob, bytes: text.includes('\uFFFD') ? null : [...encoder.encode(text)] });
+export const wordOf = ({ text, logprob }) => ({ token: text, logprob, bytes: text.includes('\uFFFD') ? null : [...encoder.encode(text)] });
 
 /** As chats have them; null where none were asked for. @param {import('../index.d.ts').Logprob[]} [logprobs] */
 export function chatLogprobs(logprobs) {
   return logprobs ? { content: logprobs.map((one) => ({ ...wordOf(one), top_logprobs: one.top.map(wordOf) })), refusal: null } : null;
+}
+
+/** The likeliest and the token itself, by their texts: of parts of characters, which share one, the likeliest. null: a prompt's first. */
+function topOf({ text, logprob, top }) {
+  if (logprob === null) return null;
+  const all = new Map();
+  for (const one of [...top, { text, logprob }].sort((a, b) => b.logprob - a.logprob)) if (!all.has(one.text)) all.set(one.text, one.logprob);
+  return Object.fromEntries(all);
 }
 
 /** As completions have them. @param {import('../index.d.ts').Logprob[]} [logprobs] @param {number} [offset] letters before the first */
@@ -64,7 +104,7 @@ export function textLogprobs(logprobs, offset = 0) {
   return {
     tokens: logprobs.map(({ text }) => text),
     token_logprobs: logprobs.map(({ logprob }) => logprob),
-    top_logprobs: logprobs.map(({ top }) => Object.fromEntries(top.map(({ text, logprob }) => [text, logprob]))),
+    top_logprobs: logprobs.map(topOf),
     text_offset: logprobs.map(({ text }) => (at += text.length) - text.length),
   };
 }

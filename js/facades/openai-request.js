@@ -4,10 +4,12 @@
 // checked by the model itself (options.js), whose words openai-error.js puts into the request's terms.
 
 import { THOUGHTS } from '../page/messages.js';
-import { badParam } from '../shared/errors.js';
+import { QuernError, badParam } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
+import { modern } from './openai-legacy.js';
 import { limitsOf, logprobsOf } from './openai-limits.js';
-import { toolFields, toolOptions, unsupported } from './openai-tools.js';
+import { unsupported } from './openai-refused.js';
+import { callShape, toolFields, toolOptions } from './openai-tools.js';
 
 /** Choices of one prompt, choices of a request, and sizes that no honest request has. */
 const MOST = { n: 8, choices: 64, messages: 10_000, biases: 1000 };
@@ -19,32 +21,34 @@ const COMPLETION_TOKENS = 16;
 export const FIELDS = {
   maxTokens: ['max_tokens', 'max_completion_tokens'], temperature: ['temperature'], topP: ['top_p'], topK: ['top_k'], minP: ['min_p'],
   stop: ['stop'], seed: ['seed'], presencePenalty: ['presence_penalty'], frequencyPenalty: ['frequency_penalty'],
-  repeatPenalty: ['repeat_penalty'], logitBias: ['logit_bias'],
+  repeatPenalty: ['repeat_penalty'], logitBias: ['logit_bias'], openObjects: ['open_objects'],
   priority: ['priority'],
 };
 
 /** Those whose values are not the options'; for the names in errors. */
 export const CHAT_FIELDS = {
   toolChoice: ['tool_choice'], thinking: ['chat_template_kwargs.enable_thinking'], continue: ['continue_final_message'],
-  schema: ['response_format', 'json_schema'], json: ['response_format'],
+  schema: ['response_format', 'json_schema', 'guided_json', 'structured_outputs'], json: ['response_format'],
+  regex: ['guided_regex', 'structured_outputs'], choices: ['guided_choice', 'structured_outputs'],
+  grammar: ['grammar', 'guided_grammar', 'structured_outputs'],
 };
 
-const isNothing = (value) => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
+export const isNothing = (value) => value === false || value === 0 || value === '' || (Array.isArray(value) && value.length === 0);
 
 /** What is not built: a field, and whether its value asks for nothing. Where there is none, nothing is `false`, 0, '' or []. */
 const UNSUPPORTED = {
-  functions: isNothing, function_call: (value) => value === 'none' || value === 'auto',
   modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text', audio: () => false,
   suffix: isNothing, echo: isNothing, best_of: (value) => value === 1,
 };
 
-function refuseUnsupported(body) {
-  for (const [field, asksNothing] of Object.entries(UNSUPPORTED)) {
+/** @param {Record<string, (value: any) => boolean>} [fields] of a request in another API's form */
+export function refuseUnsupported(body, fields = UNSUPPORTED) {
+  for (const [field, asksNothing] of Object.entries(fields)) {
     if (body[field] != null && !asksNothing(body[field])) throw unsupported(field);
   }
 }
 
-function flag(body, field) {
+export function flag(body, field) {
   if (body[field] != null && typeof body[field] !== 'boolean') throw badParam(field, 'must be true or false');
   return body[field] ?? false;
 }
@@ -57,8 +61,18 @@ function choicesOf({ n }) {
 
 // --- options ---
 
-/** Values that mean something else here than as options: the seed -1 is "any", which llama.cpp's clients send. */
-const MEANINGS = { topP: [0, 1e-6], topK: [-1, 0], seed: [-1, undefined] };
+/** Values that mean something else here than as options: the seed -1 is "any", and no limit is -1, which llama.cpp's clients send. */
+const MEANINGS = { topP: [0, 1e-6], topK: [-1, 0], seed: [-1, undefined], maxTokens: [-1, undefined] };
+
+/** The API's own limits of the temperature, with its codes. */
+const WARM = { least: 0, most: 2, below: 'decimal_below_min_value', above: 'decimal_above_max_value' };
+
+function checkTemperature({ temperature }) {
+  const { least, most, below, above } = WARM;
+  if (typeof temperature !== 'number' || (temperature >= least && temperature <= most)) return;
+  const detail = { param: 'temperature', reason: temperature < least ? below : above };
+  throw new QuernError('use/param', `temperature must be a number from ${least} to ${most}, but is ${temperature}.`, { detail });
+}
 
 function thinkingOf({ reasoning_effort: effort, chat_template_kwargs: kwargs }) {
   if (kwargs != null && !isRecord(kwargs)) throw badParam('chat_template_kwargs', 'must be an object');
@@ -85,36 +99,45 @@ function optionsOf(body) {
 function common(body, kind) {
   if (!isRecord(body)) throw badParam('The body', 'must be a JSON object');
   refuseUnsupported(body);
+  checkTemperature(body);
   if (body.stream_options != null && !isRecord(body.stream_options)) throw badParam('stream_options', 'must be an object');
   const options = { ...optionsOf(body), ...limitsOf(body), ...logprobsOf(body, kind) };
-  return { n: choicesOf(body), stream: flag(body, 'stream'), includeUsage: body.stream_options?.include_usage === true, options };
+  const told = { includeUsage: body.stream_options?.include_usage === true, timings: flag(body, 'timings_per_token') };
+  return { n: choicesOf(body), stream: flag(body, 'stream'), ...told, options };
 }
 
 // --- messages ---
 
 const ROLES = { developer: 'system' };
 
-/** A picture comes with the request: an address would have whoever asks choose what is fetched from here. */
+/** How closely images are looked at; what nobody knows is auto. */
+const DETAILS = { low: 'low', auto: 'auto', high: 'high', original: 'high' };
+
+/** An image comes with the request: an address would have whoever asks choose what is fetched from here. */
 function imageOf({ image_url: image }, path) {
   const { url, detail } = isRecord(image) ? image : { url: image };
   if (typeof url !== 'string' || !/^data:image\//i.test(url)) {
-    throw unsupported(`${path}.image_url`, 'must be a picture itself, in a data: address; nothing is fetched for requests');
+    throw unsupported(`${path}.image_url`, 'must be an image itself, in a data: address; nothing is fetched for requests');
   }
-  return { type: 'image', image: url, ...(detail != null && { detail }) };
+  if (detail != null && typeof detail !== 'string') throw badParam(`${path}.image_url.detail`, 'must be a string');
+  return { type: 'image', image: url, ...(detail != null && { detail: Object.hasOwn(DETAILS, detail) ? DETAILS[detail] : 'auto' }) };
 }
 
 /** @returns {{type: string, text?: string, image?: string}} */
 function partOf(part, path) {
   if (!isRecord(part)) throw badParam(path, 'must be an object with a type');
   if (part.type === 'image_url') return imageOf(part, path);
-  if (part.type !== 'text') throw unsupported(`${path}.type`, 'is neither text nor image_url, and nothing else is supported by this version');
-  if (typeof part.text !== 'string') throw badParam(`${path}.text`, 'must be a string');
-  return { type: 'text', text: part.text };
+  if (part.type !== 'text' && part.type !== 'refusal') {
+    throw unsupported(`${path}.type`, 'is neither text nor image_url, and nothing else is supported by this version');
+  }
+  const text = part[part.type];
+  if (typeof text !== 'string') throw badParam(`${path}.${part.type}`, 'must be a string');
+  return { type: 'text', text };
 }
 
-/** A text, or parts; an assistant may have said nothing. */
-function contentOf({ content, role }, path) {
-  if (content == null && role === 'assistant') return '';
+/** A text, or parts; an assistant may have said nothing, or no. */
+function contentOf({ content, role, refusal }, path) {
+  if (content == null && role === 'assistant') return refusal ?? '';
   if (!Array.isArray(content)) return content;
   const parts = content.map((part, i) => partOf(part, `${path}.content[${i}]`));
   const texts = parts.map(({ text }) => text);
@@ -123,9 +146,7 @@ function contentOf({ content, role }, path) {
 
 function messageOf(message, path) {
   if (!isRecord(message)) throw badParam(path, 'must be an object with role and content');
-  const { role, function_call: call } = message;
-  if (role === 'function') throw unsupported(`${path}.role`, 'is function, which is not supported by this version: tool is');
-  if (call != null) throw unsupported(`${path}.function_call`, 'is not supported by this version: tool_calls are');
+  const { role } = message;
   const thoughts = Object.fromEntries(THOUGHTS.filter((name) => message[name] != null).map((name) => [name, message[name]]));
   const known = typeof role === 'string' && Object.hasOwn(ROLES, role) ? ROLES[role] : role;
   return { role: known, content: contentOf(message, path), ...thoughts, ...toolFields(message, path) };
@@ -141,17 +162,22 @@ function messagesOf({ messages }) {
  * @typedef {object} Request
  * @property {boolean} stream
  * @property {boolean} includeUsage whether the stream ends with it
+ * @property {boolean} timings whether the answer says how long it took
  * @property {number} n choices of each prompt
  * @property {any} options of chat() or complete()
+ * @property {import('./openai-tools.js').CallShape} [shape] of a chat's calls
  * @property {import('../index.d.ts').Message[]} [messages]
  * @property {(string | number[])[]} [prompts]
+ * @property {boolean} [echo] whether answers begin with their prompts
+ * @property {{made: number, wanted: number, showsLogprobs: boolean}} [best] of the choices so many are given
  */
 
 /** @returns {Request} of POST /chat/completions */
-export function chatRequest(body) {
-  const { options, ...request } = common(body, 'chat');
+export function chatRequest(given) {
+  const { options, ...request } = common(given, 'chat');
+  const body = modern(given);
   const asked = { ...options, ...toolOptions(body), thinking: thinkingOf(body), continue: body.continue_final_message };
-  return { ...request, messages: messagesOf(body), options: asked };
+  return { ...request, messages: messagesOf(body), options: asked, shape: callShape(given) };
 }
 
 /** One prompt, or several: ids are one where the first of them is a number. */
@@ -162,14 +188,31 @@ function promptsOf({ prompt }) {
   throw badParam('prompt', 'must be a text, an array of token ids, or an array of those');
 }
 
+/** What completions alone have. To choose among several their probabilities are wanted in any case. */
+function moreOf(body, { n, stream }, { logprobs }) {
+  const { suffix, best_of: made } = body;
+  const echo = flag(body, 'echo');
+  if (suffix != null && typeof suffix !== 'string') throw badParam('suffix', 'must be a string');
+  if (suffix && echo) throw badParam('echo', 'and suffix exclude each other');
+  const filled = suffix ? { options: { suffix } } : {};
+  if (made == null || made === n) return { echo, ...filled };
+  if (!Number.isInteger(made) || made < n || made > MOST.n) throw badParam('best_of', `must be a whole number from n (${n}) to ${MOST.n}`);
+  if (stream) throw badParam('best_of', 'must be n for a stream, since the best is not known before the end');
+  if (echo) throw badParam('echo', 'and best_of exclude each other');
+  const best = { made, wanted: n, showsLogprobs: logprobs !== undefined };
+  return { echo, n: made, best, options: { ...filled.options, logprobs: logprobs ?? 0 } };
+}
+
 /** @param {{endTokens: readonly number[]}} info @returns {Request} of POST /completions */
 export function completionRequest(body, info) {
-  const { options, ...request } = common(body, 'text');
+  const { options, ...request } = common(isRecord(body) ? { ...body, echo: null, best_of: null, suffix: null } : body, 'text');
   const prompts = promptsOf(body);
-  const all = prompts.length * request.n;
+  const more = moreOf(body, request, options);
+  const all = prompts.length * (more.n ?? request.n);
   if (all > MOST.choices) throw badParam('prompt', `asks for ${all} choices, at most ${MOST.choices} are possible`);
   const { logitBias = {} } = options;
   if (!isRecord(logitBias)) throw badParam('logit_bias', 'must be an object from token ids to numbers');
   const never = flag(body, 'ignore_eos') ? Object.fromEntries(info.endTokens.map((id) => [id, -Infinity])) : {};
-  return { ...request, prompts, options: { maxTokens: COMPLETION_TOKENS, ...options, logitBias: { ...logitBias, ...never } } };
+  const asked = { maxTokens: COMPLETION_TOKENS, ...options, ...more.options, logitBias: { ...logitBias, ...never } };
+  return { ...request, ...more, prompts, options: asked };
 }

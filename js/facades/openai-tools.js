@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Tools and calls in the OpenAI API's form and in ours, in both directions. There arguments are JSON as text, here objects; what is wrong within them
-// the model itself says (reply/tools.js).
+// the model itself says (reply/tools.js). Tools of the type custom are a matter of openai-custom.js, the older `functions` of openai-legacy.js.
 
-import { QuernError, badParam } from '../shared/errors.js';
+import { badParam } from '../shared/errors.js';
 import { asJson, isRecord, read } from '../page/values.js';
 import { dense, memberOf, parsed, partsOf } from '../shared/raw-json.js';
-
-export function unsupported(path, what = 'is not supported by this version') {
-  return new QuernError('use/param', `${path} ${what}.`, { detail: { param: path, reason: 'unsupported_parameter' } });
-}
+import { InputText, customTool } from './openai-custom.js';
+import { mended } from './openai-mended.js';
+import { unsupported } from './openai-refused.js';
 
 function listOf(value, path) {
   if (!Array.isArray(value)) throw badParam(path, 'must be an array');
@@ -19,14 +18,27 @@ function listOf(value, path) {
 
 function functionOf(value, path) {
   if (!isRecord(value)) throw badParam(path, 'must be an object with type and function');
-  if (value.type !== 'function') throw unsupported(`${path}.type`, "must be 'function'; nothing else is supported by this version");
+  if (value.type !== 'function') throw unsupported(`${path}.type`, "must be 'function' or 'custom'; nothing else is supported by this version");
   if (!isRecord(value.function)) throw badParam(`${path}.function`, 'must be an object');
   return value.function;
 }
 
+/** What a tool, a call or a choice of either type says. */
+const partOf = (value, path) => (isRecord(value) && value.type === 'custom' && isRecord(value.custom) ? value.custom : functionOf(value, path));
+
+/** Tools of which some may be called: as chats have it, or flat. */
+function allowedOf({ allowed_tools: inner, ...flat }) {
+  const { mode = 'auto', tools } = inner ?? flat;
+  if (mode !== 'auto' && mode !== 'required') throw badParam('tool_choice.allowed_tools.mode', "must be 'auto' or 'required'");
+  const names = listOf(tools, 'tool_choice.allowed_tools.tools').map((tool) => tool?.name ?? tool?.function?.name ?? tool?.custom?.name);
+  if (!names.every((name) => typeof name === 'string')) throw badParam('tool_choice.allowed_tools.tools', 'must name tools');
+  return { names, required: mode === 'required' };
+}
+
 function choiceOf(choice) {
-  if (typeof choice === 'string' || choice == null) return choice;
-  return { name: functionOf(choice, 'tool_choice').name };
+  if (['auto', 'none', 'required'].includes(choice)) return choice;
+  if (!isRecord(choice)) throw badParam('tool_choice', "must be 'none', 'auto', 'required', or an object that names tools");
+  return choice.type === 'allowed_tools' ? allowedOf(choice) : { name: partOf(choice, 'tool_choice').name };
 }
 
 /** Tools of requests that came as text, as they are written there. @type {WeakMap<object, string>} */
@@ -48,24 +60,37 @@ function writtenTool(tools, i, { name, description, parameters }) {
   return parameters != null && dense(text) === JSON.stringify(own) ? {} : { json: text };
 }
 
+function toolOf(tools, i) {
+  if (tools[i]?.type === 'custom') return customTool(tools[i], `tools[${i}]`);
+  const { name, description, parameters } = functionOf(tools[i], `tools[${i}]`);
+  return { name, description, parameters, ...writtenTool(tools, i, { name, description, parameters }) };
+}
+
 /** The options that a request with tools has. `strict` changes nothing: calls always obey their schema. */
 export function toolOptions({ tools, tool_choice: choice, parallel_tool_calls: parallel }) {
-  if (parallel === false) throw unsupported('parallel_tool_calls');
-  const list = tools == null ? [] : listOf(tools, 'tools').map((tool, i) => {
-    const { name, description, parameters } = functionOf(tool, `tools[${i}]`);
-    return { name, description, parameters, ...writtenTool(tools, i, { name, description, parameters }) };
-  });
-  return { ...(list.length && { tools: list }), ...(choice != null && { toolChoice: choiceOf(choice) }) };
+  if (parallel != null && typeof parallel !== 'boolean') throw badParam('parallel_tool_calls', 'must be true or false');
+  const list = tools == null ? [] : listOf(tools, 'tools').map((_, i) => toolOf(tools, i));
+  return {
+    ...(list.length && { tools: list }), ...(choice != null && { toolChoice: choiceOf(choice) }),
+    ...(list.length && parallel === false && { parallelToolCalls: false }),
+  };
+}
+
+/** A call of a message. What was cut off comes back with an end. */
+function callOf(call, path) {
+  const { name, input, arguments: given } = partOf(call, path);
+  if (call.type === 'custom') return { id: call.id, name, arguments: { input } };
+  const isBroken = typeof given === 'string' && parsed(given) === undefined;
+  return { id: call.id, name, arguments: isBroken ? mended(given) ?? given : given };
 }
 
 /** What a message has to do with tools. */
 export function toolFields({ tool_calls: calls, tool_call_id: toolCallId }, path) {
   const toolCalls = calls?.length === 0 ? null : calls;
   return {
-    ...(toolCalls != null && { toolCalls: listOf(toolCalls, `${path}.tool_calls`).map((call, i) => {
-      const { name, arguments: given } = functionOf(call, `${path}.tool_calls[${i}]`);
-      return { id: call.id, name, arguments: given === '' ? '{}' : given };
-    }) }),
+    ...(toolCalls != null && {
+      toolCalls: listOf(toolCalls, `${path}.tool_calls`).map((call, i) => callOf(call, `${path}.tool_calls[${i}]`)),
+    }),
     ...(toolCallId != null && { toolCallId }),
   };
 }
@@ -73,7 +98,8 @@ export function toolFields({ tool_calls: calls, tool_call_id: toolCallId }, path
 /** A path of ours as the API has it. */
 export const inTerms = (text) => text.replace(/\btoolCalls\b/g, 'tool_calls').replace(/\btoolCallId\b/g, 'tool_call_id')
   .replace(/\b(tools|tool_calls)\[(\d+)\]\.(name|description|parameters|arguments)/g, '$1[$2].function.$3')
-  .replace(/\btools\[(\d+)\]\.json\b/g, 'tools[$1]');
+  .replace(/\btools\[(\d+)\]\.json\b/g, 'tools[$1]')
+  .replace(/\btool_choice\.name\b/g, 'tool_choice.function.name').replace(/\btool_choice\.names\b/g, 'tool_choice.allowed_tools.tools');
 
 // --- of answers ---
 
@@ -87,8 +113,8 @@ const written = (value) => (typeof value === 'string' ? value : JSON.stringify(v
 export async function writtenCalls(events) {
   const texts = new Map();
   const all = new Map();
-  for await (const { type, index, id, text } of events) {
-    if (type === 'tool-call-delta') texts.set(index, (texts.get(index) ?? '') + text);
+  for await (const { type, index, id, delta } of events) {
+    if (type === 'tool-call-delta') texts.set(index, (texts.get(index) ?? '') + delta);
     if (type === 'tool-call' && texts.has(index)) all.set(id, texts.get(index));
   }
   return all;
@@ -98,68 +124,52 @@ export async function writtenCalls(events) {
 export const callsOf = (toolCalls, texts) => toolCalls.map(({ id, name, arguments: given }) => (
   { id, type: 'function', function: { name, arguments: texts?.get(id) ?? written(given) } }));
 
-/** The delta of an event of a call; null: it says nothing new. */
-export function callDelta({ type, index, id, name, text }) {
-  if (type === 'tool-call-start') return { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
-  return type === 'tool-call-delta' ? { tool_calls: [{ index, function: { arguments: text } }] } : null;
+/**
+ * How a request wants its calls told.
+ * @typedef {{customs: Set<string>, isLegacy: boolean}} CallShape customs: names of tools of that type; isLegacy: as a message's function_call
+ *
+ * @param {any} body of a request @returns {CallShape}
+ */
+export function callShape({ tools, functions }) {
+  const customs = (Array.isArray(tools) ? tools : []).filter((tool) => tool?.type === 'custom').map(({ custom }) => custom?.name);
+  return { customs: new Set(customs), isLegacy: Array.isArray(functions) && functions.length > 0 };
 }
 
-// --- what a remote model is asked, and answers ---
-
-/** As it is written, where that is said. */
-function toolOf(tool) {
-  const { json, ...own } = isRecord(tool) ? tool : {};
-  return parsed(json) ?? { type: 'function', function: isRecord(tool) ? own : tool };
+/** Fields of a reply's message: its calls, also one that its end has cut off. @param {any} result @param {CallShape} shape */
+export function answeredCalls({ toolCalls = [], unfinishedCall }, texts, { customs, isLegacy }) {
+  const cut = unfinishedCall?.name ? [{ ...unfinishedCall, arguments: unfinishedCall.text }] : [];
+  const all = callsOf([...toolCalls, ...cut], texts);
+  if (!all.length) return {};
+  if (isLegacy) return { function_call: all[0].function };
+  return { tool_calls: all.map((call) => (customs.has(call.function.name) ? customCall(call) : call)) };
 }
 
-/** Fields of a request. @param {{tools?: any, toolChoice?: any}} options */
-export function toolRequest({ tools, toolChoice }) {
-  const isName = isRecord(toolChoice);
-  return {
-    ...(tools != null && { tools: listOf(tools, 'options.tools').map(toolOf) }),
-    ...(toolChoice != null && { tool_choice: isName ? { type: 'function', function: toolChoice } : toolChoice }),
-  };
-}
+const customCall = ({ id, function: { name, arguments: given } }) => ({ id, type: 'custom', custom: { name, input: new InputText().take(given) } });
 
-/** Fields of a message. @param {{toolCalls?: any, toolCallId?: any}} message */
-export function toolMessage({ toolCalls, toolCallId }) {
-  const calls = toolCalls == null ? [] : listOf(toolCalls, 'messages');
-  if (!calls.every(isRecord)) throw badParam('messages', 'have a call that is no object');
-  return {
-    ...(calls.length && { tool_calls: callsOf(calls) }),
-    ...(toolCallId != null && { tool_call_id: toolCallId }),
-  };
-}
+/** The deltas of one reply's calls. */
+export class CallDeltas {
+  #shape;
+  #inputs = new Map();    // of custom tools, by the numbers of their calls
 
-/** The calls of a reply that comes in deltas. */
-export class GatheredCalls {
-  #calls = new Map();     // {id, name, text} by their numbers
-
-  /** @param {any} deltas of a chunk @param {(event: object) => void} push */
-  take(deltas, push) {
-    for (const { index = 0, id = `call_${index}`, function: { name = '', arguments: text = '' } = {} } of deltas ?? []) {
-      if (!this.#calls.has(index)) {
-        this.#calls.set(index, { id, name, text: '' });
-        push({ type: 'tool-call-start', index, id, name });
-      }
-      if (!text) continue;
-      this.#calls.get(index).text += text;
-      push({ type: 'tool-call-delta', index, text });
-    }
+  /** @param {CallShape} shape */
+  constructor(shape) {
+    this.#shape = shape;
   }
 
-  /** @returns {{toolCalls: object[], text: string}} those whose arguments are an object; the others as text */
-  end(push) {
-    const toolCalls = [];
-    let lost = '';
-    for (const [index, { id, name, text }] of this.#calls) {
-      const given = parsed(text || '{}');
-      if (isRecord(given)) {
-        toolCalls.push({ id, name, arguments: given });
-        push({ type: 'tool-call', index, id, name, arguments: given });
-      } else lost += `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": ${text}}\n</tool_call>`;
+  /** @returns {object | null} null: the event says nothing new */
+  take({ type, index, id, name, delta }) {
+    const { customs, isLegacy } = this.#shape;
+    if (type === 'tool-call-start') {
+      if (isLegacy) return { function_call: { name, arguments: '' } };
+      if (!customs.has(name)) return { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
+      this.#inputs.set(index, new InputText());
+      return { tool_calls: [{ index, id, type: 'custom', custom: { name, input: '' } }] };
     }
-    this.#calls.clear();
-    return { toolCalls, text: lost };
+    if (type !== 'tool-call-delta') return null;
+    if (isLegacy) return { function_call: { arguments: delta } };
+    const input = this.#inputs.get(index);
+    if (!input) return { tool_calls: [{ index, function: { arguments: delta } }] };
+    const piece = input.take(delta);
+    return piece ? { tool_calls: [{ index, custom: { input: piece } }] } : null;
   }
 }

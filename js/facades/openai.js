@@ -2,9 +2,12 @@
 // The OpenAI API over a Model, without any HTTP: a request begins replies, and a Completion tells them as one object or as chunks. Chunks are
 // made as pieces come, those of several choices in the order in which they are ready.
 
+import { Echo, bestOf } from './openai-echo.js';
 import { chatLogprobs, textLogprobs } from './openai-limits.js';
 import { chatRequest, completionRequest } from './openai-request.js';
-import { callDelta, callsOf, writtenCalls } from './openai-tools.js';
+import { CallDeltas, answeredCalls, writtenCalls } from './openai-tools.js';
+import { timingsOf } from './timings.js';
+import { Work, randomId } from './work.js';
 
 export { errorOf } from './openai-error.js';
 export { chatRequest } from './openai-request.js';
@@ -18,15 +21,16 @@ const REASONS = { stop: 'stop', 'tool-calls': 'tool_calls', length: 'length', co
 /** What the two kinds of answers look like. */
 const CHAT = {
   prefix: 'chatcmpl-', object: 'chat.completion', chunk: 'chat.completion.chunk',
-  whole: ({ text, thinking, toolCalls = [] }, written) => {
-    const calls = toolCalls.length ? { tool_calls: callsOf(toolCalls, written) } : null;
-    const content = text || (calls ? null : '');
+  whole: (result, written, shape) => {
+    const { text, thinking } = result;
+    const calls = answeredCalls(result, written, shape);
+    const content = text || (Object.keys(calls).length ? null : '');
     return { message: { role: 'assistant', content, ...(thinking && { reasoning_content: thinking }), ...calls, refusal: null } };
   },
   first: { delta: { role: 'assistant', content: '' } },
-  piece: (event) => {
+  piece: (event, calls) => {
     const { type, text } = event;
-    const delta = type === 'text' ? { content: text } : type === 'thinking' ? { reasoning_content: text } : callDelta(event);
+    const delta = type === 'text' ? { content: text } : type === 'thinking' ? { reasoning_content: text } : calls.take(event);
     return delta && { delta };
   },
   last: { delta: {} },
@@ -37,8 +41,6 @@ const TEXT = {
   prefix: 'cmpl-', object: 'text_completion', chunk: 'text_completion',
   whole: ({ text }) => ({ text }), first: null, piece: ({ text }) => ({ text }), last: { text: '' }, logprobs: textLogprobs,
 };
-
-const randomId = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** Values of several iterators, each as soon as it is there. */
 async function* merged(iterators) {
@@ -64,21 +66,25 @@ function usageOf(results, n) {
   const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
   const prompt = sum(firsts.map(({ promptTokens }) => promptTokens));
   const completion = sum(results.map(({ usage }) => usage.completionTokens));
+  const thinking = sum(results.map(({ usage }) => usage.thinkingTokens ?? 0));
   return {
     prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion,
     prompt_tokens_details: { cached_tokens: sum(firsts.map(({ cachedTokens }) => cachedTokens)) },
+    completion_tokens_details: { reasoning_tokens: thinking },
   };
 }
 
+/** The options of each choice of a prompt. */
+function choicesOf({ n, options }) {
+  const first = options.seed ?? Math.floor(Math.random() * SEEDS);
+  return Array.from({ length: n }, (_, i) => ({ ...options, seed: i === 0 ? first : (first + i) % SEEDS }));
+}
+
 /** Answers to one request, being made. */
-export class Completion {
+export class Completion extends Work {
   #kind;
   #request;
   #head;
-  #replies;
-
-  /** Settles when the model has begun with every choice, or refuses one: then none goes on. @type {Promise<void>} */
-  accepted;
 
   /**
    * @param {typeof CHAT | typeof TEXT} kind
@@ -87,50 +93,22 @@ export class Completion {
    * @param {((options: object) => import('../index.d.ts').Reply)[]} begin one for each prompt
    */
   constructor(kind, request, { name, fingerprint }, begin) {
+    super(begin.flatMap((start) => choicesOf(request).map((options) => (begun) => start({ ...options, ...begun }))), request.stream);
     this.#kind = kind;
     this.#request = request;
     this.#head = { id: kind.prefix + randomId(), created: Math.floor(Date.now() / 1000), model: name, system_fingerprint: fingerprint };
-    const begun = [];
-    this.#replies = begin.flatMap((start) => this.#options().map((options) => {
-      let onBegin;
-      const reading = new Promise((resolve) => { onBegin = resolve; });
-      const reply = start({ ...options, onPrefill: () => onBegin() });
-      begun.push(Promise.race([reading, reply.result]));
-      return reply;
-    }));
-    this.accepted = Promise.all(begun).then(() => {}, (error) => {
-      this.stop();
-      throw error;
-    });
-    this.accepted.catch(() => {});
-  }
-
-  /** The options of each choice of a prompt. */
-  #options() {
-    const { n, options } = this.#request;
-    const first = options.seed ?? Math.floor(Math.random() * SEEDS);
-    return Array.from({ length: n }, (_, i) => ({ ...options, seed: i === 0 ? first : (first + i) % SEEDS }));
-  }
-
-  /** Settles when no choice goes on. */
-  get ended() { return Promise.allSettled(this.#replies.map((reply) => reply.result)); }
-
-  /** Whether the request asked for chunks. */
-  get stream() { return this.#request.stream; }
-
-  /** Ends all choices; what they have is their result. */
-  stop() {
-    for (const reply of this.#replies) reply.stop();
   }
 
   /** The whole answer. @returns {Promise<object>} */
   async whole() {
-    const results = await this.#results();
-    const written = await Promise.all(this.#replies.map(({ events }) => writtenCalls(events)));
+    const results = await this.results();
+    const written = await Promise.all(this.replies.map(({ events }) => writtenCalls(events)));
     const choices = results.map((result, index) => ({
-      index, ...this.#kind.whole(result, written[index]), logprobs: this.#kind.logprobs(result.logprobs), finish_reason: REASONS[result.finishReason],
+      index, ...this.#kind.whole(result, written[index], this.#request.shape), logprobs: this.#kind.logprobs(result.logprobs),
+      finish_reason: this.#reason(result),
     }));
-    return { object: this.#kind.object, ...this.#head, choices, usage: usageOf(results, this.#request.n) };
+    const timings = this.#request.timings && { timings: timingsOf(results[0]) };
+    return { object: this.#kind.object, ...this.#head, choices, usage: usageOf(results, this.#request.n), ...timings };
   }
 
   /** The answer as it comes; read once. What fails one choice ends all. @returns {AsyncGenerator<object>} */
@@ -139,32 +117,40 @@ export class Completion {
     const head = { object: this.#kind.chunk, ...this.#head };
     const usage = includeUsage ? { usage: null } : {};
     try {
-      const choices = this.#replies.map((reply, index) => this.#choice(reply, index));
-      for await (const choice of merged(choices)) yield { ...head, choices: [choice], ...usage };
-      if (includeUsage) yield { ...head, choices: [], usage: usageOf(await this.#results(), n) };
+      const choices = this.replies.map((reply, index) => this.#choice(reply, index));
+      for await (const choice of merged(choices)) yield { ...head, choices: [choice], ...usage, ...await this.#timingsAt(choice) };
+      if (includeUsage) yield { ...head, choices: [], usage: usageOf(await this.results(), n) };
     } finally {
       this.stop();
     }
   }
 
-  #results() {
-    return Promise.all(this.#replies.map((reply) => reply.result)).catch((error) => {
-      this.stop();
-      throw error;
-    });
+  /** How long a choice took, at its end, where that was asked for. */
+  async #timingsAt({ index, finish_reason: reason }) {
+    return reason && this.#request.timings ? { timings: timingsOf(await this.replies[index].result) } : null;
+  }
+
+  #reason({ finishReason }) {
+    return finishReason === 'tool-calls' && this.#request.shape?.isLegacy ? 'function_call' : REASONS[finishReason];
   }
 
   async* #choice(reply, index) {
     const { first, piece, last } = this.#kind;
-    let letters = 0;        // so far
+    const calls = new CallDeltas(this.#request.shape);
+    let letters = 0;        // so far, and tokens
+    let told = 0;
     const choice = (part, reason = null, logprobs = null) => ({ index, ...part, logprobs, finish_reason: reason });
     if (first) yield choice(first);
     for await (const event of reply.events) {
-      const part = piece(event);
+      const part = piece(event, calls);
       if (part) yield choice(part, null, this.#kind.logprobs(event.logprobs, letters));
       for (const { text } of event.logprobs ?? []) letters += text.length;
+      told += event.logprobs?.length ?? 0;
     }
-    yield choice(last, REASONS[(await reply.result).finishReason]);
+    const result = await reply.result;
+    const { logprobs = [] } = result;
+    const rest = logprobs.length > told ? this.#kind.logprobs(logprobs.slice(told), letters) : null;     // of what ended it
+    yield choice(last, this.#reason(result), rest);
   }
 }
 
@@ -179,11 +165,27 @@ export function chatCompletion(model, body, identity) {
   return new Completion(CHAT, request, identity, [(options) => model.chat(request.messages, options)]);
 }
 
+/** The best of more choices than are wanted. */
+class BestOf extends Completion {
+  #best;
+
+  constructor(kind, request, identity, begin) {
+    super(kind, request, identity, begin);
+    this.#best = request.best;
+  }
+
+  async whole() { return bestOf(await super.whole(), this.#best); }
+}
+
 /**
  * A request of POST /completions.
- * @param {Pick<import('../index.d.ts').Model, 'complete' | 'info'>} model
+ * @param {Pick<import('../index.d.ts').Model, 'complete' | 'detokenize' | 'info'>} model
  */
 export function textCompletion(model, body, identity) {
   const request = completionRequest(body, model.info);
-  return new Completion(TEXT, request, identity, request.prompts.map((prompt) => (options) => model.complete(prompt, options)));
+  const begin = request.prompts.map((prompt) => {
+    const echo = request.echo ? new Echo(model, prompt, request.options.logprobs) : null;
+    return (options) => (echo ? echo.begin(options) : model.complete(prompt, options));
+  });
+  return new (request.best ? BestOf : Completion)(TEXT, request, identity, begin);
 }

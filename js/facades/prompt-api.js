@@ -2,9 +2,11 @@
 // The browser's Prompt API over a model: a class LanguageModel whose sessions keep their conversation here and ask the model for each reply anew,
 // which remembers what it has read. Replies of a session follow each other; those of several run side by side.
 
-import { abortable } from '../shared/clock.js';
+import { abortable, reasonOf } from '../shared/clock.js';
 import { badParam } from '../shared/errors.js';
-import { asException, constraintOf, exception, messagesOf, quotaExceeded, toolsOf, typesOf } from './prompt-input.js';
+import { anyOf, download, task, tell } from './prompt-events.js';
+import { asException, constraintOf, exception, messagesOf, quotaExceeded } from './prompt-input.js';
+import { canMake, paramsOf, setupOf } from './prompt-options.js';
 import { run } from './run.js';
 
 /** Whoever makes a session has this. */
@@ -22,13 +24,6 @@ function withWords(messages, words) {
   const { content } = messages[at];
   const said = typeof content === 'string' ? content + words : [...content, { type: 'text', text: words }];
   return messages.with(at, { ...messages[at], content: said });
-}
-
-/** Calls listeners, and the function that stands in a property. */
-function tell(target, name) {
-  const event = new Event(name);
-  target.dispatchEvent(event);
-  target[`on${name}`]?.(event);
 }
 
 class Session extends EventTarget {
@@ -56,13 +51,18 @@ class Session extends EventTarget {
   get contextUsage() { return this.#usage; }
   get inputQuota() { return this.contextWindow; }
   get inputUsage() { return this.#usage; }
-  get temperature() { return this.#setup.options.temperature; }
-  get topK() { return this.#setup.options.topK; }
+  get samplingMode() { return this.#setup.mode; }
+  get temperature() { return this.#number('temperature'); }
+  get topK() { return this.#number('topK'); }
+
+  /** As it was given. */
+  #number(name) { return this.samplingMode === null ? this.#setup.sampling[name] : undefined; }
 
   /** Counts what the session begins with. */
-  static async begin(model, setup) {
-    const count = setup.initial.length ? await model.countTokens(setup.initial) : 0;
+  static async begin(model, setup, signal) {
+    const count = setup.initial.length ? await abortable(model.countTokens(setup.initial, { signal }), signal) : 0;
     if (count >= model.info.contextSize) throw quotaExceeded(count, model.info.contextSize);
+    await task(signal);
     return new this(KEY, model, setup, [], count);
   }
 
@@ -72,11 +72,13 @@ class Session extends EventTarget {
     return text;
   }
 
+  /** Throws at once what is aborted already, since there is no promise that could reject. */
   promptStreaming(input, options) {
+    this.#check(options?.signal);
     const left = new AbortController();
     return new ReadableStream({
       start: (controller) => {
-        const given = { ...options, signal: AbortSignal.any([left.signal, options?.signal].filter(Boolean)) };
+        const given = { ...options, signal: anyOf(left.signal, options?.signal) };
         const done = this.#ask(input, given, (piece) => controller.enqueue(piece));
         done.then(() => controller.close()).catch((error) => controller.error(error));   // closing fails where it was cancelled
       },
@@ -87,9 +89,10 @@ class Session extends EventTarget {
   /** The model reads what was appended at once, so that the next reply begins sooner. */
   async append(input, options) {
     const { signal } = options ?? {};
-    this.#check();
+    this.#check(signal);
     const { messages } = messagesOf(input, this.#setup);
     await this.#inTurn(signal, async (both) => {
+      this.#checkFirst(messages);
       const turns = await this.#fit([...this.#turns, ...messages], '', this.#turns.length, 0);
       const { usage } = await this.#model.chat([...this.#setup.initial, ...turns], { maxTokens: 0, signal: both }).result;
       [this.#turns, this.#usage] = [turns, usage.promptTokens];
@@ -97,31 +100,42 @@ class Session extends EventTarget {
   }
 
   async measureContextUsage(input, options) {
-    this.#check();
+    const { signal } = options ?? {};
+    this.#check(signal);
     const { words } = constraintOf(options ?? {});
     const { messages } = messagesOf(input, { ...this.#setup, mayGoOn: true });
-    if (!messages.length) return 0;
-    const before = [...this.#setup.initial, ...this.#turns];
-    const known = before.length ? await this.#count(before) : 0;
-    const whole = await this.#count(withWords([...before, ...messages], words), options?.signal);
-    return Math.max(0, whole - known);
+    const both = anyOf(this.#over.signal, signal);
+    const known = messages[0].role === 'system' ? [] : this.#all;
+    const before = known.length ? await abortable(this.#count(known, both), both) : 0;
+    const whole = await abortable(this.#count(withWords([...known, ...messages], words), both), both);
+    return Math.max(0, whole - before);
   }
 
   measureInputUsage(input, options) { return this.measureContextUsage(input, options); }
 
   /** @param {{signal?: AbortSignal}} [options] */
   async clone({ signal } = {}) {
-    this.#check();
-    signal?.throwIfAborted();
-    await abortable(this.#last, AbortSignal.any([this.#over.signal, signal].filter(Boolean)));
+    this.#check(signal);
+    const both = anyOf(this.#over.signal, signal);
+    await abortable(this.#last, both);
+    await task(both);
     const Class = /** @type {typeof Session} */ (this.constructor);
-    return new Class(KEY, this.#model, { ...this.#setup, signal }, [...this.#turns], this.#usage);
+    return new Class(KEY, this.#model, { ...this.#setup, signal: undefined }, [...this.#turns], this.#usage);
   }
 
-  destroy() { this.#over.abort(exception('AbortError', 'The session has been destroyed.')); }
+  destroy() { this.#over.abort(exception('InvalidStateError', 'The session has been destroyed.')); }
 
-  #check() {
-    if (this.#over.signal.aborted) throw exception('InvalidStateError', 'The session has been destroyed.');
+  /** @param {AbortSignal} [signal] */
+  #check(signal) {
+    const over = [this.#over.signal, signal].find((one) => one?.aborted);
+    if (over) throw reasonOf(over);
+  }
+
+  get #all() { return [...this.#setup.initial, ...this.#turns]; }
+
+  /** What the system says comes before everything else. */
+  #checkFirst(messages) {
+    if (messages[0].role === 'system' && this.#all.length) throw new TypeError('A message of the system must be the first of all.');
   }
 
   async #count(messages, signal) {
@@ -134,11 +148,11 @@ class Session extends EventTarget {
 
   /** Work behind what is under way already. */
   async #inTurn(signal, work) {
-    const both = AbortSignal.any([this.#over.signal, signal].filter(Boolean));
-    both.throwIfAborted();
+    const both = anyOf(this.#over.signal, signal);
     const before = this.#last;
     const mine = (async () => {
       await abortable(before, both);
+      await task(both);
       return work(both);
     })().catch((error) => { throw asException(error); });
     this.#last = Promise.allSettled([before, mine]).then(() => {});
@@ -148,9 +162,11 @@ class Session extends EventTarget {
   /** Leaves out the oldest turns, questions with their answers, until there is room. @returns {Promise<any[]>} what stays */
   async #fit(turns, words, known, room = ROOM) {
     const quota = this.contextWindow;
-    const size = (list) => this.#count(withWords([...this.#setup.initial, ...list], words));
-    let left = known;
-    let kept = turns;
+    const system = turns.slice(0, turns[0].role === 'system' ? 1 : 0);
+    const size = (list) => this.#count(withWords([...this.#setup.initial, ...system, ...list], words));
+    let left = known - system.length;
+    let kept = turns.slice(system.length);
+    const before = kept.length;
     let tokens = await size(kept);
     while (left > 0 && tokens >= quota * (1 - room)) {
       const next = kept.findIndex(({ role }, at) => at > 0 && role === 'user');
@@ -160,20 +176,20 @@ class Session extends EventTarget {
       tokens = await size(kept);
     }
     if (tokens >= quota) throw quotaExceeded(tokens, quota);
-    if (kept.length < turns.length) for (const name of ['contextoverflow', 'quotaoverflow']) tell(this, name);
-    return kept;
+    if (kept.length < before) for (const name of ['contextoverflow', 'quotaoverflow']) tell(this, name);
+    return [...system, ...kept];
   }
 
   async #ask(input, options, push) {
-    this.#check();
+    this.#check(options.signal);
     const { limits, words } = constraintOf(options);
     const { messages, goesOn } = messagesOf(input, { ...this.#setup, mayGoOn: true });
-    const isStrange = this.#setup.tools && (goesOn || Object.keys(limits).length);
-    if (isStrange) throw exception('NotSupportedError', 'A session with tools takes neither a responseConstraint nor a prefix.');
+    if (this.#setup.tools && goesOn) throw exception('NotSupportedError', 'A session with tools takes no prefix.');
     await this.#inTurn(options.signal, async (signal) => {
+      this.#checkFirst(messages);
       const turns = await this.#fit([...this.#turns, ...messages], words, this.#turns.length);
       const asked = withWords([...this.#setup.initial, ...turns], words);
-      const given = { ...this.#setup.options, ...limits, ...(goesOn && { continue: true }), signal };
+      const given = { ...this.#setup.sampling, ...limits, ...(goesOn && { continue: true }), signal };
       const { made, usage, finishReason } = await this.#reply(asked, given, push);
       signal.throwIfAborted();
       const tokens = usage.promptTokens + usage.completionTokens;
@@ -192,46 +208,25 @@ class Session extends EventTarget {
   }
 }
 
-/** Why a model cannot do what options ask for; empty: it can. */
-function missing(model, { inputs, outputs }) {
-  if (inputs.has('audio')) return 'no model of quern hears';
-  if (inputs.has('image') && !model.info.vision) return 'this model has no eyes: load it with its projector (`vision`)';
-  return [...outputs].some((type) => type !== 'text') ? 'models of quern write texts alone' : '';
-}
-
-/** As a browser's own, which is there at once. */
-function download(monitor) {
-  if (typeof monitor !== 'function') throw new TypeError('The monitor must be a function.');
-  const target = new EventTarget();
-  monitor(target);
-  for (const loaded of [0, 1]) {
-    const event = Object.assign(new Event('downloadprogress'), { loaded, total: 1, lengthComputable: true });
-    target.dispatchEvent(event);
-  }
-}
-
 /** Documented in prompt-api.d.ts. */
 export function languageModel(model) {
   if (typeof model?.chat !== 'function' || typeof model.countTokens !== 'function') throw badParam('model', 'must be a model, which has chat()');
 
   return class LanguageModel extends Session {
     static async availability(options) {
-      return missing(model, typesOf(options ?? {})) ? 'unavailable' : 'available';
+      return canMake(model, options ?? {}) ? 'available' : 'unavailable';
     }
 
+    static async params() { return paramsOf(model); }
+
     static async create(options) {
-      const { initialPrompts = [], tools, signal, monitor, temperature, topK } = options ?? {};
-      signal?.throwIfAborted();
-      const kinds = typesOf(options ?? {});
-      const problem = missing(model, kinds);
-      if (problem) throw exception('NotSupportedError', `This session cannot be made: ${problem}.`);
-      const sampling = { ...(temperature != null && { temperature }), ...(topK != null && { topK }) };
-      const setup = { types: kinds.inputs, tools: toolsOf(tools ?? []), options: sampling, signal };
-      const { messages: initial } = messagesOf(initialPrompts, { types: kinds.inputs, isInitial: true });
-      if (monitor !== undefined) download(monitor);
+      const { initialPrompts = [], signal = new AbortController().signal, monitor } = options ?? {};
+      signal.throwIfAborted();
+      const setup = setupOf(model, options ?? {});
+      const { messages: initial } = messagesOf(initialPrompts, { ...setup, isInitial: true });
+      if (monitor !== undefined) await download(monitor, signal);
       try {
-        const making = this.begin(model, { ...setup, initial });
-        return await (signal ? abortable(making, signal) : making);
+        return await this.begin(model, { ...setup, initial }, signal);
       } catch (error) {
         throw asException(error);
       }

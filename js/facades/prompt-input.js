@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What callers of the Prompt API pass, as messages and options of chat(); and failures as the exceptions that it has.
+// What callers of the Prompt API pass, as messages and options of chat(); and failures as the exceptions that it has. Values are taken as Web IDL
+// takes them: what is no object is a text, and an object that can be iterated a list.
 
 import { QuernError } from '../shared/errors.js';
 
@@ -17,7 +18,10 @@ export function quotaExceeded(requested, quota, message = `The input has ${reque
   return error;
 }
 
-const NAMES = { 'use/schema': 'NotSupportedError', 'use/param': 'NotSupportedError', 'engine/disposed': 'InvalidStateError' };
+/** What cannot be honoured, what is not there any more, and a file that is no image. Others are OperationErrors. */
+const NAMES = {
+  'use/schema': 'NotSupportedError', 'use/param': 'NotSupportedError', 'engine/disposed': 'InvalidStateError', 'image/decode': 'InvalidStateError',
+};
 
 /** By the codes of errors.md. What is none of ours is passed on as it is: the reason of a signal, what a tool threw. */
 export function asException(error) {
@@ -28,9 +32,16 @@ export function asException(error) {
   return exception(NAMES[code] ?? 'OperationError', message, error);
 }
 
+/** A list, or a text. */
+function listOrText(value) {
+  return typeof value === 'object' && value !== null && typeof value[Symbol.iterator] === 'function' ? Array.from(value) : String(value);
+}
+
 function bytesOf(value) {
   return value instanceof ArrayBuffer || ArrayBuffer.isView(value) ? new Blob([/** @type {any} */ (value)]) : value;
 }
+
+const MEDIA = ['image', 'audio', 'tool-call', 'tool-response'];
 
 function partOf(part, role, types) {
   const { type, value } = part ?? {};
@@ -38,20 +49,22 @@ function partOf(part, role, types) {
     if (typeof value !== 'string') throw new TypeError('The value of a text must be a string.');
     return { type, text: value };
   }
-  if (type !== 'image' && type !== 'audio') throw new TypeError('The type of content must be \'text\', \'image\' or \'audio\'.');
+  if (!MEDIA.includes(type)) throw new TypeError(`The type of content must be 'text' or one of ${MEDIA.join(', ')}.`);
+  if (type.startsWith('tool-')) throw exception('NotSupportedError', 'Calls and results are written by sessions: give tools a function execute.');
   if (!types.has(type)) throw exception('NotSupportedError', `This session takes no ${type}: it is not among its expectedInputs.`);
   if (role === 'assistant') throw exception('NotSupportedError', 'A message of the assistant has texts alone.');
-  if (value == null) throw new TypeError('The value of an image must be one.');
+  if (typeof value !== 'object' || value === null) throw new TypeError('The value of an image must be one.');
   return { type: 'image', image: bytesOf(value) };
 }
 
 function messageOf(given, session, at) {
   const { role, content, prefix = false } = given ?? {};
   if (!ROLES.includes(role)) throw new TypeError(`The role of a message must be one of ${ROLES.join(', ')}.`);
-  if (role === 'system' && (at || !session.isInitial)) throw new TypeError('A message of the system must be the first of initialPrompts.');
-  if (typeof content === 'string') return { message: { role, content }, prefix };
-  if (!Array.isArray(content)) throw new TypeError('The content of a message must be a string or an array.');
-  const parts = content.map((part) => partOf(part, role, session.types));
+  if (content === undefined) throw new TypeError('A message must have content.');
+  if (role === 'system' && at) throw new TypeError('A message of the system must be the first of all.');
+  const said = listOrText(content);
+  if (typeof said === 'string') return { message: { role, content: said }, prefix };
+  const parts = said.map((part) => partOf(part, role, session.types));
   const isText = parts.every(({ type }) => type === 'text');
   return { message: { role, content: isText ? parts.map(({ text }) => text).join('') : parts }, prefix };
 }
@@ -61,8 +74,8 @@ function messageOf(given, session, at) {
  * @returns {{messages: any[], goesOn: boolean}} goesOn: the reply is the rest of the last message
  */
 export function messagesOf(input, session) {
-  if (typeof input !== 'string' && !Array.isArray(input)) throw new TypeError('The input must be a string or an array of messages.');
-  const list = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  const given = listOrText(input);
+  const list = typeof given === 'string' || (!given.length && !session.isInitial) ? [{ role: 'user', content: given }] : given;
   const read = list.map((one, at) => messageOf(one, session, at));
   for (const [at, { message, prefix }] of read.entries()) {
     const isRight = !prefix || (session.mayGoOn && message.role === 'assistant' && at === read.length - 1);
@@ -71,28 +84,20 @@ export function messagesOf(input, session) {
   return { messages: read.map(({ message }) => message), goesOn: Boolean(read.at(-1)?.prefix) };
 }
 
-/** What a tool gave: a text, or a list of content. */
-function givenBack(value) {
-  if (!Array.isArray(value) || !value.every((part) => part?.type === 'text')) return value;
-  return value.map((part) => part.value).join('');
-}
-
-function toolOf(tool) {
-  const { name, description, inputSchema: parameters, execute } = tool ?? {};
-  if (typeof name !== 'string' || !name) throw new TypeError('A tool must have a name.');
-  if (typeof execute !== 'function') throw new TypeError(`The tool ${name.slice(0, 64)} must have a function execute.`);
-  return [name, { description, parameters, execute: async (args) => givenBack(await Reflect.apply(execute, tool, [args])) }];
-}
-
-/** Tools as run() has them, or null. */
-export function toolsOf(tools = []) {
-  const list = Array.from(tools, toolOf);
-  const names = new Set(list.map(([name]) => name));
-  if (names.size < list.length) throw new TypeError('Two tools have the same name.');
-  return list.length ? Object.fromEntries(list) : null;
-}
-
 const told = (words, limit) => `\n\nAnswer with ${words}: ${limit}`;
+
+/** A schema as JSON says it. */
+function jsonOf(schema) {
+  let text;
+  try {
+    text = JSON.stringify(schema);
+  } catch (error) {
+    const [why] = String(error?.message ?? error).split('\n');
+    throw exception('NotSupportedError', `The responseConstraint is no JSON (${why.slice(0, 100)}).`, error);
+  }
+  if (text === undefined) throw new TypeError('The responseConstraint must be a JSON Schema or a RegExp.');
+  return text;
+}
 
 /** The limits of a reply, and what the model is told of them. */
 export function constraintOf({ responseConstraint: constraint, omitResponseConstraintInput: isQuiet }) {
@@ -104,14 +109,6 @@ export function constraintOf({ responseConstraint: constraint, omitResponseConst
     return { limits: { regex: constraint }, words: isQuiet ? '' : told('a text that matches this regular expression', constraint.source) };
   }
   if (typeof constraint !== 'object') throw new TypeError('The responseConstraint must be a JSON Schema or a RegExp.');
-  return { limits: { schema: constraint }, words: isQuiet ? '' : told('JSON that is valid by this schema', JSON.stringify(constraint)) };
-}
-
-/** Kinds of input that options ask for. A type that is none is a TypeError, as in the browser. */
-export function typesOf({ expectedInputs = [], expectedOutputs = [] }) {
-  const known = (list) => Array.from(list, ({ type }) => {
-    if (!['text', 'image', 'audio'].includes(type)) throw new TypeError(`There is no type ${String(type).slice(0, 64)} of content.`);
-    return type;
-  });
-  return { inputs: new Set(['text', ...known(expectedInputs)]), outputs: new Set(known(expectedOutputs)) };
+  const json = jsonOf(constraint);
+  return { limits: { schema: constraint }, words: isQuiet ? '' : told('JSON that is valid by this schema', json) };
 }

@@ -3,8 +3,9 @@
 // llama.cpp's server know, and only where they were given: others refuse fields that they do not know.
 
 import { QuernError, badParam } from '../shared/errors.js';
+import { isRecord } from '../shared/raw-json.js';
 import { FIELDS } from './openai-request.js';
-import { toolMessage, toolRequest } from './openai-tools.js';
+import { toolMessage, toolRequest } from './remote-tools.js';
 
 /** Names in addition to those of the API. */
 const ALSO = { repeatPenalty: ['repetition_penalty'] };
@@ -13,15 +14,23 @@ const ALSO = { repeatPenalty: ['repetition_penalty'] };
 const NEVER = -100;
 
 /** @param {any} options checked, as chat() and complete() take them */
-function fieldsOf({ space, ...options }) {
+function fieldsOf({ cacheScope, ...options }) {
   const fields = {};
   for (const [option, [field]] of Object.entries(FIELDS)) {
     if (options[option] !== undefined) for (const name of [field, ...ALSO[option] ?? []]) fields[name] = options[option];
   }
   if (fields.logit_bias) fields.logit_bias = Object.fromEntries(Object.entries(fields.logit_bias).map(([id, by]) => [id, Math.max(by, NEVER)]));
   if (fields.priority) fields.priority = Number(fields.priority === 'background');    // as vLLM has it
-  if (space) fields.cache_salt = String(space);      // vLLM's name for what its prefixes are kept apart by
+  if (cacheScope) fields.cache_salt = String(cacheScope);      // vLLM's name for what its prefixes are kept apart by
   return { ...fields, stream: true, stream_options: { include_usage: true } };
+}
+
+/** The form of a text, by the names that all servers know; to keep it is their promise. @param {{schema?: string, json?: boolean}} options */
+function formatOf({ schema: written, json }) {
+  if (written === undefined) return json ? { response_format: { type: 'json_object' } } : {};
+  const schema = JSON.parse(written);
+  if (!isRecord(schema)) throw badParam('options.schema', 'must be an object for a remote model');
+  return { response_format: { type: 'json_schema', json_schema: { name: 'reply', strict: true, schema } } };
 }
 
 /** @param {Blob} blob */
@@ -31,11 +40,11 @@ async function dataUrl(blob) {
   return `data:${blob.type || 'application/octet-stream'};base64,${btoa(letters)}`;
 }
 
-/** A picture that a server can be sent; what else there is it cannot. */
+/** An image that a server can be sent; what else there is it cannot. */
 async function imageOf({ type, image, detail, maxPixels }) {
   const isAddress = (typeof image === 'string' || image instanceof URL) && /^(?:https?|data):/i.test(String(image));
   if (type !== 'image' || maxPixels !== undefined || !(isAddress || image instanceof Blob)) {
-    throw badParam('messages', 'have what a remote model cannot be sent: pictures can, as Blobs or http: and data: addresses, without maxPixels');
+    throw badParam('messages', 'have what a remote model cannot be sent: images can, as Blobs or http: and data: addresses, without maxPixels');
   }
   return { type: 'image_url', image_url: { url: image instanceof Blob ? await dataUrl(image) : String(image), ...(detail && { detail }) } };
 }
@@ -46,7 +55,7 @@ const contentOf = async (content) => (typeof content === 'string' ? content
 /** @param {{role: string, content: string | any[], thinking?: string, toolCalls?: any, toolCallId?: any}[]} messages checked */
 export async function chatBody(model, messages, { thinking, continue: goesOn, ...options }) {
   const asked = {
-    model, ...fieldsOf(options), ...toolRequest(options),
+    model, ...fieldsOf(options), ...toolRequest(options), ...formatOf(options),
     ...(thinking !== undefined && { chat_template_kwargs: { enable_thinking: thinking } }),
     ...(goesOn && { continue_final_message: true, add_generation_prompt: false }),
   };

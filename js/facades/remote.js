@@ -8,75 +8,13 @@ import { checkMessages } from '../page/messages.js';
 import { checkOptions } from '../page/options.js';
 import { checkPart } from '../page/parts.js';
 import { integer } from '../page/values.js';
-import { GatheredCalls } from './openai-tools.js';
 import { Reply } from '../page/reply.js';
 import { chatBody, completeBody, embedBody } from './remote-request.js';
 import { bytesOf, failureOf, jsonOf, reach, vectorsIn } from './remote-answer.js';
+import { Gathered } from './remote-gathered.js';
 import { eventsOf } from './sse.js';
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
-
-const REASONS = { stop: 'stop', length: 'length', tool_calls: 'tool-calls' };
-
-/** What a reply consists of so far, as Result in index.d.ts has it. */
-class Gathered {
-  #begun = performance.now();
-  #first = 0;
-  #pieces = 0;
-  #calls = new GatheredCalls();
-
-  result = { text: '', thinking: '', toolCalls: [], finishReason: 'aborted', usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0 } };
-  whole = false;
-
-  /**
-   * @param {{choices?: any[] | null, usage?: any}} chunk of the server
-   * @param {(event: object) => void} push
-   */
-  take({ choices, usage }, push) {
-    const [choice] = choices ?? [];
-    const { delta, text } = choice ?? {};
-    this.#add('thinking', delta?.reasoning_content ?? delta?.reasoning, push);
-    this.#add('text', delta?.content ?? text, push);
-    this.#calls.take(delta?.tool_calls, (event) => { this.#begin(); push(event); });
-    if (choice?.finish_reason) {
-      this.#endCalls(push);
-      this.result.finishReason = Object.hasOwn(REASONS, choice.finish_reason) ? REASONS[choice.finish_reason] : 'stop';
-      this.whole = true;
-    }
-    if (!usage) return;
-    const { prompt_tokens: promptTokens, completion_tokens: completionTokens, prompt_tokens_details: details } = usage;
-    this.result.usage = { promptTokens, completionTokens, cachedTokens: details?.cached_tokens ?? 0 };
-  }
-
-  #begin() {
-    this.#first ||= performance.now();
-    this.#pieces++;
-  }
-
-  #endCalls(push) {
-    const { toolCalls, text } = this.#calls.end(push);
-    this.result.toolCalls.push(...toolCalls);
-    this.#add('text', text, push);
-  }
-
-  #add(type, text, push) {
-    if (typeof text !== 'string' || text === '') return;
-    this.#begin();
-    this.result[type] += text;
-    push({ type, text });
-  }
-
-  /** As it is now; a server that counts no tokens has its pieces counted. */
-  end() {
-    this.#endCalls(() => {});
-    const now = performance.now();
-    const first = this.#first || now;
-    const tokens = this.result.usage.completionTokens || this.#pieces;
-    const decodeMs = now - first;
-    const tokensPerSecond = tokens > 1 && decodeMs > 0 ? (1000 * (tokens - 1)) / decodeMs : 0;
-    return { ...this.result, timings: { waitMs: 0, prefillMs: first - this.#begun, decodeMs, tokensPerSecond } };
-  }
-}
 
 /** @returns {any} of one event of the stream */
 function chunkOf(data) {
@@ -145,10 +83,10 @@ class RemoteModel {
       const work = async () => {
         if (this.#disposed) throw this.#disposed;
         const { signal, onPrefill: _, ...checked } = checkOptions(kind, options);
-        refuseOnlyHere(checked);
+        refuseOnlyHere(checked, kind);
         const body = await bodyOf(checked);
         signal?.throwIfAborted();
-        return this.#within(signal, (one) => this.#read(path, body, one, push, () => stopped), controller);
+        return this.#within(signal, (one) => this.#read(path, body, one, { push, checked, isStopped: () => stopped }), controller);
       };
       return { promise: work(), stop() { stopped = true; controller.abort(); } };
     });
@@ -170,8 +108,8 @@ class RemoteModel {
   }
 
   /** A connection that was ended by stop() is the reply's end, not its failure. */
-  async #read(path, body, signal, push, isStopped) {
-    const gathered = new Gathered();
+  async #read(path, body, signal, { push, checked, isStopped }) {
+    const gathered = new Gathered(checked);
     try {
       const response = await reach(this.#server, path, { body, signal });
       for await (const data of eventsOf(bytesOf(response, this.#server, signal))) {
@@ -192,10 +130,12 @@ class RemoteModel {
 const onlyHere = (name) => badParam(name, 'is there for models that are loaded here, not for remote ones');
 
 /** Options whose promises a server does not make, or makes by another name if at all. */
-const ONLY_HERE = ['keep', 'numberImages', 'overflow', 'schema', 'json', 'choices', 'regex', 'grammar', 'whitespace', 'logprobs'];
+const ONLY_HERE = ['keep', 'numberImages', 'overflow', 'choices', 'regex', 'grammar', 'whitespace', 'logprobs', 'promptLogprobs', 'suffix'];
+const ONLY_IN_CHATS = ['schema', 'json'];
 
-function refuseOnlyHere(checked) {
-  const name = ONLY_HERE.find((one) => checked[one] != null && checked[one] !== false && checked[one] !== 'error');
+function refuseOnlyHere(checked, kind) {
+  const all = kind === 'chat' ? ONLY_HERE : [...ONLY_HERE, ...ONLY_IN_CHATS];
+  const name = all.find((one) => checked[one] != null && checked[one] !== false && checked[one] !== 'error');
   if (name) throw onlyHere(`options.${name}`);
 }
 

@@ -5,6 +5,7 @@
 import { abortable, reasonOf } from '../shared/clock.js';
 import { badParam } from '../shared/errors.js';
 import { Reply } from '../page/reply.js';
+import { judged } from '../page/standard.js';
 import { integer, isRecord, read } from '../page/values.js';
 
 const MOST_STEPS = 100;
@@ -32,12 +33,21 @@ function fieldsOf(object, path, inherited = []) {
   return Object.fromEntries(fields.filter(([, value]) => value != null));
 }
 
+/** What a library's schema makes of them; what it finds wrong with them the model is told. */
+async function argumentsOf(schema, given) {
+  const { value, issues } = await judged(schema, given);
+  if (!issues) return value;
+  const steps = ({ path = [] }) => path.map((step) => String(step?.key ?? step)).join('.');
+  throw new Error(issues.map((issue) => `${steps(issue) && `${steps(issue)}: `}${issue.message}`).join('; '));
+}
+
 function toolOf(tool, name) {
   const path = `options.tools.${name.slice(0, 64)}`;
   if (!isRecord(tool)) throw badParam(path, 'must be an object with execute');
-  const { execute, ...said } = fieldsOf(tool, path, ['description', 'parameters', 'execute']);
+  const { execute, ...said } = fieldsOf(tool, path, ['description', 'parameters', 'inputSchema', 'execute']);
   if (typeof execute !== 'function') throw badParam(`${path}.execute`, 'must be a function');
-  return { said: { ...said, name }, execute: (given, call) => Reflect.apply(execute, tool, [given, call]) };
+  const work = async (given, call) => Reflect.apply(execute, tool, [await argumentsOf(said.parameters ?? said.inputSchema, given), call]);
+  return { said: { ...said, name }, execute: work };
 }
 
 function toolsOf(tools) {
@@ -60,6 +70,12 @@ function optionsOf(given) {
 
 /** Sums of two usages: a prompt counts as often as it is sent. */
 const added = (a, b) => Object.fromEntries(Object.entries(b).map(([name, number]) => [name, number + (a[name] ?? 0)]));
+
+/** What had to be called at first is free later on: else it would never end. What may not be called never may. */
+function laterChoice(choice) {
+  if (choice === 'none') return choice;
+  return choice?.names ? { names: choice.names } : undefined;
+}
 
 class Steps {
   #model;
@@ -108,13 +124,13 @@ class Steps {
     }
   }
 
-  /** One reply. What had to be called at first is free later on: else it would never end. */
+  /** One reply. */
   async #step(step) {
     const tools = Array.from(this.#tools.values(), ({ said }) => said);
-    const { toolChoice, ...options } = this.#options;
-    const isFree = step > 1 && toolChoice !== 'none';
+    const { toolChoice: first, ...options } = this.#options;
+    const toolChoice = step === 1 ? first : laterChoice(first);
     const messages = Array.isArray(this.#messages) ? [...this.#messages, ...this.#made] : this.#messages;
-    this.#reply = this.#model.chat(messages, { ...options, ...(!isFree && toolChoice != null && { toolChoice }), tools, signal: this.#signal });
+    this.#reply = this.#model.chat(messages, { ...options, ...(toolChoice != null && { toolChoice }), tools, signal: this.#signal });
     if (this.#stopped) this.#reply.stop();
     for await (const event of this.#reply.events) this.#push('index' in event ? { ...event, index: event.index + this.#calls } : event);
     const result = await this.#reply.result;
@@ -161,6 +177,9 @@ class Steps {
     return { ...last, finishReason: stopped ? 'aborted' : finishReason, totalUsage: this.#usage, steps, messages: this.#made };
   }
 }
+
+/** Documented in run.d.ts, as is run(): TypeScript infers what it would not elsewhere. */
+export const tool = (given) => given;
 
 /** Documented in run.d.ts. */
 export function run(model, messages, options) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Server-sent events as servers of the OpenAI API send them: an answer as events, and the data of each event, whatever pieces the bytes come in.
+// Server-sent events as servers of the OpenAI API send them: the data of each event, whatever pieces the bytes come in; and an answer as such
+// events, or as lines.
 
 /** The longest event that is taken, in letters: a server could send one without an end. */
 const MOST = 2 ** 22;
@@ -34,18 +35,36 @@ export async function* eventsOf(bytes) {
   }
 }
 
+// --- answers in pieces ---
+
+const EVENTS = 'text/event-stream; charset=utf-8';
+
+const asEvent = (value) => `data: ${JSON.stringify(value)}\n\n`;
+
 /**
- * An answer as events: its chunks, then its end. A failure can only be told as an event now.
- * @param {AsyncIterable<object>} chunks
- * @param {(failure: unknown) => object} errorOf
+ * How pieces are sent: their type, the text of one, what says that there are no more, and what keeps a connection alive that waits (clients skip it).
+ * `openai`: events, and one more at the end; `data`: events; `named`: events by the type of a piece; `lines`: a line of JSON each.
+ */
+export const WIRES = {
+  openai: { type: EVENTS, piece: asEvent, end: 'data: [DONE]\n\n', idle: (why) => `: ${why}\n\n` },
+  data: { type: EVENTS, piece: asEvent, end: '', idle: (why) => `: ${why}\n\n` },
+  named: { type: EVENTS, piece: (value) => `event: ${value.type}\n${asEvent(value)}`, end: '', idle: (why) => `: ${why}\n\n` },
+  lines: { type: 'application/x-ndjson', piece: (value) => `${JSON.stringify(value)}\n`, end: '', idle: () => '' },
+};
+
+/**
+ * An answer as it is sent: its chunks, then its end. A failure can only be told as a piece now.
+ * @param {{chunks: () => AsyncIterable<object>, wire: typeof WIRES.openai, failed?: (error: object) => Iterable<object>}} work
+ * @param {(failure: unknown) => object} errorOf the failure as the API words it
  * @returns {AsyncGenerator<string>}
  */
-export async function* toEvents(chunks, errorOf) {
-  const event = (data) => `data: ${data}\n\n`;
+export async function* toPieces(work, errorOf) {
+  const { wire } = work;
   try {
-    for await (const chunk of chunks) yield event(JSON.stringify(chunk));
-    yield event('[DONE]');
+    for await (const chunk of work.chunks()) yield wire.piece(chunk);
+    yield wire.end;
   } catch (failure) {
-    yield event(JSON.stringify({ error: errorOf(failure) }));
+    const error = errorOf(failure);
+    for (const piece of work.failed?.(error) ?? [error]) yield wire.piece(piece);
   }
 }

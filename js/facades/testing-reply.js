@@ -25,22 +25,24 @@ export class Writing {
   #stopped;
   #idOf;
   #wordsOf;
-  #prompt;
+  #words;
   #tokens = 0;
+  #thoughts = 0;          // of them, those of thinking
   #text = '';
   #thinking = '';
   #toolCalls = [];
   #logprobs = [];
+  #stopText;
 
   /**
    * @param {import('../testing.d.ts').FakeAnswer} answer
-   * @param {{options: any, prompt: number, push: (event: object) => void, stopped: AbortSignal, idOf: (word: string) => number,
-   *   wordsOf: (text: string) => string[]}} how prompt: how many tokens it has
+   * @param {{options: any, words: string[], push: (event: object) => void, stopped: AbortSignal, idOf: (word: string) => number,
+   *   wordsOf: (text: string) => string[]}} how words: the prompt's
    */
-  constructor(answer, { options, prompt, push, stopped, idOf, wordsOf }) {
+  constructor(answer, { options, words, push, stopped, idOf, wordsOf }) {
     this.#answer = answer;
     this.#options = options;
-    this.#prompt = prompt;
+    this.#words = words;
     this.#push = push;
     this.#stopped = stopped;
     this.#idOf = idOf;
@@ -50,6 +52,7 @@ export class Writing {
   /** @returns {Promise<object>} Result of index.d.ts */
   async result() {
     const { thinking = '', text = '', toolCalls = [], error, finishReason = toolCalls.length ? 'tool-calls' : 'stop' } = this.#answer;
+    const promptLogprobs = this.#thoughtsOfPrompt();
     const reason = await this.#write(thinking, text, toolCalls).then(() => finishReason, (end) => {
       if (end instanceof End) return end.reason;
       throw end;
@@ -58,8 +61,12 @@ export class Writing {
     const isWhole = reason === 'stop' && this.#text === text;
     return {
       text: this.#text, ...(isWhole && valueIn(text, this.#options)), thinking: this.#thinking, toolCalls: this.#toolCalls,
-      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), finishReason: reason,
-      usage: { promptTokens: this.#prompt, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens }, timings: { ...NO_TIME },
+      ...(this.#options.logprobs !== undefined && { logprobs: this.#logprobs }), ...(promptLogprobs && { promptLogprobs }),
+      ...(this.#stopText && { stopText: this.#stopText }), finishReason: reason,
+      usage: {
+        promptTokens: this.#words.length, imageTokens: 0, cachedTokens: 0, completionTokens: this.#tokens, thinkingTokens: this.#thoughts,
+      },
+      timings: { ...NO_TIME },
     };
   }
 
@@ -67,15 +74,16 @@ export class Writing {
     for (const word of this.#wordsOf(thinking)) {
       await this.#step();
       this.#thinking += word;
+      this.#thoughts++;
       this.#push({ type: 'thinking', text: word });
     }
-    const [whole, isCut] = this.#upToStop(text);
+    const whole = this.#upToStop(text);
     for (const word of this.#wordsOf(whole)) {
       await this.#step();
       this.#text += word;
       this.#push({ type: 'text', text: word, ...this.#likelihood(word) });
     }
-    if (isCut) throw new End('stop');
+    if (this.#stopText) throw new End('stop');
     for (const [index, call] of toolCalls.entries()) await this.#call(index, call);
   }
 
@@ -90,20 +98,27 @@ export class Writing {
   }
 
   async #call(index, { id = `call_${index}`, name, arguments: given = {} }) {
-    const { tools = [] } = this.#options;
-    const isThere = tools.some((tool) => tool.name === name);
-    if (!isThere) throw new TypeError(`The script of fakeModel() calls ${name}, which is none of the tools that were given.`);
     await this.#step();
     this.#push({ type: 'tool-call-start', index, id, name });
-    this.#push({ type: 'tool-call-delta', index, text: JSON.stringify(given) });
+    this.#push({ type: 'tool-call-delta', index, delta: JSON.stringify(given) });
     this.#push({ type: 'tool-call', index, id, name, arguments: given });
     this.#toolCalls.push({ id, name, arguments: given });
   }
 
   #upToStop(text) {
     const { stop = [] } = this.#options;
-    const ends = [stop].flat().map((word) => text.indexOf(word)).filter((at) => at >= 0);
-    return ends.length ? [text.slice(0, Math.min(...ends)), true] : [text, false];
+    const found = [stop].flat().filter((word) => text.includes(word));
+    this.#stopText = found.toSorted((a, b) => text.indexOf(a) - text.indexOf(b))[0];
+    return this.#stopText ? text.slice(0, text.indexOf(this.#stopText)) : text;
+  }
+
+  #thoughtsOfPrompt() {
+    const { promptLogprobs: n } = this.#options;
+    if (n === undefined) return null;
+    const ones = this.#words.map((text) => ({ id: this.#idOf(text), text, logprob: 0 }));
+    const logprobs = ones.map((one, i) => (i === 0 ? { ...one, logprob: null, top: [] } : { ...one, top: n ? [one] : [] }));
+    this.#push({ type: 'prompt', logprobs });
+    return logprobs;
   }
 
   /** Every word is certain. */

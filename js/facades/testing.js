@@ -3,12 +3,16 @@
 // real one does, and its replies have the same events in the same order. A token is a word with the space before it.
 
 import { abortable } from '../shared/clock.js';
+import { callable } from '../shared/called.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages } from '../page/messages.js';
-import { checkOptions, checkTokens, checkText, sampling } from '../page/options.js';
+import { checkName, checkOptions, checkTokens, checkText, sampling } from '../page/options.js';
+import { judged } from '../page/standard.js';
 import { checkPart } from '../page/parts.js';
 import { Reply } from '../page/reply.js';
-import { integer, isRecord } from '../page/values.js';
+import { isRecord } from '../page/values.js';
+import { embed, rank } from '../page/vectors.js';
+import { checkAnswer, checkAsked } from './testing-contract.js';
 import { Writing } from './testing-reply.js';
 import { rankOf, vectorOf } from './testing-vectors.js';
 
@@ -18,7 +22,7 @@ const INFO = {
   added: { before: [], after: [] }, specialTokens: {},
   contextLength: 4096, contextSize: 4096, chatTemplate: true,
   thinking: true, pooling: -1, classes: 0, headless: false, vectors: { described: false, normalize: true, refused: '' },
-  parallel: 16, cacheSize: 4096, vision: null, sampling: {}, threads: 1,
+  parallel: 16, kvPositions: 4096, vision: null, sampling: {}, threads: 1,
 };
 
 const ANSWER = ['text', 'thinking', 'toolCalls', 'finishReason', 'error', 'pauseMs'];
@@ -63,8 +67,11 @@ class FakeModel {
   }
 
   async tokenize(input, options) {
-    this.#check(checkOptions('tokens', options));
-    const text = Array.isArray(input) ? written(checkMessages(input, false, this.info.vision ? checkPart : undefined)) : checkText(input);
+    const checked = checkOptions('tokens', options);
+    const given = Array.isArray(input) ? checkMessages(input, false, this.info.vision ? checkPart : undefined) : checkText(input);
+    this.#check(checked);
+    if (Array.isArray(given)) await checkAsked(given, checked);
+    const text = written(given);
     return wordsOf(typeof text === 'string' ? text : new TextDecoder().decode(text)).map((word) => this.#idOf(word));
   }
 
@@ -83,34 +90,44 @@ class FakeModel {
     return new Float32Array(n * this.info.vocabSize);
   }
 
-  async embed(texts, options) {
-    const { instruction, dimensions = this.info.dim, normalize = true, signal } = options ?? {};
-    this.#check({ signal });
-    const list = (typeof texts === 'string' ? [texts] : [...texts]).map((text) => (typeof text === 'string' ? text : this.#textOf(text)));
-    if (!list.length) throw new QuernError('use/empty', 'There are no texts.', { detail: { param: 'texts' } });
-    const problem = integer(1, this.info.dim)(dimensions);
-    if (problem) throw badParam('options.dimensions', problem);
-    this.calls.push({ kind: 'embed', input: list, options: { instruction, dimensions, normalize } });
-    const tokens = list.reduce((sum, text) => sum + wordsOf(text).length + 1, 0);
-    return { vectors: list.map((text) => vectorOf(text, this.info.dim, dimensions, normalize)), tokens, truncated: [] };
+  embed(texts, options) {
+    return embed(this.info, async ({ texts: list, options: { dimensions = this.info.dim, normalize = true, instruction } }, { signal, onEvent }) => {
+      this.#check({ signal });
+      const all = list.map((text) => (typeof text === 'string' ? text : this.#textOf(text)));
+      this.calls.push({ kind: 'embed', input: all, options: { instruction, dimensions, normalize } });
+      onEvent?.({ done: all.length, total: all.length });
+      const values = Float32Array.from(all.flatMap((text) => [...vectorOf(text, this.info.dim, dimensions, normalize)]));
+      return { values, tokens: all.reduce((sum, text) => sum + wordsOf(text).length + 1, 0), truncated: [] };
+    }, texts, options);
   }
 
-  async rank(query, documents, options) {
-    const { instruction, signal } = options ?? {};
-    this.#check({ signal });
-    if (typeof query !== 'string') throw badParam('query', 'must be a text');
-    const list = [...documents];
-    if (!list.length) throw new QuernError('use/empty', 'There are no documents.', { detail: { param: 'documents' } });
-    this.calls.push({ kind: 'rank', input: { query, documents: list }, options: { instruction } });
-    return list.map((document, index) => ({ index, score: rankOf(query, document) })).sort((a, b) => b.score - a.score || a.index - b.index);
+  rank(query, documents, options) {
+    return rank(this.info, async ({ texts: list, options: { instruction } }, { signal, onEvent }) => {
+      this.#check({ signal });
+      this.calls.push({ kind: 'rank', input: { query, documents: list }, options: { instruction } });
+      onEvent?.({ done: list.length, total: list.length });
+      return { values: list.map((document) => rankOf(query, document)), truncated: [] };
+    }, query, documents, options);
   }
 
-  async look() { throw badParam('look()', 'needs a model with eyes; this one is a fake'); }
-  async profile() { return null; }
-  async kept() { return [...this.#kept.values()]; }
+  async look(image, options) {
+    checkOptions('look', options);
+    throw badParam('look()', 'needs a model with vision; this one is a fake');
+  }
 
-  async forget(name) {
-    if (name == null) this.#kept.clear();
+  async profile(options) {
+    this.#check(checkOptions('call', options));
+    return null;
+  }
+
+  async kept(options) {
+    this.#check(checkOptions('call', options));
+    return [...this.#kept.values()];
+  }
+
+  async forget(name, options) {
+    this.#check(checkOptions('call', options));
+    if (checkName(name) === undefined) this.#kept.clear();
     else this.#kept.delete(name);
   }
 
@@ -141,26 +158,32 @@ class FakeModel {
         sampling(checked, this.info.tokens);
         const input = check(checked);
         this.#check(checked);
-        this.calls.push({ kind, input, options: checked });
+        const call = { kind, input, options: checked };
+        this.calls.push(call);
+        await checkAsked(input, checked).catch((error) => { this.calls.splice(this.calls.indexOf(call), 1); throw error; });
         const signals = [this.#over.signal, checked.signal].filter(Boolean);
-        return abortable(this.#answer(kind, input, checked, push, stopped.signal), AbortSignal.any(signals));
+        const result = await abortable(this.#answer(call, push, stopped.signal), AbortSignal.any(signals));
+        const { value, ...rest } = result;
+        return 'value' in result ? { ...rest, ...await judged(options?.schema, value) } : result;
       };
       return { promise: work(), stop: () => stopped.abort() };
     });
   }
 
-  async #answer(kind, input, options, push, stopped) {
-    const call = this.calls.at(-1);
-    const prompt = wordsOf(written(input)).length;
+  async #answer(call, push, stopped) {
+    const { input, options } = call;
+    const words = wordsOf(written(input));
+    const prompt = words.length;
     const { contextSize } = this.info;
     if (prompt > contextSize) {
       const message = `The prompt has ${prompt} tokens, but the context has ${contextSize} positions.`;
       throw new QuernError('use/context', message, { detail: { found: prompt, limit: contextSize } });
     }
     const answer = answerOf(await this.#next(call));
+    if (!answer.error && !answer.finishReason) checkAnswer(answer, options);
     options.onPrefill?.({ phase: 'text', done: prompt, total: prompt, cached: 0 });
-    if (options.keep) this.#kept.set(options.keep, { name: options.keep, tokens: prompt, bytes: 0, used: new Date(0) });
-    return new Writing(answer, { options, prompt, push, stopped, idOf: (word) => this.#idOf(word), wordsOf }).result();
+    if (options.keep) this.#kept.set(options.keep, { name: options.keep, tokens: prompt, bytes: 0, date: 0 });
+    return new Writing(answer, { options, words, push, stopped, idOf: (word) => this.#idOf(word), wordsOf }).result();
   }
 
   #next(call) {
@@ -171,6 +194,8 @@ class FakeModel {
     throw new RangeError(`The script of fakeModel() has ${this.#script.length} answers, and this is call ${at + 1}.`);
   }
 }
+
+callable(FakeModel.prototype, ['kept', 'forget', 'tokenize', 'detokenize', 'countTokens', 'logits', 'look', 'embed', 'rank', 'profile']);
 
 /** Documented in testing.d.ts. */
 export function fakeModel(script = 'Hello!', info = {}) {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
-// What no picture may exceed, wherever it comes from, and how long a decoder may take. Files are looked at by the engine before (src/image).
+// What no image may exceed, wherever it comes from, and how long a decoder may take. Files are looked at by the engine before (src/image).
 
 import { abortable, deadline, systemClock } from '../shared/clock.js';
 import { QuernError } from '../shared/errors.js';
-import { oversized } from '../shared/picture.js';
+import { oversized } from '../shared/image.js';
 
 const SIDE_MOST = 16_384;
 const PIXELS_MOST = 100_000_000;
 
-/** Pixels above which a picture is made smaller while it is decoded; no canvas of Safari has more. */
+/** Pixels above which an image is made smaller while it is decoded; no canvas of Safari has more. */
 const LARGE = 2 ** 24;
 
 const PATIENCE_MS = 30_000;
 
 export const undecoded = (message, cause) => new QuernError('image/decode', message, { cause });
 
-/** @param {{width: number, height: number}} picture @returns {{width: number, height: number}} its size, which is possible */
+/** @param {{width: number, height: number}} image @returns {{width: number, height: number}} its size, which is possible */
 export function checkedSize({ width, height }) {
-  if (!(width >= 1 && height >= 1)) throw undecoded(`The picture is ${width} x ${height}: it has no pixels.`);
+  if (!(width >= 1 && height >= 1)) throw undecoded(`The image is ${width} x ${height}: it has no pixels.`);
   if (width > SIDE_MOST || height > SIDE_MOST || width * height > PIXELS_MOST) throw oversized({ width, height });
   return { width, height };
 }
@@ -39,13 +39,13 @@ export function rawPixels({ data, width, height }) {
   checkedSize({ width, height });
   if (data.length !== 3 * width * height && data.length !== 4 * width * height) {
     const [rgb, rgba] = [3, 4].map((channels) => channels * width * height);
-    throw new QuernError('use/param', `A picture of ${width} x ${height} has ${rgb} bytes of RGB or ${rgba} of RGBA, not ${data.length}.`,
+    throw new QuernError('use/param', `An image of ${width} x ${height} has ${rgb} bytes of RGB or ${rgba} of RGBA, not ${data.length}.`,
       { detail: { param: 'messages' } });
   }
   return { data, width, height };
 }
 
-/** What a huge picture becomes while it is decoded: twice what the model will see. Undefined: it stays. */
+/** What a huge image becomes while it is decoded: twice what the model will see. Undefined: it stays. */
 export function reducedSize({ width, height }, target) {
   if (width * height <= LARGE) return undefined;
   return { width: Math.min(width, 2 * target.width), height: Math.min(height, 2 * target.height) };

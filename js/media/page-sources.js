@@ -24,7 +24,7 @@ export async function capture(source) {
     if (mayBeRead(bitmap)) return bitmap;
     bitmap.close();
   } catch (error) {
-    throw new QuernError('image/decode', `A picture of the page cannot be read (${error.message}).`, { cause: error });
+    throw new QuernError('image/decode', `An image of the page cannot be read (${error.message}).`, { cause: error });
   }
-  throw new QuernError('image/decode', 'A picture of the page may not be read: it is another site\'s, which does not allow it (CORS, crossorigin).');
+  throw new QuernError('image/decode', 'An image of the page may not be read: it is another site\'s, which does not allow it (CORS, crossorigin).');
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures' pixels in Node, which has no decoders. PNG and BMP files are read here (png-node.js, bmp-node.js); for others there are packages that the
+// Images' pixels in Node, which has no decoders. PNG and BMP files are read here (png-node.js, bmp-node.js); for others there are packages that the
 // caller may have installed: sharp, which reads all of them, or jpeg-js, which is small and reads JPEG. Colour profiles are ignored.
 
 import { readBmp } from './bmp-node.js';
@@ -67,7 +67,7 @@ function isAnimated({ buffer, byteOffset, length }) {
 async function decode(bytes, found, { target, find = installed }) {
   if (found.kind === 'PNG') return turned(await readPng(bytes), found.orientation);
   if (found.kind === 'BMP') return readBmp(bytes);
-  if (found.kind === 'AVIF' && isAnimated(bytes)) throw undecoded('Animated AVIF files are not read in Node: save its first picture as PNG.');
+  if (found.kind === 'AVIF' && isAnimated(bytes)) throw undecoded('Animated AVIF files are not read in Node: save its first image as PNG.');
   const sharp = await find('sharp');
   if (sharp) return bySharp(sharp, bytes, found, target);
   if (found.kind !== 'JPEG') throw missing(found.kind, 'sharp');
@@ -88,7 +88,7 @@ async function filePixels(bytes, how) {
 }
 
 /**
- * How large a picture is as it is seen; of a file the header is read only.
+ * How large an image is as it is seen; of a file the header is read only.
  * @param {Uint8Array | Blob | {data: Uint8Array, width: number, height: number}} source
  * @param {(bytes: Uint8Array) => {kind: string, width: number, height: number, orientation: number}} header the engine's
  * @returns {Promise<{width: number, height: number}>}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures' pixels in a browser, whose own decoders do the work: a file becomes an ImageBitmap, turned as EXIF says, that is drawn on white and
+// Images' pixels in a browser, whose own decoders do the work: a file becomes an ImageBitmap, turned as EXIF says, that is drawn on white and
 // read back. Runs in the engine's worker; DOM objects come as ImageBitmaps (page-sources.js).
 //
 // Some browsers alter what is read back from a canvas, so that nobody can be told by it: a model would see noise. So a known pattern is read back
@@ -144,7 +144,7 @@ async function bitmapPixels(bitmap, how) {
 // --- what is asked for ---
 
 /**
- * How large a picture is as it is seen; of a file the header is read only.
+ * How large an image is as it is seen; of a file the header is read only.
  * @param {Uint8Array | Blob | ImageBitmap | {data: Uint8Array, width: number, height: number}} source
  * @param {(bytes: Uint8Array) => {kind: string, width: number, height: number, orientation: number}} header the engine's
  * @returns {Promise<{width: number, height: number}>}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PNG files in Node, every kind of them, over zlib. What is missing, altered or too much is refused, and no more is ever inflated than the header
 // has announced, which was looked at before. What does not concern pixels (colour profiles, gamma, text) is passed over; of an animation the first
-// picture counts.
+// image counts.
 
 import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
@@ -14,7 +14,7 @@ const CHANNELS = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 const PALETTE = 3;
 const MOST_COLORS = 256;
 
-/** Where a pass of an interlaced picture begins, and its steps: x, y, dx, dy. */
+/** Where a pass of an interlaced image begins, and its steps: x, y, dx, dy. */
 const PASSES = [[0, 0, 8, 8], [4, 0, 8, 8], [0, 4, 4, 8], [2, 0, 4, 4], [0, 2, 2, 4], [1, 0, 2, 2], [0, 1, 1, 2]];
 
 const broken = (why, cause) => undecoded(`The PNG file is damaged: ${why}.`, cause);
@@ -59,7 +59,7 @@ const UNFILTER = [
   },
 ];
 
-/** Gives each row of a picture without interlacing, or of a pass. @param {Buffer} raw from the first row on */
+/** Gives each row of an image without interlacing, or of a pass. @param {Buffer} raw from the first row on */
 function* rowsOf(raw, { rows, size, step }) {
   let above = new Uint8Array(size);
   for (let y = 0; y < rows; y++) {
@@ -84,7 +84,7 @@ function unpack(row, depth, samples) {
 
 // --- colours ---
 
-/** The picture's colours from a pixel's samples on: writes RGB or RGBA. */
+/** The image's colours from a pixel's samples on: writes RGB or RGBA. */
 class Colors {
   /** Of the pixels that come out. */
   channels;
@@ -136,9 +136,9 @@ class Colors {
   }
 }
 
-// --- the picture ---
+// --- the image ---
 
-/** Passes with the sizes of their rows; a picture that is not interlaced is one. */
+/** Passes with the sizes of their rows; an image that is not interlaced is one. */
 function passesOf({ width, height, depth, color, interlaced }) {
   const bits = CHANNELS[color] * depth;
   return (interlaced ? PASSES : [[0, 0, 1, 1]]).map(([x, y, dx, dy]) => {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// EXIF's orientation: pixels as they are stored, turned and mirrored into the picture as it is seen.
+// EXIF's orientation: pixels as they are stored, turned and mirrored into the image as it is seen.
 
-/** By orientation: whether sides change places; then whether columns and rows of the stored picture run backwards. */
+/** By orientation: whether sides change places; then whether columns and rows of the stored image run backwards. */
 const TURNS = [
   , [false, false, false], [false, true, false], [false, true, true], [false, false, true],
   [true, false, false], [true, false, true], [true, true, true], [true, true, false],
 ];
 
-/** @param {{data: Uint8Array, width: number, height: number}} picture RGB or RGBA @param {number} orientation 1 to 8 */
-export function turned(picture, orientation) {
-  if (orientation === 1) return picture;
-  const { data, width, height } = picture;
+/** @param {{data: Uint8Array, width: number, height: number}} image RGB or RGBA @param {number} orientation 1 to 8 */
+export function turned(image, orientation) {
+  if (orientation === 1) return image;
+  const { data, width, height } = image;
   const [swapped, left, up] = TURNS[orientation];
   const channels = data.length / (width * height);
   const out = new Uint8Array(data.length);

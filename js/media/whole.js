@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether a picture's file has its end. Some browsers show what there is of one that was cut off, and grey below; a model would describe the
+// Whether an image's file has its end. Some browsers show what there is of one that was cut off, and grey below; a model would describe the
 // grey. Only lengths are followed, so this costs next to nothing beside decoding.
 
 const u16 = (view, at) => view.getUint16(at);
@@ -25,15 +25,15 @@ function jpeg(view, bytes) {
 
 const colors = (flags) => (flags & 0x80 ? 3 << ((flags & 7) + 1) : 0);
 
-/** Blocks up to the end of the first picture. */
+/** Blocks up to the end of the first image. */
 function gif(view) {
   let at = 13 + colors(view.getUint8(10));
   for (;;) {
-    const isPicture = view.getUint8(at) === 0x2C;
-    at += isPicture ? 11 + colors(view.getUint8(at + 9)) : 2;
+    const isImage = view.getUint8(at) === 0x2C;
+    at += isImage ? 11 + colors(view.getUint8(at + 9)) : 2;
     while (view.getUint8(at)) at += 1 + view.getUint8(at);
     at++;
-    if (isPicture) return at;
+    if (isImage) return at;
   }
 }
 

@@ -54,6 +54,12 @@ function statusError(response, host, now) {
 
 const wrongRange = (host, why) => netError('net/range', `${host} sent something else than the part of the file asked for (${why}).`, { host });
 
+/** What is wrong with an answer that is compressed; null: it is not. */
+function compressionOf(headers, host) {
+  const encoding = headers.get('Content-Encoding');
+  return encoding && encoding !== 'identity' ? wrongRange(host, `compressed, Content-Encoding: ${encoding.slice(0, 32)}`) : null;
+}
+
 /** null for what is no number of bytes that there can be. */
 const numberOf = (text) => (/^\d+$/.test(text ?? '') && Number.isSafeInteger(Number(text)) ? Number(text) : null);
 
@@ -95,8 +101,8 @@ function spanOf(response, from, to, host, now) {
   if (status === 416) return unsatisfiable(response, from, host);
   if (status === 200) return { ...wholeOf(response), ranges: false };
   if (status !== 206) throw statusError(response, host, now);
-  const encoding = headers.get('Content-Encoding');
-  if (encoding && encoding !== 'identity') throw wrongRange(host, `compressed, as ${encoding.slice(0, 32)}`);
+  const compressed = compressionOf(headers, host);
+  if (compressed) throw compressed;
   return { ...rangeOf(response, from, to, host), ranges: true };
 }
 
@@ -192,10 +198,26 @@ function netFailure(error, host, signal, received) {
   return netError('net/truncated', `The download from ${host} broke off after ${received} bytes (${why}).`, { host, received }, error);
 }
 
+/** Milliseconds that a failure may take to be explained. */
+const EXPLAINING_MS = 5000;
+
+/**
+ * Chromium refuses a compressed answer to a request for a part as if there were no connection. What the server says of the whole file tells, unless
+ * it is another site's that keeps this header to itself.
+ */
+async function explained(failure, { url, headers, forwardHeaders, fetch }, signal) {
+  const isMute = failure.code === 'net/unreachable' && failure.cause instanceof TypeError && failure.cause.cause === undefined;
+  if (!isMute || signal.aborted) return failure;
+  const options = { method: 'HEAD', cache: 'no-store', signal: AbortSignal.any([signal, AbortSignal.timeout(EXPLAINING_MS)]) };
+  const whole = await fetchFor(fetch, url, {}, headers, forwardHeaders, options).catch(() => null);
+  return (whole?.ok && compressionOf(whole.headers, hostOf(url))) || failure;
+}
+
 const rangeHeader = (from, to) => ({ range: `bytes=${from}-${to === null ? '' : to - 1}` });
 
 /** @param {Server} server @param {number} from @param {number | null} to the end, exclusive; null: that of the file @returns {Promise<Answer>} */
-export async function ask({ url, headers, forwardHeaders, fetch, clock }, from, to, signal) {
+export async function ask(server, from, to, signal) {
+  const { url, headers, forwardHeaders, fetch, clock } = server;
   const host = hostOf(url);
   const abort = new Follower(signal);
   const watch = new Watch(clock, (ms) => abort.abort(netError('net/stalled', `${host} sent nothing for ${Math.round(ms / 1000)} s.`, { host })));
@@ -210,6 +232,6 @@ export async function ask({ url, headers, forwardHeaders, fetch, clock }, from, 
     response?.body?.cancel().catch(() => {});
     watch.end();
     abort.end();
-    throw failure;
+    throw await explained(failure, server, signal);
   }
 }

@@ -18,6 +18,10 @@ export function hubUrl({ repo, file = '', revision, endpoint }) {
   return `${endpoint.replace(/\/+$/, '')}/${repo}/resolve/${encodeURIComponent(revision)}/${path}`;
 }
 
+/** Where a repository says which files it has. */
+export const hubList = ({ repo, revision, endpoint }) => (
+  `${endpoint.replace(/\/+$/, '')}/api/models/${repo}/revision/${encodeURIComponent(revision)}`);
+
 /** The file or folder that a page shows, where the address is that of its page; any other address as it is. */
 export function fileOfPage(url) {
   const parsed = new URL(url);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A loaded model as the caller holds it. All work happens in the worker; here arguments are checked, pictures read, requests sent and answers
+// A loaded model as the caller holds it. All work happens in the worker; here arguments are checked, images read, requests sent and answers
 // shaped. `platform` is what differs between a page and Node (platform-*.js).
 
 import { abortable, deadline } from '../shared/clock.js';
+import { called, callable } from '../shared/called.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { checkMessages, countMedia, textPart } from './messages.js';
 import { checkName, checkOptions, checkText, checkTokens, sampling } from './options.js';
 import { CHAT, COMPLETE, DETOKENIZE, FORGET, KEPT, LOAD, LOGITS, LOOK, PROFILE, PROMPT, TOKENIZE, VECTORS } from '../shared/protocol.js';
 import { Reply } from './reply.js';
 import { startWith } from './start.js';
+import { judged } from './standard.js';
 
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
@@ -30,15 +32,15 @@ class Model {
   #info;
   #hasStore;
   #keeps = false;     // whether anything may be on its way to the store
-  #pictures;          // how they are taken (pictures.js); null where the model sees nothing
-  #most;              // frames of a film
+  #images;          // how they are taken (images.js); null where the model sees nothing
+  #most;              // frames of a video
 
-  constructor(rpc, info, platform, pictures, { cache, visionOptions = {} }) {
+  constructor(rpc, info, platform, images, { store, visionOptions = {} }) {
     this.#rpc = rpc;
     this.#platform = platform;
-    this.#hasStore = cache !== false;
+    this.#hasStore = store !== false;
     this.#info = Object.freeze(info);
-    this.#pictures = pictures;
+    this.#images = images;
     this.#most = visionOptions.maxFrames ?? undefined;
   }
 
@@ -48,7 +50,7 @@ class Model {
 
   chat(messages, options) {
     return this.#reply(CHAT, 'chat', options, (checked, signal) => {
-      if (checked.keep && !this.#hasStore) throw badParam('options.keep', 'needs a store, but the model was loaded with cache: false');
+      if (checked.keep && !this.#hasStore) throw badParam('options.keep', 'needs a store, but the model was loaded with store: false');
       this.#keeps ||= Boolean(checked.keep);
       return this.#taken(this.#checked(messages, checked.continue), signal);
     });
@@ -72,7 +74,7 @@ class Model {
 
   async tokenize(input, options) {
     const checked = checkOptions('tokens', options);
-    return Array.from(await this.#tokens(Array.isArray(input) ? this.#checked(input) : checkText(input), checked));
+    return Array.from(await this.#tokens(Array.isArray(input) ? this.#checked(input, checked.continue) : checkText(input), checked));
   }
 
   async detokenize(tokens, options) {
@@ -82,20 +84,20 @@ class Model {
 
   async countTokens(input, options) {
     const checked = checkOptions('tokens', options);
-    return (await this.#tokens(typeof input === 'string' ? input : this.#checked(input), checked)).length;
+    return (await this.#tokens(typeof input === 'string' ? input : this.#checked(input, checked.continue), checked)).length;
   }
 
   async logits(input, options) {
     const { signal, ...choices } = checkOptions('tokens', options);
     const isConversation = Array.isArray(input) && typeof input[0] === 'object';
-    if (isConversation) return this.#converse(LOGITS, this.#checked(input), { signal, choices });
+    if (isConversation) return this.#converse(LOGITS, this.#checked(input, choices.continue), { signal, choices });
     return this.#call(LOGITS, { ids: checkTokens(input, this.#info.vocabSize) }, { signal });
   }
 
   async look(image, options) {
     const { signal, ...how } = checkOptions('look', options);
     const { media } = this.#taken(this.#checked([{ role: 'user', content: [{ type: 'image', image, ...how }] }]), signal);
-    return this.#call(LOOK, { media: await media }, { signal, transfer: this.#pictures.transferOf(await media) });
+    return this.#call(LOOK, { media: await media }, { signal, transfer: this.#images.transferOf(await media) });
   }
 
   embed(...given) { return this.#vectors('embed', given); }
@@ -134,25 +136,25 @@ class Model {
   }
 
   #checked(messages, goesOn) {
-    return checkMessages(messages, goesOn, this.#pictures?.checkPart ?? textPart);
+    return checkMessages(messages, goesOn, this.#images?.checkPart ?? textPart);
   }
 
-  /** A conversation with its pictures read, or on their way; `media` is there where it has none. */
+  /** A conversation with its images read, or on their way; `media` is there where it has none. */
   #taken(messages, signal) {
     if (countMedia(messages) === 0) return { messages, media: [] };
-    return this.#pictures.takeMedia(messages, this.#pictures.reader, { most: this.#most, signal, films: this.#platform.films });
+    return this.#images.takeMedia(messages, this.#images.reader, { most: this.#most, signal, videos: this.#platform.videos });
   }
 
   async #converse(type, messages, { signal, choices }) {
     const taken = this.#taken(messages, signal);
     const media = await taken.media;
-    return this.#call(type, { messages: taken.messages, media, options: choices }, { signal, transfer: this.#pictures?.transferOf(media) });
+    return this.#call(type, { messages: taken.messages, media, options: choices }, { signal, transfer: this.#images?.transferOf(media) });
   }
 
   /** What they take and give is a part of the package of its own. @param {'embed' | 'rank'} kind @param {any[]} given */
   async #vectors(kind, given) {
     const { [kind]: work } = await this.#platform.vectors();
-    return work(this.#info, (payload, signal) => this.#call(VECTORS, payload, { signal }), ...given);
+    return work(this.#info, (payload, how) => this.#call(VECTORS, payload, how), ...given);
   }
 
   /** Of a text, or of a conversation with everything its template adds. */
@@ -160,7 +162,7 @@ class Model {
     if (Array.isArray(text)) return this.#converse(PROMPT, text, { signal, choices });
     if (text.length > MOST_TEXT) {
       throw new QuernError('mem/load',
-        `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`);
+        `A text of ${text.length} letters or bytes is too long for one list of tokens; give it in parts of at most ${MOST_TEXT}.`, { hint: '' });
     }
     return this.#call(TOKENIZE, { text }, { signal });
   }
@@ -173,24 +175,30 @@ class Model {
       try {
         const checked = checkOptions(kind, options);
         const choices = { seed: randomSeed(), ...sampling(checked, this.#info.tokens) };
-        request = { checked, payload: { ...prepare(checked, leave.signal), options: choices } };
+        request = { checked, schema: options?.schema, payload: { ...prepare(checked, leave.signal), options: choices } };
       } catch (error) {
         return { promise: Promise.reject(error), stop() {} };
       }
       const { signal, onPrefill } = request.checked;
       const onEvent = ({ type: kindOfEvent, ...event }) => (kindOfEvent === 'prefill' ? onPrefill?.(event) : push({ type: kindOfEvent, ...event }));
       const call = (payload, transfer) => this.#rpc.call(type, payload, { signal, onEvent, transfer });
-      const { promise, stop } = afterMedia(request.payload, call, { signal, leave, transferOf: this.#pictures?.transferOf });
-      return { promise: promise.then((answer) => valued(this.#answer(answer))), stop };
+      const { promise, stop } = afterMedia(request.payload, call, { signal, leave, transferOf: this.#images?.transferOf });
+      return { promise: promise.then((answer) => valued(this.#answer(answer), request.schema)), stop };
     });
   }
 }
 
-/** A text that is JSON is read here: a value may be nested too deeply to be sent. */
-const valued = ({ isJson, ...result }) => (isJson ? { ...result, value: JSON.parse(result.text) } : result);
+callable(Model.prototype, ['kept', 'forget', 'tokenize', 'detokenize', 'countTokens', 'logits', 'look', 'embed', 'rank', 'profile']);
 
 /**
- * Calls once the pictures are there: at once, where there are none. What is stopped before is told so to the worker, which gives it a result.
+ * A text that is JSON is read here, with what there was of it before, as a value may be nested too deeply to be sent; and judged where the schema is
+ * a library's.
+ */
+const valued = async ({ begun, ...result }, schema) => (
+  begun === undefined ? result : { ...result, ...await judged(schema, JSON.parse(begun + result.text)) });
+
+/**
+ * Calls once the images are there: at once, where there are none. What is stopped before is told so to the worker, which gives it a result.
  * @param {{media?: any[] | Promise<any[]>}} payload
  * @param {(payload: object, transfer?: any[]) => {promise: Promise<any>, stop: () => void}} call
  */
@@ -209,7 +217,7 @@ function afterMedia(payload, call, { signal, leave, transferOf }) {
 }
 
 /** Loads a model into a worker of its own. */
-export async function openModel(platform, source, options) {
+export const openModel = called(async (platform, source, options) => {
   const checked = checkOptions('load', options);
   const { rpc, answer } = await startWith(platform, LOAD, source, checked);
   if (checked.vision === true && !answer.vision) {
@@ -217,5 +225,5 @@ export async function openModel(platform, source, options) {
     await rpc.close(error);
     throw error;
   }
-  return new Model(rpc, answer, platform, answer.vision ? await platform.pictures() : null, checked);
-}
+  return new Model(rpc, answer, platform, answer.vision ? await platform.images() : null, checked);
+});

@@ -2,6 +2,7 @@
 // The stored models as a page sees them: what is there, how much of it, and how to get and remove it. Only downloading
 // needs a worker. Documentation: index.d.ts.
 
+import { callable } from '../shared/called.js';
 import { QuernError, badParam } from '../shared/errors.js';
 import { guarded, storageError } from '../store/guard.js';
 import { idOfSource } from '../store/identity.js';
@@ -10,6 +11,7 @@ import { checkName, checkOptions } from './options.js';
 import { DOWNLOAD } from '../shared/protocol.js';
 import { resolveBoth, startWith } from './start.js';
 import { Entry } from '../store/store.js';
+import { storedOfType } from '../store/typed.js';
 
 /** How long a removal waits for a load that is ending. */
 const PATIENCE_MS = 3000;
@@ -31,15 +33,17 @@ export class Models {
     return this.#storeOf(checkOptions('store', options));
   }
 
-  #storeOf({ cache = true }) {
-    const store = this.#platform.storeOf(cache);
-    if (!store) throw badParam('options.cache', 'must not be false here');
-    return store;
+  #storeOf({ store = true }) {
+    const found = this.#platform.storeOf(store);
+    if (!found) throw badParam('options.store', 'must not be false here');
+    return found;
   }
 
-  /** What a store knows a source by; local files are not stored. */
-  async #idOf(source) {
-    const id = await idOfSource(this.#platform.resolveSource(source).source);
+  /** What a store knows a source by; local files are not stored. '': of this type nothing is there. */
+  async #idOf(source, store) {
+    const { source: located } = this.#platform.resolveSource(source);
+    if (located.type) return (await storedOfType(store, located))?.header.id ?? '';
+    const id = await idOfSource(located);
     if (!id) throw badParam('source', 'must be on a server: files of this machine are not stored');
     return id;
   }
@@ -50,25 +54,27 @@ export class Models {
 
   async has(source, options) {
     const { vision, ...where } = checkOptions('has', options);
-    const id = await this.#idOf(source);
+    const store = this.#storeOf(where);
+    const id = await this.#idOf(source, store);
     const { source: { urls, projectors = 0 } } = resolveBoth(this.#platform, source, vision);
-    return (await Entry.open(this.#storeOf(where), id)).has(urls, projectors);
+    return id !== '' && (await Entry.open(store, id)).has(urls, projectors);
   }
 
   async download(source, options) {
     const checked = checkOptions('download', options);
-    const store = this.#store({ cache: checked.cache });
-    const id = await this.#idOf(source);
+    const store = this.#store({ store: checked.store });
+    await this.#idOf(source, store);
     const { rpc } = await startWith(this.#platform, DOWNLOAD, source, checked);
     await rpc.close(done());
-    const entry = await Entry.open(store, id);
+    const entry = await Entry.open(store, await this.#idOf(source, store));
     if (!entry.complete) throw storageError('storage/unavailable', 'what was stored is not there');
     return describe(entry);
   }
 
   async remove(source, options) {
-    const entry = await Entry.open(this.#store(options), await this.#idOf(source));
-    await entry.remove(PATIENCE_MS);
+    const store = this.#store(options);
+    const id = await this.#idOf(source, store);
+    if (id) await (await Entry.open(store, id)).remove(PATIENCE_MS);
   }
 
   /** Kept conversations, without a model that keeps them. */
@@ -88,3 +94,5 @@ export class Models {
     return guarded(this.#store(options)).persist();
   }
 }
+
+callable(Models.prototype, ['list', 'has', 'download', 'remove', 'kept', 'forget', 'usage', 'persist']);

@@ -3,7 +3,8 @@
 // that an error names the argument as it was written (`options.topP`). Unknown names are
 // errors: a mistyped option would otherwise be ignored silently.
 
-import { badParam } from '../shared/errors.js';
+import { badParam, unknownName } from '../shared/errors.js';
+import { schemaOf, toolOf } from './standard.js';
 import { DETAIL, PIXELS, above, asJson, between, checkFields, copied, integer, isRecord, ofType, oneOf, read } from './values.js';
 
 const MAX_STOPS = 64;
@@ -18,11 +19,16 @@ const url = (value) => (typeof value === 'string' || value instanceof URL ? null
 const signal = (value) => (typeof value === 'object' && typeof value?.addEventListener === 'function' && typeof value.aborted === 'boolean'
   ? null : 'must be an AbortSignal');
 
-function headers(value) {
-  if (!isRecord(value)) return 'must be an object of strings';
+function isStrings(value) {
+  if (!isRecord(value)) return 'must be an object of strings, or Headers';
   const bad = Object.entries(value).find(([, text]) => typeof text !== 'string');
   return bad ? `must be an object of strings, but '${bad[0].slice(0, 64)}' is not one` : null;
 }
+
+/** Those of a `Headers`, or of pairs, as a fetch takes them too. */
+const headers = Object.assign((value) => isStrings(value), {
+  take: (value) => (isRecord(value) && Symbol.iterator in value ? Object.fromEntries(value) : value),
+});
 
 function stops(value) {
   const list = typeof value === 'string' ? [value] : value;
@@ -44,8 +50,9 @@ function bias(value) {
   return null;
 }
 
-/** What weights may become by the caller's choice. */
+/** What weights may become by the caller's choice, and what each may be said of. */
 const quantized = oneOf('none', 'q8', 'q4');
+const EACH = ['weights', 'embeddings'];
 
 /** A word for all, or one each for those of layers and the embeddings. */
 function quantize(value) {
@@ -53,7 +60,7 @@ function quantize(value) {
   if (!isRecord(value)) return "must be one of 'none', 'q8', 'q4', 'auto', or an object { weights, embeddings } of the first three";
   for (const key of Object.keys(value)) {
     const path = `options.quantize.${key.slice(0, 64)}`;
-    if (!['weights', 'embeddings'].includes(key)) throw badParam(path, 'is not an option here');
+    if (!EACH.includes(key)) throw unknownName(path, EACH);
     const problem = read(value, key, path) == null ? null : quantized(value[key]);
     if (problem) throw badParam(path, problem);
   }
@@ -63,10 +70,10 @@ function quantize(value) {
 /** What store.js calls. */
 const STORE = ['list', 'read', 'open', 'remove', 'lock', 'usage'];
 
-function cache(value) {
+function store(value) {
   if (typeof value === 'boolean' || (typeof value === 'string' && value !== '')) return null;
   if (!isRecord(value)) return 'must be true, false or a store';
-  const missing = STORE.find((name) => typeof read(value, name, `options.cache.${name}`) !== 'function');
+  const missing = STORE.find((name) => typeof read(value, name, `options.store.${name}`) !== 'function');
   return missing ? `must be true, false or a store, but has no function '${missing}'` : null;
 }
 
@@ -76,6 +83,12 @@ const json = Object.assign(() => null, { take: copied });
 /** As JSON, which the worker reads. */
 const written = Object.assign(() => null, {
   take: (value) => (value == null ? value : asJson(value instanceof RegExp ? { source: value.source, flags: value.flags } : value)),
+});
+
+/** Schemas of libraries among them, as what they say. */
+const schema = Object.assign(() => null, { take: (value) => (value == null ? value : asJson(schemaOf(value, 'options.schema'))) });
+const tools = Object.assign(() => null, {
+  take: (list) => copied(Array.isArray(list) ? list.map((tool, i) => toolOf(tool, `options.tools[${i}]`)) : list),
 });
 
 /** What a conversation is kept under: as many bytes as a file of it has room for. */
@@ -93,17 +106,17 @@ function sha256(value) {
     : 'must be a SHA-256 in 64 hexadecimal digits, or an array of them, one for each file of a split model';
 }
 
-/** Limits of pixels are of a picture, and of all frames of a film together. */
+/** Limits of pixels are of an image, and of all frames of a video together. */
 const VISION = {
-  minPixels: PIXELS, maxPixels: PIXELS, minFilmPixels: PIXELS, maxFilmPixels: PIXELS,
-  maxFrames: integer(2, 768), cacheBytes: integer(0, Number.MAX_SAFE_INTEGER),
+  minPixels: PIXELS, maxPixels: PIXELS, minVideoPixels: PIXELS, maxVideoPixels: PIXELS,
+  maxFrames: integer(2, 768), mediaCacheBytes: integer(0, Number.MAX_SAFE_INTEGER),
 };
 
 function visionOptions(value) {
   if (!isRecord(value)) return 'must be an object';
   for (const key of Object.keys(value)) {
     const path = `options.visionOptions.${key.slice(0, 64)}`;
-    if (!Object.hasOwn(VISION, key)) throw badParam(path, 'is not an option here');
+    if (!Object.hasOwn(VISION, key)) throw unknownName(path, Object.keys(VISION));
     const problem = read(value, key, path) == null ? null : VISION[key](value[key]);
     if (problem) throw badParam(path, problem);
   }
@@ -115,7 +128,7 @@ const vision = (value) => (value !== '' && ['boolean', 'string', 'object'].inclu
   ? null : 'must be true, false, or where the projector is');
 
 /** How a model gets here. */
-const FETCH = { signal, headers, forwardHeaders: boolean, cache, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction, vision };
+const FETCH = { signal, headers, forwardHeaders: boolean, store, sha256, workerUrl: url, wasmUrl: url, onProgress: anyFunction, vision };
 
 const LOAD = {
   ...FETCH,
@@ -123,8 +136,8 @@ const LOAD = {
   threads: integer(1, 64),
   chunk: integer(1, 1024),
   parallel: integer(1, 16),
-  cacheSize: integer(1, 2 ** 24),
-  keepBytes: integer(0, Number.MAX_SAFE_INTEGER),
+  kvPositions: integer(1, 2 ** 24),
+  keepMaxBytes: integer(0, Number.MAX_SAFE_INTEGER),
   profile: boolean,
   kv: oneOf('f16', 'q8', 'f32'),
   quantize,
@@ -133,6 +146,8 @@ const LOAD = {
   memoryLimit: integer(1, Number.MAX_SAFE_INTEGER),
   visionOptions,
 };
+
+const LOGPROBS = integer(0, 20);
 
 const COMPLETE = {
   signal, stop: stops, logitBias: bias,
@@ -146,24 +161,25 @@ const COMPLETE = {
   frequencyPenalty: between(-2, 2),
   seed: integer(0, Number.MAX_SAFE_INTEGER),
   priority: oneOf('normal', 'background'),
-  space: integer(0, 2 ** 32 - 1),
-  logprobs: integer(0, 20),
-  schema: written, regex: written, grammar: written, json: boolean, choices: written,
-  whitespace: oneOf('compact', 'flexible'),
+  cacheScope: integer(0, 2 ** 32 - 1),
+  logprobs: LOGPROBS,
+  schema, regex: written, grammar: written, json: boolean, choices: written,
+  whitespace: oneOf('compact', 'flexible'), strictSchema: boolean, openObjects: boolean,
   onPrefill: anyFunction,
 };
 
 const TABLES = {
   load: LOAD,
   download: FETCH,
-  store: { cache },
-  has: { cache, vision },
-  complete: COMPLETE,
+  store: { store },
+  has: { store, vision },
+  complete: { ...COMPLETE, promptLogprobs: LOGPROBS, suffix: ofType('string', 'a text') },
   chat: {
-    ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools: json, toolChoice: json, overflow: oneOf('error', 'drop'),
+    ...COMPLETE, thinking: boolean, continue: boolean, numberImages: boolean, keep, tools, toolChoice: json, parallelToolCalls: boolean,
+    overflow: oneOf('error', 'drop'),
   },
   call: { signal },
-  tokens: { signal, thinking: boolean, numberImages: boolean, tools: json, generationPrompt: boolean },
+  tokens: { signal, thinking: boolean, numberImages: boolean, tools, generationPrompt: boolean, continue: boolean },
   detokenize: { signal, bytes: boolean },
   look: { signal, detail: DETAIL, maxPixels: PIXELS },
 };
@@ -172,7 +188,7 @@ const TABLES = {
 export function checkOptions(kind, given) {
   const options = given ?? {};
   if (!isRecord(options)) throw badParam('options', 'must be an object');
-  return checkFields(options, TABLES[kind], 'options', () => 'is not an option here');
+  return checkFields(options, TABLES[kind], 'options');
 }
 
 /** The part of checked generation options that the worker needs, in the engine's terms. */

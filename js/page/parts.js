@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Parts of a message as callers may pass them: texts, pictures, films. What is left of one is a copy of the fields that are there, in which OpenAI's
+// Parts of a message as callers may pass them: texts, images, videos. What is left of one is a copy of the fields that are there, in which OpenAI's
 // `image_url` is an image. Comes with the first model that sees; without one, messages.js knows texts.
 
 import { QuernError, badParam } from '../shared/errors.js';
 import { DETAIL, PIXELS, above, checkFields, integer, isRecord, ofType, read } from './values.js';
 
-/** Frames of a film, and sides of what is given as pixels. */
+/** Frames of a video, and sides of what is given as pixels. */
 const MOST_FRAMES = 768;
 const MOST_SIDE = 2 ** 14;
 
@@ -36,26 +36,26 @@ function image(value) {
 const times = (list, n) => (Array.isArray(list) && list.length === n && list.every((time, i) => time >= (list[i - 1] ?? 0) && time < Infinity)
   ? null : 'must be an array of seconds, one for each frame, none less than the one before');
 
-const FILM = { frames: () => null, fps: above(0, 1000), timestamps: () => null, sample: ofType('boolean', 'true or false') };
+const VIDEO = { frames: () => null, fps: above(0, 1000), timestamps: () => null, sample: ofType('boolean', 'true or false') };
 
 const isFrames = (value) => isRecord(value) && 'frames' in value;
 
-/** A film of frames. */
+/** A video of frames. */
 function frames(value, path) {
-  const film = fields(value, FILM, path);
-  if (!Array.isArray(film.frames) || film.frames.length === 0) throw badParam(`${path}.frames`, 'must be an array of pictures, one at least');
-  if (film.frames.length > MOST_FRAMES && !film.sample) {
-    throw new QuernError('image/size', `${path}.frames are ${film.frames.length}, at most ${MOST_FRAMES} are possible unless they are sampled.`,
-      { detail: { found: film.frames.length, limit: MOST_FRAMES } });
+  const video = fields(value, VIDEO, path);
+  if (!Array.isArray(video.frames) || video.frames.length === 0) throw badParam(`${path}.frames`, 'must be an array of images, one at least');
+  if (video.frames.length > MOST_FRAMES && !video.sample) {
+    throw new QuernError('image/size', `${path}.frames are ${video.frames.length}, at most ${MOST_FRAMES} are possible unless they are sampled.`,
+      { detail: { found: video.frames.length, limit: MOST_FRAMES } });
   }
-  const at = film.frames.findIndex((frame) => image(frame));
-  if (at >= 0) throw badParam(`${path}.frames[${at}]`, image(film.frames[at]));
-  const problem = film.timestamps && times(film.timestamps, film.frames.length);
+  const at = video.frames.findIndex((frame) => image(frame));
+  if (at >= 0) throw badParam(`${path}.frames[${at}]`, image(video.frames[at]));
+  const problem = video.timestamps && times(video.timestamps, video.frames.length);
   if (problem) throw badParam(`${path}.timestamps`, problem);
-  return film;
+  return video;
 }
 
-function film(value) {
+function video(value) {
   if (value === '') return 'must not be empty';
   return isOneOf([...FILE, 'HTMLVideoElement'], value) ? null : 'must be a Blob, an address, a video element, or { frames, fps }';
 }
@@ -65,12 +65,12 @@ const PARTS = {
   text: { text: ofType('string', 'a string') },
   image: { image, detail: DETAIL, maxPixels: PIXELS },
   video: {
-    video: (value) => (isFrames(value) ? null : film(value)),
+    video: (value) => (isFrames(value) ? null : video(value)),
     fps: above(0, 1000), maxFrames: integer(1, MOST_FRAMES), maxPixels: PIXELS,
   },
 };
 
-const fields = (value, table, path) => checkFields(value, table, path, (key) => (key === 'type' ? '' : 'is not a field here'));
+const fields = (value, table, path) => checkFields(value, table, path, 'field', ['type']);
 
 /** A part of the OpenAI API as one of ours; what else stands in it there means nothing here. */
 function imageOf(part, path) {
@@ -89,7 +89,7 @@ export function checkPart(given, path, role) {
   const copy = { type, ...fields(part, PARTS[type], path) };
   if (copy[type] === undefined) throw badParam(`${path}.${type}`, 'is missing');
   if (type !== 'text' && role !== 'user' && role !== 'tool') {
-    throw badParam(path, `is ${type === 'image' ? 'a picture' : 'a film'} in a message of the ${role}'s; only the user's and a tool's can have some`);
+    throw badParam(path, `is ${type === 'image' ? 'an image' : 'a video'} in a message of the ${role}'s; only the user's and a tool's can have some`);
   }
   if (type === 'video' && isFrames(copy.video)) copy.video = frames(copy.video, `${path}.video`);
   return copy;

@@ -15,6 +15,7 @@ import { allowRelaxed } from '../shared/node-flags.js';
 import { unreadable } from '../shared/path-node.js';
 import { END } from '../shared/protocol.js';
 import { locate } from './source.js';
+import { workerFile } from './worker-node.js';
 import { FolderStore } from '../store/store-node.js';
 import { describeSupport } from '../shared/variant.js';
 
@@ -32,7 +33,7 @@ const END_GRACE_MS = 1000;
 
 /** A process ends although a model is loaded, but not while a call is pending. */
 function startWorker(workerUrl) {
-  const worker = new Worker(workerUrl ? new URL(workerUrl) : new URL('./worker.node.js', import.meta.url), NO_FLAGS);
+  const worker = new Worker(workerUrl ? new URL(workerUrl) : workerFile(), NO_FLAGS);
   let started = false;
   const gone = new Promise((resolve) => { worker.once('exit', resolve); });
   return {
@@ -136,14 +137,14 @@ function resolveSource(source) {
   return { source: { kind: 'streams', streams }, transfer: streams.map(({ stream }) => stream) };
 }
 
-/** @param {boolean | string | object} cache */
-function storeOf(cache) {
-  if (typeof cache === 'object') return cache;
-  return cache ? new FolderStore(cache === true ? undefined : cache) : null;
+/** @param {boolean | string | object} store */
+function storeOf(store) {
+  if (typeof store === 'object') return store;
+  return store ? new FolderStore(store === true ? undefined : store) : null;
 }
 
 export const platform = {
-  startWorker, resolveUrl, resolveSource, pictures: () => import('./pictures-node.js'), vectors: () => import('./vectors.js'), storeOf, persist() {},
+  startWorker, resolveUrl, resolveSource, images: () => import('./images-node.js'), vectors: () => import('./vectors.js'), storeOf, persist() {},
 };
 
 export function support() {

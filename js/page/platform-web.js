@@ -88,25 +88,25 @@ function notFetched(cause) {
 
 const take = lending(LENT);
 
-/** What takes pictures and films from a page, for models that see; and what asks for vectors. */
-const pictures = () => import('./pictures.js').then(take, notFetched);
-const films = () => import('./films.js').then(take, notFetched);
+/** What takes images and videos from a page, for models that see; and what asks for vectors. */
+const images = () => import('./images.js').then(take, notFetched);
+const videos = () => import('./videos.js').then(take, notFetched);
 const vectors = () => import('./vectors.js').then(take, notFetched);
 
 function resolveSource(source) {
   return { source: locate(source, (text) => ({ url: resolveUrl(text) })) };
 }
 
-/** @param {boolean | object} cache */
-function storeOf(cache) {
-  if (typeof cache === 'object') return cache;
-  if (typeof cache === 'string') throw badParam('options.cache', 'must be true, false or a store');
-  return cache ? new OpfsStore() : null;
+/** @param {boolean | object} store */
+function storeOf(store) {
+  if (typeof store === 'object') return store;
+  if (typeof store === 'string') throw badParam('options.store', 'must be true, false or a store');
+  return store ? new OpfsStore() : null;
 }
 
 const persist = () => (async () => navigator.storage.persist())().catch(() => {});
 
-export const platform = { startWorker, resolveUrl, resolveSource, pictures, films, vectors, storeOf, persist };
+export const platform = { startWorker, resolveUrl, resolveSource, images, videos, vectors, storeOf, persist };
 
 export function support() {
   return describeSupport({

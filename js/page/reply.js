@@ -3,6 +3,7 @@
 // joined, so a slow reader costs at most the text of one reply. Not thenable on purpose: `await model.chat(…)`
 // would otherwise swallow the stream.
 
+import { leaving } from '../shared/called.js';
 import { QuernError } from '../shared/errors.js';
 
 const DONE = Object.freeze({ done: true, value: undefined });
@@ -64,6 +65,7 @@ class Reader {
 function join(last, next) {
   if (last.type !== next.type || last.index !== next.index) return false;
   last.text += next.text;
+  if (next.delta) last.delta += next.delta;
   last.logprobs?.push(...next.logprobs ?? []);
   return true;
 }
@@ -76,12 +78,14 @@ export class Reply {
 
   /** @param {(push: (event: {type: string, text: string, logprobs?: object[]}) => void) => {promise: Promise, stop: () => void}} begin */
   constructor(begin) {
+    const here = new Error();
     this.#reader = new Reader(() => this.stop());
-    const { promise, stop } = begin((event) => this.#reader.push({ ...event }, join));
+    // Every event has a text, so that who shows the text of all shows no `undefined`.
+    const { promise, stop } = begin((event) => this.#reader.push({ text: '', ...event }, join));
     this.#stop = stop;
     this.#result = promise.then(
       (result) => { this.#reader.end(); return result; },
-      (error) => { this.#reader.end(error); throw error; },
+      async (error) => { const said = await leaving(error, here); this.#reader.end(said); throw said; },
     );
     // The reader reports the error as well, and nobody has to ask for both.
     this.#result.catch(() => {});
@@ -101,6 +105,19 @@ export class Reply {
 
   [Symbol.asyncIterator]() {
     return texts(this.#claim());
+  }
+
+  toReadableStream() {
+    const pieces = this[Symbol.asyncIterator]();
+    const encoder = new TextEncoder();
+    return new ReadableStream({
+      async pull(controller) {
+        const { done, value } = await pieces.next();
+        if (done) controller.close();
+        else controller.enqueue(encoder.encode(value));
+      },
+      cancel: () => pieces.return(),
+    });
   }
 
   #claim() {

@@ -4,6 +4,7 @@
 // It knows nothing of models; platform-*.js supplies the port (post, onMessage, onError, keepAlive, terminate).
 
 import { QuernError, fromWire } from '../shared/errors.js';
+import { inNode } from '../shared/host.js';
 import { DONE, ERROR, EVENTS, FATAL, NOTICE, PING, READY, STOP } from '../shared/protocol.js';
 import { Watchdog } from './watchdog.js';
 
@@ -104,10 +105,10 @@ export class Rpc {
     if (this.#pending.size === 0) this.#watchdog.rest();
   }
 
-  /** A notice is worth one line, however many models are loaded. */
+  /** A notice is worth one line, however many models are loaded. What a program of Node writes to its standard output is its own affair. */
   static #told = new Set();
   static #tell(text) {
-    if (!Rpc.#told.has(text)) console.info(text);
+    if (!Rpc.#told.has(text)) console[inNode ? 'warn' : 'info'](text);
     Rpc.#told.add(text);
   }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What the caller says a model is, turned into what the worker opens: {kind: 'urls', urls, id?}, {kind: 'blobs', blobs} or
 // {kind: 'paths', paths}, the files of a split model in order; a folder on a server is {kind: 'urls', urls: [], folder, id?}, which the worker
-// looks into. Runs on the page, so that a mistake is told before anything starts. Where the name of a stored model was given instead of its
-// address (identity.js), that is `id`, and `isName` is true. `names` are the paths of blobs that are a folder's files.
+// looks into; `type`: for files of this type, which stand in the `list` of a repository. Runs on the page, so that a mistake is told before anything
+// starts. Where the name of a stored model was given instead of its address (identity.js), that is `id`, and `isName` is true. `names` are the paths
+// of blobs that are a folder's files.
 
 import { badParam } from '../shared/errors.js';
 import { modelOf, pathOf } from '../shared/folder.js';
-import { HUB, fileOfPage, hubUrl } from '../net/hub.js';
+import { HUB, fileOfPage, hubList, hubUrl } from '../net/hub.js';
 import { isName } from '../store/identity.js';
 
 const SPLIT = /-(\d{5})-of-(\d{5})(\.gguf)$/i;
@@ -74,6 +75,7 @@ const FIELDS = {
     'must be a repository such as \'Qwen/Qwen3-0.6B-GGUF\''],
   file: [(value) => value === undefined || (words(value) && !value.split('/').some(isDots)), 'must be the name of a file in the repository'],
   revision: [(value) => words(value) && !value.split('/').some(isDots), 'must be the name of a branch or tag, or a commit'],
+  type: [(value) => value === undefined || /^\w[\w.-]{0,63}$/.test(value), 'must be the name of a type such as \'Q8_0\''],
   endpoint: [isEndpoint, 'must be the address of a server such as \'https://huggingface.co\', without ? and #'],
 };
 
@@ -81,20 +83,23 @@ function repository(source) {
   const fields = { revision: 'main', endpoint: HUB, ...source };
   for (const name of Object.keys(fields)) {
     if (!Object.hasOwn(FIELDS, name)) {
-      throw badParam(`source.${name.slice(0, 64)}`, 'is not a field here; a repository is { repo, file, revision, endpoint }');
+      throw badParam(`source.${name.slice(0, 64)}`, 'is not a field here; a repository is { repo, file, type, revision, endpoint }');
     }
   }
   for (const [name, [isGood, problem]] of Object.entries(FIELDS)) if (!isGood(fields[name])) throw badParam(`source.${name}`, problem);
-  return urls(hubUrl(fields), 'source.file');
+  const located = urls(hubUrl(fields), 'source.file');
+  if (!fields.type) return located;
+  if (fields.file) throw badParam('source.type', 'must be left out where a file is named');
+  return { ...located, type: fields.type, list: hubList(fields) };
 }
 
-/** `hf:OWNER/REPO[/FILE][@REVISION]`. */
-const SHORT = /^hf:([^/@]+\/[^/@]+)(?:\/([^@]*))?(?:@(.*))?$/i;
+/** `hf:OWNER/REPO[:TYPE][/FILE][@REVISION]`. */
+const SHORT = /^hf:([^/@:]+\/[^/@:]+)(?::([^/@]*))?(?:\/([^@]*))?(?:@(.*))?$/i;
 
 function abbreviated(text) {
-  const [, repo, file, revision] = SHORT.exec(text) ?? [];
-  if (!repo) throw badParam('source', `must be hf:OWNER/REPO, hf:OWNER/REPO/FILE or either with @REVISION, not '${shorten(text)}'`);
-  return repository({ repo, ...(file && { file }), ...(revision !== undefined && { revision }) });
+  const [, repo, type, file, revision] = SHORT.exec(text) ?? [];
+  if (!repo) throw badParam('source', `must be hf:OWNER/REPO, hf:OWNER/REPO/FILE or hf:OWNER/REPO:TYPE (@REVISION), not '${shorten(text)}'`);
+  return repository({ repo, ...(type !== undefined && { type }), ...(file && { file }), ...(revision !== undefined && { revision }) });
 }
 
 // --- files that were picked ---
@@ -156,9 +161,12 @@ export function asOption(locating) {
   }
 }
 
+/** A list of files as an array; a page's FileList is none. @param {any} source */
+const listed = (source) => (typeof source === 'object' && typeof source?.item === 'function' ? Array.from(source) : source);
+
 /** What the files of a source are called, as far as it says. @param {any} source */
 export function namesOf(source) {
-  const all = [source].flat();
+  const all = [listed(source)].flat();
   if (all.every((file) => file instanceof Blob)) return all.map((file) => pathOf(file) ?? '');
   const name = source?.file ?? source;
   return typeof name === 'string' || name instanceof URL ? [String(name).replace(/[?#].*$/s, '')] : [];
@@ -167,12 +175,13 @@ export function namesOf(source) {
 const isRecord = (value) => typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value));
 
 /**
- * @param {unknown} source as `load` takes it
+ * @param {unknown} given as `load` takes it
  * @param {(text: string) => {url: string} | {path: string}} resolve what a text means here: an absolute address, or in Node a path
- * @returns {{kind: 'urls', urls: string[], id?: string, folder?: string} | {kind: 'blobs', blobs: Blob[], names?: string[]}
- *   | {kind: 'paths', paths: string[]}}
+ * @returns {{kind: 'urls', urls: string[], id?: string, folder?: string, type?: string, list?: string}
+ *   | {kind: 'blobs', blobs: Blob[], names?: string[]} | {kind: 'paths', paths: string[]}}
  */
-export function locate(source, resolve) {
+export function locate(given, resolve) {
+  const source = listed(given);
   if (source instanceof Blob) return blobs([source]);
   if (Array.isArray(source) && source.length > 0) {
     const at = source.findIndex((part) => !(part instanceof Blob));

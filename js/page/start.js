@@ -39,14 +39,14 @@ function enginesOf(script) {
 }
 
 /** What goes to the worker of the options, and the caller's own store, if any, as it is served. */
-function wireOptions(platform, { cache = true, sha256 = [], ...options }) {
-  const served = typeof cache === 'object' ? serveStore(cache) : null;
-  const wire = { ...options, cache: served?.port ?? cache, sha256: [sha256].flat().map((hash) => hash.toLowerCase()) };
+function wireOptions(platform, { store = true, sha256 = [], ...options }) {
+  const served = typeof store === 'object' ? serveStore(store) : null;
+  const wire = { ...options, store: served?.port ?? store, sha256: [sha256].flat().map((hash) => hash.toLowerCase()) };
   if (options.wasmUrl) wire.wasmUrl = platform.resolveUrl(options.wasmUrl);
   return { wire, served };
 }
 
-/** A source, and its projector where one is named; without eyes where that is wanted. */
+/** A source, and its projector where one is named; without vision where that is wanted. */
 export function resolveBoth(platform, source, vision) {
   const model = platform.resolveSource(source);
   if (vision === undefined || typeof vision === 'boolean') return { ...model, source: { ...model.source, ...(vision === false && { blind: true }) } };
@@ -59,7 +59,7 @@ export async function explained(source, work) {
   try {
     return await work();
   } catch (error) {
-    throw await named(error, namesOf(source));
+    throw await named(error, namesOf(source), source);
   }
 }
 
@@ -81,7 +81,7 @@ async function start(platform, type, source, { signal, onProgress, workerUrl, vi
   signal?.addEventListener('abort', onAbort, { once: true });
   const onEvent = ({ type: kind, ...event }) => {
     if (kind === ENGINE) return void (engines[event.build] = event);
-    if (wire.cache === true) askToPersist(platform, event);
+    if (wire.store === true) askToPersist(platform, event);
     return onProgress?.(event);
   };
   try {

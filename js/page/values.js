@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a value must be, as rows of tables want it: a function from a value to what is wrong with it, null where nothing is.
 
-import { badParam } from '../shared/errors.js';
+import { QuernError, badParam, unknownName } from '../shared/errors.js';
 import { isRecord } from '../shared/raw-json.js';
 
 export { isRecord };
@@ -16,7 +16,7 @@ export const oneOf = (...names) => (value) => (names.includes(value)
   ? null : `must be one of ${names.map((name) => (typeof name === 'string' ? `'${name}'` : name)).join(', ')}`);
 export const ofType = (type, words) => (value) => (typeof value === type ? null : `must be ${words}`);
 
-/** Of pictures: how closely they are looked at, and limits of their pixels. */
+/** Of images: how closely they are looked at, and limits of their pixels. */
 export const DETAIL = oneOf('low', 'auto', 'high');
 export const PIXELS = integer(1024, 2 ** 26);
 
@@ -49,6 +49,7 @@ export function read(object, key, path, take = (value) => value) {
   try {
     return take(object[key]);
   } catch (error) {
+    if (error instanceof QuernError) throw error;
     throw Object.assign(badParam(path, `cannot be read (${String(error?.message ?? error).slice(0, 100)})`), { cause: error });
   }
 }
@@ -57,15 +58,17 @@ export function read(object, key, path, take = (value) => value) {
  * A checked copy of the fields that are there; null counts as not given.
  * @param {Record<string, ((value: any) => string | null) & {take?: (value: any) => any}>} table what is wrong with a field's value; what is
  * taken of it
- * @param {(key: string) => string} unknown what is wrong with a field that is not in it; '': it is passed over
+ * @param {string} [what] they are called
+ * @param {string[]} [others] names that are passed over
  */
-export function checkFields(value, table, path, unknown) {
+export function checkFields(value, table, path, what = 'option', others = []) {
   const copy = {};
   for (const key of Object.keys(value)) {
+    if (others.includes(key)) continue;
     const name = `${path}.${key.slice(0, 64)}`;
-    const isKnown = Object.hasOwn(table, key);
-    const found = isKnown ? read(value, key, name, table[key].take) : null;
-    const problem = isKnown ? found != null && table[key](found) : unknown(key);
+    if (!Object.hasOwn(table, key)) throw unknownName(name, Object.keys(table), what);
+    const found = read(value, key, name, table[key].take);
+    const problem = found != null && table[key](found);
     if (problem) throw badParam(name, problem);
     if (found != null) copy[key] = found;
   }

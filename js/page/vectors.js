@@ -10,16 +10,17 @@ import { checkFields, integer, isRecord, ofType } from './values.js';
 const MOST_TEXTS = 2 ** 20;
 
 const text = ofType('string', 'a text');
-const SPACE = integer(0, 2 ** 32 - 1);
+const SCOPE = integer(0, 2 ** 32 - 1);
 
-const RANK = { instruction: text, space: SPACE };
+const RANK = { instruction: text, cacheScope: SCOPE, onProgress: ofType('function', 'a function') };
 const EMBED = { ...RANK, dimensions: integer(1, 2 ** 20), normalize: ofType('boolean', 'true or false') };
 
-/** @returns {any} a checked copy, with the signal apart from what is sent */
+/** @returns {{options: any, how: {signal?: AbortSignal, onEvent?: (event: any) => any}}} a checked copy, and apart what is not sent */
 function optionsOf(given, table) {
   if (given != null && !isRecord(given)) throw badParam('options', 'must be an object');
-  const { signal, ...options } = checkFields(given ?? {}, { ...table, signal: () => null }, 'options', () => 'is not an option here');
-  return { signal: checkOptions('call', { signal }).signal, options };
+  const { signal, onProgress, ...options } = checkFields(given ?? {}, { ...table, signal: () => null }, 'options');
+  const onEvent = onProgress && (({ done, total }) => onProgress({ done, total }));
+  return { how: { signal: checkOptions('call', { signal }).signal, onEvent }, options };
 }
 
 function listOf(given, name) {
@@ -42,29 +43,29 @@ function checkDimensions({ dimensions }, { dim }) {
 
 /**
  * @param {{dim: number, vocabSize: number}} info of the model
- * @param {(payload: object, signal?: AbortSignal) => Promise<any>} call
+ * @param {(payload: any, how: any) => Promise<any>} call
  * @param {string | (string | ArrayLike<number>)[]} given
  */
-export async function embed(info, call, given, how) {
-  const { signal, options } = optionsOf(how, EMBED);
+export async function embed(info, call, given, asked) {
+  const { how, options } = optionsOf(asked, EMBED);
   const list = typeof given === 'string' ? [given] : listOf(given, 'texts');
   checkDimensions(options, info);
   const texts = Array.from(list, (one, i) => checkedText(one, `texts[${i}]`, info.vocabSize));
-  const { values, tokens, truncated } = await call({ texts, options }, signal);
+  const { values, tokens, truncated } = await call({ texts, options }, how);
   const size = values.length / texts.length;
   const vectors = texts.map((_, i) => values.slice(i * size, (i + 1) * size));
   return { vectors, tokens, truncated };
 }
 
 /** @param {string[]} given */
-export async function rank(info, call, query, given, how) {
-  const { signal, options } = optionsOf(how, RANK);
+export async function rank(info, call, query, given, asked) {
+  const { how, options } = optionsOf(asked, RANK);
   if (typeof query !== 'string') throw badParam('query', 'must be a text');
   const texts = Array.from(listOf(given, 'documents'), (one, i) => {
     if (typeof one !== 'string') throw badParam(`documents[${i}]`, 'must be a text');
     return one;
   });
-  const { values, truncated } = await call({ texts, query, options }, signal);
+  const { values, truncated } = await call({ texts, query, options }, how);
   const cut = new Set(truncated);
   const ranks = Array.from(values, (score, index) => ({ index, score, ...(cut.has(index) && { truncated: true }) }));
   return ranks.sort((a, b) => b.score - a.score || a.index - b.index);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Keeps a reply's calls to the tools that there are: from the mark on that opens one its name is one of the list and its arguments obey that tool's
-// schema, without penalties, which would spoil what repeats in JSON. Outside of calls a reply is free, unless it has to begin with one.
+// schema, without penalties, which would spoil what repeats in JSON. Outside of calls a reply is free, unless it has to begin with one, or its text
+// has a form: then it is calls or such a text, and behind calls come more of them or nothing.
 
 import { QuernError } from '../shared/errors.js';
 
@@ -8,15 +9,19 @@ const has = (bits, id) => (bits[id >>> 5] >>> (id & 31)) & 1;
 const add = (bits, id) => { bits[id >>> 5] |= 1 << (id & 31); };
 const remove = (bits, id) => { bits[id >>> 5] &= ~(1 << (id & 31)); };
 
-/** What stands between thinking and the first call, as templates write it. */
+/** What stands between thinking and the first call, and between two calls, as templates write it. */
 const BREAK = '\n\n';
+const GAP = '\n';
 
 export class CallGuide {
   #engine;
   #grammar;
   #choice;
+  #most;                  // calls
+  #text;                  // the Guide of the text; undefined: it is free
   #sequence = null;
   #channel;
+  #calls = 0;             // that have ended
   #state = null;          // of the call that is being written
   #due = [];              // ids that have to come before anything else, once nothing is thought
 
@@ -24,34 +29,63 @@ export class CallGuide {
    * @param {import('../engine/engine.js').Engine} engine
    * @param {any} grammar of Grammars, released with the guide; null where nothing may be called
    * @param {'auto' | 'required' | 'none'} choice
+   * @param {{most?: number, text?: import('./extra.js').Guide}} [limits] most: calls of a reply
    */
-  constructor(engine, grammar, choice) {
+  constructor(engine, grammar, choice, { most = Infinity, text } = {}) {
     this.#engine = engine;
     this.#grammar = grammar;
     this.#choice = choice;
+    this.#most = most;
+    this.#text = text;
   }
 
+  /** What there is of the text already counts. Before begin(). */
+  goOn(text) { this.#text?.goOn(text); }
+
   /** @param {import('../engine/sequence.js').Sequence} sequence that has begun @param {import('./chat.js').Prompt} prompt */
-  begin(sequence, { channels, inside, first }) {
+  begin(sequence, prompt) {
+    const { channels, inside, first, begun } = prompt;
     this.#sequence = sequence;
     this.#channel = channels.find(({ begin }) => begin);
     if (this.#choice === 'required') this.#require(inside ?? first);
-    if (this.#choice === 'none' && this.#channel) this.#allow((bits) => remove(bits, this.#channel.open));
-    else if (this.#due.length && first) this.#only(first.open);
+    else if (this.#text) this.#text.begin(sequence, prompt, this.#choice === 'auto' && !begun ? this.#channel?.open : undefined);
+    else if (this.#choice === 'none') this.#forbid();
+    if (this.#due.length && first) this.#only([first.open]);
     else if (this.#due.length) this.#next(inside);
   }
 
-  /** @param {boolean} _ @param {import('./text.js').Channel | null} channel in which what follows is */
-  take(id, _, channel) {
+  /** @param {boolean} isText @param {import('./text.js').Channel | null} channel in which what follows is */
+  take(id, isText, channel) {
     if (channel && channel === this.#channel) return this.#write(id);
     const isOver = this.#state !== null;
     this.#state = null;
+    if (isOver) this.#calls++;
     if (id === this.#due[0]) this.#due.shift();
     if (this.#due.length) return this.#next(channel);
-    return isOver ? this.#sequence.allow(null) : undefined;
+    return this.#calls === 0 ? this.#text?.take(id, isText, channel) : this.#goOn(isOver);
   }
 
-  end() { if (this.#grammar) this.#grammar.users--; }
+  end() {
+    if (this.#grammar) this.#grammar.users--;
+    this.#text?.end();
+  }
+
+  /** Whether there is a text that is whole. */
+  get isWhole() { return this.#calls === 0 && (this.#text?.isWhole ?? false); }
+
+  /** Behind a call: the end where there may be no more; else another one where the text may not be anything; else anything. */
+  #goOn(isOver) {
+    const { endTokens } = this.#engine.facts;
+    if (this.#calls >= this.#most) return this.#only(endTokens);
+    if (!this.#text) return isOver ? this.#sequence.allow(null) : undefined;
+    const gap = isOver ? this.#engine.tokenize(GAP) : [];
+    return this.#only([...endTokens, this.#channel.open, ...(gap.length === 1 ? gap : [])]);
+  }
+
+  /** Nothing may be called. */
+  #forbid() {
+    if (this.#channel) this.#allow((bits) => remove(bits, this.#channel.open));
+  }
 
   #require(thinking) {
     if (!this.#channel) throw new QuernError('use/param', 'This model has no tokens that mark calls.', { detail: { param: 'options.toolChoice' } });
@@ -74,14 +108,14 @@ export class CallGuide {
 
   /** What has to come; thinking goes on as it likes, but may not be the end. */
   #next(thinking) {
-    if (!thinking) this.#only(this.#due[0]);
+    if (!thinking) this.#only([this.#due[0]]);
     else this.#allow((bits) => { for (const end of this.#engine.facts.endTokens) remove(bits, end); });
   }
 
-  #only(id) {
+  #only(ids) {
     this.#allow((bits) => {
       bits.fill(0);
-      add(bits, id);
+      for (const id of ids) add(bits, id);
     });
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A call of a tool in a reply: told while it is written, as soon as it is known whose it is, and checked when it has ended. What is no call then (no
-// JSON, another name, cut off, too many) is text, with its marks; nothing is lost. Models write calls in forms of their own: each is a row of FORMS.
+// JSON, another name, too many) is text, with its marks; what the reply's end has cut off is kept apart. Models write calls in forms of their own:
+// each is a row of FORMS.
 
 import { isRecord, parsed } from '../shared/raw-json.js';
 import { TaggedCall } from './tagged.js';
@@ -107,7 +108,8 @@ export class Calls {
   #form;
   #tools;
   #emit;
-  #calls;             // that have ended, as they are in the result
+  #parts;             // of the result
+  #calls;             // that have ended, as they are there
   #index = 0;         // of those that were told
   #one;
 
@@ -115,44 +117,58 @@ export class Calls {
    * @param {typeof FORMS.json} form
    * @param {Map<string, {parameters: object}>} tools that there are, by their names
    * @param {(event: object) => void} emit
-   * @param {object[]} calls to which each is added
+   * @param {{toolCalls: object[], unfinishedCall?: object}} parts of the result, to which each is added
    */
-  constructor(form, tools, emit, calls) {
+  constructor(form, tools, emit, parts) {
     this.#form = form;
     this.#tools = tools;
     this.#emit = emit;
-    this.#calls = calls;
+    this.#parts = parts;
+    this.#calls = parts.toolCalls;
   }
 
   /** @returns {this} for the next one */
   begin() {
-    this.#one = { call: new this.#form.Call((name) => this.#tools.get(name)?.parameters), id: '' };
+    this.#one = { call: new this.#form.Call((name) => this.#tools.get(name)?.parameters), id: '', name: '', text: '' };
     return this;
   }
 
   push(piece) {
     const { name, text } = this.#one.call.take(piece);
     if (name !== undefined && this.#tools.has(name) && this.#calls.length < MOST_CALLS) this.#start(name);
-    if (text && this.#one.id) this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text });
+    if (text && this.#one.id) this.#tell(text);
     return '';
   }
 
   end(closed) {
+    if (!closed) return this.#cutOff();
     const { text, call, left } = this.#one.call.end();
-    const isCall = closed && call && this.#tools.has(call.name) && this.#calls.length < MOST_CALLS && !isDeep(call.arguments, MOST_DEPTH);
-    if (!isCall) return this.#form.open + text + (closed ? this.#form.close : '');
+    const isCall = call && this.#tools.has(call.name) && this.#calls.length < MOST_CALLS && !isDeep(call.arguments, MOST_DEPTH);
+    if (!isCall) return this.#form.open + text + this.#form.close;
     if (!this.#one.id) {
       this.#start(call.name);
-      this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text: JSON.stringify(call.arguments) });
-    } else if (left) this.#emit({ type: 'tool-call-delta', index: this.#index - 1, text: left });
+      this.#tell(JSON.stringify(call.arguments));
+    } else if (left) this.#tell(left);
     const whole = { id: this.#one.id, ...call };
     this.#calls.push(whole);
     this.#emit({ type: 'tool-call', index: this.#index - 1, ...whole });
     return '';
   }
 
+  /** What is there of it; neither id nor name where it was cut off before them. */
+  #cutOff() {
+    const { id, name, text } = this.#one;
+    this.#parts.unfinishedCall = { id, name, text };
+    return '';
+  }
+
+  #tell(text) {
+    this.#one.text += text;
+    this.#emit({ type: 'tool-call-delta', index: this.#index - 1, delta: text });
+  }
+
   #start(name) {
-    this.#one.id = randomId();
+    Object.assign(this.#one, { id: randomId(), name });
     this.#emit({ type: 'tool-call-start', index: this.#index++, id: this.#one.id, name });
   }
 }

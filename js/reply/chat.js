@@ -93,7 +93,7 @@ function separateThought({ role, content, thinking, ...more }, template) {
 const keepsSpace = (text, point) => (typeof text === 'string' && text.trim() && text.trimStart() !== text ? point + text : text);
 
 /**
- * Messages, and tools where there are some, as a template wants them, with the sentinel in place. The content of one with pictures or films is a list
+ * Messages, and tools where there are some, as a template wants them, with the sentinel in place. The content of one with images or videos is a list
  * of parts.
  * @param {{role: string, content: string | {type: string, text?: string}[], thinking?: string, tool_calls?: object[]}[]} messages
  * @param {string} template its text counts too: a sentinel in it would be removed
@@ -145,12 +145,13 @@ export function channelsOf(engine, channels) {
  * @typedef {object} Prompt what a reply comes from
  * @property {Int32Array} ids
  * @property {import('./text.js').Channel[]} channels that the reply can have beside its text
- * @property {import('./placeholders.js').Places} [places] of its pictures and films, where it has some
+ * @property {import('./placeholders.js').Places} [places] of its images and videos, where it has some
  * @property {object | null} inside the one of them in which the prompt ends, as templates of models that always think make it
  * @property {{open: number}} [first] the channel with which the reply is to begin
  * @property {{temperature: number, topP: number, topK: number, minP: number, presencePenalty?: number}} defaults of sampling
+ * @property {string} [begun] what there is of its text already, as it was given
  * @property {number} [dropped] messages that were left out of it
- * @property {Uint8Array[]} [media] ids of its pictures and pairs of frames, in the order of their pads (engine/media.js)
+ * @property {Uint8Array[]} [media] ids of its images and pairs of frames, in the order of their pads (engine/media.js)
  */
 
 export class Chat {
@@ -179,7 +180,7 @@ export class Chat {
 
   /**
    * The prompt of the next reply, without thinking unless that is wanted; with `continue` of the rest of the last message. With `mustFit` a text that
-   * is far too long is refused before it is tokenized. `places`: of the messages' pictures and films; `numberImages`: they are counted aloud.
+   * is far too long is refused before it is tokenized. `places`: of the messages' images and videos; `numberImages`: they are counted aloud.
    * `tools`: of a conversation that has some. Without `generationPrompt` no reply is begun.
    * @param {{thinking?: boolean, continue?: boolean, numberImages?: boolean, mustFit?: boolean, generationPrompt?: boolean,
    *   places?: import('./placeholders.js').Places, tools?: import('./tools.js').Tools}} [options]
@@ -190,7 +191,8 @@ export class Chat {
     const template = tools?.list ? this.#toolTemplate : this.#template;
     const { sentinel, messages: guarded, tools: list } = protect(tools?.messages ?? messages, template, tools?.list);
     const begun = goesOn ? guarded.pop() : null;
-    const thinks = begun?.content || begun?.reasoning_content ? Boolean(begun.reasoning_content) : thinking;
+    const isBegun = Boolean(begun?.content || begun?.reasoning_content);
+    const thinks = isBegun ? Boolean(begun.reasoning_content) : thinking;
     const prompt = template
       ? await this.#render(template, jsonText({
         messages: guarded, tools: list ?? null, documents: null, add_generation_prompt: generationPrompt, enable_thinking: thinks,
@@ -199,15 +201,15 @@ export class Chat {
       : builtInChat(tools?.spelled(guarded, list) ?? guarded, thinks, places?.speller(numberImages), generationPrompt);
     const whole = begun ? goOn(prompt, begun) : prompt;
     const text = places?.fill(whole) ?? whole;
-    if (mustFit) refuseHopeless(this.#engine, text.replaceAll(String.fromCodePoint(sentinel), '').length);
+    const unguarded = (guardedText) => guardedText.replaceAll(String.fromCodePoint(sentinel), '');
+    if (mustFit) refuseHopeless(this.#engine, unguarded(text).length);
     const plain = this.#engine.tokenize(text, 'chat', sentinel);
     const ids = places?.grow(plain) ?? plain;
     const inside = this.#channels.find(({ open, close }) => ids.lastIndexOf(open) > ids.lastIndexOf(close)) ?? null;
     const willThink = inside?.type === THINKING.type || (thinking && this.canThink);
-    const thought = this.#channels.find(({ type }) => type === THINKING.type);
     const channels = tools ? [...this.#channels, ...channelsOf(this.#engine, tools.channels)] : this.#channels;
-    const first = thinking && this.canThink && !inside ? thought : undefined;
-    return { ids, places, channels, inside, first, defaults: defaultsOf(this.#engine.facts, willThink) };
+    const first = thinking && this.canThink && !inside && !isBegun ? this.#channels.find(({ type }) => type === THINKING.type) : undefined;
+    return { ids, places, channels, inside, first, begun: unguarded(begun?.content ?? ''), defaults: defaultsOf(this.#engine.facts, willThink) };
   }
 
   /** Text or tokens to go on from, in which nothing is a mark. @param {string | Int32Array} given @returns {Prompt} */
@@ -232,17 +234,17 @@ export function tooLong(found, limit, about = '') {
   return new QuernError('use/context', message, { detail: { found, limit } });
 }
 
-/** Pixels of a token; of a film's in both frames together. And tokens of a picture on which anything can be seen. */
+/** Pixels of a token; of a video's in both frames together. And tokens of an image on which anything can be seen. */
 const PIXELS = 1024;
 const LEAST = 4;
 
-/** The same of a prompt that is whole; its pictures might be smaller. @param {Prompt} prompt */
+/** The same of a prompt that is whole; its images might be smaller. @param {Prompt} prompt */
 export function tooLongWith({ ids: { length }, places }, limit) {
   const error = tooLong(length, limit);
   if (!places) return error;
   const each = Math.floor((limit - 1 - (length - places.tokens)) / places.order.length);
   if (each < LEAST) return error;
   const maxPixels = each * PIXELS;
-  const message = `${error.message} ${places.tokens} of them are of pictures, which would fit with a maxPixels of ${maxPixels} for each.`;
+  const message = `${error.message} ${places.tokens} of them are of images, which would fit with a maxPixels of ${maxPixels} for each.`;
   return new QuernError('use/context', message, { detail: { ...error.detail, maxPixels } });
 }

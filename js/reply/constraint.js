@@ -9,17 +9,21 @@ const MOST_CHOICES = 10_000;
 
 const isText = (value) => typeof value === 'string' && value !== '';
 
-/** Flags of regular expressions that are known here, most of which change nothing: where a search begins, and what it tells. */
-const IDLE_FLAGS = /[dgsuy]/g;
+/** What a pattern with the flag v may say that one with u does not, or says otherwise: sets of sets, and what i makes of the others of a set. */
+const SETS = /&&|--|\\q|\[(?:[^\]\\]|\\.)*\[/s;
+const OTHERS = /\[\^|\\P/;
 
 /** What is wrong with a value; null: nothing. */
 const PROBLEMS = {
   schema: (value) => (isRecord(value) || typeof value === 'boolean' ? null : 'must be a JSON Schema: an object, true or false'),
   regex: (value) => {
     if (isText(value)) return null;
-    if (!isText(value?.source) || typeof value.flags !== 'string') return 'must be a regular expression, or its pattern as a text';
-    const flags = value.flags.replace(IDLE_FLAGS, '');
-    return flags ? `has the flag '${flags[0]}', which is not supported` : null;
+    const { source, flags } = value ?? {};
+    if (!isText(source) || typeof flags !== 'string') return 'must be a regular expression, or its pattern as a text';
+    const odd = flags.replace(/[dgimsuvy]/g, '');
+    if (odd) return `has the flag '${odd[0]}', which is not supported`;
+    if (!flags.includes('v') || !(SETS.test(source) || (flags.includes('i') && OTHERS.test(source)))) return null;
+    return "has the flag 'v' and sets of sets, or others of a set beside 'i', which are not supported";
   },
   grammar: (value) => (isText(value) ? null : 'must be a text in GBNF'),
   json: (value) => (value === true ? null : 'must be true or false'),
@@ -40,18 +44,32 @@ const TEXTS = {
 
 /** As src/grammar/compile.h has them. */
 export const FLEXIBLE = 1;
-const DOT_ALL = 4;
+const PATTERN_FLAGS = { i: 2, s: 4, m: 16 };
+const OLD_CASE = 32;
+const STRICT = 8;
+const CLOSED = 64;
 
-const flagsOf = (value, { whitespace }) => (whitespace === 'flexible' ? FLEXIBLE : 0) | (value?.flags?.includes('s') ? DOT_ALL : 0);
+/** Of schemas, the same for replies and for calls of tools (schema_options.closed and .strict of src/grammar/schema.h). */
+export const schemaFlags = ({ openObjects, strictSchema }) => (openObjects ? 0 : CLOSED) | (strictSchema ? STRICT : 0);
+
+/** The other flags say where a search begins, and what it tells; but without u and v, letters differ in case as they did before there was Unicode. */
+function flagsOf({ flags }, options) {
+  let all = (options.whitespace === 'flexible' ? FLEXIBLE : 0) | schemaFlags(options);
+  if (typeof flags !== 'string') return all;
+  for (const flag of flags) all |= PATTERN_FLAGS[flag] ?? 0;
+  return /[uv]/.test(flags) ? all : all | OLD_CASE;
+}
 
 /** What a text is made. @type {Record<string, 'json' | 'text'>} */
 const VALUES = { schema: 'json', json: 'json', choices: 'text' };
 
 /**
- * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made.
- * @param {{whitespace?: string, [kind: string]: any}} options as the page sends them: true, or JSON
+ * The one that is asked for, compiled; undefined: none. `value`: what the reply's text is made; `looser`: compiles one for a text whose beginning has
+ * white space already.
+ * @param {{whitespace?: string, openObjects?: boolean, strictSchema?: boolean, [kind: string]: any}} options as the page sends them: true, or JSON
  * @param {() => Promise<import('../engine/grammar.js').Grammars>} open
- * @returns {Promise<{grammar: import('../engine/grammar.js').Grammar, value?: 'json' | 'text'} | undefined>}
+ * @returns {Promise<{grammar: Grammar, value?: 'json' | 'text', looser?: () => Grammar} | undefined>}
+ * @typedef {import('../engine/grammar.js').Grammar} Grammar
  */
 export async function grammarOf(options, open) {
   const [kind, another] = Object.keys(PROBLEMS).filter((name) => options[name]);
@@ -61,5 +79,8 @@ export async function grammarOf(options, open) {
   const problem = PROBLEMS[kind](value);
   if (problem) throw badParam(`options.${kind}`, problem);
   const grammars = await open();
-  return { grammar: grammars.compile(kind, TEXTS[kind](value, options[kind]), flagsOf(value, options)), value: VALUES[kind] };
+  const compiled = (flags) => grammars.compile(kind, TEXTS[kind](value, options[kind]), flags);
+  const flags = flagsOf(kind === 'regex' ? value : {}, options);
+  const looser = options.whitespace || VALUES[kind] !== 'json' ? undefined : () => compiled(flags | FLEXIBLE);
+  return { grammar: compiled(flags), value: VALUES[kind], looser };
 }

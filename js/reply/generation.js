@@ -21,11 +21,13 @@ export class Generation {
   #done = 0;              // of the prompt
   #cached = 0;
   #tokens = [];           // written
+  #isRead = false;        // for what is thought of its prompt
+  #thoughts = 0;          // of them, those of thinking, with its marks
   #extra;                 // what is asked for beside the text; undefined: nothing
   #steps = 0;             // of writing: without the one that read the prompt's last token
   #times = { asked: performance.now(), admitted: undefined, read: undefined };    // admitted: its first step began
 
-  /** Of its sequence. @type {{space?: number, priority?: 'normal' | 'background'}} */
+  /** Of its sequence. @type {{cacheScope?: number, priority?: 'normal' | 'background'}} */
   place;
 
   /**
@@ -35,15 +37,16 @@ export class Generation {
    * @param {(event: object) => void} emit
    * @param {import('./extra.js').Extra} [extra]
    */
-  constructor(engine, prompt, { stops, maxTokens = Infinity, space, priority, ...sampling }, emit, extra) {
+  constructor(engine, prompt, { stops, maxTokens = Infinity, cacheScope, priority, ...sampling }, emit, extra) {
     const total = prompt.ids.length;
     if (total >= engine.contextSize) throw tooLongWith(prompt, engine.contextSize);
     this.#engine = engine;
-    this.place = { space, priority };
+    this.place = { cacheScope, priority };
     this.#prompt = prompt;
     this.#limit = maxTokens;
     this.#options = { ...DEFAULTS, ...prompt.defaults, ...sampling, maxTokens: Math.max(1, maxTokens) };   // it samples in any case
     this.#extra = extra;
+    if (prompt.begun) extra?.goOn(prompt.begun);
     this.#emit = emit;
     this.#text = new ReplyText({ ...prompt, stops, emit: extra ? (event) => emit(extra.told(event)) : emit });
     if (prompt.dropped) emit({ type: 'dropped', messages: prompt.dropped });
@@ -61,7 +64,13 @@ export class Generation {
     this.#extra?.begin(sequence, this.#prompt);
   }
 
-  /** Ids of the prompt's pictures. */
+  /** Its prompt is read up to there, before it is held, for what is thought of each token: of none of them was that known. */
+  read(done, began) {
+    this.#isRead = true;
+    this.#reads({ done, total: this.#prompt.ids.length, cached: 0 }, began);
+  }
+
+  /** Ids of the prompt's images. */
   get media() { return this.#prompt.media; }
 
   /** All tokens so far, the prompt's too. */
@@ -94,22 +103,27 @@ export class Generation {
     if (this.#times.read !== undefined) return null;
     this.#times.admitted ??= began;
     this.#done = Math.max(this.#done, done);
-    this.#cached = cached;
+    this.#cached = this.#isRead ? 0 : cached;
     if (done === total) this.#times.read = performance.now();
-    this.#emit({ type: 'prefill', phase: 'text', done: this.#done, total, cached });
+    this.#emit({ type: 'prefill', phase: 'text', done: this.#done, total, cached: this.#cached });
     return null;
   }
 
   #writes(id) {
     if (this.#tokens.length >= this.#limit) return null;
     if (this.#tokens.push(id) > 1) this.#steps++;
-    const shown = !this.#text.mark(id) && this.#engine.tokenType(id) !== CONTROL;
+    const before = this.#text.channel;
+    const isMark = this.#text.mark(id);
+    if ([before, this.#text.channel].some((channel) => channel?.type === 'thinking')) this.#thoughts++;
+    const shown = !isMark && this.#engine.tokenType(id) !== CONTROL;
     this.#extra?.take(id, shown && !this.#text.channel, this.#text.channel);
+    if (this.#prompt.ends?.has(id)) return this.#result('stop', true);
     return shown && this.#text.push(this.#sequence.stream(id)) ? this.#result('stop') : null;
   }
 
-  #ends({ end, error }) {
+  #ends({ end, error, token }) {
     if (end === 'error') throw error;
+    if (end === 'stop' && this.#limit > 0) this.#extra?.last(token);
     if (end === 'stop' && this.#tokens.length > 0) this.#steps++;
     return this.#result(this.#limit > 0 ? end : 'length', end === 'stop');
   }
@@ -134,7 +148,7 @@ export class Generation {
       finishReason: end === 'stop' && parts.toolCalls.length ? 'tool-calls' : end,
       usage: {
         promptTokens: this.#prompt.ids.length, imageTokens: this.#prompt.places?.tokens ?? 0, cachedTokens: this.#cached,
-        completionTokens: this.#tokens.length,
+        completionTokens: this.#tokens.length, thinkingTokens: this.#thoughts,
       },
       timings: {
         waitMs: admitted - asked, prefillMs: read - admitted, decodeMs, tokensPerSecond: this.#steps ? (1000 * this.#steps) / decodeMs : 0,

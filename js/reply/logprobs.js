@@ -7,22 +7,25 @@ const [LN2_HI, LN2_LO, LOG2E] = [0.6931471803691238, 1.9082149292705877e-10, 1.4
 const MAGIC = 6755399441055744;
 
 /** 1 / 14! to 1 / 2!. */
-const INVERSE_FACTORIALS = [
+const INVERSE_FACTORIALS = Float64Array.from([
   87178291200, 6227020800, 479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2,
-].map((factorial) => 1 / factorial);
+], (factorial) => 1 / factorial);
+
+/** 2 to the powers of -1022 to 0: a softmax has no others. */
+const LEAST = -1022;
+const POWERS = Float64Array.from({ length: 1 - LEAST }, (_, i) => 2 ** (i + LEAST));
 
 const double = new Float64Array(1);
 const words = new Uint32Array(double.buffer);   // the lower one first: WebAssembly runs where that is so
 
+/** Of a number up to 0. It is called for every token of the vocabulary, so it reads tables by their indices alone. */
 export function exp(x) {
   if (x < -708) return 0;
   const n = (x * LOG2E + MAGIC) - MAGIC;
   const r = x - n * LN2_HI - n * LN2_LO;
   let p = 0;
-  for (const coefficient of INVERSE_FACTORIALS) p = p * r + coefficient;
-  words[0] = 0;
-  words[1] = (n + 1023) << 20;
-  return (p * (r * r) + r + 1) * double[0];
+  for (let i = 0; i < INVERSE_FACTORIALS.length; i++) p = p * r + INVERSE_FACTORIALS[i];
+  return (p * (r * r) + r + 1) * POWERS[n - LEAST];
 }
 
 /** Of a normal number above 0. */
@@ -45,12 +48,14 @@ export function log(x) {
 /** The ids of the n largest of a row, best first, equal ones in their order. */
 function largest(row, n) {
   const best = [];
+  let least = n ? -Infinity : Infinity;     // of them, once they are as many
   for (let id = 0; id < row.length; id++) {
-    if (best.length === n && !(n && row[id] > row[best[n - 1]])) continue;
+    if (row[id] <= least) continue;
     let at = best.length;
     while (at > 0 && row[best[at - 1]] < row[id]) at--;
     best.splice(at, 0, id);
     best.length = Math.min(best.length, n);
+    if (best.length === n) least = row[best[n - 1]];
   }
   return best;
 }
@@ -61,9 +66,16 @@ function largest(row, n) {
  * @returns {{id: number, logprob: number}[]} `id` first
  */
 export function logprobs(row, id, n) {
-  const most = row.reduce((a, b) => Math.max(a, b), -Infinity);
+  let most = -Infinity;
+  for (let i = 0; i < row.length; i++) if (row[i] > most) most = row[i];
   let sum = 0;
   for (let i = 0; i < row.length; i++) sum += exp(row[i] - most);
   const rest = log(sum);
   return [id, ...largest(row, n)].map((one) => ({ id: one, logprob: row[one] - most - rest }));
+}
+
+/** The same with texts, as Logprob of index.d.ts has them. @param {import('../engine/engine.js').Engine} engine */
+export function thoughtOf(engine, row, id, n) {
+  const [own, ...top] = logprobs(row.subarray(0, engine.facts.tokens), id, n).map((one) => ({ ...one, text: engine.detokenize([one.id]) }));
+  return { ...own, top };
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where pictures and films stand in a prompt. Templates write one triple of marks for each; that of a film becomes one for each pair of its frames,
+// Where images and videos stand in a prompt. Templates write one triple of marks for each; that of a video becomes one for each pair of its frames,
 // labelled with its time, and behind the tokenizer each pad becomes as many as the medium has tokens. Typed text makes no marks (chat.js).
 
 import { QuernError } from '../shared/errors.js';
@@ -10,11 +10,11 @@ const triple = (kind) => `<|vision_start|>${PADS[kind]}<|vision_end|>`;
 
 const ANY_PAD = /<\|(image|video)_pad\|>/g;
 
-const WORDS = { image: 'pictures', video: 'films' };
+const WORDS = { image: 'images', video: 'videos' };
 
 /**
- * A medium as the prompt needs it: a picture is one step, a film a step for each pair of frames.
- * @typedef {{kind: 'image' | 'video', tokens: number, labels: string[]}} Seen tokens: of each step; labels: those of a film's steps
+ * A medium as the prompt needs it: an image is one step, a video a step for each pair of frames.
+ * @typedef {{kind: 'image' | 'video', tokens: number, labels: string[]}} Seen tokens: of each step; labels: those of a video's steps
  */
 
 const NAMES = { image: 'Picture', video: 'Video' };
@@ -29,7 +29,7 @@ function checkPlaces(text, seen) {
   }
 }
 
-/** The places of a conversation's pictures and films in its prompt. */
+/** The places of a conversation's images and videos in its prompt. */
 export class Places {
   #seen;
   #pads;
@@ -56,7 +56,7 @@ export class Places {
 
   /**
    * Which of those is looked at whose tokens are the last `total` of all, when `done` of them are.
-   * @returns {{picture: number, pictures: number}} from 1 on, of so many
+   * @returns {{image: number, images: number}} from 1 on, of so many
    */
   at(done, total) {
     const sizes = this.order.map(({ kind, tokens, labels }) => tokens * (kind === 'image' ? 1 : labels.length));
@@ -65,7 +65,7 @@ export class Places {
     const looked = sizes.slice(first);
     const ends = looked.map((_, i) => looked.slice(0, i + 1).reduce((a, b) => a + b));
     const at = ends.findIndex((end) => end > done);
-    return { picture: at < 0 ? looked.length : at + 1, pictures: looked.length };
+    return { image: at < 0 ? looked.length : at + 1, images: looked.length };
   }
 
   /**
@@ -78,7 +78,7 @@ export class Places {
     return (content) => (typeof content === 'string' ? content : content.map(spell).join(''));
   }
 
-  /** A rendered prompt with each film's triple replaced by those of its pairs. */
+  /** A rendered prompt with each video's triple replaced by those of its pairs. */
   fill(text) {
     checkPlaces(text, this.#seen);
     const waiting = { image: this.#seen.filter(({ kind }) => kind === 'image'), video: this.#seen.filter(({ kind }) => kind === 'video') };

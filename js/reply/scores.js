@@ -9,7 +9,7 @@ export class Scores {
 
   place = { priority: /** @type {const} */ ('background') };
 
-  /** @param {{ids: Int32Array, media?: Uint8Array[]}} prompt one id at least; of its pictures once it begins @param {number} width of a row */
+  /** @param {{ids: Int32Array, media?: Uint8Array[]}} prompt one id at least; of its images once it begins @param {number} width of a row */
   constructor(prompt, width) {
     this.#prompt = prompt;
     this.#width = width;

@@ -34,19 +34,19 @@ export class StopFilter {
     this.#stops = stops;
   }
 
-  /** @returns {{text: string, stopped: boolean}} what is safe to show; with `stopped`, all there will be */
+  /** @returns {{text: string, stopped?: string}} what is safe to show; with a stop text in `stopped`, all there will be */
   push(text) {
     this.#held += text;
-    const start = this.#firstMatch();
-    if (start >= 0) {
+    const { start, stop } = this.#firstMatch();
+    if (stop) {
       const before = this.#held.slice(0, start);
       this.#held = '';
-      return { text: before, stopped: true };
+      return { text: before, stopped: stop };
     }
     const keep = this.#held.length - this.#possibleStart();
     const safe = this.#held.slice(0, keep);
     this.#held = this.#held.slice(keep);
-    return { text: safe, stopped: false };
+    return { text: safe };
   }
 
   /** The rest, once nothing more comes. */
@@ -56,15 +56,16 @@ export class StopFilter {
     return rest;
   }
 
-  /** Where the stop text starts that is complete first, as if the text came letter by letter; the longest of those. */
+  /** The stop text that is complete first, as if the text came letter by letter, the longest of those, and where it starts. */
   #firstMatch() {
+    /** @type {{start: number, end: number, stop?: string}} */
     let first = { start: -1, end: Infinity };
     for (const stop of this.#stops) {
       const start = this.#held.indexOf(stop);
       const end = start + stop.length;
-      if (start >= 0 && (end < first.end || (end === first.end && start < first.start))) first = { start, end };
+      if (start >= 0 && (end < first.end || (end === first.end && start < first.start))) first = { start, end, stop };
     }
-    return first.start;
+    return first;
   }
 
   /** Length of the longest end of the text that a stop text starts with. */
@@ -113,7 +114,10 @@ export class ReplyText {
   #aside;
   #afterAside = false;
   #stopped = false;
-  /** What there is of each, by its type. */
+  /**
+   * What there is of each, by its type, and the stop text that has ended it.
+   * @type {{text: string, thinking: string, toolCalls: object[], unfinishedCall?: object, stopText?: string}}
+   */
   parts = { text: '', thinking: '', toolCalls: [] };
 
   /**
@@ -158,8 +162,8 @@ export class ReplyText {
     if (fresh) this.#afterAside = false;
     const { text, stopped } = this.#filter.push(fresh);
     this.#show('text', text);
-    this.#stopped = stopped;
-    return stopped;
+    if (stopped) this.parts.stopText = stopped;
+    return this.#stopped = Boolean(stopped);
   }
 
   /** Shows what was held back. */

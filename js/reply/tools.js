@@ -2,7 +2,7 @@
 // Tools in a conversation: what callers may pass, checked, and what templates make of it. They want tools and calls as the OpenAI API has them; for a
 // file without a template Qwen3's own form is here. A file of its own in the package, which comes with the first conversation that has tools.
 
-import { badParam } from '../shared/errors.js';
+import { badParam, unknownName } from '../shared/errors.js';
 import { Calls, FORMS, MOST_CALLS, MOST_DEPTH, isDeep } from './calls.js';
 import { RawJson, isRecord, jsonText, memberOf, parsed, spaced } from '../shared/raw-json.js';
 
@@ -41,8 +41,9 @@ function checked(value, table, path, wanted) {
   if (!isRecord(value)) throw badParam(path, 'must be an object');
   const fields = Object.entries(value).filter(([, one]) => one !== null);
   for (const [name, one] of fields) {
-    const problem = Object.hasOwn(table, name) ? table[name](one) : 'is not a field here';
-    if (problem) throw badParam(`${path}.${name.slice(0, 64)}`, problem);
+    const at = `${path}.${name.slice(0, 64)}`;
+    if (!Object.hasOwn(table, name)) throw unknownName(at, Object.keys(table), 'field');
+    if (table[name](one)) throw badParam(at, table[name](one));
   }
   const missing = wanted.find((name) => !fields.some(([known]) => known === name));
   if (missing) throw badParam(`${path}.${missing}`, 'is missing');
@@ -74,25 +75,18 @@ function toolsOf(tools, oddName) {
 /** A tool as templates want it: as its JSON says, where there is some. */
 const shown = ({ json, ...tool }) => (json === undefined ? { type: 'function', function: tool } : new RawJson(json));
 
-/** Keywords of schemas that speak of properties beside those that `properties` names, or may do so. */
-const MAY_ADD = [
-  'additionalProperties', 'unevaluatedProperties', 'patternProperties', 'propertyNames', 'allOf', 'anyOf', 'oneOf', 'if', 'not', '$ref',
-  '$dynamicRef',
-];
-
 /** The parameters as they are written in a tool's JSON; undefined: there is none. */
 function writtenParameters({ json }) {
   const text = json && memberOf(memberOf(json, 'function') ?? json, 'parameters');
   return text && isRecord(parsed(text)) ? text : undefined;
 }
 
-/** The schema of a call's arguments: an object, of the properties that the tool's names, unless it speaks of others. Numbers and order stay. */
+/** The schema of a call's arguments: an object; who lists no properties has none. Numbers and order stay. */
 function argumentsOf(tool) {
-  const { parameters } = tool;
-  const isClosed = !MAY_ADD.some((keyword) => Object.hasOwn(parameters, keyword));
-  const text = writtenParameters(tool) ?? JSON.stringify(parameters);
+  const lacks = (keyword) => !Object.hasOwn(tool.parameters, keyword);
+  const text = writtenParameters(tool) ?? JSON.stringify(tool.parameters);
   const members = [
-    !Object.hasOwn(parameters, 'type') && '"type":"object"', text.trim().slice(1, -1).trim(), isClosed && '"additionalProperties":false',
+    lacks('type') && '"type":"object"', text.trim().slice(1, -1).trim(), lacks('properties') && lacks('$ref') && '"properties":{}',
   ];
   return `{${members.filter(Boolean).join(',')}}`;
 }
@@ -105,21 +99,27 @@ function argumentsOf(tool) {
  */
 export function callLimits({ tools = [], toolChoice }, { before, after, grammar: kind, oddName } = FORMS.json) {
   const all = toolsOf(tools, oddName);
-  const choice = choiceOf(toolChoice, new Set(all.map(({ name }) => name)));
-  const some = typeof choice === 'object' ? all.filter(({ name }) => name === choice.name) : all;
+  const { choice, names } = choiceOf(toolChoice, all.map(({ name }) => name));
+  const some = all.filter(({ name }) => names.includes(name));
   const parts = some.flatMap((tool) => [before(tool.name), argumentsOf(tool), after]);
   const text = choice === 'none' ? '' : parts.join('\0');
-  return { choice: typeof choice === 'object' ? 'required' : choice, text, names: some.map(({ name }) => name), kind };
+  return { choice, text, names: some.map(({ name }) => name), kind };
 }
 
-/** @param {any} choice of the caller's @param {Set<string>} names */
-function choiceOf(choice, names) {
-  if (choice == null || choice === 'auto' || choice === 'none') return choice ?? 'auto';
-  const { name } = isRecord(choice) ? choice : { name: null };
-  if (choice !== 'required' && typeof name !== 'string') throw badParam('options.toolChoice', "must be 'auto', 'none', 'required' or { name }");
-  if (names.size === 0) throw badParam('options.toolChoice', 'needs tools to choose from');
-  if (choice !== 'required' && !names.has(name)) throw badParam('options.toolChoice.name', 'is the name of no tool');
-  return choice;
+/**
+ * @param {any} choice of the caller's @param {string[]} all names of the tools
+ * @returns {{choice: 'auto' | 'required' | 'none', names: string[]}} and those that may be called
+ */
+function choiceOf(choice, all) {
+  if (choice == null || choice === 'auto' || choice === 'none') return { choice: choice ?? 'auto', names: all };
+  const asked = choice === 'required' ? { names: all, required: true } : isRecord(choice) ? choice : {};
+  const { name, names = [name], required = name !== undefined } = asked;
+  const isChoice = Array.isArray(names) && names.every((one) => typeof one === 'string') && typeof required === 'boolean';
+  if (!isChoice) throw badParam('options.toolChoice', "must be 'auto', 'none', 'required', { name } or { names, required }");
+  if (all.length === 0) throw badParam('options.toolChoice', 'needs tools to choose from');
+  const isThere = names.length > 0 && names.every((one) => all.includes(one));
+  if (!isThere) throw badParam(`options.toolChoice.${name === undefined ? 'names' : 'name'}`, 'names no tool, or one that is not there');
+  return { choice: required ? 'required' : 'auto', names };
 }
 
 // --- messages ---
@@ -184,7 +184,7 @@ const pythonic = (value) => spaced(jsonText(value));
 
 const callText = ({ function: { name, arguments: given } }) => `<tool_call>\n{"name": "${name}", "arguments": ${pythonic(given)}}\n</tool_call>`;
 
-/** Texts one behind the other; parts, where some of them have pictures. */
+/** Texts one behind the other; parts, where some of them have images. */
 const joined = (...pieces) => (pieces.every((piece) => typeof piece === 'string') ? pieces.join('')
   : pieces.flatMap((piece) => (typeof piece === 'string' ? { type: 'text', text: piece } : piece)));
 
@@ -220,7 +220,7 @@ export class Tools {
   constructor(messages, { tools = [], toolChoice, continue: goesOn = false }, form = FORMS.json) {
     const all = toolsOf(tools, form.oddName);
     const byName = new Map(all.map((tool) => [tool.name, tool]));
-    choiceOf(toolChoice, new Set(byName.keys()));
+    choiceOf(toolChoice, [...byName.keys()]);
     this.#given = messages;
     this.messages = messagesOf(messages);
     if (goesOn && this.messages.at(-1).tool_calls) throw badParam('messages', 'must end with a message without calls to be continued');
@@ -228,7 +228,7 @@ export class Tools {
     this.channels = all.length ? [channelOf(form, byName)] : [];
   }
 
-  /** Pictures and films of the messages as given, in the order in which they stand here: results may have changed places. @param {any[]} media */
+  /** Images and videos of the messages as given, in the order in which they stand here: results may have changed places. @param {any[]} media */
   arranged(media) {
     const waiting = [...media];
     const count = (content) => (typeof content === 'string' ? 0 : content.filter(isMedium).length);
@@ -244,6 +244,6 @@ export class Tools {
 
 function channelOf(form, tools) {
   let calls;
-  const begin = (emit, parts) => (calls ??= new Calls(form, tools, emit, parts.toolCalls)).begin();
+  const begin = (emit, parts) => (calls ??= new Calls(form, tools, emit, parts)).begin();
   return { open: form.open, close: form.close, type: 'tool-call', gap: form.gap, begin };
 }

@@ -3,7 +3,7 @@
 // hint that says what to do. Errors cross from the worker to the page as plain objects (toWire, fromWire), where they get their hints: a
 // worker is built without these sentences.
 
-import { HINTS } from './hints.js';
+import { hintOf } from './hints.js';
 import { HOST } from './host.js';
 
 const RETRYABLE = new Set(['net/offline', 'net/unreachable', 'net/truncated', 'net/stalled', 'net/changed', 'mem/load', 'engine/hung',
@@ -24,28 +24,36 @@ export class QuernError extends Error {
   /**
    * @param {string} code
    * @param {string} message
-   * @param {{phase?: string, detail?: object, retryable?: boolean, cause?: unknown}} [options]
+   * @param {{phase?: string, detail?: object, retryable?: boolean, cause?: unknown, hint?: string}} [options] hint: instead of the code's
    */
-  constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause } = {}) {
+  constructor(code, message, { phase = 'call', detail = {}, retryable = RETRYABLE.has(code), cause, hint } = {}) {
     super(harmless(String(message)), cause === undefined ? undefined : { cause });
     this.name = 'QuernError';
     this.code = code;
-    this.hint = HINTS[code] ?? '';
+    this.hint = hint ?? hintOf(code, detail);
     this.phase = phase;
     this.retryable = retryable;
     this.detail = detail;
   }
 
   get [OURS]() { return true; }
+
+  toJSON() {
+    const { name, hint, cause } = this;
+    return { name, ...toWire(this), hint, ...(cause !== undefined && { cause: String(cause) }) };
+  }
 }
 
 /** Whether an error is one of ours and of this group. */
 export const isOf = (group, error) => error instanceof QuernError && error.code.startsWith(`${group}/`);
 
-/** A bad argument; `path` names it as the caller wrote it: `options.temperature`, `messages[3].role`. */
-export function badParam(path, problem) {
-  return new QuernError('use/param', `${path} ${problem}.`, { detail: { param: path } });
+/** A bad argument; `path` names it as the caller wrote it: `options.temperature`, `messages[3].role`. @param {object} [more] for `detail` */
+export function badParam(path, problem, more) {
+  return new QuernError('use/param', `${path} ${problem}.`, { detail: { param: path, ...more } });
 }
+
+/** A name that is none here, beside those that are (called.js says which of them is meant). @param {string[]} known */
+export const unknownName = (path, known, what = 'option') => badParam(path, `is not ${what === 'option' ? 'an' : 'a'} ${what} here`, { known });
 
 export function abortError() {
   return new DOMException('The work was aborted.', 'AbortError');

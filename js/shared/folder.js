@@ -6,7 +6,7 @@
 import { badParam } from './errors.js';
 
 export const INDEX = 'model.safetensors.index.json';
-/** What only models with eyes have beside it, and their template, which older exports keep apart. */
+/** What only models with vision have beside it, and their template, which older exports keep apart. */
 export const SEEING = ['processor_config.json', 'preprocessor_config.json', 'video_preprocessor_config.json', 'chat_template.json'];
 
 /** A chat template in a file of its own; it comes before all others that say one, and counts. */

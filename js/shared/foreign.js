@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Models as other programs keep them, told by the names of their files, and what to take instead. What bytes or a description tell, the engine says
-// (src/load/sniff.c, src/load/formats/hf_quantization.c). A file of its own in the package, which is fetched when a load has failed (named.js).
+// (src/load/sniff.c, src/load/formats/hf_quantization.c). A file of its own in the package, which is fetched when a load has failed (named.js), or a
+// name was refused (called.js, ours.js).
+
+export { oursFor } from './ours.js';
 
 const SAME = 'take the same model\'s GGUF file, or its folder with safetensors files';
 const ANEW = 'save the tokenizer anew with transformers (AutoTokenizer, save_pretrained), which writes it';
@@ -42,6 +45,13 @@ const KINDS = [
   { names: /\.tiktoken$/i, rule: 'vocabulary', where: 'beside', unless: /^tokenizer\.json$/i, ask: { 'tokenizer.json': ['qwen.tiktoken'] },
     what: 'a model with a tiktoken vocabulary, as the first Qwen had, without the tokenizer.json that is read here', instead: 'take a Qwen3 model' },
 ];
+
+/** `OWNER/REPO`, with a file or a type behind it; no path of a file that is only missing. */
+const REPOSITORY = /^(?![^/]*\/[^/]*\.(?:gguf|safetensors|json|bin|tokenizer)$)[\w-][\w.-]*\/[\w.-]+(?:\/.+|:[\w.-]+)?$/i;
+
+/** What to write for what may be a repository's name. @param {any} source */
+export const repositoryOf = (source) => (typeof source === 'string' && REPOSITORY.test(source)
+  ? `If this is a repository of Hugging Face, write 'hf:${source.slice(0, 200)}'.` : '');
 
 const sentence = ({ rule, what, instead = SAME }) => ({ rule, message: `This is ${what}; ${instead}.` });
 

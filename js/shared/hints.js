@@ -6,6 +6,12 @@ import { HOST, inNode } from './host.js';
 /** What else runs beside this. */
 const OTHERS = inNode ? 'programs' : 'tabs';
 
+/** Of servers, by their status. */
+const STATUS = {
+  401: 'Pass headers: { Authorization: \'Bearer …\' } of somebody who may have the file.', 404: 'Check the address.', 429: 'Try again later.',
+};
+const ALIKE = { 403: 401, 410: 404, 500: 429, 502: 429, 503: 429, 504: 429 };
+
 /** By code. The message says what happened, so the hint does not repeat it. */
 export const HINTS = {
   'model/format': 'Choose a GGUF model file, or download it again.',
@@ -14,7 +20,7 @@ export const HINTS = {
   'model/nonfinite': 'Download the file again or choose another one.',
   'net/offline': 'Connect to the network and try again. If the model was complete here, it has been cleared away.',
   'net/http': 'Check the address and whether the file may be downloaded without signing in.',
-  'net/unreachable': 'Check the address and the connection. The server (CORS) or a content blocker may also be in the way.',
+  'net/unreachable': `Check the address and the connection.${inNode ? '' : ' The server (CORS) or a content blocker may also be in the way.'}`,
   'net/truncated': 'Try again.',
   'net/stalled': 'Check the connection and try again.',
   'net/changed': 'Load the model again, from the start.',
@@ -31,17 +37,22 @@ export const HINTS = {
   'env/simd': `Use a current version of ${inNode ? 'Node' : 'Chrome, Edge, Firefox or Safari'}.`,
   'env/csp': 'The page\'s Content-Security-Policy must allow script-src \'wasm-unsafe-eval\', worker-src for the package\'s files (and blob: where '
     + 'they come from another origin), connect-src for the model\'s host and those that it redirects to, and of trusted-types the name quern.',
-  'env/worker': 'Make sure that worker.js, thread.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
-  'env/version': 'Reload the page; serve all files of the package from one version.',
+  'env/worker': inNode ? 'Leave quern out of the bundle (Next.js: serverExternalPackages: [\'quern\'], esbuild: --external:quern), or copy '
+    + 'the files of node_modules/quern/dist beside it.'
+    : 'Make sure that worker.js, thread.js, template.js and the quern-* files are served beside each other, or pass workerUrl.',
+  'env/version': inNode ? 'Use all files of the package from one version.' : 'Reload the page; serve all files of the package from one version.',
   'env/canvas': 'Allow this site to read its canvases, use another browser, or pass pixels (data, width, height).',
   'engine/trap': 'Load the model again. If it happens again, please report it.',
   'engine/hung': 'Load the model again. If it happens again, please report it.',
   'engine/lost': `Load the model again; the ${HOST} may have ended it to save memory.`,
   'engine/disposed': 'Load the model again.',
   'image/decode': inNode ? 'Choose a PNG or JPEG file, or install sharp (npm install sharp), which reads others too; or pass pixels '
-    + '(data, width, height).' : 'Choose another picture.',
-  'image/size': 'Make the picture smaller, or cut it.',
+    + '(data, width, height).' : 'Choose another image.',
+  'image/size': 'Make the image smaller, or cut it.',
   'use/busy': 'Try again when a reply has ended.',
   'use/schema': 'Leave out what the message names, or say it otherwise.',
   'use/context': 'Shorten the conversation, or load with a larger contextSize.',
 };
+
+/** @param {string} code @param {{status?: number}} detail */
+export const hintOf = (code, { status } = {}) => (code === 'net/http' && STATUS[ALIKE[status] ?? status]) || HINTS[code] || '';

@@ -6,12 +6,18 @@ import { QuernError, isOf } from './errors.js';
 
 const foreign = () => import('./foreign.js');
 
-export const refusal = ({ rule, message }, cause) => new QuernError('model/unsupported', message, { phase: 'load', detail: { rule }, cause });
+/** Its message says what to do. */
+export const refusal = ({ rule, message }, cause) => (
+  new QuernError('model/unsupported', message, { phase: 'load', detail: { rule }, cause, hint: '' }));
 
-/** @param {any} error of a load @param {string[]} names of its files @returns {Promise<any>} what to throw */
-export async function named(error, names) {
-  if (!isOf('model', error) && error?.detail?.param !== 'source') return error;
-  const found = await foreign().then(({ foreignOf }) => foreignOf(names), () => null);
+/** @param {any} error of a load @param {string[]} names of its files @param {any} source as it was given @returns {Promise<any>} what to throw */
+export async function named(error, names, source) {
+  const { param, status } = error?.detail ?? {};
+  if (!isOf('model', error) && param !== 'source' && status !== 404) return error;
+  const { foreignOf, repositoryOf } = await foreign().catch(() => ({}));
+  const words = repositoryOf?.(source);
+  if (words) return new QuernError(error.code, `${error.message} ${words}`, error);
+  const found = status ? null : foreignOf?.(names);
   return found ? refusal(found, error) : error;
 }
 

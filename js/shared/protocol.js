@@ -18,14 +18,14 @@
 // Messages are all there is: a page that shared the engine's memory would keep it. They are looked at every 50 ms or after a layer (runner.js).
 
 /**
- * A medium as the worker gets it. A picture has one frame, as the platform has it; a film has several, of which `sample`
+ * A medium as the worker gets it. An image has one frame, as the platform has it; a video has several, of which `sample`
  * tells whether all are looked at (null) or how many.
  * @typedef {object} Medium
  * @property {'image' | 'video'} kind
  * @property {any[]} frames
  * @property {'low' | 'auto' | 'high'} [detail]
  * @property {number} [maxPixels]
- * @property {number} [fps] of the film as it was recorded
+ * @property {number} [fps] of the video as it was recorded
  * @property {number[]} [timestamps] of each frame
  * @property {{perSecond: number, least: number, most: number} | null} [sample]
  */

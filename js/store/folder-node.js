@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Folders in Node that are open to nobody but their owner.
+// Folders in Node, which are open to nobody but their owner where nothing else is said.
 
 import { chmod, lstat, mkdir, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 /** Makes a folder, unless it is there. */
-export async function makeOne(folder) {
-  await mkdir(folder, 0o700).catch((error) => { if (error.code !== 'EEXIST') throw error; });
+export async function makeOne(folder, mode = 0o700) {
+  await mkdir(folder, mode).catch((error) => { if (error.code !== 'EEXIST') throw error; });
 }
 
 /**
  * Makes a folder, and those above it that are missing. (Where that is refused in a folder that is there, as in /proc, Node's own recursion
  * does not end.)
  */
-export async function makeFolder(folder) {
+export async function makeFolder(folder, mode = 0o700) {
   try {
-    await makeOne(folder);
+    await makeOne(folder, mode);
   } catch (error) {
     if (error.code !== 'ENOENT' || dirname(folder) === folder) throw error;
-    await makeFolder(dirname(folder));
-    await makeOne(folder);
+    await makeFolder(dirname(folder), mode);
+    await makeOne(folder, mode);
   }
 }
 

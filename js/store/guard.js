@@ -9,7 +9,7 @@ import { QuernError, isOf } from '../shared/errors.js';
 const PATIENCE_S = 15;
 
 const CODES = new Map(Object.entries({
-  QuotaExceededError: 'storage/quota', ENOSPC: 'storage/quota', EDQUOT: 'storage/quota',
+  QuotaExceededError: 'storage/quota', ENOSPC: 'storage/quota', EDQUOT: 'storage/quota', NS_ERROR_FILE_NO_DEVICE_SPACE: 'storage/quota',
   NoModificationAllowedError: 'storage/busy', InvalidModificationError: 'storage/busy', EBUSY: 'storage/busy',
 }));
 

@@ -9,6 +9,7 @@ import { DESCRIPTIONS, INDEX, MODULES, POOLING, SEEING, SENTENCES, TEMPLATE, TOO
 import { othersThan } from '../shared/named.js';
 import { onlyName } from './identity.js';
 import { Entry } from './store.js';
+import { listType } from './type-listing.js';
 
 const WHOLE = 'model.safetensors';
 const REQUIRED = ['config.json', 'tokenizer.json'];
@@ -95,7 +96,7 @@ async function readText(remote, tooLong) {
   return new Blob(parts).text();
 }
 
-/** Whether a model's description speaks of eyes; what is no JSON the engine refuses. */
+/** Whether a model's description speaks of vision; what is no JSON the engine refuses. */
 async function hasVision(config) {
   const text = await readText(config, () => new QuernError('model/format', 'The folder\'s config.json is too long.', { phase: 'load' }));
   return /"vision_config"\s*:/.test(text);
@@ -129,11 +130,12 @@ async function storedFiles({ folder, id }, options) {
 }
 
 /**
- * The files of a folder: those of a complete copy, which needs no server, or what is there now.
+ * The files of a folder, or of one type in it: those of a complete copy, which needs no server, or what is there now.
  * @param {{folder: string, id: string}} source the address, with a slash at the end of its path @param {object} options of `openParts`
  * @returns {Promise<{urls: string[], id: string, name: string, found?: object[]}>} `found`: the files, opened
  */
 export async function listFolder(source, options) {
+  if (source.type) return listType(source, options);
   const { id, folder, isName } = source;
   const urls = await storedFiles(source, options);
   if (!urls && isName) throw onlyName();

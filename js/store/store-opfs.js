@@ -47,6 +47,9 @@ class SlicedFile {
   close() {}
 }
 
+/** Chromium 156 gives this from write(), and does not throw, where the disk or the quota is full: its code of an error, without a sign. */
+const NO_SPACE = 2 ** 32 - 8;
+
 /** The access handle as a store's file. */
 class AccessedFile {
   #access;
@@ -57,7 +60,12 @@ class AccessedFile {
 
   size() { return this.#access.getSize(); }
   read(at, target) { return this.#access.read(target, { at }); }
-  write(at, bytes) { return this.#access.write(bytes, { at }); }
+  write(at, bytes) {
+    const n = this.#access.write(bytes, { at });
+    if (n === NO_SPACE) throw new DOMException('the browser gives this site no more', 'QuotaExceededError');
+    return n;
+  }
+
   truncate(size) { this.#access.truncate(size); }
   flush() { this.#access.flush(); }
   close() { this.#access.close(); }

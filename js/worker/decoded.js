@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Pictures' files that were decoded and resized before, so that a conversation's next turn does neither again. Known by the hash of all their bytes:
-// what comes from an address or a path may be another picture today. A page that is not secure has no such hash, and remembers nothing.
+// Images' files that were decoded and resized before, so that a conversation's next turn does neither again. Known by the hash of all their bytes:
+// what comes from an address or a path may be another image today. A page that is not secure has no such hash, and remembers nothing.
 
-/** Bytes of pixels: three megabytes are a picture that is looked at closely, a quarter of that a usual one. */
+/** Bytes of pixels: three megabytes are an image that is looked at closely, a quarter of that a usual one. */
 const MOST = 24 << 20;
 
 /** @returns {Promise<Uint8Array | null>} null: no file */
@@ -14,7 +14,7 @@ async function fileOf(source) {
 const hashOf = async (bytes) => new Uint8Array(await globalThis.crypto.subtle.digest('SHA-256', bytes)).join();
 
 export class Decoded {
-  #pictures = new Map();      // name -> pixels; what was used last is last
+  #images = new Map();      // name -> pixels; what was used last is last
   #bytes = 0;
   #most;
 
@@ -39,17 +39,17 @@ export class Decoded {
   }
 
   #take(name) {
-    const pixels = this.#pictures.get(name);
-    if (this.#pictures.delete(name)) this.#bytes -= pixels.length;
+    const pixels = this.#images.get(name);
+    if (this.#images.delete(name)) this.#bytes -= pixels.length;
     return pixels;
   }
 
   #keep(name, pixels) {
     this.#take(name);     // somebody else may have made it meanwhile
     if (pixels.length > this.#most) return;
-    this.#pictures.set(name, pixels);
+    this.#images.set(name, pixels);
     this.#bytes += pixels.length;
-    for (const oldest of this.#pictures.keys()) {
+    for (const oldest of this.#images.keys()) {
       if (this.#bytes <= this.#most) return;
       this.#take(oldest);
     }

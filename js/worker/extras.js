@@ -3,8 +3,8 @@
 // its own in the package, which comes with the first of them, and with the first grammar its wasm file.
 
 import { CallGuide } from '../reply/call-guide.js';
-import { FLEXIBLE, grammarOf } from '../reply/constraint.js';
-import { QuernError, asQuernError, badParam } from '../shared/errors.js';
+import { FLEXIBLE, schemaFlags, grammarOf } from '../reply/constraint.js';
+import { QuernError, asQuernError } from '../shared/errors.js';
 import { Extra, Guide } from '../reply/extra.js';
 import { Grammars } from '../engine/grammar.js';
 import { formOf } from '../reply/calls.js';
@@ -58,25 +58,25 @@ async function grammarsOf(engine, means) {
   return learnt.get(engine);
 }
 
-/** What its text is held to, or its calls; undefined: neither. */
-async function guideOf(engine, options, limits, open) {
+/** What its text is held to, its calls, or both, and what of their schemas was passed over; no guide: neither. @param {Guide} [text] */
+async function guideOf(engine, options, text, open) {
   const { choice, ...calls } = callLimits(options, formOf(engine.chatTemplate(true) || engine.chatTemplate()));
-  if (limits && calls.text) {
-    limits.grammar.users--;
-    throw badParam('options.tools', 'and a grammar of the text exclude each other, unless toolChoice is \'none\'');
-  }
-  if (limits) return new Guide(engine, limits.grammar);
-  if (!options.tools?.length) return undefined;
-  return new CallGuide(engine, calls.text ? compiled(await open(), calls) : null, choice);
+  if (!options.tools?.length) return { guide: text, notes: [] };
+  const grammar = calls.text ? compiled(await open(), calls, options) : null;
+  const guide = new CallGuide(engine, grammar, choice, { most: options.parallelToolCalls === false ? 1 : undefined, text });
+  return { guide, notes: (grammar?.notes ?? []).map((note) => ({ ...note, message: named(note.message, calls) })) };
 }
 
-/** The grammar of calls; what is wrong with a schema says whose it is. */
-function compiled(grammars, { kind, text, names }) {
+/** What is said of a tool's schema says whose it is. */
+const named = (message, { names }) => message.replace(/^The parameters of tool (\d+)/, (_, i) => `The parameters of '${names[i]}'`);
+
+/** The grammar of calls. */
+function compiled(grammars, calls, options) {
   try {
-    return grammars.compile(kind, text, FLEXIBLE);
+    return grammars.compile(calls.kind, calls.text, FLEXIBLE | schemaFlags(options));
   } catch (error) {
     const { code, message, detail } = asQuernError(error, 'call');
-    throw new QuernError(code, message.replace(/^The parameters of tool (\d+)/, (_, i) => `The parameters of '${names[i]}'`), { detail });
+    throw new QuernError(code, named(message, calls), { detail });
   }
 }
 
@@ -103,6 +103,10 @@ export async function openExtra(engine, means, options, job) {
 
 async function extraOf(engine, open, options) {
   const limits = await grammarOf(options, open);
-  const guide = await guideOf(engine, options, limits, open);
-  return new Extra(engine, { logprobs: options.logprobs, guide, value: limits?.value });
+  const text = limits && new Guide(engine, limits);
+  const { guide, notes } = await guideOf(engine, options, text, open).catch((error) => {
+    text?.end();
+    throw error;
+  });
+  return new Extra(engine, { ...options, guide, notes: [...limits?.grammar.notes ?? [], ...notes], value: limits?.value });
 }

@@ -52,10 +52,10 @@ async function* fileBytes(path, found, memory) {
   }
 }
 
-/** @param {boolean | string | MessagePort} cache */
-export function storeOf(cache) {
-  if (cache instanceof MessagePort) return new PortStore(cache);
-  return cache ? new FolderStore(cache === true ? undefined : cache) : undefined;
+/** @param {boolean | string | MessagePort} store */
+export function storeOf(store) {
+  if (store instanceof MessagePort) return new PortStore(store);
+  return store ? new FolderStore(store === true ? undefined : store) : undefined;
 }
 
 /** @type {import('./start.js').EngineHost['openParts']} */

@@ -38,16 +38,16 @@ export class Keeping {
    * @param {import('./runner.js').Runner} runner
    * @param {object} how
    * @param {object} [how.store] undefined: nothing is kept
-   * @param {number} [how.keepBytes] of all files together
+   * @param {number} [how.keepMaxBytes] of all files together
    * @param {() => void | Promise<void>} how.rest lets waiting messages in
    * @param {(text: string) => void} how.tell
    * @param {(error: Error) => void} how.fail the engine has crashed
    */
-  constructor(engine, runner, { store, keepBytes = KEEP_BYTES, rest, tell, fail }) {
+  constructor(engine, runner, { store, keepMaxBytes = KEEP_BYTES, rest, tell, fail }) {
     this.#engine = engine;
     this.#runner = runner;
-    this.#store = store && keepBytes > 0 ? guarded(store) : null;
-    this.#most = keepBytes;
+    this.#store = store && keepMaxBytes > 0 ? guarded(store) : null;
+    this.#most = keepMaxBytes;
     this.#rest = rest;
     this.#tell = tell;
     this.#fail = fail;
@@ -55,7 +55,7 @@ export class Keeping {
 
   /**
    * The reply of a generation, with what is kept under a name read before and written after it.
-   * @param {() => void} [release] lets go of its pictures once all is done; not called where this rejects
+   * @param {() => void} [release] lets go of its images once all is done; not called where this rejects
    */
   async run(name, generation, job, release = () => {}) {
     const ticket = { name };

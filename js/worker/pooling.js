@@ -16,6 +16,9 @@ const AHEAD = 2;
 /** Of the numbers that GGUF has for what vectors are made of. */
 const [MEAN, FIRST] = [1, 2];
 
+/** Between two tellings. */
+const TELL_MS = 100;
+
 const NOTHING = new Float32Array(0);
 
 /** The hidden state of the last of some tokens. */
@@ -24,9 +27,9 @@ class State {
   #sequence;
 
   /** @param {Int32Array} ids */
-  constructor(ids, space) {
+  constructor(ids, cacheScope) {
     this.#ids = ids;
-    this.place = { space, priority: /** @type {const} */ ('background') };
+    this.place = { cacheScope, priority: /** @type {const} */ ('background') };
   }
 
   /** @param {import('../engine/sequence.js').Sequence} sequence */
@@ -48,8 +51,8 @@ class Mean extends State {
   #sequence;
   #done = 0;
 
-  constructor(ids, space, dim) {
-    super(ids, space);
+  constructor(ids, cacheScope, dim) {
+    super(ids, cacheScope);
     this.#ids = ids;
     this.#sum = new Float64Array(dim);
   }
@@ -76,9 +79,9 @@ class Mean extends State {
 }
 
 /** What is to be had of a text. */
-function workOf(ids, space, { dim, pooling }) {
-  if (pooling === MEAN) return new Mean(ids, space, dim);
-  return new State(pooling === FIRST ? ids.subarray(0, 1) : ids, space);    // nothing behind a token changes its state
+function workOf(ids, cacheScope, { dim, pooling }) {
+  if (pooling === MEAN) return new Mean(ids, cacheScope, dim);
+  return new State(pooling === FIRST ? ids.subarray(0, 1) : ids, cacheScope);    // nothing behind a token changes its state
 }
 
 /** Does it for each of n, so many at a time. One that finds no place, because others wait, is tried again when one of these has ended. */
@@ -139,17 +142,30 @@ function scorer(engine) {
   return (state) => 1 / (1 + Math.exp(dot(state, no) - dot(state, yes)));
 }
 
+/** Tells how many texts are done, ten times a second at most, and of the last one. */
+function progressOf(total, emit) {
+  let done = 0;
+  let last = 0;
+  return () => {
+    done++;
+    const now = performance.now();
+    if (now - last < TELL_MS && done < total) return;
+    last = now;
+    emit({ type: 'progress', done, total });
+  };
+}
+
 /**
  * @param {import('../engine/engine.js').Engine} engine
  * @param {import('./runner.js').Runner} runner
  * @param {{texts: (string | Int32Array)[], query?: string,
- *   options: {instruction?: string, dimensions?: number, normalize?: boolean, space?: number}}} asked
- * @param {{stopped: boolean, onStop: () => void}} job
+ *   options: {instruction?: string, dimensions?: number, normalize?: boolean, cacheScope?: number}}} asked
+ * @param {{job: {stopped: boolean, onStop: () => void}, emit: (event: object) => void}} caller
  * @returns {Promise<{values: Float32Array, tokens: number, truncated: number[]}>} values: vectors one behind the other, or a score for each
  */
-export async function pool(engine, runner, { texts, query, options }, job) {
+export async function pool(engine, runner, { texts, query, options }, { job, emit }) {
   const { dim, parallel, vectors } = engine.facts;
-  const { dimensions = dim, normalize = vectors.normalize, space = 0 } = options;
+  const { dimensions = dim, normalize = vectors.normalize, cacheScope = 0 } = options;
   const score = query === undefined ? null : scorer(engine);
   const promptOf = promptsOf(engine, options, query);
   const size = score ? 1 : dimensions;
@@ -157,19 +173,21 @@ export async function pool(engine, runner, { texts, query, options }, job) {
   const truncated = [];
   const running = new Set();
   let tokens = 0;
+  const tell = progressOf(texts.length, emit);
   const stopAll = () => { for (const { onStop } of running) onStop(); };
   job.onStop = stopAll;
   const one = async (i) => {
     const { ids, isCut } = promptOf(texts[i]);
     const each = { stopped: job.stopped, onStop() {} };
     running.add(each);
-    const work = score ? new State(ids, space) : workOf(ids, space, engine.facts);
+    const work = score ? new State(ids, cacheScope) : workOf(ids, cacheScope, engine.facts);
     const state = await runner.add(work, each).finally(() => running.delete(each));
     if (state === NOTHING) return;
     tokens += ids.length;
     if (isCut) truncated.push(i);
     if (score) values[i] = score(state);
     else putVector(state, normalize, values.subarray(i * size, (i + 1) * size));
+    tell();
   };
   try {
     await forEach(texts.length, AHEAD * parallel, job, one);

@@ -18,11 +18,11 @@ const WAITING_BEHIND = 32;
 /**
  * What is done with a sequence. A method that returns something ends the work with that as its result, one that throws with the error.
  * @typedef {object} Work
- * @property {{space?: number, priority?: 'normal' | 'background'}} place of its sequence
+ * @property {{cacheScope?: number, priority?: 'normal' | 'background'}} place of its sequence
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} [hold] before it begins
  * @property {(sequence: import('../engine/sequence.js').Sequence) => void} begin
  * @property {(event: import('../engine/engine.js').EngineEvent, began: number) => object | null} [take] began: when the event's step did
- * @property {() => object | null} [look] after every finished step, for sequences that have no events
+ * @property {(began: number) => object | null} [look] after every finished step, for sequences that have no events
  * @property {() => object} stop
  */
 
@@ -127,7 +127,7 @@ export class Runner {
     try {
       const finished = this.#engine.step(BUDGET_MS);
       for (const event of this.#engine.events()) this.#do(event.number, (work) => work.take?.(event, began));
-      if (finished) this.#all((work) => work.look?.());
+      if (finished) this.#all((work) => work.look?.(began));
       return finished;
     } catch (thrown) {
       this.#all(() => { throw thrown; });

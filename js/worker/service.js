@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The engine worker's work: messages in, answers out. Replies and scores run side by side (runner.js); the rest (tokens of a text) is
-// answered in between. Of a conversation with pictures these are measured first, and let go of in the end (sight.js).
+// answered in between. Of a conversation with images these are measured first, and let go of in the end (sight.js).
 
 import { Chat } from '../reply/chat.js';
 import { around } from '../engine/around.js';
@@ -19,7 +19,7 @@ import { startEngine, storeModel } from './start.js';
  * @typedef {object} ServiceHost
  * @property {(receive: (message: any) => void) => void} listen to the page's messages
  * @property {() => Promise<void>} rest
- * @property {() => Promise<import('./sight.js').Eyes>} eyes what a model that sees needs
+ * @property {() => Promise<import('./sight.js').Vision>} vision what a model that sees needs
  * @property {() => Promise<typeof import('./extras.js')>} extras what few replies need
  * @property {() => Promise<typeof import('./pooling.js')>} pooling what makes scores and vectors of texts
  * @property {() => Promise<typeof import('./template.js')>} template what makes prompts of conversations
@@ -32,13 +32,10 @@ import { startEngine, storeModel } from './start.js';
 const NOTHING = { ids: new Int32Array(0), channels: [], inside: null, defaults: {} };
 
 /** Options of replies that ask for more than a text, or limit it. */
-const EXTRAS = ['tools', 'logprobs', 'schema', 'regex', 'grammar', 'json', 'choices'];
+const EXTRAS = ['tools', 'logprobs', 'promptLogprobs', 'suffix', 'schema', 'regex', 'grammar', 'json', 'choices'];
 
 /** Large arrays of an answer are handed over, not copied. */
-function buffersOf(value) {
-  const array = value?.values ?? value;
-  return ArrayBuffer.isView(array) ? [array.buffer] : [];
-}
+const buffersOf = (value) => [value?.values ?? value].filter(ArrayBuffer.isView).map(({ buffer }) => buffer);
 
 /** Aborts when the job is stopped, until whoever runs it sees to that. */
 function signalOf(job) {
@@ -124,15 +121,19 @@ export class Service {
     },
     [DOWNLOAD]: (message, job, emit) => {
       job.bare = true;
-      const { cache, ...options } = message.options;
-      return storeModel(this.#host, message.source, { ...options, store: this.#host.storeOf(cache) }, emit);
+      const { store, ...options } = message.options;
+      return storeModel(this.#host, message.source, { ...options, store: this.#host.storeOf(store) }, emit);
     },
     [CHAT]: ({ messages, media, options }, job, emit) => this.#withExtra(options, job, (extra) => {
       const reply = (prompt) => new Generation(this.#engine, prompt, options, emit, extra);
       return this.#converse({ messages, media, options, mustFit: true, keep: options.keep }, job, reply);
     }),
-    [COMPLETE]: ({ prompt, options }, job, emit) => this.#withExtra(options, job, (extra) => (
-      this.#runner.add(new Generation(this.#engine, this.#chat.plain(prompt), options, emit, extra), job))),
+    [COMPLETE]: ({ prompt: given, options }, job, emit) => this.#withExtra(options, job, async (extra) => {
+      const prompt = extra ? extra.prompt(this.#chat, given) : this.#chat.plain(given);
+      const work = new Generation(this.#engine, prompt, options, emit, extra);
+      await extra?.read(prompt, work, (scores) => this.#runner.add(scores, job), emit);
+      return this.#runner.add(work, job);
+    }),
     [LOGITS]: async ({ ids, messages, media, options }, job) => {
       const { Scores } = await this.#host.pooling();
       const scores = (prompt) => new Scores(prompt, this.#engine.facts.vocabSize);
@@ -140,7 +141,7 @@ export class Service {
       return ids.length ? this.#runner.add(scores({ ids }), job) : new Float32Array(0);
     },
     [LOOK]: ({ media }, job) => this.#sight.look(media, signalOf(job)),
-    [VECTORS]: async (message, job) => (await this.#host.pooling()).pool(this.#engine, this.#runner, message, job),
+    [VECTORS]: async (message, job, emit) => (await this.#host.pooling()).pool(this.#engine, this.#runner, message, { job, emit }),
     [KEPT]: () => this.#keeping.kept(),
     [FORGET]: ({ name }) => this.#keeping.forget(name),
     [PROFILE]: () => this.#engine.profile(),
@@ -165,7 +166,7 @@ export class Service {
     return new Tools(messages, options, formOf(this.#engine.chatTemplate(true) || this.#engine.chatTemplate()));
   }
 
-  /** Of a conversation with its pictures, as they are given. */
+  /** Of a conversation with its images, as they are given. */
   async #promptOf(messages, media, options, signal) {
     const tools = await this.#toolsOf(messages, options);
     const places = media.length ? await this.#sight.measure(tools?.arranged(media) ?? media, signal) : undefined;
@@ -173,7 +174,7 @@ export class Service {
   }
 
   /**
-   * Work on a conversation, whose pictures are held until it has ended, and is kept.
+   * Work on a conversation, whose images are held until it has ended, and is kept.
    * @param {{messages: object[], media: import('../shared/protocol.js').Medium[], options: any, mustFit?: boolean, keep?: string}} asked
    * @param {(prompt: import('../reply/chat.js').Prompt) => import('./runner.js').Work} workOf
    */
@@ -210,9 +211,9 @@ export class Service {
 
   // --- loading ---
 
-  async #load({ source, options: { cache, keepBytes, ...options } }, emit) {
+  async #load({ source, options: { store: wanted, keepMaxBytes, ...options } }, emit) {
     const { obstacle, rest } = this.#host;
-    const store = this.#host.storeOf(cache);
+    const store = this.#host.storeOf(wanted);
     const url = options.wasmUrl && String(new URL('grammar.wasm', options.wasmUrl));
     const allowed = Math.min(options.memoryLimit ?? Infinity, this.#host.deviceMemory ?? Infinity);
     this.#grammars = { allowed, compile: () => this.#host.compile('grammar', url) };
@@ -220,12 +221,12 @@ export class Service {
     this.#chat = new Chat(this.#engine, this.#renderer());
     this.#runner = new Runner(this.#engine, rest);
     this.#keeping = new Keeping(this.#engine, this.#runner, {
-      store, keepBytes, rest, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
+      store, keepMaxBytes, rest, tell: (text) => this.#host.post({ type: NOTICE, text }), fail: (error) => this.#fail({ id: 0 }, error),
     });
     this.#keeping.expect();
     if (this.#engine.facts.vision) {
-      const eyes = await this.#host.eyes();
-      this.#sight = new eyes.Sight(this.#engine, eyes, this.#host, options.visionOptions);
+      const vision = await this.#host.vision();
+      this.#sight = new vision.Sight(this.#engine, vision, this.#host, options.visionOptions);
     }
     if (obstacle) this.#host.post({ type: NOTICE, text: `quern: ${obstacle}` });
     return this.#info();

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
-// A conversation's pictures and films in the worker. First they are measured, by their headers alone, which is all that counting tokens needs; then,
+// A conversation's images and videos in the worker. First they are measured, by their headers alone, which is all that counting tokens needs; then,
 // if the prompt fits, decoded, resized and handed to the engine, which looks at them when their turn comes, unless it knows them.
 
 import { abortable } from '../shared/clock.js';
 import { Decoded } from './decoded.js';
 import { Images } from '../engine/image.js';
 import { Media } from '../engine/media.js';
-import { pictureSource } from './picture-bytes.js';
+import { imageSource } from './image-bytes.js';
 import { Places } from '../reply/placeholders.js';
 import { QuernError } from '../shared/errors.js';
 
-/** Pixels of a picture by how closely it is looked at, and of all frames of a film, where nobody says otherwise. */
-const PICTURE = { low: 65_536, auto: 262_144, high: 1_048_576 };
-const FILM = 524_288;
+/** Pixels of an image by how closely it is looked at, and of all frames of a video, where nobody says otherwise. */
+const IMAGE = { low: 65_536, auto: 262_144, high: 1_048_576 };
+const VIDEO = 524_288;
 
 /** Milliseconds of looking between two looks at the messages. */
 const BUDGET_MS = 50;
 
-/** Frames a second of a film that does not say. */
+/** Frames a second of a video that does not say. */
 const FPS = 24;
 
 /**
@@ -27,19 +27,19 @@ const FPS = 24;
  */
 
 /**
- * What comes with the first model that sees (eyes.js, eyes-node.js).
- * @typedef {object} Eyes
+ * What comes with the first model that sees (vision.js, vision-node.js).
+ * @typedef {object} Vision
  * @property {typeof Sight} Sight
  * @property {(source: any, header: Function) => Promise<{width: number, height: number}>} sizeOf
  * @property {(source: any, how: object) => Promise<{data: Uint8Array, width: number, height: number, reduced?: object}>} pixelsOf
- * @property {(path: string) => Promise<Uint8Array>} [readPicture] the file at a path
+ * @property {(path: string) => Promise<Uint8Array>} [readImage] the file at a path
  */
 
 export class Sight {
   #engine;
   #media;
   #images;
-  #eyes;
+  #vision;
   #host;
   #options;
   #decoded = new Decoded();
@@ -47,15 +47,15 @@ export class Sight {
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
-   * @param {Eyes} eyes
+   * @param {Vision} vision
    * @param {{fetch: typeof fetch, rest: () => void | Promise<void>}} host
    * @param {object} [options] visionOptions
    */
-  constructor(engine, eyes, host, options = {}) {
+  constructor(engine, vision, host, options = {}) {
     this.#engine = engine;
     this.#media = engine.part(Media);
     this.#images = engine.part(Images);
-    this.#eyes = eyes;
+    this.#vision = vision;
     this.#host = host;
     this.#options = options;
   }
@@ -86,7 +86,7 @@ export class Sight {
     for (const id of ids) this.#media.release(id);
   }
 
-  /** What the encoder makes of a picture, once it is done. @param {import('../shared/protocol.js').Medium[]} media one picture */
+  /** What the encoder makes of an image, once it is done. @param {import('../shared/protocol.js').Medium[]} media one image */
   async look(media, signal) {
     const { order } = await this.measure(media, signal);
     const ids = await this.take(order, signal);
@@ -106,7 +106,7 @@ export class Sight {
   async #measureOne({ kind, frames, ...medium }, signal) {
     const indices = this.#chosen(frames.length, medium);
     const first = await this.#source(frames[indices[0]], signal);
-    const size = await this.#eyes.sizeOf(first, this.#header);
+    const size = await this.#vision.sizeOf(first, this.#header);
     const grid = this.#media.plan(kind, { ...size, frames: indices.length }, this.#limits(kind, medium));
     const sources = Array.from(indices, (index, i) => async () => (i === 0 ? first : this.#source(frames[index], signal)));
     const labels = kind === 'video' ? this.#labels(indices, grid.frames, medium) : [];
@@ -114,10 +114,10 @@ export class Sight {
   }
 
   #source(frame, signal) {
-    return pictureSource(frame, { fetch: this.#host.fetch, readPicture: this.#eyes.readPicture, signal });
+    return imageSource(frame, { fetch: this.#host.fetch, readImage: this.#vision.readImage, signal });
   }
 
-  /** Which frames of a film are looked at. */
+  /** Which frames of a video are looked at. */
   #chosen(total, { sample, fps = 0 }) {
     if (!sample) return Array.from({ length: total }, (_, i) => i);
     return Array.from(this.#images.sample(total, fps, sample.perSecond, sample.least, sample.most));
@@ -126,10 +126,10 @@ export class Sight {
   /** Of pixels. What the caller asks for counts more than what the model was made for, that more than what is usual here. */
   #limits(kind, { detail = 'auto', maxPixels }) {
     const { vision } = this.#engine.facts;
-    const { minPixels, minFilmPixels, maxPixels: most, maxFilmPixels: mostOfFilm } = this.#options;
-    const usual = kind === 'image' ? most ?? Math.min(PICTURE[detail], vision.maxPixels) : mostOfFilm ?? Math.min(FILM, vision.maxFilmPixels);
-    const high = maxPixels ?? (kind === 'image' ? Math.min(usual, detail === 'low' ? PICTURE.low : Infinity) : usual);
-    const low = kind === 'image' ? minPixels ?? vision.minPixels : minFilmPixels ?? vision.minFilmPixels;
+    const { minPixels, minVideoPixels, maxPixels: most, maxVideoPixels: mostOfVideo } = this.#options;
+    const usual = kind === 'image' ? most ?? Math.min(IMAGE[detail], vision.maxPixels) : mostOfVideo ?? Math.min(VIDEO, vision.maxVideoPixels);
+    const high = maxPixels ?? (kind === 'image' ? Math.min(usual, detail === 'low' ? IMAGE.low : Infinity) : usual);
+    const low = kind === 'image' ? minPixels ?? vision.minPixels : minVideoPixels ?? vision.minVideoPixels;
     return { low: Math.min(low, high), high };
   }
 
@@ -157,7 +157,7 @@ export class Sight {
     }
   }
 
-  /** A picture as the encoder wants it. Between two of them messages come in. */
+  /** An image as the encoder wants it. Between two of them messages come in. */
   async #pixels(source, size, { width, height }, signal) {
     await this.#host.rest();
     signal.throwIfAborted();
@@ -167,10 +167,10 @@ export class Sight {
   }
 
   async #decode(source, size, target, signal) {
-    const found = await abortable(this.#eyes.pixelsOf(source, { header: this.#header, target, signal }), signal);
+    const found = await abortable(this.#vision.pixelsOf(source, { header: this.#header, target, signal }), signal);
     if (!found.reduced && (found.width !== size.width || found.height !== size.height)) {
       const [is, was] = [found, size].map((one) => `${one.width} x ${one.height}`);
-      throw new QuernError('image/size', `A picture has ${is} pixels, but ${was} were expected of it.`);
+      throw new QuernError('image/size', `An image has ${is} pixels, but ${was} were expected of it.`);
     }
     const pixels = this.#images.resize(found.data, found, target);
     if (found.reduced) this.#reduced.set(pixels, found.reduced);

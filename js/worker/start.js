@@ -18,7 +18,7 @@ import { chooseVariant, defaultThreads, hasMemory64 } from '../shared/variant.js
  * @property {(build: string, wasmUrl?: string) => Promise<WebAssembly.Module>} compile one of wasm-files.js
  * @property {boolean} [lends] whether the page can be given what is compiled
  * @property {Record<32 | 64, () => Promise<Function>>} glue the factory that Emscripten made, by the bits of addresses
- * @property {(cache: any) => object | undefined} storeOf a store as `cache` names it, from here
+ * @property {(store: any) => object | undefined} storeOf a store as the option names it, from here
  * @property {(source: any, options: OpenOptions) => Promise<Opened>} openParts a source as source.js locates it
  * @property {(message: object, transfer?: ArrayBuffer[]) => void} post to the page
  * @property {() => void | Promise<void>} rest lets waiting messages in
@@ -34,7 +34,7 @@ const TOO_LARGE = 2 ** 32;
 export const projectorsOf = ({ projectors = 0, beside }) => projectors + (beside ? 1 : 0);
 
 /**
- * Whether a model may see: with a projector, or as a folder, some of whose files are known only to an engine with eyes. What cannot takes a smaller
+ * Whether a model may see: with a projector, or as a folder, some of whose files are known only to an engine with vision. What cannot takes a smaller
  * build.
  */
 function maySee(source) {
@@ -43,10 +43,10 @@ function maySee(source) {
   return projectorsOf(source) > 0 || Boolean(folder) || (files.length > 1 && !files.every(isGguf));
 }
 
-/** What an engine with eyes, or without where it might have some, is started with. */
+/** What an engine with vision, or without where it might have some, is started with. */
 function visionOf({ blind = false }, { visionOptions }) {
-  const { maxPixels, maxFilmPixels, cacheBytes: mediaCache } = visionOptions ?? {};
-  return { blind, maxPixels, maxFilmPixels, mediaCache };
+  const { maxPixels, maxVideoPixels, mediaCacheBytes: mediaCache } = visionOptions ?? {};
+  return { blind, maxPixels, maxVideoPixels, mediaCache };
 }
 
 /**
@@ -120,7 +120,7 @@ class Starter {
     const { build, scalar } = chooseVariant(this.#options.variant, address);
     const instance = await withEngine(this.#host, { build, address, sees: this.#sees }, this.#options, this.#emit,
       (glue, module) => this.#instantiate(glue, module, address));
-    if (instance.isBlind && this.#projectors) throw new QuernError('env/version', 'The engine at wasmUrl is one without eyes.', { phase: 'start' });
+    if (instance.isBlind && this.#projectors) throw new QuernError('env/version', 'The engine at wasmUrl is one without vision.', { phase: 'start' });
     return { ...instance, scalar, address };
   }
 

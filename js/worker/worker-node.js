@@ -11,7 +11,7 @@ import { Service } from './service.js';
 /** @type {import('./service.js').Host} */
 const host = {
   compile, glue, storeOf, openParts: openAny, fetch,
-  eyes: () => import('./eyes-node.js'), extras: () => import('./extras.js'),
+  vision: () => import('./vision-node.js'), extras: () => import('./extras.js'),
   pooling: () => import('./pooling.js'), template: () => import('./template.js'),
   deviceMemory: Math.min(totalmem(), process.constrainedMemory() || Infinity),
   rest: () => new Promise((resolve) => { setImmediate(resolve); }),

@@ -78,10 +78,10 @@ const GLUE = {
   64: () => openGlue(() => import('./quern-simd64.mjs'), thread64),
 };
 
-/** @param {boolean | MessagePort} cache */
-function storeOf(cache) {
-  if (cache instanceof MessagePort) return new PortStore(cache);
-  return cache ? new OpfsStore() : undefined;
+/** @param {boolean | MessagePort} store */
+function storeOf(store) {
+  if (store instanceof MessagePort) return new PortStore(store);
+  return store ? new OpfsStore() : undefined;
 }
 
 /** Bytes. Browsers round it and tell no more than 8 GiB, which may then be any number above. */
@@ -102,7 +102,7 @@ const take = lending(LENT);
 /** @type {import('./service.js').Host} */
 const host = {
   compile, rest, storeOf, fetch: fetchAllowed,
-  eyes: () => import('./eyes.js').then(take, notFetched),
+  vision: () => import('./vision.js').then(take, notFetched),
   extras: () => import('./extras.js').then(take, notFetched),
   pooling: () => import('./pooling.js').then(take, notFetched),
   template: () => import('./template.js').then(take, notFetched),

@@ -27,8 +27,8 @@ enum status {
     ERR_CONTEXT = -9,      /* use/context: more tokens than the context holds */
     ERR_EMPTY = -10,       /* use/empty: nothing to do */
     ERR_BUSY = -11,        /* use/busy: called in the wrong state */
-    ERR_DECODE = -12,      /* image/decode: no picture of a kind that can be read, or a broken one */
-    ERR_SIZE = -13,        /* image/size: a picture too large, too small or too narrow; too many of them */
+    ERR_DECODE = -12,      /* image/decode: no image of a kind that can be read, or a broken one */
+    ERR_SIZE = -13,        /* image/size: an image too large, too small or too narrow; too many of them */
     ERR_SCHEMA = -14       /* use/schema: what a reply must look like cannot be honoured, or contradicts itself */
 };
 

@@ -178,7 +178,7 @@ struct reply {
     size_t shown;      /* what comes behind it is held back */
     int prompt_tokens, tokens, steps;
     double prefill_ms, decode_ms;
-    bool stopped;      /* by a stop text: nothing comes after it */
+    const char *stop;  /* the stop text that has ended it: nothing comes after it; NULL: none has */
     bool failed;       /* memory was short */
     const char *finish;
 };
@@ -191,8 +191,8 @@ static void show_until(struct reply *r, size_t end)
 
 static bool begins(const struct reply *r, size_t at, const char *stop, size_t n) { return at + n <= r->size && !memcmp(r->text + at, stop, n); }
 
-/* Where the stop text begins that is complete first; of those the longest. SIZE_MAX: there is none. */
-static size_t find_stop(const struct reply *r)
+/* Where the stop text begins that is complete first, and which it is; of those the longest. SIZE_MAX: there is none. */
+static size_t find_stop(struct reply *r)
 {
     size_t first = SIZE_MAX, end = SIZE_MAX;
     for (int i = 0; i < r->args->n_stops; i++) {
@@ -201,6 +201,7 @@ static size_t find_stop(const struct reply *r)
         if (at + n > r->size || at + n > end || (at + n == end && at > first)) continue;
         first = at;
         end = at + n;
+        r->stop = r->args->stops[i];
     }
     return first;
 }
@@ -218,7 +219,7 @@ static size_t possible_stop(const struct reply *r)
 /* Whether a stop text has ended the reply. */
 static bool reply_add(struct reply *r, struct bytes text)
 {
-    if (r->stopped) return true;
+    if (r->stop) return true;
     if (r->size + text.size + 1 > r->room) {
         size_t room = (r->size + text.size + 1) * 2;
         char *grown = realloc(r->text, room);
@@ -230,10 +231,9 @@ static bool reply_add(struct reply *r, struct bytes text)
     if (text.size) memcpy(r->text + r->size, text.data, text.size);
     r->size += text.size;
     size_t stop = find_stop(r);
-    r->stopped = stop != SIZE_MAX;
-    if (r->stopped) r->size = stop;
-    show_until(r, r->stopped ? stop : r->size - possible_stop(r));
-    return r->stopped;
+    if (r->stop) r->size = stop;
+    show_until(r, r->stop ? stop : r->size - possible_stop(r));
+    return r->stop;
 }
 
 /* Token by token. Text of tokens that only steer is not shown. */
@@ -317,8 +317,10 @@ static void print_result(const struct reply *r)
 {
     printf("{\"text\":");
     show_json_text(r->text, r->size);
-    printf(",\"thinking\":\"\",\"toolCalls\":[],\"finishReason\":\"%s\",\"usage\":{\"promptTokens\":%d,", r->finish, r->prompt_tokens);
-    printf("\"imageTokens\":0,\"cachedTokens\":0,\"completionTokens\":%d},", r->tokens);
+    printf(",\"thinking\":\"\",\"toolCalls\":[]");
+    if (r->stop) printf(",\"stopText\":"), show_json_text(r->stop, strlen(r->stop));
+    printf(",\"finishReason\":\"%s\",\"usage\":{\"promptTokens\":%d,", r->finish, r->prompt_tokens);
+    printf("\"imageTokens\":0,\"cachedTokens\":0,\"completionTokens\":%d,\"thinkingTokens\":0},", r->tokens);
     printf("\"timings\":{\"waitMs\":0,\"prefillMs\":%.3f,\"decodeMs\":%.3f,\"tokensPerSecond\":%.3f}}\n", r->prefill_ms, r->decode_ms,
            r->steps ? 1e3 * r->steps / r->decode_ms : 0);
 }

@@ -56,9 +56,9 @@ static const struct option_row options[OPTIONS] = {
                       QUANTIZE, 0, 0, {"none", "q8", "q4", "auto"}},
     [OPT_CHUNK] = {"chunk", "N", "tokens computed at once while a prompt is read", WHOLE, 1, 1024, {0}},
     [OPT_FEED] = {"feed", "BYTES", "of the file that the engine is given at once", WHOLE, 1, 1 << 30, {0}},
-    [OPT_VISION] = {"vision", "MMPROJ", "the projector of a GGUF model, with which it reads pictures; a folder has its own", TEXT, 0, 0, {0}},
-    [OPT_IMAGE] = {"image", "FILE", "a picture: binary PPM with 8 bits", TEXT, 0, 0, {0}},
-    [OPT_MAX_PIXELS] = {"max-pixels", "N", "larger pictures are reduced (262144, which is 256 tokens)", WHOLE, 1024, 100000000, {0}},
+    [OPT_VISION] = {"vision", "MMPROJ", "the projector of a GGUF model, with which it reads images; a folder has its own", TEXT, 0, 0, {0}},
+    [OPT_IMAGE] = {"image", "FILE", "an image: binary PPM with 8 bits", TEXT, 0, 0, {0}},
+    [OPT_MAX_PIXELS] = {"max-pixels", "N", "larger images are reduced (262144, which is 256 tokens)", WHOLE, 1024, 100000000, {0}},
 };
 
 #define BIT(option) (1u << (option))
@@ -88,9 +88,9 @@ static const struct {
                           BIT(OPT_IDS) | BIT(OPT_NUL) | LOAD},
     [COMMAND_LOGITS] = {"logits", "MODEL --tokens IDS --out FILE", "MODEL", "writes the scores of what could follow each token", "", 1,
                         BIT(OPT_TOKENS) | BIT(OPT_OUT) | LOAD},
-    [COMMAND_VISION] = {"vision", "MODEL --image FILE --out FILE", "MODEL", "writes what a model makes of a picture",
+    [COMMAND_VISION] = {"vision", "MODEL --image FILE --out FILE", "MODEL", "writes what a model makes of an image",
                         " OUT gets 32-bit floats, little-endian: for each visual token\n"
-                        "its row and what is added after the first layers. Other pictures than PPM, and conversations with pictures, need\n"
+                        "its row and what is added after the first layers. Other images than PPM, and conversations with images, need\n"
                         "decoders and the chat template, which this native program does not have: npx quern has them.",
                         1, BIT(OPT_VISION) | BIT(OPT_IMAGE) | BIT(OPT_MAX_PIXELS) | BIT(OPT_OUT) | LOAD},
 };

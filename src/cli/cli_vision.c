@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A picture from a PPM file, resized, encoded, written.
+ * An image from a PPM file, resized, encoded, written.
  */
 #include "cli/cli_vision.h"
 
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct picture {
+struct image {
     int width, height;
     uint8_t *rgb; /* [height, width, 3] */
 };
@@ -31,7 +31,7 @@ static int read_number(FILE *f)
 }
 
 /* false where it is none, or memory is short. */
-static bool read_pixels(FILE *f, struct picture *p)
+static bool read_pixels(FILE *f, struct image *p)
 {
     enum { SIDE_MOST = 16384 };
     if (getc(f) != 'P' || getc(f) != '6') return false;
@@ -43,7 +43,7 @@ static bool read_pixels(FILE *f, struct picture *p)
     return p->rgb && fread(p->rgb, 1, n, f) == n;
 }
 
-static bool read_picture(const char *path, struct picture *p)
+static bool read_image(const char *path, struct image *p)
 {
     FILE *f = fopen(path, "rb");
     bool read = f && read_pixels(f, p);
@@ -51,8 +51,8 @@ static bool read_picture(const char *path, struct picture *p)
     return read;
 }
 
-/* The picture in the engine: its id. */
-static int add_picture(struct quern_engine *e, const struct picture *p, double max_pixels, struct image_grid *g, uint64_t *id)
+/* The image in the engine: its id. */
+static int add_image(struct quern_engine *e, const struct image *p, double max_pixels, struct image_grid *g, uint64_t *id)
 {
     int status = quern_media_plan(e, QUERN_IMAGE, p->width, p->height, 1, 0, max_pixels, g);
     if (status) return status;
@@ -65,7 +65,7 @@ static int add_picture(struct quern_engine *e, const struct picture *p, double m
     }
     free(resized);
     free(scratch);
-    return status > 0 ? complain("mem/load", "Not enough memory for the picture.") : status;
+    return status > 0 ? complain("mem/load", "Not enough memory for the image.") : status;
 }
 
 static int write_floats(const char *path, const float *x, size_t n)
@@ -82,12 +82,12 @@ static int write_floats(const char *path, const float *x, size_t n)
 
 int cli_vision(struct quern_engine *e, const char *image, double max_pixels, const char *out)
 {
-    struct picture p = {0};
+    struct image p = {0};
     struct image_grid g = {0};
     uint64_t id;
     const float *made;
-    int tokens = 0, width = 0, status = read_picture(image, &p) ? OK : complain("image/decode", "The picture is no binary PPM file with 8 bits.");
-    if (!status) status = add_picture(e, &p, max_pixels, &g, &id);
+    int tokens = 0, width = 0, status = read_image(image, &p) ? OK : complain("image/decode", "The image is no binary PPM file with 8 bits.");
+    if (!status) status = add_image(e, &p, max_pixels, &g, &id);
     free(p.rgb);
     double start = now_ms();
     if (!status) status = quern_media_look(e, id, 0, &made, &tokens, &width);

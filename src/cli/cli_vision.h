@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a model makes of one picture, as a file. Pictures are PPM, which is pixels and their sizes: decoders live in JavaScript.
+ * What a model makes of one image, as a file. Images are PPM, which is pixels and their sizes: decoders live in JavaScript.
  */
 #ifndef QUERN_CLI_VISION_H
 #define QUERN_CLI_VISION_H

@@ -58,7 +58,7 @@ static const struct dtype *wanted_type(const struct recipe *r, const char *name,
     return !strcmp(role, "ffn_gate_inp.weight") ? dtype_by_name("F32") : dtype_by_name(more ? r->more : r->most);
 }
 
-/* Patches and positions of pictures: all programs have them as floats. */
+/* Patches and positions of images: all programs have them as floats. */
 static bool is_kept(const char *name) { return !strncmp(name, "v.patch_embd", 12) || !strncmp(name, "v.position_embd", 15); }
 
 /* Vectors and routers stay floats. Rows that are not whole blocks of 256 get blocks of 32, or halves. */

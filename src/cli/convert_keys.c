@@ -37,8 +37,8 @@ static bool is_of_specials(struct bytes key)
     return false;
 }
 
-/* What a folder says of pictures stands in a projector's file, not in the language model's. */
-static bool is_of_pictures(struct bytes key) { return starts_with(key, "clip."); }
+/* What a folder says of images stands in a projector's file, not in the language model's. */
+static bool is_of_images(struct bytes key) { return starts_with(key, "clip."); }
 
 /* How the old file is stored, and the engine's own words for what the new one says otherwise. */
 static bool is_dropped(struct bytes key)
@@ -191,7 +191,7 @@ static bool is_rebuilt(struct bytes key, const struct model_config *model)
 
 static bool is_vocabulary(struct bytes key) { return bytes_equal(key, "tokenizer.ggml.tokens") || bytes_equal(key, "tokenizer.ggml.token_type"); }
 
-/* After how many layers something is added to rows of pictures. */
+/* After how many layers something is added to rows of images. */
 static void put_added(struct gguf_writer *w, const struct checkpoint *ck, const char *architecture)
 {
     struct bytes after;
@@ -225,7 +225,7 @@ void convert_keys(struct gguf_writer *w, const struct intake *in, const struct m
     for (size_t i = 0; i < ck->n_metas; i++) {
         const struct meta *m = &ck->metas[i];
         struct bytes key = ck_view(ck, m->key);
-        bool said_otherwise = described && (is_rebuilt(key, model) || is_of_pictures(key));
+        bool said_otherwise = described && (is_rebuilt(key, model) || is_of_images(key));
         if (is_dropped(key) || said_otherwise || (switched && is_of_specials(key)) || (padded && is_vocabulary(key))) continue;
         if (described) copy_described(w, ck, m);
         else copy(w, ck, m);

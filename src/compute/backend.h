@@ -83,7 +83,7 @@ struct backend_ops {
     void (*swiglu)(struct backend *b, float *gate, const float *up, int n, int dim); /* gate = silu(gate) * up, [n, dim] */
     void (*add)(struct backend *b, float *x, const float *y, int n, int dim);        /* x += y, [n, dim] */
 
-    /* --- operations of an encoder of pictures --- */
+    /* --- operations of an encoder of images --- */
     /* y = (x - mean) / sqrt(variance + eps) * w + bias, of each row; x, y [n, dim], which may be the same, w, bias [dim] */
     void (*layernorm)(struct backend *b, float *y, const float *x, const float *w, const float *bias, int n, int dim, float eps);
     void (*bias)(struct backend *b, float *y, const float *bias, int n, int dim); /* y [n, dim] += bias [dim] */

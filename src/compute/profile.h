@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A profile: what each operation costs, by layer, apart for reading prompts, for decoding, for both at once, and for encoding pictures.
+ * A profile: what each operation costs, by layer, apart for reading prompts, for decoding, for both at once, and for encoding images.
  *
  * It stands between a model and its backend and is a backend itself, which times every operation and hands it on. Where no
  * profile is wanted, none is made. An operation's name holds what it works on: "matmul Q8_0 [4096, 1024]" are all products of one
@@ -16,7 +16,7 @@ struct mem;
 struct pool;
 struct profile;
 
-/* A step in which every sequence has one row is decoding; one in which some read and others write is mixed. Between steps pictures are encoded. */
+/* A step in which every sequence has one row is decoding; one in which some read and others write is mixed. Between steps images are encoded. */
 enum profile_phase { PROFILE_PREFILL, PROFILE_DECODE, PROFILE_MIXED, PROFILE_VISION, PROFILE_PHASES };
 
 /* Numbers are sums; doubles count exactly up to 2^53. */

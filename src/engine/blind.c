@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An engine without eyes, of which a page of text loads a tenth less. It is linked with this file instead of those that the Makefile names EYES: no
- * model sees, a folder's vision part is passed over, and what else of theirs is named somewhere is never reached. Which build a model needs,
+ * An engine without vision, of which a page of text loads a tenth less. It is linked with this file instead of those that the Makefile names VISION:
+ * no model sees, a folder's vision part is passed over, and what else of theirs is named somewhere is never reached. Which build a model needs,
  * js/worker/start.js knows before its files are open. The mark stands behind the number of the interface (wasm.c), as parts of a custom section
  * stand in the order of their files.
  */
@@ -22,7 +22,7 @@ int sight_bind(struct quern_engine *e, struct error *err) { return (void)e, (voi
 int sight_begin(struct quern_engine *e, uint64_t size, struct error *err)
 {
     (void)e, (void)size;
-    return fail(err, ERR_UNSUPPORTED, "no-vision", 0, "This build of the engine has no eyes.");
+    return fail(err, ERR_UNSUPPORTED, "no-vision", 0, "This build of the engine has no vision.");
 }
 bool sight_awaited(const struct quern_engine *e) { return (void)e, false; }
 uint64_t sight_weights(const struct quern_engine *e) { return (void)e, 0; }

@@ -147,7 +147,7 @@ static int read_ends(struct quern_engine *e, struct error *err)
     return status;
 }
 
-/* Of a model with eyes. config.json says by its ids what the vocabulary says by its texts. */
+/* Of a model with vision. config.json says by its ids what the vocabulary says by its texts. */
 static int read_pads(struct quern_engine *e, struct error *err)
 {
     static const char *const marks[][2] = {{"config.image_token_id", "<|image_pad|>"},
@@ -208,9 +208,9 @@ static int reserve_cache(struct quern_engine *e, struct error *err)
 {
     int wanted = e->context_size, context = wanted;
     int status = reserve_context(e, context);
-    if (status && e->options.cache_size > wanted)
-        return fail(err, ERR_MEM_PLAN, "cache", 0, "There is not enough memory for a cache of %d positions; load the model with a smaller cacheSize.",
-                    e->options.cache_size);
+    if (status && e->options.kv_positions > wanted)
+        return fail(err, ERR_MEM_PLAN, "cache", 0, "There is not enough memory for a cache of %d positions; load the model with fewer kvPositions.",
+                    e->options.kv_positions);
     while (status && context > KV_PAGE) status = reserve_context(e, context /= 2);
     if (status) return fail(err, ERR_MEM_LOAD, "context", 0, "Not enough memory to run this model.");
     if (context < wanted && e->options.context_size > 0)

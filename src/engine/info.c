@@ -255,8 +255,8 @@ static void write_vision(struct json *j, const struct quern_engine *e)
     write_types(j, s->tally.types);
     json_number(j, "minPixels", c->low);
     json_number(j, "maxPixels", s->most[QUERN_IMAGE]);
-    json_number(j, "minFilmPixels", c->film_low);
-    json_number(j, "maxFilmPixels", s->most[QUERN_FILM]);
+    json_number(j, "minVideoPixels", c->video_low);
+    json_number(j, "maxVideoPixels", s->most[QUERN_VIDEO]);
     json_number(j, "maxTokens", s->max_patches / (IMAGE_MERGE * IMAGE_MERGE));
     json_number(j, "scratchBytes", (double)sight_scratch(e));
     json_end(j);
@@ -289,7 +289,7 @@ int info_write(struct quern_engine *e, struct error *err)
     json_string(&j, "kv", kv_names[e->options.kv]);
     json_number(&j, "chunk", e->step.chunk);
     json_number(&j, "parallel", e->options.parallel);
-    json_number(&j, "cacheSize", plan_cache_size(e, e->context_size));
+    json_number(&j, "kvPositions", plan_kv_positions(e, e->context_size));
     write_quantized(&j, e);
     write_vision(&j, e);
     if (!e->options.inspect) write_run(&j, e);

@@ -12,7 +12,7 @@ struct page {
     int refs;              /* sequences that use it */
     int filled;            /* positions whose content is known */
     uint64_t serial;       /* unique for every new content; 0: never used */
-    uint64_t parent;       /* serial of the page before, or its space's root */
+    uint64_t parent;       /* serial of the page before, or its scope's root */
     int32_t next_sibling;  /* in the bucket of its parent's serial */
     int32_t older, newer;  /* in the list of unused pages */
     uint64_t ids[KV_PAGE];
@@ -166,10 +166,10 @@ void kv_free(struct kv_cache *c)
     mem_free(c->mem, c);
 }
 
-int kv_seq_open(struct kv_cache *c, int max_length, uint32_t space, struct kv_seq *out)
+int kv_seq_open(struct kv_cache *c, int max_length, uint32_t scope, struct kv_seq *out)
 {
     int max_pages = (max_length + KV_PAGE - 1) / KV_PAGE;
-    *out = (struct kv_seq){.cache = c, .space = space, .pages = mem_array(c->mem, (uint64_t)max_pages, sizeof(int32_t))};
+    *out = (struct kv_seq){.cache = c, .scope = scope, .pages = mem_array(c->mem, (uint64_t)max_pages, sizeof(int32_t))};
     return out->pages ? OK : ERR_MEM_LOAD;
 }
 
@@ -215,11 +215,11 @@ void kv_clear_first(struct kv_seq *s)
 /* --- the prefix ---------------------------------------------------------------------------------------------- */
 
 /* What the first page's parent is called: above all serials, which count up from 1. */
-static uint64_t root_of(uint32_t space) { return ~(uint64_t)space; }
+static uint64_t root_of(uint32_t scope) { return ~(uint64_t)scope; }
 
 static uint64_t last_serial_of(const struct kv_seq *s)
 {
-    return s->n_pages ? s->cache->pages[s->pages[s->n_pages - 1]].serial : root_of(s->space);
+    return s->n_pages ? s->cache->pages[s->pages[s->n_pages - 1]].serial : root_of(s->scope);
 }
 
 static void append(struct kv_seq *s, int32_t i, int n)
@@ -283,9 +283,9 @@ int kv_match(struct kv_seq *s, const uint64_t *ids, int n)
     return kv_extend_part(s, ids, n);
 }
 
-int kv_known(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n)
+int kv_known(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int n)
 {
-    uint64_t parent = root_of(space);
+    uint64_t parent = root_of(scope);
     for (int at = 0, agreed;; at += agreed) {
         int32_t i = chain_find(c, parent, ids + at, min_int(n - at, KV_PAGE), &agreed);
         if (agreed < KV_PAGE) return at + agreed;
@@ -293,9 +293,9 @@ int kv_known(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int 
     }
 }
 
-int kv_probe(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n, int *unused)
+int kv_probe(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int n, int *unused)
 {
-    uint64_t parent = root_of(space);
+    uint64_t parent = root_of(scope);
     int known = 0;
     *unused = 0;
     for (; n - known * KV_PAGE >= KV_PAGE; known++) {
@@ -385,7 +385,7 @@ static bool check_users(const struct kv_cache *c, const struct kv_seq *const *se
     return true;
 }
 
-/* Whether every page with content can be found: in the chain that begins at its space's root. */
+/* Whether every page with content can be found: in the chain that begins at its scope's root. */
 static bool check_chains(const struct kv_cache *c)
 {
     int known = 0, linked = 0;
@@ -407,6 +407,6 @@ bool kv_check(const struct kv_cache *c, const struct kv_seq *const *seqs, int n_
     for (int32_t i = 0; i < c->n_pages; i++) unused -= scratch[i] == 0;
     for (int s = 0; s < n_seqs; s++)
         for (int i = 0; i < seqs[s]->n_pages; i++)
-            if (c->pages[seqs[s]->pages[i]].parent != (i ? c->pages[seqs[s]->pages[i - 1]].serial : root_of(seqs[s]->space))) return false;
+            if (c->pages[seqs[s]->pages[i]].parent != (i ? c->pages[seqs[s]->pages[i - 1]].serial : root_of(seqs[s]->scope))) return false;
     return unused == 0 && check_chains(c);
 }

@@ -3,7 +3,7 @@
  * Which page holds what: sequences as lists of pages, shared by content.
  *
  * A page has KV_PAGE positions and belongs to a chain: it knows the serial number of the page before it and the ids it holds. Chains of different
- * spaces have nothing in common: who may not learn what another one wrote has a space of his own.
+ * scopes have nothing in common: who may not learn what another one wrote has a scope of his own.
  * Pages that nobody uses keep their content until they are needed for something else, the longest unused first, so a conversation that comes
  * again finds its longest known prefix by walking the chain. Ids are compared, never only hashes. At most one page is copied
  * per match: the partly equal one at the end. Contents live in the backend; this file only counts.
@@ -22,7 +22,7 @@ struct kv_seq {
     int32_t *pages;  /* [max_pages]; n_pages of them in use */
     int n_pages;
     int length;      /* positions computed */
-    uint32_t space;
+    uint32_t scope;
 };
 
 /* Copies the first n positions of a page. */
@@ -35,7 +35,7 @@ struct kv_cache *kv_new(struct mem *m, int n_pages, kv_copy_fn *copy, void *cont
 void kv_free(struct kv_cache *c); /* accepts NULL */
 
 /* max_length: positions. ERR_MEM_LOAD. */
-int kv_seq_open(struct kv_cache *c, int max_length, uint32_t space, struct kv_seq *out);
+int kv_seq_open(struct kv_cache *c, int max_length, uint32_t scope, struct kv_seq *out);
 void kv_seq_close(struct kv_seq *s); /* its pages stay known */
 
 /* Gives the sequence the longest known prefix of ids, at most n positions; the rest of its pages is let go. Returns the length. */
@@ -45,9 +45,9 @@ int kv_match(struct kv_seq *s, const uint64_t *ids, int n);
 int kv_extend(struct kv_seq *s, const uint64_t *ids, int n);
 int kv_extend_part(struct kv_seq *s, const uint64_t *ids, int n);
 /* How many of ids, at most n, kv_match() would find. Changes nothing. */
-int kv_known(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n);
+int kv_known(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int n);
 /* How many whole pages of ids are known, and how many of those nobody uses. Changes nothing. */
-int kv_probe(const struct kv_cache *c, uint32_t space, const uint64_t *ids, int n, int *unused);
+int kv_probe(const struct kv_cache *c, uint32_t scope, const uint64_t *ids, int n, int *unused);
 /* Lets everything go: length 0. */
 void kv_clear(struct kv_seq *s);
 /* The same, but what is this sequence's alone, from its last page back to the first that another page follows too, is taken first when pages

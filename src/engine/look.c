@@ -182,8 +182,8 @@ static bool stopped(const struct quern_engine *e, double start, int budget_ms)
 int quern_media_look(struct quern_engine *e, uint64_t id, int budget_ms, const float **out, int *tokens, int *width)
 {
     struct medium *m = quern_sees(e) ? store_find(&e->sight->store, id) : NULL;
-    if (!m) return fail(&e->error, ERR_PARAM, "media", 0, "No picture of this identity is held.");
-    if (e->step.running && !m->whole) return fail(&e->error, ERR_BUSY, "step", 0, "Pictures are looked at between steps.");
+    if (!m) return fail(&e->error, ERR_PARAM, "media", 0, "No image of this identity is held.");
+    if (e->step.running && !m->whole) return fail(&e->error, ERR_BUSY, "step", 0, "Images are looked at between steps.");
     double start = e->options.now();
     if (!m->whole && e->sight->look.medium != m) look_drop(e);
     if (!m->whole && !e->sight->look.medium) begin(e, NULL, m); /* there is room for any one */

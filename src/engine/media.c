@@ -11,7 +11,7 @@
 int store_open(struct media_store *s, struct mem *mem, uint64_t floats, int width)
 {
     *s = (struct media_store){.mem = mem, .room = floats, .width = width};
-    s->pool = mem_alloc_raw(mem, floats * sizeof *s->pool); /* untouched until pictures come */
+    s->pool = mem_alloc_raw(mem, floats * sizeof *s->pool); /* untouched until images come */
     return s->pool ? OK : ERR_MEM_LOAD;
 }
 
@@ -176,13 +176,13 @@ int media_place(const int32_t *ids, int n, const int32_t pads[2], struct placed 
     int32_t next = 0;
     for (int i = 0; i < n;) {
         *bad = i;
-        if (ids[i] < 0 || (ids[i] != pads[QUERN_IMAGE] && ids[i] != pads[QUERN_FILM])) {
+        if (ids[i] < 0 || (ids[i] != pads[QUERN_IMAGE] && ids[i] != pads[QUERN_VIDEO])) {
             i++, next++;
             continue;
         }
         if (placed == n_media) return ERR_PARAM;
         struct placed *p = &out[placed++];
-        int32_t pad = pads[p->medium->grid.frames == 1 ? QUERN_IMAGE : QUERN_FILM];
+        int32_t pad = pads[p->medium->grid.frames == 1 ? QUERN_IMAGE : QUERN_VIDEO];
         p->first = i;
         p->position = next;
         for (; i < end_of(p); i++)

@@ -18,9 +18,9 @@
 /* Lives while it is held or has a result. */
 struct medium {
     uint64_t id;
-    struct image_grid grid;   /* of one picture, or of two frames */
+    struct image_grid grid;   /* of one image, or of two frames */
     int given, held;          /* by the caller; in all */
-    uint8_t *frames[2];       /* while it is held; a picture's are the same */
+    uint8_t *frames[2];       /* while it is held; an image's are the same */
     float *result;            /* [tokens, width] in the pool, or NULL */
     bool whole;               /* the result is; else it is being made */
     bool kept;                /* may not be given up now */
@@ -52,8 +52,8 @@ struct sight {
     uint64_t bytes;           /* of it, as its header promises */
     struct vision *vision;    /* NULL: still to come */
     struct tally tally;       /* of its weights */
-    double most[2];           /* pixels, by enum quern_medium: of a picture or a frame; of a whole film */
-    int max_patches;          /* of a picture or a frame */
+    double most[2];           /* pixels, by enum quern_medium: of an image or a frame; of a whole video */
+    int max_patches;          /* of an image or a frame */
     struct media_store store;
     struct look look;
     const float **features;   /* [max_rows] of the step at hand */
@@ -74,7 +74,7 @@ void store_close(struct media_store *s);
 
 /* NULL: it is not held. */
 struct medium *store_find(const struct media_store *s, uint64_t id);
-/* Copies frames [height, width, 3] (frame1 NULL: a picture) unless it is held already; and holds it for the caller. NULL when memory is short. */
+/* Copies frames [height, width, 3] (frame1 NULL: an image) unless it is held already; and holds it for the caller. NULL when memory is short. */
 struct medium *store_add(struct media_store *s, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1);
 void store_hold(struct medium *m);
 void store_let_go(struct media_store *s, struct medium *m);

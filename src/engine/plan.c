@@ -40,11 +40,11 @@ static struct cache_shape shape_of(const struct quern_engine *e, enum quern_kv k
 int plan_rows(const struct quern_engine *e) { return max_int(e->step.max_rows, sight_rows(e)); }
 int plan_cols(const struct quern_engine *e) { return max_int(model_max_cols(e->model), sight_cols(e)); }
 
-int plan_cache_size(const struct quern_engine *e, int context_size) { return max_int(e->options.cache_size, context_size); }
+int plan_kv_positions(const struct quern_engine *e, int context_size) { return max_int(e->options.kv_positions, context_size); }
 
 struct kv_shape plan_shape(const struct quern_engine *e, int context_size)
 {
-    return shape_of(e, e->options.kv, plan_cache_size(e, context_size)).kv;
+    return shape_of(e, e->options.kv, plan_kv_positions(e, context_size)).kv;
 }
 
 /* What the first file's bound tensors take in memory for a byte of the file; the others of a split model are taken to be alike. */
@@ -78,12 +78,12 @@ static uint64_t weight_bytes(const struct quern_engine *e)
 
 /* Fills everything but limit, wanted and largest. What is only there while loading (the file's header) makes room for what a
  * conversation takes afterwards. */
-static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv, int context_size, int cache_size)
+static struct quern_plan measure(const struct quern_engine *e, enum quern_kv kv, int context_size, int kv_positions)
 {
     const struct step *s = &e->step;
     const struct intake *in = &e->intake;
     const struct sched_limits limits = step_limits(e, context_size);
-    struct cache_shape shape = shape_of(e, kv, cache_size);
+    struct cache_shape shape = shape_of(e, kv, kv_positions);
     struct reserve_cost reserved = e->be->ops->reserve_cost(e->be, &shape.kv, plan_rows(e), plan_cols(e));
     struct quern_plan p = {.weights = weight_bytes(e), .cache = plus(reserved.pages, shape.state_bytes), .context_size = context_size};
     uint64_t later = (uint64_t)limits.parallel * sequence_cost(e, context_size);
@@ -109,7 +109,7 @@ static int largest_context(const struct quern_engine *e, enum quern_kv kv, int m
     int fits = 0, above = most;
     while (fits < above) {
         int mid = above - (above - fits) / 2;
-        if (measure(e, kv, mid, plan_cache_size(e, mid)).total <= e->plan.limit) fits = mid;
+        if (measure(e, kv, mid, plan_kv_positions(e, mid)).total <= e->plan.limit) fits = mid;
         else above = mid - 1;
     }
     return fits;
@@ -161,7 +161,7 @@ static int refuse_weights(const struct quern_engine *e, struct error *err)
 /* The largest pool that fits beside a context, no smaller than that; 0: none. */
 static int largest_cache(const struct quern_engine *e, int context_size)
 {
-    int fits = 0, below = context_size, above = e->options.cache_size;
+    int fits = 0, below = context_size, above = e->options.kv_positions;
     while (below <= above) {
         int mid = below + (above - below) / 2;
         if (measure(e, e->options.kv, context_size, mid).total <= e->plan.limit) fits = mid, below = mid + 1;
@@ -174,11 +174,11 @@ static int refuse(const struct quern_engine *e, struct error *err)
 {
     const struct quern_plan *p = &e->plan;
     struct size_text total = size_text((double)p->total), limit = size_text((double)p->limit);
-    int cache_size = largest_cache(e, p->context_size);
-    if (cache_size > 0)
+    int kv_positions = largest_cache(e, p->context_size);
+    if (kv_positions > 0)
         return fail(err, ERR_MEM_PLAN, "cache", 0,
-                    "The model needs %s with a cache of %d positions, but %s can be used here; a cacheSize of %d would fit.", total.text,
-                    e->options.cache_size, limit.text, cache_size);
+                    "The model needs %s with a cache of %d positions, but %s can be used here; kvPositions of %d would fit.", total.text,
+                    e->options.kv_positions, limit.text, kv_positions);
     if (p->largest == 0) return refuse_weights(e, err);
     return fail(err, ERR_MEM_PLAN, "context", 0,
                 "The model needs %s with a context of %d tokens, but %s can be used here; a contextSize of %d would fit.", total.text,
@@ -190,7 +190,7 @@ static int refuse(const struct quern_engine *e, struct error *err)
 void plan_settle(struct quern_engine *e, int context_size)
 {
     struct quern_plan p = e->plan;
-    e->plan = measure(e, e->options.kv, context_size, plan_cache_size(e, context_size));
+    e->plan = measure(e, e->options.kv, context_size, plan_kv_positions(e, context_size));
     e->plan.limit = p.limit;
     e->plan.wanted = p.wanted;
     e->plan.largest = p.largest;

@@ -32,7 +32,7 @@ struct model_types plan_loaded(const struct quern_engine *e);
 int plan_rows(const struct quern_engine *e);
 int plan_cols(const struct quern_engine *e);
 /* Positions of the pool of pages, beside a context; and its geometry. */
-int plan_cache_size(const struct quern_engine *e, int context_size);
+int plan_kv_positions(const struct quern_engine *e, int context_size);
 struct kv_shape plan_shape(const struct quern_engine *e, int context_size);
 
 #endif

@@ -15,7 +15,7 @@
 static const double BACKGROUND_MS = 10000; /* without a row; then it takes turns with the others */
 
 /* Who was let go had been admitted before the plan or in it; what else there is, are four of each that was in the step. One more
- * of each that a picture is encoded for, during which a plan may be made more than once. */
+ * of each that an image is encoded for, during which a plan may be made more than once. */
 static int events_most(const struct quern_engine *e) { return (e->sight ? 8 : 6) * e->options.parallel; }
 
 static int scratch_count(const struct quern_engine *e) { return min_int(pool_threads(e->pool), e->options.parallel); }

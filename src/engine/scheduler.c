@@ -140,7 +140,7 @@ static void leave_plan(struct sched *q, struct sched_seq *s)
 {
     struct left *l = &q->left[q->n_left++];
     struct kv_seq spare = l->kv;
-    spare.space = s->kv.space;
+    spare.scope = s->kv.scope;
     *l = (struct left){.kv = s->kv, .first = s->forgotten_first};
     s->kv = spare;
     for (int i = 0; i < q->n_takes; i++)
@@ -246,7 +246,7 @@ static bool same_page(const struct sched_seq *a, const struct sched_seq *b, int 
 static int gained(const struct sched *q, const struct sched_seq *o, const struct sched_seq *s)
 {
     int i = 0, n = 0;
-    while (o->kv.space == s->kv.space && i < o->kv.n_pages && same_page(o, s, i)) i++;
+    while (o->kv.scope == s->kv.scope && i < o->kv.n_pages && same_page(o, s, i)) i++;
     for (; i < o->kv.n_pages; i++) n += kv_users(q->kv, o->kv.pages[i]) == 1;
     return n;
 }
@@ -256,7 +256,7 @@ static int gained(const struct sched *q, const struct sched_seq *o, const struct
 static bool fits(const struct sched *q, const struct sched_seq *s, int lowest)
 {
     int unused = 0, known = s->kv.n_pages, pages = kv_pages_unused(q->kv), places = q->limits.parallel;
-    if (!known) known = kv_probe(q->kv, s->kv.space, s->ids, matchable(s), &unused);
+    if (!known) known = kv_probe(q->kv, s->kv.scope, s->ids, matchable(s), &unused);
     for (const struct sched_seq *o = q->first; o; o = o->next) {
         if (!admitted(o)) continue;
         bool stays = o->priority <= lowest;
@@ -410,7 +410,7 @@ static void write_rows(struct sched *q)
 static bool leads(const struct sched_seq *a, const struct sched_seq *b)
 {
     int at = b->kv.length, n = min_int(a->n, matchable(b)), page = at / KV_PAGE - 1;
-    if (a->state != SCHED_READING || a->kv.space != b->kv.space || a->kv.length / KV_PAGE != at / KV_PAGE) return false;
+    if (a->state != SCHED_READING || a->kv.scope != b->kv.scope || a->kv.length / KV_PAGE != at / KV_PAGE) return false;
     if (page >= 0 && a->kv.pages[page] != b->kv.pages[page]) return false;
     while (at < n && a->ids[at] == b->ids[at]) at++;
     return at - a->kv.length >= FOLLOWED_LEAST;

@@ -20,7 +20,7 @@ uint64_t sequence_cost(const struct quern_engine *e, int context_size)
            (has_pads(e) ? 2 * mem_cost(PADS * sizeof(struct logit_bias)) : 0);
 }
 
-/* --- pictures ------------------------------------------------------------------------------------------------- */
+/* --- images ------------------------------------------------------------------------------------------------- */
 
 static void drop_media(struct quern_engine *e, struct placed *media, int n)
 {
@@ -30,8 +30,8 @@ static void drop_media(struct quern_engine *e, struct placed *media, int n)
 
 static int fail_pads(struct quern_engine *e, int row, int n)
 {
-    if (row == n) return fail(&e->error, ERR_PARAM, "media", 0, "There are more pictures than places for them in the text.");
-    return fail(&e->error, ERR_PARAM, "media", 0, "The places for pictures in the text do not suit the pictures (token %d).", row);
+    if (row == n) return fail(&e->error, ERR_PARAM, "media", 0, "There are more images than places for them in the text.");
+    return fail(&e->error, ERR_PARAM, "media", 0, "The places for images in the text do not suit the images (token %d).", row);
 }
 
 /* Holds them where they stand among ids: *out [n_media], or NULL for none. Without any, pads are tokens like others where the model sees nothing. */
@@ -40,9 +40,9 @@ static int take_media(struct quern_engine *e, const int32_t *ids, int n, const u
     int bad, found = 0;
     *out = NULL;
     if (!quern_sees(e) && n_media == 0) return OK;
-    if (!quern_sees(e)) return fail(&e->error, ERR_PARAM, "vision", 0, "This model has no eyes: load it with its projector (`vision`).");
+    if (!quern_sees(e)) return fail(&e->error, ERR_PARAM, "vision", 0, "This model has no vision: load it with its projector (`vision`).");
     struct placed *placed = n_media > 0 ? mem_array(&e->mem, (uint64_t)n_media, sizeof *placed) : NULL;
-    if (n_media > 0 && !placed) return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for %d pictures.", n_media);
+    if (n_media > 0 && !placed) return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for %d images.", n_media);
     while (found < n_media && (placed[found].medium = store_find(&e->sight->store, media[found]))) store_hold(placed[found++].medium);
     if (found == n_media && media_place(ids, n, e->pads, placed, n_media, &bad) == OK) {
         *out = placed;
@@ -61,7 +61,7 @@ static void set_rows(struct quern_sequence *s)
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
-struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t space, int priority)
+struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t scope, int priority)
 {
     if (e->state != STATE_READY || !e->kv) return NULL;
     struct quern_sequence *s = mem_alloc(&e->mem, sizeof *s);
@@ -71,7 +71,7 @@ struct quern_sequence *quern_sequence_new(struct quern_engine *e, uint32_t space
     s->priority = priority > 0;
     s->text = mem_alloc(&e->mem, e->longest_token + sizeof s->stream.held);
     s->sampler = sampler_new(&e->mem, e->n_sampled, e->context_size);
-    bool opened = kv_seq_open(e->kv, e->context_size, space, &s->turn.kv) == OK;
+    bool opened = kv_seq_open(e->kv, e->context_size, scope, &s->turn.kv) == OK;
     s->next = e->sequences;
     e->sequences = s;
     if (s->text && s->sampler && opened) return s;
@@ -201,7 +201,7 @@ int quern_sequence_set_media(struct quern_sequence *s, const int32_t *ids, int n
     s->made_rows = 0;
     if (outputs != QUERN_HELD) status = sequence_enter(s);
     if (status) s->turn.n = 0;
-    return status || s->turn.all ? status : kv_known(e->kv, s->turn.kv.space, s->ids, n - 1); /* the last token makes what is wanted */
+    return status || s->turn.all ? status : kv_known(e->kv, s->turn.kv.scope, s->ids, n - 1); /* the last token makes what is wanted */
 }
 
 int quern_sequence_push(struct quern_sequence *s, int32_t id)
@@ -270,12 +270,12 @@ static int begin_sampler(struct quern_sequence *s, const struct sampler_params *
     int n = min_int(s->turn.n, SAMPLER_REPEAT_WINDOW); /* it remembers no more */
     for (int i = 0; i < n; i++) {
         uint64_t id = s->ids[s->turn.n - n + i];
-        recent[i] = id >> 63 ? -1 : (int32_t)id; /* a picture's part is no word */
+        recent[i] = id >> 63 ? -1 : (int32_t)id; /* an image's part is no word */
     }
     return sampler_begin(s->sampler, params, recent, n, &s->e->error);
 }
 
-/* A row that stands for a picture's part has no meaning as text: such a token is forbidden, whatever else is asked for. */
+/* A row that stands for an image's part has no meaning as text: such a token is forbidden, whatever else is asked for. */
 static int begin_without_pads(struct quern_sequence *s, const struct sampler_params *params)
 {
     struct quern_engine *e = s->e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening an encoder, and pictures from outside: their sizes, and how they come and go.
+ * Opening an encoder, and images from outside: their sizes, and how they come and go.
  */
 #include "engine/sight.h"
 
@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum {
-    PICTURE_DEFAULT = 262144, FILM_DEFAULT = 524288, /* pixels that are asked for where nothing is */
-    PICTURE_MOST = 1048576,                          /* and that may be */
+    IMAGE_DEFAULT = 262144, VIDEO_DEFAULT = 524288, /* pixels that are asked for where nothing is */
+    IMAGE_MOST = 1048576,                          /* and that may be */
     PIXELS_MOST = 100000000,
     ASPECT_MOST = 200,                               /* image_size()'s */
     STORE_DEFAULT = 64 << 20,                        /* bytes */
@@ -35,18 +35,18 @@ static int new_sight(struct quern_engine *e, bool apart, struct error *err)
     return OK;
 }
 
-/* Where pictures stand in a text. */
+/* Where images stand in a text. */
 static int check_tokens(const struct quern_engine *e, struct error *err)
 {
     static const char *const texts[] = {"<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (tok_find_special(e->tok, (struct bytes){(const uint8_t *)texts[i], strlen(texts[i])}) < 0)
-            return fail(err, ERR_INCONSISTENT, "vision-token", 0, "The vocabulary has no %s, without which pictures have no place in a text.",
+            return fail(err, ERR_INCONSISTENT, "vision-token", 0, "The vocabulary has no %s, without which images have no place in a text.",
                         texts[i]);
     return OK;
 }
 
-/* Most pixels, and the patches of the largest picture, which may have more: the sides of one that is enlarged are rounded up, and a strip is at least
+/* Most pixels, and the patches of the largest image, which may have more: the sides of one that is enlarged are rounded up, and a strip is at least
  * a token high. */
 static void set_limits(struct quern_engine *e)
 {
@@ -54,9 +54,9 @@ static void set_limits(struct quern_engine *e)
     const struct quern_options *o = &e->options;
     const struct vision_config *c = vision_config(s->vision);
     double side = (double)(c->patch * IMAGE_MERGE);
-    double picture = o->max_pixels > 0 ? o->max_pixels : fmin(PICTURE_MOST, c->high);
-    s->most[QUERN_IMAGE] = fmin(fmax(picture, side * side), PIXELS_MOST);
-    s->most[QUERN_FILM] = o->max_film_pixels > 0 ? o->max_film_pixels : c->film_high;
+    double image = o->max_pixels > 0 ? o->max_pixels : fmin(IMAGE_MOST, c->high);
+    s->most[QUERN_IMAGE] = fmin(fmax(image, side * side), PIXELS_MOST);
+    s->most[QUERN_VIDEO] = o->max_video_pixels > 0 ? o->max_video_pixels : c->video_high;
     double most = s->most[QUERN_IMAGE], square = sqrt(most) + side, strip = side * (sqrt((double)ASPECT_MOST * most) + side);
     s->max_patches = (int)(fmax(square * square, strip) / (side * side)) * IMAGE_MERGE * IMAGE_MERGE;
 }
@@ -72,7 +72,7 @@ static int open_encoder(struct quern_engine *e, const struct checkpoint *ck, str
 
 static int fail_blind(struct error *err)
 {
-    return fail(err, ERR_UNSUPPORTED, "no-vision", 0, "This model reads no pictures: load it without `vision`, or take a Qwen3-VL model.");
+    return fail(err, ERR_UNSUPPORTED, "no-vision", 0, "This model reads no images: load it without `vision`, or take a Qwen3-VL model.");
 }
 
 int sight_open(struct quern_engine *e, struct error *err)
@@ -146,7 +146,7 @@ static uint64_t store_floats(const struct quern_engine *e, int patches, int widt
 
 static int width_of(const struct vision_config *c) { return (1 + c->n_added) * c->out_dim; }
 
-/* The store, what a step has of it, and the pixels of one picture; more come and go as texts do. */
+/* The store, what a step has of it, and the pixels of one image; more come and go as texts do. */
 static uint64_t media_cost(const struct quern_engine *e, int patches, int width, int patch)
 {
     uint64_t pixels = (uint64_t)patches * (uint64_t)patch * (uint64_t)patch;
@@ -157,7 +157,7 @@ static uint64_t media_cost(const struct quern_engine *e, int patches, int width,
 static uint64_t awaited_cost(const struct quern_engine *e)
 {
     enum { PATCH = 16 };
-    double most = e->options.max_pixels > 0 ? fmin(e->options.max_pixels, PIXELS_MOST) : (double)PICTURE_MOST;
+    double most = e->options.max_pixels > 0 ? fmin(e->options.max_pixels, PIXELS_MOST) : (double)IMAGE_MOST;
     int patches = (int)(most / (PATCH * PATCH)), width = (1 + ADDED_AWAITED) * e->model->config.dim;
     uint64_t floats = 4 * (uint64_t)patches * DIM_AWAITED + (uint64_t)ROWS_AWAITED * (2 * DIM_AWAITED + FFN_AWAITED);
     return mem_cost(floats * sizeof(float)) + media_cost(e, patches, width, PATCH);
@@ -198,14 +198,14 @@ void sight_free(struct quern_engine *e)
     mem_free(&e->mem, s);
 }
 
-/* --- pictures from outside ------------------------------------------------------------------------------------- */
+/* --- images from outside ------------------------------------------------------------------------------------- */
 
 int32_t quern_media_pad(const struct quern_engine *e, enum quern_medium kind) { return quern_sees(e) ? e->pads[kind] : -1; }
 
 static int check_sees(struct quern_engine *e)
 {
     if (quern_sees(e) && e->state == STATE_READY) return OK;
-    return fail(&e->error, ERR_PARAM, "vision", 0, "This model has no eyes: load it with its projector (`vision`).");
+    return fail(&e->error, ERR_PARAM, "vision", 0, "This model has no vision: load it with its projector (`vision`).");
 }
 
 /* What scratch was taken for. */
@@ -213,7 +213,7 @@ static int check_patches(struct quern_engine *e, const struct image_grid *g)
 {
     int64_t patches = (int64_t)g->rows * g->cols * IMAGE_MERGE * IMAGE_MERGE;
     if (patches <= e->sight->max_patches) return OK;
-    return fail(&e->error, ERR_SIZE, "pixels", 0, "A picture of %d x %d pixels is too large; load the model with a larger maxPixels.", g->width,
+    return fail(&e->error, ERR_SIZE, "pixels", 0, "An image of %d x %d pixels is too large; load the model with a larger maxPixels.", g->width,
                 g->height);
 }
 
@@ -223,16 +223,16 @@ int quern_media_plan(struct quern_engine *e, enum quern_medium kind, int width, 
     if (check_sees(e)) return ERR_PARAM;
     const struct sight *s = e->sight;
     const struct vision_config *c = vision_config(s->vision);
-    bool film = kind == QUERN_FILM;
-    int n = film ? frames : 1;
+    bool video = kind == QUERN_VIDEO;
+    int n = video ? frames : 1;
     if (width < 1 || height < 1 || n < 1)
-        return fail(&e->error, ERR_SIZE, "sides", 0, "A picture of %d x %d pixels cannot be read.", width, height);
-    double asked = high > 0 ? high : film ? fmin(FILM_DEFAULT, c->film_high) : fmin(PICTURE_DEFAULT, c->high);
-    double most = film ? fmin(s->most[QUERN_FILM], s->most[QUERN_IMAGE] * n) : s->most[QUERN_IMAGE];
+        return fail(&e->error, ERR_SIZE, "sides", 0, "An image of %d x %d pixels cannot be read.", width, height);
+    double asked = high > 0 ? high : video ? fmin(VIDEO_DEFAULT, c->video_high) : fmin(IMAGE_DEFAULT, c->high);
+    double most = video ? fmin(s->most[QUERN_VIDEO], s->most[QUERN_IMAGE] * n) : s->most[QUERN_IMAGE];
     struct image_limits limits = {.patch = c->patch, .high = fmin(asked, most)};
-    limits.low = fmin(low > 0 ? low : film ? c->film_low : c->low, limits.high);
-    if ((film ? image_film_size(n, height, width, &limits, out) : image_size(height, width, &limits, out)) == OK) return check_patches(e, out);
-    return fail(&e->error, ERR_SIZE, "aspect", 0, "A picture of %d x %d pixels is too long; one side may be %d times the other.", width, height,
+    limits.low = fmin(low > 0 ? low : video ? c->video_low : c->low, limits.high);
+    if ((video ? image_video_size(n, height, width, &limits, out) : image_size(height, width, &limits, out)) == OK) return check_patches(e, out);
+    return fail(&e->error, ERR_SIZE, "aspect", 0, "An image of %d x %d pixels is too long; one side may be %d times the other.", width, height,
                 ASPECT_MOST);
 }
 
@@ -242,7 +242,7 @@ static int check_grid(struct quern_engine *e, const struct image_grid *g, const 
     int side = vision_config(e->sight->vision)->patch * IMAGE_MERGE;
     bool whole = g->rows > 0 && g->cols > 0 && g->height % side == 0 && g->width % side == 0;
     if (whole && g->height / side == g->rows && g->width / side == g->cols && g->frames >= 1 && frame0) return check_patches(e, g);
-    return fail(&e->error, ERR_PARAM, "media", 0, "A picture of %d x %d pixels and %d x %d tokens is none.", g->width, g->height, g->cols, g->rows);
+    return fail(&e->error, ERR_PARAM, "media", 0, "An image of %d x %d pixels and %d x %d tokens is none.", g->width, g->height, g->cols, g->rows);
 }
 
 int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const uint8_t *frame0, const uint8_t *frame1, uint64_t *id)
@@ -253,7 +253,7 @@ int quern_media_add(struct quern_engine *e, const struct image_grid *grid, const
     struct image_grid one = *grid;
     one.frames = frame1 && grid->frames > 1 ? 2 : 1;
     struct medium *m = store_add(&e->sight->store, &one, frame0, one.frames == 2 ? frame1 : NULL);
-    if (!m) return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for a picture of %d x %d pixels.", one.width, one.height);
+    if (!m) return fail(&e->error, ERR_MEM_LOAD, "media", 0, "There is not enough memory for an image of %d x %d pixels.", one.width, one.height);
     m->given++;
     *id = m->id;
     return OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an engine needs to see: the encoder of pictures, which a folder has beside its language model and a pair of GGUF files in a second one, the
+ * What an engine needs to see: the encoder of images, which a folder has beside its language model and a pair of GGUF files in a second one, the
  * projector; and what it costs.
  *
  * A projector comes after all files of the model, but the plan counts it at the model's header, by its size, so that what cannot run is refused

@@ -87,7 +87,7 @@ struct quern_engine {
     int32_t ends[16];         /* tokens that end a reply */
     int n_ends;
     struct added added[2];    /* what stands before a plain text, and behind it */
-    int32_t pads[PADS];       /* tokens that stand for a part of a picture and of a film, and are never sampled; -1: none */
+    int32_t pads[PADS];       /* tokens that stand for a part of an image and of a video, and are never sampled; -1: none */
     struct bytes template;    /* a copy; data NULL when the file has none */
     struct bytes tool_template; /* the one for conversations with tools */
     struct bytes rerank;      /* the same of one that ranks documents */

@@ -67,7 +67,7 @@ struct sched_limits step_limits(const struct quern_engine *e, int context_size)
 
 static struct quern_sequence *sequence_of(const struct sched_take *t) { return (struct quern_sequence *)t->seq; }
 
-/* A row that is a picture's part takes its features in place of its token's, which may be any. */
+/* A row that is an image's part takes its features in place of its token's, which may be any. */
 static void add_row(struct quern_engine *e, const struct sched_take *t, int at)
 {
     struct batch *b = &e->step.batch;

@@ -36,7 +36,7 @@ void grammar_free(struct grammar *g)
 {
     if (!g) return;
     masks_free(g);
-    void *parts[] = {g->nodes, g->slots, g->lists, g->scratch, g->queue, g->rules, g->memo, g->states, g->next};
+    void *parts[] = {g->nodes, g->slots, g->lists, g->scratch, g->queue, g->rules, g->memo, g->states, g->next, g->notes};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) mem_free(g->mem, parts[i]);
     mem_free(g->mem, g);
 }
@@ -53,6 +53,22 @@ gr_expr grammar_fail(struct grammar *g, const char *rule, uint64_t offset, const
     if (!g->err.code) fail(&g->err, ERR_SCHEMA, rule, offset, "%s", message);
     return 0;
 }
+
+void grammar_note(struct grammar *g, const char *rule, const char *format, ...)
+{
+    char line[ERROR_MESSAGE + 64];
+    size_t n = (size_t)snprintf(line, sizeof line, "%s ", rule);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line + n, sizeof line - n - 1, format, args);
+    va_end(args);
+    strcat(line, "\n");
+    if (!g->notes) g->notes = mem_array(g->mem, NOTES_MOST, 1);
+    if (!g->notes || strstr(g->notes, line)) return;
+    if (strlen(g->notes) + strlen(line) < NOTES_MOST) strcat(g->notes, line);
+}
+
+const char *grammar_notes(const struct grammar *g) { return g->notes ? g->notes : ""; }
 
 /* --- building ---------------------------------------------------------------------------------------------------------- */
 

@@ -22,28 +22,26 @@ static struct bytes next_part(struct bytes *rest)
     return part;
 }
 
+typedef int compile_fn(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options, gr_expr *out, struct error *err);
+
 static int fail_tool(struct error *err, int i)
 {
     struct error why = *err;
     return fail(err, why.code, why.rule, why.offset, "The parameters of tool %d: %s", i, why.message);
 }
 
-static int arguments_compile(struct grammar *g, struct mem *mem, struct bytes schema, enum calls_form form, gr_expr *out, struct error *err)
-{
-    static const struct schema_options options = {.spaced = true};
-    if (form == CALLS_TAGGED) return schema_tagged(g, mem, schema, out, err);
-    return schema_compile(g, mem, schema, &options, out, err);
-}
-
-int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, enum calls_form form, gr_expr *start, struct error *err)
+int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, enum calls_form form, const struct schema_options *how, gr_expr *start,
+                  struct error *err)
 {
     gr_expr calls[CALLS_MAX];
     int n = 0;
     for (struct bytes rest = text; rest.size > 0; n++) {
         struct bytes before = next_part(&rest);
+        const struct schema_options options = {.spaced = true, .strict = how->strict, .closed = how->closed, .tool = n + 1};
         gr_expr arguments = 0;
         if (n == CALLS_MAX) return fail(err, ERR_SCHEMA, "limit", 0, "There are more than %d tools.", CALLS_MAX);
-        if (arguments_compile(g, mem, next_part(&rest), form, &arguments, err)) return fail_tool(err, n);
+        compile_fn *compile = form == CALLS_TAGGED ? schema_tagged : schema_compile;
+        if (compile(g, mem, next_part(&rest), &options, &arguments, err)) return fail_tool(err, n);
         calls[n] = gr_sequence(g, (gr_expr[]){gr_text(g, before), arguments, gr_text(g, next_part(&rest))}, 3);
     }
     *start = gr_any(g, calls, (size_t)n);

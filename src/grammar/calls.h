@@ -14,7 +14,8 @@ enum { CALLS_MAX = 128 };
 enum calls_form { CALLS_JSON, CALLS_TAGGED };
 
 /* text: for each tool what stands before its arguments, NUL, the schema of the arguments, NUL, what follows them, NUL (the last one may lack).
- * Statuses as schema_compile(); messages say which tool (from 0). */
-int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, enum calls_form form, gr_expr *start, struct error *err);
+ * how: strict and closed count. Statuses as schema_compile(); messages say which tool (from 0). */
+int calls_compile(struct grammar *g, struct mem *mem, struct bytes text, enum calls_form form, const struct schema_options *how, gr_expr *start,
+                  struct error *err);
 
 #endif

@@ -23,9 +23,15 @@ static int made(struct grammar *g, gr_expr e, gr_expr *start, struct error *err)
     return e ? OK : grammar_error(g)->code;
 }
 
+static struct schema_options options_of(const struct text *t)
+{
+    return (struct schema_options){
+        .flexible = (t->flags & GRAMMAR_FLEXIBLE) != 0, .strict = (t->flags & GRAMMAR_STRICT) != 0, .closed = (t->flags & GRAMMAR_CLOSED) != 0};
+}
+
 static int from_schema(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    struct schema_options options = {.flexible = (t->flags & GRAMMAR_FLEXIBLE) != 0};
+    struct schema_options options = options_of(t);
     return schema_compile(g, t->mem, (struct bytes){t->data, t->size}, &options, start, err);
 }
 
@@ -36,9 +42,14 @@ static int from_nothing(struct grammar *g, const struct text *t, gr_expr *start,
 
 static int from_regex(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    if (t->flags & GRAMMAR_IGNORE_CASE)
-        return made(g, grammar_fail(g, "flags", 0, "A pattern's flag i is not supported: write both cases, as in [aA]."), start, err);
-    int where = GR_WHOLE | (t->flags & GRAMMAR_DOT_ALL ? GR_DOT_ALL : 0);
+    static const struct {
+        uint32_t flag;
+        int where;
+    } flags[] = {{GRAMMAR_IGNORE_CASE, GR_IGNORE_CASE}, {GRAMMAR_DOT_ALL, GR_DOT_ALL},
+                 {GRAMMAR_MULTILINE, GR_MULTILINE}, {GRAMMAR_OLD_CASE, GR_OLD_CASE}};
+    int where = GR_WHOLE;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (t->flags & flags[i].flag) where |= flags[i].where;
     return made(g, gr_regex(g, (struct bytes){t->data, t->size}, where, GR_PLAIN, NULL), start, err);
 }
 
@@ -54,12 +65,14 @@ static int from_choices(struct grammar *g, const struct text *t, gr_expr *start,
 
 static int from_calls(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_JSON, start, err);
+    struct schema_options options = options_of(t);
+    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_JSON, &options, start, err);
 }
 
 static int from_tagged_calls(struct grammar *g, const struct text *t, gr_expr *start, struct error *err)
 {
-    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_TAGGED, start, err);
+    struct schema_options options = options_of(t);
+    return calls_compile(g, t->mem, (struct bytes){t->data, t->size}, CALLS_TAGGED, &options, start, err);
 }
 
 static kind_fn *const kinds[GRAMMAR_KINDS] = {

@@ -99,6 +99,9 @@ EXPORT("grammar_mask") const uint32_t *face_mask(int handle, uint32_t state)
 
 EXPORT("grammar_accepts") int face_accepts(int handle, uint32_t state) { return at(handle) && grammar_accepts(at(handle), state); }
 
+/* What was passed over, a line each (grammar.h); borrowed. */
+EXPORT("grammar_notes") const char *face_notes(int handle) { return at(handle) ? grammar_notes(at(handle)) : ""; }
+
 EXPORT("grammar_error_status") int face_error_status(void) { return last.code; }
 EXPORT("grammar_error_rule") const char *face_error_rule(void) { return last.rule; }
 EXPORT("grammar_error_message") const char *face_error_message(void) { return last.message; }

@@ -65,7 +65,7 @@ static void skip_space(struct gbnf *p, bool lines)
     for (;; p->at++) {
         int c = peek(p, 0);
         if (c == '#')
-            while (peek(p, 1) >= 0 && peek(p, 1) != '\n') p->at++;
+            while (peek(p, 1) >= 0 && peek(p, 1) != '\n' && peek(p, 1) != '\r') p->at++;
         else if (c != ' ' && c != '\t' && !(lines && (c == '\n' || c == '\r'))) return;
     }
 }
@@ -205,21 +205,32 @@ static bool number(struct gbnf *p, uint32_t *out)
     return p->at > begin;
 }
 
+/* After `{`. Between its parts stands white space as around it. */
+static gr_expr counted(struct gbnf *p, gr_expr a)
+{
+    uint32_t least = 0, most;
+    bool lines = p->depth > 0;
+    skip_space(p, lines);
+    bool first = number(p, &least);
+    most = least;
+    skip_space(p, lines);
+    if (takes(p, ",")) {
+        skip_space(p, lines);
+        if (!number(p, &most)) most = GR_MANY;
+        skip_space(p, lines);
+    } else if (!first) return wrong(p, "a count is missing");
+    if (!takes(p, "}") || most < least) return wrong(p, "a count is out of order or not closed");
+    return gr_repeat(p->g, a, least, most);
+}
+
 static gr_expr repeats(struct gbnf *p, gr_expr a)
 {
-    for (uint32_t least = 0, most = GR_MANY; a;) {
+    while (a) {
         if (takes(p, "*")) a = gr_repeat(p->g, a, 0, GR_MANY);
         else if (takes(p, "+")) a = gr_repeat(p->g, a, 1, GR_MANY);
         else if (takes(p, "?")) a = gr_repeat(p->g, a, 0, 1);
-        else if (takes(p, "{")) {
-            bool first = number(p, &least);
-            most = least;
-            if (takes(p, ",")) {
-                if (!number(p, &most)) most = GR_MANY;
-            } else if (!first) return wrong(p, "a count is missing");
-            if (!takes(p, "}") || most < least) return wrong(p, "a count is out of order or not closed");
-            a = gr_repeat(p->g, a, least, most);
-        } else return a;
+        else if (takes(p, "{")) a = counted(p, a);
+        else return a;
         skip_space(p, p->depth > 0);
     }
     return 0;

@@ -28,6 +28,10 @@ const struct error *grammar_error(const struct grammar *g);      /* code OK when
 /* For builders: records the first error. rule: the keyword. Returns 0. */
 gr_expr grammar_fail(struct grammar *g, const char *rule, uint64_t offset, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* What a builder passed over, told once: a rule, a space, a sentence and a line end each; at most some dozens. */
+void grammar_note(struct grammar *g, const char *rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
+const char *grammar_notes(const struct grammar *g); /* borrowed */
+
 /* --- expressions --------------------------------------------------------------------------------------------------- */
 
 /* How the code points of a text stand in bytes: as UTF-8; or inside a JSON string, which has one way for each: escapes only where they must be,
@@ -87,8 +91,9 @@ bool grammar_accepts(const struct grammar *g, gr_state state); /* the text may e
 /* --- texts that are compiled to expressions -------------------------------------------------------------------------- */
 
 /* An ECMAScript pattern as with the flag u; form: in which its texts stand. Anchored: the whole text has to match; else `search`, as
- * RegExp.test() and JSON Schema do. What is not honoured (lookaround, backreferences, \b) is refused by name. */
-enum gr_where { GR_WHOLE = 0, GR_SEARCH = 1, GR_DOT_ALL = 2 /* with GR_WHOLE or GR_SEARCH: the flag s */ };
+ * RegExp.test() and JSON Schema do. What is not honoured (lookbehind, backreferences, \b) is refused by name. With GR_WHOLE or GR_SEARCH: the flags
+ * s, i and m, and that letters differ in case as they do without u. */
+enum gr_where { GR_WHOLE = 0, GR_SEARCH = 1, GR_DOT_ALL = 2, GR_IGNORE_CASE = 4, GR_MULTILINE = 8, GR_OLD_CASE = 16 };
 gr_expr gr_regex(struct grammar *g, struct bytes pattern, int where, enum gr_form form, struct error *err);
 /* GBNF as llama.cpp writes it; the rule `root`. */
 gr_expr gr_gbnf(struct grammar *g, struct bytes text, struct error *err);

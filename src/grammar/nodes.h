@@ -52,6 +52,7 @@ struct masks;
 struct grammar {
     struct mem *mem;
     struct error err;
+    char *notes;        /* [NOTES_MOST], NULL: none yet */
     struct node *nodes; /* [room_nodes], n_nodes of them made; 0 is none */
     uint32_t n_nodes, room_nodes;
     uint32_t *slots;    /* [n_slots], a power of two, at most half full: nodes by their contents */
@@ -80,7 +81,7 @@ struct grammar {
     struct masks *masks; /* mask.c; NULL until the first */
 };
 
-enum { MEMO = 1 << 15, NODES_MOST = 1 << 21, STATES_MOST = 1 << 15, DEPTH_MOST = 1200, CLASSES_MOST = 256 };
+enum { NOTES_MOST = 8192, MEMO = 1 << 15, NODES_MOST = 1 << 21, STATES_MOST = 1 << 15, DEPTH_MOST = 1200, CLASSES_MOST = 256 };
 #define NEXT_DEAD UINT32_MAX
 #define BUILD_WORK (INT64_C(1) << 24) /* steps that building and readiness may take: less than a second, for which others wait */
 #define CALL_WORK (INT64_C(1) << 23)  /* those of one call later */

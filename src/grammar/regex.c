@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * ECMAScript's patterns. What ^ and $ say is kept apart while a pattern is put together: a part is four expressions, by whether the text has to
- * begin before it and to end after it. A part that may only come first joins one before it where that one may be empty, and so on; so anchors
- * stand anywhere but inside what is repeated.
+ * ECMAScript's patterns. What ^ and $ say is kept apart while a pattern is put together: a part is nine expressions, by whether the text, or with the
+ * flag m a line, has to begin before it and to end after it. A part that may only come first joins one before it where that one may be empty, or
+ * may end with the end of a line, and so on; so anchors stand anywhere but inside what is repeated.
  */
 #include "grammar/regex.h"
 
@@ -10,17 +10,19 @@
 
 #include <string.h>
 
-enum { NESTING_MOST = 100, BEGINS = 1, ENDS = 2, VARIANTS = 4 };
+enum { NESTING_MOST = 100, SIDES = 3, VARIANTS = SIDES * SIDES };
+/* What has to be at a side of a part. The larger one says more. */
+enum side { SIDE_ANY, SIDE_LINE, SIDE_TEXT };
 
-/* By BEGINS | ENDS; of[0] = 0: failed. */
+/* By SIDES * before + after; of[0] = 0: failed. */
 struct part {
     gr_expr of[VARIANTS];
 };
 
-static const struct part nothing = {{EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER}};
-static const struct part failed = {{0, 0, 0, 0}};
+static const struct part nothing = {{EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER, EXPR_NEVER}};
+static const struct part failed = {{0, 0, 0, 0, 0, 0, 0, 0, 0}};
 
-static struct part disjunction(struct regex *r);
+static struct part disjunction(struct regex *r, bool at_start);
 
 gr_expr regex_wrong(struct regex *r, const char *sentence)
 {
@@ -58,28 +60,54 @@ static bool is_anchored(const struct part *p)
 
 /* --- putting together ------------------------------------------------------------------------------------------------------ */
 
-/* The text begins after a where b has to come first, so a is empty; likewise at the end. */
-static gr_expr join(struct grammar *g, gr_expr a, int a_says, gr_expr b, int b_says)
+static gr_expr anything(struct regex *r) { return gr_repeat(r->g, gr_class(r->g, r->form, &(struct gr_range){0, UINT32_MAX}, 1), 0, GR_MANY); }
+
+/* Any text with the end of a line at its end, or at its beginning. */
+static gr_expr beside_line(struct regex *r, bool at_end)
 {
-    bool a_empty = b_says & BEGINS, b_empty = a_says & ENDS;
-    if ((a_empty && !is_nullable(g, a)) || (b_empty && !is_nullable(g, b))) return EXPR_NEVER;
-    return gr_cat(g, a_empty ? EXPR_EMPTY : a, b_empty ? EXPR_EMPTY : b);
+    static const struct gr_range ends[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
+    gr_expr end = gr_class(r->g, r->form, ends, sizeof ends / sizeof *ends), any = anything(r);
+    return at_end ? gr_cat(r->g, any, end) : gr_cat(r->g, end, any);
 }
 
-static struct part sequence(struct grammar *g, struct part a, struct part b)
+/* Ways in which a part may stand beside another that says what is there: as it is; empty, so that it is said of what comes beyond; or with a line's
+ * end there. */
+enum way { WAY_FREE, WAY_EMPTY, WAY_LINE, WAYS };
+
+static gr_expr in_way(struct regex *r, gr_expr a, int said, enum way way, bool at_end)
 {
-    struct part all = nothing;
-    if (!is_anchored(&a) && !is_anchored(&b)) return plain(gr_cat(g, a.of[0], b.of[0]));
-    for (int i = 0; i < VARIANTS; i++) {
-        for (int k = 0; k < VARIANTS; k++) {
-            if (!a.of[i] || !b.of[k]) return failed;
-            if (a.of[i] == EXPR_NEVER || b.of[k] == EXPR_NEVER) continue;
-            /* An end before b is one after it too, as b is empty then. */
-            gr_expr *into = &all.of[(i | k) & (BEGINS | ENDS)];
-            *into = gr_or(g, *into, join(g, a.of[i], i, b.of[k], k));
-            if (!*into) return failed;
+    if ((way == WAY_FREE) != (said == SIDE_ANY) || (way == WAY_LINE && said != SIDE_LINE)) return EXPR_NEVER;
+    if (way == WAY_EMPTY) return is_nullable(r->g, a) ? EXPR_EMPTY : EXPR_NEVER;
+    return way == WAY_LINE ? gr_and(r->g, a, beside_line(r, at_end)) : a;
+}
+
+static int larger(int a, int b) { return a > b ? a : b; }
+
+/* Adds a variant of one part before a variant of another. */
+static bool join(struct regex *r, struct part *all, struct part a, int i, struct part b, int k)
+{
+    for (enum way left = 0; left < WAYS; left++) {
+        gr_expr first = in_way(r, a.of[i], k / SIDES, left, true);
+        for (enum way right = 0; right < WAYS && first != EXPR_NEVER; right++) {
+            gr_expr second = in_way(r, b.of[k], i % SIDES, right, false);
+            if (second == EXPR_NEVER) continue;
+            int before = left == WAY_EMPTY ? larger(i / SIDES, k / SIDES) : i / SIDES;
+            int after = right == WAY_EMPTY ? larger(i % SIDES, k % SIDES) : k % SIDES;
+            gr_expr *into = &all->of[SIDES * before + after];
+            *into = gr_or(r->g, *into, gr_cat(r->g, first, second));
+            if (!*into) return false;
         }
     }
+    return true;
+}
+
+static struct part sequence(struct regex *r, struct part a, struct part b)
+{
+    struct part all = nothing;
+    if (!is_anchored(&a) && !is_anchored(&b)) return plain(gr_cat(r->g, a.of[0], b.of[0]));
+    for (int i = 0; i < VARIANTS; i++)
+        for (int k = 0; k < VARIANTS; k++)
+            if (a.of[i] != EXPR_NEVER && b.of[k] != EXPR_NEVER && !join(r, &all, a, i, b, k)) return failed;
     return all;
 }
 
@@ -146,20 +174,56 @@ static bool group_name(struct regex *r)
     return regex_takes(r, ">") || regex_wrong(r, "a group's name is not closed");
 }
 
-/* After `(`. */
-static struct part group(struct regex *r)
+/* After `(?`: `i-ms:`, the flags that hold in the group, and those that do not. */
+static bool modifiers(struct regex *r)
 {
-    if (regex_takes(r, "?")) {
-        if (regex_takes(r, "=") || regex_takes(r, "!") || regex_takes(r, "<=") || regex_takes(r, "<!"))
-            return plain(regex_wrong(r, "lookaround is not supported"));
-        if (regex_takes(r, "<")) {
-            if (!group_name(r)) return failed;
-        } else if (!regex_takes(r, ":")) return plain(regex_wrong(r, "modifiers are not supported"));
+    static const char letters[] = "ims";
+    static const int flags[] = {GR_IGNORE_CASE, GR_MULTILINE, GR_DOT_ALL};
+    int seen = 0;
+    bool on = true;
+    for (;; r->at++) {
+        int c = regex_peek(r);
+        const char *letter = c > 0 ? strchr(letters, c) : NULL;
+        if (c == ':' && (seen || on)) return r->at++, true;
+        if (c == '-' && on) {
+            on = false;
+            continue;
+        }
+        int flag = letter ? flags[letter - letters] : 0;
+        if (!flag || seen & flag) return regex_wrong(r, "a group's modifiers are i, m and s, once each, and a colon, as in (?i:a)") != 0;
+        seen |= flag;
+        r->where = on ? r->where | flag : r->where & ~flag;
     }
+}
+
+/* After `(`, to what is in the group. */
+static bool group_head(struct regex *r)
+{
+    static const char *const looks[] = {"=", "!", "<=", "<!"};
+    if (!regex_takes(r, "?")) return true;
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        if (regex_takes(r, looks[i])) return regex_wrong(r, "of lookaround lookahead is supported, and not inside of what is repeated") != 0;
+    return regex_takes(r, "<") ? group_name(r) : modifiers(r);
+}
+
+/* Up to its end. Where it is not `open`, what is in it knows nothing of what follows. */
+static struct part enclosed(struct regex *r, bool open, bool at_start)
+{
+    bool was_open = r->open;
     if (++r->depth > NESTING_MOST) return plain(regex_wrong(r, "groups are nested too deeply"));
-    struct part p = disjunction(r);
+    r->open = open;
+    struct part p = disjunction(r, at_start);
+    r->open = was_open;
     r->depth--;
     if (p.of[0] && !regex_takes(r, ")")) return plain(regex_wrong(r, "a parenthesis is not closed"));
+    return p;
+}
+
+static struct part group(struct regex *r)
+{
+    int where = r->where;
+    struct part p = group_head(r) ? enclosed(r, false, false) : failed;
+    r->where = where;
     return p;
 }
 
@@ -177,61 +241,161 @@ static gr_expr atom(struct regex *r)
         r->at += utf8_read(r->text.data + r->at, r->text.size - r->at, &c);
         if (c == UTF8_INVALID) return regex_wrong(r, "it is no valid UTF-8");
     }
-    return gr_class(r->g, r->form, &(struct gr_range){c, c}, 1);
+    return regex_add(r, c, c) ? regex_take_class(r, false) : 0;
+}
+
+static struct part anchor(struct regex *r)
+{
+    struct part p = nothing;
+    int side = r->where & GR_MULTILINE ? SIDE_LINE : SIDE_TEXT;
+    p.of[r->text.data[r->at++] == '^' ? SIDES * side : side] = EXPR_EMPTY;
+    return p;
 }
 
 static struct part term(struct regex *r)
 {
     uint32_t least, most;
-    struct part p = nothing;
-    bool anchor = regex_peek(r) == '^' || regex_peek(r) == '$';
-    if (anchor) p.of[r->text.data[r->at++] == '^' ? BEGINS : ENDS] = EXPR_EMPTY;
-    else p = regex_takes(r, "(") ? group(r) : plain(atom(r));
+    bool is_anchor = regex_peek(r) == '^' || regex_peek(r) == '$';
+    struct part p = is_anchor ? anchor(r) : regex_takes(r, "(") ? group(r) : plain(atom(r));
     if (!p.of[0] || !quantifier(r, &least, &most)) return p;
-    if (anchor) return plain(regex_wrong(r, "an anchor cannot be repeated"));
+    if (is_anchor) return plain(regex_wrong(r, "an anchor cannot be repeated"));
     if (least > most) return plain(regex_wrong(r, "a count is out of order"));
     regex_takes(r, "?"); /* lazy: the same texts */
     return repeated(r, p, least, most);
 }
 
-/* Up to `|` or `)`. Terms are put together from the right, in halves of what has been read: a long pattern stays cheap. */
-static struct part alternative(struct regex *r)
+/* What a search lets stand before the pattern, or after it. */
+static gr_expr around(struct regex *r, int side, bool before)
+{
+    if (side == SIDE_TEXT) return EXPR_EMPTY;
+    return side == SIDE_ANY ? anything(r) : gr_or(r->g, EXPR_EMPTY, beside_line(r, before));
+}
+
+/* After `(?=` or `(?!`: what the rest of the text may be, all of it. */
+static gr_expr looked_at(struct regex *r, bool negated, bool at_start)
+{
+    struct part p = enclosed(r, false, false);
+    gr_expr all = p.of[0] ? EXPR_NEVER : 0;
+    for (int i = 0; i < VARIANTS && all; i++) {
+        if (p.of[i] == EXPR_NEVER) continue;
+        if (i / SIDES != SIDE_ANY && !at_start) return regex_wrong(r, "^ in a lookahead is supported where it stands at the beginning");
+        all = gr_or(r->g, all, gr_cat(r->g, p.of[i], around(r, i % SIDES, false)));
+    }
+    return negated ? gr_not(r->g, all) : all;
+}
+
+static struct part alternative(struct regex *r, bool at_start);
+
+/* A lookahead, and what stands behind it: together they go on to the end of the text. */
+static struct part looking(struct regex *r, bool at_start)
+{
+    bool negated = regex_takes(r, "(?!");
+    if (!negated) regex_takes(r, "(?=");
+    if (++r->looks > NESTING_MOST) return plain(regex_wrong(r, "there are too many lookaheads"));
+    gr_expr seen = looked_at(r, negated, at_start);
+    struct part rest = seen ? alternative(r, at_start) : failed, all = nothing;
+    r->looks--;
+    if (!rest.of[0]) return failed;
+    for (int i = 0; i < VARIANTS; i++) {
+        if (rest.of[i] == EXPR_NEVER) continue;
+        gr_expr after = r->where & GR_SEARCH ? around(r, i % SIDES, false) : EXPR_EMPTY;
+        gr_expr *into = &all.of[i / SIDES * SIDES + SIDE_TEXT];
+        *into = gr_or(r->g, *into, gr_and(r->g, gr_cat(r->g, rest.of[i], after), seen));
+        if (!*into) return failed;
+    }
+    return all;
+}
+
+static bool looks_ahead(const struct regex *r, size_t at)
+{
+    const uint8_t *next = r->text.data + at;
+    return r->text.size - at > 2 && next[0] == '(' && next[1] == '?' && (next[2] == '=' || next[2] == '!');
+}
+
+/* The place behind the group that begins here, if there is a lookahead in it; else 0. */
+static size_t end_of_looking(const struct regex *r)
+{
+    int depth = 0;
+    bool looks = false, in_class = false;
+    for (size_t i = r->at; i < r->text.size; i++) {
+        uint8_t c = r->text.data[i];
+        if (c == '\\') i++;
+        else if (in_class) in_class = c != ']';
+        else if (c == '[') in_class = true;
+        else if (c == '(') looks = looks_ahead(r, i) || looks, depth++;
+        else if (c == ')' && --depth == 0) return looks ? i + 1 : 0;
+    }
+    return 0;
+}
+
+/* A group with lookaheads, and what stands behind it, which is read first and put behind each of its alternatives. */
+static struct part open_group(struct regex *r, size_t end, bool at_start)
+{
+    size_t begin = r->at, after;
+    uint32_t least, most;
+    int where = r->where;
+    const struct part *tail = r->tail;
+    if (++r->looks > NESTING_MOST) return plain(regex_wrong(r, "there are too many lookaheads"));
+    r->at = end;
+    if (!quantifier(r, &least, &most)) least = most = 1;
+    else regex_takes(r, "?"); /* lazy */
+    if (most != 1) return plain(regex_wrong(r, "lookahead inside of what is repeated is not supported"));
+    struct part rest = alternative(r, false);
+    after = r->at;
+    r->tail = &rest;
+    r->at = begin + 1;
+    struct part p = rest.of[0] && group_head(r) ? enclosed(r, true, at_start) : failed;
+    r->tail = tail;
+    r->where = where;
+    r->at = after;
+    r->looks--;
+    return p.of[0] && !least ? either(r->g, p, rest) : p;
+}
+
+/* Up to `|` or `)`. `at_start`: nothing can stand before it.
+ * Terms are put together from the right, in halves of what has been read: a long pattern stays cheap. */
+static struct part alternative(struct regex *r, bool at_start)
 {
     enum { LEVELS = 32 };
     struct part held[LEVELS]; /* of 2^level terms each, where the bit of `n` is set */
     uint32_t n = 0;
+    bool is_whole = false; /* the tail has been put behind */
     for (; regex_peek(r) >= 0 && regex_peek(r) != '|' && regex_peek(r) != ')'; n++) {
-        struct part p = term(r);
+        bool begins = regex_peek(r) == '^' && !(r->where & GR_MULTILINE), looks = r->open && looks_ahead(r, r->at);
+        size_t end = r->open && !looks && regex_peek(r) == '(' ? end_of_looking(r) : 0;
+        struct part p = looks ? looking(r, at_start) : end ? open_group(r, end, at_start) : term(r);
+        is_whole = looks || end;
+        at_start = begins;
         int level = 0;
-        for (; n >> level & 1; level++) p = sequence(r->g, held[level], p);
+        for (; n >> level & 1; level++) p = sequence(r, held[level], p);
         held[level] = p;
         if (!p.of[0]) return failed;
     }
     struct part all = plain(EXPR_EMPTY);
     for (int level = 0; level < LEVELS && all.of[0]; level++)
-        if (n >> level & 1) all = sequence(r->g, held[level], all);
+        if (n >> level & 1) all = sequence(r, held[level], all);
+    if (r->open && r->tail && !is_whole && all.of[0]) all = sequence(r, all, *r->tail);
     return all;
 }
 
-static struct part disjunction(struct regex *r)
+static struct part disjunction(struct regex *r, bool at_start)
 {
-    struct part all = alternative(r);
-    while (all.of[0] && regex_takes(r, "|")) all = either(r->g, all, alternative(r));
+    struct part all = alternative(r, at_start);
+    while (all.of[0] && regex_takes(r, "|")) all = either(r->g, all, alternative(r, at_start));
     return all;
 }
 
 gr_expr gr_regex(struct grammar *g, struct bytes pattern, int where, enum gr_form form, struct error *err)
 {
-    struct regex r = {.g = g, .text = pattern, .form = form, .dot_all = (where & GR_DOT_ALL) != 0};
-    struct part p = disjunction(&r);
+    struct regex r = {.g = g, .text = pattern, .form = form, .where = where, .open = true};
+    struct part p = disjunction(&r, !(where & GR_SEARCH));
     if (p.of[0] && r.at < pattern.size) p = plain(regex_wrong(&r, "a parenthesis was not opened"));
     mem_free(g->mem, r.ranges);
-    gr_expr made = p.of[0] ? EXPR_NEVER : 0, any = EXPR_EMPTY;
-    if (where & GR_SEARCH) any = gr_repeat(g, gr_class(g, form, &(struct gr_range){0, UINT32_MAX}, 1), 0, GR_MANY);
+    gr_expr made = p.of[0] ? EXPR_NEVER : 0;
     for (int i = 0; i < VARIANTS && made; i++) {
+        if (p.of[i] == EXPR_NEVER) continue;
         gr_expr whole = p.of[i];
-        if (!(i & ENDS)) whole = gr_cat(g, whole, any);
-        if (!(i & BEGINS)) whole = gr_cat(g, any, whole);
+        if (where & GR_SEARCH) whole = gr_sequence(g, (gr_expr[]){around(&r, i / SIDES, true), whole, around(&r, i % SIDES, false)}, 3);
         made = gr_or(g, made, whole);
     }
     if (!made && err) *err = g->err;

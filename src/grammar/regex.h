@@ -7,12 +7,17 @@
 
 #include "grammar/nodes.h"
 
+struct part;
+
 struct regex {
     struct grammar *g;
     struct bytes text;
     size_t at;
-    int depth;
-    bool dot_all;
+    int depth; /* of groups */
+    int looks; /* lookaheads, and groups with some, that what is read stands behind */
+    bool open; /* what is read goes on to the end of the text, with `tail` behind it */
+    const struct part *tail; /* NULL: nothing */
+    int where; /* enum gr_where; of the flags those that modifiers leave */
     enum gr_form form;
     struct gr_range *ranges; /* [room]: of the class being read */
     uint32_t n, room;
@@ -33,5 +38,10 @@ gr_expr regex_class(struct regex *r);
 gr_expr regex_dot(struct regex *r);
 /* The code points that were added, or the others, as an expression; none are left. */
 gr_expr regex_take_class(struct regex *r, bool negated);
+
+/* properties.c: adds what \p{name} has, or the others; false: failed, or not known. */
+bool regex_property(struct regex *r, struct bytes name, bool negated, bool *known);
+/* Adds what the flag i takes for the same as what was added, which is in order and stays so. */
+bool regex_fold(struct regex *r);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A pattern's escapes and sets of code points, with the meaning of the flag u. Escapes of punctuation that needs none are taken as people write
- * them, though u forbids them. Of Unicode's properties those are known for which the tokenizer has a table.
+ * them, though u forbids them.
  */
 #include "grammar/regex.h"
 
@@ -32,6 +32,7 @@ bool regex_add(struct regex *r, uint32_t first, uint32_t last)
 gr_expr regex_take_class(struct regex *r, bool negated)
 {
     r->n = (uint32_t)class_order(r->g, r->ranges, r->n);
+    if (r->where & GR_IGNORE_CASE && r->n && !regex_fold(r)) return 0;
     uint32_t begin = r->n;
     if (negated && !add_others(r, r->ranges, begin)) return 0;
     gr_expr made = negated ? gr_class(r->g, r->form, r->ranges + begin, r->n - begin) : gr_class(r->g, r->form, r->ranges, begin);
@@ -41,7 +42,7 @@ gr_expr regex_take_class(struct regex *r, bool negated)
 
 gr_expr regex_dot(struct regex *r)
 {
-    bool good = r->dot_all || (regex_add(r, '\n', '\n') && regex_add(r, '\r', '\r') && regex_add(r, 0x2028, 0x2029));
+    bool good = r->where & GR_DOT_ALL || (regex_add(r, '\n', '\n') && regex_add(r, '\r', '\r') && regex_add(r, 0x2028, 0x2029));
     return good ? regex_take_class(r, true) : 0;
 }
 
@@ -49,52 +50,35 @@ gr_expr regex_dot(struct regex *r)
 
 static bool add_set(struct regex *r, char name)
 {
-    static const struct gr_range digits[] = {{'0', '9'}}, words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+    /* The last two of `words` are letters with the flag i only: they are an s and a k. */
+    static const struct gr_range digits[] = {{'0', '9'}};
+    static const struct gr_range words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}, {0x17F, 0x17F}, {0x212A, 0x212A}};
     static const struct gr_range spaces[] = {
         {'\t', '\r'}, {' ', ' '}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
         {0x3000, 0x3000}, {0xFEFF, 0xFEFF},
     };
     char lower = (char)(name | 0x20);
     const struct gr_range *of = lower == 'd' ? digits : lower == 'w' ? words : spaces;
-    size_t n = lower == 'd' ? 1 : lower == 'w' ? sizeof words / sizeof *words : sizeof spaces / sizeof *spaces;
+    size_t n_words = (r->where & (GR_IGNORE_CASE | GR_OLD_CASE)) == GR_IGNORE_CASE ? 6 : 4;
+    size_t n = lower == 'd' ? 1 : lower == 'w' ? n_words : sizeof spaces / sizeof *spaces;
     if (name != lower) return add_others(r, of, n);
     for (size_t i = 0; i < n; i++)
         if (!regex_add(r, of[i].first, of[i].last)) return false;
     return true;
 }
 
-static bool add_unicode(struct regex *r, enum unicode_class wanted, bool negated)
-{
-    enum unicode_class class;
-    uint32_t first, last;
-    for (size_t i = 0; unicode_stretch(i, &class, &first, &last); i++)
-        if ((class == wanted) != negated && !regex_add(r, first, last)) return false;
-    return true;
-}
-
 /* After `\p` or `\P`. */
 static uint32_t property(struct regex *r, bool negated)
 {
-    static const struct {
-        const char *name;
-        enum unicode_class class;
-    } known[] = {{"L", UNICODE_LETTER}, {"Letter", UNICODE_LETTER}, {"N", UNICODE_NUMBER}, {"Number", UNICODE_NUMBER},
-                 {"White_Space", UNICODE_SPACE}, {"space", UNICODE_SPACE}};
     size_t end = r->at;
     while (end < r->text.size && r->text.data[end] != '}') end++;
     if (!regex_takes(r, "{") || end == r->text.size) return regex_wrong(r, "\\p wants a property in braces"), REGEX_WRONG;
     struct bytes name = {r->text.data + r->at, end - r->at};
-    char shown[QUOTED];
-    bool category = regex_takes(r, "General_Category=") || regex_takes(r, "gc=");
-    struct bytes rest = {r->text.data + r->at, end - r->at};
+    bool known;
     r->at = end + 1;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!bytes_equal(rest, known[i].name) || (category && known[i].class == UNICODE_SPACE)) continue;
-        return add_unicode(r, known[i].class, negated) ? REGEX_SET : REGEX_WRONG;
-    }
-    if (bytes_equal(name, "Any")) return negated || regex_add(r, 0, CODE_POINT_MOST) ? REGEX_SET : REGEX_WRONG;
-    if (bytes_equal(name, "ASCII")) return regex_add(r, negated ? 0x80 : 0, negated ? CODE_POINT_MOST : 0x7F) ? REGEX_SET : REGEX_WRONG;
-    grammar_fail(r->g, "property", r->at, "The pattern's \\p{%s} is not known here; \\p{L}, \\p{N} and \\p{White_Space} are.", quoted(name, shown));
+    if (regex_property(r, name, negated, &known)) return REGEX_SET;
+    char shown[QUOTED];
+    if (!known) grammar_fail(r->g, "property", r->at, "The pattern's \\p{%s} is no property of Unicode that patterns know.", quoted(name, shown));
     return REGEX_WRONG;
 }
 

@@ -21,13 +21,16 @@ struct schema_options {
     bool flexible; /* white space where JSON allows it, bounded; else none */
     bool spaced;   /* one space behind each comma and colon, as Python writes JSON, and chat templates */
     bool plain;    /* strings as they are, for schema_tagged.c, which takes no other texts of such a schema */
-    int draft;     /* 7 or 2020; 0: what $schema says, else 2020 */
+    bool strict;   /* what would be passed over is refused */
+    int tool;      /* whose parameters it describes, from 1 on, for notes; 0: nobody's */
+    int draft;     /* 4, 6, 7, 2019 or 2020; 0: what $schema says, else 2020 */
+    bool closed;   /* objects that list `properties` and say nothing of others have no others, though JSON Schema lets them */
 };
 
 /* The texts that satisfy a schema. OK, ERR_SCHEMA (rule: the keyword, "json" or "limit"), ERR_MEM_LOAD. */
 int schema_compile(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options, gr_expr *start, struct error *err);
 /* The members of an object that satisfies a schema, between tags (schema_tagged.c). spaced; statuses as above. */
-int schema_tagged(struct grammar *g, struct mem *mem, struct bytes text, gr_expr *start, struct error *err);
+int schema_tagged(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options, gr_expr *start, struct error *err);
 /* Any JSON value. */
 int schema_any(struct grammar *g, struct mem *mem, const struct schema_options *options, gr_expr *start, struct error *err);
 

@@ -15,7 +15,7 @@ static gr_expr any_value(struct schema *s)
         if (!rule) return 0; /* without one, what lies inside would ask for it again, and so on */
         gr_expr string = gr_sequence(s->g, (gr_expr[]){s->words->quote, s->words->string, s->words->quote}, 3);
         gr_expr arrays = emit_array(s, &ARRAY_ANY), objects = emit_object(s, &OBJECT_ANY);
-        gr_expr parts[] = {gr_literal(s->g, "null"), gr_literal(s->g, "true"), gr_literal(s->g, "false"), s->words->number, string, arrays, objects};
+        gr_expr parts[] = {gr_literal(s->g, "null"), gr_literal(s->g, "true"), gr_literal(s->g, "false"), s->words->written, string, arrays, objects};
         gr_define(s->g, rule, gr_any(s->g, parts, sizeof parts / sizeof *parts));
     }
     return schema_checked(s, s->root, "limit", any->expr);
@@ -38,7 +38,7 @@ gr_expr emit_set(struct schema *s, const struct schema_set *set)
     if (set->null) parts[n++] = gr_literal(s->g, "null");
     if (set->truth) parts[n++] = gr_literal(s->g, "true");
     if (set->untruth) parts[n++] = gr_literal(s->g, "false");
-    parts[n++] = set->number;
+    parts[n++] = set->number == w->number ? w->written : number_written(s->g, &w->forms, set->number);
     if (!is_never(s, set->string)) parts[n++] = gr_sequence(s->g, (gr_expr[]){w->quote, set->string, w->quote}, 3);
     for (uint32_t i = 0; i < set->n_arrays && !s->status; i++) parts[n++] = emit_array(s, set->arrays[i]);
     for (uint32_t i = 0; i < set->n_objects && !s->status; i++) parts[n++] = emit_object(s, set->objects[i]);

@@ -5,7 +5,7 @@
  */
 #include "grammar/schema_emit.h"
 
-enum { CONTAINS_MAX = 4, STATES_MAX = 4000, UNIQUE_MAX = 8, CANDIDATES_DEPTH = 8 };
+enum { CONTAINS_MAX = 4, STATES_MAX = 4000, UNIQUE_MAX = 10, CANDIDATES_DEPTH = 8 };
 
 static gr_expr brackets(struct schema *s, gr_expr inside)
 {
@@ -157,8 +157,8 @@ static void add_value(const struct schema *s, struct values *v, uint32_t node)
 /* The values among which all that a schema allows are, if they are few. */
 static bool candidates_of(struct schema *s, uint32_t node, struct values *v, int depth)
 {
-    uint32_t value = schema_member(s, node, "const"), list = schema_member(s, node, "enum"), type = schema_member(s, node, "type");
-    uint32_t ref = schema_member(s, node, "$ref"), any = schema_member(s, node, "anyOf");
+    uint32_t value = schema_keyword(s, node, "const"), list = schema_keyword(s, node, "enum"), type = schema_keyword(s, node, "type");
+    uint32_t ref = schema_member(s, node, "$ref"), any = schema_keyword(s, node, "anyOf");
     if (s->nodes[node].kind == JSON_FALSE) return true;
     if (value) return add_value(s, v, value), true;
     if (list) {
@@ -198,6 +198,21 @@ static gr_expr drawn(struct schema *s, const struct array_shape *a, uint32_t pla
     return emit_term(s, term_and(s, item_at(a, place), term_of(s, LITERAL(node, true, false))));
 }
 
+/* What may follow when these values have been; `after` knows it of all larger sets. */
+static gr_expr unused(struct schema *s, const struct array_shape *a, const struct values *v, uint32_t used, const gr_expr *after)
+{
+    gr_expr parts[UNIQUE_MAX + 1];
+    uint32_t place = 0, n = 0;
+    for (uint32_t i = 0; i < v->n; i++) place += used >> i & 1;
+    if (place >= a->least) parts[n++] = gr_empty(s->g);
+    for (uint32_t i = 0; i < v->n && place < a->most && !s->status; i++) {
+        if (used >> i & 1) continue;
+        gr_expr item = drawn(s, a, place, v->nodes[i]);
+        if (item && !is_never(s, item)) parts[n++] = gr_cat(s->g, behind(s, place, item), after[used | 1u << i]);
+    }
+    return gr_any(s->g, parts, n);
+}
+
 static gr_expr emit_unique(struct schema *s, const struct array_shape *a)
 {
     struct values v = {.n = 0};
@@ -207,20 +222,11 @@ static gr_expr emit_unique(struct schema *s, const struct array_shape *a)
         if (few && term_hopeless(s, a->first[i])) break;
     }
     if (few && a->n_first < a->most) few = candidates(s, a->rest, &v);
-    if (!few || v.many) schema_refuse(s, s->here, "uniqueItems", "items can be told apart where they are of at most eight values (enum, const)");
+    if (!few || v.many) schema_refuse(s, s->here, "uniqueItems", "items can be told apart where they are of at most ten values (enum, const)");
     if (a->n_contains) return (void)schema_refuse(s, s->here, "uniqueItems", "beside contains it cannot be kept"), 0;
-    gr_expr after[1 << UNIQUE_MAX];
-    for (uint32_t used = 1u << v.n; used-- > 0 && !s->status;) {
-        uint32_t place = 0;
-        for (uint32_t i = 0; i < v.n; i++) place += used >> i & 1;
-        after[used] = place >= a->least ? gr_empty(s->g) : s->words->never;
-        for (uint32_t i = 0; i < v.n && place < a->most && !s->status; i++) {
-            if (used >> i & 1) continue;
-            gr_expr item = drawn(s, a, place, v.nodes[i]);
-            if (item && !is_never(s, item)) after[used] = gr_or(s->g, after[used], gr_cat(s->g, behind(s, place, item), after[used | 1u << i]));
-        }
-    }
-    return s->status ? 0 : brackets(s, after[0]);
+    gr_expr *after = schema_take(s, 1u << v.n, sizeof *after);
+    for (uint32_t used = 1u << v.n; after && used-- > 0 && !s->status;) after[used] = unused(s, a, &v, used, after);
+    return s->status || !after ? 0 : brackets(s, after[0]);
 }
 
 gr_expr emit_array(struct schema *s, const struct array_shape *a)

@@ -19,12 +19,15 @@ struct cell {
 
 struct members {
     struct schema *s;
-    uint32_t n, n_cells, least, most, counts; /* counts: k goes from 0 to it */
+    uint32_t n, n_cells, least, most;
+    uint32_t counts; /* k goes from 0 to it */
+    uint32_t asked;  /* least, or 0: as many are required anyway */
     struct object_name *names;
     struct cell cells[CELLS_MAX];
     gr_expr other, special; /* any other member; one that has to be (0: none has to) */
     const struct member_form *form;
     gr_expr comma;          /* between members */
+    bool closed;            /* no others */
 };
 
 /* --- names and cells --------------------------------------------------------------------------------------- */
@@ -119,7 +122,7 @@ static gr_expr other_member(struct members *m, gr_expr keys, term value)
 
 static bool read_others(struct members *m, const struct object_shape *o)
 {
-    m->n_cells = 1;
+    m->n_cells = !m->closed;
     m->cells[0] = (struct cell){0, TERM_ANY};
     for (uint32_t i = 0; i < o->n_keys; i++)
         if (!split_cells(m, &o->keys[i])) return false;
@@ -136,7 +139,7 @@ static gr_expr tail(struct members *m, uint32_t k)
 {
     struct schema *s = m->s;
     gr_expr empty = gr_empty(s->g), never = s->words->never;
-    uint32_t least = m->least > k ? m->least - k : 0, most = m->most == GR_MANY ? GR_MANY : m->most - k;
+    uint32_t least = m->asked > k ? m->asked - k : 0, most = m->most == GR_MANY ? GR_MANY : m->most - k;
     if (m->special && least == 0) least = 1;
     if (least > most) return never;
     if (is_never(s, m->other)) return least ? never : empty;
@@ -158,11 +161,13 @@ static gr_expr body(struct members *m)
     struct schema *s = m->s;
     uint32_t needed = 0;
     for (uint32_t i = 0; i < m->n; i++) needed += m->names[i].required;
-    m->counts = m->most != GR_MANY ? (m->most < m->n ? m->most : m->n) : m->least > needed ? m->least : 1;
+    m->asked = m->least > needed ? m->least : 0;
+    m->counts = m->most != GR_MANY ? (m->most < m->n ? m->most : m->n) : m->asked;
     if (m->counts < 1) m->counts = 1;
     if ((uint64_t)(m->n + 1) * (m->counts + 1) > COUNTS_MAX) return (void)schema_refuse(s, s->here, "limit", "it has too many properties"), 0;
     gr_expr *after = schema_take(s, m->counts + 1, sizeof *after);
-    for (uint32_t k = 0; after && k <= m->counts; k++) after[k] = m->most < k ? s->words->never : tail(m, k);
+    bool exact = m->asked || m->most != GR_MANY; /* k is how many there are, so it is not below `needed` there */
+    for (uint32_t k = 0; after && k <= m->counts; k++) after[k] = m->most < k || (exact && k < needed) ? s->words->never : tail(m, k);
     for (uint32_t i = m->n; after && i-- > 0 && !s->status;) {
         gr_expr one = named_member(m, &m->names[i]);
         if (is_never(s, one) && !m->names[i].required) continue;
@@ -184,48 +189,76 @@ static gr_expr one_way(struct members *m)
 
 /* --- what has to exist ------------------------------------------------------------------------------------- */
 
-/* One way after the other in which members can be those that have to exist: way counts through the choices of a name, or another member. */
+/* What a thing that has to exist can be: some of the names, or another member. */
+struct existing {
+    uint32_t n, *names; /* places in m->names; the place m->n: another */
+    gr_expr other;
+};
+
+static bool read_existing(struct members *m, const struct object_keys *k, struct existing *e)
+{
+    struct schema *s = m->s;
+    e->names = schema_take(s, (uint64_t)m->n + 1, sizeof *e->names);
+    for (uint32_t i = 0; e->names && i < m->n; i++)
+        if (keys_have(s, &k->keys, m->names[i].name) && !terms_apart(s, m->names[i].value, k->value)) e->names[e->n++] = i;
+    e->other = e->names ? other_member(m, keys_expr(s, &k->keys), k->value) : 0;
+    if (e->other && !is_never(s, e->other)) e->names[e->n++] = m->n;
+    return !s->status;
+}
+
+/* The members when each thing that has to exist is this one of its choices. */
+static gr_expr one_choice(struct members *m, const struct object_shape *o, const struct existing *all, uint64_t way)
+{
+    struct schema *s = m->s;
+    struct object_name *names = m->names, *own = schema_take(s, m->n, sizeof *own);
+    if (!own) return 0;
+    if (m->n) memcpy(own, names, m->n * sizeof *own);
+    m->special = 0;
+    for (uint32_t i = 0; i < o->n_exists; way /= all[i++].n) {
+        uint32_t at = all[i].names[way % all[i].n];
+        if (at == m->n && m->special) return schema_refuse(s, s->here, "not", "more than one property that is not named would have to exist"), 0;
+        if (at == m->n) {
+            m->special = all[i].other;
+            continue;
+        }
+        own[at].required = true;
+        own[at].value = term_and(s, own[at].value, o->exists[i].value);
+    }
+    m->names = own;
+    gr_expr e = s->status ? 0 : one_way(m);
+    m->names = names;
+    return e;
+}
+
 static gr_expr with_existing(struct members *m, const struct object_shape *o)
 {
     struct schema *s = m->s;
     uint64_t ways = 1;
     gr_expr out = s->words->never;
-    struct object_name *names = m->names, *own = schema_take(s, m->n, sizeof *own);
-    for (uint32_t i = 0; i < o->n_exists && ways <= WAYS_MAX; i++) ways *= (uint64_t)m->n + 1;
+    struct existing *all = schema_take(s, o->n_exists, sizeof *all);
+    for (uint32_t i = 0; all && i < o->n_exists && ways <= WAYS_MAX; i++)
+        if (read_existing(m, &o->exists[i], &all[i])) ways *= all[i].n;
     if (ways > WAYS_MAX) schema_refuse(s, s->here, "not", "it can be broken in too many ways");
-    for (uint64_t way = 0; way < ways && own && !s->status; way++) {
-        uint64_t rest = way;
-        uint32_t others = 0;
-        bool fits = true;
-        memcpy(own, names, m->n * sizeof *own);
-        m->special = 0;
-        for (uint32_t i = 0; i < o->n_exists; i++, rest /= m->n + 1) {
-            const struct object_keys *k = &o->exists[i];
-            uint32_t at = (uint32_t)(rest % (m->n + 1));
-            if (at == m->n) {
-                if (others++) schema_refuse(s, s->here, "not", "more than one property that is not named would have to exist");
-                m->special = other_member(m, keys_expr(s, &k->keys), k->value);
-                fits &= !is_never(s, m->special);
-                continue;
-            }
-            fits &= keys_have(s, &k->keys, own[at].name);
-            own[at].required = true;
-            own[at].value = term_and(s, own[at].value, k->value);
-        }
-        m->names = own;
-        if (fits && !s->status) out = gr_or(s->g, out, one_way(m));
-    }
-    m->names = names;
+    for (uint64_t way = 0; way < ways && !s->status; way++) out = gr_or(s->g, out, one_choice(m, o, all, way));
     return s->status ? 0 : out;
 }
 
-gr_expr emit_members(struct schema *s, const struct object_shape *o, const struct member_form *form)
+static gr_expr emit_all(struct schema *s, const struct object_shape *o, const struct member_form *form, bool closed)
 {
     struct members *m = schema_take(s, 1, sizeof *m);
     if (!m) return 0;
-    *m = (struct members){.s = s, .least = o->least, .most = o->most, .form = form, .comma = form ? gr_empty(s->g) : s->words->comma};
+    *m = (struct members){.s = s, .least = o->least, .most = o->most, .form = form, .closed = closed};
+    m->comma = form ? gr_empty(s->g) : s->words->comma;
     if (!read_names(m, o) || !read_others(m, o)) return 0;
     return o->n_exists ? with_existing(m, o) : one_way(m);
+}
+
+/* What cannot be without others has them, also where it is to be closed. */
+gr_expr emit_members(struct schema *s, const struct object_shape *o, const struct member_form *form)
+{
+    bool closed = s->options.closed && o->lists && !o->open;
+    gr_expr e = emit_all(s, o, form, closed);
+    return closed && e && is_never(s, e) ? emit_all(s, o, form, false) : e;
 }
 
 gr_expr emit_object(struct schema *s, const struct object_shape *o) { return emit_members(s, o, NULL); }

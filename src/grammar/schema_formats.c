@@ -28,6 +28,39 @@
 #define PATH "(?:/" PCHAR "*)*"
 #define HIER "(?://" AUTHORITY PATH "|/(?:" PCHAR "+" PATH ")?|" PCHAR "+" PATH "|)"
 #define HEX "[0-9A-Fa-f]"
+#define WIDE "\\u{A0}-\\u{D7FF}\\u{F900}-\\u{FDCF}\\u{FDF0}-\\u{FFEF}\\u{10000}-\\u{1FFFD}\\u{20000}-\\u{2FFFD}\\u{30000}-\\u{3FFFD}"
+#define REF_CHAR(wide) "(?:[A-Za-z0-9._~!$&'()*+,;=@" wide "-]|" ESCAPED ")" /* of a first step: no colon */
+#define IPCHAR "(?:[A-Za-z0-9._~!$&'()*+,;=:@" WIDE "-]|" ESCAPED ")"
+#define IQUERY "(?:[A-Za-z0-9._~!$&'()*+,;=:@/?" WIDE "\\u{E000}-\\u{F8FF}-]|" ESCAPED ")*"
+#define IFRAGMENT "(?:[A-Za-z0-9._~!$&'()*+,;=:@/?" WIDE "-]|" ESCAPED ")*"
+#define IHOST "(?:\\[" IPV6 "\\]|(?:[A-Za-z0-9._~!$&'()*+,;=" WIDE "-]|" ESCAPED ")*)"
+#define IAUTHORITY "(?:(?:[A-Za-z0-9._~!$&'()*+,;=:" WIDE "-]|" ESCAPED ")*@)?" IHOST "(?::[0-9]*)?"
+#define IPATH "(?:/" IPCHAR "*)*"
+#define IHIER "(?://" IAUTHORITY IPATH "|/(?:" IPCHAR "+" IPATH ")?|" IPCHAR "+" IPATH "|)"
+#define SCHEME "[A-Za-z][A-Za-z0-9+.-]*:"
+#define URI SCHEME HIER "(?:\\?" QUERY ")?(?:#" QUERY ")?"
+#define IRI SCHEME IHIER "(?:\\?" IQUERY ")?(?:#" IFRAGMENT ")?"
+#define RELATIVE "(?://" AUTHORITY PATH "|/(?:" PCHAR "+" PATH ")?|" REF_CHAR("") "+" PATH "|)(?:\\?" QUERY ")?(?:#" QUERY ")?"
+#define IRELATIVE "(?://" IAUTHORITY IPATH "|/(?:" IPCHAR "+" IPATH ")?|" REF_CHAR(WIDE) "+" IPATH "|)(?:\\?" IQUERY ")?(?:#" IFRAGMENT ")?"
+#define VARCHAR "(?:[A-Za-z0-9_]|" ESCAPED ")"
+#define VARSPEC VARCHAR "(?:\\.?" VARCHAR ")*(?:\\*|:[1-9][0-9]{0,3})?"
+#define POINTER "(?:/(?:[^~/]|~[01])*)*"
+#define WIDE_ATEXT "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\u{A1}-\\u{1FFF}\\u{3001}-\\u{D7FF}-]{1,64}"
+#define WIDE_LABEL "[\\p{L}\\p{N}](?:[\\p{L}\\p{N}-]{0,61}[\\p{L}\\p{N}])?"
+
+/* Patterns: of those that are right with the flag u, most, with groups up to three deep. */
+#define RANGES "0-[0-9]|1-[1-9]|a-[a-z]|b-[b-z]|A-[A-Z]|B-[B-Z]|[2-8]-9|[c-y]-z|[C-Y]-Z"
+#define ESCAPE "\\\\[dDwWsStnrfv^$\\\\.*+?()\\[\\]{}|/]"
+#define CLASS "\\[\\^?-?(?:" RANGES "|[^\\\\\\]\\[^-]|" ESCAPE ")(?:" RANGES "|[^\\\\\\]\\[-]|" ESCAPE "|\\\\-)*-?\\]"
+#define ONE "[^\\\\^$.*+?()\\[\\]{}|]|\\.|" ESCAPE "|" CLASS
+#define COUNT "(?:[0-9]|[1-9][0-9])(?:,|,[1-9][0-9]{2})?|0,[0-9]|1,[1-9]|2,[2-9]|3,[3-9]|[4-8],9|[0-9],[1-9][0-9]"
+#define TIMES "(?:(?:[*+?]|\\{(?:" COUNT ")\\})\\?" "?)?"
+#define GROUP(inside) "\\((?:\\?:)?" inside "\\)"
+#define LOOK(inside) "\\(\\?<?[=!]" inside "\\)"
+#define REGEX_0 "(?:(?:" ONE ")" TIMES "|[$^|]|\\\\[bB])*"
+#define REGEX_1 "(?:(?:" ONE "|" GROUP(REGEX_0) ")" TIMES "|[$^|]|\\\\[bB]|" LOOK(REGEX_0) ")*"
+#define REGEX_2 "(?:(?:" ONE "|" GROUP(REGEX_1) ")" TIMES "|[$^|]|\\\\[bB]|" LOOK(REGEX_0) ")*"
+#define REGEX_3 "(?:(?:" ONE "|" GROUP(REGEX_2) ")" TIMES "|[$^|]|\\\\[bB]|" LOOK(REGEX_0) ")*"
 
 static const struct {
     const char *name, *pattern;
@@ -43,8 +76,15 @@ static const struct {
     {"hostname", LABEL "(?:\\." LABEL "){0,7}"},
     {"ipv4", IPV4},
     {"ipv6", IPV6},
-    {"uri", "[A-Za-z][A-Za-z0-9+.-]*:" HIER "(?:\\?" QUERY ")?(?:#" QUERY ")?"},
-    {"json-pointer", "(?:/(?:[^~/]|~[01])*)*"},
+    {"uri", URI},
+    {"uri-reference", "(?:" URI "|" RELATIVE ")"},
+    {"iri", IRI},
+    {"iri-reference", "(?:" IRI "|" IRELATIVE ")"},
+    {"uri-template", "(?:[^\\u{0}-\\u{20}\"'%<>\\\\^`{|}\\u{7F}-\\u{9F}]|" ESCAPED "|\\{[+#./;?&=,!@|]?" VARSPEC "(?:," VARSPEC ")*\\})*"},
+    {"json-pointer", POINTER},
+    {"relative-json-pointer", "(?:0|[1-9][0-9]{0,8})(?:#|" POINTER ")"},
+    {"idn-email", WIDE_ATEXT "(?:\\." WIDE_ATEXT ")*@" WIDE_LABEL "(?:\\." WIDE_LABEL "){1,7}"},
+    {"regex", REGEX_3},
 };
 
 const char *format_pattern(struct bytes name)

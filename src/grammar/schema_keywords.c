@@ -11,54 +11,71 @@ enum { DEPTH_MAX = 80 }; /* of schemas in one place: $ref to $ref, allOf in allO
 
 /* --- which there are --------------------------------------------------------------------------------------- */
 
-/* Those that say something, and those that say nothing about values. `format` is among the former. */
-static const char *const known[] = {
+/* Those that say something about values. */
+static const char *const kept[] = {
     "type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
     "format",
     "prefixItems", "items", "additionalItems", "contains", "minContains", "maxContains", "maxItems", "minItems", "uniqueItems", "unevaluatedItems",
     "properties", "patternProperties", "additionalProperties", "propertyNames", "maxProperties", "minProperties", "required", "dependentRequired",
     "dependentSchemas", "dependencies", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "$dynamicRef",
-    "$schema", "$id", "$anchor", "$dynamicAnchor", "$defs", "definitions", "$comment", "title", "description", "default", "examples", "example",
-    "readOnly", "writeOnly", "deprecated", "contentEncoding", "contentMediaType", "contentSchema", "$vocabulary",
+    "$recursiveRef",
 };
 
-static bool is_known(struct bytes name)
+/* Those that say nothing about them, of drafts and of what is written beside them; names that begin with x- too. */
+static const char *const idle[] = {
+    "$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$defs", "definitions", "$comment", "title", "description",
+    "default", "examples", "example", "readOnly", "writeOnly", "deprecated", "contentEncoding", "contentMediaType", "contentSchema", "discriminator",
+    "xml", "externalDocs", "markdownDescription", "enumDescriptions", "markdownEnumDescriptions", "propertyOrdering", "deprecationMessage",
+    "errorMessage",
+};
+
+/* Those of draft 3, which said something that nobody here keeps. */
+static const char *const gone[] = {"extends", "disallow", "divisibleBy"};
+
+#define IS_AMONG(name, list) is_among(name, list, sizeof list / sizeof *list)
+
+static bool is_among(struct bytes name, const char *const *list, size_t n)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (bytes_equal(name, known[i])) return true;
-    return name.size > 2 && name.data[0] == 'x' && name.data[1] == '-';
+    for (size_t i = 0; i < n; i++)
+        if (bytes_equal(name, list[i])) return true;
+    return false;
 }
 
-/* A name that can be told as the rule; others are told in the sentence. */
-static bool is_plain(struct bytes name)
+/* The keyword that a name is but for the case of its letters; NULL: none. */
+static const char *meant(struct bytes name)
 {
-    for (size_t i = 0; i < name.size; i++)
-        if (name.data[i] <= ' ' || name.data[i] >= 0x7F || name.data[i] == '"') return false;
-    return name.size > 0 && name.size < 32;
-}
-
-static void refuse_unknown(struct schema *s, uint32_t node)
-{
-    for (uint32_t i = s->nodes[node].first; i && !s->status; i = s->nodes[i].next) {
-        struct bytes key = s->names[s->nodes[i].key];
-        char name[QUOTED], sentence[QUOTED + 40];
-        if (is_known(key)) continue;
-        snprintf(sentence, sizeof sentence, "\"%s\" cannot be honoured", quoted(key, name));
-        if (is_plain(key)) schema_refuse(s, node, quoted(key, name), "this keyword cannot be honoured");
-        else schema_refuse(s, node, "keyword", sentence);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        size_t n = strlen(kept[i]), at = 0;
+        while (n == name.size && at < n && (name.data[at] | 32) == (kept[i][at] | 32)) at++;
+        if (at == n && n == name.size) return kept[i];
     }
+    return NULL;
 }
 
-/* Draft 7 ignores whatever stands beside $ref, which nobody means who writes it. */
-static void refuse_beside_ref(struct schema *s, uint32_t node)
+static void note_unknown(struct schema *s, uint32_t node, struct bytes name)
 {
-    static const char *const harmless[] = {"$ref", "$id", "$schema", "$comment", "title", "description", "default", "examples", "definitions",
-                                           "$defs"};
-    if (!s->draft7 || !schema_member(s, node, "$ref")) return;
-    for (uint32_t i = s->nodes[node].first; i; i = s->nodes[i].next) {
-        bool fine = false;
-        for (size_t j = 0; j < sizeof harmless / sizeof *harmless; j++) fine |= bytes_equal(s->names[s->nodes[i].key], harmless[j]);
-        if (!fine) schema_refuse(s, node, "$ref", "draft 7 ignores what stands beside it; put both into allOf");
+    char text[QUOTED], sentence[QUOTED + 60];
+    const char *word = meant(name);
+    snprintf(sentence, sizeof sentence, "the keyword \"%s\" is unknown and is passed over", quoted(name, text));
+    if (word) snprintf(sentence, sizeof sentence, "the keyword is unknown and is passed over; is %s meant?", word);
+    if (bytes_equal(name, "nullable"))
+        snprintf(sentence, sizeof sentence, "no keyword of JSON Schema, so it allows no null: write \"type\": [..., \"null\"]");
+    schema_note(s, node, sentence, false);
+}
+
+/* What of a schema says nothing, or cannot be kept. Drafts up to 7 pass over all that stands beside $ref. */
+static void look_over(struct schema *s, uint32_t node)
+{
+    bool alone = s->draft <= 7 && schema_member(s, node, "$ref");
+    char word[QUOTED];
+    for (uint32_t i = s->nodes[node].first; i && !s->status; i = s->nodes[i].next) {
+        struct bytes name = s->names[s->nodes[i].key];
+        bool id = s->draft == 4 && bytes_equal(name, "id");
+        if (id || IS_AMONG(name, idle) || (name.size > 2 && name.data[0] == 'x' && name.data[1] == '-')) continue;
+        if (alone && IS_AMONG(name, kept)) {
+            if (!bytes_equal(name, "$ref")) schema_note(s, i, "beside $ref it says nothing in drafts up to 7; allOf takes both", false);
+        } else if (IS_AMONG(name, gone)) schema_refuse(s, node, quoted(name, word), "this keyword of draft 3 cannot be kept");
+        else if (!IS_AMONG(name, kept)) note_unknown(s, i, name);
     }
 }
 
@@ -70,7 +87,7 @@ void pass_add(struct pass *p, const struct schema_set *one)
     else p->set = p->negative ? set_or(p->s, p->set, one) : set_and(p->s, p->set, one);
 }
 
-uint32_t pass_member(const struct pass *p, const char *keyword) { return p->set ? schema_member(p->s, p->node, keyword) : 0; }
+uint32_t pass_member(const struct pass *p, const char *keyword) { return p->set ? schema_keyword(p->s, p->node, keyword) : 0; }
 
 void pass_refuse(struct pass *p, const char *keyword, const char *sentence)
 {
@@ -169,8 +186,7 @@ static void pass_words(struct pass *p)
 static const struct schema_set *read_schema(struct schema *s, uint32_t node, bool negative)
 {
     struct pass p = {s, node, negative, negative ? set_none(s) : set_any(s)};
-    refuse_unknown(s, node);
-    refuse_beside_ref(s, node);
+    look_over(s, node);
     pass_values(&p);
     pass_words(&p);
     pass_arrays(&p);

@@ -67,13 +67,14 @@ static const struct schema_set *without(struct schema *s, const struct schema_se
     return set_and(s, set, some);
 }
 
-/* This branch and no other. */
-static const struct schema_set *only(struct schema *s, uint32_t list, uint32_t branch)
+/* This branch and no other, of what is in `among`, which often tells the branches apart. */
+static const struct schema_set *only(struct schema *s, uint32_t list, uint32_t branch, const struct schema_set *among)
 {
-    const struct schema_set *set = inner(s, branch, false);
+    const struct schema_set *own = inner(s, branch, false), *set = set_and(s, among, own);
     for (uint32_t i = s->nodes[list].first; i && set; i = s->nodes[i].next) {
         if (i == branch) continue;
-        const struct schema_set *both = set_and(s, set, inner(s, i, false));
+        const struct schema_set *both = set_and(s, own, inner(s, i, false));
+        if (both && !set_is_empty(s, both)) both = set_and(s, set, inner(s, i, false));
         if (!both) set = NULL;
         else if (!set_is_empty(s, both)) set = without(s, set, both, inner(s, i, true));
     }
@@ -96,8 +97,8 @@ static void pass_one_of(struct pass *p)
     if (!list) return;
     if (p->negative) return pass_add(p, not_only(p->s, list));
     const struct schema_set *set = set_none(p->s);
-    for (uint32_t i = p->s->nodes[list].first; i && set; i = p->s->nodes[i].next) set = set_or(p->s, set, only(p->s, list, i));
-    pass_add(p, set);
+    for (uint32_t i = p->s->nodes[list].first; i && set; i = p->s->nodes[i].next) set = set_or(p->s, set, only(p->s, list, i, p->set));
+    p->set = set;
 }
 
 static void pass_if(struct pass *p)
@@ -127,6 +128,7 @@ void pass_logic(struct pass *p)
     uint32_t not = pass_member(p, "not"), all = list_of(p, "allOf");
     pass_ref(p, "$ref");
     pass_ref(p, "$dynamicRef");
+    pass_ref(p, "$recursiveRef");
     if (all) pass_add(p, joined(p, all, true));
     pass_any_of(p);
     pass_one_of(p);

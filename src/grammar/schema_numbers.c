@@ -100,6 +100,12 @@ bool number_forms(struct grammar *g, struct number_forms *f)
     return f->huge != 0;
 }
 
+static gr_expr three(struct grammar *g, gr_expr a, gr_expr b, gr_expr c)
+{
+    gr_expr parts[3] = {a, b, c};
+    return gr_sequence(g, parts, 3);
+}
+
 /* zero and a set of magnitudes, each with a sign or not. */
 static gr_expr signs(struct grammar *g, gr_expr negative, bool zero, gr_expr positive)
 {
@@ -121,6 +127,25 @@ gr_expr number_not_integer(struct grammar *g, const struct number_forms *f)
 {
     gr_expr parts = gr_or(g, f->parted, f->tiny);
     return signs(g, parts, false, parts);
+}
+
+enum { ZEROS = 6 /* at the end of a fraction */ };
+
+/* Of any number: digits, a fraction, an exponent, where the value is finite. */
+static gr_expr any_written(struct grammar *g)
+{
+    return pattern(g, "0|-?(?:0\\.[0-9]{1,20}|[1-9][0-9]{0,20}(?:\\.[0-9]{1,20})?"
+                      "|[1-9](?:\\.[0-9]{1,20})?[eE][-+]?(?:[0-9]{1,2}|[12][0-9][0-9]|30[0-7])|1(?:\\.[0-6][0-9]{0,15})?[eE][+]?308)");
+}
+
+gr_expr number_written(struct grammar *g, const struct number_forms *f, gr_expr numbers)
+{
+    if (numbers == number_any(g, f)) return any_written(g);
+    if (numbers == gr_never(g) || numbers == number_integer(g, f)) return numbers;
+    gr_expr parts = gr_and(g, numbers, signs(g, f->fraction, false, f->fraction)), wholes = gr_and(g, numbers, number_integer(g, f));
+    if (gr_is_empty(g, parts) == GR_YES) return numbers;
+    gr_expr zeros = gr_repeat(g, gr_literal(g, "0"), 1, ZEROS);
+    return gr_any(g, (gr_expr[]){numbers, gr_cat(g, parts, zeros), three(g, wholes, gr_literal(g, "."), zeros)}, 3);
 }
 
 /* As JSON.stringify writes a number of these digits. */
@@ -176,12 +201,6 @@ static gr_expr digit_between(struct grammar *g, int first, int last)
 }
 
 static gr_expr digits(struct grammar *g, uint32_t least, uint32_t most) { return gr_repeat(g, digit_between(g, 0, 9), least, most); }
-
-static gr_expr three(struct grammar *g, gr_expr a, gr_expr b, gr_expr c)
-{
-    gr_expr parts[3] = {a, b, c};
-    return gr_sequence(g, parts, 3);
-}
 
 /* Whole numbers in digits, zero included, below (or above) one of n digits. */
 static gr_expr whole_beyond(struct grammar *g, const uint8_t *text, int n, bool below)

@@ -39,6 +39,10 @@ gr_expr number_not_integer(struct grammar *g, const struct number_forms *f);
 gr_expr number_sure(struct grammar *g, const struct number_forms *f); /* those that no rounding makes a multiple */
 gr_expr number_text(struct grammar *g, const struct decimal *d);
 
+/* What texts of numbers become where they are written: a fraction may end in zeros, and a whole number among fractions in .0; of any number there are
+ * exponents too, as other programs write them. No value is added. */
+gr_expr number_written(struct grammar *g, const struct number_forms *f, gr_expr numbers);
+
 enum number_order { NUMBER_LT, NUMBER_LE, NUMBER_GE, NUMBER_GT };
 /* Whether a bound can be kept exactly: 0, or from 10^-5 on and below 10^21. */
 bool number_bound_fits(const struct decimal *d);

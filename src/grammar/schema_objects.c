@@ -14,8 +14,8 @@ const struct schema_set *set_of_names(struct schema *s, uint32_t with, uint32_t 
     struct object_name *names = schema_take(s, 2, sizeof *names);
     uint32_t n = 0;
     if (!names) return NULL;
-    if (with) names[n++] = (struct object_name){with, true, TERM_ANY};
-    if (without) names[n++] = (struct object_name){without, false, TERM_NONE};
+    if (with) names[n++] = (struct object_name){with, true, TERM_ANY, true};
+    if (without) names[n++] = (struct object_name){without, false, TERM_NONE, true};
     return set_of_object(s, &(struct object_shape){.n_names = n, .names = names, .most = GR_MANY}, negative);
 }
 
@@ -70,7 +70,7 @@ static void not_shared(struct pass *p, const struct sharing *h)
     for (uint32_t i = h->names ? s->nodes[h->names].first : 0; i && p->set; i = s->nodes[i].next) {
         struct object_name *name = schema_take(s, 1, sizeof *name);
         if (!name) return (void)(p->set = NULL);
-        *name = (struct object_name){s->nodes[i].key, true, inner(p, i, true)};
+        *name = (struct object_name){s->nodes[i].key, true, inner(p, i, true), false};
         if (name->value != TERM_NONE) add_object(p, &(struct object_shape){.n_names = 1, .names = name, .most = GR_MANY});
     }
     for (uint32_t i = 0; i < h->n_patterns + (h->rest != 0) && p->set; i++)
@@ -87,10 +87,12 @@ static void pass_properties(struct pass *p)
     struct object_name *names = schema_take(s, h.told.n, sizeof *names);
     if (!names) return (void)(p->set = NULL);
     for (uint32_t i = h.names ? s->nodes[h.names].first : 0; i; i = s->nodes[i].next)
-        names[n++] = (struct object_name){s->nodes[i].key, false, inner(p, i, false)};
+        names[n++] = (struct object_name){s->nodes[i].key, false, inner(p, i, false), false};
     bool says = h.rest && h.keys[h.n_patterns].value != TERM_ANY;
     struct object_shape shape = {.n_names = n, .names = names, .n_keys = h.n_patterns + says, .keys = h.keys, .most = GR_MANY, .seen = h.told};
     if (h.rest) shape.seen = (struct key_set){.rest = true};
+    shape.lists = h.names != 0;
+    shape.open = h.rest || h.patterns;
     add_object(p, &shape);
 }
 
@@ -105,9 +107,8 @@ static void pass_names(struct pass *p)
     gr_expr keys = words_but(s, s->words->string, set->string);
     if (!schema_checked(s, p->node, "propertyNames", keys)) return (void)(p->set = NULL);
     *bad = (struct object_keys){{.keys = keys}, p->negative ? TERM_ANY : TERM_NONE};
-    if (keys == s->words->never) return;
-    if (p->negative) add_object(p, &(struct object_shape){.n_exists = 1, .exists = bad, .most = GR_MANY});
-    else add_object(p, &(struct object_shape){.n_keys = 1, .keys = bad, .most = GR_MANY});
+    if (p->negative && keys != s->words->never) add_object(p, &(struct object_shape){.n_exists = 1, .exists = bad, .most = GR_MANY});
+    if (!p->negative) add_object(p, &(struct object_shape){.n_keys = keys != s->words->never, .keys = bad, .most = GR_MANY, .open = true});
 }
 
 /* --- required, counts --- */
@@ -133,7 +134,7 @@ static uint32_t *read_names(struct pass *p, uint32_t list, const char *keyword, 
 static const struct schema_set *set_of_required(struct schema *s, const uint32_t *names, uint32_t n, bool negative)
 {
     struct object_name *all = schema_take(s, n, sizeof *all);
-    for (uint32_t i = 0; all && i < n; i++) all[i] = (struct object_name){names[i], true, TERM_ANY};
+    for (uint32_t i = 0; all && i < n; i++) all[i] = (struct object_name){names[i], true, TERM_ANY, true};
     return all ? set_of_object(s, &(struct object_shape){.n_names = n, .names = all, .most = GR_MANY}, negative) : NULL;
 }
 

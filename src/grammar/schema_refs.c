@@ -115,8 +115,9 @@ static void add_anchor(struct schema *s, uint32_t node, struct bytes name, bool 
 /* A schema's own address and names. */
 static void place_schema(struct schema *s, uint32_t node)
 {
-    uint32_t id = string_member(s, node, "$id"), anchor = string_member(s, node, "$anchor"), dynamic = string_member(s, node, "$dynamicAnchor");
-    bool ignored = s->draft7 && schema_member(s, node, "$ref");
+    uint32_t id = string_member(s, node, s->draft == 4 ? "id" : "$id"), anchor = string_member(s, node, "$anchor");
+    uint32_t dynamic = string_member(s, node, "$dynamicAnchor");
+    bool ignored = s->draft <= 7 && schema_member(s, node, "$ref");
     struct bytes fragment = {NULL, 0};
     if (id && !ignored) {
         struct bytes uri = cut(s->nodes[id].text, &fragment);
@@ -124,40 +125,54 @@ static void place_schema(struct schema *s, uint32_t node)
             s->resources[++s->n_resources] = (struct schema_resource){resolved(s, s->resources[s->nodes[node].resource].uri, uri), node};
             s->nodes[node].resource = s->n_resources;
         }
-        if (fragment.size) add_anchor(s, node, fragment, false); /* as draft 7 wrote anchors */
+        if (fragment.size) add_anchor(s, node, fragment, false); /* as drafts up to 7 wrote anchors */
     }
     if (anchor) add_anchor(s, node, s->nodes[anchor].text, false);
     if (dynamic) add_anchor(s, node, s->nodes[dynamic].text, true);
 }
 
-static bool draft_of(struct schema *s)
+/* A draft by its address without the scheme; 0: none that is known. */
+static int draft_named(struct bytes uri)
 {
-    static const char *const seven[] = {"http://json-schema.org/draft-07/schema", "https://json-schema.org/draft-07/schema", NULL};
-    static const char *const newer[] = {"https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema",
-                                        "http://json-schema.org/schema", "https://json-schema.org/schema", NULL};
+    static const struct {
+        const char *name;
+        int draft;
+    } drafts[] = {{"draft-04/schema", 4}, {"draft-06/schema", 6}, {"draft-07/schema", 7}, {"draft/2019-09/schema", 2019},
+                  {"draft/2020-12/schema", 2020}, {"schema", 2020}, {"draft-03/schema", 3}, {"draft-02/schema", 3}, {"draft-01/schema", 3}};
+    static const char host[] = "//json-schema.org/";
+    size_t skip = scheme_of(uri), n = sizeof host - 1;
+    if (uri.size - skip < n || memcmp(uri.data + skip, host, n) != 0) return 0;
+    struct bytes name = {uri.data + skip + n, uri.size - skip - n};
+    for (size_t i = 0; i < sizeof drafts / sizeof *drafts; i++)
+        if (bytes_equal(name, drafts[i].name)) return drafts[i].draft;
+    return 0;
+}
+
+static int draft_of(struct schema *s)
+{
     struct bytes fragment;
     uint32_t value = string_member(s, s->root, "$schema");
-    s->draft7 = s->options.draft == 7;
-    if (!value) return true;
-    struct bytes uri = cut(s->nodes[value].text, &fragment);
-    if (is_one_of(uri, seven)) s->draft7 = true;
-    else if (is_one_of(uri, newer)) s->draft7 = false;
-    else return schema_refuse(s, s->root, "$schema", "it is neither draft 2020-12 nor draft 7") == OK;
-    return true;
+    int draft = value ? draft_named(cut(s->nodes[value].text, &fragment)) : 0;
+    if (draft == 3) return schema_refuse(s, s->root, "$schema", "drafts before 4 are written otherwise");
+    if (value && !draft) schema_note(s, value, "this dialect is unknown; the schema is read as draft 2020-12 with the words of older ones", false);
+    s->draft = draft ? draft : s->options.draft ? s->options.draft : 2020;
+    return s->status;
 }
 
 int schema_places(struct schema *s)
 {
     uint32_t n = 2, anchors = 1;
-    if (!draft_of(s)) return s->status;
+    if (draft_of(s)) return s->status;
     s->nodes[s->root].place = PLACE_SCHEMA;
     for (uint32_t i = 2; i <= s->n_nodes; i++) {
         if (!s->nodes[i].parent) continue;
         s->nodes[i].place = place_below(s, i);
-        n += s->nodes[i].key && bytes_equal(s->names[s->nodes[i].key], "$id");
-        if (!s->nodes[i].key || s->nodes[s->nodes[i].parent].place != PLACE_SCHEMA) continue;
+        if (!s->nodes[i].key) continue;
         struct bytes key = s->names[s->nodes[i].key];
-        anchors += bytes_equal(key, "$id") || bytes_equal(key, "$anchor") || bytes_equal(key, "$dynamicAnchor");
+        bool id = bytes_equal(key, "$id") || bytes_equal(key, "id");
+        n += id;
+        anchors += id || bytes_equal(key, "$anchor") || bytes_equal(key, "$dynamicAnchor");
+        s->n_outermost += s->nodes[i].kind == JSON_TRUE && bytes_equal(key, "$recursiveAnchor");
         s->tracks |= bytes_equal(key, "unevaluatedProperties") || bytes_equal(key, "unevaluatedItems");
     }
     s->resources = schema_take(s, n, sizeof *s->resources);
@@ -249,11 +264,21 @@ static uint32_t anchored(const struct schema *s, uint32_t resource, struct bytes
     return found;
 }
 
+/* Where "#" leads: to its resource, unless that one and another say that the outermost of them is meant. */
+static uint32_t recursive_target(struct schema *s, uint32_t node, uint32_t value)
+{
+    uint32_t home = s->resources[s->nodes[node].resource].node, anchor = schema_member(s, home, "$recursiveAnchor");
+    if (!bytes_equal(s->nodes[value].text, "#")) return (void)schema_refuse(s, node, "$recursiveRef", "\"#\" was expected"), 0;
+    if (s->n_outermost < 2 || !anchor || s->nodes[anchor].kind != JSON_TRUE) return home;
+    return (void)schema_refuse(s, node, "$recursiveRef", "where it leads depends on the way one came"), 0;
+}
+
 uint32_t schema_target(struct schema *s, uint32_t node, uint32_t value, const char *keyword)
 {
     struct bytes fragment;
     bool dynamic = false;
     if (s->nodes[value].kind != JSON_STRING) return (void)schema_refuse(s, node, keyword, "a string was expected"), 0;
+    if (keyword[1] == 'r' && keyword[3] == 'c') return recursive_target(s, node, value);
     struct bytes uri = cut(s->nodes[value].text, &fragment);
     uint32_t resource = uri.size ? resource_of(s, node, uri) : s->nodes[node].resource;
     if (resource == UINT32_MAX) return (void)schema_refuse(s, node, keyword, "it leads out of the document, and nothing is fetched"), 0;

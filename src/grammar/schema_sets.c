@@ -71,26 +71,35 @@ static bool names_apart(struct schema *s, const struct object_shape *a, const st
     return false;
 }
 
-/* a's names, and b's that it has not; NULL also where both cannot be. */
+/* b's names of one kind (late or not) that are not among out[0 .. n) yet, and of those that are, what b says. where: places in out + 1. */
+static uint32_t join_some(struct schema *s, struct object_name *out, uint32_t n, const struct object_shape *b, bool late, uint32_t *where)
+{
+    for (uint32_t i = 0; i < b->n_names; i++) {
+        const struct object_name *one = &b->names[i];
+        if (one->late != late) continue;
+        uint32_t at = where[one->name];
+        if (!at) {
+            where[one->name] = ++n;
+            out[n - 1] = *one;
+            continue;
+        }
+        out[at - 1].required |= one->required;
+        out[at - 1].value = term_and(s, out[at - 1].value, one->value);
+    }
+    return n;
+}
+
+/* a's names, then b's, those that are only asked for behind the others; NULL also where both cannot be. */
 static struct object_name *join_names(struct schema *s, const struct object_shape *a, const struct object_shape *b, uint32_t *n)
 {
     uint32_t *where = where_names(s);
     for (uint32_t i = 0; where && i < a->n_names; i++) where[a->names[i].name] = i + 1;
     bool can = where && !names_apart(s, a, b, where);
-    struct object_name *names = can ? schema_take(s, (uint64_t)a->n_names + b->n_names, sizeof *names) : NULL;
-    if (names && a->n_names) memcpy(names, a->names, a->n_names * sizeof *names);
-    *n = a->n_names;
-    for (uint32_t i = 0; names && i < b->n_names; i++) {
-        uint32_t at = where[b->names[i].name];
-        if (!at) {
-            names[(*n)++] = b->names[i];
-            continue;
-        }
-        struct object_name *name = &names[at - 1];
-        name->required |= b->names[i].required;
-        name->value = term_and(s, name->value, b->names[i].value);
-    }
     for (uint32_t i = 0; where && i < a->n_names; i++) where[a->names[i].name] = 0;
+    struct object_name *names = can ? schema_take(s, (uint64_t)a->n_names + b->n_names, sizeof *names) : NULL;
+    *n = 0;
+    for (int turn = 0; names && turn < 4; turn++) *n = join_some(s, names, *n, turn & 1 ? b : a, turn >= 2, where);
+    for (uint32_t i = 0; names && i < *n; i++) where[names[i].name] = 0;
     return names;
 }
 
@@ -130,6 +139,8 @@ static const struct object_shape *object_and(struct schema *s, const struct obje
     o->least = a->least > b->least ? a->least : b->least;
     o->most = a->most < b->most ? a->most : b->most;
     o->seen = keys_and_more(s, a->seen, b->seen);
+    o->lists = a->lists || b->lists;
+    o->open = a->open || b->open;
     return s->status || contradicts(s, o) ? NULL : o;
 }
 
@@ -225,7 +236,7 @@ static const struct object_shape *united(struct schema *s, const struct object_s
     struct object_shape *o = schema_take(s, 1, sizeof *o);
     struct object_name *name = schema_take(s, 1, sizeof *name);
     if (!o || !name) return NULL;
-    *name = (struct object_name){x->name, false, x->value};
+    *name = (struct object_name){x->name, false, x->value, x->late};
     *o = *a;
     o->names = name;
     return o;

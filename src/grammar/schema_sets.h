@@ -30,6 +30,7 @@ struct object_name {
     uint32_t name;
     bool required;
     term value;
+    bool late; /* only asked for: it stands behind those that are described */
 };
 
 struct object_keys {
@@ -43,6 +44,7 @@ struct object_shape {
     const struct object_keys *keys;   /* whatever else there is: all of these that have the key */
     const struct object_keys *exists; /* and there is a member such as each of these */
     struct key_set seen;              /* what unevaluatedProperties leaves alone; rest: everything */
+    bool lists, open;                 /* whether `properties` names some, and whether a keyword speaks of others: for schema_options.closed */
 };
 
 struct array_contains {

@@ -128,10 +128,11 @@ static gr_expr emit_tagged(struct tagged *t)
     return set ? emit_waiting(s, schema_checked(s, s->root, "limit", out)) : 0;
 }
 
-int schema_tagged(struct grammar *g, struct mem *mem, struct bytes text, gr_expr *start, struct error *err)
+int schema_tagged(struct grammar *g, struct mem *mem, struct bytes text, const struct schema_options *options, gr_expr *start, struct error *err)
 {
-    struct schema s = {.g = g, .mem = mem, .err = err, .options.spaced = true};
-    struct schema plain = {.g = g, .mem = mem, .err = err, .options = {.spaced = true, .plain = true}};
+    struct schema s = {.g = g, .mem = mem, .err = err, .options = *options};
+    struct schema plain = {.g = g, .mem = mem, .err = err, .options = *options};
+    plain.options.plain = true;
     struct tagged t = {{tagged_name, tagged_keys, tagged_member}, &s, &plain, 0, 0, 0, 0, 0};
     *start = 0;
     int status = schema_begin(&s, text);

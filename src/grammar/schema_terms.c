@@ -158,9 +158,9 @@ static unsigned kinds_of_types(const struct schema *s, uint32_t type)
 static struct brief brief_of_schema(const struct schema *s, uint32_t node)
 {
     struct brief b = {.kinds = ALL_KINDS - 1};
-    uint32_t type = schema_member(s, node, "type");
-    b.value = schema_member(s, node, "const");
-    b.list = schema_member(s, node, "enum");
+    uint32_t type = schema_keyword(s, node, "type");
+    b.value = schema_keyword(s, node, "const");
+    b.list = schema_keyword(s, node, "enum");
     if (type) b.kinds = kinds_of_types(s, type);
     if (b.value) b.kinds &= 1u << s->nodes[b.value].kind;
     return b;

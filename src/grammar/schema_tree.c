@@ -102,6 +102,37 @@ int schema_refuse(struct schema *s, uint32_t node, const char *keyword, const ch
     return s->status;
 }
 
+/* A name that can be told as the rule; others are told in the sentence. */
+static bool is_plain(struct bytes name)
+{
+    for (size_t i = 0; i < name.size; i++)
+        if (name.data[i] <= ' ' || name.data[i] >= 0x7F || name.data[i] == '"') return false;
+    return name.size > 0 && name.size < 32;
+}
+
+static bool is_noted(struct schema *s, struct bytes keyword, struct bytes value)
+{
+    for (uint32_t i = 0; i < s->n_noted; i++)
+        if (!bytes_compare(s->noted[i].keyword, keyword) && !bytes_compare(s->noted[i].value, value)) return true;
+    if (s->n_noted == NOTED_MAX) return true;
+    s->noted[s->n_noted++] = (struct schema_noted){keyword, value};
+    return false;
+}
+
+void schema_note(struct schema *s, uint32_t node, const char *sentence, bool by_value)
+{
+    struct bytes keyword = s->names[s->nodes[node].key], value = by_value ? s->nodes[node].text : (struct bytes){NULL, 0};
+    char pointer[POINTER], name[QUOTED];
+    const char *rule = is_plain(keyword) ? quoted(keyword, name) : "keyword";
+    uint32_t schema = s->nodes[node].parent;
+    if (s->status) return;
+    if (s->options.strict) schema_refuse(s, schema, rule, sentence);
+    if (s->status || is_noted(s, keyword, value)) return;
+    char whose[48] = "";
+    if (s->options.tool) snprintf(whose, sizeof whose, "The parameters of tool %d: ", s->options.tool - 1);
+    grammar_note(s->g, rule, "%s%s at %s: %.*s.", whose, rule, pointer_of(s, schema, pointer), SENTENCE, sentence);
+}
+
 gr_expr schema_checked(struct schema *s, uint32_t node, const char *keyword, gr_expr e)
 {
     const struct error *why = grammar_error(s->g);
@@ -259,6 +290,13 @@ uint32_t schema_member(const struct schema *s, uint32_t node, const char *key)
     for (uint32_t i = s->nodes[node].first; i; i = s->nodes[i].next)
         if (bytes_equal(s->names[s->nodes[i].key], key)) return i;
     return 0;
+}
+
+/* Drafts up to 7 pass over whatever stands beside $ref. */
+uint32_t schema_keyword(const struct schema *s, uint32_t node, const char *key)
+{
+    if (s->draft <= 7 && strcmp(key, "$ref") != 0 && schema_member(s, node, "$ref")) return 0;
+    return schema_member(s, node, key);
 }
 
 static uint32_t member_named(const struct schema *s, uint32_t node, uint32_t name)

@@ -36,6 +36,8 @@ struct schema_anchor {
     bool dynamic;
 };
 
+enum { NOTED_MAX = 32 };
+
 struct schema_pool; /* blocks of memory */
 
 struct schema {
@@ -53,8 +55,13 @@ struct schema {
     uint32_t n_names, *name_table, name_slots;
     struct schema_resource *resources;
     struct schema_anchor *anchors;
-    uint32_t n_resources, n_anchors;
-    bool draft7, tracks; /* tracks: some unevaluatedX asks what has been looked at */
+    uint32_t n_resources, n_anchors, n_outermost; /* n_outermost: of `$recursiveAnchor: true` */
+    int draft;   /* 4, 6, 7, 2019, 2020 */
+    bool tracks; /* some unevaluatedX asks what has been looked at */
+    struct schema_noted {
+        struct bytes keyword, value;
+    } noted[NOTED_MAX]; /* what has been passed over */
+    uint32_t n_noted;
 
     struct schema_words *words;   /* the language of numbers and strings: schema_words.h */
     struct schema_terms *terms;   /* conjunctions: schema_sets.h */
@@ -70,12 +77,15 @@ void schema_release(struct schema *s);
 
 /* Says what is wrong at a node, unless something was before; returns the status. */
 int schema_refuse(struct schema *s, uint32_t node, const char *keyword, const char *sentence);
+/* The same of a member that says nothing: it is noted, once for each keyword (by_value: with this value), or refused where that is asked for. */
+void schema_note(struct schema *s, uint32_t node, const char *sentence, bool by_value);
 /* What the grammar gave: 0 is its error, which is told with the keyword. */
 gr_expr schema_checked(struct schema *s, uint32_t node, const char *keyword, gr_expr e);
 
 int schema_read(struct schema *s, struct bytes text);
 uint32_t schema_name(struct schema *s, struct bytes name);             /* its number; 0 after an error */
 uint32_t schema_member(const struct schema *s, uint32_t node, const char *key); /* its value; 0: there is none */
+uint32_t schema_keyword(const struct schema *s, uint32_t node, const char *key); /* the same, but for what drafts pass over beside $ref */
 bool schema_equal(const struct schema *s, uint32_t a, uint32_t b);     /* as JSON values */
 /* A whole number >= 0; more than UINT32_MAX - 1 counts as that. */
 uint32_t schema_count(struct schema *s, uint32_t node, const char *keyword);

@@ -17,6 +17,7 @@ static const struct object_shape *rest_of_object(struct pass *p, const struct ob
     if (!shape->seen.rest && what != TERM_ANY) o->n_keys++;
     o->keys = keys;
     o->seen = (struct key_set){.rest = true};
+    o->open = true;
     return o;
 }
 

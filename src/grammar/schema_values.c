@@ -43,7 +43,7 @@ static const struct schema_set *object_itself(struct schema *s, uint32_t node)
     if (!names || !own || !others) return NULL;
     for (uint32_t i = s->nodes[node].first; i; i = s->nodes[i].next, at++) {
         own[at] = s->nodes[i].key;
-        names[at] = (struct object_name){own[at], true, item_term(s, i, false)};
+        names[at] = (struct object_name){own[at], true, item_term(s, i, false), false};
     }
     *others = (struct object_keys){{.n = n, .names = own, .rest = true}, TERM_NONE};
     return set_of_object(s, &(struct object_shape){.n_names = n, .names = names, .n_keys = 1, .keys = others, .most = GR_MANY}, true);
@@ -62,8 +62,8 @@ static const struct schema_set *other_objects(struct schema *s, uint32_t node)
     for (uint32_t i = s->nodes[node].first; i && set; i = s->nodes[i].next) {
         struct object_name *names = schema_take(s, 2, sizeof *names);
         if (!names) return NULL;
-        names[0] = (struct object_name){s->nodes[i].key, false, TERM_NONE};
-        names[1] = (struct object_name){s->nodes[i].key, true, item_term(s, i, true)};
+        names[0] = (struct object_name){s->nodes[i].key, false, TERM_NONE, false};
+        names[1] = (struct object_name){s->nodes[i].key, true, item_term(s, i, true), false};
         set = set_or(s, set, set_of_object(s, &(struct object_shape){.n_names = 1, .names = names, .most = GR_MANY}, true));
         set = set_or(s, set, set_of_object(s, &(struct object_shape){.n_names = 1, .names = names + 1, .most = GR_MANY}, true));
     }

@@ -4,6 +4,7 @@
  */
 #include "grammar/schema_words.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { SPACES = 40 /* the most white space in a row: five levels of eight */, PLAIN_COUNTED = 2048 };
@@ -32,6 +33,7 @@ bool words_new(struct schema *s)
     number_forms(s->g, &w->forms);
     w->number = number_any(s->g, &w->forms);
     w->integer = number_integer(s->g, &w->forms);
+    w->written = number_written(s->g, &w->forms, w->number);
     w->letter = gr_class(s->g, w->form, &all, 1);
     w->string = gr_repeat(s->g, w->letter, 0, GR_MANY);
     w->quote = gr_literal(s->g, "\"");
@@ -100,11 +102,21 @@ static bool read_number(struct schema *s, uint32_t value, const char *keyword, s
     return decimal_read(n->text, d) || refused(s, value, keyword, "a number of at most 40 digits, no larger than 10^308, was expected");
 }
 
+/* `minimum` beside draft 4's `exclusiveMinimum: true`. */
+static int sharpened(const struct schema *s, uint32_t value, int bound)
+{
+    uint32_t sharp = schema_member(s, s->nodes[value].parent, bounds[bound + 2].keyword);
+    return sharp && s->nodes[sharp].kind == JSON_TRUE ? bound + 2 : bound;
+}
+
 gr_expr words_number(struct schema *s, uint32_t value, const char *keyword, bool negative)
 {
     struct decimal d;
     const struct schema_words *w = s->words;
     int bound = bound_of(keyword);
+    bool lone = bound >= 2 && (s->nodes[value].kind == JSON_TRUE || s->nodes[value].kind == JSON_FALSE);
+    if (lone) return negative ? w->never : w->number; /* as draft 4 has it: it says something of `minimum` */
+    if (bound >= 0 && bound < 2) bound = sharpened(s, value, bound);
     if (!read_number(s, value, keyword, &d)) return 0;
     if (bound >= 0) {
         if (!number_bound_fits(&d)) return refused(s, value, keyword, "a bound is 0, or its size is from 0.00001 to below 10^21");
@@ -164,6 +176,14 @@ static gr_expr length_of(struct schema *s, uint32_t value, const char *keyword, 
     return least == 0 ? s->words->never : gr_repeat(s->g, letter, 0, least - 1);
 }
 
+static gr_expr unknown_format(struct schema *s, uint32_t value, bool negative)
+{
+    char name[QUOTED], sentence[QUOTED + 60];
+    snprintf(sentence, sizeof sentence, "the format \"%s\" is not one of JSON Schema and says nothing", quoted(s->nodes[value].text, name));
+    schema_note(s, value, sentence, true);
+    return s->status ? 0 : negative ? s->words->never : s->words->string;
+}
+
 gr_expr words_string(struct schema *s, uint32_t value, const char *keyword, bool negative)
 {
     const struct schema_node *n = &s->nodes[value];
@@ -173,7 +193,8 @@ gr_expr words_string(struct schema *s, uint32_t value, const char *keyword, bool
     if (keyword[0] == 'p') e = pattern_of(s, value, keyword, n->text, GR_SEARCH);
     else {
         const char *pattern = format_pattern(n->text);
-        if (!pattern) return refused(s, value, keyword, "this format cannot be kept; write it as a pattern");
+        if (!pattern && bytes_equal(n->text, "idn-hostname")) return refused(s, value, keyword, "idn-hostname cannot be kept");
+        if (!pattern) return unknown_format(s, value, negative);
         e = pattern_of(s, value, keyword, (struct bytes){(const uint8_t *)pattern, strlen(pattern)}, GR_WHOLE);
     }
     if (!e) return 0;

@@ -12,6 +12,7 @@ struct schema_words {
     enum gr_form form; /* of strings */
     struct number_forms forms;
     gr_expr never, number, integer, letter, string; /* letter: one code point */
+    gr_expr written; /* any number, as it may be written */
     gr_expr open, close, begin, end, comma, colon, quote; /* of objects, of arrays, and between; with the white space that is allowed */
 };
 

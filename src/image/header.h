@@ -22,7 +22,7 @@ bool header_is(const struct bytes *b, uint64_t at, const char *text, size_t n);
 static inline struct bytes header_part(const struct bytes *b, uint64_t at, uint64_t n) { return (struct bytes){b->data + at, (size_t)n}; }
 
 /* The orientation in a TIFF structure of n bytes, which are there; 1 where it has none, or none that makes sense: what is wrong with it is no reason
- * to refuse a picture. */
+ * to refuse an image. */
 int header_orientation(const struct bytes *b, uint64_t at, uint64_t n);
 
 /* One for each kind. `out` has its kind, and 1 as its orientation. */

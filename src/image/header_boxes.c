@@ -106,7 +106,7 @@ static void take_property(const struct bytes *ipco, uint32_t number, struct imag
     if (property_at(ipco, number, "irot", &p)) *turned = header_big(&p, 0, 1) & 1;
 }
 
-/* Associations of items with properties: the primary item's. No picture has as many properties as PROPERTIES. */
+/* Associations of items with properties: the primary item's. No image has as many properties as PROPERTIES. */
 enum { PROPERTIES = 255 };
 
 static void take_associations(const struct bytes *ipma, const struct bytes *ipco, uint32_t primary, struct image_header *out)

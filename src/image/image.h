@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures and films on their way to the vision encoder: what a file's header says, sizes, resizing, patches.
+ * Images and videos on their way to the vision encoder: what a file's header says, sizes, resizing, patches.
  *
  * Pixels are bytes, sRGB, interleaved, without gaps between rows. Everything is of integers or rounded once, so that every build gives the same
  * bits; files are decoded elsewhere (js/media), and only their headers are read here, before a decoder is let near them.
@@ -31,22 +31,22 @@ enum { IMAGE_FRAMES = 2, IMAGE_MERGE = 2 }; /* that a patch spans; patches on ea
 
 struct image_limits {
     int patch;        /* its side in pixels */
-    double low, high; /* pixels of a picture, or of all frames of a film together */
+    double low, high; /* pixels of an image, or of all frames of a video together */
 };
 
 struct image_grid {
     int height, width; /* pixels after resizing */
-    int frames;        /* 1: a picture; else of a film, even: the last one is repeated where the number is odd */
-    int rows, cols;    /* visual tokens of a picture or of a pair of frames */
+    int frames;        /* 1: an image; else of a video, even: the last one is repeated where the number is odd */
+    int rows, cols;    /* visual tokens of an image or of a pair of frames */
 };
 
-/* The size a picture gets. OK, ERR_SIZE (one side is more than 200 times the other). */
+/* The size an image gets. OK, ERR_SIZE (one side is more than 200 times the other). */
 int image_size(int height, int width, const struct image_limits *limits, struct image_grid *out);
 
 /* The size that each of n >= 1 frames gets. */
-int image_film_size(int n, int height, int width, const struct image_limits *limits, struct image_grid *out);
+int image_video_size(int n, int height, int width, const struct image_limits *limits, struct image_grid *out);
 
-/* Chooses frames of a film of `total` >= 1 at `fps` a second (0: unknown, taken as 24): `per_second`, but at least `least` and at most `most` >= 1
+/* Chooses frames of a video of `total` >= 1 at `fps` a second (0: unknown, taken as 24): `per_second`, but at least `least` and at most `most` >= 1
  * (and `total`), evenly from the first to the last. Writes their numbers to indices [most], unless NULL, and returns how many. */
 int image_sample(int total, double fps, double per_second, int least, int most, int32_t *indices);
 
@@ -66,11 +66,11 @@ void image_resize(const uint8_t *rgb, int width, int height, uint8_t *out, int t
 /* What a byte is to the encoder: out[c][v] = (v - 255 mean[c]) / (255 std[c]), its factors rounded to floats. */
 void image_table(const float mean[3], const float std[3], float out[3][256]);
 
-/* Patches first .. first + n - 1 of a pair of frames [.., width, 3] (of a picture: twice the same), 2 x 2 neighbours after each other, in rows of
+/* Patches first .. first + n - 1 of a pair of frames [.., width, 3] (of an image: twice the same), 2 x 2 neighbours after each other, in rows of
  * such blocks: out [n, 3, 2, patch, patch]. Sides are multiples of 2 * patch. */
 void image_patches(const uint8_t *const frames[IMAGE_FRAMES], int width, int patch, const float table[3][256], int first, int n, float *out);
 
-/* The identity of a picture (one frame counts) or of a pair of frames, after resizing: the first 8 bytes of a SHA-256. */
+/* The identity of an image (one frame counts) or of a pair of frames, after resizing: the first 8 bytes of a SHA-256. */
 uint64_t image_id(const struct image_grid *grid, const uint8_t *const frames[IMAGE_FRAMES]);
 
 #endif

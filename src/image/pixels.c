@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pixels as the encoder takes them: over white, as floats in patches; and the name of a picture, which stands for its rows in the cache.
+ * Pixels as the encoder takes them: over white, as floats in patches; and the name of an image, which stands for its rows in the cache.
  */
 #include "base/sha256.h"
 #include "image/image.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sizes of pictures and films, which frames of a film are looked at, and when they were. All in binary64 by steps that are rounded once
+ * Sizes of images and videos, which frames of a video are looked at, and when they were. All in binary64 by steps that are rounded once
  * (sqrt, floor, ceil, a division), in the order of the model's own preprocessing: another order gives another size here and there.
  */
 #include "image/image.h"
@@ -14,7 +14,7 @@
 /* One side is at most so many times the other. */
 #define ASPECT_MOST 200.0
 
-/* `frames` as they count; `sampled` as they are. A picture: 1 and 1. */
+/* `frames` as they count; `sampled` as they are. An image: 1 and 1. */
 static int fit(double frames, double sampled, double h, double w, const struct image_limits *l, struct image_grid *out)
 {
     double side = (double)(l->patch * IMAGE_MERGE), longer = h > w ? h : w, shorter = h > w ? w : h;
@@ -29,7 +29,7 @@ static int fit(double frames, double sampled, double h, double w, const struct i
         height = ceil(h * b / side) * side;
         width = ceil(w * b / side) * side;
     }
-    /* a side of 0 remains where the limits allow such a picture */
+    /* a side of 0 remains where the limits allow such an image */
     if (!(height >= side && width >= side && height <= SIDE_MOST && width <= SIDE_MOST)) return ERR_SIZE;
     out->height = (int)height, out->width = (int)width;
     out->rows = (int)(height / side), out->cols = (int)(width / side);
@@ -42,7 +42,7 @@ int image_size(int height, int width, const struct image_limits *limits, struct 
     return fit(1.0, 1.0, height, width, limits, out);
 }
 
-int image_film_size(int n, int height, int width, const struct image_limits *limits, struct image_grid *out)
+int image_video_size(int n, int height, int width, const struct image_limits *limits, struct image_grid *out)
 {
     double side = (double)(limits->patch * IMAGE_MERGE), h = height, w = width;
     if (n < 1 || height < 1 || width < 1) return ERR_SIZE;

@@ -28,7 +28,7 @@ struct model_config {
     float eps;
     bool tied;              /* the output head is the embedding */
     bool headless;          /* the files have none, and say that the embedding is not it: hidden states are all that there is to have */
-    bool sees;              /* rows may be pictures' parts: it may be given a projector */
+    bool sees;              /* rows may be images' parts: it may be given a projector */
     enum model_pooling pooling;
     int n_classes;          /* MODEL_CLASSES, or 0: the files have none */
     int n_added;            /* after so many layers something is added to such rows; -1: as the projector has it */
@@ -39,7 +39,7 @@ struct model_tokenizer {
     bool scored;             /* neighbours are joined by their tokens' scores; otherwise by merges, behind Qwen2's split */
     bool split_assumed;      /* which the files do not say */
     const char *const *ends; /* NULL at the end */
-    const char *const *pads; /* [2] which stand for a part of a picture and of a film, and are never written; NULL: none do */
+    const char *const *pads; /* [2] which stand for a part of an image and of a video, and are never written; NULL: none do */
 };
 
 /* What a conversation leaves behind in a model: keys and values in pages, and perhaps a state beside them. */

@@ -171,7 +171,7 @@ static int read_vocab_size(const struct keys *k, struct model_config *c, struct 
 static bool has_experts(const struct model_ops *ops) { return ops == &model_qwen3moe || ops == &model_qwen3vlmoe; }
 static bool sees(const struct model_ops *ops) { return ops == &model_qwen3vl || ops == &model_qwen3vlmoe; }
 
-/* What a model with eyes says beside the rest; its positions have sections, and its experts' shares always sum up to 1. */
+/* What a model with vision says beside the rest; its positions have sections, and its experts' shares always sum up to 1. */
 static int read_sight(const struct keys *k, struct model_config *c, struct error *err)
 {
     const int64_t unsaid = -1;
@@ -181,7 +181,7 @@ static int read_sight(const struct keys *k, struct model_config *c, struct error
     if (!status && !meta_find(k->ck, model_key(key, k->prefix, "rope.dimension_sections")))
         return fail(err, ERR_FORMAT, "missing", 0, "The metadata key %s is missing.", key);
     if (status || c->n_added <= c->n_layers) return status;
-    return fail(err, ERR_INCONSISTENT, "deepstack", 0, "Pictures are added after %d layers, but the model has %d.", c->n_added, c->n_layers);
+    return fail(err, ERR_INCONSISTENT, "deepstack", 0, "Images are added after %d layers, but the model has %d.", c->n_added, c->n_layers);
 }
 
 static int read_config(const struct checkpoint *ck, struct qwen3 *m, struct error *err)

@@ -251,7 +251,7 @@ enum step_kind { ROWS, PREPARE, ATTEND, FEED_FORWARD, MERGE, KINDS };
 
 static int ceil_div(int n, int size) { return (n + size - 1) / size; }
 
-/* How many parts a picture's rows, or one layer's or one merger's work, have. */
+/* How many parts an image's rows, or one layer's or one merger's work, have. */
 static void count_parts(const struct vision *v, int count[KINDS])
 {
     int n = v->rows * v->cols, chunks = ceil_div(n, CHUNK);

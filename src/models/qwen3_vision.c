@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3-VL's encoder of pictures: its configuration and its weights, from a projector's file or a folder.
+ * Qwen3-VL's encoder of images: its configuration and its weights, from a projector's file or a folder.
  *
  * A plain transformer with learned positions (a table, read between its places), LayerNorm and biases; behind its last layer, and behind some before,
  * mergers make rows of the language model of 2 x 2 patches each. The list of binds is the architecture. Facts and shapes: MODEL.md.
@@ -45,7 +45,7 @@ static int check_kind(const struct checkpoint *ck, struct error *err)
     if (!status) status = meta_bool(ck, "clip.use_gelu", false, &gelu, err);
     if (!status) status = meta_bool(ck, "clip.use_silu", false, &silu, err);
     if (status) return status;
-    if (!sees) return fail_kind(err, "without an encoder of pictures");
+    if (!sees) return fail_kind(err, "without an encoder of images");
     if (hears) return fail_kind(err, "with an encoder of sounds");
     if (!bytes_equal(type, "qwen3vl_merger"))
         return fail(err, ERR_UNSUPPORTED, "projector-type", 0, "The projector's type is \"%.64s\"; this version runs qwen3vl_merger.",
@@ -78,17 +78,17 @@ static int config_colours(const struct checkpoint *ck, const char *name, const f
 static int read_colours(const struct checkpoint *ck, struct vision_config *c, struct error *err)
 {
     static const float half[CHANNELS] = {0.5f, 0.5f, 0.5f};
-    float film_mean[CHANNELS], film_std[CHANNELS];
+    float video_mean[CHANNELS], video_std[CHANNELS];
     int status = config_colours(ck, "image_mean", half, c->mean, err);
     if (!status) status = config_colours(ck, "image_std", half, c->std, err);
-    if (!status) status = config_colours(ck, "video_mean", c->mean, film_mean, err);
-    if (!status) status = config_colours(ck, "video_std", c->std, film_std, err);
+    if (!status) status = config_colours(ck, "video_mean", c->mean, video_mean, err);
+    if (!status) status = config_colours(ck, "video_std", c->std, video_std, err);
     for (int i = 0; !status && i < CHANNELS; i++) {
         if (!(c->std[i] > 0 && c->std[i] < 1e6f && c->mean[i] > -1e6f && c->mean[i] < 1e6f))
             return fail(err, ERR_INCONSISTENT, "value", 0, "Pixels cannot be scaled by a mean of %g and a deviation of %g.", (double)c->mean[i],
                         (double)c->std[i]);
-        if (film_mean[i] != c->mean[i] || film_std[i] != c->std[i])
-            return fail(err, ERR_UNSUPPORTED, "preprocessor", 0, "The pixels of films are scaled otherwise than those of pictures.");
+        if (video_mean[i] != c->mean[i] || video_std[i] != c->std[i])
+            return fail(err, ERR_UNSUPPORTED, "preprocessor", 0, "The pixels of videos are scaled otherwise than those of images.");
     }
     return status;
 }
@@ -99,7 +99,7 @@ static int read_limits(const struct checkpoint *ck, const char *low_name, const 
     int status = meta_float(ck, model_key(key, "clip.vision", low_name), 1, 1e15, low, low, err);
     if (!status) status = meta_float(ck, model_key(key, "clip.vision", high_name), 1, 1e15, high, high, err);
     if (status || *low <= *high) return status;
-    return fail(err, ERR_INCONSISTENT, "value", 0, "Pictures have %.0f pixels at least and %.0f at most.", *low, *high);
+    return fail(err, ERR_INCONSISTENT, "value", 0, "Images have %.0f pixels at least and %.0f at most.", *low, *high);
 }
 
 /* Which layers add something. */
@@ -153,7 +153,7 @@ static int read_config(const struct checkpoint *ck, struct vision *v, struct err
     const int64_t two = 2;
     const double small = 1e-6;
     double eps;
-    *c = (struct vision_config){.low = 65536, .high = 16777216, .film_low = 4096, .film_high = 25165824};
+    *c = (struct vision_config){.low = 65536, .high = 16777216, .video_low = 4096, .video_high = 25165824};
     int status = check_kind(ck, err);
     if (!status) status = config_int(ck, "block_count", 1, VISION_LAYERS, NULL, &c->n_layers, err);
     if (!status) status = config_int(ck, "embedding_length", 1, 16384, NULL, &c->dim, err);
@@ -172,7 +172,7 @@ static int read_config(const struct checkpoint *ck, struct vision *v, struct err
     if (!status) status = read_added(ck, v, err);
     if (!status) status = read_colours(ck, c, err);
     if (!status) status = read_limits(ck, "image_min_pixels", "image_max_pixels", &c->low, &c->high, err);
-    if (!status) status = read_limits(ck, "video_min_pixels", "video_max_pixels", &c->film_low, &c->film_high, err);
+    if (!status) status = read_limits(ck, "video_min_pixels", "video_max_pixels", &c->video_low, &c->video_high, err);
     return status;
 }
 
@@ -356,7 +356,7 @@ static int take_lists(struct vision *v, struct error *err)
     v->layers = mem_array(v->bind.mem, (uint64_t)c->n_layers, sizeof *v->layers);
     v->mergers = mem_array(v->bind.mem, (uint64_t)c->n_added + 1, sizeof *v->mergers);
     v->frequency = mem_array(v->bind.mem, (uint64_t)quarter, sizeof *v->frequency);
-    if (!v->layers || !v->mergers || !v->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the encoder of pictures.");
+    if (!v->layers || !v->mergers || !v->frequency) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the encoder of images.");
     for (int j = 0; j < quarter; j++) v->frequency[j] = num_exp64(-2.0 * j / (2 * quarter) * num_log64(10000));
     image_table(c->mean, c->std, v->table);
     return OK;
@@ -366,7 +366,7 @@ int vision_open(struct mem *mem, struct backend *be, const struct checkpoint *ck
 {
     struct vision *v = mem_alloc(mem, sizeof *v);
     *out = NULL;
-    if (!v) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the encoder of pictures.");
+    if (!v) return fail(err, ERR_MEM_LOAD, "weights", 0, "Not enough memory for the encoder of images.");
     v->bind = (struct binder){.mem = mem, .be = be};
     int status = read_config(ck, v, err);
     if (!status) status = take_lists(v, err);

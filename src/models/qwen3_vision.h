@@ -64,7 +64,7 @@ struct vision {
     void *arena, *host;        /* of s; of `up` and `ups` */
     float *up;                 /* [CHUNK, the wider of pixels and dim] what goes up from here */
     const float **ups;         /* [CHUNK] its rows */
-    /* The picture at hand. */
+    /* The image at hand. */
     const uint8_t *frames[FRAMES];
     int rows, cols;            /* patches */
     float *out;

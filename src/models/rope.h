@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * RoPE's frequencies, and YaRN, which extends a model's context: slow frequencies are divided by a factor, fast ones kept, those
- * between blended, and cosines and sines grow a little. A row has three positions (time, row, column of a picture's part), and sections
+ * between blended, and cosines and sines grow a little. A row has three positions (time, row, column of an image's part), and sections
  * say which of them turns a pair of columns. MODEL.md has the formulas.
  */
 #ifndef QUERN_ROPE_H

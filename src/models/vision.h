@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The encoder of pictures: a projector's configuration, its weights in a backend, and the way from pixels to rows of a language model.
+ * The encoder of images: a projector's configuration, its weights in a backend, and the way from pixels to rows of a language model.
  *
  * As a model's: vision_open() reads the configuration, vision_bind() finds the weights, file by file, vision_take() makes room for those,
- * vision_reserve() for the scratch. Then pictures are encoded one after the other, each in parts of some 20 to 50 ms, between which the engine looks
- * at the clock and does other work; what a part computes cannot fail and allocates nothing. A picture is one frame or a pair of a film's:
+ * vision_reserve() for the scratch. Then images are encoded one after the other, each in parts of some 20 to 50 ms, between which the engine looks
+ * at the clock and does other work; what a part computes cannot fail and allocates nothing. An image is one frame or a pair of a video's:
  * attention sees no other, so the bits of its rows depend on its pixels alone. MODEL.md has the formulas.
  */
 #ifndef QUERN_VISION_H
@@ -24,7 +24,7 @@ struct vision_config {
     int n_added;      /* what a token has beside its row: something to add after the language model's first layers */
     int added_after[VISION_LAYERS]; /* [n_added] the encoder's layer behind which that is made, ascending */
     float eps, mean[3], std[3];
-    double low, high, film_low, film_high; /* pixels of a picture and of all frames of a film, at least and at most */
+    double low, high, video_low, video_high; /* pixels of an image and of all frames of a video, at least and at most */
 };
 
 /* Whether there is an encoder to open: the file is a projector (GGUF "clip"), or a folder's metadata has its keys. */
@@ -52,15 +52,15 @@ int vision_max_rows(const struct vision *v);
 int vision_max_cols(const struct vision *v);
 /* Bytes that vision_reserve() takes. */
 uint64_t vision_reserve_cost(const struct vision *v, int max_patches);
-/* Scratch for pictures of at most so many patches, in place of what there was. ERR_MEM_LOAD. */
+/* Scratch for images of at most so many patches, in place of what there was. ERR_MEM_LOAD. */
 int vision_reserve(struct vision *v, int max_patches);
 
-/* Floats of a picture's result: [tokens, (1 + n_added) * out_dim], each token's row, then its additions. rows and cols: patches, both even. */
+/* Floats of an image's result: [tokens, (1 + n_added) * out_dim], each token's row, then its additions. rows and cols: patches, both even. */
 uint64_t vision_size(const struct vision *v, int rows, int cols);
-/* A picture (twice the same frame) or a pair of frames, RGB [rows * patch, cols * patch, 3], of at most max_patches; frames and `out` [vision_size()]
+/* An image (twice the same frame) or a pair of frames, RGB [rows * patch, cols * patch, 3], of at most max_patches; frames and `out` [vision_size()]
  * are borrowed until the last part. */
 void vision_begin(struct vision *v, const uint8_t *const frames[2], int rows, int cols, float *out);
-int vision_parts(const struct vision *v);     /* of the picture at hand */
+int vision_parts(const struct vision *v);     /* of the image at hand */
 void vision_part(struct vision *v, int part); /* 0 .. parts - 1, in order; after the last one `out` is whole */
 
 #endif

@@ -8,7 +8,7 @@
 //   node tests/bench/bench.mjs --only serve ...   servers instead: see serve.mjs
 //   node tests/bench/bench.mjs --only embed ...   vectors of texts: see embed.mjs
 //   node tests/bench/bench.mjs --only masks ...   limits of replies: see masks.mjs
-//   node tests/bench/bench.mjs --only vision ...  looking at a picture: see looks.mjs
+//   node tests/bench/bench.mjs --only vision ...  looking at an image: see looks.mjs
 //   node tests/bench/bench.mjs [--types q8_0,q4_k_m] [--threads 1,2] [--engines quern,native] [--repeat 3] [--quick] [--all] [--resume] [--out DIR]
 //   node tests/bench/bench.mjs --only batch [--types ...] [--engines quern,native,node,simd,firefox] [--repeat 5] [--resume] [--out DIR]    see batch.mjs
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

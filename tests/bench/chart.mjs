@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The report as a picture: grouped bars, one panel per figure, one group per file type. It brings its own background, and
+// The report as an image: grouped bars, one panel per figure, one group per file type. It brings its own background, and
 // follows the viewer's choice of light or dark.
 import { ENGINES } from './engines.mjs';
 

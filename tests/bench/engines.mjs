@@ -30,7 +30,7 @@ export const CELLS = {
 const WARM_UP = { prompt: 64, generate: 8, figures: {} };
 
 const QUERN = 'tests/bench/page/quern.js';
-const quern = (variant) => ({ settings: () => [{ variant, cache: false }] });
+const quern = (variant) => ({ settings: () => [{ variant, store: false }] });
 
 /** Debian's newest llama.cpp with some of its builds for different CPUs, or npm's where there is none. */
 const native = (backends, peer) => ({

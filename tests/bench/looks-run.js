@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What looks.mjs asks of the package in a page and in Node, in the same words: looks at pictures of noise, each of which nobody has seen.
+// What looks.mjs asks of the package in a page and in Node, in the same words: looks at images of noise, each of which nobody has seen.
 
 /** Noise in RGB (Lehmer's generator). */
 export function noise(side, seed) {
@@ -22,8 +22,8 @@ export async function load(open, source, options) {
 
 /** @returns {Promise<{ms: number, tokens: number}>} */
 export async function look({ side, seed }) {
-  const picture = noise(side, seed);
+  const image = noise(side, seed);
   const start = performance.now();
-  const { tokens } = await model.look(picture);
+  const { tokens } = await model.look(image);
   return { ms: performance.now() - start, tokens };
 }

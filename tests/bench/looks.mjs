@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `npm run bench -- --only vision`: how long a picture is looked at, beside native llama.cpp (llama-mtmd-cli): one encoder of the 2B's dimensions with
-// random weights, the same number of threads, one look of each in turn, each at a picture of noise that nobody has seen. The language model behind it
+// `npm run bench -- --only vision`: how long an image is looked at, beside native llama.cpp (llama-mtmd-cli): one encoder of the 2B's dimensions with
+// random weights, the same number of threads, one look of each in turn, each at an image of noise that nobody has seen. The language model behind it
 // has few layers: it only has to be there. The report is vision.md and vision.json. Which operation takes how long: vision.mjs.
 //
 //   node tests/bench/bench.mjs --only vision [--types q8_0,f16] [--engines quern,node,program,mtmd] [--pixels 512] [--threads 2] [--repeat 3] [--out DIR]
@@ -23,7 +23,7 @@ const NAMES = { quern: 'quern, Chromium', node: 'quern, Node', program: 'quern, 
 const LAYERS = 4;
 const PATIENCE_MS = 600_000;
 
-/** Multiplications of one look at a square picture. */
+/** Multiplications of one look at a square image. */
 function macsOf(side) {
   const { hidden: d, ffn, layers, added, outDim } = PROJECTORS['qwen3-vl-2b'];
   const patches = (side / 16) ** 2;
@@ -106,12 +106,12 @@ export function looksReport({ machine, side, threads, macs, runs }) {
     const best = Math.min(...ms);
     return [type.toUpperCase(), `${NAMES[engine]} (${about})`, median(ms).toFixed(0), best.toFixed(0), (macs / best / 1e6).toFixed(1), against(median), against((all) => Math.min(...all))];
   });
-  return `# Looking at a picture
+  return `# Looking at an image
 
 Made by \`npm run bench -- --only vision\`; every look is in vision.json. ${machineLine(machine)}. The machine's load was ${Math.min(...loads)} to ${Math.max(...loads)}.
 
 ${side} x ${side} pixels of noise, ${side ** 2 / 1024} tokens, ${(macs / 1e9).toFixed(0)} billion multiplications in an encoder of Qwen3-VL-2B's dimensions (24 blocks, 1,024 wide) with random weights; ${threads} threads; looks of each in turn (${runs[0].ms.length}),
-after one that warms up. quern's times in Chromium and Node are those of \`model.look()\`, which hands the picture over and the result back; llama.cpp's are what llama-mtmd-cli says of its encoding. The last two columns: llama.cpp's time over this one's, above 1 is faster.
+after one that warms up. quern's times in Chromium and Node are those of \`model.look()\`, which hands the image over and the result back; llama.cpp's are what llama-mtmd-cli says of its encoding. The last two columns: llama.cpp's time over this one's, above 1 is faster.
 
 ${table(['encoder', 'engine', 'median, ms', 'best, ms', 'GMAC/s', 'x llama.cpp, medians', 'x llama.cpp, bests'], rows, 2)}`;
 }

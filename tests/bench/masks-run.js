@@ -16,7 +16,7 @@ export function vocabularyOf(tiktoken) {
   return { all, engine: { facts: { tokens: all.length, endTokens: [text + 2] }, tokens: () => ({ starts, bytes, types }) } };
 }
 
-const isIn = (mask, id) => mask[id >>> 5] >>> (id & 31) & 1;
+export const isIn = (mask, id) => mask[id >>> 5] >>> (id & 31) & 1;
 
 /** Which allowed token the rest of a text begins with, the longest: much as a tokenizer would cut it. */
 class Cutter {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * llama.cpp's logits of a prompt with pictures, for int8-pictures.mjs: float32 [positions, vocabulary], zeros at rows of pictures. One thread, an f32
+ * llama.cpp's logits of a prompt with images, for int8-images.mjs: float32 [positions, vocabulary], zeros at rows of images. One thread, an f32
  * cache, no flash attention.
  *
- *   mtmd_logits MODEL PROJECTOR PROMPT-FILE OUT [WIDTH HEIGHT RGB-FILE]...      PROMPT-FILE has <__media__> where a picture goes
+ *   mtmd_logits MODEL PROJECTOR PROMPT-FILE OUT [WIDTH HEIGHT RGB-FILE]...      PROMPT-FILE has <__media__> where an image goes
  */
 #include "llama.h"
 #include "mtmd.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CONTEXT = 1024, PICTURES_MOST = 16 };
+enum { CONTEXT = 1024, IMAGES_MOST = 16 };
 
 static void quiet(enum ggml_log_level level, const char *text, void *data)
 {
@@ -49,7 +49,7 @@ static struct llama_context *open_context(struct llama_model *model)
     return llama_init_from_model(model, p);
 }
 
-static mtmd_context *open_eyes(const char *path, const struct llama_model *model)
+static mtmd_context *open_projector(const char *path, const struct llama_model *model)
 {
     struct mtmd_context_params p = mtmd_context_params_default();
     p.use_gpu = p.print_timings = p.warmup = false;
@@ -78,10 +78,10 @@ static void text_chunk(struct llama_context *context, const mtmd_input_chunk *ch
     llama_batch_free(b);
 }
 
-static void picture_chunk(mtmd_context *eyes, struct llama_context *context, const mtmd_input_chunk *chunk, llama_pos *past, size_t vocab, FILE *out)
+static void image_chunk(mtmd_context *projector, struct llama_context *context, const mtmd_input_chunk *chunk, llama_pos *past, size_t vocab, FILE *out)
 {
-    if (mtmd_encode_chunk(eyes, chunk)) fail("encoding");
-    if (mtmd_helper_decode_image_chunk(eyes, context, chunk, mtmd_get_output_embd(eyes), *past, 0, CONTEXT, past, NULL, NULL)) fail("decoding a picture");
+    if (mtmd_encode_chunk(projector, chunk)) fail("encoding");
+    if (mtmd_helper_decode_image_chunk(projector, context, chunk, mtmd_get_output_embd(projector), *past, 0, CONTEXT, past, NULL, NULL)) fail("decoding an image");
     size_t n = mtmd_input_chunk_get_n_tokens(chunk);
     float *none = calloc(n * vocab, sizeof *none);
     if (!none) fail("memory");
@@ -91,23 +91,23 @@ static void picture_chunk(mtmd_context *eyes, struct llama_context *context, con
 
 int main(int argc, char **argv)
 {
-    if (argc < 5 || argc > 5 + 3 * PICTURES_MOST) fail("MODEL PROJECTOR PROMPT-FILE OUT [WIDTH HEIGHT RGB-FILE]...");
+    if (argc < 5 || argc > 5 + 3 * IMAGES_MOST) fail("MODEL PROJECTOR PROMPT-FILE OUT [WIDTH HEIGHT RGB-FILE]...");
     llama_log_set(quiet, NULL);
     mtmd_log_set(quiet, NULL);
     llama_backend_init();
     ggml_backend_load_all();
     struct llama_model *model = llama_model_load_from_file(argv[1], llama_model_default_params());
     struct llama_context *context = model ? open_context(model) : NULL;
-    mtmd_context *eyes = context ? open_eyes(argv[2], model) : NULL;
-    if (!eyes) fail("these files are not taken");
-    const mtmd_bitmap *pictures[PICTURES_MOST];
-    size_t n_pictures = 0, n;
+    mtmd_context *projector = context ? open_projector(argv[2], model) : NULL;
+    if (!projector) fail("these files are not taken");
+    const mtmd_bitmap *images[IMAGES_MOST];
+    size_t n_images = 0, n;
     for (char **at = argv + 5; at + 2 < argv + argc; at += 3)
-        pictures[n_pictures++] = mtmd_bitmap_init((uint32_t)atoi(at[0]), (uint32_t)atoi(at[1]), (unsigned char *)read_all(at[2], &n));
+        images[n_images++] = mtmd_bitmap_init((uint32_t)atoi(at[0]), (uint32_t)atoi(at[1]), (unsigned char *)read_all(at[2], &n));
     char *text = read_all(argv[3], &n);
     mtmd_input_text prompt = {text, n, false, true};
     mtmd_input_chunks *chunks = mtmd_input_chunks_init();
-    if (mtmd_tokenize(eyes, chunks, &prompt, pictures, n_pictures)) fail("the prompt");
+    if (mtmd_tokenize(projector, chunks, &prompt, images, n_images)) fail("the prompt");
     FILE *out = fopen(argv[4], "wb");
     if (!out) fail(argv[4]);
     size_t vocab = (size_t)llama_vocab_n_tokens(llama_model_get_vocab(model));
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < mtmd_input_chunks_size(chunks); i++) {
         const mtmd_input_chunk *chunk = mtmd_input_chunks_get(chunks, i);
         if (mtmd_input_chunk_get_type(chunk) == MTMD_INPUT_CHUNK_TYPE_TEXT) text_chunk(context, chunk, &past, vocab, out);
-        else picture_chunk(eyes, context, chunk, &past, vocab, out);
+        else image_chunk(projector, context, chunk, &past, vocab, out);
     }
     return fclose(out) != 0;
 }

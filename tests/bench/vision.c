@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Times the encoder of pictures by operation: a projector's file, a picture of noise, the time and the multiplications a second of each
+ * Times the encoder of images by operation: a projector's file, an image of noise, the time and the multiplications a second of each
  * operation over some looks, the best of each. Natively it reads the file itself; as wasm (Node) it is fed by vision.mjs.
  *
  *   build/release/bench/vision PROJECTOR [PIXELS-A-SIDE] [THREADS] [LOOKS] [scalar]
@@ -74,7 +74,7 @@ EXPORT int vision_bench_feed(const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* After the file's end: room for a picture of so many pixels a side. */
+/* After the file's end: room for an image of so many pixels a side. */
 EXPORT int vision_bench_reserve(int pixels)
 {
     const struct kv_shape shape = {1, 1, 1, 32, 1, KV_F32};

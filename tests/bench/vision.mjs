@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The encoder of pictures by operation: natively, in this Node and in Chromium, one after the other: vision.c over a projector's file, which lies
+// The encoder of images by operation: natively, in this Node and in Chromium, one after the other: vision.c over a projector's file, which lies
 // below the project's folder.
 //
 //   node tests/bench/vision.mjs PROJECTOR [PIXELS [THREADS [LOOKS [PLACES]]]]

@@ -29,7 +29,7 @@ const DELAYS = [0, 60, 150, 400];
  */
 export async function stops({ load }, { source, options, text, token }) {
   const chosen = { temperature: 0, logitBias: { [token]: 100 } };
-  const begin = () => load(source, { ...options, contextSize: 2560, cacheSize: 5120, threads: 2 });
+  const begin = () => load(source, { ...options, contextSize: 2560, kvPositions: 5120, threads: 2 });
   const stopped = async (reply) => {
     const start = performance.now();
     reply.stop();

@@ -108,7 +108,7 @@ describe('a conversation of 2,000 tokens goes on', () => {
     const module = await WebAssembly.compile(await readFile(join(PROJECT, 'dist/quern-simd.wasm')));
     const where = { glue, module, store, rest: setImmediate, chunks: () => createReadStream(source, { highWaterMark: 2 ** 20 }) };
     const found = await measure({
-      turn: (what) => turn(quern, { ...what, source, options: { cache } }), stops: (what) => stops(quern, { ...what, source, options: { cache } }),
+      turn: (what) => turn(quern, { ...what, source, options: { store: cache } }), stops: (what) => stops(quern, { ...what, source, options: { store: cache } }),
       plain: ({ piece }) => plain(store, piece),
       parts: (more) => parts({ ...where, ...more }), gaps: (more) => gaps({ ...where, ...more }),
     });

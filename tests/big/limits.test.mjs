@@ -15,7 +15,7 @@ const HOW = { atOnce: 16, maxTokens: 48, topK: 0 };
 const CONTEXT = 64;     // of each; the prompt has 5 tokens
 
 test(`${COUNT} schemas`, async (t) => {
-  const model = await load(join(PROJECT, bigModel(TYPE)), { threads: 2, contextSize: CONTEXT, parallel: HOW.atOnce, cacheSize: CONTEXT * HOW.atOnce });
+  const model = await load(join(PROJECT, bigModel(TYPE)), { threads: 2, contextSize: CONTEXT, parallel: HOW.atOnce, kvPositions: CONTEXT * HOW.atOnce });
   const began = performance.now();
   const seen = await playSchemas(model, { count: COUNT, ...HOW });
   await model.dispose();

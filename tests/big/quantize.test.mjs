@@ -61,7 +61,7 @@ function atRealSize(type) {
 }
 
 async function ourLogits(path) {
-  const model = await load(path, { threads: 2, kv: 'f32', cache: false });
+  const model = await load(path, { threads: 2, kv: 'f32', store: false });
   try {
     return { logits: await model.logits(IDS), width: model.info.vocabSize };
   } finally {

@@ -79,7 +79,7 @@ const WARM = [
   ['from the disk: plain loop, ms', ({ disk }) => both(disk.plain)],
   ['checked, 2 threads, ms', ({ disk }) => both(disk.threads)],
   ['ratio', ({ disk }) => ratios(disk.threads, disk.plain)],
-  ['from the system\'s cache: plain loop, ms', ({ plain }) => both(plain)],
+  ['from the system\'s store: plain loop, ms', ({ plain }) => both(plain)],
   ['checked, 2 threads, ms', ({ threads }) => both(threads)],
   ['ratio', ({ threads, plain }) => ratios(threads, plain)],
   ['checked, 1 thread, ms', ({ alone }) => both(alone)],
@@ -143,7 +143,7 @@ const VISION = [
   ['median, ms', ({ medianMs }) => medianMs.toFixed(0)],
   ['longest, ms', ({ longestMs }) => longestMs.toFixed(0)],
   ['main thread\'s longest task, ms', ({ longestBusyMs }) => longestBusyMs?.toFixed(1) ?? ''],
-  ['rows of pictures, tokens/s, best', ({ rates }) => (rates ? Math.max(...rates.picture).toFixed(1) : '')],
+  ['rows of images, tokens/s, best', ({ rates }) => (rates ? Math.max(...rates.image).toFixed(1) : '')],
   ['of text', ({ rates }) => (rates ? Math.max(...rates.text).toFixed(1) : '')],
 ];
 
@@ -157,7 +157,7 @@ const PARTS = {
   quantize: ['`quern quantize` in Node from F16, 2 threads', (entries) => table(QUANTIZE, entries)],
   keep: ['A kept conversation in 0.6B\'s dimensions, Q8_0, 2 threads: medians of 3, but what is read anew and written once', (entries) => table(KEEP, entries)],
   limits: ['Random schemas, any token that they allow at temperature 1.5, 16 replies at once, in Node', (entries) => table(LIMITS, entries)],
-  vision: ['A picture of 1,024 x 1,024 stopped while it is looked at, one of 512 x 512 read, in Qwen3-VL-2B\'s dimensions', (entries) => table(VISION, entries)],
+  vision: ['An image of 1,024 x 1,024 stopped while it is looked at, one of 512 x 512 read, in Qwen3-VL-2B\'s dimensions', (entries) => table(VISION, entries)],
   stop: ['Stopping in the middle of a prompt of 4,095 tokens, one thread', (entries) => table(STOP, entries)],
 };
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The page's side of vision.test.mjs: pictures of noise, made before anything is measured, and conversations about them.
+// The page's side of vision.test.mjs: images of noise, made before anything is measured, and conversations about them.
 import { load as loadModel } from '../../dist/index.js';
 import { noise } from '../bench/looks-run.js';
 
 let model;
-const pictures = [];
+const images = [];
 
 export async function load({ url, ...options }) {
-  model = await loadModel(url, { cache: false, ...options });
+  model = await loadModel(url, { store: false, ...options });
   return model.info;
 }
 
 /** @returns {number} the place of the first of them */
 export function prepare({ side, seeds }) {
-  return pictures.push(...seeds.map((seed) => noise(side, seed))) - seeds.length;
+  return images.push(...seeds.map((seed) => noise(side, seed))) - seeds.length;
 }
 
-const ask = (at, options) => model.chat([{ role: 'user', content: [{ type: 'image', image: pictures[at] }, { type: 'text', text: 'Well?' }] }], { maxTokens: 1, temperature: 0, ...options });
+const ask = (at, options) => model.chat([{ role: 'user', content: [{ type: 'image', image: images[at] }, { type: 'text', text: 'Well?' }] }], { maxTokens: 1, temperature: 0, ...options });
 
 /** Ends a reply so long after it has begun to look. @returns {Promise<{ms: number, done: number, total: number, outcome: string}>} */
 export async function stopLooking({ at, delay, isAborted }) {
@@ -46,6 +46,6 @@ async function rate(begin) {
   return { rate: 1000 * (last.done - first.done) / (last.at - first.at), usage };
 }
 
-export const readPicture = ({ at }) => rate((onPrefill) => ask(at, { onPrefill }));
+export const readImage = ({ at }) => rate((onPrefill) => ask(at, { onPrefill }));
 export const readText = ({ prompt }) => rate((onPrefill) => model.complete(prompt, { maxTokens: 1, temperature: 0, onPrefill }));
 export const memory = () => model.info.memory;

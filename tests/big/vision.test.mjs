@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Qwen3-VL-2B's real dimensions with random weights (encoder 24 blocks of 1,024, text 28 layers of 2,048, Q8_0) in Chromium: memory as planned, a page
-// that stays alive, stops within 200 ms while a picture of 1,024 x 1,024 is looked at, and rows of pictures read as fast as those of text.
+// that stays alive, stops within 200 ms while an image of 1,024 x 1,024 is looked at, and rows of images read as fast as those of text.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';
@@ -15,7 +15,7 @@ const CONTEXT = 2048;
 const MAX_STOP_MS = 200;
 const MAX_TASK_MS = 16;
 
-/** Rows of pictures may be so much slower, by the best of so many rounds. */
+/** Rows of images may be so much slower, by the best of so many rounds. */
 const MAX_SLOWER = 1.05;
 const ROUNDS = 5;
 
@@ -69,15 +69,15 @@ describe('a model that sees, of 2 B parameters', () => {
     return all;
   }
 
-  /** Looking once while a trace runs, then pictures and texts of as many tokens in turn. */
+  /** Looking once while a trace runs, then images and texts of as many tokens in turn. */
   async function speeds(tab) {
     const at = await tab.call('prepare', { side: USUAL, seeds: Array.from({ length: 1 + ROUNDS }, (_, i) => 100 + i) });
-    const { value, busyMs } = await traced(tab.browser, tab.page, () => tab.call('readPicture', { at }));
+    const { value, busyMs } = await traced(tab.browser, tab.page, () => tab.call('readImage', { at }));
     assert.equal(value.usage.imageTokens, USUAL ** 2 / 1024);
-    const rates = { picture: [], text: [] };
+    const rates = { image: [], text: [] };
     for (let i = 1; i <= ROUNDS; i++) {
       rates.text.push((await tab.call('readText', { prompt: randomPrompt(value.usage.promptTokens, i) })).rate);
-      rates.picture.push((await tab.call('readPicture', { at: at + i })).rate);
+      rates.image.push((await tab.call('readImage', { at: at + i })).rate);
     }
     return { busyMs, rates };
   }
@@ -92,8 +92,8 @@ describe('a model that sees, of 2 B parameters', () => {
       assert.ok(memory.peak <= memory.planned, `planned ${memory.planned}, peak ${memory.peak}`);
       if (!rates) return;
       assert.ok(busyMs < MAX_TASK_MS, `the page's main thread was busy for ${busyMs} ms at a stretch`);
-      const [picture, text] = [rates.picture, rates.text].map((all) => Math.max(...all));
-      assert.ok(text <= MAX_SLOWER * picture, `${picture} tokens a second of pictures, ${text} of text`);
+      const [image, text] = [rates.image, rates.text].map((all) => Math.max(...all));
+      assert.ok(text <= MAX_SLOWER * image, `${image} tokens a second of images, ${text} of text`);
     }));
   }
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One arithmetic on every machine: the SHA-256 of the logits of each golden file, and of what is seen in a picture, by one engine, compared with
+// One arithmetic on every machine: the SHA-256 of the logits of each golden file, and of what is seen in an image, by one engine, compared with
 // those of another machine. CI makes the list on an x86 and compares on ARM, macOS, Windows and in Safari; tests/js/golden.test.mjs compares on one machine.
 //   node tests/bits/bits.mjs ENGINE [--out FILE] [--against FILE]
 // ENGINE: native, node (every build, one thread and two), chromium, webkit (Playwright's), safari (by safaridriver).
@@ -21,21 +21,21 @@ const PATIENCE_MS = 300_000;
 
 const hashOf = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
-/** The pairs that see, by their names in the list; this picture has no transparency, colour profile or loss, so that decoders agree. */
+/** The pairs that see, by their names in the list; this image has no transparency, colour profile or loss, so that decoders agree. */
 const SEEING = { 'vision.F16': PAIR, 'vision.Q8_0': Q8 };
-const PICTURE = 'exact.png';
+const IMAGE = 'exact.png';
 const visionOptions = { maxPixels: LIMITS.maxPixels };
 
 const native = () => Object.fromEntries([
   ...names.map((name) => [name, hashOf(readFileSync(join(PROJECT, nativeLogits(name, 'f16'))))]),
-  ...Object.entries(SEEING).map(([name, pair]) => [name, hashOf(nativeLook(pair, pixelsOf(PICTURE)))]),
+  ...Object.entries(SEEING).map(([name, pair]) => [name, hashOf(nativeLook(pair, pixelsOf(IMAGE)))]),
 ]);
 
 async function hashInNode(name, options) {
   const pair = SEEING[name];
   const model = await load(pair?.source ?? join(PROJECT, GOLDEN, `${name}.gguf`), { chunk: 64, ...pair && { vision: pair.options.vision, visionOptions }, ...options });
   try {
-    const { buffer, byteOffset, byteLength } = pair ? (await model.look(imagePath(PICTURE))).values : await model.logits(tokens);
+    const { buffer, byteOffset, byteLength } = pair ? (await model.look(imagePath(IMAGE))).values : await model.logits(tokens);
     return hashOf(new Uint8Array(buffer, byteOffset, byteLength));
   } finally {
     await model.dispose();

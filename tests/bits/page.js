@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The hashes of the golden files' logits in this browser, and of what is seen in a picture; the address after the # says which files and how many threads.
+// The hashes of the golden files' logits in this browser, and of what is seen in an image; the address after the # says which files and how many threads.
 import { load } from '../../dist/index.js';
 
 const GOLDEN = '../fixtures/golden/';
@@ -13,7 +13,7 @@ async function run() {
   const tokens = await (await fetch(`${GOLDEN}tokens.json`)).json();
   const outcome = { hashes: {} };
   const hash = async (name, source, vision, work) => {
-    const model = await load(source, { threads: Number(asked.get('threads')), chunk: 64, cache: false, ...vision });
+    const model = await load(source, { threads: Number(asked.get('threads')), chunk: 64, store: false, ...vision });
     const floats = await work(model);
     outcome.hashes[name] = hex(await crypto.subtle.digest('SHA-256', floats.slice().buffer));
     outcome.threads = model.info.threads;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests of the encoder share: opening a projector's file or a folder, down to the last byte of its weights, and encoding a picture.
+ * What tests of the encoder share: opening a projector's file or a folder, down to the last byte of its weights, and encoding an image.
  */
 #ifndef QUERN_PROJECTOR_H
 #define QUERN_PROJECTOR_H
@@ -12,7 +12,7 @@
 #include <dirent.h>
 
 /* An encoder and what it lives in. */
-struct eyes {
+struct projector {
     struct mem mem;
     struct pool *pool;
     struct backend *be;
@@ -21,7 +21,7 @@ struct eyes {
     struct error err;
 };
 
-struct eyes_options {
+struct projector_options {
     bool scalar;
     int threads, max_patches; /* 0: one thread; 1,024 */
     const char *type;         /* that matrices are quantised to; NULL: none */
@@ -32,7 +32,7 @@ struct eyes_options {
 enum { EYES_FILES = 8 };
 
 /* The files of a folder, those that describe it first. */
-static inline int eyes_folder(const char *folder, struct file files[EYES_FILES])
+static inline int projector_folder(const char *folder, struct file files[EYES_FILES])
 {
     char names[EYES_FILES][80];
     struct dirent *entry;
@@ -50,7 +50,7 @@ static inline int eyes_folder(const char *folder, struct file files[EYES_FILES])
 }
 
 /* One file with weights: its header, then all it has. */
-static inline int eyes_weights(struct eyes *e, const struct file *f, size_t used, const struct eyes_options *o)
+static inline int projector_weights(struct projector *e, const struct file *f, size_t used, const struct projector_options *o)
 {
     struct checkpoint *ck = e->in.file;
     int status = e->v ? OK : vision_open(&e->mem, e->be, &e->in.ck, &e->v, &e->err);
@@ -63,25 +63,25 @@ static inline int eyes_weights(struct eyes *e, const struct file *f, size_t used
     return status;
 }
 
-static inline int eyes_take(struct eyes *e, const struct file *f, const struct eyes_options *o)
+static inline int projector_take(struct projector *e, const struct file *f, const struct projector_options *o)
 {
     size_t used = 0;
     int status = intake_header(&e->in, f->data, f->size, &used, &e->err);
-    return status || !e->in.complete ? status : eyes_weights(e, f, used, o);
+    return status || !e->in.complete ? status : projector_weights(e, f, used, o);
 }
 
-/* Opens an encoder from the files of a model; eyes_close() follows, whatever comes of it. */
-static inline int eyes_open(struct eyes *e, const struct file *files, int n, const struct eyes_options *o)
+/* Opens an encoder from the files of a model; projector_close() follows, whatever comes of it. */
+static inline int projector_open(struct projector *e, const struct file *files, int n, const struct projector_options *o)
 {
     const struct kv_shape shape = {.n_layers = 1, .n_heads = 1, .n_kv_heads = 1, .head_dim = 32, .n_pages = 1, .type = KV_F32};
-    *e = (struct eyes){.mem = {.limit = o->limit, .fail_at = o->fail_at}};
+    *e = (struct projector){.mem = {.limit = o->limit, .fail_at = o->fail_at}};
     e->pool = pool_new(&e->mem, max_int(o->threads, 1));
     e->be = e->pool ? backend_cpu(&e->mem, e->pool, o->scalar) : NULL;
     intake_open(&e->in, &e->mem, n, files[0].size);
     int status = e->be ? OK : ERR_MEM_LOAD;
     for (int i = 0; !status && i < n; i++) {
         if (i) status = intake_next(&e->in, files[i].size, &e->err);
-        if (!status) status = eyes_take(e, &files[i], o);
+        if (!status) status = projector_take(e, &files[i], o);
     }
     if (!status) status = intake_finish(&e->in, &e->err);
     if (!status) status = e->be->ops->reserve(e->be, &shape, vision_max_rows(e->v), vision_max_cols(e->v));
@@ -89,7 +89,7 @@ static inline int eyes_open(struct eyes *e, const struct file *files, int n, con
     return status;
 }
 
-static inline void eyes_close(struct eyes *e)
+static inline void projector_close(struct projector *e)
 {
     vision_free(e->v);
     intake_close(&e->in);
@@ -99,7 +99,7 @@ static inline void eyes_close(struct eyes *e)
 }
 
 /* All parts; out [vision_size()]. */
-static inline void eyes_look(struct eyes *e, const uint8_t *const frames[2], int rows, int cols, float *out)
+static inline void projector_look(struct projector *e, const uint8_t *const frames[2], int rows, int cols, float *out)
 {
     vision_begin(e->v, frames, rows, cols, out);
     for (int i = 0, n = vision_parts(e->v); i < n; i++) vision_part(e->v, i);

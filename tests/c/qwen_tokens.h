@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Qwen3's tokens as grammars want them, from the published rank file: base64, a space, a number, a line each; then 26 special ones.
+ * Qwen3's tokens as grammars want them, from the published rank file: base64, a scope, a number, a line each; then 26 special ones.
  */
 #ifndef QUERN_QWEN_TOKENS_H
 #define QUERN_QWEN_TOKENS_H

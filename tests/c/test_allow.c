@@ -99,7 +99,7 @@ static void in_company(void)
         CHECK(alone[who].end == QUERN_LENGTH && alone[who].n == reply.max_tokens);
         quern_free(e);
     }
-    struct quern_engine *e = open_nano((struct quern_options){.context_size = 256, .parallel = WRITERS, .cache_size = 256, .threads = 2});
+    struct quern_engine *e = open_nano((struct quern_options){.context_size = 256, .parallel = WRITERS, .kv_positions = 256, .threads = 2});
     for (int who = 0; who < WRITERS; who++) {
         struct quern_reply reply = reply_of(who);
         begin(e, &together[who], who, &reply);

@@ -13,7 +13,7 @@ enum { TALKS = 8, GUESTS = 2, PROMPT_MOST = 70, TOKENS_MOST = 150, CONTEXT = 256
 struct script {
     int32_t prompt[PROMPT_MOST];
     int n;
-    uint32_t space;
+    uint32_t scope;
     int priority;
     struct quern_reply reply;
 };
@@ -40,7 +40,7 @@ struct talk {
 
 static void begin_talk(struct quern_engine *e, struct talk *t, const struct script *script)
 {
-    *t = (struct talk){.script = script, .s = quern_sequence_new(e, script->space, script->priority), .done = -1};
+    *t = (struct talk){.script = script, .s = quern_sequence_new(e, script->scope, script->priority), .done = -1};
     CHECK(t->s != NULL);
     CHECK(quern_sequence_set(t->s, script->prompt, script->n, QUERN_HELD) >= 0);
     CHECK_EQ(quern_reply_begin(t->s, &script->reply), OK);
@@ -135,7 +135,7 @@ static void write_scripts(const struct file *f, struct script *scripts)
     for (int i = 0; i < TALKS + GUESTS; i++) {
         struct script *s = &scripts[i];
         bool is_long = i % 3 == 0;
-        *s = (struct script){.n = 5 + 9 * (i % TALKS), .space = i % 4 == 3, .priority = i >= TALKS, .reply = {.sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
+        *s = (struct script){.n = 5 + 9 * (i % TALKS), .scope = i % 4 == 3, .priority = i >= TALKS, .reply = {.sampling = ways[i % 5], .max_tokens = is_long ? TOKENS_MOST - 2 * i : 5 + 3 * i}};
         if (is_long) s->reply.sampling.bias = never, s->reply.sampling.n_bias = n_never;
         for (int k = 0; k < s->n; k++) s->prompt[k] = i % 2 ? ids[k] : ids[(k + 31 * i) % GOLDEN_ROWS];
         s->prompt[s->n - 1] = 100 + i;
@@ -228,7 +228,7 @@ static void as_alone(const char *name, enum quern_kv kv, int first, int rounds)
     write_alone(&f, kv, scripts, alone);
     for (int i = first; i < first + rounds; i++) {
         struct quern_options options = {.context_size = CONTEXT, .kv = kv, .threads = 1 + (i + i / 3) % 3, .chunk = chunks[i % 3], .parallel = parallel[i % 4],
-                                        .cache_size = caches[i / 2 % 4]};
+                                        .kv_positions = caches[i / 2 % 4]};
         struct sched_facts facts = in_company(&f, options, scripts, alone, (uint64_t)i + 1);
         let_go += facts.let_go, followed += facts.followed;
     }
@@ -462,13 +462,13 @@ static void scores_behind(void)
 static void spaces_apart(void)
 {
     static struct script s = {.n = 60, .reply = {.max_tokens = 4}};
-    struct quern_engine *e = open_nano((struct quern_options){.context_size = 100, .cache_size = 800, .chunk = 8});
+    struct quern_engine *e = open_nano((struct quern_options){.context_size = 100, .kv_positions = 800, .chunk = 8});
     struct sched_facts facts;
     for (int i = 0; i < s.n; i++) s.prompt[i] = 30 + i;
     for (int round = 0; round < 2; round++) { /* one after the other, then side by side */
         struct talk talks[4];
         for (uint32_t i = 0; i < 4; i++) {
-            s.space = 10 + 10 * (uint32_t)round + i % 2;
+            s.scope = 10 + 10 * (uint32_t)round + i % 2;
             begin_talk(e, &talks[i], &s);
             int known = quern_sequence_set(talks[i].s, s.prompt, s.n, QUERN_HELD);
             CHECK_EQ(known, round == 0 && i >= 2 ? s.n - 1 : 0);
@@ -546,7 +546,7 @@ static void leaving_anywhere(void)
     static struct script scripts[3] = {{.prompt = {100, 200, 300}, .n = 3}, {.prompt = {9000, 90, 9}, .n = 3}, {.prompt = {7, 77, 777, 7777}, .n = 4}};
     static uint8_t alone[2][STEPS][HASH_BYTES];
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
-    const struct quern_options options = {.context_size = 64, .cache_size = 1024, .parallel = WRITERS + 2, .threads = 2};
+    const struct quern_options options = {.context_size = 64, .kv_positions = 1024, .parallel = WRITERS + 2, .threads = 2};
     struct quern_engine *e = engine_load(&f, options, SIZE_MAX);
     struct quern_sequence *writers[WRITERS], *guest = NULL;
     for (int i = 0; i < 2; i++) {
@@ -605,7 +605,7 @@ static void leaving_anywhere(void)
 static void planning(void)
 {
     enum { MANY = 16, STEPS = 400 };
-    struct quern_engine *e = open_nano((struct quern_options){.parallel = MANY, .context_size = 512, .cache_size = MANY * 512});
+    struct quern_engine *e = open_nano((struct quern_options){.parallel = MANY, .context_size = 512, .kv_positions = MANY * 512});
     struct quern_sequence *s[MANY];
     for (int i = 0; i < MANY; i++) {
         s[i] = sequence_new(e);

@@ -7,6 +7,7 @@
 
 static struct mem mem;
 static struct error err;
+static bool is_closed;
 
 /* A grammar of calls; parts end with NUL, which a literal has at its own end too. NULL where it is refused. */
 static struct grammar *grammar_in(const char *parts, size_t size, enum calls_form form)
@@ -14,7 +15,8 @@ static struct grammar *grammar_in(const char *parts, size_t size, enum calls_for
     struct grammar *g = grammar_new(&mem);
     gr_expr start = 0;
     err = (struct error){0};
-    if (calls_compile(g, &mem, (struct bytes){(const uint8_t *)parts, size}, form, &start, &err) == OK && grammar_ready(g, start, &err) == OK) return g;
+    const struct schema_options how = {.closed = is_closed};
+    if (calls_compile(g, &mem, (struct bytes){(const uint8_t *)parts, size}, form, &how, &start, &err) == OK && grammar_ready(g, start, &err) == OK) return g;
     grammar_free(g);
     return NULL;
 }
@@ -44,7 +46,7 @@ static void each_with_its_own(void)
 
 static void refused(void)
 {
-    static const char word[] = "f: \0true\0\0g: \0{\"type\":\"string\",\"pattern\":\"(?=x)\"}";
+    static const char word[] = "f: \0true\0\0g: \0{\"type\":\"string\",\"pattern\":\"(?<=x)\"}";
     CHECK(!grammar_of(word, sizeof word));
     CHECK_EQ(err.code, ERR_SCHEMA);
     CHECK(!strncmp(err.message, "The parameters of tool 1: ", 26));
@@ -125,6 +127,20 @@ static void between_tags(void)
     }
 }
 
+/* Without others, in either form, where the caller wants it so. */
+static void closed(void)
+{
+    is_closed = true;
+    struct grammar *g = grammar_of(TWO, sizeof TWO);
+    CHECK(g && accepts(g, "f: {\"a\": 1, \"b\": [2, {\"c\": 3}]}}\n") && !accepts(g, "f: {\"c\": 1}}\n"));
+    grammar_free(g);
+    g = tagged("{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"},\"o\":{\"properties\":{\"b\":{}}}}}");
+    CHECK(g && takes(g, P("a", "1") P("o", "{\"b\": 1}")) && !takes(g, P("c", "1")) && !takes(g, P("o", "{\"c\": 1}")));
+    grammar_free(g);
+    is_closed = false;
+    CHECK_EQ(mem.used, 0);
+}
+
 /* A long string under a large limit goes on, up to what looks like its end; a small one is kept. */
 static void long_between_tags(void)
 {
@@ -145,7 +161,7 @@ static void refused_between_tags(void)
     CHECK(!tagged(PROPERTIES("\"a>b\":{}")));
     CHECK(strstr(err.message, "'>'"));
     CHECK(!tagged("{\"type\":\"string\"}")); /* arguments are an object */
-    CHECK(!tagged(PROPERTIES("\"a\":{\"pattern\":\"(?=x)\"}")));
+    CHECK(!tagged(PROPERTIES("\"a\":{\"pattern\":\"(?<=x)\"}")));
     CHECK(!strncmp(err.message, "The parameters of tool 0: ", 26));
     CHECK(!tagged("{\"properties\":{\"a\":{\"enum\":[\"</parameter>\"]}},\"required\":[\"a\"]}"));
     CHECK_EQ(mem.used, 0);
@@ -153,6 +169,6 @@ static void refused_between_tags(void)
 
 int main(int argc, char **argv)
 {
-    static const struct check tests[] = {{"each_with_its_own", each_with_its_own}, {"refused", refused}, {"between_tags", between_tags}, {"long_between_tags", long_between_tags}, {"refused_between_tags", refused_between_tags}};
+    static const struct check tests[] = {{"each_with_its_own", each_with_its_own}, {"refused", refused}, {"between_tags", between_tags}, {"closed", closed}, {"long_between_tags", long_between_tags}, {"refused_between_tags", refused_between_tags}};
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

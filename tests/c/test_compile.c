@@ -52,7 +52,7 @@ static void refused(void)
         int status;
         const char *rule;
     } cases[] = {
-        {-1, "", 0, ERR_PARAM, "kind"}, {GRAMMAR_KINDS, "", 0, ERR_PARAM, "kind"}, {GRAMMAR_REGEX, "a", GRAMMAR_IGNORE_CASE, ERR_SCHEMA, "flags"},
+        {-1, "", 0, ERR_PARAM, "kind"}, {GRAMMAR_KINDS, "", 0, ERR_PARAM, "kind"}, {GRAMMAR_REGEX, "\\p{Old}", GRAMMAR_IGNORE_CASE, ERR_SCHEMA, "property"},
         {GRAMMAR_REGEX, "(", 0, ERR_SCHEMA, "pattern"}, {GRAMMAR_REGEX, "[]", 0, ERR_SCHEMA, "nothing"}, {GRAMMAR_GBNF, "a ::= \"b\"", 0, ERR_SCHEMA, "gbnf"},
         {GRAMMAR_CHOICES, "[]", 0, ERR_SCHEMA, "choices"}, {GRAMMAR_SCHEMA, "{\"minimum\":", 0, ERR_SCHEMA, "json"},
     };

@@ -130,7 +130,7 @@ static struct verdict load_once(const void *what)
     const struct loading *l = what;
     const struct set *s = l->set;
     struct quern_options options = {.file_size = l->sizes ? s->files[0].size : 0, .files = s->n, .chunk = 4, .context_size = 64,
-        .media_cache = 65536}; /* memory for many pictures takes longer than all else */
+        .media_cache = 65536}; /* memory for many images takes longer than all else */
     struct verdict v = {0};
     uint64_t used;
     double begin = clock_ms(CLOCK_PROCESS_CPUTIME_ID);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of an encoder of pictures: against the rules in double precision, the scalar and the SIMD kernels to the bit, over threads and
+ * The operations of an encoder of images: against the rules in double precision, the scalar and the SIMD kernels to the bit, over threads and
  * sizes that no block divides; attention against a language model's with an f32 cache, to the bit too.
  */
 #include "base/num.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures and films against what transformers and Pillow make of them (tests/fixtures/vision), to the byte; and headers of files: of every
+ * Images and videos against what transformers and Pillow make of them (tests/fixtures/vision), to the byte; and headers of files: of every
  * kind, cut off anywhere, and lying.
  */
 #include "check.h"
@@ -91,7 +91,7 @@ static void golden_sizes(void)
     while (fscanf(f, "%d %d %d %lf %lf %d %d", &h, &w, &frames, &low, &high, &height, &width) == 7) {
         const struct image_limits limits = {.patch = 16, .low = low, .high = high};
         struct image_grid g;
-        int status = frames ? image_film_size(frames, h, w, &limits, &g) : image_size(h, w, &limits, &g);
+        int status = frames ? image_video_size(frames, h, w, &limits, &g) : image_size(h, w, &limits, &g);
         CHECK_EQ(status, height ? OK : ERR_SIZE);
         count++;
         if (!height) continue;
@@ -111,15 +111,15 @@ static void odd_sizes(void)
     struct image_grid g;
     CHECK_EQ(image_size(0, 10, &limits, &g), ERR_SIZE);
     CHECK_EQ(image_size(-1, 10, &limits, &g), ERR_SIZE);
-    CHECK_EQ(image_film_size(2, 10, 0, &limits, &g), ERR_SIZE);
-    CHECK_EQ(image_film_size(0, 10, 10, &limits, &g), ERR_SIZE);
+    CHECK_EQ(image_video_size(2, 10, 0, &limits, &g), ERR_SIZE);
+    CHECK_EQ(image_video_size(0, 10, 10, &limits, &g), ERR_SIZE);
     CHECK_EQ(image_size(1, 200, &limits, &g), OK);
     CHECK_EQ(image_size(1, 201, &limits, &g), ERR_SIZE);
     CHECK_EQ(image_size(2, 400, &none, &g), ERR_SIZE); /* would be 0 high, and no limit enlarges it */
     CHECK_EQ(image_size(INT32_MAX, INT32_MAX, &none, &g), ERR_SIZE);
-    CHECK_EQ(image_film_size(1, 64, 64, &limits, &g), OK); /* one frame counts as two */
+    CHECK_EQ(image_video_size(1, 64, 64, &limits, &g), OK); /* one frame counts as two */
     CHECK_EQ(g.frames, 2);
-    CHECK_EQ(image_film_size(INT32_MAX - 1, 64, 64, &limits, &g), OK);
+    CHECK_EQ(image_video_size(INT32_MAX - 1, 64, 64, &limits, &g), OK);
     CHECK_EQ(g.height, 32);
 }
 
@@ -204,7 +204,7 @@ static void resize(const uint8_t *rgb, int w, int h, uint8_t *out, int W, int H)
     free(scratch);
 }
 
-static void golden_pictures(void)
+static void golden_images(void)
 {
     char name[64], hash[65];
     int channels, w, h, W, H, count = 0;
@@ -266,7 +266,7 @@ static void noise_resized(void)
     }
 }
 
-/* A picture as it is, and the sums' range: no weight lets one wrap around. */
+/* An image as it is, and the sums' range: no weight lets one wrap around. */
 static void resized_extremes(void)
 {
     uint8_t in[64 * 3], out[64 * 3], large[97 * 3];
@@ -355,7 +355,7 @@ static int header_of(const uint8_t *bytes, size_t n, struct image_header *h)
     return status;
 }
 
-static struct buffer picture(const char *name)
+static struct buffer image(const char *name)
 {
     char folder[400];
     snprintf(folder, sizeof folder, "%.300s/vision/files/", check_fixtures);
@@ -368,7 +368,7 @@ static void headers(void)
     int kind, width, height, orientation, count = 0;
     FILE *f = open_list("files.txt");
     while (fscanf(f, "%63s %d %d %d %d", name, &kind, &width, &height, &orientation) == 5) {
-        struct buffer b = picture(name);
+        struct buffer b = image(name);
         struct image_header h, part;
         check_name = name;
         CHECK_EQ(header_of(b.data, b.size, &h), OK);
@@ -473,7 +473,7 @@ static void lying_headers(void)
 {
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         const struct lie *l = lies + i;
-        struct buffer b = picture(l->file);
+        struct buffer b = image(l->file);
         struct image_header h;
         size_t n = strlen(l->mark), at = 0;
         check_name = l->name;
@@ -486,13 +486,13 @@ static void lying_headers(void)
     check_name = "lying_headers";
 }
 
-static void no_pictures(void)
+static void no_images(void)
 {
     static const char *const texts[] = {"", "P6 1 1 255 abc", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "<?xml version=\"1.0\"?><svg/>", "%PDF-1.7",
                                         "II*\0\10\0\0\0", "GIF88a", "\x89PNG\r\n", "RIFF\1\0\0\0WAVE", "BM", "\xff\xd8", "\xff\xd8\xff"};
     struct image_header h;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) CHECK_EQ(header_of((const uint8_t *)texts[i], strlen(texts[i]), &h), ERR_DECODE);
-    struct buffer b = picture("plain.avif"); /* a HEIC file: the same boxes, other brands */
+    struct buffer b = image("plain.avif"); /* a HEIC file: the same boxes, other brands */
     for (size_t i = 8; i + 4 < 60; i++)
         if (!memcmp(b.data + i, "avi", 3)) memcpy(b.data + i, "heic", 4);
     CHECK_EQ(header_of(b.data, b.size, &h), ERR_DECODE);
@@ -506,7 +506,7 @@ static const struct check tests[] = {
     {"golden_samples", golden_samples},
     {"labels", labels},
     {"over_white", over_white},
-    {"golden_pictures", golden_pictures},
+    {"golden_images", golden_images},
     {"noise_resized", noise_resized},
     {"resized_extremes", resized_extremes},
     {"golden_patches", golden_patches},
@@ -514,7 +514,7 @@ static const struct check tests[] = {
     {"identities", identities},
     {"headers", headers},
     {"lying_headers", lying_headers},
-    {"no_pictures", no_pictures},
+    {"no_images", no_images},
 };
 
 int main(int argc, char **argv)

@@ -425,7 +425,7 @@ static void pages_run_out(void)
 {
     struct reference r = reference_new("nano.Q8_0");
     struct kept_file f = made_by(&r.file, (struct quern_options){0});
-    struct quern_engine *e = load(&r.file, (struct quern_options){.cache_size = CONTEXT});
+    struct quern_engine *e = load(&r.file, (struct quern_options){.kv_positions = CONTEXT});
     struct quern_sequence *held = hold(e, TOKENS), *other = sequence_new(e);
     int32_t own[CONTEXT], said[WRITES], alone[WRITES];
     uint8_t header[KEPT_HEADER];

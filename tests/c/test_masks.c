@@ -313,7 +313,14 @@ static void patterns(void)
         {"^a|b$", "ax", "xa"}, {"^a|b$", "xb", "bx"}, {"^$", "", "a"}, {"a^b|c", "c", "ab"}, {"(^|x)y", "y", "zy"}, {"(^|x)y($|z)", "axyz", "xya"},
         {"^\\d{2,3}?$", "123", "1234"}, {"^[^\\d\\s-]+$", "a\xC3\xA9", "a b"}, {"^\\u{1F600}\\ud83d\\ude00$", "\xF0\x9F\x98\x80\xF0\x9F\x98\x80", ""},
         {"^.$", "\xE2\x82\xAC", "\n"}, {"^\\p{L}\\P{L}$", "\xC3\x9F.", "\xC3\x9Fs"}, {"^[\\w.+\\-]+@(?<host>[a-z]+)$", "a.b-c@d", "a@"}, {"^a{,2}$", "a{,2}", "aa"},
-        {"^[]$", "\x01", ""}, {"^[^]$", "\n", ""}, {"^\\x41\\cJ\\0\\/$", "A\n", "A"}, {"", "anything", "\xFF"}, {"^\\S\\W\\D$", "a x", "a11"},
+        {"^[]$", "\x01", ""}, {"^[^]$", "\n", ""}, {"^\\x41\\cJ\\0\\/$", "A\n", "A"}, {"", "anything", "\xFF"},
+        {"^(?!foo$|bar)\\w+$", "foo1", "bar1"}, {"^(?=.*[A-Z])(?=.*\\d).{3,}$", "a1B", "a1b"}, {"a(?=b)", "ab", "ac"}, {"a(?!b)", "abac", "ab"}, {"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$", "-1.5", "-."},
+        {"x|^(?!a)", "b", "a"}, {"^a(?=b$)|c", "ab", "abb"}, {"^(x|(?!b)\\w)c(?=d).$", "acd", "bcd"}, {"^(?:a(?=c)|b)?(?:c|d)$", "ac", "ad"}, {"^((?=(a))a(?!c))?b?[()]?$", "ab(", "ac"},
+        {"^P(?:(\\d+W)|(?!.*W)(?=\\d|T\\d)(\\d+Y)?(T(?=\\d)(\\d+H)?)?)$", "P1YT2H", "P1YT"}, {"(?!.*b)a$", "ba", "bb"}, {"^(?!.{3})", "ab", "abc"}, {"(?im:^A(?:b|c)$)(?!\\n)", "x\nab", "ab\n"},
+        {"^\\p{Lu}\\p{Ll}+$", "\xC3\x89t\xC3\xA9", "\xC3\xA9t"}, {"^\\p{Script=Greek}+$", "\xCE\xB1\xCE\xB2", "\xCE\xB1" "b"},
+        {"^\\p{Emoji_Presentation}$", "\xF0\x9F\x98\x80", "1"}, {"^[\\p{Sc}\\P{ASCII}]$", "$", "a"}, {"^(?i:stra\xC3\x9F" "e)$", "STRA\xE1\xBA\x9E" "E", "STRASSE"},
+        {"^a(?i:b)c$", "aBc", "aBC"}, {"^(?i:[^a-f])$", "g", "D"}, {"^(?s:.).$", "\na", "a\n"}, {"(?m:^b$)", "a\nb\rc", "ab\nc"}, {"^a(?m:$)", "a\n", "ab"},
+        {"a(?m:$)\\s(?m:^)b", "a\nb", "a b"}, {"^a(?i-s:.b)$", "axB", "a\nb"}, {"(?m:^)$", "a\n", "a"}, {"(?m:$^)\nx", "a\xE2\x80\xA8\nx", "a\nx"}, {"^\\S\\W\\D$", "a x", "a11"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (!strcmp(cases[i].pattern, "^[]$") || strstr(cases[i].pattern, "\\0")) continue; /* nothing; a text with a NUL: below */
@@ -334,7 +341,8 @@ static void patterns(void)
 
 static void patterns_refused(void)
 {
-    static const char *const cases[] = {"a(?=b)", "(?<!a)b", "(a)\\1", "\\k<n>", "\\bx", "(?i:x)", "\\p{Lu}", "[z-a]", "a{3,2}", "(", ")", "[a", "a**", "*",
+    static const char *const cases[] = {"(a(?=b)){2}", "((?=a)", "(?:(?=a)b)*", "[((?=a)b", "(?<=a)b", "((?!a)b)*", "a(?!^b)", "(?=a", "(?=(?=a)b)", "(?=a)*", "(?!a){2}", "(?<!a)b", "(a)\\1", "\\k<n>", "\\bx", "(?x:a)", "(?i", "(?ii:a)", "(?-:a)", "(?i-i:a)", "(?i)a", "\\p{lu}", "\\p{sc=Lu}", "\\p{gc=Greek}", "\\p{gc=Emoji}",
+                                        "\\p{Basic_Emoji}", "\\p{}", "\\p{=}", "\\pL", "(?m:^a$)+", "[z-a]", "a{3,2}", "(", ")", "[a", "a**", "*",
                                         "\\", "\\q", "\\x4", "\\u{110000}", "(^a)*", "^*", "[\\d-z]", "\xFF"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error err = {0};
@@ -369,6 +377,9 @@ static void grammars(void)
                 (const char *const[]){"", "1=2", "1+=2\n", "=2\n", "1=2+3\n", " 1=2\n", "1 2=3\n", "1=2\n3", "1=\n", "A=1\n", "1+ 2=3\n", NULL});
     check_texts(chess_grammar, (const char *const[]){"1. e4 e5\n2. Nf3 Nc6\n", "1. e4 e5\n2. Nbd2 R1xa3+\n3. O-O-O Qxe5+\n10. exd8=Q# O-O\n", NULL},
                 (const char *const[]){"1. e4 e5\n", "1. e9 e5\n2. Nf3 Nc6\n", "1. e4 e5\n0. Nf3 Nc6\n", "1. e4 e5\n100. Nf3 Nc6\n", "1. e4 e5\n2. N3f Nc6\n", "1. e4  e5\n2. a3 a6\n", NULL});
+    check_texts("root ::= \"a\"{ 2} [b] { 1 , 2 } (\"c\" {\n2 # twice\n,\n} \"d\") \"e\"\t{,1 } \"f\" ?  \"g\" *{2}", (const char *const[]){"aabccd", "aabbccccdefggg", NULL},
+                (const char *const[]){"abccd", "aabbbccd", "aabcd", "aabccdee", "aabccdff", NULL});
+    check_texts("root ::= x # one\rx ::= \"a\" # two\r\n", (const char *const[]){"a", NULL}, (const char *const[]){"", "aa", NULL});
     check_texts(list_grammar, (const char *const[]){"- a\n", "- a\n- \xC3\xA9 - b\n", "-  \n", NULL},
                 (const char *const[]){"", "- a", "- \n", "-a\n", "- \xE2\x80\xA8\n", "- a\r\n", "- a\x0B\n", "a\n", NULL});
     check_texts(c_grammar, (const char *const[]){"", "int f(){}char \n_g1(float x){return a+-b*(\n1 )/f(2, c);}", "int f(){for(int i = 0; i<10; i = i+1){g (i);}while(a!=b){a = b;/* * x */}}", "int f(){if(a==1){}else{int x = y;}// no\n}",
@@ -379,7 +390,7 @@ static void grammars(void)
 static void grammars_refused(void)
 {
     static const char *const cases[] = {"", "root", "root = x", "root ::= x", "a ::= \"b\"", "root ::= \"a", "root ::= [a", "root ::= (\"a\"", "root ::= \"a\" )",
-                                        "root ::= \"a\"\nroot ::= \"b\"", "root ::= \"\\q\"", "root ::= [b-a]", "root ::= \"a\"{3,1}", "root ::= \"a\"{x}", "root ::= <think>",
+                                        "root ::= \"a\"\nroot ::= \"b\"", "root ::= \"\\q\"", "root ::= [b-a]", "root ::= \"a\"{3,1}", "root ::= \"a\"{x}", "root ::= \"a\"{1 2}", "root ::= \"a\"{\n1}", "root ::= \"a\"{ }", "root ::= { 2 }", "root ::= <think>",
                                         "root ::= root \"a\" | \"b\"", "root ::= \"a\" root", "root ::= \"\\x4\"", "root ::= \"\xFF\""};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct error err = {0};

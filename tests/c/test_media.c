@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures and films in conversations: against transformers (tests/fixtures/vision), and the promise that neither company, chunks, caches nor
+ * Images and videos in conversations: against transformers (tests/fixtures/vision), and the promise that neither company, chunks, caches nor
  * what was given up meanwhile changes a bit.
  */
 #include "engine/kept.h"
@@ -36,8 +36,8 @@ static void check_ids(struct quern_engine *e, const struct vision_set *v, const 
     int at = 0, pair = 0;
     for (int64_t i = 0; i < n; i++) {
         int tokens = 1;
-        if (ids[i] == quern_media_pad(e, QUERN_IMAGE) || ids[i] == quern_media_pad(e, QUERN_FILM)) {
-            CHECK_EQ(ids[i], quern_media_pad(e, s->film ? QUERN_FILM : QUERN_IMAGE));
+        if (ids[i] == quern_media_pad(e, QUERN_IMAGE) || ids[i] == quern_media_pad(e, QUERN_VIDEO)) {
+            CHECK_EQ(ids[i], quern_media_pad(e, s->video ? QUERN_VIDEO : QUERN_IMAGE));
             tokens = s->to_height / 32 * (s->to_width / 32);
             if (++pair == s->pairs) s++, pair = 0;
         }
@@ -240,14 +240,14 @@ static void step_all(struct quern_engine *e, struct quern_sequence *const *s, in
     }
 }
 
-/* All cases at a time, of which so many compute at a time, with a store that holds little more than one picture. */
+/* All cases at a time, of which so many compute at a time, with a store that holds little more than one image. */
 static void same_bits_together(void)
 {
     struct vision_set *v = vision_set("dense");
     float *expected = last_rows(v), *rows = logits_new(v->n, VOCAB);
     for (int parallel = 1; parallel <= 16; parallel *= 4)
         for (int store = 0; store < 2; store++) {
-            struct quern_engine *e = dense((struct quern_options){.parallel = parallel, .cache_size = 1024, .media_cache = store, .max_pixels = store ? 20480 : 0});
+            struct quern_engine *e = dense((struct quern_options){.parallel = parallel, .kv_positions = 1024, .media_cache = store, .max_pixels = store ? 20480 : 0});
             struct quern_sequence *s[CASES_MOST];
             for (int i = 0; i < v->n; i++) {
                 s[i] = sequence_new(e);
@@ -272,7 +272,7 @@ static int count_parts(struct quern_engine *e, struct quern_sequence *s)
     return s->looked - before;
 }
 
-/* A picture that is known costs no encoding, one whose pages are gone its features, and one whose features are gone too itself. */
+/* An image that is known costs no encoding, one whose pages are gone its features, and one whose features are gone too itself. */
 static void known_is_not_looked_at(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -319,7 +319,7 @@ static struct vision_case cut(const struct vision_case *c, int n, int n_media)
     return part;
 }
 
-static void second_turn_adds_a_picture(void)
+static void second_turn_adds_a_image(void)
 {
     struct vision_set *v = vision_set("dense");
     const struct vision_case *c = vision_case(v, "later");
@@ -343,7 +343,7 @@ static void second_turn_adds_a_picture(void)
     free(v);
 }
 
-/* A picture of another content, of the size of a source. */
+/* An image of another content, of the size of a source. */
 static uint64_t negative_add(struct quern_engine *e, const struct source *s)
 {
     struct pixels p = frame_read(s, 0);
@@ -355,8 +355,8 @@ static uint64_t negative_add(struct quern_engine *e, const struct source *s)
     return id;
 }
 
-/* One of two pictures is replaced by its negative: what is before it is known, and what is behind it is not. */
-static void replaced_pictures_share_nothing(void)
+/* One of two images is replaced by its negative: what is before it is known, and what is behind it is not. */
+static void replaced_images_share_nothing(void)
 {
     struct vision_set *v = vision_set("dense");
     const struct vision_case *c = vision_case(v, "two");
@@ -414,8 +414,8 @@ static void pairs_in_any_order(void)
     free(v);
 }
 
-/* Pages with pictures are kept and given like others: what they hold is not looked at again. With another encoder, or none, they are of no use. */
-static void kept_pages_have_pictures(void)
+/* Pages with images are kept and given like others: what they hold is not looked at again. With another encoder, or none, they are of no use. */
+static void kept_pages_have_images(void)
 {
     static const struct bytes name = {(const uint8_t *)"c", 1};
     struct vision_set *v = vision_set("dense");
@@ -511,7 +511,7 @@ enum { PART_MS = 20 };
 static double clock_now, clock_tick;
 static double ticking(void) { return clock_now += clock_tick; }
 
-/* Others write on while pictures are encoded, a token in every step, and nobody's tokens change; progress is told to the end. */
+/* Others write on while images are encoded, a token in every step, and nobody's tokens change; progress is told to the end. */
 static void others_write_on(void)
 {
     static const char *const names[] = {"text", "later", "video", "alpha"};
@@ -519,7 +519,7 @@ static void others_write_on(void)
     struct told alone[4], t[4] = {0};
     clock_tick = PART_MS / 2;
     for (int i = 1; i < 4; i++) alone[i] = reply_alone(v, names[i]);
-    struct quern_engine *e = dense((struct quern_options){.parallel = 4, .cache_size = 2048, .now = ticking});
+    struct quern_engine *e = dense((struct quern_options){.parallel = 4, .kv_positions = 2048, .now = ticking});
     struct quern_sequence *s[4] = {reply_begin(e, v, "text", 60)};
     double alone_ms = 0, worst = 0;
     for (int i = 0; i < 5; i++) {
@@ -539,7 +539,7 @@ static void others_write_on(void)
         last = clock_now;
     }
     printf("# a step alone %g ms, the longest %g ms\n", alone_ms, worst);
-    CHECK(worst <= 2 * alone_ms + 2 * PART_MS); /* as beside readers without pictures, and one part over */
+    CHECK(worst <= 2 * alone_ms + 2 * PART_MS); /* as beside readers without images, and one part over */
     for (int i = 1; i < 4; i++) {
         CHECK_EQ(t[i].n, alone[i].n);
         CHECK(!memcmp(t[i].ids, alone[i].ids, (size_t)t[i].n * sizeof *t[i].ids));
@@ -571,7 +571,7 @@ static void stops_at_every_part(void)
         last = quern_control(e)->heartbeat;
         beats = 1;
         if (!quern_sequence_pending(s)) break;
-        if (status == OK) status = NEED_MORE; /* the text before the picture was a step */
+        if (status == OK) status = NEED_MORE; /* the text before the image was a step */
     }
     CHECK(stops > vision_parts(e->sight->vision) + 3);
     CHECK(same_bits(expected + (c->n - 1) * VOCAB, logits_last(e, s), VOCAB));
@@ -580,7 +580,7 @@ static void stops_at_every_part(void)
     free(v);
 }
 
-/* Who leaves while his picture is encoded leaves nothing behind, and whoever wants the same one has it. */
+/* Who leaves while his image is encoded leaves nothing behind, and whoever wants the same one has it. */
 static void leaving_while_looked_at(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -615,7 +615,7 @@ static void leaving_while_looked_at(void)
     free(v);
 }
 
-/* In a pool with room for one conversation, replies are let go in the middle of their pictures. */
+/* In a pool with room for one conversation, replies are let go in the middle of their images. */
 static void let_go_and_looked_at_again(void)
 {
     static const char *const names[] = {"later", "mixed", "two", "video"};
@@ -651,7 +651,7 @@ static void plan_is_the_peak(void)
             float *all = logits_of(e, v, "mixed");
             uint64_t used, peak;
             quern_memory(e, &used, &peak);
-            double pixels = 3.0 * 256 * e->sight->max_patches; /* of a picture of the largest size, which this one is not */
+            double pixels = 3.0 * 256 * e->sight->max_patches; /* of an image of the largest size, which this one is not */
             double off = 100.0 * ((double)quern_plan(e)->total - pixels - (double)peak) / (double)peak;
             printf("# planned %llu, peak %llu (%+.2f %%)\n", (unsigned long long)quern_plan(e)->total, (unsigned long long)peak, off);
             CHECK(off > -3 && off < 3);
@@ -661,7 +661,7 @@ static void plan_is_the_peak(void)
     free(v);
 }
 
-/* A model that sees is the model that does not, where there is no picture; and takes nothing for what it has not. */
+/* A model that sees is the model that does not, where there is no image; and takes nothing for what it has not. */
 static void text_is_what_it_was(void)
 {
     struct vision_set *v = vision_set("dense");
@@ -687,7 +687,7 @@ static void text_is_what_it_was(void)
     free(v);
 }
 
-static void profile_counts_pictures(void)
+static void profile_counts_images(void)
 {
     struct vision_set *v = vision_set("dense");
     struct quern_engine *e = dense((struct quern_options){.profile = true});
@@ -701,7 +701,7 @@ static void profile_counts_pictures(void)
     free(v);
 }
 
-static void hundreds_of_pictures(void)
+static void hundreds_of_images(void)
 {
     enum { SIDE = 64 };
     static uint8_t rgb[SIDE * SIDE * 3];
@@ -722,7 +722,7 @@ static void hundreds_of_pictures(void)
         quern_memory(e, &used, &peak);
         if (i == 9) after_ten = peak;
     }
-    /* what is known of a picture that the store still has is a record of some 100 bytes */
+    /* what is known of an image that the store still has is a record of some 100 bytes */
     CHECK(peak - after_ten < (uint64_t)n * 256);
     quern_memory(e, &used, &peak);
     int known = 0;
@@ -743,13 +743,13 @@ static void expect(struct quern_engine *e, int status, int code, const char *rul
 static void wrong_media(void)
 {
     struct vision_set *v = vision_set("dense");
-    const struct vision_case *c = vision_case(v, "two"), *film = vision_case(v, "video");
+    const struct vision_case *c = vision_case(v, "two"), *video = vision_case(v, "video");
     struct quern_engine *e = dense((struct quern_options){.max_pixels = 20480});
     struct quern_sequence *s = sequence_new(e);
     uint64_t m[PAIRS_MOST], f[PAIRS_MOST], none = 1;
     struct image_grid g;
     CHECK_EQ(media_add(e, v, c, false, m), 2);
-    CHECK_EQ(media_add(e, v, film, false, f), 2);
+    CHECK_EQ(media_add(e, v, video, false, f), 2);
     expect(e, quern_sequence_set_media(s, c->ids, c->n, m, 1, QUERN_LAST), ERR_PARAM, "media");
     expect(e, quern_sequence_set_media(s, c->ids, c->n, NULL, 0, QUERN_LAST), ERR_PARAM, "media");
     expect(e, quern_sequence_set(s, c->ids, c->n, QUERN_LAST), ERR_PARAM, "media");
@@ -757,13 +757,13 @@ static void wrong_media(void)
     expect(e, quern_sequence_set_media(s, c->ids, c->n, (uint64_t[]){m[1], m[0]}, 2, QUERN_LAST), ERR_PARAM, "media");
     expect(e, quern_sequence_set_media(s, c->ids, c->n, (uint64_t[]){m[0], none}, 2, QUERN_LAST), ERR_PARAM, "media");
     expect(e, quern_sequence_set_media(s, c->ids, c->n, (uint64_t[]){m[0], f[0]}, 2, QUERN_LAST), ERR_PARAM, "media");
-    expect(e, quern_sequence_set_media(s, film->ids, film->n, (uint64_t[]){f[0], m[1]}, 2, QUERN_LAST), ERR_PARAM, "media");
+    expect(e, quern_sequence_set_media(s, video->ids, video->n, (uint64_t[]){f[0], m[1]}, 2, QUERN_LAST), ERR_PARAM, "media");
     expect(e, quern_sequence_set_media(s, c->ids, 600, m, 2, QUERN_LAST), ERR_CONTEXT, "context");
     expect(e, quern_media_plan(e, QUERN_IMAGE, 4100, 20, 1, 0, 0, &g), ERR_SIZE, "aspect");
     expect(e, quern_media_plan(e, QUERN_IMAGE, 0, 20, 1, 0, 0, &g), ERR_SIZE, "sides");
     CHECK_EQ(quern_media_plan(e, QUERN_IMAGE, 3000, 3000, 1, 0, 1e9, &g), OK); /* cut at max_pixels */
     CHECK(g.height * g.width <= 20480);
-    CHECK_EQ(quern_media_plan(e, QUERN_FILM, 300, 300, 20, 0, 1e9, &g), OK);
+    CHECK_EQ(quern_media_plan(e, QUERN_VIDEO, 300, 300, 20, 0, 1e9, &g), OK);
     CHECK(g.height * g.width <= 20480 && g.frames == 20);
     CHECK_EQ(quern_media_plan(e, QUERN_IMAGE, 2000, 10, 1, 0, 0, &g), OK); /* a strip: more pixels than max_pixels, and room for them */
     g = (struct image_grid){4096, 4096, 1, 128, 128};
@@ -797,16 +797,16 @@ static void patch(struct file *f, const char *find, const char *with)
 static void wrong_pairs(void)
 {
     static const char *const tokens[] = {"<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>"};
-    struct file text = vision_file("dense", "f16/model.gguf"), eyes = vision_file("dense", "f16/mmproj.gguf"), moe = vision_file("moe", "f16/model.gguf"), nano = golden_file("nano.F16", "gguf");
+    struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf"), moe = vision_file("moe", "f16/model.gguf"), nano = golden_file("nano.F16", "gguf");
     const struct {
         const struct file *model, *projector;
         uint64_t said;
         int code;
         const char *rule;
     } pairs[] = {
-        {&eyes, NULL, 0, ERR_UNSUPPORTED, "projector"}, {&text, &text, text.size, ERR_UNSUPPORTED, "projector"},
-        {&nano, &eyes, eyes.size, ERR_UNSUPPORTED, "no-vision"}, {&nano, &eyes, 0, ERR_UNSUPPORTED, "no-vision"},
-        {&moe, &eyes, eyes.size, ERR_INCONSISTENT, "deepstack"}, {&text, &eyes, 0, ERR_PARAM, "vision"}, {&text, NULL, 1, ERR_FORMAT, "missing"},
+        {&projector, NULL, 0, ERR_UNSUPPORTED, "projector"}, {&text, &text, text.size, ERR_UNSUPPORTED, "projector"},
+        {&nano, &projector, projector.size, ERR_UNSUPPORTED, "no-vision"}, {&nano, &projector, 0, ERR_UNSUPPORTED, "no-vision"},
+        {&moe, &projector, projector.size, ERR_INCONSISTENT, "deepstack"}, {&text, &projector, 0, ERR_PARAM, "vision"}, {&text, NULL, 1, ERR_FORMAT, "missing"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         struct quern_engine *e = quern_new(&(struct quern_options){.vision_size = pairs[i].said, .context_size = 64});
@@ -819,13 +819,13 @@ static void wrong_pairs(void)
         char with[24];
         snprintf(with, sizeof with, "<|X%.20s", tokens[i] + 3);
         patch(&other, tokens[i], with);
-        struct quern_engine *e = quern_new(&(struct quern_options){.vision_size = eyes.size, .context_size = 64});
-        expect(e, pair_feed(e, &other, &eyes, 5000), ERR_INCONSISTENT, "vision-token");
+        struct quern_engine *e = quern_new(&(struct quern_options){.vision_size = projector.size, .context_size = 64});
+        expect(e, pair_feed(e, &other, &projector, 5000), ERR_INCONSISTENT, "vision-token");
         quern_free(e);
         file_free(&other);
     }
     file_free(&text);
-    file_free(&eyes);
+    file_free(&projector);
     file_free(&moe);
     file_free(&nano);
 }
@@ -833,10 +833,10 @@ static void wrong_pairs(void)
 /* A model that needs more than there is with its projector is refused at its own header, by the size of the projector alone. */
 static void refused_at_the_first_header(void)
 {
-    struct file text = vision_file("dense", "f16/model.gguf"), eyes = vision_file("dense", "f16/mmproj.gguf");
+    struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf");
     struct quern_options o = {.memory_limit = 300 << 20, .context_size = 64};
     for (int huge = 0; huge < 2; huge++) {
-        o.vision_size = huge ? 400 << 20 : eyes.size;
+        o.vision_size = huge ? 400 << 20 : projector.size;
         struct quern_engine *e = quern_new(&o);
         size_t fed = 0;
         int status = OK;
@@ -846,21 +846,21 @@ static void refused_at_the_first_header(void)
         quern_free(e);
     }
     file_free(&text);
-    file_free(&eyes);
+    file_free(&projector);
 }
 
-/* Every allocation fails once, from the beginning to the end of a conversation with pictures; nothing is left behind, and the next try goes on. */
+/* Every allocation fails once, from the beginning to the end of a conversation with images; nothing is left behind, and the next try goes on. */
 static void every_allocation_fails(void)
 {
     struct vision_set *v = vision_set("dense");
-    struct file text = vision_file("dense", "f16/model.gguf"), eyes = vision_file("dense", "f16/mmproj.gguf");
+    struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf");
     const struct vision_case *c = vision_case(v, "two");
     bool over = false;
     for (uint64_t at = 1; !over; at++) {
-        struct quern_engine *e = quern_new(&(struct quern_options){.vision_size = eyes.size, .context_size = 128, .max_pixels = 20480, .media_cache = 1});
+        struct quern_engine *e = quern_new(&(struct quern_options){.vision_size = projector.size, .context_size = 128, .max_pixels = 20480, .media_cache = 1});
         CHECK(e != NULL);
         e->mem.fail_at = e->mem.n_allocs + at;
-        int status = pair_feed(e, &text, &eyes, 1 << 20);
+        int status = pair_feed(e, &text, &projector, 1 << 20);
         CHECK(status == OK || status == ERR_MEM_LOAD || status == ERR_MEM_PLAN);
         struct quern_sequence *s = status ? NULL : quern_sequence_new(e, 0, 0);
         for (int i = 0; s && i < 2; i++) {
@@ -883,22 +883,22 @@ static void every_allocation_fails(void)
         quern_free(e);
     }
     file_free(&text);
-    file_free(&eyes);
+    file_free(&projector);
     free(v);
 }
 
 static void inspected(void)
 {
-    struct file text = vision_file("dense", "f16/model.gguf"), eyes = vision_file("dense", "f16/mmproj.gguf");
+    struct file text = vision_file("dense", "f16/model.gguf"), projector = vision_file("dense", "f16/mmproj.gguf");
     struct quern_engine *e = quern_new(&(struct quern_options){.inspect = true});
-    CHECK_EQ(pair_feed(e, &text, &eyes, 5000), OK);
+    CHECK_EQ(pair_feed(e, &text, &projector, 5000), OK);
     CHECK(strstr(quern_info(e), "\"deepstack\":[0,2]"));
     quern_free(e);
     e = folder_load("dense", (struct quern_options){.inspect = true});
     CHECK(strstr(quern_info(e), "\"deepstack\":[0,2]") && strstr(quern_info(e), "\"maxPixels\":20480"));
     quern_free(e);
     file_free(&text);
-    file_free(&eyes);
+    file_free(&projector);
 }
 
 int main(int argc, char **argv)
@@ -911,18 +911,18 @@ int main(int argc, char **argv)
         {"same_bits_however", same_bits_however},
         {"same_bits_together", same_bits_together},
         {"known_is_not_looked_at", known_is_not_looked_at},
-        {"second_turn_adds_a_picture", second_turn_adds_a_picture},
-        {"replaced_pictures_share_nothing", replaced_pictures_share_nothing},
+        {"second_turn_adds_a_image", second_turn_adds_a_image},
+        {"replaced_images_share_nothing", replaced_images_share_nothing},
         {"pairs_in_any_order", pairs_in_any_order},
-        {"kept_pages_have_pictures", kept_pages_have_pictures},
+        {"kept_pages_have_images", kept_pages_have_images},
         {"others_write_on", others_write_on},
         {"stops_at_every_part", stops_at_every_part},
         {"leaving_while_looked_at", leaving_while_looked_at},
         {"let_go_and_looked_at_again", let_go_and_looked_at_again},
         {"plan_is_the_peak", plan_is_the_peak},
         {"text_is_what_it_was", text_is_what_it_was},
-        {"profile_counts_pictures", profile_counts_pictures},
-        {"hundreds_of_pictures", hundreds_of_pictures},
+        {"profile_counts_images", profile_counts_images},
+        {"hundreds_of_images", hundreds_of_images},
         {"wrong_media", wrong_media},
         {"wrong_pairs", wrong_pairs},
         {"refused_at_the_first_header", refused_at_the_first_header},

@@ -47,7 +47,7 @@ static void equals_the_peak(void)
 {
     const struct quern_options variants[] = {
         {0}, {.scalar = true, .threads = 3}, {.kv = QUERN_KV_F32, .chunk = 1}, {.kv = QUERN_KV_Q8, .context_size = 100, .chunk = 200}, {.profile = true, .threads = 2},
-        {.quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4}, {.quantize = QUERN_TO_Q8}, {.cache_size = 3000, .parallel = 16, .waiting = 3},
+        {.quantize = QUERN_TO_Q4, .embeddings = QUERN_TO_Q4}, {.quantize = QUERN_TO_Q8}, {.kv_positions = 3000, .parallel = 16, .waiting = 3},
     };
     struct file big = file_read(built_fixtures(""), "big-q8_0.gguf"), wide = file_read(built_fixtures(""), "long.gguf");
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
@@ -199,16 +199,16 @@ static void chosen_types(void)
 }
 
 /* A pool larger than the context: what does not fit is refused with what would, and that fits. */
-static void cache_sizes(void)
+static void kv_positions_given(void)
 {
     struct file f = file_read(built_fixtures(""), "big-q8_0.gguf");
-    struct quern_plan plan = planned(&f, (struct quern_options){.context_size = 512, .cache_size = 3000});
+    struct quern_plan plan = planned(&f, (struct quern_options){.context_size = 512, .kv_positions = 3000});
     for (int size = 3000 + 2 * KV_PAGE; size >= 3000; size -= 2 * KV_PAGE) {
-        struct quern_engine *e = quern_new(&(struct quern_options){.context_size = 512, .cache_size = size, .memory_limit = plan.total});
+        struct quern_engine *e = quern_new(&(struct quern_options){.context_size = 512, .kv_positions = size, .memory_limit = plan.total});
         int status = engine_feed(e, &f, 1 << 20);
         CHECK_EQ(status, size > 3000 ? ERR_MEM_PLAN : OK);
-        if (status) CHECK((int)said(e, "a cacheSize of ") >= 3000 && (int)said(e, "a cacheSize of ") < size);
-        else CHECK(strstr(quern_info(e), "\"cacheSize\":3000") != NULL);
+        if (status) CHECK((int)said(e, "kvPositions of ") >= 3000 && (int)said(e, "kvPositions of ") < size);
+        else CHECK(strstr(quern_info(e), "\"kvPositions\":3000") != NULL);
         quern_free(e);
     }
     file_free(&f);
@@ -248,7 +248,7 @@ static void q03_the_system_refuses(void)
 static const struct check tests[] = {
     {"equals_the_peak", equals_the_peak}, {"q01_refused_by_the_header", q01_refused_by_the_header}, {"default_context", default_context},
     {"q06_no_wrap", q06_no_wrap},         {"q03_the_system_refuses", q03_the_system_refuses},
-    {"chosen_types", chosen_types},       {"cache_sizes", cache_sizes},
+    {"chosen_types", chosen_types},       {"kv_positions_given", kv_positions_given},
 };
 
 int main(int argc, char **argv) { return check_run(argc, argv, tests, sizeof tests / sizeof *tests); }

@@ -37,7 +37,7 @@ struct talk {
 /* A take as the backend has it: nothing in it belongs to a sequence. */
 struct computed {
     struct sched_take take;
-    uint32_t space;
+    uint32_t scope;
     uint64_t before, ids[ROWS], made; /* hash before the first row, the rows' ids, hash after the last row */
 };
 
@@ -93,7 +93,7 @@ static void check_alone(int32_t page)
 static void compute(struct computed *c)
 {
     const struct sched_take *t = &c->take;
-    uint64_t state = t->first ? *at(t->pages, t->first - 1) : mix(c->space);
+    uint64_t state = t->first ? *at(t->pages, t->first - 1) : mix(c->scope);
     CHECK(state == c->before); /* P4 */
     for (int i = 0; i < t->rows; i++) {
         if (i == 0 || (t->first + i) % KV_PAGE == 0) check_alone(t->pages[(t->first + i) / KV_PAGE]);
@@ -130,7 +130,7 @@ static void say(struct talk *t)
     int longest = limits.length - 1, n = 1 + below(1 + below(longest)), own = below(2) ? below(n) : n;
     const uint64_t *known = tree[below(TALKS)];
     t->seq.n = 0;
-    t->hashes[0] = mix(t->seq.kv.space);
+    t->hashes[0] = mix(t->seq.kv.scope);
     for (int i = 0; i < n; i++) append(t, i < own ? known[i] : (uint64_t)below(IDS));
     t->seq.ids = t->ids;
     t->driven = below(7) == 0;
@@ -159,10 +159,10 @@ static void close_talk(struct talk *t)
 
 static void leave(struct talk *t)
 {
-    uint32_t space = t->seq.kv.space;
+    uint32_t scope = t->seq.kv.scope;
     seen.left_planned += t->seq.rows > 0;
     sched_remove(sched, &t->seq);
-    CHECK_EQ(t->seq.kv.space, space);
+    CHECK_EQ(t->seq.kv.scope, scope);
     CHECK(t->seq.state == SCHED_IDLE && t->seq.kv.length == 0 && t->seq.kv.n_pages == 0);
     for (int i = 0; i < n_takes; i++) CHECK(takes[i].seq != &t->seq);
 }
@@ -292,7 +292,7 @@ static void check_followers(void)
         bool led = !t->listed || !t->seq.follows;
         for (const struct talk *o = talks; o < talks + SLOTS && !led; o++) {
             int last = o->seq.kv.length + 8;
-            led = o->listed && o->seq.state == SCHED_READING && earlier(o, t) && o->seq.kv.space == t->seq.kv.space && last <= o->seq.n &&
+            led = o->listed && o->seq.state == SCHED_READING && earlier(o, t) && o->seq.kv.scope == t->seq.kv.scope && last <= o->seq.n &&
                   last < t->seq.n && o->hashes[last] == t->hashes[last] && o->seq.kv.length >= t->seq.kv.length;
         }
         CHECK(led && (!t->seq.follows || (t->seq.state == SCHED_READING && t->seq.rows == 0)));
@@ -344,7 +344,7 @@ static void check_let_go(void)
 static void capture(struct computed *c, const struct sched_take *take)
 {
     const struct talk *t = (const struct talk *)take->seq;
-    *c = (struct computed){.take = *take, .space = t->seq.kv.space, .before = t->hashes[take->first]};
+    *c = (struct computed){.take = *take, .scope = t->seq.kv.scope, .before = t->hashes[take->first]};
     memcpy(c->ids, t->ids + take->first, (size_t)take->rows * sizeof *c->ids);
 }
 

@@ -4,6 +4,7 @@
  * texts that are walked out of a grammar byte by byte.
  */
 #include "check.h"
+#include "grammar/nodes.h"
 #include "grammar/schema.h"
 
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static void try_refusal(const char *line)
 
 static void try_line(const char *line)
 {
-    struct schema_options options = {.draft = line[1] == '7' ? 7 : 0, .flexible = line[1] == 'F'};
+    struct schema_options options = {.draft = line[1] == '7' ? 7 : 0, .flexible = line[1] == 'F', .closed = line[1] == 'C'};
     if (line[0] == 'S') {
         int status = compile(text_of(strchr(line, ' ') + 1), options);
         if (status) printf("# %s: %s\n", line, err.message);
@@ -216,8 +217,8 @@ static void messages(void)
 {
     CHECK_EQ(compile(text_of("{\"properties\":{\"a/b\":{\"items\":{\"multipleOf\":1.5}}}}"), (struct schema_options){0}), ERR_SCHEMA);
     CHECK(strstr(err.message, "multipleOf at #/properties/a/b/items") != NULL);
-    CHECK_EQ(compile(text_of("{\"allOf\":[{},{\"nullable\":true}]}"), (struct schema_options){0}), ERR_SCHEMA);
-    CHECK(strstr(err.message, "nullable at #/allOf/1") != NULL);
+    CHECK_EQ(compile(text_of("{\"allOf\":[{},{\"disallow\":\"null\"}]}"), (struct schema_options){0}), ERR_SCHEMA);
+    CHECK(strstr(err.message, "disallow at #/allOf/1") != NULL);
     gr_expr any;
     struct schema_options options = {0};
     grammar_free(grammar);
@@ -228,10 +229,37 @@ static void messages(void)
     let_go();
 }
 
+/* What says nothing is told once, and refused where that is asked for. */
+static void notes(void)
+{
+    static const char schema[] = "{\"title\":\"t\",\"x-a\":1,\"items\":{\"nullable\":true,\"format\":\"int64\"},\"not\":{\"maxlength\":2,\"type\":\"null\"},"
+                                 "\"contains\":{\"format\":\"int32\"},\"vendor\":{\"a\":1},\"$schema\":\"https://a.b/c\"}";
+    CHECK_EQ(compile(text_of(schema), (struct schema_options){0}), OK);
+    const char *told = grammar_notes(grammar);
+    CHECK(strstr(told, "nullable nullable at #/items: ") && strstr(told, "format format at #/items: the format \"int64\"") && strstr(told, "\"int32\""));
+    CHECK(strstr(told, "maxlength maxlength at #/not: ") && strstr(told, "is maxLength meant?") && strstr(told, "vendor vendor at #: ") && strstr(told, "$schema $schema at #: "));
+    CHECK(!strstr(told, "title") && !strstr(told, "x-a"));
+    int lines = 0;
+    for (const char *at = told; (at = strchr(at, '\n')) != NULL; at++) lines++;
+    CHECK_EQ(lines, 6);
+    CHECK_EQ(compile(text_of(schema), (struct schema_options){.strict = true}), ERR_SCHEMA);
+    CHECK_EQ(compile(text_of("{\"items\":{\"format\":\"int64\"}}"), (struct schema_options){.strict = true}), ERR_SCHEMA);
+    CHECK(!strcmp(err.rule, "format") && strstr(err.message, "at #/items"));
+    CHECK_EQ(compile(text_of("{\"title\":\"t\",\"x-a\":1,\"format\":\"date\",\"discriminator\":{}}"), (struct schema_options){.strict = true}), OK);
+    CHECK(!grammar_notes(grammar)[0]);
+    static char many[4096];
+    size_t n = 0;
+    for (int i = 0; i < 200; i++) n += (size_t)snprintf(many + n, sizeof many - n, "%c\"word%d\":1", i ? ',' : '{', i);
+    many[n] = '}';
+    CHECK_EQ(compile(text_of(many), (struct schema_options){0}), OK);
+    CHECK(strlen(grammar_notes(grammar)) < NOTES_MOST && strstr(grammar_notes(grammar), "word31 ") && !strstr(grammar_notes(grammar), "word32 "));
+    let_go();
+}
+
 int main(int argc, char **argv)
 {
     static const struct check tests[] = {
-        {"table", table}, {"messages", messages}, {"memory_runs_out", memory_runs_out}, {"large_ones", large_ones}, {"walks", walks},
+        {"table", table}, {"messages", messages}, {"notes", notes}, {"memory_runs_out", memory_runs_out}, {"large_ones", large_ones}, {"walks", walks},
     };
     return check_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

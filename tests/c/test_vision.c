@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The encoder of pictures against what transformers makes of small models (tests/fixtures/vision/models): from the pixels of the golden pictures
+ * The encoder of images against what transformers makes of small models (tests/fixtures/vision/models): from the pixels of the golden images
  * to rows, for a projector, a folder and a quantised pair; the same bits in every build of the kernels, with any threads; and projectors that are
  * broken.
  */
@@ -10,11 +10,11 @@
 
 #include <math.h>
 
-/* --- pictures and what is expected -------------------------------------------------------------------------- */
+/* --- images and what is expected -------------------------------------------------------------------------- */
 
 enum { FRAMES_MOST = 6 };
 
-/* A picture's or a film's frames, resized. */
+/* An image's or a video's frames, resized. */
 struct media {
     const char *name;
     int n, rows, cols; /* frames; patches */
@@ -28,7 +28,7 @@ static const char *vision_path(const char *name)
     return path;
 }
 
-/* Decoded pixels as write-pictures.mjs leaves them, resized as it says. */
+/* Decoded pixels as write-images.mjs leaves them, resized as it says. */
 static uint8_t *frame_read(const char *name, int *width, int *height)
 {
     struct file list = file_read(built_fixtures("/vision"), "images.txt");
@@ -74,14 +74,14 @@ static void media_free(struct media *m)
 static int pairs_of(const struct media *m) { return (m->n + 1) / 2; }
 
 /* out [pairs, vision_size()] */
-static float *media_encode(struct eyes *e, const struct media *m)
+static float *media_encode(struct projector *e, const struct media *m)
 {
     uint64_t size = vision_size(e->v, m->rows, m->cols);
     float *out = malloc((size_t)pairs_of(m) * size * sizeof *out);
     CHECK(out != NULL);
     for (int i = 0; i < pairs_of(m); i++) {
         const uint8_t *const frames[2] = {m->frames[2 * i], m->frames[min_int(2 * i + 1, m->n - 1)]};
-        eyes_look(e, frames, m->rows, m->cols, out + (size_t)i * size);
+        projector_look(e, frames, m->rows, m->cols, out + (size_t)i * size);
     }
     return out;
 }
@@ -115,7 +115,7 @@ static struct file golden_read(const char *folder, const char *name, const char 
 }
 
 /* The rows (level 0) or an addition (1, 2 ...) of all tokens, beside what is expected: rows [tokens, D], additions [k, tokens, D]. */
-static struct distance compare(const struct eyes *e, const struct media *m, const float *out, int level, const char *folder)
+static struct distance compare(const struct projector *e, const struct media *m, const float *out, int level, const char *folder)
 {
     const struct vision_config *c = vision_config(e->v);
     struct file f = golden_read(folder, m->name, level ? "deepstack" : "merged");
@@ -133,14 +133,14 @@ static struct distance compare(const struct eyes *e, const struct media *m, cons
 #define MOE_PROJECTOR "moe.mmproj.gguf"
 
 /* A projector's file, or a folder. */
-static void open_eyes(struct eyes *e, const char *path, const struct eyes_options *o)
+static void open_projector(struct projector *e, const char *path, const struct projector_options *o)
 {
     struct file files[EYES_FILES];
     int n = 1;
     if (!strcmp(path, MOE_PROJECTOR)) files[0] = file_read(built_fixtures("/vision"), path);
     else if (strstr(path, ".gguf")) files[0] = file_read(vision_path(""), path);
-    else n = eyes_folder(vision_path(path), files);
-    int status = eyes_open(e, files, n, o);
+    else n = projector_folder(vision_path(path), files);
+    int status = projector_open(e, files, n, o);
     if (status) printf("# %s: %s\n", path, e->err.message);
     CHECK_EQ(status, OK);
     while (n) file_free(&files[--n]);
@@ -149,7 +149,7 @@ static void open_eyes(struct eyes *e, const char *path, const struct eyes_option
 /* --- golden --------------------------------------------------------------------------------------------------- */
 
 /* VISION's bar: rows and additions within 2e-4. */
-static void check_golden(struct eyes *e, const char *folder, int first, int end)
+static void check_golden(struct projector *e, const char *folder, int first, int end)
 {
     double most = 0;
     for (int i = first; i < end; i++) {
@@ -169,32 +169,32 @@ static void check_golden(struct eyes *e, const char *folder, int first, int end)
 
 static void projector(void)
 {
-    struct eyes e;
-    open_eyes(&e, "dense/f16/mmproj.gguf", &(struct eyes_options){.threads = 2});
+    struct projector e;
+    open_projector(&e, "dense/f16/mmproj.gguf", &(struct projector_options){.threads = 2});
     check_golden(&e, "dense/media", 0, MEDIA);
-    eyes_close(&e);
+    projector_close(&e);
 }
 
 static void folder(void)
 {
-    struct eyes e;
-    open_eyes(&e, "dense/hf", &(struct eyes_options){.chunk = 4099});
+    struct projector e;
+    open_projector(&e, "dense/hf", &(struct projector_options){.chunk = 4099});
     check_golden(&e, "dense/media", 0, MEDIA);
-    eyes_close(&e);
+    projector_close(&e);
 }
 
 /* Heads of 72 columns, 168 = 5.25 x 32 columns of the feed-forward. */
 static void odd_sizes(void)
 {
     static const char *const names[] = {"odd", "tiny", "wide"};
-    struct eyes e;
-    open_eyes(&e, "moe/hf", &(struct eyes_options){0});
+    struct projector e;
+    open_projector(&e, "moe/hf", &(struct projector_options){0});
     CHECK_EQ(vision_config(e.v)->head_dim, 72);
     CHECK_EQ(vision_config(e.v)->ffn_dim % 32, 8);
     for (int i = 0; i < MEDIA; i++)
         for (size_t j = 0; j < sizeof names / sizeof *names; j++)
             if (!strcmp(all_media[i].name, names[j])) check_golden(&e, "moe/media", i, i + 1);
-    eyes_close(&e);
+    projector_close(&e);
 }
 
 static double most_between(const float *got, const char *folder, const char *what)
@@ -208,7 +208,7 @@ static double most_between(const float *got, const char *folder, const char *wha
 }
 
 /* Inside: patches before their positions, and the last layer's rows. */
-static void check_inside(struct eyes *e, const char *folder)
+static void check_inside(struct projector *e, const char *folder)
 {
     const struct vision_config *c = vision_config(e->v);
     struct media m = media_read("tiny", 0);
@@ -228,20 +228,20 @@ static void check_inside(struct eyes *e, const char *folder)
 
 static void inside(void)
 {
-    struct eyes dense, moe;
-    open_eyes(&dense, "dense/f16/mmproj.gguf", &(struct eyes_options){0});
-    open_eyes(&moe, "moe/hf", &(struct eyes_options){0});
+    struct projector dense, moe;
+    open_projector(&dense, "dense/f16/mmproj.gguf", &(struct projector_options){0});
+    open_projector(&moe, "moe/hf", &(struct projector_options){0});
     check_inside(&dense, "dense/media");
     check_inside(&moe, "moe/media");
-    eyes_close(&dense);
-    eyes_close(&moe);
+    projector_close(&dense);
+    projector_close(&moe);
 }
 
-/* The bar for weights in 8 bits: the relative rms, mean over the pictures, is at most 1.2 times that of llama.cpp's int8 path. */
+/* The bar for weights in 8 bits: the relative rms, mean over the images, is at most 1.2 times that of llama.cpp's int8 path. */
 static void quantised(void)
 {
-    struct eyes e;
-    open_eyes(&e, "dense/q8_0/mmproj.gguf", &(struct eyes_options){.threads = 2});
+    struct projector e;
+    open_projector(&e, "dense/q8_0/mmproj.gguf", &(struct projector_options){.threads = 2});
     struct file f = file_read(vision_path("dense/q8_0"), "int8act.json");
     f.data = realloc(f.data, f.size + 1);
     f.data[f.size] = 0;
@@ -267,12 +267,12 @@ static void quantised(void)
         CHECK(ours[level] <= 1.2 * theirs[level]);
     }
     file_free(&f);
-    eyes_close(&e);
+    projector_close(&e);
 }
 
 /* --- the same bits ---------------------------------------------------------------------------------------------- */
 
-static void check_same(struct eyes *a, struct eyes *b)
+static void check_same(struct projector *a, struct projector *b)
 {
     for (int i = 0; i < MEDIA; i++) {
         struct media m = media_read(all_media[i].name, all_media[i].frames);
@@ -286,37 +286,37 @@ static void check_same(struct eyes *a, struct eyes *b)
 
 static void same_bits(void)
 {
-    const struct eyes_options scalar = {.scalar = true}, many = {.threads = 4};
-    struct eyes file, tree, one, two;
-    open_eyes(&file, "dense/f16/mmproj.gguf", &scalar);
-    open_eyes(&tree, "dense/hf", &many);
+    const struct projector_options scalar = {.scalar = true}, many = {.threads = 4};
+    struct projector file, tree, one, two;
+    open_projector(&file, "dense/f16/mmproj.gguf", &scalar);
+    open_projector(&tree, "dense/hf", &many);
     check_same(&file, &tree);
-    eyes_close(&file);
-    eyes_close(&tree);
-    open_eyes(&file, MOE_PROJECTOR, &many);
-    open_eyes(&tree, "moe/hf", &scalar);
+    projector_close(&file);
+    projector_close(&tree);
+    open_projector(&file, MOE_PROJECTOR, &many);
+    open_projector(&tree, "moe/hf", &scalar);
     check_same(&file, &tree);
-    eyes_close(&file);
-    eyes_close(&tree);
+    projector_close(&file);
+    projector_close(&tree);
     for (int quantise = (int)check_length(1, 0); quantise < 2; quantise++) {
         const char *type = quantise ? "Q8_0" : NULL;
-        open_eyes(&one, "moe/hf", &(struct eyes_options){.scalar = true, .type = type});
-        open_eyes(&two, "moe/hf", &(struct eyes_options){.threads = 3, .type = type});
+        open_projector(&one, "moe/hf", &(struct projector_options){.scalar = true, .type = type});
+        open_projector(&two, "moe/hf", &(struct projector_options){.threads = 3, .type = type});
         check_same(&one, &two);
-        eyes_close(&one);
-        eyes_close(&two);
+        projector_close(&one);
+        projector_close(&two);
     }
-    open_eyes(&one, "dense/q8_0/mmproj.gguf", &scalar);
-    open_eyes(&two, "dense/q8_0/mmproj.gguf", &many);
+    open_projector(&one, "dense/q8_0/mmproj.gguf", &scalar);
+    open_projector(&two, "dense/q8_0/mmproj.gguf", &many);
     check_same(&one, &two);
-    eyes_close(&one);
-    eyes_close(&two);
+    projector_close(&one);
+    projector_close(&two);
 }
 
 /* Of its result, as every machine has it: FNV-1a. */
 #define LARGE_BITS 0xcbcd23b967b29fa2ull
 
-/* A picture of more patches than are computed at once, and than one span of keys has: 24 x 22 = 528. */
+/* An image of more patches than are computed at once, and than one span of keys has: 24 x 22 = 528. */
 static void large(void)
 {
     const int rows = 24, cols = 22;
@@ -326,12 +326,12 @@ static void large(void)
     for (size_t i = 0; i < bytes; i++) frame[i] = (uint8_t)(random_next(&seed) >> 56);
     float *out[2];
     for (int i = 0; i < 2; i++) {
-        struct eyes e;
-        open_eyes(&e, "dense/f16/mmproj.gguf", &(struct eyes_options){.scalar = i, .threads = 3, .max_patches = rows * cols + 5 * i});
+        struct projector e;
+        open_projector(&e, "dense/f16/mmproj.gguf", &(struct projector_options){.scalar = i, .threads = 3, .max_patches = rows * cols + 5 * i});
         out[i] = malloc(vision_size(e.v, rows, cols) * sizeof(float));
-        eyes_look(&e, (const uint8_t *const[]){frame, frame}, rows, cols, out[i]);
+        projector_look(&e, (const uint8_t *const[]){frame, frame}, rows, cols, out[i]);
         if (i) CHECK_EQ(memcmp(out[0], out[1], vision_size(e.v, rows, cols) * sizeof(float)), 0);
-        eyes_close(&e);
+        projector_close(&e);
         CHECK(isfinite(out[i][0]));
     }
     uint64_t hash = name_hash((struct bytes){(const uint8_t *)out[0], (size_t)rows * (size_t)cols / 4 * 3 * 64 * sizeof(float)});
@@ -348,15 +348,15 @@ static void large(void)
 static void costs(void)
 {
     struct file f = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
-    struct eyes e;
+    struct projector e;
     size_t used;
     const struct kv_shape shape = {1, 1, 1, 32, 1, KV_F32};
-    CHECK_EQ(eyes_open(&e, &f, 1, &(struct eyes_options){0}), OK);
+    CHECK_EQ(projector_open(&e, &f, 1, &(struct projector_options){0}), OK);
     uint64_t before = e.mem.used, cost = vision_reserve_cost(e.v, 1024), more = vision_reserve_cost(e.v, 2048);
     CHECK_EQ(vision_reserve(e.v, 2048), OK);
     CHECK_EQ(e.mem.used - before, more - cost);
-    eyes_close(&e);
-    e = (struct eyes){0};
+    projector_close(&e);
+    e = (struct projector){0};
     e.pool = pool_new(&e.mem, 1);
     e.be = backend_cpu(&e.mem, e.pool, false);
     intake_open(&e.in, &e.mem, 1, f.size);
@@ -367,7 +367,7 @@ static void costs(void)
     CHECK_EQ(vision_take(e.v, &e.in.ck, &e.err), OK);
     CHECK_EQ(e.mem.used - before, cost);
     CHECK_EQ(e.be->ops->reserve(e.be, &shape, 1, 32), OK);
-    eyes_close(&e);
+    projector_close(&e);
     file_free(&f);
 }
 
@@ -377,10 +377,10 @@ static void short_memory(void)
     struct file f = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
     int status = ERR_MEM_LOAD, n = 0;
     for (uint64_t at = 1; status; at++, n++) {
-        struct eyes e;
-        status = eyes_open(&e, &f, 1, &(struct eyes_options){.fail_at = at});
+        struct projector e;
+        status = projector_open(&e, &f, 1, &(struct projector_options){.fail_at = at});
         CHECK(status == OK || status == ERR_MEM_LOAD || status == ERR_MEM_KV);
-        eyes_close(&e);
+        projector_close(&e);
     }
     printf("# %d allocations\n", n);
     CHECK(n > 100);
@@ -462,16 +462,16 @@ static void refused(void)
     struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         struct file f = {malloc(good.size), good.size};
-        struct eyes e;
+        struct projector e;
         memcpy(f.data, good.data, good.size);
         if (broken[i].to) rename_to(&f, broken[i].from, broken[i].to);
         else set_value(&f, broken[i].from, broken[i].value, (size_t)broken[i].size);
-        int status = eyes_open(&e, &f, 1, &(struct eyes_options){0});
+        int status = projector_open(&e, &f, 1, &(struct projector_options){0});
         if (status != broken[i].code || (status && strcmp(e.err.rule, broken[i].rule)))
             printf("# %s, %u: %s %s: %s\n", broken[i].from, broken[i].value, status_name(status), e.err.rule, e.err.message);
         CHECK_EQ(status, broken[i].code);
         CHECK(!status || (!strcmp(e.err.rule, broken[i].rule) && strlen(e.err.message) > 20));
-        eyes_close(&e);
+        projector_close(&e);
         file_free(&f);
     }
     file_free(&good);
@@ -480,13 +480,13 @@ static void refused(void)
 /* A language model is no projector; and a projector of another width belongs to another model. */
 static void mistaken(void)
 {
-    struct eyes e;
+    struct projector e;
     struct file f = file_read(vision_path("dense/q8_0"), "model.gguf");
-    CHECK_EQ(eyes_open(&e, &f, 1, &(struct eyes_options){0}), ERR_UNSUPPORTED);
+    CHECK_EQ(projector_open(&e, &f, 1, &(struct projector_options){0}), ERR_UNSUPPORTED);
     CHECK(!strcmp(e.err.rule, "projector"));
-    eyes_close(&e);
+    projector_close(&e);
     file_free(&f);
-    open_eyes(&e, "dense/q8_0/mmproj.gguf", &(struct eyes_options){0});
+    open_projector(&e, "dense/q8_0/mmproj.gguf", &(struct projector_options){0});
     CHECK_EQ(vision_suits(e.v, 64, 3, -1, &e.err), OK);
     CHECK_EQ(vision_suits(e.v, 64, 3, 2, &e.err), OK);
     CHECK_EQ(vision_suits(e.v, 48, 3, 2, &e.err), ERR_INCONSISTENT);
@@ -494,27 +494,27 @@ static void mistaken(void)
     CHECK_EQ(vision_suits(e.v, 64, 3, 3, &e.err), ERR_INCONSISTENT);
     CHECK(!strcmp(e.err.rule, "deepstack"));
     CHECK_EQ(vision_suits(e.v, 64, 1, -1, &e.err), ERR_INCONSISTENT);
-    eyes_close(&e);
+    projector_close(&e);
 }
 
 /* The header cut at every byte, and every byte of it changed, or some of them: an error or a model, and nothing left behind. */
 static void damaged(void)
 {
     struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
-    struct eyes e;
+    struct projector e;
     int loads = 0, refusals = 0;
-    CHECK_EQ(eyes_open(&e, &good, 1, &(struct eyes_options){0}), OK);
+    CHECK_EQ(projector_open(&e, &good, 1, &(struct projector_options){0}), OK);
     size_t header = e.in.ck.header_size;
-    eyes_close(&e);
+    projector_close(&e);
     for (size_t i = 1; i < header; i += check_every(1 + i / 64 % 9)) {
         struct file cut = {good.data, i}, f = {malloc(good.size), good.size};
-        CHECK(eyes_open(&e, &cut, 1, &(struct eyes_options){0}) != OK);
-        eyes_close(&e);
+        CHECK(projector_open(&e, &cut, 1, &(struct projector_options){0}) != OK);
+        projector_close(&e);
         memcpy(f.data, good.data, good.size);
         f.data[i] ^= (uint8_t)(1u << i % 8);
-        int status = eyes_open(&e, &f, 1, &(struct eyes_options){.limit = 64 << 20, .max_patches = 16});
+        int status = projector_open(&e, &f, 1, &(struct projector_options){.limit = 64 << 20, .max_patches = 16});
         CHECK(status == OK || e.err.message[0] || status == ERR_MEM_LOAD || status == ERR_MEM_KV);
-        eyes_close(&e);
+        projector_close(&e);
         file_free(&f);
         loads++, refusals += status != OK;
     }
@@ -529,10 +529,10 @@ static void damaged_at_random(void)
     struct file good = file_read(vision_path("dense/q8_0"), "mmproj.gguf");
     int loads = (int)check_length(100, 20000), refusals = 0;
     uint64_t seed = 19;
-    struct eyes e;
-    CHECK_EQ(eyes_open(&e, &good, 1, &(struct eyes_options){0}), OK);
+    struct projector e;
+    CHECK_EQ(projector_open(&e, &good, 1, &(struct projector_options){0}), OK);
     uint64_t header = e.in.ck.header_size;
-    eyes_close(&e);
+    projector_close(&e);
     for (int i = 0; i < loads; i++) {
         struct file f = {malloc(good.size), good.size};
         memcpy(f.data, good.data, good.size);
@@ -541,9 +541,9 @@ static void damaged_at_random(void)
             f.data[at] = (uint8_t)(random_next(&seed) % 3 ? random_next(&seed) >> 56 : f.data[at] ^ 1u << random_next(&seed) % 8);
         }
         struct file some = {f.data, random_next(&seed) % 4 ? f.size : (size_t)(1 + random_next(&seed) % f.size)};
-        int status = eyes_open(&e, &some, 1, &(struct eyes_options){.limit = 64 << 20, .max_patches = 16, .chunk = 1 + random_next(&seed) % 65536});
+        int status = projector_open(&e, &some, 1, &(struct projector_options){.limit = 64 << 20, .max_patches = 16, .chunk = 1 + random_next(&seed) % 65536});
         CHECK(status == OK || e.err.message[0] || status == ERR_MEM_LOAD || status == ERR_MEM_KV);
-        eyes_close(&e);
+        projector_close(&e);
         file_free(&f);
         refusals += status != OK;
     }

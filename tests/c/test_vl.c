@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The language models of Qwen3-VL, against transformers: text, and rows of pictures and films as the golden encoder makes them, in chunks that
- * cut pictures anywhere. The same tensors under the name of a model that does not see give the same bits for text, and so do folder and GGUF file.
+ * The language models of Qwen3-VL, against transformers: text, and rows of images and videos as the golden encoder makes them, in chunks that
+ * cut images anywhere. The same tensors under the name of a model that does not see give the same bits for text, and so do folder and GGUF file.
  */
 #include "model_set.h"
 #include "session.h"
@@ -305,7 +305,7 @@ static void quantised(void)
     quern_free(e);
 }
 
-/* Text alone: whatever the cache and the chunk, the bits of a model that has no eyes. */
+/* Text alone: whatever the cache and the chunk, the bits of a model that has no vision. */
 static void blind(void)
 {
     int32_t ids[96];
@@ -356,7 +356,7 @@ static void by_columns(void)
     free(logits);
 }
 
-/* A row that stands for a part of a picture is never written, not even by a bias. */
+/* A row that stands for a part of an image is never written, not even by a bias. */
 static void no_pads(void)
 {
     struct quern_engine *e = load_golden("dense", "f16", (struct quern_options){0});
@@ -381,7 +381,7 @@ static void no_pads(void)
     quern_free(e);
 }
 
-/* However many allocations succeed, a folder with pictures leaves nothing behind. */
+/* However many allocations succeed, a folder with images leaves nothing behind. */
 static void allocations(void)
 {
     struct set set = golden_folder_of("moe", true);

@@ -163,7 +163,7 @@ static void empty_and_long_tokens(void)
     refuse(&b, ERR_FORMAT, "vocab", "special token 259");
 }
 
-/* NUL, a raw space, broken UTF-8, letters outside the alphabet: such tokens decode to themselves and are never made. */
+/* NUL, a raw scope, broken UTF-8, letters outside the alphabet: such tokens decode to themselves and are never made. */
 static void strange_tokens(void)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The small models with eyes: how they are loaded, and the conversations that transformers has computed (tests/fixtures/vision).
+ * The small models with vision: how they are loaded, and the conversations that transformers has computed (tests/fixtures/vision).
  */
 #ifndef QUERN_VISIONS_H
 #define QUERN_VISIONS_H
@@ -9,10 +9,10 @@
 
 enum { CASE_TOKENS = 256, CASE_ROWS = 64, CASE_MEDIA = 4, CASES_MOST = 12, PAIRS_MOST = 8, GREEDY = 6 };
 
-/* A picture or a film, as it is decoded and as it is to be resized. */
+/* An image or a video, as it is decoded and as it is to be resized. */
 struct source {
     char name[24];
-    int film, height, width, to_height, to_width, pairs, frames;
+    int video, height, width, to_height, to_width, pairs, frames;
 };
 
 struct vision_case {
@@ -25,7 +25,7 @@ struct vision_case {
 
 struct vision_set {
     const char *model;
-    double low, high, film_low, film_high;
+    double low, high, video_low, video_high;
     int n;
     struct vision_case cases[CASES_MOST];
 };
@@ -37,7 +37,7 @@ static inline void read_ints(FILE *f, int32_t *out, int n)
 
 static inline void read_source(FILE *f, struct source *s)
 {
-    CHECK(fscanf(f, "%23s %d %d %d %d %d %d %d", s->name, &s->film, &s->height, &s->width, &s->to_height, &s->to_width, &s->pairs, &s->frames) == 8);
+    CHECK(fscanf(f, "%23s %d %d %d %d %d %d %d", s->name, &s->video, &s->height, &s->width, &s->to_height, &s->to_width, &s->pairs, &s->frames) == 8);
 }
 
 static inline void read_case(FILE *f, struct vision_case *c)
@@ -69,7 +69,7 @@ static inline struct vision_set *vision_set(const char *model)
     struct vision_set *v = calloc(1, sizeof *v);
     if (!v) exit(2);
     v->model = model;
-    CHECK(fscanf(f, "%lf %lf %lf %lf", &v->low, &v->high, &v->film_low, &v->film_high) == 4);
+    CHECK(fscanf(f, "%lf %lf %lf %lf", &v->low, &v->high, &v->video_low, &v->video_high) == 4);
     for (struct vision_case *c = v->cases; v->n < CASES_MOST; c++, v->n++) {
         if (fscanf(f, "%15s %d %d %d %d %lf %lf", c->name, &c->n, &c->n_rows, &c->n_media, &c->delta, &c->scale, &c->margin) != 7) break;
         read_case(f, c);
@@ -129,14 +129,14 @@ static inline struct quern_engine *pair_load(const char *model, const char *kind
     snprintf(name, sizeof name, "%s/model.gguf", kind);
     struct file text = vision_file(model, name);
     snprintf(name, sizeof name, "%s/mmproj.gguf", kind);
-    struct file eyes = vision_file(model, name);
-    options.vision_size = options.rest_size = eyes.size;
+    struct file projector = vision_file(model, name);
+    options.vision_size = options.rest_size = projector.size;
     options.file_size = text.size;
     struct quern_engine *e = quern_new(&options);
     CHECK(e != NULL);
-    int status = pair_feed(e, &text, &eyes, 100000);
+    int status = pair_feed(e, &text, &projector, 100000);
     file_free(&text);
-    file_free(&eyes);
+    file_free(&projector);
     return ready(e, status);
 }
 
@@ -159,7 +159,7 @@ static inline struct quern_engine *folder_load(const char *model, struct quern_o
     return ready(e, status ? status : quern_finish(e));
 }
 
-/* --- pictures ------------------------------------------------------------------------------------------------- */
+/* --- images ------------------------------------------------------------------------------------------------- */
 
 struct pixels {
     uint8_t *data; /* [height, width, 3] */
@@ -200,36 +200,36 @@ static inline struct pixels pixels_resize(struct pixels from, int height, int wi
 static inline struct pixels frame_read(const struct source *s, int i)
 {
     char name[40];
-    if (s->film) snprintf(name, sizeof name, "%s-%d", s->name, min_int(i, s->frames - 1));
+    if (s->video) snprintf(name, sizeof name, "%s-%d", s->name, min_int(i, s->frames - 1));
     else snprintf(name, sizeof name, "%s", s->name);
     return pixels_resize(pixels_read(name), s->to_height, s->to_width);
 }
 
-/* Adds a picture or pair `at` of a film; its id. */
+/* Adds an image or pair `at` of a video; its id. */
 static inline uint64_t source_add(struct quern_engine *e, const struct source *s, const struct image_grid *grid, int at)
 {
     uint64_t id = 0;
     struct pixels one = frame_read(s, 2 * at), two = {0};
-    if (s->film) two = frame_read(s, 2 * at + 1);
+    if (s->video) two = frame_read(s, 2 * at + 1);
     struct image_grid of = *grid;
-    if (s->film) of.frames = 2;
+    if (s->video) of.frames = 2;
     CHECK_EQ(quern_media_add(e, &of, one.data, two.data, &id), OK);
     free(one.data);
     free(two.data);
     return id;
 }
 
-/* Adds the media of a case, films from their last pair on where `backwards`; media [PAIRS_MOST]. Returns how many. */
+/* Adds the media of a case, videos from their last pair on where `backwards`; media [PAIRS_MOST]. Returns how many. */
 static inline int media_add(struct quern_engine *e, const struct vision_set *v, const struct vision_case *c, bool backwards, uint64_t *media)
 {
     int n = 0;
     for (const struct source *s = c->media; s < c->media + c->n_media; s++) {
         struct image_grid g;
-        CHECK_EQ(quern_media_plan(e, s->film ? QUERN_FILM : QUERN_IMAGE, s->width, s->height, s->frames, s->film ? v->film_low : v->low,
-                                  s->film ? v->film_high : v->high, &g), OK);
+        CHECK_EQ(quern_media_plan(e, s->video ? QUERN_VIDEO : QUERN_IMAGE, s->width, s->height, s->frames, s->video ? v->video_low : v->low,
+                                  s->video ? v->video_high : v->high, &g), OK);
         CHECK_EQ(g.height, s->to_height);
         CHECK_EQ(g.width, s->to_width);
-        CHECK_EQ(g.frames, s->film ? 2 * s->pairs : 1);
+        CHECK_EQ(g.frames, s->video ? 2 * s->pairs : 1);
         CHECK(n + s->pairs <= PAIRS_MOST);
         for (int i = 0; i < s->pairs; i++) {
             int at = backwards ? s->pairs - 1 - i : i;

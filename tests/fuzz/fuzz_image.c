@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is a picture's file. Whatever it says of itself is within the limits or refused, and so is what a part of it says.
+ * The input is an image's file. Whatever it says of itself is within the limits or refused, and so is what a part of it says.
  * Its bytes as pixels are then resized, in memory of exactly the size that is asked for.
  *
  *   build/fuzz/fuzz/fuzz_image -max_len=4096 -timeout=5 NEW_CORPUS tests/fuzz/corpus/image

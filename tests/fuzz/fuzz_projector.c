@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The input is a projector's file; gguf_mutator.c changes one of its fields at a time. What is taken for an encoder encodes a picture of two tokens.
+ * The input is a projector's file; gguf_mutator.c changes one of its fields at a time. What is taken for an encoder encodes an image of two tokens.
  *
  *   build/fuzz/fuzz/fuzz_projector -max_len=16384 -timeout=5 -malloc_limit_mb=64 -dict=tests/fuzz/gguf.dict NEW_CORPUS tests/fuzz/corpus/projector
  */

@@ -57,19 +57,20 @@ static void walk(struct grammar *g, const uint8_t *data, size_t size, bool tagge
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const int drafts[] = {0, 7, 2020, 0};
+    static const int drafts[] = {0, 7, 2020, 4};
     struct mem mem = {.limit = MEMORY};
     struct error err = {0};
     gr_expr start = 0;
     if (size < 2) return 0;
-    struct schema_options options = {.flexible = data[0] & 1, .draft = drafts[data[0] >> 1 & 3]};
+    struct schema_options options = {.flexible = data[0] & 1, .draft = drafts[data[0] >> 1 & 3], .closed = data[0] & 16};
+    const struct schema_options spaced = {.spaced = true, .closed = options.closed};
     const uint8_t *end = memchr(data + 1, 0, size - 1), *schema = data + 1;
     size_t n = end ? (size_t)(end - schema) : size - 1;
     struct grammar *g = grammar_new(&mem);
     require(g != NULL);
     uint64_t before = mem.used;
     bool tagged = (data[0] & 8) != 0;
-    int status = tagged ? schema_tagged(g, &mem, (struct bytes){schema, n}, &start, &err)
+    int status = tagged ? schema_tagged(g, &mem, (struct bytes){schema, n}, &spaced, &start, &err)
                         : schema_compile(g, &mem, (struct bytes){schema, n}, &options, &start, &err);
     require(status == err.code && (status == OK) == (start != 0) && (status == OK) == (err.message[0] == 0) && (status == OK) == (err.rule[0] == 0));
     require(status == OK || status == ERR_SCHEMA || status == ERR_MEM_LOAD);

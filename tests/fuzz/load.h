@@ -87,7 +87,7 @@ static inline int load_files(struct quern_engine *e, const struct load *l)
 static inline struct quern_engine *load_new(const struct load *l)
 {
     struct quern_options options = {.context_size = 16, .chunk = 4, .memory_limit = LOAD_MEMORY, .files = l->n,
-                                    .max_pixels = LOAD_PIXELS, .max_film_pixels = LOAD_PIXELS};
+                                    .max_pixels = LOAD_PIXELS, .max_video_pixels = LOAD_PIXELS};
     if (l->sizes) options.file_size = l->files[0].size;
     struct quern_engine *e = quern_new(&options);
     require(e != NULL);

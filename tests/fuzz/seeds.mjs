@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ajc1Model, scoredTokens } from '../fixtures/ajc1.mjs';
-import { FILMS, PICTURES, VISION, moe, vlFolder } from '../fixtures/bad-vision.mjs';
+import { VIDEOS, IMAGES, VISION, moe, vlFolder } from '../fixtures/bad-vision.mjs';
 import { hfTensors, tinyFolder, tinyVocab, writeSafetensors } from '../fixtures/folder.mjs';
 import { ByteSink } from '../fixtures/gguf-writer.mjs';
 import { projectorBytes } from '../fixtures/make-projector.mjs';
@@ -106,8 +106,8 @@ write('safetensors', 'yarn', folderInput({ config: { rope_scaling: YARN } }));
 write('safetensors', 'fp8', folderInput({ spec: { ffn: 128 }, tensors: fp8, config: { quantization_config: { quant_method: 'fp8', fmt: 'e4m3', weight_block_size: [128, 128] } } }));
 write('safetensors', 'shards', shards());
 const SECTIONS = { rope_scaling: { mrope_interleaved: true, mrope_section: [1, 0, 0], rope_type: 'default' } };
-write('safetensors', 'sees', seeingInput({ text: SECTIONS, eyes: { ...VISION, depth: 2, hidden_size: 8, num_heads: 1 }, sides: [PICTURES, FILMS, { image_processor: PICTURES, video_processor: FILMS }] }));
-write('safetensors', 'stacks', seeingInput({ ...moe(undefined, { arch: 'qwen3moe', dense: [], ...EXPERTS }), text: SECTIONS, eyes: null }));
+write('safetensors', 'sees', seeingInput({ text: SECTIONS, encoding: { ...VISION, depth: 2, hidden_size: 8, num_heads: 1 }, sides: [IMAGES, VIDEOS, { image_processor: IMAGES, video_processor: VIDEOS }] }));
+write('safetensors', 'stacks', seeingInput({ ...moe(undefined, { arch: 'qwen3moe', dense: [], ...EXPERTS }), text: SECTIONS, encoding: null }));
 
 const CHECKPOINT = { layers: 1, hidden: 32, ffn: 32, heads: 16, kvHeads: 1, headDim: 2 };
 const checkpoint = (options) => {

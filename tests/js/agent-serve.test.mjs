@@ -10,7 +10,7 @@ import { memberOf, partsOf } from '../../js/shared/raw-json.js';
 import { DEMO } from './helper.mjs';
 import { startServer } from './serve-host.mjs';
 
-const WORKER = new URL('../../dist/worker.node.js', import.meta.url);
+const WORKER = new URL('../../dist/worker.node.mjs', import.meta.url);
 const CONTEXT = 8192;
 
 const fixture = (path) => readFile(new URL(`../fixtures/${path}`, import.meta.url), 'utf8');
@@ -26,7 +26,7 @@ async function modelOf(name) {
   const key = 'qwen3.context_length';
   bytes.writeUInt32LE(CONTEXT, bytes.indexOf(key) + key.length + 4);
   const files = [new File([bytes], 'demo.gguf'), new File([await templateOf(name)], 'chat_template.jinja')];
-  return load(files, { threads: 1, workerUrl: WORKER, contextSize: CONTEXT, cache: false });
+  return load(files, { threads: 1, workerUrl: WORKER, contextSize: CONTEXT, store: false });
 }
 
 /** The texts of all prompts: each is written as what it keeps of the one before. */

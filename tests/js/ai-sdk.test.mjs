@@ -2,12 +2,15 @@
 // quern/ai-sdk through the official `ai` package: what it asks of a model, by a script that answers; and the demo model itself.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import * as version7 from 'ai';
+import * as version6 from 'ai-6';
 import { Output, embedMany, generateObject, generateText, rerank, stepCountIs, streamText, tool } from 'ai';
 import { load } from 'quern';
 import { quern } from 'quern/ai-sdk';
 import { QuernError, fakeModel } from 'quern/testing';
 import { z } from 'zod';
 import { DEMO } from './helper.mjs';
+import { playedModel, result } from './serve-host.mjs';
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
@@ -17,6 +20,30 @@ after(() => model.dispose());
 
 const weather = tool({ description: 'The weather of a city', inputSchema: z.object({ city: z.string() }), execute: async ({ city }) => `Rain in ${city}.` });
 const CALL = { toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }] };
+
+const CITY = z.object({ city: z.enum(['Nairobi', 'Oslo']) });
+
+for (const [name, sdk] of Object.entries({ 'version 6': version6, 'version 7': version7 })) {
+  test(`${name} of the SDK: text, streams, tools, objects, vectors, files`, async () => {
+    const alone = await model.chat('Hi', { temperature: 0, maxTokens: 12 }).result;
+    const asked = { model: quern(model)(), prompt: 'Hi', temperature: 0, maxOutputTokens: 12 };
+    assert.equal((await sdk.generateText(asked)).text, alone.text);
+    assert.equal(await sdk.streamText(asked).text, alone.text);
+    const { toolCalls } = await sdk.generateText({ ...asked, maxOutputTokens: 200, tools: { weather: sdk.tool({ inputSchema: CITY }) }, toolChoice: 'required' });
+    assert.equal(toolCalls[0].toolName, 'weather');
+    const object = sdk.Output.object({ schema: CITY });
+    const { output } = await sdk.generateText({ ...asked, maxOutputTokens: 200, output: object });
+    assert.ok(['Nairobi', 'Oslo'].includes(output.city));
+    assert.equal((await sdk.embedMany({ model: quern(model).embeddingModel(), values: ['one', 'two'] })).embeddings.length, 2);
+    const fake = fakeModel('x', { vision: {} });
+    const png = Uint8Array.from([137, 80, 78, 71]);
+    const files = [png, Buffer.from(png).toString('base64')].map((data) => ({ type: 'file', mediaType: 'image/png', data }));
+    await sdk.generateText({ model: quern(fake)(), messages: [{ role: 'user', content: files }] });
+    const { content } = fake.calls[0].input[0];
+    for (const { image } of content) assert.deepEqual(new Uint8Array(await image.arrayBuffer()), png);
+    assert.equal(content.length, 2);
+  });
+}
 
 test('generateText: what the model itself says, its usage, why it ended', async () => {
   const options = { temperature: 0, maxTokens: 12 };
@@ -41,6 +68,8 @@ test('streamText: pieces as they come, thinking apart', async () => {
   const thought = streamText({ model: quern(fake)(), prompt: '2 + 2?', reasoning: 'high' });
   assert.equal(await thought.text, 'Four.');
   assert.equal(await thought.reasoningText, 'Let me see.');
+  const { outputTokenDetails: details } = await thought.usage;
+  assert.deepEqual([details.reasoningTokens, details.textTokens], [3, 1]);
   assert.equal(fake.calls[0].options.thinking, true);
   await generateText({ model: quern(fake)(), prompt: '2 + 2?', reasoning: 'none' });
   assert.equal(fake.calls[1].options.thinking, false);
@@ -65,10 +94,25 @@ test('tools: the model calls, the SDK carries out, the model goes on, streamed a
 
 test('the demo model calls a tool that it must call', async () => {
   const provider = quern(model);
-  const { toolCalls, finishReason } = await generateText({ model: provider(), prompt: 'Hi', tools: { weather: { ...weather, execute: undefined } }, toolChoice: 'required', maxOutputTokens: 200, seed: 3 });
+  const { toolCalls, finishReason } = await generateText({ model: provider(), prompt: 'Hi', tools: { weather: { ...weather, execute: undefined } }, toolChoice: 'required', maxOutputTokens: 200, seed: 4 });
   assert.equal(finishReason, 'tool-calls');
   assert.equal(toolCalls[0].toolName, 'weather');
   assert.equal(typeof toolCalls[0].input.city, 'string');
+});
+
+test('a call that is cut off ends its input, and is neither text nor a call', async () => {
+  const cut = playedModel((push, { options }) => {
+    options.onPrefill?.({});
+    push({ type: 'tool-call-start', index: 0, id: 'c', name: 'weather' });
+    push({ type: 'tool-call-delta', index: 0, delta: '{"ci' });
+    return { promise: Promise.resolve(result('', { toolCalls: [], unfinishedCall: { id: 'c', name: 'weather', text: '{"ci' }, finishReason: 'length' })) };
+  });
+  const { stream } = await quern(/** @type {any} */ (cut))('x').doStream({ prompt: [] });
+  const parts = [];
+  for await (const { type } of stream) parts.push(type);
+  assert.deepEqual(parts.slice(2), ['tool-input-start', 'tool-input-delta', 'tool-input-end', 'finish']);
+  const { content, finishReason } = await quern(/** @type {any} */ (cut))('x').doGenerate({ prompt: [] });
+  assert.deepEqual([content, finishReason.unified], [[], 'length']);
 });
 
 test('objects: of generateObject and of Output, from a schema that the engine keeps', async () => {
@@ -77,7 +121,12 @@ test('objects: of generateObject and of Output, from a schema that the engine ke
   assert.deepEqual(schema.parse(object), object);
   const { output } = await generateText({ model: quern(model)(), output: Output.object({ schema }), prompt: 'Is the sea wet?', maxOutputTokens: 60 });
   assert.deepEqual(schema.parse(output), output);
-  await assert.rejects(generateText({ model: quern(model)(), output: Output.object({ schema }), tools: { weather }, prompt: 'x' }), { code: 'use/param' }, 'one or the other');
+  const typed = await generateText({ model: quern(model)(), output: Output.object({ schema }), tools: { weather: { ...weather, execute: undefined } }, prompt: 'x', maxOutputTokens: 200, seed: 1 });
+  if (typed.finishReason === 'stop') assert.deepEqual(schema.parse(typed.output), typed.output);
+  else assert.equal(typed.toolCalls[0].toolName, 'weather');
+  const agent = fakeModel([{ toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }] }, '{"answer": "yes", "certain": true}']);
+  const { output: said } = await generateText({ model: quern(agent)(), output: Output.object({ schema }), tools: { weather }, prompt: 'x', stopWhen: stepCountIs(3) });
+  assert.deepEqual([said.answer, agent.calls.length, agent.calls.every(({ options: { tools, schema: asked } }) => tools && asked)], ['yes', 2, true]);
   const fake = fakeModel('{"answer": "yes", "certain": true}');
   const { partialOutputStream, output: whole } = streamText({ model: quern(fake)(), output: Output.object({ schema }), prompt: 'x' });
   for await (const part of partialOutputStream) assert.equal(typeof part, 'object');
@@ -101,7 +150,7 @@ test('vectors and ranks', async () => {
   assert.deepEqual([short[0].length, fake.calls.at(-1).options.instruction], [4, 'Find']);
 });
 
-test('what is asked arrives: settings, pictures, what only quern has', async () => {
+test('what is asked arrives: settings, images, what only quern has', async () => {
   const fake = fakeModel('x', { vision: {} });
   const png = Uint8Array.from([137, 80, 78, 71]);
   await generateText({
@@ -114,6 +163,10 @@ test('what is asked arrives: settings, pictures, what only quern has', async () 
   assert.deepEqual({ topP, topK, presencePenalty, frequencyPenalty, seed, stop, minP, keep },
     { topP: 0.5, topK: 7, presencePenalty: 0.1, frequencyPenalty: 0.2, seed: 5, stop: ['END'], minP: 0.25, keep: 'talk' });
   assert.deepEqual(new Uint8Array(await message.content[1].image.arrayBuffer()), png);
+  for (const data of [new URL('https://example.org/a.png'), { type: 'url', url: new URL('https://example.org/a.png') }]) {
+    await quern(fake)().doGenerate({ prompt: [{ role: 'user', content: [{ type: 'file', mediaType: 'image/png', data }] }] });
+    assert.equal(String(fake.calls.at(-1).input[0].content[0].image), 'https://example.org/a.png');
+  }
   const file = { role: 'user', content: [{ type: 'file', mediaType: 'application/pdf', data: Uint8Array.from([37, 80, 68, 70, 45]) }] };
   await assert.rejects(generateText({ model: quern(fake)(), messages: [file] }), { name: 'AI_UnsupportedFunctionalityError' });
   const { warnings } = await quern(fake)().doGenerate({ prompt: [{ role: 'user', content: [] }], tools: [{ type: 'provider', name: 'search', id: 'a.search', args: {} }] });

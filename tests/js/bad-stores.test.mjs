@@ -118,7 +118,7 @@ test('what is answered too late is let go of, and overwrites nothing', async () 
 /** Serves the demo model while `use(url)` runs. */
 async function withModel(use, script) {
   const server = await new LyingServer({ bytes: readFileSync(DEMO) }, script).start();
-  const info = mock.method(console, 'info', () => {});
+  const info = mock.method(console, 'warn', () => {});
   try {
     return await use(`${server.base}/demo-q8_0.gguf`);
   } finally {
@@ -134,7 +134,7 @@ test('in a worker: the model answers, whatever the store does', () => withModel(
   ], 2)) {
     const disk = new Disk();
     if (call === 'wait') disk.locks.set(await keyOf(url), []);
-    const model = await load(url, { threads: 1, cache: spoiled(new MemoryStore(disk), call, ANSWERS[what]) });
+    const model = await load(url, { threads: 1, store: spoiled(new MemoryStore(disk), call, ANSWERS[what]) });
     assert.match((await model.chat('What is the capital of Kenya?', { temperature: 0 }).result).text, /Nairobi/, `${call}: ${what}`);
     await model.dispose();
   }
@@ -144,15 +144,15 @@ test('a store keeps the bytes that it gave', () => withModel(async (url) => {
   const disk = new Disk();
   const own = spoiled(new MemoryStore(disk), '', null);
   own.read = (name) => disk.files.get(name) ?? null;
-  for (let i = 0; i < 2; i++) await (await load(url, { threads: 1, cache: own })).dispose();
+  for (let i = 0; i < 2; i++) await (await load(url, { threads: 1, store: own })).dispose();
   for (const bytes of disk.files.values()) assert.ok(bytes.length > 0);
-  assert.equal(await models.has(url, { cache: own }), true);
+  assert.equal(await models.has(url, { store: own }), true);
 }));
 
 test('a load that is aborted lets go of a store of the page', () => withModel(async (url) => {
   const store = new MemoryStore(new Disk());
   const abort = new AbortController();
-  const loading = load(url, { threads: 1, cache: store, signal: abort.signal });
+  const loading = load(url, { threads: 1, store, signal: abort.signal });
   loading.catch(() => {});
   await until(() => store.opened > 0 && store.disk.locks.size > 0);
   abort.abort();
@@ -162,8 +162,8 @@ test('a load that is aborted lets go of a store of the page', () => withModel(as
 
 test('models: a bad store is storage/unavailable', () => withModel(async (url) => {
   const calls = {
-    list: (cache) => models.list({ cache }), read: (cache) => models.has(url, { cache }), wait: (cache) => models.remove(url, { cache }), usage: (cache) => models.usage({ cache }),
-    write: (cache) => models.download(url, { cache }), persist: (cache) => models.persist({ cache }),
+    list: (cache) => models.list({ store: cache }), read: (cache) => models.has(url, { store: cache }), wait: (cache) => models.remove(url, { store: cache }), usage: (cache) => models.usage({ store: cache }),
+    write: (cache) => models.download(url, { store: cache }), persist: (cache) => models.persist({ store: cache }),
   };
   for (const [call, ask] of Object.entries(calls)) {
     for (const what of ['a symbol', 'a throw', 'a rejection of what throws', 'an object that throws']) {
@@ -172,12 +172,12 @@ test('models: a bad store is storage/unavailable', () => withModel(async (url) =
       await rejectsWith(ask(cache), 'storage/unavailable');
     }
   }
-  await rejectsWith(models.download(url, { cache: spoiled(new MemoryStore(), 'read', () => null) }), 'storage/unavailable', /not there/);
-  await rejectsWith(models.remove(url, { cache: { ...spoiled(new MemoryStore(), '', null), lock: (_, { wait }) => (wait ? new Promise(() => {}) : null) } }), 'storage/busy');
-  assert.equal(await models.persist({ cache: new MemoryStore() }), false);
+  await rejectsWith(models.download(url, { store: spoiled(new MemoryStore(), 'read', () => null) }), 'storage/unavailable', /not there/);
+  await rejectsWith(models.remove(url, { store: { ...spoiled(new MemoryStore(), '', null), lock: (_, { wait }) => (wait ? new Promise(() => {}) : null) } }), 'storage/busy');
+  assert.equal(await models.persist({ store: new MemoryStore() }), false);
   for (const name of ['list', 'lock']) {
     const cache = spoiled(new MemoryStore(), '', null);
     Object.defineProperty(cache, name, { get() { throw new Error('no'); } });
-    await rejectsWith(load(url, { cache }), 'use/param', new RegExp(`options.cache.${name}`));
+    await rejectsWith(load(url, { store: cache }), 'use/param', new RegExp(`options.store.${name}`));
   }
 }));

@@ -15,7 +15,7 @@ import { opened, partOf, testHost } from './engine-host.mjs';
 import { DEMO, NANO, collect, rejectsWith, rejectsWithAbort, until } from './helper.mjs';
 import { soon, timed } from './soon.mjs';
 
-const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.js', import.meta.url));
+const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.mjs', import.meta.url));
 
 const SCHEDULES = length(20, 1000);
 
@@ -83,7 +83,7 @@ for (const parallel of [1, 3, 16]) {
 }
 
 test('a pool that is too small for all: some let go, and say the same', async (t) => {
-  const model = await open(t, DEMO, { threads: 2, contextSize: 1024, cacheSize: 1024, parallel: 8 });
+  const model = await open(t, DEMO, { threads: 2, contextSize: 1024, kvPositions: 1024, parallel: 8 });
   const ids = await model.tokenize(LONG);
   const request = (seed) => [ids.slice(0, 300 + 20 * seed), { seed, maxTokens: 100, temperature: 1 }];
   const texts = [];
@@ -101,7 +101,7 @@ let others;       // what two endless ones say alone
 const OTHERS = ['Tell me a story about an owl.', 'What is quern?'];
 const MOST = 300;
 before(async () => {
-  steady = await load(DEMO, { ...STEADY, parallel: 3, cacheSize: 4096 });
+  steady = await load(DEMO, { ...STEADY, parallel: 3, kvPositions: 4096 });
   others = [];
   for (const question of OTHERS) others.push((await steady.chat(question, { ...endless(steady), maxTokens: MOST }).result).text);
 });
@@ -167,7 +167,7 @@ test('a time limit holds while waiting, reading and writing', async () => {
 });
 
 test('stop() among 15 others takes effect within 200 ms', async (t) => {
-  const model = await open(t, DEMO, { ...SLOW, parallel: 16, contextSize: 1024, cacheSize: 16 * 256 });
+  const model = await open(t, DEMO, { ...SLOW, parallel: 16, contextSize: 1024, kvPositions: 16 * 256 });
   const replies = Array.from({ length: 15 }, (_, i) => model.complete([65 + i], endless(model)));
   const firsts = replies.map((reply) => reply[Symbol.asyncIterator]().next());
   await Promise.all(firsts);
@@ -260,14 +260,14 @@ test('scores give way to replies that come later, and are there in the end', asy
   assert.ok(model.info.work.rows - before >= ids.length);
 });
 
-test('a space knows nothing of what another one has asked', async (t) => {
+test('a scope knows nothing of what another one has asked', async (t) => {
   const model = await open(t, DEMO, STEADY);
   const question = 'What is the capital of Kenya, and what is it called by those who live there?';
-  const known = async (space) => (await model.chat(question, { temperature: 0, maxTokens: 5, space }).result).usage;
+  const known = async (cacheScope) => (await model.chat(question, { temperature: 0, maxTokens: 5, cacheScope }).result).usage;
   const [first, ...later] = [await known(1), await known(2), await known(1), await known(2 ** 32 - 1), await known(undefined), await known(0), await known(2)];
   const all = first.promptTokens - 1;
   assert.deepEqual([first, ...later].map(({ cachedTokens }) => cachedTokens), [0, 0, all, 0, 0, all, all]);
-  await rejectsWith(model.chat(question, { space: 2 ** 32 }).result, 'use/param', /options\.space must be a whole number from 0 to 4294967295/);
+  await rejectsWith(model.chat(question, { cacheScope: 2 ** 32 }).result, 'use/param', /options\.cacheScope must be a whole number from 0 to 4294967295/);
 });
 
 test('profile() and tokenize() do not wait for replies', async (t) => {
@@ -328,7 +328,7 @@ async function play(model, wanted, seed) {
 }
 
 test(`${SCHEDULES} random schedules`, async (t) => {
-  const model = await open(t, NANO, { threads: 2, contextSize: 192, cacheSize: 256, parallel: 5 });
+  const model = await open(t, NANO, { threads: 2, contextSize: 192, kvPositions: 256, parallel: 5 });
   const single = await open(t, NANO, { threads: 1, contextSize: 192, parallel: 1 });
   const wanted = [];
   for (let i = 0; i < 12; i++) {

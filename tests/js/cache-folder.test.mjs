@@ -75,7 +75,7 @@ async function within(env, work, { user = 0 } = {}) {
 
 /** What a load says beside doing what it should. */
 async function loadQuietly(options) {
-  const info = mock.method(console, 'info', () => {});
+  const info = mock.method(console, 'warn', () => {});
   try {
     const model = await load(url, { threads: 1, ...options });
     assert.match((await model.chat('What is the capital of Kenya?', { temperature: 0 }).result).text, /Nairobi/);
@@ -176,8 +176,8 @@ test('whatever else is in the folder is left alone', async () => {
   const cache = newFolder();
   symlinkSync(join(cache, 'circle'), join(cache, 'circle'));
   mkdirSync(join(cache, 'folder'));
-  assert.deepEqual(await loadQuietly({ cache }), []);
-  await models.remove(url, { cache });
+  assert.deepEqual(await loadQuietly({ store: cache }), []);
+  await models.remove(url, { store: cache });
   assert.deepEqual(readdirSync(cache).sort(), ['circle', 'folder']);
 });
 
@@ -187,9 +187,9 @@ test('a link by the name of what is stored leads nothing elsewhere', async () =>
     const [letter, path] = [place(), join(cache, `${await keyOf(url)}.${name}`)];
     writeFileSync(letter, 'Dear reader', { mode: 0o644 });
     symlinkSync(letter, path);
-    assert.match((await loadQuietly({ cache })).join(), /storage\/unavailable/);
+    assert.match((await loadQuietly({ store: cache })).join(), /storage\/unavailable/);
     assert.deepEqual([String(readFileSync(letter)), modeOf(letter)], ['Dear reader', '644'], name);
-    await models.remove(url, { cache });
+    await models.remove(url, { store: cache });
     assert.deepEqual([existsSync(path), String(readFileSync(letter))], [false, 'Dear reader'], name);
   }
 });
@@ -197,11 +197,11 @@ test('a link by the name of what is stored leads nothing elsewhere', async () =>
 test('what is no file there but a pipe holds nobody up', { skip: process.platform === 'win32' }, async () => {
   for (const name of ['journal', '0']) {
     const cache = newFolder();
-    if (name === '0') await models.download(url, { cache });
+    if (name === '0') await models.download(url, { store: cache });
     const path = join(cache, `${await keyOf(url)}.${name}`);
     rmSync(path, { force: true });
     await run('mkfifo', [path]);
-    assert.match((await loadQuietly({ cache })).join(), /storage\/unavailable/);
+    assert.match((await loadQuietly({ store: cache })).join(), /storage\/unavailable/);
   }
 });
 
@@ -236,17 +236,17 @@ test('a lock is in its folder, and needs no temporary one; dropping the model le
   assert.equal(await new FolderStore(cache).lock(await keyOf('x'), { wait: false }), null);
   await entry.drop();
   assert.ok(existsSync(path));
-  assert.deepEqual(await models.list({ cache }), []);
+  assert.deepEqual(await models.list({ store: cache }), []);
   release();
   await until(() => !existsSync(path));
-  assert.deepEqual(await loadQuietly({ cache }), []);
+  assert.deepEqual(await loadQuietly({ store: cache }), []);
 }));
 
 test('whoever listens in the temporary folder makes nobody wait', async () => {
   const cache = newFolder();
   const name = createHash('sha256').update(join(cache, await keyOf(url))).digest('hex').slice(0, 24);
   const holder = await listenAt(join(tmpdir(), `quern-${name}.sock`));
-  assert.deepEqual(await loadQuietly({ cache }), []);
+  assert.deepEqual(await loadQuietly({ store: cache }), []);
   holder.close();
 });
 
@@ -261,9 +261,9 @@ test('a lock of somebody else is not believed', async () => {
   if (!isRoot) return;
   const other = await listenAt(socketIn(cache, await keyOf(url)));
   chownSync(socketIn(cache, await keyOf(url)), NOBODY, NOBODY);
-  assert.match((await loadQuietly({ cache })).join(), /storage\/unavailable.*somebody else/);
-  await rejectsWith(models.download(url, { cache }), 'storage/unavailable', /somebody else/);
-  await rejectsWith(models.remove(url, { cache }), 'storage/unavailable', /somebody else/);
+  assert.match((await loadQuietly({ store: cache })).join(), /storage\/unavailable.*somebody else/);
+  await rejectsWith(models.download(url, { store: cache }), 'storage/unavailable', /somebody else/);
+  await rejectsWith(models.remove(url, { store: cache }), 'storage/unavailable', /somebody else/);
   other.close();
 });
 

@@ -216,13 +216,13 @@ test('what each has alone is refused by the other with what to do', async () => 
 const linesOf = (help) => Object.fromEntries([...help.matchAll(/^ {2}--(\S+( \S+)?) {2,}(\S.*)$/gm)].map(([, name, , text]) => [name, text]));
 
 /** What of a command needs decoders and chat templates, which the native program has not. */
-const NODE_ALONE = { logits: /^(?:messages|vision|(?:min|max)-(?:film-)?pixels|max-frames)/ };
+const NODE_ALONE = { logits: /^(?:messages|vision|(?:min|max)-(?:video-)?pixels|max-frames)/ };
 
 test('the same help', async () => {
   for (const name of ['run', 'info', 'quantize', 'bench', 'tokenize', 'logits']) {
     const [one, two] = (await Promise.all([start(['help', name]), native(['help', name])])).map(({ out }) => out);
     const [here, there] = [linesOf(one), linesOf(two)];
-    const common = Object.keys(here).filter((option) => !/^(cache|no-cache|header|variant)/.test(option) && !NODE_ALONE[name]?.test(option));
+    const common = Object.keys(here).filter((option) => !/^(store|no-store|header|variant)/.test(option) && !NODE_ALONE[name]?.test(option));
     assert.deepEqual(Object.keys(there).filter((option) => !/^(feed|variant)/.test(option)).sort(), common.sort(), name);
     for (const option of common) assert.equal(there[option], here[option], `${name} --${option}`);
     assert.equal(two.split('\n\n').slice(0, 2).join(), one.split('\n\n').slice(0, 2).join(), name);

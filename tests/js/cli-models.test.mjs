@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
 import { headersFor } from '../../js/cli/cli-values.js';
 import { DEMO, NANO, withServer } from './helper.mjs';
@@ -27,7 +27,7 @@ const serving = (use) => {
 };
 
 test('talks that are kept: chat --keep, kept, forget', async () => {
-  const cache = ['--cache', join(folder, 'talks')];
+  const cache = ['--store', join(folder, 'talks')];
   const chat = ['chat', DEMO, 'Tell me about the mill. '.repeat(20), '--temperature', '0', '--max-tokens', '5', '--keep', 'the\u001b mill', ...cache];
   const [first, again] = [await quern(chat), await quern(chat)];
   assert.deepEqual([first.code, first.err, again], [0, '', first]);
@@ -38,11 +38,11 @@ test('talks that are kept: chat --keep, kept, forget', async () => {
   assert.match((await quern(['forget', 'all', ...cache])).out, /^forgot \d+ KiB  the\ufffd mill\n$/);
   assert.equal((await quern(['kept', ...cache])).out, 'size  tokens  used  name\n');
   assert.match((await quern([...chat.slice(0, 3), '--keep', ''])).err, /--keep must be a name/);
-  assert.match((await quern([...chat.slice(0, 3), '--keep', 'x', '--no-cache'])).err, /--keep and --no-cache exclude each other/);
+  assert.match((await quern([...chat.slice(0, 3), '--keep', 'x', '--no-store'])).err, /--keep and --no-store exclude each other/);
 });
 
 test('download, list, remove', async () => {
-  const cache = ['--cache', join(folder, 'cache')];
+  const cache = ['--store', join(folder, 'cache')];
   await serving(async (base, seen) => {
     const [one, two] = ['one', 'two'].map((name) => `${base}/${name}.gguf`);
     assert.deepEqual(await quern(['list', ...cache]), { out: 'size  state  used  model\n', err: '', code: 0 });
@@ -62,7 +62,7 @@ test('download, list, remove', async () => {
     assert.equal((await quern(['remove', 'all', ...cache])).out, `removed 503 KiB  ${two}\n`);
     assert.deepEqual(JSON.parse((await quern(['list', '--json', ...cache])).out), []);
     const none = join(folder, 'none');
-    assert.equal((await quern(['run', one, 'the', '--max-tokens', '1', '--no-cache'], { env: { XDG_CACHE_HOME: none } })).code, 0);
+    assert.equal((await quern(['run', one, 'the', '--max-tokens', '1', '--no-store'], { env: { XDG_CACHE_HOME: none } })).code, 0);
     assert.equal(existsSync(none), false);
   });
   for (const words of [['download', NANO], ['remove', NANO], ['remove', DEMO]]) assert.match((await quern([...words, ...cache])).err, /^quern: use\/param: MODEL .*\n$/);
@@ -112,4 +112,23 @@ test('a token goes to Hugging Face only, by https only, and what was given comes
   assert.deepEqual(headersFor(hub, ['AUTHORIZATION: Basic x', 'A: y'], env), { a: 'y', authorization: 'Basic x' });
   assert.equal(headersFor(hub, [], {}), undefined);
   for (const token of ['a b', 'a\nb', 'ä', 'a\x00']) assert.throws(() => headersFor(hub, [], { HF_TOKEN: token }), { code: 'use/param', message: 'HF_TOKEN in the environment is no token.' });
+});
+
+test('copy: what a page loads, for bundlers that copy nothing', async () => {
+  const to = join(folder, 'site/quern');
+  const { out, err, code } = await quern(['copy', to]);
+  assert.deepEqual([err, code], ['', 0]);
+  const names = readdirSync(to).sort();
+  assert.equal(out.replace(/[\d.]+ MiB/, 'N MiB'), `N MiB in ${names.length} files, of which a page loads few: ${to}\n`);
+  const { exports } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const files = Object.values(exports).filter((path) => typeof path === 'string' && !/sw\.js|\.json$/.test(path));
+  assert.deepEqual(names, files.map((path) => basename(path)).sort());
+  for (const path of files) assert.ok(readFileSync(join(to, basename(path))).equals(readFileSync(new URL(`../../${path}`, import.meta.url))), path);
+  assert.equal((await quern(['copy', to])).code, 0, 'once more, over what is there');
+  assert.deepEqual(readdirSync(to).sort(), names);
+  for (const [where, words] of [[join(to, 'worker.js'), /cannot be written \(ENOTDIR\)/], [join(to, 'worker.js/x'), /cannot be made \(ENOTDIR\)/], ['/proc/nope', /cannot be made/], ['', /must name/]]) {
+    const refused = await quern(['copy', where]);
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, new RegExp(`^quern: use/param: DIR ${words.source}`), where);
+  }
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line with pictures: what it writes is what the package gives, with the words of the command line where it refuses.
+// The command line with images: what it writes is what the package gives, with the words of the command line where it refuses.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,8 +10,8 @@ import { FOLDER, PAIR, assertLogits, goldenCases, goldenLook, imagePath } from '
 import { NANO } from './helper.mjs';
 import { oneProcess } from './program.mjs';
 
-const LIMITS = ['--min-pixels', '4096', '--max-pixels', '20480', '--min-film-pixels', '4096', '--max-film-pixels', '65536'];
-const EYES = ['--vision', PAIR.options.vision];
+const LIMITS = ['--min-pixels', '4096', '--max-pixels', '20480', '--min-video-pixels', '4096', '--max-video-pixels', '65536'];
+const VISION = ['--vision', PAIR.options.vision];
 
 let folder;
 before(() => { folder = mkdtempSync(join(tmpdir(), 'quern-cli-vision-')); });
@@ -27,10 +27,10 @@ const quern = async (...args) => {
 
 const floatsIn = (path) => new Float32Array(new Uint8Array(readFileSync(path)).buffer);
 
-test('logits of a conversation: with pictures and films, of a pair and of a folder', async () => {
+test('logits of a conversation: with images and videos, of a pair and of a folder', async () => {
   const out = join(folder, 'logits.f32');
   const input = join(folder, 'messages.json');
-  for (const [source, more] of [[PAIR.source, [...EYES, ...LIMITS]], [FOLDER.source, []]]) {
+  for (const [source, more] of [[PAIR.source, [...VISION, ...LIMITS]], [FOLDER.source, []]]) {
     for (const name of ['mixed', 'video']) {
       const one = goldenCases('dense').find((candidate) => candidate.name === name);
       writeFileSync(input, JSON.stringify({ messages: one.messages, numberImages: one.numberImages }));
@@ -40,19 +40,19 @@ test('logits of a conversation: with pictures and films, of a pair and of a fold
   }
 });
 
-test('what the encoder makes of a picture', async () => {
+test('what the encoder makes of an image', async () => {
   const out = join(folder, 'vision.f32');
-  assert.deepEqual(await quern('vision', PAIR.source, ...EYES, ...LIMITS, '--image', imagePath('exact.png'), '--out', out), { status: 0, out: '', error: '' });
+  assert.deepEqual(await quern('vision', PAIR.source, ...VISION, ...LIMITS, '--image', imagePath('exact.png'), '--out', out), { status: 0, out: '', error: '' });
   const [golden, found] = [goldenLook('dense', 'exact', 64), floatsIn(out)];
   assert.equal(found.length, golden.length);
   assert.ok(golden.every((value, i) => Math.abs(value - found[i]) <= 2e-4));
 });
 
-test('a question about pictures and a film, and info', async () => {
-  const { status, error } = await quern('chat', PAIR.source, 'Well?', ...EYES, ...LIMITS, '--image', imagePath('exact.png'), '--image', imagePath('tiny.png'),
+test('a question about images and a video, and info', async () => {
+  const { status, error } = await quern('chat', PAIR.source, 'Well?', ...VISION, ...LIMITS, '--image', imagePath('exact.png'), '--image', imagePath('tiny.png'),
     '--video', imagePath('five'), '--fps', '3', '--max-frames', '4', '--max-tokens', '3', '--temperature', '0');
   assert.deepEqual([status, error], [0, '']);
-  const { out } = await quern('info', PAIR.source, ...EYES);
+  const { out } = await quern('info', PAIR.source, ...VISION);
   assert.match(out, /^vision +4 blocks, 64 wide, 1 head, DeepStack after blocks 0, 2$/m);
   assert.equal(JSON.parse((await quern('info', FOLDER.source, '--json')).out).vision.layers, 4);
   assert.ok(!/^vision/m.test((await quern('info', NANO)).out));
@@ -61,15 +61,15 @@ test('a question about pictures and a film, and info', async () => {
 test('what it refuses', async () => {
   const bad = join(folder, 'bad.json');
   const out = join(folder, 'none.f32');
-  for (const [text, words] of [['{', /is no JSON/], ['{"messages": 5}', /list of messages/], ['{"messages": [], "numberPictures": true}', /'numberPictures'/]]) {
+  for (const [text, words] of [['{', /is no JSON/], ['{"messages": 5}', /list of messages/], ['{"messages": [], "numberPages": true}', /'numberPages'/]]) {
     writeFileSync(bad, text);
-    assert.match((await quern('logits', PAIR.source, ...EYES, '--messages', bad, '--out', out)).error, words);
+    assert.match((await quern('logits', PAIR.source, ...VISION, '--messages', bad, '--out', out)).error, words);
   }
   for (const [args, words] of [
-    [['chat', NANO, 'x', '--image', imagePath('tiny.png')], /use\/param: This model has no eyes: load it with its projector \(--vision\)\./],
-    [['chat', NANO, 'x', '--vision', PAIR.options.vision], /model\/unsupported: /], [['chat', PAIR.source, 'x', ...EYES, '--image', 'nowhere.png'], /'nowhere\.png' cannot be read/],
-    [['chat', PAIR.source, 'x', ...EYES, '--video', folder], /--video must be a folder of pictures; '.*' has none\./], [['chat', PAIR.source, 'x', '--max-pixels', '5'], /use\/param: --max-pixels must be/],
-    [['vision', PAIR.source, ...EYES, '--out', out], /--image is missing/], [['logits', PAIR.source, '--out', out], /--tokens is missing/],
+    [['chat', NANO, 'x', '--image', imagePath('tiny.png')], /use\/param: This model has no vision: load it with its projector \(--vision\)\./],
+    [['chat', NANO, 'x', '--vision', PAIR.options.vision], /model\/unsupported: /], [['chat', PAIR.source, 'x', ...VISION, '--image', 'nowhere.png'], /'nowhere\.png' cannot be read/],
+    [['chat', PAIR.source, 'x', ...VISION, '--video', folder], /--video must be a folder of images; '.*' has none\./], [['chat', PAIR.source, 'x', '--max-pixels', '5'], /use\/param: --max-pixels must be/],
+    [['vision', PAIR.source, ...VISION, '--out', out], /--image is missing/], [['logits', PAIR.source, '--out', out], /--tokens is missing/],
     [['logits', PAIR.source, '--tokens', '1', '--messages', bad, '--out', out], /--tokens and --messages exclude each other/],
     [['info', PAIR.options.vision], /model\/unsupported: This is the vision part of a model/],
   ]) {

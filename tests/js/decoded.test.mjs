@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures are decoded once: a second turn takes what the first has made of the same bytes, in whatever form they come, and of no others.
+// Images are decoded once: a second turn takes what the first has made of the same bytes, in whatever form they come, and of no others.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -26,11 +26,11 @@ function playedSight() {
     pad: () => 0, release() {}, plan: (kind, { frames = 1 }) => ({ width: 64, height: 64, frames: kind === 'video' ? frames + (frames & 1) : 1, rows: 2, cols: 2 }),
     add: (grid, frames) => given.push(...frames.map((pixels) => Buffer.from(pixels))),
   };
-  const engine = { part: (Part) => (Part === Images ? images : media), facts: { vision: { minPixels: 4096, maxPixels: 4096, minFilmPixels: 4096, maxFilmPixels: 4096 } } };
-  const eyes = { Sight, sizeOf, readPicture: async (path) => readFileSync(path), pixelsOf: (source, how) => { decoded.push(source); return pixelsOf(source, how); } };
-  const sight = new Sight(/** @type {any} */ (engine), eyes, { fetch, rest() {} });
-  const turn = async (...pictures) => {
-    const { order } = await sight.measure(pictures.map((one) => ({ kind: 'image', frames: [one], ...(Array.isArray(one) && { kind: 'video', frames: one }) })), NEVER);
+  const engine = { part: (Part) => (Part === Images ? images : media), facts: { vision: { minPixels: 4096, maxPixels: 4096, minVideoPixels: 4096, maxVideoPixels: 4096 } } };
+  const vision = { Sight, sizeOf, readImage: async (path) => readFileSync(path), pixelsOf: (source, how) => { decoded.push(source); return pixelsOf(source, how); } };
+  const sight = new Sight(/** @type {any} */ (engine), vision, { fetch, rest() {} });
+  const turn = async (...images) => {
+    const { order } = await sight.measure(images.map((one) => ({ kind: 'image', frames: [one], ...(Array.isArray(one) && { kind: 'video', frames: one }) })), NEVER);
     decoded.length = given.length = 0;
     await sight.take(order, NEVER);
     return { decoded: decoded.length, given: [...given] };
@@ -47,11 +47,11 @@ test('a second turn decodes nothing of what was seen, whatever form it has now; 
   const second = await turn(...forms, { bytes: TALL });
   assert.equal(second.decoded, 0);
   assert.deepEqual(second.given, [...forms.map(() => first.given[0]), first.given[1]]);
-  const altered = Buffer.concat([ODD, Buffer.from([0])]);     // behind its end: the same picture in another file
+  const altered = Buffer.concat([ODD, Buffer.from([0])]);     // behind its end: the same image in another file
   assert.deepEqual(await turn({ bytes: altered }), { decoded: 1, given: [first.given[0]] });
 });
 
-test('frames of films are pictures; one of another size is refused each time', async () => {
+test('frames of videos are images; one of another size is refused each time', async () => {
   const turn = playedSight();
   assert.equal((await turn([{ bytes: ODD }, { bytes: ODD }])).decoded, 1);
   await turn({ bytes: TALL });

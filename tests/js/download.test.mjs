@@ -4,8 +4,10 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
+import { ask } from '../../js/net/answer.js';
 import { openRemote } from '../../js/net/download.js';
 import { Runs } from '../../js/net/runs.js';
+import { systemClock } from '../../js/shared/clock.js';
 import { LyingServer, lyingFetch } from '../fixtures/lying-server.mjs';
 import { random } from '../fixtures/random.mjs';
 import { VirtualClock } from '../fixtures/virtual-clock.mjs';
@@ -198,6 +200,28 @@ test('N04 answers with another part: one more try, then net/range', async () => 
     assert.equal((await fails(() => lie, 'net/range', /127\.0\.0\.1/)).requests, 2);
   }
   await download([{ less: 5000 }, { less: 300 }]);   // a shorter part that says so is no lie
+});
+
+test('N04 a compressed part is told by its header, where a browser hides it by what the server says of the whole file', async () => {
+  await fails(() => ({ encoding: 'gzip' }), 'net/range', /compressed, Content-Encoding: gzip/);
+  const askWith = (head, error = new TypeError('Failed to fetch')) => {
+    const asked = [];
+    const fetch = async (_, { method }) => {
+      asked.push(method);
+      if (method !== 'HEAD') throw error;
+      return head();
+    };
+    const server = { url: 'https://models.example/m.gguf', headers: new Headers(), forwardHeaders: false, fetch, clock: systemClock };
+    return ask(server, 0, null, new AbortController().signal).then(() => assert.fail(), ({ code, message }) => ({ code, message, asked: asked.length }));
+  };
+  const answer = (encoding) => () => new Response(null, { headers: encoding ? { 'Content-Encoding': encoding } : {} });
+  const found = await askWith(answer('br'));
+  assert.deepEqual([found.code, found.asked], ['net/range', 2]);
+  assert.match(found.message, /Content-Encoding: br/);
+  for (const head of [answer(), answer('identity'), () => new Response(null, { status: 404, headers: { 'Content-Encoding': 'gzip' } }), () => { throw new TypeError('Failed to fetch'); }]) {
+    assert.deepEqual(await askWith(head), { ...await askWith(head), code: 'net/unreachable', asked: 2 });
+  }
+  assert.equal((await askWith(answer('gzip'), new TypeError('fetch failed', { cause: new Error('ECONNREFUSED') }))).asked, 1, 'Node says why');
 });
 
 test('N05 416: the file has become shorter, is empty, or the server is confused', async () => {
@@ -414,7 +438,7 @@ test('N17 N18 the hash of the contents, where a hub tells it', async () => {
   const raw = `https://hub.example/Qwen/Qwen3/raw/main/m.gguf?download=true`;
   assert.deepEqual(await sha256(async () => new Response(pointer(20_300).text)), [hash, raw]);
   const failures = [
-    async () => new Response(pointer(20_301).text), async () => new Response('<html>'), async () => new Response('', { status: 404 }), async () => { throw new TypeError('down'); },
+    async () => new Response(pointer(20_301).text), async () => new Response('<html>'), async () => new Response('', { status: 404 }), async () => { throw new TypeError('down', { cause: new Error('refused') }); },
     (_, { signal }) => new Promise((__, reject) => { signal.addEventListener('abort', () => reject(signal.reason)); }), async () => new Response(null),
   ];
   for (const failure of failures) assert.deepEqual(await sha256(failure), [null, raw]);

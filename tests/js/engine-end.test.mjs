@@ -23,7 +23,7 @@ import { length, some } from '../fixtures/lengths.mjs';
 import { NANO, rejectsWith, until } from './helper.mjs';
 import { stopwatch } from './soon.mjs';
 
-const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.js', import.meta.url));
+const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.mjs', import.meta.url));
 const DIST = new URL('../../dist/', import.meta.url);
 const THREADS = length(3, 4);
 
@@ -65,7 +65,7 @@ async function chats(model) {
 /** A worker script that does something else before it becomes the engine's. */
 async function workerThat(name, script) {
   const file = join(folder, name);
-  await writeFile(file, `${script}\nawait import(${JSON.stringify(new URL('worker.node.js', DIST).href)});`);
+  await writeFile(file, `${script}\nawait import(${JSON.stringify(new URL('worker.node.mjs', DIST).href)});`);
   return file;
 }
 
@@ -123,7 +123,7 @@ test('W14: the page\'s thread may be busy for longer than the limit', async () =
 test('W11: foreign messages to the worker, and a flood of them, change nothing', async () => {
   let port;
   const startWorker = (url) => (port = platform.startWorker(url));
-  const model = await openModel({ ...platform, startWorker }, NANO, { workerUrl: new URL('worker.node.js', DIST).href });
+  const model = await openModel({ ...platform, startWorker }, NANO, { workerUrl: new URL('worker.node.mjs', DIST).href });
   const foreign = [null, undefined, 5, 'x', [], {}, { type: '__proto__', id: 1 }, { type: 'constructor' }, { type: 'stop' }, { type: 'stop', target: 99 }];
   for (let i = 0; i < 10_000; i++) port.post(foreign[i % foreign.length]);
   await chats(model);

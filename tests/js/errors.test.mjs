@@ -44,3 +44,42 @@ test('in Node they speak of this machine, and every one has its hint', async () 
   const error = await rejectsWith(load(new Blob(['x'.repeat(100)])), 'model/format');   // thrown in the worker, which has no hints
   assert.match(error.hint, /GGUF/);
 });
+
+test('the stack is that of the call, wherever the error was made', async () => {
+  const { load, models } = await import('../../dist/node.js');
+  const model = await load(new URL('../../web/models/demo-q8_0.gguf', import.meta.url), { threads: 1 });
+  const long = 'x '.repeat(5000);
+  for (const [name, act] of Object.entries({
+    load: () => load(new Blob(['x'.repeat(100)])), path: () => load('/nowhere.gguf'), server: () => load('http://127.0.0.1:1/x.gguf', { store: false }), models: () => models.remove('x.gguf'),
+    chat: () => model.chat(long).result, events: async () => { for await (const one of model.chat(long).events) assert.fail(one); }, text: async () => { for await (const one of model.chat(long)) assert.fail(one); },
+    option: () => model.chat('x', { topP: 5 }).result, unknown: () => model.chat('x', { top_p: 5 }).result, tools: () => model.chat('x', { tools: [{ name: 'a b' }] }).result,
+    tokens: () => model.tokenize([{ role: 'user', content: 'x' }], { tools: [5] }), vectors: () => model.embed([5]), forget: () => model.forget(5),
+  })) {
+    const error = await (async function thisCall() { await act(); })().then(() => assert.fail(name), (one) => one);
+    const [first, ...frames] = error.stack.split('\n');
+    assert.equal(first, `QuernError: ${error.message}`, name);
+    assert.ok(frames.some((frame) => frame.includes('errors.test.mjs')), `${name}: ${error.stack}`);
+  }
+  await model.dispose();
+  const { stack } = await rejectsWith(model.tokenize('x'), 'engine/disposed');
+  assert.match(stack, /errors\.test\.mjs/);
+});
+
+test('as JSON an error says all that it knows', () => {
+  const cause = new TypeError('no');
+  const error = new Published('net/http', 'It said 404.', { detail: { status: 404 }, cause });
+  assert.deepEqual(JSON.parse(JSON.stringify({ error })), { error: {
+    name: 'QuernError', code: 'net/http', message: 'It said 404.', phase: 'call', retryable: false, detail: { status: 404 }, hint: error.hint, cause: 'TypeError: no',
+  } });
+  assert.ok(!('cause' in new Published('use/busy', 'x').toJSON()));
+});
+
+test('a hint fits the case: the server\'s status, what the message says itself, and where it runs', async () => {
+  const hintOf = (status) => new Published('net/http', 'x', { detail: { status } }).hint;
+  for (const [status, words] of [[401, /Authorization/], [403, /Authorization/], [404, /^Check the address\.$/], [410, /^Check the address\.$/], [429, /later/], [503, /later/], [418, /signing in/]]) assert.match(hintOf(status), words);
+  const { load } = await import('../../dist/node.js');
+  const other = await rejectsWith(load([new File(['x'], 'adapter_model.safetensors'), new File(['{}'], 'adapter_config.json')]), 'model/unsupported');
+  assert.match(other.message, /merge it into that model/);
+  assert.equal(other.hint, '');
+  for (const code of ['net/unreachable', 'env/version', 'env/worker']) assert.doesNotMatch(new Published(code, 'x').hint, /CORS|page|served/);
+});

@@ -4,7 +4,7 @@ import type { Model, Reply } from '../../js/index.d.ts';
 import type { RemoteModel } from '../../js/remote.d.ts';
 import { chatCompletion, errorOf, textCompletion } from '../../js/facades/openai.js';
 import { remote } from '../../js/facades/remote.js';
-import type { EmbeddingModelV4, LanguageModelV4, ProviderV4, RerankingModelV4 } from '@ai-sdk/provider';
+import type { EmbeddingModelV3, LanguageModelV3, ProviderV3, RerankingModelV3 } from '@ai-sdk/provider';
 import type OpenAI from 'openai';
 import { quern } from '../../js/ai-sdk.js';
 import { openai, openaiFetch } from '../../js/openai.js';
@@ -23,12 +23,12 @@ export const made: Promise<Pick<RemoteModel, 'chat' | 'complete' | 'info' | 'dis
 export const reply: Reply = far.chat('x');
 
 const fake: Model = fakeModel(['x', { toolCalls: [{ name: 'a' }] }, new Error('y')]);
-const provider: ProviderV4 = quern(fake);
-provider.languageModel('x') satisfies LanguageModelV4;
-quern(far).embeddingModel() satisfies EmbeddingModelV4;
-quern(model, { name: 'x' }).rerankingModel() satisfies RerankingModelV4;
+const provider: ProviderV3 = quern(fake);
+provider.languageModel('x') satisfies LanguageModelV3;
+quern(far).embeddingModel() satisfies EmbeddingModelV3;
+quern(model, { name: 'x' }).rerankingModel() satisfies RerankingModelV3;
 
-export const session = await languageModel(fake).create({ initialPrompts: [{ role: 'system', content: 'x' }], tools: [{ name: 'a', execute: () => 1 }] });
+export const session = await languageModel(fake).create({ initialPrompts: [{ role: 'system', content: 'x' }], samplingMode: 'creative', tools: [{ name: 'a', description: 'b', inputSchema: { type: 'object' }, execute: () => 1 }] });
 export const said: string = await session.prompt([{ role: 'assistant', content: 'x', prefix: true }], { responseConstraint: /x/ });
 export const pieces: ReadableStream<string> = session.promptStreaming('x');
 // @ts-expect-error a remote model does not count tokens
@@ -41,6 +41,8 @@ export const asked: OpenAI.ChatCompletionCreateParamsNonStreaming = { model: 'x'
 export const chatted: Promise<OpenAI.ChatCompletion> = client.chat.completions.create(asked);
 export const streamed: Promise<AsyncIterable<OpenAI.ChatCompletionChunk>> = client.chat.completions.create({ messages: [], stream: true, top_k: 1 });
 export const completed: Promise<OpenAI.Completion> = openai(model).completions.create({ prompt: 'x' });
+export const responded: Promise<{ id: string; output: { type: string }[] }> = client.responses.create({ input: 'x' });
+export const events: Promise<AsyncIterable<{ type: string; sequence_number: number }>> = client.responses.create({ input: [], stream: true });
 export const embedded: Promise<OpenAI.CreateEmbeddingResponse> = openai(model).embeddings.create({ input: ['x'] });
 export const official: ConstructorParameters<typeof OpenAI>[0] = { fetch: openaiFetch(model) };
 

@@ -30,7 +30,7 @@ const IDS = [1, 2, 3, 40, 280, 100];
 const native = (...args) => spawnSync(join(PROJECT, 'build/release/quern'), args, { input: 'the<think>', encoding: 'utf8' });
 
 async function logitsOf(source) {
-  const model = await load(source, { threads: 1, cache: false });
+  const model = await load(source, { threads: 1, store: false });
   const logits = await model.logits(IDS);
   const { info } = model;
   await model.dispose();
@@ -102,7 +102,7 @@ test('a load that fails says what the files are, by path and picked', { timeout:
     const folder = await written(files);
     const alone = Object.keys(files).length === 1;
     for (const source of [alone ? join(folder, Object.keys(files)[0]) : folder, picked(files)]) {
-      const error = await rejectsWith(load(source, { threads: 1, cache: false }), 'model/unsupported', /^This is /);
+      const error = await rejectsWith(load(source, { threads: 1, store: false }), 'model/unsupported', /^This is /);
       assert.equal(error.detail.rule, rule);
     }
     await rm(folder, { recursive: true });
@@ -110,7 +110,7 @@ test('a load that fails says what the files are, by path and picked', { timeout:
   for (const source of [Object.create(null), Symbol('s'), [], null]) await rejectsWith(load(source), 'use/param', /^source must be/);
   const signal = AbortSignal.abort(null);
   assert.equal(await load(new Blob([weights]), { signal }).catch((reason) => reason), null);
-  const model = await load(picked({ 'config.json': config, 'model.safetensors': weights, 'tokenizer.json': tokenizer, 'adapter_config.json': '{}', 'vocab.json': '{}' }), { threads: 1, cache: false });
+  const model = await load(picked({ 'config.json': config, 'model.safetensors': weights, 'tokenizer.json': tokenizer, 'adapter_config.json': '{}', 'vocab.json': '{}' }), { threads: 1, store: false });
   await model.dispose();
 });
 
@@ -124,7 +124,7 @@ test('a folder by its path, and as files in any order', { timeout: 60_000 }, asy
     assert.deepEqual(logits, twin.logits);
     assert.equal(info.format, 'safetensors');
   }
-  const model = await load(FOLDER, { threads: 1, cache: false });
+  const model = await load(FOLDER, { threads: 1, store: false });
   assert.ok((await model.chat('the', { maxTokens: 2, temperature: 0 }).result).usage.completionTokens > 0, 'the chat template is in tokenizer_config.json');
   await model.dispose();
 });
@@ -142,7 +142,7 @@ test('a GGUF file with files beside it: as files in any order, and as a folder',
     const { logits, info } = await logitsOf(source);
     assert.deepEqual(logits, twin.logits);
     assert.deepEqual([info.format, info.files], ['gguf', source.length === 2 ? 2 : 4]);
-    const model = await load(source, { threads: 1, cache: false });
+    const model = await load(source, { threads: 1, store: false });
     assert.deepEqual(await model.tokenize('the<think>'), [258, 286]);
     if (source.length !== 2) assert.ok(model.info.endTokens.includes(5));
     await model.dispose();
@@ -202,7 +202,7 @@ test('templates in files of their own: by path, picked, and converted', { timeou
   const folder = await written(files);
   for (const source of [folder, picked(files), picked(files).reverse()]) assert.deepEqual(await templatesOf(source), [chat, tools]);
   for (const source of [folder, picked(files)]) {
-    const model = await load(source, { threads: 1, cache: false });
+    const model = await load(source, { threads: 1, store: false });
     const reply = await model.chat('the', { maxTokens: 1, temperature: 0 }).result;
     const { usage } = await model.chat('the', { maxTokens: 1, temperature: 0, tools: [{ name: 'adds' }] }).result;
     assert.equal(usage.promptTokens - reply.usage.promptTokens, (await model.tokenize('adds')).length, 'the name of the tool is in that template');

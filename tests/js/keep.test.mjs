@@ -20,7 +20,7 @@ import { tinyModel } from '../fixtures/tiny.mjs';
 import { engineOver } from './engine-host.mjs';
 import { DEMO, collect, rejectsWith, until } from './helper.mjs';
 
-const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.js', import.meta.url));
+const FAULTS = fileURLToPath(new URL('../../build/faults/worker.node.mjs', import.meta.url));
 
 const [MODEL, OTHER] = [1, 2].map((seed) => tinyModel({ seed, hidden: 64, layers: 2, context: 256 }));
 
@@ -52,14 +52,14 @@ function watched(sequence) {
 }
 
 /** An engine with what keeps its conversations: what a worker has. */
-async function machine(store, { model = MODEL, keepBytes, fail = (error) => { throw error; }, ...options } = {}) {
+async function machine(store, { model = MODEL, keepMaxBytes, fail = (error) => { throw error; }, ...options } = {}) {
   const engine = await engineOver(model, { contextSize: 256, parallel: 4, ...options });
   engine.finish();
   const begin = engine.sequence.bind(engine);
   engine.sequence = (place) => watched(begin(place));
   const runner = new Runner(engine, turn);
   const told = [];
-  const keeping = new Keeping(engine, runner, { store, keepBytes, rest: turn, tell: (text) => told.push(text), fail });
+  const keeping = new Keeping(engine, runner, { store, keepMaxBytes, rest: turn, tell: (text) => told.push(text), fail });
   const ask = async (name, ids, { job = lone(), ...more } = {}) => {
     const prompt = { ids: Int32Array.from(ids), channels: [], inside: null, defaults: NEUTRAL };
     const generation = new Generation(engine, prompt, { ...NEUTRAL, ...more }, () => {});
@@ -195,7 +195,7 @@ test('another model\'s file, or another cache\'s, is removed, with a notice', as
 });
 
 test('in a space of its own, or in the background, a conversation is kept and read again as any other', async () => {
-  for (const place of [{ space: 5 }, { priority: 'background' }, { space: 7, priority: 'background' }]) {
+  for (const place of [{ cacheScope: 5 }, { priority: 'background' }, { cacheScope: 7, priority: 'background' }]) {
     const disk = new Disk();
     const first = await once(new MemoryStore(disk), 'talk', PROMPT, { reply: place });
     assert.deepEqual([first.ids, first.kept[0]?.tokens, first.told], [wanted[0], 4 * PAGE, []], JSON.stringify(place));
@@ -207,7 +207,7 @@ test('in a space of its own, or in the background, a conversation is kept and re
 
 test('more that are read again than may run at once: each says what it says, and no event of them is lost', async () => {
   const disk = diskWith(file);
-  const { ask, keeping } = await machine(new MemoryStore(disk), { parallel: 1, cacheSize: 4096 });
+  const { ask, keeping } = await machine(new MemoryStore(disk), { parallel: 1, kvPositions: 4096 });
   const busy = ask(null, PROMPT.slice(7), { maxTokens: 100 });
   const replies = await Promise.all([busy, ...Array.from({ length: 12 }, () => ask('talk', PROMPT))]);
   for (const { ids, cached } of replies.slice(1)) assert.deepEqual([ids, cached >= 4 * PAGE], [wanted[0], true]);
@@ -279,8 +279,8 @@ test('without space: a notice, that name is given up, what fits stays and others
   assert.deepEqual([ids, cached], [wanted[0], 2 * PAGE]);
 });
 
-test('keepBytes: the oldest go, a conversation that is larger is kept as far as it fits, and 0 keeps nothing', async () => {
-  const { ask, keeping, told } = await machine(new MemoryStore(), { keepBytes: 3 * (HEADER + 4 * record + DATE) });
+test('keepMaxBytes: the oldest go, a conversation that is larger is kept as far as it fits, and 0 keeps nothing', async () => {
+  const { ask, keeping, told } = await machine(new MemoryStore(), { keepMaxBytes: 3 * (HEADER + 4 * record + DATE) });
   for (const [i, name] of ['a', 'b', 'c', 'a', 'd'].entries()) {
     await ask(name, [i % 3, ...PROMPT.slice(0, 4 * PAGE)]);
     await keeping.kept();
@@ -288,11 +288,11 @@ test('keepBytes: the oldest go, a conversation that is larger is kept as far as 
   }
   assert.deepEqual((await keeping.kept()).map(({ name }) => name), ['d', 'a', 'c']);
   assert.deepEqual(told, []);
-  const small = await machine(new MemoryStore(), { keepBytes: HEADER + 3 * record - 1 });
+  const small = await machine(new MemoryStore(), { keepMaxBytes: HEADER + 3 * record - 1 });
   await small.ask('talk', PROMPT);
   assert.equal((await small.keeping.kept())[0].tokens, 2 * PAGE);
   const none = new MemoryStore();
-  assert.deepEqual((await once(none, 'talk', PROMPT, { keepBytes: 0 })).kept, []);
+  assert.deepEqual((await once(none, 'talk', PROMPT, { keepMaxBytes: 0 })).kept, []);
   assert.deepEqual(none.calls, []);
 });
 
@@ -377,7 +377,7 @@ test('stopped while it is read: it ends at once, whatever the store does, and no
 test('while others write: read and written beside them, a page at every second step at most', async () => {
   const writes = [];
   const store = new MemoryStore(diskWith(file), { at: (_, name) => { if (name === 'write') writes.push(engine.work().steps); } });
-  const { ask, engine, keeping } = await machine(store, { cacheSize: 1024 });
+  const { ask, engine, keeping } = await machine(store, { kvPositions: 1024 });
   let over = false;
   const talk = { maxTokens: 240, bias: engine.facts.endTokens.map((id) => [id, -Infinity]) };
   const others = Promise.all([240, 170].map(async (maxTokens) => {    // one of them writes at any time
@@ -397,7 +397,7 @@ test('while others write: read and written beside them, a page at every second s
 
 test('many at once, some of one name, in a pool that is too small', async () => {
   const disk = new Disk();
-  const { ask, keeping, engine } = await machine(new MemoryStore(disk), { cacheSize: 256 });
+  const { ask, keeping, engine } = await machine(new MemoryStore(disk), { kvPositions: 256 });
   const single = await machine(undefined);
   const prompts = Array.from({ length: 8 }, (_, i) => [...PROMPT.slice(0, 20 + 9 * i), i]);
   const alone = [];
@@ -464,8 +464,8 @@ async function withModel(options, use) {
 
 test('a conversation goes on in another process\'s model, in the folder or in a store of one\'s own', async () => {
   const cache = join(folder, 'talk');
-  const plain = await withModel({ cache: false }, (model) => model.chat(QUESTION, SAID).result);
-  for (const own of [{ cache }, { cache: new MemoryStore() }]) {
+  const plain = await withModel({ store: false }, (model) => model.chat(QUESTION, SAID).result);
+  for (const own of [{ store: cache }, { store: new MemoryStore() }]) {
     const first = await withModel({ ...own, threads: 2 }, async (model) => {
       const reply = model.chat(QUESTION, { ...SAID, keep: 'Gespräch 17 🦉' });
       assert.equal((await collect(reply)).join(''), plain.text);
@@ -488,35 +488,35 @@ test('a conversation goes on in another process\'s model, in the folder or in a 
 
 test('models.kept() and models.forget() need no model', async () => {
   const cache = join(folder, 'static');
-  assert.deepEqual(await models.kept({ cache }), []);
-  await withModel({ cache }, (model) => Promise.all(['a', 'b', 'c'].map((keep) => model.chat(QUESTION, { ...SAID, keep }).result)));
-  assert.deepEqual((await models.kept({ cache })).map(({ name }) => name).sort(), ['a', 'b', 'c']);
-  await models.forget('b', { cache });
-  assert.deepEqual((await models.kept({ cache })).map(({ name }) => name).sort(), ['a', 'c']);
-  await models.forget(null, { cache });
+  assert.deepEqual(await models.kept({ store: cache }), []);
+  await withModel({ store: cache }, (model) => Promise.all(['a', 'b', 'c'].map((keep) => model.chat(QUESTION, { ...SAID, keep }).result)));
+  assert.deepEqual((await models.kept({ store: cache })).map(({ name }) => name).sort(), ['a', 'b', 'c']);
+  await models.forget('b', { store: cache });
+  assert.deepEqual((await models.kept({ store: cache })).map(({ name }) => name).sort(), ['a', 'c']);
+  await models.forget(null, { store: cache });
   assert.deepEqual(kvFiles(cache), []);
-  assert.deepEqual(await models.list({ cache }), [], 'they are no models');
+  assert.deepEqual(await models.list({ store: cache }), [], 'they are no models');
 });
 
 test('what is kept of damaged files goes with all others, and is not listed', async () => {
   const disk = diskWith([file[0], new Uint8Array(HEADER + 10)]);
   const cache = new MemoryStore(disk);
-  assert.deepEqual(await models.kept({ cache }), []);
-  await models.forget(undefined, { cache });
+  assert.deepEqual(await models.kept({ store: cache }), []);
+  await models.forget(undefined, { store: cache });
   assert.equal(disk.files.size, 0);
 });
 
 test('while it is being kept a name is busy for others', { timeout: 20_000 }, async () => {
   const disk = diskWith(file);
   const release = await new MemoryStore(disk).lock(file[0], { wait: false });
-  await rejectsWith(models.forget('talk', { cache: new MemoryStore(disk) }), 'storage/busy', /being kept/);
+  await rejectsWith(models.forget('talk', { store: new MemoryStore(disk) }), 'storage/busy', /being kept/);
   release();
-  await models.forget('talk', { cache: new MemoryStore(disk) });
+  await models.forget('talk', { store: new MemoryStore(disk) });
   assert.equal(disk.files.size, 0);
 });
 
 test('names and places that are none', async () => {
-  await withModel({ cache: join(folder, 'names') }, async (model) => {
+  await withModel({ store: join(folder, 'names') }, async (model) => {
     for (const [keep, words] of [['', /a name/], [5, /a name/], [{}, /a name/], ['é'.repeat(129), /258 bytes .*256/], ['a\ud800', /halves of characters/]]) {
       const error = await rejectsWith(model.chat('Hi', { keep }).result, 'use/param', words);
       assert.equal(error.detail.param, 'options.keep');
@@ -528,13 +528,13 @@ test('names and places that are none', async () => {
     await model.chat('Hi', { keep: null, maxTokens: 1 }).result;
     assert.deepEqual(await model.kept(), [], 'shorter than a page');
   });
-  await withModel({ cache: false }, async (model) => {
-    await rejectsWith(model.chat('Hi', { keep: 'x' }).result, 'use/param', /options\.keep needs a store, .*cache: false/);
+  await withModel({ store: false }, async (model) => {
+    await rejectsWith(model.chat('Hi', { keep: 'x' }).result, 'use/param', /options\.keep needs a store, .*store: false/);
     assert.deepEqual(await model.kept(), []);
     await model.forget();
   });
-  for (const keepBytes of [-1, 1.5, '1', Infinity]) await rejectsWith(load(DEMO, { keepBytes }), 'use/param', /options\.keepBytes/);
-  await rejectsWith(models.kept({ cache: false }), 'use/param');
+  for (const keepMaxBytes of [-1, 1.5, '1', Infinity]) await rejectsWith(load(DEMO, { keepMaxBytes }), 'use/param', /options\.keepMaxBytes/);
+  await rejectsWith(models.kept({ store: false }), 'use/param');
 });
 
 /** An engine of which a call crashes: a trap, as far as anybody can tell. */
@@ -574,7 +574,7 @@ test('the engine crashes in a restore or while something is written: what is pen
 
 test('the engine crashes in the midst of a restore, and of an append: what is pending fails, and the rest is as ever', async () => {
   const disk = new Disk();
-  const kept = () => withModel({ cache: new MemoryStore(disk) }, async (model) => {
+  const kept = () => withModel({ store: new MemoryStore(disk) }, async (model) => {
     const { text, usage } = await model.chat(QUESTION, { ...SAID, keep: 'x' }).result;
     return [text, usage.cachedTokens];
   });
@@ -582,7 +582,7 @@ test('the engine crashes in the midst of a restore, and of an append: what is pe
   for (const [call, question] of [['fetch', QUESTION], ['write', `${QUESTION} And of the river. `.repeat(2)]]) {
     let strike = () => {};
     const cache = new MemoryStore(disk, { at: (_, name) => { if (name === call) strike(); } });
-    const model = await load(DEMO, { cache, threads: 2, variant: 'simd', workerUrl: FAULTS });
+    const model = await load(DEMO, { store: cache, threads: 2, variant: 'simd', workerUrl: FAULTS });
     const struck = new Promise((resolve) => {
       strike = () => {
         strike = () => {};
@@ -602,11 +602,11 @@ test('the engine crashes in the midst of a restore, and of an append: what is pe
 
 test('the model is disposed of while something is kept: it is kept, and what comes then fails', async () => {
   const cache = new MemoryStore();
-  const model = await load(DEMO, { cache });
+  const model = await load(DEMO, { store: cache });
   await model.chat(QUESTION, { ...SAID, keep: 'x' }).result;
   await model.dispose();
   await rejectsWith(model.kept(), 'engine/disposed');
   await rejectsWith(model.chat('Hi', { keep: 'x' }).result, 'engine/disposed');
-  assert.equal((await models.kept({ cache })).length, 1);
+  assert.equal((await models.kept({ store: cache })).length, 1);
   await until(() => cache.opened === 0);
 });

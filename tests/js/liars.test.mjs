@@ -47,7 +47,7 @@ async function serving(file, script, use) {
   }
 }
 
-const WAYS = { load: (url, cache) => load(url, { cache, threads: 1 }), download: (url, cache) => models.download(url, { cache }) };
+const WAYS = { load: (url, cache) => load(url, { store: cache, threads: 1 }), download: (url, cache) => models.download(url, { store: cache }) };
 
 for (const [way, get] of Object.entries(WAYS)) {
   test(`S1 ${way}: a size that the header does not justify is refused when the header has come`, { timeout: 60_000 }, async () => {
@@ -57,7 +57,7 @@ for (const [way, get] of Object.entries(WAYS)) {
         const tooLarge = way === 'download' && size > 2 ** 40;    // for the disk
         const error = await rejectsWith(get(`${url}/m.gguf`, cache), tooLarge ? 'storage/quota' : 'model/inconsistent', tooLarge ? /needs/ : /ends after/);
         if (!tooLarge) assert.deepEqual([error.detail.rule, error.detail.found, error.detail.expected], ['trailing', size, BYTES.length]);
-        assert.deepEqual(await models.list({ cache }), []);
+        assert.deepEqual(await models.list({ store: cache }), []);
       });
     }
     for (const size of NO_NUMBERS) await serving(TINY, () => claims(size), (url) => rejectsWith(get(`${url}/m.gguf`, newCache()), 'net/range'));
@@ -72,7 +72,7 @@ for (const [way, get] of Object.entries(WAYS)) {
           const most = await mostIn(cache, () => rejectsWith(get(`${url}/m.gguf`, cache), 'model/inconsistent', /ends after/));
           assert.ok(most <= bytes.length + MB + 1000, `${most} bytes kept of ${bytes.length}`);
           assert.ok(server.sent < bytes.length + 20 * MB, `${server.sent} bytes sent`);
-          assert.deepEqual([await models.list({ cache }), bytesIn(cache)], [[], 0]);
+          assert.deepEqual([await models.list({ store: cache }), bytesIn(cache)], [[], 0]);
         });
       }
     }
@@ -83,7 +83,7 @@ for (const [way, get] of Object.entries(WAYS)) {
       const cache = newCache();
       await serving(Buffer.from(page), () => ({ headers: { 'Content-Type': 'text/html' } }), async (url) => {
         await rejectsWith(get(`${url}/m.gguf`, cache), 'model/format');
-        assert.deepEqual([await models.list({ cache }), await models.has(`${url}/m.gguf`, { cache })], [[], false]);
+        assert.deepEqual([await models.list({ store: cache }), await models.has(`${url}/m.gguf`, { store: cache })], [[], false]);
       });
     }
   });
@@ -96,9 +96,9 @@ test('S2 of many files: a part of a split model ends where it says, a descriptio
   for (const [file, end, path, code, most] of [[part, '-00002-of-00002.gguf', '/m-00001-of-00002.gguf', 'model/inconsistent', 0], [folder, '/config.json', '/org/model/', 'model/format', 64 * MB]]) {
     const cache = newCache();
     await serving(file, ({ url }) => (url.endsWith(end) ? ENDLESS[0] : {}), async (url, server) => {
-      const kept = await mostIn(cache, () => rejectsWith(models.download(url + path, { cache }), code));
+      const kept = await mostIn(cache, () => rejectsWith(models.download(url + path, { store: cache }), code));
       assert.ok(kept < most + 3 * MB && server.sent < most + 40 * MB, `${kept} bytes kept, ${server.sent} sent`);
-      assert.deepEqual([await models.list({ cache }), bytesIn(cache)], [[], 0]);
+      assert.deepEqual([await models.list({ store: cache }), bytesIn(cache)], [[], 0]);
     });
   }
 });
@@ -115,7 +115,7 @@ test('S1 info reads the header, whatever size is claimed', async () => {
 test('a file may have as much behind its contents as an alignment asks for', async () => {
   for (const [more, code] of [[65_536, null], [65_537, 'model/inconsistent']]) {
     await serving(Buffer.concat([TINY, Buffer.alloc(more)]), [], async (url) => {
-      const loading = load(`${url}/m.gguf`, { cache: newCache(), threads: 1 });
+      const loading = load(`${url}/m.gguf`, { store: newCache(), threads: 1 });
       if (code) await rejectsWith(loading, code);
       else await (await loading).dispose();
     });
@@ -131,13 +131,13 @@ test('B1 addresses that differ in what is no signature are two models', { timeou
     const logits = [];
     await serving((url) => ({ bytes: SEEDS.find(([name]) => url.endsWith(`=${name}.gguf`))[1] }), [], async (url) => {
       for (const [name] of [...SEEDS, ...SEEDS]) {
-        const model = await load(`${url}/q?${parameter}=${name}.gguf`, { cache, threads: 1 });
+        const model = await load(`${url}/q?${parameter}=${name}.gguf`, { store: cache, threads: 1 });
         logits.push(String(await model.logits([1, 2])));
         await model.dispose();
       }
     });
     assert.deepEqual([logits[0] === logits[1], logits.slice(2)], [false, logits.slice(0, 2)], parameter);
-    assert.equal((await models.list({ cache })).length, 2);
+    assert.equal((await models.list({ store: cache })).length, 2);
   }
 });
 
@@ -145,15 +145,15 @@ test('S4 a name stands for an address whose query is not known: it finds and rem
   const cache = newCache();
   const secrets = ['api_key', 'key', 'password', 'auth', 'jwt', 'secret', 'session', 'credential', 'hf_token', 'sas', 'code', 'x'].map((name) => `${name}=SECRET`).join('&');
   await serving(TINY, [], async (url, server) => {
-    const { id } = await models.download(`${url}/m.gguf?${secrets}`, { cache });
+    const { id } = await models.download(`${url}/m.gguf?${secrets}`, { store: cache });
     assert.ok(isName(id) && !id.includes('SECRET'), id);
     assert.ok(readdirSync(cache).every((name) => !readFileSync(join(cache, name)).includes('SECRET')));
-    assert.deepEqual((await models.list({ cache })).map((entry) => [entry.id, entry.url, entry.name, entry.complete]), [[id, id, 'm.gguf', true]]);
+    assert.deepEqual((await models.list({ store: cache })).map((entry) => [entry.id, entry.url, entry.name, entry.complete]), [[id, id, 'm.gguf', true]]);
     const { length } = server.requests;
-    await (await load(id, { cache, threads: 1 })).dispose();
-    assert.deepEqual([server.requests.length, await models.has(id, { cache })], [length, true]);
-    await models.remove(id, { cache });
-    assert.deepEqual(await models.list({ cache }), []);
+    await (await load(id, { store: cache, threads: 1 })).dispose();
+    assert.deepEqual([server.requests.length, await models.has(id, { store: cache })], [length, true]);
+    await models.remove(id, { store: cache });
+    assert.deepEqual(await models.list({ store: cache }), []);
     for (const get of Object.values(WAYS)) await rejectsWith(get(id, cache), 'use/param', /whole address/);
     assert.equal(server.requests.length, length);
   });
@@ -178,7 +178,7 @@ test('S7 the caller\'s headers stay with the server that he named', { timeout: 6
   const secret = { 'X-Api-Key': 'SECRET', Authorization: 'Bearer SECRET' };
   await serving(TINY, [], (other, elsewhere) => serving(TINY, ({ url }) => (url === '/far' ? { redirect: `${other}/m.gguf` } : url === '/near' ? { redirect: '/m.gguf' } : url === '/file' ? { redirect: 'file:///etc/passwd' } : url === '/round' ? { redirect: '/round' } : {}), async (url, named) => {
     const seen = (server) => server.requests.splice(0).map(({ headers }) => [headers['x-api-key'], headers.authorization]);
-    const get = async (path, options) => (await load(url + path, { cache: false, threads: 1, headers: secret, ...options })).dispose();
+    const get = async (path, options) => (await load(url + path, { store: false, threads: 1, headers: secret, ...options })).dispose();
     await get('/far');
     assert.deepEqual([seen(named), seen(elsewhere)], [[['SECRET', 'Bearer SECRET']], [[undefined, undefined]]]);
     await get('/near');
@@ -194,7 +194,7 @@ test('S7 the caller\'s headers stay with the server that he named', { timeout: 6
 test('callbacks that fail later are reported, and the load goes on', async (t) => {
   const told = t.mock.method(console, 'error', () => {});
   await serving(TINY, [], async (url) => {
-    const model = await load(`${url}/m.gguf`, { cache: false, threads: 1, async onProgress() { throw new Error('mine'); } });
+    const model = await load(`${url}/m.gguf`, { store: false, threads: 1, async onProgress() { throw new Error('mine'); } });
     await model.complete('a', { maxTokens: 1, async onPrefill() { throw new Error('mine'); } }).result;
     await model.dispose();
   });

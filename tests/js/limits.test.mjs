@@ -47,12 +47,12 @@ test('choices, expressions, grammars and JSON', async () => {
   for (let seed = 0; seed < 6; seed++) {
     const ask = (options) => noise.complete('a', { ...WILD, seed, maxTokens: 200, ...options }).result;
     const [choice, pattern, flags, grammar, json] = await Promise.all([
-      ask({ choices: ['yes', 'no', 'é"\\'] }), ask({ regex: '[a-f]{3}-\\d{2,4}' }), ask({ regex: /a.b|c/su }), ask({ grammar: 'root ::= "x" ("," item)*\nitem ::= [0-9] | "(" item ")"' }),
+      ask({ choices: ['yes', 'no', 'é"\\'] }), ask({ regex: '[a-f]{3}-\\d{2,4}' }), ask({ regex: seed % 2 ? /a.b|\p{Lu}\p{sc=Grek}$/su : /(?:ab\n?)$/imv }), ask({ grammar: 'root ::= "x" ("," item)*\nitem ::= [0-9] | "(" item ")"' }),
       ask({ json: true }),
     ]);
     assert.ok(['yes', 'no', 'é"\\'].includes(choice.text) && choice.value === choice.text);
     assert.match(pattern.text, /^[a-f]{3}-\d{2,4}$/);
-    assert.match(flags.text, /^(a.b|c)$/su);
+    assert.match(flags.text, seed % 2 ? /^(a.b|\p{Lu}\p{sc=Grek})$/su : /^ab\n?$/i);
     if (grammar.finishReason === 'stop') assert.match(grammar.text, /^x(,\(*\d\)*)*$/);
     if (json.finishReason === 'stop') assert.deepEqual(json.value, JSON.parse(json.text));
     for (const { value } of [pattern, grammar]) assert.equal(value, undefined);
@@ -121,7 +121,8 @@ test('thinking comes first, and is free', async () => {
 
 test('probabilities are those without limits', async () => {
   const { logprobs, text } = await noise.complete('a', { ...WILD, regex: '[a-z]{5,20}', seed: 4, logprobs: 1 }).result;
-  assert.equal(logprobs.map((one) => one.text).join(''), text);
+  const end = logprobs.pop();
+  assert.deepEqual([logprobs.map((one) => one.text).join(''), noise.info.endTokens.includes(end.id)], [text, true], 'the token that ended it counts');
   assert.ok(logprobs.some(({ id, top }) => top[0].id !== id), 'the likeliest was not allowed');
 });
 
@@ -141,7 +142,8 @@ test('what is no limit is refused, and the model goes on', async () => {
     [{ schema: cyclic }, 'options.schema'], [{ get schema() { throw new Error('no'); } }, 'options.schema'], [{ schema: { get type() { throw new Error('no'); } } }, 'options.schema'],
     [{ schema: shared }, 'options.schema'], [{ choices: Array(2 ** 31) }, 'options.choices'], [{ choices: new Set(['a']) }, 'options.choices'], ...PASSED_OVER.map((schema) => [{ schema }, 'options.schema']),
     [{ schema: 'x' }, 'options.schema'], [{ schema: [] }, 'options.schema'], [{ schema: 5 }, 'options.schema'], [{ schema: () => {} }, 'options.schema'], [{ schema: { minimum: 1n } }, 'options.schema'],
-    [{ regex: '' }, 'options.regex'], [{ regex: 5 }, 'options.regex'], [{ regex: {} }, 'options.regex'], [{ regex: { source: 'a' } }, 'options.regex'], [{ regex: /a/i }, 'options.regex'], [{ regex: /a/m }, 'options.regex'],
+    [{ regex: '' }, 'options.regex'], [{ regex: 5 }, 'options.regex'], [{ regex: {} }, 'options.regex'], [{ regex: { source: 'a' } }, 'options.regex'], [{ regex: { source: 'a', flags: 'ix' } }, 'options.regex'],
+    [{ regex: { source: '[\\w--\\d]', flags: 'v' } }, 'options.regex'], [{ regex: { source: '[^a]', flags: 'iv' } }, 'options.regex'], [{ regex: { source: '[[a]b]', flags: 'v' } }, 'options.regex'],
     [{ grammar: '' }, 'options.grammar'], [{ grammar: ['x'] }, 'options.grammar'], [{ json: 'yes' }, 'options.json'],
     [{ choices: [] }, 'options.choices'], [{ choices: 'yes' }, 'options.choices'], [{ choices: ['a', ''] }, 'options.choices'], [{ choices: [5] }, 'options.choices'],
     [{ choices: Array.from({ length: 10_001 }, String) }, 'options.choices'], [{ whitespace: 'some', json: true }, 'options.whitespace'],
@@ -173,12 +175,27 @@ test('what cannot be honoured is refused by name', async () => {
   checkPerson((await noise.complete('a', { schema: PERSON, seed: 1 }).result).value);
 });
 
+test('what of a schema says nothing is told, or refused where that is asked for', async () => {
+  const schema = { type: 'object', properties: { id: { type: 'integer', format: 'int64', minimum: 0, maximum: 9 }, a: { type: 'null', nullable: true, 'x-y': 1 } }, required: ['id', 'a', 'b'], additionalProperties: { const: 1 }, maxProperties: 3 };
+  const { value, schemaNotes } = await noise.complete('a', { ...WILD, seed: 3, schema }).result;
+  assert.deepEqual({ ...value, id: 0 }, { id: 0, a: null, b: 1 });
+  const [format, nullable, ...more] = (schemaNotes ?? []).toSorted((a, b) => (a.rule < b.rule ? -1 : 1));
+  assert.deepEqual([nullable.rule, more], ['nullable', []]);
+  assert.match(format.message, /^format at #\/properties\/id: the format "int64"/);
+  await assert.rejects(noise.complete('a', { schema, strictSchema: true }).result, { code: 'use/schema' });
+  assert.equal((await noise.complete('a', { ...WILD, schema: { const: 1, title: 'one', 'x-y': 2 }, strictSchema: true }).result).schemaNotes, undefined);
+  const tools = [{ name: 'go', parameters: { type: 'object', properties: { far: { type: 'number', format: 'double' } } } }];
+  const called = await model.chat(OWL, { tools, toolChoice: 'required', maxTokens: 40, seed: 1 }).result;
+  assert.match(called.schemaNotes?.[0].message ?? '', /^The parameters of 'go': format at #\/properties\/far/);
+  await assert.rejects(model.chat(OWL, { tools, strictSchema: true }).result, { code: 'use/schema', message: /The parameters of 'go': format at .*double/ });
+});
+
 test('a hostile expression of nearly a megabyte is refused, or works, in bounded time', async () => {
   const filled = (unit, rest = '') => unit.repeat(Math.floor((2 ** 20 - rest.length) / unit.length)) + rest;
   const open = 2 ** 19;
   for (const [regex, words] of some([
-    [filled('.*'), /simpler/], [filled('a?'), /simpler/], [filled('\\p{L}?'), /too complicated/], [filled('(a|a)*'), /too complicated/], [filled('(.{0,999}x){0,999}'), /too complicated/],
-    ['('.repeat(open) + ')'.repeat(open), /nested too deeply/], [filled('a', '(?=b)'), /lookaround/], [filled('a'), null], [filled('(a+)+'), null], [`[${filled('a-z', '[]')}`.slice(0, -2).concat(']'), null],
+    [filled('.*'), /simpler/], [filled('a?'), /simpler/], [filled('\\p{L}?'), /too complicated/], [filled('\\p{ID_Continue}'), /too complicated/], [filled('(?i:k)'), /too complicated|simpler/], [filled('(a|a)*'), /too complicated/], [filled('(.{0,999}x){0,999}'), /simpler/],
+    ['('.repeat(open) + ')'.repeat(open), /nested too deeply/], [filled('a', '(?<=b)'), /lookaround/], [filled('(?=a*)'), /too many lookaheads/], [filled('(?=.*a)'.repeat(60)), /too many|too complicated/], [filled('a'), null], [filled('(a+)+'), null], [`[${filled('a-z', '[]')}`.slice(0, -2).concat(']'), null],
   ], 2)) {
     const before = process.cpuUsage();
     const asked = noise.complete('a', { regex, maxTokens: 3, seed: 1 }).result;
@@ -201,4 +218,25 @@ test('a limit and a bias may leave nothing', async () => {
   const ids = await noise.tokenize('b');
   const error = await rejectsWith(noise.complete('a', { choices: ['b'], logitBias: { [ids[0]]: -Infinity } }).result, 'use/empty');
   assert.match(error.message, /forbidden/);
+});
+
+test('a begun text counts: the whole of it is what was asked for', async () => {
+  const begun = (content) => [{ role: 'user', content: OWL }, { role: 'assistant', content }];
+  const goOn = (content, options, one = noise) => one.chat(begun(content), { ...WILD, ...options, continue: true }).result;
+  for (let seed = 0; seed < 4; seed++) {
+    for (const content of ['{ "name": "Ow', '{"name":"', '{"name":"x","age":1', '{"name":"<b>","age": 7}']) {
+      const { text, value, finishReason } = await goOn(content, { schema: PERSON, seed }, content.includes(' ') ? model : noise);
+      assert.equal(finishReason, 'stop');
+      assert.deepEqual(value, JSON.parse(content + text));
+      checkPerson(value);
+    }
+    assert.match(`ab${(await goOn('ab', { regex: '[a-f]{3}-\\d{2,4}', seed })).text}`, /^[a-f]{3}-\d{2,4}$/);
+    assert.match((await goOn('y', { choices: ['yes', 'yet', 'no'], seed })).value, /^ye[st]$/);
+  }
+  assert.equal((await goOn('{"name":"x","age":1}', { schema: PERSON, whitespace: 'compact' })).text, '');
+  for (const options of [{ schema: PERSON }, { regex: '[a-f]{3}' }, { choices: ['yes'] }]) await rejectsWith(goOn('Well: ', options), 'use/param', /does not begin/);
+  await rejectsWith(goOn('{ "name"', { schema: PERSON, whitespace: 'compact' }), 'use/param', /does not begin/);
+  const thoughtful = await model.chat(begun('{"name":"'), { ...WILD, schema: PERSON, thinking: true, continue: true }).result;
+  checkPerson(thoughtful.value);
+  assert.equal((await noise.chat(OWL, { ...WILD, schema: PERSON }).result).finishReason, 'stop', 'the engine goes on');
 });

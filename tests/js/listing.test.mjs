@@ -48,7 +48,7 @@ async function serving(files, use, script) {
   }
 }
 
-async function logitsOf(source, options = { cache: false }) {
+async function logitsOf(source, options = { store: false }) {
   const model = await load(source, { threads: 1, ...options });
   const logits = await model.logits(IDS);
   await model.dispose();
@@ -63,18 +63,18 @@ test('a folder by its address: the bits of its twin, one entry in the store, and
   await serving(files, async (url, server) => {
     const twin = await logitsOf(new Blob([SOURCES.moe()]));
     const events = [];
-    assert.deepEqual(await logitsOf(`${url}?${SIGNED}`, { cache, onProgress: (event) => events.push(event) }), twin);
+    assert.deepEqual(await logitsOf(`${url}?${SIGNED}`, { store: cache, onProgress: (event) => events.push(event) }), twin);
     assert.deepEqual(events.at(-1), { phase: 'load', loaded: total, total, cached: false });
     assert.ok(server.requests.every((request) => request.url.endsWith(`?${SIGNED}`)));
     const { length } = server.requests;
-    assert.deepEqual(await logitsOf(url, { cache }), twin);
+    assert.deepEqual(await logitsOf(url, { store: cache }), twin);
     assert.equal(server.requests.length, length);
-    const [{ lastUsed: _, ...entry }, ...others] = await models.list({ cache });
+    const [{ lastUsed: _, ...entry }, ...others] = await models.list({ store: cache });
     assert.deepEqual([entry, others], [{ id: url, name: 'model', url, files: Object.keys(files).length, size: total, loaded: total, complete: true }, []]);
     assert.ok(readdirSync(cache).every((name) => !readFileSync(join(cache, name)).includes('SECRET')));
-    assert.equal(await models.has(url, { cache }), true);
-    await models.remove(url, { cache });
-    assert.deepEqual([await models.list({ cache }), readdirSync(cache).filter((name) => /^[0-9a-f]{32}\./.test(name))], [[], []]);
+    assert.equal(await models.has(url, { store: cache }), true);
+    await models.remove(url, { store: cache });
+    assert.deepEqual([await models.list({ store: cache }), readdirSync(cache).filter((name) => /^[0-9a-f]{32}\./.test(name))], [[], []]);
   });
 });
 
@@ -85,9 +85,9 @@ test('a repository without a file is a folder; optional files may be absent, or 
   for (const script of [undefined, hide]) {
     await serving(files, async (url, server) => {
       const source = { repo: 'org/model', revision: 'v2', endpoint: server.base };
-      assert.deepEqual(await logitsOf(source, { cache }), twin);
+      assert.deepEqual(await logitsOf(source, { store: cache }), twin);
       assert.ok(server.requests.every((request) => /^\/org\/model\/(?:resolve|raw)\/v2\//.test(request.url)));
-      await models.remove(source, { cache });
+      await models.remove(source, { store: cache });
     }, script);
   }
 });
@@ -112,7 +112,7 @@ const SAVED = {
 test('templates in files of their own, and what is in folders below: asked for where they can be, kept, and read from the store', { timeout: 60_000 }, async () => {
   const files = { ...tiny(), 'tokenizer_config.json': Buffer.from('{"backend":"tokenizers"}'), ...SAVED };
   const promptOf = async (url, tools) => {
-    const model = await load(url, { cache, threads: 1 });
+    const model = await load(url, { store: cache, threads: 1 });
     const { usage } = await model.chat('the', { maxTokens: 1, temperature: 0, tools }).result;
     const [plain, name] = [await model.tokenize('the'), await model.tokenize('adds')];
     await model.dispose();
@@ -123,9 +123,9 @@ test('templates in files of their own, and what is in folders below: asked for w
     const { length } = server.requests;
     for (const tools of [undefined, [{ name: 'adds' }]]) await promptOf(url, tools);
     assert.equal(server.requests.length, length);
-    const [{ files: n, complete }] = await models.list({ cache });
+    const [{ files: n, complete }] = await models.list({ store: cache });
     assert.deepEqual([n, complete], [Object.keys(files).length, true]);
-    await models.remove(url, { cache });
+    await models.remove(url, { store: cache });
   });
   await serving(tiny(), async (url, server) => {
     await logitsOf(url);
@@ -141,7 +141,7 @@ test('a server that answers with its page where it has nothing', { timeout: 60_0
   const either = (url) => filesOf(files)(url) ?? (/\/(chat_template\.jinja|additional_chat_templates\/tool_use\.jinja|modules\.json)$/.test(url) ? { bytes: page } : null);
   const server = await new LyingServer(either).start();
   try {
-    const model = await load(`${server.base}/org/model/`, { cache: false, threads: 1 });
+    const model = await load(`${server.base}/org/model/`, { store: false, threads: 1 });
     assert.equal(model.info.chatTemplate, false);
     await model.dispose();
   } finally {
@@ -157,7 +157,7 @@ test('folders of other programs are named', { timeout: 60_000 }, async () => {
     [{ 'config.json': config, 'qwen.tiktoken': tokenizer }, 'vocabulary'], [{ 'config.json': config, 'tokenizer.json': tokenizer, 'model.bin': weights }, 'ctranslate2'],
   ]) {
     await serving(files, async (url) => {
-      assert.equal((await rejectsWith(load(url, { cache, threads: 1 }), 'model/unsupported', /^This is a/)).detail.rule, rule);
+      assert.equal((await rejectsWith(load(url, { store: cache, threads: 1 }), 'model/unsupported', /^This is a/)).detail.rule, rule);
     });
   }
 });
@@ -171,19 +171,19 @@ test('what is missing is named', async () => {
     [without(weights[1]), weights[1]],
   ]) {
     await serving(files, async (url) => {
-      const { detail } = await rejectsWith(load(url, { cache, threads: 1 }), 'model/format', new RegExp(`There is no ${file} in the folder on 127`));
+      const { detail } = await rejectsWith(load(url, { store: cache, threads: 1 }), 'model/format', new RegExp(`There is no ${file} in the folder on 127`));
       assert.deepEqual([detail.rule, detail.file], ['missing', file]);
     });
   }
   for (const pickle of ['pytorch_model.bin', 'pytorch_model.bin.index.json']) {
     await serving({ ...without(...weights), [pickle]: Buffer.from('x') }, async (url) => {
-      assert.equal((await rejectsWith(load(url, { cache, threads: 1 }), 'model/unsupported', /pickled/)).detail.rule, 'pickle');
+      assert.equal((await rejectsWith(load(url, { store: cache, threads: 1 }), 'model/unsupported', /pickled/)).detail.rule, 'pickle');
     });
   }
   await serving(whole, async (url) => {
-    assert.equal((await rejectsWith(load(url, { cache, threads: 1 }), 'net/http', /Authorization/)).detail.status, 401);
+    assert.equal((await rejectsWith(load(url, { store: cache, threads: 1 }), 'net/http', /Authorization/)).detail.status, 401);
   }, () => ({ status: 401 }));
-  assert.deepEqual(await models.list({ cache }), []);
+  assert.deepEqual(await models.list({ store: cache }), []);
 });
 
 test('an index that lies', async () => {
@@ -205,17 +205,17 @@ test('an index that lies', async () => {
   ];
   for (const [text, code, words] of cases) {
     await serving({ ...files, 'model.safetensors.index.json': text }, async (url, server) => {
-      await rejectsWith(load(url, { cache, threads: 1 }), code, words);
+      await rejectsWith(load(url, { store: cache, threads: 1 }), code, words);
       assert.ok(server.requests.every((request) => request.url.startsWith('/org/model/')), 'nothing else is asked for');
     });
   }
-  assert.deepEqual(await models.list({ cache }), []);
+  assert.deepEqual(await models.list({ store: cache }), []);
 });
 
 test('what does not fit is refused before its weights come', { timeout: 60_000 }, async () => {
   const files = tiny({ spec: { hidden: 512, ffn: 4096, layers: 2 } });
   await serving(files, async (url, server) => {
-    await rejectsWith(load(url, { cache: false, threads: 1, memoryLimit: 32 << 20 }), 'mem/plan', /can be used here; a file of/);
+    await rejectsWith(load(url, { store: false, threads: 1, memoryLimit: 32 << 20 }), 'mem/plan', /can be used here; a file of/);
     assert.ok(server.sent < files['model.safetensors'].length / 2, `${server.sent} of ${files['model.safetensors'].length} bytes were sent`);
   });
 });
@@ -282,4 +282,38 @@ test('offline, and a store that fails', async () => {
   const error = Object.assign(new Error('The operation is insecure.'), { name: 'SecurityError' });
   const { bytes, notices } = await run(site(), new Disk(), { faults: { at: () => ({ error }) } });
   assert.deepEqual([Buffer.compare(bytes, ALL), notices.map(({ code }) => code)], [0, ['storage/unavailable']]);
+});
+
+test('a file of a repository by its type: the repository is asked, then nobody; the model is the one that its file\'s name has', { timeout: 60_000 }, async () => {
+  const bytes = readFileSync(join(PROJECT, 'tests/fixtures/golden/nano.Q8_0.gguf'));
+  const other = readFileSync(join(PROJECT, 'web/models/demo-q8_0.gguf'));
+  const files = { 'M-Q8_0.gguf': bytes, 'M-Q4_0.gguf': other, 'mmproj-Q8_0.gguf': other };
+  const list = Buffer.from(JSON.stringify({ siblings: [...Object.keys(files), 'README.md'].map((rfilename) => ({ rfilename })) }));
+  const server = await new LyingServer((url) => (/\/api\/models\/org\/model\/revision\/main$/.test(url) ? { bytes: list } : filesOf(files)(url))).start();
+  const store = join(cache, 'typed');
+  const source = { repo: 'org/model', type: 'q8_0', endpoint: server.base };
+  const whole = { repo: 'org/model', file: 'M-Q8_0.gguf', endpoint: server.base };
+  try {
+    assert.equal(await models.has(source, { store }), false);
+    await models.remove(source, { store });
+    const kept = await models.download(source, { store });
+    assert.deepEqual([kept.name, kept.complete, kept.id], ['M-Q8_0.gguf', true, `${server.base}/org/model/resolve/main/M-Q8_0.gguf`]);
+    const error = await rejectsWith(load({ ...source, type: 'Q6_K' }, { store }), 'use/param');
+    assert.match(error.message, /no GGUF file of the type Q6_K, but M-Q8_0\.gguf, M-Q4_0\.gguf/);
+  } finally {
+    await server.close();
+  }
+  assert.deepEqual([await models.has(source, { store }), await models.has(whole, { store })], [true, true]);
+  const logits = await logitsOf(source, { store });
+  assert.deepEqual(logits, await logitsOf(whole, { store }));
+  await models.remove(source, { store });
+  assert.deepEqual(await models.list({ store }), []);
+});
+
+test('a name that is a repository\'s is told how to be one', async () => {
+  for (const source of ['Qwen/Qwen3-0.6B-GGUF', 'Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf', 'Qwen/Qwen3-0.6B-GGUF:Q8_0']) {
+    const { message } = await rejectsWith(load(source), 'use/param');
+    assert.match(message, new RegExp(`write 'hf:${source}'`));
+  }
+  for (const source of ['models/x.gguf', './Qwen/Qwen3', '/Qwen/Qwen3', 'x']) assert.doesNotMatch((await rejectsWith(load(source), 'use/param')).message, /hf:/);
 });

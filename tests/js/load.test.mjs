@@ -166,8 +166,8 @@ test('W04: threads that do not start cost speed only', async () => {
     threads.Worker = class extends EventEmitter { postMessage() {} ref() {} unref() {} terminate() {} };
     const every = setInterval;
     globalThis.setInterval = (work, ms) => every(work, ms / 50);
-    await import(${JSON.stringify(new URL('../../dist/worker.node.js', import.meta.url).href)});`);
-  const notices = mock.method(console, 'info', () => {});
+    await import(${JSON.stringify(new URL('../../dist/worker.node.mjs', import.meta.url).href)});`);
+  const notices = mock.method(console, 'warn', () => {});
   const model = await load(NANO, { workerUrl: file, threads: 3 });
   notices.mock.restore();
   assert.equal(model.info.threads, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures in Node, from files of every kind to the bytes that the encoder gets: the golden ones to the byte, all kinds of PNG, what sharp and
+// Images in Node, from files of every kind to the bytes that the encoder gets: the golden ones to the byte, all kinds of PNG, what sharp and
 // jpeg-js make of the others; and whatever is broken, lying or too large, which ends soon, in image/*.
 
 import assert from 'node:assert/strict';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { crc32 as slowCrc } from '../../js/media/crc-node.js';
 import { instantiate } from '../../js/engine/instance.js';
 import { pixelsOf, sizeOf } from '../../js/media/pixels-node.js';
-import { BAD_FILES } from '../fixtures/bad-pictures.mjs';
+import { BAD_FILES } from '../fixtures/bad-images.mjs';
 import { imagesOf } from '../fixtures/images-of.mjs';
 import { chunk, crc32, readPng, writePng } from '../fixtures/png.mjs';
 import { compile, glue } from './engine-host.mjs';
@@ -41,7 +41,7 @@ before(async () => {
   images = imagesOf(await instantiate(glue[32], await compile('simd'), 1, 32));
 });
 
-/** The largest difference of two pictures of one size. */
+/** The largest difference of two images of one size. */
 function distance(one, other) {
   assert.deepEqual([one.width, one.height], [other.width, other.height]);
   const step = one.data.length / (one.width * one.height);
@@ -55,11 +55,11 @@ function distance(one, other) {
 
 // --- what is right ---
 
-test('the golden pictures and frames: decoded and resized to the byte', async () => {
+test('the golden images and frames: decoded and resized to the byte', async () => {
   const resized = json('resized.json');
-  const films = { clip: [0, 3, 5, 8], five: [0, 1, 2, 3, 4] };
+  const videos = { clip: [0, 3, 5, 8], five: [0, 1, 2, 3, 4] };
   const names = ['alpha', 'exact', 'grey16', 'odd', 'palette', 'tall', 'tiny', 'wide'].map((name) => [name, `images/${name}.png`]);
-  for (const [film, numbers] of Object.entries(films)) numbers.forEach((number, i) => names.push([`${film}-${i}`, `images/${film}/00${number}.png`]));
+  for (const [video, numbers] of Object.entries(videos)) numbers.forEach((number, i) => names.push([`${video}-${i}`, `images/${video}/00${number}.png`]));
   for (const [name, path] of names) {
     const bytes = bytesOf(path);
     const pixels = await decode(bytes);
@@ -71,7 +71,7 @@ test('the golden pictures and frames: decoded and resized to the byte', async ()
   }
 });
 
-test('a picture that goes through the memory in strips is the same', async () => {
+test('an image that goes through the memory in strips is the same', async () => {
   const [w, h] = [1500, 1001];
   const rgba = Uint8Array.from({ length: 4 * w * h }, (_, i) => (i * 2654435761 >>> 13) ^ (i >> 9));
   const whole = images.resize(rgba, { width: w, height: h }, { width: 320, height: 224 });
@@ -98,7 +98,7 @@ test('12 megapixels become 512 x 512 within 150 ms', async () => {
   });
 });
 
-test('frames of films and their labels', () => {
+test('frames of videos and their labels', () => {
   const { sampling } = json('sizes.json');
   for (const { frames, fps, count, indices, labels } of sampling) {
     const chosen = images.sample(frames, fps, 2, 4, 768);
@@ -221,15 +221,15 @@ test('BMP of every kind: palettes, masks, from above and from below; what is com
 });
 
 test('PNG: chunks that say nothing of pixels, and several that do', async () => {
-  const picture = { width: 2, height: 1, color: 2, samples: (x) => [x, 2, 3] };
+  const image = { width: 2, height: 1, color: 2, samples: (x) => [x, 2, 3] };
   const before = [chunk('gAMA', Buffer.from([0, 0, 177, 143])), chunk('tEXt', Buffer.alloc(70000, 65)), chunk('pHYs', Buffer.alloc(9))];
-  const { data } = await decode(new Uint8Array(writePng({ ...picture, before, pieces: 7 })));
+  const { data } = await decode(new Uint8Array(writePng({ ...image, before, pieces: 7 })));
   assert.deepEqual([...data], [0, 2, 3, 1, 2, 3]);
   assert.equal(slowCrc(Buffer.from('123456789')), 0xCBF43926);
   assert.equal(crc32(Buffer.from('123456789')), 0xCBF43926);
 });
 
-test('a file of every kind, by sharp where no reader of ours does it: its size, its pixels where nothing is lost, its first picture, turned as it says', async () => {
+test('a file of every kind, by sharp where no reader of ours does it: its size, its pixels where nothing is lost, its first image, turned as it says', async () => {
   const scene = await decode(bytesOf('files/scene.png'));
   for (const [name, expected] of Object.entries(FILES)) {
     const bytes = bytesOf(`files/${name}`);
@@ -245,13 +245,13 @@ test('a file of every kind, by sharp where no reader of ours does it: its size, 
 test('JPEG by sharp and by jpeg-js: the same but for some levels, in all eight orientations', async () => {
   const expected = readPng(readFileSync(join(FOLDER, 'images/turned.expected.png')));
   for (const find of [INSTALLED.sharp, INSTALLED['jpeg-js']]) assert.ok(distance(await decode(bytesOf('images/turned.jpg'), find), expected) <= 3);
-  const pictures = new Set();
+  const images = new Set();
   for (const name of Object.keys(FILES).filter((path) => path.endsWith('.jpg'))) {
     const [one, other] = await Promise.all([INSTALLED.sharp, INSTALLED['jpeg-js']].map((find) => decode(bytesOf(`files/${name}`), find)));
     assert.ok(distance(one, other) <= (name === 'halved.jpg' ? 100 : 3), `${name}: ${distance(one, other)}`);
-    if (name.startsWith('exif')) pictures.add(sha256(other.data));
+    if (name.startsWith('exif')) images.add(sha256(other.data));
   }
-  assert.equal(pictures.size, 8, 'no two turns look alike');
+  assert.equal(images.size, 8, 'no two turns look alike');
 });
 
 test('pixels that the caller has are taken as they are, if they can be', async () => {
@@ -270,11 +270,11 @@ test('what is not installed is named', async () => {
       await assert.rejects(decode(bytesOf(`files/${name}`), find), { code: 'image/decode', message: /(WebP|GIF|AVIF) file .* install sharp\./ });
     }
   }
-  await assert.rejects(decode(bytesOf('files/animated.avif')), { code: 'image/decode', message: /Animated AVIF .* save its first picture as PNG\./ });
+  await assert.rejects(decode(bytesOf('files/animated.avif')), { code: 'image/decode', message: /Animated AVIF .* save its first image as PNG\./ });
   for (const name of ['scene.png', 'plain.bmp']) assert.equal((await decode(bytesOf(`files/${name}`), INSTALLED.nothing)).width, 24);
 });
 
-test('a huge picture is made smaller while sharp decodes it, and says so', async () => {
+test('a huge image is made smaller while sharp decodes it, and says so', async () => {
   const { default: sharp } = await import('sharp');
   const bytes = await sharp({ create: { width: 6000, height: 4000, channels: 3, background: { r: 200, g: 100, b: 50 } } }).jpeg().toBuffer();
   const { data, ...rest } = await decode(new Uint8Array(bytes));
@@ -311,7 +311,7 @@ describe('cut off at every 64th byte', () => {
       const bytes = bytesOf(name);
       const rgb = (pixels) => images.resize(pixels.data, pixels, pixels);
       const whole = name.endsWith('animated.gif') ? rgb(await decode(bytes)) : null;
-      const allowed = (pixels) => whole && Buffer.from(rgb(pixels)).equals(whole);    // the first of its pictures is there
+      const allowed = (pixels) => whole && Buffer.from(rgb(pixels)).equals(whole);    // the first of its images is there
       for (let n = 0; n < bytes.length; n += 64) {
         for (const find of [INSTALLED.sharp, INSTALLED['jpeg-js']]) {
           await fails(`${name}, ${n} bytes of ${bytes.length}`, bytes.subarray(0, n), { find, allowed });
@@ -321,14 +321,14 @@ describe('cut off at every 64th byte', () => {
   }
 });
 
-test('500 pictures in a row, good and bad: the memory stays as it was after 10', async () => {
+test('500 images in a row, good and bad: the memory stays as it was after 10', async () => {
   const sources = [bytesOf('images/odd.png'), bytesOf('files/plain.jpg'), new Uint8Array(BAD_FILES['a PNG bomb of 65,535 x 65,535 in 4 KB'][0]), bytesOf('files/plain.jpg').subarray(0, 300)];
   const own = await instantiate(glue[32], await compile('simd'), 1, 32);
   const engine = imagesOf(own);
   let after10;
   for (let i = 0; i < 500; i++) {
-    const picture = await pixelsOf(sources[i % 4], { header: (bytes) => engine.header(bytes), target: TARGET, find: INSTALLED['jpeg-js'] }).catch(() => null);
-    if (picture) engine.resize(picture.data, picture, { width: 96, height: 96 });
+    const image = await pixelsOf(sources[i % 4], { header: (bytes) => engine.header(bytes), target: TARGET, find: INSTALLED['jpeg-js'] }).catch(() => null);
+    if (image) engine.resize(image.data, image, { width: 96, height: 96 });
     if (i === 10) after10 = own.memory.buffer.byteLength;
   }
   assert.equal(own.memory.buffer.byteLength, after10);

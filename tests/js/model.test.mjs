@@ -42,7 +42,7 @@ test('a path, a file: URL, a Blob and a server give the same replies', async () 
   }, async (base) => {
     for (const source of [pathToFileURL(DEMO), await openAsBlob(DEMO), new Blob([bytes]), `${base}/demo.gguf`, new URL(`${base}/demo.gguf`)]) {
       const progress = [];
-      const other = await load(source, { threads: 1, cache: false, onProgress: (event) => progress.push(event) });
+      const other = await load(source, { threads: 1, store: false, onProgress: (event) => progress.push(event) });
       assert.equal((await other.chat(question, GREEDY).result).text, expected);
       await other.dispose();
       assert.deepEqual(progress.at(-1), { phase: 'load', loaded: bytes.length, total: bytes.length, cached: false });

@@ -3,6 +3,9 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { after, before, test } from 'node:test';
+import { HumanMessage } from '@langchain/core/messages';
+import { tool } from '@langchain/core/tools';
+import { ChatOpenAI } from '@langchain/openai';
 import OpenAI from 'openai';
 import { zodResponseFormat } from 'openai/helpers/zod';
 import { load } from 'quern';
@@ -160,8 +163,9 @@ test('a format that the reply keeps', async () => {
   assert.equal((await openai(model).chat.completions.create(body)).choices[0].message.content, message.content);
   for (const face of facesOf(model)) {
     const { choices } = await face.chat.completions.create({ ...ASK, seed: 2, max_tokens: 100, response_format: { type: 'json_object' } });
+    assert.match(choices[0].message.content, /^\{/);
     if (choices[0].finish_reason === 'stop') JSON.parse(choices[0].message.content);
-    const unheard = { ...ASK, response_format: { type: /** @type {const} */ ('json_schema'), json_schema: { name: 'x', schema: { type: 'string', contentEncoding: 'base64', format: 'hat' } } } };
+    const unheard = { ...ASK, response_format: { type: /** @type {const} */ ('json_schema'), json_schema: { name: 'x', schema: { type: 'string', contentEncoding: 'base64', format: 'idn-hostname' } } } };
     await assert.rejects(face.chat.completions.create(unheard), { status: 400, code: 'invalid_schema' });
   }
 });
@@ -185,6 +189,91 @@ test('tools: the official client carries them out, whole and streamed; a call is
     whole.push(given);
   }
   assert.equal(whole[0], whole[1]);
+});
+
+test('tools and a format in one request: calls, or an answer of that form', async () => {
+  const schema = z.object({ answer: z.enum(['yes', 'no']) });
+  const agent = fakeModel([{ toolCalls: [{ name: 'weather', arguments: { city: 'Oslo' } }] }, '{"answer":"yes"}']);
+  const run = { ...TOOL.function, parse: JSON.parse, function: ({ city }) => `Rain in ${city}.` };
+  const runner = clientOf(agent).chat.completions.runTools({ ...ASK, tools: [{ type: 'function', function: run }], response_format: zodResponseFormat(schema, 'answer'), parallel_tool_calls: false });
+  assert.deepEqual((await runner.finalChatCompletion()).choices[0].message.parsed, { answer: 'yes' });
+  assert.deepEqual(agent.calls.map(({ options: { tools, schema: asked, parallelToolCalls } }) => [tools.length, typeof asked, parallelToolCalls]), [[1, 'string', false], [1, 'string', false]]);
+  for (const face of facesOf(model)) {
+    for (const more of [{ tool_choice: /** @type {const} */ ('auto') }, { tool_choice: /** @type {const} */ ('required') }, { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'weather' } }] } } }]) {
+      const { choices: [{ message, finish_reason: reason }] } = await face.chat.completions.create(/** @type {any} */ ({ ...ASK, ...more, max_tokens: 120, tools: [TOOL], response_format: zodResponseFormat(schema, 'answer'), parallel_tool_calls: false }));
+      if (more.tool_choice !== 'auto') assert.equal(reason, 'tool_calls');
+      if (reason === 'stop') assert.ok(schema.parse(JSON.parse(message.content)));
+      else assert.deepEqual([message.content, message.tool_calls.length, typeof JSON.parse(message.tool_calls[0].function.arguments).city], [null, 1, 'string']);
+    }
+  }
+});
+
+test('LangChain: one call at most, an object by a schema, tools beside it, chunks of calls', async () => {
+  const weather = tool(({ city }) => `Rain in ${city}.`, { name: 'weather', description: 'of a city', schema: z.object({ city: z.string().max(20) }) });
+  const Answer = z.object({ answer: z.enum(['yes', 'no']) });
+  const over = (one) => new ChatOpenAI({ model: 'any', apiKey: 'none', maxTokens: 120, temperature: 0, maxRetries: 0, configuration: { fetch: openaiFetch(one) } });
+  const bound = over(model).bindTools([weather], { tool_choice: 'weather', parallel_tool_calls: false });
+  const { tool_calls: [call, ...more], response_metadata: { finish_reason: reason } } = await bound.invoke([new HumanMessage('Oslo?')]);
+  assert.deepEqual([call.name, typeof call.args.city, more.length, reason], ['weather', 'string', 0, 'tool_calls']);
+  const pieces = await collect(await bound.stream('Oslo?'));
+  const whole = pieces.reduce((all, piece) => all.concat(piece));
+  assert.deepEqual(whole.tool_calls.map(({ name, args }) => [name, args]), [['weather', call.args]]);
+  assert.ok(Answer.parse(await over(model).withStructuredOutput(Answer).invoke('Is the sea wet?')));
+  const fake = fakeModel('{"answer":"no"}');
+  const plain = await over(fake).invoke('x', { parallel_tool_calls: false });
+  assert.equal(plain.text, '{"answer":"no"}', 'without tools too');
+});
+
+test('a call that max_tokens cuts off is no text, and comes back in the next request', async () => {
+  const body = { ...ASK, max_tokens: 44, tools: [TOOL], tool_choice: /** @type {const} */ ('required') };
+  for (const face of facesOf(model)) {
+    const { choices: [{ message, finish_reason: reason }] } = await face.chat.completions.create(body);
+    const [{ id, function: { name, arguments: given } }] = message.tool_calls;
+    assert.deepEqual([message.content, reason, name, /^\{"city": "/.test(given)], [null, 'length', 'weather', true]);
+    assert.throws(() => JSON.parse(given));
+    const chunks = await collect(await face.chat.completions.create({ ...body, stream: true }));
+    const deltas = chunks.flatMap(({ choices: [{ delta }] }) => delta.tool_calls ?? []);
+    assert.deepEqual([textsOf(chunks), deltas.map((one) => one.function.arguments).join(''), chunks.at(-1).choices[0].finish_reason], [[''], given, 'length']);
+    const next = await face.chat.completions.create(/** @type {any} */ ({ ...ASK, messages: [...messages, message, { role: 'tool', tool_call_id: id, content: 'It was cut off.' }] }));
+    assert.equal(next.choices.length, 1);
+  }
+});
+
+test('tools of the type custom, and functions, by the official client', async () => {
+  const custom = { type: /** @type {const} */ ('custom'), custom: { name: 'write', format: { type: /** @type {const} */ ('grammar'), grammar: { syntax: /** @type {const} */ ('regex'), definition: '[a-c]{2,5}' } } } };
+  const old = { ...ASK, max_tokens: 120, functions: [TOOL.function], function_call: { name: 'weather' } };
+  for (const face of facesOf(model)) {
+    const body = { ...ASK, max_tokens: 120, tools: [custom], tool_choice: /** @type {const} */ ('required') };
+    const { choices: [{ message: { tool_calls: [call] } }] } = await face.chat.completions.create(body);
+    assert.match(call.custom.input, /^[a-c]{2,5}$/);
+    const chunks = await collect(await face.chat.completions.create({ ...body, stream: true }));
+    assert.equal(chunks.flatMap(({ choices: [{ delta }] }) => delta.tool_calls ?? []).map((one) => /** @type {any} */ (one).custom.input).join(''), call.custom.input);
+    const { choices: [{ message, finish_reason: reason }] } = await face.chat.completions.create(old);
+    assert.deepEqual([reason, message.function_call.name, typeof JSON.parse(message.function_call.arguments).city], ['function_call', 'weather', 'string']);
+    const next = { ...ASK, messages: [...messages, message, { role: 'function', name: 'weather', content: 'Rain' }] };
+    assert.equal((await face.chat.completions.create(/** @type {any} */ (next))).choices.length, 1);
+  }
+});
+
+test('what was said no to, limits that are none, unknown details, ids of requests, tokens of thinking', async () => {
+  const fake = fakeModel({ thinking: 'Hm, hm.', text: 'Yes.' }, { vision: /** @type {any} */ ({}) });
+  const image = (detail) => ({ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail } });
+  for (const face of facesOf(fake)) {
+    fake.calls.length = 0;
+    const said = [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }, { role: 'assistant', content: null, refusal: 'Never.' }];
+    const body = { model: 'any', max_tokens: -1, messages: [{ role: 'user', content: ['original', 'auto', 'finest'].map(image) }, ...said, ...messages] };
+    const answer = await face.chat.completions.create(/** @type {any} */ (body));
+    const [{ input, options }] = fake.calls;
+    assert.deepEqual([input[0].content.map(({ detail }) => detail), input[1].content, input[2].content, options.maxTokens], [['high', 'auto', 'auto'], 'No.', 'Never.', undefined]);
+    assert.deepEqual(answer.usage.completion_tokens_details, { reasoning_tokens: 2 });
+    await face.chat.completions.create({ ...ASK, parallel_tool_calls: false });
+  }
+  assert.match((await clientOf(fake).chat.completions.create(ASK))._request_id, /^req_[0-9a-f]{24}$/);
+  const headers = { 'X-Request-Id': 'mine-1' };
+  for (const [path, status] of [['/v1/models', 200], ['/nowhere', 404]]) {
+    const response = await openaiFetch(fake)(path, { headers });
+    assert.deepEqual([response.status, response.headers.get('x-request-id')], [status, 'mine-1']);
+  }
 });
 
 test('completions of one prompt and of several', async () => {
@@ -230,7 +319,7 @@ test('vectors as numbers and as bytes, ranks, the list of models', async () => {
 });
 
 test('failures are of the official classes, with the request\'s own names', async () => {
-  for (const [more, param, code] of [[{ top_p: 9 }, 'top_p', 'invalid_value'], [{ messages: [] }, 'messages', 'invalid_value'], [{ functions: [{}] }, 'functions', 'unsupported_parameter']]) {
+  for (const [more, param, code] of [[{ top_p: 9 }, 'top_p', 'invalid_value'], [{ messages: [] }, 'messages', 'invalid_value'], [{ functions: [{}] }, 'functions[0].name', 'invalid_value'], [{ temperature: 2.5 }, 'temperature', 'decimal_above_max_value'], [{ temperature: -1 }, 'temperature', 'decimal_below_min_value'], [{ modalities: ['audio'] }, 'modalities', 'unsupported_parameter']]) {
     const [official, own] = await Promise.all(facesOf(model).map((face) => face.chat.completions.create({ ...ASK, ...more }).then(() => null, (error) => error)));
     assert.ok(official instanceof OpenAI.BadRequestError && own instanceof APIError);
     for (const { status, param: named, code: said, type } of [official, own]) assert.deepEqual([status, named, said, type], [400, param, code, 'invalid_request_error']);

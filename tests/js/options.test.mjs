@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import { checkMessages } from '../../js/page/messages.js';
 import { checkOptions, checkTokens, sampling } from '../../js/page/options.js';
 import { checkPart } from '../../js/page/parts.js';
+import { Reply } from '../../js/page/reply.js';
+import { SYNONYMS, oursFor } from '../../js/shared/ours.js';
 
 
 /** Values that no option of any kind accepts, unless a table below says so. */
@@ -21,12 +23,13 @@ const fails = (act, path) => assert.throws(act, (error) => {
 const GOOD = {
   maxTokens: [0, 1, 2 ** 53 - 1], temperature: [0, -0, 1e-45, 0.7, 100], topP: [1e-9, 0.8, 1], topK: [0, 1, 1e9], minP: [0, 0.1, 1],
   repeatPenalty: [0.5, 1, 10], presencePenalty: [-2, 0, 2], frequencyPenalty: [-2, 0, 2], seed: [0, 2 ** 53 - 1],
-  stop: ['a', ['a', 'b'], []], keep: ['a', 'é'.repeat(128)], priority: ['normal', 'background'], space: [0, 1, 2 ** 32 - 1], logprobs: [0, 20], overflow: ['error', 'drop'], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
+  openObjects: [true, false], parallelToolCalls: [true, false],
+  stop: ['a', ['a', 'b'], []], keep: ['a', 'é'.repeat(128)], priority: ['normal', 'background'], cacheScope: [0, 1, 2 ** 32 - 1], logprobs: [0, 20], overflow: ['error', 'drop'], logitBias: [{}, { 5: 1 }, { 5: -Infinity }, { 0: -100, 1: 100 }], onPrefill: [() => {}],
 };
 
 const ACCEPTED_HOSTILE = {
   temperature: [1.5], topP: [], topK: [], repeatPenalty: [1.5], presencePenalty: [-1, 1.5], frequencyPenalty: [-1, 1.5],
-  stop: ['1', 'x', []], keep: ['1', 'x'], logitBias: [{}], onPrefill: [HOSTILE.at(-1)],
+  openObjects: [true, false], parallelToolCalls: [true, false], stop: ['1', 'x', []], keep: ['1', 'x'], logitBias: [{}], onPrefill: [HOSTILE.at(-1)],
 };
 
 for (const [name, good] of Object.entries(GOOD)) {
@@ -38,9 +41,20 @@ for (const [name, good] of Object.entries(GOOD)) {
   });
 }
 
+test('what completions alone take', () => {
+  const good = { promptLogprobs: [0, 20], suffix: ['', 'x'] };
+  for (const [name, values] of Object.entries(good)) {
+    for (const value of values) assert.deepEqual(checkOptions('complete', { [name]: value }), { [name]: value });
+    for (const value of HOSTILE.filter((one) => one != null && !(name === 'suffix' && typeof one === 'string') && !values.includes(one) && one !== 1)) {
+      fails(() => checkOptions('complete', { [name]: value }), `options.${name}`);
+    }
+    fails(() => checkOptions('chat', { [name]: values[1] }), `options.${name}`);
+  }
+});
+
 test('load options', () => {
   for (const [name, bad] of Object.entries({
-    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], cacheSize: [0, -1, 2 ** 24 + 1, '1'], keepBytes: [-1, 0.5, '1', Infinity], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
+    threads: [0, -1, 1.5, NaN, 1000, '2'], contextSize: [0, -5, 1.5, Infinity, '4096'], chunk: [0, 1025], parallel: [0, 17, 1.5, '4'], kvPositions: [0, -1, 2 ** 24 + 1, '1'], keepMaxBytes: [-1, 0.5, '1', Infinity], kv: ['q4', 'f64', 1], quantize: ['q6', 'f16', true, 8, '', [], ['q8']],
     variant: ['auto', 'SIMD'], profile: [1, 'yes'], headers: ['x', { a: 1 }], signal: [{}, 'x'], onProgress: ['x', {}], workerUrl: [1, {}],
   })) {
     for (const value of bad) fails(() => checkOptions('load', { [name]: value }), `options.${name}`);
@@ -102,10 +116,74 @@ test('messages', () => {
   assert.equal(checkMessages(Array(10_000).fill(good)).length, 10_000);
 });
 
+/** What somebody who passes this reads. */
+const said = async (check) => (await new Reply(() => ({ promise: (async () => check())(), stop() {} })).result.catch((error) => error)).message;
+
+test('names of other programs, and misspelt ones, are refused with ours', async () => {
+  for (const [kind, ours, theirs] of [
+    ['chat', 'maxTokens', 'max_tokens max_new_tokens max_completion_tokens maxOutputTokens num_predict n_predict max_gen_len maxtokens maxToken maxTokns'],
+    ['chat', 'topP', 'top_p'], ['chat', 'topK', 'top_k'], ['chat', 'minP', 'min_p'], ['chat', 'stop', 'stop_sequences stopSequences stop_strings stops'],
+    ['chat', 'repeatPenalty', 'repeat_penalty repetition_penalty repetitionPenalty'], ['chat', 'presencePenalty', 'presence_penalty'], ['chat', 'frequencyPenalty', 'frequency_penalty'],
+    ['chat', 'logitBias', 'logit_bias'], ['chat', 'temperature', 'temp temprature do_sample'], ['chat', 'thinking', 'enable_thinking think reasoning_effort'],
+    ['chat', 'schema', 'response_format responseFormat json_schema format responseConstraint'], ['chat', 'tools', 'functions'], ['chat', 'toolChoice', 'tool_choice function_call'],
+    ['chat', 'signal', 'abortSignal abort_signal'], ['chat', 'logprobs', 'top_logprobs n_probs'], ['tokens', 'generationPrompt', 'add_generation_prompt'],
+    ['load', 'contextSize', 'n_ctx num_ctx context_length context_window_size max_model_len'], ['load', 'threads', 'n_threads num_thread nThreads'], ['load', 'chunk', 'n_batch batch_size'],
+    ['load', 'parallel', 'n_parallel n_seq_max'], ['load', 'onProgress', 'progress_callback progressCallback initProgressCallback'], ['load', 'quantize', 'dtype'],
+    ['load', 'kv', 'cache_type_k'], ['load', 'cache', 'useCache cache_dir'], ['load', 'vision', 'mmproj'],
+  ]) {
+    for (const name of theirs.split(' ')) {
+      const message = await said(() => checkOptions(kind, { [name]: 1 }));
+      assert.match(message, new RegExp(`^options\\.${name} is not an option here: (?:it is|perhaps) ${ours}\\b`), name);
+    }
+  }
+  for (const [kind, name, words] of [
+    ['chat', 'system', /\{ role: 'system', content \}/], ['chat', 'stream', /for await/], ['chat', 'n', /side by side/], ['chat', 'messages', /first argument/], ['load', 'token', /headers/],
+    ['load', 'revision', /source/], ['load', 'device', /processor/], ['load', 'n_gpu_layers', /processor/], ['chat', 'mirostat', /minP/], ['chat', 'qqqqqq', /here\.$/], ['chat', 'toString', /here\.$/],
+  ]) assert.match(await said(() => checkOptions(kind, { [name]: 1 })), words, name);
+  assert.match(await said(() => checkOptions('load', { quantize: { weight: 'q8' } })), /weights/);
+  assert.match(oursFor('options.tools[0].function', ['name', 'parameters']), /without another object/);
+  assert.throws(() => checkOptions('chat', { max_tokens: 1 }), ({ detail }) => detail.known.includes('maxTokens'));
+});
+
+test('the words are of options that there are', () => {
+  const known = (kind) => { try { checkOptions(kind, { '': 1 }); } catch (error) { return error.detail.known; } return []; };
+  const all = new Set([...['load', 'chat', 'tokens'].flatMap(known), 'dimensions', 'normalize', 'instruction', 'parameters']);
+  assert.deepEqual(Object.keys(SYNONYMS).filter((name) => !all.has(name)), []);
+  for (const [name, others] of Object.entries(SYNONYMS)) for (const other of others.split(' ')) assert.match(other, /^[a-z0-9]+$/, name);
+});
+
+test('what other programs say in messages is taken, or refused by name', async () => {
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":1}' } };
+  assert.deepEqual(checkMessages([
+    { role: 'user', content: 'x', id: 5, createdAt: 7, refusal: null, audio: undefined, annotations: [], images: [], prefix: false },
+    { role: 'assistant', content: null, tool_calls: [call], reasoning_content: 'hm' }, { role: 'tool', content: '1', tool_call_id: 'a', name: 'f' },
+    { role: 'assistant', content: 'y', tool_calls: null },
+  ]), [
+    { role: 'user', content: 'x' }, { role: 'assistant', content: '', thinking: 'hm', toolCalls: [{ id: 'a', name: 'f', arguments: '{"x":1}' }] }, { role: 'tool', content: '1', toolCallId: 'a' },
+    { role: 'assistant', content: 'y' },
+  ]);
+  for (const [name, words] of [
+    ['images', /parts of the content/], ['image', /parts of the content/], ['image_url', /parts of the content/], ['attachments', /parts of the content/], ['experimental_attachments', /parts/], ['files', /parts/],
+    ['videos', /videos/], ['audio', /no sound/], ['name', /who speaks/], ['text', /content/], ['parts', /content/], ['prefix', /continue/], ['partial', /continue/], ['function_call', /toolCalls/],
+    ['toolInvocations', /toolCalls/], ['tool_name', /toolCallId/], ['tool_responses', /toolCallId/], ['documents', /content/], ['refusal', /content/], ['reasoning_details', /field here/],
+    ['reasoningContent', /it is reasoning_content/], ['toolcalls', /it is toolCalls/], ['toolCallID', /it is toolCallId/], ['Content', /it is content/], ['tool_call', /toolCalls/],
+  ]) {
+    const message = await said(() => checkMessages([{ role: 'user', content: 'x' }, { role: 'user', content: 'x', [name]: ['y'] }]));
+    assert.ok(message.startsWith(`messages[1].${name} is not a field here`), message);
+    assert.match(message, words);
+  }
+  fails(() => checkMessages([{ role: 'assistant', content: '', tool_calls: [{ id: 'a' }] }]), 'messages[0].tool_calls');
+});
+
+test('headers as pages have them', () => {
+  for (const given of [new Headers({ Authorization: 'x' }), new Map([['authorization', 'x']])]) assert.deepEqual(checkOptions('load', { headers: given }), { headers: { authorization: 'x' } });
+  fails(() => checkOptions('load', { headers: new Map([['a', 1]]) }), 'options.headers');
+});
+
 test('parts of messages', () => {
   const user = (...content) => [{ role: 'user', content }];
   const raw = { data: new Uint8Array(12), width: 2, height: 2 };
-  const film = (video) => user({ type: 'video', video });
+  const video = (video) => user({ type: 'video', video });
   assert.deepEqual(checkMessages(user({ type: 'text', text: 'a' }, { type: 'text', text: 'b' })), [{ role: 'user', content: 'ab' }]);
   assert.deepEqual(checkMessages([{ role: 'system', content: [] }]), [{ role: 'system', content: '' }]);
   const image = { type: 'image', image: raw, detail: 'low', maxPixels: 4096 };
@@ -122,16 +200,16 @@ test('parts of messages', () => {
     [user({ type: 'image', image: { ...raw, width: 0 } }), at('.image')], [user({ type: 'image', image: raw, size: 1 }), at('.size')],
     [user({ ...image, detail: 'most' }), at('.detail')], [user({ ...image, maxPixels: 5 }), at('.maxPixels')],
     [user({ type: 'image_url', image_url: {} }), at('.image_url')], [user({ type: 'image_url' }), at('.image_url')],
-    [user({ type: 'image', get image() { throw new Error('no'); } }), at('.image')], [film(5), at('.video')], [film({}), at('.video')],
-    [film({ frames: [] }), at('.video.frames')], [film({ frames: [5] }), at('.video.frames[0]')], [film({ frames: [raw], fps: 0 }), at('.video.fps')],
-    [film({ frames: [raw], timestamps: [] }), at('.video.timestamps')],
-    [film({ frames: [raw, raw], timestamps: [1, 0.5] }), at('.video.timestamps')], [film({ frames: [raw], rate: 5 }), at('.video.rate')],
+    [user({ type: 'image', get image() { throw new Error('no'); } }), at('.image')], [video(5), at('.video')], [video({}), at('.video')],
+    [video({ frames: [] }), at('.video.frames')], [video({ frames: [5] }), at('.video.frames[0]')], [video({ frames: [raw], fps: 0 }), at('.video.fps')],
+    [video({ frames: [raw], timestamps: [] }), at('.video.timestamps')],
+    [video({ frames: [raw, raw], timestamps: [1, 0.5] }), at('.video.timestamps')], [video({ frames: [raw], rate: 5 }), at('.video.rate')],
     [[{ role: 'system', content: [image] }], at('')], [[{ role: 'assistant', content: [frames] }], at('')],
   ]) fails(() => checkMessages(bad, false, checkPart), path);
-  for (const many of [film({ frames: Array(769).fill('x') }), user(...Array(65).fill(image))]) {
+  for (const many of [video({ frames: Array(769).fill('x') }), user(...Array(65).fill(image))]) {
     assert.throws(() => checkMessages(many, false, checkPart), { code: 'image/size', message: /769|65/ });
   }
-  assert.throws(() => checkMessages(user(image)), /^QuernError: This model has no eyes/);
+  assert.throws(() => checkMessages(user(image)), /^QuernError: This model has no vision/);
   fails(() => checkMessages(user({ type: 'audio' })), at('.type'));
 });
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures and films in prompts: where a template puts them, the labels of a film's pairs, as many pads as there are tokens, and that nobody
+// Images and videos in prompts: where a template puts them, the labels of a video's pairs, as many pads as there are tokens, and that nobody
 // types one.
 
 import assert from 'node:assert/strict';
@@ -30,7 +30,7 @@ function chatOf(template) {
 }
 
 const image = (tokens) => ({ kind: 'image', tokens, labels: [] });
-const film = (tokens, ...labels) => ({ kind: 'video', tokens, labels });
+const video = (tokens, ...labels) => ({ kind: 'video', tokens, labels });
 const user = (...parts) => ({ role: 'user', content: parts.map((part) => (part === 0 ? { type: 'image' } : part === 1 ? { type: 'video' } : { type: 'text', text: part })) });
 
 const V = (pad) => `<|vision_start|><|${pad}_pad|><|vision_end|>`;
@@ -40,7 +40,7 @@ test('a file\'s template and the built-in ChatML say the same', async () => {
     const texts = [];
     for (const template of [TEMPLATE, '']) {
       const { asked, chat } = chatOf(template);
-      const seen = [image(2), film(3, '<0.2 seconds>', '<1.0 seconds>'), image(1)];
+      const seen = [image(2), video(3, '<0.2 seconds>', '<1.0 seconds>'), image(1)];
       const { ids, places, defaults } = await chat.prompt([
         { role: 'system', content: 'Be brief.' }, user('a', 0, 'b', 1), { role: 'assistant', content: 'Well.' }, user(0, 'c'),
       ], { numberImages, places: new Places(seen, PADS), thinking: true });
@@ -56,7 +56,7 @@ test('a file\'s template and the built-in ChatML say the same', async () => {
   }
 });
 
-test('a message without pictures is a text for the template, one with them a list', async () => {
+test('a message without images is a text for the template, one with them a list', async () => {
   const { asked, chat } = chatOf('{% for m in messages %}{{ m.content is string }}{% if m.content is not string %}<|image_pad|>{% endif %} {% endfor %}');
   await chat.prompt([user(0), { role: 'assistant', content: 'x' }], { places: new Places([image(1)], PADS) });
   assert.equal(asked.at(-1).replaceAll('<|image_pad|>', ''), 'False True ');
@@ -69,26 +69,26 @@ test('nobody types a pad, in one message or over two', async () => {
   assert.deepEqual(Array.from(ids).filter((id) => id === 1001 || id === 1002), [1001, 1001, 1001]);
 });
 
-test('a template without places for pictures, or with others than there are', async () => {
+test('a template without places for images, or with others than there are', async () => {
   for (const [template, words] of [
-    ['{{ messages[0].role }}', /no places for the 1 pictures/], ['<|image_pad|><|image_pad|>', /2 places/], ['<|image_pad|><|video_pad|>', /films/],
+    ['{{ messages[0].role }}', /no places for the 1 images/], ['<|image_pad|><|image_pad|>', /2 places/], ['<|image_pad|><|video_pad|>', /videos/],
   ]) {
     const { detail } = await rejectsWith(chatOf(template).chat.prompt([user(0)], { places: new Places([image(1)], PADS) }), 'use/param', words);
     assert.equal(detail.param, 'messages');
   }
-  await rejectsWith(chatOf('<|video_pad|>').chat.prompt([user(1)], { places: new Places([film(1, 'a')], PADS) }), 'use/param', /films/);
+  await rejectsWith(chatOf('<|video_pad|>').chat.prompt([user(1)], { places: new Places([video(1, 'a')], PADS) }), 'use/param', /videos/);
 });
 
 test('places and pads are in the order of the text', () => {
-  const [a, b, f] = [image(1), image(2), film(1, '<0.0 seconds>')];
+  const [a, b, f] = [image(1), image(2), video(1, '<0.0 seconds>')];
   const places = new Places([a, f, b], PADS);
   assert.equal(places.fill(`${V('video')}${V('image')}x${V('image')}`), `<0.0 seconds>${V('video')}${V('image')}x${V('image')}`);
   assert.deepEqual(places.order, [f, a, b]);
   assert.deepEqual([...places.grow(Int32Array.of(1002, 5, 1001, 1001))], [1002, 5, 1001, 1001, 1001]);
 });
 
-test('which picture is looked at: of those behind what is known', () => {
-  const places = new Places([image(4), image(6), film(2, 'a', 'b', 'c')], PADS);
+test('which image is looked at: of those behind what is known', () => {
+  const places = new Places([image(4), image(6), video(2, 'a', 'b', 'c')], PADS);
   const all = [[0, 16, 1, 3], [3, 16, 1, 3], [4, 16, 2, 3], [9, 16, 2, 3], [10, 16, 3, 3], [16, 16, 3, 3], [0, 6, 1, 1], [6, 6, 1, 1], [2, 12, 1, 2], [6, 12, 2, 2]];
-  for (const [done, total, picture, pictures] of all) assert.deepEqual(places.at(done, total), { picture, pictures }, `${done} of ${total}`);
+  for (const [done, total, image, images] of all) assert.deepEqual(places.at(done, total), { image, images }, `${done} of ${total}`);
 });

@@ -12,12 +12,12 @@ import { LyingServer } from '../fixtures/lying-server.mjs';
 import { FOLDER, PAIR, Q8, goldenCases } from '../fixtures/vision/golden.mjs';
 import { NANO, rejectsWith } from './helper.mjs';
 
-const [MODEL, EYES, OTHER] = [PAIR.source, PAIR.options.vision, Q8.options.vision].map((path) => readFileSync(path));
+const [MODEL, VISION, OTHER] = [PAIR.source, PAIR.options.vision, Q8.options.vision].map((path) => readFileSync(path));
 const { messages } = goldenCases('dense').find(({ name }) => name === 'exact');
 const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex');
 const small = { threads: 1, contextSize: 256, visionOptions: PAIR.options.visionOptions };
 
-const FILES = new Map(Object.entries({ 'model.gguf': MODEL, 'mmproj.gguf': EYES, 'other.gguf': OTHER }));
+const FILES = new Map(Object.entries({ 'model.gguf': MODEL, 'mmproj.gguf': VISION, 'other.gguf': OTHER }));
 
 /** While it is set, nobody must need the model's bytes: they are zeros. */
 let spoiled = false;
@@ -30,7 +30,7 @@ function fileAt(url) {
 let folder;
 let server;
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'quern-eyes-'));
+  folder = mkdtempSync(join(tmpdir(), 'quern-vision-'));
   server = await new LyingServer(fileAt).start();
 });
 after(async () => {
@@ -54,40 +54,40 @@ async function asked(vision, options) {
 
 test('it is kept with its model, and neither is asked for again; a model without it, and another one, cost no second download of the model', async () => {
   const cache = mkdtempSync(join(folder, 'cache-'));
-  const both = MODEL.length + EYES.length;
-  assert.deepEqual(await asked(undefined, { cache }), { names: ['model'], tokens: null, last: { phase: 'load', loaded: MODEL.length, total: MODEL.length, cached: false } });
-  const has = (vision) => models.has(at('model.gguf'), { cache, vision });
+  const both = MODEL.length + VISION.length;
+  assert.deepEqual(await asked(undefined, { store: cache }), { names: ['model'], tokens: null, last: { phase: 'load', loaded: MODEL.length, total: MODEL.length, cached: false } });
+  const has = (vision) => models.has(at('model.gguf'), { store: cache, vision });
   assert.deepEqual([await has(), await has(at('mmproj.gguf'))], [true, false]);
   spoiled = true;
-  const first = await asked(at('mmproj.gguf'), { cache, sha256: [sha256(MODEL), sha256(EYES)] });
+  const first = await asked(at('mmproj.gguf'), { store: cache, sha256: [sha256(MODEL), sha256(VISION)] });
   assert.deepEqual([first.tokens, first.last.loaded, first.last.total], [12, both, both]);
-  assert.deepEqual(await asked(at('mmproj.gguf'), { cache }), { names: [], tokens: 12, last: { phase: 'load', loaded: both, total: both, cached: true } });
-  assert.deepEqual(await asked(undefined, { cache }), { names: [], tokens: null, last: { phase: 'load', loaded: MODEL.length, total: MODEL.length, cached: true } });
-  const [stored, ...more] = await models.list({ cache });
+  assert.deepEqual(await asked(at('mmproj.gguf'), { store: cache }), { names: [], tokens: 12, last: { phase: 'load', loaded: both, total: both, cached: true } });
+  assert.deepEqual(await asked(undefined, { store: cache }), { names: [], tokens: null, last: { phase: 'load', loaded: MODEL.length, total: MODEL.length, cached: true } });
+  const [stored, ...more] = await models.list({ store: cache });
   assert.deepEqual([stored.files, stored.size, stored.complete, stored.vision, more], [2, both, true, `${server.base}/m/mmproj.gguf`, []]);
   assert.deepEqual([await has(), await has(at('mmproj.gguf')), await has(at('other.gguf'))], [true, true, false]);
-  assert.deepEqual((await asked(at('other.gguf'), { cache })).tokens, 12);
+  assert.deepEqual((await asked(at('other.gguf'), { store: cache })).tokens, 12);
   assert.deepEqual([await has(), await has(at('mmproj.gguf')), await has(at('other.gguf'))], [true, false, true]);
-  assert.deepEqual((await asked(at('other.gguf'), { cache })).names, []);
+  assert.deepEqual((await asked(at('other.gguf'), { store: cache })).names, []);
   spoiled = false;
 });
 
 test('models.download() gets both; a hash that is wrong keeps neither', async () => {
   const cache = mkdtempSync(join(folder, 'cache-'));
   const vision = at('mmproj.gguf');
-  const { files, complete } = await models.download(at('model.gguf'), { cache, vision });
-  assert.deepEqual([files, complete, (await asked(vision, { cache })).names], [2, true, []]);
-  await models.remove(at('model.gguf'), { cache });
-  await rejectsWith(load(at('model.gguf'), { ...small, vision, cache, sha256: [sha256(MODEL), sha256(MODEL)] }), 'model/integrity');
-  assert.deepEqual(await models.list({ cache }), []);
+  const { files, complete } = await models.download(at('model.gguf'), { store: cache, vision });
+  assert.deepEqual([files, complete, (await asked(vision, { store: cache })).names], [2, true, []]);
+  await models.remove(at('model.gguf'), { store: cache });
+  await rejectsWith(load(at('model.gguf'), { ...small, vision, store: cache, sha256: [sha256(MODEL), sha256(MODEL)] }), 'model/integrity');
+  assert.deepEqual(await models.list({ store: cache }), []);
 });
 
 test('from elsewhere than its model: picked, at a path', async () => {
   for (const [source, vision] of [
-    [PAIR.source, new Blob([EYES])], [new Blob([MODEL]), PAIR.options.vision], [new Blob([MODEL]), new Blob([EYES])], [at('model.gguf'), PAIR.options.vision],
+    [PAIR.source, new Blob([VISION])], [new Blob([MODEL]), PAIR.options.vision], [new Blob([MODEL]), new Blob([VISION])], [at('model.gguf'), PAIR.options.vision],
     [FOLDER.source, true],
   ]) {
-    const model = await load(source, { ...small, vision, cache: false });
+    const model = await load(source, { ...small, vision, store: false });
     assert.equal((await model.chat(messages, { maxTokens: 1 }).result).usage.imageTokens, 12);
     await model.dispose();
   }
@@ -99,8 +99,8 @@ test('from elsewhere than its model: picked, at a path', async () => {
 test('what is no projector of this model', async () => {
   for (const [source, vision, code, rule] of [
     [PAIR.options.vision, undefined, 'model/unsupported', 'projector'], [PAIR.source, PAIR.source, 'model/unsupported', 'projector'],
-    [NANO, PAIR.options.vision, 'model/unsupported', 'no-vision'], [PAIR.source, new Blob([EYES.subarray(0, 5000)]), 'model/format'],
-    [PAIR.source, true, 'use/param'], [PAIR.source, '', 'use/param'], [PAIR.source, 5, 'use/param'], [PAIR.source, [new Blob([EYES]), new Blob([EYES])], 'use/param'],
+    [NANO, PAIR.options.vision, 'model/unsupported', 'no-vision'], [PAIR.source, new Blob([VISION.subarray(0, 5000)]), 'model/format'],
+    [PAIR.source, true, 'use/param'], [PAIR.source, '', 'use/param'], [PAIR.source, 5, 'use/param'], [PAIR.source, [new Blob([VISION]), new Blob([VISION])], 'use/param'],
     [PAIR.source, 'nowhere.gguf', 'use/param'], [PAIR.source, FOLDER.source, 'use/param'],
   ]) {
     const error = await rejectsWith(load(source, { ...small, vision }), code);

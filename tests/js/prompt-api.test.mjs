@@ -81,7 +81,8 @@ test('destroy ends what is under way, and everything after it', async () => {
   const reader = session.promptStreaming('Tell').getReader();
   await reader.read();
   session.destroy();
-  await assert.rejects(async () => { while (!(await reader.read()).done); }, named('AbortError'));
+  await assert.rejects(async () => { while (!(await reader.read()).done); }, named('InvalidStateError'));
+  assert.throws(() => session.promptStreaming('x'), named('InvalidStateError'));
   for (const use of ['prompt', 'append', 'measureContextUsage', 'clone']) await assert.rejects(session[use]('x'), named('InvalidStateError'), use);
   assert.equal(await twin.prompt('x'), 'A long tale.');
 });
@@ -90,7 +91,7 @@ test('the signal of create ends the making and later the session', async () => {
   const controller = new AbortController();
   const { session } = await begin('x', { signal: controller.signal });
   controller.abort();
-  await assert.rejects(session.prompt('x'), named('InvalidStateError'));
+  await assert.rejects(session.prompt('x'), named('AbortError'));
   await assert.rejects(begin('x', { signal: controller.signal }), named('AbortError'));
 });
 
@@ -169,7 +170,10 @@ test('tools are carried out, and the conversation keeps calls and results', asyn
   await session.prompt('Sure?');
   assert.deepEqual(asked(model).map(({ role }) => role), ['user', 'assistant', 'tool', 'assistant', 'user']);
   assert.equal(asked(model)[2].content, 'Rain in Oslo.');
-  await assert.rejects(session.prompt('x', { responseConstraint: {} }), named('NotSupportedError'));
+  await assert.rejects(session.prompt([USER('x'), { ...SAID('y'), prefix: true }]), named('NotSupportedError'));
+  const formed = await begin([script[0], '{"coat":true}'], { tools: [weather] });
+  assert.equal(await formed.session.prompt('Oslo?', { responseConstraint: { type: 'object' } }), '{"coat":true}');
+  assert.deepEqual(formed.model.calls.map(({ options }) => JSON.parse(options.schema).type), ['object', 'object']);
   for (const tools of [[weather, weather], [{ name: 'x' }], [{ execute() {} }]]) await assert.rejects(begin('x', { tools }), TypeError);
 });
 
@@ -191,7 +195,7 @@ test('availability and expectedInputs: what this model can', async () => {
 
 test('messages that make no sense are TypeErrors before any work', async () => {
   const { model, session } = await begin('x');
-  const bad = [7, null, [{ role: 'x', content: 'a' }], [{ role: 'system', content: 'a' }], [USER(7)], [USER([{ type: 'text', value: 7 }])], [USER([{ type: 'x' }])]];
+  const bad = [[7], [{ role: 'x', content: 'a' }], [{ role: 'user' }], [USER('a'), { role: 'system', content: 'a' }], [USER([{ type: 'text', value: 7 }])], [USER([{ type: 'x' }])]];
   for (const input of bad) await assert.rejects(session.prompt(input), TypeError, JSON.stringify(input));
   await assert.rejects(begin('x', { initialPrompts: [USER('a'), { role: 'system', content: 'b' }] }), TypeError);
   assert.equal(model.calls.length, 0);

@@ -50,7 +50,7 @@ function quantized(input, type) {
 const tensorsOf = (path) => Object.fromEntries([...readGguf(readFileSync(path)).tensors].map(([name, { type, dims, data }]) => [name, { type, dims, data }]).sort());
 
 async function logitsOf(source, options) {
-  const model = await load(source, { threads: 2, kv: 'f32', cache: false, ...options });
+  const model = await load(source, { threads: 2, kv: 'f32', store: false, ...options });
   try {
     return await model.logits(IDS);
   } finally {

@@ -18,7 +18,7 @@ const golden = (name) => join(PROJECT, GOLDEN, `${name}.gguf`);
 
 /** Logits, what was planned for the weights, and what they have become. */
 async function loaded(source, options, ids = tokens) {
-  const model = await load(source, { threads: 2, kv: 'f32', cache: false, ...options });
+  const model = await load(source, { threads: 2, kv: 'f32', store: false, ...options });
   try {
     const { plan, quantize, memory } = model.info;
     assert.ok(Math.abs(memory.planned - memory.peak) < 0.05 * memory.peak + 300_000, `${memory.planned} planned, ${memory.peak} taken`);

@@ -40,7 +40,7 @@ function quantize(input, type, { threads = 2, name = 'out.gguf' } = {}) {
 }
 
 async function logitsOf(source, ids = tokens) {
-  const model = await load(source, { threads: 1, kv: 'f32', cache: false });
+  const model = await load(source, { threads: 1, kv: 'f32', store: false });
   try {
     return await model.logits(ids);
   } finally {

@@ -6,21 +6,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
 import { Grammars } from '../../js/engine/grammar.js';
+import { BYTES } from '../fixtures/byte-tokens.mjs';
 import { length } from '../fixtures/lengths.mjs';
 import { random } from '../fixtures/random.mjs';
+import { CATEGORIES, PROPERTIES, SCRIPTS } from '../../tools/unicode-names.mjs';
 
 const COUNT = length(600, 20_000);
 const TEXTS = 16;
-const END = 256;
-
-/** As many tokens as there are bytes, and one that ends a reply. */
-const BYTES = {
-  facts: { tokens: 257, endTokens: [END] },
-  tokens: () => ({
-    starts: Int32Array.from({ length: 258 }, (_, id) => Math.min(id, END)), bytes: Uint8Array.from({ length: 256 }, (_, byte) => byte),
-    types: Uint8Array.from({ length: 257 }, (_, id) => (id === END ? 3 : 1)),
-  }),
-};
+const MOST_LETTERS = 14;      // of a text: V8 goes back through each way in which a pattern may match it
 
 let grammars;
 before(async () => { grammars = await Grammars.open(new WebAssembly.Module(readFileSync(new URL('../../dist/grammar.wasm', import.meta.url))), /** @type {any} */ (BYTES)); });
@@ -48,13 +41,16 @@ function ours(pattern, flags) {
 function theirs(pattern, flags) {
   try {
     new RegExp(pattern, flags);      // without what is put around it
-    return new RegExp(`^(?:${pattern})$`, flags);
+    const whole = new RegExp(`(?:${pattern})(?![^])`, `${flags}y`);      // with the flag m, ^ and $ around it would be a line's
+    return { test: (text) => ((whole.lastIndex = 0), whole.test(text)) };
   } catch {
     return null;
   }
 }
 
-const LETTERS = [...'aabbbc01_- .]}{,/"\\\n\r\t\u2028é\u017fßŁ\u00a0中😀\u{10ffff}\u{1d7d9}'];
+const LETTERS = [...'aAbBbc01_- .]}{,/"\\\n\r\t\u2028é\u017fsSßŁ\u1e9eΣσςK\u212a\u00a0中😀\u{10ffff}\u{1d7d9}'];
+
+const HAS_MODIFIERS = theirs('(?i:a)', 'u') !== null;
 
 /** Patterns, each with texts that it may describe. */
 class Patterns {
@@ -78,12 +74,15 @@ class Patterns {
 
   class() {
     const items = Array.from({ length: this.below(4) }, () => {
-      if (this.below(4) === 0) return this.of(['\\d', '\\w', '\\s', '\\D', '\\W', '\\S', '\\p{L}', '\\P{N}', '\\b', '\\n', '\\cJ', '\\u0000']);
+      if (this.below(4) === 0) return this.of(['\\d', '\\w', '\\s', '\\D', '\\W', '\\S', '\\p{L}', '\\P{N}', '\\p{Lu}', '\\P{Ll}', '\\p{Sc}', '\\p{Script=Greek}', '\\p{Emoji}', '\\b', '\\n', '\\cJ', '\\u0000']);
       const [first, last] = [this.letter(), this.letter()].sort((a, b) => a.codePointAt(0) - b.codePointAt(0));
       return this.below(2) ? this.said(first, true) : `${this.said(first, true)}-${this.said(last, true)}`;
     });
     return [`[${this.of(['', '', '^'])}${items.join('')}]`, () => this.letter()];
   }
+
+  /** None where this engine does not know them yet. */
+  modifiers() { return HAS_MODIFIERS ? this.of(['?i:', '?s:', '?m:', '?-i:', '?im-s:']) : '?:'; }
 
   atom(depth) {
     switch (this.below(depth > 0 ? 9 : 6)) {
@@ -96,7 +95,7 @@ class Patterns {
       }
       default: {
         const [pattern, make] = this.either(depth - 1);
-        return [`(${this.of(['', '?:', '?:'])}${pattern})`, make];
+        return [`(${this.of(['', '?:', '?:', this.modifiers()])}${pattern})`, make];
       }
     }
   }
@@ -114,6 +113,7 @@ class Patterns {
 
   sequence(depth) {
     const terms = Array.from({ length: this.below(4) }, () => this.term(depth));
+    if (depth > 0 && this.below(9) === 0) terms.splice(this.below(terms.length + 1), 0, [`(?${this.of(['=', '!'])}${this.either(0)[0]})`, () => '']);
     return [terms.map(([pattern]) => pattern).join(''), () => terms.map(([, make]) => make()).join('')];
   }
 
@@ -132,6 +132,10 @@ class Patterns {
 /** What means something else without the flag u. */
 const OF_U = /\\[pPu]|[\u{10000}-\u{10ffff}]/u;
 
+/** As compile.h has them. */
+const flagsOf = (flags) => [...flags].reduce((all, flag) => all | { i: 2, s: 4, m: 16 }[flag], 0);
+const OLD_CASE = 32;
+
 /** Texts about which the two do not agree. */
 function disagreements(match, regex, texts) {
   return texts.filter((text) => text.isWellFormed() && match(text) !== regex.test(text));
@@ -142,15 +146,15 @@ test(`${COUNT} patterns: the same texts`, (t) => {
   for (let seed = 1; seed <= COUNT; seed++) {
     const patterns = new Patterns(seed);
     const [pattern, make] = patterns.either(2);
-    const dotAll = seed % 3 === 0;
-    const regex = theirs(pattern, dotAll ? 'su' : 'u');
+    const flags = `${seed % 3 ? '' : 's'}${seed % 4 < 2 ? '' : 'i'}${seed % 5 ? '' : 'm'}`;
+    const regex = theirs(pattern, `${flags}u`);
     assert.ok(regex, pattern);
-    const match = ours(pattern, dotAll ? 4 : 0);
-    const texts = Array.from({ length: TEXTS }, (_, i) => (i % 3 ? make() : patterns.text()));
+    const match = ours(pattern, flagsOf(flags));
+    const texts = Array.from({ length: TEXTS }, (_, i) => [...(i % 3 ? make() : patterns.text())].slice(0, MOST_LETTERS).join(''));
     if (match instanceof Error) {
       seen.refused++;
       const isNothing = !texts.some((text) => regex.test(text));
-      assert.ok(/anchor/.test(match.message) || isNothing, `${JSON.stringify(pattern)}: ${match.message}`);
+      assert.ok(/anchor|lookahead/.test(match.message) || isNothing, `${JSON.stringify(pattern)}: ${match.message}`);
       continue;
     }
     seen.pairs += TEXTS;
@@ -183,6 +187,50 @@ test('what is no pattern is refused, and what is one without the flag u means th
   }
   t.diagnostic(JSON.stringify(seen));
   assert.ok(Object.values(seen).every((n) => n > 0.02 * COUNT), JSON.stringify(seen));
+});
+
+/** What ECMAScript's tables of properties name, and values of each kind in every spelling. */
+const NAMES = [
+  ...['Any', 'ASCII', 'Assigned'], ...PROPERTIES.flat(),
+  ...CATEGORIES.flatMap((name) => [name, `gc=${name}`]), ...['L', 'Letter', 'LC', 'Cased_Letter', 'M', 'Combining_Mark', 'N', 'P', 'punct', 'S', 'Z', 'C', 'Other', 'cntrl', 'digit',
+    'Uppercase_Letter', 'General_Category=Titlecase_Letter', 'Math_Symbol', 'Private_Use', 'Surrogate', 'Unassigned'],
+  ...SCRIPTS.flatMap((names) => names.flatMap((name) => [`sc=${name}`, `scx=${name}`])), 'Script=Greek', 'Script_Extensions=Hira',
+];
+
+/** Above U+3000, by how much a step goes. */
+const STRIDE = length(97, 1);
+
+test(`${NAMES.length} properties have the code points that they have in V8`, (t) => {
+  if (process.versions.unicode !== '17.0') return t.skip(`this Node has Unicode ${process.versions.unicode}, the tables 17.0`);
+  const points = Array.from({ length: 0x110000 }, (_, c) => c).filter((c) => (c < 0xD800 || c > 0xDFFF) && (c < 0x3000 ? true : c % STRIDE === 0));
+  const text = (c) => String.fromCodePoint(c);
+  for (const [i, name] of [...NAMES.entries()].filter(([n]) => n < 60 || n % length(8, 1) === 0)) {
+    const regex = new RegExp(`^\\p{${name}}$`, 'u');
+    const match = ours(`\\${i % 2 ? 'p' : 'P'}{${name}}`, 0);
+    if (match instanceof Error) {
+      assert.match(match.message, /No reply can be/, name);
+      assert.ok(!points.some((c) => regex.test(text(c)) === Boolean(i % 2)), name);
+      continue;
+    }
+    const near = points.filter((_, at) => at % 7 === i % 7);
+    assert.equal(near.find((c) => match(text(c)) !== (regex.test(text(c)) === Boolean(i % 2))), undefined, name);
+  }
+  return undefined;
+});
+
+test('the flag i takes the same letters for one as in V8, with u and without', (t) => {
+  if (process.versions.unicode !== '17.0') return t.skip(`this Node has Unicode ${process.versions.unicode}, the tables 17.0`);
+  const cased = Array.from({ length: 0x20000 }, (_, c) => String.fromCodePoint(c)).filter((letter) => /[\p{CWCM}\p{CWCF}]/u.test(letter));
+  for (const [flags, number] of [['iu', 2], ['i', 2 | OLD_CASE]]) {
+    const letters = flags === 'i' ? cased.filter((letter) => letter.length === 1) : cased;
+    for (const letter of letters.filter((_, i) => i % length(5, 1) === 0)) {
+      const regex = new RegExp(`^${letter}$`, /** @type {string} */ (flags));
+      const match = /** @type {(text: string) => boolean} */ (ours(letter, number));
+      const near = cased.filter((one) => one === letter || regex.test(one) || one.toLowerCase() === letter.toLowerCase() || one.toUpperCase() === letter.toUpperCase());
+      assert.deepEqual(near.filter(match), near.filter((one) => regex.test(one)), `${flags} ${letter}`);
+    }
+  }
+  return undefined;
 });
 
 test('what is refused is named, with its place', () => {

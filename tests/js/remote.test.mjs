@@ -63,9 +63,11 @@ test('its vectors are the loaded model\'s', async () => {
 
 test('what only a loaded model can keep is refused by name; what asks for nothing is not', async () => {
   for (const [name, value] of Object.entries({
-    keep: 'x', numberImages: true, overflow: 'drop', schema: { type: 'object' }, json: true, choices: ['a', 'b'], regex: 'a+', grammar: 'root ::= "a"', whitespace: 'compact', logprobs: 0,
+    keep: 'x', numberImages: true, overflow: 'drop', choices: ['a', 'b'], regex: 'a+', grammar: 'root ::= "a"', whitespace: 'compact', logprobs: 0,
   })) await rejectsWith(far.chat(QUESTION, { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} is there for models that are loaded here`));
-  await rejectsWith(far.complete('x', { schema: {} }).result, 'use/param', /^options\.schema/);
+  for (const [name, value] of Object.entries({ schema: {}, promptLogprobs: 1, suffix: 'y' })) {
+    await rejectsWith(far.complete('x', { [name]: value }).result, 'use/param', new RegExp(`^options\\.${name} is there`));
+  }
   const nothing = { temperature: 0, maxTokens: 3, numberImages: false, overflow: 'error', json: false, schema: null };
   assert.equal((await far.chat(QUESTION, nothing).result).text, (await far.chat(QUESTION, { temperature: 0, maxTokens: 3 }).result).text);
 });
@@ -73,7 +75,7 @@ test('what only a loaded model can keep is refused by name; what asks for nothin
 test('two mistakes at once are one failure', async () => {
   const image = [{ role: 'user', content: [{ type: 'image', image: 'photo.png' }] }];
   await rejectsWith(far.chat(image, { tools: {} }).result, 'use/param', /tools/);
-  await rejectsWith(far.chat([...image, ...image]).result, 'use/param', /pictures/);
+  await rejectsWith(far.chat([...image, ...image]).result, 'use/param', /images/);
   await rejectsWith(far.chat([{ role: 'assistant', content: '', toolCalls: [null] }]).result, 'use/param', /^messages/);
 });
 
@@ -214,10 +216,29 @@ test('what is asked of a server is in its terms, and only what was given', async
     await it.chat([{ role: 'assistant', content: 'a', thinking: 'b' }, { role: 'user', content: 'c' }]).result;
     assert.deepEqual(seen.body, { model: 'second', stream: true, stream_options: { include_usage: true }, messages: [{ role: 'assistant', content: 'a', reasoning_content: 'b' }, { role: 'user', content: 'c' }] });
     assert.deepEqual([seen.headers.authorization, seen.headers['x-more']], ['Bearer key', 'yes']);
-    await it.chat('c', { thinking: false, maxTokens: 5, repeatPenalty: 1.1, space: 7, logitBias: { 5: -Infinity } }).result;
+    await it.chat('c', { thinking: false, maxTokens: 5, repeatPenalty: 1.1, cacheScope: 7, logitBias: { 5: -Infinity } }).result;
     const { messages, model: _, stream: __, stream_options: ___, ...rest } = seen.body;
     assert.deepEqual(rest, { max_tokens: 5, repeat_penalty: 1.1, repetition_penalty: 1.1, logit_bias: { 5: -100 }, cache_salt: '7', chat_template_kwargs: { enable_thinking: false } });
   }, { apiKey: 'key', model: 'second', headers: { 'X-More': 'yes' } });
+});
+
+test('a form of the text is asked for by response_format, with tools too; the value is what the text says', async () => {
+  const schema = { type: 'object', properties: { a: { type: 'integer' } } };
+  const asked = [];
+  const answer = (text, reason = 'stop') => (response, body) => { asked.push(body); stream(delta({ content: text }, reason))(response); };
+  const tools = [{ name: 'f' }];
+  await against(answer('{"a":1}'), async (it) => {
+    assert.deepEqual((await it.chat('x', { schema, tools, parallelToolCalls: false }).result).value, { a: 1 });
+    assert.deepEqual([asked[0].response_format, asked[0].parallel_tool_calls], [{ type: 'json_schema', json_schema: { name: 'reply', strict: true, schema } }, false]);
+    assert.deepEqual((await it.chat('x', { json: true, parallelToolCalls: false }).result).value, { a: 1 });
+    assert.deepEqual([asked[1].response_format, 'parallel_tool_calls' in asked[1], 'value' in (await it.chat('x').result)], [{ type: 'json_object' }, false, false]);
+    await it.chat('x', { schema, openObjects: true }).result;
+    assert.equal(asked.at(-1).open_objects, true);
+    await it.chat('x', { tools, toolChoice: { names: ['f'], required: true } }).result;
+    assert.deepEqual(asked.at(-1).tool_choice, { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [{ type: 'function', function: { name: 'f' } }] } });
+    await rejectsWith(it.chat('x', { schema: true }).result, 'use/param', /^options\.schema/);
+  });
+  for (const cut of [answer('{"a":'), answer('{"a":1}', 'length')]) await against(cut, async (it) => assert.ok(!('value' in await it.chat('x', { schema }).result)));
 });
 
 test('servers that fail, break off, say nonsense, or nothing', { timeout: 30_000 }, async () => {

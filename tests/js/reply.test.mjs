@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Reply } from '../../js/page/reply.js';
+import { QuernError } from '../../js/shared/errors.js';
 import { collect } from './helper.mjs';
 
 /** A reply whose events the test sends; `stop` ends it as the worker would, a little later. */
@@ -49,10 +50,11 @@ test('what waits to be read is joined, so nothing piles up', async () => {
 test('pieces of different calls are not joined', async () => {
   let push;
   const reply = new Reply((given) => { push = given; return { promise: Promise.resolve({}), stop() {} }; });
-  for (const [index, text] of [[0, 'a'], [0, 'b'], [1, 'c'], [1, 'd']]) push({ type: 'tool-call-delta', index, text });
+  for (const [index, delta] of [[0, 'a'], [0, 'b'], [1, 'c'], [1, 'd']]) push({ type: 'tool-call-delta', index, delta });
   for (const index of [0, 1]) push({ type: 'tool-call', index, id: `${index}` });
   assert.deepEqual(await collect(reply.events), [
-    { type: 'tool-call-delta', index: 0, text: 'ab' }, { type: 'tool-call-delta', index: 1, text: 'cd' }, { type: 'tool-call', index: 0, id: '0' }, { type: 'tool-call', index: 1, id: '1' },
+    { type: 'tool-call-delta', text: '', index: 0, delta: 'ab' }, { type: 'tool-call-delta', text: '', index: 1, delta: 'cd' },
+    { type: 'tool-call', text: '', index: 0, id: '0' }, { type: 'tool-call', text: '', index: 1, id: '1' },
   ]);
 });
 
@@ -111,4 +113,24 @@ test('a reply is read once', async () => {
   reply[Symbol.asyncIterator]();
   assert.throws(() => reply[Symbol.asyncIterator](), { code: 'use/busy' });
   assert.throws(() => reply.events[Symbol.asyncIterator](), { code: 'use/busy' });
+});
+
+test('as a stream of bytes, which a Response takes', async () => {
+  const fake = fakeReply();
+  for (const [text, type] of [['Grü', 'text'], ['hm', 'thinking'], ['ße 👩‍🌾', 'text']]) fake.push(text, type);
+  const body = new Response(fake.reply.toReadableStream()).text();
+  fake.push('!');
+  fake.resolve({});
+  assert.equal(await body, 'Grüße 👩‍🌾!');
+  const failing = fakeReply();
+  const read = new Response(failing.reply.toReadableStream()).text();
+  failing.reject(new QuernError('engine/trap', 'Over.'));
+  await assert.rejects(read, { code: 'engine/trap' });
+  const left = fakeReply();
+  const reader = left.reply.toReadableStream().getReader();
+  left.push('a');
+  await reader.read();
+  await reader.cancel();
+  assert.equal(left.stops, 1);
+  assert.throws(() => left.reply.toReadableStream(), { code: 'use/busy' });
 });

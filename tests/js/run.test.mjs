@@ -35,8 +35,8 @@ test('calls are carried out until a reply has none', async () => {
   const end = await reply.result;
   assert.deepEqual([end.text, end.finishReason, end.steps, end.totalUsage.promptTokens, end.usage.promptTokens], ['It is 6.', 'stop', 3, 9, 3]);
   assert.deepEqual(events.filter(({ type }) => type === 'tool-result').sort((a, b) => a.index - b.index), [
-    { type: 'tool-result', index: 0, id: '1-0', name: 'add', content: '3', isError: false }, { type: 'tool-result', index: 1, id: '1-1', name: 'fail', content: 'Error: no luck', isError: true },
-    { type: 'tool-result', index: 2, id: '2-0', name: 'add', content: '6', isError: false },
+    { type: 'tool-result', text: '', index: 0, id: '1-0', name: 'add', content: '3', isError: false }, { type: 'tool-result', text: '', index: 1, id: '1-1', name: 'fail', content: 'Error: no luck', isError: true },
+    { type: 'tool-result', text: '', index: 2, id: '2-0', name: 'add', content: '6', isError: false },
   ]);
   assert.deepEqual(events.filter(({ type }) => type === 'tool-call-start').map(({ index }) => index), [0, 1, 2], 'counted through');
   assert.deepEqual(end.messages, [
@@ -48,6 +48,19 @@ test('calls are carried out until a reply has none', async () => {
   assert.deepEqual(model.asked.map(({ messages }) => messages.length), [1, 4, 6]);
   assert.deepEqual(model.asked.map(({ options }) => [options.temperature, options.toolChoice]), [[0, 'required'], [0, undefined], [0, undefined]]);
   assert.deepEqual(model.asked[0].options.tools, [{ name: 'add', description: 'A sum', parameters: { type: 'object' } }, { name: 'fail' }]);
+});
+
+test('what may be called stays what it is, and a form holds for every reply', async () => {
+  const schema = { type: 'object' };
+  const model = scripted([['add', { a: 1, b: 2 }]], '{"sum":3}');
+  const { text } = await run(model, 'Add!', { tools: tools(), schema, toolChoice: { names: ['add'], required: true }, parallelToolCalls: false }).result;
+  assert.equal(text, '{"sum":3}');
+  assert.deepEqual(model.asked.map(({ options }) => [options.toolChoice, options.schema, options.parallelToolCalls]), [
+    [{ names: ['add'], required: true }, schema, false], [{ names: ['add'] }, schema, false],
+  ]);
+  const none = scripted('No.');
+  await run(none, 'x', { tools: tools(), toolChoice: 'none' }).result;
+  assert.equal(none.asked[0].options.toolChoice, 'none');
 });
 
 test('the text is that of all replies; calls of one are carried out at the same time', async () => {

@@ -48,8 +48,8 @@ const logitsOf = async (model) => String(await model.logits([1, 2, 3]).finally((
 const WAYS = [
   async (url, options) => logitsOf(await load(url, { threads: 1, ...options })),
   async (url, options) => (await models.download(url, options)).complete && null,
-  async (url, { cache }) => {
-    const { stdout } = await promisify(execFile)(process.execPath, [CLI, 'info', url, '--json', ...(cache ? [] : ['--no-cache'])]).catch(({ stderr }) => {
+  async (url, { store: cache }) => {
+    const { stdout } = await promisify(execFile)(process.execPath, [CLI, 'info', url, '--json', ...(cache ? [] : ['--no-store'])]).catch(({ stderr }) => {
       throw Object.assign(new Error(stderr), { name: 'QuernError', code: /^quern: ([a-z]+\/[a-z]+): /.exec(stderr)?.[1] });
     });
     assert.equal(JSON.parse(stdout).fileBytes, versions[0].length);
@@ -64,7 +64,7 @@ async function playReal(seed, right, folder) {
   const exclude = seed % 50 === 0 ? [] : ['stall'];
   const { kinds, sha256, step } = sabotage(seed, { versions, exclude, patient: false });
   const cache = mkdtempSync(join(folder, `${seed}-`));
-  const options = { cache, ...(sha256 && { sha256 }) };
+  const options = { store: cache, ...(sha256 && { sha256 }) };
   let honest = false;
   const server = await new LyingServer({ bytes: versions[0], etag: '"one"' }, () => (honest ? {} : step())).start();
   const url = `${server.base}/m.gguf`;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Folders as transformers 4.51 to 5.24 and sentence-transformers save them: each loads, computes what the version that saved it
-// computes in float32, and makes the same ids of texts and of conversations with tools, thinking and pictures.
+// computes in float32, and makes the same ids of texts and of conversations with tools, thinking and images.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ const DIM = 32;
 /** Of the largest value of a row. */
 const MOST = 1e-5;
 
-const PICTURE = 'a picture';
+const IMAGE = 'an image';
 
 function assertNear(ours, theirs, what) {
   assert.equal(ours.length, theirs.length, what);
@@ -29,9 +29,9 @@ async function checkLogits(model, { expected: { ids, rows, kind }, logits }) {
   const ours = await model.logits(ids);
   rows.forEach((at, i) => assertNear(row(ours, at, VOCAB), row(logits, i, VOCAB), `position ${at}`));
   if (!kind.sees) return;
-  const { messages, options } = conversation(PICTURE, true);
+  const { messages, options } = conversation(IMAGE, true);
   const all = await model.logits(messages, options);
-  assertNear(all.subarray(-VOCAB), row(logits, rows.length, VOCAB), PICTURE);
+  assertNear(all.subarray(-VOCAB), row(logits, rows.length, VOCAB), IMAGE);
 }
 
 /** Ids of texts are of what is given; transformers composes it first (NFC). */

@@ -28,7 +28,7 @@ const post = (url, body) => fetch(url, { method: 'POST', headers: { 'Content-Typ
 const endless = { messages: [{ role: 'user', content: `${SECRET}. Tell me a story.` }], temperature: 1, logit_bias: {}, stream: true, max_tokens: 3000 };
 
 test('it answers, and ends by a signal when the replies under way have ended', { timeout: 60_000 }, async (t) => {
-  await serving(t, ['--grace', '60', '--slots', '--parallel', '3', '--cache-size', '2048'], async ({ child, got, ended, name, url, port }) => {
+  await serving(t, ['--grace', '60', '--slots', '--parallel', '3', '--kv-positions', '2048'], async ({ child, got, ended, name, url, port }) => {
     assert.deepEqual([name, url], ['demo-q8_0', `http://127.0.0.1:${port}/v1`]);
     const { status, body } = await ask(port, 'POST', '/v1/chat/completions', { body: { messages: [{ role: 'user', content: 'What is the capital of Kenya?' }], temperature: 0 } });
     assert.equal(status, 200);
@@ -97,7 +97,7 @@ test('what cannot be served safely or at all is refused before anything is loade
     [['--host', '0.0.0.0'], /^quern: use\/param: --host 0\.0\.0\.0 lets other machines in, so it needs a key/], [['--host', '192.168.7.7'], /needs a key/], [['--host', '::'], /needs a key/],
     [['--port', '70000'], /--port must be a whole number from 0 to 65535/], [['--port', String(taken.address().port)], /--port \d+ cannot be listened on \(EADDRINUSE\)/],
     [['--cors-origin', '*'], /--cors-origin must be an origin/], [['--cors-origin', 'https://page.example/'], /--cors-origin must be an origin/], [['--grace=-1'], /--grace must be/],
-    [['--api-key', ''], /--api-key must be/], [['--api-key', 'a b'], /--api-key must be/], [['--context', '0'], /--context must be/], [['--parallel', '17'], /--parallel must be a whole number from 1 to 16/], [['--cache-size', 'x'], /--cache-size must be a number/],
+    [['--api-key', ''], /--api-key must be/], [['--api-key', 'a b'], /--api-key must be/], [['--context', '0'], /--context must be/], [['--queue=-1'], /--queue must be/], [['--queue', '8193'], /--queue must be a whole number from 0 to 8192/], [['--parallel', '17'], /--parallel must be a whole number from 1 to 16/], [['--kv-positions', 'x'], /--kv-positions must be a number/],
   ].map(async ([args, words]) => {
     const { code, out, err } = await quern(['serve', DEMO, ...args.includes('--port') ? [] : ['--port', '0'], ...args]);
     assert.deepEqual([code, out], [1, ''], args.join(' '));
@@ -119,7 +119,7 @@ test('the programs of the README and the recipe do as they say', { timeout: 120_
   const text = async (path) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
   const blocks = [...`${await text('README.md')}${await text('docs/recipes/server.md')}`.matchAll(/^```js.*\n([\s\S]*?)^```$/gm)].map(([, code]) => code);
   const programs = blocks.filter((code) => /from '(?:openai|quern\/remote)'/.test(code) && code.includes('/v1'));       // what asks a server
-  assert.equal(programs.length, 4);
+  assert.equal(programs.length, 5);
   await serving(t, [], async ({ url }) => {
     const at = (code) => code.replaceAll('http://127.0.0.1:8080/v1', url).replace("'https://example.org/v1', { apiKey: process.env.API_KEY, model: 'Qwen/Qwen3-8B' }", `'${url}'`);
     const said = await Promise.all(programs.map((code) => runModule(at(code))));
@@ -131,6 +131,6 @@ test('the programs of the README and the recipe do as they say', { timeout: 120_
 test('its help says what it is safe from', async () => {
   const { out } = await quern(['help', 'serve']);
   assert.match(out, /^usage: quern serve MODEL \[options\]/);
-  for (const name of ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'cache-size', 'slots', 'grace', 'context', 'threads']) assert.match(out, new RegExp(`^ {2}--${name} `, 'm'));
+  for (const name of ['host', 'port', 'api-key', 'allow-host', 'cors-origin', 'model-name', 'parallel', 'queue', 'kv-positions', 'slots', 'grace', 'context', 'threads']) assert.match(out, new RegExp(`^ {2}--${name} `, 'm'));
   assert.ok(out.split('\n').every((line) => line.length < 160));
 });

@@ -10,7 +10,7 @@ import { load } from '../../js/node.js';
 import { Reply } from '../../js/page/reply.js';
 import { DEMO, until } from './helper.mjs';
 
-const WORKER = new URL('../../dist/worker.node.js', import.meta.url);
+const WORKER = new URL('../../dist/worker.node.mjs', import.meta.url);
 
 /** The demo model, loaded by the sources themselves: errors are of the same class as the server's. */
 export const loadDemo = (options) => load(DEMO, { threads: 1, workerUrl: WORKER, ...options });
@@ -51,10 +51,10 @@ export function endless(push, { options }, word = 'on ') {
 }
 
 /** @returns {Promise<object>} a server that listens; without a model it is loading one. `said` is what it has told whoever started it */
-export async function startServer({ model, opened, limits, rules, site, reloadMs } = {}) {
+export async function startServer({ model, opened, limits, rules, site, reloadMs, queue } = {}) {
   const metrics = new Metrics();
   const said = [];
-  const served = new ServedModel({ load: opened ?? (async () => model), metrics, say: (text) => said.push(text), reloadMs });
+  const served = new ServedModel({ load: opened ?? (async () => model), metrics, say: (text) => said.push(text), reloadMs, queue });
   const all = {
     served, metrics, name: 'demo', onlyName: false, file: 'demo.gguf', version: '1.2.3', slots: false,
     template: async () => 'template', started: 1, ...site,

@@ -25,7 +25,7 @@ const LONG = 10;
 
 const CHAT = '/v1/chat/completions';
 const KEYS = ['one', 'two'];
-const FLAGS = ['--threads', '1', '--context', '512', '--cache-size', '1024', '--parallel', '4', ...KEYS.flatMap((key) => ['--api-key', key])];
+const FLAGS = ['--threads', '1', '--context', '512', '--kv-positions', '1024', '--parallel', '4', ...KEYS.flatMap((key) => ['--api-key', key])];
 
 const QUESTION = { messages: [{ role: 'user', content: 'What is the capital of Kenya?' }], temperature: 0, max_tokens: 40 };
 

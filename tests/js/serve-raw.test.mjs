@@ -171,7 +171,7 @@ test('pages of other origins get nothing, those that were named all they need', 
     const asked = { Origin: page, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'authorization,content-type,x-stainless-os' };
     const before_ = await ask(port, 'OPTIONS', CHAT, { headers: asked });
     assert.equal(before_.status, 204);
-    assert.deepEqual(['origin', 'headers', 'methods'].map((name) => before_.headers[`access-control-allow-${name}`]), [page, 'authorization,content-type,x-stainless-os', 'GET, POST']);
+    assert.deepEqual(['origin', 'headers', 'methods'].map((name) => before_.headers[`access-control-allow-${name}`]), [page, 'authorization,content-type,x-stainless-os', 'GET, POST, DELETE']);
     assert.equal(before_.headers['access-control-allow-credentials'], undefined);
     const { status, headers } = await ask(port, 'POST', CHAT, { body: { messages: MESSAGES }, headers: { Origin: page } });
     assert.deepEqual([status, headers['access-control-allow-origin'], headers.vary], [200, page, 'Origin']);
@@ -207,7 +207,7 @@ test('a body that is too long is refused, told or not, and the answer arrives', 
     assert.equal((await ask(port, 'POST', CHAT, { body: { messages: [{ role: 'user', content: 'x'.repeat(90_000) }] } })).status, 200);
   });
   const { LIMITS } = await import('../../js/cli/serve-http.js');
-  assert.deepEqual([LIMITS.body, LIMITS.header, LIMITS.unsent, LIMITS.connections, LIMITS.headersMs, LIMITS.requestMs], [4_194_304, 16_384, 262_144, 256, 10_000, 30_000]);
+  assert.deepEqual([LIMITS.body, LIMITS.header, LIMITS.unsent, LIMITS.connections, LIMITS.headersMs, LIMITS.requestMs], [4_194_304, 16_384, 262_144, 1024, 10_000, 30_000]);
 });
 
 test('headers that are too long, and what is no HTTP', async () => {

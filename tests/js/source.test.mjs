@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { test } from 'node:test';
 import { load } from '../../dist/node.js';
-import { locate } from '../../js/page/source.js';
+import { locate, namesOf } from '../../js/page/source.js';
+import { filesOfType } from '../../js/store/typed.js';
 import { NANO, rejectsWith } from './helper.mjs';
 
 const web = (text) => ({ url: new URL(text, 'https://page.example/app/').href });
@@ -44,10 +45,29 @@ test('addresses', () => {
     [{ repo: 'a/b' }, 'https://huggingface.co/a/b/resolve/main/'], [{ repo: 'a/b', file: undefined, revision: 'v1', endpoint: 'https://hub.example/x/' }, 'https://hub.example/x/a/b/resolve/v1/'],
   ]) assert.deepEqual(locate(source, web), { kind: 'urls', urls: [], folder });
   for (const [short, param] of [['hf:', 'source'], ['hf:a', 'source'], ['hf:a/', 'source'], ['hf:/b', 'source'], ['hf:https://a.example/m.gguf', 'source'], ['hf:a/b/../c.gguf', 'source.file'],
-    ['hf:a/b@', 'source.revision'], ['hf:a/b/c.gguf@..', 'source.revision'], ['hf:a b/c', 'source.repo']]) refused(short, param, /must be/);
+    ['hf:a/b@', 'source.revision'], ['hf:a/b/c.gguf@..', 'source.revision'], ['hf:a b/c', 'source.repo'], ['hf:a/b:', 'source.type'], ['hf:a/b:-x', 'source.type'], ['hf:a/b:Q8_0/c.gguf', 'source.type']]) refused(short, param, /must be/);
   refused('https://me:secret@a.example/m/', 'source', /Authorization/);
   refused('', 'source', /empty/);
   refused('https://me:secret@a.example/m.gguf', 'source', /Authorization/);
+});
+
+test('one type of a repository\'s files', () => {
+  const folder = 'https://huggingface.co/a/b/resolve/main/';
+  assert.deepEqual(locate('hf:a/b:Q4_K_M', web), { kind: 'urls', urls: [], folder, type: 'Q4_K_M', list: 'https://huggingface.co/api/models/a/b/revision/main' });
+  assert.deepEqual(locate('hf:a/b:q8_0@v1', web), locate({ repo: 'a/b', type: 'q8_0', revision: 'v1' }, web));
+  assert.equal(locate({ repo: 'a/b', type: 'Q8_0', endpoint: 'https://hub.example/x/' }, web).list, 'https://hub.example/x/api/models/a/b/revision/main');
+  const paths = ['README.md', 'mmproj-Q8_0.gguf', 'M-Q8_0.gguf', 'M-UD-Q8_0.gguf', 'M-Q4_K_M.gguf', 'M-Q4_K_S.gguf', 'M.F16.gguf', 'BF16/M-BF16-00002-of-00002.gguf', 'BF16/M-BF16-00001-of-00002.gguf', 'M-IQ4_XS.gguf', 'Q4_K/x.txt'];
+  for (const [type, files] of [
+    ['Q8_0', ['M-Q8_0.gguf']], ['q4_k_m', ['M-Q4_K_M.gguf']], ['Q4_K', []], ['UD-Q8_0', ['M-UD-Q8_0.gguf']], ['f16', ['M.F16.gguf']], ['Q4_XS', []], ['M.F16', ['M.F16.gguf']], ['MxF16', []],
+    ['BF16', ['BF16/M-BF16-00001-of-00002.gguf', 'BF16/M-BF16-00002-of-00002.gguf']],
+  ]) assert.deepEqual(filesOfType(paths, type), files, type);
+});
+
+test('a list of files as a page has it', () => {
+  const files = [new File(['x'], 'm-00002-of-00002.gguf'), new File(['x'], 'm-00001-of-00002.gguf')];
+  const list = { 0: files[0], 1: files[1], length: 2, item: (i) => files[i] ?? null, [Symbol.iterator]: () => files.values() };
+  assert.deepEqual(locate(list, web).blobs.map(({ name }) => name), ['m-00001-of-00002.gguf', 'm-00002-of-00002.gguf']);
+  assert.deepEqual(namesOf(list), ['m-00002-of-00002.gguf', 'm-00001-of-00002.gguf']);
 });
 
 test('repositories', () => {

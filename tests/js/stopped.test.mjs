@@ -20,18 +20,18 @@ test('a load goes on without a process that is stopped, and a download says why 
   const url = `${server.base}/m.gguf`;
   const script = join(cache, 'download.mjs');
   writeFileSync(script, `import { models } from ${JSON.stringify(new URL('../../dist/node.js', import.meta.url).href)};
-    await models.download(${JSON.stringify(url)}, { cache: ${JSON.stringify(cache)} });`);
+    await models.download(${JSON.stringify(url)}, { store: ${JSON.stringify(cache)} });`);
   const downloading = fork(script);
-  mock.method(console, 'info', () => {});
+  mock.method(console, 'warn', () => {});
   try {
-    for (const end = Date.now() + 60_000; (await models.list({ cache }))[0]?.loaded !== 2 << 20;) {
+    for (const end = Date.now() + 60_000; (await models.list({ store: cache }))[0]?.loaded !== 2 << 20;) {
       assert.ok(Date.now() < end, 'two chunks are stored');
       await new Promise((done) => { setTimeout(done, 20); });
     }
     downloading.kill('SIGSTOP');
     const start = performance.now();
-    const refused = rejectsWith(models.download(url, { cache }), 'storage/busy', /half a minute/);
-    const model = await load(url, { threads: 1, cache });
+    const refused = rejectsWith(models.download(url, { store: cache }), 'storage/busy', /half a minute/);
+    const model = await load(url, { threads: 1, store: cache });
     const waited = performance.now() - start;
     assert.match((await model.chat('What is the capital of Kenya?', { temperature: 0 }).result).text, /Nairobi/);
     assert.ok(waited > 29_000, `${waited} ms`);

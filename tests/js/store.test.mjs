@@ -10,13 +10,16 @@ import { test } from 'node:test';
 import { createXXHash128 } from 'hash-wasm';
 import { Engine } from '../../js/engine/engine.js';
 import { instantiate } from '../../js/engine/instance.js';
+import { guarded } from '../../js/store/guard.js';
 import { Journal, headerLine, line } from '../../js/store/journal.js';
 import { locate } from '../../js/page/source.js';
 import { Entry, keyOf } from '../../js/store/store.js';
+import { OpfsStore } from '../../js/store/store-opfs.js';
 import { Disk, MemoryStore } from '../fixtures/memory-store.mjs';
 import { noise } from '../fixtures/noise.mjs';
 import { ADDRESS, CHUNK, PIECE, Site, begin, idleEngine, session } from '../fixtures/sessions.mjs';
 import { compile, glue } from './engine-host.mjs';
+import { rejectsWith } from './helper.mjs';
 
 const BYTES = noise(5 * CHUNK + 300);
 const COUNT = 6;
@@ -178,6 +181,19 @@ test('O02: no room at byte k, wherever that is: the load goes on from memory, th
     assert.equal(fits, quota >= needed, `${quota} of ${needed}`);
     const must = await session(new Site(BYTES), new Disk(), { faults: { quota, told: false }, mustStore: true });
     assert.equal(must.code, fits ? null : 'storage/quota');
+  }
+});
+
+test('O02: codes of browsers that have no room and do not say so as others do', async (t) => {
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
+  t.after(() => (before ? Object.defineProperty(globalThis, 'navigator', before) : delete globalThis.navigator));
+  const firefox = () => { throw Object.assign(new Error(''), { name: 'NS_ERROR_FILE_NO_DEVICE_SPACE' }); };
+  for (const access of [{ write: () => 2 ** 32 - 8 }, { write: firefox }]) {
+    const handle = { createSyncAccessHandle: async () => access };
+    const folder = { getDirectoryHandle: async () => folder, getFileHandle: async () => handle };
+    Object.defineProperty(globalThis, 'navigator', { value: { storage: { getDirectory: async () => folder } }, configurable: true });
+    const file = await guarded(new OpfsStore()).open('a', { write: true });
+    await rejectsWith(file.write(0, new Uint8Array(9)), 'storage/quota');
   }
 });
 

@@ -47,7 +47,7 @@ function reply(pieces, tools = TOOLS) {
     if (!text.mark(piece)) text.push(piece);
   }
   text.end();
-  const deltas = (index) => events.filter((event) => event.type === 'tool-call-delta' && event.index === index).map((event) => event.text);
+  const deltas = (index) => events.filter((event) => event.type === 'tool-call-delta' && event.index === index).map((event) => event.delta);
   return { events, deltas, ...text.parts, calls: text.parts.toolCalls.map(({ name, arguments: given }) => [name, given]) };
 }
 
@@ -106,7 +106,8 @@ test('what is no call is text, with nothing lost', () => {
     }
   }
   const begun = '<function=f>\n<parameter=s>\nhalf';
-  assert.equal(reply(['a', OPEN, ...cut(begun, 1)]).text, `a${OPEN}${begun}`, 'cut off');
+  const { text, unfinishedCall } = reply(['a', OPEN, ...cut(begun, 1)]);
+  assert.deepEqual([text, unfinishedCall.name, unfinishedCall.text], ['a', 'f', '{"s": "'], 'cut off: as much as was told');
 });
 
 test('calls that could not go back in the next turn are text, those before them are calls', () => {
@@ -133,7 +134,7 @@ test('replies and schemas that are made to take long do not', () => soon(2500, (
 
 test('what calls are limited to: the form\'s own grammar, and names that its tags can hold', () => {
   const { text, kind, names } = callLimits({ tools: [{ name: 'g' }] }, FORMS.tagged);
-  assert.deepEqual([text, kind, names], ['\n<function=g>\n\0{"type":"object","properties":{},"additionalProperties":false}\0</function>\n', 'taggedCalls', ['g']]);
+  assert.deepEqual([text, kind, names], ['\n<function=g>\n\0{"type":"object","properties":{}}\0</function>\n', 'taggedCalls', ['g']]);
   for (const make of [() => callLimits({ tools: [{ name: 'a>b' }] }, FORMS.tagged), () => new Tools([], { tools: [{ name: 'x' }, { name: 'a>b' }] }, FORMS.tagged)]) {
     assert.throws(make, (error) => error.code === 'use/param' && /^options\.tools\[\d\]\.name$/.test(error.detail.param) && /'>'/.test(error.message));
   }

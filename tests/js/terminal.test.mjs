@@ -82,13 +82,13 @@ test('neither can a chat, a file, a path or a server', onTerminal, async () => {
 
 test('a download shows on a terminal how far it is, over itself, and nowhere else', onTerminal, async () => {
   await slowly(async (base) => {
-    const { out, code } = await startOnTerminal(['run', `${base}/m.gguf`, 'the', '--max-tokens', '2', '--no-cache']).ended;
+    const { out, code } = await startOnTerminal(['run', `${base}/m.gguf`, 'the', '--max-tokens', '2', '--no-store']).ended;
     assert.equal(code, 0);
     const lines = out.split('\x1b[K');
     assert.ok(lines.length > 4, out);
     for (const line of lines.slice(1, -3)) assert.match(line, /^\r[\d.]+ (KiB|MiB) of 2\.85 MiB \(\d+ %\), [\d.]+ (KiB|MiB)\/s, \d+ s left$/);
     assert.equal(lines.at(-2), '\r');
-    const piped = await quern(['run', `${base}/m.gguf`, 'the', '--max-tokens', '2', '--no-cache']);
+    const piped = await quern(['run', `${base}/m.gguf`, 'the', '--max-tokens', '2', '--no-store']);
     assert.deepEqual([piped.err, piped.code], ['', 0]);
   });
 });

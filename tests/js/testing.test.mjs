@@ -30,12 +30,26 @@ test('it has what the real one has, and refuses what that refuses', async () => 
     (model) => model.chat('x', { topP: 7 }).result, (model) => model.chat([]).result, (model) => model.chat([{ role: 'king', content: 'x' }]).result,
     (model) => model.chat('x', { tmperature: 1 }).result, (model) => model.complete([-1]).result, (model) => model.detokenize([1e9]),
     (model) => model.chat([{ role: 'user', content: [{ type: 'image', image: 'x' }] }]).result, (model) => model.embed([]), (model) => model.rank('x', []),
-    (model) => model.embed('x', { dimensions: 0 }),
+    (model) => model.embed('x', { dimensions: 0 }), (model) => model.embed('x', { dimension: 3 }), (model) => model.embed([5]), (model) => model.embed({}), (model) => model.embed('x', { normalize: 1 }),
+    (model) => model.embed('x', { dimensions: 1e6 }), (model) => model.rank(5, ['x']), (model) => model.rank('x', 'y'), (model) => model.rank('x', [5]), (model) => model.rank('x', ['y'], { instruction: 5 }),
+    (model) => model.embed('x', { onProgress: 5 }), (model) => model.kept({ max: 1 }), (model) => model.forget(5), (model) => model.forget('x', 5), (model) => model.profile({ a: 1 }), (model) => model.look('x', { b: 1 }), (model) => model.look('x'),
+    (model) => model.complete('').result, (model) => model.complete([]).result, (model) => model.complete('x', { choices: [] }).result, (model) => model.complete('x', { choices: [''] }).result, (model) => model.complete('x', { choices: 'ab' }).result,
+    (model) => model.complete('x', { regex: '' }).result, (model) => model.complete('x', { regex: /a/i }).result, (model) => model.complete('x', { grammar: 5 }).result, (model) => model.complete('x', { schema: 5 }).result,
+    (model) => model.complete('x', { schema: new Map() }).result, (model) => model.complete('x', { schema: {}, json: true }).result, (model) => model.chat('x', { regex: 'a', choices: ['a'] }).result,
+    (model) => model.chat('x', { tools: 5 }).result, (model) => model.chat('x', { tools: [{ name: 'a b' }] }).result, (model) => model.chat('x', { tools: [{ name: 'a' }, { name: 'a' }] }).result, (model) => model.chat('x', { tools: [{ description: 'x' }] }).result,
+    (model) => model.chat('x', { tools: [{ name: 'a', parameters: { type: 'array' } }] }).result, (model) => model.chat('x', { tools: [{ name: 'a', function: {} }] }).result, (model) => model.chat('x', { toolChoice: 'required' }).result,
+    (model) => model.chat('x', { tools: TOOLS, toolChoice: 'often' }).result, (model) => model.chat('x', { tools: TOOLS, toolChoice: { name: 'other' } }).result, (model) => model.chat([{ role: 'tool', content: 'x', toolCallId: 'a' }]).result,
+    (model) => model.chat([{ role: 'user', content: 'x' }, { role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'f', arguments: {} }] }, { role: 'tool', content: 'x', toolCallId: 'b' }]).result,
+    (model) => model.chat([{ role: 'assistant', content: '', toolCalls: [{ name: 'f', arguments: {} }] }]).result, (model) => model.chat([{ role: 'user', content: 'x', toolCalls: [{ id: 'a', name: 'f', arguments: {} }] }]).result,
+    (model) => model.chat([{ role: 'user', content: 'x', images: ['y'] }]).result, (model) => model.chat([{ role: 'user', content: 'x' }], { continue: true }).result, (model) => model.tokenize([{ role: 'tool', content: 'x' }]), (model) => model.countTokens(5), (model) => model.tokenize('x', { max: 1 }),
+    (model) => model.chat('x', { keep: '' }).result, (model) => model.chat('x', { cacheScope: -1 }).result, (model) => model.detokenize('x'),
   ];
   for (const ask of wrong) {
     const [one, other] = await Promise.all([fake, real].map((model) => ask(model).then(() => 'nothing', ({ code }) => code)));
     assert.equal(one, other, String(ask));
+    assert.match(one, /^use\//, String(ask));
   }
+  assert.deepEqual(fake.calls, [], 'what was refused was not asked');
   const results = await Promise.all([fake, real].map((model) => model.chat('Hi', { maxTokens: 3, logprobs: 1 }).result));
   assert.deepEqual(...results.map((result) => Object.keys(result).filter((key) => key !== 'isJson').sort()));
   await real.dispose();
@@ -51,8 +65,8 @@ test('a script: texts, thinking, calls, failures, functions', async () => {
   assert.deepEqual(await eventsOf(model.chat('b')), [{ type: 'thinking', text: 'Hm.' }, { type: 'text', text: 'Three' }]);
   const reply = model.chat('c', { tools: TOOLS });
   assert.deepEqual(await eventsOf(reply), [
-    { type: 'text', text: 'See' }, { type: 'tool-call-start', index: 0, id: 'call_0', name: 'weather' },
-    { type: 'tool-call-delta', index: 0, text: '{"city":"Oslo"}' }, { type: 'tool-call', index: 0, id: 'call_0', ...CALL },
+    { type: 'text', text: 'See' }, { type: 'tool-call-start', text: '', index: 0, id: 'call_0', name: 'weather' },
+    { type: 'tool-call-delta', text: '', index: 0, delta: '{"city":"Oslo"}' }, { type: 'tool-call', text: '', index: 0, id: 'call_0', ...CALL },
   ]);
   assert.equal((await reply.result).finishReason, 'tool-calls');
   await assert.rejects(model.complete('d').result, { code: 'engine/trap' });
@@ -63,6 +77,14 @@ test('a script: texts, thinking, calls, failures, functions', async () => {
   assert.equal((await fakeModel(({ input }) => `You said ${input[0].content}.`).chat('no').result).text, 'You said no.');
   await assert.rejects(fakeModel({ txt: 'x' }).chat('x').result, /not txt/);
   await assert.rejects(fakeModel({ toolCalls: [CALL] }).chat('x').result, /none of the tools/);
+  await assert.rejects(fakeModel({ toolCalls: [CALL, CALL] }).chat('x', { tools: [{ name: CALL.name }], parallelToolCalls: false }).result, /several calls/);
+  for (const [script, options, words] of [
+    ['maybe', { choices: ['yes', 'no'] }, /"maybe" is not one of the choices/], ['12a', { regex: '\\d+' }, /expression/], ['{"a"', { schema: {} }, /JSON/], ['x', { json: true }, /JSON/],
+    ['x', { tools: TOOLS, toolChoice: 'required' }, /wants a call/], [{ toolCalls: [CALL] }, { tools: TOOLS, toolChoice: 'none' }, /'none'/],
+    [{ toolCalls: [CALL] }, { tools: [...TOOLS, { name: 'now' }], toolChoice: { name: 'now' } }, /toolChoice is now/],
+  ]) await assert.rejects(fakeModel(script).chat('x', options).result, (error) => error instanceof TypeError && words.test(error.message));
+  assert.equal((await fakeModel('yes').chat('x', { choices: ['yes', 'no'] }).result).value, 'yes');
+  assert.equal((await fakeModel('12').chat('x', { regex: /\d+/ }).result).text, '12');
 });
 
 test('limits end a reply as they do a real one', async () => {

@@ -40,7 +40,7 @@ test('nothing that may become a stop text is shown too early', () => {
   assert.equal(one.push('Hi\n').text, 'Hi');
   assert.equal(one.push('Us').text, '\n');
   assert.equal(one.push('er').text, '');
-  assert.deepEqual(one.push(':'), { text: '', stopped: true });
+  assert.deepEqual(one.push(':'), { text: '', stopped: 'User:' });
 });
 
 test('random texts, stops and cuts give what reading letter by letter gives', () => {
@@ -66,8 +66,9 @@ function replyText(parts, { stops = [], channels = [THINKING], inside = null } =
   }
   text.end();
   const joined = (type) => events.filter((event) => event.type === type).map((event) => event.text).join('');
-  assert.deepEqual({ text: joined('text'), thinking: joined('thinking'), toolCalls: [] }, text.parts);
-  return [text.parts.thinking, text.parts.text];
+  const { stopText, ...said } = text.parts;
+  assert.deepEqual({ text: joined('text'), thinking: joined('thinking'), toolCalls: [] }, said);
+  return [said.thinking, said.text, ...stopText ? [stopText] : []];
 }
 
 test('thinking is told by its tokens', () => {
@@ -81,7 +82,7 @@ test('thinking is told by its tokens', () => {
 });
 
 test('stop texts are looked for in the text, not in the thinking', () => {
-  assert.deepEqual(replyText([OPEN, 'END', CLOSE, 'a', 'EN', 'D', 'b'], { stops: ['END'] }), ['END', 'a']);
+  assert.deepEqual(replyText([OPEN, 'END', CLOSE, 'a', 'EN', 'D', 'b'], { stops: ['EN!', 'END'] }), ['END', 'a', 'END']);
   assert.deepEqual(replyText(['aEN'], { stops: ['END'] }), ['', 'aEN']);
   assert.deepEqual(replyText(['aEN', OPEN, 't', CLOSE, 'D'], { stops: ['END'] }), ['t', 'aEND']);
 });

@@ -90,7 +90,7 @@ test('a conversation that is too long loses its oldest turns, where that is want
   const reply = model.chat(messages, { overflow: 'drop', temperature: 0, maxTokens: 10 });
   const [first] = await collect(reply.events);
   const { dropped, text, usage } = await reply.result;
-  assert.deepEqual(first, { type: 'dropped', messages: dropped });
+  assert.deepEqual(first, { type: 'dropped', text: '', messages: dropped });
   assert.ok(dropped > 0 && dropped % 2 === 0, String(dropped));
   const same = await model.chat([messages[0], ...messages.slice(1 + dropped)], { temperature: 0, maxTokens: 10 }).result;
   assert.deepEqual([same.text, same.usage.promptTokens, same.dropped], [text, usage.promptTokens, undefined]);
@@ -122,7 +122,7 @@ test('between a thought and a text that is held to something there are no more l
   const engine = { facts: { tokens: 32, endTokens: [END] }, tokenize: (text) => (text === '\n' ? [LINE] : [LINES]) };
   const allowed = (ids, prompt) => {
     let now = 0;
-    const guide = new Guide(/** @type {any} */ (engine), grammar);
+    const guide = new Guide(/** @type {any} */ (engine), { grammar });
     guide.begin(/** @type {any} */ ({ allow: ([bits]) => { now = bits; } }), /** @type {any} */ (prompt));
     let inside = Boolean(prompt.inside);
     for (const id of ids) {

@@ -12,6 +12,7 @@ import { Chat, protect } from '../../js/reply/chat.js';
 import { jsonText } from '../../js/shared/raw-json.js';
 import { ReplyText } from '../../js/reply/text.js';
 import { CallGuide } from '../../js/reply/call-guide.js';
+import { Guide } from '../../js/reply/extra.js';
 import { Tools, callLimits } from '../../js/reply/tools.js';
 import { writeHeader } from '../fixtures/gguf-writer.mjs';
 import { modelSpec } from '../fixtures/make-model.mjs';
@@ -61,7 +62,7 @@ test('JSON goes to the template as it is written, with the sentinel in it; what 
   const point = '\ufdd0';
   assert.equal(jsonText(tools), `[${json.replace('<', `<${point}`)}]`);
   assert.equal(jsonText(guarded[1].tool_calls[0].function.arguments), given.replace('e\\u0301<', `\u00e9<${point}`));
-  assert.equal(callLimits({ tools: [tool] }).text.split('\0')[1], '{"type":"object","properties": {"10": {"maximum": 9223372036854775807, "default": null}, "2<": {"minimum": 1.0}},"additionalProperties":false}');
+  assert.equal(callLimits({ tools: [tool] }).text.split('\0')[1], '{"type":"object","properties": {"10": {"maximum": 9223372036854775807, "default": null}, "2<": {"minimum": 1.0}}}');
   for (const odd of ['5', '[]', '{', 5, '{"function": {"parameters": null}}', '{}']) {
     const make = () => callLimits({ tools: [{ ...tool, json: odd }] }).text.split('\0')[1];
     if (odd[0] === '{' && odd !== '{') assert.equal(JSON.parse(make()).properties['2<'].minimum, 1);
@@ -144,13 +145,13 @@ test('bad tools, calls and results are refused by name', async () => {
   assert.throws(() => new Tools(checkMessages([ask, call()], true), { continue: true }), /must end with a message without calls/);
 });
 
-test('without a template a result with a picture becomes parts, also behind another one', () => {
-  const picture = { type: 'image' };
-  const messages = [ask, { ...call(), toolCalls: ['a', 'b'].map((id) => ({ id, name: 'f', arguments: {} })) }, tool([picture], 'b'), tool('x')];
+test('without a template a result with an image becomes parts, also behind another one', () => {
+  const image = { type: 'image' };
+  const messages = [ask, { ...call(), toolCalls: ['a', 'b'].map((id) => ({ id, name: 'f', arguments: {} })) }, tool([image], 'b'), tool('x')];
   const tools = new Tools(messages, {});
   const text = (words) => ({ type: 'text', text: words });
   assert.deepEqual(tools.spelled(tools.messages).at(-1).content, [
-    text('<tool_response>\nx\n</tool_response>'), text('\n'), text('<tool_response>\n'), picture, text('\n</tool_response>'),
+    text('<tool_response>\nx\n</tool_response>'), text('\n'), text('<tool_response>\n'), image, text('\n</tool_response>'),
   ]);
   assert.deepEqual(tools.arranged(['one']), ['one']);
 });
@@ -186,7 +187,7 @@ test('a call is told as it is written, however it is cut into pieces', () => {
     assert.deepEqual(start, { type: 'tool-call-start', index: 0, id: 'string', name: 'weather' });
     assert.deepEqual(rest.pop(), { type: 'tool-call', index: 0, id: 'string', name: 'weather', arguments: given });
     assert.ok(rest.every(({ type, index }) => type === 'tool-call-delta' && index === 0));
-    assert.equal(rest.map((event) => event.text).join(''), '{"city": "a\\"}{", "list": [{}, "]"]}');
+    assert.equal(rest.map((event) => event.delta).join(''), '{"city": "a\\"}{", "list": [{}, "]"]}');
     if (size === 1) assert.ok(rest.length > 30, 'in pieces');
   }
 });
@@ -209,9 +210,22 @@ test('what is no call is text, with nothing lost', () => {
     assert.deepEqual([text, toolCalls], [`a${OPEN}${body}${CLOSE}b`, []]);
     assert.ok(!events.some(({ type }) => type === 'tool-call'), body);
   }
-  assert.equal(reply(['a\n', OPEN, '{"name": "now", "arguments": {"x": ']).text, `a${OPEN}{"name": "now", "arguments": {"x": `, 'cut off');
   const { text, toolCalls } = reply([OPEN, 'no', CLOSE, '\n', OPEN, '{"name": "now", "arguments": {"__proto__": 1}}', CLOSE]);
   assert.deepEqual([text, JSON.stringify(toolCalls[0].arguments)], [`${OPEN}no${CLOSE}`, '{"__proto__":1}']);
+});
+
+test('a call that the end cuts off is no text: what there is of it is told, with its id and name once they are known', () => {
+  for (const [pieces, name, text] of [
+    [['{"name": "now", "arguments": {"x": '], 'now', '{"x": '], [['{"name": "now", "arg'], '', ''], [[], '', ''], [['{"name": "now", "arguments": {}}\n'], 'now', '{}'], [['{"name": "other", "arguments": {'], '', ''],
+  ]) {
+    const { text: said, toolCalls, unfinishedCall, events } = reply(['a\n', OPEN, ...pieces]);
+    assert.deepEqual([said, toolCalls, unfinishedCall], ['a', [], { id: unfinishedCall.id, name, text }]);
+    const told = events.filter(({ type }) => type.startsWith('tool-call'));
+    assert.deepEqual(told.map(({ id, delta }) => id ?? delta), name ? [unfinishedCall.id, text] : []);
+  }
+  const { toolCalls, unfinishedCall } = reply([OPEN, '{"name": "now", "arguments": {}}', CLOSE, '\n', OPEN, '{"name": "weather", "arguments": {"ci']);
+  assert.deepEqual([toolCalls.length, unfinishedCall.name, unfinishedCall.text], [1, 'weather', '{"ci']);
+  assert.ok(!('unfinishedCall' in reply(['a'])));
 });
 
 test('calls that could not go back in the next turn are text, those before them are calls', () => {
@@ -235,12 +249,13 @@ const idsOfBits = (bits) => bits && Array.from({ length: 32 * WORDS }, (_, id) =
 const [THINK, THOUGHT, CALL, CALLED, END, BREAK] = [1, 2, 3, 4, 5, 6];
 
 /** What a guide allows after each token of a reply; 'all' is everything, 'not' with the few that are missing. */
-function guided(choice, ids, { first, inside } = {}) {
+function guided(choice, ids, { first, inside, most, form } = {}) {
   const thinking = { open: THINK, close: THOUGHT, type: 'thinking' };
   const channel = { open: CALL, close: CALLED, type: 'tool-call', begin() {} };
   const grammar = { users: 1, start: 10, take: (state, id) => state + (id === 20 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 12 ? [20 + state] : [END])) };
   const own = { facts: { tokens: 32 * WORDS, endTokens: [END] }, tokenize: () => [BREAK] };
-  const guide = new CallGuide(/** @type {any} */ (own), choice === 'none' ? null : grammar, choice);
+  const text = form && new Guide(/** @type {any} */ (own), { grammar: { users: 1, start: 50, take: (state, id) => state + (id === 10 + state ? 1 : NaN), mask: (state) => bitsOf(...(state < 52 ? [10 + state] : [END])), accepts: (state) => state === 52 } });
+  const guide = new CallGuide(/** @type {any} */ (own), choice === 'none' ? null : grammar, choice, { most, text });
   const said = [];
   let now = [];
   const name = (bits) => {
@@ -256,7 +271,7 @@ function guided(choice, ids, { first, inside } = {}) {
     now = ['as before'];
     if (id === THINK || id === CALL) open ??= id === THINK ? thinking : channel;
     else if (id === open?.close) open = null;
-    guide.take(id, !open, open);
+    guide.take(id, !open && ![THOUGHT, CALLED].includes(id), open);
     said.push(now);
   }
   guide.end();
@@ -280,9 +295,28 @@ test('what is required comes first, after thinking if there is any; what is forb
   assert.deepEqual(guided('none', [40, 41]), [[{ not: [CALL] }], ['as before'], ['as before']]);
 });
 
-test('limits: the tools to choose from, their schemas closed, and what cannot be chosen', () => {
+test('where the text has a form a reply is calls or such a text, and behind a call comes another one or the end', () => {
+  const body = [[[30], 'lenient'], [[31], 'lenient'], [[CALLED], 'lenient']];
+  const more = [[CALL, END, BREAK]];
+  const form = true;
+  assert.deepEqual(guided('auto', [60, 61], { form }), [[[CALL, 60]], [[61]], [[END]]], 'once begun the text is no call');
+  assert.deepEqual(guided('auto', [CALL, 30, 31, CALLED, BREAK, CALL, 30, 31, CALLED], { form }), [[[CALL, 60]], ...body, more, [[CALL, END]], ...body, more]);
+  assert.deepEqual(guided('auto', [THINK, 40, THOUGHT, BREAK, CALL, 30], { form, first: true }), [
+    [[THINK]], [{ not: [END] }], [{ not: [END] }], [[CALL, BREAK, 60]], [[CALL, 60]], ...body.slice(0, 2),
+  ]);
+  assert.deepEqual(guided('none', [60, 61], { form }), [[[60]], [[61]], [[END]]]);
+  assert.deepEqual(guided('required', [CALL, 30, 31, CALLED, CALL], { form }), [[[CALL]], ...body, more, body[0]]);
+});
+
+test('one call at most: the end is all that follows it', () => {
+  const body = [[[30], 'lenient'], [[31], 'lenient'], [[CALLED], 'lenient'], [[END]]];
+  assert.deepEqual(guided('auto', [40, CALL, 30, 31, CALLED], { most: 1 }), [[], ['as before'], ...body]);
+  assert.deepEqual(guided('required', [CALL, 30, 31, CALLED], { most: 1, form: true }), [[[CALL]], ...body]);
+});
+
+test('limits: the tools to choose from, their schemas, and what cannot be chosen', () => {
   const [weather, now] = TOOLS;
-  const closed = { ...now.parameters, additionalProperties: false };
+  const closed = now.parameters;
   assert.deepEqual(callLimits({ tools: TOOLS }).text.split('\0'), [
     '\n{"name": "weather", "arguments": ', JSON.stringify(weather.parameters), '}\n', '\n{"name": "now", "arguments": ', JSON.stringify(closed), '}\n',
   ]);
@@ -290,12 +324,17 @@ test('limits: the tools to choose from, their schemas closed, and what cannot be
   const other = { before: (name) => `<${name}>`, after: '</>' };
   assert.equal(callLimits({ tools: [now] }, other).text, `<now>\0${JSON.stringify(closed)}\0</>`);
   assert.deepEqual([callLimits({ tools: TOOLS, toolChoice: 'none' }).text, callLimits({}).text], ['', '']);
-  for (const keyword of ['anyOf', '$ref', 'patternProperties']) {
-    assert.deepEqual(JSON.parse(callLimits({ tools: [{ name: 'f', parameters: { [keyword]: 1 } }] }).text.split('\0')[1]), { type: 'object', [keyword]: 1 });
+  const schemaOf = (parameters) => JSON.parse(callLimits({ tools: [{ name: 'f', parameters }] }).text.split('\0')[1]);
+  assert.deepEqual([schemaOf({ anyOf: 1 }), schemaOf({ $ref: 1 })], [{ type: 'object', anyOf: 1, properties: {} }, { type: 'object', $ref: 1 }]);
+  for (const [choice, expected] of [[{ names: ['now'] }, 'auto'], [{ names: ['now'], required: true }, 'required'], [{ names: ['now'], required: false }, 'auto']]) {
+    const { choice: made, names } = callLimits({ tools: TOOLS, toolChoice: choice });
+    assert.deepEqual([made, names], [expected, ['now']]);
   }
   for (const [options, path] of [
     [{ tools: TOOLS, toolChoice: 5 }, 'options.toolChoice'], [{ tools: TOOLS, toolChoice: 'sometimes' }, 'options.toolChoice'], [{ tools: TOOLS, toolChoice: {} }, 'options.toolChoice'],
-    [{ tools: TOOLS, toolChoice: { name: 'other' } }, 'options.toolChoice.name'], [{ toolChoice: 'required' }, 'options.toolChoice'], [{ tools: [], toolChoice: { name: 'now' } }, 'options.toolChoice'],
+    [{ tools: TOOLS, toolChoice: { name: 'other' } }, 'options.toolChoice.name'], [{ toolChoice: 'required' }, 'options.toolChoice'],
+    [{ tools: TOOLS, toolChoice: { names: [] } }, 'options.toolChoice.names'], [{ tools: TOOLS, toolChoice: { names: ['now', 'x'] } }, 'options.toolChoice.names'], [{ tools: TOOLS, toolChoice: { names: 'now' } }, 'options.toolChoice'],
+    [{ tools: TOOLS, toolChoice: { names: ['now'], required: 1 } }, 'options.toolChoice'], [{ tools: [], toolChoice: { name: 'now' } }, 'options.toolChoice'],
     [{ tools: [now, { name: 'x', parameters: { type: 'string' } }] }, 'options.tools[1].parameters.type'],
   ]) assert.throws(() => callLimits(options), (error) => error.code === 'use/param' && error.detail.param === path);
 });
@@ -328,11 +367,48 @@ test('the demo model calls what it has to, gets the result and goes on; every ca
   assert.deepEqual([ran.steps >= 2, result.content], [true, String(asked.toolCalls[0].arguments.a + asked.toolCalls[0].arguments.b)]);
   assert.ok(ran.text.length > 0 && ran.usage.cachedTokens > 300, 'the call stands in the prompt as it was written');
 
-  const bad = { name: 'f', parameters: { type: 'object', properties: { x: { type: 'string', pattern: '(?=a)' } } } };
+  const bad = { name: 'f', parameters: { type: 'object', properties: { x: { type: 'string', pattern: '(?<=a)' } } } };
   await rejectsWith(model.chat('x', { tools: [{ name: 'now' }, bad] }).result, 'use/schema', /^The parameters of 'f': .*lookaround/);
-  await rejectsWith(model.chat('x', { tools, choices: ['yes', 'no'] }).result, 'use/param', /exclude each other/);
   assert.match((await model.chat('x', { tools, choices: ['yes', 'no'], toolChoice: 'none' }).result).text, /^(yes|no)$/);
   assert.equal((await model.chat('Hi', { temperature: 0 }).result).finishReason, 'stop', 'the engine goes on');
+  await model.dispose();
+});
+
+test('the demo model calls, or answers in the form that is asked for; one call where no more may be', { timeout: 60_000 }, async () => {
+  const model = await load(DEMO, { threads: 1 });
+  const schema = { type: 'object', properties: { answer: { enum: ['yes', 'no'] }, more: { type: 'object', properties: { n: { type: 'integer', maximum: 9, minimum: 0 } } } }, required: ['answer'] };
+  const tools = [{ name: 'add', parameters: { type: 'object', properties: { a: { type: 'integer', minimum: 0, maximum: 9 } }, required: ['a'] } }];
+  const [open] = await model.tokenize('<tool_call>');
+  const seen = new Set();
+  for (let seed = 1; seed <= 16; seed++) {
+    const how = { schema, tools, seed, temperature: 1.5, maxTokens: 160, thinking: seed % 4 === 0, logitBias: { [open]: seed % 2 ? 30 : 0 } };
+    const { text, toolCalls, value, finishReason } = await model.chat('Is it so?', how).result;
+    if (finishReason === 'length') continue;
+    seen.add(finishReason);
+    if (finishReason === 'tool-calls') assert.deepEqual([text, value, toolCalls.every(({ name, arguments: { a, ...rest } }) => name === 'add' && a <= 9 && !Object.keys(rest).length)], ['', undefined, true]);
+    else {
+      assert.deepEqual([toolCalls, JSON.parse(text)], [[], value]);
+      const { answer, more: { n: _, ...none } = {}, ...others } = value;
+      assert.deepEqual([['yes', 'no'].includes(answer), none, others], [true, {}, {}], 'objects are closed, inside too');
+    }
+  }
+  assert.deepEqual([...seen].sort(), ['stop', 'tool-calls']);
+  const { toolCalls, finishReason } = await model.chat('Add', { tools, toolChoice: 'required', parallelToolCalls: false, temperature: 1.5, seed: 3, logitBias: { [open]: 100 } }).result;
+  assert.deepEqual([toolCalls.length, finishReason], [1, 'tool-calls']);
+  const cut = await model.chat('Add', { tools, toolChoice: 'required', temperature: 0, maxTokens: 28 }).result;
+  assert.deepEqual([cut.text, cut.toolCalls, cut.finishReason, cut.unfinishedCall.name], ['', [], 'length', 'add']);
+  const thought = await model.chat('Hi', { thinking: true, temperature: 0, maxTokens: 20 }).result;
+  assert.ok(thought.usage.thinkingTokens > 0 && thought.usage.thinkingTokens <= thought.usage.completionTokens && cut.usage.thinkingTokens === 0);
+  const carried = { add: { parameters: tools[0].parameters, execute: ({ a }) => a + 1 } };
+  const last = await run(model, 'Add!', { tools: carried, schema, toolChoice: 'required', temperature: 0, maxTokens: 160, logitBias: { [(await model.tokenize('{'))[0]]: 5 } }).result;
+  assert.deepEqual([last.steps > 1, last.messages[1].role, ['yes', 'no'].includes(last.value?.answer), last.finishReason], [true, 'tool', true, 'stop'], 'the last word of a loop has its form');
+  const one = { type: 'object', properties: { a: { const: 1 } } };
+  const texts = async (how) => Promise.all([1, 2, 3, 4].map(async (seed) => (await model.chat('x', { schema: one, temperature: 1.5, seed, maxTokens: 8, ...how }).result).text));
+  assert.ok((await texts()).every((text) => ['{}', '{"a":1}'].includes(text)));
+  for (const how of [{ openObjects: true }, { schema: { ...one, additionalProperties: true } }]) assert.ok((await texts(how)).some((text) => !['{}', '{"a":1}'].includes(text)));
+  const any = { tools: [{ name: 'f', parameters: one }], toolChoice: 'required', openObjects: true, temperature: 1.5, maxTokens: 44 };
+  const given = await Promise.all([1, 2, 3, 4].map(async (seed) => (await model.chat('x', { ...any, seed }).result)));
+  assert.ok(given.some(({ toolCalls: [call], unfinishedCall }) => /^\{"(?!a": 1\})/.test(unfinishedCall?.text ?? JSON.stringify(call.arguments))));
   await model.dispose();
 });
 

@@ -23,7 +23,7 @@ function tsc(files, lib, ...options) {
   });
 }
 
-const compile = (files, target, lib) => tsc(files, lib, '--strict', '--target', target, '--types', '', '--skipLibCheck', 'false');
+const compile = (files, target, lib, ...more) => tsc(files, lib, '--strict', '--target', target, '--types', '', '--skipLibCheck', 'false', ...more);
 
 /** What the compiler says about these JavaScript files, and not about others that they import: only types between files are checked. */
 async function check(files, lib, types) {
@@ -33,11 +33,11 @@ async function check(files, lib, types) {
 }
 
 test('index.d.ts', async () => {
-  assert.equal(await compile(['types.ts'], 'esnext', 'esnext,dom,dom.asynciterable'), '');
+  for (const exact of [[], ['--exactOptionalPropertyTypes']]) assert.equal(await compile(['types.ts'], 'esnext', 'esnext,dom,dom.asynciterable', ...exact), '', exact.join(' '));
 });
 
 test('index.d.ts and those of other entries in a project of 2022', async () => {
-  const entries = ['index', 'remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing'].map((name) => `../../dist/${name}.d.ts`);
+  const entries = ['index', 'remote', 'run', 'openai', 'ai-sdk', 'prompt-api', 'testing', 'sw'].map((name) => `../../dist/${name}.d.ts`);
   for (const files of LONG ? entries.map((entry) => [entry]) : [entries]) assert.equal(await compile(files, 'es2022', 'es2022,dom'), '');
 });
 
@@ -47,7 +47,7 @@ test('the hosts of an engine\'s worker are what it needs: in a browser, in Node,
 });
 
 test('the facade of the OpenAI API, the remote model and the server fit what they use of a model, and each other', async () => {
-  const facade = ['openai', 'openai-request', 'openai-error', 'remote', 'remote-request', 'remote-answer', 'run', 'sse', 'openai-api', 'openai-client', 'ai-sdk', 'ai-sdk-request', 'prompt-api', 'prompt-input', 'testing', 'testing-reply'].map((name) => `../../js/facades/${name}.js`);
+  const facade = ['openai', 'openai-request', 'openai-error', 'remote', 'remote-request', 'remote-answer', 'run', 'sse', 'openai-api', 'openai-client', 'ai-sdk', 'ai-sdk-request', 'prompt-api', 'prompt-input', 'prompt-options', 'prompt-events', 'testing', 'testing-reply'].map((name) => `../../js/facades/${name}.js`);
   const server = ['serve-http', 'serve-routes', 'serve-model', 'serve-guard', 'serve-events', 'serve-metrics', 'serve-body', 'serve-refusal'].map((name) => `../../js/cli/${name}.js`);
   assert.deepEqual(await check([...facade, ...server, 'facades.ts'], 'esnext,dom,dom.asynciterable', 'node'), []);
 });
@@ -58,7 +58,7 @@ test('what is exported is what is declared, in a page and in Node', async () => 
   assert.deepEqual(Object.keys(node).sort(), declared);
   assert.deepEqual(Object.keys(page).sort(), declared);
   assert.deepEqual(Object.keys(await import('quern/remote')).sort(), ['QuernError', 'remote']);
-  assert.deepEqual(Object.keys(await import('quern/run')).sort(), ['QuernError', 'run']);
+  assert.deepEqual(Object.keys(await import('quern/run')).sort(), ['QuernError', 'run', 'tool']);
   assert.deepEqual(Object.keys(await import('quern/openai')).sort(), ['APIError', 'QuernError', 'openai', 'openaiFetch']);
   assert.deepEqual(Object.keys(await import('quern/ai-sdk')).sort(), ['QuernError', 'quern']);
   assert.deepEqual(Object.keys(await import('quern/prompt-api')).sort(), ['QuernError', 'languageModel']);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What index.d.ts promises, and what it must refuse: every `@ts-expect-error` line has to be an error. Checked by types.test.mjs.
 
+import { z } from 'zod';
 import { QuernError, load, models, support, type Store, type ChatOptions, type Message, type Model, type Part, type Reply, type Result } from 'quern';
 import { remote, type RemoteModel } from 'quern/remote';
-import { run } from 'quern/run';
+import { run, tool } from 'quern/run';
+import 'quern/sw';
 
 const model: Model = await load('model.gguf');
 await load(new URL('https://example.org/model.gguf'), { threads: 2, kv: 'f32', quantize: { weights: 'q8', embeddings: 'none' }, onProgress: ({ loaded, total }) => loaded / total });
@@ -16,6 +18,7 @@ for await (const text of reply) text.toUpperCase();
 for await (const event of reply.events) {
   if (event.type === 'text' || event.type === 'thinking') event.text satisfies string;
   else if (event.type === 'dropped') event.messages satisfies number;
+  else if (event.type === 'prompt') event.logprobs satisfies { id: number; logprob: number | null }[];
   else event.index satisfies number;
   if (event.type === 'tool-call') event.arguments satisfies object;
 }
@@ -28,6 +31,9 @@ const ran = run(model, answered, { tools: { now: { description: 'x', execute: as
 for await (const event of ran.events) if (event.type === 'tool-result') event.content satisfies string;
 (await ran.result).messages satisfies Message[];
 model.chat('x', { tools: [{ name: 'f' }], toolChoice: { name: 'f' } });
+model.chat('x', { tools: [{ name: 'f' }], toolChoice: { names: ['f'], required: true }, parallelToolCalls: false, openObjects: true, json: true });
+result.unfinishedCall satisfies { id: string; name: string; text: string } | undefined;
+result.usage.thinkingTokens satisfies number;
 // @ts-expect-error
 model.chat('x', { tools: [{ name: 'f' }], toolChoice: 'sometimes' });
 // @ts-expect-error
@@ -54,15 +60,21 @@ model.chat('x', { schema: true, maxToken: 5 });
 model.chat('x', { json: true, whitespace: 'flexible' });
 model.chat('x', { regex: /a+/u });
 model.chat('x', { grammar: 'root ::= "a"', schema: null });
+const zod = await model.chat('x', { schema: z.object({ name: z.string(), when: z.string().transform((text) => new Date(text)), n: z.number().default(1) }) }).result;
+zod.value satisfies { name: string; when: Date; n: number } | undefined;
+// @ts-expect-error
+zod.value satisfies { name: number } | undefined;
+zod.issues?.[0]?.message satisfies string | undefined;
+model.chat('x', { tools: [{ name: 'a', parameters: z.object({ n: z.int() }) }] });
 model.info.sampling.topP satisfies number | undefined;
 result.timings.waitMs satisfies number;
 model.info.memory.cache.pages satisfies number;
-await load('x', { parallel: 8, cacheSize: 8192, keepBytes: 2 ** 30 });
+await load('x', { parallel: 8, kvPositions: 8192, keepMaxBytes: 2 ** 30 });
 model.complete('x', { priority: 'background' });
 model.chat('x', { keep: 'talk' });
 (await model.kept())[0]?.tokens satisfies number | undefined;
 await model.forget('talk');
-await models.forget(null, { cache: true });
+await models.forget(null, { store: true });
 (await models.kept()).map(({ name, bytes, date }) => name.length + bytes + date);
 
 const messages: Message[] = [{ role: 'system', content: 'x' }, { role: 'assistant', content: 'x', thinking: 'y' }];
@@ -80,11 +92,11 @@ support().variant satisfies 'simd' | 'relaxed' | null;
 new QuernError('use/param', 'x').code satisfies string;
 { await using disposed = await load('x'); disposed.info.contextSize satisfies number; }
 
-await load('x', { cache: '/folder', sha256: ['00'] });
+await load('x', { store: '/folder', sha256: ['00'] });
 (await models.list()).map(({ id, complete }) => complete && models.remove(id));
 (await models.download('x', { signal: new AbortController().signal })).loaded satisfies number;
 declare const store: Store;
-await load({ repo: 'a', file: 'b' }, { cache: store });
+await load({ repo: 'a', file: 'b' }, { store });
 
 (await model.tokenize(messages, { thinking: true, generationPrompt: false })) satisfies number[];
 model.info.endTokens satisfies readonly number[];
@@ -109,7 +121,7 @@ const seen: Part[] = [
   { type: 'video', video: shown.video, fps: 1 }, { type: 'video', video: { frames: ['a.png', new URL('https://a/b')], fps: 4 }, maxFrames: 8 },
 ];
 model.chat([{ role: 'user', content: seen }], { numberImages: true, onPrefill: ({ phase }) => phase satisfies 'vision' | 'text' });
-await load('x', { vision: 'y', visionOptions: { maxPixels: 65_536, cacheBytes: 0 }, sha256: ['00', '11'] });
+await load('x', { vision: 'y', visionOptions: { maxPixels: 65_536, mediaCacheBytes: 0 }, sha256: ['00', '11'] });
 await load('x/', { vision: false });
 (await models.has('x', { vision: 'y' })) satisfies boolean;
 (await models.list())[0].vision satisfies string | undefined;
@@ -118,13 +130,80 @@ model.info.vision?.deepstack satisfies readonly number[] | undefined;
 (await model.look('a.png', { detail: 'low' })).values satisfies Float32Array;
 (await model.logits([{ role: 'user', content: seen }], { numberImages: true })) satisfies Float32Array;
 
-// @ts-expect-error a picture is no text
+// Texts in a row, and what a reader of events destructures.
+for await (const { type, text } of reply.events) text.length + type.length;
+for await (const { type, text } of ran.events) (type === 'thinking' ? console.error : console.log)(text);
+for await (const event of reply.events) if (event.type === 'tool-call-delta') event.delta satisfies string;
+new Response(reply.toReadableStream());
+
+// What may be read only, or absent by being undefined (exactOptionalPropertyTypes).
+const fixed: readonly Message[] = [{ role: 'assistant', content: 'x', thinking: undefined, toolCalls: undefined, toolCallId: undefined }];
+model.chat(fixed, { stop: ['a'] as const, temperature: undefined, signal: undefined, json: undefined, keep: undefined, overflow: undefined });
+await model.countTokens(fixed, { thinking: undefined });
+await model.tokenize(fixed);
+await model.logits(fixed);
+far.chat(fixed);
+run(far, fixed, { tools: { now: { description: undefined, execute: () => 1 } }, maxSteps: undefined, signal: undefined });
+await load('x', { contextSize: undefined, signal: undefined, onProgress: undefined, sha256: ['00'] as const, vision: undefined, visionOptions: { maxPixels: undefined }, quantize: { weights: undefined } });
+const given: ChatOptions = { maxTokens: undefined, signal: undefined, onPrefill: undefined, tools: undefined };
+model.chat('x', given);
+await model.embed('x', { instruction: undefined, onProgress: ({ done, total }) => done / total });
+await model.rank('x', ['y'], { onProgress: undefined });
+await models.download('x', { onProgress: undefined, vision: undefined });
+await remote('x', { apiKey: undefined, headers: new Headers() });
+new QuernError('use/param', 'x', { cause: undefined, phase: undefined }).toJSON().message satisfies string;
+
+// Values: of what follows from the call, or unknown, or none.
+(await model.chat('x').result).value satisfies undefined;
+(await model.chat('x', { temperature: 0, schema: null }).result).value satisfies undefined;
+(await model.complete('x', { regex: 'a' }).result).value satisfies undefined;
+const anything = (await model.chat('x', { json: true }).result).value;
+// @ts-expect-error it may be anything
+anything.length;
+// @ts-expect-error so may what options elsewhere ask for
+(await model.chat('x', given).result).value.length;
+// @ts-expect-error there is none
+(await model.chat('x').result).value.length;
+
+// Numbers have buffers of their own, and sources and headers are taken as pages have them.
+(await model.embed(['x'])).vectors[0] satisfies Float32Array<ArrayBuffer> | undefined;
+(await model.logits([1])).buffer satisfies ArrayBuffer;
+(await model.detokenize([1], { bytes: true }))[0]?.buffer satisfies ArrayBuffer | undefined;
+declare const picked: FileList;
+await load(picked, { headers: new Headers({ Authorization: 'x' }) });
+
+// Arguments of a tool's function follow from its schema, where that stands in the call.
+run(model, 'x', { tools: {
+  weather: {
+    parameters: { type: 'object', properties: { city: { type: 'string' }, days: { type: 'integer' } }, required: ['city'] },
+    execute: ({ city, days }) => {
+      city satisfies string;
+      days satisfies number | undefined;
+      return city.length;
+    },
+  },
+  now: { execute: () => 5 },
+} });
+const coat = tool({
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  // @ts-expect-error it is a string
+  execute: ({ city }) => city satisfies number,
+});
+run(model, 'x', { tools: { coat } });
+const parameters: object = {};
+run(model, 'x', { tools: { far: { parameters, execute: ({ anything: one }) => one } } });
+const apart = { weather: { parameters: { type: 'object', properties: { city: { type: 'string' } } }, execute: async ({ city }: { city: string }) => city } };
+run(model, 'x', { tools: apart, maxSteps: 2 });
+const asOpenAI: Message[] = [{ role: 'assistant', content: '', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] }, { role: 'tool', tool_call_id: 'a', content: 'x' }];
+model.chat(asOpenAI);
+
+// @ts-expect-error an image is no text
 model.chat([{ role: 'user', content: [{ type: 'image', text: 'x' }] }]);
 // @ts-expect-error no such part
 model.chat([{ role: 'user', content: [{ type: 'audio', audio: new Blob() }] }]);
-// @ts-expect-error frames alone are no film
+// @ts-expect-error frames alone are no video
 model.chat([{ role: 'user', content: [{ type: 'video', video: [new Blob()] }] }]);
-// @ts-expect-error unknown option of the eyes
+// @ts-expect-error unknown option of the vision
 await load('x', { visionOptions: { pixels: 5 } });
 // @ts-expect-error a remote model takes no ids
 far.complete([1, 2]);
@@ -133,7 +212,7 @@ far satisfies Model;
 // @ts-expect-error an address, not options
 await remote({ url: 'x' });
 // @ts-expect-error there is nothing to download into
-await models.download('x', { cache: false });
+await models.download('x', { store: false });
 // @ts-expect-error a reply is no promise of its text
 (await model.chat('x')) satisfies string;
 // @ts-expect-error a file needs its repository

@@ -81,15 +81,24 @@ test('the same bits alone and together, by any threads, chunk, kernels and width
   for (const text of MANY) alone.push((await model.embed([text])).vectors[0]);
   const check = async (one, what) => (await one.embed(MANY)).vectors.forEach((vector, i) => same(vector, alone[i], `${what}, ${i}`));
   await check(model, 'together');
-  for (const options of [{ threads: 2, chunk: 7, parallel: 16 }, { variant: 'scalar', parallel: 1 }, { variant: 'simd', chunk: 256, cacheSize: 4000 }]) {
+  for (const options of [{ threads: 2, chunk: 7, parallel: 16 }, { variant: 'scalar', parallel: 1 }, { variant: 'simd', chunk: 256, kvPositions: 4000 }]) {
     const other = await open(FILE, options);
     await check(other, JSON.stringify(options));
     await other.dispose();
   }
 });
 
+test('progress is told, and how many texts there are', async () => {
+  const told = [];
+  await model.embed(MANY, { onProgress: (progress) => told.push(progress) });
+  assert.deepEqual(told.at(-1), { done: MANY.length, total: MANY.length });
+  assert.ok(told.every(({ done, total }, i) => total === MANY.length && done > (told[i - 1]?.done ?? 0)));
+  await rejectsWith(model.embed(MANY, { onProgress: 5 }), 'use/param');
+  await assert.rejects(model.embed(MANY, { onProgress() { throw new Error('mine'); } }), /mine/);
+});
+
 test('short texts fill the steps, and what they begin with is read once', async () => {
-  const wide = await open(FILE, { parallel: 16, chunk: 64, cacheSize: 4000 });
+  const wide = await open(FILE, { parallel: 16, chunk: 64, kvPositions: 4000 });
   const texts = Array.from({ length: 256 }, (_, i) => `${i}a${i}`);
   const { tokens } = await wide.embed(texts);
   const { steps, rows } = wide.info.work;
@@ -130,7 +139,7 @@ test('what is refused has its code, and nothing is computed for it', async () =>
   const cases = [
     [[[]], 'use/empty'], [[undefined], 'use/param'], [[7], 'use/param'], [[['a', 7]], 'use/param'], [[[[288]]], 'use/param'], [[[[1.5]]], 'use/param'], [[[null]], 'use/param'],
     [['a', { dimensions: 65 }], 'use/param'], [['a', { dimensions: 0 }], 'use/param'], [['a', { normalize: 1 }], 'use/param'], [['a', { instruction: 7 }], 'use/param'],
-    [['a', { seed: 1 }], 'use/param'], [['a', { signal: {} }], 'use/param'], [['a', 7], 'use/param'], [['a', { space: -1 }], 'use/param'],
+    [['a', { seed: 1 }], 'use/param'], [['a', { signal: {} }], 'use/param'], [['a', 7], 'use/param'], [['a', { cacheScope: -1 }], 'use/param'],
     [['a', { get instruction() { throw new Error('no'); } }], 'use/param'], [['a', { instruction: 'ab'.repeat(CONTEXT) }], 'use/context'],
   ];
   for (const [given, code] of cases) await rejectsWith(model.embed(...given), code);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The language models of Qwen3-VL without pictures: the logits of transformers from GGUF files and folders, the same bits in every build and
-// natively, and quantised as llama.cpp has them. Pictures: tests/c/test_vl.c and test_vision.c.
+// The language models of Qwen3-VL without images: the logits of transformers from GGUF files and folders, the same bits in every build and
+// natively, and quantised as llama.cpp has them. Images: tests/c/test_vl.c and test_vision.c.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -22,7 +22,7 @@ after(() => rmSync(place, { recursive: true }));
 const textOf = (model) => vlCases(model).cases.find(({ name }) => name === 'text');
 
 async function logitsOf(source, ids, options) {
-  const model = await load(source, { kv: 'f32', cache: false, contextSize: 128, ...options });
+  const model = await load(source, { kv: 'f32', store: false, contextSize: 128, ...options });
   try {
     return await model.logits(ids);
   } finally {
@@ -60,7 +60,7 @@ for (const name of VL_MODELS) {
 }
 
 test('a folder that sees answers as text: its template, its end, what it is', async () => {
-  const model = await load(vlPath('dense', 'hf'), { threads: 1, cache: false, contextSize: 256, kv: 'f32' });
+  const model = await load(vlPath('dense', 'hf'), { threads: 1, store: false, contextSize: 256, kv: 'f32' });
   try {
     const { ids, greedy, messages } = textOf('dense');
     assert.equal(model.info.architecture, 'qwen3vl');
@@ -74,7 +74,7 @@ test('a folder that sees answers as text: its template, its end, what it is', as
 });
 
 test('a projector is no model', async () => {
-  await rejectsWith(load(vlPath('dense', 'f16', 'mmproj.gguf'), { cache: false }), 'model/unsupported', /Load the language model and give this file as `vision`/);
+  await rejectsWith(load(vlPath('dense', 'f16', 'mmproj.gguf'), { store: false }), 'model/unsupported', /Load the language model and give this file as `vision`/);
 });
 
 /** Name -> type and bytes, but for those that quantising leaves as they are stored. */

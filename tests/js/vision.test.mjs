@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures and films from messages to logits, in Node, over small models with random weights whose results transformers has computed
+// Images and videos from messages to logits, in Node, over small models with random weights whose results transformers has computed
 // (tests/fixtures/vision): what they say means nothing, to the bit. How files are decoded is pixels.test.mjs's.
 
 import assert from 'node:assert/strict';
@@ -26,8 +26,8 @@ const caseOf = (name) => DENSE.find((one) => one.name === name);
 /** Both pads of the small vocabulary. */
 const PADS = [287, 288];
 
-/** A picture of noise. */
-function noisePicture(width, height, seed = 1) {
+/** An image of noise. */
+function noiseImage(width, height, seed = 1) {
   let state = seed;
   const next = () => { state = (Math.imul(state, 1664525) + 1013904223) >>> 0; return state >>> 24; };
   return { data: Uint8Array.from({ length: 3 * width * height }, next), width, height };
@@ -51,7 +51,7 @@ let pair;
 before(async () => { pair = await open(PAIR); });
 after(() => pair.dispose());
 
-test('ids, and tokens of pictures, of every case: of the pair, and of folders, dense and with experts', async () => {
+test('ids, and tokens of images, of every case: of the pair, and of folders, dense and with experts', async () => {
   for (const [model, cases] of [[pair, DENSE], [await open(FOLDER), DENSE], [await open(MOE), goldenCases('moe')]]) {
     for (const { name, messages, numberImages, ids } of cases) {
       assert.deepEqual(await model.tokenize(messages, { numberImages }), ids, name);
@@ -90,7 +90,7 @@ test('logits of every case are those of transformers, and what is written greedi
   await moe.dispose();
 });
 
-test('with halves in the cache: near them, and greedily the same where it is not close', async () => {
+test('with halves in the store: near them, and greedily the same where it is not close', async () => {
   const halves = await open(PAIR, { kv: 'f16' });
   for (const one of DENSE) {
     assertLogits('dense', one, await halves.logits(one.messages, { numberImages: one.numberImages }), PADS, { distance: Infinity, kl: 1e-5 });
@@ -99,16 +99,16 @@ test('with halves in the cache: near them, and greedily the same where it is not
   await halves.dispose();
 });
 
-test('the same bits with any threads, chunks that cut pictures anywhere, and kernels; natively too', async () => {
-  const picture = noisePicture(200, 160);
+test('the same bits with any threads, chunks that cut images anywhere, and kernels; natively too', async () => {
+  const image = noiseImage(200, 160);
   for (const of of [PAIR, Q8]) {
     const all = [];
-    const native = nativeLook(of, picture);
+    const native = nativeLook(of, image);
     for (const more of some([{}, { address: 32, chunk: 1024 }, { variant: 'scalar', threads: 1, chunk: 5 }, { variant: 'simd', chunk: 1 }, { threads: 3, chunk: 7 }], 2)) {
       const model = await open(of, more);
       const { messages, numberImages } = caseOf('mixed');
       all.push(await model.logits(messages, { numberImages }));
-      const { values } = await model.look(picture);
+      const { values } = await model.look(image);
       await model.dispose();
       assert.ok(native.equals(Buffer.from(values.buffer, values.byteOffset, values.byteLength)), `natively: ${JSON.stringify(more)}`);
       same(all[0], all.at(-1), JSON.stringify(more));
@@ -116,7 +116,7 @@ test('the same bits with any threads, chunks that cut pictures anywhere, and ker
   }
 });
 
-test('what the encoder makes of a picture', async () => {
+test('what the encoder makes of an image', async () => {
   for (const name of ['exact', 'alpha', 'tall']) {
     const { tokens, rows, columns, width, values } = await pair.look(imagePath(`${name}.png`));
     const golden = goldenLook('dense', name, 64);
@@ -126,13 +126,13 @@ test('what the encoder makes of a picture', async () => {
   }
 });
 
-test('a huge picture says that it was reduced, also the next time', async () => {
+test('a huge image says that it was reduced, also the next time', async () => {
   const size = { width: 5000, height: 4000 };
   const huge = new Blob([await sharp({ create: { ...size, channels: 3, background: '#845' } }).jpeg().toBuffer()]);
-  for (const [picture, reduced] of [[huge, size], [huge, size], [imagePath('exact.png'), null]]) assert.deepEqual((await pair.look(picture)).reduced, reduced);
+  for (const [image, reduced] of [[huge, size], [huge, size], [imagePath('exact.png'), null]]) assert.deepEqual((await pair.look(image)).reduced, reduced);
 });
 
-test('a second turn looks at what is new alone; a picture that was replaced is not the one before', async () => {
+test('a second turn looks at what is new alone; an image that was replaced is not the one before', async () => {
   const model = await open(PAIR);
   const phases = [];
   const onPrefill = ({ phase, done, total }) => phases.push([phase, done, total]);
@@ -148,21 +148,21 @@ test('a second turn looks at what is new alone; a picture that was replaced is n
   const again = await model.chat([first, answer, second], GREEDY).result;
   assert.ok(again.usage.cachedTokens > two.usage.cachedTokens && again.text === two.text);
 
-  const picture = noisePicture(96, 64);
-  const negative = { ...picture, data: picture.data.map((value) => 255 - value) };
-  const before = await model.chat(ask('And then this, which is smaller than the one before: ', picture, 'Well?'), GREEDY).result;
+  const image = noiseImage(96, 64);
+  const negative = { ...image, data: image.data.map((value) => 255 - value) };
+  const before = await model.chat(ask('And then this, which is smaller than the one before: ', image, 'Well?'), GREEDY).result;
   const behind = await model.chat(ask('And then this, which is smaller than the one before: ', negative, 'Well?'), GREEDY).result;
   assert.ok(behind.usage.cachedTokens <= before.usage.promptTokens - 6, JSON.stringify(behind.usage));
-  const [logits, others] = [await model.logits(ask(picture, 'Well?')), await model.logits(ask(negative, 'Well?'))];
+  const [logits, others] = [await model.logits(ask(image, 'Well?')), await model.logits(ask(negative, 'Well?'))];
   assert.ok(!Buffer.from(logits.buffer).equals(Buffer.from(others.buffer)));
   await model.dispose();
 });
 
-test('what was seen is kept with its conversation: nobody looks again after a reload, and another picture is another one', async () => {
+test('what was seen is kept with its conversation: nobody looks again after a reload, and another image is another one', async () => {
   const cache = mkdtempSync(join(tmpdir(), 'quern-seen-'));
   const { messages } = caseOf('later');
   const ask = async (conversation, looked = []) => {
-    const model = await open(PAIR, { cache });
+    const model = await open(PAIR, { store: cache });
     const onPrefill = ({ phase, done, total }) => { if (phase === 'vision' && done === total) looked.push(total); };
     const result = await model.chat(conversation, { ...GREEDY, keep: 'talk', onPrefill }).result;
     await model.kept();
@@ -174,13 +174,13 @@ test('what was seen is kept with its conversation: nobody looks again after a re
   assert.deepEqual([first.usage.cachedTokens, second.text], [0, first.text]);
   assert.ok(second.usage.cachedTokens >= 192 && second.looked.length === 0, JSON.stringify([second.usage, second.looked]));
   const others = messages.map(({ role, content }) => ({ role, content: typeof content === 'string' ? content : content.map((part) => (
-    part.type === 'image' && part.image === imagePath('tiny.png') ? { type: 'image', image: noisePicture(14, 9) } : part)) }));
+    part.type === 'image' && part.image === imagePath('tiny.png') ? { type: 'image', image: noiseImage(14, 9) } : part)) }));
   const third = await ask(others);
   assert.ok(third.usage.cachedTokens < second.usage.cachedTokens && third.looked.length > 0, JSON.stringify([third.usage, third.looked]));
   rmSync(cache, { recursive: true });
 });
 
-test('alone as beside others, from whatever form a picture comes in', async () => {
+test('alone as beside others, from whatever form an image comes in', async () => {
   const file = await readFile(imagePath('exact.png'));
   const forms = [
     imagePath('exact.png'), new URL(`file://${imagePath('exact.png')}`), new Blob([file]), `data:image/png;base64,${file.toString('base64')}`,
@@ -198,13 +198,13 @@ test('alone as beside others, from whatever form a picture comes in', async () =
   for (const { text, usage } of all.slice(0, -1)) assert.deepEqual([text, usage.promptTokens], [alone.text, ids.length]);
 });
 
-test('tools see too: their results\' pictures stand where the results do, whatever order they came in', async () => {
+test('tools see too: their results\' images stand where the results do, whatever order they came in', async () => {
   const calls = ['a', 'b'].map((id) => ({ id, name: 'look', arguments: {} }));
   const result = (toolCallId, ...content) => ({ role: 'tool', toolCallId, content });
-  const picture = (width, height) => ({ type: 'image', image: noisePicture(width, height, width) });
-  const one = result('a', { type: 'text', text: 'A door: ' }, picture(64, 64));
-  const other = result('b', picture(96, 64), picture(64, 96));
-  const [right, swapped] = [[one, other], [other, one]].map((results) => [...ask(noisePicture(128, 64), 'What is there?'), { role: 'assistant', content: '', toolCalls: calls }, ...results]);
+  const image = (width, height) => ({ type: 'image', image: noiseImage(width, height, width) });
+  const one = result('a', { type: 'text', text: 'A door: ' }, image(64, 64));
+  const other = result('b', image(96, 64), image(64, 96));
+  const [right, swapped] = [[one, other], [other, one]].map((results) => [...ask(noiseImage(128, 64), 'What is there?'), { role: 'assistant', content: '', toolCalls: calls }, ...results]);
   const ids = await pair.tokenize(right);
   assert.deepEqual(await pair.tokenize(swapped), ids);
   assert.deepEqual([await pair.countTokens(swapped), ids.filter((id) => PADS.includes(id)).length], [ids.length, 8 + 4 + 6 + 6]);
@@ -213,32 +213,32 @@ test('tools see too: their results\' pictures stand where the results do, whatev
   const { usage } = await pair.chat(swapped, GREEDY).result;
   assert.deepEqual([usage.promptTokens, usage.imageTokens], [ids.length, 24]);
   for (const role of ['system', 'assistant']) {
-    await rejectsWith(pair.countTokens([{ role, content: [picture(64, 64)] }, ...right]), 'use/param', /only the user's and a tool's/);
+    await rejectsWith(pair.countTokens([{ role, content: [image(64, 64)] }, ...right]), 'use/param', /only the user's and a tool's/);
   }
 });
 
 test('the caller may go on with pixels that were given', async () => {
-  const picture = noisePicture(96, 64);
-  const expected = await pair.logits(ask(picture, 'Well?'));
-  const pending = pair.logits(ask(picture, 'Well?'));
-  picture.data.fill(0);
+  const image = noiseImage(96, 64);
+  const expected = await pair.logits(ask(image, 'Well?'));
+  const pending = pair.logits(ask(image, 'Well?'));
+  image.data.fill(0);
   same(expected, await pending);
 });
 
 test('limits: what the caller asks for, then what is usual here', async () => {
-  const tokens = async (model, part, ...more) => (await model.countTokens([{ role: 'user', content: [{ type: 'image', image: noisePicture(640, 640), ...part }, ...more] }]))
+  const tokens = async (model, part, ...more) => (await model.countTokens([{ role: 'user', content: [{ type: 'image', image: noiseImage(640, 640), ...part }, ...more] }]))
     - await model.countTokens([{ role: 'user', content: '' }]) - 2;
   assert.deepEqual([await tokens(pair, {}), await tokens(pair, { maxPixels: 2 ** 13 }), await tokens(pair, { maxPixels: 2 ** 16 })], [16, 4, 16], 'not above what load was given');
   const usual = await open(PAIR, { visionOptions: null });
   assert.deepEqual([await tokens(usual, {}), await tokens(usual, { detail: 'low' }), await tokens(usual, { detail: 'high' })], [256, 64, 400]);
-  const film = { type: 'video', video: { frames: Array.from({ length: 16 }, () => noisePicture(320, 320)), fps: 8 } };
-  assert.equal(await usual.countTokens([{ role: 'user', content: [film] }]) > 8 * 25, true);
+  const video = { type: 'video', video: { frames: Array.from({ length: 16 }, () => noiseImage(320, 320)), fps: 8 } };
+  assert.equal(await usual.countTokens([{ role: 'user', content: [video] }]) > 8 * 25, true);
   await usual.dispose();
 });
 
 test('it stops while it looks, for good or with a reason', async () => {
   const model = await open(PAIR, { visionOptions: { ...LIMITS, maxPixels: 2 ** 20 }, contextSize: 4096, threads: 1 });
-  const big = (seed) => ask(noisePicture(1024, 1024, seed), 'Well?');
+  const big = (seed) => ask(noiseImage(1024, 1024, seed), 'Well?');
   let seed = 1;
   /** Milliseconds from the end that is asked for to the end. @param {(reply: object, controller: AbortController) => Promise<void>} end */
   const endWith = (end) => soon(200, async () => {
@@ -267,28 +267,28 @@ test('it stops while it looks, for good or with a reason', async () => {
 });
 
 test('what a conversation cannot have', async () => {
-  const picture = noisePicture(64, 64);
+  const image = noiseImage(64, 64);
   const blind = await load(NANO, { threads: 1 });
   assert.equal(blind.info.vision, null);
-  for (const work of [blind.chat(ask(picture)).result, blind.countTokens(ask(picture)), blind.look(picture)]) {
-    await rejectsWith(work, 'use/param', /^This model has no eyes: load it with its projector \(`vision`\)\.$/);
+  for (const work of [blind.chat(ask(image)).result, blind.countTokens(ask(image)), blind.look(image)]) {
+    await rejectsWith(work, 'use/param', /^This model has no vision: load it with its projector \(`vision`\)\.$/);
   }
   await blind.dispose();
-  const film = (video) => [{ role: 'user', content: [{ type: 'video', video }] }];
+  const video = (video) => [{ role: 'user', content: [{ type: 'video', video }] }];
   const at = (image) => [{ role: 'user', content: [{ type: 'image', image }] }];
   for (const [messages, code, words] of [
-    [ask('x', new Blob(['no picture'])), 'image/decode'], [at(imagePath('nowhere.png')), 'use/param', /no such file/], [at(imagePath('clip')), 'use/param', /not a file/],
-    [at('data:image/png;base64,*'), 'image/decode'], [at('data:image/png'), 'image/decode'], [ask(noisePicture(3, 640)), 'image/size'],
+    [ask('x', new Blob(['no image'])), 'image/decode'], [at(imagePath('nowhere.png')), 'use/param', /no such file/], [at(imagePath('clip')), 'use/param', /not a file/],
+    [at('data:image/png;base64,*'), 'image/decode'], [at('data:image/png'), 'image/decode'], [ask(noiseImage(3, 640)), 'image/size'],
     [at('http://127.0.0.1:9/a.png'), 'net/unreachable'], [at('http://127.0.0.1:9/'), 'net/unreachable'],
-    [film(new Blob(['x'])), 'use/param', /frames/], [film({ frames: [noisePicture(64, 64), noisePicture(64, 32)] }), 'image/size'],
+    [video(new Blob(['x'])), 'use/param', /frames/], [video({ frames: [noiseImage(64, 64), noiseImage(64, 32)] }), 'image/size'],
   ]) {
     const error = await rejectsWith(pair.chat(messages, GREEDY).result, code, words);
     assert.ok(code === 'use/param' || error.detail.medium === 0, error.message);
   }
   const small = await open(PAIR, { contextSize: 64 });
-  const { detail } = await rejectsWith(small.chat(ask(noisePicture(96, 160), noisePicture(160, 96), noisePicture(96, 160), noisePicture(160, 96), 'Well?'), GREEDY).result,
-    'use/context', /60 of them are of pictures, which would fit with a maxPixels of \d+ for each\.$/);
-  const smaller = [1, 2, 3, 4].map((i) => ({ type: 'image', image: noisePicture(96, 160, i), maxPixels: detail.maxPixels }));
+  const { detail } = await rejectsWith(small.chat(ask(noiseImage(96, 160), noiseImage(160, 96), noiseImage(96, 160), noiseImage(160, 96), 'Well?'), GREEDY).result,
+    'use/context', /60 of them are of images, which would fit with a maxPixels of \d+ for each\.$/);
+  const smaller = [1, 2, 3, 4].map((i) => ({ type: 'image', image: noiseImage(96, 160, i), maxPixels: detail.maxPixels }));
   assert.ok((await small.chat([{ role: 'user', content: [...smaller, { type: 'text', text: 'Well?' }] }], GREEDY).result).usage.imageTokens < 60);
   await small.dispose();
   assert.equal((await pair.chat(caseOf('exact').messages, GREEDY).result).usage.imageTokens, 12);

@@ -38,7 +38,7 @@ const EXPECTED = { 'wide-scratch': 'mem/plan', 'wide-logits': 'model/inconsisten
 for (const [name, header] of wideHeaders()) {
   test(`${name} is refused before any of its weights is asked for`, async (t) => {
     const site = await serveHeader(t, header);
-    await assert.rejects(load(site.url, { threads: 1, cache: false }), { code: EXPECTED[name] });
+    await assert.rejects(load(site.url, { threads: 1, store: false }), { code: EXPECTED[name] });
     assert.ok(site.sent < header.length + ON_THE_WAY, `${site.sent} bytes were sent`);
   });
 }

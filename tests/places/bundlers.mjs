@@ -2,8 +2,9 @@
 // Bundlers: a stranger's page is built, or served by a development server, as the bundler's own guide says and with nothing
 // configured for quern but what README says, and opened in Chromium: isolated, not isolated, and with Trusted Types.
 import assert from 'node:assert/strict';
-import { copyFileSync, cpSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, cpSync } from 'node:fs';
+import { join } from 'node:path';
 import { serve } from '../../tools/serve.mjs';
 import { ISOLATION, TRUSTED, chromiumVersion, front, given, judge, visit } from './visit.mjs';
 import { freePort, install, run, start, versionOf } from './workshop.mjs';
@@ -16,16 +17,8 @@ beside their output, once \`workerUrl\` says where they are. Under Trusted Types
 
 const packageIn = (folder) => join(folder, 'node_modules/quern');
 
-/** What a page loads beside the entry: the addresses that the package names apart. */
-function filesOf(folder) {
-  const { exports } = JSON.parse(readFileSync(join(packageIn(folder), 'package.json')));
-  return Object.values(exports).filter((path) => String(path).startsWith('./dist/'));
-}
-
-/** For bundlers that copy nothing: the package's files beside their output. */
-function copyBeside(folder) {
-  for (const path of filesOf(folder)) copyFileSync(join(packageIn(folder), path), join(folder, 'dist', basename(path)));
-}
+/** For bundlers that copy nothing: the package's files beside their output, by its own command. */
+const copyBeside = (folder) => { execFileSync(join(folder, 'node_modules/.bin/quern'), ['copy', 'dist'], { cwd: folder }); };
 
 /** The same in a folder of their own, and the worker's address. */
 function copyApart(folder) {
@@ -78,7 +71,7 @@ const WAYS = [
 /** What the page's server sends, and the threads that come of it. */
 const CONDITIONS = {
   isolated: { headers: ISOLATION, threads: 2 },
-  'a picture': { headers: ISOLATION, threads: 2, sees: true },
+  'an image': { headers: ISOLATION, threads: 2, sees: true },
   'not isolated': { headers: {}, threads: 1 },
   'Trusted Types': { headers: { ...ISOLATION, ...TRUSTED }, threads: 2 },
 };

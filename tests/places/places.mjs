@@ -9,17 +9,19 @@
 import { after, test } from 'node:test';
 import * as arm from './arm.mjs';
 import * as bundlers from './bundlers.mjs';
+import * as clients from './clients.mjs';
 import * as extension from './extension.mjs';
 import * as firefox from './firefox.mjs';
 import * as homes from './homes.mjs';
 import * as runtimes from './runtimes.mjs';
+import * as schemas from './schemas.mjs';
 import * as tools from './tools.mjs';
 import * as webkit from './webkit.mjs';
 import { rowOf, show, writeReport } from './table.mjs';
 import { closeBrowser } from './visit.mjs';
 import { say, within } from './workshop.mjs';
 
-const KINDS = { bundlers, runtimes, firefox, webkit, arm, homes, extension, tools };
+const KINDS = { bundlers, runtimes, firefox, webkit, arm, homes, extension, clients, schemas, tools };
 
 /** What a place may take to be set up, and then each case of it, in ms, where it does not say otherwise (`patience`). */
 const PATIENCE_MS = 300_000;

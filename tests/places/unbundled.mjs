@@ -61,20 +61,20 @@ async function store(site, t) {
   return { ...judge(outcome, site), note: 'works, the second load from the store' };
 }
 
-/** Pictures that every decoder must see alike to the bit, and those that EXIF turns, whose pixels differ by some levels. */
+/** Images that every decoder must see alike to the bit, and those that EXIF turns, whose pixels differ by some levels. */
 const EQUAL = ['exact', 'odd', 'wide', 'tall', 'tiny', 'palette'].map((name) => `images/${name}.png`);
 const NEAR = ['images/turned.jpg', ...[1, 2, 3, 4, 5, 6, 7, 8].map((n) => `files/exif${n}.jpg`), 'files/exif8.png', 'files/exif6.webp'];
 
-/** Of what is seen, in shares of all; a picture that is turned the wrong way is far above 1. */
+/** Of what is seen, in shares of all; an image that is turned the wrong way is far above 1. */
 const NEAR_ENOUGH = 0.35;
 
 const distance = (one, other) => Math.sqrt(one.reduce((sum, value, i) => sum + (value - other[i]) ** 2, 0) / other.reduce((sum, value) => sum + value ** 2, 0));
 
 /** The library's decoding: what it sees is what it sees in Node. */
-async function pictures(site, t) {
+async function images(site, t) {
   const at = (path) => site.host + relative(PROJECT, path).replaceAll('\\', '/');
   const all = [...EQUAL, ...NEAR].map((name) => join(PROJECT, 'tests/fixtures/vision', name));
-  const given = { model: at(PAIR.source), vision: at(PAIR.options.vision), visionOptions: LIMITS, pictures: all.map(at) };
+  const given = { model: at(PAIR.source), vision: at(PAIR.options.vision), visionOptions: LIMITS, images: all.map(at) };
   const { looks, threads } = await perform(site, 'look', given, t);
   const model = await load(PAIR.source, { ...PAIR.options, threads: 1 });
   t.after(() => model.dispose());
@@ -117,7 +117,7 @@ async function threadCounts(site, t) {
   };
 }
 
-const CASES = { library, stop, golden, store, pictures };
+const CASES = { library, stop, golden, store, images };
 
 /** What an unbundled page is tried with: thread counts only where there are threads. */
 export const libraryCases = ({ threads }) => (threads > 1 ? { ...CASES, 'thread counts': threadCounts } : CASES);

@@ -13,7 +13,8 @@ import { PROJECT } from '../fixtures/golden.mjs';
 import { npm, pack } from '../js/pack.mjs';
 
 const HERE = join(PROJECT, 'tests/places');
-const WORKSHOP = join(PROJECT, 'build/places');
+/** Where all that is installed lies. */
+export const WORKSHOP = join(PROJECT, 'build/places');
 
 /** What is installed for each environment: npm packages, of which the first one names its version. */
 const VERSIONS = JSON.parse(readFileSync(join(HERE, 'versions.json')));
@@ -28,7 +29,9 @@ const ENVIRONMENT = { NO_COLOR: '1', CI: '1', NEXT_TELEMETRY_DISABLED: '1' };
 
 export const say = (text) => console.log(`places: ${text}`);
 
-export const versionOf = (name) => Object.values(VERSIONS[name])[0];
+export const versionsOf = (name) => VERSIONS[name];
+
+export const versionOf = (name, of = Object.keys(VERSIONS[name])[0]) => VERSIONS[name][of];
 
 /** The same value each time, made when it is first asked for. */
 export function once(make) {

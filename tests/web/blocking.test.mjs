@@ -26,7 +26,7 @@ const FRAME_MS = 24;
 /** The same for noise in every script there is, 700 tokens a second of it: fonts that are not installed are looked for again and again. */
 const NOISE_MS = 33;
 
-/** The same while it looks at a picture: decoding and the encoder are the workers'. */
+/** The same while it looks at an image: decoding and the encoder are the workers'. */
 const LOOK_MS = 16;
 
 /** What one task may take of a very long reply, and its tokens. */

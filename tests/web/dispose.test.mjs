@@ -32,7 +32,7 @@ for (const [where, here, threads] of some([['cross-origin isolated, two threads'
     const visit = await here.open('tests/web/library.html', { origins: [new URL(source).origin] });
     const memory = () => rendererMemory(here.browser);
     await visit.page.waitForFunction(() => globalThis.quern);
-    const loadAndDispose = (count) => visit.page.evaluate(([from, wanted, n]) => globalThis.quern.loadAndDispose(from, wanted, n), [source, { threads, cache: false }, count]);
+    const loadAndDispose = (count) => visit.page.evaluate(([from, wanted, n]) => globalThis.quern.loadAndDispose(from, wanted, n), [source, { threads, store: false }, count]);
     const empty = await memory();
     const { wasm, threads: ran } = await loadAndDispose(1);
     assert.equal(ran, threads);

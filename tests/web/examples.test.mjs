@@ -163,21 +163,21 @@ test('node-chat.mjs says what is wrong with a file', async () => {
 const VISION = join(PROJECT, 'tests/fixtures/vision');
 const PAIR = ['model', 'mmproj'].map((name) => join(VISION, 'models/dense/f16', `${name}.gguf`));
 
-test('pictures.html looks at a picture that was picked, and at one that was dropped', async () => {
-  const visit = await here.open('examples/pictures.html', { expected: NO_ICON });
+test('images.html looks at an image that was picked, and at one that was dropped', async () => {
+  const visit = await here.open('examples/images.html', { expected: NO_ICON });
   const { page } = visit;
   await page.getByLabel('Model').setInputFiles(PAIR[0]);
   await page.getByLabel('Projector').setInputFiles(PAIR[1]);
-  await page.getByLabel('Picture').setInputFiles(join(VISION, 'images/exact.png'));
+  await page.getByLabel('Image').setInputFiles(join(VISION, 'images/exact.png'));
   await page.getByRole('button', { name: 'Describe' }).click();
-  await eventually(async () => /70 of \d+ tokens were the picture, 0 were known/.test(await textOf(page, 'output')), 'a description');
+  await eventually(async () => /70 of \d+ tokens were the image, 0 were known/.test(await textOf(page, 'output')), 'a description');
   await page.evaluate(async () => {
     const blob = await (await fetch('/tests/fixtures/vision/images/exact.png')).blob();
     const dataTransfer = new DataTransfer();
     dataTransfer.items.add(new File([blob], 'exact.png', { type: 'image/png' }));
     document.body.dispatchEvent(new DragEvent('drop', { bubbles: true, dataTransfer }));
   });
-  await eventually(async () => /70 of \d+ tokens were the picture, [1-9]\d* were known/.test(await textOf(page, 'output')), 'another one');
+  await eventually(async () => /70 of \d+ tokens were the image, [1-9]\d* were known/.test(await textOf(page, 'output')), 'another one');
   await visit.close();
 });
 
@@ -227,11 +227,11 @@ test('notes.html reads a folder once, finds what is near, and 10,000 vectors in 
   removeFolder(folder);
 });
 
-test('node-captions.mjs: a line for each picture, what cannot be read said in its own', async () => {
+test('node-captions.mjs: a line for each image, what cannot be read said in its own', async () => {
   const { status, out, error } = await run(['examples/node-captions.mjs', ...PAIR, join(VISION, 'images/clip')]);
   assert.deepEqual([status, error, out.split('\n').map((line) => line.split('\t')[0])], [0, '', ['000.png', '003.png', '005.png', '008.png', '']]);
   const files = await run(['examples/node-captions.mjs', ...PAIR, join(VISION, 'files')]);
-  assert.match(files.out, /^animated\.avif\t\(Animated AVIF files are not read in Node: save its first picture as PNG\.\)$/m);
+  assert.match(files.out, /^animated\.avif\t\(Animated AVIF files are not read in Node: save its first image as PNG\.\)$/m);
   assert.equal(files.status, 0);
   assert.equal((await run(['examples/node-captions.mjs', PAIR[0], PAIR[0], VISION])).status, 1);
 });

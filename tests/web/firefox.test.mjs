@@ -82,7 +82,7 @@ for (const [where, serving, threads] of some([['cross-origin isolated, two threa
     const models = createServer((_, response) => response.writeHead(200, { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin', 'Content-Length': bytes.length }).end(bytes));
     await new Promise((done) => { models.listen(0, '127.0.0.1', done); });
     t.after(() => models.close());
-    const disposals = { source: `http://127.0.0.1:${models.address().port}/model.gguf`, options: { threads, cache: false }, counts: [1, MODELS - 1] };
+    const disposals = { source: `http://127.0.0.1:${models.address().port}/model.gguf`, options: { threads, store: false }, counts: [1, MODELS - 1] };
     const { next, pid } = await ask(t, serving, { disposals });
     const one = await next();
     assert.equal(one.threads, threads, one.problem);

@@ -14,7 +14,7 @@ const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isM
 /** Markup that would run, if it were taken for markup. */
 const VECTORS = [
   '<img src=x onerror="alert(1)">', '<script>alert(2)</script>', '<svg onload=alert(3)>', '"><iframe src="javascript:alert(4)"></iframe>',
-  '[link](javascript:alert(5))', '![picture](x" onerror="alert(6))', '[data](data:text/html,<script>alert(7)</script>)',
+  '[link](javascript:alert(5))', '![image](x" onerror="alert(6))', '[data](data:text/html,<script>alert(7)</script>)',
   '<https://example.com/"onmouseover="alert(8)>', '<a href="vbscript:alert(9)">x</a>', '```html\n<img src=x onerror=alert(10)>\n```',
   '![tracker](https://example.com/pixel.png)', '<style>*{display:none}</style>', '<math><mi xlink:href="javascript:alert(11)">x</mi></math>',
 ];

@@ -49,7 +49,7 @@ test('what is compiled is compiled once: a model that is loaded later asks for n
     const asked = [];
     page.context().on('request', (request) => asked.push(new URL(request.url()).pathname));
     const ask = () => page.evaluate(async (source) => {
-      const model = await globalThis.quern.load(source, { cache: false });
+      const model = await globalThis.quern.load(source, { store: false });
       const { text } = await model.chat('Hello!', { temperature: 0, maxTokens: 12 }).result;
       await model.dispose();
       return text;

@@ -181,7 +181,7 @@ test('the known models: quantisation, size, and whether it fits, before anything
   assert.match(await page.getByTestId('model-url').inputValue(), /^https:\/\/huggingface\.co\/Qwen\/Qwen3-0\.6B-GGUF\/resolve\/[0-9a-f]{40}\/Qwen3-0\.6B-Q8_0\.gguf$/);
   assert.equal(await page.evaluate(() => document.activeElement.id), 'load-url');
   await page.getByRole('button', { name: /Choose Qwen3-VL-2B/ }).click();
-  assert.match(await note.innerText(), /downloads 1\.6 GB from huggingface\.co .* Its checksum is known/, 'the model and its eyes');
+  assert.match(await note.innerText(), /downloads 1\.6 GB from huggingface\.co .* Its checksum is known/, 'the model and its vision');
   await page.getByRole('button', { name: /Choose Qwen3-4B Q8_0/ }).click();
   assert.match(await note.innerText(), /needs about 5\.1 GB of memory, but this browser allows 4\.3 GB: choose a smaller one/);
   await page.getByTestId('model-url').fill('https://example.com/x.gguf');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The page's half of media.html: a worker that decodes, films, and what a page shows.
-import { framesOf } from '../../js/media/film.js';
+// The page's half of media.html: a worker that decodes, videos, and what a page shows.
+import { framesOf } from '../../js/media/video.js';
 import { capture } from '../../js/media/page-sources.js';
 
 /** Workers that decode, by how they were prepared, and what they do last. */
@@ -37,7 +37,7 @@ function halves(frame) {
 
 const failure = (error) => ({ code: error.code ?? error.name, message: error.message });
 
-async function film(source, how) {
+async function video(source, how) {
   try {
     const { frames, timestamps } = await framesOf(source, how);
     return { timestamps, sizes: frames.map(({ width, height }) => [width, height]), halves: frames.map(halves) };
@@ -46,7 +46,7 @@ async function film(source, how) {
   }
 }
 
-/** A film of a canvas, as browsers record it: without a length. */
+/** A video of a canvas, as browsers record it: without a length. */
 async function recorded(milliseconds) {
   const canvas = Object.assign(document.createElement('canvas'), { width: 64, height: 48 });
   const context = canvas.getContext('2d');
@@ -68,28 +68,28 @@ async function recorded(milliseconds) {
 
 globalThis.media = {
   ask,
-  film: async (url, how) => film(url, how),
-  filmOfFile: async (url, how) => film(await (await fetch(url)).blob(), how),
-  filmOfNothing: (how) => film(new Blob(['no film'], { type: 'video/webm' }), how),
+  video: async (url, how) => video(url, how),
+  videoOfFile: async (url, how) => video(await (await fetch(url)).blob(), how),
+  videoOfNothing: (how) => video(new Blob(['no video'], { type: 'video/webm' }), how),
   /** A second of silence. */
-  filmOfSound(how) {
+  videoOfSound(how) {
     const bytes = new Uint8Array(44 + 8000).fill(128, 44);
     const view = new DataView(bytes.buffer);
     for (const [at, text] of [[0, 'RIFF'], [8, 'WAVEfmt '], [36, 'data']]) for (const [i, letter] of [...text].entries()) bytes[at + i] = letter.charCodeAt(0);
     for (const [at, value] of [[4, 8036], [16, 16], [24, 8000], [28, 8000], [40, 8000]]) view.setUint32(at, value, true);
     for (const [at, value] of [[20, 1], [22, 1], [32, 1], [34, 8]]) view.setUint16(at, value, true);
-    return film(new Blob([bytes], { type: 'audio/wav' }), how);
+    return video(new Blob([bytes], { type: 'audio/wav' }), how);
   },
-  filmOfRecording: async (milliseconds, how) => film(await recorded(milliseconds), how),
+  videoOfRecording: async (milliseconds, how) => video(await recorded(milliseconds), how),
 
   /** An element of the page's is where it was afterwards. */
-  async filmOfElement(url, how) {
+  async videoOfElement(url, how) {
     const element = Object.assign(document.createElement('video'), { src: url, muted: true });
     document.body.append(element);
     await new Promise((done) => { element.onloadeddata = done; });
     element.currentTime = 1.5;
     await new Promise((done) => { element.onseeked = done; });
-    const { halves: found } = await film(element, how);
+    const { halves: found } = await video(element, how);
     await new Promise((done) => { element.onseeked = done; });
     return { halves: found, time: element.currentTime };
   },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The worker's half of media.html: pictures decoded as the engine's worker does it, with the engine's own reading of headers.
+// The worker's half of media.html: images decoded as the engine's worker does it, with the engine's own reading of headers.
 import { instantiate } from '../../js/engine/instance.js';
 import { pixelsOf, sizeOf } from '../../js/media/pixels-web.js';
 import { imagesOf } from '../fixtures/images-of.mjs';
@@ -39,7 +39,7 @@ const fromText = (text) => Uint8Array.from(atob(text), (letter) => letter.charCo
 
 const CALLS = {
   decode,
-  /** The hash of a picture in another size. */
+  /** The hash of an image in another size. */
   resized: async ({ url, to }) => {
     const { rgb, width, height } = await decode(url);
     const hash = await crypto.subtle.digest('SHA-256', images.resize(rgb, { width, height }, to));
@@ -57,7 +57,7 @@ const CALLS = {
   },
   bytes: (text) => decode(fromText(text)),
   blob: (text) => decode(new Blob([fromText(text)])),
-  raw: (picture) => decode({ ...picture, data: fromText(picture.data) }),
+  raw: (image) => decode({ ...image, data: fromText(image.data) }),
   aborted: (url) => decode(url, { signal: AbortSignal.timeout(200) }),
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures and films in Chromium and in Firefox: the golden pictures to the byte, EXIF, what is transparent, a page's own pictures, browsers that
+// Images and videos in Chromium and in Firefox: the golden images to the byte, EXIF, what is transparent, a page's own images, browsers that
 // alter their canvases; and what is broken.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -10,14 +10,14 @@ import { after, before, describe, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { serve } from '../../tools/serve.mjs';
 import { findFirefox } from '../bench/firefox.mjs';
-import { BAD_FILES } from '../fixtures/bad-pictures.mjs';
+import { BAD_FILES } from '../fixtures/bad-images.mjs';
 import { readPng, writePng } from '../fixtures/png.mjs';
 import { PROJECT, launchChromium } from './browser.mjs';
 
 const FOLDER = join(PROJECT, 'tests/fixtures/vision');
 const AT = '/tests/fixtures/vision/';
 const json = (name) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8'));
-const picture = (name) => readPng(readFileSync(join(FOLDER, name)));
+const image = (name) => readPng(readFileSync(join(FOLDER, name)));
 const sha256 = (bytes) => createHash('sha256').update(Uint8Array.from(bytes)).digest('hex');
 const FILES = json('files.json');
 
@@ -26,7 +26,7 @@ const BROWSERS = {
   Firefox: () => puppeteer.launch({ browser: 'firefox', protocol: 'webDriverBiDi', executablePath: findFirefox(), headless: true }),
 };
 
-/** The largest difference of two pictures, their mean difference. */
+/** The largest difference of two images, their mean difference. */
 function distance(one, other) {
   assert.equal(one.length, other.length);
   let [most, sum] = [0, 0];
@@ -52,10 +52,10 @@ const asText = (bytes) => Buffer.from(bytes).toString('base64');
 
 const HOW = { perSecond: 2, least: 4, most: 16 };
 
-/** The grey of film.webm's frame at a time: ten frames a second, each 7 levels brighter. */
+/** The grey of video.webm's frame at a time: ten frames a second, each 7 levels brighter. */
 const greyAt = (seconds) => 16 + 7 * Math.floor(seconds * 10 + 1e-6);
 
-function checkFilm({ timestamps, halves, sizes, message }, times = [0, 1, 2, 3, 4, 5].map((k) => (k * (3 - 1 / 30)) / 5)) {
+function checkVideo({ timestamps, halves, sizes, message }, times = [0, 1, 2, 3, 4, 5].map((k) => (k * (3 - 1 / 30)) / 5)) {
   assert.equal(message, undefined);
   timestamps.forEach((time, k) => assert.ok(Math.abs(time - times[k]) < 0.02, `${timestamps} are not ${times}`));
   assert.equal(timestamps.length, times.length);
@@ -94,10 +94,10 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
     };
     const decode = (path, prepare) => call('ask', 'decode', AT + path, prepare);
 
-    test('the golden pictures are equal, those with alpha within 1, 16 bits within 1; and so is what is resized of them', async () => {
+    test('the golden images are equal, those with alpha within 1, 16 bits within 1; and so is what is resized of them', async () => {
       const resized = json('resized.json');
       for (const golden of ['exact', 'odd', 'palette', 'tall', 'tiny', 'wide', 'alpha', 'grey16']) {
-        const expected = picture(`images/${golden}.png`);
+        const expected = image(`images/${golden}.png`);
         const found = await decode(`images/${golden}.png`);
         assert.equal(found.message, undefined, golden);
         const { width, height } = expected;
@@ -113,11 +113,11 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
     test('JPEG as it is to be seen, within 3 levels', async () => {
       const { rgb, width } = await decode('images/turned.jpg');
       assert.equal(width, 48);
-      assert.ok(distance(rgb, picture('images/turned.expected.png').data).most <= 3);
+      assert.ok(distance(rgb, image('images/turned.expected.png').data).most <= 3);
     });
 
     test('every kind of file that this browser knows, of the size that the header says', async (t) => {
-      const scene = picture('files/scene.png').data;
+      const scene = image('files/scene.png').data;
       for (const [path, { kind, width, height, alpha, sha256: hash }] of Object.entries(FILES)) {
         const found = await decode(`files/${path}`);
         if (found.message) {
@@ -138,7 +138,7 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       assert.equal(new Set(found.map(({ rgb }) => sha256(rgb))).size, 8);
     });
 
-    test('bytes, Blobs and pixels; a huge picture is reduced', async () => {
+    test('bytes, Blobs and pixels; a huge image is reduced', async () => {
       const bytes = asText(readFileSync(join(FOLDER, 'files/scene.png')));
       const { rgb } = await call('ask', 'bytes', bytes);
       assert.deepEqual((await call('ask', 'blob', bytes)).rgb, rgb);
@@ -150,7 +150,7 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
     });
 
     test('what a page shows is taken as it is at the call', async () => {
-      const { data, width, height } = picture('images/odd.png');
+      const { data, width, height } = image('images/odd.png');
       const found = await call('captured', `${AT}images/odd.png`);
       assert.ok(found.length >= 4);
       for (const [i, { rgb, message, ...size }] of found.entries()) {
@@ -160,7 +160,7 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       }
     });
 
-    test('another site\'s picture, one that is closed, and none', async () => {
+    test('another site\'s image, one that is closed, and none', async () => {
       const server = createServer((_, response) => response.writeHead(200, { 'Content-Type': 'image/png', 'Cross-Origin-Resource-Policy': 'cross-origin' })
         .end(readFileSync(join(FOLDER, 'files/scene.png'))));
       await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
@@ -175,11 +175,11 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       for (const lack of ['noise', 'noCanvas']) {
         const { rgb, message } = await decode('images/odd.png', [lack]);
         assert.equal(message, undefined);
-        assert.equal(distance(rgb, picture('images/odd.png').data).most, 0);
+        assert.equal(distance(rgb, image('images/odd.png').data).most, 0);
         const upright = await decode('files/exif6.jpg', [lack]);
         assert.equal(upright.message, undefined);
         assert.ok(distance(upright.rgb, (await decode('files/exif6.jpg')).rgb).most <= 3);
-        assert.ok(distance((await decode('images/alpha.png', [lack])).rgb, overWhite(picture('images/alpha.png'))).most <= 1);
+        assert.ok(distance((await decode('images/alpha.png', [lack])).rgb, overWhite(image('images/alpha.png'))).most <= 1);
         assert.equal((await decode('images/odd.png', [lack, 'noFrames'])).code, 'env/canvas');
       }
     });
@@ -205,18 +205,18 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       });
     }
 
-    test('frames of a film, by its address, of a file, of an element', async () => {
-      checkFilm(await call('film', `${AT}film.webm`, HOW));
-      checkFilm(await call('filmOfFile', `${AT}film.webm`, HOW));
-      checkFilm(await call('film', `${AT}film.webm`, { perSecond: 1, least: 1, most: 2 }), [0, 3 - 1 / 30]);
-      checkFilm(await call('film', `${AT}film.webm`, { perSecond: 1, least: 1, most: 1 }), [0]);
-      const { halves, time } = await call('filmOfElement', `${AT}film.webm`, HOW);
+    test('frames of a video, by its address, of a file, of an element', async () => {
+      checkVideo(await call('video', `${AT}video.webm`, HOW));
+      checkVideo(await call('videoOfFile', `${AT}video.webm`, HOW));
+      checkVideo(await call('video', `${AT}video.webm`, { perSecond: 1, least: 1, most: 2 }), [0, 3 - 1 / 30]);
+      checkVideo(await call('video', `${AT}video.webm`, { perSecond: 1, least: 1, most: 1 }), [0]);
+      const { halves, time } = await call('videoOfElement', `${AT}video.webm`, HOW);
       assert.equal(halves.length, 6);
       assert.ok(Math.abs(time - 1.5) < 0.05, 'is where it was');
     });
 
     test('a recording, which does not say how long it is', async () => {
-      const { timestamps, halves, message } = await call('filmOfRecording', 1500, HOW);
+      const { timestamps, halves, message } = await call('videoOfRecording', 1500, HOW);
       assert.equal(message, undefined);
       assert.ok(timestamps.length >= 4, `${timestamps}`);     // four of 1.5 s; a machine that stops makes it longer
       const greys = halves.map(([left]) => left);
@@ -224,10 +224,10 @@ for (const [name, launch] of Object.entries(BROWSERS)) {
       assert.ok(greys.at(-1) > greys[0], String(greys));
     });
 
-    test('what is no film', async () => {
-      assert.equal((await call('filmOfNothing', HOW)).code, 'image/decode');
-      assert.deepEqual(await call('filmOfSound', HOW), { code: 'image/decode', message: 'The film has no frames.' });
-      assert.match((await call('film', `${AT}nothing.webm`, HOW)).code, /^(image\/decode|net\/unreachable)$/);
+    test('what is no video', async () => {
+      assert.equal((await call('videoOfNothing', HOW)).code, 'image/decode');
+      assert.deepEqual(await call('videoOfSound', HOW), { code: 'image/decode', message: 'The video has no frames.' });
+      assert.match((await call('video', `${AT}nothing.webm`, HOW)).code, /^(image\/decode|net\/unreachable)$/);
     });
   });
 }

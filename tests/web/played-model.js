@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A library whose model is played. It writes up to `parallel` replies side by side, the others wait; how long one is, and how it ends, its
 // question says: "Write 30." pieces, "Talk." without end, "Think." first, "Fail." in the middle, "Break." the engine, "Busy." too many at once.
-// Where a test wants eyes (globalThis.playedEyes) it looks at pictures, "Stare." without end, and keeps what it was shown in globalThis.shown.
+// Where a test wants vision (globalThis.playedVision) it looks at images, "Stare." without end, and keeps what it was shown in globalThis.shown.
 import { QuernError } from '../../js/index.js';
 import { Reply } from '../../js/page/reply.js';
 
@@ -20,7 +20,7 @@ class Task {
 
   constructor(asked, push, { signal, onPrefill }, settle) {
     Object.assign(this, { settle, begin: () => onPrefill?.({ phase: 'text', done: 10, total: 10, cached: 0 }) });
-    this.look = (pictures) => onPrefill?.({ phase: 'vision', done: 40 * pictures, total: 100 * pictures, picture: 1, pictures });
+    this.look = (images) => onPrefill?.({ phase: 'vision', done: 40 * images, total: 100 * images, image: 1, images });
     this.#asked = asked;
     this.#push = push;
     this.drop = () => settle(({ reject }) => reject(signal.reason));
@@ -49,7 +49,7 @@ class Task {
 }
 
 class PlayedModel {
-  info = { ...INFO, vision: globalThis.playedEyes ? { layers: 2, maxTokens: 256 } : null };
+  info = { ...INFO, vision: globalThis.playedVision ? { layers: 2, maxTokens: 256 } : null };
   #writer;
   #tasks = new Map();     // id -> what writes or waits
   #last = 0;
@@ -77,7 +77,7 @@ class PlayedModel {
           this.#admit();
         });
       });
-      task.pictures = parts.filter(({ type }) => type !== 'text').length;
+      task.images = parts.filter(({ type }) => type !== 'text').length;
       this.#tasks.set(id, task);
       if (options.signal?.aborted) task.drop();
       if (task.asks('Busy')) task.fail('use/busy', 'Played: 69 replies.', { detail: { parallel: 4, waiting: 64 } });
@@ -110,7 +110,7 @@ class PlayedModel {
     for (const [id, task] of [...this.#tasks].slice(0, PARALLEL)) {
       if (task.isBegun) continue;
       task.isBegun = true;
-      if (task.pictures) setTimeout(() => task.look(task.pictures));
+      if (task.images) setTimeout(() => task.look(task.images));
       if (task.asks('Stare')) continue;
       task.begin();
       this.#writer.postMessage({ id, from: 0 });

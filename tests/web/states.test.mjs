@@ -139,10 +139,10 @@ const STATES = {
 /** What of the states a stranger wants to see. */
 const SHOWN = ['a first visit', 'a reply', 'thought', 'the list', 'the model dialog', 'settings', 'a failure', 'replies elsewhere'];
 
-/** Writes pictures side by side into one file. */
-async function writeSheet(name, pictures, { width, height }) {
+/** Writes images side by side into one file. */
+async function writeSheet(name, images, { width, height }) {
   const page = await here.browser.newPage({ viewport: { width: 4 * (width / 2 + 16) + 16, height: 2 * (height / 2 + 48) + 16 } });
-  const figures = pictures.map(([title, png]) => `<figure><img src="data:image/png;base64,${png.toString('base64')}" width="${width / 2}" alt=""><figcaption>${title}</figcaption></figure>`);
+  const figures = images.map(([title, png]) => `<figure><img src="data:image/png;base64,${png.toString('base64')}" width="${width / 2}" alt=""><figcaption>${title}</figcaption></figure>`);
   await page.setContent(`<style>body{display:flex;flex-wrap:wrap;gap:16px;margin:16px;font:14px sans-serif;background:#8883}figure{margin:0}</style>${figures.join('')}`);
   await mkdir(process.env.QUERN_SHOTS, { recursive: true });
   await writeFile(join(process.env.QUERN_SHOTS, `${name}.png`), await page.screenshot());
@@ -155,13 +155,13 @@ for (const [device, window] of Object.entries(WINDOWS)) {
   for (const colorScheme of SCHEMES[device]) {
     test(`every state, ${device}, ${colorScheme}`, { timeout: 240_000 }, async () => {
       const visit = await openChat(here, { ...window, colorScheme, origins: [host.url], init: storeSettings, initArgument: { temperature: 0 } });
-      const pictures = [];
+      const images = [];
       for (const [name, lead] of Object.entries(STATES)) {
         await lead(visit);
         assert.deepEqual(await complaints(visit), [], name);
-        if (process.env.QUERN_SHOTS && SHOWN.includes(name)) pictures.push([name, await visit.page.screenshot()]);
+        if (process.env.QUERN_SHOTS && SHOWN.includes(name)) images.push([name, await visit.page.screenshot()]);
       }
-      if (pictures.length) await writeSheet(`${device}-${colorScheme}`, pictures, window.viewport);
+      if (images.length) await writeSheet(`${device}-${colorScheme}`, images, window.viewport);
       await visit.close();
     });
   }

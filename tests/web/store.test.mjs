@@ -94,7 +94,7 @@ const inPage = {
       if (call === 'wait') disk.locks.get = () => [];     // somebody else always has it
       if (call === 'wait') disk.locks.has = () => true;
       const cache = spoiled(new MemoryStore(disk), call, ANSWERS[what]);
-      const model = await globalThis.quern.load(url, { threads: 1, cache }).catch((error) => error);
+      const model = await globalThis.quern.load(url, { threads: 1, store: cache }).catch((error) => error);
       texts.push(model instanceof Error ? `${model.code} ${model.message}` : (await model.complete('The capital of Kenya is', { temperature: 0, maxTokens: 16 }).result).text);
       await model.dispose?.();
     }
@@ -122,12 +122,12 @@ for (const [name, launch] of Object.entries(BROWSERS).slice(0, length(1, 2))) {
       await site?.close();
     });
 
-    /** A tab with the library. @returns {Promise<{run: (name: string, argument?: object) => Promise<any>, close: () => Promise<void>}>} */
+    /** A tab with the library. @returns {Promise<{page: any, run: (name: string, argument?: object) => Promise<any>, close: () => Promise<void>}>} */
     async function open() {
       const page = await browser.newPage();
       await page.goto(`${site.url}tests/web/library.html`);
       await eventually(() => page.evaluate(() => Boolean(globalThis.quern)), 'the library is there');
-      return { run: (call, argument = {}) => page.evaluate(inPage[call], argument), close: () => page.close() };
+      return { page, run: (call, argument = {}) => page.evaluate(inPage[call], argument), close: () => page.close() };
     }
 
     /** A server that answers as `step` says while `use` runs; a new address each time, so a new model. */
@@ -161,6 +161,33 @@ for (const [name, launch] of Object.entries(BROWSERS).slice(0, length(1, 2))) {
       assert.ok(used > 0 && quota > used);
       await again.close();
     }));
+
+    once('a full quota is storage/quota: a load goes on without, a download fails', () => withModel(MODEL, () => ({}), async ({ url }) => {
+      const tab = await open();
+      const driver = await tab.page.context().newCDPSession(tab.page);
+      const limit = (quotaSize) => driver.send('Storage.overrideQuotaForOrigin', { origin: new URL(site.url).origin, ...(quotaSize && { quotaSize }) });
+      const said = [];
+      tab.page.on('console', (message) => said.push(message.text()));
+      await limit(1.5 * CHUNK);
+      try {
+        assert.equal(await tab.run('outcome', { url }), undefined);
+        assert.match(said.join(), /not enough space/);
+        await tab.run('start', { url });
+        assert.equal(await tab.run('running'), 'storage/quota');
+      } finally {
+        await limit();
+        await tab.close();
+      }
+    }));
+
+    once('a compressed answer is net/range, which names the header, though the browser says that it reached nobody', () => {
+      const headers = { ...CORS, 'Access-Control-Expose-Headers': 'Content-Range, Content-Encoding' };
+      return withModel(MODEL, () => ({ encoding: 'gzip', headers }), async ({ url }) => {
+        const tab = await open();
+        assert.equal(await tab.run('outcome', { url }), 'net/range');
+        await tab.close();
+      });
+    });
 
     test('a folder by its address, from a server that does not show what is not there; the second start needs no server', () => {
       const fileOf = (url) => {
@@ -273,7 +300,7 @@ for (const [name, launch] of Object.entries(BROWSERS).slice(0, length(1, 2))) {
       withModel(MODEL, (_, { method }) => ({ ...(method !== 'OPTIONS' && { redirect: `${elsewhere.base}/m.gguf` }), headers: OPEN }), async ({ url }) => {
         const tab = await open();
         const [key, bearer] = [{ 'X-Api-Key': 'SECRET' }, { Authorization: 'Bearer SECRET' }];
-        const get = (options) => tab.run('outcome', { url, options: { cache: false, ...options } });
+        const get = (options) => tab.run('outcome', { url, options: { store: false, ...options } });
         const seen = () => elsewhere.requests.splice(0).map(({ headers }) => [headers['x-api-key'], headers.authorization]);
         assert.deepEqual([await get({ headers: key }), seen()], ['use/param', []]);    // a page is not told where it would go on to
         assert.equal(await get({ headers: bearer }), undefined);

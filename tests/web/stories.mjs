@@ -482,7 +482,7 @@ export const STORIES = {
     assert.equal(await page.value(INPUT), '');
   },
 
-  async 'pictures: attached, answered, stopped while they are looked at, known in the next turn, without a network'(page) {
+  async 'images: attached, answered, stopped while they are looked at, known in the next turn, without a network'(page) {
     const { url, close } = await serve({ root: page.root, isolate: false });
     const own = new Page(page.tab, { url, root: page.root }, page.models);
     const known = async () => Number(/([\d,]+) of them known/.exec(await own.tab.evaluate((wanted) => [...document.querySelectorAll(wanted)].at(-1).title, `${REPLY} .tools`))?.[1].replaceAll(',', '') ?? 0);

@@ -20,25 +20,27 @@ const folder = temporaryFolder();
 after(() => removeFolder(folder));
 
 /** A site in a folder. @param {string} address of the service worker, as the page registers it */
-function makeSite(name, address) {
+function makeSite(name, address, policy = '') {
   const to = join(folder, name);
   mkdirSync(to);
   for (const [from, file] of [['sw.js', 'sw.js'], ['index.js', 'quern.js']]) copyFileSync(join(PROJECT, 'dist', from), join(to, file));
   writeFileSync(join(to, 'isolate.js'), ISOLATE.replace('./sw.js', address));
   writeFileSync(join(to, 'main.js'), MAIN);
-  writeFileSync(join(to, 'index.html'), '<!doctype html><title>A site</title><link rel="icon" href="data:,"><script type="module" src="main.js"></script><body>');
+  writeFileSync(join(to, 'index.html'), `<!doctype html><title>A site</title>${policy && `<meta http-equiv="Content-Security-Policy" content="${policy}">`}<link rel="icon" href="data:,"><script type="module" src="main.js"></script><body>`);
 }
 
 makeSite('plain', './sw.js');
 makeSite('lenient', './sw.js?coep=credentialless');
 makeSite('without', './missing.js');
+makeSite('trusted', './sw.js', "require-trusted-types-for 'script'; trusted-types quern quern-isolate");
+makeSite('distrusted', './sw.js', "require-trusted-types-for 'script'; trusted-types quern");
 const here = station({ root: folder, isolate: false, csp: false, serviceWorker: true });
 
 const says = (page, text) => eventually(async () => (await page.locator('body').innerText().catch(() => '')) === text, text);
 const policyOf = (page) => page.evaluate(async () => (await fetch('main.js')).headers.get('Cross-Origin-Embedder-Policy'));
 
 test('a page gets its threads by loading itself once more', async () => {
-  for (const [site, policy] of [['plain', 'require-corp'], ['lenient', 'credentialless']]) {
+  for (const [site, policy] of [['plain', 'require-corp'], ['lenient', 'credentialless'], ['trusted', 'require-corp']]) {
     const visit = await here.open(`${site}/`);
     let loads = 1;
     visit.page.on('load', () => { loads++; });
@@ -53,6 +55,12 @@ test('a page gets its threads by loading itself once more', async () => {
 
 test('where the worker is refused the page starts on one thread', async () => {
   const visit = await here.open('without/', { expected: /missing\.js|404/ });
+  await says(visit.page, 'one thread');
+  await visit.close();
+});
+
+test('where Trusted Types forbid the recipe\'s policy too', async () => {
+  const visit = await here.open('distrusted/', { expected: /Trusted|policy/i });
   await says(visit.page, 'one thread');
   await visit.close();
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pictures in a page of somebody's own, under a strict policy: the same logits from whatever shows them, to the bit those that transformers' bar is
-// held with in Node; films; a stop while it looks; and that a page of text alone fetches nothing of all this.
+// Images in a page of somebody's own, under a strict policy: the same logits from whatever shows them, to the bit those that transformers' bar is
+// held with in Node; videos; a stop while it looks; and that a page of text alone fetches nothing of all this.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from '../../dist/node.js';
@@ -22,7 +22,7 @@ const openPair = (page, options = {}) => page.evaluate(async ([folder, more]) =>
   globalThis.model = await globalThis.quern.load(at('model'), { vision: at('mmproj'), kv: 'f32', threads: 2, ...more });
 }, [FOLDER, { visionOptions: LIMITS, ...options }]);
 
-test('a picture in every form that a page has, and the caller goes on with it', async () => {
+test('an image in every form that a page has, and the caller goes on with it', async () => {
   const { messages } = goldenCases('dense').find(({ name }) => name === 'exact');
   const node = await load(PAIR.source, { ...PAIR.options, kv: 'f32', threads: 1 });
   const expected = Array.from(new Uint32Array((await node.logits(messages)).buffer));
@@ -103,7 +103,7 @@ test('it says how far it has looked, stops while it looks, and knows what it has
   await visit.close();
 });
 
-test('a film\'s file is played once for all turns, however it is asked about', async () => {
+test('a video\'s file is played once for all turns, however it is asked about', async () => {
   const visit = await openLibrary();
   await openPair(visit.page);
   const { plays, same } = await visit.page.evaluate(async (url) => {
@@ -122,25 +122,25 @@ test('a film\'s file is played once for all turns, however it is asked about', a
     const tokens = await model.countTokens(ask(2));
     const all = [await bits(2), await bits(2), await bits(1), await bits(2)];
     return { plays: counts, same: [tokens > 8, all[1] === all[0], all[2] === all[0], all[3] === all[0]] };
-  }, `${FOLDER}/film.webm`);
+  }, `${FOLDER}/video.webm`);
   assert.deepEqual({ plays, same }, { plays: [1, 1, 2, 3], same: [true, true, false, true] });
   await visit.close();
 });
 
-test('a model of text fetches nothing for pictures; what is none has its code', async () => {
+test('a model of text fetches nothing for images; what is none has its code', async () => {
   const visit = await openLibrary({ expected: /404/ });
   const asked = [];
   visit.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
-  const forPictures = () => asked.filter((path) => /(?:pictures|eyes)\.js$/.test(path));
+  const forImages = () => asked.filter((path) => /(?:images|vision)\.js$/.test(path));
   await openPair(visit.page, { vision: null });
   await visit.page.evaluate(() => globalThis.model.chat('Hi', { maxTokens: 1 }).result.then(() => {}));
-  assert.deepEqual(forPictures(), []);
+  assert.deepEqual(forImages(), []);
   await openPair(visit.page);
-  assert.deepEqual(forPictures(), ['/dist/eyes.js', '/dist/pictures.js']);
+  assert.deepEqual(forImages(), ['/dist/vision.js', '/dist/images.js']);
   const codes = await visit.page.evaluate(async () => {
     const code = (part) => globalThis.model.countTokens([{ role: 'user', content: [part] }]).then(String, (error) => (error instanceof globalThis.quern.QuernError ? error.code : String(error)));
     return [
-      await code({ type: 'video', video: new Blob(['no film']) }), await code({ type: 'image', image: new Blob(['<svg xmlns="http://www.w3.org/2000/svg"/>']) }),
+      await code({ type: 'video', video: new Blob(['no video']) }), await code({ type: 'image', image: new Blob(['<svg xmlns="http://www.w3.org/2000/svg"/>']) }),
       await code({ type: 'image', image: '/nowhere.png' }), await code({ type: 'image', image: document.createElement('canvas') }),
     ];
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What js/index.d.ts declares, read by TypeScript's own parser: names, signatures as they stand in the file, and their comments.
+// What js/*.d.ts declare, read by TypeScript's own parser: names, signatures as they stand in the file, and their comments.
 // Nothing of it is written down a second time for the documentation.
 
 import { readFileSync } from 'node:fs';
@@ -55,6 +55,9 @@ function declarationOf(node, file) {
   const members = node.members ? membersOf(node, file, name) : [];
   return { name, kind: KINDS.get(node.kind), doc: docOf(node, file), signature: bare(node.members ? text.slice(0, text.indexOf('{')) : text), members };
 }
+
+/** What a file says of itself: the comment before everything else. */
+export const introductionOf = (path) => wordsOf((readFileSync(path, 'utf8').match(COMMENT) ?? [''])[0]);
 
 /** @returns {object[]} everything the file exports, in its order */
 export function readDeclarations(path) {

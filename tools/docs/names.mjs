@@ -16,8 +16,9 @@ export const addressFrom = (from, to) => relative(dirname(from), to) || '.';
 export class Names {
   #places = new Map();      // name -> 'page#anchor'
 
+  /** The first place of a name stays. */
   add(name, page, anchor) {
-    this.#places.set(name, `${page}#${anchor}`);
+    if (!this.#places.has(name)) this.#places.set(name, `${page}#${anchor}`);
   }
 
   get all() {

@@ -9,7 +9,7 @@ const LONGEST = 1500;
 
 const entry = (title, kind, href, text) => ({ title, kind, href, text: text.replace(/[`\s]+/g, ' ').trim().slice(0, LONGEST) });
 
-const KINDS = { start: 'Guide', overview: 'Recipes', recipe: 'Recipe', reference: 'Error' };
+const KINDS = { start: 'Guide', overview: 'Recipes', recipe: 'Recipe', reference: 'Error', entry: 'Module' };
 
 /** From each heading to the next; what has colours is text again. */
 function sectionsOf({ html, path, title, kind }) {

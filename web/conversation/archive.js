@@ -107,7 +107,7 @@ export class Archive {
 
   restore(id) { return this.patch(id, { deleted: 0 }); }
 
-  /** Pictures that were added to the next message of a conversation ('' is a new one), which are stored as a message of none. */
+  /** Images that were added to the next message of a conversation ('' is a new one), which are stored as a message of none. */
   async unsent(id) {
     const found = (await this.#tables.messages(NONE)).find((one) => one.id === (id || NEW));
     return checkMessage(found)?.media ?? [];

@@ -63,7 +63,7 @@ export class Chat {
     return this.#answer((talk) => talk.reply(talk.ask(question, instead?.parent).id));
   }
 
-  /** Tokens that a picture or film takes; 0 where nobody can tell. */
+  /** Tokens that an image or video takes; 0 where nobody can tell. */
   async costOf({ type, blob }) {
     const { model } = this.#session;
     const count = (...parts) => model.countTokens([{ role: 'user', content: [...parts, { type: 'text', text: '.' }] }]);

@@ -5,7 +5,7 @@ import { mediumOf } from '../message/media.js';
 import { byId, isComposed } from '../shell/dom.js';
 import { readDraft, writeDraft } from './drafts.js';
 import { pickFiles } from './files.js';
-import { Pictures } from './pictures.js';
+import { Images } from './images.js';
 
 /** Longest text a link may put into the field. */
 const MAX_PREFILL = 8000;
@@ -19,21 +19,21 @@ export class Composer {
   #conversation = '';
   #edited = null;   // the message that is being edited
   #aside = null;    // what stood in the field before
-  #unsent = new Map();    // pictures of conversations that are not shown
-  #pictures;
+  #unsent = new Map();    // images of conversations that are not shown
+  #images;
   #archive = null;        // where these outlive the page
 
   /**
    * @param {object} actions
    * @param {(question: {content: string, media: object[]}, instead?: object) => Promise<boolean>} actions.onSend
    * @param {() => void} actions.onStop
-   * @param {() => boolean} actions.mayShow whether pictures can be shown to the model; says why not
-   * @param {(medium: object) => Promise<number>} actions.costOf tokens of a picture
+   * @param {() => boolean} actions.mayShow whether images can be shown to the model; says why not
+   * @param {(medium: object) => Promise<number>} actions.costOf tokens of an image
    * @param {(sentence: string) => void} actions.onRefuse
    */
   constructor(actions) {
     this.#actions = actions;
-    this.#pictures = new Pictures({ onChange: () => this.#update(), onPick: () => this.#keep(), costOf: actions.costOf, onRefuse: actions.onRefuse });
+    this.#images = new Images({ onChange: () => this.#update(), onPick: () => this.#keep(), costOf: actions.costOf, onRefuse: actions.onRefuse });
     byId('attach').addEventListener('click', () => this.#pick('image/*,video/*'));
     byId('camera').addEventListener('click', () => this.#pick('image/*', { capture: 'environment' }));
     byId('composer').addEventListener('submit', (event) => {
@@ -71,7 +71,7 @@ export class Composer {
   /** Another conversation is shown: what was typed for it comes back. */
   show(conversation) {
     if (conversation === this.#conversation) return;
-    this.#unsent.set(this.#conversation, this.#edited ? this.#aside.media : this.#pictures.media);
+    this.#unsent.set(this.#conversation, this.#edited ? this.#aside.media : this.#images.media);
     this.#conversation = conversation;
     this.#edited = null;
     this.#editing.hidden = true;
@@ -79,22 +79,22 @@ export class Composer {
     this.#recall();
   }
 
-  /** Pictures that are not sent outlive the page. @param {import('./archive.js').Archive} archive */
+  /** Images that are not sent outlive the page. @param {import('./archive.js').Archive} archive */
   keepIn(archive) {
     this.#archive = archive;
     this.#recall();
   }
 
-  /** @param {Iterable<File>} files @returns {boolean} whether there were pictures or films among them */
+  /** @param {Iterable<File>} files @returns {boolean} whether there were images or videos among them */
   attach(files) {
     const media = [...files].map(mediumOf).filter(Boolean);
-    if (media.length && this.#actions.mayShow()) this.#pictures.add(media);
+    if (media.length && this.#actions.mayShow()) this.#images.add(media);
     return media.length > 0;
   }
 
   /** A message goes back into the field, as it is or as it was to be; sending makes another version of it. */
   edit(message, { content, media } = message) {
-    if (!this.#edited) this.#aside = { text: this.#input.value, media: this.#pictures.media };
+    if (!this.#edited) this.#aside = { text: this.#input.value, media: this.#images.media };
     this.#edited = message;
     this.#editing.hidden = false;
     this.#fill(content, media);
@@ -115,7 +115,7 @@ export class Composer {
 
   async #submit() {
     const content = this.#input.value.trim();
-    const { media } = this.#pictures;
+    const { media } = this.#images;
     const edited = this.#edited;
     const conversation = this.#conversation;
     if (this.#isEmpty || (this.#send.hidden && !edited)) return;
@@ -141,7 +141,7 @@ export class Composer {
     return media.length ? this.#keep(conversation, media) : undefined;
   }
 
-  get #isEmpty() { return this.#input.value.trim() === '' && this.#pictures.media.length === 0; }
+  get #isEmpty() { return this.#input.value.trim() === '' && this.#images.media.length === 0; }
 
   async #pick(...which) {
     if (this.#actions.mayShow()) this.attach(await pickFiles(...which));
@@ -150,7 +150,7 @@ export class Composer {
 
   #fill(text, media = []) {
     this.#input.value = text;
-    this.#pictures.set(media);
+    this.#images.set(media);
   }
 
   #key(event) {
@@ -176,13 +176,13 @@ export class Composer {
   }
 
   #clear() {
-    const { length } = this.#pictures.media;
+    const { length } = this.#images.media;
     writeDraft(this.#conversation, '');
     this.#fill('');
     if (length) this.#keep();
   }
 
-  #keep(conversation = this.#conversation, media = this.#pictures.media) {
+  #keep(conversation = this.#conversation, media = this.#images.media) {
     if (!this.#edited) this.#archive?.keepUnsent(conversation, media).catch(() => {});
   }
 
@@ -191,7 +191,7 @@ export class Composer {
     const id = this.#conversation;
     if (!this.#archive || this.#unsent.has(id)) return;
     const media = await this.#archive.unsent(id).catch(() => []);
-    if (media.length && id === this.#conversation && !this.#edited && !this.#pictures.media.length) this.#pictures.set(media);
+    if (media.length && id === this.#conversation && !this.#edited && !this.#images.media.length) this.#images.set(media);
   }
 
   #update() {

@@ -13,7 +13,7 @@ function stepText({ content, calls }) {
 /** What is shown of a conversation. */
 export function asMarkdown({ entry, messages }) {
   const parts = pathTo(messages, entry.leaf).map(({ role, content, model, media = [], steps = [] }) => {
-    const shown = media.map(({ type, name }) => `*(${type === 'image' ? 'picture' : 'film'}: ${name})*\n\n`).join('');
+    const shown = media.map(({ type, name }) => `*(${type === 'image' ? 'image' : 'video'}: ${name})*\n\n`).join('');
     const before = steps.map((step) => `${stepText(step)}\n\n`).join('');
     return `## ${role === 'user' ? 'You' : model || 'Reply'}\n\n${shown}${before}${content.trim()}\n`;
   });

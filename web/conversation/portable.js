@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Messages as text, in a file or where a browser stores no files: pictures and films become Base64 beside their type, and come back from it.
+// Messages as text, in a file or where a browser stores no files: images and videos become Base64 beside their type, and come back from it.
 
 const CHUNK = 0x8000;   // bytes that become arguments of one call
 
@@ -19,7 +19,7 @@ export async function toPortable(message) {
   return { ...message, media: await Promise.all(media) };
 }
 
-/** What a file says of a message, not checked yet; a picture that is there stays as it is, one that cannot be read is left out. */
+/** What a file says of a message, not checked yet; an image that is there stays as it is, one that cannot be read is left out. */
 export function fromPortable(value) {
   if (!Array.isArray(value?.media)) return value;
   const media = value.media.map((medium) => {

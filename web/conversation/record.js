@@ -14,7 +14,7 @@ const number = (value) => (Number.isFinite(value) && value >= 0 ? value : 0);
 const date = (value) => (number(value) <= LATEST ? number(value) : 0);
 const isId = (value) => typeof value === 'string' && /^[\w-]{1,64}$/.test(value);
 
-/** A picture or film, whose file is kept as it was given, or null. */
+/** An image or video, whose file is kept as it was given, or null. */
 function checkMedium(value) {
   const isKnown = ['image', 'video'].includes(value?.type) && value.blob instanceof Blob;
   return isKnown ? { type: value.type, name: oneLine(text(value.name), TITLE), blob: value.blob } : null;

@@ -54,10 +54,10 @@ export class Run {
     setTimeout(() => { if (this.phase === 'waiting') this.wait('Waiting for its turn…'); }, PATIENCE_MS);
   }
 
-  /** So much of the pictures is seen, or of the prompt read. */
-  read({ phase, done, total, picture, pictures }) {
+  /** So much of the images is seen, or of the prompt read. */
+  read({ phase, done, total, image, images }) {
     if (phase === 'vision') {
-      const which = pictures > 1 ? ` at picture ${picture} of ${pictures}` : '';
+      const which = images > 1 ? ` at image ${image} of ${images}` : '';
       return this.#to('looking', `Looking${which}… ${Math.floor((100 * done) / total)} %`);
     }
     this.#count.prompt = this.meter.used = total;

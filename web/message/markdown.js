@@ -128,8 +128,8 @@ function link(token) {
 function image(token) {
   const host = URL.canParse(token.href) ? new URL(token.href).host : '';
   const from = host ? ` from ${host}` : '';
-  return element('span', { className: 'picture', title: token.href.slice(0, 300) },
-    `[picture${from} not loaded${token.text ? `: ${token.text}` : ''}]`);
+  return element('span', { className: 'image', title: token.href.slice(0, 300) },
+    `[image${from} not loaded${token.text ? `: ${token.text}` : ''}]`);
 }
 
 const INLINE = {

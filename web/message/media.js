@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Pictures and films as they are shown: small, each by its name. Their files stay as they were given; what the model gets of them is the library's.
+// Images and videos as they are shown: small, each by its name. Their files stay as they were given; what the model gets of them is the library's.
 import { element, iconButton } from '../shell/dom.js';
 import { oneLine } from '../shell/format.js';
 
 /** @typedef {{type: 'image' | 'video', name: string, blob: Blob}} Medium of a message of the visitor's */
 
-/** What a file may be here. SVG runs scripts and is no picture of pixels. @returns {'image' | 'video' | ''} */
+/** What a file may be here. SVG runs scripts and is no image of pixels. @returns {'image' | 'video' | ''} */
 function kindOf({ type, name = '' }) {
   if (/^image\/(?!svg)/.test(type) || /\.(heic|heif)$/i.test(name)) return 'image';
   return type.startsWith('video/') ? 'video' : '';
@@ -14,7 +14,7 @@ function kindOf({ type, name = '' }) {
 /** @param {Blob & {name?: string}} file @returns {Medium | null} */
 export function mediumOf(file) {
   const type = kindOf(file);
-  return type ? { type, name: oneLine(file.name ?? '', 80) || (type === 'image' ? 'Picture' : 'Film'), blob: file } : null;
+  return type ? { type, name: oneLine(file.name ?? '', 80) || (type === 'image' ? 'Image' : 'Video'), blob: file } : null;
 }
 
 /** One address for each file, however often it is shown, for as long as anybody has the file. */
@@ -39,7 +39,7 @@ export function thumb({ type, name, blob }) {
   return node;
 }
 
-/** @param {Medium} medium @returns {Element} in a message: a picture is shown as large as it fits when it is pressed */
+/** @param {Medium} medium @returns {Element} in a message: an image is shown as large as it fits when it is pressed */
 export function thumbInMessage(medium) {
   const node = thumb(medium);
   if (medium.type === 'video') {

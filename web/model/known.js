@@ -9,8 +9,8 @@ const file = (quant, size, repo, name, revision, sha256) => ({
   quant, size, revision, sha256, url: `https://huggingface.co/${repo}/resolve/${revision}/${name}-${quant}.gguf`,
 });
 
-/** A model with the file of its eyes. */
-const pair = (model, eyes) => ({ ...model, size: model.size + eyes.size, sha256: [model.sha256, eyes.sha256], vision: eyes.url });
+/** A model with the file of its vision. */
+const pair = (model, vision) => ({ ...model, size: model.size + vision.size, sha256: [model.sha256, vision.sha256], vision: vision.url });
 
 export const KNOWN = [
   {
@@ -41,7 +41,7 @@ export const KNOWN = [
     ],
   },
   {
-    label: 'Qwen3-VL-2B', note: 'Sees pictures and films', layers: 28,
+    label: 'Qwen3-VL-2B', note: 'Sees images and videos', layers: 28,
     files: [pair(
       file('Q4_K_M', 1_107_409_952, 'Qwen/Qwen3-VL-2B-Instruct-GGUF', 'Qwen3VL-2B-Instruct', '52d6c8ffea26cc873ac5ad116f8631268d7eb503',
         '089d75c52f4b7ffc56ba998ffc50aae89fcafc755f9e7208aacca281dca6c2ae'),

@@ -27,8 +27,8 @@ function remembered(key) {
   if (typeof label !== 'string' || typeof source !== 'string' || !['url', 'file'].includes(kind)) return null;
   const { url } = readAddress(source);
   if (kind === 'url' && !url) return null;
-  const eyes = typeof vision === 'string' ? readAddress(vision).url : '';
-  return { source: url, ...(eyes && { vision: eyes }), label: oneLine(label, 60), kind, sha256: findKnown(url)?.one.sha256 };
+  const beside = typeof vision === 'string' ? readAddress(vision).url : '';
+  return { source: url, ...(beside && { vision: beside }), label: oneLine(label, 60), kind, sha256: findKnown(url)?.one.sha256 };
 }
 
 export class Loading {
@@ -154,7 +154,7 @@ export class Loading {
 
   /** The demo model comes with the page, whose service worker keeps it. */
   #options({ kind, source, vision, sha256, contextSize }) {
-    return { ...this.#events.options(), ...accessFor(source), ...(contextSize && { contextSize }), ...(kind === 'demo' && { cache: false }),
+    return { ...this.#events.options(), ...accessFor(source), ...(contextSize && { contextSize }), ...(kind === 'demo' && { store: false }),
       ...(vision && { vision }), ...(sha256 && { sha256 }) };
   }
 

@@ -5,7 +5,7 @@
 import { load, models } from 'quern';
 import { codeOf } from '../shell/failure.js';
 
-/** @typedef {{source: string | File, vision?: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice vision: the file of its eyes */
+/** @typedef {{source: string | File, vision?: string | File, label: string, kind: 'demo' | 'url' | 'file'}} Choice vision: the file of its vision */
 
 /** Rejects when the signal aborts, so that waiting for something else can be given up. */
 function aborted(signal) {

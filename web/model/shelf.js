@@ -6,7 +6,7 @@ import { support } from 'quern';
 import { byId, button, element } from '../shell/dom.js';
 import { bytes, count, oneLine, parameters } from '../shell/format.js';
 import { labelOf, place, readAddress } from './address.js';
-import { isEyes, lacksEyes } from './eyes.js';
+import { isProjector, lacksVision } from './vision.js';
 import { Kept } from './kept.js';
 import { DEMO, KNOWN, findKnown, verdict } from './known.js';
 
@@ -133,10 +133,10 @@ export class Shelf {
 
   /** One file, the parts of a split one, or those of a folder. @param {File[]} files */
   chooseFiles(files) {
-    const vision = files.find(isEyes);
+    const vision = files.find(isProjector);
     const [first, ...others] = files.filter((file) => file !== vision);
     const { choice, model } = this.#session;
-    if (!first) return vision && this.#choose(lacksEyes(model) ? { ...choice, vision } : { source: vision, label: vision.name, kind: 'file' });
+    if (!first) return vision && this.#choose(lacksVision(model) ? { ...choice, vision } : { source: vision, label: vision.name, kind: 'file' });
     const label = others.length ? `${others.length + 1} files` : oneLine(first.name.replace(/\.gguf$/i, ''), 60) || 'File';
     return this.#choose({ source: others.length ? [first, ...others] : first, ...(vision && { vision }), label, kind: 'file' });
   }
@@ -173,7 +173,7 @@ export class Shelf {
     const facts = [
       ['In use', info.name], ['Kind', info.architecture], ['Weights', info.parameters && parameters(info.parameters)],
       ['Memory', info.memory && bytes(info.memory.used)], ['Context', info.contextSize && `${count(info.contextSize)} tokens`],
-      ['Sees', info.vision && 'pictures and films'], ['Threads', info.threads], ['Kernels', info.variant], ['License', info.license],
+      ['Sees', info.vision && 'images and videos'], ['Threads', info.threads], ['Kernels', info.variant], ['License', info.license],
     ];
     const rows = facts.filter(([, value]) => value).map(([name, value]) => element('div', {},
       element('dt', {}, name), element('dd', {}, element('bdi', {}, oneLine(value, 80)))));

@@ -23,7 +23,7 @@ export function element(tag, attributes = {}, ...children) {
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** One picture of the sprite in index.html. */
+/** One image of the sprite in index.html. */
 function icon(name, className = 'icon small') {
   const svg = document.createElementNS(SVG, 'svg');
   svg.setAttribute('class', className);
@@ -40,7 +40,7 @@ export const fromTemplate = (id) => byId(id).content.firstElementChild.cloneNode
 /** A button with a word. */
 export const button = (text, onclick, className = 'button') => element('button', { type: 'button', className, onclick }, text);
 
-/** A quiet button with a picture and a name for those who do not see it. */
+/** A quiet button with an image and a name for those who do not see it. */
 export function iconButton(name, label, onclick) {
   const node = element('button', { type: 'button', className: 'tool', title: label, onclick }, icon(name));
   node.setAttribute('aria-label', label);

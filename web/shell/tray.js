@@ -32,11 +32,11 @@ function progressText({ phase, loaded, total, cached, waiting }, pace, age) {
   return `${amount}, ${bytes(now.speed)}/s${now.left ? `, ${duration(Math.max(1000, now.left))} left` : ''}`;
 }
 
-function card(kind, picture, message, hint, actions) {
+function card(kind, image, message, hint, actions) {
   const node = fromTemplate('t-card');
   node.classList.add(kind);
   node.dataset.testid = kind;
-  node.querySelector('use').setAttribute('href', `#i-${picture}`);
+  node.querySelector('use').setAttribute('href', `#i-${image}`);
   node.querySelector('.card-message').textContent = message;
   node.querySelector('.card-hint').textContent = hint;
   node.querySelector('.card-actions').append(...actions);

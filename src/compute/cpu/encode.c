@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The operations of an encoder of pictures: by row, and attention of rows that all see each other.
+ * The operations of an encoder of images: by row, and attention of rows that all see each other.
  *
  * Attention has the sums of a language model's with an f32 cache: pages of 32 keys, a softmax for each span of 512, merged in order. But rows are
  * many and keys do not grow, so a tile of rows and a head are one piece of work, spans follow each other in it, and nothing is left to merge

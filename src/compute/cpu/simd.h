@@ -106,6 +106,6 @@ INLINE vec exp4(const struct exp4 *k, vec x)
 void gemm_simd(struct kernels *k, enum dots dots); /* sets the products with codes */
 void floats_simd(struct kernels *k);               /* sets those with floats */
 void attend_simd(struct kernels *k);               /* sets attention */
-void encode_simd(struct kernels *k);               /* sets what only an encoder of pictures has */
+void encode_simd(struct kernels *k);               /* sets what only an encoder of images has */
 
 #endif

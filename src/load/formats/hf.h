@@ -21,7 +21,7 @@ extern const struct hf_reader hf_config; /* config.json and generation_config.js
 struct hf_config *hf_config_new(struct mem *m);
 
 struct hf_vision;
-extern const struct hf_reader hf_vision; /* config.json's vision_config, and the files of the preprocessors of pictures and films */
+extern const struct hf_reader hf_vision; /* config.json's vision_config, and the files of the preprocessors of images and videos */
 struct hf_vision *hf_vision_new(struct mem *m);
 
 struct hf_special;

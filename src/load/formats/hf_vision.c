@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of a folder say of pictures and films -> the keys "clip.*" that a projector's GGUF file has, so that the encoder reads one form.
+ * What the files of a folder say of images and videos -> the keys "clip.*" that a projector's GGUF file has, so that the encoder reads one form.
  *
  * The encoder's sizes stand in config.json (vision_config); limits and normalisation in preprocessor_config.json and
  * video_preprocessor_config.json, or both in processor_config.json, which then counts. Whether the encoder is one that we run, vision.c says.
@@ -28,8 +28,8 @@ enum {
     LOW, HIGH, PATCH, MERGE_SIZE, TEMPORAL_SIZE, RESAMPLE, MIN_FRAMES, MAX_FRAMES, INTS,
     FPS = INTS, RESCALE, FLOATS_END,
     DO_RESIZE = FLOATS_END, TRUTHS_END = DO_RESIZE + 4,
-    SIZE = TRUTHS_END, MEAN, STD, FILM_TYPE, OUTER,
-    PICTURES = OUTER, FILMS, IDS, VISION = IDS + 4
+    SIZE = TRUTHS_END, MEAN, STD, VIDEO_TYPE, OUTER,
+    IMAGES = OUTER, VIDEOS, IDS, VISION = IDS + 4
 };
 
 static const char *const vision_keys[] = {"depth",      "hidden_size",        "intermediate_size",   "num_heads",  "out_hidden_size",
@@ -40,9 +40,9 @@ static const char *const vision_names[] = {
     "clip.vision.projection_dim", "clip.vision.patch_size", "clip.vision.spatial_merge_size", NULL, NULL, NULL};
 enum { V_DEPTH, V_PATCH = 5, V_MERGE, V_TEMPORAL, V_CHANNELS, V_POSITIONS, V_INTS };
 
-/* What is done to pictures or films before the encoder sees them. */
+/* What is done to images or videos before the encoder sees them. */
 struct processor {
-    bool there[FLOATS_END], film;
+    bool there[FLOATS_END], video;
     int64_t integer[INTS];
     double number[FLOATS_END];
     float mean[CHANNELS], std[CHANNELS];
@@ -50,7 +50,7 @@ struct processor {
 };
 
 struct hf_vision {
-    struct processor own, pictures, films; /* the file's own; the two of processor_config.json */
+    struct processor own, images, videos; /* the file's own; the two of processor_config.json */
     bool has_own, has_vision;
     bool there[V_INTS];
     int64_t integer[V_INTS];
@@ -102,7 +102,7 @@ static void read_processor_key(struct processor *p, struct json_reader *r, int k
 {
     bool done = true;
     if (hf_null(r)) return;
-    if (key == MIN_FRAMES || key == MAX_FRAMES || key == FPS || key == FILM_TYPE) p->film = true;
+    if (key == MIN_FRAMES || key == MAX_FRAMES || key == FPS || key == VIDEO_TYPE) p->video = true;
     if (key < INTS) p->there[key] = json_integer(r, &p->integer[key]);
     else if (key < FLOATS_END) p->there[key] = json_float(r, &p->number[key]);
     else if (key < TRUTHS_END) json_truth(r, &done);
@@ -111,7 +111,7 @@ static void read_processor_key(struct processor *p, struct json_reader *r, int k
     else if (key == STD) read_colours(r, p->std, &p->has_std);
     else json_skip(r);
     if (key < FLOATS_END) check_number(p, r, key);
-    if (!done) refuse(r, "Pictures that are not resized, rescaled, normalised and made RGB are not supported");
+    if (!done) refuse(r, "Images that are not resized, rescaled, normalised and made RGB are not supported");
 }
 
 static void read_processor(struct processor *p, struct json_reader *r)
@@ -168,8 +168,8 @@ static void read_key(void *state, struct json_reader *r, int key)
         return;
     }
     if (hf_null(r)) return;
-    if (key == PICTURES) read_processor(&v->pictures, r);
-    else if (key == FILMS) read_processor(&v->films, r);
+    if (key == IMAGES) read_processor(&v->images, r);
+    else if (key == VIDEOS) read_processor(&v->videos, r);
     else if (key == VISION) read_vision(v, r);
     else v->has_id[key - IDS] = json_integer(r, &v->id[key - IDS]);
 }
@@ -209,7 +209,7 @@ static void write_patch(struct writer *w, bool there, int64_t patch)
     if (m) memcpy(&before, ck_view(w->model, m->value).data, sizeof before);
     else w->status = ck_put_int(w->model, key, patch, w->err);
     if (before != patch)
-        w->status = fail(w->err, ERR_INCONSISTENT, "value", 0, "Patches of pictures are %lld pixels wide in one file of the folder, %lld in another.",
+        w->status = fail(w->err, ERR_INCONSISTENT, "value", 0, "Patches of images are %lld pixels wide in one file of the folder, %lld in another.",
                          (long long)before, (long long)patch);
 }
 
@@ -219,14 +219,14 @@ static void write_colours(struct writer *w, const char *key, bool there, const f
     if (there && is_free(w, key)) w->status = ck_put_array(w->model, key, META_F32, data, CHANNELS, w->err);
 }
 
-static void write_processor(struct writer *w, const struct processor *p, bool film)
+static void write_processor(struct writer *w, const struct processor *p, bool video)
 {
     write_patch(w, p->there[PATCH], p->integer[PATCH]);
-    write_int(w, film ? "clip.vision.video_min_pixels" : "clip.vision.image_min_pixels", p->there[LOW], p->integer[LOW]);
-    write_int(w, film ? "clip.vision.video_max_pixels" : "clip.vision.image_max_pixels", p->there[HIGH], p->integer[HIGH]);
-    write_colours(w, film ? "clip.vision.video_mean" : "clip.vision.image_mean", p->has_mean, p->mean);
-    write_colours(w, film ? "clip.vision.video_std" : "clip.vision.image_std", p->has_std, p->std);
-    if (!film) return;
+    write_int(w, video ? "clip.vision.video_min_pixels" : "clip.vision.image_min_pixels", p->there[LOW], p->integer[LOW]);
+    write_int(w, video ? "clip.vision.video_max_pixels" : "clip.vision.image_max_pixels", p->there[HIGH], p->integer[HIGH]);
+    write_colours(w, video ? "clip.vision.video_mean" : "clip.vision.image_mean", p->has_mean, p->mean);
+    write_colours(w, video ? "clip.vision.video_std" : "clip.vision.image_std", p->has_std, p->std);
+    if (!video) return;
     write_int(w, "clip.vision.video_min_frames", p->there[MIN_FRAMES], p->integer[MIN_FRAMES]);
     write_int(w, "clip.vision.video_max_frames", p->there[MAX_FRAMES], p->integer[MAX_FRAMES]);
     if (p->there[FPS] && is_free(w, "clip.vision.video_fps"))
@@ -235,7 +235,7 @@ static void write_processor(struct writer *w, const struct processor *p, bool fi
 
 static int fail_value(struct error *err, const char *what, int64_t value)
 {
-    return fail(err, ERR_INCONSISTENT, "value", 0, "The encoder of pictures has %lld %s in config.json, which cannot be.", (long long)value, what);
+    return fail(err, ERR_INCONSISTENT, "value", 0, "The encoder of images has %lld %s in config.json, which cannot be.", (long long)value, what);
 }
 
 /* The table of positions is a square. */
@@ -252,7 +252,7 @@ static int write_added(struct writer *w, const struct hf_vision *v)
     if (depth < 1 || depth > DEPTH_MAX) return fail_value(w->err, "blocks", depth);
     for (int i = (int)depth; i < DEPTH_MAX; i++)
         if (v->added[i])
-            return fail(w->err, ERR_INCONSISTENT, "value", 0, "Something is added after block %d of pictures, but there are %d.", i, (int)depth);
+            return fail(w->err, ERR_INCONSISTENT, "value", 0, "Something is added after block %d of images, but there are %d.", i, (int)depth);
     int status = ck_put_array(w->model, "clip.vision.is_deepstack_layers", META_BOOL, (struct bytes){(const uint8_t *)v->added, (size_t)depth},
                               (uint64_t)depth, w->err);
     return status ? status : ck_put_bool(w->model, "clip.vision.deepstack_by_place", true, w->err);
@@ -284,10 +284,10 @@ static int done(void *state, struct checkpoint *model, struct error *err)
     for (int i = 0; i < 4; i++)
         if (v->has_id[i]) write_int(&w, ids[i], true, v->id[i]);
     if (v->has_vision) write_encoder(&w, v);
-    if (v->has_own) write_processor(&w, &v->own, v->own.film);
+    if (v->has_own) write_processor(&w, &v->own, v->own.video);
     both.status = w.status;
-    write_processor(&both, &v->pictures, false);
-    write_processor(&both, &v->films, true);
+    write_processor(&both, &v->images, false);
+    write_processor(&both, &v->videos, true);
     return both.status;
 }
 

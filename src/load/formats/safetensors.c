@@ -77,7 +77,7 @@ static const struct rename inside[] = {
 static const struct rename expert[] = {{"gate_proj.", "ffn_gate"}, {"up_proj.", "ffn_up"}, {"down_proj.", "ffn_down"}};
 static const struct rename parts[] = {{"weight_scale_inv", "scale"}, {"weight", "weight"}};
 
-/* Of the encoder of pictures; of what it adds after some of its blocks, each numbered by its place. */
+/* Of the encoder of images; of what it adds after some of its blocks, each numbered by its place. */
 static const struct rename vision[] = {
     {"patch_embed.proj.", "v.patch_embd"}, {"pos_embed.", "v.position_embd"},
     {"merger.norm.", "v.post_ln"},         {"merger.linear_fc1.", "mm.0"},

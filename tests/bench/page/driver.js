@@ -10,9 +10,9 @@ export function driver(loadModel) {
   let model;
   return {
     /** @returns {Promise<object>} milliseconds it took, when it was ready (since 1970), and how the engine runs */
-    async load({ url, path, threads, contextSize, variant, cache }) {
+    async load({ url, path, threads, contextSize, variant, store: cache }) {
       const start = performance.now();
-      model = await loadModel(url ?? path, { threads, contextSize, variant, cache });
+      model = await loadModel(url ?? path, { threads, contextSize, variant, store: cache });
       const end = performance.now();
       const { info } = model;
       return {

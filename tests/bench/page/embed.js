@@ -5,7 +5,7 @@ import { load as open } from '../../../dist/index.js';
 let model;
 
 export async function load({ url, path: _, ...options }) {
-  model = await open(new URL(url, location.href), { cache: false, ...options });
+  model = await open(new URL(url, location.href), { store: false, ...options });
 }
 
 export async function run({ texts }) {

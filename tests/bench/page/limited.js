@@ -3,4 +3,4 @@
 import { load as open } from '../../../dist/index.js';
 import { limited } from '../limited-run.js';
 
-export const { load, first, run } = limited(({ url, path: _, ...options }) => open(new URL(url, location.href), { cache: false, ...options }));
+export const { load, first, run } = limited(({ url, path: _, ...options }) => open(new URL(url, location.href), { store: false, ...options }));

@@ -7,4 +7,4 @@ export { look } from '../looks-run.js';
 
 const at = (path) => new URL(`/${path}`, location.href);
 
-export const load = ({ model, vision, ...options }) => begin(open, at(model), { vision: at(vision), cache: false, ...options });
+export const load = ({ model, vision, ...options }) => begin(open, at(model), { vision: at(vision), store: false, ...options });

@@ -6,4 +6,4 @@ import { driver } from './driver.js';
 export const { load, complete, stream } = driver(loadModel);
 
 /** The model from the store, where it is put first if it is not there. */
-export const loadKept = (options) => load({ ...options, cache: true });
+export const loadKept = (options) => load({ ...options, store: true });

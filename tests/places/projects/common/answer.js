@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What is done with the package in every place: load, chat, a reply in a form and vectors, whose files come with their first call, and dispose;
-// or a look at a picture. The result says what came of it. The native build, with which the reply is compared, lets the model think.
+// or a look at an image. The result says what came of it. The native build, with which the reply is compared, lets the model think.
 
 export const QUESTION = 'What is the capital of Kenya?';
 
 const CITY = { type: 'object', properties: { city: { enum: ['Nairobi', 'Oslo'] } }, required: ['city'], additionalProperties: false };
 
-/** How many numbers a model with eyes makes of a grey picture. */
+/** How many numbers a model with vision makes of a grey image. */
 async function look(model) {
   const { values } = await model.look({ data: new Uint8Array(64 * 64 * 3).fill(128), width: 64, height: 64 });
   return values.length;

@@ -7,7 +7,7 @@ export async function compare(load, { model: source, expected, tokens, configura
   const wrong = [];
   const dots = [];
   for (const configuration of configurations) {
-    const model = await load(source, { ...configuration, cache: false });
+    const model = await load(source, { ...configuration, store: false });
     const logits = await model.logits(tokens);
     const found = new Uint32Array(logits.buffer, logits.byteOffset, logits.length);
     const { variant, threads } = model.info;

@@ -9,7 +9,7 @@ import { run } from 'quern/run';
 import { fakeModel } from 'quern/testing';
 import type { ErrorCode, LoadOptions, Message, Model, Reply, Result, StoredModel } from 'quern';
 
-const options: LoadOptions = { threads: 2, cache: false, onProgress: ({ loaded, total }) => console.log(loaded / total) };
+const options: LoadOptions = { threads: 2, store: false, onProgress: ({ loaded, total }) => console.log(loaded / total) };
 const messages: Message[] = [{ role: 'user', content: 'Hi' }];
 
 async function talk(source: string): Promise<Result> {

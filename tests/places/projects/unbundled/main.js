@@ -36,18 +36,18 @@ async function store({ model: source }) {
   let outcome;
   for (let i = 0; i < 2; i++) {
     let last;
-    outcome = await answer(quern.load, source, { cache, onProgress: (progress) => { last = progress; } });
+    outcome = await answer(quern.load, source, { store: cache, onProgress: (progress) => { last = progress; } });
     cached.push(last?.cached);
   }
   return { ...outcome, cached };
 }
 
-/** What is seen in pictures: of each its tokens' rows and columns, and the values. */
-async function look({ model: source, pictures, ...options }) {
-  const model = await quern.load(source, { threads: 1, cache: false, ...options });
+/** What is seen in images: of each its tokens' rows and columns, and the values. */
+async function look({ model: source, images, ...options }) {
+  const model = await quern.load(source, { threads: 1, store: false, ...options });
   const looks = [];
-  for (const picture of pictures) {
-    const { rows, columns, values } = await model.look(picture);
+  for (const image of images) {
+    const { rows, columns, values } = await model.look(image);
     looks.push({ rows, columns, values: Array.from(values) });
   }
   await model.dispose();
@@ -60,7 +60,7 @@ async function look({ model: source, pictures, ...options }) {
  */
 async function speeds({ model: source, counts, warm, rounds, token }) {
   const models = [];
-  for (const threads of counts) models.push(await quern.load(source, { threads: threads ?? undefined, contextSize: 256, cache: false, profile: true }));
+  for (const threads of counts) models.push(await quern.load(source, { threads: threads ?? undefined, contextSize: 256, store: false, profile: true }));
   const best = counts.map(() => 0);
   for (let round = 0; round < warm + rounds; round++) {
     for (const [i, model] of models.entries()) {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Tools of the type custom in the OpenAI API: what is called is given a text, not JSON. Here they are tools with one argument, `input`, a string that
+// what the format says limits; in answers it is the text again, also while it is written.
+
+import { badParam } from '../shared/errors.js';
+import { isRecord } from '../shared/raw-json.js';
+import { unsupported } from './openai-refused.js';
+
+/** What a format says of the string. Only regular expressions can be kept. */
+function formatOf(format, path) {
+  if (format == null || format.type === 'text') return {};
+  const { syntax, definition } = format.grammar ?? format;     // chats have it inside, responses flat
+  if (format.type !== 'grammar') throw badParam(`${path}.type`, "must be 'text' or 'grammar'");
+  if (syntax !== 'regex') throw unsupported(`${path}.grammar.syntax`, "must be 'regex': no other one is supported by this version");
+  if (typeof definition !== 'string') throw badParam(`${path}.grammar.definition`, 'must be a string');
+  return { pattern: `^(?:${definition})$` };
+}
+
+/** @param {any} tool @param {string} path */
+export function customTool({ custom }, path) {
+  if (!isRecord(custom)) throw badParam(`${path}.custom`, 'must be an object');
+  const { name, description, format } = custom;
+  const input = { type: 'string', ...formatOf(format, `${path}.custom.format`) };
+  return { name, description, parameters: { type: 'object', properties: { input }, required: ['input'] } };
+}
+
+/** What a failure calls such a tool. @param {any} body of the request */
+export const inCustomTerms = (text, body) => text.replace(/\btools\[(\d+)\]\.function\b/g, (whole, i) => (
+  body?.tools?.[i]?.type === 'custom' ? `tools[${i}].custom` : whole));
+
+const HEAD = /^\s*\{\s*"input"\s*:\s*"/;
+const WHOLE = /^(?:[^"\\]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*/;
+
+/** Half of a character at the end, as an escape: the other one follows. */
+const HALF = /\\u[dD][89abAB][\da-fA-F]{2}$/;
+
+/** The text in arguments that come in pieces of their JSON. */
+export class InputText {
+  #rest = '';
+  #isInside = false;
+
+  /** @param {string} piece @returns {string} what is new of the text */
+  take(piece) {
+    this.#rest += piece;
+    const [head] = (!this.#isInside && HEAD.exec(this.#rest)) || [''];
+    this.#isInside ||= head !== '';
+    if (!this.#isInside) return '';
+    const rest = this.#rest.slice(head.length);
+    const whole = WHOLE.exec(rest)[0].replace(HALF, '');
+    this.#rest = rest.slice(whole.length);
+    return JSON.parse(`"${whole}"`);
+  }
+}

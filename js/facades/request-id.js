@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// By which a request is known in answers and in whoever's logs: the one that it brings, or a new one.
+
+export const REQUEST_ID = 'x-request-id';
+
+const FINE = /^[\x21-\x7e]{1,128}$/;
+
+/** @param {string | string[] | null} [given] */
+export function requestId(given) {
+  if (typeof given === 'string' && FINE.test(given)) return given;
+  return `req_${Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}

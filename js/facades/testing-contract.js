@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// What a fake model refuses because a real one's worker does, and what its script may not say because no real model could: a test that passes with
+// either would else hide a fault. Schemas are looked at by the engine alone, so of what they say there is no more here than that a text is JSON.
+
+import { QuernError } from '../shared/errors.js';
+import { grammarOf } from '../reply/constraint.js';
+import { Tools } from '../reply/tools.js';
+
+/** Compiles nothing: what is asked for is checked before. */
+const grammars = async () => /** @type {any} */ ({ compile: () => null });
+
+/** @param {string | object[]} input as it was checked @param {any} options */
+export async function checkAsked(input, options) {
+  if (Array.isArray(input)) void new Tools(input, options);
+  else if (input.length === 0) throw new QuernError('use/empty', 'There is nothing to do: the prompt is empty.');
+  await grammarOf(options, grammars);
+}
+
+const shorten = (text) => JSON.stringify(text.slice(0, 100));
+
+function isJson(text) {
+  try {
+    return [JSON.parse(text)].length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function isMatch(text, given) {
+  const { source = given, flags = '' } = given;
+  return new RegExp(`^(?:${source})$`, flags.includes('s') ? 'su' : 'u').test(text);
+}
+
+/** Each limit of a text: what it must be, and whether it is; the options are JSON, as they are sent. */
+const LIMITS = {
+  choices: ['one of the choices', (text, given) => given.includes(text)],
+  regex: ['what the expression matches', isMatch],
+  schema: ['JSON', isJson],
+  json: ['JSON', isJson],
+};
+
+/** @param {{text?: string, toolCalls?: {name: string}[]}} answer of a script, which is whole */
+export function checkAnswer({ text = '', toolCalls = [] }, options) {
+  const wrong = (what) => new TypeError(`The script of fakeModel() says what no model could: ${what}.`);
+  const { tools = [], toolChoice, parallelToolCalls = true } = options;
+  for (const { name } of toolCalls) {
+    if (!tools.some((tool) => tool.name === name)) throw wrong(`it calls ${name}, which is none of the tools that were given`);
+    if (toolChoice?.name && toolChoice.name !== name) throw wrong(`it calls ${name}, but toolChoice is ${toolChoice.name}`);
+    if (toolChoice?.names && !toolChoice.names.includes(name)) throw wrong(`it calls ${name}, which toolChoice does not name`);
+  }
+  if (toolChoice === 'none' && toolCalls.length > 0) throw wrong('it calls, but toolChoice is \'none\'');
+  const wantsCall = toolChoice === 'required' || toolChoice?.name || toolChoice?.required;
+  if (wantsCall && toolCalls.length === 0) throw wrong('it calls nothing, but toolChoice wants a call');
+  if (toolCalls.length > 1 && !parallelToolCalls) throw wrong('it has several calls where parallelToolCalls is false');
+  if (toolCalls.length > 0) return;
+  for (const [name, [what, holds]] of Object.entries(LIMITS)) {
+    if (options[name] && !holds(text, JSON.parse(options[name]))) throw wrong(`options.${name} is there, but ${shorten(text)} is not ${what}`);
+  }
+}

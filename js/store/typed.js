@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// A GGUF file of a repository by its type (`hf:OWNER/REPO:Q8_0`). The model is kept by the address of its file, as if that had been named, so what is
+// stored is found without a server, whichever way it was named first.
+
+import { Entry } from './store.js';
+
+const SPLIT = /-\d{5}-of-\d{5}(?=\.gguf$)/i;
+
+const whole = (path) => path.replace(SPLIT, '');
+
+/** The files of a type: of those whose name has it the one with the shortest, all of its parts. @param {string[]} paths */
+export function filesOfType(paths, type) {
+  const isMeant = new RegExp(`(?:^|[-._/])${type.replaceAll('.', '\\.')}(?=[-./])`, 'i');
+  const found = paths.filter((path) => /\.gguf$/i.test(path) && !/mmproj/i.test(path) && isMeant.test(path));
+  const [name] = found.map(whole).sort((a, b) => a.length - b.length || (a < b ? -1 : 1));
+  return found.filter((path) => whole(path) === name).sort();
+}
+
+/** What is stored of this type, a complete model before a part of one. @returns {Promise<Entry | undefined>} */
+export async function storedOfType(store, { folder, type }) {
+  const pathOf = ({ header: { id } }) => (id.startsWith(folder) ? decodeURIComponent(id.slice(folder.length)) : '');
+  const entries = (await Entry.all(store)).filter((entry) => filesOfType([pathOf(entry)], type).length > 0);
+  return entries.find(({ complete }) => complete) ?? entries[0];
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The bytes of an image's file, wherever it is: handed over, at an address, in a `data:` address, at a path. Not more of them than an image
+// may have, and not later than a minute.
+
+import { deadline, systemClock } from '../shared/clock.js';
+import { QuernError } from '../shared/errors.js';
+import { MOST_BYTES, tooLarge } from '../shared/image.js';
+import { piecesOf } from '../shared/stream.js';
+
+const PATIENCE_MS = 60_000;
+
+/** `data:TYPE;base64,…`, or with the letters themselves. */
+function bytesOfData(url) {
+  const comma = url.indexOf(',');
+  const bad = () => new QuernError('image/decode', 'An image\'s data: address is broken.', { detail: { rule: 'data' } });
+  if (comma < 0) throw bad();
+  if (url.length > 1.5 * MOST_BYTES) throw tooLarge(Math.floor(0.75 * url.length));
+  try {
+    const body = decodeURIComponent(url.slice(comma + 1));
+    return Uint8Array.from(/;\s*base64\s*$/i.test(url.slice(0, comma)) ? atob(body) : body, (letter) => letter.charCodeAt(0));
+  } catch {
+    throw bad();
+  }
+}
+
+const shortened = (url) => (url.length > 80 ? `${url.slice(0, 79)}…` : url);
+
+async function read(response, url) {
+  const said = Number(response.headers.get('Content-Length'));
+  if (said > MOST_BYTES) throw tooLarge(said);
+  const parts = [];
+  let size = 0;
+  const broken = (error) => new QuernError('net/truncated', `The image at ${url} broke off.`, { cause: error });
+  for await (const bytes of piecesOf(response.body ?? new Blob().stream(), broken)) {
+    size += bytes.length;
+    if (size > MOST_BYTES) throw tooLarge(size);
+    parts.push(bytes.slice());
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
+/** What a server sends for it; nothing goes along that tells who asks. */
+async function fetched(url, { fetch, signal, clock = systemClock }) {
+  const patience = new AbortController();
+  const end = () => patience.abort();
+  const cancel = deadline(PATIENCE_MS, end, clock);
+  signal.addEventListener('abort', end, { once: true });
+  const short = shortened(url);
+  try {
+    const response = await fetch(url, { credentials: 'omit', signal: patience.signal });
+    const { ok, status } = response;
+    if (!ok) throw new QuernError('net/http', `The image at ${short} cannot be fetched: status ${status}.`, { detail: { status } });
+    return await read(response, short);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (patience.signal.aborted) throw new QuernError('net/stalled', `The image at ${short} has not come within ${PATIENCE_MS / 1000} seconds.`);
+    if (error instanceof QuernError) throw error;
+    throw new QuernError('net/unreachable', `The image at ${short} cannot be fetched (${error.message}).`, { cause: error });
+  } finally {
+    cancel();
+    signal.removeEventListener('abort', end);
+    end();      // what is too large is not fetched on
+  }
+}
+
+/**
+ * @param {{url?: string, path?: string, bytes?: Uint8Array, blob?: Blob, bitmap?: ImageBitmap, pixels?: object}} frame as it came from the page
+ * @param {{fetch: typeof fetch, readImage?: (path: string) => Promise<Uint8Array>, signal: AbortSignal, clock?: typeof systemClock}} how
+ * @returns {Promise<Uint8Array | Blob | ImageBitmap | object>} as js/media takes it
+ */
+export async function imageSource({ url, path, bytes, blob, bitmap, pixels }, how) {
+  if (url !== undefined) return /^data:/i.test(url) ? bytesOfData(url) : fetched(url, how);
+  if (path !== undefined) return how.readImage(path);
+  if ((bytes?.length ?? blob?.size ?? 0) > MOST_BYTES) throw tooLarge(bytes?.length ?? blob.size);
+  return bytes ?? blob ?? bitmap ?? pixels;
+}
