@@ -134,11 +134,20 @@ export class Grammars {
    */
   compile(kind, text, flags = 0) {
     const key = `${kind} ${flags} ${text}`;
-    const grammar = this.#known.get(key) ?? this.#compiled(kind, text, flags);
+    const grammar = this.#remembered(key) ?? this.#compiled(kind, text, flags);
     this.#known.delete(key);
     this.#known.set(key, grammar);
     grammar.users++;
     return grammar;
+  }
+
+  /** One that is worn is left to those who use it, by no key that anybody asks for. */
+  #remembered(key) {
+    const grammar = this.#known.get(key);
+    if (!grammar || !this.#wasm.grammar_worn(grammar.handle)) return grammar;
+    this.#known.delete(key);
+    this.#known.set(grammar, grammar);
+    return undefined;
   }
 
   #compiled(kind, text, flags) {
@@ -150,13 +159,12 @@ export class Grammars {
     return new Grammar(this.#wasm, handle, this.#words, (status) => this.#check(status));
   }
 
-  /** Those that were used longest ago and that nobody uses. */
+  /** Those that nobody uses: worn ones, and of the others those that were used longest ago. */
   #forget() {
-    for (const [key, { handle, users }] of this.#known) {
-      if (this.#known.size < REMEMBERED) return;
-      if (users > 0) continue;
+    for (const [key, grammar] of this.#known) {
+      if (grammar.users > 0 || (this.#known.size < REMEMBERED && key !== grammar)) continue;
       this.#known.delete(key);
-      this.#wasm.grammar_release(handle);
+      this.#wasm.grammar_release(grammar.handle);
     }
   }
 

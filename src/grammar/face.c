@@ -99,6 +99,8 @@ EXPORT("grammar_mask") const uint32_t *face_mask(int handle, uint32_t state)
 
 EXPORT("grammar_accepts") int face_accepts(int handle, uint32_t state) { return at(handle) && grammar_accepts(at(handle), state); }
 
+EXPORT("grammar_worn") int face_worn(int handle) { return at(handle) && grammar_worn(at(handle)); }
+
 /* What was passed over, a line each (grammar.h); borrowed. */
 EXPORT("grammar_notes") const char *face_notes(int handle) { return at(handle) ? grammar_notes(at(handle)) : ""; }
 

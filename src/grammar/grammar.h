@@ -87,6 +87,7 @@ enum { GR_DEAD = 0 }; /* no text begins so; or a limit was met, and grammar_erro
 gr_state grammar_start(const struct grammar *g);
 gr_state grammar_step(struct grammar *g, gr_state state, struct bytes text);
 bool grammar_accepts(const struct grammar *g, gr_state state); /* the text may end here */
+bool grammar_worn(const struct grammar *g); /* most of the states, or of the memory, that it may have are taken: texts should begin in a new one */
 
 /* --- texts that are compiled to expressions -------------------------------------------------------------------------- */
 

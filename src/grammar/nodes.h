@@ -77,6 +77,7 @@ struct grammar {
     int64_t work;            /* steps that the call at hand may still do */
     int depth;               /* of derivatives and alternatives being made */
     bool ready;
+    uint64_t begun;          /* bytes that it took when it was ready */
     gr_state start;
     struct masks *masks; /* mask.c; NULL until the first */
 };

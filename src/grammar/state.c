@@ -55,6 +55,13 @@ bool grammar_accepts(const struct grammar *g, gr_state state)
     return state != GR_DEAD && state < g->n_states && is_nullable(g, g->states[state].expr);
 }
 
+/* Memory: half of what was left when it was ready, since arrays double. */
+bool grammar_worn(const struct grammar *g)
+{
+    uint64_t used = g->mem->used, limit = g->mem->limit;
+    return g->n_states > STATES_MOST / 4 * 3 || (limit && used > g->begun + (limit - g->begun) / 2);
+}
+
 int grammar_ready(struct grammar *g, gr_expr start, struct error *err)
 {
     g->depth = 0;
@@ -63,6 +70,7 @@ int grammar_ready(struct grammar *g, gr_expr start, struct error *err)
         g->start = state_of(g, node_straight(g, start));
     }
     if (!g->start && !g->err.code) node_limit(g, "nothing came of it");
+    g->begun = g->mem->used;
     if (err) *err = g->err;
     return g->err.code;
 }

@@ -7,6 +7,9 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { load } from '../../dist/node.js';
 import { hasMemory64 } from '../../js/shared/variant.js';
+import { Grammars } from '../../js/engine/grammar.js';
+import { BYTES } from '../fixtures/byte-tokens.mjs';
+import { random } from '../fixtures/random.mjs';
 import { randomSchema } from '../fixtures/random-schemas.mjs';
 import { engineOver } from './engine-host.mjs';
 import { DEMO, rejectsWith } from './helper.mjs';
@@ -97,6 +100,30 @@ test('wherever its memory ends, it says so and goes on', () => {
     for (let handle = 1; handle <= COUNT; handle++) exports.grammar_release(handle);
     assert.equal(answer(exports, compile(exports, 1)), answer(...fresh(1)), `${pages} pages`);
   }
+});
+
+test('replies never use up a grammar: one that is worn gives way, and stays with those who began in it', async () => {
+  const [QUOTE, SPACE, LETTER, REPLIES, BYTES_OF_ONE] = [0x22, 0x20, 0x61, 60, 4000];
+  const grammars = await Grammars.open(module, /** @type {any} */ (BYTES));
+  const schema = JSON.stringify({ type: 'string', pattern: '^(?:\\S+\\s+){0,99}\\S+$', maxLength: 5000 });
+  const first = grammars.compile('schema', schema);
+  const begun = first.take(first.start, QUOTE);
+  const any = random(1);
+  const seen = [first];
+  for (let reply = 0; reply < REPLIES; reply++) {
+    const grammar = grammars.compile('schema', schema);
+    if (grammar !== seen.at(-1)) seen.push(grammar);
+    let state = grammar.take(grammar.start, QUOTE);
+    for (let i = 0, words = 0; i < BYTES_OF_ONE && words < 99; i++) {
+      const byte = i > 0 && any() < 1 / 50 ? SPACE : LETTER;
+      state = grammar.take(state, byte);
+      words += byte === SPACE ? 1 : 0;
+    }
+    grammar.users--;
+  }
+  const last = seen[seen.length - 1];
+  assert.ok(seen.length > 1 && seen.length < 20, String(seen.length));
+  assert.deepEqual(first.mask(begun).slice(), last.mask(last.take(last.start, QUOTE)).slice());
 });
 
 test('it learns all tokens of an engine as they are, in 32 bits and in 64', async () => {
