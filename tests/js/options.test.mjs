@@ -129,7 +129,7 @@ test('names of other programs, and misspelt ones, are refused with ours', async 
     ['chat', 'signal', 'abortSignal abort_signal'], ['chat', 'logprobs', 'top_logprobs n_probs'], ['tokens', 'generationPrompt', 'add_generation_prompt'],
     ['load', 'contextSize', 'n_ctx num_ctx context_length context_window_size max_model_len'], ['load', 'threads', 'n_threads num_thread nThreads'], ['load', 'chunk', 'n_batch batch_size'],
     ['load', 'parallel', 'n_parallel n_seq_max'], ['load', 'onProgress', 'progress_callback progressCallback initProgressCallback'], ['load', 'quantize', 'dtype'],
-    ['load', 'kv', 'cache_type_k'], ['load', 'cache', 'useCache cache_dir'], ['load', 'vision', 'mmproj'],
+    ['load', 'kv', 'cache_type_k'], ['load', 'store', 'cache useCache cache_dir'], ['load', 'kvPositions', 'cacheSize'], ['load', 'keepMaxBytes', 'keepBytes'], ['chat', 'cacheScope', 'space'], ['load', 'vision', 'mmproj'],
   ]) {
     for (const name of theirs.split(' ')) {
       const message = await said(() => checkOptions(kind, { [name]: 1 }));

@@ -17,15 +17,17 @@ const DEMO = join(PROJECT, 'web/models/demo-q8_0.gguf');
 
 /** What is published. A file more or less is a decision, and this list is where it is written down. */
 const FILES = [
-  'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/ai-sdk.d.ts', 'dist/ai-sdk.js', 'dist/ai-sdk.js.map', 'dist/cli-main.js', 'dist/cli.js', 'dist/extras.js', 'dist/extras.js.map',
-  'dist/vision.js', 'dist/vision.js.map', 'dist/videos.js', 'dist/videos.js.map', 'dist/foreign.js', 'dist/foreign.js.map', 'dist/grammar.wasm', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs',
-  'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm', 'dist/openai.d.ts', 'dist/openai.js', 'dist/openai.js.map', 'dist/images.js',
-  'dist/images.js.map', 'dist/pooling.js', 'dist/pooling.js.map', 'dist/prompt-api.d.ts', 'dist/prompt-api.js', 'dist/prompt-api.js.map', 'dist/quern-relaxed-text.wasm',
-  'dist/quern-relaxed.wasm', 'dist/quern-relaxed64-text.wasm', 'dist/quern-relaxed64.wasm', 'dist/quern-simd-text.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm',
-  'dist/quern-simd64-text.wasm', 'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm', 'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/run.d.ts', 'dist/run.js',
-  'dist/run.js.map', 'dist/sha256.js', 'dist/sha256.js.map', 'dist/sw.d.ts', 'dist/sw.js', 'dist/template-rare.js', 'dist/template-rare.js.map', 'dist/template.js', 'dist/template.js.map',
-  'dist/testing.d.ts', 'dist/testing.js', 'dist/testing.js.map', 'dist/thread.js', 'dist/thread.js.map', 'dist/thread64.js', 'dist/thread64.js.map', 'dist/vectors.js',
-  'dist/vectors.js.map', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.mjs', 'headers/_headers', 'headers/nginx.conf', 'headers/vercel.json', 'package.json',
+  'CHANGELOG.md', 'LICENSE', 'README.md', 'dist/ai-sdk.d.ts', 'dist/ai-sdk.js', 'dist/ai-sdk.js.map', 'dist/cli-main.js', 'dist/cli.js', 'dist/extras.js',
+  'dist/extras.js.map', 'dist/foreign.js', 'dist/foreign.js.map', 'dist/grammar.wasm', 'dist/images.js', 'dist/images.js.map', 'dist/index.d.ts', 'dist/index.js',
+  'dist/index.js.map', 'dist/node.js', 'dist/node/quern-simd.mjs', 'dist/node/quern-simd64.mjs', 'dist/node/quern-tool.mjs', 'dist/node/quern-tool.wasm',
+  'dist/openai.d.ts', 'dist/openai.js', 'dist/openai.js.map', 'dist/pooling.js', 'dist/pooling.js.map', 'dist/prompt-api.d.ts', 'dist/prompt-api.js',
+  'dist/prompt-api.js.map', 'dist/quern-relaxed-text.wasm', 'dist/quern-relaxed.wasm', 'dist/quern-relaxed64-text.wasm', 'dist/quern-relaxed64.wasm',
+  'dist/quern-simd-text.wasm', 'dist/quern-simd.mjs', 'dist/quern-simd.wasm', 'dist/quern-simd64-text.wasm', 'dist/quern-simd64.mjs', 'dist/quern-simd64.wasm',
+  'dist/remote.d.ts', 'dist/remote.js', 'dist/remote.js.map', 'dist/run.d.ts', 'dist/run.js', 'dist/run.js.map', 'dist/sha256.js', 'dist/sha256.js.map', 'dist/sw.d.ts',
+  'dist/sw.js', 'dist/template-rare.js', 'dist/template-rare.js.map', 'dist/template.js', 'dist/template.js.map', 'dist/testing.d.ts', 'dist/testing.js',
+  'dist/testing.js.map', 'dist/thread.js', 'dist/thread.js.map', 'dist/thread64.js', 'dist/thread64.js.map', 'dist/vectors.js', 'dist/vectors.js.map', 'dist/videos.js',
+  'dist/videos.js.map', 'dist/vision.js', 'dist/vision.js.map', 'dist/worker.js', 'dist/worker.js.map', 'dist/worker.node.mjs', 'headers/_headers', 'headers/nginx.conf',
+  'headers/vercel.json', 'package.json',
 ];
 
 /** Bytes of the tarball, a quarter of them source maps. */
@@ -213,9 +215,10 @@ test('files that come later have what they share from the file that loads them, 
   }
 });
 
-test('grammars are a module of less than 50 kB that imports nothing', async () => {
+// Unicode's properties and the patterns of formats are a quarter of it; it comes with the first limited reply.
+test('grammars are a module of less than 66 kB that imports nothing', async () => {
   const { gzip } = await measure(join(installed, 'dist/grammar.wasm'));
-  assert.ok(gzip < 50_000, `${gzip} bytes by gzip`);
+  assert.ok(gzip < 66_000, `${gzip} bytes by gzip`);
   const module = new WebAssembly.Module(readFileSync(join(installed, 'dist/grammar.wasm')));
   assert.deepEqual(WebAssembly.Module.imports(module), []);
 });

@@ -14,7 +14,7 @@ const DIM = 32;
 /** Of the largest value of a row. */
 const MOST = 1e-5;
 
-const IMAGE = 'an image';
+const IMAGE = 'a picture';      // its name in saved-conversations.json
 
 function assertNear(ours, theirs, what) {
   assert.equal(ours.length, theirs.length, what);

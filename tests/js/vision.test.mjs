@@ -261,7 +261,7 @@ test('it stops while it looks, for good or with a reason', async () => {
   });
   const early = model.chat(big(++seed), GREEDY);
   early.stop();
-  assert.deepEqual((await early.result).usage, { promptTokens: 0, imageTokens: 0, cachedTokens: 0, completionTokens: 0 });
+  assert.deepEqual((await early.result).usage, { promptTokens: 0, imageTokens: 0, cachedTokens: 0, completionTokens: 0, thinkingTokens: 0 });
   assert.equal((await model.chat('Hi', GREEDY).result).usage.imageTokens, 0);
   await model.dispose();
 });

@@ -153,7 +153,7 @@ test('a phone takes an image with its camera, which no desk shows', async () => 
     const { click } = HTMLInputElement.prototype;
     HTMLInputElement.prototype.click = function heard() { done([this.accept, this.getAttribute('capture'), this.multiple]); click.call(this); };
   }));
-  await pick(page, [RED], () => page.getByRole('button', { name: 'Take an image' }).tap());
+  await pick(page, [RED], () => page.getByRole('button', { name: 'Take a photo' }).tap());
   assert.deepEqual(await asked, ['image/*', 'environment', false]);
   await eventually(async () => await attached(page).count() === 1, 'it is there');
   assert.deepEqual(await complaints({ page }), []);

@@ -5,11 +5,13 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { transform } from 'esbuild';
 import { removeFolder, temporaryFolder } from '../js/pack.mjs';
 import { PROJECT, eventually, station } from './browser.mjs';
 
 const RECIPE = readFileSync(join(PROJECT, 'docs/recipes/service-worker.md'), 'utf8');
-const [, ISOLATE] = /^```js isolate\.js\n([\s\S]*?)^```$/m.exec(RECIPE);
+const [, TYPED] = /^```ts isolate\.ts\n([\s\S]*?)^```$/m.exec(RECIPE);
+const { code: ISOLATE } = await transform(TYPED, { loader: 'ts' });
 
 /** The recipe's main.js with the package's answers instead of a model's. */
 const MAIN = `import { support } from './quern.js';
