@@ -84,7 +84,7 @@ const story = (program) => async (folder) => {
 
 /** lm-eval asks for what the model thinks of a prompt. */
 async function evaluated(folder) {
-  const model = await load(DEMO, { threads: 2, workerUrl: new URL('../../dist/worker.node.js', import.meta.url) });
+  const model = await load(DEMO, { threads: 2, workerUrl: new URL('../../dist/worker.node.mjs', import.meta.url) });
   try {
     return { note: `works: ${await checkLmEval(join(folder, 'python/bin/python3'), await server(), model)} likelihoods, equal to the logits` };
   } finally {
