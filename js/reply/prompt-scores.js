@@ -13,21 +13,21 @@ export class PromptScores {
   #sequence;
   #thoughts;
 
-  /** Of its sequence. @type {{space?: number, priority?: 'normal' | 'background'}} */
+  /** Of its sequence. @type {{cacheScope?: number, priority?: 'normal' | 'background'}} */
   place;
 
   /**
    * @param {import('../engine/engine.js').Engine} engine
    * @param {Int32Array} ids one at least
-   * @param {{most: number, space?: number, priority?: 'normal' | 'background', onRead: (done: number, began: number) => void}} how most: likeliest
+   * @param {{most: number, cacheScope?: number, priority?: 'normal' | 'background', onRead: (done: number, began: number) => void}} how most: likeliest
    *   tokens
    */
-  constructor(engine, ids, { most, space, priority, onRead }) {
+  constructor(engine, ids, { most, cacheScope, priority, onRead }) {
     this.#engine = engine;
     this.#ids = ids;
     this.#most = most;
     this.#onRead = onRead;
-    this.place = { space, priority };
+    this.place = { cacheScope, priority };
     this.#thoughts = [{ id: ids[0], text: engine.detokenize([ids[0]]), logprob: null, top: [] }];
   }
 

@@ -458,8 +458,8 @@ static void scores_behind(void)
     reference_free(&r);
 }
 
-/* What one space has asked, another one knows nothing of: neither what is remembered nor what is being read. */
-static void spaces_apart(void)
+/* What one scope has asked, another one knows nothing of: neither what is remembered nor what is being read. */
+static void scopes_apart(void)
 {
     static struct script s = {.n = 60, .reply = {.max_tokens = 4}};
     struct quern_engine *e = open_nano((struct quern_options){.context_size = 100, .kv_positions = 800, .chunk = 8});
@@ -629,7 +629,7 @@ static void planning(void)
 static const struct check tests[] = {
     {"as_alone_f16", as_alone_f16}, {"as_alone_q8", as_alone_q8}, {"as_alone_f32", as_alone_f32}, {"as_alone_experts", as_alone_experts},
     {"by_threads", by_threads}, {"ends", ends}, {"known_positions", known_positions}, {"bad_replies", bad_replies}, {"any_may_wait", any_may_wait},
-    {"nonfinite_ends_one", nonfinite_ends_one}, {"background", background}, {"scores_behind", scores_behind}, {"spaces_apart", spaces_apart},
+    {"nonfinite_ends_one", nonfinite_ends_one}, {"background", background}, {"scores_behind", scores_behind}, {"scopes_apart", scopes_apart},
     {"parts_of_the_head", parts_of_the_head}, {"leaving_anywhere", leaving_anywhere}, {"planning", planning},
 };
 

@@ -285,7 +285,7 @@ static void check_shares(int rows, int outs, int most)
     CHECK(elder->seq.rows >= 1 && rows <= limits.rows);
 }
 
-/* Who steps aside has an earlier reader of the same space that is about to read what it wants. */
+/* Who steps aside has an earlier reader of the same scope that is about to read what it wants. */
 static void check_followers(void)
 {
     for (const struct talk *t = talks; t < talks + SLOTS; t++) {
@@ -810,7 +810,7 @@ static void forgotten_first(bool waited_long)
     for (int i = 0; i < 8 * KV_PAGE; i++) ids[i] = (uint64_t)(1000 + i);
     CHECK_EQ(kv_probe(cache, 0, ids, 8 * KV_PAGE, &unused), 8);
     CHECK_EQ(unused, 8);
-    CHECK_EQ(kv_probe(cache, 1, ids, 8 * KV_PAGE, &unused), 0); /* another space knows nothing of it */
+    CHECK_EQ(kv_probe(cache, 1, ids, 8 * KV_PAGE, &unused), 0); /* another scope knows nothing of it */
     close_pool();
 }
 

@@ -102,6 +102,15 @@ test('who stops while the prompt is thought of has what there is, and others go 
   await rejectsWith(model.complete('', { promptLogprobs: 1 }).result, 'use/empty');
 });
 
+test('what is thought of a prompt is known to its own scope alone', async () => {
+  const prompt = 'Who lives in the third house behind the mill, and what does he grind on Sundays? '.repeat(3);
+  const cached = async (cacheScope, promptLogprobs) => (await model.complete(prompt, { cacheScope, promptLogprobs, maxTokens: 1 }).result).usage.cachedTokens;
+  await cached(7, 1);
+  const [own, others, nobody] = [await cached(7), await cached(8), await cached(undefined)];
+  assert.ok(own > 32, `${own} tokens are known to whose prompt it was`);
+  assert.deepEqual([others, nobody], [0, 0]);
+});
+
 /** The payload of lm-eval's loglikelihood tasks, and what it makes of the answer: the sum over what follows the context, without the last token. */
 const lmEval = (prompt) => ({ model: 'x', prompt, temperature: 0, max_tokens: 1, logprobs: 1, seed: 1234, echo: true });
 function loglikelihoods({ choices }, contexts) {
