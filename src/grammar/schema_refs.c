@@ -278,7 +278,7 @@ uint32_t schema_target(struct schema *s, uint32_t node, uint32_t value, const ch
     struct bytes fragment;
     bool dynamic = false;
     if (s->nodes[value].kind != JSON_STRING) return (void)schema_refuse(s, node, keyword, "a string was expected"), 0;
-    if (keyword[1] == 'r' && keyword[3] == 'c') return recursive_target(s, node, value);
+    if (!strcmp(keyword, "$recursiveRef")) return recursive_target(s, node, value);
     struct bytes uri = cut(s->nodes[value].text, &fragment);
     uint32_t resource = uri.size ? resource_of(s, node, uri) : s->nodes[node].resource;
     if (resource == UINT32_MAX) return (void)schema_refuse(s, node, keyword, "it leads out of the document, and nothing is fetched"), 0;
