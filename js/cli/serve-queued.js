@@ -99,7 +99,7 @@ class Queued {
   async* chunks() { yield* (await this.#work).chunks(); }
 
   /** A failure in pieces, of an API that has a word for it. */
-  failed(error) { return this.#begun?.failed?.(error) ?? [this.wire === WIRES.named ? { type: 'error', ...error } : error]; }
+  failed(error) { return this.#begun?.failed?.(error); }
 
   stop() {
     this.#stopped = true;

@@ -2,6 +2,7 @@
 // The OpenAI API of a Model for who calls it in the same program: as the official client's methods, and as a fetch for that client and everything
 // built on it. Nothing leaves the page. What is asked and answered is what `quern serve` takes and gives (openai-api.js).
 
+import { bytesOf } from '../page/reply.js';
 import { abortable, reasonOf } from '../shared/clock.js';
 import { CREATE, RESPONSES, listObject, modelObject, named } from './openai-api.js';
 import { errorIn } from './dialect.js';
@@ -46,24 +47,7 @@ class Stream {
   }
 
   /** Each as a line of JSON. @returns {ReadableStream<Uint8Array>} */
-  toReadableStream() { return bytesOf(this, (chunk) => `${JSON.stringify(chunk)}\n`, this.#work); }
-}
-
-/** Texts as they are asked for. Who cancels it ends the work, also while a piece is waited for. @param {(value: any) => string} textOf */
-function bytesOf(iterable, textOf, work) {
-  const iterator = iterable[Symbol.asyncIterator]();
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await iterator.next();
-      if (done) controller.close();
-      else controller.enqueue(encoder.encode(textOf(value)));
-    },
-    async cancel() {
-      work.stop();
-      await iterator.return?.();
-    },
-  });
+  toReadableStream() { return bytesOf(this, { stop: () => this.#work.stop(), textOf: (chunk) => `${JSON.stringify(chunk)}\n` }); }
 }
 
 /** What a face answers for. @param {any} model @param {{name?: string} | null} [options] */
@@ -156,7 +140,8 @@ async function answered(face, path, signal, body) {
     const answer = await created(face, path, body, signal);
     if (!answer.chunks) return json(200, answer);
     const pieces = toPieces(answer, (failure) => ({ error: errorIn(failure, body).error }));
-    return new Response(bytesOf(pieces, String, answer), { headers: { 'Content-Type': answer.wire.type, 'Cache-Control': 'no-cache' } });
+    const headers = { 'Content-Type': answer.wire.type, 'Cache-Control': 'no-cache' };
+    return new Response(bytesOf(pieces, { stop: () => answer.stop() }), { headers });
   } catch (failure) {
     if (signal?.aborted) throw failure;
     return failed(failure, body);

@@ -42,13 +42,17 @@ const EVENTS = 'text/event-stream; charset=utf-8';
 const asEvent = (value) => `data: ${JSON.stringify(value)}\n\n`;
 
 /**
- * How pieces are sent: their type, the text of one, what says that there are no more, and what keeps a connection alive that waits (clients skip it).
+ * How pieces are sent: their type, the text of one, what says that there are no more, and what keeps a connection alive that waits (clients skip it);
+ * `failure`: the piece that tells an error, where the work has no word for it.
  * `openai`: events, and one more at the end; `data`: events; `named`: events by the type of a piece; `lines`: a line of JSON each.
  */
 export const WIRES = {
   openai: { type: EVENTS, piece: asEvent, end: 'data: [DONE]\n\n', idle: (why) => `: ${why}\n\n` },
   data: { type: EVENTS, piece: asEvent, end: '', idle: (why) => `: ${why}\n\n` },
-  named: { type: EVENTS, piece: (value) => `event: ${value.type}\n${asEvent(value)}`, end: '', idle: (why) => `: ${why}\n\n` },
+  named: {
+    type: EVENTS, piece: (value) => `event: ${value.type}\n${asEvent(value)}`, end: '', idle: (why) => `: ${why}\n\n`,
+    failure: (error) => ({ type: 'error', ...error }),
+  },
   lines: { type: 'application/x-ndjson', piece: (value) => `${JSON.stringify(value)}\n`, end: '', idle: () => '' },
 };
 
@@ -65,6 +69,6 @@ export async function* toPieces(work, errorOf) {
     yield wire.end;
   } catch (failure) {
     const error = errorOf(failure);
-    for (const piece of work.failed?.(error) ?? [error]) yield wire.piece(piece);
+    for (const piece of work.failed?.(error) ?? [wire.failure?.(error) ?? error]) yield wire.piece(piece);
   }
 }

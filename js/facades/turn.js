@@ -52,6 +52,6 @@ export class Turn extends Work {
     }
   }
 
-  /** Pieces that tell of a failure. @param {object} error as the API words it */
-  failed(error) { return this.#teller.failed?.(error) ?? [error]; }
+  /** Pieces that tell of a failure; undefined: the usual one does. @param {object} error as the API words it */
+  failed(error) { return this.#teller.failed?.(error); }
 }

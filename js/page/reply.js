@@ -107,24 +107,35 @@ export class Reply {
     return texts(this.#claim());
   }
 
-  toReadableStream() {
-    const pieces = this[Symbol.asyncIterator]();
-    const encoder = new TextEncoder();
-    return new ReadableStream({
-      async pull(controller) {
-        const { done, value } = await pieces.next();
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
-      },
-      cancel: () => pieces.return(),
-    });
-  }
+  toReadableStream() { return bytesOf(this); }
 
   #claim() {
     if (this.#claimed) throw new QuernError('use/busy', 'This reply is being read already; a reply can be read once.');
     this.#claimed = true;
     return this.#reader;
   }
+}
+
+/**
+ * Texts as they are asked for. Who cancels it ends the work, also while a piece is waited for.
+ * @param {AsyncIterable<any>} pieces
+ * @param {{textOf?: (piece: any) => string, stop?: () => void}} [how] stop: where leaving the pieces does not end the work by itself
+ * @returns {ReadableStream<Uint8Array<ArrayBuffer>>}
+ */
+export function bytesOf(pieces, { textOf = String, stop } = {}) {
+  const iterator = pieces[Symbol.asyncIterator]();
+  const encoder = new TextEncoder();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await iterator.next();
+      if (done) controller.close();
+      else controller.enqueue(encoder.encode(textOf(value)));
+    },
+    async cancel() {
+      stop?.();
+      await iterator.return?.();
+    },
+  });
 }
 
 /** The reader's text without its thinking. */

@@ -19,8 +19,8 @@ export class PromptScores {
   /**
    * @param {import('../engine/engine.js').Engine} engine
    * @param {Int32Array} ids one at least
-   * @param {{most: number, cacheScope?: number, priority?: 'normal' | 'background', onRead: (done: number, began: number) => void}} how most: likeliest
-   *   tokens
+   * @param {{most: number, cacheScope?: number, priority?: 'normal' | 'background', onRead: (done: number, began: number) => void}} how
+   *   most: likeliest tokens
    */
   constructor(engine, ids, { most, cacheScope, priority, onRead }) {
     this.#engine = engine;
