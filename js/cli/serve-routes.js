@@ -7,7 +7,6 @@ import { CREATE, RESPONSES, listObject, modelObject, named, pathOf } from '../fa
 import { Shelves } from '../facades/responses-store.js';
 import { CREATE_OTHER } from '../facades/other-apis.js';
 import { badParam } from '../shared/errors.js';
-import { countRoutes } from './serve-counts.js';
 import { ollamaRoutes } from './serve-ollama.js';
 import { inTurn } from './serve-queued.js';
 import { refusal } from './serve-refusal.js';
@@ -112,7 +111,7 @@ function slots({ served, slots: allowed }) {
 const ROUTES = {
   '/health': { GET: health }, '/metrics': { GET: metrics }, '/models': { GET: models }, '/models/{id}': { GET: model }, '/props': { GET: props },
   '/slots': { GET: slots }, ...Object.fromEntries(Object.keys(ALL).map((path) => [path, { POST: create(path) }])),
-  ...Object.fromEntries(keptRoutes), ...ollamaRoutes(checkOllama), ...countRoutes(checkName, shelfOf), ...tokenRoutes(checkName),
+  ...Object.fromEntries(keptRoutes), ...ollamaRoutes(checkOllama), ...tokenRoutes(checkName, shelfOf),
   '/': { GET: root },
 };
 

@@ -2,8 +2,11 @@
 // Texts as tokens and back, for who wants no reply: llama-server's paths, vLLM's of the same names, which lm-eval asks for what it needs of a
 // tokenizer, and how many tokens the prompt of a request would have.
 
+import { messagesRequest } from '../facades/messages-request.js';
 import { chatRequest } from '../facades/openai.js';
 import { completionRequest } from '../facades/openai-request.js';
+import { responsesRequest } from '../facades/responses-request.js';
+import { Reader } from '../facades/responses-store.js';
 import { badParam } from '../shared/errors.js';
 import { refusal } from './serve-refusal.js';
 
@@ -69,12 +72,13 @@ async function promptTokens(served, { prompt, add_special_tokens: isWhole }) {
   return named === undefined ? tokensOf(served, prompt, isWhole !== false) : [named];
 }
 
-/** A conversation's tokens, as the template writes it out. */
-async function chatTokens(served, body) {
-  const { messages, options: { thinking, tools, continue: goesOn } } = chatRequest(body);
-  if (JSON.stringify([messages, tools]).length > MOST_TEXT) throw badParam('messages', `are longer than ${MOST_TEXT} letters`);
-  return served.tokenize(messages, { thinking, tools, continue: goesOn, generationPrompt: body.add_generation_prompt !== false });
+/** The tokens of a request's conversation, as the template writes it out. @param {string} field its name in the request */
+async function conversationTokens(served, { messages, options: { thinking, tools, continue: goesOn } }, field, generationPrompt = true) {
+  if (JSON.stringify([messages, tools]).length > MOST_TEXT) throw badParam(field, `are longer than ${MOST_TEXT} letters`);
+  return served.tokenize(messages, { thinking, tools, continue: goesOn, generationPrompt });
 }
+
+const chatTokens = (served, body) => conversationTokens(served, chatRequest(body), 'messages', body.add_generation_prompt !== false);
 
 async function textsOf(served, ids) {
   return (await withPieces(served, ids)).map(({ piece }) => (typeof piece === 'string' ? piece : '\uFFFD'));
@@ -104,9 +108,11 @@ async function tokenizerInfo({ served, template }) {
 /** Tokens that say what is filled in (reply/fill-in.js). */
 const MARKS = 3;
 
-/** Tokens of a request's prompts, as its usage would say. */
+/** Tokens of a request's prompts, as its usage would say. @type {Record<string, (served: any, body: any, shelf: () => any) => Promise<number>>} */
 const INPUTS = {
   '/chat/completions': async (served, body) => (await chatTokens(served, body)).length,
+  '/messages': async (served, body) => (await conversationTokens(served, messagesRequest(body), 'messages')).length,
+  '/responses': async (served, body, shelf) => (await conversationTokens(served, responsesRequest(body, new Reader(shelf())), 'input')).length,
   '/completions': async (served, body) => {
     const { prompts, options: { suffix } } = completionRequest(body, served.info);
     if (JSON.stringify([prompts, suffix]).length > MOST_TEXT) throw badParam('prompt', `is longer than ${MOST_TEXT} letters`);
@@ -117,10 +123,15 @@ const INPUTS = {
   },
 };
 
-const inputTokens = (count, checkName) => async (site, body) => {
-  checkName(site, body?.model);
-  return { json: { object: 'response.input_tokens', input_tokens: await count(site.served, body) } };
-};
+/** By path and method; Anthropic's has another name, and says nothing else. */
+function inputRoute([path, count], checkName, shelfOf) {
+  const input = async (site, body, scope) => {
+    checkName(site, body?.model);
+    return { input_tokens: await count(site.served, body, () => shelfOf(site, scope)) };
+  };
+  if (path === '/messages') return ['/messages/count_tokens', { POST: async (...asked) => ({ json: await input(...asked) }) }];
+  return [`${path}/input_tokens`, { POST: async (...asked) => ({ json: { object: 'response.input_tokens', ...await input(...asked) } }) }];
+}
 
 // --- llama-server's ---
 
@@ -145,9 +156,13 @@ async function applyTemplate({ served }, body) {
   return { json: { prompt: await served.detokenize(await chatTokens(served, body)) } };
 }
 
-/** By path and method. @param {(site: any, name: unknown) => void} checkName throws where a request names another model */
-export const tokenRoutes = (checkName) => ({
+/**
+ * By path and method.
+ * @param {(site: any, name: unknown) => void} checkName throws where a request names another model
+ * @param {(site: any, scope: number) => import('../facades/responses-store.js').Shelf} shelfOf
+ */
+export const tokenRoutes = (checkName, shelfOf) => ({
   '/tokenize': { POST: tokenize }, '/detokenize': { POST: detokenize }, '/apply-template': { POST: applyTemplate },
   '/tokenizer_info': { GET: tokenizerInfo },
-  ...Object.fromEntries(Object.entries(INPUTS).map(([path, count]) => [`${path}/input_tokens`, { POST: inputTokens(count, checkName) }])),
+  ...Object.fromEntries(Object.entries(INPUTS).map((input) => inputRoute(input, checkName, shelfOf))),
 });
