@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `npm run test:places`: every place where people build and run the package, one after the other. Each case of a place is a
-// test and a row of docs/places.md, which is written when all ran; with words (npm run test:places -- vite "node 20") only
-// the cases whose kind or name has them run, and their rows are only shown.
+// test and a row of docs/places.md, where a kind's section is written when all of it ran: always, or when kinds are named whole
+// (npm run test:places -- clients tools). With other words (vite "node 20") only the cases whose kind or name has them run, and their rows are only shown.
 //
 // A kind of place is a module that exports its `title`, `places`, and `about` if there is something to say: {name, version, by, open(t),
 // cases}. `open` sets the place up, once; each case is a function of what that gave and of its test, and returns {threads, first, note},
@@ -17,7 +17,7 @@ import * as runtimes from './runtimes.mjs';
 import * as schemas from './schemas.mjs';
 import * as tools from './tools.mjs';
 import * as webkit from './webkit.mjs';
-import { rowOf, show, writeReport } from './table.mjs';
+import { rowOf, sectionsOf, show, writeReport } from './table.mjs';
 import { closeBrowser } from './visit.mjs';
 import { say, within } from './workshop.mjs';
 
@@ -64,10 +64,12 @@ for (const [kind, { places }] of Object.entries(KINDS)) {
   }
 }
 
+const areKinds = process.argv.slice(2).every((word) => Object.hasOwn(KINDS, word));
+
 after(async () => {
   await closeBrowser();
-  const tables = show(rows, KINDS);
-  if (!tables) throw new Error(`no place is called ${process.argv.slice(2).join(' or ')}`);
-  if (wanted.length || process.env.PACKAGE) console.log(tables);
-  else writeReport(tables);
+  const sections = sectionsOf(rows, KINDS);
+  if (!sections.size) throw new Error(`no place is called ${process.argv.slice(2).join(' or ')}`);
+  if (!areKinds || process.env.PACKAGE) console.log(show(sections));
+  else writeReport(sections, KINDS);
 });

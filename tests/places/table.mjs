@@ -16,28 +16,46 @@ export const rowOf = ({ kind, name, version, by, threads, first, error, note = '
   cells: [name, version, by, threads ?? '', error ? `**fails**: ${oneLine(error.message)}` : note, first ? `${(first / 1000).toFixed(2)} s` : ''],
 });
 
+const REPORT = join(PROJECT, 'docs/places.md');
+
+const HEADER = `# Where it runs
+
+Made by \`npm run test:places\` with the packed package; each section says when. Every place loads the demo model, asks it a question and compares the reply
+with that of the reference kernels, where no other outcome is named; the first token is counted from the opening of the page or the start of the program.
+Versions are pinned in \`tests/places/versions.json\`, but for what comes with Debian.
+`;
+
 const line = (cells) => `| ${cells.join(' | ')} |\n`;
 
 const HEAD = line(['environment', 'version', 'runs in', 'threads', 'outcome', 'first token']) + line(['---', '---', '---', '--:', '---', '--:']);
 
-/** The tables of all kinds of which there are rows. */
-export function show(rows, kinds) {
-  const table = ([kind, { title, about }]) => {
+/** The section of each kind of which there are rows. @returns {Map<string, string>} by its title */
+export function sectionsOf(rows, kinds) {
+  const section = ([kind, { title, about }]) => {
     const lines = rows.filter((row) => row.kind === kind).map(({ cells }) => line(cells));
     const text = about ? `${about}\n\n` : '';
-    return lines.length ? [`## ${title}\n\n${text}${HEAD}${lines.join('')}`] : [];
+    return lines.length ? [[title, `${text}${HEAD}${lines.join('')}`]] : [];
   };
-  return Object.entries(kinds).flatMap(table).join('\n');
+  return new Map(Object.entries(kinds).flatMap(section));
 }
 
-export function writeReport(tables) {
+const asText = ([title, text]) => `## ${title}\n\n${text}`;
+
+/** For people who have asked for some of the cases. */
+export const show = (sections) => [...sections].map(asText).join('\n');
+
+/** The sections that a report has, by their titles. */
+function readReport() {
+  const [, ...parts] = readFileSync(REPORT, 'utf8').split(/^## /m);
+  return new Map(parts.map((part) => [part.slice(0, part.indexOf('\n')), part.slice(part.indexOf('\n') + 1).trim() + '\n']));
+}
+
+/** Writes what ran into the report, in which the other kinds stay as they are. */
+export function writeReport(sections, kinds) {
   const { version } = JSON.parse(readFileSync(join(PROJECT, 'package.json')));
   const { cpu, cores, commit, date } = describeMachine('');
-  writeFileSync(join(PROJECT, 'docs/places.md'), `# Where it runs
-
-Made by \`npm run test:places\` on ${date} with the packed package, version ${version} (${commit}), on ${cpu}, ${cores} cores of a shared machine. Every place loads the
-demo model, asks it a question and compares the reply with that of the reference kernels, where no other outcome is named; the first token is counted from
-the opening of the page or the start of the program. Versions are pinned in \`tests/places/versions.json\`, but for what comes with Debian.
-
-${tables}`);
+  const made = `Of ${date}, version ${version} (${commit}), ${cpu}, ${cores} cores of a shared machine.\n\n`;
+  const old = readReport();
+  const found = Object.values(kinds).map(({ title }) => [title, sections.has(title) ? made + sections.get(title) : old.get(title)]);
+  writeFileSync(REPORT, `${HEADER}\n${show(found.filter(([, text]) => text))}`);
 }
