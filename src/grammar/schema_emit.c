@@ -9,16 +9,16 @@ enum { INLINE_DEPTH = 24 }; /* terms inside each other that are made on the C st
 /* Any JSON value: one rule, which all that is open shares. */
 static gr_expr any_value(struct schema *s)
 {
-    struct term_state *any = term_state(s, TERM_ANY);
-    if (!any->expr) {
-        gr_expr rule = any->expr = schema_checked(s, s->root, "limit", gr_rule(s->g));
+    gr_expr rule = term_state(s, TERM_ANY)->expr;
+    if (!rule) {
+        rule = term_state(s, TERM_ANY)->expr = schema_checked(s, s->root, "limit", gr_rule(s->g));
         if (!rule) return 0; /* without one, what lies inside would ask for it again, and so on */
         gr_expr string = gr_sequence(s->g, (gr_expr[]){s->words->quote, s->words->string, s->words->quote}, 3);
         gr_expr arrays = emit_array(s, &ARRAY_ANY), objects = emit_object(s, &OBJECT_ANY);
         gr_expr parts[] = {gr_literal(s->g, "null"), gr_literal(s->g, "true"), gr_literal(s->g, "false"), s->words->written, string, arrays, objects};
         gr_define(s->g, rule, gr_any(s->g, parts, sizeof parts / sizeof *parts));
     }
-    return schema_checked(s, s->root, "limit", any->expr);
+    return schema_checked(s, s->root, "limit", rule);
 }
 
 static bool is_any(const struct schema *s, const struct schema_set *set)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { TERMS_MAX = 20000, SLOTS = 1 << 16, FEW = 4096 };
+enum { TERMS_MAX = 20000, FEW = 4096 };
 
 struct one_term {
     const uint32_t *literals;
@@ -16,28 +16,53 @@ struct one_term {
 };
 
 struct schema_terms {
-    struct one_term *all;
-    uint32_t n, *slots;
+    struct one_term *all;     /* [n_slots / 2], n of them made */
+    uint32_t n, n_slots;
+    uint32_t *slots;          /* [n_slots], a power of two: terms by their literals */
     const struct schema_set *any, *none;
     uint32_t *scratch, room; /* literals of a term that may be there already */
 };
 
 static struct schema_set *new_set(struct schema *s) { return schema_take(s, 1, sizeof(struct schema_set)); }
 
+static uint32_t hash_of(const struct one_term *t)
+{
+    uint32_t hash = 2166136261u;
+    for (uint32_t i = 0; i < t->n; i++) hash = (hash ^ t->literals[i]) * 16777619u, hash ^= hash >> 15;
+    return hash;
+}
+
+/* Few schemas have many terms, and room for all that there may be would cost more than a small schema's whole work. */
+static bool grow(struct schema *s, struct schema_terms *t)
+{
+    uint32_t n_slots = t->n_slots ? t->n_slots * 4 : 256;
+    struct one_term *all = schema_take(s, n_slots / 2, sizeof *all);
+    uint32_t *slots = schema_take(s, n_slots, sizeof *slots);
+    if (!all || !slots) return false;
+    if (t->n) memcpy(all, t->all, t->n * sizeof *all);
+    for (uint32_t i = TERM_NONE + 1; i < t->n; i++) {
+        uint32_t at = hash_of(&all[i]) & (n_slots - 1);
+        while (slots[at]) at = (at + 1) & (n_slots - 1);
+        slots[at] = i;
+    }
+    t->all = all;
+    t->slots = slots;
+    t->n_slots = n_slots;
+    return true;
+}
+
 bool terms_new(struct schema *s)
 {
     static const struct array_shape *const arrays[] = {&ARRAY_ANY};
     static const struct object_shape *const objects[] = {&OBJECT_ANY};
     struct schema_terms *t = schema_take(s, 1, sizeof *t);
-    struct one_term *all = schema_take(s, TERMS_MAX, sizeof *all);
-    uint32_t *slots = schema_take(s, SLOTS, sizeof *slots);
     struct schema_set *any = new_set(s), *none = new_set(s);
-    if (!t || !all || !slots || !any || !none) return false;
+    if (!t || !any || !none || !grow(s, t)) return false;
     *any = (struct schema_set){true, true, true, s->words->number, s->words->string, 1, 1, arrays, objects};
     *none = (struct schema_set){.number = s->words->never, .string = s->words->never};
-    all[TERM_ANY].set = any;
-    all[TERM_NONE].set = none;
-    *t = (struct schema_terms){.all = all, .n = 2, .slots = slots, .any = any, .none = none};
+    t->all[TERM_ANY].set = t->any = any;
+    t->all[TERM_NONE].set = t->none = none;
+    t->n = 2;
     s->terms = t;
     return true;
 }
@@ -59,10 +84,9 @@ const uint32_t *term_literals(const struct schema *s, term t, uint32_t *n)
 static term intern(struct schema *s, const uint32_t *literals, uint32_t n)
 {
     struct schema_terms *t = s->terms;
-    uint32_t hash = 2166136261u;
-    for (uint32_t i = 0; i < n; i++) hash = (hash ^ literals[i]) * 16777619u, hash ^= hash >> 15;
-    uint32_t at = hash & (SLOTS - 1);
-    for (; t->slots[at]; at = (at + 1) & (SLOTS - 1)) {
+    if (t->n == t->n_slots / 2 && !grow(s, t)) return TERM_NONE;
+    uint32_t at = hash_of(&(struct one_term){.literals = literals, .n = n}) & (t->n_slots - 1);
+    for (; t->slots[at]; at = (at + 1) & (t->n_slots - 1)) {
         const struct one_term *one = &t->all[t->slots[at]];
         if (one->n == n && !memcmp(one->literals, literals, n * sizeof *literals)) return t->slots[at];
     }
@@ -113,11 +137,11 @@ term term_and(struct schema *s, term a, term b)
 
 const struct schema_set *term_set(struct schema *s, term t)
 {
-    struct one_term *one = &s->terms->all[t];
-    if (one->set || s->status) return s->status ? NULL : one->set;
+    struct one_term one = s->terms->all[t]; /* others that are made may move it */
+    if (one.set || s->status) return s->status ? NULL : one.set;
     const struct schema_set *set = set_any(s);
-    for (uint32_t i = 0; i < one->n && set; i++) {
-        uint32_t l = one->literals[i];
+    for (uint32_t i = 0; i < one.n && set; i++) {
+        uint32_t l = one.literals[i];
         const struct schema_set *next = l & 2 ? value_set_of(s, l >> 2, l & 1) : schema_set_of(s, l >> 2, l & 1);
         set = next ? set_and(s, set, next) : NULL;
     }
